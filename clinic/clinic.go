@@ -1,4 +1,4 @@
-// Package clinic is the clinic-management product of interface document 3, as a
+// Package clinic is the clinic-management product of docs/interfaces/clinic.md, as a
 // product that a hub hosts.
 package clinic
 
@@ -36,15 +36,15 @@ var _ module.Module = Module{}
 // Spec implements [module.Module].
 func (Module) Spec() module.Spec {
 	return module.Spec{
-		Name: "clinic", Title: "Clinic", Description: about, KeyPrefix: "cli", TenantPrefix: "clinic", Version: "1.0.0", Features: api.Features(),
+		Name: "clinic", Title: "Clinic", Description: description, KeyPrefix: "cli", TenantPrefix: "clinic", Version: "1.0.0", Features: api.Features(),
 		Receives: inbox.EventTypes(),
 		Sends:    events.FromClinic(),
 		Limits:   accounts.RateLimits(),
 	}
 }
 
-// about introduces the API.
-const about = `Patients, records, appointments, payments and what connected products did with a patient; a FHIR R4 facade to read them.
+// description introduces the API in its OpenAPI document.
+const description = `Patients, records, appointments, payments and what connected products did with a patient; a FHIR R4 facade to read them.
 
 Logging in: ` + "`POST /api/v1/auth/register`" + ` makes a clinic with its first administrator, ` + "`POST /api/v1/auth/login`" + ` logs a user in. Both answer an access token, which is sent with requests, and a refresh token, which ` + "`POST /api/v1/auth/refresh`" + ` trades for a new pair once.
 

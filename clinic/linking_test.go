@@ -158,14 +158,14 @@ func TestLinkingSurvivesLosingItsProcess(t *testing.T) {
 		return db.QueryRow(t.Context(), `select coalesce(min(pid), 0) from pg_stat_activity where $1 = any(pg_blocking_pids(pid))`, me).Scan(&stuck) == nil && stuck != 0
 	}, soon, tick)
 	linked := `select count(*) from clinic.inbox where clinic_id = $1 and status = 'linked'`
-	require.Equal(t, 2*inbox.MaxPerTransaction+1, p.count(linked))
+	require.Equal(t, 2*inbox.MaxLinkedPerTransaction+1, p.count(linked))
 	_, err = db.Exec(t.Context(), `select pg_terminate_backend($1)`, stuck)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		return p.count(`select count(*) from hub.jobs, clinic.clinics c where c.id = $1 and job = 'linking' and tries > 0`) == 1
 	}, soon, tick)
-	require.Equal(t, 2*inbox.MaxPerTransaction+1, p.count(linked))
-	require.Equal(t, 2*inbox.MaxPerTransaction+1, p.count(`select count(*) from clinic.interactions where clinic_id = $1`))
+	require.Equal(t, 2*inbox.MaxLinkedPerTransaction+1, p.count(linked))
+	require.Equal(t, 2*inbox.MaxLinkedPerTransaction+1, p.count(`select count(*) from clinic.interactions where clinic_id = $1`))
 	require.NoError(t, tx.Rollback(t.Context()))
 	p.linked()
 	p.eachOnce(id, all+1)
@@ -222,7 +222,7 @@ func TestATicketsNewsFollowInSteps(t *testing.T) {
 	resume := p.paused("linking")
 	m := p.connect("messaging")
 	m.send("accepted", "message.received", object{"phone": phone, "body": "Hers", "ticket_id": 7})
-	require.Equal(t, inbox.MaxPerTransaction-1, p.count(`select count(*) from clinic.inbox where clinic_id = $1 and status = 'linked'`))
+	require.Equal(t, inbox.MaxLinkedPerTransaction-1, p.count(`select count(*) from clinic.inbox where clinic_id = $1 and status = 'linked'`))
 	m.send("ignored", "ticket.closed", object{"ticket_id": 7, "resolution": "done"})
 	resume()
 	p.linked()

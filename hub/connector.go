@@ -14,74 +14,74 @@ import (
 	"github.com/google/uuid"
 )
 
-// Connector speaks the language of one kind of peer. It translates and signs; the
-// hub owns sockets, deadlines, retries, pacing, duplicates and logs.
+// Connector translates and signs for one kind of peer. The hub owns sockets,
+// deadlines, retries, pacing, deduplication and logs.
 //
-// A connector has no state and is safe for concurrent use. It starts no goroutines,
-// reaches the network through the [Doer] it is given and nothing else, takes the
-// time from [Connection.Now], changes nothing it is handed, and gives the same
-// answer to the same question. Its errors are [*Error]s without secrets in them.
-// The suite hub/hubtest/connectortest holds every connector to this.
+// A connector is stateless and safe for concurrent use. It starts no goroutines and
+// reaches the network only through the [Doer] argument. It takes the time from
+// [Connection.Now], does not modify its arguments, and is deterministic. Its errors
+// are [*Error]s that contain no secrets. The suite hub/hubtest/connectortest checks
+// these rules for every connector.
 //
-// Optional: [Registrar] and [Actor], found by assertion.
+// Optional interfaces, found by type assertion: [Registrar] and [Actor].
 type Connector interface {
-	// Spec says what the peer is and what it needs. Always the same.
+	// Spec describes the peer and its settings. It always returns the same value.
 	Spec() Spec
-	// Probe asks the peer who it is and how it does. It returns what the peer said;
-	// whether that will do is [Status.CheckUsable]'s to say. Errors: [ErrPeer] and
-	// [ErrPeerTimeout] for a peer that did not answer properly, [ErrInvalid] with
-	// [CodeKeyRejected] for one that refused the key.
+	// Probe requests the peer's identity and health. It returns what the peer
+	// reported; [Status.CheckUsable] decides whether that is sufficient. Errors:
+	// [ErrPeer] and [ErrPeerTimeout] for a peer that did not respond properly,
+	// [ErrInvalid] with [CodeKeyRejected] for a peer that rejected the key.
 	Probe(ctx context.Context, do Doer, c Connection) (Status, error)
-	// Decode checks the signature of what the peer sent, over the raw bytes and in
-	// constant time, and only then reads it. No events and no error: genuine, but
-	// nothing that concerns us. Errors: [ErrUnauthorized] for a signature that does
-	// not hold, [ErrMalformed] and [ErrInvalid] for a body that cannot be read. The
-	// hub sets TenantID and Environment of the events itself, and refuses those
-	// that name a product other than the connection's.
+	// Decode verifies the signature of a webhook over the raw bytes, in constant
+	// time, before it parses the body. It returns no events and no error for an
+	// authentic webhook that has no meaning for the hub. Errors: [ErrUnauthorized]
+	// for an invalid signature, [ErrMalformed] and [ErrInvalid] for an unreadable
+	// body. The hub sets TenantID and Environment of the events, and rejects events
+	// that name another product than the connection's.
 	Decode(c Connection, in Inbound) ([]Event, error)
-	// Encode makes the request that takes an event to the peer. The body depends on
-	// the event, Product, Local and Config only, so that every attempt carries the
-	// same bytes; headers may depend on secrets and time. [ErrInvalid] where the
-	// peer has no such event.
+	// Encode returns the request that delivers an event to the peer. The body depends
+	// only on the event, Product, LocalProduct and Config, so that every attempt sends
+	// the same bytes. Headers may depend on secrets and time. It returns [ErrInvalid]
+	// for an event type that the peer does not support.
 	Encode(c Connection, e Event) (Outbound, error)
 }
 
-// Registrar is a connector whose peer can be told where to send its events. Without
-// it people copy address and secret to the peer by hand.
+// Registrar is a connector that can register the hub's webhook at the peer. Without
+// it, an operator copies the webhook's URL and secret to the peer.
 type Registrar interface {
-	// Register tells the peer who we are and where we receive. Repeating it with the
-	// same [Registration.ID] changes nothing. Errors as [Connector]'s Probe.
+	// Register sends the peer our identity and webhook URL. It is idempotent for the
+	// same [Registration.ID]. It returns the errors of Probe in [Connector].
 	Register(ctx context.Context, do Doer, c Connection, r Registration) (RegistrationResponse, error)
-	// Unregister tells the peer that we are leaving. A peer that knows no such call
-	// is fine: nil.
+	// Unregister removes the registration. It returns nil for a peer that does not
+	// support the call.
 	Unregister(ctx context.Context, do Doer, c Connection) error
 }
 
-// Actor is a connector whose peer answers questions and does things when asked;
-// [Spec.Calls] lists them.
+// Actor is a connector whose peer supports searches and actions, which [Spec.Calls]
+// lists.
 type Actor interface {
-	// Act makes one call and gives the JSON the peer answered. Errors as
-	// [Connector]'s Probe, and [ErrNotFound], [ErrConflict], [ErrInvalid] as the peer
-	// answered; [ErrInvalid] for a call that is not in the Spec.
+	// Act makes one call and returns the peer's JSON response. It returns the errors
+	// of Probe in [Connector], and [ErrNotFound], [ErrConflict] or [ErrInvalid]
+	// according to the peer's status. A call that is not in Spec is [ErrInvalid].
 	Act(ctx context.Context, do Doer, c Connection, call Call) (json.RawMessage, error)
 }
 
-// Doer sends requests. The hub's own gives each 10 s, follows no redirect, keeps to
-// the egress rules and writes the log. [Exchange] reads what comes back.
+// Doer sends requests. The hub's implementation limits each request to 10 s, follows
+// no redirects, applies the egress rules and logs. [Exchange] reads the response.
 type Doer interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// Spec describes a kind of peer: the console makes its form of it, the hub its
-// subscriptions and its pace.
+// Spec describes a kind of peer. The console builds its form from it, and the hub its
+// subscriptions and request rate.
 type Spec struct {
 	Name          string   // product: a lowercase letter, then 1 to 39 of a-z, 0-9 and "-"
 	Title         string   // for people
-	Fields        []Field  // what connecting needs, in the form's order
-	Receives      []string // event types the peer sends us: *, a prefix such as message.*, or exact
-	Sends         []string // event types the peer takes from us, likewise
-	Calls         []string // what [Actor] does, e.g. "search/patients", "action/book"
-	RatePerMinute int      // requests a minute the peer takes; 0 = as many as there are
+	Fields        []Field  // the settings of a connection, in the form's order
+	Receives      []string // patterns of event types the peer sends to the hub: *, a prefix such as message.*, or exact
+	Sends         []string // patterns of event types the hub sends to the peer
+	Calls         []string // calls of an [Actor], e.g. "search/patients", "action/book"
+	RatePerMinute int      // requests a minute the peer accepts; 0 = unlimited
 }
 
 // Field is one input of the form that connects a peer.
@@ -90,32 +90,32 @@ type Field struct {
 	Label    string // for people
 	Help     string // one sentence for people, or ""
 	Required bool   //
-	Secret   bool   // kept encrypted, never shown again
+	Secret   bool   // stored encrypted, never shown again
 }
 
-// Fields every form may have. Their values are in URL, Key and Secrets of the
-// [Connection]; those of all other fields are in its Config.
+// Fields that every form may have. Their values are in URL, Key and Secrets of the
+// [Connection]; the values of all other fields are in its Config.
 const (
 	FieldURL    = "api_url"        // base address of the peer's API
 	FieldKey    = "api_key"        // the key the peer issued for us
-	FieldSecret = "webhook_secret" // only where the peer makes it; else the hub does
+	FieldSecret = "webhook_secret" // only if the peer generates it; otherwise the hub does
 )
 
-// Connection is one peer of one tenant, as it is at one moment.
+// Connection is a snapshot of a tenant's connection to one peer.
 type Connection struct {
 	ID           uuid.UUID         // of the integration or endpoint
 	Product      string            // the peer's product
-	LocalProduct string            // the product of our tenant
+	LocalProduct string            // the product of the tenant
 	Environment  Environment       //
-	URL          string            // base address of the peer's API, without a slash at the end; an endpoint's own URL
-	WebhookURL   string            // where the peer takes events, as it said when it was registered with; or ""
-	Key          string            // the peer's key for us, or ""
-	Secrets      []string          // webhook secrets that are valid now: the current one, and during a rotation the one before
+	URL          string            // base address of the peer's API, without a trailing slash; for an endpoint, its URL
+	WebhookURL   string            // where the peer receives events, from its response to the registration; or ""
+	Key          string            // the API key that the peer issued, or ""
+	Secrets      []string          // valid webhook secrets: the current one, and the previous one during a rotation
 	Config       map[string]string // by [Field.Key]
-	Now          time.Time         // the moment of this call
+	Now          time.Time         // the time of this call
 }
 
-// Secret is the webhook secret to sign with, "" where there is none.
+// Secret returns the webhook secret to sign with, or "".
 func (c Connection) Secret() string {
 	if len(c.Secrets) == 0 {
 		return ""
@@ -123,7 +123,7 @@ func (c Connection) Secret() string {
 	return c.Secrets[0]
 }
 
-// String names the connection without its secrets.
+// String identifies the connection without its secrets.
 func (c Connection) String() string {
 	return fmt.Sprintf("connection %s of %s to %s (%s)", c.ID, c.LocalProduct, c.Product, c.Environment)
 }
@@ -135,7 +135,7 @@ func (c Connection) GoString() string { return c.String() }
 func (c Connection) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // VerifySignature checks X-Webhook-Signature of a request against the connection's
-// secrets: [ErrUnauthorized] where it is missing, there twice, or does not hold.
+// secrets. It returns [ErrUnauthorized] if the header is missing, repeated or invalid.
 func (c Connection) VerifySignature(in Inbound) error {
 	values := in.Header.Values(HeaderSignature)
 	if len(values) != 1 || !VerifyBody(values[0], in.Body, c.Secrets...) {
@@ -144,17 +144,17 @@ func (c Connection) VerifySignature(in Inbound) error {
 	return nil
 }
 
-// SignedHeader makes the headers of a delivery: the peer's key where there is one,
+// SignedHeader returns the headers of a delivery: the peer's key if there is one,
 // X-Webhook-Signature by the current secret, and those of Standard Webhooks, signed
-// by every secret that is valid at c.Now. [ErrInvalid] without a secret.
+// by every secret in c.Secrets. It returns [ErrInvalid] if there is no secret.
 func (c Connection) SignedHeader(id string, body []byte) (http.Header, error) {
 	if c.Secret() == "" {
 		return nil, Errorf(ErrInvalid, "secret_missing", "There is no webhook secret to sign with.")
 	}
-	standard := make([]string, 0, len(c.Secrets))
+	signatures := make([]string, 0, len(c.Secrets))
 	for _, secret := range c.Secrets {
 		if secret != "" {
-			standard = append(standard, SignStandard(secret, id, c.Now.Unix(), body))
+			signatures = append(signatures, SignStandard(secret, id, c.Now.Unix(), body))
 		}
 	}
 	header := make(http.Header, 6)
@@ -165,42 +165,43 @@ func (c Connection) SignedHeader(id string, body []byte) (http.Header, error) {
 	header.Set(HeaderSignature, SignBody(c.Secret(), body))
 	header.Set(HeaderStdID, id)
 	header.Set(HeaderStdTimestamp, strconv.FormatInt(c.Now.Unix(), 10))
-	header.Set(HeaderStdSignature, strings.Join(standard, " "))
+	header.Set(HeaderStdSignature, strings.Join(signatures, " "))
 	return header, nil
 }
 
-// Inbound is a request of a peer as it arrived.
+// Inbound is an unverified request of a peer.
 type Inbound struct {
 	Header http.Header
-	Body   []byte // at most 1 MiB; not looked at yet
+	Body   []byte // at most 1 MiB
 }
 
-// Outbound is a request that takes an event to a peer: a POST.
+// Outbound is the POST request that delivers an event to a peer.
 type Outbound struct {
 	URL    string
 	Header http.Header // Content-Type included
 	Body   []byte
 }
 
-// UnsupportedEvent is what Encode returns for an event that the peer does not take.
+// UnsupportedEvent returns the error of Encode for an event type that the peer does
+// not accept.
 func UnsupportedEvent() error {
 	return Errorf(ErrInvalid, "event_not_sent", "The other product takes no events of this type.")
 }
 
-// Status is what a peer says about itself.
+// Status is what a peer reports about itself.
 type Status struct {
-	Product     string      // as the peer names itself; connectors of peers that do not say fill in their own
+	Product     string      // as the peer reports it; the connector's own name if the peer reports none
 	Version     string      // major.minor.patch, or ""
-	TenantID    string      // our counterpart's account there, as the peer writes it, or ""
+	TenantID    string      // the counterpart account at the peer, in the peer's form, or ""
 	TenantName  string      // for people, or ""
-	Environment Environment // "" = not said
-	Features    []string    // what the peer offers
-	Active      bool        // ready to work with us
-	URL         string      // base address that answered, where it is not the Connection's own; else ""
+	Environment Environment // "" = not reported
+	Features    []string    // features of the peer
+	Active      bool        // the peer is operational
+	URL         string      // base address that responded if it differs from the Connection's; else ""
 }
 
-// CheckUsable tells whether a peer may be connected as product: [ErrInvalid] with
-// [CodeUnexpectedProduct] or [CodePeerNotActive] where it may not.
+// CheckUsable returns nil if the peer may be connected as product. Otherwise it
+// returns [ErrInvalid] with [CodeUnexpectedProduct] or [CodePeerNotActive].
 func (s Status) CheckUsable(product string) error {
 	switch {
 	case s.Product != product:
@@ -211,34 +212,35 @@ func (s Status) CheckUsable(product string) error {
 	return nil
 }
 
-// Codes of errors that peers cause.
+// Codes of errors that peers cause, with the hub's HTTP status.
 const (
-	CodeKeyRejected           = "remote_key_rejected"     // 422: the peer refused our key (its 401 or 403)
+	CodeKeyRejected           = "remote_key_rejected"     // 422: the peer rejected our key (its 401 or 403)
 	CodeUnexpectedProduct     = "unexpected_product"      // 422: another product answers there
 	CodePeerNotActive         = "peer_not_active"         // 422
 	CodeOtherAccountConnected = "other_account_connected" // 409: connected to another account of that product
 	CodePeerUnreachable       = "peer_unreachable"        // 502: no connection, or it broke
 	CodePeerTimeout           = "peer_timeout"            // 504
-	CodePeerResponse          = "peer_answer"             // 502: not JSON, too long, or not what was asked for
+	CodePeerResponse          = "peer_answer"             // 502: not JSON, too long, or without the expected fields
 	CodePeerFailed            = "peer_failed"             // 502: an error status, a redirect included
-	CodePeerRateLimited       = "peer_limited"            // 502: its 429; RetryAfter as it said
+	CodePeerRateLimited       = "peer_limited"            // 502: its 429; RetryAfter is the peer's
 	CodeInvalidSignature      = "invalid_signature"       // 401
 )
 
-// Registration is what a product tells its peer when they connect (interface
-// document 3, POST …/webhook/register). One secret serves both directions.
+// Registration is what a product sends its peer when they connect, with POST
+// …/webhook/register. One secret signs both directions. See "Connect and status" in
+// docs/interfaces/clinic.md.
 type Registration struct {
-	ID          uuid.UUID   `json:"registration_id"`    // the same for every try
-	Product     string      `json:"product"`            // who registers
+	ID          uuid.UUID   `json:"registration_id"`    // the same for every attempt
+	Product     string      `json:"product"`            // the registering product
 	Environment Environment `json:"environment"`        //
-	WebhookURL  string      `json:"webhook_url"`        // where it takes events
+	WebhookURL  string      `json:"webhook_url"`        // where it receives events
 	Secret      string      `json:"webhook_secret"`     //
-	Key         string      `json:"api_key"`            // what the peer shall use to call it
-	Events      []string    `json:"events,omitempty"`   // types it wants; none: all
-	Features    []string    `json:"features,omitempty"` // what it offers
+	Key         string      `json:"api_key"`            // for the peer's calls to it
+	Events      []string    `json:"events,omitempty"`   // event types it subscribes to; empty = all
+	Features    []string    `json:"features,omitempty"` // its features
 }
 
-// String names the registration without its secrets.
+// String identifies the registration without its secrets.
 func (r Registration) String() string {
 	return fmt.Sprintf("registration %s of %s (%s)", r.ID, r.Product, r.Environment)
 }
@@ -246,15 +248,15 @@ func (r Registration) String() string {
 // GoString keeps secrets out of %#v.
 func (r Registration) GoString() string { return r.String() }
 
-// LogValue keeps secrets out of logs; as JSON they have to be there.
+// LogValue keeps secrets out of logs. Its JSON has to contain them.
 func (r Registration) LogValue() slog.Value { return slog.StringValue(r.String()) }
 
-// RegistrationResponse is the peer's answer. One that knows nothing but a webhook_url may
-// leave all of it out.
+// RegistrationResponse is the peer's response to a [Registration]. Every field is
+// optional.
 type RegistrationResponse struct {
-	IntegrationID string   `json:"integration_id"` // the peer's id of us
-	WebhookURL    string   `json:"webhook_url"`    // where it takes events
-	Features      []string `json:"features"`       // what it offers
+	IntegrationID string   `json:"integration_id"` // the peer's id of the integration
+	WebhookURL    string   `json:"webhook_url"`    // where it receives events
+	Features      []string `json:"features"`       // its features
 	Status        string   `json:"status"`         // active, inactive or error
 }
 
@@ -265,8 +267,8 @@ type Call struct {
 	Body  json.RawMessage // of an action: a JSON object
 }
 
-// MatchesEventType tells whether an event type matches any of the patterns: "*", an exact
-// type, or a prefix such as "appointment.*".
+// MatchesEventType reports whether an event type matches any of the patterns: "*", an
+// exact type, or a prefix such as "appointment.*".
 func MatchesEventType(patterns []string, eventType string) bool {
 	for _, pattern := range patterns {
 		if pattern == eventType {

@@ -9,35 +9,36 @@ import (
 	"unicode/utf8"
 )
 
-// ParseEnvelope reads an envelope (interface document 3), the reverse of
-// [AppendEnvelope]; TenantID and Environment stay empty. Fields it does not know are
-// left alone, and names count by their exact spelling. Data is a copy of its bytes.
-// Errors: [ErrMalformed] for what is no JSON, [ErrInvalid] for a wrong field.
+// ParseEnvelope parses a webhook envelope, the reverse of [AppendEnvelope]. TenantID
+// and Environment stay empty. Unknown fields are ignored, and names are
+// case-sensitive. Data is a copy. Errors: [ErrMalformed] for invalid JSON,
+// [ErrInvalid] for an invalid field. See "Webhook envelope" in
+// docs/interfaces/clinic.md.
 func ParseEnvelope(body []byte) (Event, error) {
 	if !json.Valid(body) {
 		return Event{}, Errorf(ErrMalformed, "malformed_json", "The body is not JSON.")
 	}
-	body = bytes.TrimLeft(body, space)
+	body = bytes.TrimLeft(body, whitespace)
 	if body[0] != '{' {
 		return Event{}, Invalid("body", "must be a JSON object")
 	}
 	fields := envelopeFields(body)
 	var e Event
-	var at string
-	for i, into := range [...]*string{&e.ID, &e.Product, &e.Type, &at, &e.CorrelationID} {
-		if err := readString(fields[i], envelopeNames[i], into); err != nil {
+	var timestamp string
+	for i, target := range [...]*string{&e.ID, &e.Product, &e.Type, &timestamp, &e.CorrelationID} {
+		if err := parseString(fields[i], envelopeNames[i], target); err != nil {
 			return Event{}, err
 		}
-		if *into == "" && into != &e.CorrelationID {
+		if *target == "" && target != &e.CorrelationID {
 			return Event{}, Invalid("body."+envelopeNames[i], "is required")
 		}
 	}
 	if _, ok := ParseEventID(e.ID); !ok {
 		return Event{}, Invalid("body.id", `must be "evt_" and 16 lowercase hexadecimal digits`)
 	}
-	when, err := time.Parse(time.RFC3339, at)
-	e.Time = when.UTC()
-	if err != nil || e.Time.Year() < 1 || e.Time.Year() > 9999 { // a zone may lead out of the years that can be written
+	parsed, err := time.Parse(time.RFC3339, timestamp)
+	e.Time = parsed.UTC()
+	if err != nil || e.Time.Year() < 1 || e.Time.Year() > 9999 { // the offset may move it out of RFC 3339's years
 		return Event{}, Invalid("body.timestamp", "must be a time such as 2026-01-02T03:04:05Z")
 	}
 	data := fields[len(fields)-1]
@@ -48,38 +49,38 @@ func ParseEnvelope(body []byte) (Event, error) {
 	return e, nil
 }
 
-// envelopeNames are an envelope's fields; data is the last.
+// envelopeNames are the fields of an envelope; data is the last.
 var envelopeNames = [...]string{"id", "product", "event_type", "timestamp", "correlation_id", "data"}
 
-// space is what may stand between the tokens of JSON.
-const space = " \t\r\n"
+// whitespace is what JSON allows between tokens.
+const whitespace = " \t\r\n"
 
-// envelopeFields finds the values of an envelope's fields in a valid JSON object, as
-// they stand there. Of a field that is there twice the last one counts.
+// envelopeFields returns the raw values of an envelope's fields in a valid JSON
+// object. The last value of a repeated field wins.
 func envelopeFields(object []byte) (fields [len(envelopeNames)][]byte) {
-	rest := bytes.TrimLeft(object[1:], space)
+	rest := bytes.TrimLeft(object[1:], whitespace)
 	for rest[0] != '}' {
 		end := valueEnd(rest)
 		name := rest[1 : end-1]
 		if bytes.IndexByte(name, '\\') >= 0 {
-			var plain string
-			if json.Unmarshal(rest[:end], &plain) == nil {
-				name = []byte(plain)
+			var unescaped string
+			if json.Unmarshal(rest[:end], &unescaped) == nil {
+				name = []byte(unescaped)
 			}
 		}
-		rest = bytes.TrimLeft(rest[end:], space+":")
+		rest = bytes.TrimLeft(rest[end:], whitespace+":")
 		end = valueEnd(rest)
-		for i, known := range envelopeNames {
-			if string(name) == known {
+		for i, envelopeName := range envelopeNames {
+			if string(name) == envelopeName {
 				fields[i] = rest[:end]
 			}
 		}
-		rest = bytes.TrimLeft(rest[end:], space+",")
+		rest = bytes.TrimLeft(rest[end:], whitespace+",")
 	}
 	return fields
 }
 
-// valueEnd is where the first value ends in valid JSON.
+// valueEnd returns the end of the first value in valid JSON.
 func valueEnd(raw []byte) int {
 	depth := 0
 	for i := 0; i < len(raw); i++ {
@@ -111,25 +112,26 @@ func valueEnd(raw []byte) int {
 	return len(raw)
 }
 
-// readString reads a string; absent and null leave it as it is.
-func readString(raw []byte, name string, into *string) error {
+// parseString parses a JSON string into target. It leaves target unchanged if the
+// value is absent or null.
+func parseString(raw []byte, name string, target *string) error {
 	if raw == nil {
 		return nil
 	}
-	if len(raw) >= 2 && raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) { // as nearly all are; it is valid JSON already
-		*into = string(raw[1 : len(raw)-1])
+	if len(raw) >= 2 && raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) { // the usual case, without a second parse
+		*target = string(raw[1 : len(raw)-1])
 		return nil
 	}
-	if err := json.Unmarshal(raw, into); err != nil {
+	if err := json.Unmarshal(raw, target); err != nil {
 		return Invalid("body."+name, "must be a string")
 	}
 	return nil
 }
 
-// DeriveEventID makes an event id from the name of an event at a peer whose ids have
-// another form: the same one for the same name, so that duplicates are still seen.
-// Names of different peers need not differ.
-func DeriveEventID(name string) string {
-	sum := sha256.Sum256([]byte(name))
+// DeriveEventID derives an event id from a peer's own id of the event. Equal ids give
+// equal event ids, so that duplicates are detected. Event ids are unique per peer, not
+// across peers.
+func DeriveEventID(peerID string) string {
+	sum := sha256.Sum256([]byte(peerID))
 	return FormatEventID(binary.BigEndian.Uint64(sum[:8]))
 }

@@ -19,8 +19,7 @@ func TestParseEnvelope(t *testing.T) {
 	require.Equal(t, hub.Event{
 		ID: vectorID, Product: "clinic", Type: "patient.created", Time: time.Date(2026, 1, 2, 3, 4, 5, 5e8, time.UTC), Data: json.RawMessage(`{"a" : 1, "b":2.50}`),
 	}, e)
-	// The last of two counts, escapes in names are read, and what looks like a field
-	// inside another is none.
+	// The last of repeated fields wins, names may be escaped, and nested fields are ignored.
 	e, err = hub.ParseEnvelope([]byte("\n\t" + `{ "x" : [{"id":"}"},"\\\"]",[ ]] ,"\u0069d" :"evt_ffffffffffffffff" , "id":"evt_0123456789abcdef","product":"clinic","product":"c\u006cinic",
 		"event_type":"x","timestamp":"2026-01-02T03:04:05Z","n":-1.5e3,"data":{"id":"evt_ffffffffffffffff","data":"}\\"},"t":true}  `))
 	require.NoError(t, err)
@@ -30,7 +29,7 @@ func TestParseEnvelope(t *testing.T) {
 	require.Equal(t, vectorBody, string(hub.AppendEnvelope(nil, e)))
 }
 
-func TestParseEnvelopeRefuses(t *testing.T) {
+func TestParseEnvelopeErrors(t *testing.T) {
 	t.Parallel()
 	const good = `"id":"evt_0123456789abcdef","product":"clinic","event_type":"x","timestamp":"2026-01-02T03:04:05Z","data":{}`
 	for body, location := range map[string]string{
@@ -54,16 +53,16 @@ func TestParseEnvelopeRefuses(t *testing.T) {
 		e, err := hub.ParseEnvelope([]byte(body))
 		require.Error(t, err, body)
 		require.Zero(t, e)
-		var ours *hub.Error
-		require.ErrorAs(t, err, &ours, body)
-		if len(ours.Fields) == 0 {
+		var hubErr *hub.Error
+		require.ErrorAs(t, err, &hubErr, body)
+		if len(hubErr.Fields) == 0 {
 			require.ErrorIs(t, err, hub.ErrMalformed, body)
 			require.Empty(t, location, body)
 			continue
 		}
 		require.ErrorIs(t, err, hub.ErrInvalid, body)
 		if location != "" {
-			require.Equal(t, location, ours.Fields[0].Location, body)
+			require.Equal(t, location, hubErr.Fields[0].Location, body)
 		}
 	}
 }
@@ -76,18 +75,18 @@ func TestDeriveEventID(t *testing.T) {
 	require.True(t, ok)
 }
 
-// What was stored as an envelope and is read to be encoded again keeps its bytes.
+// Parsing and encoding an envelope that the hub encoded keeps its bytes.
 func FuzzParseEnvelope(f *testing.F) {
 	f.Add([]byte(vectorBody))
 	f.Add([]byte(`{"id":"evt_0123456789abcdef","product":"a\"b","event_type":"x\u2028","timestamp":"2026-01-02T03:04:05+01:00","correlation_id":"é","data": { "a" : [ 1 ] } }`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		e, err := hub.ParseEnvelope(body)
 		var fields map[string]json.RawMessage
-		known := json.Unmarshal(body, &fields)
+		jsonErr := json.Unmarshal(body, &fields)
 		if err != nil {
 			return
 		}
-		require.NoError(t, known)
+		require.NoError(t, jsonErr)
 		for name, got := range map[string]string{"id": e.ID, "product": e.Product, "event_type": e.Type, "correlation_id": e.CorrelationID} {
 			var want string
 			if raw := fields[name]; raw != nil {
@@ -97,8 +96,8 @@ func FuzzParseEnvelope(f *testing.F) {
 		}
 		require.Equal(t, string(bytes.TrimSpace(fields["data"])), string(e.Data))
 		stored := hub.AppendEnvelope(nil, e)
-		again, err := hub.ParseEnvelope(stored)
+		reparsed, err := hub.ParseEnvelope(stored)
 		require.NoError(t, err)
-		require.Equal(t, string(stored), string(hub.AppendEnvelope(nil, again)))
+		require.Equal(t, string(stored), string(hub.AppendEnvelope(nil, reparsed)))
 	})
 }

@@ -1,7 +1,7 @@
 // Package hub is the vocabulary every part of the integration hub shares:
-// events and their envelope, signatures, error kinds and the connector contract
-// with what connectors are made of. It does no I/O of its own, only through the
-// [Doer] it is handed, and imports only the standard library and uuid.
+// events and their envelope, signatures, error kinds and the connector contract. It
+// does no I/O except through a [Doer] argument, and imports only the standard library
+// and uuid.
 package hub
 
 import (
@@ -13,13 +13,13 @@ import (
 // Error kinds. Every error that can reach a caller wraps exactly one of them;
 // hub/internal/httpx holds the one table that turns a kind into an HTTP status.
 var (
-	ErrMalformed            = errors.New("malformed request")       // 400: cannot be read at all
+	ErrMalformed            = errors.New("malformed request")       // 400: cannot be parsed
 	ErrUnauthorized         = errors.New("unauthorized")            // 401
 	ErrForbidden            = errors.New("forbidden")               // 403
 	ErrNotFound             = errors.New("not found")               // 404: also another tenant's id
-	ErrNotAcceptable        = errors.New("not acceptable")          // 406: asked for in a form that there is not
+	ErrNotAcceptable        = errors.New("not acceptable")          // 406: the requested format is not supported
 	ErrConflict             = errors.New("conflict")                // 409
-	ErrPreconditionFailed   = errors.New("changed meanwhile")       // 412: If-Match names another version
+	ErrPreconditionFailed   = errors.New("precondition failed")     // 412: If-Match names another version
 	ErrTooLarge             = errors.New("too large")               // 413
 	ErrUnsupportedMediaType = errors.New("unsupported media type")  // 415
 	ErrInvalid              = errors.New("invalid")                 // 422: readable, but breaks a rule
@@ -29,34 +29,34 @@ var (
 	ErrPeerTimeout          = errors.New("peer timed out")          // 504
 )
 
-// Error is an error made for the caller of an interface: a kind, a stable code
-// for programs and a sentence for people. It never carries a submitted value.
+// Error is an error for the caller of an API: a kind, a stable code for programs and a
+// sentence for people. It never contains a submitted value.
 type Error struct {
 	Kind       error         // one of the kinds above
 	Code       string        // stable, snake_case, e.g. "url_not_allowed"
-	Detail     string        // one sentence for people, saying what to do
-	Fields     []FieldError  // which inputs are wrong; may be empty
-	RetryAfter time.Duration // for ErrLimited and ErrUnavailable; 0 = not said
-	Extensions Extensions    // what else the answer says, e.g. alternatives
-	Cause      error         // what happened underneath; logged, never shown
+	Detail     string        // one sentence for people: what to do
+	Fields     []FieldError  // invalid inputs; may be empty
+	RetryAfter time.Duration // for ErrLimited and ErrUnavailable; 0 = none
+	Extensions Extensions    // additional members of the response, e.g. alternatives
+	Cause      error         // underlying error; logged, never shown
 }
 
-// Extensions are further members of an error answer (RFC 9457, section 3.2). None may
-// have the name of a member that every error answer has.
+// Extensions are extension members of an error response (RFC 9457, section 3.2). They
+// must not have the name of a standard member.
 type Extensions map[string]any
 
-// FieldError names one wrong input, e.g. {"body.url", "must be an absolute http(s) URL"}.
+// FieldError describes one invalid input, e.g. {"body.url", "must be an absolute http(s) URL"}.
 type FieldError struct {
-	Location string // where: "body.url", "query.limit", "header.X-Integration-Key"
-	Message  string // what is wrong, without the submitted value
+	Location string // e.g. "body.url", "query.limit", "header.X-Integration-Key"
+	Message  string // the broken rule, without the submitted value
 }
 
-// Errorf makes an [Error] of a kind with a code and a formatted sentence.
+// Errorf returns an [Error] of a kind with a code and a formatted sentence.
 func Errorf(kind error, code, format string, args ...any) *Error {
 	return &Error{Kind: kind, Code: code, Detail: fmt.Sprintf(format, args...)}
 }
 
-// Invalid makes a 422 [Error] about one field. The detail repeats location and message.
+// Invalid returns a 422 [Error] for one field. The detail repeats location and message.
 func Invalid(location, message string) *Error {
 	return &Error{
 		Kind:   ErrInvalid,
@@ -66,13 +66,13 @@ func Invalid(location, message string) *Error {
 	}
 }
 
-// NotFound makes a 404 [Error] for an id that is not there for the caller: it does not
+// NotFound returns a 404 [Error] for an id that is not there for the caller: it does not
 // exist, or is another tenant's.
 func NotFound(what string) *Error {
 	return Errorf(ErrNotFound, "not_found", "%s not found", what)
 }
 
-// WithCause attaches the underlying cause, for logs only.
+// WithCause sets the underlying error, for logs only, and returns e.
 func (e *Error) WithCause(cause error) *Error {
 	e.Cause = cause
 	return e

@@ -19,33 +19,34 @@ const (
 	Test Environment = "test"
 )
 
-// Valid tells whether e is one of the two environments.
+// Valid reports whether e is one of the two environments.
 func (e Environment) Valid() bool { return e == Live || e == Test }
 
-// Event is one thing that happened in a product, before it is put in its envelope.
+// Event is one fact that a product publishes, without its envelope.
 type Event struct {
 	ID            string          // "evt_" + 16 lowercase hex digits
-	TenantID      uuid.UUID       // the account of the product it happened in
+	TenantID      uuid.UUID       // the tenant it happened in
 	Environment   Environment     //
 	Product       string          // sending product
 	Type          string          // e.g. "appointment.created"
 	Time          time.Time       // when it happened; sent as UTC with a trailing Z
-	CorrelationID string          // may be empty: then the envelope leaves it out
-	Data          json.RawMessage // JSON object, byte for byte as the sender gave it
+	CorrelationID string          // omitted from the envelope if empty
+	Data          json.RawMessage // JSON object, byte for byte as published
 }
 
-// ErasedPayload stands in the place of a payload that was erased.
+// ErasedPayload replaces an erased payload.
 const ErasedPayload = `{"erased":true}`
 
-// eventIDPrefix begins every event id (interface document 3, "Webhook envelope").
+// eventIDPrefix begins every event id. See "Webhook envelope" in
+// docs/interfaces/clinic.md.
 const eventIDPrefix = "evt_"
 
-// NewEventID makes a random event id from 64 bits.
+// NewEventID returns a random event id of 64 bits.
 func NewEventID() string {
-	return FormatEventID(rand.Uint64()) //nolint:gosec // ids have to differ, not to be secret
+	return FormatEventID(rand.Uint64()) //nolint:gosec // ids are unique, not secret
 }
 
-// FormatEventID writes the 64 bits of an event id as "evt_" and 16 hex digits.
+// FormatEventID formats the 64 bits of an event id as "evt_" and 16 hex digits.
 func FormatEventID(bits uint64) string {
 	var raw [8]byte
 	for i := range raw {
@@ -57,8 +58,8 @@ func FormatEventID(bits uint64) string {
 	return string(out)
 }
 
-// ParseEventID reads the 64 bits of an event id; ok is false for any other form,
-// uppercase hex digits included.
+// ParseEventID returns the 64 bits of an event id. ok is false for any other text,
+// including uppercase hex digits.
 func ParseEventID(id string) (bits uint64, ok bool) {
 	if len(id) != len(eventIDPrefix)+16 || id[:len(eventIDPrefix)] != eventIDPrefix {
 		return 0, false
@@ -76,12 +77,12 @@ func ParseEventID(id string) (bits uint64, ok bool) {
 	return bits, true
 }
 
-// EnvelopeTimeFormat is the timestamp form of the envelope: ISO 8601, UTC, trailing Z.
+// EnvelopeTimeFormat is the timestamp layout of the envelope: ISO 8601, UTC, trailing Z.
 const EnvelopeTimeFormat = "2006-01-02T15:04:05Z"
 
-// AppendEnvelope appends the envelope of e (interface document 3): id, product,
-// event_type, timestamp, correlation_id where there is one, data. The bytes of
-// e.Data are kept as they are. The result is what gets signed, stored and sent.
+// AppendEnvelope appends the envelope of e: id, product, event_type, timestamp,
+// correlation_id unless it is empty, data. The bytes of e.Data are copied unchanged.
+// The result is what is signed, stored and sent.
 func AppendEnvelope(dst []byte, e Event) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = appendJSONString(dst, e.ID)
@@ -105,7 +106,7 @@ func AppendEnvelope(dst []byte, e Event) []byte {
 	return append(dst, '}')
 }
 
-// appendJSONString appends s as a JSON string; plain ASCII takes the short way.
+// appendJSONString appends s as a JSON string, with a fast path for plain ASCII.
 func appendJSONString(dst []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < 0x20 || c == '"' || c == '\\' || c >= 0x7f {
@@ -121,8 +122,8 @@ func appendJSONString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// ValidEventType tells whether s is words joined by dots: what patterns of endpoints
-// can match and logs can show.
+// ValidEventType reports whether s is one or more words joined by dots. A word has
+// ASCII letters, digits, "_" and "-".
 func ValidEventType(s string) bool {
 	wordEmpty := true
 	for i := range len(s) {

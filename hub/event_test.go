@@ -18,22 +18,22 @@ func TestEventID(t *testing.T) {
 	bits, ok := hub.ParseEventID(id)
 	require.True(t, ok)
 	require.Equal(t, id, hub.FormatEventID(bits))
-	for _, bad := range []string{"", "evt_", "evt_0123456789abcde", "evt_0123456789abcdef0", "EVT_0123456789abcdef", "evt_0123456789ABCDEF", "evt_0123456789abcdeg"} {
-		_, ok := hub.ParseEventID(bad)
-		require.False(t, ok, bad)
+	for _, invalid := range []string{"", "evt_", "evt_0123456789abcde", "evt_0123456789abcdef0", "EVT_0123456789abcdef", "evt_0123456789ABCDEF", "evt_0123456789abcdeg"} {
+		_, ok := hub.ParseEventID(invalid)
+		require.False(t, ok, invalid)
 	}
 }
 
 func FuzzEnvelope(f *testing.F) {
 	f.Add("clinic", "patient.created", "corr-1", `{"a":1}`)
 	f.Add("a\"b", "x\\y", "é\u2028", `[ 1 ]`)
-	f.Fuzz(func(t *testing.T, product, kind, correlation, data string) {
-		if !json.Valid([]byte(data)) || !utf8.ValidString(product) || !utf8.ValidString(kind) || !utf8.ValidString(correlation) {
+	f.Fuzz(func(t *testing.T, product, eventType, correlationID, data string) {
+		if !json.Valid([]byte(data)) || !utf8.ValidString(product) || !utf8.ValidString(eventType) || !utf8.ValidString(correlationID) {
 			return
 		}
-		at := time.Unix(1767323045, 999)
+		timestamp := time.Unix(1767323045, 999)
 		raw := hub.AppendEnvelope([]byte("kept"), hub.Event{
-			ID: vectorID, Product: product, Type: kind, Time: at, CorrelationID: correlation, Data: []byte(data),
+			ID: vectorID, Product: product, Type: eventType, Time: timestamp, CorrelationID: correlationID, Data: []byte(data),
 		})
 		require.Equal(t, "kept", string(raw[:4]))
 		var got struct {
@@ -47,8 +47,8 @@ func FuzzEnvelope(f *testing.F) {
 		require.NoError(t, json.Unmarshal(raw[4:], &got))
 		require.Equal(t, vectorID, got.ID)
 		require.Equal(t, product, got.Product)
-		require.Equal(t, kind, got.Type)
-		require.Equal(t, correlation, got.CorrelationID)
+		require.Equal(t, eventType, got.Type)
+		require.Equal(t, correlationID, got.CorrelationID)
 		require.Equal(t, "2026-01-02T03:04:05Z", got.Timestamp)
 		require.JSONEq(t, data, string(got.Data))
 	})

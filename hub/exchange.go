@@ -14,32 +14,32 @@ import (
 	"time"
 )
 
-// MaxResponseBytes is how much of a peer's answer is read, in bytes.
+// MaxResponseBytes is the maximum size of a peer's response body.
 const MaxResponseBytes = 64 << 10
 
 // maxRetryAfter is the longest Retry-After that is honoured.
 const maxRetryAfter = time.Hour
 
-// Response is what a peer answered, read to its end.
+// Response is a peer's response with its complete body.
 type Response struct {
 	Status int
 	Header http.Header
-	Body   []byte // at most MaxAnswer
+	Body   []byte // at most MaxResponseBytes
 }
 
-// Exchange sends a connector's request and reads the answer, whatever its status.
+// Exchange sends a connector's request and reads the response, whatever its status.
 // Errors: [ErrPeerTimeout]; [ErrPeer] with [CodePeerUnreachable], or with
-// [CodePeerResponse] where more than [MaxResponseBytes] came; [*Error]s of the Doer as they
-// are. None repeats the address.
+// [CodePeerResponse] for a body of more than [MaxResponseBytes]; [*Error]s of the Doer
+// unchanged. No error contains the URL.
 func Exchange(do Doer, req *http.Request) (Response, error) {
 	res, err := do.Do(req)
 	if err != nil {
-		return Response{}, unreachable(err)
+		return Response{}, exchangeError(err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(res.Body, MaxResponseBytes+1))
 	if err != nil {
-		return Response{}, unreachable(err)
+		return Response{}, exchangeError(err)
 	}
 	if len(body) > MaxResponseBytes {
 		return Response{}, Errorf(ErrPeer, CodePeerResponse, "The other product answered more than %d KiB.", MaxResponseBytes>>10)
@@ -47,75 +47,75 @@ func Exchange(do Doer, req *http.Request) (Response, error) {
 	return Response{Status: res.StatusCode, Header: res.Header, Body: body}, nil
 }
 
-// unreachable turns an error of a connection into one for callers. The address is
-// taken off: searches have phone numbers in it.
-func unreachable(err error) error {
-	var ours *Error
-	if errors.As(err, &ours) {
+// exchangeError maps a transport error to an [*Error]. It removes the URL, because
+// the URLs of searches contain phone numbers.
+func exchangeError(err error) error {
+	var hubErr *Error
+	if errors.As(err, &hubErr) {
 		return err
 	}
-	var withURL *url.Error
-	if errors.As(err, &withURL) {
-		err = withURL.Err
+	var urlErr *url.Error
+	if errors.As(err, &urlErr) {
+		err = urlErr.Err
 	}
-	var network net.Error
-	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout() {
+	var netErr net.Error
+	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &netErr) && netErr.Timeout() {
 		return Errorf(ErrPeerTimeout, CodePeerTimeout, "The other product did not answer in time.").WithCause(err)
 	}
 	return Errorf(ErrPeer, CodePeerUnreachable, "The other product cannot be reached.").WithCause(err)
 }
 
-// PeerHTTPStatus is the HTTP status of a peer's answer, as the cause of the error of
-// [CodePeerFailed].
+// PeerHTTPStatus is the HTTP status of a peer's response. It is the cause of an error
+// with [CodePeerFailed].
 type PeerHTTPStatus int
 
 // Error implements error.
 func (s PeerHTTPStatus) Error() string { return "status " + strconv.Itoa(int(s)) }
 
-// Refused tells whether the peer understood the request and did not do it: any 4xx but
-// 408, for which it may have been too slow only to answer.
+// Refused reports whether the peer rejected the request: any 4xx except 408, after
+// which the request may have taken effect.
 func (s PeerHTTPStatus) Refused() bool {
 	return s >= 400 && s <= 499 && s != http.StatusRequestTimeout
 }
 
-// StatusError is nil for a 2xx and else says what the status means when products connect:
-// [ErrInvalid] with [CodeKeyRejected] for 401 and 403; [ErrPeer] with
-// [CodePeerRateLimited] for 429, with [CodePeerFailed] for everything else, redirects
-// and 404 included.
-func (a Response) StatusError() error {
+// StatusError returns nil for a 2xx status. It returns [ErrInvalid] with
+// [CodeKeyRejected] for 401 and 403, [ErrPeer] with [CodePeerRateLimited] for 429, and
+// [ErrPeer] with [CodePeerFailed] for all others, including redirects and 404.
+func (r Response) StatusError() error {
 	switch {
-	case a.Status >= 200 && a.Status <= 299:
+	case r.Status >= 200 && r.Status <= 299:
 		return nil
-	case a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden:
+	case r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden:
 		return Errorf(ErrInvalid, CodeKeyRejected, "The other product refuses the key: copy it anew, or issue another one there.")
-	case a.Status == http.StatusTooManyRequests:
+	case r.Status == http.StatusTooManyRequests:
 		err := Errorf(ErrPeer, CodePeerRateLimited, "The other product takes no more requests for the moment.")
-		err.RetryAfter = a.retryAfter()
+		err.RetryAfter = r.retryAfter()
 		return err
 	}
-	return Errorf(ErrPeer, CodePeerFailed, "The other product answered with status %d.", a.Status).WithCause(PeerHTTPStatus(a.Status))
+	return Errorf(ErrPeer, CodePeerFailed, "The other product answered with status %d.", r.Status).WithCause(PeerHTTPStatus(r.Status))
 }
 
-// retryAfter reads Retry-After in seconds; 0 = not said.
-func (a Response) retryAfter() time.Duration {
-	seconds, err := strconv.ParseUint(a.Header.Get("Retry-After"), 10, 32)
+// retryAfter returns the Retry-After header, which is in seconds; 0 = none.
+func (r Response) retryAfter() time.Duration {
+	seconds, err := strconv.ParseUint(r.Header.Get("Retry-After"), 10, 32)
 	if err != nil {
 		return 0
 	}
 	return min(time.Duration(seconds)*time.Second, maxRetryAfter)
 }
 
-// DecodeJSON reads the body; [ErrPeer] with [CodePeerResponse] where it does not fit.
-func (a Response) DecodeJSON(into any) error {
-	if err := json.Unmarshal(a.Body, into); err != nil {
+// DecodeJSON unmarshals the body into target. It returns [ErrPeer] with
+// [CodePeerResponse] if that fails.
+func (r Response) DecodeJSON(target any) error {
+	if err := json.Unmarshal(r.Body, target); err != nil {
 		// Without the cause, which may quote the body.
 		return Errorf(ErrPeer, CodePeerResponse, "The other product answered something else than was asked for; is it the address of its API?")
 	}
 	return nil
 }
 
-// NewRequest makes a request of a connector; a body is JSON. [ErrInvalid] for an
-// address that is none.
+// NewRequest returns a request for [Exchange]. A non-nil body is JSON. It returns
+// [ErrInvalid] for an address that is not an absolute http(s) URL.
 func NewRequest(ctx context.Context, method, address string, body []byte) (*http.Request, error) {
 	var reader io.Reader
 	if body != nil {
@@ -132,34 +132,35 @@ func NewRequest(ctx context.Context, method, address string, body []byte) (*http
 	return req, nil
 }
 
-// CallResult is the JSON that answers a [Call]. An error of the peer's keeps its meaning
-// and the code it gave: 400 and 422 [ErrInvalid], 404 [ErrNotFound], 409
-// [ErrConflict]; all others are [Response.StatusError]'s.
-func (a Response) CallResult() (json.RawMessage, error) {
+// CallResult returns the JSON response to a [Call]. Errors of the peer keep their code
+// and kind: 400 and 422 are [ErrInvalid], 404 is [ErrNotFound], 409 is [ErrConflict].
+// All other statuses are mapped by [Response.StatusError].
+func (r Response) CallResult() (json.RawMessage, error) {
 	kind := map[int]error{
 		http.StatusBadRequest: ErrInvalid, http.StatusUnprocessableEntity: ErrInvalid,
 		http.StatusNotFound: ErrNotFound, http.StatusConflict: ErrConflict,
-	}[a.Status]
+	}[r.Status]
 	if kind != nil {
-		return nil, Errorf(kind, a.code(), "The other product refused: status %d.", a.Status)
+		return nil, Errorf(kind, r.errorCode(), "The other product refused: status %d.", r.Status)
 	}
-	if err := a.StatusError(); err != nil {
+	if err := r.StatusError(); err != nil {
 		return nil, err
 	}
 	var raw json.RawMessage
-	if err := a.DecodeJSON(&raw); err != nil {
+	if err := r.DecodeJSON(&raw); err != nil {
 		return nil, err
 	}
 	return raw, nil
 }
 
-// code is the code of an error in the hub's shape, where the answer is one.
-func (a Response) code() string {
+// errorCode returns the code of an error response in the hub's format, or
+// "peer_refused" if it has none.
+func (r Response) errorCode() string {
 	var problem struct {
 		Code string `json:"code"`
 	}
-	const longest = 64
-	if a.DecodeJSON(&problem) != nil || problem.Code == "" || len(problem.Code) > longest ||
+	const maxLength = 64
+	if r.DecodeJSON(&problem) != nil || problem.Code == "" || len(problem.Code) > maxLength ||
 		strings.Trim(problem.Code, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
 		return "peer_refused"
 	}

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// PeerConnector is the connector of every product that has the integration interface of
-// interface document 3: other hubs, and products registered without a connector of
-// their own. Connectors of products that differ in part embed it.
+// PeerConnector is the connector of every product with the integration interface of
+// docs/interfaces/clinic.md: other hubs, and products without a connector of their own.
+// Connectors of products that differ in part embed it.
 type PeerConnector struct {
 	PeerSpec Spec
 }
@@ -21,7 +21,8 @@ var (
 	_ Actor     = PeerConnector{}
 )
 
-// PeerRatePerMinute is what the interface takes: requests a minute per key and integration.
+// PeerRatePerMinute is the interface's limit of requests a minute per key and
+// integration.
 const PeerRatePerMinute = 100
 
 // Paths of the interface below [Connection.URL].
@@ -31,11 +32,11 @@ const (
 	peerRegister   = "/integrations/webhook/register"
 	peerUnregister = "/integrations/webhook/unregister"
 	peerCalls      = "/integrations/" // "search/…" and "action/…" follow
-	peerBase       = "/api/v1"        // under which the interface usually lies
+	peerBase       = "/api/v1"        // the usual prefix of the interface
 )
 
-// NewPeerConnector is the connector of a product that is known by its name only: every event,
-// every search and action.
+// NewPeerConnector returns the connector of a product that is known only by name. It
+// allows every event, search and action.
 func NewPeerConnector(name, title string) PeerConnector {
 	return PeerConnector{PeerSpec: Spec{
 		Name: name, Title: title, Fields: PeerFields(), RatePerMinute: PeerRatePerMinute,
@@ -43,7 +44,7 @@ func NewPeerConnector(name, title string) PeerConnector {
 	}}
 }
 
-// PeerFields is the form of the interface.
+// PeerFields returns the form fields of the interface.
 func PeerFields() []Field {
 	return []Field{
 		{Key: FieldURL, Label: "API address", Help: "The base under which /integrations lies; it usually ends in /api/v1.", Required: true},
@@ -53,34 +54,34 @@ func PeerFields() []Field {
 
 // Spec implements [Connector].
 func (p PeerConnector) Spec() Spec {
-	s := p.PeerSpec
-	s.Fields, s.Calls = slices.Clone(s.Fields), slices.Clone(s.Calls)
-	s.Receives, s.Sends = slices.Clone(s.Receives), slices.Clone(s.Sends)
-	return s
+	spec := p.PeerSpec
+	spec.Fields, spec.Calls = slices.Clone(spec.Fields), slices.Clone(spec.Calls)
+	spec.Receives, spec.Sends = slices.Clone(spec.Receives), slices.Clone(spec.Sends)
+	return spec
 }
 
-// Probe implements [Connector]: GET …/status with the key. Where there is none and
-// the address does not end in /api/v1, it tries below that.
+// Probe implements [Connector]: GET …/status with the key. On a 404 it tries again
+// below /api/v1, unless the address already ends with it.
 func (p PeerConnector) Probe(ctx context.Context, do Doer, c Connection) (Status, error) {
 	base := strings.TrimRight(c.URL, "/")
-	answer, err := get(ctx, do, base+peerStatus, c.Key)
-	found := ""
-	if err == nil && answer.Status == http.StatusNotFound && !strings.HasSuffix(base, peerBase) {
-		found = base + peerBase
-		answer, err = get(ctx, do, found+peerStatus, c.Key)
+	response, err := get(ctx, do, base+peerStatus, c.Key)
+	foundBase := ""
+	if err == nil && response.Status == http.StatusNotFound && !strings.HasSuffix(base, peerBase) {
+		foundBase = base + peerBase
+		response, err = get(ctx, do, foundBase+peerStatus, c.Key)
 	}
 	if err != nil {
 		return Status{}, err
 	}
-	if err := answer.StatusError(); err != nil {
+	if err := response.StatusError(); err != nil {
 		return Status{}, err
 	}
-	var said peerSays
-	if err := answer.DecodeJSON(&said); err != nil {
+	var body statusBody
+	if err := response.DecodeJSON(&body); err != nil {
 		return Status{}, err
 	}
-	status := said.status()
-	status.URL = found
+	status := body.status()
+	status.URL = foundBase
 	return status, nil
 }
 
@@ -93,9 +94,9 @@ func get(ctx context.Context, do Doer, address, key string) (Response, error) {
 	return Exchange(do, req)
 }
 
-// peerSays is a status as the products write it: each calls its tenants something
-// else, and hubs name them in the same words besides.
-type peerSays struct {
+// statusBody is the JSON of …/status. Each product names its tenant fields
+// differently; hubs send tenant_id and tenant_name as well.
+type statusBody struct {
 	Product     string      `json:"product"`
 	Version     string      `json:"version"`
 	Features    []string    `json:"features"`
@@ -111,15 +112,15 @@ type peerSays struct {
 	CompanyName string      `json:"company_name"`
 }
 
-func (s peerSays) status() Status {
+func (s statusBody) status() Status {
 	return Status{
 		Product: s.Product, Version: s.Version, Environment: s.Environment, Features: s.Features, Active: s.Status == "active",
-		TenantID:   first(string(s.TenantID), string(s.ClinicID), string(s.OrgID), string(s.CompanyID)),
-		TenantName: first(s.TenantName, s.ClinicName, s.OrgName, s.CompanyName),
+		TenantID:   firstNonEmpty(string(s.TenantID), string(s.ClinicID), string(s.OrgID), string(s.CompanyID)),
+		TenantName: firstNonEmpty(s.TenantName, s.ClinicName, s.OrgName, s.CompanyName),
 	}
 }
 
-func first(values ...string) string {
+func firstNonEmpty(values ...string) string {
 	for _, value := range values {
 		if value != "" {
 			return value
@@ -170,40 +171,40 @@ func (p PeerConnector) Encode(c Connection, e Event) (Outbound, error) {
 	return Outbound{URL: address, Header: header, Body: body}, nil
 }
 
-// Register implements [Registrar]: POST …/webhook/register. Any 2xx is a success, as
-// the documents do not show the answer; what it says is read where it is JSON. A hub
-// whose account is connected to another of ours answers [CodeOtherAccountConnected]; then so
-// does Register, as an [ErrConflict].
+// Register implements [Registrar]: POST …/webhook/register. Any 2xx is a success,
+// because the interface does not define the response; JSON is parsed. A hub whose
+// account is connected to another account of ours responds with
+// [CodeOtherAccountConnected], which Register returns as an [ErrConflict].
 func (p PeerConnector) Register(ctx context.Context, do Doer, c Connection, r Registration) (RegistrationResponse, error) {
-	answer, err := post(ctx, do, c, peerRegister, r)
+	response, err := post(ctx, do, c, peerRegister, r)
 	switch {
-	case err == nil && answer.Status == http.StatusConflict && answer.code() == CodeOtherAccountConnected:
+	case err == nil && response.Status == http.StatusConflict && response.errorCode() == CodeOtherAccountConnected:
 		err = Errorf(ErrConflict, CodeOtherAccountConnected, "The other side is connected to another account of %s already: that integration has to be revoked there first.", r.Product)
 	case err == nil:
-		err = answer.StatusError()
+		err = response.StatusError()
 	}
 	if err != nil {
 		return RegistrationResponse{}, err
 	}
-	var registered RegistrationResponse
-	if answer.DecodeJSON(&registered) != nil {
-		return RegistrationResponse{}, nil // a peer that answers "ok"
+	var registration RegistrationResponse
+	if response.DecodeJSON(&registration) != nil {
+		return RegistrationResponse{}, nil // some peers respond with plain text
 	}
-	return registered, nil
+	return registration, nil
 }
 
-// Unregister implements [Registrar]: POST …/webhook/unregister, which is the hub's
-// own; products by the documents alone do not know it.
+// Unregister implements [Registrar]: POST …/webhook/unregister, an extension that other
+// products may not support.
 func (p PeerConnector) Unregister(ctx context.Context, do Doer, c Connection) error {
-	answer, err := post(ctx, do, c, peerUnregister, struct{}{})
+	response, err := post(ctx, do, c, peerUnregister, struct{}{})
 	if err != nil {
 		return err
 	}
-	switch answer.Status {
+	switch response.Status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone, http.StatusNotImplemented:
 		return nil
 	}
-	return answer.StatusError()
+	return response.StatusError()
 }
 
 func post(ctx context.Context, do Doer, c Connection, path string, body any) (Response, error) {
@@ -219,35 +220,35 @@ func post(ctx context.Context, do Doer, c Connection, path string, body any) (Re
 	return Exchange(do, req)
 }
 
-// Act implements [Actor]: searches are a GET with the query, actions a POST with the
+// Act implements [Actor]. Searches are a GET with the query, actions a POST with the
 // body.
 func (p PeerConnector) Act(ctx context.Context, do Doer, c Connection, call Call) (json.RawMessage, error) {
 	kind, name, _ := strings.Cut(call.Name, "/")
-	if !MatchesEventType(p.PeerSpec.Calls, call.Name) || !callName(name) {
+	if !MatchesEventType(p.PeerSpec.Calls, call.Name) || !isCallName(name) {
 		return nil, Errorf(ErrInvalid, "unknown_call", "The other product has no such search or action.")
 	}
-	var answer Response
+	var response Response
 	var err error
 	if kind == "search" {
-		answer, err = get(ctx, do, strings.TrimRight(c.URL, "/")+peerCalls+call.Name+"?"+call.Query.Encode(), c.Key)
+		response, err = get(ctx, do, strings.TrimRight(c.URL, "/")+peerCalls+call.Name+"?"+call.Query.Encode(), c.Key)
 	} else {
-		answer, err = post(ctx, do, c, peerCalls+call.Name, call.body())
+		response, err = post(ctx, do, c, peerCalls+call.Name, call.jsonBody())
 	}
 	if err != nil {
 		return nil, err
 	}
-	return answer.CallResult()
+	return response.CallResult()
 }
 
-// body is the JSON object to send: an empty one where there is none.
-func (c Call) body() json.RawMessage {
+// jsonBody returns the JSON object to send; an empty object if there is none.
+func (c Call) jsonBody() json.RawMessage {
 	if len(c.Body) == 0 {
 		return json.RawMessage(`{}`)
 	}
 	return c.Body
 }
 
-// callName tells whether a call's name can stand in a path as it is.
-func callName(name string) bool {
+// isCallName reports whether a call's name is safe in a path without escaping.
+func isCallName(name string) bool {
 	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }

@@ -19,24 +19,24 @@ import (
 	"integrationhub/hub"
 )
 
-// peer is a product that answers by path, and what it was asked.
+// peer is a fake product with one response per path. It records its requests.
 type peer struct {
 	*httptest.Server
-	asked []string // "METHOD path?query body"
+	requests []string // "METHOD path?query body"
 }
 
-func newPeer(t *testing.T, answers map[string]string) *peer {
+func newPeer(t *testing.T, responses map[string]string) *peer {
 	t.Helper()
 	p := &peer{}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		p.asked = append(p.asked, strings.TrimSpace(r.Method+" "+r.URL.RequestURI()+" "+string(body)))
-		answer, ok := answers[r.URL.Path]
+		p.requests = append(p.requests, strings.TrimSpace(r.Method+" "+r.URL.RequestURI()+" "+string(body)))
+		response, ok := responses[r.URL.Path]
 		if !ok || r.Header.Get("X-Integration-Key") != "cli_live_key" {
 			w.WriteHeader(http.StatusNotFound)
 			return
 		}
-		_, _ = io.WriteString(w, answer)
+		_, _ = io.WriteString(w, response)
 	}))
 	t.Cleanup(p.Close)
 	return p
@@ -49,7 +49,8 @@ func connection(base string) hub.Connection {
 	}
 }
 
-// Document 3's status, document 1's words, document 2's numbers, and a hub's own.
+// Each product names its tenant differently: clinic_id, org_id or a numeric company_id.
+// Hubs send tenant_id, which has precedence.
 func TestPeerStatus(t *testing.T) {
 	t.Parallel()
 	want := hub.Status{Product: "clinic", Version: "1.2.3", TenantID: "42", TenantName: "One", Features: []string{"patient.search"}, Active: true}
@@ -75,11 +76,11 @@ func TestPeerStatusBelowAPIV1(t *testing.T) {
 	got, err := hub.NewPeerConnector("clinic", "Clinic").Probe(t.Context(), p.Client(), connection(p.URL+"/clinic/"))
 	require.NoError(t, err)
 	require.Equal(t, p.URL+"/clinic/api/v1", got.URL)
-	require.Equal(t, []string{"GET /clinic/integrations/status", "GET /clinic/api/v1/integrations/status"}, p.asked)
+	require.Equal(t, []string{"GET /clinic/integrations/status", "GET /clinic/api/v1/integrations/status"}, p.requests)
 
 	_, err = hub.NewPeerConnector("clinic", "Clinic").Probe(t.Context(), p.Client(), connection(p.URL+"/other/api/v1/"))
 	require.ErrorIs(t, err, hub.ErrPeer)
-	require.Len(t, p.asked, 3, "an address that ends so is tried once")
+	require.Len(t, p.requests, 3, "an address that ends in /api/v1 is tried once")
 }
 
 func TestPeerRegister(t *testing.T) {
@@ -89,25 +90,25 @@ func TestPeerRegister(t *testing.T) {
 		WebhookURL: "https://hub.example/scheduling/api/v1/integrations/webhook", Secret: vectorSecret, Key: "sch_live_key",
 		Events: []string{"patient.deleted"}, Features: []string{"client.search"},
 	}
-	for answer, want := range map[string]hub.RegistrationResponse{
+	for body, want := range map[string]hub.RegistrationResponse{
 		`{"integration_id":"i-1","webhook_url":"https://clinic.example/in","features":["patient.search"],"status":"active"}`: {
 			IntegrationID: "i-1", WebhookURL: "https://clinic.example/in", Features: []string{"patient.search"}, Status: "active",
 		},
 		`{}`: {}, ``: {}, `OK`: {}, `{"features":"all"}`: {},
 	} {
-		p := newPeer(t, map[string]string{"/api/v1/integrations/webhook/register": answer, "/api/v1/integrations/webhook/unregister": ""})
+		p := newPeer(t, map[string]string{"/api/v1/integrations/webhook/register": body, "/api/v1/integrations/webhook/unregister": ""})
 		got, err := hub.NewPeerConnector("clinic", "Clinic").Register(t.Context(), p.Client(), connection(p.URL+"/api/v1"), registration)
-		require.NoError(t, err, answer)
-		require.Equal(t, want, got, answer)
+		require.NoError(t, err, body)
+		require.Equal(t, want, got, body)
 		require.Equal(t, []string{`POST /api/v1/integrations/webhook/register {"registration_id":"01890a5d-ac96-774b-bcce-b302099a8057","product":"scheduling",` +
 			`"environment":"live","webhook_url":"https://hub.example/scheduling/api/v1/integrations/webhook","webhook_secret":"` + vectorSecret + `",` +
-			`"api_key":"sch_live_key","events":["patient.deleted"],"features":["client.search"]}`}, p.asked)
+			`"api_key":"sch_live_key","events":["patient.deleted"],"features":["client.search"]}`}, p.requests)
 		require.NoError(t, hub.NewPeerConnector("clinic", "Clinic").Unregister(t.Context(), p.Client(), connection(p.URL+"/api/v1")))
-		require.Equal(t, "POST /api/v1/integrations/webhook/unregister {}", p.asked[1])
+		require.Equal(t, "POST /api/v1/integrations/webhook/unregister {}", p.requests[1])
 	}
 }
 
-// A hub that is connected to another account says so; any other 409 is a failure.
+// other_account_connected keeps its code; any other 409 is a failure of the peer.
 func TestPeerRegisterWithAnotherAccount(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]struct {
@@ -121,9 +122,9 @@ func TestPeerRegisterWithAnotherAccount(t *testing.T) {
 		t.Cleanup(p.Close)
 		_, err := hub.NewPeerConnector("clinic", "Clinic").Register(t.Context(), p.Client(), connection(p.URL), hub.Registration{Product: "scheduling"})
 		require.ErrorIs(t, err, want.kind)
-		var told *hub.Error
-		require.ErrorAs(t, err, &told)
-		require.Equal(t, want.code, told.Code)
+		var hubErr *hub.Error
+		require.ErrorAs(t, err, &hubErr)
+		require.Equal(t, want.code, hubErr.Code)
 	}
 }
 
@@ -138,7 +139,7 @@ func TestPeerAct(t *testing.T) {
 	require.NoError(t, err)
 	_, err = clinic.Act(t.Context(), p.Client(), c, hub.Call{Name: "action/log-interaction", Body: json.RawMessage(`{`)})
 	require.ErrorIs(t, err, hub.ErrInvalid)
-	require.Equal(t, []string{"GET /integrations/search/patients?phone=%2B5511987654321", "POST /integrations/action/log-interaction {}"}, p.asked)
+	require.Equal(t, []string{"GET /integrations/search/patients?phone=%2B5511987654321", "POST /integrations/action/log-interaction {}"}, p.requests)
 	_, err = clinic.Act(t.Context(), p.Client(), c, hub.Call{Name: "search/nothing"})
 	require.ErrorIs(t, err, hub.ErrNotFound)
 }
@@ -147,14 +148,14 @@ func TestExchangeReadsRetryAfter(t *testing.T) {
 	t.Parallel()
 	for header, want := range map[string]time.Duration{"": 0, "7": 7 * time.Second, "-1": 0, "soon": 0, "7200": time.Hour, "4294967295": time.Hour} {
 		err := hub.Response{Status: 429, Header: http.Header{"Retry-After": {header}}}.StatusError()
-		var ours *hub.Error
-		require.ErrorAs(t, err, &ours)
-		require.Equal(t, hub.CodePeerRateLimited, ours.Code)
-		require.Equal(t, want, ours.RetryAfter, header)
+		var hubErr *hub.Error
+		require.ErrorAs(t, err, &hubErr)
+		require.Equal(t, hub.CodePeerRateLimited, hubErr.Code)
+		require.Equal(t, want, hubErr.RetryAfter, header)
 	}
 }
 
-func TestNewRequestWantsAnAddress(t *testing.T) {
+func TestNewRequestRejectsInvalidURLs(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"", "clinic.example", "/integrations", "ftp://clinic.example", "https://", "https://a\x7f", "://"} {
 		_, err := hub.NewRequest(t.Context(), http.MethodGet, address, nil)
@@ -163,7 +164,7 @@ func TestNewRequestWantsAnAddress(t *testing.T) {
 	}
 }
 
-func TestSubscribed(t *testing.T) {
+func TestMatchesEventType(t *testing.T) {
 	t.Parallel()
 	for pattern, want := range map[string]bool{
 		"*": true, "patient.*": true, "patient.created": true, "patient": false, "patient.created.*": false, "appointment.*": false, "": false, "patient.create": false,
@@ -173,8 +174,8 @@ func TestSubscribed(t *testing.T) {
 	require.False(t, hub.MatchesEventType(nil, "patient.created"))
 }
 
-// Connections and registrations can be logged and printed without thought.
-func TestSecretsDoNotPrint(t *testing.T) {
+// Logging or printing a connection or registration shows no secret.
+func TestSecretsAreNotPrinted(t *testing.T) {
 	t.Parallel()
 	c := connection("https://clinic.example")
 	r := hub.Registration{ID: c.ID, Product: "clinic", Environment: hub.Live, Secret: vectorSecret, Key: "cli_live_key"}

@@ -16,29 +16,29 @@ import (
 // Headers that carry a delivery's identity and signatures.
 const (
 	HeaderKey          = "X-Integration-Key"   // key of the receiving product (integrations only)
-	HeaderSignature    = "X-Webhook-Signature" // SignBody's form
+	HeaderSignature    = "X-Webhook-Signature" // see [SignBody]
 	HeaderStdID        = "webhook-id"          // Standard Webhooks: the event id
 	HeaderStdTimestamp = "webhook-timestamp"   // Standard Webhooks: unix seconds of the attempt
 	HeaderStdSignature = "webhook-signature"   // Standard Webhooks: space-separated "v1,<base64>"
 )
 
-// secretPrefix begins every webhook secret the hub makes.
+// secretPrefix begins every webhook secret that the hub generates.
 const secretPrefix = "whsec_"
 
-// NewWebhookSecret makes a webhook secret: "whsec_" and 32 random bytes in base64.
+// NewWebhookSecret returns a new webhook secret: "whsec_" and 32 random bytes in base64.
 func NewWebhookSecret() string {
 	var raw [32]byte
 	_, _ = rand.Read(raw[:]) // never fails: crypto/rand ends the program instead
 	return secretPrefix + base64.StdEncoding.EncodeToString(raw[:])
 }
 
-// Signer signs with one secret, again and again: it keeps the keyed hashes. It is
-// safe for concurrent use.
+// Signer signs with one secret and reuses its keyed hashes. It is safe for concurrent
+// use.
 type Signer struct {
 	body, standard sync.Pool // of hash.Hash
 }
 
-// NewSigner makes a signer for a webhook secret.
+// NewSigner returns a signer for a webhook secret.
 func NewSigner(secret string) *Signer {
 	key := standardKey(secret)
 	s := &Signer{}
@@ -47,8 +47,9 @@ func NewSigner(secret string) *Signer {
 	return s
 }
 
-// BodyHMAC gives the HMAC-SHA256 of body, keyed with the secret string as it stands,
-// "whsec_" included (interface document 3). [FormatBodySignature] writes it.
+// BodyHMAC returns the HMAC-SHA256 of body. The key is the whole secret string,
+// including "whsec_": see "Signature" in docs/interfaces/clinic.md.
+// [FormatBodySignature] formats it.
 func (s *Signer) BodyHMAC(body []byte) (sum [sha256.Size]byte) {
 	mac := s.body.Get().(hash.Hash)
 	mac.Reset()
@@ -58,18 +59,18 @@ func (s *Signer) BodyHMAC(body []byte) (sum [sha256.Size]byte) {
 	return sum
 }
 
-// SignStandard gives "v1," and the base64 HMAC-SHA256 of "id.timestamp.body" as
-// Standard Webhooks 1.0 has it; the key is the base64 after "whsec_", or the
-// secret's own bytes where it is not base64.
+// SignStandard returns the signature of Standard Webhooks 1.0: "v1," and the base64
+// HMAC-SHA256 of "id.timestamp.body". timestamp is in unix seconds. The key is the
+// decoded base64 after "whsec_", or the secret's bytes if it is not base64.
 func (s *Signer) SignStandard(id string, timestamp int64, body []byte) string {
-	var head [64]byte
-	start := append(head[:0], id...)
-	start = append(start, '.')
-	start = strconv.AppendInt(start, timestamp, 10)
-	start = append(start, '.')
+	var buffer [64]byte
+	prefix := append(buffer[:0], id...)
+	prefix = append(prefix, '.')
+	prefix = strconv.AppendInt(prefix, timestamp, 10)
+	prefix = append(prefix, '.')
 	mac := s.standard.Get().(hash.Hash)
 	mac.Reset()
-	mac.Write(start)
+	mac.Write(prefix)
 	mac.Write(body)
 	var sum [sha256.Size]byte
 	mac.Sum(sum[:0])
@@ -77,7 +78,7 @@ func (s *Signer) SignStandard(id string, timestamp int64, body []byte) string {
 	return standardPrefix + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// FormatBodySignature writes an HMAC as X-Webhook-Signature has it: "sha256=" and 64
+// FormatBodySignature formats an HMAC for X-Webhook-Signature: "sha256=" and 64
 // lowercase hex digits.
 func FormatBodySignature(sum [sha256.Size]byte) string {
 	var out [len(bodyPrefix) + 2*sha256.Size]byte
@@ -86,19 +87,19 @@ func FormatBodySignature(sum [sha256.Size]byte) string {
 	return string(out[:])
 }
 
-// What signatures begin with.
+// Prefixes of signatures.
 const (
 	bodyPrefix     = "sha256="
 	standardPrefix = "v1,"
 )
 
-// SignBody gives the value of X-Webhook-Signature for one body.
+// SignBody returns the value of X-Webhook-Signature for a body.
 func SignBody(secret string, body []byte) string {
 	return FormatBodySignature(NewSigner(secret).BodyHMAC(body))
 }
 
-// VerifyBody tells, in constant time, whether signature is SignBody's value for
-// body under any of the secrets. Empty secrets count for nothing.
+// VerifyBody reports, in constant time, whether signature is the result of [SignBody]
+// for body under any of the secrets. Empty secrets are ignored.
 func VerifyBody(signature string, body []byte, secrets ...string) bool {
 	ok := false
 	for _, secret := range secrets {
@@ -114,8 +115,7 @@ func VerifyBody(signature string, body []byte, secrets ...string) bool {
 	return ok
 }
 
-// SignStandard gives one value of webhook-signature for one body; timestamp is in
-// unix seconds.
+// SignStandard returns one value of webhook-signature: see [Signer.SignStandard].
 func SignStandard(secret, id string, timestamp int64, body []byte) string {
 	return NewSigner(secret).SignStandard(id, timestamp, body)
 }
@@ -128,23 +128,23 @@ func standardKey(secret string) []byte {
 	return key
 }
 
-// StandardTolerance is how far a webhook-timestamp may be from now, both ways.
+// StandardTolerance is the maximum distance of a webhook-timestamp from now, in either
+// direction.
 const StandardTolerance = 5 * time.Minute
 
-// VerifyStandard tells, in constant time, whether any of the space-separated
-// signatures is SignStandard's value under any of the secrets, and whether the
-// timestamp (unix seconds) is within [StandardTolerance] of now. Empty secrets count
-// for nothing.
+// VerifyStandard reports, in constant time, whether any of the space-separated
+// signatures is the result of [SignStandard] under any of the secrets. The timestamp
+// (unix seconds) has to be within [StandardTolerance] of now. Empty secrets are ignored.
 func VerifyStandard(signatures, id, timestamp string, body []byte, now time.Time, secrets ...string) bool {
-	at, err := strconv.ParseInt(timestamp, 10, 64)
-	if err != nil || now.Sub(time.Unix(at, 0)).Abs() > StandardTolerance {
+	seconds, err := strconv.ParseInt(timestamp, 10, 64)
+	if err != nil || now.Sub(time.Unix(seconds, 0)).Abs() > StandardTolerance {
 		return false
 	}
 	ok := false
 	for _, secret := range secrets {
-		want := []byte(SignStandard(secret, id, at, body))
-		for one := range strings.SplitSeq(signatures, " ") {
-			if secret != "" && hmac.Equal([]byte(one), want) {
+		want := []byte(SignStandard(secret, id, seconds, body))
+		for signature := range strings.SplitSeq(signatures, " ") {
+			if secret != "" && hmac.Equal([]byte(signature), want) {
 				ok = true
 			}
 		}

@@ -46,14 +46,14 @@ func TestVerifyBody(t *testing.T) {
 	}
 	require.False(t, hub.VerifyBody(vectorHex, append(body, ' '), vectorSecret))
 	require.False(t, hub.VerifyBody(vectorHex, body))
-	require.False(t, hub.VerifyBody(hub.SignBody("", body), body, "", vectorSecret), "a secret that is not set signs nothing")
+	require.False(t, hub.VerifyBody(hub.SignBody("", body), body, "", vectorSecret), "an empty secret is never valid")
 }
 
 func TestVerifyStandard(t *testing.T) {
 	t.Parallel()
 	body, now := []byte(vectorBody), time.Unix(vectorTime, 0)
-	verify := func(signatures string, at time.Time) bool {
-		return hub.VerifyStandard(signatures, vectorID, "1767323045", body, at, "old", vectorSecret)
+	verify := func(signatures string, now time.Time) bool {
+		return hub.VerifyStandard(signatures, vectorID, "1767323045", body, now, "old", vectorSecret)
 	}
 	require.True(t, verify("v1,AAAA "+vectorV1, now))
 	require.True(t, verify(vectorV1, now.Add(hub.StandardTolerance)))

@@ -94,19 +94,19 @@ func TestChaosPutOffForADay(t *testing.T) {
 		w.await(recoverTime, "it is attempted again", func() bool { return asked.Load() >= until })
 	}
 	more(6) // more than the four attempts there are
-	one := w.deliveries(endpoint, "")[0]
-	require.Equal(t, "pending", one.Status)
+	delivery := w.deliveries(endpoint, "")[0]
+	require.Equal(t, "pending", delivery.Status)
 	h.restartAt(23*time.Hour + 55*time.Minute)
 	more(3)
-	one = w.deliveries(endpoint, "")[0]
-	require.Equal(t, "pending", one.Status)
-	require.GreaterOrEqual(t, one.Retries, 7)
+	delivery = w.deliveries(endpoint, "")[0]
+	require.Equal(t, "pending", delivery.Status)
+	require.GreaterOrEqual(t, delivery.Retries, 7)
 	h.restartAt(24*time.Hour + time.Minute)
 	w.await(recoverTime, "it is parked", func() bool { return w.deliveries(endpoint, "")[0].Status == "parked" })
-	one = w.deliveries(endpoint, "")[0]
-	require.Equal(t, "deferred_too_long", one.Reason)
+	delivery = w.deliveries(endpoint, "")[0]
+	require.Equal(t, "deferred_too_long", delivery.Reason)
 	ready.Store(true)
-	require.NoError(t, w.api.call(t.Context(), http.MethodPost, "/deliveries/"+one.ID+"/retry", nil, nil))
+	require.NoError(t, w.api.call(t.Context(), http.MethodPost, "/deliveries/"+delivery.ID+"/retry", nil, nil))
 	w.await(recoverTime, "it is delivered on request", func() bool { return w.deliveries(endpoint, "")[0].Status == "delivered" })
 	w.released = 1
 	b := w.balance(p, p.stop())

@@ -100,11 +100,11 @@ func (w *world) readLog() map[uint64]logged {
 	require.NoError(w.t, err)
 	events := make(map[uint64]logged)
 	var id int64
-	var one logged
-	_, err = pgx.ForEachRow(rows, []any{&id, &one.promised, &one.rows, &one.standing, &one.done}, func() error {
+	var event logged
+	_, err = pgx.ForEachRow(rows, []any{&id, &event.promised, &event.rows, &event.standing, &event.done}, func() error {
 		_, twice := events[uint64(id)]
 		require.False(w.t, twice, "event %s is stored twice", hub.FormatEventID(uint64(id)))
-		events[uint64(id)] = one
+		events[uint64(id)] = event
 		return nil
 	})
 	require.NoError(w.t, err)

@@ -171,16 +171,16 @@ var numbersAsked = []struct {
 
 func (c *consulting) questions() []patientQuestion {
 	var list []patientQuestion
-	for _, one := range numbersAsked {
+	for _, search := range numbersAsked {
 		list = append(list,
-			patientQuestion{"a number " + one.name, figurePhoneSearch, c.key, func(n int) string {
-				return "/clinic/api/v1/integrations/search/patients?phone=" + url.QueryEscape(one.number(n))
-			}, nil, "", one.found},
-			patientQuestion{"FHIR, a number " + one.name, figureFHIRPhone, c.key, func(int) string { return "/clinic/fhir/Patient/_search" }, func(n int) string {
-				return "phone=" + url.QueryEscape(one.number(n))
-			}, "application/x-www-form-urlencoded", one.found})
+			patientQuestion{"a number " + search.name, figurePhoneSearch, c.key, func(n int) string {
+				return "/clinic/api/v1/integrations/search/patients?phone=" + url.QueryEscape(search.number(n))
+			}, nil, "", search.found},
+			patientQuestion{"FHIR, a number " + search.name, figureFHIRPhone, c.key, func(int) string { return "/clinic/fhir/Patient/_search" }, func(n int) string {
+				return "phone=" + url.QueryEscape(search.number(n))
+			}, "application/x-www-form-urlencoded", search.found})
 	}
-	for _, one := range []struct {
+	for _, search := range []struct {
 		name  string
 		term  func(n int) string
 		found int
@@ -191,9 +191,9 @@ func (c *consulting) questions() []patientQuestion {
 		{"the list, by the end of a number", func(n int) string { return fmt.Sprint(80_003_000 + n*317%90_000) }, 1},
 		{"the list, by a name that nobody has", func(n int) string { return fmt.Sprintf("zuleica%d", n) }, 0},
 	} {
-		list = append(list, patientQuestion{one.name, figureClinicList, c.user, func(int) string { return "/clinic/api/v1/patients/search" }, func(n int) string {
-			return fmt.Sprintf(`{"search":%q}`, one.term(n))
-		}, "application/json", one.found})
+		list = append(list, patientQuestion{search.name, figureClinicList, c.user, func(int) string { return "/clinic/api/v1/patients/search" }, func(n int) string {
+			return fmt.Sprintf(`{"search":%q}`, search.term(n))
+		}, "application/json", search.found})
 	}
 	return list
 }

@@ -50,7 +50,7 @@ func measureImport(ctx context.Context, b *bench) (*Result, error) {
 	im := importer{st, g, bearer(clinic.AccessToken)}
 	result := &Result{Figures: make(map[string]float64)}
 	file := table(importedPatients, 1)
-	for _, one := range []struct {
+	for _, step := range []struct {
 		file               string
 		created, skipped   int
 		figure, peakFigure string
@@ -59,14 +59,14 @@ func measureImport(ctx context.Context, b *bench) (*Result, error) {
 		{file, 0, importedPatients, figureImportAgain, figureImportMemory},
 		{table(importedPatients, 10), 0, 10 * importedPatients, "import_large_s", figureImportTenth},
 	} {
-		took, err := im.run(ctx, one.file, one.created, one.skipped)
+		took, err := im.run(ctx, step.file, step.created, step.skipped)
 		if err != nil {
 			return nil, err
 		}
-		result.Figures[one.figure] = took.Seconds()
-		if one.peakFigure != "" {
+		result.Figures[step.figure] = took.Seconds()
+		if step.peakFigure != "" {
 			used, _ := readMemory(st.program.pid())
-			result.Figures[one.peakFigure] = megabytes(used.peak)
+			result.Figures[step.peakFigure] = megabytes(used.peak)
 		}
 	}
 	return result, nil

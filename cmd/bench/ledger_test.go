@@ -22,9 +22,9 @@ func arrived(s Sent, endpoint uint32) Arrival {
 
 func TestReckon(t *testing.T) {
 	t.Parallel()
-	one, two := accepted(1), accepted(2)
-	whole := []Arrival{arrived(one, 0), arrived(one, 1), arrived(two, 0), arrived(two, 1)}
-	refused := arrived(one, 0)
+	first, second := accepted(1), accepted(2)
+	whole := []Arrival{arrived(first, 0), arrived(first, 1), arrived(second, 0), arrived(second, 1)}
+	refused := arrived(first, 0)
 	refused.Status = 500
 	unanswered := Sent{N: 9, Data: 9}
 	change := func(a Arrival, how func(*Arrival)) Arrival {
@@ -37,22 +37,22 @@ func TestReckon(t *testing.T) {
 		want     Balance
 		sound    bool
 	}{
-		"everything once":           {[]Sent{one, two}, whole, Balance{Delivered: 4}, true},
-		"one endpoint missing":      {[]Sent{one, two}, whole[:3], Balance{Delivered: 3, Lost: 1}, false},
-		"a duplicate":               {[]Sent{one, two}, append(whole[:4:4], whole[0]), Balance{Delivered: 4, Duplicated: 1}, true},
-		"a duplicate hides no loss": {[]Sent{one, two}, append(whole[:3:3], whole[0]), Balance{Delivered: 3, Duplicated: 1, Lost: 1}, false},
-		"refused, then taken":       {[]Sent{one, two}, append([]Arrival{refused}, whole...), Balance{Delivered: 4}, true},
-		"only refused":              {[]Sent{one, two}, append([]Arrival{refused}, whole[1:]...), Balance{Delivered: 3, Lost: 1}, false},
-		"never sent":                {[]Sent{one, two}, append(whole[:4:4], arrived(accepted(3), 0)), Balance{Delivered: 4, Unknown: 1}, false},
-		"sent without an answer": {[]Sent{one, two, unanswered}, append(whole[:4:4], arrived(Sent{ID: 77, N: 9, Data: 9}, 0)),
+		"everything once":           {[]Sent{first, second}, whole, Balance{Delivered: 4}, true},
+		"one endpoint missing":      {[]Sent{first, second}, whole[:3], Balance{Delivered: 3, Lost: 1}, false},
+		"a duplicate":               {[]Sent{first, second}, append(whole[:4:4], whole[0]), Balance{Delivered: 4, Duplicated: 1}, true},
+		"a duplicate hides no loss": {[]Sent{first, second}, append(whole[:3:3], whole[0]), Balance{Delivered: 3, Duplicated: 1, Lost: 1}, false},
+		"refused, then taken":       {[]Sent{first, second}, append([]Arrival{refused}, whole...), Balance{Delivered: 4}, true},
+		"only refused":              {[]Sent{first, second}, append([]Arrival{refused}, whole[1:]...), Balance{Delivered: 3, Lost: 1}, false},
+		"never sent":                {[]Sent{first, second}, append(whole[:4:4], arrived(accepted(3), 0)), Balance{Delivered: 4, Unknown: 1}, false},
+		"sent without an answer": {[]Sent{first, second, unanswered}, append(whole[:4:4], arrived(Sent{ID: 77, N: 9, Data: 9}, 0)),
 			Balance{Delivered: 4, Unanswered: 1}, true},
-		"other data": {[]Sent{one, two}, append(whole[:3:3], change(whole[3], func(a *Arrival) { a.Data++ })),
+		"other data": {[]Sent{first, second}, append(whole[:3:3], change(whole[3], func(a *Arrival) { a.Data++ })),
 			Balance{Delivered: 4, Altered: 1}, false},
-		"another event's number": {[]Sent{one, two}, append(whole[:3:3], change(whole[3], func(a *Arrival) { a.N = 1 })),
+		"another event's number": {[]Sent{first, second}, append(whole[:3:3], change(whole[3], func(a *Arrival) { a.N = 1 })),
 			Balance{Delivered: 4, Altered: 1}, false},
-		"other bytes on the second attempt": {[]Sent{one, two}, append([]Arrival{change(refused, func(a *Arrival) { a.Body++ })}, whole...),
+		"other bytes on the second attempt": {[]Sent{first, second}, append([]Arrival{change(refused, func(a *Arrival) { a.Body++ })}, whole...),
 			Balance{Delivered: 4, Altered: 1}, false},
-		"a false signature": {[]Sent{one, two}, append(whole[:3:3], change(whole[3], func(a *Arrival) { a.Signature = signatureFalse })),
+		"a false signature": {[]Sent{first, second}, append(whole[:3:3], change(whole[3], func(a *Arrival) { a.Signature = signatureFalse })),
 			Balance{Delivered: 4, Forged: 1}, false},
 	}
 	for name, c := range cases {
@@ -69,11 +69,11 @@ func TestReckon(t *testing.T) {
 
 func TestExplain(t *testing.T) {
 	t.Parallel()
-	one, two := accepted(1), accepted(2)
-	b := Reckon([]Sent{one, two}, []Arrival{arrived(one, 0)})
+	first, second := accepted(1), accepted(2)
+	b := Reckon([]Sent{first, second}, []Arrival{arrived(first, 0)})
 	require.Equal(t, 3, b.Lost)
-	require.Equal(t, map[uint64]int{one.ID: 1, two.ID: 2}, b.Missing())
-	standing := map[string]int{hub.FormatEventID(one.ID): 2, hub.FormatEventID(two.ID): 1} // one of them more than is missing
+	require.Equal(t, map[uint64]int{first.ID: 1, second.ID: 2}, b.Missing())
+	standing := map[string]int{hub.FormatEventID(first.ID): 2, hub.FormatEventID(second.ID): 1} // one of them more than is missing
 	require.NoError(t, b.Explain(func(id string) (int, error) { return standing[id], nil }))
 	require.Equal(t, 2, b.Waiting)
 	require.Equal(t, 1, b.Lost)

@@ -59,8 +59,8 @@ func writeRecords[T Sent | Arrival](w io.Writer, records []T) error {
 // readRecords reads all records of raw; a length that is not a whole number of
 // records is an error.
 func readRecords[T Sent | Arrival](raw []byte) ([]T, error) {
-	var one T
-	size := binary.Size(one)
+	var record T
+	size := binary.Size(record)
 	if len(raw)%size != 0 {
 		return nil, fmt.Errorf("reading records: %d bytes are not a multiple of %d", len(raw), size)
 	}

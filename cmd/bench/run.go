@@ -67,7 +67,7 @@ func runCommand() *cobra.Command {
 func scenarioList() string {
 	var list strings.Builder
 	for _, s := range scenarios {
-		fmt.Fprintf(&list, "  %-20s %s\n", s.name, s.about)
+		fmt.Fprintf(&list, "  %-20s %s\n", s.name, s.description)
 	}
 	return list.String()
 }
@@ -144,7 +144,7 @@ func (b *bench) runAll(ctx context.Context, chosen []scenario) (results []*Resul
 			if ctx.Err() != nil {
 				return results, append(failures, ctx.Err())
 			}
-			fmt.Fprintf(b.notes, "round %d: %s (%s)\n", round, s.name, s.about)
+			fmt.Fprintf(b.notes, "round %d: %s (%s)\n", round, s.name, s.description)
 			result, err := s.run(ctx, b)
 			if err != nil {
 				failures = append(failures, fmt.Errorf("%s: %w", s.name, err))
@@ -163,14 +163,14 @@ func (b *bench) runAll(ctx context.Context, chosen []scenario) (results []*Resul
 
 // machine describes where the run took place.
 func machine(ctx context.Context) map[string]string {
-	about := map[string]string{
+	versions := map[string]string{
 		"os": runtime.GOOS + "/" + runtime.GOARCH, "cores": fmt.Sprint(runtime.NumCPU()), "go": runtime.Version(),
 	}
 	if bin, err := findPostgres(); err == nil {
-		about["postgres"] = firstLine(ctx, path.Join(bin, "postgres"), "--version")
+		versions["postgres"] = firstLine(ctx, path.Join(bin, "postgres"), "--version")
 	}
-	about["redis"] = firstLine(ctx, "redis-server", "--version")
-	return about
+	versions["redis"] = firstLine(ctx, "redis-server", "--version")
+	return versions
 }
 
 // firstLine gives the first line a program prints, or nothing.

@@ -22,10 +22,10 @@ const (
 
 // scenario is one measurement.
 type scenario struct {
-	name  string
-	about string
-	once  bool // not repeated in later rounds
-	run   func(ctx context.Context, b *bench) (*Result, error)
+	name        string
+	description string
+	once        bool // not repeated in later rounds
+	run         func(ctx context.Context, b *bench) (*Result, error)
 }
 
 // scenarios are run in this order, floor and gateway side by side.

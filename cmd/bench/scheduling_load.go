@@ -69,11 +69,11 @@ func (d *desk) furnish(ctx context.Context, databaseURL string) error {
 	for d.workday.Weekday() != time.Wednesday {
 		d.workday = d.workday.AddDate(0, 0, 1)
 	}
-	for _, one := range []struct {
+	for _, organization := range []struct {
 		salon      *salon
 		slug, from string
 	}{{&d.month, "bench-month", "09:00"}, {&d.year, "bench-year", "09:00"}, {&d.fought, "bench-fought", "00:00"}} {
-		if err := d.open(ctx, one.salon, one.slug, one.from); err != nil {
+		if err := d.open(ctx, organization.salon, organization.slug, organization.from); err != nil {
 			return err
 		}
 	}

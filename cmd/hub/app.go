@@ -86,14 +86,14 @@ func await(ctx context.Context, read func() (string, error)) (string, error) {
 // readLine reads one line of stdin byte by byte, so that nothing behind it is taken.
 func (a *app) readLine() (string, error) {
 	var line []byte
-	var one [1]byte
+	var char [1]byte
 	for {
-		n, err := a.in.Read(one[:])
+		n, err := a.in.Read(char[:])
 		switch {
-		case n == 1 && one[0] == '\n':
+		case n == 1 && char[0] == '\n':
 			return string(line), nil
 		case n == 1:
-			line = append(line, one[0])
+			line = append(line, char[0])
 		case err == io.EOF && len(line) > 0:
 			return string(line), nil
 		case err != nil:

@@ -51,8 +51,8 @@ func TestClinicReadme(t *testing.T) {
 		{`"role":"staff"`, `Clinica Sol`, `/reset-password/clinic?token=`},
 		{`"product":"scheduling"`},
 	} {
-		for _, one := range want {
-			require.Contains(t, output[i], one, blocks[i][1])
+		for _, text := range want {
+			require.Contains(t, output[i], text, blocks[i][1])
 		}
 	}
 

@@ -102,18 +102,18 @@ func TestProductOpenAPI(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(listed), &products))
 	compared := 0
 	for _, product := range products.Items {
-		one := product.Name
+		name := product.Name
 		if !product.Hosted {
 			continue
 		}
 		compared++
-		printed := c.run("openapi", "--product", one).ok()
-		status, served := sharedHub(t).call(t, "GET", "/"+one+"/openapi.json", "")
+		printed := c.run("openapi", "--product", name).ok()
+		status, served := sharedHub(t).call(t, "GET", "/"+name+"/openapi.json", "")
 		require.Equal(t, 200, status)
 		var have, want map[string]any
 		require.NoError(t, json.Unmarshal([]byte(printed), &have))
 		require.NoError(t, json.Unmarshal([]byte(served), &want))
-		require.Equal(t, []any{map[string]any{"url": "/" + one}}, have["servers"])
+		require.Equal(t, []any{map[string]any{"url": "/" + name}}, have["servers"])
 		delete(have, "servers") // a running hub knows its address
 		delete(want, "servers")
 		require.Equal(t, want, have)

@@ -120,12 +120,12 @@ func (a *app) linked(reply client.Reply[client.Linked]) error {
 		return a.printRaw(reply.Raw)
 	}
 	rows := make([][]string, 0, len(reply.Value.Integrations))
-	for _, one := range reply.Value.Integrations {
+	for _, integration := range reply.Value.Integrations {
 		if a.quiet {
-			a.print("%s", terminal.Printable(one.ID))
+			a.print("%s", terminal.Printable(integration.ID))
 			continue
 		}
-		rows = append(rows, integrationRow(one))
+		rows = append(rows, integrationRow(integration))
 	}
 	if len(rows) > 0 {
 		a.table(integrationColumns(), rows)
@@ -135,15 +135,15 @@ func (a *app) linked(reply client.Reply[client.Linked]) error {
 
 // unfinished is an error where the handshake is not through: the hub goes on trying.
 func unfinished(list ...client.Integration) error {
-	for _, one := range list {
-		if one.Status == "active" {
+	for _, integration := range list {
+		if integration.Status == "active" {
 			continue
 		}
-		why := errors.New("the integration is " + one.Status)
-		if one.LastError != "" {
-			why = fmt.Errorf("%w: %s", why, one.LastError)
+		why := errors.New("the integration is " + integration.Status)
+		if integration.LastError != "" {
+			why = fmt.Errorf("%w: %s", why, integration.LastError)
 		}
-		return &failure{code: exitPartial, err: why, hint: "the hub goes on trying; see: hub integrations show " + one.ID}
+		return &failure{code: exitPartial, err: why, hint: "the hub goes on trying; see: hub integrations show " + integration.ID}
 	}
 	return nil
 }

@@ -132,29 +132,29 @@ func (t *savedTokens) Token(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	one, ok := saved.Logins[t.url]
+	login, ok := saved.Logins[t.url]
 	if !ok {
 		return "", client.ErrNoRight
 	}
-	if t.app.now().Before(one.ExpiresAt.Add(-expirySlack)) {
-		return one.AccessToken, nil
+	if t.app.now().Before(login.ExpiresAt.Add(-expirySlack)) {
+		return login.AccessToken, nil
 	}
-	return t.Renew(ctx, one.AccessToken)
+	return t.Renew(ctx, login.AccessToken)
 }
 
 // Renew implements [client.Tokens].
 func (t *savedTokens) Renew(ctx context.Context, stale string) (string, error) {
 	var token string
 	err := changeCredentials(func(saved *credentials) error {
-		one, ok := saved.Logins[t.url]
+		current, ok := saved.Logins[t.url]
 		if !ok {
 			return client.ErrNoRight
 		}
-		if one.AccessToken != stale {
-			token = one.AccessToken
+		if current.AccessToken != stale {
+			token = current.AccessToken
 			return nil
 		}
-		session, err := t.refresh(ctx, one.RefreshToken)
+		session, err := t.refresh(ctx, current.RefreshToken)
 		if err != nil {
 			return err
 		}

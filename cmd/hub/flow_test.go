@@ -73,7 +73,7 @@ func TestDemo(t *testing.T) {
 	require.Equal(t, 200, status, text)
 	var week []struct{ Status, Source string }
 	require.NoError(t, json.Unmarshal([]byte(text), &week))
-	week = slices.DeleteFunc(week, func(one struct{ Status, Source string }) bool { return one.Status == "cancelled" })
+	week = slices.DeleteFunc(week, func(appointment struct{ Status, Source string }) bool { return appointment.Status == "cancelled" })
 	require.Len(t, week, 36, "two each of three professionals on six days; one is a Sunday")
 	require.Contains(t, first, "36 bookings in the next 7 days")
 	var published int
@@ -129,10 +129,10 @@ func TestDemo(t *testing.T) {
 
 // requireJourney requires that a demo told, from the delivery log, how a booking and its
 // cancellation came to the patient's history, and that the log has what it told.
-func requireJourney(t *testing.T, s *served, told string) {
+func requireJourney(t *testing.T, s *served, output string) {
 	t.Helper()
-	require.Regexp(t, `scheduling → clinic +active\n +clinic +→ scheduling +active`, told)
-	require.Contains(t, told, "Teresa Nogueira  CPF ***.***.***-25")
+	require.Regexp(t, `scheduling → clinic +active\n +clinic +→ scheduling +active`, output)
+	require.Contains(t, output, "Teresa Nogueira  CPF ***.***.***-25")
 	stations := func(begins, eventType, status string) string {
 		return `● ` + begins + `.* by Teresa Nogueira\n` +
 			` +● published +\d\d:\d\d:\d\d\.\d{3}Z  (evt_[0-9a-f]{16})  ` + eventType + `, in the transaction of the change\n` +
@@ -141,8 +141,8 @@ func requireJourney(t *testing.T, s *served, told string) {
 			` +● on history of the patient Teresa Nogueira at Demo Clinic: [A-Z][a-z]+, ` + status + `\n`
 	}
 	for _, pattern := range []string{stations("booked", `appointment\.created`, "scheduled"), stations("cancelled", `appointment\.cancelled`, "cancelled")} {
-		found := regexp.MustCompile(pattern).FindStringSubmatch(told)
-		require.NotNil(t, found, "%s\n%s", pattern, told)
+		found := regexp.MustCompile(pattern).FindStringSubmatch(output)
+		require.NotNil(t, found, "%s\n%s", pattern, output)
 		var sent, received int
 		s.scan(t, []any{&sent, &received}, `select count(*) filter (where not inbound), count(*) filter (where inbound) from hub.deliveries where event_id = ('x' || substr($1, 5))::bit(64)::bigint`, found[1])
 		require.Equal(t, []int{1, 1}, []int{sent, received})
@@ -179,11 +179,11 @@ func TestKeysAndEndpoints(t *testing.T) {
 	var page struct{ Items []key }
 	p.run("keys", "list", "--tenant", p.tenant, "-o", "json").into(&page)
 	require.Len(t, page.Items, 3)
-	for _, one := range page.Items {
-		if one.ID == made.ID {
-			ends := one.ExpiresAt
-			if one.RevokedAt != nil {
-				ends = one.RevokedAt
+	for _, key := range page.Items {
+		if key.ID == made.ID {
+			ends := key.ExpiresAt
+			if key.RevokedAt != nil {
+				ends = key.RevokedAt
 			}
 			require.WithinDuration(t, time.Now().Add(7*24*time.Hour), *ends, 5*time.Minute)
 		}
@@ -235,15 +235,15 @@ func TestEndpoints(t *testing.T) {
 
 func TestTenantNames(t *testing.T) {
 	t.Parallel()
-	one, two := newPlace(t), newPlace(t)
-	one.run("tenants", "create", "Twins", "--product", one.product, "--external-ref", "4711-"+one.product).ok()
-	second := one.run("tenants", "create", "Twins", "--product", two.product, "-q").ok()
-	one.run("tenants", "create", "Twins and Sons", "--product", two.product).ok()
-	one.run("keys", "list", "--tenant", "Twins").fails(2, `several tenants are called "Twins"`, one.product, second+"  "+two.product)
-	one.run("keys", "list", "--tenant", "Nobody").fails(5, "no tenant has the name", "hub tenants list")
-	one.run("keys", "create", "--tenant", "twins", "--product", two.product).ok()
-	require.Len(t, strings.Split(one.run("keys", "list", "--tenant", second, "-q").ok(), "\n"), 1)
-	require.Empty(t, one.run("keys", "list", "--tenant", "4711-"+one.product, "-q").ok())
+	first, two := newPlace(t), newPlace(t)
+	first.run("tenants", "create", "Twins", "--product", first.product, "--external-ref", "4711-"+first.product).ok()
+	second := first.run("tenants", "create", "Twins", "--product", two.product, "-q").ok()
+	first.run("tenants", "create", "Twins and Sons", "--product", two.product).ok()
+	first.run("keys", "list", "--tenant", "Twins").fails(2, `several tenants are called "Twins"`, first.product, second+"  "+two.product)
+	first.run("keys", "list", "--tenant", "Nobody").fails(5, "no tenant has the name", "hub tenants list")
+	first.run("keys", "create", "--tenant", "twins", "--product", two.product).ok()
+	require.Len(t, strings.Split(first.run("keys", "list", "--tenant", second, "-q").ok(), "\n"), 1)
+	require.Empty(t, first.run("keys", "list", "--tenant", "4711-"+first.product, "-q").ok())
 }
 
 func TestPublish(t *testing.T) {

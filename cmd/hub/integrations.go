@@ -113,12 +113,12 @@ func (a *app) integrationShown(reply client.Reply[client.Integration]) error {
 		"api_url", i.APIURL, "webhook_url", i.WebhookURL, "peer_webhook_url", i.PeerWebhookURL,
 		"key_here", i.APIKeyLocal, "key_there", i.APIKeyRemote, "webhook_secret", i.WebhookSecret, "created", clock(i.CreatedAt),
 	}
-	for _, one := range []struct {
+	for _, moment := range []struct {
 		name string
 		at   string
 	}{{"last_check", clockOf(i.LastHealthCheck)}, {"next_registration", clockOf(i.RegisterAt)}, {"previous_secret_until", clockOf(i.PreviousUntil)}, {"revoked", clockOf(i.RevokedAt)}} {
-		if one.at != "-" {
-			pairs = append(pairs, one.name, one.at)
+		if moment.at != "-" {
+			pairs = append(pairs, moment.name, moment.at)
 		}
 	}
 	return a.created(reply.Raw, i.ID, pairs...)

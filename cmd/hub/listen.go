@@ -83,8 +83,8 @@ func (f *listenFlags) check(a *app) error {
 		return nil
 	}
 	if len(f.secrets) == 0 {
-		if one := os.Getenv("HUB_WEBHOOK_SECRET"); one != "" {
-			f.secrets = []string{one}
+		if secret := os.Getenv("HUB_WEBHOOK_SECRET"); secret != "" {
+			f.secrets = []string{secret}
 		}
 	}
 	for i, given := range f.secrets {

@@ -34,8 +34,8 @@ func startListen(t *testing.T, args ...string) (*running, string) {
 func deliver(t *testing.T, address, secret string, change ...func(http.Header)) int {
 	t.Helper()
 	header := signed(listenEvent, secret, []byte(listenBody), time.Now())
-	for _, one := range change {
-		one(header)
+	for _, edit := range change {
+		edit(header)
 	}
 	status, _ := post(t, address, header, []byte(listenBody))
 	return status
@@ -52,7 +52,7 @@ func TestListenVerifies(t *testing.T) {
 	}
 	without := func(name string) func(http.Header) { return func(h http.Header) { h.Del(name) } }
 	mixed := func(h http.Header) { h.Set(hub.HeaderSignature, hub.SignBody("whsec_other", []byte(listenBody))) }
-	for _, one := range []struct {
+	for _, tc := range []struct {
 		status         int
 		body, standard string
 		secret         string
@@ -67,7 +67,7 @@ func TestListenVerifies(t *testing.T) {
 		{401, "ok", "missing", listenSecret, []func(http.Header){without(hub.HeaderStdTimestamp)}},
 	} {
 		before := strings.Count(r.out.String(), "\n")
-		require.Equal(t, one.status, deliver(t, address, one.secret, one.change...))
+		require.Equal(t, tc.status, deliver(t, address, tc.secret, tc.change...))
 		var line struct {
 			EventID  string          `json:"event_id"`
 			Attempt  int             `json:"attempt"`
@@ -82,9 +82,9 @@ func TestListenVerifies(t *testing.T) {
 		lines := strings.Split(strings.TrimSpace(r.out.String()), "\n")
 		require.NoError(t, json.Unmarshal([]byte(lines[before]), &line))
 		require.Equal(t, listenEvent, line.EventID)
-		require.Equal(t, []string{one.body, one.standard}, []string{line.SHA256, line.Standard})
-		require.Equal(t, one.status == 200, line.Verified)
-		require.Equal(t, one.status, line.Status)
+		require.Equal(t, []string{tc.body, tc.standard}, []string{line.SHA256, line.Standard})
+		require.Equal(t, tc.status == 200, line.Verified)
+		require.Equal(t, tc.status, line.Status)
 		require.Equal(t, before+1, line.Attempt)
 		require.Equal(t, len(listenBody), line.Bytes)
 		require.JSONEq(t, listenBody, string(line.Body))

@@ -76,7 +76,7 @@ func TestLogFilters(t *testing.T) {
 	t.Parallel()
 	p, paid, gone := outcomes(t)
 	nothing := "0198aaaa-0000-7000-8000-000000000000"
-	for _, one := range []struct {
+	for _, tc := range []struct {
 		count int
 		flags []string
 	}{
@@ -104,8 +104,8 @@ func TestLogFilters(t *testing.T) {
 		{1, []string{"--type", "order.paid", "--status", "parked", "--status-code", "410", "--endpoint", gone, "--since", "1h"}},
 		{2, []string{"--limit", "2"}},
 	} {
-		ids := p.run(append([]string{"deliveries", "list", "--tenant", p.tenant, "-q"}, one.flags...)...).ok()
-		require.Len(t, strings.Fields(ids), one.count, "%q", one.flags)
+		ids := p.run(append([]string{"deliveries", "list", "--tenant", p.tenant, "-q"}, tc.flags...)...).ok()
+		require.Len(t, strings.Fields(ids), tc.count, "%q", tc.flags)
 	}
 	p.run("deliveries", "list", "--status", "lost").fails(1, "status")
 	p.run("deliveries", "list", "--event", "evt_1").fails(1, "event_id")
@@ -154,8 +154,8 @@ func TestTables(t *testing.T) {
 	p.run("stats", "--endpoint", gone, "--bucket", "1m", "-o", "json").into(&json)
 	require.Equal(t, "1m", json.Bucket)
 	accepted := 0
-	for _, one := range json.Items {
-		accepted += one.Accepted
+	for _, delivery := range json.Items {
+		accepted += delivery.Accepted
 	}
 	require.Equal(t, 1, accepted)
 }
@@ -233,13 +233,13 @@ func events(text string) http.HandlerFunc {
 // the last one hanging.
 func inTurn(handlers ...http.HandlerFunc) http.HandlerFunc {
 	next := make(chan http.HandlerFunc, len(handlers))
-	for _, one := range handlers {
-		next <- one
+	for _, handler := range handlers {
+		next <- handler
 	}
 	return func(w http.ResponseWriter, r *http.Request) {
 		select {
-		case one := <-next:
-			one(w, r)
+		case request := <-next:
+			request(w, r)
 		default:
 			w.Header().Set("Content-Type", "text/event-stream")
 			w.(http.Flusher).Flush()
@@ -334,8 +334,8 @@ func TestTail(t *testing.T) {
 	require.Equal(t, 4, remote.end())
 	require.Contains(t, remote.errs.String(), "the login at "+s.url+" has ended")
 	require.NotContains(t, remote.out.String(), after)
-	for _, one := range []*running{tail, lines, other} {
-		require.Zero(t, one.interrupt())
+	for _, process := range []*running{tail, lines, other} {
+		require.Zero(t, process.interrupt())
 	}
 	require.Empty(t, other.out.String())
 

@@ -72,9 +72,9 @@ func loginRefused(err error) error {
 	return err
 }
 
-func saveLogin(address string, one login) error {
+func saveLogin(address string, session login) error {
 	return changeCredentials(func(saved *credentials) error {
-		saved.Current, saved.Logins[address] = address, one
+		saved.Current, saved.Logins[address] = address, session
 		return nil
 	})
 }

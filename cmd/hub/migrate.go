@@ -51,13 +51,13 @@ func (a *app) checkMigrations(cmd *cobra.Command, cfg config.Config) error {
 		return err
 	}
 	old := false
-	for i, one := range schemas {
+	for i, schema := range schemas {
 		name := ""
 		if i > 0 { // the first is the hub's own
-			name = " " + one.Name
+			name = " " + schema.Name
 		}
-		a.print("schema%s at version %d, this hub needs %d", name, one.Current, one.Target)
-		old = old || one.Current != one.Target
+		a.print("schema%s at version %d, this hub needs %d", name, schema.Current, schema.Target)
+		old = old || schema.Current != schema.Target
 	}
 	if old {
 		return &failure{code: exitConfig, err: errors.New("the schema is not at this hub's version"), hint: "run: hub migrate"}

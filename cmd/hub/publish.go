@@ -59,8 +59,8 @@ wanted, correlation_id and id. Up to 500 lines go in one call, all or nothing.`,
 	flags.StringVar(&f.in.CorrelationID, "correlation-id", "", "ties this event to others")
 	flags.StringVar(&f.idempotencyKey, "idempotency-key", "", "any text that is the same when you try again: publishing twice is safe")
 	flags.StringVar(&f.batch, "batch", "", "publish a file of JSON lines, or - for stdin")
-	for _, one := range []string{"type", "data", "id", "correlation-id", "idempotency-key"} {
-		cmd.MarkFlagsMutuallyExclusive("batch", one)
+	for _, flag := range []string{"type", "data", "id", "correlation-id", "idempotency-key"} {
+		cmd.MarkFlagsMutuallyExclusive("batch", flag)
 	}
 	return cmd
 }

@@ -15,15 +15,15 @@ import (
 func settingFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.String("config", "", "YAML file with settings (HUB_CONFIG)")
-	for _, one := range config.Settings() {
-		if one.Flag == "" || one.Flag == "data-dir" { // --data-dir is everybody's
+	for _, setting := range config.Settings() {
+		if setting.Flag == "" || setting.Flag == "data-dir" { // --data-dir is everybody's
 			continue
 		}
-		usage := one.Doc + " (" + one.Env + ")"
-		if one.Default != "" {
-			usage += " [default " + one.Default + "]"
+		usage := setting.Doc + " (" + setting.Env + ")"
+		if setting.Default != "" {
+			usage += " [default " + setting.Default + "]"
 		}
-		flags.String(one.Flag, "", usage)
+		flags.String(setting.Flag, "", usage)
 	}
 }
 

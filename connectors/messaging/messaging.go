@@ -50,12 +50,12 @@ func New() Connector {
 
 // Decode implements [hub.Connector]: document 2's message.created is document 3's
 // message.received; of ticket.updated only the closing is an event there.
-func (c Connector) Decode(at hub.Connection, in hub.Inbound) ([]hub.Event, error) {
-	received, err := c.PeerConnector.Decode(at, in)
+func (c Connector) Decode(connection hub.Connection, in hub.Inbound) ([]hub.Event, error) {
+	received, err := c.PeerConnector.Decode(connection, in)
 	if err != nil {
 		return nil, err
 	}
-	kept := received[:0]
+	translated := received[:0]
 	for _, e := range received {
 		switch e.Type {
 		case events.TypeMessageCreated:
@@ -66,12 +66,12 @@ func (c Connector) Decode(at hub.Connection, in hub.Inbound) ([]hub.Event, error
 			}
 			e.Type = events.TypeTicketClosed
 		}
-		kept = append(kept, e)
+		translated = append(translated, e)
 	}
-	return kept, nil
+	return translated, nil
 }
 
-// closed tells whether a ticket's new status is closed.
+// closed reports whether a ticket's new status is closed.
 func closed(data json.RawMessage) bool {
 	var ticket struct {
 		Status string `json:"status"`
@@ -81,25 +81,25 @@ func closed(data json.RawMessage) bool {
 
 // Act implements [hub.Actor]. Messages are sent with the company's token where there
 // is one; else with the key, in document 2's header for keys and in document 3's.
-func (c Connector) Act(ctx context.Context, do hub.Doer, at hub.Connection, call hub.Call) (json.RawMessage, error) {
+func (c Connector) Act(ctx context.Context, do hub.Doer, connection hub.Connection, call hub.Call) (json.RawMessage, error) {
 	if call.Name != sendMessage {
-		return c.PeerConnector.Act(ctx, do, at, call)
+		return c.PeerConnector.Act(ctx, do, connection, call)
 	}
 	// The address is the integration interface's; document 2's calls lie above it.
-	base := strings.TrimSuffix(strings.TrimRight(at.URL, "/"), "/api/v1")
+	base := strings.TrimSuffix(strings.TrimRight(connection.URL, "/"), "/api/v1")
 	req, err := hub.NewRequest(ctx, http.MethodPost, base+"/api/messages/send", call.Body)
 	if err != nil {
 		return nil, err
 	}
-	if token := at.Config[fieldToken]; token != "" {
+	if token := connection.Config[fieldToken]; token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	} else {
-		req.Header.Set("apikey", at.Key)
-		req.Header.Set(hub.HeaderKey, at.Key)
+		req.Header.Set("apikey", connection.Key)
+		req.Header.Set(hub.HeaderKey, connection.Key)
 	}
-	answer, err := hub.Exchange(do, req)
+	response, err := hub.Exchange(do, req)
 	if err != nil {
 		return nil, err
 	}
-	return answer.CallResult()
+	return response.CallResult()
 }

@@ -42,11 +42,11 @@ func TestSent(t *testing.T) {
 // Document 2's POST /api/messages/send, with either of its credentials.
 func TestSendMessage(t *testing.T) {
 	t.Parallel()
-	var asked, sent string
+	var request, sent string
 	var header http.Header
 	peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		asked, sent, header = r.Method+" "+r.URL.RequestURI(), string(body), r.Header
+		request, sent, header = r.Method+" "+r.URL.RequestURI(), string(body), r.Header
 		_, _ = io.WriteString(w, `{"id":"m-1"}`)
 	}))
 	t.Cleanup(peer.Close)
@@ -58,7 +58,7 @@ func TestSendMessage(t *testing.T) {
 		})
 		require.NoError(t, err)
 		require.JSONEq(t, `{"id":"m-1"}`, string(answer))
-		require.Equal(t, "POST /messaging/api/messages/send", asked)
+		require.Equal(t, "POST /messaging/api/messages/send", request)
 		require.JSONEq(t, `{"number":"5511987654321","body":"Hello"}`, sent)
 	}
 	send("company-token")

@@ -39,18 +39,18 @@ func New() Connector {
 }
 
 // Act implements [hub.Actor].
-func (c Connector) Act(ctx context.Context, do hub.Doer, at hub.Connection, call hub.Call) (json.RawMessage, error) {
+func (c Connector) Act(ctx context.Context, do hub.Doer, connection hub.Connection, call hub.Call) (json.RawMessage, error) {
 	if call.Name != availability {
-		return c.PeerConnector.Act(ctx, do, at, call)
+		return c.PeerConnector.Act(ctx, do, connection, call)
 	}
-	req, err := hub.NewRequest(ctx, http.MethodGet, strings.TrimRight(at.URL, "/")+"/availability?"+call.Query.Encode(), nil)
+	req, err := hub.NewRequest(ctx, http.MethodGet, strings.TrimRight(connection.URL, "/")+"/availability?"+call.Query.Encode(), nil)
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set(hub.HeaderKey, at.Key)
-	answer, err := hub.Exchange(do, req)
+	req.Header.Set(hub.HeaderKey, connection.Key)
+	response, err := hub.Exchange(do, req)
 	if err != nil {
 		return nil, err
 	}
-	return answer.CallResult()
+	return response.CallResult()
 }

@@ -39,9 +39,9 @@ func TestSent(t *testing.T) {
 // Free times are none of the integration interface.
 func TestAvailability(t *testing.T) {
 	t.Parallel()
-	var asked, key string
+	var requestURI, key string
 	peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked, key = r.URL.RequestURI(), r.Header.Get("X-Integration-Key")
+		requestURI, key = r.URL.RequestURI(), r.Header.Get("X-Integration-Key")
 		_, _ = io.WriteString(w, `{"slots":[]}`)
 	}))
 	t.Cleanup(peer.Close)
@@ -50,6 +50,6 @@ func TestAvailability(t *testing.T) {
 	answer, err := scheduling.New().Act(t.Context(), peer.Client(), c, hub.Call{Name: "search/availability", Query: url.Values{"date": {"2026-01-05"}}})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"slots":[]}`, string(answer))
-	require.Equal(t, "/api/v1/availability?date=2026-01-05", asked)
+	require.Equal(t, "/api/v1/availability?date=2026-01-05", requestURI)
 	require.Equal(t, connectortest.Key, key)
 }

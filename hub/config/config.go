@@ -79,12 +79,12 @@ type Config struct {
 // Assignments are values by product, or by what belongs to one.
 type Assignments map[string]string
 
-// IsProductEnabled tells whether a product is switched on.
+// IsProductEnabled reports whether a product is enabled.
 func (c Config) IsProductEnabled(product string) bool {
 	return c.Products == "all" || slices.Contains(c.productNames(), product)
 }
 
-// productNames lists the products that are named; none where all or none run.
+// productNames returns the products that Products names; none for "all" and "none".
 func (c Config) productNames() []string {
 	if c.Products == "all" || c.Products == "none" {
 		return nil
@@ -96,7 +96,7 @@ func (c Config) productNames() []string {
 	return names
 }
 
-// ProductNames lists every product that a setting names, each once.
+// ProductNames returns every product that a setting names, each once.
 func (c Config) ProductNames() []string {
 	names := c.productNames()
 	for _, by := range []Assignments{c.ProductPaths, c.ProductListeners, c.ProductURLs} {
@@ -106,7 +106,7 @@ func (c Config) ProductNames() []string {
 	return slices.Compact(names)
 }
 
-// ProductPath is where a product lies under the hub's address.
+// ProductPath returns a product's path under the hub's address.
 func (c Config) ProductPath(product string) string {
 	if path := c.ProductPaths[product]; path != "" {
 		return path
@@ -114,11 +114,11 @@ func (c Config) ProductPath(product string) string {
 	return "/" + product
 }
 
-// IsProduction tells whether the rules for production hold.
+// IsProduction reports whether Env is production.
 func (c Config) IsProduction() bool { return c.Env == Production }
 
-// BaseURL is PublicURL, or http and the listen address where that is empty; an
-// address of all interfaces becomes loopback. It has no trailing slash.
+// BaseURL returns PublicURL, or http and the listen address if it is empty, with
+// loopback for an address of all interfaces. It has no trailing slash.
 func (c Config) BaseURL() string {
 	if c.PublicURL != "" {
 		return strings.TrimRight(c.PublicURL, "/")
@@ -126,8 +126,8 @@ func (c Config) BaseURL() string {
 	return LocalURL(c.Listen)
 }
 
-// LocalURL is the address under which a program on the same machine reaches a
-// listener: http, with loopback in place of all interfaces.
+// LocalURL returns the URL of a listener for programs on the same machine: http, with
+// loopback for an address of all interfaces.
 func LocalURL(listen string) string {
 	host, port, found := cutPort(listen)
 	if !found {
@@ -143,15 +143,15 @@ func LocalURL(listen string) string {
 }
 
 func cutPort(listen string) (host, port string, found bool) {
-	at := strings.LastIndexByte(listen, ':')
-	if at < 0 {
+	colon := strings.LastIndexByte(listen, ':')
+	if colon < 0 {
 		return "", "", false
 	}
-	return strings.Trim(listen[:at], "[]"), listen[at+1:], true
+	return strings.Trim(listen[:colon], "[]"), listen[colon+1:], true
 }
 
-// MailSender is MailFrom taken apart; the zero Address for one that is none, which
-// Validate refuses.
+// MailSender returns the parsed MailFrom, or the zero Address if it is invalid, which
+// Validate rejects.
 func (c Config) MailSender() mail.Address {
 	parsed, err := mail.ParseAddress(c.MailFrom)
 	if err != nil {
@@ -167,7 +167,7 @@ const (
 	PaymentNone        = "none"
 )
 
-// ActivePaymentProvider is PaymentProvider, or what stands for it where that is empty; "" for none.
+// ActivePaymentProvider returns PaymentProvider or its default; "" for none.
 func (c Config) ActivePaymentProvider() string {
 	switch {
 	case c.PaymentProvider == "" && !c.IsProduction():
@@ -178,7 +178,7 @@ func (c Config) ActivePaymentProvider() string {
 	return c.PaymentProvider
 }
 
-// UploadsURL is BlobURL, or the directory files in DataDir where that is empty.
+// UploadsURL returns BlobURL, or the URL of the directory files in DataDir if it is empty.
 func (c Config) UploadsURL() (string, error) {
 	if c.BlobURL != "" {
 		return c.BlobURL, nil
@@ -190,7 +190,7 @@ func (c Config) UploadsURL() (string, error) {
 	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}).String(), nil
 }
 
-// SlogLevel is LogLevel as slog has it; info for anything unknown, which Validate refuses.
+// SlogLevel returns LogLevel for slog; info if it is invalid, which Validate rejects.
 func (c Config) SlogLevel() slog.Level {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {

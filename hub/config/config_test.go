@@ -43,21 +43,21 @@ func TestGeneratedFiles(t *testing.T) {
 func TestEverySettingIsDescribed(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	for _, one := range config.Settings() {
-		require.NotEmpty(t, one.Name)
-		require.False(t, seen[one.Name], one.Name)
-		seen[one.Name] = true
-		for what, text := range map[string]string{"doc": one.Doc, "unit": one.Unit, "example": one.Example, "group": one.Group} {
-			require.NotEmpty(t, text, "%s of %s", what, one.Name)
+	for _, setting := range config.Settings() {
+		require.NotEmpty(t, setting.Name)
+		require.False(t, seen[setting.Name], setting.Name)
+		seen[setting.Name] = true
+		for what, text := range map[string]string{"doc": setting.Doc, "unit": setting.Unit, "example": setting.Example, "group": setting.Group} {
+			require.NotEmpty(t, text, "%s of %s", what, setting.Name)
 		}
-		require.Equal(t, "HUB_"+strings.ToUpper(one.Name), one.Env)
+		require.Equal(t, "HUB_"+strings.ToUpper(setting.Name), setting.Env)
 		// The example is accepted, alone and by every source that has it.
-		c, warnings, err := config.Load(config.Sources{Environ: []string{one.Env + "=" + one.Example}})
+		c, warnings, err := config.Load(config.Sources{Environ: []string{setting.Env + "=" + setting.Example}})
 		require.NoError(t, err)
 		require.Empty(t, warnings)
-		require.NotEmpty(t, c.Values()[one.Name])
-		if one.Flag == "" {
-			require.True(t, one.Secret, "only secrets have no flag")
+		require.NotEmpty(t, c.Values()[setting.Name])
+		if setting.Flag == "" {
+			require.True(t, setting.Secret, "only secrets have no flag")
 		}
 	}
 	require.Len(t, seen, reflect.TypeFor[config.Config]().NumField())
@@ -68,8 +68,8 @@ func TestExampleFileLoads(t *testing.T) {
 	var lines []string
 	for line := range strings.Lines(config.Example()) {
 		bare := strings.TrimPrefix(line, "# ")
-		for _, one := range config.Settings() {
-			if strings.HasPrefix(bare, one.Name+": ") {
+		for _, setting := range config.Settings() {
+			if strings.HasPrefix(bare, setting.Name+": ") {
 				lines = append(lines, bare)
 			}
 		}
@@ -158,7 +158,7 @@ func TestUnreadableValues(t *testing.T) {
 func TestValidateNamesEveryProblem(t *testing.T) {
 	t.Parallel()
 	good := []string{"HUB_ENV=production", "HUB_PUBLIC_URL=https://hub.example.com", "HUB_MASTER_KEY=" + goodKey}
-	for name, one := range map[string]struct {
+	for name, test := range map[string]struct {
 		environ []string
 		want    []string // variables named; empty = accepted
 	}{
@@ -182,10 +182,10 @@ func TestValidateNamesEveryProblem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, _, err := config.Load(config.Sources{Environ: one.environ})
+			c, _, err := config.Load(config.Sources{Environ: test.environ})
 			require.NoError(t, err)
 			err = c.Validate()
-			if one.want == nil {
+			if test.want == nil {
 				require.NoError(t, err)
 				return
 			}
@@ -194,10 +194,10 @@ func TestValidateNamesEveryProblem(t *testing.T) {
 			for line := range strings.SplitSeq(err.Error(), "\n") {
 				named[strings.Fields(line)[0]] = true
 			}
-			for _, variable := range one.want {
+			for _, variable := range test.want {
 				require.True(t, named[variable], "%s in %v", variable, err)
 			}
-			require.Len(t, named, len(one.want), err.Error())
+			require.Len(t, named, len(test.want), err.Error())
 			require.NotContains(t, err.Error(), "canary")
 		})
 	}
@@ -241,9 +241,9 @@ func TestPrintCanBeLoadedAgain(t *testing.T) {
 	t.Parallel()
 	c, _, err := config.Load(config.Sources{Environ: []string{"HUB_RETENTION=45d", "HUB_ACCESS_TTL=90m", "HUB_EGRESS_ALLOW=10.0.0.0/8", "HUB_ADMIN_EMAIL=a@b.example"}})
 	require.NoError(t, err)
-	again, _, err := config.Load(config.Sources{File: file(t, c.Print())})
+	reloaded, _, err := config.Load(config.Sources{File: file(t, c.Print())})
 	require.NoError(t, err)
-	require.Equal(t, c, again)
+	require.Equal(t, c, reloaded)
 }
 
 func TestMasterKeyBytes(t *testing.T) {
@@ -270,9 +270,9 @@ func TestDuration(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, back)
 	}
-	for _, bad := range []string{"", "d", "-1d", "-5s", "1.5d", "10", "99999999d", "d5s", "1d1d", "ten"} {
-		_, err := config.ParseDuration(bad)
-		require.Error(t, err, bad)
+	for _, invalid := range []string{"", "d", "-1d", "-5s", "1.5d", "10", "99999999d", "d5s", "1d1d", "ten"} {
+		_, err := config.ParseDuration(invalid)
+		require.Error(t, err, invalid)
 	}
 }
 
@@ -374,8 +374,8 @@ func TestProductLimits(t *testing.T) {
 	c, err := load("scheduling.public-reads=600-M, clinic.users=0")
 	require.NoError(t, err)
 	require.Equal(t, config.Assignments{"scheduling.public-reads": "600-M", "clinic.users": "0"}, c.ProductLimits)
-	for _, wrong := range []string{"scheduling=600-M", "scheduling.users=lots", "scheduling.users=0-M", "x", "a.b=1-M,a.b=2-M"} {
-		_, err := load(wrong)
-		require.Error(t, err, wrong)
+	for _, invalid := range []string{"scheduling=600-M", "scheduling.users=lots", "scheduling.users=0-M", "x", "a.b=1-M,a.b=2-M"} {
+		_, err := load(invalid)
+		require.Error(t, err, invalid)
 	}
 }

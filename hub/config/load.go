@@ -10,29 +10,29 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Sources is where settings come from. Flags win over the environment, the
+// Sources are the sources of settings. Flags win over the environment, the
 // environment over the file, the file over the defaults.
 type Sources struct {
-	Flags   map[string]string // flag → value, only those that were given: "public-url" → "https://…"
-	Environ []string          // as os.Environ gives it; an empty value counts as not given
+	Flags   map[string]string // flag → value of the flags on the command line: "public-url" → "https://…"
+	Environ []string          // as os.Environ gives it; an empty value is ignored
 	File    string            // path of a YAML file; "" = HUB_CONFIG of Environ, or none
 }
 
 // configVariable names the file in the environment; its flag is --config.
 const configVariable = envPrefix + "CONFIG"
 
-// foreign are variables with our prefix that are not settings of a hub: the commands
-// that call one read them.
+// foreign are variables with the hub's prefix that are no settings: client commands read
+// them.
 var foreign = []string{"HUB_URL", "HUB_TOKEN", "HUB_KEY", "HUB_WEBHOOK_SECRET"}
 
-// Load fills a Config. The error lists every value that could not be read and every
-// key of the file that is unknown; the warnings name variables that begin with HUB_
-// and are unknown. The values' sense is checked by [Config.Validate].
+// Load returns the Config of its sources. The error lists every unreadable value and
+// every unknown key of the file; the warnings list unknown variables with the prefix
+// HUB_. [Config.Validate] checks the values.
 func Load(from Sources) (c Config, warnings []string, err error) {
 	settings := Settings()
 	loader := loader{config: &c}
-	for _, one := range settings {
-		loader.apply(one, "default", one.Default)
+	for _, setting := range settings {
+		loader.apply(setting, "default", setting.Default)
 	}
 	environ := loader.environ(settings, from.Environ)
 	path := from.File
@@ -40,56 +40,56 @@ func Load(from Sources) (c Config, warnings []string, err error) {
 		path = environ[configVariable]
 	}
 	file := loader.file(settings, path)
-	for _, one := range settings {
-		if text, given := file[one.Name]; given {
-			loader.apply(one, path+": "+one.Name, text)
+	for _, setting := range settings {
+		if text, given := file[setting.Name]; given {
+			loader.apply(setting, path+": "+setting.Name, text)
 		}
-		if text := environ[one.Env]; text != "" {
-			loader.apply(one, one.Env, text)
+		if text := environ[setting.Env]; text != "" {
+			loader.apply(setting, setting.Env, text)
 		}
 	}
 	loader.flags(settings, from.Flags)
 	return c, loader.warnings, errors.Join(loader.problems...)
 }
 
-// loader collects all problems, so that one start shows them all.
+// loader collects all problems, so that one start reports them all.
 type loader struct {
 	config   *Config
 	problems []error
 	warnings []string
 }
 
-func (l *loader) apply(one Setting, source, text string) {
+func (l *loader) apply(setting Setting, source, text string) {
 	if text == "" {
 		return
 	}
-	if err := one.set(l.config, text); err != nil {
+	if err := setting.set(l.config, text); err != nil {
 		l.problems = append(l.problems, fmt.Errorf("%s: %w", source, err))
 	}
 }
 
 func (l *loader) flags(settings []Setting, given map[string]string) {
-	for _, one := range settings {
-		text, set := given[one.Flag]
-		if !set || one.Flag == "" {
+	for _, setting := range settings {
+		text, set := given[setting.Flag]
+		if !set || setting.Flag == "" {
 			continue
 		}
-		if one.Secret && Secret(text).hasPassword() {
-			l.problems = append(l.problems, fmt.Errorf("--%s: a password in a flag is seen by everybody on this machine; use %s or the file", one.Flag, one.Env))
+		if setting.Secret && Secret(text).hasPassword() {
+			l.problems = append(l.problems, fmt.Errorf("--%s: a password in a flag is seen by everybody on this machine; use %s or the file", setting.Flag, setting.Env))
 			continue
 		}
 		if text == "" { // an empty flag takes a setting back to empty
-			text = one.Default
+			text = setting.Default
 		}
-		l.apply(one, "--"+one.Flag, text)
+		l.apply(setting, "--"+setting.Flag, text)
 	}
 }
 
 func (l *loader) environ(settings []Setting, environ []string) map[string]string {
 	given := make(map[string]string)
 	known := []string{configVariable}
-	for _, one := range settings {
-		known = append(known, one.Env)
+	for _, setting := range settings {
+		known = append(known, setting.Env)
 	}
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
@@ -98,7 +98,7 @@ func (l *loader) environ(settings []Setting, environ []string) map[string]string
 		}
 		given[name] = value
 		if !slices.Contains(known, name) && !slices.Contains(foreign, name) {
-			l.warnings = append(l.warnings, fmt.Sprintf("unknown variable %s is ignored%s", name, meant(name, known)))
+			l.warnings = append(l.warnings, fmt.Sprintf("unknown variable %s is ignored%s", name, suggestion(name, known)))
 		}
 	}
 	return given
@@ -120,13 +120,13 @@ func (l *loader) file(settings []Setting, path string) map[string]string {
 		return nil
 	}
 	known := make([]string, len(settings))
-	for i, one := range settings {
-		known[i] = one.Name
+	for i, setting := range settings {
+		known[i] = setting.Name
 	}
 	texts := make(map[string]string)
 	for key, node := range tree {
 		if !slices.Contains(known, key) {
-			l.problems = append(l.problems, fmt.Errorf("%s: line %d: unknown key %s%s", path, node.Line, key, meant(key, known)))
+			l.problems = append(l.problems, fmt.Errorf("%s: line %d: unknown key %s%s", path, node.Line, key, suggestion(key, known)))
 			continue
 		}
 		text, ok := textOf(node)
@@ -140,7 +140,7 @@ func (l *loader) file(settings []Setting, path string) map[string]string {
 	return texts
 }
 
-// textOf gives a scalar as it stands in the file, a list joined with commas.
+// textOf returns a scalar as written in the file, or a list joined with commas.
 func textOf(node yaml.Node) (string, bool) {
 	switch node.Kind {
 	case yaml.ScalarNode:
@@ -161,8 +161,8 @@ func textOf(node yaml.Node) (string, bool) {
 	return "", false
 }
 
-// meant suggests the known name nearest to an unknown one.
-func meant(unknown string, known []string) string {
+// suggestion returns a hint with the known name nearest to an unknown name, or "".
+func suggestion(unknown string, known []string) string {
 	best, least := "", len(unknown)/2+1
 	for _, name := range known {
 		if d := distance(strings.ToLower(unknown), strings.ToLower(name)); d < least {

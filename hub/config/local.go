@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// Local is what a running hub leaves in its data directory for the command line on
-// the same machine: whoever may read the directory may operate the hub.
+// Local is the content of local.json in a running hub's data directory. It gives commands
+// on the same machine access: read access to the directory is access to the hub.
 type Local struct {
 	URL   string `json:"url"`   // where it listens, e.g. "http://127.0.0.1:8080"
 	Token string `json:"token"` // bearer token, valid as long as the process lives
@@ -17,8 +17,8 @@ type Local struct {
 
 const localFile = "local.json"
 
-// WriteLocal puts local.json into the data directory, readable by the owner only,
-// in one step: a reader sees the old file or the new one.
+// WriteLocal atomically writes local.json to the data directory, readable by its owner
+// only.
 func WriteLocal(dataDir string, local Local) error {
 	raw, err := json.Marshal(local)
 	if err != nil {
@@ -28,7 +28,7 @@ func WriteLocal(dataDir string, local Local) error {
 }
 
 // ReadLocal reads local.json of a data directory; the error satisfies
-// errors.Is(err, fs.ErrNotExist) where no hub has left one.
+// errors.Is(err, fs.ErrNotExist) if there is none.
 func ReadLocal(dataDir string) (Local, error) {
 	var local Local
 	raw, err := os.ReadFile(filepath.Join(dataDir, localFile))
@@ -41,7 +41,7 @@ func ReadLocal(dataDir string) (Local, error) {
 	return local, nil
 }
 
-// RemoveLocal deletes local.json where it is still the given process's own.
+// RemoveLocal deletes local.json if it was written by the given process.
 func RemoveLocal(dataDir string, pid int) error {
 	local, err := ReadLocal(dataDir)
 	if err != nil || local.PID != pid {
@@ -53,9 +53,8 @@ func RemoveLocal(dataDir string, pid int) error {
 	return nil
 }
 
-// writeFile writes a file that only its owner may read, in one step: it is
-// written beside its place, flushed to disk and moved there. The directory is made
-// where it is missing.
+// writeFile atomically writes a file that only its owner may read: it writes and syncs a
+// temporary file and renames it. It creates the directory if necessary.
 func writeFile(path string, content []byte) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

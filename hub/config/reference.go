@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Reference is the page that explains every setting, in Markdown.
+// Reference returns the reference of every setting, in Markdown.
 func Reference() string {
 	var b strings.Builder
 	b.WriteString("# Configuration\n\n")
@@ -17,23 +17,23 @@ func Reference() string {
 	b.WriteString("Secrets have no flag, because a process list shows flags to everybody on the machine.\n\n")
 	b.WriteString("This page is made from hub/config by `go generate ./hub/config`; do not edit it.\n")
 	group := ""
-	for _, one := range Settings() {
-		if one.Group != group {
-			group = one.Group
+	for _, setting := range Settings() {
+		if setting.Group != group {
+			group = setting.Group
 			fmt.Fprintf(&b, "\n## %s\n", group)
 		}
-		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n", one.Env, one.Doc)
+		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n", setting.Env, setting.Doc)
 		fmt.Fprintf(&b, "| | |\n|---|---|\n")
-		if one.Flag != "" {
-			fmt.Fprintf(&b, "| flag | `--%s` |\n", one.Flag)
+		if setting.Flag != "" {
+			fmt.Fprintf(&b, "| flag | `--%s` |\n", setting.Flag)
 		}
 		fmt.Fprintf(&b, "| file | `%s:` |\n| value | %s%s |\n| default | %s |\n| example | `%s` |\n",
-			one.Name, one.Unit, one.bounds(), one.shownDefault(), one.Example)
+			setting.Name, setting.Unit, setting.bounds(), setting.shownDefault(), setting.Example)
 	}
 	return b.String()
 }
 
-// Example is a YAML file with every setting explained and commented out.
+// Example returns a YAML file with every setting documented and commented out.
 func Example() string {
 	var b strings.Builder
 	b.WriteString("# Settings of the hub, every one of them. Give this file with --config or HUB_CONFIG.\n")
@@ -41,18 +41,18 @@ func Example() string {
 	b.WriteString("# out has the default shown, or is an example where there is no default.\n")
 	b.WriteString("# Made from hub/config by `go generate ./hub/config`; copy it before you edit.\n")
 	group := ""
-	for _, one := range Settings() {
-		if one.Group != group {
-			group = one.Group
+	for _, setting := range Settings() {
+		if setting.Group != group {
+			group = setting.Group
 			fmt.Fprintf(&b, "\n# --- %s ---\n", group)
 		}
-		fmt.Fprintf(&b, "\n%s", wrap(one.Doc, "# ", 80))
-		fmt.Fprintf(&b, "# %s%s; default: %s\n", one.Unit, one.bounds(), strings.Trim(one.shownDefault(), "`"))
-		value := one.Default
+		fmt.Fprintf(&b, "\n%s", wrap(setting.Doc, "# ", 80))
+		fmt.Fprintf(&b, "# %s%s; default: %s\n", setting.Unit, setting.bounds(), strings.Trim(setting.shownDefault(), "`"))
+		value := setting.Default
 		if value == "" {
-			value = one.Example
+			value = setting.Example
 		}
-		fmt.Fprintf(&b, "# %s: %q\n", one.Name, value)
+		fmt.Fprintf(&b, "# %s: %q\n", setting.Name, value)
 	}
 	return b.String()
 }
@@ -89,21 +89,21 @@ func wrap(text, prefix string, width int) string {
 	return b.String()
 }
 
-// Print writes every setting as a line "name: value" that the file could hold;
-// secrets are redacted.
+// Print returns every setting as a line "name: value" of a YAML file; secrets are
+// redacted.
 func (c Config) Print() string {
 	var b strings.Builder
-	for _, one := range Settings() {
-		fmt.Fprintf(&b, "%s: %q\n", one.Name, one.get(c))
+	for _, setting := range Settings() {
+		fmt.Fprintf(&b, "%s: %q\n", setting.Name, setting.get(c))
 	}
 	return b.String()
 }
 
-// Values gives every setting as text by its name; secrets are redacted.
+// Values returns every setting as text by its name; secrets are redacted.
 func (c Config) Values() map[string]string {
 	values := make(map[string]string)
-	for _, one := range Settings() {
-		values[one.Name] = one.get(c)
+	for _, setting := range Settings() {
+		values[setting.Name] = setting.get(c)
 	}
 	return values
 }
@@ -118,8 +118,8 @@ func (c Config) GoString() string { return c.Print() }
 func (c Config) LogValue() slog.Value {
 	settings := Settings()
 	attrs := make([]slog.Attr, 0, len(settings))
-	for _, one := range settings {
-		attrs = append(attrs, slog.String(one.Name, one.get(c)))
+	for _, setting := range settings {
+		attrs = append(attrs, slog.String(setting.Name, setting.get(c)))
 	}
 	return slog.GroupValue(attrs...)
 }

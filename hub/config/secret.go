@@ -10,18 +10,17 @@ import (
 	"strings"
 )
 
-// Secret is a setting that must not be seen: however it is printed, formatted,
-// logged or marshalled, its value does not appear. Of a URL only the password is
-// hidden.
+// Secret is a setting that is redacted whenever it is printed, formatted, logged or
+// marshalled. For a URL, only the password is redacted.
 type Secret string
 
 const redacted = "[redacted]"
 
-// Reveal gives the value itself.
+// Reveal returns the value.
 func (s Secret) Reveal() string { return string(s) }
 
-// String gives what may be shown: "" for an empty secret, a URL with its password
-// hidden, "[redacted]" for anything else.
+// String returns the redacted value: "" for an empty secret, a URL with its password
+// redacted, or "[redacted]".
 func (s Secret) String() string {
 	if s == "" {
 		return ""
@@ -49,11 +48,11 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 // MarshalText implements encoding.TextMarshaler, for JSON and YAML.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// hasPassword tells whether the secret is a URL that carries a password.
+// hasPassword reports whether the secret is a URL that carries a password.
 func (s Secret) hasPassword() bool {
 	parsed, err := url.Parse(string(s))
 	if err != nil {
-		return true // cannot be told, so it is treated as if
+		return true // unknown: assume that it does
 	}
 	if _, has := parsed.User.Password(); has {
 		return true
@@ -69,7 +68,7 @@ func (s Secret) hasPassword() bool {
 // masterKeySize is the length of the master key in bytes.
 const masterKeySize = 32
 
-// MasterKeyBytes gives the 32 bytes of MasterKey, nil where it is not set.
+// MasterKeyBytes returns the 32 bytes of MasterKey, or nil if it is not set.
 func (c Config) MasterKeyBytes() ([]byte, error) {
 	text := strings.TrimSpace(c.MasterKey.Reveal())
 	if text == "" {

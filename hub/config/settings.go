@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Setting describes one setting, as its field's tags do.
+// Setting describes one setting. It has the values of its field's tags.
 type Setting struct {
 	Name    string // key in the file: "public_url"
 	Env     string // variable: "HUB_PUBLIC_URL"
@@ -36,17 +36,17 @@ func Settings() []Setting {
 	list := make([]Setting, 0, fields.NumField())
 	for i := range fields.NumField() {
 		tag := fields.Field(i).Tag
-		one := Setting{
+		setting := Setting{
 			Name: tag.Get("name"), Group: tag.Get("group"), Default: tag.Get("default"), Unit: tag.Get("unit"),
 			Example: tag.Get("example"), Doc: tag.Get("doc"),
 			Secret: fields.Field(i).Type == reflect.TypeFor[Secret](),
 			min:    tag.Get("min"), max: tag.Get("max"), index: i,
 		}
-		one.Env = envPrefix + strings.ToUpper(one.Name)
+		setting.Env = envPrefix + strings.ToUpper(setting.Name)
 		if tag.Get("flag") != "-" {
-			one.Flag = strings.ReplaceAll(one.Name, "_", "-")
+			setting.Flag = strings.ReplaceAll(setting.Name, "_", "-")
 		}
-		list = append(list, one)
+		list = append(list, setting)
 	}
 	return list
 }
@@ -89,7 +89,7 @@ func (s Setting) set(c *Config, text string) error {
 	return nil
 }
 
-// get writes the setting's value as it could be given; secrets are redacted.
+// get returns the setting's value as text; secrets are redacted.
 func (s Setting) get(c Config) string {
 	switch value := reflect.ValueOf(c).Field(s.index).Interface().(type) {
 	case time.Duration:
@@ -111,7 +111,7 @@ func (s Setting) get(c Config) string {
 	}
 }
 
-// outOfRange tells how the value breaks the setting's bounds, "" when it does not.
+// outOfRange returns how the value violates the setting's bounds, or "".
 func (s Setting) outOfRange(c Config) string {
 	if s.min == "" {
 		return ""
@@ -176,13 +176,13 @@ func FormatDuration(value time.Duration) string {
 // parseAssignments reads a comma-separated list of product=value.
 func parseAssignments(text string) (Assignments, error) {
 	list := make(Assignments)
-	for one := range strings.SplitSeq(text, ",") {
-		if one = strings.TrimSpace(one); one == "" {
+	for item := range strings.SplitSeq(text, ",") {
+		if item = strings.TrimSpace(item); item == "" {
 			continue
 		}
-		product, value, found := strings.Cut(one, "=")
+		product, value, found := strings.Cut(item, "=")
 		if product, value = strings.TrimSpace(product), strings.TrimSpace(value); !found || product == "" || value == "" {
-			return nil, fmt.Errorf("%q is not of the form product=value", one)
+			return nil, fmt.Errorf("%q is not of the form product=value", item)
 		}
 		if _, twice := list[product]; twice {
 			return nil, fmt.Errorf("%s is named twice", product)
@@ -195,18 +195,18 @@ func parseAssignments(text string) (Assignments, error) {
 // parsePrefixes reads a comma-separated list of CIDRs; a bare address is itself.
 func parsePrefixes(text string) ([]netip.Prefix, error) {
 	var list []netip.Prefix
-	for one := range strings.SplitSeq(text, ",") {
-		one = strings.TrimSpace(one)
-		if one == "" {
+	for item := range strings.SplitSeq(text, ",") {
+		item = strings.TrimSpace(item)
+		if item == "" {
 			continue
 		}
-		if address, err := netip.ParseAddr(one); err == nil {
+		if address, err := netip.ParseAddr(item); err == nil {
 			list = append(list, netip.PrefixFrom(address, address.BitLen()))
 			continue
 		}
-		prefix, err := netip.ParsePrefix(one)
+		prefix, err := netip.ParsePrefix(item)
 		if err != nil {
-			return nil, fmt.Errorf("%q is not a CIDR such as 10.20.0.0/16", one)
+			return nil, fmt.Errorf("%q is not a CIDR such as 10.20.0.0/16", item)
 		}
 		list = append(list, prefix.Masked())
 	}

@@ -18,7 +18,7 @@ import (
 // ratePattern is the form of a rate: requests, a dash and a period; "0" is no limit.
 var ratePattern = regexp.MustCompile(`^(0|[1-9][0-9]{0,8}-[SMHD])$`)
 
-// limitPattern is how a limit of a product is named.
+// limitPattern is the form of the name of a product's limit.
 var limitPattern = regexp.MustCompile(`^[a-z][a-z0-9-]*\.[a-z][a-z0-9-]*$`)
 
 // Bounds of a password of an operator, in characters.
@@ -31,38 +31,38 @@ const (
 // beginning with the name of its variable; nil when the configuration can be used.
 func (c Config) Validate() error {
 	var check checker
-	for _, one := range Settings() {
-		check.that(one.outOfRange(c) == "", one.Name, "%s", one.outOfRange(c))
+	for _, setting := range Settings() {
+		check.require(setting.outOfRange(c) == "", setting.Name, "%s", setting.outOfRange(c))
 	}
 	_, port, err := net.SplitHostPort(c.Listen)
-	check.that(err == nil && port != "", "listen", "must be host:port, e.g. 127.0.0.1:8080")
-	check.that(c.Env == Development || c.Env == Production, "env", "must be development or production")
-	check.that(c.DataDir != "", "data_dir", "must name a directory")
-	check.that(slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel), "log_level", "must be debug, info, warn or error")
-	check.that(ratePattern.MatchString(c.KeyRate), "key_rate", "must be like 100-M, or 0 for no limit")
-	check.that(c.RefreshTTL >= c.AccessTTL, "refresh_ttl", "must not be shorter than access_ttl")
-	check.that(c.Retention%(24*time.Hour) == 0, "retention", "must be whole days, e.g. 30d")
-	check.that(c.EndpointConcurrency <= c.DeliveryConcurrency, "endpoint_concurrency", "must not be more than delivery_concurrency")
+	check.require(err == nil && port != "", "listen", "must be host:port, e.g. 127.0.0.1:8080")
+	check.require(c.Env == Development || c.Env == Production, "env", "must be development or production")
+	check.require(c.DataDir != "", "data_dir", "must name a directory")
+	check.require(slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel), "log_level", "must be debug, info, warn or error")
+	check.require(ratePattern.MatchString(c.KeyRate), "key_rate", "must be like 100-M, or 0 for no limit")
+	check.require(c.RefreshTTL >= c.AccessTTL, "refresh_ttl", "must not be shorter than access_ttl")
+	check.require(c.Retention%(24*time.Hour) == 0, "retention", "must be whole days, e.g. 30d")
+	check.require(c.EndpointConcurrency <= c.DeliveryConcurrency, "endpoint_concurrency", "must not be more than delivery_concurrency")
 	check.url("database_url", c.DatabaseURL.Reveal(), "postgres", "postgresql")
 	check.url("otlp_endpoint", c.OTLPEndpoint, "http", "https")
-	check.that(!strings.Contains(c.OTLPEndpoint, "@"), "otlp_endpoint", "must not hold a password; OTEL_EXPORTER_OTLP_HEADERS takes a token")
+	check.require(!strings.Contains(c.OTLPEndpoint, "@"), "otlp_endpoint", "must not hold a password; OTEL_EXPORTER_OTLP_HEADERS takes a token")
 	check.url("redis_url", c.RedisURL.Reveal(), "redis", "rediss", "unix")
 	check.url("smtp_url", c.SMTPURL.Reveal(), "smtp", "smtps")
 	check.url("blob_url", c.BlobURL, "file", "s3")
 	sender := c.MailSender()
-	check.that(sender.Address != "" && !strings.ContainsFunc(sender.String(), unicode.IsControl), "mail_from", "must be an e-mail address, e.g. Example <no-reply@example.com>")
+	check.require(sender.Address != "" && !strings.ContainsFunc(sender.String(), unicode.IsControl), "mail_from", "must be an e-mail address, e.g. Example <no-reply@example.com>")
 	check.payments(c)
 	check.publicURL(c)
 	check.products(c)
 	if _, err := c.MasterKeyBytes(); err != nil {
-		check.that(false, "master_key", "%s", err.Error())
+		check.require(false, "master_key", "%s", err.Error())
 	}
 	if c.AdminEmail != "" {
 		parsed, err := mail.ParseAddress(c.AdminEmail)
-		check.that(err == nil && parsed.Address == c.AdminEmail, "admin_email", "must be an e-mail address")
+		check.require(err == nil && parsed.Address == c.AdminEmail, "admin_email", "must be an e-mail address")
 	}
 	if length := len([]rune(c.AdminPassword.Reveal())); length > 0 {
-		check.that(length >= passwordMin && length <= passwordMax, "admin_password", "must have %d to %d characters", passwordMin, passwordMax)
+		check.require(length >= passwordMin && length <= passwordMax, "admin_password", "must have %d to %d characters", passwordMin, passwordMax)
 	}
 	if c.IsProduction() {
 		check.production(c)
@@ -73,7 +73,7 @@ func (c Config) Validate() error {
 // checker collects broken rules.
 type checker struct{ problems []error }
 
-func (k *checker) that(holds bool, name, format string, args ...any) {
+func (k *checker) require(holds bool, name, format string, args ...any) {
 	if !holds {
 		k.problems = append(k.problems, fmt.Errorf("%s%s %s", envPrefix, strings.ToUpper(name), fmt.Sprintf(format, args...)))
 	}
@@ -85,84 +85,84 @@ func (k *checker) url(name, text string, schemes ...string) {
 		return
 	}
 	parsed, err := url.Parse(text)
-	k.that(err == nil && slices.Contains(schemes, parsed.Scheme), name, "must be a URL that begins with %s://", strings.Join(schemes, ":// or "))
+	k.require(err == nil && slices.Contains(schemes, parsed.Scheme), name, "must be a URL that begins with %s://", strings.Join(schemes, ":// or "))
 }
 
 func (k *checker) publicURL(c Config) {
 	if c.PublicURL == "" {
-		k.that(!c.IsProduction(), "public_url", "is required in production")
+		k.require(!c.IsProduction(), "public_url", "is required in production")
 		return
 	}
 	parsed, err := url.Parse(c.PublicURL)
 	if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
-		k.that(false, "public_url", "must be like https://hub.example.com")
+		k.require(false, "public_url", "must be like https://hub.example.com")
 		return
 	}
-	k.that(parsed.User == nil && parsed.RawQuery == "" && parsed.Fragment == "", "public_url", "must not have a user, a query or a fragment")
-	k.that(!c.IsProduction() || parsed.Scheme == "https" || onLoopback(parsed.Hostname()), "public_url", "must be https in production (http only on loopback)")
+	k.require(parsed.User == nil && parsed.RawQuery == "" && parsed.Fragment == "", "public_url", "must not have a user, a query or a fragment")
+	k.require(!c.IsProduction() || parsed.Scheme == "https" || isLoopback(parsed.Hostname()), "public_url", "must be https in production (http only on loopback)")
 }
 
 func (k *checker) payments(c Config) {
-	k.that(slices.Contains([]string{"", PaymentSandbox, PaymentMercadoPago, PaymentNone}, c.PaymentProvider), "payment_provider", "must be sandbox, mercadopago or none")
+	k.require(slices.Contains([]string{"", PaymentSandbox, PaymentMercadoPago, PaymentNone}, c.PaymentProvider), "payment_provider", "must be sandbox, mercadopago or none")
 	if c.PaymentProvider == PaymentMercadoPago {
-		k.that(c.PaymentToken != "", "payment_token", "is required for mercadopago")
-		k.that(c.PaymentSecret != "", "payment_secret", "is required for mercadopago")
+		k.require(c.PaymentToken != "", "payment_token", "is required for mercadopago")
+		k.require(c.PaymentSecret != "", "payment_secret", "is required for mercadopago")
 	}
 }
 
-// pathPattern is where a product may lie: one or more words.
+// pathPattern is the form of a product's path: one or more segments.
 var pathPattern = regexp.MustCompile(`^(/[a-z0-9][a-z0-9_-]*)+$`)
 
-// taken are the first words of paths that are the hub's own.
-var taken = []string{"api", "book", "docs", "files", "health", "metrics", "openapi", "ready"}
+// reservedPaths are the first segments of the hub's own paths.
+var reservedPaths = []string{"api", "book", "docs", "files", "health", "metrics", "openapi", "ready"}
 
 func (k *checker) products(c Config) {
 	used := make(map[string]string)
 	for _, product := range slices.Sorted(maps.Keys(c.ProductPaths)) {
 		path := c.ProductPaths[product]
 		first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-		k.that(pathPattern.MatchString(path) && !slices.Contains(taken, first), "product_paths", "must be like scheduling=/agenda, and not a path of the hub's own (%s)", product)
-		k.that(used[path] == "", "product_paths", "gives %s and %s the same path", used[path], product)
+		k.require(pathPattern.MatchString(path) && !slices.Contains(reservedPaths, first), "product_paths", "must be like scheduling=/agenda, and not a path of the hub's own (%s)", product)
+		k.require(used[path] == "", "product_paths", "gives %s and %s the same path", used[path], product)
 		used[path] = product
 	}
 	for name, rate := range c.ProductLimits {
-		k.that(limitPattern.MatchString(name) && ratePattern.MatchString(rate), "product_limits", "must be like scheduling.public-reads=600-M, or =0 for no limit (%s)", name)
+		k.require(limitPattern.MatchString(name) && ratePattern.MatchString(rate), "product_limits", "must be like scheduling.public-reads=600-M, or =0 for no limit (%s)", name)
 	}
 	for product, address := range c.ProductListeners {
 		_, port, err := net.SplitHostPort(address)
-		k.that(err == nil && port != "", "product_listeners", "must be product=host:port (%s)", product)
+		k.require(err == nil && port != "", "product_listeners", "must be product=host:port (%s)", product)
 	}
 	for product, address := range c.ProductURLs {
 		parsed, err := url.Parse(address)
 		sound := err == nil && parsed.Host != "" && (parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.User == nil && parsed.RawQuery == "" && parsed.Fragment == ""
-		k.that(sound, "product_urls", "must be like clinic=https://clinic.example.com (%s)", product)
-		k.that(c.ProductListeners[product] != "", "product_urls", "are for products with a listener of their own (%s)", product)
-		k.that(!sound || !c.IsProduction() || parsed.Scheme == "https" || onLoopback(parsed.Hostname()), "product_urls", "must be https in production, http only on loopback (%s)", product)
+		k.require(sound, "product_urls", "must be like clinic=https://clinic.example.com (%s)", product)
+		k.require(c.ProductListeners[product] != "", "product_urls", "are for products with a listener of their own (%s)", product)
+		k.require(!sound || !c.IsProduction() || parsed.Scheme == "https" || isLoopback(parsed.Hostname()), "product_urls", "must be https in production, http only on loopback (%s)", product)
 	}
 }
 
 // production refuses what is only safe on a developer's machine.
 func (k *checker) production(c Config) {
-	k.that(c.MasterKey != "", "master_key", "is required in production; openssl rand -base64 32 makes one")
+	k.require(c.MasterKey != "", "master_key", "is required in production; openssl rand -base64 32 makes one")
 	key, err := c.MasterKeyBytes()
-	k.that(err != nil || key == nil || !weak(key), "master_key", "is not random; openssl rand -base64 32 makes one")
-	k.that(c.MasterKey.Reveal() != exampleOf("master_key"), "master_key", "is the one of the documentation; openssl rand -base64 32 makes one")
-	k.that(c.AdminPassword.Reveal() == "" || c.AdminPassword.Reveal() != exampleOf("admin_password"), "admin_password", "is the one of the documentation")
-	k.that(c.MetricsToken == "" || len(c.MetricsToken) >= 16 && c.MetricsToken.Reveal() != exampleOf("metrics_token"), "metrics_token", "must have at least 16 characters and not be the one of the documentation")
-	k.that(c.PaymentProvider != PaymentSandbox, "payment_provider", "must not be sandbox in production: anybody could pay without money")
-	k.that(c.SMTPURL == "" || !strings.HasSuffix(c.MailSender().Address, "@localhost"), "mail_from", "must be an address of yours in production")
-	k.that(c.AccessTTL <= 24*time.Hour, "access_ttl", "must not be more than 24h in production")
-	k.that(c.KeyRate != "0", "key_rate", "must set a limit in production; single keys can be made without one")
+	k.require(err != nil || key == nil || !isWeakKey(key), "master_key", "is not random; openssl rand -base64 32 makes one")
+	k.require(c.MasterKey.Reveal() != exampleOf("master_key"), "master_key", "is the one of the documentation; openssl rand -base64 32 makes one")
+	k.require(c.AdminPassword.Reveal() == "" || c.AdminPassword.Reveal() != exampleOf("admin_password"), "admin_password", "is the one of the documentation")
+	k.require(c.MetricsToken == "" || len(c.MetricsToken) >= 16 && c.MetricsToken.Reveal() != exampleOf("metrics_token"), "metrics_token", "must have at least 16 characters and not be the one of the documentation")
+	k.require(c.PaymentProvider != PaymentSandbox, "payment_provider", "must not be sandbox in production: anybody could pay without money")
+	k.require(c.SMTPURL == "" || !strings.HasSuffix(c.MailSender().Address, "@localhost"), "mail_from", "must be an address of yours in production")
+	k.require(c.AccessTTL <= 24*time.Hour, "access_ttl", "must not be more than 24h in production")
+	k.require(c.KeyRate != "0", "key_rate", "must set a limit in production; single keys can be made without one")
 	for _, prefix := range c.EgressAllow {
-		k.that(prefix.Bits() > 0, "egress_allow", "must not open every address in production (%s)", prefix)
-		k.that(!prefix.Addr().IsLoopback(), "egress_allow", "must not open loopback in production (%s)", prefix)
+		k.require(prefix.Bits() > 0, "egress_allow", "must not open every address in production (%s)", prefix)
+		k.require(!prefix.Addr().IsLoopback(), "egress_allow", "must not open loopback in production (%s)", prefix)
 	}
 	for _, prefix := range c.TrustedProxies {
-		k.that(prefix.Bits() > 0, "trusted_proxies", "must not trust every address in production (%s)", prefix)
+		k.require(prefix.Bits() > 0, "trusted_proxies", "must not trust every address in production (%s)", prefix)
 	}
 }
 
-// Warnings lists what is allowed and still worth knowing at the start.
+// Warnings returns warnings about settings that are allowed but risky.
 func (c Config) Warnings() []string {
 	var list []string
 	if c.IsProduction() && c.DatabaseURL == "" {
@@ -175,14 +175,14 @@ func (c Config) Warnings() []string {
 		list = append(list, "HUB_SMTP_URL is empty: mail waits a day for a server and is then given up")
 	}
 	if parsed, err := url.Parse(c.DatabaseURL.Reveal()); c.IsProduction() && err == nil &&
-		parsed.Query().Get("sslmode") == "disable" && parsed.Hostname() != "" && !onLoopback(parsed.Hostname()) {
+		parsed.Query().Get("sslmode") == "disable" && parsed.Hostname() != "" && !isLoopback(parsed.Hostname()) {
 		list = append(list, "HUB_DATABASE_URL disables TLS to another machine: what is sent there can be read on the way")
 	}
 	return list
 }
 
-// weak tells whether a key has fewer different bytes than a random one ever would.
-func weak(key []byte) bool {
+// isWeakKey reports whether a key has too few different bytes to be random.
+func isWeakKey(key []byte) bool {
 	seen := make(map[byte]bool)
 	for _, b := range key {
 		seen[b] = true
@@ -191,16 +191,16 @@ func weak(key []byte) bool {
 }
 
 func exampleOf(name string) string {
-	for _, one := range Settings() {
-		if one.Name == name {
-			return one.Example
+	for _, setting := range Settings() {
+		if setting.Name == name {
+			return setting.Example
 		}
 	}
 	return ""
 }
 
-// onLoopback tells whether a host names this machine without asking a resolver.
-func onLoopback(host string) bool {
+// isLoopback reports whether a host is localhost or a loopback address, without DNS.
+func isLoopback(host string) bool {
 	if host == "localhost" {
 		return true
 	}

@@ -39,13 +39,13 @@ func (c *cluster) start(ctx context.Context) (*Postgres, error) {
 	if c.id, err = chooseIdentity(c.cfg, c.bin.dir); err != nil {
 		return nil, err
 	}
-	if err := c.id.give(c.cfg.Dir, false); err != nil {
+	if err := c.id.chown(c.cfg.Dir, false); err != nil {
 		return nil, fmt.Errorf("handing over the data directory: %w", err)
 	}
 	if err := takeOver(ctx, c.data); err != nil {
 		return nil, err
 	}
-	fresh, err := c.ensure(ctx)
+	created, err := c.ensure(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (c *cluster) start(ctx context.Context) (*Postgres, error) {
 		return nil, err
 	}
 	return &Postgres{
-		url: c.url(), major: c.bin.major, fresh: fresh, server: server, sockets: c.sockets, log: c.cfg.Logger,
+		url: c.url(), major: c.bin.major, newCluster: created, server: server, sockets: c.sockets, log: c.cfg.Logger,
 		done: make(chan error, 1), stopping: make(chan struct{}),
 	}, nil
 }
@@ -72,11 +72,11 @@ func (c *cluster) url() string {
 
 // ensure makes the cluster where there is none. It is built beside its place
 // and renamed, so that a killed initdb leaves nothing that looks like data.
-func (c *cluster) ensure(ctx context.Context) (fresh bool, err error) {
+func (c *cluster) ensure(ctx context.Context) (created bool, err error) {
 	if major, err := clusterMajor(c.data); err != nil {
 		return false, err
 	} else if major != "" {
-		return false, c.id.give(c.data, true)
+		return false, c.id.chown(c.data, true)
 	}
 	unfinished := c.data + ".new"
 	if err := os.RemoveAll(unfinished); err != nil {
@@ -85,7 +85,7 @@ func (c *cluster) ensure(ctx context.Context) (fresh bool, err error) {
 	if err := os.Mkdir(unfinished, 0o700); err != nil {
 		return false, fmt.Errorf("making the cluster's directory: %w", err)
 	}
-	if err := c.id.give(unfinished, false); err != nil {
+	if err := c.id.chown(unfinished, false); err != nil {
 		return false, fmt.Errorf("handing over the cluster's directory: %w", err)
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join(c.bin.dir, "initdb"), c.initdbArgs(unfinished)...)
@@ -226,7 +226,7 @@ func (c *cluster) makeSocketDir() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("making the socket's directory: %w", err)
 	}
-	if err := c.id.give(dir, false); err != nil {
+	if err := c.id.chown(dir, false); err != nil {
 		return "", fmt.Errorf("handing over the socket's directory: %w", err)
 	}
 	return dir, nil
@@ -241,7 +241,7 @@ func shortTempDir(limit int) string {
 	return "/tmp"
 }
 
-// plainPath tells whether a path survives PostgreSQL's list syntax unquoted.
+// plainPath reports whether a path survives PostgreSQL's list syntax unquoted.
 func plainPath(path string) bool {
 	for _, r := range path {
 		plain := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '/' || r == '.' || r == '_' || r == '-'

@@ -76,7 +76,7 @@ func (id identity) reaches(dir string) bool {
 	return cmd.Run() == nil
 }
 
-// canRun tells whether the programs in bin can run this way. PostgreSQL asks
+// canRun reports whether the programs in bin can run this way. PostgreSQL asks
 // access(2) about its own program, which does not look at capabilities.
 func (id identity) canRun(bin string) bool {
 	if id.mode == modeSearch || id.mode == modeOverride {
@@ -114,10 +114,10 @@ func serviceUser() (uid, gid uint32) {
 	return 65534, 65534
 }
 
-// give makes path this identity's; deep = with everything below, looked at only
-// where path itself has another owner (a hub that changed its mode), because
-// walking a large cluster would slow every start.
-func (id identity) give(path string, deep bool) error {
+// chown makes this identity the owner of path. If deep, it includes everything below,
+// but only if path itself has another owner (after a change of mode), because walking a
+// large cluster would slow every start.
+func (id identity) chown(path string, deep bool) error {
 	var uid, gid uint32
 	switch id.mode {
 	case modeUser:

@@ -47,9 +47,9 @@ func (c *cluster) launch(ctx context.Context) (*child.Process, error) {
 		if err == nil {
 			return server, nil
 		}
-		said := tail(log.Name(), from)
-		if ctx.Err() != nil || !strings.Contains(said, "shared memory block") {
-			return nil, fmt.Errorf("starting PostgreSQL: %w; its log %s ends:\n%s", err, log.Name(), said)
+		output := tail(log.Name(), from)
+		if ctx.Err() != nil || !strings.Contains(output, "shared memory block") {
+			return nil, fmt.Errorf("starting PostgreSQL: %w; its log %s ends:\n%s", err, log.Name(), output)
 		}
 		if time.Since(began) > orphanPatience {
 			killOrphans(c.data)

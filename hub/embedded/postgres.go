@@ -19,15 +19,14 @@ import (
 	"integrationhub/hub/internal/filelock"
 )
 
-// What can be wrong before a server is started. The wrapping error is a sentence
-// that says what to do.
+// Errors before a server is started. The wrapping error says what to do.
 var (
 	ErrNoBinaries      = errors.New("no PostgreSQL programs found")             // none on this machine, or none that is new enough
 	ErrVersionMismatch = errors.New("data of another PostgreSQL version")       // the directory was left as it is
 	ErrInUse           = errors.New("data directory in use by another process") // a directory has one hub at a time
 )
 
-// PostgresConfig says where the private PostgreSQL lives and how it runs.
+// PostgresConfig configures the private PostgreSQL.
 type PostgresConfig struct {
 	// Dir holds everything: cluster/ (the data), postgres.log, owner.lock. Made
 	// with mode 0700 if absent. Any length, spaces allowed.
@@ -51,13 +50,13 @@ type PostgresConfig struct {
 // Postgres is a running private server. It ends with this process, also on
 // kill -9 (on Linux; elsewhere the next start takes over).
 type Postgres struct {
-	url     string
-	major   string
-	fresh   bool
-	server  *child.Process
-	sockets string
-	owner   *filelock.Lock
-	log     *slog.Logger
+	url        string
+	major      string
+	newCluster bool
+	server     *child.Process
+	sockets    string
+	owner      *filelock.Lock
+	log        *slog.Logger
 
 	done     chan error
 	stop     sync.Once
@@ -89,7 +88,7 @@ func StartPostgres(ctx context.Context, cfg PostgresConfig) (*Postgres, error) {
 	if err := makeDir(dir); err != nil {
 		return nil, err
 	}
-	owner, err := own(dir)
+	owner, err := lockDir(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +101,7 @@ func StartPostgres(ctx context.Context, cfg PostgresConfig) (*Postgres, error) {
 	p.owner = owner
 	go p.watch()
 	cfg.Logger.Info("private PostgreSQL started", "version", bin.major, "dir", dir, "programs", bin.dir,
-		"pid", p.Pid(), "new", p.fresh, "as", c.id.mode, "ms", time.Since(began).Milliseconds())
+		"pid", p.Pid(), "new", p.newCluster, "as", c.id.mode, "ms", time.Since(began).Milliseconds())
 	return p, nil
 }
 
@@ -131,18 +130,18 @@ func makeDir(dir string) error {
 	return nil
 }
 
-// own takes the directory for this process. Sharing a running server instead
+// lockDir locks the directory for this process. Sharing a running server instead
 // would take the database away from the second hub whenever the first one stops.
-func own(dir string) (*filelock.Lock, error) {
+func lockDir(dir string) (*filelock.Lock, error) {
 	lock, err := filelock.Try(filepath.Join(dir, "owner.lock"))
 	var held *filelock.HeldError
 	if errors.As(err, &held) {
-		who := "another process"
+		holder := "another process"
 		if held.Pid != 0 {
-			who = fmt.Sprintf("process %d", held.Pid)
+			holder = fmt.Sprintf("process %d", held.Pid)
 		}
 		return nil, fmt.Errorf("%w: %s belongs to %s; end it, choose another data directory, "+
-			"or let several hubs share one database with HUB_DATABASE_URL", ErrInUse, dir, who)
+			"or let several hubs share one database with HUB_DATABASE_URL", ErrInUse, dir, holder)
 	}
 	return lock, err
 }
@@ -152,8 +151,8 @@ func own(dir string) (*filelock.Lock, error) {
 // someone else occupies the name of that directory.
 func (p *Postgres) URL() string { return p.url }
 
-// IsNewCluster tells whether this start made the cluster.
-func (p *Postgres) IsNewCluster() bool { return p.fresh }
+// IsNewCluster reports whether this start created the cluster.
+func (p *Postgres) IsNewCluster() bool { return p.newCluster }
 
 // Major is the server's major version, e.g. "17".
 func (p *Postgres) Major() string { return p.major }
@@ -161,9 +160,8 @@ func (p *Postgres) Major() string { return p.major }
 // Pid is the server's process id.
 func (p *Postgres) Pid() int { return p.server.Pid() }
 
-// Done gives one error when the server ends unasked (the data directory stays
-// ours: call Stop, then StartPostgres again), and is closed after that or
-// after Stop.
+// Done receives one error if the server ends unexpectedly, and is closed after that or
+// after Stop. The data directory stays locked: call Stop before StartPostgres.
 func (p *Postgres) Done() <-chan error { return p.done }
 
 func (p *Postgres) watch() {

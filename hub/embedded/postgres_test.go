@@ -183,9 +183,9 @@ func TestRunsAsRoot(t *testing.T) {
 			}
 			require.True(t, alive(p.Pid()))
 			require.NoError(t, p.Stop(context.Background()))
-			again := start(t, plain) // also after the way has changed: the files change hands
-			require.False(t, again.IsNewCluster())
-			require.NoError(t, again.Stop(context.Background()))
+			restarted := start(t, plain) // also after the way has changed: the files change hands
+			require.False(t, restarted.IsNewCluster())
+			require.NoError(t, restarted.Stop(context.Background()))
 			start(t, plain.InMode(mode))
 		})
 	}

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// serves tells whether the process, named by this cluster's lock file, is a
+// serves reports whether the process, named by this cluster's lock file, is a
 // living PostgreSQL server of the cluster.
 func serves(pid int, data string) bool {
 	if !isLivingPostgres(pid) {
@@ -34,7 +34,7 @@ func isLivingPostgres(pid int) bool {
 	return name == "postgres" && state != 'Z' && state != 'X'
 }
 
-// worksIn tells whether the process's working directory is dir; every
+// worksIn reports whether the process's working directory is dir; every
 // PostgreSQL process works in its data directory.
 func worksIn(pid int, dir string) (bool, error) {
 	cwd, err := os.Stat(fmt.Sprintf("/proc/%d/cwd", pid))

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// serves tells whether the process is a living PostgreSQL server. Without /proc
+// serves reports whether the process is a living PostgreSQL server. Without /proc
 // its name has to do: it was read from this cluster's lock file.
 func serves(pid int, _ string) bool {
 	out, err := exec.Command("ps", "-o", "state=,comm=", "-p", strconv.Itoa(pid)).Output()

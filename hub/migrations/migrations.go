@@ -20,7 +20,7 @@ import (
 //go:embed *.sql
 var files embed.FS
 
-// Status is where a database stands against this binary.
+// Status compares the version of a schema with that of this binary.
 type Status struct {
 	Current int64 // version applied, 0 for an empty database
 	Target  int64 // newest version this binary knows
@@ -63,8 +63,8 @@ func Up(ctx context.Context, databaseURL string) ([]string, error) {
 	}
 	results, err := provider.Up(ctx)
 	var applied []string
-	for _, one := range results {
-		applied = append(applied, one.Source.Path)
+	for _, result := range results {
+		applied = append(applied, result.Source.Path)
 	}
 	if err != nil {
 		return applied, fmt.Errorf("applying migrations: %w", err)
@@ -72,7 +72,7 @@ func Up(ctx context.Context, databaseURL string) ([]string, error) {
 	return applied, nil
 }
 
-// Check reads where a database stands without changing anything.
+// Check returns the status of schema hub without changing anything.
 func Check(ctx context.Context, databaseURL string) (Status, error) {
 	db, err := sql.Open("pgx", databaseURL)
 	if err != nil {
@@ -105,8 +105,8 @@ func checkTable(ctx context.Context, db *sql.DB, table string, files fs.FS) (Sta
 	return status, nil
 }
 
-// newest is the version of the last file: the digits before its first "_"; 0 without
-// files.
+// newest returns the version of the last file (the digits before its first "_"), or 0
+// without files.
 func newest(files fs.FS) int64 {
 	names, _ := fs.Glob(files, "*.sql") // the pattern is well formed
 	if len(names) == 0 {

@@ -38,7 +38,7 @@ func TestStatisticsOfBeforeAreKept(t *testing.T) {
 	require.NoError(t, err)
 	_, err = migrations.Up(t.Context(), url)
 	require.NoError(t, err)
-	for _, one := range []struct {
+	for _, test := range []struct {
 		where        string
 		rows         int
 		accepted     int
@@ -56,8 +56,8 @@ func TestStatisticsOfBeforeAreKept(t *testing.T) {
 		var rows, accepted, errors int
 		var latency string
 		require.NoError(t, db.QueryRowContext(t.Context(), `
-			select count(*), sum(accepted), sum(errors), (array_agg(latency::text order by bucket, scope_id))[1] from hub.statistics where `+one.where).
+			select count(*), sum(accepted), sum(errors), (array_agg(latency::text order by bucket, scope_id))[1] from hub.statistics where `+test.where).
 			Scan(&rows, &accepted, &errors, &latency))
-		require.Equal(t, []any{one.rows, one.accepted, one.errors, one.firstLatency}, []any{rows, accepted, errors, latency}, one.where)
+		require.Equal(t, []any{test.rows, test.accepted, test.errors, test.firstLatency}, []any{rows, accepted, errors, latency}, test.where)
 	}
 }

@@ -53,8 +53,8 @@ func UpProduct(ctx context.Context, databaseURL, schema string, files fs.FS) ([]
 	}
 	results, err := provider.Up(ctx)
 	var applied []string
-	for _, one := range results {
-		applied = append(applied, one.Source.Path)
+	for _, result := range results {
+		applied = append(applied, result.Source.Path)
 	}
 	if err != nil {
 		return applied, fmt.Errorf("applying migrations of %s: %w", schema, err)
@@ -62,7 +62,7 @@ func UpProduct(ctx context.Context, databaseURL, schema string, files fs.FS) ([]
 	return applied, nil
 }
 
-// CheckProduct reads where a hosted product's schema stands without changing anything.
+// CheckProduct returns the status of a hosted product's schema without changing anything.
 func CheckProduct(ctx context.Context, databaseURL, schema string, files fs.FS) (Status, error) {
 	db, err := openProduct(databaseURL, schema)
 	if err != nil {
@@ -81,15 +81,16 @@ func openProduct(databaseURL, schema string) (*sql.DB, error) {
 	return stdlib.OpenDB(*cfg), nil
 }
 
-// productTable counts a product's migrations.
+// productTable returns the name of a product's version table.
 func productTable(schema string) string {
 	return pgx.Identifier{schema, "schema_version"}.Sanitize()
 }
 
-// SearchPath puts a product's schema first.
+// SearchPath returns the search_path with a product's schema first.
 func SearchPath(schema string) string { return pgx.Identifier{schema}.Sanitize() + ", public" }
 
-// lock keeps replicas that start together apart. It ends with release.
+// lock takes the advisory lock that serializes migrations of several replicas. The
+// caller calls release.
 func lock(ctx context.Context, db *sql.DB) (release func(), err error) {
 	holder, err := db.Conn(ctx)
 	if err != nil {

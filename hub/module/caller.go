@@ -9,18 +9,18 @@ import (
 	"integrationhub/hub"
 )
 
-// Names of the security schemes in huma.Operation.Security. The hub answers for
-// callers by what an operation names there, before its handler runs:
+// Names of the security schemes in huma.Operation.Security. The hub authenticates
+// callers by the schemes of an operation before its handler runs:
 //
-//	nil                                      anybody, without asking
+//	nil                                      anybody, without authentication
 //	{{SchemeBearer: {}}}                     a user of the product
 //	{{SchemeBearer: {RoleAdmin}}}            an administrator, else 403
 //	{{SchemeKey: {"patient.search"}}}        an API key with that scope, else 403
 //	{{SchemeBearer: {}}, {SchemeKey: {…}}}   either
-//	{{}, {SchemeBearer: {}}}                 anybody; a token that is sent must be good
+//	{{}, {SchemeBearer: {}}}                 anybody; a token is optional but has to be valid
 //
-// Keys are limited to their rate and every call of one is audited. The handler finds
-// the caller with [CallerFrom].
+// Calls with API keys are rate limited and audited. The handler gets the caller from
+// [CallerFrom].
 const (
 	SchemeBearer = "bearer" // Authorization: Bearer, by [Instance]'s Authenticate
 	SchemeKey    = "key"    // X-Integration-Key
@@ -28,26 +28,26 @@ const (
 	scopeAll     = "*"      // of keys without a list
 )
 
-// ScopeInteraction is a scope that keys of every product can have, beside its features:
-// for actions that log what a connected product did.
+// ScopeInteraction is a scope of every product's keys, in addition to its features. It
+// allows actions that log what a connected product did.
 const ScopeInteraction = "interaction.write"
 
-// Caller is who makes a request: a user of the product, or a key of one of its
-// tenants, which may be bound to an integration.
+// Caller is the authenticated principal of a request: a user of the product, or an API
+// key of a tenant, which may be bound to an integration.
 type Caller struct {
 	TenantID      uuid.UUID
 	Environment   hub.Environment // of a key; for users live, or test with X-Environment: test
 	UserID        uuid.UUID       // zero for a key
 	Name          string          // of the user, or of the key; for the audit log
-	Role          string          // of the user, in the product's words
+	Role          string          // of the user, as the product names it
 	Admin         bool            // the user may administer the tenant
 	KeyID         uuid.UUID       // zero for a user
 	Scopes        []string        // of the key; "*" = all
-	IntegrationID uuid.UUID       // the key is bound to it; zero: to none
+	IntegrationID uuid.UUID       // integration of the key; zero = none
 	Peer          string          // product of that integration, or ""
 }
 
-// HasScope tells whether a key has a scope.
+// HasScope reports whether a key has a scope.
 func (c Caller) HasScope(scope string) bool {
 	return slices.Contains(c.Scopes, scope) || slices.Contains(c.Scopes, scopeAll)
 }
@@ -57,25 +57,26 @@ type (
 	clientIPKey struct{}
 )
 
-// WithClientIP returns a context that carries the address of who is at the other
-// end, which the hub tells apart from its proxies.
+// WithClientIP returns a context with the client's IP address, which the hub
+// determines from the connection and its trusted proxies.
 func WithClientIP(ctx context.Context, ip string) context.Context {
 	return context.WithValue(ctx, clientIPKey{}, ip)
 }
 
-// ClientIP gives the address a request came from; "" where nobody put it there.
+// ClientIP returns the client's IP address, or "" if the context has none.
 func ClientIP(ctx context.Context) string {
 	ip, _ := ctx.Value(clientIPKey{}).(string)
 	return ip
 }
 
-// WithCaller returns a context that carries the caller.
-func WithCaller(ctx context.Context, c Caller) context.Context {
-	return context.WithValue(ctx, callerKey{}, c)
+// WithCaller returns a context with the caller.
+func WithCaller(ctx context.Context, caller Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, caller)
 }
 
-// CallerFrom gives the caller of a request; false where nobody was asked.
-func CallerFrom(ctx context.Context) (Caller, bool) {
-	c, ok := ctx.Value(callerKey{}).(Caller)
-	return c, ok
+// CallerFrom returns the caller of a request. ok is false if the operation needs no
+// authentication.
+func CallerFrom(ctx context.Context) (caller Caller, ok bool) {
+	caller, ok = ctx.Value(callerKey{}).(Caller)
+	return caller, ok
 }

@@ -7,34 +7,32 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Mailer sends mail.
+// Mailer sends email.
 type Mailer interface {
-	// Send takes a mail in the caller's transaction: once that has committed it is
-	// sent, tried again for a day where the server does not take it, and then given
-	// up with a line in the log. It may arrive twice. [hub.ErrInvalid] for an
-	// address that is none, [hub.ErrTooLarge].
-	Send(ctx context.Context, tx pgx.Tx, m Email) error
-	// EraseSubject drops what the product has waiting or kept of a tenant with this About, in
-	// the caller's transaction: for people who asked to be forgotten. Other mail to the
-	// same address stays, such as a user's own.
-	EraseSubject(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, about string) error
+	// Send queues an email in the caller's transaction. After the commit it is sent, and
+	// retried for a day; then it is given up and logged. It may arrive twice. It returns
+	// [hub.ErrInvalid] for an invalid address and [hub.ErrTooLarge].
+	Send(ctx context.Context, tx pgx.Tx, email Email) error
+	// EraseSubject deletes a tenant's queued and kept emails with this SubjectID, in the
+	// caller's transaction. Other emails to the same address stay.
+	EraseSubject(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, subjectID string) error
 }
 
 // Email is a message to one person.
 type Email struct {
-	TenantID    uuid.UUID // whose it is
+	TenantID    uuid.UUID // the sending tenant
 	To          string    // one address, nothing else
-	FromName    string    // put to the hub's own address as the sender's name; "" = the hub's
+	FromName    string    // sender's name, with the hub's own address; "" = the hub's
 	ReplyTo     string    // an address, or ""
 	Subject     string    // line breaks become spaces; cut at 200 characters
 	Text        string    // plain text, at most 1 MiB
-	HTML        string    // the same for programs that show it with form, at most 1 MiB; "" = none
+	HTML        string    // HTML alternative of Text, at most 1 MiB; "" = none
 	Attachments []Attachment
-	SubjectID   string // whom it tells of, such as a client's id: see [Mailer]'s Forget; "" = nobody who can ask for that
-	Unsubscribe string // address at which a POST ends a list for who gets it (RFC 8058); "" = it is of no list
+	SubjectID   string // id of the person it is about, such as a client: see EraseSubject of [Mailer]; "" = none
+	Unsubscribe string // one-click unsubscribe URL (RFC 8058); "" = none
 }
 
-// Attachment is a file that comes with a mail; all of a mail's have 1 MiB at most.
+// Attachment is an attached file. All attachments of an email have at most 1 MiB.
 type Attachment struct {
 	Name    string // "appointment.ics"
 	Type    string // "text/calendar; method=REQUEST; charset=utf-8"

@@ -2,21 +2,21 @@ package module
 
 import "context"
 
-// Files keeps pictures that everybody may see, such as logos.
+// Files stores public pictures, such as logos.
 type Files interface {
-	// Put stores a picture under a new name, which nobody can guess, and gives the
-	// name. It takes no part in a transaction: the caller deletes what was stored for
-	// one that failed. [hub.ErrUnsupportedMediaType] for anything but a [Picture]'s types,
-	// [hub.ErrUnavailable] where the store does not answer.
-	Put(ctx context.Context, p Picture) (name string, err error)
-	// URL is the address of a picture for everybody, absolute.
+	// Put stores a picture under a new, unguessable name and returns the name. It is not
+	// transactional: the caller deletes the picture if its transaction fails. It returns
+	// [hub.ErrUnsupportedMediaType] for a type that [Picture] does not allow, and
+	// [hub.ErrUnavailable] if the store does not respond.
+	Put(ctx context.Context, picture Picture) (name string, err error)
+	// URL returns the absolute public address of a picture.
 	URL(name string) string
-	// Delete removes a picture; one that is gone already is no error.
+	// Delete removes a picture. It returns nil if there is none.
 	Delete(ctx context.Context, name string) error
 }
 
-// Picture is an encoded image, made by this program: what people upload is decoded
-// and encoded anew first.
+// Picture is an image encoded by this program. Uploads are decoded and re-encoded
+// first.
 type Picture struct {
 	Type    string // image/png or image/jpeg
 	Content []byte

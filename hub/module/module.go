@@ -1,10 +1,10 @@
-// Package module is the contract between the hub and a product that it hosts: what
-// the product is (Module), what it does once opened (Instance and the optional
-// interfaces beside it), and what the hub lends it (Kit).
+// Package module is the contract between the hub and a hosted product: the product's
+// description ([Module]), its behavior once opened ([Instance] and the optional
+// interfaces), and the services that the hub provides ([Host]).
 //
-// The hub gives every product the integration interface under its base (API keys,
-// connect, status, webhook and its registration), signs and delivers its events,
-// and receives those of its peers. A module adds its domain.
+// The hub provides every product with the integration interface under its base (API
+// keys, connect, status, webhook and its registration). It signs and delivers the
+// product's events, and receives the events of its peers. A module adds its domain.
 package module
 
 import (
@@ -21,16 +21,16 @@ import (
 	"integrationhub/hub"
 )
 
-// Module is a product before it runs.
+// Module is a product that has not been opened.
 type Module interface {
-	// Spec says what the product is. Always the same.
+	// Spec describes the product. It always returns the same value.
 	Spec() Spec
-	// Migrations are goose files at the root of the tree, for the product's own
-	// PostgreSQL schema; the hub makes the schema and its search_path.
+	// Migrations returns goose files at the root of the tree, for the product's own
+	// PostgreSQL schema. The hub creates the schema and sets search_path.
 	Migrations() fs.FS
-	// Open puts the product together over a migrated database. It starts no
-	// goroutine: work in the background is [Worker]'s. It does not use the database or
-	// the network yet: to write down a product's operations the hub opens it without.
+	// Open creates the product's instance. It starts no goroutines; background work
+	// belongs to a [Worker]. It does not use the database or the network: the hub also
+	// opens products without them, to generate their OpenAPI documents.
 	Open(ctx context.Context, host Host) (Instance, error)
 }
 
@@ -40,120 +40,119 @@ type Spec struct {
 	Title        string      // for people
 	Description  string      // how its API is used, for the reference: paragraphs with an empty line between them
 	KeyPrefix    string      // of its API keys: "sch"
-	TenantPrefix string      // what status calls a tenant: "org" for org_id and org_name
+	TenantPrefix string      // prefix of the tenant's fields in status: "org" for org_id and org_name
 	Version      string      // major.minor.patch, as status reports it
 	Features     []string    // as status reports them; also the scopes of its keys
-	Receives     []string    // event types [Instance] handles; others are answered "ignored"
+	Receives     []string    // event types that [Instance] handles; the response to others is "ignored"
 	Sends        []string    // event types it publishes
-	Limits       []RateLimit // on requests that need no key; HUB_PRODUCT_LIMITS sets others
+	Limits       []RateLimit // limits of requests without a key; HUB_PRODUCT_LIMITS overrides them
 }
 
-// RateLimit is how many requests of one subject, such as an address, a product lets
-// through.
+// RateLimit is a limit of requests per subject, such as an IP address.
 type RateLimit struct {
 	Name   string // "public-reads"
-	Max    int64  // in a period; 0 = no limit
+	Max    int64  // requests in a period; 0 = unlimited
 	Period time.Duration
 }
 
-// Instance is a product at work. It is safe for concurrent use.
+// Instance is an opened product. It is safe for concurrent use.
 type Instance interface {
-	// RegisterRoutes registers the product's own operations; paths are relative to its base
-	// and begin with /. The hub answers for callers: see [SchemeBearer]. Bodies have
-	// 1 MiB at most; an operation whose path has no parameters may say more in its
-	// MaxBodyBytes, which counts for users who are logged in.
+	// RegisterRoutes registers the product's own operations. Paths are relative to its
+	// base and begin with /. The hub authenticates callers: see [SchemeBearer]. Bodies
+	// have at most 1 MiB. An operation without path parameters may allow logged-in users
+	// more with its MaxBodyBytes.
 	RegisterRoutes(api huma.API)
-	// Authenticate tells who holds a bearer token of this product; any token that is
-	// not good is a [hub.ErrUnauthorized]. The hub asks it for operations that
-	// need [SchemeBearer] and for the administrators' part of the integration
-	// interface.
+	// Authenticate returns the user of a bearer token of this product, or
+	// [hub.ErrUnauthorized] for an invalid token. The hub calls it for operations with
+	// [SchemeBearer] and for the administrators' part of the integration interface.
 	Authenticate(ctx context.Context, token string) (Caller, error)
-	// Handle takes in an event that a peer of a tenant sent: TenantID and Environment
-	// are ours, Product is the peer's. It runs in the transaction that records the
-	// event, so its effect happens once; it may still be called again with the same
-	// e.ID after a rollback. [ErrIgnored] commits and answers that the event concerned
-	// nobody; any other error rolls back, and the peer will send again. What has to
-	// call out belongs into a job.
+	// Handle applies an event from a tenant's peer: TenantID and Environment are the
+	// tenant's, Product is the peer's. It runs in the transaction that records the
+	// event, so that its effect happens exactly once; after a rollback it is called
+	// again with the same e.ID. [ErrIgnored] commits and reports the event as ignored.
+	// Any other error rolls back, and the peer sends the event again. Calls to other
+	// systems belong in a job.
 	Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error
 }
 
-// ErrIgnored is what Handle returns for an event that was read and concerns nobody.
-// What was written to the transaction stays.
+// ErrIgnored is returned by Handle for a valid event without effect. The transaction
+// is still committed.
 var ErrIgnored = errors.New("event ignored")
 
 // MetadataErrorFormat is the key in an operation's Metadata of its [ErrorFormat].
 const MetadataErrorFormat = "errors"
 
-// ErrorFormat is how the errors of an operation look that does not have the hub's: those
-// its handler returns, and what is refused before that is called.
+// ErrorFormat is the format of an operation's errors where it is not the hub's. It
+// applies to the handler's errors and to requests rejected before the handler.
 type ErrorFormat struct {
 	MediaType string
 	Write     func(ErrorResponse) any
 }
 
-// ErrorResponse is what an error tells whoever asked.
+// ErrorResponse is the content of an error response.
 type ErrorResponse struct {
 	Status    int // HTTP
 	Code      string
 	Detail    string
-	Locations []string // of wrong inputs, such as query.limit
+	Locations []string // of invalid inputs, such as query.limit
 }
 
-// Searcher is an instance that answers search/* of the integration interface.
+// Searcher is an instance with search/* operations of the integration interface.
 type Searcher interface {
 	// RegisterSearches registers GET operations; paths are relative to
 	// <base>/api/v1/integrations/search: "/patients".
 	RegisterSearches(api huma.API)
 }
 
-// Actor is an instance that answers action/* of the integration interface.
+// Actor is an instance with action/* operations of the integration interface.
 type Actor interface {
 	// RegisterActions registers POST operations; paths are relative to
 	// <base>/api/v1/integrations/action: "/book".
 	RegisterActions(api huma.API)
 }
 
-// PhoneSearcher is an instance that knows people by their phone, for the console's lookup.
+// PhoneSearcher is an instance that finds people by phone, for the console's lookup.
 type PhoneSearcher interface {
-	// SearchPhone gives what any tenant knows under a phone number, in international format
-	// with a leading plus. At most a hundred.
+	// SearchPhone returns at most 100 matches of all tenants for a phone number in
+	// international format with a leading plus.
 	SearchPhone(ctx context.Context, phone string) ([]PhoneMatch, error)
 }
 
-// PhoneMatch is one thing found under a phone number.
+// PhoneMatch is one record with a phone number.
 type PhoneMatch struct {
 	TenantID uuid.UUID
 	Kind     string // "patient", "client", "contact"
 	ID       string // in the product
 	Name     string
-	URL      string // where people look at it, or ""
+	URL      string // page of the record, or ""
 }
 
-// Worker is an instance with work of its own in the background.
+// Worker is an instance with background jobs.
 type Worker interface {
 	Jobs() []Job
 }
 
-// Job is work in the background. The hub runs each on one process at a time, ends
-// its context on shutdown, and logs and repeats what fails, waiting longer each time.
+// Job is background work. The hub runs each job on one process at a time, cancels its
+// context on shutdown, and logs and retries failures with increasing delays.
 type Job struct {
 	Name    string        // unique in the product, e.g. "reminders"
-	Every   time.Duration // runs that often with no payload; 0 = only when asked for
+	Every   time.Duration // interval of runs without payload; 0 = only when enqueued
 	Timeout time.Duration // of one run; 0 = a minute
 	Run     func(ctx context.Context, payload []byte) error
 }
 
-// PageProvider is an instance with pages for people, which lie at the hub's own root and
-// not under the product's base.
+// PageProvider is an instance with HTML pages. They are served at the hub's root, not
+// under the product's base.
 type PageProvider interface {
-	// Pages gives handlers by path: "/book/" with everything below it. Who asks is
-	// [ClientIP] of the request's context. What a page writes is sent once it has
-	// returned; unless it says otherwise nobody keeps its answers.
+	// Pages returns handlers by path: "/book/" includes everything below it. The
+	// client's address is [ClientIP] of the request's context. The response is sent
+	// after the handler has returned. By default it is not cacheable.
 	Pages() map[string]http.Handler
 }
 
-// Presenter is an instance that answers administrators on connect and status in a
-// shape of its own (interface document 1). Without it they get document 3's.
+// Presenter is an instance with its own format for the responses to connect and status
+// for administrators: see "Integrations" in docs/interfaces/scheduling.md. Without it
+// they have the format of "Connect and status" in docs/interfaces/clinic.md.
 type Presenter interface {
 	PresentConnect(Integration) any
 	PresentStatus([]Integration) any
@@ -166,14 +165,14 @@ type Integration struct {
 	Environment     hub.Environment
 	Product         string    // the peer's
 	Status          string    // active, inactive or error
-	Paused          bool      // inactive only until it is enabled, and not disconnected: a [events.TypePatientDeleted] waits for it
+	Paused          bool      // inactive until it is enabled, but still connected: a [events.TypePatientDeleted] waits for it
 	LastError       string    // for people; "" = none
-	Features        []string  // that the peer offers
-	EnabledUses     []string  // uses the administrator asked for, e.g. reminders
+	Features        []string  // of the peer
+	EnabledUses     []string  // uses that the administrator requested, e.g. reminders
 	APIURL          string    // the peer's
-	WebhookURL      string    // where this product receives
-	LocalKeyLast4   string    // of the key the peer uses here
-	RemoteKeyLast4  string    // of the key used there
+	WebhookURL      string    // where this product receives events
+	LocalKeyLast4   string    // of the peer's key here
+	RemoteKeyLast4  string    // of our key at the peer
 	LastHealthCheck time.Time // zero: never
 	CreatedAt       time.Time
 	UpdatedAt       time.Time

@@ -9,7 +9,7 @@ import (
 	"integrationhub/hub/module"
 )
 
-func TestCallerTravelsWithTheContext(t *testing.T) {
+func TestCallerFromContext(t *testing.T) {
 	t.Parallel()
 	_, ok := module.CallerFrom(t.Context())
 	require.False(t, ok)
@@ -19,7 +19,7 @@ func TestCallerTravelsWithTheContext(t *testing.T) {
 	require.Equal(t, caller, got)
 }
 
-func TestCallerCan(t *testing.T) {
+func TestCallerHasScope(t *testing.T) {
 	t.Parallel()
 	require.True(t, module.Caller{Scopes: []string{"patient.search", "record.read"}}.HasScope("record.read"))
 	require.True(t, module.Caller{Scopes: []string{"*"}}.HasScope("record.read"))

@@ -18,8 +18,9 @@ import (
 	"integrationhub/hub/module"
 )
 
-// streaming answers with what each path writes; what failed is told to a channel.
-func streaming(t *testing.T, paths map[string]func(context.Context, io.Writer) error) (base string, failed chan error) {
+// startStreams starts a server that streams each path with its function. Errors passed to
+// onError arrive on failed.
+func startStreams(t *testing.T, paths map[string]func(context.Context, io.Writer) error) (base string, failed chan error) {
 	t.Helper()
 	app := fiber.New(fiber.Config{DisableStartupMessage: true})
 	api := humafiber.New(app, huma.DefaultConfig("streams", "1"))
@@ -43,8 +44,8 @@ func streaming(t *testing.T, paths map[string]func(context.Context, io.Writer) e
 	return "http://" + listener.Addr().String(), failed
 }
 
-// told is the next failure.
-func told(t *testing.T, failed chan error) error {
+// nextError waits for an error on a channel.
+func nextError(t *testing.T, failed chan error) error {
 	t.Helper()
 	select {
 	case err := <-failed:
@@ -55,28 +56,28 @@ func told(t *testing.T, failed chan error) error {
 	}
 }
 
-// What a stream writes arrives; what fails or panics on the way is cut, so that its reader
-// sees that it is not the whole, and the process goes on.
+// A stream that fails or panics closes the connection, so that its reader sees that the
+// body is incomplete, and the process continues.
 func TestStream(t *testing.T) {
 	t.Parallel()
-	broken := errors.New("the database is away")
+	errBroken := errors.New("the database is away")
 	long := strings.Repeat("x", 1<<20)
-	begin := func(w io.Writer, text string) {
+	write := func(w io.Writer, text string) {
 		if _, err := io.WriteString(w, text); err != nil {
 			panic(err)
 		}
 	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // it would ask again
-	base, failed := streaming(t, map[string]func(context.Context, io.Writer) error{
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // a reused connection would be retried
+	base, failed := startStreams(t, map[string]func(context.Context, io.Writer) error{
 		"/whole": func(ctx context.Context, w io.Writer) error {
-			begin(w, long)
-			return ctx.Err() // the handler has returned, and the work goes on
+			write(w, long)
+			return ctx.Err() // the handler has returned, and the stream continues
 		},
-		"/nothing":    func(context.Context, io.Writer) error { return broken },
-		"/part":       func(_ context.Context, w io.Writer) error { begin(w, "[1,"); return broken },
-		"/long-part":  func(_ context.Context, w io.Writer) error { begin(w, long); return broken },
-		"/panic":      func(_ context.Context, w io.Writer) error { begin(w, "[1,"); panic("on purpose") },
-		"/long-panic": func(_ context.Context, w io.Writer) error { begin(w, long); panic("on purpose") },
+		"/nothing":    func(context.Context, io.Writer) error { return errBroken },
+		"/part":       func(_ context.Context, w io.Writer) error { write(w, "[1,"); return errBroken },
+		"/long-part":  func(_ context.Context, w io.Writer) error { write(w, long); return errBroken },
+		"/panic":      func(_ context.Context, w io.Writer) error { write(w, "[1,"); panic("on purpose") },
+		"/long-panic": func(_ context.Context, w io.Writer) error { write(w, long); panic("on purpose") },
 	})
 	for range 3 {
 		for path, want := range map[string]string{
@@ -94,21 +95,21 @@ func TestStream(t *testing.T) {
 				continue
 			}
 			require.Error(t, err, "%s looks whole: %d bytes", path, len(text))
-			require.ErrorContains(t, told(t, failed), want, path)
+			require.ErrorContains(t, nextError(t, failed), want, path)
 		}
 	}
 	require.Empty(t, failed)
 }
 
-// Nobody goes on writing for a reader who has gone, which is no failure.
-func TestStreamOfWhoLeft(t *testing.T) {
+// A disconnected client ends the stream without an error.
+func TestStreamClientDisconnects(t *testing.T) {
 	t.Parallel()
-	ended := make(chan error, 1)
-	base, failed := streaming(t, map[string]func(context.Context, io.Writer) error{
+	writeErr := make(chan error, 1)
+	base, failed := startStreams(t, map[string]func(context.Context, io.Writer) error{
 		"/endless": func(_ context.Context, w io.Writer) error {
 			for {
 				if _, err := io.WriteString(w, strings.Repeat("x", 1<<16)); err != nil {
-					ended <- err
+					writeErr <- err
 					return err
 				}
 			}
@@ -119,6 +120,6 @@ func TestStreamOfWhoLeft(t *testing.T) {
 	_, err = io.ReadFull(res.Body, make([]byte, 1000))
 	require.NoError(t, err)
 	require.NoError(t, res.Body.Close())
-	require.Error(t, told(t, ended))
+	require.Error(t, nextError(t, writeErr))
 	require.Empty(t, failed)
 }

@@ -15,8 +15,8 @@ import (
 // attemptsOf are the attempts of a delivery's detail.
 func attemptsOf(detail map[string]any) []map[string]any {
 	var list []map[string]any
-	for _, one := range detail["attempts"].([]any) {
-		list = append(list, one.(map[string]any))
+	for _, attempt := range detail["attempts"].([]any) {
+		list = append(list, attempt.(map[string]any))
 	}
 	return list
 }

@@ -20,7 +20,7 @@ import (
 	"integrationhub/hub/module"
 )
 
-// Finding is what one check of the doctor found.
+// Finding is the result of one check of the doctor.
 type Finding struct {
 	Check  string `json:"check"`
 	Status string `json:"status"` // "ok", "warning", "failed"
@@ -35,15 +35,15 @@ const (
 	FindingFailed  = "failed"
 )
 
-// Limits of what the doctor calls healthy.
+// Thresholds of the checks.
 const (
 	clockTolerance  = 2 * time.Second
 	oldestTolerance = 5 * time.Minute
 	oldestMajor     = 14 // of PostgreSQL
 )
 
-// Doctor examines an installation beside the running hub and reports each finding
-// as it is made. The modules are those of the hub. It changes nothing.
+// Doctor checks an installation beside the running hub and reports each finding at once.
+// modules are the products of the hub. Doctor changes nothing.
 func Doctor(ctx context.Context, cfg config.Config, modules []module.Module, report func(Finding)) {
 	url := cfg.DatabaseURL.Reveal()
 	if url == "" {
@@ -75,7 +75,7 @@ func Doctor(ctx context.Context, cfg config.Config, modules []module.Module, rep
 	checkEgress(ctx, cfg, report)
 }
 
-// oneLine keeps a finding on its line: the driver tells of every address it tried.
+// oneLine joins the lines of an error: the driver lists every address it tried.
 func oneLine(err error) string {
 	return strings.Join(strings.Fields(err.Error()), " ")
 }
@@ -107,25 +107,25 @@ func checkDatabase(ctx context.Context, db *pgxpool.Pool, report func(Finding)) 
 	report(Finding{"clock", FindingOK, fmt.Sprintf("differs from the database's by %s", skew), ""})
 }
 
-// checkMigrations looks at every schema; it tells whether the hub's own can be read.
+// checkMigrations checks every schema and reports whether the hub's own can be read.
 func checkMigrations(ctx context.Context, cfg config.Config, url string, modules []module.Module, report func(Finding)) (readable bool) {
 	schemas, err := Schemas(ctx, cfg, url, modules)
 	if err != nil {
 		report(Finding{"migrations", FindingFailed, err.Error(), ""})
 		return false
 	}
-	for _, one := range schemas {
-		what := "the schema"
-		if one.Name != hubSchema {
-			what = "the schema of " + one.Name
+	for _, schema := range schemas {
+		name := "the schema"
+		if schema.Name != hubSchema {
+			name = "the schema of " + schema.Name
 		}
 		switch {
-		case one.Current < one.Target:
-			report(Finding{"migrations", FindingFailed, fmt.Sprintf("%s is at version %d, this hub needs %d", what, one.Current, one.Target), "run: hub migrate"})
-		case one.Current > one.Target:
-			report(Finding{"migrations", FindingFailed, fmt.Sprintf("%s is at version %d, newer than this hub's %d", what, one.Current, one.Target), "run a newer hub"})
+		case schema.Current < schema.Target:
+			report(Finding{"migrations", FindingFailed, fmt.Sprintf("%s is at version %d, this hub needs %d", name, schema.Current, schema.Target), "run: hub migrate"})
+		case schema.Current > schema.Target:
+			report(Finding{"migrations", FindingFailed, fmt.Sprintf("%s is at version %d, newer than this hub's %d", name, schema.Current, schema.Target), "run a newer hub"})
 		default:
-			report(Finding{"migrations", FindingOK, fmt.Sprintf("%s is at version %d", what, one.Current), ""})
+			report(Finding{"migrations", FindingOK, fmt.Sprintf("%s is at version %d", name, schema.Current), ""})
 		}
 	}
 	return schemas[0].Current == schemas[0].Target
@@ -164,8 +164,8 @@ func checkBacklog(ctx context.Context, db *pgxpool.Pool, report func(Finding)) {
 	}
 }
 
-// checkSum compares what was counted when deliveries were accepted with what
-// stands in the log: nothing may have been dropped.
+// checkSum compares the count of accepted deliveries with those in the log: none may be
+// missing.
 func checkSum(ctx context.Context, db *pgxpool.Pool, report func(Finding)) {
 	sums, err := query.NewReader(db).DailyBalances(ctx)
 	if err != nil {
@@ -210,7 +210,7 @@ func checkRedis(ctx context.Context, cfg config.Config, report func(Finding)) {
 	report(Finding{"redis", FindingOK, "answers in " + time.Since(asked).Round(10*time.Microsecond).String(), ""})
 }
 
-// checkEgress shows that the guard refuses what it must and names resolve.
+// checkEgress checks that the guard refuses private addresses and that names resolve.
 func checkEgress(ctx context.Context, cfg config.Config, report func(Finding)) {
 	guard, err := egress.New(egress.Config{Allow: cfg.EgressAllow, SelfURLs: []string{cfg.BaseURL()}, Development: !cfg.IsProduction()})
 	if err != nil {

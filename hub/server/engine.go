@@ -24,7 +24,7 @@ import (
 	"integrationhub/hub/internal/tracing"
 )
 
-// engine accepts and delivers: everything that runs without an HTTP interface.
+// engine accepts and delivers events: everything that needs no HTTP interface.
 type engine struct {
 	directory  *directory.Directory
 	outbox     *outbox.Outbox
@@ -44,8 +44,8 @@ type engine struct {
 	background sync.WaitGroup
 }
 
-// startEngine wires the path of an event and starts its background work, and the
-// work that is handed in.
+// startEngine assembles the path of an event and starts its background work, and the
+// additional work.
 func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks directory.Connectors, tracer *tracing.Tracer, version string, log *slog.Logger, more ...func(context.Context)) *engine {
 	now := time.Now
 	e := &engine{
@@ -102,7 +102,7 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 	return e
 }
 
-// attemptsStored passes on attempts that are durable now.
+// attemptsStored notifies retries, metrics, the tail and traces of stored attempts.
 func (e *engine) attemptsStored(batch []delivery.Attempt) {
 	e.retrier.Schedule(batch)
 	e.metrics.CountAttempts(batch, time.Now())
@@ -116,13 +116,13 @@ func (e *engine) runRetrier(ctx context.Context) {
 	}
 }
 
-// stop ends the engine: nothing new is accepted, what is in flight gets until ctx
-// ends, and what was leased but not attempted is given back for others to take.
+// stop stops the engine. Nothing new is accepted, attempts in flight have until ctx ends,
+// and leases without an attempt are released for other processes.
 func (e *engine) stop(ctx context.Context) {
 	e.outbox.Close()
-	left, quiet := e.dispatcher.Stop(ctx)
+	unattempted, idle := e.dispatcher.Stop(ctx)
 	stored := make(chan struct{})
-	if quiet { // else an attempt may still want to record
+	if idle { // else an attempt may still want to record
 		go func() {
 			e.writer.Close()
 			close(stored)
@@ -133,8 +133,8 @@ func (e *engine) stop(ctx context.Context) {
 	case <-ctx.Done():
 		e.log.Warn("stopping with attempts under way; those deliveries will be attempted again")
 	}
-	if err := e.dispatcher.ReleaseLeases(ctx, left); err != nil {
-		e.log.Warn("giving leases back failed; they end by themselves", "error", err, "deliveries", len(left))
+	if err := e.dispatcher.ReleaseLeases(ctx, unattempted); err != nil {
+		e.log.Warn("giving leases back failed; they end by themselves", "error", err, "deliveries", len(unattempted))
 	}
 	e.cancel()
 	e.background.Wait()

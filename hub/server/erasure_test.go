@@ -14,7 +14,7 @@ import (
 	"integrationhub/hub/hubtest"
 )
 
-// The person who is deleted in these tests.
+// The patient whose data is erased in these tests.
 const (
 	mariaID    = "0198c9a0-1111-7222-8333-444455556666"
 	mariaName  = "Maria Aparecida"
@@ -24,7 +24,7 @@ const (
 
 var erasedPayload = map[string]any{"erased": true}
 
-// echo answers what it was sent: receivers may give back what is about a person.
+// echo responds with data of the deleted person: responses may hold it too.
 func echo(status int) func(http.ResponseWriter, *http.Request, int) {
 	return func(w http.ResponseWriter, r *http.Request, _ int) {
 		w.Header().Set("X-About", mariaName+" "+mariaEmail)
@@ -33,7 +33,7 @@ func echo(status int) func(http.ResponseWriter, *http.Request, int) {
 	}
 }
 
-// putOff is a respond that is busy until it is told otherwise.
+// putOff returns a respond that answers 503 until its switch is set.
 func putOff(after string, open *atomic.Bool) func(http.ResponseWriter, *http.Request, int) {
 	return func(w http.ResponseWriter, _ *http.Request, _ int) {
 		if !open.Load() {

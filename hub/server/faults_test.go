@@ -32,7 +32,7 @@ func (p place) balance(t *testing.T) (accepted, pending int) {
 	return accepted, pending
 }
 
-// unfold gives rows to the deliveries that leases stand for.
+// unfold inserts rows for the deliveries of leases.
 func (p place) unfold(t *testing.T) {
 	t.Helper()
 	for {
@@ -188,7 +188,7 @@ func TestHangingEndpointsSlowNobody(t *testing.T) {
 }
 
 // slowest publishes events five times a second, each to so many endpoints that take
-// them at once, and gives the 99th percentile of the time they took to arrive.
+// them at once, and returns the 99th percentile of the time until they arrived.
 func slowest(a *account, h *hook, events, endpoints int) time.Duration {
 	seen := len(h.arrivals())
 	published := make(map[string]time.Time)
@@ -200,8 +200,8 @@ func slowest(a *account, h *hook, events, endpoints int) time.Duration {
 		published[a.publish("a.b", `{}`)] = at
 	}
 	var took []time.Duration
-	for _, one := range h.wait(seen + events*endpoints)[seen:] {
-		took = append(took, one.at.Sub(published[one.id]))
+	for _, received := range h.wait(seen + events*endpoints)[seen:] {
+		took = append(took, received.at.Sub(published[received.id]))
 	}
 	slices.Sort(took)
 	return took[len(took)*99/100]

@@ -64,12 +64,12 @@ func TestPublishRefusesBadInputWithItsStatus(t *testing.T) {
 		{"long Idempotency-Key", `{"event_type":"a.b","data":{}}`, 422, "validation_failed", []string{"Idempotency-Key", strings.Repeat("k", 201)}},
 		{"Idempotency-Key not ASCII", `{"event_type":"a.b","data":{}}`, 422, "validation_failed", []string{"Idempotency-Key", "schl\u00fcssel"}},
 	}
-	for _, one := range cases {
-		got := a.call("POST", "/events", a.live, one.body, one.headers...)
-		require.Equal(t, one.status, got.status, "%s: %s", one.name, got.text)
-		require.Equal(t, "application/problem+json", got.header.Get("Content-Type"), one.name)
-		if one.code != "" {
-			require.Equal(t, one.code, got.body["code"], one.name)
+	for _, test := range cases {
+		got := a.call("POST", "/events", a.live, test.body, test.headers...)
+		require.Equal(t, test.status, got.status, "%s: %s", test.name, got.text)
+		require.Equal(t, "application/problem+json", got.header.Get("Content-Type"), test.name)
+		if test.code != "" {
+			require.Equal(t, test.code, got.body["code"], test.name)
 		}
 	}
 	require.Empty(t, items(a.ok(200, "GET", "/events", "")), "nothing refused may be stored")
@@ -203,7 +203,7 @@ func TestFanOutByTypeAndEnvironment(t *testing.T) {
 	require.Empty(t, stranger.arrivals())
 }
 
-// "The envelope is document 3's"; "what was signed is what is kept and resent": the
+// The envelope is that of docs/interfaces/clinic.md ("Webhook envelope"); "what was signed is what is kept and resent": the
 // bytes of data arrive as they were given, spaces, escapes and number forms included.
 func TestDataIsKeptByteForByte(t *testing.T) {
 	t.Parallel()
@@ -361,7 +361,7 @@ func TestBatchIsAllOrNothing(t *testing.T) {
 	fresh := strings.Replace(known, "b1", "b2", 1)
 	count := func() int { return len(items(a.ok(200, "GET", "/events?limit=200", ""))) }
 	before := count()
-	for _, one := range []struct {
+	for _, test := range []struct {
 		status int
 		body   string
 	}{
@@ -374,8 +374,8 @@ func TestBatchIsAllOrNothing(t *testing.T) {
 		{409, `{"events":[` + good + `,` + fresh + `,` + reused + `]}`},
 		{409, `{"events":[` + reused + `,` + good + `]}`},
 	} {
-		got := a.call("POST", "/events/batch", a.live, one.body)
-		require.Equal(t, one.status, got.status, "%.80s: %s", one.body, got.text)
+		got := a.call("POST", "/events/batch", a.live, test.body)
+		require.Equal(t, test.status, got.status, "%.80s: %s", test.body, got.text)
 	}
 	require.Equal(t, before, count(), "a refused batch leaves nothing")
 	mixed := `{"events":[` + good + `,` + fresh + `,` + known + `]}` // fresh was not spent by the refused batch

@@ -16,18 +16,18 @@ import (
 	"integrationhub/hub/internal/tracing"
 )
 
-// keyLimits counts requests of keys: the one limiter behind the hot path and the API.
+// keyLimits counts the requests of keys and operators, for the gateway and the APIs.
 type keyLimits struct {
 	limiter *limit.Limiter
 	metrics *metrics.Metrics
 }
 
-// Count serves the gateway.
+// Count implements the limiter of the gateway.
 func (k keyLimits) Count(c *fiber.Ctx, key *directory.Key) error {
 	return k.Allow(c.UserContext(), key.Principal, c.Set)
 }
 
-// Allow serves the API.
+// Allow implements api.KeyLimiter.
 func (k keyLimits) Allow(ctx context.Context, key keys.Principal, setHeader func(name, value string)) error {
 	if key.Rate.Limit == 0 {
 		return nil
@@ -41,8 +41,7 @@ func (k keyLimits) Allow(ctx context.Context, key keys.Principal, setHeader func
 	return nil
 }
 
-// AllowIntegration serves the integration interface: a peer has one rate, however
-// many keys it holds.
+// AllowIntegration counts a request of a peer, which has one rate for all of its keys.
 func (k keyLimits) AllowIntegration(ctx context.Context, key keys.Principal, setHeader func(name, value string)) error {
 	if key.Rate.Limit == 0 {
 		return nil
@@ -56,8 +55,8 @@ func (k keyLimits) AllowIntegration(ctx context.Context, key keys.Principal, set
 	return nil
 }
 
-// lookupRate is how many lookups an operator may make: enough for people, too few to
-// walk through a country's numbers.
+// lookupRate limits the lookups of an operator: enough for people, too few to enumerate
+// phone numbers.
 var lookupRate = limit.Rate{Limit: 30, Period: time.Minute}
 
 // AllowLookup implements api.LookupLimiter.
@@ -71,7 +70,7 @@ func (k keyLimits) AllowLookup(ctx context.Context, operator string, setHeader f
 	return nil
 }
 
-// pings publishes to one endpoint, whatever it subscribes to.
+// pings publishes to one endpoint, regardless of its subscriptions.
 type pings struct {
 	directory *directory.Directory
 	outbox    *outbox.Outbox
@@ -96,7 +95,7 @@ func (p pings) PublishTo(ctx context.Context, tenantID uuid.UUID, environment hu
 	return result.ID, err
 }
 
-// timedPublisher observes how long publishers wait.
+// timedPublisher measures how long publishers wait.
 type timedPublisher struct {
 	*outbox.Outbox
 	metrics *metrics.Metrics

@@ -51,12 +51,13 @@ func newHook(t *testing.T, respond func(w http.ResponseWriter, r *http.Request, 
 	return h
 }
 
-// answering is a respond that always gives one status.
+// answering returns a respond that always answers with one status.
 func answering(status int) func(http.ResponseWriter, *http.Request, int) {
 	return func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(status) }
 }
 
-// hanging is a respond that answers only when the caller goes or release closes.
+// hanging returns a respond that answers only when the caller disconnects or release is
+// closed.
 func hanging(release <-chan struct{}) func(http.ResponseWriter, *http.Request, int) {
 	return func(_ http.ResponseWriter, r *http.Request, _ int) {
 		select {
@@ -116,7 +117,7 @@ func (h *hook) arrivals() []arrival {
 	return append([]arrival(nil), h.got...)
 }
 
-// wait gives the arrivals once there are at least n.
+// wait returns the arrivals once there are at least n.
 func (h *hook) wait(n int) []arrival {
 	h.t.Helper()
 	require.Eventually(h.t, func() bool { return len(h.arrivals()) >= n }, 3*soon, tick, "%d arrivals", n)
@@ -126,8 +127,8 @@ func (h *hook) wait(n int) []arrival {
 // times counts arrivals by event id.
 func (h *hook) times() map[string]int {
 	counts := make(map[string]int)
-	for _, one := range h.arrivals() {
-		counts[one.id]++
+	for _, received := range h.arrivals() {
+		counts[received.id]++
 	}
 	return counts
 }

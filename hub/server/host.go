@@ -27,7 +27,7 @@ import (
 	"integrationhub/hub/module"
 )
 
-// moduleTenants makes one product's tenants known to the hub.
+// moduleTenants stores the tenants of one product.
 type moduleTenants struct {
 	db      *pgxpool.Pool
 	product string
@@ -66,14 +66,14 @@ func tenantOf(row dbgen.Tenant) module.Tenant {
 	return t
 }
 
-// moduleLimits keeps what products count apart.
+// moduleLimits counts the requests of one product.
 type moduleLimits struct {
 	limiter *limit.Limiter
 	product string
 	rates   map[string]limit.Rate
 }
 
-// newModuleLimits takes a product's own limits where the settings have no others.
+// newModuleLimits returns a product's limits, overridden by those in the settings.
 func newModuleLimits(limiter *limit.Limiter, spec module.Spec, set config.Assignments) (moduleLimits, error) {
 	m := moduleLimits{limiter, spec.Name, make(map[string]limit.Rate, len(spec.Limits))}
 	for _, l := range spec.Limits {
@@ -106,28 +106,28 @@ func (m moduleLimits) Allow(ctx context.Context, name, subject string) error {
 	return m.limiter.Allow(ctx, m.product+"/"+name, subject, rate).Err()
 }
 
-// moduleAudit notes what callers of products read.
+// moduleAudit records reads in the audit log.
 type moduleAudit struct{ recorder *audit.Recorder }
 
 // Record implements [module.Auditor].
 func (m moduleAudit) Record(ctx context.Context, action, resourceID string) error {
-	who, ok := module.CallerFrom(ctx)
+	caller, ok := module.CallerFrom(ctx)
 	if !ok {
 		return fmt.Errorf("recording %s: nobody asks for it", action)
 	}
 	resource, _, _ := strings.Cut(action, ".")
 	entry := audit.Entry{
-		ActorType: audit.ActorTenantUser, ActorID: who.UserID.String(), ActorLabel: who.Name, Action: action, Resource: resource, ResourceID: resourceID,
-		TenantID: &who.TenantID, IP: module.ClientIP(ctx), RequestID: httpx.RequestID(ctx), Status: http.StatusOK,
-		Environment: who.Environment, SubjectID: module.AuditSubject(ctx),
+		ActorType: audit.ActorTenantUser, ActorID: caller.UserID.String(), ActorLabel: caller.Name, Action: action, Resource: resource, ResourceID: resourceID,
+		TenantID: &caller.TenantID, IP: module.ClientIP(ctx), RequestID: httpx.RequestID(ctx), Status: http.StatusOK,
+		Environment: caller.Environment, SubjectID: module.AuditSubject(ctx),
 	}
-	if who.KeyID != uuid.Nil {
-		entry.ActorType, entry.ActorID = audit.ActorKey, who.KeyID.String()
+	if caller.KeyID != uuid.Nil {
+		entry.ActorType, entry.ActorID = audit.ActorKey, caller.KeyID.String()
 	}
 	return m.recorder.Record(ctx, entry)
 }
 
-// moduleDeliveries reads what came of products' events in the log.
+// moduleDeliveries reads the deliveries of products' events from the log.
 type moduleDeliveries struct{ log *query.Reader }
 
 // ForEvents implements [module.Deliveries].
@@ -138,25 +138,25 @@ func (m moduleDeliveries) ForEvents(ctx context.Context, events []hub.Event) ([]
 	}
 	lists := make([][]module.Delivery, len(answers))
 	for i, list := range answers {
-		for _, one := range list {
-			lists[i] = append(lists[i], module.Delivery{IntegrationID: one.IntegrationID, Status: one.Status.String(), Connected: one.Connected})
+		for _, delivery := range list {
+			lists[i] = append(lists[i], module.Delivery{IntegrationID: delivery.IntegrationID, Status: delivery.Status.String(), Connected: delivery.Connected})
 		}
 	}
 	return lists, nil
 }
 
-// modulePeers are the connections of one product's tenants.
+// modulePeers lists and calls the peers of one product's tenants.
 type modulePeers struct {
 	connect *connect.Service
 	product string
 }
 
-// mostPeers is more than a tenant can have: one integration for each product.
-const mostPeers = 1000
+// maxPeers is more than a tenant can have: one integration per product.
+const maxPeers = 1000
 
 // List implements [module.Peers].
 func (m modulePeers) List(ctx context.Context, tenant uuid.UUID, environment hub.Environment) ([]module.Integration, error) {
-	rows, err := m.connect.List(ctx, integration.Filter{TenantID: &tenant, Environment: environment}, nil, mostPeers)
+	rows, err := m.connect.List(ctx, integration.Filter{TenantID: &tenant, Environment: environment}, nil, maxPeers)
 	list := make([]module.Integration, 0, len(rows))
 	for _, row := range rows {
 		if row.LocalProduct == m.product {
@@ -171,7 +171,7 @@ func (m modulePeers) Call(ctx context.Context, integration uuid.UUID, call hub.C
 	return m.connect.Call(ctx, integration, m.product, call)
 }
 
-// moduleSealer keeps what products seal and derive apart.
+// moduleSealer seals and derives in a namespace of the product.
 type moduleSealer struct {
 	box     *seal.Box
 	product string

@@ -13,7 +13,7 @@ import (
 	"integrationhub/hub/module"
 )
 
-// newMail makes the outbox that products are lent; the engine runs it.
+// newMail returns the outbox that is provided to products; the engine runs it.
 func newMail(cfg config.Config, db *pgxpool.Pool, log *slog.Logger) (*mail.Outbox, error) {
 	c := mail.Config{DB: db, From: cfg.MailSender(), Keep: !cfg.IsProduction(), Log: log}
 	if address := cfg.SMTPURL.Reveal(); address != "" {
@@ -26,7 +26,7 @@ func newMail(cfg config.Config, db *pgxpool.Pool, log *slog.Logger) (*mail.Outbo
 	return mail.New(c), nil
 }
 
-// openFiles opens the store of uploads and serves what is in it.
+// openFiles opens the store of uploads and serves its files.
 func (s *Server) openFiles(ctx context.Context) (err error) {
 	cfg := s.options.Config
 	address, err := cfg.UploadsURL()

@@ -25,15 +25,15 @@ const (
 	headerBytes = 16 << 10
 )
 
-// probes answers the calls of operators' machinery.
+// probes answers health checks.
 type probes struct {
 	storage *storage
 	ready   atomic.Bool
 	version string
 }
 
-// newApp makes the HTTP server with what every request goes through; publicURL is
-// where its pages are, uploads has room for the long bodies of all of a process's servers.
+// newApp returns the HTTP server with the middleware of all requests. publicURL is the
+// origin of its pages; uploads is shared by all servers of the process.
 func newApp(publicURL string, log *slog.Logger, p *probes, uploads *httpx.Uploads) *fiber.App {
 	app := fiber.New(fiber.Config{
 		AppName: "hub", DisableStartupMessage: true, BodyLimit: httpx.MaxBody, ReadBufferSize: headerBytes,
@@ -42,12 +42,12 @@ func newApp(publicURL string, log *slog.Logger, p *probes, uploads *httpx.Upload
 		Immutable: true,
 	})
 	httpx.AnswerUnknownMethods(app)
-	app.Use(httpx.RequestIDs(), httpx.Headers(publicURL), recovered(log), p.draining, uploads.Handler)
+	app.Use(httpx.RequestIDs(), httpx.Headers(publicURL), recoverPanics(log), p.closeWhileDraining, uploads.Handler)
 	return app
 }
 
-// recovered turns a panic into a 500 and a log line with the stack.
-func recovered(log *slog.Logger) fiber.Handler {
+// recoverPanics turns a panic into a 500 and a log line with the stack.
+func recoverPanics(log *slog.Logger) fiber.Handler {
 	return func(c *fiber.Ctx) (err error) {
 		defer func() {
 			if panicked := recover(); panicked != nil {
@@ -60,8 +60,9 @@ func recovered(log *slog.Logger) fiber.Handler {
 	}
 }
 
-// draining asks clients of a stopping hub to open their next connection elsewhere.
-func (p *probes) draining(c *fiber.Ctx) error {
+// closeWhileDraining closes connections of a stopping hub after each response, so that
+// clients connect to another one.
+func (p *probes) closeWhileDraining(c *fiber.Ctx) error {
 	err := c.Next()
 	if !p.ready.Load() {
 		c.Response().Header.SetConnectionClose()
@@ -69,13 +70,13 @@ func (p *probes) draining(c *fiber.Ctx) error {
 	return err
 }
 
-// health tells that the process lives, whatever it depends on.
+// health answers that the process is alive, without checking its dependencies.
 func (p *probes) health(c *fiber.Ctx) error {
 	return c.JSON(fiber.Map{"status": "ok", "version": p.version})
 }
 
-// readiness tells whether requests should come here: not before the start is done,
-// not while stopping, not while the database is away. Redis is told of, not asked for.
+// readiness answers whether this process takes requests: not during the start, while
+// stopping, or while the database is down. The state of Redis is only reported.
 func (p *probes) readiness(c *fiber.Ctx) error {
 	if !p.ready.Load() {
 		return unready("stopping", "The hub is starting or stopping.")
@@ -92,7 +93,7 @@ func (p *probes) readiness(c *fiber.Ctx) error {
 	return c.JSON(fiber.Map{"status": "ready", "database": "ok", "redis": redis})
 }
 
-// dependencies tells whether the database and Redis answer.
+// dependencies reports whether the database and Redis answer.
 func (p *probes) dependencies(ctx context.Context) (database, redis bool) {
 	return p.storage.api.Ping(ctx) == nil, p.storage.redis.Ping(ctx).Err() == nil
 }
@@ -103,8 +104,8 @@ func unready(code, detail string) *hub.Error {
 	return e
 }
 
-// serveMetrics mounts /metrics: open in development, else for the bearer of the
-// token, or without one for loopback.
+// serveMetrics mounts /metrics. It is public in development. In production it needs the
+// configured token; if there is none, it only answers on loopback.
 func serveMetrics(app *fiber.App, cfg config.Config, e *engine) {
 	handler := adaptor.HTTPHandler(e.metrics.Handler())
 	token := cfg.MetricsToken.Reveal()

@@ -14,18 +14,18 @@ import (
 	"integrationhub/hub/module"
 )
 
-// pageTime is how long a page may take.
+// pageTime is the deadline of a page.
 const pageTime = 30 * time.Second
 
-// mountPage serves a product's page at the hub's own root; a path that ends in a
-// slash with everything below it. The handler finds out who asks by
+// mountPage serves a product's page at the hub's root. A path that ends in a slash
+// includes everything below it. The handler has the client's address in
 // [module.ClientIP].
 func mountPage(app *fiber.App, path string, trusted []netip.Prefix, page http.Handler) {
 	serve := func(c *fiber.Ctx) error {
 		ctx, cancel := contextFor(c, pageTime)
 		defer cancel()
 		ctx = module.WithClientIP(ctx, httpx.ClientIP(c, trusted))
-		// Copies: the server uses its buffers again for other requests.
+		// Copies, because the server reuses its buffers for other requests.
 		r, err := http.NewRequestWithContext(ctx, c.Method(), strings.Clone(c.OriginalURL()), bytes.NewReader(bytes.Clone(c.Body())))
 		if err != nil || !strings.HasPrefix(r.URL.Path, "/") {
 			return hub.Errorf(hub.ErrMalformed, "malformed", "The address cannot be read.")
@@ -38,7 +38,7 @@ func mountPage(app *fiber.App, path string, trusted []netip.Prefix, page http.Ha
 		page.ServeHTTP(w, r)
 		for name, values := range w.header {
 			if name != fiber.HeaderVary {
-				c.Response().Header.Del(name) // what every answer has by default
+				c.Response().Header.Del(name) // the default of all responses
 			}
 			for _, value := range values {
 				c.Response().Header.Add(name, value)
@@ -52,8 +52,8 @@ func mountPage(app *fiber.App, path string, trusted []netip.Prefix, page http.Ha
 	}
 }
 
-// pageWriter keeps what a page answers until it is complete: one that panics is a 500,
-// not half a page.
+// pageWriter buffers a page until it is complete: a panic becomes a 500 instead of half a
+// page.
 type pageWriter struct {
 	header http.Header
 	body   bytes.Buffer

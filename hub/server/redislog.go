@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// redisLogEvery spaces the lines of [redisLog]: while Redis is away its client
-// writes one for every connection it does not get.
+// redisLogEvery is the minimum interval of [redisLog]: while Redis is down, its client
+// logs every failed connection.
 const redisLogEvery = 10 * time.Second
 
-// redisLog takes what go-redis would write to standard error by itself. The client
-// has one logger for the whole process: the last hub that was started.
+// redisLog receives the log of go-redis, which otherwise goes to standard error. go-redis
+// has one logger per process: that of the hub that was started last.
 type redisLog struct {
 	log *slog.Logger
 	now func() time.Time

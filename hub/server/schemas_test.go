@@ -30,9 +30,9 @@ func TestSchemasOfProducts(t *testing.T) {
 	before, err := server.Schemas(t.Context(), cfg, database, modules)
 	require.NoError(t, err)
 	require.Equal(t, []string{"hub", "notes", "pad-s"}, []string{before[0].Name, before[1].Name, before[2].Name}, "one is switched off")
-	for _, one := range before {
-		require.Zero(t, one.Current)
-		require.Positive(t, one.Target)
+	for _, schema := range before {
+		require.Zero(t, schema.Current)
+		require.Positive(t, schema.Target)
 	}
 	applied, err := server.Migrate(t.Context(), cfg, modules)
 	require.NoError(t, err)
@@ -42,8 +42,8 @@ func TestSchemasOfProducts(t *testing.T) {
 	require.Empty(t, again)
 	after, err := server.Schemas(t.Context(), cfg, database, modules)
 	require.NoError(t, err)
-	for _, one := range after {
-		require.Equal(t, one.Target, one.Current, one.Name)
+	for _, schema := range after {
+		require.Equal(t, schema.Target, schema.Current, schema.Name)
 	}
 
 	examined := func() (found []server.Finding) {

@@ -1,5 +1,5 @@
-// Package server puts the hub together: the order of starting and stopping, the
-// listener and what is mounted on it.
+// Package server assembles the hub: the order of starting and stopping, the listener and
+// the interfaces that are mounted on it.
 package server
 
 import (
@@ -31,18 +31,18 @@ import (
 	"integrationhub/hub/module"
 )
 
-// Options is what a server is started with.
+// Options are the settings and the parts of a server.
 type Options struct {
 	Config  config.Config
 	Version string
 	Log     *slog.Logger
-	Worker  bool     // deliver only: no API, probes and metrics apart
+	Worker  bool     // deliver only: no API, except probes and metrics
 	Search  []string // more places to look for PostgreSQL's programs
 
 	Modules    []module.Module // the products this hub can host; settings say which run
 	Connectors []hub.Connector // of products that have one of their own
 
-	ProductClock func() time.Time // what products are lent as their clock; nil = the machine's
+	ProductClock func() time.Time // the clock provided to products; nil = time.Now
 }
 
 // Server is a running hub.
@@ -59,10 +59,10 @@ type Server struct {
 	stopping chan struct{}
 	failed   chan error
 	first    FirstOperator
-	settled  *time.Timer // gives back what only starting needed
+	settled  *time.Timer // returns the memory that only the start needed
 }
 
-// FirstOperator is the account the first start made.
+// FirstOperator is the account that the first start created.
 type FirstOperator struct {
 	Created  bool
 	Email    string
@@ -73,11 +73,11 @@ type FirstOperator struct {
 // that asks /ready notices before connections are refused.
 const drainTime = time.Second
 
-// settleTime is how long after the start a hub has done what comes first.
+// settleTime is how long after the start the first background work is done.
 const settleTime = 5 * time.Second
 
-// Start brings a hub up: storage, engine, listener. When it returns without an
-// error, requests are answered. ctx bounds the start only.
+// Start starts a hub: storage, engine, listener. When it returns without an error,
+// requests are answered. ctx limits the start only. The caller calls [Server.Stop].
 func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	s := &Server{options: o, stopping: make(chan struct{}), failed: make(chan error, 2)}
 	if err := os.MkdirAll(o.Config.DataDir, 0o755); err != nil {
@@ -117,7 +117,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 		return nil, err
 	}
 	s.probes = &probes{storage: s.storage, version: o.Version}
-	s.uploads = httpx.NewUploads(httpx.MaxHeld, time.Now)
+	s.uploads = httpx.NewUploads(httpx.MaxUploadBytes, time.Now)
 	s.app = newApp(s.publicURL(), o.Log, s.probes, s.uploads)
 	s.app.Get("/health", s.probes.health)
 	s.app.Get("/ready", s.probes.readiness)
@@ -140,8 +140,8 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	}()
 	s.watchDatabase()
 	s.probes.ready.Store(true)
-	// What only starting needed, such as documents of interfaces and what products do
-	// first of all, is given back once that is over: the runtime would keep most of it.
+	// Memory that only the start needed, such as for OpenAPI documents, is returned to the
+	// system: the runtime would keep most of it.
 	s.settled = time.AfterFunc(settleTime, debug.FreeOSMemory)
 	return s, nil
 }
@@ -175,7 +175,7 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 		Directory: registry.NewDirectory(db), Endpoints: registry.NewEndpoints(db, s.storage.box, guard, time.Now),
 		Audit: audit.NewRecorder(db), Publisher: pings{e.directory, e.outbox}, Mail: readable,
 		Publish: receive.Publish, PublishBatch: receive.PublishBatch,
-		Ledger: e.reader, Replays: e.replays, Retries: e.retries, Tail: e.tail, Lookup: lookup.New(s.products.finders(), e.reader), LookupLimiter: limits, Wake: e.dispatcher.Wake, Now: time.Now, Stopping: s.stopping,
+		Ledger: e.reader, Replays: e.replays, Retries: e.retries, Tail: e.tail, Lookup: lookup.New(s.products.phoneSearchers(), e.reader), LookupLimiter: limits, Wake: e.dispatcher.Wake, Now: time.Now, Stopping: s.stopping,
 		TrustedProxies: cfg.TrustedProxies, Version: s.options.Version, Docs: !cfg.IsProduction(),
 	})
 	if err == nil && !cfg.IsProduction() {
@@ -194,7 +194,7 @@ func (s *Server) firstOperator(ctx context.Context, operators *auth.Service) err
 	return nil
 }
 
-// watchDatabase ends the server when the private PostgreSQL ends unasked.
+// watchDatabase reports a failure when the private PostgreSQL ends unexpectedly.
 func (s *Server) watchDatabase() {
 	if s.storage.postgres == nil {
 		return
@@ -208,7 +208,7 @@ func (s *Server) watchDatabase() {
 	}()
 }
 
-// publicURL is where people and other products reach the hub.
+// publicURL returns the address at which people and other products reach the hub.
 func (s *Server) publicURL() string {
 	if s.options.Config.PublicURL == "" {
 		return s.URL()
@@ -216,31 +216,31 @@ func (s *Server) publicURL() string {
 	return s.options.Config.BaseURL()
 }
 
-// URL is where the hub answers on this machine.
+// URL returns the address of the hub on this machine.
 func (s *Server) URL() string { return config.LocalURL(s.listener.Addr().String()) }
 
-// FirstOperator tells which account this start made.
+// FirstOperator returns the account that this start created.
 func (s *Server) FirstOperator() FirstOperator { return s.first }
 
-// EmbeddedDatabase tells whether the hub runs its own PostgreSQL.
+// EmbeddedDatabase reports whether the hub runs its own PostgreSQL.
 func (s *Server) EmbeddedDatabase() bool { return s.storage.postgres != nil }
 
-// Product is a hosted product as people on this machine find it.
+// Product describes a hosted product for people on this machine.
 type Product struct {
 	Name, Title string
 	URL         string   // of its base, without a slash at the end
 	Pages       []string // addresses of its pages for people, sorted
 }
 
-// Products tells which products run here, in the order they were given.
+// Products returns the products that run here, in the order of the options.
 func (s *Server) Products() []Product {
 	var list []Product
-	for _, one := range s.products.list {
-		shown := Product{Name: one.spec.Name, Title: one.spec.Title, URL: s.URL() + one.path}
-		if one.listener != nil {
-			shown.URL = config.LocalURL(one.listener.Addr().String())
+	for _, product := range s.products.list {
+		shown := Product{Name: product.spec.Name, Title: product.spec.Title, URL: s.URL() + product.path}
+		if product.listener != nil {
+			shown.URL = config.LocalURL(product.listener.Addr().String())
 		}
-		if pages, ok := one.instance.(module.PageProvider); ok {
+		if pages, ok := product.instance.(module.PageProvider); ok {
 			for path := range pages.Pages() {
 				shown.Pages = append(shown.Pages, s.URL()+path)
 			}
@@ -251,11 +251,11 @@ func (s *Server) Products() []Product {
 	return list
 }
 
-// Failed gives an error when the server can no longer work.
+// Failed returns a channel that receives an error when the server can no longer work.
 func (s *Server) Failed() <-chan error { return s.failed }
 
-// Stop ends the hub gracefully within the configured time: not ready at once, what
-// is in flight is finished, the rest is left to other processes or the next start.
+// Stop stops the hub gracefully within the configured time. It is not ready at once;
+// attempts in flight are finished, the rest is left to other processes or the next start.
 func (s *Server) Stop() {
 	s.settled.Stop()
 	grace := s.options.Config.ShutdownGrace
@@ -279,7 +279,7 @@ func (s *Server) Stop() {
 			s.options.Log.Warn("removing local.json failed", "error", err)
 		}
 	}
-	// The database gets its own time: it must not be cut by slow requests.
+	// The database has a deadline of its own, which slow requests do not shorten.
 	closing, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	s.storage.close(closing, s.options.Log)
@@ -291,5 +291,5 @@ func contextFor(c *fiber.Ctx, timeout time.Duration) (context.Context, context.C
 	return context.WithTimeout(c.UserContext(), timeout)
 }
 
-// OpenAPI is the OpenAPI 3.1 document of the hub's API, without a running hub.
+// OpenAPI returns the OpenAPI 3.1 document of the hub's API, without a running hub.
 func OpenAPI(version string) ([]byte, error) { return api.Document(version) }

@@ -53,13 +53,13 @@ type node struct {
 	stop  func()
 }
 
-// place is where hubs that belong together keep their state.
+// place holds the state that a test's hubs share: a database and a Redis.
 type place struct {
 	database, redis string
 	pool            *pgxpool.Pool // looks into the database behind the hub's back
 }
 
-// newPlace is a database and a Redis of the test's own.
+// newPlace returns an empty database and Redis of the test's own.
 func newPlace(t *testing.T) place {
 	t.Helper()
 	return placeAt(t, hubtest.DatabaseURL(t), hubtest.RedisURL(t))
@@ -171,7 +171,7 @@ func (n *node) ok(status int, method, path, body string, credential ...string) m
 	return got.body
 }
 
-// refused requires an error in the one shape, with a status and a code.
+// refused requires a problem with a status and a code.
 func (n *node) refused(status int, code, method, path, credential, body string, headers ...string) answer {
 	n.t.Helper()
 	got := n.call(method, path, credential, body, headers...)
@@ -191,7 +191,7 @@ type account struct {
 	liveKeyID string
 }
 
-// account makes a tenant; the first one makes the product too.
+// account creates a tenant; the first call creates the product too.
 func (n *node) account() *account {
 	n.t.Helper()
 	if got := n.call("POST", "/products", n.token, `{"name":"shop","prefix":"shop"}`); got.status != 201 {
@@ -224,13 +224,13 @@ func (a *account) endpoint(h *hook, fields string) string {
 	return made["id"].(string)
 }
 
-// publish sends an event and gives its id.
+// publish publishes an event and returns its id.
 func (a *account) publish(eventType, data string) string {
 	a.t.Helper()
 	return a.ok(202, "POST", "/events", fmt.Sprintf(`{"event_type":%q,"data":%s}`, eventType, data), a.live)["id"].(string)
 }
 
-// batch publishes n events of a type in batches of 500 and gives their ids.
+// batch publishes n events of a type in batches of 500 and returns their ids.
 func (a *account) batch(n int, eventType string) []string {
 	a.t.Helper()
 	var ids []string
@@ -254,7 +254,7 @@ func (n *node) delivery(event, endpoint string) map[string]any {
 	return n.ok(200, "GET", "/deliveries/"+found[0]["id"].(string), "")
 }
 
-// settles waits until a delivery stands at a status and gives its detail.
+// settles waits until a delivery has a status and returns its detail.
 func (n *node) settles(event, endpoint, status string) map[string]any {
 	n.t.Helper()
 	var detail map[string]any
@@ -267,8 +267,8 @@ func (n *node) settles(event, endpoint, status string) map[string]any {
 
 func items(body map[string]any) []map[string]any {
 	var list []map[string]any
-	for _, one := range body["items"].([]any) {
-		list = append(list, one.(map[string]any))
+	for _, item := range body["items"].([]any) {
+		list = append(list, item.(map[string]any))
 	}
 	return list
 }

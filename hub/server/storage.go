@@ -25,17 +25,17 @@ import (
 	"integrationhub/hub/migrations"
 )
 
-// Sizes of the connection pools: the engine's carries the hot path, the other the API.
+// Sizes of the connection pools: one for the engine, on the hot path, one for the API.
 const (
 	engineConns = 12
 	apiConns    = 10
 )
 
-// databasePatience is how long a start waits for a database that does not answer yet.
-const databasePatience = 30 * time.Second
+// databaseTimeout is how long a start waits for a database that does not answer yet.
+const databaseTimeout = 30 * time.Second
 
-// storage is what holds state: the database, Redis and the master key. The
-// embedded ones are started and stopped with it.
+// storage holds the connections to the database and Redis, and the master key. Embedded
+// servers are started and stopped with it.
 type storage struct {
 	databaseURL string
 	postgres    *embedded.Postgres // nil: external
@@ -47,8 +47,8 @@ type storage struct {
 	migrated    []string
 }
 
-// openStorage starts or reaches the database and Redis and migrates the schema. A
-// Redis that does not answer is no reason to stay down: nothing durable is in it.
+// openStorage connects to the database and Redis, or starts them, and migrates the
+// schema. A Redis that does not answer does not stop the start: it holds nothing durable.
 func openStorage(ctx context.Context, cfg config.Config, search []string, log *slog.Logger) (s *storage, err error) {
 	s = &storage{}
 	defer func() {
@@ -56,7 +56,7 @@ func openStorage(ctx context.Context, cfg config.Config, search []string, log *s
 			s.close(context.WithoutCancel(ctx), log)
 		}
 	}()
-	if s.box, err = masterKey(cfg, log); err != nil {
+	if s.box, err = openBox(cfg, log); err != nil {
 		return s, err
 	}
 	if err := s.openPostgres(ctx, cfg, search, log); err != nil {
@@ -77,11 +77,11 @@ func openStorage(ctx context.Context, cfg config.Config, search []string, log *s
 	return s, s.checkMasterKey(ctx)
 }
 
-// checkMasterKey refuses a key that does not open what the database holds: with it
-// every tenant that has endpoints would be answered 503, and nothing delivered. The
-// newest of each kind is tried: an older one may be of a key that was lost, and given up.
+// checkMasterKey returns [ErrSetting] if the master key does not decrypt the secrets in
+// the database: no tenant with endpoints could publish, and nothing would be delivered.
+// It tries the newest secret of each kind, since older ones may be of a lost key.
 func (s *storage) checkMasterKey(ctx context.Context) error {
-	for _, one := range []struct {
+	for _, kind := range []struct {
 		newest  string
 		context func(uuid.UUID) string
 	}{
@@ -91,22 +91,22 @@ func (s *storage) checkMasterKey(ctx context.Context) error {
 	} {
 		var id uuid.UUID
 		var sealed []byte
-		err := s.api.QueryRow(ctx, one.newest).Scan(&id, &sealed)
+		err := s.api.QueryRow(ctx, kind.newest).Scan(&id, &sealed)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
 			continue
 		case err != nil:
 			return fmt.Errorf("reading a secret to check the master key: %w", err)
 		}
-		if _, err := s.box.Open(sealed, one.context(id)); err != nil {
+		if _, err := s.box.Open(sealed, kind.context(id)); err != nil {
 			return fmt.Errorf("%w: HUB_MASTER_KEY (or master.key in the data directory) is not the key that the secrets in this database were encrypted with", ErrSetting)
 		}
 	}
 	return nil
 }
 
-// engineSettings suit statements that find a few rows by id among many: plans are
-// made once, and never read whole tables.
+// engineSettings suit statements that find a few rows by id among many: they are planned
+// once and never scan whole tables.
 var engineSettings = map[string]string{
 	"application_name":  "hub-engine",
 	"plan_cache_mode":   "force_generic_plan",
@@ -126,7 +126,7 @@ var apiSettings = map[string]string{
 func openPool(ctx context.Context, url string, conns int32, settings map[string]string) (*pgxpool.Pool, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, badDatabaseURL(err)
+		return nil, databaseURLError(err)
 	}
 	cfg.MaxConns = conns
 	cfg.MaxConnIdleTime = 5 * time.Minute
@@ -141,11 +141,11 @@ func openPool(ctx context.Context, url string, conns int32, settings map[string]
 	return pool, nil
 }
 
-// ErrSetting is in the error of a start that failed on a setting that looked right.
+// ErrSetting is wrapped by the error of a start that failed on an unusable setting.
 var ErrSetting = errors.New("unusable setting")
 
-// badDatabaseURL keeps a database password out of errors and so out of logs.
-func badDatabaseURL(err error) error {
+// databaseURLError replaces errors that may quote the URL, and so its password.
+func databaseURLError(err error) error {
 	var parse *pgconn.ParseConfigError
 	if errors.As(err, &parse) {
 		return fmt.Errorf("%w: HUB_DATABASE_URL is not a valid postgres:// URL", ErrSetting)
@@ -156,7 +156,7 @@ func badDatabaseURL(err error) error {
 func (s *storage) openPostgres(ctx context.Context, cfg config.Config, search []string, log *slog.Logger) error {
 	if url := cfg.DatabaseURL.Reveal(); url != "" {
 		s.databaseURL = url
-		return waitForDatabase(ctx, url, databasePatience, log)
+		return waitForDatabase(ctx, url, databaseTimeout, log)
 	}
 	started, err := embedded.StartPostgres(ctx, embedded.PostgresConfig{
 		Dir: filepath.Join(cfg.DataDir, "postgres"), BinDir: cfg.PGBin, Search: search, Logger: log,
@@ -168,35 +168,35 @@ func (s *storage) openPostgres(ctx context.Context, cfg config.Config, search []
 	return nil
 }
 
-// ErrNoDatabase is in the error of a start that could not get into the database of
-// HUB_DATABASE_URL.
+// ErrNoDatabase is wrapped by the error of a start that could not connect to the database
+// of HUB_DATABASE_URL.
 var ErrNoDatabase = errors.New("the database of HUB_DATABASE_URL cannot be used")
 
-// waitForDatabase gives a database that is starting beside the hub some time. What
-// it refuses for good, such as a wrong password, is not waited for.
-func waitForDatabase(ctx context.Context, url string, patience time.Duration, log *slog.Logger) error {
+// waitForDatabase waits for a database that may still be starting. It does not wait after
+// a permanent refusal, such as a wrong password.
+func waitForDatabase(ctx context.Context, url string, timeout time.Duration, log *slog.Logger) error {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
-		return badDatabaseURL(err)
+		return databaseURLError(err)
 	}
 	cfg.ConnectTimeout = 5 * time.Second
-	deadline := time.Now().Add(patience)
-	for told := false; ; told = true {
+	deadline := time.Now().Add(timeout)
+	for logged := false; ; logged = true {
 		conn, err := pgx.ConnectConfig(ctx, cfg)
 		if err == nil {
 			return conn.Close(ctx)
 		}
-		if ctx.Err() != nil { // told to stop: what the database said last is of no interest
+		if ctx.Err() != nil { // the start was cancelled: the last error of the database does not matter
 			return fmt.Errorf("reaching the database: %w", ctx.Err())
 		}
-		if refusesForGood(err) {
+		if isPermanentRefusal(err) {
 			return fmt.Errorf("%w: %w", ErrNoDatabase, err)
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%w: no answer in %s: %w", ErrNoDatabase, patience, err)
+			return fmt.Errorf("%w: no answer in %s: %w", ErrNoDatabase, timeout, err)
 		}
-		if !told {
-			log.Warn("the database does not answer yet; waiting", "for", patience.String(), "error", err)
+		if !logged {
+			log.Warn("the database does not answer yet; waiting", "for", timeout.String(), "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -205,9 +205,9 @@ func waitForDatabase(ctx context.Context, url string, patience time.Duration, lo
 	}
 }
 
-// refusesForGood tells whether a server that answers does not let the hub in: the
-// user, the password (class 28) or the database (3D000) is wrong.
-func refusesForGood(err error) bool {
+// isPermanentRefusal reports whether the server refuses the user or password (class 28) or
+// has no such database (3D000).
+func isPermanentRefusal(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (strings.HasPrefix(pg.Code, "28") || pg.Code == "3D000")
 }
@@ -228,16 +228,16 @@ func (s *storage) openRedis(cfg config.Config, log *slog.Logger) error {
 		s.miniredis, options = started, started.Options()
 	}
 	options.ClientName = "hub"
-	// Not asked for: go-redis complains about it on standard error by itself.
+	// Disabled, because go-redis logs to standard error about it.
 	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	redis.SetLogger(&redisLog{log: log, now: time.Now})
 	s.redis = redis.NewClient(options)
 	return nil
 }
 
-// masterKey opens the box of secrets: with the key that was set, or the one kept
-// in the data directory.
-func masterKey(cfg config.Config, log *slog.Logger) (*seal.Box, error) {
+// openBox returns the box of secrets, with the configured master key or the one in the
+// data directory.
+func openBox(cfg config.Config, log *slog.Logger) (*seal.Box, error) {
 	key, err := cfg.MasterKeyBytes()
 	if err != nil {
 		return nil, err
@@ -255,7 +255,7 @@ func masterKey(cfg config.Config, log *slog.Logger) (*seal.Box, error) {
 	return seal.New(key)
 }
 
-// close ends what openStorage began, in the opposite order.
+// close closes what openStorage opened, in reverse order.
 func (s *storage) close(ctx context.Context, log *slog.Logger) {
 	if s.engine != nil {
 		s.engine.Close()
@@ -276,7 +276,8 @@ func (s *storage) close(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// limiter counts in the Redis other processes use too, or in this process alone.
+// limiter returns a limiter that counts in the shared Redis, or in this process if Redis
+// is embedded.
 func (s *storage) limiter(log *slog.Logger, onLocal func()) *limit.Limiter {
 	cfg := limit.Config{Log: log, OnLocalDecision: onLocal}
 	if s.miniredis == nil {

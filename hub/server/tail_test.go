@@ -10,7 +10,7 @@ import (
 	"integrationhub/hub/hubtest"
 )
 
-// until gives the messages of a tail up to one that is wanted, itself included.
+// until returns the messages of a tail up to and including the wanted one.
 func until(t *testing.T, messages <-chan map[string]any, wanted func(item map[string]any) bool) (got []map[string]any) {
 	t.Helper()
 	for {
@@ -27,7 +27,7 @@ func of(event, status string) func(item map[string]any) bool {
 }
 
 // A tail shows what other processes do from its beginning on, each change once;
-// also where Redis is away and nobody can tell it.
+// also while Redis is down and changes are not announced.
 func TestLiveTailSpansReplicas(t *testing.T) {
 	t.Parallel()
 	for name, redis := range map[string]string{"with Redis": hubtest.StartRedis(t).URL(), "without Redis": "redis://127.0.0.1:1/0"} {
@@ -62,8 +62,8 @@ func TestLiveTailSpansReplicas(t *testing.T) {
 	}
 }
 
-// Who comes back, to another process too, is told what changed meanwhile: also of a
-// delivery that is older than the last one seen.
+// A client that reconnects, also to another process, receives what changed meanwhile,
+// including deliveries older than the last one it saw.
 func TestLiveTailCatchesUpWithRetries(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

@@ -74,21 +74,21 @@ func (c *collector) take(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// named gives the spans of a name, in the order of their arrival.
+// named returns the spans with a name, in the order of their arrival.
 func (c *collector) named(name string) []span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var list []span
-	for _, one := range c.spans {
-		if one.name == name {
-			list = append(list, one)
+	for _, recorded := range c.spans {
+		if recorded.name == name {
+			list = append(list, recorded)
 		}
 	}
 	return list
 }
 
 // Publications, commits and attempts are traced, in the publisher's trace where it
-// has one; receivers are told nothing of it, and no span holds a secret.
+// has one; receivers do not see the trace, and no span holds a secret.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t)
@@ -108,8 +108,8 @@ func TestTraces(t *testing.T) {
 	a.settles(id, endpoint, "delivered")
 	a.batch(3, "a.c")
 	h.wait(5)
-	for _, one := range h.arrivals() {
-		require.Empty(t, one.header.Get("traceparent"), "a trace ends at the hub's border")
+	for _, received := range h.arrivals() {
+		require.Empty(t, received.header.Get("traceparent"), "a trace ends at the hub's border")
 	}
 	a.refused(422, "validation_failed", "POST", "/events", a.live, `{"event_type":"payloadcanary a","data":{}}`)
 	n.stop() // sends what is left
@@ -135,11 +135,11 @@ func TestTraces(t *testing.T) {
 	require.LessOrEqual(t, commits[0].took, first.took)
 
 	var ofFirst []span
-	for _, one := range c.named("attempt") {
-		if one.about["hub.event_id"] == id {
-			ofFirst = append(ofFirst, one)
+	for _, received := range c.named("attempt") {
+		if received.about["hub.event_id"] == id {
+			ofFirst = append(ofFirst, received)
 		} else {
-			require.Equal(t, publications[1].trace, one.trace)
+			require.Equal(t, publications[1].trace, received.trace)
 		}
 	}
 	require.Len(t, ofFirst, 2)

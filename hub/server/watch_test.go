@@ -20,7 +20,7 @@ import (
 	"integrationhub/hub/hubtest"
 )
 
-// tail opens the live tail; messages gives its deliveries and closes when it ends.
+// tail opens the live tail. messages receives its deliveries and is closed when it ends.
 func (n *node) tail(query, lastID string) (messages <-chan map[string]any) {
 	n.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -29,7 +29,7 @@ type Appointment struct {
 
 func appointmentOf(a dbgen.Appointment) Appointment {
 	return Appointment{
-		ID: a.ID, PatientID: a.PatientID, Datetime: care.Moment(a.StartsAt), Service: a.Service, Professional: a.Professional, Status: a.Status,
+		ID: a.ID, PatientID: a.PatientID, Datetime: care.ClampInstant(a.StartsAt), Service: a.Service, Professional: a.Professional, Status: a.Status,
 		Reason: a.Reason, RemindedAt: maybeMoment(a.RemindedAt), Source: a.Source, ExternalID: a.ExternalID, CreatedAt: a.CreatedAt.UTC(),
 	}
 }
@@ -64,7 +64,7 @@ func (f *appointmentFields) into(d *store.AppointmentData) error {
 	if f.Status.HasValue() {
 		d.Status = care.AppointmentStatus(f.Status.Value)
 	}
-	wrong.Check(d.Status.Valid(), "body.status", "must be scheduled, confirmed, completed, cancelled or no_show")
+	wrong.Check(d.Status.IsValid(), "body.status", "must be scheduled, confirmed, completed, cancelled or no_show")
 	return wrong.Err()
 }
 

@@ -66,7 +66,7 @@ func daysOf(spans store.TimeFilter, zone *time.Location) store.TimeFilter {
 
 func appointmentRow(row dbgen.Appointment) fhir.AppointmentRow {
 	return fhir.AppointmentRow{
-		ID: row.ID, PatientID: row.PatientID, At: care.Moment(row.StartsAt), Service: care.Scrub(row.Service), Professional: care.Scrub(row.Professional), Status: row.Status,
+		ID: row.ID, PatientID: row.PatientID, At: care.ClampInstant(row.StartsAt), Service: care.Redact(row.Service), Professional: care.Redact(row.Professional), Status: row.Status,
 		CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
 	}
 }
@@ -95,7 +95,7 @@ func (a *API) fhirDocuments() kind {
 				*r.Url = a.shownURL(r)
 			}
 			return f.DocumentReference(fhir.RecordRow{
-				ID: r.ID, PatientID: r.PatientID, Date: r.Date, Zone: f.zone, Type: care.Scrub(r.Type), Professional: care.Scrub(r.Professional), Content: contents[r.ID],
+				ID: r.ID, PatientID: r.PatientID, Date: r.Date, Zone: f.zone, Type: care.Redact(r.Type), Professional: care.Redact(r.Professional), Content: contents[r.ID],
 				Summary: r.ExternalSummary, URL: text(r.Url), Sensitivity: r.Sensitivity, UpdatedAt: r.UpdatedAt,
 			})
 		})

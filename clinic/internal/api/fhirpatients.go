@@ -124,7 +124,7 @@ func phoneKeys(parameter, value string) ([]string, error) {
 	keys := []string{}
 	for _, one := range fhir.Alternatives(value) {
 		token := fhir.TokenOf(one)
-		number := care.E164(brazil.PhoneFromQuery(token.Code))
+		number := care.FormatE164(brazil.PhoneFromQuery(token.Code))
 		switch {
 		case token.System == "email" && token.Placed:
 			return nil, &fhir.Fault{Parameter: parameter, Message: "must be a phone number: e-mail addresses are not searched", Unsupported: true}
@@ -146,7 +146,7 @@ func (a *API) taxIDs(f facade, value string) ([][]byte, error) {
 		if token.Code == "" {
 			return nil, &fhir.Fault{Parameter: "identifier", Message: "must have a value: whoever has any is not searched", Unsupported: true}
 		}
-		if digits := care.CPF(token.Code); digits != "" && token.In(fhir.SystemCPF) {
+		if digits := care.ParseCPF(token.Code); digits != "" && token.In(fhir.SystemCPF) {
 			hashes = append(hashes, a.store.CPFHash(f.at, digits))
 		}
 	}

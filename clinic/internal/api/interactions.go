@@ -55,7 +55,7 @@ func (a *API) createInteraction(ctx context.Context, in *interactionInput) (*str
 	}
 	var wrong rest.FieldErrors
 	needType(&wrong, in.Body.Type)
-	d := store.InteractionData{Type: in.Body.Type, Summary: care.Scrub(in.Body.Summary), Source: ownSource, SourceID: uuid.NewString(), Origin: store.OriginEvent, At: a.host.Now()}
+	d := store.InteractionData{Type: in.Body.Type, Summary: care.Redact(in.Body.Summary), Source: ownSource, SourceID: uuid.NewString(), Origin: store.OriginEvent, At: a.host.Now()}
 	if in.Body.OccurredAt.HasValue() {
 		d.At = wrong.ParseTime(in.Body.OccurredAt.Value, "body.occurred_at")
 		wrong.Check(!d.At.After(a.host.Now().Add(clockSkew)), "body.occurred_at", "must not be in the future")
@@ -115,7 +115,7 @@ func (a *API) logInteraction(ctx context.Context, in *logInteractionInput) (*log
 	}
 	b := &in.Body
 	d := store.InteractionData{
-		Type: b.Type, Summary: care.Scrub(b.Summary.Value), Source: b.Source.Value, SourceID: b.SourceID.Value, Origin: store.OriginKey, At: a.host.Now(),
+		Type: b.Type, Summary: care.Redact(b.Summary.Value), Source: b.Source.Value, SourceID: b.SourceID.Value, Origin: store.OriginKey, At: a.host.Now(),
 	}
 	if who.Peer != "" {
 		d.Origin = store.OriginPeer
@@ -138,7 +138,7 @@ func (a *API) logInteraction(ctx context.Context, in *logInteractionInput) (*log
 	wrong.Check(!strings.EqualFold(strings.TrimSpace(d.Source), ownSource), "body.source", "must not be the clinic itself")
 	wrong.CheckLength(d.SourceID, "body.source_id", 1, 200)
 	for _, one := range []struct{ text, location string }{{d.Type, "body.interaction_type"}, {d.Source, "body.source"}} {
-		wrong.Check(care.HideCPF(one.text) == one.text, one.location, "must not have a CPF in it")
+		wrong.Check(care.RedactCPFs(one.text) == one.text, one.location, "must not have a CPF in it")
 	}
 	if err := wrong.Err(); err != nil {
 		return nil, err

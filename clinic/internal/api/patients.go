@@ -35,7 +35,7 @@ func moment(t time.Time) *time.Time {
 	if t.Year() <= 1 {
 		return nil
 	}
-	t = care.Moment(t)
+	t = care.ClampInstant(t)
 	return &t
 }
 
@@ -110,7 +110,7 @@ func emptied(o rest.Optional[string]) rest.Optional[string] {
 }
 
 // typed is a text as it is kept of what somebody typed: lengths are those of what is kept.
-func typed(text string) string { return care.HideCPF(strings.TrimSpace(text)) }
+func typed(text string) string { return care.RedactCPFs(strings.TrimSpace(text)) }
 
 // into applies the fields and checks what comes out. today is the clinic's.
 func (f *patientFields) into(d *store.PatientData, today time.Time) error {
@@ -119,7 +119,7 @@ func (f *patientFields) into(d *store.PatientData, today time.Time) error {
 	d.Name = typed(d.Name)
 	wrong.CheckName(d.Name, "body.name", 120)
 	if f.Phone = emptied(f.Phone); f.Phone.HasValue() {
-		number := care.E164(f.Phone.Value)
+		number := care.FormatE164(f.Phone.Value)
 		wrong.Check(number != "", "body.phone", "must be a phone number of 8 to 15 digits")
 		f.Phone.Value = number
 	}
@@ -129,7 +129,7 @@ func (f *patientFields) into(d *store.PatientData, today time.Time) error {
 		wrong.CheckEmail(d.Email, "body.email")
 	}
 	if f.CPF = emptied(f.CPF); f.CPF.HasValue() {
-		digits := care.CPF(f.CPF.Value)
+		digits := care.ParseCPF(f.CPF.Value)
 		wrong.Check(digits != "", "body.cpf", "must be a CPF: 11 digits with the right check digits")
 		f.CPF.Value = digits
 	}

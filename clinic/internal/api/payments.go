@@ -53,7 +53,7 @@ type paymentInput struct {
 func (a *API) paid(method, at rest.Optional[string], wrong *rest.FieldErrors) (*string, time.Time) {
 	var how *string
 	method = emptied(method)
-	method.Value = care.HideCPF(method.Value)
+	method.Value = care.RedactCPFs(method.Value)
 	method.ApplyToNullable(&how)
 	wrong.CheckLength(method.Value, "body.method", 0, 40)
 	when := a.host.Now()
@@ -71,7 +71,7 @@ func (a *API) createPayment(ctx context.Context, in *paymentInput) (*paymentOutp
 	}
 	b := &in.Body
 	var wrong rest.FieldErrors
-	d := store.PaymentData{Amount: b.Amount.Value, Description: care.Scrub(strings.TrimSpace(b.Description.Value)), DueDate: wrong.ParseDate(b.DueDate, "body.due_date"), Status: b.Status}
+	d := store.PaymentData{Amount: b.Amount.Value, Description: care.Redact(strings.TrimSpace(b.Description.Value)), DueDate: wrong.ParseDate(b.DueDate, "body.due_date"), Status: b.Status}
 	b.AppointmentID.ApplyToNullable(&d.AppointmentID)
 	wrong.Check(d.Amount > 0 && d.Amount <= care.MaxAmount, "body.amount", "must be above 0 and at most "+care.MaxAmount.String())
 	wrong.CheckLength(d.Description, "body.description", 0, 200)

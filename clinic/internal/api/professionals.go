@@ -40,7 +40,7 @@ func (f *professionalFields) into(p *dbgen.Professional) error {
 	f.Name.ApplyTo(&p.Name)
 	p.Name = typed(p.Name)
 	f.Specialty, f.Register = emptied(f.Specialty), emptied(f.Register)
-	f.Specialty.Value, f.Register.Value = care.HideCPF(f.Specialty.Value), care.HideCPF(f.Register.Value)
+	f.Specialty.Value, f.Register.Value = care.RedactCPFs(f.Specialty.Value), care.RedactCPFs(f.Register.Value)
 	f.Specialty.ApplyToNullable(&p.Specialty)
 	f.Register.ApplyToNullable(&p.Register)
 	f.IsActive.ApplyTo(&p.IsActive)

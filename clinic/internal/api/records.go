@@ -47,7 +47,7 @@ func (a *API) recordURL(r dbgen.Record) string {
 // shownURL is where others look at a record: the page that says nothing about it, where
 // the address itself says too much.
 func (a *API) shownURL(r dbgen.Record) string {
-	if r.Url != nil && care.Scrub(*r.Url) != *r.Url {
+	if r.Url != nil && care.Redact(*r.Url) != *r.Url {
 		r.Url = nil
 	}
 	return a.recordURL(r)
@@ -81,7 +81,7 @@ func (a *API) createRecord(ctx context.Context, in *recordInput) (*struct{ Body 
 	var wrong rest.FieldErrors
 	d := store.RecordData{
 		Date: wrong.ParseDate(b.Date, "body.date"), Type: typed(b.Type), Professional: typed(b.Professional.Value), Content: b.Content.Value,
-		Summary: care.Scrub(strings.TrimSpace(b.Summary.Value)), Sensitivity: b.Sensitivity, By: &who.UserID,
+		Summary: care.Redact(strings.TrimSpace(b.Summary.Value)), Sensitivity: b.Sensitivity, By: &who.UserID,
 	}
 	b.URL = emptied(b.URL)
 	b.URL.ApplyToNullable(&d.URL)
@@ -91,7 +91,7 @@ func (a *API) createRecord(ctx context.Context, in *recordInput) (*struct{ Body 
 	wrong.CheckLength(d.Content, "body.content", 0, maxContent)
 	wrong.CheckLength(d.Summary, "body.summary", 0, 500)
 	wrong.CheckURL(d.URL, "body.url")
-	wrong.Check(care.HideCPF(b.URL.Value) == b.URL.Value, "body.url", "must not have a CPF in it")
+	wrong.Check(care.RedactCPFs(b.URL.Value) == b.URL.Value, "body.url", "must not have a CPF in it")
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}

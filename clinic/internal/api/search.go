@@ -41,7 +41,7 @@ type searchPatientsOutput struct {
 }
 
 func needPhone(wrong *rest.FieldErrors, phone, location string) {
-	wrong.Check(care.E164(phone) != "", location, "must be a phone number of 8 to 15 digits")
+	wrong.Check(care.FormatE164(phone) != "", location, "must be a phone number of 8 to 15 digits")
 }
 
 func (a *API) searchPatients(ctx context.Context, in *searchPatientsInput) (*searchPatientsOutput, error) {
@@ -121,11 +121,11 @@ func (a *API) searchRecords(ctx context.Context, in *OfPatient) (*searchRecordsO
 	out := &searchRecordsOutput{}
 	out.Body.Records = []RecordSummary{}
 	for _, r := range rows {
-		shown := r.Sensitivity.Outside(r.Type, r.ExternalSummary)
+		shown := r.Sensitivity.PeerView(r.Type, r.ExternalSummary)
 		if shown == nil {
 			continue
 		}
-		summary := RecordSummary{r.ID, day(r.Date), shown.Type, care.Scrub(r.Professional), shown.Summary, a.shownURL(r)}
+		summary := RecordSummary{r.ID, day(r.Date), shown.Type, care.Redact(r.Professional), shown.Summary, a.shownURL(r)}
 		if r.Sensitivity != care.Normal { // whom a patient sees, and where it is kept, tell what it is about
 			summary.Professional, summary.URL = shown.Summary, ""
 		}
@@ -166,14 +166,14 @@ func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInpu
 	rows, err := a.store.ListAppointments(ctx, dbgen.ListAppointmentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.PatientID, Status: in.Status, RowLimit: in.Limit})
 	out := &searchAppointmentsOutput{}
 	out.Body.Appointments = rest.Map(rows, func(one dbgen.Appointment) AppointmentSummary {
-		return AppointmentSummary{one.ID, care.Moment(one.StartsAt), care.Scrub(one.Service), care.Scrub(one.Professional), one.Status, a.host.URLs.Public + appointmentPages + one.ID.String()}
+		return AppointmentSummary{one.ID, care.ClampInstant(one.StartsAt), care.Redact(one.Service), care.Redact(one.Professional), one.Status, a.host.URLs.Public + appointmentPages + one.ID.String()}
 	})
 	return out, err
 }
 
 // SearchPhone gives what any clinic knows under a phone number, for the console's lookup.
 func (a *API) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatch, error) {
-	number := care.E164(phone)
+	number := care.FormatE164(phone)
 	if number == "" {
 		return nil, nil
 	}

@@ -8,39 +8,39 @@ import (
 	"strings"
 )
 
-// Amount is money in hundredths. In JSON it is a number with two decimals, in the
-// database numeric(12,2). It never passes through a float.
+// Amount is an amount of money in hundredths. It is a number with two decimals in JSON and
+// numeric(12,2) in the database, and never passes through a float.
 type Amount int64
 
 // MaxAmount is the largest amount of a payment: 9999999999.99.
 const MaxAmount Amount = 9_999_999_999_99
 
-// malformed says what is wrong with an amount, for people.
-type malformed string
+// amountError says what is wrong with an amount, for users.
+type amountError string
 
 // Error implements error.
-func (m malformed) Error() string { return string(m) }
+func (m amountError) Error() string { return string(m) }
 
-// PublicMessage is what callers are told.
-func (m malformed) PublicMessage() string { return string(m) }
+// PublicMessage returns the message for callers of the API.
+func (m amountError) PublicMessage() string { return string(m) }
 
-var amountForm = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,15})(\.[0-9]+)?$`)
+var amountPattern = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,15})(\.[0-9]+)?$`)
 
-// ParseAmount reads a decimal number such as 150, 150.5 or 150.00. Decimals after the
-// second must be zeros. The error is for people.
+// ParseAmount parses a decimal number such as 150, 150.5 or 150.00. Decimals after the
+// second must be zeros. The error is for users.
 func ParseAmount(s string) (Amount, error) {
-	if !amountForm.MatchString(s) {
-		return 0, malformed("must be a decimal number")
+	if !amountPattern.MatchString(s) {
+		return 0, amountError("must be a decimal number")
 	}
 	s, negative := strings.CutPrefix(s, "-")
 	whole, fraction, _ := strings.Cut(s, ".")
 	fraction = strings.TrimRight(fraction, "0")
 	if len(fraction) > 2 {
-		return 0, malformed("must have at most two decimals")
+		return 0, amountError("must have at most two decimals")
 	}
 	n, err := strconv.ParseInt(whole+(fraction + "00")[:2], 10, 64)
 	if err != nil {
-		return 0, malformed("is too large")
+		return 0, amountError("is too large")
 	}
 	if negative {
 		n = -n
@@ -48,7 +48,7 @@ func ParseAmount(s string) (Amount, error) {
 	return Amount(n), nil
 }
 
-// String writes the amount with two decimals and a point, e.g. -12.50.
+// String returns the amount with two decimals and a point, such as -12.50.
 func (a Amount) String() string {
 	sign, n := "", uint64(a)
 	if a < 0 {
@@ -57,10 +57,10 @@ func (a Amount) String() string {
 	return fmt.Sprintf("%s%d.%02d", sign, n/100, n%100)
 }
 
-// MarshalJSON writes a number with two decimals.
+// MarshalJSON encodes a number with two decimals.
 func (a Amount) MarshalJSON() ([]byte, error) { return []byte(a.String()), nil }
 
-// UnmarshalJSON reads a number; see [ParseAmount].
+// UnmarshalJSON decodes a number; see [ParseAmount].
 func (a *Amount) UnmarshalJSON(b []byte) (err error) {
 	*a, err = ParseAmount(string(b))
 	return err
@@ -70,10 +70,10 @@ func (a *Amount) UnmarshalJSON(b []byte) (err error) {
 func (a Amount) Value() (driver.Value, error) { return a.String(), nil }
 
 // Scan implements sql.Scanner.
-func (a *Amount) Scan(from any) (err error) {
-	text, ok := from.(string)
+func (a *Amount) Scan(src any) (err error) {
+	text, ok := src.(string)
 	if !ok {
-		return fmt.Errorf("reading an amount: it is a %T", from)
+		return fmt.Errorf("reading an amount: it is a %T", src)
 	}
 	*a, err = ParseAmount(text)
 	return err

@@ -1,3 +1,3 @@
-// Package care holds the rules of the clinic that need neither database nor network:
-// phone numbers and tax ids, amounts of money, what connected products may see.
+// Package care has the clinic's rules that need neither database nor network: CPFs and phone
+// numbers, amounts of money, statuses, and what connected products may see.
 package care

@@ -17,7 +17,7 @@ func TestCPF(t *testing.T) {
 		"123.456.789-09": "12345678909", "12345678909": "12345678909", "529.982.247-25": "52998224725", " 529 982 247 25 ": "52998224725",
 		"123.456.789-08": "", "123.456.788-09": "", "111.111.111-11": "", "00000000000": "", "1234567890": "", "123456789091": "", "": "", "x": "", "123.456.789-0x": "",
 	} {
-		require.Equal(t, want, care.CPF(text), "%q", text)
+		require.Equal(t, want, care.ParseCPF(text), "%q", text)
 	}
 	require.Equal(t, "123.456.789-09", care.FormatCPF("12345678909"))
 	require.Equal(t, "***.***.***-09", care.MaskCPF("09"))
@@ -46,7 +46,7 @@ func TestAmount(t *testing.T) {
 	require.Error(t, a.Scan(7))
 }
 
-func TestScrub(t *testing.T) {
+func TestRedact(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"CPF 123.456.789-09.": "CPF ***.***.***-09.", "12345678909": "***.***.***-09", "123.456.789-00": "***.***.***-00",
@@ -60,46 +60,46 @@ func TestScrub(t *testing.T) {
 		"order 123456789012": "order 123456789012", "12345678900": "12345678900",
 		"": "", "nothing to hide": "nothing to hide", "room A4": "room A4", "ABC123": "ABC123", "***.***.***-09": "***.***.***-09",
 	} {
-		got := care.Scrub(text)
+		got := care.Redact(text)
 		require.Equal(t, want, got)
-		require.Equal(t, want, care.Scrub(got), "twice is once")
+		require.Equal(t, want, care.Redact(got), "twice is once")
 	}
 }
 
-func TestHideCPF(t *testing.T) {
+func TestRedactCPFs(t *testing.T) {
 	t.Parallel()
 	for _, one := range hubtest.CPFTexts {
-		require.Equal(t, one.Redacted, care.HideCPF(one.Text), "%q", one.Text)
-		require.Equal(t, one.Redacted, care.Scrub(one.Text), "%q", one.Text)
+		require.Equal(t, one.Redacted, care.RedactCPFs(one.Text), "%q", one.Text)
+		require.Equal(t, one.Redacted, care.Redact(one.Text), "%q", one.Text)
 	}
 }
 
-func TestOutside(t *testing.T) {
+func TestPeerView(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, &care.Shown{Type: "x", Summary: "y ***"}, care.Normal.Outside("x", "y F32"))
-	require.Equal(t, &care.Shown{Type: "restricted", Summary: "***"}, care.Restricted.Outside("x", "y"))
-	require.Nil(t, care.VeryRestricted.Outside("x", "y"))
-	require.Nil(t, care.Sensitivity("?").Outside("x", "y"))
+	require.Equal(t, &care.PeerView{Type: "x", Summary: "y ***"}, care.Normal.PeerView("x", "y F32"))
+	require.Equal(t, &care.PeerView{Type: "restricted", Summary: "***"}, care.Restricted.PeerView("x", "y"))
+	require.Nil(t, care.VeryRestricted.PeerView("x", "y"))
+	require.Nil(t, care.Sensitivity("?").PeerView("x", "y"))
 }
 
-func TestShorten(t *testing.T) {
+func TestTruncate(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "çé", care.Shorten("çéã", 2))
-	require.Equal(t, "çéã", care.Shorten("çéã", 3))
-	require.Equal(t, "abc", care.Shorten("abc", 9))
+	require.Equal(t, "çé", care.Truncate("çéã", 2))
+	require.Equal(t, "çéã", care.Truncate("çéã", 3))
+	require.Equal(t, "abc", care.Truncate("abc", 9))
 }
 
 func FuzzCPF(f *testing.F) {
 	f.Add("123.456.789-09")
 	f.Add("111.111.111-11")
 	f.Fuzz(func(t *testing.T, text string) {
-		digits := care.CPF(text)
+		digits := care.ParseCPF(text)
 		if digits == "" {
 			return
 		}
 		require.Len(t, digits, 11)
-		require.Equal(t, digits, care.CPF(care.FormatCPF(digits)))
-		require.NotContains(t, care.Scrub("a "+digits+" b"), digits)
+		require.Equal(t, digits, care.ParseCPF(care.FormatCPF(digits)))
+		require.NotContains(t, care.Redact("a "+digits+" b"), digits)
 		require.NotEqual(t, len(digits), strings.Count(digits, digits[:1]))
 	})
 }

@@ -2,12 +2,12 @@ package care
 
 import "integrationhub/hub/module/brazil"
 
-// Digits are the ASCII digits of a text.
+// Digits returns the ASCII digits of a text.
 func Digits(s string) string { return brazil.Digits(s) }
 
-// E164 writes a phone number in international form, as [brazil.FormatE164] does.
-func E164(phone string) string { return brazil.FormatE164(phone) }
+// FormatE164 returns a phone number in international format; see [brazil.FormatE164].
+func FormatE164(phone string) string { return brazil.FormatE164(phone) }
 
-// PhoneKey is what a number is found by: see [brazil.PhoneKey]. The columns phone_key
-// are made by the same rule.
+// PhoneKey returns the key by which a number is found; see [brazil.PhoneKey]. The database
+// computes the columns phone_key by the same rule.
 func PhoneKey(e164 string) string { return brazil.PhoneKey(e164) }

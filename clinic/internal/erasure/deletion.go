@@ -174,7 +174,7 @@ func (s *Service) Acknowledge(ctx context.Context, scope store.Scope, id uuid.UU
 			if peer.Status == peerPending && !isParked(deliveries[0], peer.IntegrationID) {
 				return hub.Errorf(hub.ErrConflict, "still_being_sent", "The event is being sent to this product; where it does not take it, this can be noted about a minute later.")
 			}
-			now, note := tx.Now(), care.HideCPF(note)
+			now, note := tx.Now(), care.RedactCPFs(note)
 			_, err := tx.SettleDeletionPeer(ctx, dbgen.SettleDeletionPeerParams{
 				ClinicID: scope.Clinic, Env: scope.Env, RequestID: id, Product: product, Status: peerAcknowledged, AcknowledgedAt: &now, AcknowledgedBy: &user, Note: &note,
 			})

@@ -68,13 +68,13 @@ func (m *patientMatcher) loadCandidates(ctx context.Context, batch []importLine)
 		if line.ExternalID != "" {
 			refs = append(refs, m.tx.MaskExternalID(m.key.scope(), line.ExternalID))
 		}
-		if digits := care.CPF(line.CPF); digits != "" {
+		if digits := care.ParseCPF(line.CPF); digits != "" {
 			hashes = append(hashes, m.parser.hashCPF(digits))
 		}
-		if number := care.E164(line.Phone); number != "" {
+		if number := care.FormatE164(line.Phone); number != "" {
 			phones = append(phones, care.PhoneKey(number))
 		} else if line.Name != "" {
-			names = append(names, store.FoldName(care.HideCPF(line.Name)))
+			names = append(names, store.FoldName(care.RedactCPFs(line.Name)))
 		}
 	}
 	clinic, env := m.key.Clinic, m.key.Env

@@ -33,7 +33,7 @@ type rowParser struct {
 // is valid.
 func (p *rowParser) parse(line importfile.Row) (row parsedRow, problem string) {
 	var errs rest.FieldErrors
-	row.Name, row.Status = care.HideCPF(line.Name), line.Status
+	row.Name, row.Status = care.RedactCPFs(line.Name), line.Status
 	errs.CheckName(row.Name, "name", 120)
 	if line.ExternalID != "" {
 		errs.CheckLength(line.ExternalID, "external_id", 1, 200)
@@ -44,7 +44,7 @@ func (p *rowParser) parse(line importfile.Row) (row parsedRow, problem string) {
 		row.ExternalRef = &ref
 	}
 	if line.Phone != "" {
-		number := care.E164(line.Phone)
+		number := care.FormatE164(line.Phone)
 		errs.Check(number != "", "phone", "must be a phone number of 8 to 15 digits")
 		row.Phone = &number
 	}
@@ -53,7 +53,7 @@ func (p *rowParser) parse(line importfile.Row) (row parsedRow, problem string) {
 		errs.CheckEmail(row.Email, "email")
 	}
 	if line.CPF != "" {
-		digits := care.CPF(line.CPF)
+		digits := care.ParseCPF(line.CPF)
 		errs.Check(digits != "", "cpf", "must be a CPF: 11 digits with the right check digits")
 		row.CPF = &digits
 		row.cpfHash = p.hashCPF(digits)

@@ -19,7 +19,7 @@ import (
 // the event says that the appointment takes place, a cancelled or missed one is scheduled
 // again.
 func (t *transaction) saveBooking(ctx context.Context, event *inboundEvent, patient uuid.UUID) (summary string, err error) {
-	service, professional := care.Shorten(care.HideCPF(event.data.Service), 200), care.Shorten(care.HideCPF(event.data.Professional), 120)
+	service, professional := care.Truncate(care.RedactCPFs(event.data.Service), 200), care.Truncate(care.RedactCPFs(event.data.Professional), 120)
 	var a dbgen.Appointment
 	if event.data.AppointmentID == "" {
 		a, err = t.UpsertUnidentifiedBooking(ctx, dbgen.UpsertUnidentifiedBookingParams{
@@ -55,7 +55,7 @@ func (t *transaction) updateBooking(ctx context.Context, event *inboundEvent, pa
 	case event.eventType == events.TypeAppointmentReminded && (a.RemindedAt == nil || event.time.After(*a.RemindedAt)):
 		a.RemindedAt = &event.time
 	case event.eventType == events.TypeAppointmentCancelled && isNewer:
-		reason := care.Shorten(care.Scrub(event.data.Reason), 500)
+		reason := care.Truncate(care.Redact(event.data.Reason), 500)
 		a.Status, a.Reason, a.StateAt = care.Cancelled, &reason, &event.time
 	case event.eventType == events.TypeAppointmentNoShow && isNewer:
 		a.Status, a.StateAt = care.NoShow, &event.time

@@ -38,7 +38,7 @@ type LinkResult struct {
 
 // Link links an entry to a patient: its event is applied to the patient, and its phone
 // number is the patient's from now on. Other open entries with the same number, ticket or
-// appointment follow: the oldest [MaxPerTransaction] at once, the rest in the background.
+// appointment follow: the oldest [MaxLinkedPerTransaction] at once, the rest in the background.
 // They count as linked as soon as that has begun. user is who links it.
 func (s *Service) Link(ctx context.Context, scope store.Scope, id, patient, user uuid.UUID) (result LinkResult, err error) {
 	err = s.store.InTx(ctx, "linking an event", func(tx *store.Tx) error {

@@ -148,7 +148,7 @@ func (e *inboundEvent) parseTime() error {
 		return nil
 	}
 	var ok bool
-	if e.startsAt, ok = care.Instant(e.data.Datetime); !ok {
+	if e.startsAt, ok = care.ParseInstant(e.data.Datetime); !ok {
 		return errMalformed("datetime", "must be an ISO 8601 date-time with its UTC offset, such as 2026-03-02T09:00:00-03:00")
 	}
 	return nil
@@ -164,7 +164,7 @@ func (e *inboundEvent) phone() string {
 
 // phoneKey returns the key by which the number is found, nil if the event has none.
 func (e *inboundEvent) phoneKey() *string {
-	number := care.E164(e.phone())
+	number := care.FormatE164(e.phone())
 	if number == "" {
 		return nil
 	}

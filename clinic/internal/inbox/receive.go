@@ -80,11 +80,11 @@ func (t *transaction) addEntry(ctx context.Context, event *inboundEvent) error {
 		ExternalID: event.subject(), DataEnc: t.host.Sealer.Seal(event.raw, sealContext(id)), EmailHmac: t.InboxEmailHash(event.scope, event.data.Email),
 		MeantFor: event.meantFor, ReceivedAt: t.Now(),
 	}
-	if number := care.E164(event.phone()); number != "" {
+	if number := care.FormatE164(event.phone()); number != "" {
 		entry.Phone = &number
 	}
 	if name := event.name(); name != "" {
-		name = care.Shorten(care.HideCPF(name), 120)
+		name = care.Truncate(care.RedactCPFs(name), 120)
 		entry.Name = &name
 	}
 	if err := t.InsertInboxEntry(ctx, entry); err != nil {

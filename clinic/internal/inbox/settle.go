@@ -19,13 +19,13 @@ import (
 
 // firstStep returns the rows that one transaction settles.
 func firstStep(rows []dbgen.WaitingEntriesRow) []dbgen.WaitingEntriesRow {
-	return rows[:min(len(rows), MaxPerTransaction)]
+	return rows[:min(len(rows), MaxLinkedPerTransaction)]
 }
 
-// MaxPerTransaction is how many entries one transaction settles beside the one that a user
+// MaxLinkedPerTransaction is how many entries one transaction settles beside the one that a user
 // links or an event brings. That many take a quarter of a second, which bounds how long
 // their locks are held. The job settles the rest.
-const MaxPerTransaction = 200
+const MaxLinkedPerTransaction = 200
 
 const (
 	// LinkingJob is the name of the job that continues linkings.
@@ -48,7 +48,7 @@ type linkingRun struct {
 func (t *transaction) waitingEntries(ctx context.Context, linking dbgen.Linking) ([]dbgen.WaitingEntriesRow, error) {
 	return t.WaitingEntries(ctx, dbgen.WaitingEntriesParams{
 		ClinicID: linking.ClinicID, Env: linking.Env, ID: linking.ID, PhoneKey: linking.PhoneKey, Source: linking.Source, ExternalID: linking.ExternalID,
-		AfterAt: linking.AfterAt, AfterID: linking.AfterID, RowLimit: MaxPerTransaction + 1,
+		AfterAt: linking.AfterAt, AfterID: linking.AfterID, RowLimit: MaxLinkedPerTransaction + 1,
 	})
 }
 
@@ -89,10 +89,10 @@ func (t *transaction) applyWithWaiting(ctx context.Context, event *inboundEvent,
 // beginLinking settles the locked entries of a linking that begins, and leaves the rest to
 // the job. It returns how many it settled and whether there are more.
 func (t *transaction) beginLinking(ctx context.Context, linking dbgen.Linking, rows []dbgen.WaitingEntriesRow, entries []dbgen.InboxEntry) (n int, more bool, err error) {
-	if n, err = t.settleAll(ctx, entries, linking); err != nil || len(rows) <= MaxPerTransaction {
+	if n, err = t.settleAll(ctx, entries, linking); err != nil || len(rows) <= MaxLinkedPerTransaction {
 		return n, false, err
 	}
-	last := rows[MaxPerTransaction-1]
+	last := rows[MaxLinkedPerTransaction-1]
 	if err := t.InsertLinking(ctx, dbgen.InsertLinkingParams{
 		ClinicID: linking.ClinicID, Env: linking.Env, ID: linking.ID, PatientID: linking.PatientID, PhoneKey: linking.PhoneKey, Source: linking.Source, ExternalID: linking.ExternalID,
 		SettledBy: linking.SettledBy, AfterAt: last.OccurredAt, AfterID: last.ID, CreatedAt: t.Now(),

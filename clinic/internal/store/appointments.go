@@ -28,8 +28,8 @@ func (t *Tx) CreateAppointment(ctx context.Context, scope Scope, patient uuid.UU
 		return dbgen.Appointment{}, err
 	}
 	return t.InsertAppointment(ctx, dbgen.InsertAppointmentParams{
-		ClinicID: scope.Clinic, Env: scope.Env, ID: NewID(), PatientID: patient, StartsAt: d.StartsAt, Service: care.HideCPF(d.Service), Professional: care.HideCPF(d.Professional),
-		Status: d.Status, Reason: hideCPF(d.Reason), CreatedAt: t.Now(),
+		ClinicID: scope.Clinic, Env: scope.Env, ID: NewID(), PatientID: patient, StartsAt: d.StartsAt, Service: care.RedactCPFs(d.Service), Professional: care.RedactCPFs(d.Professional),
+		Status: d.Status, Reason: redactCPFs(d.Reason), CreatedAt: t.Now(),
 	})
 }
 
@@ -65,7 +65,7 @@ func (t *Tx) ChangeAppointment(ctx context.Context, scope Scope, id uuid.UUID, e
 	if !after.StartsAt.Equal(before.StartsAt) || after.Service != before.Service || after.Professional != before.Professional {
 		a.DetailsAt = &now
 	}
-	a.StartsAt, a.Service, a.Professional, a.Status, a.Reason = after.StartsAt, care.HideCPF(after.Service), care.HideCPF(after.Professional), after.Status, hideCPF(after.Reason)
+	a.StartsAt, a.Service, a.Professional, a.Status, a.Reason = after.StartsAt, care.RedactCPFs(after.Service), care.RedactCPFs(after.Professional), after.Status, redactCPFs(after.Reason)
 	return t.SaveAppointment(ctx, a)
 }
 
@@ -77,11 +77,11 @@ func (t *Tx) SaveAppointment(ctx context.Context, a dbgen.Appointment) (dbgen.Ap
 	})
 }
 
-// hideCPF is [care.HideCPF] for an optional text.
-func hideCPF(text *string) *string {
+// redactCPFs is [care.RedactCPFs] for an optional text.
+func redactCPFs(text *string) *string {
 	if text == nil {
 		return nil
 	}
-	hidden := care.HideCPF(*text)
+	hidden := care.RedactCPFs(*text)
 	return &hidden
 }

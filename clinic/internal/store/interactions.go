@@ -79,7 +79,7 @@ func (t *Tx) AddInteraction(ctx context.Context, scope Scope, patient uuid.UUID,
 
 // HistorySummary returns a text as a history stores it: without CPFs and diagnosis codes,
 // at most [MaxSummary] characters.
-func HistorySummary(text string) string { return care.Shorten(care.Scrub(text), MaxSummary) }
+func HistorySummary(text string) string { return care.Truncate(care.Redact(text), MaxSummary) }
 
 // isErasedSource reports whether an erased patient's history has an interaction with the
 // same source.

@@ -57,7 +57,7 @@ func (b *searchQuery) contactConditions(term string) []string {
 	}
 	conditions = append(conditions, beginsWith("q.phone", b.arg("+"+digits)), beginsWith("q.phone", b.arg("+55"+digits)),
 		beginsWith("reverse(q.phone)", "reverse("+b.arg(digits)+"::text)"))
-	if number := care.E164(term); number != "" {
+	if number := care.FormatE164(term); number != "" {
 		conditions = append(conditions, phoneConditions(b.arg(care.PhoneKey(number)))...)
 	}
 	return conditions

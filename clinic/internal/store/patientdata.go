@@ -5,9 +5,9 @@ import "time"
 // PatientData are the fields of a patient that users and imports write.
 type PatientData struct {
 	Name        string
-	Phone       *string    // as [care.E164] returns it
+	Phone       *string    // as [care.FormatE164] returns it
 	Email       *string    //
-	CPF         *string    // 11 digits, as [care.CPF] returns them
+	CPF         *string    // 11 digits, as [care.ParseCPF] returns them
 	BirthDate   *time.Time // midnight UTC
 	Status      string     // active or inactive
 	ExternalRef *string    // the id in the system it was imported from

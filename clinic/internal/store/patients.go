@@ -172,7 +172,7 @@ func (t *Tx) FindByPhone(ctx context.Context, scope Scope, phone string) ([]dbge
 const maxByPhone = 20
 
 func findByPhone(ctx context.Context, q *dbgen.Queries, scope Scope, phone string) ([]dbgen.Patient, error) {
-	number := care.E164(phone)
+	number := care.FormatE164(phone)
 	if number == "" {
 		return nil, nil
 	}

@@ -44,7 +44,7 @@ func (t *Tx) CreatePayment(ctx context.Context, scope Scope, patient uuid.UUID, 
 	}
 	p, err := t.InsertPayment(ctx, dbgen.InsertPaymentParams{
 		ClinicID: scope.Clinic, Env: scope.Env, ID: NewID(), PatientID: patient, AppointmentID: d.AppointmentID, Amount: d.Amount,
-		Description: care.Scrub(d.Description), DueDate: d.DueDate, Status: d.Status, Method: hideCPF(d.Method), PaidAt: d.PaidAt, CreatedAt: t.Now(),
+		Description: care.Redact(d.Description), DueDate: d.DueDate, Status: d.Status, Method: redactCPFs(d.Method), PaidAt: d.PaidAt, CreatedAt: t.Now(),
 	})
 	if err != nil || p.Status != care.Paid {
 		return p, err
@@ -62,7 +62,7 @@ func (t *Tx) publishPaymentReceived(ctx context.Context, scope Scope, p dbgen.Pa
 		externalID = a.ExternalID
 	}
 	_, err := t.Publish(ctx, scope.Clinic, scope.Env, events.PaymentReceived{
-		PatientID: p.PatientID.String(), Amount: events.Decimal(p.Amount.String()), Description: p.Description, Method: scrub(p.Method), AppointmentID: externalID,
+		PatientID: p.PatientID.String(), Amount: events.Decimal(p.Amount.String()), Description: p.Description, Method: redact(p.Method), AppointmentID: externalID,
 	})
 	return err
 }
@@ -97,20 +97,20 @@ func (t *Tx) Pay(ctx context.Context, scope Scope, id uuid.UUID, method *string,
 	if p.Status == care.CancelledPayment {
 		return p, hub.Errorf(hub.ErrConflict, "payment_cancelled", "This payment was cancelled.")
 	}
-	p, err = t.MarkPaymentPaid(ctx, dbgen.MarkPaymentPaidParams{ClinicID: scope.Clinic, Env: scope.Env, ID: id, Method: hideCPF(method), PaidAt: &paidAt, UpdatedAt: t.Now()})
+	p, err = t.MarkPaymentPaid(ctx, dbgen.MarkPaymentPaidParams{ClinicID: scope.Clinic, Env: scope.Env, ID: id, Method: redactCPFs(method), PaidAt: &paidAt, UpdatedAt: t.Now()})
 	if err != nil || anonymized {
 		return p, err
 	}
 	return p, t.publishPaymentReceived(ctx, scope, p)
 }
 
-// scrub is [care.Scrub] for an optional text.
-func scrub(text *string) *string {
+// redact is [care.Redact] for an optional text.
+func redact(text *string) *string {
 	if text == nil {
 		return nil
 	}
-	scrubbed := care.Scrub(*text)
-	return &scrubbed
+	redacted := care.Redact(*text)
+	return &redacted
 }
 
 // CancelPayment cancels a payment that is not paid; a paid one is a [hub.ErrConflict]. A

@@ -52,13 +52,13 @@ func (t *Tx) CreateRecord(ctx context.Context, scope Scope, patient uuid.UUID, d
 		content = t.Host.Sealer.Seal([]byte(d.Content), contentContext(id))
 	}
 	r, err := t.InsertRecord(ctx, dbgen.InsertRecordParams{
-		ClinicID: scope.Clinic, Env: scope.Env, ID: id, PatientID: patient, Date: d.Date, Type: care.HideCPF(d.Type), Professional: care.HideCPF(d.Professional), ContentEnc: content,
-		ExternalSummary: care.Scrub(d.Summary), Url: d.URL, Sensitivity: d.Sensitivity, ExternalRef: d.ExternalRef, CreatedBy: d.By, CreatedAt: t.Now(),
+		ClinicID: scope.Clinic, Env: scope.Env, ID: id, PatientID: patient, Date: d.Date, Type: care.RedactCPFs(d.Type), Professional: care.RedactCPFs(d.Professional), ContentEnc: content,
+		ExternalSummary: care.Redact(d.Summary), Url: d.URL, Sensitivity: d.Sensitivity, ExternalRef: d.ExternalRef, CreatedBy: d.By, CreatedAt: t.Now(),
 	})
 	if err != nil {
 		return r, err
 	}
-	view := r.Sensitivity.Outside(r.Type, r.ExternalSummary)
+	view := r.Sensitivity.PeerView(r.Type, r.ExternalSummary)
 	if view == nil {
 		return r, nil
 	}

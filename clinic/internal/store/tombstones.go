@@ -87,7 +87,7 @@ func (t *Tx) InboxEmailHash(scope Scope, email string) []byte {
 // MaskExternalID returns another product's id as the clinic stores it: unchanged, or, if
 // it contains a CPF, as a keyed hash. The same id always has the same hash.
 func (t *Tx) MaskExternalID(scope Scope, id string) string {
-	if care.HideCPF(id) == id {
+	if care.RedactCPFs(id) == id {
 		return id
 	}
 	return "cpf-" + hex.EncodeToString(t.keyedHash(scope, hashMaskedID, id)[:16])

@@ -21,12 +21,12 @@ import (
 	"integrationhub/hub/hubtest/connectortest"
 )
 
-// breaks names the broken connector that a process of this test's own runs.
-const breaks = "CONNECTORTEST_BREAKS"
+// envBroken names the broken connector that a process of this test's own runs.
+const envBroken = "CONNECTORTEST_BREAKS"
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if os.Getenv(breaks) != "" {
+	if os.Getenv(envBroken) != "" {
 		if err := flag.Set("test.run", "^TestSuite$"); err != nil {
 			panic(err)
 		}
@@ -50,7 +50,7 @@ func TestSuite(t *testing.T) {
 	t.Parallel()
 	c := connectortest.PeerCase(intact(), events())
 	c.Files = []string{"../../peer.go", "../../envelope.go"}
-	if name := os.Getenv(breaks); name != "" {
+	if name := os.Getenv(envBroken); name != "" {
 		c.Connector = broken()[name].connector
 	}
 	connectortest.Run(t, c)
@@ -140,7 +140,7 @@ func status(read func(*http.Response, hub.Connection) (hub.Status, error)) func(
 // breakage is a connector with one thing wrong, and words of what the suite says.
 type breakage struct {
 	connector hub.Connector
-	says      string
+	output    string
 }
 
 func broken() map[string]breakage {
@@ -267,11 +267,11 @@ func TestSuiteFindsWhatIsBroken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			command := exec.CommandContext(t.Context(), program, "-test.count=1")
-			command.Env = append(os.Environ(), breaks+"="+name)
-			said, err := command.CombinedOutput()
+			command.Env = append(os.Environ(), envBroken+"="+name)
+			output, err := command.CombinedOutput()
 			var failed *exec.ExitError
-			require.ErrorAs(t, err, &failed, "the suite lets it pass:\n%s", said)
-			require.Contains(t, string(said), b.says)
+			require.ErrorAs(t, err, &failed, "the suite lets it pass:\n%s", output)
+			require.Contains(t, string(output), b.output)
 		})
 	}
 }

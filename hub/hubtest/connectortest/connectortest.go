@@ -1,6 +1,6 @@
-// Package connectortest is the conformance suite of connectors: what package hub
-// asks of a [hub.Connector], tried out. A connector's test is a [Case] given to
-// [Run], and to [Fuzz] where it receives.
+// Package connectortest is the conformance suite of connectors. It checks the contract of
+// [hub.Connector]. A connector's test passes a [Case] to [Run], and to [Fuzz] if the
+// connector receives events.
 package connectortest
 
 import (
@@ -19,25 +19,24 @@ import (
 	"integrationhub/hub"
 )
 
-// Case is a connector and what the suite cannot know about its peer.
+// Case is a connector with test data about its peer.
 type Case struct {
 	Connector hub.Connector
-	// Connection is one as the hub would have it, with a Key where there are keys and
-	// at least one secret. Where HTTP is spoken the suite puts the address of its
-	// stand-in for the peer into URL.
+	// Connection has a Key if the peer uses keys, and at least one secret. For HTTP calls
+	// the suite sets URL to its fake peer.
 	Connection hub.Connection
-	// Events are what is sent: at least one for every entry of Spec.Sends.
+	// Events are the events to send: at least one for every entry of Spec.Sends.
 	Events []hub.Event
-	// AfterRoundTrip gives what is left of an event that was encoded and decoded again; nil:
-	// all of it. TenantID and Environment never count.
+	// AfterRoundTrip returns the expected event after encoding and decoding; nil: the same
+	// event. TenantID and Environment are not compared.
 	AfterRoundTrip func(hub.Event) hub.Event
-	// Sign gives the headers of a genuine request of the peer with a body; the
-	// signature of it is in the header named SignatureHeader.
+	// Sign returns the headers of an authentic request of the peer with a body. Its
+	// signature is in SignatureHeader.
 	Sign            func(c hub.Connection, body []byte) http.Header
 	SignatureHeader string
-	// StatusPath is where the peer answers Probe, below URL, and Status what it
-	// answers. Status gives "" for what this peer cannot say: then the suite leaves it
-	// out. Nil: Probe asks nobody.
+	// StatusPath is the path of Probe's request below URL, and Status returns the response.
+	// Status returns "" for a status that this peer cannot express; the suite skips it.
+	// Nil: Probe makes no request.
 	StatusPath string
 	Status     func(product string, active bool) string
 	// Files are the connector's own sources; nil: the .go files of the working
@@ -45,7 +44,7 @@ type Case struct {
 	Files []string
 }
 
-// Run holds a connector to its contract.
+// Run checks a connector against the contract.
 func Run(t *testing.T, c Case) {
 	t.Helper()
 	require.NotEmpty(t, c.Events, "the case has no events to send")
@@ -71,12 +70,12 @@ func Run(t *testing.T, c Case) {
 	}
 }
 
-// genuine is a request as the peer makes it.
+// genuine returns an authentic request of the peer.
 func (c Case) genuine(body []byte) hub.Inbound {
 	return hub.Inbound{Header: c.Sign(c.Connection, body), Body: body}
 }
 
-// secrets are the values that must not show.
+// secrets returns the values that must not appear in errors.
 func (c Case) secrets() []string {
 	list := append([]string{c.Connection.Key}, c.Connection.Secrets...)
 	for _, field := range c.Connector.Spec().Fields {
@@ -87,18 +86,18 @@ func (c Case) secrets() []string {
 	return slices.DeleteFunc(list, func(s string) bool { return s == "" })
 }
 
-// requireError demands an error for callers, of a kind and without secrets.
+// requireError requires a [*hub.Error] of a kind without secrets.
 func (c Case) requireError(t *testing.T, err, kind error, code string) {
 	t.Helper()
-	var ours *hub.Error
-	require.ErrorAs(t, err, &ours)
+	var hubErr *hub.Error
+	require.ErrorAs(t, err, &hubErr)
 	require.ErrorIs(t, err, kind)
 	if code != "" {
-		require.Equal(t, code, ours.Code)
+		require.Equal(t, code, hubErr.Code)
 	}
-	require.NotEmpty(t, ours.Code)
-	require.NotEmpty(t, ours.Detail)
-	for _, text := range []string{err.Error(), fmt.Sprintf("%+v", ours), fmt.Sprintf("%#v", ours.Fields)} {
+	require.NotEmpty(t, hubErr.Code)
+	require.NotEmpty(t, hubErr.Detail)
+	for _, text := range []string{err.Error(), fmt.Sprintf("%+v", hubErr), fmt.Sprintf("%#v", hubErr.Fields)} {
 		for _, secret := range c.secrets() {
 			require.NotContains(t, text, secret, "an error shows a secret")
 		}

@@ -221,11 +221,11 @@ func act(t *testing.T, c Case) {
 }
 
 func without(rows []row, name string) []row {
-	kept := rows[:0]
+	remaining := rows[:0]
 	for _, row := range rows {
 		if row.name != name {
-			kept = append(kept, row)
+			remaining = append(remaining, row)
 		}
 	}
-	return kept
+	return remaining
 }

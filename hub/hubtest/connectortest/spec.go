@@ -68,11 +68,11 @@ func spec(t *testing.T, c Case) {
 			list[i] = "changed"
 		}
 	}
-	again := c.Connector.Spec()
-	for _, field := range again.Fields {
+	second := c.Connector.Spec()
+	for _, field := range second.Fields {
 		require.NotEqual(t, "changed", field.Key, "Spec gives away its own list")
 	}
-	for _, list := range [][]string{again.Receives, again.Sends, again.Calls} {
+	for _, list := range [][]string{second.Receives, second.Sends, second.Calls} {
 		require.NotContains(t, list, "changed", "Spec gives away its own list")
 	}
 }

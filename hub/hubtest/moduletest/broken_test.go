@@ -24,12 +24,12 @@ import (
 	"integrationhub/hub/module"
 )
 
-// breaks names the broken product that a process of this test's own runs.
-const breaks = "MODULETEST_BREAKS"
+// envBroken names the broken product that a process of this test's own runs.
+const envBroken = "MODULETEST_BREAKS"
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if os.Getenv(breaks) != "" {
+	if os.Getenv(envBroken) != "" {
 		if err := flag.Set("test.run", "^TestSuite$"); err != nil {
 			panic(err)
 		}
@@ -58,12 +58,12 @@ func intact() moduletest.Case {
 		Module: notes.New("notes"), Public: []string{"auth.register", "notes.echo", "notes.use"},
 		SignUp: func(t *testing.T, base string) moduletest.Account {
 			t.Helper()
-			var made struct {
+			var account struct {
 				TenantID uuid.UUID `json:"tenant_id"`
 				Token    string    `json:"token"`
 			}
-			post(t, base+"/api/v1/auth/register", "", `{"name":"Somebody"}`, &made)
-			return moduletest.Account{Tenant: made.TenantID, Token: made.Token}
+			post(t, base+"/api/v1/auth/register", "", `{"name":"Somebody"}`, &account)
+			return moduletest.Account{Tenant: account.TenantID, Token: account.Token}
 		},
 		Resources: func(t *testing.T, base string, a moduletest.Account) map[string]string {
 			t.Helper()
@@ -90,12 +90,12 @@ type changed struct {
 	accept bool // any token
 }
 
-// sound leaves out the types of events that notes are not meant to survive.
-func sound(s *module.Spec) { s.Receives = []string{notes.EventCreated, notes.EventIgnored} }
+// keepValidEvents leaves out the types of events that notes are not meant to survive.
+func keepValidEvents(s *module.Spec) { s.Receives = []string{notes.EventCreated, notes.EventIgnored} }
 
 func (c changed) Spec() module.Spec {
 	s := c.Module.Spec()
-	sound(&s)
+	keepValidEvents(&s)
 	if c.spec != nil {
 		c.spec(&s)
 	}
@@ -128,11 +128,11 @@ func (p *product) RegisterRoutes(api huma.API) {
 }
 
 func (p *product) Authenticate(ctx context.Context, token string) (module.Caller, error) {
-	who, err := p.Instance.Authenticate(ctx, token)
+	caller, err := p.Instance.Authenticate(ctx, token)
 	if p.changed.accept {
-		return who, nil
+		return caller, nil
 	}
-	return who, err
+	return caller, err
 }
 
 // extra is one more operation, which answers everybody alike.
@@ -149,11 +149,11 @@ func extra(path string, security ...map[string][]string) func(huma.API) {
 
 func broken() map[string]struct {
 	change changed
-	says   string
+	output string
 } {
 	return map[string]struct {
 		change changed
-		says   string
+		output string
 	}{
 		"writes beside the transaction": {changed{handle: func(ctx context.Context, host module.Host, tx pgx.Tx, e hub.Event, intact module.Instance) error {
 			_, err := host.Pool.Exec(ctx, `insert into notes (tenant_id, environment, author, event_id, text) values ($1, 'live', 'x', '', 'y')`, e.TenantID)
@@ -180,7 +180,7 @@ func TestSuite(t *testing.T) {
 	t.Parallel()
 	c := intact()
 	change := changed{}
-	if name := os.Getenv(breaks); name != "" {
+	if name := os.Getenv(envBroken); name != "" {
 		change = broken()[name].change
 	}
 	change.Module = c.Module
@@ -196,11 +196,11 @@ func TestSuiteFindsWhatIsBroken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			command := exec.CommandContext(t.Context(), program, "-test.count=1")
-			command.Env = append(os.Environ(), breaks+"="+name)
-			said, err := command.CombinedOutput()
+			command.Env = append(os.Environ(), envBroken+"="+name)
+			output, err := command.CombinedOutput()
 			var failed *exec.ExitError
-			require.ErrorAs(t, err, &failed, "the suite lets it pass:\n%s", said)
-			require.Contains(t, string(said), b.says)
+			require.ErrorAs(t, err, &failed, "the suite lets it pass:\n%s", output)
+			require.Contains(t, string(output), b.output)
 		})
 	}
 }

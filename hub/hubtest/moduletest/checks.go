@@ -46,12 +46,12 @@ func checkSpec(t *testing.T, c Case) {
 	}
 }
 
-// migrationsOf applies the migrations a second time, and looks for what they made outside
+// checkMigrations applies the migrations a second time, and looks for what they made outside
 // the product's own schema.
-func migrationsOf(t *testing.T, c Case, h *Hub) {
-	again, err := migrations.UpProduct(t.Context(), h.DatabaseURL, c.Module.Spec().Name, c.Module.Migrations())
+func checkMigrations(t *testing.T, c Case, h *Hub) {
+	applied, err := migrations.UpProduct(t.Context(), h.DatabaseURL, c.Module.Spec().Name, c.Module.Migrations())
 	require.NoError(t, err)
-	require.Empty(t, again, "applied twice")
+	require.Empty(t, applied, "applied twice")
 	var outside []string
 	require.NoError(t, h.Host.Pool.QueryRow(t.Context(), `
 		select coalesce(array_agg(schemaname || '.' || tablename), '{}') from pg_tables
@@ -59,13 +59,13 @@ func migrationsOf(t *testing.T, c Case, h *Hub) {
 	require.Empty(t, outside, "tables outside the product's schema")
 }
 
-// operation is one of the product's document.
+// operation is an operation of the product's OpenAPI document.
 type operation struct {
 	id, method, path string
 	security         []map[string][]string
 }
 
-// document reads the operations that are the product's own.
+// document returns the product's own operations.
 func (h *Hub) document(t *testing.T) []operation {
 	t.Helper()
 	status, raw := h.call(t, "GET", "/openapi.json", nil)
@@ -93,8 +93,8 @@ func (h *Hub) document(t *testing.T) []operation {
 
 var parameter = regexp.MustCompile(`\{[^}]+\}`)
 
-// at is a path that can be called, with ids nobody has.
-func (o operation) at() string { return parameter.ReplaceAllString(o.path, uuid.NewString()) }
+// randomPath returns the path with random ids for its parameters.
+func (o operation) randomPath() string { return parameter.ReplaceAllString(o.path, uuid.NewString()) }
 
 func (h *Hub) call(t *testing.T, method, path string, header http.Header) (status int, body []byte) {
 	t.Helper()
@@ -123,21 +123,21 @@ func operations(t *testing.T, c Case, h *Hub) {
 			continue
 		}
 		require.NotEmpty(t, op.security, "%s %s (%s) names no security scheme and is not public", op.method, op.path, op.id)
-		for _, one := range op.security {
-			for scheme := range one {
+		for _, requirement := range op.security {
+			for scheme := range requirement {
 				require.Contains(t, []string{module.SchemeBearer, module.SchemeKey}, scheme, op.id)
 			}
-			for _, scope := range one[module.SchemeKey] {
+			for _, scope := range requirement[module.SchemeKey] {
 				require.Contains(t, append(c.Module.Spec().Features, module.ScopeInteraction), scope, "%s: a scope that is no feature", op.id)
 			}
 		}
-		if slices.ContainsFunc(op.security, func(one map[string][]string) bool { return len(one) == 0 }) {
+		if slices.ContainsFunc(op.security, func(requirement map[string][]string) bool { return len(requirement) == 0 }) {
 			continue // anybody
 		}
 		for name, header := range map[string]http.Header{
 			"nothing": {}, "an unknown token": {"Authorization": {"Bearer " + uuid.NewString()}}, "an unknown key": {hub.HeaderKey: {"garbage"}},
 		} {
-			status, _ := h.call(t, op.method, op.at(), header)
+			status, _ := h.call(t, op.method, op.randomPath(), header)
 			require.Equal(t, 401, status, "%s with %s", op.id, name)
 		}
 	}
@@ -153,38 +153,38 @@ func tokens(t *testing.T, c Case, h *Hub) {
 		require.ErrorIs(t, err, hub.ErrUnauthorized, "token %.20q", token)
 	}
 	for _, op := range h.document(t) {
-		if slices.ContainsFunc(op.security, func(one map[string][]string) bool {
-			_, ok := one[module.SchemeBearer]
+		if slices.ContainsFunc(op.security, func(requirement map[string][]string) bool {
+			_, ok := requirement[module.SchemeBearer]
 			return ok && len(op.security) == 1
 		}) {
-			status, _ := h.call(t, op.method, op.at(), http.Header{"Authorization": {"Bearer \xff\xfe"}})
+			status, _ := h.call(t, op.method, op.randomPath(), http.Header{"Authorization": {"Bearer \xff\xfe"}})
 			require.Equal(t, 401, status, op.id)
 		}
 	}
 	a := c.SignUp(t, h.Base)
-	who, err := h.Instance.Authenticate(t.Context(), a.Token)
+	caller, err := h.Instance.Authenticate(t.Context(), a.Token)
 	require.NoError(t, err)
-	require.Equal(t, a.Tenant, who.TenantID)
-	require.True(t, who.Admin)
-	require.NotEmpty(t, who.Name, "for the audit log")
-	known, err := h.Host.Tenants.Get(t.Context(), a.Tenant)
+	require.Equal(t, a.Tenant, caller.TenantID)
+	require.True(t, caller.Admin)
+	require.NotEmpty(t, caller.Name, "for the audit log")
+	tenant, err := h.Host.Tenants.Get(t.Context(), a.Tenant)
 	require.NoError(t, err, "the hub knows the tenant")
-	require.NotEmpty(t, known.Name)
+	require.NotEmpty(t, tenant.Name)
 }
 
 // tenants requires that what is another tenant's is not there.
 func tenants(t *testing.T, c Case, h *Hub) {
 	owner, other := c.SignUp(t, h.Base), c.SignUp(t, h.Base)
-	var made map[string]string
+	var paths map[string]string
 	if c.Resources != nil {
-		made = c.Resources(t, h.Base, owner)
+		paths = c.Resources(t, h.Base, owner)
 	}
 	bearer := func(a Account) http.Header { return http.Header{"Authorization": {"Bearer " + a.Token}} }
 	for _, op := range h.document(t) {
 		if !parameter.MatchString(op.path) || slices.Contains(c.Public, op.id) {
 			continue
 		}
-		path, ok := made[op.path]
+		path, ok := paths[op.path]
 		require.True(t, ok, "the case has no resource for %s", op.path)
 		if op.method != http.MethodGet {
 			continue // their bodies are the product's own tests
@@ -245,18 +245,18 @@ func presenter(t *testing.T, _ Case, h *Hub) {
 	if !ok {
 		return
 	}
-	one := module.Integration{ID: uuid.New(), TenantID: uuid.New(), Environment: hub.Live, Product: "peer", Status: "active", LocalKeyLast4: "abcd"}
-	raw, err := json.Marshal(shapes.PresentConnect(one))
+	integration := module.Integration{ID: uuid.New(), TenantID: uuid.New(), Environment: hub.Live, Product: "peer", Status: "active", LocalKeyLast4: "abcd"}
+	raw, err := json.Marshal(shapes.PresentConnect(integration))
 	require.NoError(t, err)
 	require.Regexp(t, `^\{.+\}$`, string(raw), "connect is answered with an object")
-	for _, list := range [][]module.Integration{nil, {}, {one}} {
+	for _, list := range [][]module.Integration{nil, {}, {integration}} {
 		raw, err := json.Marshal(shapes.PresentStatus(list))
 		require.NoError(t, err)
 		require.Regexp(t, `^[\[{]`, string(raw), "status is answered with a list or an object, also of nothing")
 	}
 }
 
-func workAndPages(t *testing.T, _ Case, h *Hub) {
+func jobsAndPages(t *testing.T, _ Case, h *Hub) {
 	if worker, ok := h.Instance.(module.Worker); ok {
 		names := map[string]bool{}
 		for _, job := range worker.Jobs() {
@@ -272,8 +272,8 @@ func workAndPages(t *testing.T, _ Case, h *Hub) {
 			require.NotNil(t, page, path)
 		}
 	}
-	if finder, ok := h.Instance.(module.PhoneSearcher); ok {
-		found, err := finder.SearchPhone(t.Context(), "+5511987654321")
+	if searcher, ok := h.Instance.(module.PhoneSearcher); ok {
+		found, err := searcher.SearchPhone(t.Context(), "+5511987654321")
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(found), 100)
 	}

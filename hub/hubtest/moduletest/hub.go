@@ -39,7 +39,7 @@ type Options struct {
 	Connectors []hub.Connector // of products that are elsewhere
 }
 
-// Hub is a running hub with a product, and what it lent it.
+// Hub is a running hub with a product and its [module.Host].
 type Hub struct {
 	URL           string // of the hub
 	Base          string // of the product
@@ -82,7 +82,7 @@ func Start(t testing.TB, m module.Module, o Options) *Hub {
 		running.Stop()
 		h.Host.Pool.Close()
 		if t.Failed() {
-			t.Log(h.complaints())
+			t.Log(h.warnings())
 		}
 	})
 	h.URL = running.URL()
@@ -169,13 +169,13 @@ func (p publisher) PublishAll(ctx context.Context, tx pgx.Tx, events []hub.Event
 // CreateKey makes an API key of a tenant of the product, without a limit. No scopes means all.
 func (h *Hub) CreateKey(tenant uuid.UUID, environment hub.Environment, scopes ...string) string {
 	h.t.Helper()
-	var made struct {
+	var created struct {
 		APIKey string `json:"api_key"`
 	}
 	h.CallAPI(http.MethodPost, "/api/v1/keys", map[string]any{
 		"tenant_id": tenant, "name": "test", "environment": environment, "scopes": scopes, "rate": "0",
-	}, &made)
-	return made.APIKey
+	}, &created)
+	return created.APIKey
 }
 
 // Emails are the texts sent to an address, newest first.
@@ -184,8 +184,8 @@ func (h *Hub) Emails(to string) []string {
 	var page struct{ Items []struct{ Text string } }
 	h.CallAPI(http.MethodGet, "/api/v1/dev/mail?to="+url.QueryEscape(to), nil, &page)
 	var texts []string
-	for _, one := range page.Items {
-		texts = append(texts, one.Text)
+	for _, email := range page.Items {
+		texts = append(texts, email.Text)
 	}
 	return texts
 }
@@ -220,12 +220,12 @@ func (h *Hub) Events(tenant uuid.UUID) []PublishedEvent {
 	h.t.Helper()
 	rows, err := h.Host.Pool.Query(h.t.Context(), `select body from hub.events where tenant_id = $1 order by seq`, tenant)
 	require.NoError(h.t, err)
-	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (one PublishedEvent, err error) {
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event PublishedEvent, err error) {
 		var envelope []byte
 		if err := row.Scan(&envelope); err != nil {
-			return one, err
+			return event, err
 		}
-		return one, json.Unmarshal(envelope, &one)
+		return event, json.Unmarshal(envelope, &event)
 	})
 	require.NoError(h.t, err)
 	return list
@@ -247,8 +247,8 @@ func (h *Hub) Files() []string {
 // Log is everything the hub has logged so far, from debug upwards.
 func (h *Hub) Log() string { return h.log.String() }
 
-// complaints are the lines of the log that tell of trouble.
-func (h *Hub) complaints() string {
+// warnings returns the lines of the log with warnings and errors.
+func (h *Hub) warnings() string {
 	var lines []string
 	for line := range strings.Lines(h.log.String()) {
 		if strings.Contains(line, `"level":"WARN"`) || strings.Contains(line, `"level":"ERROR"`) {

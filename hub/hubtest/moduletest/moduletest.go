@@ -1,6 +1,6 @@
-// Package moduletest is the conformance suite of hosted products: what package module
-// asks of a [module.Module], tried out in a running hub. A product's test is a [Case]
-// given to [Run], in a package whose TestMain calls hubtest.Main.
+// Package moduletest is the conformance suite of hosted products. It checks the contract
+// of [module.Module] in a running hub. A product's test passes a [Case] to [Run], in a
+// package whose TestMain calls hubtest.Main.
 package moduletest
 
 import (
@@ -13,21 +13,21 @@ import (
 	"integrationhub/hub/module"
 )
 
-// Case is a product and what the suite cannot know about it.
+// Case is a product with its test data.
 type Case struct {
 	Module module.Module
-	// SignUp makes an account over the product's own API, whose base is given, and gives
-	// the tenant with an administrator's bearer token.
+	// SignUp creates an account over the product's API at base and returns the tenant with
+	// an administrator's bearer token.
 	SignUp func(t *testing.T, base string) Account
-	// Public are the ids of the operations that anybody may call.
+	// Public are the ids of operations without authentication.
 	Public []string
-	// Resources makes something of an account's for every path with a parameter, and
-	// gives where it lies: "/api/v1/notes/{id}" → "/api/v1/notes/7".
+	// Resources creates a resource of an account for every path with a parameter and
+	// returns its path: "/api/v1/notes/{id}" → "/api/v1/notes/7".
 	Resources func(t *testing.T, base string, a Account) map[string]string
 	// Events are events of peers: at least one for every entry of Spec.Receives that the
 	// product can handle. Only Type and Data are read.
 	Events []hub.Event
-	// State tells two states of what the product keeps about a tenant apart.
+	// State returns a text that changes with the product's data of a tenant.
 	State func(t *testing.T, host module.Host, tenant uuid.UUID) string
 }
 
@@ -37,7 +37,7 @@ type Account struct {
 	Token  string
 }
 
-// Run holds a product to its contract.
+// Run checks a product against the contract.
 func Run(t *testing.T, c Case) {
 	t.Helper()
 	spec := c.Module.Spec()
@@ -47,13 +47,13 @@ func Run(t *testing.T, c Case) {
 		name string
 		run  func(*testing.T, Case, *Hub)
 	}{
-		{"migrations", migrationsOf},
+		{"migrations", checkMigrations},
 		{"operations", operations},
 		{"tokens", tokens},
 		{"tenants", tenants},
 		{"handle", handle},
 		{"presenter", presenter},
-		{"jobs and pages", workAndPages},
+		{"jobs and pages", jobsAndPages},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			t.Parallel()

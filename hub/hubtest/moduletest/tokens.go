@@ -13,7 +13,7 @@ import (
 	"integrationhub/hub/module"
 )
 
-// HostCapture is another product of the hub, which hands what it is lent to the test.
+// HostCapture wraps a product and captures its [module.Host] for the test.
 type HostCapture struct {
 	module.Module
 	Host *module.Host
@@ -25,7 +25,7 @@ func (l HostCapture) Open(ctx context.Context, host module.Host) (module.Instanc
 	return l.Module.Open(ctx, host)
 }
 
-// ForgeToken gives a token with other header members and claims, signed by sign.
+// ForgeToken returns a token with changed header members and claims, signed by sign.
 func ForgeToken(t *testing.T, token string, header, claims map[string]any, sign func(text string) string) string {
 	t.Helper()
 	parts := strings.Split(token, ".")

@@ -89,8 +89,8 @@ func (*presenting) PresentConnect(i module.Integration) any {
 // PresentStatus implements [module.Presenter].
 func (p *presenting) PresentStatus(list []module.Integration) any {
 	shown := make([]any, len(list))
-	for i, one := range list {
-		shown[i] = p.PresentConnect(one)
+	for i, integration := range list {
+		shown[i] = p.PresentConnect(integration)
 	}
 	return map[string]any{"peers": shown}
 }
@@ -182,13 +182,13 @@ func (i *instance) register(ctx context.Context, in *registerInput) (*registerOu
 }
 
 func (i *instance) list(ctx context.Context, _ *struct{}) (*notesOutput, error) {
-	who, _ := module.CallerFrom(ctx)
-	rows, err := i.host.Pool.Query(ctx, `select author, text from notes where tenant_id = $1 and environment = $2 order by text`, who.TenantID, who.Environment)
+	caller, _ := module.CallerFrom(ctx)
+	rows, err := i.host.Pool.Query(ctx, `select author, text from notes where tenant_id = $1 and environment = $2 order by text`, caller.TenantID, caller.Environment)
 	if err != nil {
 		return nil, err
 	}
 	out := &notesOutput{}
-	out.Body.Peer = who.Peer
+	out.Body.Peer = caller.Peer
 	out.Body.Notes, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Note])
 	return out, err
 }
@@ -196,10 +196,10 @@ func (i *instance) list(ctx context.Context, _ *struct{}) (*notesOutput, error) 
 func (i *instance) get(ctx context.Context, in *struct {
 	Text string `path:"text"`
 }) (*struct{ Body Note }, error) {
-	who, _ := module.CallerFrom(ctx)
+	caller, _ := module.CallerFrom(ctx)
 	out := &struct{ Body Note }{}
 	err := i.host.Pool.QueryRow(ctx, `select author, text from notes where tenant_id = $1 and environment = $2 and text = $3 limit 1`,
-		who.TenantID, who.Environment, in.Text).Scan(&out.Body.Author, &out.Body.Text)
+		caller.TenantID, caller.Environment, in.Text).Scan(&out.Body.Author, &out.Body.Text)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, hub.Errorf(hub.ErrNotFound, "no_note", "There is no such note.")
 	}
@@ -207,10 +207,10 @@ func (i *instance) get(ctx context.Context, in *struct {
 }
 
 func (i *instance) write(ctx context.Context, in *struct{ Body Note }) (*struct{ Body Note }, error) {
-	who, _ := module.CallerFrom(ctx)
+	caller, _ := module.CallerFrom(ctx)
 	_, err := i.host.Pool.Exec(ctx, `insert into notes (tenant_id, environment, author, event_id, text) values ($1, $2, $3, '', $4)`,
-		who.TenantID, who.Environment, who.Peer, in.Body.Text)
-	return &struct{ Body Note }{Note{who.Peer, in.Body.Text}}, err
+		caller.TenantID, caller.Environment, caller.Peer, in.Body.Text)
+	return &struct{ Body Note }{Note{caller.Peer, in.Body.Text}}, err
 }
 
 // echo has the job "echo" write its payload down.
@@ -223,7 +223,7 @@ func (i *instance) echo(ctx context.Context, in *struct{ Body Note }) (*struct{}
 // publish tells the peers of a note, in the transaction that writes it down; a text
 // that begins with "undo" is taken back, and its event with it.
 func (i *instance) publish(ctx context.Context, in *struct{ Body Note }) (*struct{ Body Published }, error) {
-	who, _ := module.CallerFrom(ctx)
+	caller, _ := module.CallerFrom(ctx)
 	data, err := json.Marshal(map[string]string{"text": in.Body.Text})
 	if err != nil {
 		return nil, err
@@ -231,11 +231,11 @@ func (i *instance) publish(ctx context.Context, in *struct{ Body Note }) (*struc
 	out := &struct{ Body Published }{}
 	err = pgx.BeginFunc(ctx, i.host.Pool, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `insert into notes (tenant_id, environment, author, event_id, text) values ($1, $2, 'self', '', $3)`,
-			who.TenantID, who.Environment, in.Body.Text)
+			caller.TenantID, caller.Environment, in.Body.Text)
 		if err != nil {
 			return err
 		}
-		out.Body.ID, err = i.host.Events.Publish(ctx, tx, hub.Event{TenantID: who.TenantID, Environment: who.Environment, Type: EventCreated, Data: data})
+		out.Body.ID, err = i.host.Events.Publish(ctx, tx, hub.Event{TenantID: caller.TenantID, Environment: caller.Environment, Type: EventCreated, Data: data})
 		if err == nil && strings.HasPrefix(in.Body.Text, "undo") {
 			err = hub.Errorf(hub.ErrConflict, "undone", "It was taken back.")
 		}
@@ -284,12 +284,12 @@ func (i *instance) use(ctx context.Context, in *struct{ Body Note }) (*struct{ B
 
 // Authenticate implements [module.Instance].
 func (i *instance) Authenticate(ctx context.Context, token string) (module.Caller, error) {
-	who := module.Caller{Name: "somebody", Role: "staff"}
-	err := i.host.Pool.QueryRow(ctx, `select id, tenant_id, admin from users where token = $1`, token).Scan(&who.UserID, &who.TenantID, &who.Admin)
+	caller := module.Caller{Name: "somebody", Role: "staff"}
+	err := i.host.Pool.QueryRow(ctx, `select id, tenant_id, admin from users where token = $1`, token).Scan(&caller.UserID, &caller.TenantID, &caller.Admin)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return who, hub.Errorf(hub.ErrUnauthorized, "invalid_token", "This token is not good.")
+		return caller, hub.Errorf(hub.ErrUnauthorized, "invalid_token", "This token is not good.")
 	}
-	return who, err
+	return caller, err
 }
 
 // Handle implements [module.Instance].

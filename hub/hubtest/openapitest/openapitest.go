@@ -64,8 +64,8 @@ func (c *Document) CheckResponse(base string, res *http.Response, body []byte) e
 }
 
 func (c *Document) check(op *operation, res *http.Response, body []byte) error {
-	contents, known := op.answers[strconv.Itoa(res.StatusCode)]
-	if !known {
+	contents, documented := op.answers[strconv.Itoa(res.StatusCode)]
+	if !documented {
 		return errors.New("the status is not documented")
 	}
 	if len(contents) == 0 || len(body) == 0 {
@@ -78,8 +78,8 @@ func (c *Document) check(op *operation, res *http.Response, body []byte) error {
 	if err != nil {
 		return fmt.Errorf("content type %q: %w", res.Header.Get("Content-Type"), err)
 	}
-	schema, known := contents[media]
-	if !known {
+	schema, documented := contents[media]
+	if !documented {
 		return fmt.Errorf("the content type %s is not documented", media)
 	}
 	if media != "application/json" && !strings.HasSuffix(media, "+json") {
@@ -98,11 +98,11 @@ func (c *Document) check(op *operation, res *http.Response, body []byte) error {
 
 // find gives the operation that a request was for: paths without parameters come first.
 func (c *Document) find(method, path string) *operation {
-	asked := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	requestSegments := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	var found *operation
-	fewest := len(asked) + 1
+	fewest := len(requestSegments) + 1
 	for i, op := range c.operations {
-		if op.method != method || len(op.segments) != len(asked) {
+		if op.method != method || len(op.segments) != len(requestSegments) {
 			continue
 		}
 		parameters := 0
@@ -110,7 +110,7 @@ func (c *Document) find(method, path string) *operation {
 			switch {
 			case strings.HasPrefix(segment, "{"):
 				parameters++
-			case segment != asked[j]:
+			case segment != requestSegments[j]:
 				parameters = fewest
 			}
 		}

@@ -1,6 +1,5 @@
-// Package api is the hub's own HTTP interface, /api/v1. [API.routes] is the one
-// table of its routes; each resource has a file with its requests, answers and
-// handlers.
+// Package api is the hub's own HTTP interface, /api/v1. [API.routes] is the one table of
+// its routes. Each resource has a file with its requests, responses and handlers.
 package api
 
 import (
@@ -37,37 +36,36 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// Publisher accepts an event for one endpoint only, whatever it subscribes to, and
-// returns once it is stored.
+// Publisher stores an event for a single endpoint, regardless of its subscriptions.
 type Publisher interface {
 	PublishTo(ctx context.Context, tenantID uuid.UUID, environment hub.Environment, endpointID uuid.UUID, eventType string, data []byte) (eventID string, err error)
 }
 
-// KeyLimiter counts a request of a key and sets the RateLimit-* headers. It
-// answers with a [hub.ErrRateLimited] once the key has used up its rate.
+// KeyLimiter counts a request of a key and sets the RateLimit-* headers. It returns a
+// [hub.ErrRateLimited] once the key has used up its rate.
 type KeyLimiter interface {
 	Allow(ctx context.Context, key keys.Principal, setHeader func(name, value string)) error
 }
 
-// LookupLimiter counts an operator's lookups and sets the RateLimit-* headers. It
-// answers with a [hub.ErrRateLimited] once they are too many.
+// LookupLimiter counts an operator's lookups and sets the RateLimit-* headers. It returns
+// a [hub.ErrRateLimited] once there are too many.
 type LookupLimiter interface {
 	AllowLookup(ctx context.Context, operator string, setHeader func(name, value string)) error
 }
 
-// Deps is what the interface stands on.
+// Deps are the dependencies of the interface.
 type Deps struct {
 	Log            *slog.Logger
 	Auth           *auth.Service
 	Keys           *keys.Service
-	KeyFinder      keys.Finder // who a key belongs to: Keys, or a cache in front of it
+	KeyFinder      keys.Finder // looks up keys: Keys, or a cache in front of it
 	KeyLimiter     KeyLimiter  // nil = keys are not limited
 	Directory      *registry.Directory
 	Endpoints      *registry.Endpoints
 	Connect        *connect.Service
 	Audit          *audit.Recorder
 	Publisher      Publisher
-	Publish        fiber.Handler // POST /events, which checks its callers itself
+	Publish        fiber.Handler // POST /events; checks credentials itself
 	PublishBatch   fiber.Handler // POST /events/batch, likewise
 	Ledger         *query.Reader
 	Replays        *jobs.Replays
@@ -75,28 +73,27 @@ type Deps struct {
 	Tail           *query.Tail
 	Lookup         *lookup.Service
 	LookupLimiter  LookupLimiter          // nil = lookups are not limited
-	Mail           *mail.Outbox           // mail that developers may read; nil = none, as in production
+	Mail           *mail.Outbox           // emails that developers may read; nil = none, as in production
 	Wake           func(target uuid.UUID) // has the dispatcher fetch a target's due deliveries
 	Now            func() time.Time
-	Stopping       <-chan struct{} // closed when the hub stops: live tails end
-	TrustedProxies []netip.Prefix  // whose X-Forwarded-For is believed
+	Stopping       <-chan struct{} // closed when the hub stops, which ends live tails
+	TrustedProxies []netip.Prefix  // whose X-Forwarded-For is trusted
 	Version        string          // of the hub, for the OpenAPI document
 	Docs           bool            // serve /openapi.json and the reference page at /docs
 }
 
-// API is the interface, mounted.
+// API is the mounted interface.
 type API struct {
 	deps Deps
 	huma huma.API
 	rows []rest.Route
 	app  *fiber.App
-	// documentOnly documents rows that are served by fiber handlers of their own.
+	// documentOnly documents rows that are served by raw fiber handlers.
 	documentOnly huma.API
 }
 
-// New mounts every route on app. The app's error handler has to be
-// [httpx.ErrorHandler], its body limit [httpx.MaxBody], and [httpx.RequestIDs] has
-// to run before.
+// New mounts every route on app. The app's error handler must be [httpx.ErrorHandler] and
+// its body limit [httpx.MaxBody]; [httpx.RequestIDs] must run before.
 func New(app *fiber.App, deps Deps) (*API, error) {
 	a := &API{deps: deps, app: app}
 	settings := huma.DefaultConfig("Integration Hub", deps.Version)
@@ -132,7 +129,7 @@ const description = `Accepts events from products and delivers them, signed, to 
 
 Errors are application/problem+json with a stable ` + "`code`" + `; lists are pages with ` + "`next_cursor`" + `.`
 
-// OpenAPI is the OpenAPI 3.1 document of the interface, as JSON.
+// OpenAPI returns the OpenAPI 3.1 document of the interface, as JSON.
 func (a *API) OpenAPI() ([]byte, error) {
 	document, err := json.MarshalIndent(a.huma.OpenAPI(), "", "  ")
 	if err != nil {
@@ -141,7 +138,7 @@ func (a *API) OpenAPI() ([]byte, error) {
 	return document, nil
 }
 
-// Document is the OpenAPI 3.1 document without a running hub, as it is in development.
+// Document returns the OpenAPI 3.1 document of a development hub, without a running hub.
 func Document(version string) ([]byte, error) {
 	a, err := New(fiber.New(fiber.Config{DisableStartupMessage: true}), Deps{
 		Version: version, Log: slog.New(slog.DiscardHandler), Mail: mail.New(mail.Config{}),
@@ -181,8 +178,8 @@ func operation(row rest.Route) huma.Operation {
 	return op
 }
 
-// complete adds to a bound row's documentation what huma cannot know: that some
-// rows answer 200 besides their own status, and what is not JSON.
+// complete adds to the documentation of a bound row what huma cannot know: additional
+// success statuses, and responses that are not JSON.
 func (a *API) complete(op huma.Operation) {
 	own := op.Responses[strconv.Itoa(op.DefaultStatus)]
 	switch op.OperationID {
@@ -197,12 +194,12 @@ func (a *API) complete(op huma.Operation) {
 	}
 }
 
-// content documents an answer of a type.
+// content documents a response body of a type.
 func (a *API) content(of reflect.Type) map[string]*huma.MediaType {
 	return map[string]*huma.MediaType{"application/json": {Schema: a.huma.OpenAPI().Components.Schemas.Schema(of, true, "")}}
 }
 
-// errorsOf lists the statuses a row can answer with besides its own.
+// errorsOf lists the error statuses of a row.
 func errorsOf(row rest.Route) []int {
 	list := []int{http.StatusBadRequest, http.StatusNotFound, http.StatusServiceUnavailable}
 	list = append(list, http.StatusUnauthorized)

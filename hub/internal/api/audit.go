@@ -10,7 +10,7 @@ import (
 	"integrationhub/hub/internal/httpx"
 )
 
-// AuditEntry is one thing that was done or tried.
+// AuditEntry is one action, successful or refused.
 type AuditEntry struct {
 	ID         uuid.UUID  `json:"id" format:"uuid"`
 	At         time.Time  `json:"at"`
@@ -22,12 +22,12 @@ type AuditEntry struct {
 	IP         string     `json:"ip" example:"203.0.113.7"`
 	RequestID  string     `json:"request_id"`
 	Status     int        `json:"status" example:"201" doc:"HTTP status of the outcome"`
-	// Environment and SubjectID are "" for what was of neither, and about nobody.
+	// Environment and SubjectID are "" for an action that concerned neither.
 	Environment string `json:"environment" enum:"live,test," doc:"The data it was about; empty: of neither"`
 	SubjectID   string `json:"subject_id" doc:"The person whose data it was about, by the product's id; empty: nobody in particular"`
 }
 
-// Actor is who did it.
+// Actor performed an action.
 type Actor struct {
 	Type  string `json:"type" enum:"operator,key,tenant_user,system,anonymous"`
 	ID    string `json:"id" doc:"May be empty"`
@@ -51,7 +51,7 @@ func (a *API) listAudit(ctx context.Context, in *listAuditInput) (*struct{ Body 
 		return nil, err
 	}
 	rows, err := a.deps.Audit.List(ctx, audit.Filter{
-		ActorID: in.ActorID, Action: in.Action, Resource: in.Resource, TenantID: given(in.TenantID), SubjectID: in.Subject, Since: in.Since, Until: in.Until,
+		ActorID: in.ActorID, Action: in.Action, Resource: in.Resource, TenantID: nilIfZero(in.TenantID), SubjectID: in.Subject, Since: in.Since, Until: in.Until,
 	}, before, in.Limit+1)
 	if err != nil {
 		return nil, err

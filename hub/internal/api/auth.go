@@ -38,7 +38,7 @@ type Session struct {
 	Operator     Identity `json:"operator"`
 }
 
-// Identity is who is logged in.
+// Identity is the operator who is logged in.
 type Identity struct {
 	ID    uuid.UUID `json:"id" format:"uuid" doc:"All zeros for the local command line"`
 	Email string    `json:"email" example:"ops@example.com"`
@@ -47,17 +47,17 @@ type Identity struct {
 }
 
 func (a *API) login(ctx context.Context, in *loginInput) (*sessionOutput, error) {
-	about := requestOf(ctx)
-	session, err := a.deps.Auth.Login(ctx, in.Body.Email, in.Body.Password, about.clientIP)
+	info := requestInfoOf(ctx)
+	session, err := a.deps.Auth.Login(ctx, in.Body.Email, in.Body.Password, info.clientIP)
 	if err != nil {
-		// Named in the audit log only where there is such an account: people type
-		// passwords into the wrong field.
+		// The audit log names the account only if it exists: people type passwords into
+		// the wrong field.
 		if operator, known := a.deps.Auth.Account(ctx, in.Body.Email); known {
-			touched(ctx, operator.ID, uuid.Nil)
+			setAuditResource(ctx, operator.ID, uuid.Nil)
 		}
 		return nil, err
 	}
-	about.operator = &session.Operator
+	info.operator = &session.Operator
 	return sessionOf(session), nil
 }
 
@@ -66,7 +66,7 @@ func (a *API) refresh(ctx context.Context, in *refreshInput) (*sessionOutput, er
 	if err != nil {
 		return nil, err
 	}
-	requestOf(ctx).operator = &session.Operator
+	requestInfoOf(ctx).operator = &session.Operator
 	return sessionOf(session), nil
 }
 
@@ -75,11 +75,11 @@ func (a *API) logout(ctx context.Context, in *logoutInput) (*none, error) {
 	if in.Body != nil {
 		refreshToken = in.Body.RefreshToken
 	}
-	return nil, a.deps.Auth.Logout(ctx, requestOf(ctx).bearer, refreshToken)
+	return nil, a.deps.Auth.Logout(ctx, requestInfoOf(ctx).bearer, refreshToken)
 }
 
 func (a *API) me(ctx context.Context, _ *struct{}) (*struct{ Body Identity }, error) {
-	return &struct{ Body Identity }{identityOf(*requestOf(ctx).operator)}, nil
+	return &struct{ Body Identity }{identityOf(*requestInfoOf(ctx).operator)}, nil
 }
 
 func sessionOf(session auth.Session) *sessionOutput {

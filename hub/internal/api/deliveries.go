@@ -11,9 +11,9 @@ import (
 	"integrationhub/hub/internal/ledger/query"
 )
 
-// DeliveryQuery is the part of a query that says which deliveries are meant. The
-// values are checked in filter: the live tail reads them without huma. (Exported, for
-// huma skips embedded structs that are not.)
+// DeliveryQuery holds the query parameters that select deliveries. filter checks the
+// values, because the live tail reads them without huma. It is exported because huma
+// skips embedded structs that are not.
 type DeliveryQuery struct {
 	Direction     string `query:"direction" enum:"inbound,outbound" doc:"Only this direction"`
 	Product       string `query:"product" maxLength:"40" doc:"Only events of this product"`
@@ -71,11 +71,11 @@ func queryTime(name, value string) (*time.Time, error) {
 	if value == "" {
 		return nil, nil
 	}
-	at, err := time.Parse(time.RFC3339, value)
+	parsed, err := time.Parse(time.RFC3339, value)
 	if err != nil {
 		return nil, hub.Invalid("query."+name, "must be a time such as 2026-01-02T03:04:05Z")
 	}
-	return &at, nil
+	return &parsed, nil
 }
 
 type listDeliveriesInput struct {
@@ -108,7 +108,7 @@ func (a *API) getDelivery(ctx context.Context, in *idPath) (*struct{ Body query.
 	return &struct{ Body query.Detail }{detail}, nil
 }
 
-// Retried is a delivery that was put back to pending.
+// Retried is a delivery that is pending again.
 type Retried struct {
 	ID     uuid.UUID `json:"id" format:"uuid"`
 	Status string    `json:"status" enum:"pending"`

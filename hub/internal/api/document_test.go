@@ -15,8 +15,9 @@ import (
 
 var parameter = regexp.MustCompile(`\{[a-z]+\}`)
 
-// documented requires that an answer is one the OpenAPI document tells of: its
-// status, its media type, and every field of it; and that nobody keeps it. All the tests' calls come here.
+// documented requires that the OpenAPI document has the status, the media type and every
+// field of a response, and that the response is not cached. Every call of the tests is
+// checked.
 func (b *bundle) documented(method, path string, got answer) {
 	b.t.Helper()
 	require.Equal(b.t, "nosniff", got.header.Get("X-Content-Type-Options"))

@@ -30,7 +30,7 @@ type Endpoint struct {
 	UpdatedAt      time.Time       `json:"updated_at"`
 }
 
-// EndpointWithSecret is an endpoint with its secret, seen once.
+// EndpointWithSecret is an endpoint with its secret, which is shown once.
 type EndpointWithSecret struct {
 	Endpoint
 	Secret string `json:"secret" example:"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" doc:"Signs the deliveries; shown now and never again"`
@@ -45,7 +45,7 @@ type EndpointSettings struct {
 	RatePerMinute *int32   `json:"rate_per_minute,omitempty" nullable:"true" minimum:"1" maximum:"1000000" doc:"Deliveries a minute at most; null or absent: as fast as it takes them"`
 }
 
-// EndpointDraft is an endpoint to be made.
+// EndpointDraft describes a new endpoint.
 type EndpointDraft struct {
 	EndpointSettings
 	TenantID    *uuid.UUID `json:"tenant_id,omitempty" format:"uuid" doc:"Operators name the tenant; a key has its own"`
@@ -92,11 +92,11 @@ func (a *API) listEndpoints(ctx context.Context, in *listEndpointsInput) (*struc
 	if err != nil {
 		return nil, err
 	}
-	reach, err := narrowed(ctx, given(in.TenantID), hub.Environment(in.Environment))
+	access, err := narrowAccess(ctx, nilIfZero(in.TenantID), hub.Environment(in.Environment))
 	if err != nil {
 		return nil, err
 	}
-	filter := registry.EndpointFilter{Reach: reach, Product: in.Product}
+	filter := registry.EndpointFilter{Scope: access, Product: in.Product}
 	if in.Enabled != "" {
 		enabled := in.Enabled == "true"
 		filter.Enabled = &enabled
@@ -110,26 +110,26 @@ func (a *API) listEndpoints(ctx context.Context, in *listEndpointsInput) (*struc
 }
 
 func (a *API) createEndpoint(ctx context.Context, in *createEndpointInput) (*endpointSecretOutput, error) {
-	reach, err := narrowed(ctx, in.Body.TenantID, hub.Environment(in.Body.Environment))
+	access, err := narrowAccess(ctx, in.Body.TenantID, hub.Environment(in.Body.Environment))
 	if err != nil {
 		return nil, err
 	}
-	if reach.TenantID == nil {
+	if access.TenantID == nil {
 		return nil, hub.Invalid("body.tenant_id", "is required")
 	}
-	if reach.Environment == "" {
-		reach.Environment = hub.Live
+	if access.Environment == "" {
+		access.Environment = hub.Live
 	}
-	endpoint, secret, err := a.deps.Endpoints.Create(ctx, *reach.TenantID, reach.Environment, stateOf(in.Body.EndpointSettings), in.Body.Secret)
+	endpoint, secret, err := a.deps.Endpoints.Create(ctx, *access.TenantID, access.Environment, stateOf(in.Body.EndpointSettings), in.Body.Secret)
 	if err != nil {
 		return nil, err
 	}
-	touched(ctx, endpoint.ID, endpoint.TenantID)
+	setAuditResource(ctx, endpoint.ID, endpoint.TenantID)
 	return &endpointSecretOutput{EndpointWithSecret{endpointOf(endpoint), secret}}, nil
 }
 
 func (a *API) getEndpoint(ctx context.Context, in *idPath) (*endpointOutput, error) {
-	endpoint, err := a.deps.Endpoints.Get(ctx, requestOf(ctx).reach(), in.ID)
+	endpoint, err := a.deps.Endpoints.Get(ctx, requestInfoOf(ctx).accessFilter(), in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -137,18 +137,18 @@ func (a *API) getEndpoint(ctx context.Context, in *idPath) (*endpointOutput, err
 }
 
 func (a *API) updateEndpoint(ctx context.Context, in *updateEndpointInput) (*endpointOutput, error) {
-	endpoint, err := a.deps.Endpoints.Update(ctx, requestOf(ctx).reach(), in.ID, stateOf(in.Body))
+	endpoint, err := a.deps.Endpoints.Update(ctx, requestInfoOf(ctx).accessFilter(), in.ID, stateOf(in.Body))
 	if err != nil {
 		return nil, err
 	}
-	touched(ctx, endpoint.ID, endpoint.TenantID)
+	setAuditResource(ctx, endpoint.ID, endpoint.TenantID)
 	return &endpointOutput{endpointOf(endpoint)}, nil
 }
 
 func (a *API) deleteEndpoint(ctx context.Context, in *idPath) (*none, error) {
-	tenantID, err := a.deps.Endpoints.Delete(ctx, requestOf(ctx).reach(), in.ID)
+	tenantID, err := a.deps.Endpoints.Delete(ctx, requestInfoOf(ctx).accessFilter(), in.ID)
 	if err == nil {
-		touched(ctx, in.ID, tenantID)
+		setAuditResource(ctx, in.ID, tenantID)
 	}
 	return nil, err
 }
@@ -161,20 +161,20 @@ func (a *API) rotateEndpointSecret(ctx context.Context, in *rotateSecretInput) (
 			overlap = time.Duration(*in.Body.OverlapSeconds) * time.Second
 		}
 	}
-	endpoint, secret, err := a.deps.Endpoints.RotateSecret(ctx, requestOf(ctx).reach(), in.ID, secret, overlap)
+	endpoint, secret, err := a.deps.Endpoints.RotateSecret(ctx, requestInfoOf(ctx).accessFilter(), in.ID, secret, overlap)
 	if err != nil {
 		return nil, err
 	}
-	touched(ctx, endpoint.ID, endpoint.TenantID)
+	setAuditResource(ctx, endpoint.ID, endpoint.TenantID)
 	return &endpointSecretOutput{EndpointWithSecret{endpointOf(endpoint), secret}}, nil
 }
 
 func (a *API) pingEndpoint(ctx context.Context, in *idPath) (*pingOutput, error) {
-	endpoint, err := a.deps.Endpoints.Get(ctx, requestOf(ctx).reach(), in.ID)
+	endpoint, err := a.deps.Endpoints.Get(ctx, requestInfoOf(ctx).accessFilter(), in.ID)
 	if err != nil {
 		return nil, err
 	}
-	touched(ctx, endpoint.ID, endpoint.TenantID)
+	setAuditResource(ctx, endpoint.ID, endpoint.TenantID)
 	if !endpoint.Enabled {
 		return nil, hub.Errorf(hub.ErrConflict, "endpoint_disabled", "This endpoint is disabled; enable it first.")
 	}
@@ -187,20 +187,20 @@ func (a *API) pingEndpoint(ctx context.Context, in *idPath) (*pingOutput, error)
 	return out, nil
 }
 
-// narrowed is the caller's reach cut down to what the request names. What lies
-// outside of it does not exist for the caller.
-func narrowed(ctx context.Context, tenantID *uuid.UUID, environment hub.Environment) (registry.Reach, error) {
-	reach := requestOf(ctx).reach()
-	if reach.TenantID == nil {
-		return registry.Reach{TenantID: tenantID, Environment: environment}, nil
+// narrowAccess narrows the caller's access to the tenant and environment that the request
+// names. Others do not exist for the caller.
+func narrowAccess(ctx context.Context, tenantID *uuid.UUID, environment hub.Environment) (registry.Scope, error) {
+	access := requestInfoOf(ctx).accessFilter()
+	if access.TenantID == nil {
+		return registry.Scope{TenantID: tenantID, Environment: environment}, nil
 	}
-	if tenantID != nil && *tenantID != *reach.TenantID {
-		return reach, hub.Errorf(hub.ErrNotFound, "tenant_not_found", "There is no tenant with this id.")
+	if tenantID != nil && *tenantID != *access.TenantID {
+		return access, hub.Errorf(hub.ErrNotFound, "tenant_not_found", "There is no tenant with this id.")
 	}
-	if environment != "" && environment != reach.Environment {
-		return reach, hub.Errorf(hub.ErrNotFound, "environment_not_found", "This key belongs to the %s environment.", reach.Environment)
+	if environment != "" && environment != access.Environment {
+		return access, hub.Errorf(hub.ErrNotFound, "environment_not_found", "This key belongs to the %s environment.", access.Environment)
 	}
-	return reach, nil
+	return access, nil
 }
 
 func stateOf(settings EndpointSettings) registry.EndpointState {

@@ -35,8 +35,8 @@ const (
 	soon = 20 * time.Second      // how long it may take on a busy machine
 )
 
-// engine is what accepts and delivers behind the interface. Whatever address an
-// endpoint has, its deliveries reach hook; retries are not timed.
+// engine accepts and delivers events behind the interface. Deliveries to any address reach
+// hook; there are no timed retries.
 type engine struct {
 	redis      *hubtest.RedisServer
 	directory  *directory.Directory
@@ -128,20 +128,20 @@ func (k keyLimits) Allow(ctx context.Context, key keys.Principal, setHeader func
 	return result.Err()
 }
 
-// tidy does what the hub does now and then in the background.
+// tidy runs the periodic maintenance of the hub.
 func (b *bundle) tidy() {
 	b.t.Helper()
 	const retention = 10 * 365 * 24 * time.Hour // nothing is dropped
 	require.NoError(b.t, jobs.NewMaintenance(b.db, slog.New(slog.DiscardHandler), b.clock.Now, retention, func(string, int) {}).EnforceRetention(context.Background()))
 }
 
-// publish publishes an event with a key and gives its id.
+// publish publishes an event with a key and returns its id.
 func (b *bundle) publish(key, eventType, data string, headers ...string) string {
 	b.t.Helper()
 	return b.ok(202, "POST", "/events", key, `{"event_type":"`+eventType+`","data":`+data+`}`, headers...)["id"].(string)
 }
 
-// settled waits until an event's only delivery stands at a status and gives its detail.
+// settled waits until the only delivery of an event has a status and returns its detail.
 func (b *bundle) settled(event, status string) map[string]any {
 	b.t.Helper()
 	var found []map[string]any

@@ -9,7 +9,7 @@ import (
 	"integrationhub/hub/internal/ledger/query"
 )
 
-// Publication is an event to be published.
+// Publication is a new event.
 type Publication struct {
 	EventType     string          `json:"event_type" minLength:"1" maxLength:"128" pattern:"^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$" example:"appointment.created"`
 	Data          json.RawMessage `json:"data" doc:"What happened: a JSON object, sent on byte for byte"`
@@ -17,7 +17,7 @@ type Publication struct {
 	ID            *string         `json:"id,omitempty" pattern:"^evt_[0-9a-f]{16}$" example:"evt_0123456789abcdef" doc:"Makes the call idempotent, as the Idempotency-Key header does"`
 }
 
-// Published is the answer to a publication.
+// Published is the response to a publication.
 type Published struct {
 	ID         string `json:"id" example:"evt_0123456789abcdef"`
 	Deliveries int    `json:"deliveries" doc:"How many endpoints and integrations will get it"`
@@ -57,7 +57,7 @@ func (a *API) listEvents(ctx context.Context, in *listEventsInput) (*struct{ Bod
 	if err != nil {
 		return nil, err
 	}
-	filter := query.EventFilter{Since: given(in.Since), Until: given(in.Until)}
+	filter := query.EventFilter{Since: nilIfZero(in.Since), Until: nilIfZero(in.Until)}
 	if err := query.CheckTime("query.since", filter.Since); err != nil {
 		return nil, err
 	}

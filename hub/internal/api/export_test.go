@@ -15,7 +15,7 @@ type Row struct {
 	Status                       int
 }
 
-// Rows gives the table.
+// Rows returns the table.
 func (a *API) Rows() []Row {
 	list := make([]Row, len(a.rows))
 	for i, row := range a.rows {
@@ -33,11 +33,11 @@ func (a *API) AddRaw(path, action, scope string, handler fiber.Handler) {
 	a.mount(rest.Post(path, rest.Key(scope), 202, action, "Raw", raw[struct{}, pingOutput](a, handler)))
 }
 
-// Operation is what the OpenAPI document says of a row.
+// Operation returns the operation of a row in the OpenAPI document.
 func (a *API) Operation(row Row) *huma.Operation {
 	item := a.huma.OpenAPI().Paths[row.Path]
 	return map[string]*huma.Operation{"get": item.Get, "post": item.Post, "put": item.Put, "delete": item.Delete}[strings.ToLower(row.Method)]
 }
 
-// Schemas are the schemas of the OpenAPI document.
+// Schemas returns the schemas of the OpenAPI document.
 func (a *API) Schemas() huma.Registry { return a.huma.OpenAPI().Components.Schemas }

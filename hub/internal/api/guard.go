@@ -20,30 +20,30 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// handlingTime is how long a request may take; then it is answered with a 503. A
+// handlingTime is the deadline of a request, after which it is answered with a 503. A
 // handshake calls its peer three times at most.
 const handlingTime = 45 * time.Second
 
-// recordingTime is how long the audit log is waited for after a request.
+// recordingTime is the deadline for writing to the audit log after a request.
 const recordingTime = 5 * time.Second
 
-// caller is who made a request: an operator, a key, or nobody.
+// caller made a request: an operator, a key, or neither.
 type caller struct {
 	operator *auth.Operator
 	key      *keys.Principal
 }
 
-// reach is what the caller may touch.
-func (c caller) reach() registry.Reach {
+// accessFilter returns the tenant and environment to which the caller is limited.
+func (c caller) accessFilter() registry.Scope {
 	if c.key == nil {
-		return registry.Reach{}
+		return registry.Scope{}
 	}
-	return registry.Reach{TenantID: &c.key.TenantID, Environment: c.key.Environment}
+	return registry.Scope{TenantID: &c.key.TenantID, Environment: c.key.Environment}
 }
 
-// request is what handlers know of their request besides its input, and what they
-// tell the audit log.
-type request struct {
+// requestInfo is what handlers know about their request besides its input, and what they
+// set for the audit log.
+type requestInfo struct {
 	caller
 	bearer     string // the token as it came
 	clientIP   string
@@ -51,63 +51,64 @@ type request struct {
 	tenantID   *uuid.UUID
 }
 
-type requestKey struct{}
+type requestInfoKey struct{}
 
-// requestOf gives the request a handler serves.
-func requestOf(ctx context.Context) *request {
-	return ctx.Value(requestKey{}).(*request) //nolint:forcetypeassert // the guard puts it there
+// requestInfoOf returns the info of the request that a handler serves.
+func requestInfoOf(ctx context.Context) *requestInfo {
+	return ctx.Value(requestInfoKey{}).(*requestInfo) //nolint:forcetypeassert // the guard sets it
 }
 
-// touched tells the audit log which resource, and whose, a write was about.
-func touched(ctx context.Context, id uuid.UUID, tenantID uuid.UUID) {
-	about := requestOf(ctx)
-	about.resourceID = id.String()
+// setAuditResource sets the resource that the audit log records for a write, and its
+// tenant.
+func setAuditResource(ctx context.Context, id uuid.UUID, tenantID uuid.UUID) {
+	info := requestInfoOf(ctx)
+	info.resourceID = id.String()
 	if tenantID != uuid.Nil {
-		about.tenantID = &tenantID
+		info.tenantID = &tenantID
 	}
 }
 
-// guard lets through to a row who may call it with a body that keeps the rules, and
-// records in the audit log what came of it.
+// guard returns the middleware of a row. It checks credentials and body, and records the
+// outcome in the audit log.
 func (a *API) guard(row rest.Route) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		c := humafiber.Unwrap(ctx)
-		about := &request{clientIP: httpx.ClientIP(c, a.deps.TrustedProxies)}
-		bounded, cancel := context.WithTimeout(context.WithValue(ctx.Context(), requestKey{}, about), handlingTime)
+		info := &requestInfo{clientIP: httpx.ClientIP(c, a.deps.TrustedProxies)}
+		bounded, cancel := context.WithTimeout(context.WithValue(ctx.Context(), requestInfoKey{}, info), handlingTime)
 		defer cancel()
 		ctx = huma.WithContext(ctx, bounded)
-		err := a.admit(bounded, c, row, about)
+		err := a.admit(bounded, c, row, info)
 		if err == nil {
 			err = checkBody(c)
 		}
 		if err == nil {
 			next(ctx)
 		} else {
-			// The status is the error's own; this one only counts where it has none.
+			// The error brings its own status; this one is only the default.
 			_ = huma.WriteErr(a.huma, ctx, http.StatusInternalServerError, "", err)
 		}
-		a.record(bounded, c, row, about)
+		a.record(bounded, c, row, info)
 	}
 }
 
-// admit finds out who calls and whether they may.
-func (a *API) admit(ctx context.Context, c *fiber.Ctx, row rest.Route, about *request) error {
+// admit identifies the caller and checks the row's access.
+func (a *API) admit(ctx context.Context, c *fiber.Ctx, row rest.Route, info *requestInfo) error {
 	accepted := row.Access.Credentials()
 	authorization, key := c.Get(fiber.HeaderAuthorization), c.Get(hub.HeaderKey)
 	switch {
 	case accepted.None:
 		return nil
 	case accepted.Bearer && authorization != "":
-		return a.admitOperator(ctx, c, authorization, row, about)
+		return a.admitOperator(ctx, c, authorization, row, info)
 	case accepted.Key && key != "":
-		return a.admitKey(ctx, c, key, accepted.Scopes, about)
+		return a.admitKey(ctx, c, key, accepted.Scopes, info)
 	case !accepted.Bearer:
 		return keys.Refused()
 	}
 	return hub.Errorf(hub.ErrUnauthorized, "unauthorized", "Log in first, and send the access token as Authorization: Bearer.")
 }
 
-func (a *API) admitOperator(ctx context.Context, c *fiber.Ctx, authorization string, row rest.Route, about *request) error {
+func (a *API) admitOperator(ctx context.Context, c *fiber.Ctx, authorization string, row rest.Route, info *requestInfo) error {
 	scheme, token, _ := strings.Cut(authorization, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		token = ""
@@ -116,7 +117,7 @@ func (a *API) admitOperator(ctx context.Context, c *fiber.Ctx, authorization str
 	if err != nil {
 		return err
 	}
-	about.operator, about.bearer = &operator, token
+	info.operator, info.bearer = &operator, token
 	if row.Access.Credentials().Admin && operator.Role != auth.RoleAdmin {
 		return hub.Errorf(hub.ErrForbidden, "admin_only", "Only administrators may do this.")
 	}
@@ -126,13 +127,13 @@ func (a *API) admitOperator(ctx context.Context, c *fiber.Ctx, authorization str
 	return nil
 }
 
-func (a *API) admitKey(ctx context.Context, c *fiber.Ctx, key string, scopes []string, about *request) error {
+func (a *API) admitKey(ctx context.Context, c *fiber.Ctx, key string, scopes []string, info *requestInfo) error {
 	principal, err := a.deps.KeyFinder.LookUp(ctx, key)
 	if err != nil {
 		return err
 	}
-	about.key = &principal
-	about.tenantID = &principal.TenantID
+	info.key = &principal
+	info.tenantID = &principal.TenantID
 	if a.deps.KeyLimiter != nil {
 		if err := a.deps.KeyLimiter.Allow(ctx, principal, c.Set); err != nil {
 			return err
@@ -155,31 +156,31 @@ func checkBody(c *fiber.Ctx) error {
 	return httpx.CheckJSON(body, httpx.JSONRules{UniqueKeys: true})
 }
 
-// record writes the outcome of a write, or of a lookup, to the audit log. What was refused for lack
-// of credentials is not recorded, except bad logins: strangers could fill the log.
-func (a *API) record(ctx context.Context, c *fiber.Ctx, row rest.Route, about *request) {
+// record writes the outcome of a write, or of a lookup, to the audit log. Requests without
+// valid credentials are not recorded, except failed logins: strangers could fill the log.
+func (a *API) record(ctx context.Context, c *fiber.Ctx, row rest.Route, info *requestInfo) {
 	status := c.Response().StatusCode()
-	unknown := about.operator == nil && about.key == nil
+	unknown := info.operator == nil && info.key == nil
 	if row.Method == http.MethodGet && row.ID != actionLookup || status == http.StatusTooManyRequests || unknown && row.ID != actionLogin {
 		return
 	}
 	entry := audit.Entry{
-		ActorType: audit.ActorAnonymous, Action: row.ID, Resource: row.Tag(), ResourceID: about.resourceID,
-		TenantID: about.tenantID, IP: about.clientIP, RequestID: httpx.RequestID(ctx), Status: status,
+		ActorType: audit.ActorAnonymous, Action: row.ID, Resource: row.Tag(), ResourceID: info.resourceID,
+		TenantID: info.tenantID, IP: info.clientIP, RequestID: httpx.RequestID(ctx), Status: status,
 	}
 	if id, err := uuid.Parse(c.Params("id")); err == nil && entry.ResourceID == "" {
 		entry.ResourceID = id.String()
 	}
-	if about.operator != nil {
-		entry.ActorType, entry.ActorLabel = audit.ActorOperator, about.operator.Label()
-		if about.operator.ID != uuid.Nil {
-			entry.ActorID = about.operator.ID.String()
+	if info.operator != nil {
+		entry.ActorType, entry.ActorLabel = audit.ActorOperator, info.operator.Label()
+		if info.operator.ID != uuid.Nil {
+			entry.ActorID = info.operator.ID.String()
 		}
 	}
-	if about.key != nil {
-		entry.ActorType, entry.ActorID, entry.ActorLabel = audit.ActorKey, about.key.KeyID.String(), about.key.Label
+	if info.key != nil {
+		entry.ActorType, entry.ActorID, entry.ActorLabel = audit.ActorKey, info.key.KeyID.String(), info.key.Label
 	}
-	// The outcome stands, so it is recorded even where the request ran out of time.
+	// The outcome is recorded even if the request ran out of time.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordingTime)
 	defer cancel()
 	if err := a.deps.Audit.Record(ctx, entry); err != nil {

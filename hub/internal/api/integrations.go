@@ -77,7 +77,7 @@ type linkOutput struct {
 	} `nameHint:"LinkedIntegrations"`
 }
 
-// IntegrationTest is what a probe found.
+// IntegrationTest is the result of a probe.
 type IntegrationTest struct {
 	OK         bool     `json:"ok"`
 	Status     string   `json:"status" enum:"active,inactive,error" doc:"Of the integration, now"`
@@ -95,7 +95,7 @@ type rotateIntegrationSecretInput struct {
 	} `nameHint:"IntegrationRotateSecret"`
 }
 
-// IntegrationWithSecret is an integration with its new secret, seen once.
+// IntegrationWithSecret is an integration with its new secret, which is shown once.
 type IntegrationWithSecret struct {
 	Integration
 	Secret string `json:"secret" doc:"Of webhooks in both directions; shown now and never again"`
@@ -107,7 +107,7 @@ func (a *API) listIntegrations(ctx context.Context, in *listIntegrationsInput) (
 		return nil, err
 	}
 	rows, err := a.deps.Connect.List(ctx, integration.Filter{
-		TenantID: given(in.TenantID), Environment: hub.Environment(in.Environment), Product: in.Product, Status: integration.Status(in.Status),
+		TenantID: nilIfZero(in.TenantID), Environment: hub.Environment(in.Environment), Product: in.Product, Status: integration.Status(in.Status),
 	}, before, in.Limit+1)
 	if err != nil {
 		return nil, err
@@ -130,24 +130,24 @@ func (a *API) connectIntegration(ctx context.Context, in *connectInput) (*integr
 		return nil, err
 	}
 	row, err := a.deps.Connect.Connect(ctx, connect.Request{
-		TenantID: tenant.ID, LocalProduct: tenant.Product, Environment: environmentOr(in.Body.Environment), Product: in.Body.Product,
+		TenantID: tenant.ID, LocalProduct: tenant.Product, Environment: environmentOrLive(in.Body.Environment), Product: in.Body.Product,
 		Key: in.Body.APIKey, APIURL: in.Body.APIURL, WebhookURL: in.Body.WebhookURL, Uses: in.Body.Features,
 	})
 	return changedIntegration(ctx, row, err)
 }
 
 func (a *API) linkIntegrations(ctx context.Context, in *linkInput) (*linkOutput, error) {
-	both, err := a.deps.Connect.Link(ctx, connect.LinkRequest{
-		TenantID: in.Body.TenantID, PeerTenantID: in.Body.PeerTenantID, Environment: environmentOr(in.Body.Environment), Uses: in.Body.Features,
+	integrations, err := a.deps.Connect.Link(ctx, connect.LinkRequest{
+		TenantID: in.Body.TenantID, PeerTenantID: in.Body.PeerTenantID, Environment: environmentOrLive(in.Body.Environment), Uses: in.Body.Features,
 	})
 	if err != nil {
 		return nil, err
 	}
-	touched(ctx, both[0].ID, both[0].TenantID)
+	setAuditResource(ctx, integrations[0].ID, integrations[0].TenantID)
 	out := &linkOutput{}
-	for _, one := range both {
-		if one.ID != uuid.Nil { // the other side has none where the registration failed
-			out.Body.Integrations = append(out.Body.Integrations, integrationOf(one))
+	for _, integration := range integrations {
+		if integration.ID != uuid.Nil { // the other side has none if the registration failed
+			out.Body.Integrations = append(out.Body.Integrations, integrationOf(integration))
 		}
 	}
 	return out, nil
@@ -173,14 +173,14 @@ func (a *API) testIntegration(ctx context.Context, in *idPath) (*struct{ Body In
 	if err != nil {
 		return nil, err
 	}
-	touched(ctx, in.ID, found.Integration.TenantID)
+	setAuditResource(ctx, in.ID, found.Integration.TenantID)
 	answer := IntegrationTest{
-		OK: found.Err == nil, Status: found.Integration.Status, Version: given(found.Peer.Version),
+		OK: found.Err == nil, Status: found.Integration.Status, Version: nilIfZero(found.Peer.Version),
 		Features: append([]string{}, found.Peer.Features...), DurationMS: found.Duration.Milliseconds(),
 	}
-	var told *hub.Error
-	if errors.As(found.Err, &told) {
-		answer.Error, answer.Code = &told.Detail, &told.Code
+	var problem *hub.Error
+	if errors.As(found.Err, &problem) {
+		answer.Error, answer.Code = &problem.Detail, &problem.Code
 	}
 	return &struct{ Body IntegrationTest }{answer}, nil
 }
@@ -194,7 +194,7 @@ func (a *API) rotateIntegrationSecret(ctx context.Context, in *rotateIntegration
 	if err != nil {
 		return nil, err
 	}
-	touched(ctx, row.ID, row.TenantID)
+	setAuditResource(ctx, row.ID, row.TenantID)
 	return &struct{ Body IntegrationWithSecret }{IntegrationWithSecret{integrationOf(row), secret}}, nil
 }
 
@@ -202,12 +202,12 @@ func changedIntegration(ctx context.Context, row connect.View, err error) (*inte
 	if err != nil {
 		return nil, err
 	}
-	touched(ctx, row.ID, row.TenantID)
+	setAuditResource(ctx, row.ID, row.TenantID)
 	return &integrationOutput{integrationOf(row)}, nil
 }
 
-// environmentOr is live where none is named.
-func environmentOr(name string) hub.Environment {
+// environmentOrLive returns the named environment, live by default.
+func environmentOrLive(name string) hub.Environment {
 	if name == "" {
 		return hub.Live
 	}
@@ -217,17 +217,17 @@ func environmentOr(name string) hub.Environment {
 func integrationOf(i connect.View) Integration {
 	return Integration{
 		ID: i.ID, TenantID: i.TenantID, TenantName: i.TenantName, OwnProduct: i.LocalProduct, Environment: i.Environment, Product: i.Product,
-		Status: i.Status, Disabled: i.Disabled, LastError: given(i.LastError),
+		Status: i.Status, Disabled: i.Disabled, LastError: nilIfZero(i.LastError),
 		Features: append([]string{}, i.Features...), Enabled: append([]string{}, i.EnabledUses...),
 		APIURL: i.APIURL, WebhookURL: i.WebhookURL, PeerWebhookURL: i.PeerWebhookURL,
-		APIKeyLocal: ending(i.LocalKeyLast4), APIKeyRemote: ending(i.RemoteKeyLast4), WebhookSecret: ending(i.SecretLast4),
-		PreviousUntil: i.PreviousSecretExpiresAt, RegisterAt: i.NextRegistrationAt, LastHealthCheck: given(i.LastHealthCheck), RevokedAt: i.RevokedAt,
+		APIKeyLocal: maskedEnd(i.LocalKeyLast4), APIKeyRemote: maskedEnd(i.RemoteKeyLast4), WebhookSecret: maskedEnd(i.SecretLast4),
+		PreviousUntil: i.PreviousSecretExpiresAt, RegisterAt: i.NextRegistrationAt, LastHealthCheck: nilIfZero(i.LastHealthCheck), RevokedAt: i.RevokedAt,
 		CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
 	}
 }
 
-// ending shows how a secret ends.
-func ending(last4 string) *string {
+// maskedEnd returns the visible end of a secret, nil if there is none.
+func maskedEnd(last4 string) *string {
 	if last4 == "" {
 		return nil
 	}

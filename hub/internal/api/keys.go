@@ -11,7 +11,7 @@ import (
 	"integrationhub/hub/internal/keys"
 )
 
-// Key is what may be seen of an API key after it was made.
+// Key describes an API key, without its plain text.
 type Key struct {
 	ID          uuid.UUID       `json:"id" format:"uuid"`
 	TenantID    uuid.UUID       `json:"tenant_id" format:"uuid"`
@@ -27,11 +27,11 @@ type Key struct {
 	RevokedAt   *time.Time      `json:"revoked_at"`
 	ReplacedBy  *uuid.UUID      `json:"replaced_by" format:"uuid" nullable:"true" doc:"The key that a rotation made"`
 	LastUsedAt  *time.Time      `json:"last_used_at" doc:"To within some minutes"`
-	// The connection it speaks for.
+	// The integration that it belongs to.
 	IntegrationID *uuid.UUID `json:"integration_id" format:"uuid" nullable:"true" doc:"The integration this key is bound to"`
 }
 
-// MadeKey is a key with its plain text, seen once.
+// MadeKey is a key with its plain text, which is shown once.
 type MadeKey struct {
 	Key
 	APIKey string `json:"api_key" example:"shop_live_6qT1wYb0ZkR4mVxN8sLd2HcJ7pAe3U1XkQ9f" doc:"Shown now and never again"`
@@ -69,7 +69,7 @@ func (a *API) listKeys(ctx context.Context, in *listKeysInput) (*struct{ Body ht
 	if err != nil {
 		return nil, err
 	}
-	filter := keys.Filter{TenantID: given(in.TenantID), Product: given(in.Product), Environment: given(in.Environment)}
+	filter := keys.Filter{TenantID: nilIfZero(in.TenantID), Product: nilIfZero(in.Product), Environment: nilIfZero(in.Environment)}
 	rows, err := a.deps.Keys.List(ctx, filter, before, in.Limit+1)
 	if err != nil {
 		return nil, err
@@ -90,13 +90,13 @@ func (a *API) createKey(ctx context.Context, in *createKeyInput) (*madeKeyOutput
 	if err != nil {
 		return nil, err
 	}
-	touched(ctx, key.ID, key.TenantID)
+	setAuditResource(ctx, key.ID, key.TenantID)
 	return &madeKeyOutput{MadeKey{Key: keyOf(key), APIKey: plain}}, nil
 }
 
 func (a *API) revokeKey(ctx context.Context, in *idPath) (*none, error) {
 	tenantID, err := a.deps.Keys.Revoke(ctx, in.ID)
-	touched(ctx, in.ID, tenantID)
+	setAuditResource(ctx, in.ID, tenantID)
 	return nil, err
 }
 
@@ -109,7 +109,7 @@ func (a *API) rotateKey(ctx context.Context, in *rotateKeyInput) (*madeKeyOutput
 	if err != nil {
 		return nil, err
 	}
-	touched(ctx, in.ID, key.TenantID)
+	setAuditResource(ctx, in.ID, key.TenantID)
 	return &madeKeyOutput{MadeKey{Key: keyOf(key), APIKey: plain}}, nil
 }
 

@@ -16,7 +16,8 @@ import (
 // anywhere is an endpoint whose deliveries reach the tests' own hook.
 const anywhere = `{"url":"http://hook.example.com/in","event_types":["*"]}`
 
-// itemFields are the fields of interface document 3's webhook log entry, and the hub's own.
+// itemFields are the fields of a webhook log entry in docs/interfaces/clinic.md ("Retries"),
+// and the hub's own.
 var itemFields = sorted("integration_id direction event_type payload status_code response_body delivered retries created_at " +
 	"id event_id status next_attempt_at duration_ms product tenant_id environment endpoint_id correlation_id reason finished_at")
 
@@ -88,7 +89,7 @@ func TestAttemptThatFailedInTheLog(t *testing.T) {
 	require.EqualValues(t, 500, detail["attempts"].([]any)[0].(map[string]any)["status_code"])
 }
 
-// several is a log of two deliveries that differ in everything that is filtered by.
+// several creates two deliveries that differ in every field that can be filtered by.
 func (b *bundle) several() (first, second map[string]any, between time.Time) {
 	b.t.Helper()
 	b.ok(201, "POST", "/products", b.admin, `{"name":"other","prefix":"oth"}`)

@@ -12,14 +12,14 @@ type lookupInput struct {
 	Phone string `query:"phone" required:"true" maxLength:"40" example:"+55 11 98765-4321" doc:"As people write it; without a country code it is Brazilian and needs its area code. Brazilian mobiles are found with their ninth digit and without"`
 }
 
-// Lookup is what is known about a phone number.
+// Lookup is the result of a search by phone number.
 type Lookup struct {
 	Phone      string        `json:"phone" example:"+5511987654321"`
 	Matches    []LookupMatch `json:"matches" nullable:"false" doc:"What the hosted products know under it"`
 	Deliveries []query.Item  `json:"deliveries" nullable:"false" doc:"Deliveries of late whose payload has the number or the id of a match: at most 50, among the newest 1000 of the log and the newest 200 of each tenant with a match"`
 }
 
-// LookupMatch is one thing that a product knows under a phone number.
+// LookupMatch is a record that a product found by a phone number.
 type LookupMatch struct {
 	Product  string    `json:"product" example:"clinic"`
 	TenantID uuid.UUID `json:"tenant_id" format:"uuid"`
@@ -30,13 +30,13 @@ type LookupMatch struct {
 }
 
 func (a *API) lookup(ctx context.Context, in *lookupInput) (*struct{ Body Lookup }, error) {
-	found, err := a.deps.Lookup.Look(ctx, in.Phone)
+	found, err := a.deps.Lookup.Search(ctx, in.Phone)
 	if err != nil {
 		return nil, err
 	}
 	answer := Lookup{Phone: found.Phone, Matches: make([]LookupMatch, len(found.Matches)), Deliveries: append([]query.Item{}, found.Deliveries...)}
 	for i, match := range found.Matches {
-		answer.Matches[i] = LookupMatch{Product: match.Product, TenantID: match.TenantID, Kind: match.Kind, ID: match.ID, Name: match.Name, URL: given(match.URL)}
+		answer.Matches[i] = LookupMatch{Product: match.Product, TenantID: match.TenantID, Kind: match.Kind, ID: match.ID, Name: match.Name, URL: nilIfZero(match.URL)}
 	}
 	return &struct{ Body Lookup }{answer}, nil
 }

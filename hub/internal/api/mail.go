@@ -8,7 +8,7 @@ import (
 	"integrationhub/hub/internal/mail"
 )
 
-// SentMail is a mail as it went out, or would have.
+// SentMail is an email as it was sent, or would have been without a server.
 type SentMail struct {
 	To        string    `json:"to" example:"bia@example.com"`
 	Subject   string    `json:"subject" example:"Your booking is confirmed"`

@@ -56,7 +56,7 @@ func bodyFor(t *testing.T, row api.Row, tenant uuid.UUID) string {
 	return strings.ReplaceAll(body, "{tenant}", tenant.String())
 }
 
-// credential is one that may call a row.
+// credential returns a credential that may call a row.
 func (b *bundle) credential(row api.Row) string {
 	switch {
 	case row.Public:
@@ -74,7 +74,7 @@ func (b *bundle) path(row api.Row, id string) string {
 	return strings.ReplaceAll(row.Path, "{id}", id)
 }
 
-// rowsOf reads everything tenants own, to see that it is unchanged.
+// owned reads all rows that belong to tenants, to compare them later.
 func (b *bundle) owned() string {
 	var all string
 	err := b.db.QueryRow(context.Background(), `select
@@ -201,7 +201,7 @@ func TestBodyRulesHoldEverywhere(t *testing.T) {
 			continue
 		}
 		credential, path := b.credential(row), b.path(row, endpoint)
-		for name, one := range map[string]struct {
+		for name, test := range map[string]struct {
 			status int
 			body   string
 			header string
@@ -221,15 +221,15 @@ func TestBodyRulesHoldEverywhere(t *testing.T) {
 			"a list":         {422, "[]", ""},
 			"nothing":        {400, "", ""},
 		} {
-			if one.body == "" && optional[row.Action] {
+			if test.body == "" && optional[row.Action] {
 				continue
 			}
 			var headers []string
-			if field, value, found := strings.Cut(one.header, ": "); found {
+			if field, value, found := strings.Cut(test.header, ": "); found {
 				headers = []string{field, value}
 			}
-			got := b.call(row.Method, path, credential, one.body, headers...)
-			require.Equal(t, one.status, got.status, "%s, %s: %s", row.Action, name, got.text)
+			got := b.call(row.Method, path, credential, test.body, headers...)
+			require.Equal(t, test.status, got.status, "%s, %s: %s", row.Action, name, got.text)
 			require.Equal(t, "application/problem+json", got.header.Get("Content-Type"))
 			require.NotContains(t, got.text, "canary value", "submitted values are never repeated")
 		}
@@ -239,20 +239,20 @@ func TestBodyRulesHoldEverywhere(t *testing.T) {
 }
 
 // "errors[{location, message}] (never the submitted value)": whatever is wrong, and
-// wherever it stands. Names of fields nobody knows are told, cut and fit to be shown.
+// wherever it stands. Names of unknown fields are shown, but cut and made printable.
 func TestSubmittedValuesAreNeverRepeated(t *testing.T) {
 	t.Parallel()
 	b := setup(t).tenants()
 	const canary = "c4n4ry"
-	wrong := []string{`"` + canary + `"`, `"` + canary + `\u202e\u0007"`, `{"x":"` + canary + `"}`, `["` + canary + `",{"x":"` + canary + `"}]`,
+	invalidValues := []string{`"` + canary + `"`, `"` + canary + `\u202e\u0007"`, `{"x":"` + canary + `"}`, `["` + canary + `",{"x":"` + canary + `"}]`,
 		"48879123", "-48879123.5", `"http://` + canary + `@:x/"`, `"2026-13-45T` + canary + `"`, `"` + strings.Repeat(canary, 400) + `"`}
-	told := 0
+	problems := 0
 	check := func(row api.Row, got answer, what string) {
 		t.Helper()
 		require.NotContains(t, got.text, canary, "%s: %s", row.Action, what)
 		require.NotContains(t, got.text, "48879123", "%s: %s", row.Action, what)
 		if got.status >= 400 {
-			told++
+			problems++
 			require.Equal(t, "application/problem+json", got.header.Get("Content-Type"))
 		}
 	}
@@ -282,7 +282,7 @@ func TestSubmittedValuesAreNeverRepeated(t *testing.T) {
 		var members map[string]json.RawMessage
 		require.NoError(t, json.Unmarshal([]byte(body), &members))
 		for name := range members {
-			for _, value := range wrong {
+			for _, value := range invalidValues {
 				if row.KeysOnly && name == "data" {
 					continue
 				}
@@ -310,7 +310,7 @@ func TestSubmittedValuesAreNeverRepeated(t *testing.T) {
 		require.Less(t, len(got.text), 5000, "%s: what was sent does not come back whole", row.Action)
 		require.NotRegexp(t, `\x{202e}|\\u202e|\\u0007`, got.text)
 	}
-	require.Greater(t, told, 500)
+	require.Greater(t, problems, 500)
 }
 
 // with puts members into a body: the first ones of it, or the data of an event,
@@ -325,8 +325,8 @@ func with(row api.Row, body, members string) string {
 // optional are bodies that may be left out.
 var optional = map[string]bool{"keys.rotate": true, "endpoints.rotate-secret": true, "integrations.rotate-secret": true}
 
-// announce sends the head of a request with a body of so many bytes and nothing of
-// the body: the server need not read it to refuse it.
+// announce sends the headers of a request with a long body, but no body. The server must
+// refuse it without reading the body.
 func (b *bundle) announce(method, path string, size int) int {
 	connection, err := net.Dial("tcp", strings.TrimPrefix(b.url, "http://"))
 	require.NoError(b.t, err)

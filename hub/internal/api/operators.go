@@ -61,7 +61,7 @@ func (a *API) createOperator(ctx context.Context, in *createOperatorInput) (*ope
 	if err != nil {
 		return nil, err
 	}
-	touched(ctx, operator.ID, uuid.Nil)
+	setAuditResource(ctx, operator.ID, uuid.Nil)
 	return &operatorOutput{operatorOf(operator)}, nil
 }
 

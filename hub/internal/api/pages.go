@@ -11,10 +11,10 @@ type idPath struct {
 	ID uuid.UUID `path:"id" format:"uuid" doc:"Id of the resource" example:"019bd2a4-7c1e-7a55-9d0c-2f6f5a0e9b11"`
 }
 
-// none is the answer of rows that have no body.
+// none is a response without a body.
 type none struct{}
 
-// beforeID reads the cursor of a list that is ordered by id, newest first.
+// beforeID decodes the cursor of a list that is ordered by id, newest first.
 func beforeID(page httpx.PageQuery) (*uuid.UUID, error) {
 	key, err := httpx.DecodeCursor(page.Cursor)
 	if key == nil || err != nil {
@@ -27,7 +27,7 @@ func beforeID(page httpx.PageQuery) (*uuid.UUID, error) {
 	return &id, nil
 }
 
-// pageOf turns the rows of a query for one more than a page into a page of items.
+// pageOf converts rows, one more than a page if there are more, into a page of items.
 func pageOf[R, T any](rows []R, page httpx.PageQuery, itemOf func(R) T, cursorOf func(R) []byte) httpx.Page[T] {
 	cut := httpx.PageOf(rows, page.Limit, cursorOf)
 	items := make([]T, len(cut.Items))
@@ -37,8 +37,8 @@ func pageOf[R, T any](rows []R, page httpx.PageQuery, itemOf func(R) T, cursorOf
 	return httpx.Page[T]{Items: items, NextCursor: cut.NextCursor}
 }
 
-// given is nil for the zero value: a filter that was not set.
-func given[T comparable](value T) *T {
+// nilIfZero returns nil for the zero value: a filter that is not set.
+func nilIfZero[T comparable](value T) *T {
 	var zero T
 	if value == zero {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"integrationhub/hub/internal/registry"
 )
 
-// Product is what sends and receives events.
+// Product sends and receives events.
 type Product struct {
 	Name      string    `json:"name" example:"shop"`
 	Prefix    string    `json:"prefix" example:"shop" doc:"Its keys begin with it"`
@@ -43,7 +43,7 @@ func (a *API) createProduct(ctx context.Context, in *createProductInput) (*struc
 	if err != nil {
 		return nil, err
 	}
-	requestOf(ctx).resourceID = product.Name
+	requestInfoOf(ctx).resourceID = product.Name
 	return &struct{ Body Product }{productOf(product)}, nil
 }
 

@@ -62,8 +62,8 @@ func TestTenants(t *testing.T) {
 	cursor := ""
 	for {
 		page := b.ok(200, "GET", "/tenants?product=shop&limit=2&cursor="+cursor, b.admin, "")
-		for _, one := range items(page) {
-			seen = append(seen, one["name"])
+		for _, item := range items(page) {
+			seen = append(seen, item["name"])
 		}
 		if page["next_cursor"] == nil {
 			break

@@ -45,11 +45,11 @@ func (a *API) createReplay(ctx context.Context, in *createReplayInput) (*createR
 		}
 		return &createReplayOutput{http.StatusOK, ReplayCount{count}}, nil
 	}
-	replay, err := a.deps.Replays.Create(ctx, filter, requestOf(ctx).operator.Label())
+	replay, err := a.deps.Replays.Create(ctx, filter, requestInfoOf(ctx).operator.Label())
 	if err != nil {
 		return nil, err
 	}
-	touched(ctx, replay.ID, uuid.Nil)
+	setAuditResource(ctx, replay.ID, uuid.Nil)
 	return &createReplayOutput{http.StatusAccepted, replay}, nil
 }
 

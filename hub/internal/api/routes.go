@@ -19,7 +19,7 @@ var (
 	admins    = rest.Admin // administrators only
 )
 
-// actionLogin is recorded in the audit log also when it fails.
+// actionLogin is recorded in the audit log even if it fails.
 const actionLogin = "auth.login"
 
 // Handshakes, which wait for a peer.
@@ -28,14 +28,14 @@ const (
 	actionLink    = "integrations.link"
 )
 
-// actionLookup reads what people told products: it is limited for each operator, and
-// recorded in the audit log though it changes nothing.
+// actionLookup reads personal data: it is rate limited for each operator, and recorded in
+// the audit log although it changes nothing.
 const actionLookup = "lookup.phone"
 
 // actionStream is answered with [eventStream] instead of JSON.
 const actionStream = "events.stream"
 
-// routes is the table of the whole interface.
+// routes is the table of the whole interface, ordered by resource.
 func (a *API) routes() []rest.Route {
 	rows := []rest.Route{
 		rest.Post("/api/v1/auth/login", rest.Anyone, 200, actionLogin, "Log in with e-mail address and password", rest.Handle(a.login)),
@@ -105,8 +105,8 @@ func (a *API) routes() []rest.Route {
 	return rows
 }
 
-// tags head the sections of the reference, in this order; the name is the part of
-// an action before its dot.
+// tags are the sections of the reference page, in this order. The name is a row's
+// resource: the part of its id before the dot.
 var tags = []struct{ name, doc string }{
 	{"auth", "Operators log in with a password. Access tokens are short-lived; a refresh token is good for one use, and using it twice ends the login."},
 	{"operators", "The people at the console: `admin` does everything, `support` reads, retries and replays."},
@@ -135,15 +135,15 @@ func raw[I, O any](a *API, handler fiber.Handler) rest.Binder {
 
 // guarded serves a row by a fiber handler behind the same admission as huma's rows;
 // I and O describe it in the OpenAPI document.
-func guarded[I, O any](a *API, handler func(c *fiber.Ctx, about *request) error) rest.Binder {
+func guarded[I, O any](a *API, handler func(c *fiber.Ctx, info *requestInfo) error) rest.Binder {
 	return func(api huma.API, op huma.Operation) {
 		row := a.rows[slices.IndexFunc(a.rows, func(row rest.Route) bool { return row.ID == op.OperationID })]
 		raw[I, O](a, func(c *fiber.Ctx) error {
-			about := &request{clientIP: httpx.ClientIP(c, a.deps.TrustedProxies)}
-			if err := a.admit(c.UserContext(), c, row, about); err != nil {
+			info := &requestInfo{clientIP: httpx.ClientIP(c, a.deps.TrustedProxies)}
+			if err := a.admit(c.UserContext(), c, row, info); err != nil {
 				return err
 			}
-			return handler(c, about)
+			return handler(c, info)
 		})(api, op)
 	}
 }

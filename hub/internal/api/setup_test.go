@@ -69,7 +69,7 @@ type bundle struct {
 	engine  engine
 }
 
-// sentPings stands where pings are published: it keeps what it is given.
+// sentPings is a Publisher that records the published pings.
 type sentPings struct {
 	mu   sync.Mutex
 	list []string
@@ -144,7 +144,7 @@ func (b *bundle) operators() {
 	b.support = b.login(supportEmail, adminPassword)["access_token"].(string)
 }
 
-// tenants makes a product with two tenants, each with a live and a test key.
+// tenants creates a product with two tenants, each with a live and a test key.
 func (b *bundle) tenants() *bundle {
 	b.ok(201, "POST", "/products", b.admin, `{"name":"shop","prefix":"shop"}`)
 	for i := range b.tenant {
@@ -168,7 +168,7 @@ func (b *bundle) login(email, password string) map[string]any {
 	return b.ok(200, "POST", "/auth/login", "", `{"email":"`+email+`","password":"`+password+`"}`)
 }
 
-// answer is what came back.
+// answer is a response with its body read.
 type answer struct {
 	status int
 	header http.Header
@@ -214,7 +214,7 @@ func (b *bundle) call(method, path, credential, body string, headers ...string) 
 	return got
 }
 
-// ok calls and requires a status.
+// ok sends a request and requires a status.
 func (b *bundle) ok(status int, method, path, credential, body string, headers ...string) map[string]any {
 	b.t.Helper()
 	got := b.call(method, path, credential, body, headers...)
@@ -222,7 +222,7 @@ func (b *bundle) ok(status int, method, path, credential, body string, headers .
 	return got.body
 }
 
-// refused calls and requires an error in the one shape, with a code.
+// refused sends a request and requires a problem with a status and a code.
 func (b *bundle) refused(status int, code, method, path, credential, body string, headers ...string) answer {
 	b.t.Helper()
 	got := b.call(method, path, credential, body, headers...)
@@ -238,8 +238,8 @@ func (b *bundle) refused(status int, code, method, path, credential, body string
 
 func items(body map[string]any) []map[string]any {
 	var list []map[string]any
-	for _, one := range body["items"].([]any) {
-		list = append(list, one.(map[string]any))
+	for _, item := range body["items"].([]any) {
+		list = append(list, item.(map[string]any))
 	}
 	return list
 }

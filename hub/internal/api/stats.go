@@ -49,7 +49,7 @@ func (a *API) stats(ctx context.Context, in *statsInput) (*struct{ Body Stats },
 	}
 	width := bucketWidths[in.Bucket]
 	items, err := a.deps.Ledger.Stats(ctx, query.StatsQuery{
-		From: from, To: to, Bucket: width, Product: in.Product, TenantID: given(in.TenantID), TargetID: given(target),
+		From: from, To: to, Bucket: width, Product: in.Product, TenantID: nilIfZero(in.TenantID), TargetID: nilIfZero(target),
 	})
 	if err != nil {
 		return nil, err

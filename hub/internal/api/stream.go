@@ -23,19 +23,19 @@ import (
 const (
 	streamTick   = 250 * time.Millisecond // changes are gathered for this long
 	streamBatch  = 200                    // deliveries in one reading
-	streamBeat   = 15 * time.Second       // a comment keeps idle connections alive
-	streamFor    = time.Hour              // then the client logs in again
-	streamResume = 500                    // deliveries made up for at once
+	streamBeat   = 15 * time.Second       // interval of comments that keep idle connections alive
+	streamFor    = time.Hour              // maximum duration; then the client logs in again
+	streamResume = 500                    // missed deliveries that are sent at most
 
-	// Changes elsewhere are told through Redis. What it does not tell, because the
-	// processes have not heard of this listener yet, or because it is away, is looked
-	// for in the database: soon after the beginning, later now and then.
-	lookEarly = time.Second
-	lookLater = 10 * time.Second
-	earlyFor  = 6 * time.Second // by then every process knows
+	// Changes in other processes are announced through Redis. Announcements are missed
+	// until the processes know of this listener, and while Redis is down. So the tail
+	// also polls the database: often at first, rarely later.
+	pollEarly = time.Second
+	pollLater = 10 * time.Second
+	earlyFor  = 6 * time.Second // by then every process knows of the listener
 
-	// streamOverlap is how far back a look goes, for what was being committed or told
-	// at the moment before: what was sent already is known.
+	// streamOverlap is how far a poll reaches back, for changes that were being committed
+	// during the poll before. Changes that were sent already are skipped.
 	streamOverlap = 3 * time.Second
 )
 
@@ -47,14 +47,14 @@ type streamInput struct {
 	LastEventID string `header:"Last-Event-ID" doc:"Id of the last message seen, or of a delivery: what changed since then comes first. Some of it may come again, with the same ids"`
 }
 
-// streamOutput is what each message's data is.
+// streamOutput describes the data of each message.
 type streamOutput struct {
 	Body query.Item
 }
 
-// stream serves GET /api/v1/events/stream: server-sent events named "delivery",
-// one for each attempt that was stored, with the delivery as the log shows it.
-func (a *API) stream(c *fiber.Ctx, _ *request) error {
+// stream serves GET /api/v1/events/stream: server-sent events named "delivery", one for
+// each stored attempt, with the delivery as the log shows it.
+func (a *API) stream(c *fiber.Ctx, _ *requestInfo) error {
 	var query DeliveryQuery
 	if err := c.QueryParser(&query); err != nil {
 		return hub.Invalid("query", "cannot be read")
@@ -82,14 +82,14 @@ func (a *API) stream(c *fiber.Ctx, _ *request) error {
 	return nil
 }
 
-// position is the id of a message: which delivery changed, and when. It is the same
-// whichever process tells of the change.
+// position returns the id of a message: the delivery that changed, and the time of the
+// change. It is the same in every process.
 func position(item *query.Item) string {
 	return item.ID.String() + "@" + strconv.FormatInt(item.ChangedAt.UnixMicro(), 10)
 }
 
-// parsePosition reads a message's id; a delivery's id alone, at the zero time, means
-// whatever has become of it until now.
+// parsePosition parses a message's id. For a delivery's id alone, at is the zero time: all
+// changes of it until now were seen.
 func parsePosition(text string) (id uuid.UUID, at time.Time, ok bool) {
 	name, micros, timed := strings.Cut(text, "@")
 	id, err := uuid.Parse(name)
@@ -98,7 +98,7 @@ func parsePosition(text string) (id uuid.UUID, at time.Time, ok bool) {
 	}
 	n, err := strconv.ParseInt(micros, 10, 64)
 	at = time.UnixMicro(n)
-	return id, at, err == nil && n >= 0 && at.Year() <= 9999 // later ones are no times to PostgreSQL
+	return id, at, err == nil && n >= 0 && at.Year() <= 9999 // PostgreSQL has no later times
 }
 
 // tail is one listener of the live tail.
@@ -106,28 +106,28 @@ type tail struct {
 	api    *API
 	w      *bufio.Writer
 	filter query.Filter
-	last   uuid.UUID               // the delivery seen last, by an earlier connection; Nil: none
-	lastAt time.Time               // when it had changed; the zero time: not known
-	looked time.Time               // up to when the database was looked at
-	sent   map[uuid.UUID]time.Time // which change of a delivery was sent last
+	last   uuid.UUID               // the last delivery that an earlier connection received; Nil: none
+	lastAt time.Time               // time of its change; zero: unknown
+	polled time.Time               // the database was polled up to this time
+	sent   map[uuid.UUID]time.Time // time of the last change sent, by delivery
 }
 
-// run writes changes until the client goes, the hub stops or the hour is over.
+// run writes changes until the client disconnects, the hub stops or the hour is over.
 func (t *tail) run(feed <-chan uuid.UUID) {
 	ctx, cancel := context.WithTimeout(context.Background(), streamFor)
 	defer cancel()
-	// The moment first: what happens once the client knows that the tail runs is told.
+	// The time is read first: changes after the client sees the tail open are sent.
 	var err error
-	if t.looked, err = t.api.deps.Ledger.DatabaseTime(ctx); err != nil {
+	if t.polled, err = t.api.deps.Ledger.DatabaseTime(ctx); err != nil {
 		return
 	}
-	if fmt.Fprint(t.w, "retry: 1000\n\n"); t.w.Flush() != nil || t.begin(ctx) != nil {
+	if fmt.Fprint(t.w, "retry: 1000\n\n"); t.w.Flush() != nil || t.resume(ctx) != nil {
 		return
 	}
-	gather, beat, look := time.NewTicker(streamTick), time.NewTicker(streamBeat), time.NewTicker(lookEarly)
+	gather, beat, poll := time.NewTicker(streamTick), time.NewTicker(streamBeat), time.NewTicker(pollEarly)
 	defer gather.Stop()
 	defer beat.Stop()
-	defer look.Stop()
+	defer poll.Stop()
 	early := time.After(earlyFor)
 	changed := make(map[uuid.UUID]bool)
 	for {
@@ -142,13 +142,13 @@ func (t *tail) run(feed <-chan uuid.UUID) {
 			if len(changed) < streamBatch {
 				continue
 			}
-			err = t.tell(ctx, changed)
+			err = t.sendChanged(ctx, changed)
 		case <-gather.C:
-			err = t.tell(ctx, changed)
-		case <-look.C:
-			err = t.look(ctx)
+			err = t.sendChanged(ctx, changed)
+		case <-poll.C:
+			err = t.poll(ctx)
 		case <-early:
-			look.Reset(lookLater)
+			poll.Reset(pollLater)
 		case <-beat.C:
 			fmt.Fprint(t.w, ": still here\n\n")
 			err = t.w.Flush()
@@ -159,14 +159,14 @@ func (t *tail) run(feed <-chan uuid.UUID) {
 	}
 }
 
-// begin writes what changed since the client was last here.
-func (t *tail) begin(ctx context.Context) error {
+// resume writes what changed since the client was connected last.
+func (t *tail) resume(ctx context.Context) error {
 	if t.last == uuid.Nil {
 		return nil
 	}
 	t.sent[t.last] = t.lastAt
 	if t.lastAt.IsZero() {
-		t.lastAt, t.sent[t.last] = logid.Time(t.last), t.looked
+		t.lastAt, t.sent[t.last] = logid.Time(t.last), t.polled
 	}
 	items, err := t.api.deps.Ledger.ListChangedSince(ctx, t.filter, t.lastAt.Add(-streamOverlap), streamResume)
 	if err != nil {
@@ -175,8 +175,8 @@ func (t *tail) begin(ctx context.Context) error {
 	return t.write(items)
 }
 
-// tell writes the deliveries that changed and match, and empties the set.
-func (t *tail) tell(ctx context.Context, changed map[uuid.UUID]bool) error {
+// sendChanged writes the changed deliveries that match, and empties the set.
+func (t *tail) sendChanged(ctx context.Context, changed map[uuid.UUID]bool) error {
 	if len(changed) == 0 {
 		return nil
 	}
@@ -189,25 +189,25 @@ func (t *tail) tell(ctx context.Context, changed map[uuid.UUID]bool) error {
 	return t.write(items)
 }
 
-// look writes what changed and nobody told of, and forgets what was sent so long ago
-// that no look finds it any more.
-func (t *tail) look(ctx context.Context) error {
+// poll writes changes that were not announced. It drops sent changes that are too old for
+// any further poll to find.
+func (t *tail) poll(ctx context.Context) error {
 	now, err := t.api.deps.Ledger.DatabaseTime(ctx)
 	if err != nil {
 		return err
 	}
-	items, err := t.api.deps.Ledger.ListAttemptedSince(ctx, t.filter, t.looked, streamResume)
+	items, err := t.api.deps.Ledger.ListAttemptedSince(ctx, t.filter, t.polled, streamResume)
 	if err != nil {
 		return err
 	}
-	if next := now.Add(-streamOverlap); next.After(t.looked) {
-		t.looked = next
+	if next := now.Add(-streamOverlap); next.After(t.polled) {
+		t.polled = next
 	}
-	maps.DeleteFunc(t.sent, func(_ uuid.UUID, at time.Time) bool { return at.Before(t.looked.Add(-streamOverlap)) })
+	maps.DeleteFunc(t.sent, func(_ uuid.UUID, at time.Time) bool { return at.Before(t.polled.Add(-streamOverlap)) })
 	return t.write(items)
 }
 
-// write sends those deliveries whose change was not sent before.
+// write sends the deliveries whose change was not sent before.
 func (t *tail) write(items []query.Item) error {
 	for i := range items {
 		item := &items[i]

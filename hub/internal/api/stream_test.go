@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// listen opens the live tail and gives its messages as they come; the channel is
-// closed when it ends.
+// listen opens the live tail and returns a channel of its messages, which is closed when
+// the tail ends.
 func (b *bundle) listen(query string, headers ...string) <-chan map[string]string {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -62,7 +62,7 @@ func (b *bundle) receive(messages <-chan map[string]string) (message map[string]
 	}
 }
 
-// next gives the next delivery of a tail.
+// next returns the next delivery of a tail.
 func (b *bundle) next(messages <-chan map[string]string) map[string]any {
 	b.t.Helper()
 	message, open := b.receive(messages)
@@ -90,7 +90,7 @@ func TestLiveTail(t *testing.T) {
 	require.Equal(t, second, b.next(everything)["event_id"])
 	require.Equal(t, second, b.next(some)["event_id"], "only what the filter matches")
 
-	// Who comes back is told what was missed.
+	// A client that reconnects receives what it missed.
 	late := b.listen("", "Last-Event-ID", seen["position"].(string))
 	require.Equal(t, second, b.next(late)["event_id"])
 	missed := b.listen("event_type=none", "Last-Event-ID", seen["position"].(string))

@@ -47,11 +47,11 @@ func (a *API) listTenants(ctx context.Context, in *listTenantsInput) (*struct{ B
 }
 
 func (a *API) createTenant(ctx context.Context, in *createTenantInput) (*struct{ Body Tenant }, error) {
-	tenant, err := a.deps.Directory.CreateTenant(ctx, in.Body.Product, in.Body.Name, given(in.Body.ExternalRef))
+	tenant, err := a.deps.Directory.CreateTenant(ctx, in.Body.Product, in.Body.Name, nilIfZero(in.Body.ExternalRef))
 	if err != nil {
 		return nil, err
 	}
-	touched(ctx, tenant.ID, tenant.ID)
+	setAuditResource(ctx, tenant.ID, tenant.ID)
 	return &struct{ Body Tenant }{tenantOf(tenant)}, nil
 }
 

@@ -1,4 +1,4 @@
-// Package audit keeps the append-only record of who did what and how it ended;
+// Package audit keeps the append-only audit log: actor, action, resource and outcome,
 // never values.
 package audit
 
@@ -27,7 +27,7 @@ const (
 	ActorAnonymous  = "anonymous"
 )
 
-// Entry is one thing that was done or tried.
+// Entry is one action, successful or refused.
 type Entry struct {
 	ID         uuid.UUID // UUIDv7; set by Record
 	At         time.Time // set by the database
@@ -41,55 +41,56 @@ type Entry struct {
 	IP         string // of the client
 	RequestID  string
 	Status     int // HTTP status of the outcome
-	// Environment is the data it was about; "" = of neither.
+	// Environment is live or test; "" = neither.
 	Environment hub.Environment
-	// SubjectID is the person it was about, by the product's id: a patient's. May be
-	// empty.
+	// SubjectID is the product's id of the person whose data was concerned, such as a
+	// patient. May be empty.
 	SubjectID string
 }
 
-// Recorder writes and reads the record.
+// Recorder writes and reads the audit log.
 type Recorder struct{ db *pgxpool.Pool }
 
-// NewRecorder makes a recorder.
+// NewRecorder returns a recorder on a pool.
 func NewRecorder(db *pgxpool.Pool) *Recorder { return &Recorder{db: db} }
 
-// Record writes one entry; its ID and At are chosen here.
+// Record writes one entry. Its ID and At are set here.
 func (r *Recorder) Record(ctx context.Context, entry Entry) error {
 	err := dbgen.New(r.db).RecordAudit(ctx, dbgen.RecordAuditParams{
-		ID: uuid.Must(uuid.NewV7()), ActorType: entry.ActorType, ActorID: optional(entry.ActorID), ActorLabel: optional(entry.ActorLabel),
-		Action: entry.Action, Resource: entry.Resource, ResourceID: optional(entry.ResourceID), TenantID: entry.TenantID,
-		Ip: optional(entry.IP), RequestID: optional(entry.RequestID), Status: int32(entry.Status),
-		Environment: string(entry.Environment), SubjectID: optional(entry.SubjectID),
+		ID: uuid.Must(uuid.NewV7()), ActorType: entry.ActorType, ActorID: nullIfEmpty(entry.ActorID), ActorLabel: nullIfEmpty(entry.ActorLabel),
+		Action: entry.Action, Resource: entry.Resource, ResourceID: nullIfEmpty(entry.ResourceID), TenantID: entry.TenantID,
+		Ip: nullIfEmpty(entry.IP), RequestID: nullIfEmpty(entry.RequestID), Status: int32(entry.Status),
+		Environment: string(entry.Environment), SubjectID: nullIfEmpty(entry.SubjectID),
 	})
 	return store.Failed("recording in the audit log", err)
 }
 
-// Queue adds entries to a batch that stores them with something else. The batch uses
-// the columns: it must have run before they are filled again.
+// Queue adds entries to a batch, which stores them together with other rows. The batch
+// refers to columns: it must have run before they are filled again.
 func Queue(batch *bulk.Batch, columns *bulk.Columns, entries []Entry) {
 	if len(entries) == 0 {
 		return
 	}
 	columns.Reset(bulk.UUIDs, bulk.UUIDs, bulk.Int4s, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts,
 		bulk.Texts, bulk.Texts)
-	c := *columns
-	for _, e := range entries {
-		c[0].UUID(uuid.Must(uuid.NewV7()))
-		if e.TenantID == nil {
-			c[1].Null()
+	filled := *columns
+	ids, tenants, statuses, texts := &filled[0], &filled[1], &filled[2], filled[3:]
+	for _, entry := range entries {
+		ids.UUID(uuid.Must(uuid.NewV7()))
+		if entry.TenantID == nil {
+			tenants.Null()
 		} else {
-			c[1].UUID(*e.TenantID)
+			tenants.UUID(*entry.TenantID)
 		}
-		c[2].Int4(int32(e.Status))
-		for k, text := range [...]string{e.ActorType, e.ActorID, e.ActorLabel, e.Action, e.Resource, e.ResourceID, e.IP, e.RequestID, string(e.Environment), e.SubjectID} {
-			c[3+k].OptionalText(text)
+		statuses.Int4(int32(entry.Status))
+		for i, text := range [...]string{entry.ActorType, entry.ActorID, entry.ActorLabel, entry.Action, entry.Resource, entry.ResourceID, entry.IP, entry.RequestID, string(entry.Environment), entry.SubjectID} {
+			texts[i].OptionalText(text)
 		}
 	}
 	batch.Add(`
 		insert into hub.audit (id, tenant_id, status, actor_type, actor_id, actor_label, action, resource, resource_id, ip, request_id, environment, subject_id)
 		select * from unnest($1::uuid[], $2::uuid[], $3::int4[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
-			$12::text[], $13::text[])`, c)
+			$12::text[], $13::text[])`, filled)
 }
 
 // Filter narrows a list of entries; zero fields match everything.
@@ -98,14 +99,14 @@ type Filter struct {
 	Action   string
 	Resource string
 	TenantID *uuid.UUID
-	// SubjectID is the person it was about, Environment live or test.
+	// SubjectID is the person whose data was concerned; Environment is live or test.
 	SubjectID, Environment string
 
 	Since time.Time // inclusive
 	Until time.Time // exclusive
 }
 
-// List gives up to limit entries, newest first, that come after the entry before.
+// List returns up to limit entries, newest first, older than the entry before.
 func (r *Recorder) List(ctx context.Context, filter Filter, before *uuid.UUID, limit int) ([]Entry, error) {
 	var where strings.Builder
 	var args []any
@@ -156,7 +157,7 @@ func (r *Recorder) List(ctx context.Context, filter Filter, before *uuid.UUID, l
 	return list, nil
 }
 
-func optional(text string) *string {
+func nullIfEmpty(text string) *string {
 	if text == "" {
 		return nil
 	}

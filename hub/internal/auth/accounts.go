@@ -9,7 +9,8 @@ import (
 	"integrationhub/hub/module"
 )
 
-// Accounts logs the users of one hosted product in. It implements [module.Credentials].
+// Accounts hashes the passwords and signs the access tokens of one hosted product's
+// users. It implements [module.Credentials].
 type Accounts struct {
 	hasher *hasher
 	signer signer
@@ -19,8 +20,8 @@ type Accounts struct {
 
 var _ module.Credentials = (*Accounts)(nil)
 
-// NewAccounts makes the accounts of a product: key signs its access tokens, which
-// last for ttl and no other product accepts. Hashing shares the places of s.
+// NewAccounts returns the accounts of a product. key signs its access tokens, which
+// last for ttl; no other product accepts them. Hashing shares the slots of s.
 func (s *Service) NewAccounts(product string, key []byte, ttl time.Duration, now func() time.Time) *Accounts {
 	return &Accounts{hasher: s.hasher, signer: newSigner(key, product), ttl: ttl, now: now}
 }
@@ -32,11 +33,11 @@ func (a *Accounts) HashPassword(ctx context.Context, password string) (string, e
 
 // CheckPassword implements [module.Credentials].
 func (a *Accounts) CheckPassword(ctx context.Context, stored, password string) (bool, error) {
-	leave, err := a.hasher.enter(ctx)
+	release, err := a.hasher.acquire(ctx)
 	if err != nil {
 		return false, err
 	}
-	defer leave()
+	defer release()
 	if stored == "" {
 		a.hasher.matches(a.hasher.dummy, password)
 		return false, nil

@@ -42,7 +42,7 @@ func TestFirstOperator(t *testing.T) {
 	require.ErrorIs(t, err, hub.ErrInvalid)
 }
 
-func TestReplicasMakeOneFirstOperator(t *testing.T) {
+func TestReplicasCreateOneFirstOperator(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := service(t)
@@ -53,13 +53,13 @@ func TestReplicasMakeOneFirstOperator(t *testing.T) {
 			results <- err == nil && created && password != ""
 		}()
 	}
-	made := 0
+	createdCount := 0
 	for range cap(results) {
 		if <-results {
-			made++
+			createdCount++
 		}
 	}
-	require.Equal(t, 1, made)
+	require.Equal(t, 1, createdCount)
 	list, err := s.List(ctx, nil, 10)
 	require.NoError(t, err)
 	require.Len(t, list, 1)
@@ -73,13 +73,13 @@ func TestNoLoginOutlivesAPassword(t *testing.T) {
 	s := auth.NewService(db, auth.Config{SigningKey: bytes.Repeat([]byte{1}, 32), AccessTTL: time.Minute, RefreshTTL: time.Hour, Now: time.Now})
 	_, password, err := s.EnsureFirstOperator(ctx, "", "")
 	require.NoError(t, err)
-	begun, err := s.Login(ctx, auth.DefaultEmail, password, "127.0.0.1")
+	first, err := s.Login(ctx, auth.DefaultEmail, password, "127.0.0.1")
 	require.NoError(t, err)
 
 	// The successor cannot be stored before the gate opens.
-	gate, err := db.Begin(ctx)
+	blocker, err := db.Begin(ctx)
 	require.NoError(t, err)
-	defer func() { _ = gate.Rollback(context.WithoutCancel(ctx)) }()
+	defer func() { _ = blocker.Rollback(context.WithoutCancel(ctx)) }()
 	for _, statement := range []string{
 		`create function public.gate() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock(4711); return new; end $$`,
 		`create trigger gate before insert on hub.refresh_tokens for each row execute function public.gate()`,
@@ -87,31 +87,31 @@ func TestNoLoginOutlivesAPassword(t *testing.T) {
 		_, err = db.Exec(ctx, statement)
 		require.NoError(t, err)
 	}
-	_, err = gate.Exec(ctx, `select pg_advisory_xact_lock(4711)`)
+	_, err = blocker.Exec(ctx, `select pg_advisory_xact_lock(4711)`)
 	require.NoError(t, err)
-	waiting := func(n int) {
+	requireWaiting := func(n int) {
 		require.Eventually(t, func() bool {
 			var found int
 			require.NoError(t, db.QueryRow(ctx, `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).Scan(&found))
 			return found == n
 		}, 30*time.Second, 5*time.Millisecond)
 	}
-	renewed, changed := make(chan error, 1), make(chan error, 1)
+	refreshed, updated := make(chan error, 1), make(chan error, 1)
 	var successor auth.Session
 	go func() {
 		var err error
-		successor, err = s.Refresh(ctx, begun.RefreshToken)
-		renewed <- err
+		successor, err = s.Refresh(ctx, first.RefreshToken)
+		refreshed <- err
 	}()
-	waiting(1)
+	requireWaiting(1)
 	go func() {
-		_, err := s.Update(ctx, begun.Operator.ID, auth.Change{Email: auth.DefaultEmail, Name: "Admin", Role: auth.RoleAdmin, Password: "another long password"})
-		changed <- err
+		_, err := s.Update(ctx, first.Operator.ID, auth.Change{Email: auth.DefaultEmail, Name: "Admin", Role: auth.RoleAdmin, Password: "another long password"})
+		updated <- err
 	}()
-	waiting(2)
-	require.NoError(t, gate.Rollback(ctx))
-	require.NoError(t, <-renewed, "it came first")
-	require.NoError(t, <-changed)
+	requireWaiting(2)
+	require.NoError(t, blocker.Rollback(ctx))
+	require.NoError(t, <-refreshed, "it came first")
+	require.NoError(t, <-updated)
 	_, err = s.Refresh(ctx, successor.RefreshToken)
 	require.ErrorIs(t, err, hub.ErrUnauthorized)
 	_, err = s.Verify(ctx, successor.AccessToken)

@@ -16,13 +16,13 @@ import (
 	"integrationhub/hub/internal/store/dbgen"
 )
 
-// Bad logins per account and address before further ones are refused unseen.
+// Failed logins per account and client address before further ones are refused unchecked.
 const (
-	loginFailures = 10
-	loginWindow   = 15 * time.Minute
+	maxLoginFailures = 10
+	loginWindow      = 15 * time.Minute
 )
 
-// Session is what a login hands out.
+// Session holds the tokens of a login.
 type Session struct {
 	AccessToken  string
 	RefreshToken string        // good for one use
@@ -30,20 +30,20 @@ type Session struct {
 	Operator     Operator
 }
 
-// Login checks a password. Unknown addresses, wrong passwords and disabled
-// operators get the same [hub.ErrUnauthorized] after the same time; after ten of
-// them in 15 minutes for one address and client, everything is a [hub.ErrRateLimited]
-// that says how long.
+// Login checks a password and starts a login. Unknown addresses, wrong passwords and
+// disabled operators get the same [hub.ErrUnauthorized] after the same time. After ten
+// failures in 15 minutes for one address and client, every login is a [hub.ErrRateLimited]
+// whose RetryAfter is the time to wait.
 func (s *Service) Login(ctx context.Context, email, password, clientIP string) (Session, error) {
 	account := s.accountHash(email)
-	leave, err := s.hasher.enter(ctx)
+	release, err := s.hasher.acquire(ctx)
 	if err != nil {
 		return Session{}, err
 	}
-	// Counted inside a place, so that a burst cannot try more than the limit and
+	// Counted while a slot is held, so that a burst cannot try more than the limit and
 	// the few that are being checked.
-	checked, err := s.check(ctx, account, email, password, clientIP)
-	leave()
+	checked, err := s.checkCredentials(ctx, account, email, password, clientIP)
+	release()
 	if err != nil {
 		return Session{}, err
 	}
@@ -56,7 +56,7 @@ func (s *Service) Login(ctx context.Context, email, password, clientIP string) (
 		queries := dbgen.New(tx)
 		row, err := queries.LockOperator(ctx, checked.ID)
 		if errors.Is(err, pgx.ErrNoRows) || err == nil && (row.Disabled || row.PasswordHash != checked.PasswordHash) {
-			return refusedLogin() // it was changed while it was checked
+			return invalidCredentials() // changed while it was checked
 		}
 		if err != nil {
 			return store.Failed("loading the operator", err)
@@ -67,20 +67,20 @@ func (s *Service) Login(ctx context.Context, email, password, clientIP string) (
 	return session, store.Failed("logging in", err)
 }
 
-func refusedLogin() error {
+func invalidCredentials() error {
 	return hub.Errorf(hub.ErrUnauthorized, "invalid_credentials", "E-mail address or password is wrong.")
 }
 
-func (s *Service) check(ctx context.Context, account []byte, email, password, clientIP string) (dbgen.Operator, error) {
+func (s *Service) checkCredentials(ctx context.Context, account []byte, email, password, clientIP string) (dbgen.Operator, error) {
 	queries := dbgen.New(s.db)
 	now := s.config.Now()
 	failures, err := queries.RecentLoginFailures(ctx, dbgen.RecentLoginFailuresParams{
-		AccountHash: account, Ip: clientIP, Since: now.Add(-loginWindow), RowLimit: loginFailures,
+		AccountHash: account, Ip: clientIP, Since: now.Add(-loginWindow), RowLimit: maxLoginFailures,
 	})
 	if err != nil {
 		return dbgen.Operator{}, store.Failed("counting failed logins", err)
 	}
-	if len(failures) >= loginFailures {
+	if len(failures) >= maxLoginFailures {
 		limited := hub.Errorf(hub.ErrRateLimited, "too_many_logins", "Too many failed logins for this account; wait and try again.")
 		limited.RetryAfter = max(time.Second, failures[len(failures)-1].Add(loginWindow).Sub(now))
 		return dbgen.Operator{}, limited
@@ -97,13 +97,13 @@ func (s *Service) check(ctx context.Context, account []byte, email, password, cl
 		if err := queries.RecordLoginFailure(ctx, dbgen.RecordLoginFailureParams{AccountHash: account, Ip: clientIP, At: now}); err != nil {
 			return dbgen.Operator{}, store.Failed("recording a failed login", err)
 		}
-		return dbgen.Operator{}, refusedLogin()
+		return dbgen.Operator{}, invalidCredentials()
 	}
 	return row, nil
 }
 
-// Refresh trades a refresh token for a new session. A token that was used before
-// ends the whole login it belongs to: either its owner or a thief has the newer one.
+// Refresh exchanges a refresh token for a new session. A token that was used before
+// ends the whole login it belongs to: either its owner or a thief holds the newer one.
 func (s *Service) Refresh(ctx context.Context, refreshToken string) (Session, error) {
 	var session Session
 	var reused bool
@@ -111,14 +111,14 @@ func (s *Service) Refresh(ctx context.Context, refreshToken string) (Session, er
 		queries := dbgen.New(tx)
 		token, err := queries.RefreshToken(ctx, hashToken(refreshToken))
 		if errors.Is(err, pgx.ErrNoRows) {
-			return refusedRefresh()
+			return invalidRefreshToken()
 		}
 		if err != nil {
 			return store.Failed("loading the refresh token", err)
 		}
 		row, err := queries.LockOperator(ctx, token.OperatorID)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return refusedRefresh()
+			return invalidRefreshToken()
 		}
 		if err != nil {
 			return store.Failed("loading the operator", err)
@@ -132,10 +132,10 @@ func (s *Service) Refresh(ctx context.Context, refreshToken string) (Session, er
 			return store.Failed("ending a login", queries.RevokeFamily(ctx, token.FamilyID, &now))
 		}
 		if token.RevokedAt != nil || !token.ExpiresAt.After(now) {
-			return refusedRefresh()
+			return invalidRefreshToken()
 		}
 		if row.Disabled {
-			return refusedRefresh()
+			return invalidRefreshToken()
 		}
 		if err := queries.UseRefreshToken(ctx, token.Hash, &now); err != nil {
 			return store.Failed("using the refresh token", err)
@@ -144,7 +144,7 @@ func (s *Service) Refresh(ctx context.Context, refreshToken string) (Session, er
 		return err
 	})
 	if err == nil && reused {
-		err = refusedRefresh()
+		err = invalidRefreshToken()
 	}
 	if err != nil {
 		return Session{}, store.Failed("refreshing", err)
@@ -182,8 +182,8 @@ func (s *Service) Logout(ctx context.Context, accessToken, refreshToken string) 
 	}))
 }
 
-// Verify finds the operator behind a bearer token: an access token whose login has
-// not ended and whose operator is neither deleted nor disabled, or the local token.
+// Verify returns the operator of a bearer token. Valid are the local token, and access
+// tokens whose login has not ended and whose operator is neither deleted nor disabled.
 // Everything else is the same [hub.ErrUnauthorized].
 func (s *Service) Verify(ctx context.Context, bearer string) (Operator, error) {
 	if s.config.Local.matches(bearer) {
@@ -191,11 +191,11 @@ func (s *Service) Verify(ctx context.Context, bearer string) (Operator, error) {
 	}
 	id, family, ok := s.signer.verify(bearer, s.config.Now())
 	if !ok {
-		return Operator{}, refused()
+		return Operator{}, invalidToken()
 	}
 	row, err := dbgen.New(s.db).OperatorOfSession(ctx, id, family)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return Operator{}, refused()
+		return Operator{}, invalidToken()
 	}
 	if err != nil {
 		return Operator{}, store.Failed("loading the operator", err)
@@ -203,13 +203,13 @@ func (s *Service) Verify(ctx context.Context, bearer string) (Operator, error) {
 	return operatorOf(row), nil
 }
 
-// Account finds an operator by address, for the audit log.
+// Account returns the operator with an address, for the audit log.
 func (s *Service) Account(ctx context.Context, email string) (Operator, bool) {
 	row, err := dbgen.New(s.db).OperatorByEmail(ctx, email)
 	return operatorOf(row), err == nil
 }
 
-// issue makes the tokens of a session.
+// issue creates the tokens of a session and stores the refresh token.
 func (s *Service) issue(ctx context.Context, queries *dbgen.Queries, operator Operator, family uuid.UUID) (Session, error) {
 	now := s.config.Now()
 	access, err := s.signer.sign(operator.ID, family, now, s.config.AccessTTL)
@@ -226,14 +226,14 @@ func (s *Service) issue(ctx context.Context, queries *dbgen.Queries, operator Op
 	return Session{AccessToken: access, RefreshToken: refresh, ExpiresIn: s.config.AccessTTL, Operator: operator}, nil
 }
 
-// accountHash is what failed logins are counted under. It is keyed, so that the
-// table does not tell which addresses were tried.
+// accountHash is the key under which failed logins are counted. It is a keyed hash, so
+// that the table does not reveal which addresses were tried.
 func (s *Service) accountHash(email string) []byte {
 	mac := hmac.New(sha256.New, s.config.SigningKey)
 	mac.Write([]byte("account:" + strings.ToLower(email)))
 	return mac.Sum(nil)
 }
 
-func refusedRefresh() *hub.Error {
+func invalidRefreshToken() *hub.Error {
 	return hub.Errorf(hub.ErrUnauthorized, "invalid_refresh_token", "This refresh token cannot be used; log in again.")
 }

@@ -1,5 +1,5 @@
-// Package auth knows the operators: the people who run the hub. It keeps their
-// accounts, checks their passwords and hands out their tokens.
+// Package auth manages operators, the people who run the hub: their accounts,
+// passwords, logins and tokens.
 package auth
 
 import (
@@ -47,7 +47,7 @@ func (o Operator) Label() string {
 	return o.Email
 }
 
-// Config is what the service needs to know.
+// Config holds the settings of a [Service].
 type Config struct {
 	SigningKey []byte           // of access tokens, 32 bytes
 	AccessTTL  time.Duration    //
@@ -64,12 +64,12 @@ type Service struct {
 	signer signer
 }
 
-// NewService makes a service.
+// NewService returns a service.
 func NewService(db *pgxpool.Pool, config Config) *Service {
 	return &Service{db: db, config: config, hasher: newHasher(), signer: newSigner(config.SigningKey, tokenAudience)}
 }
 
-// Draft is an operator to be made.
+// Draft describes a new operator.
 type Draft struct {
 	Email    string
 	Name     string
@@ -86,7 +86,7 @@ type Change struct {
 	Disabled *bool  // nil keeps it as it is
 }
 
-// List gives up to limit operators, newest first, that come after the one before.
+// List returns up to limit operators, newest first, older than the operator before.
 func (s *Service) List(ctx context.Context, before *uuid.UUID, limit int) ([]Operator, error) {
 	rows, err := dbgen.New(s.db).ListOperators(ctx, before, int32(limit))
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Service) List(ctx context.Context, before *uuid.UUID, limit int) ([]Ope
 	return list, nil
 }
 
-// Create makes an operator. A taken address is a [hub.ErrConflict].
+// Create stores a new operator. A taken address is a [hub.ErrConflict].
 func (s *Service) Create(ctx context.Context, draft Draft) (Operator, error) {
 	if err := checkOperator(draft.Email, draft.Role); err != nil {
 		return Operator{}, err
@@ -115,7 +115,7 @@ func (s *Service) Create(ctx context.Context, draft Draft) (Operator, error) {
 		ID: uuid.Must(uuid.NewV7()), Email: draft.Email, Name: draft.Name, Role: draft.Role, PasswordHash: hash,
 	})
 	if err != nil {
-		return Operator{}, refusedWrite("storing the operator", err)
+		return Operator{}, writeError("storing the operator", err)
 	}
 	return operatorOf(row), nil
 }
@@ -132,14 +132,14 @@ func (s *Service) Update(ctx context.Context, id uuid.UUID, change Change) (Oper
 		if err := checkPassword(change.Password); err != nil {
 			return Operator{}, err
 		}
-		made, err := s.hasher.hash(ctx, change.Password)
+		hashed, err := s.hasher.hash(ctx, change.Password)
 		if err != nil {
 			return Operator{}, err
 		}
-		hash = &made
+		hash = &hashed
 	}
-	var changed Operator
-	err := s.alone(ctx, func(queries *dbgen.Queries) error {
+	var updated Operator
+	err := s.inExclusiveTx(ctx, func(queries *dbgen.Queries) error {
 		old, err := queries.OperatorByID(ctx, id)
 		if err != nil {
 			return store.Failed("loading the operator", err)
@@ -149,7 +149,7 @@ func (s *Service) Update(ctx context.Context, id uuid.UUID, change Change) (Oper
 			disabled = *change.Disabled
 		}
 		if disabled || change.Role != RoleAdmin {
-			if err := keepsAnAdmin(ctx, queries, old); err != nil {
+			if err := requireOtherAdmin(ctx, queries, old); err != nil {
 				return err
 			}
 		}
@@ -157,9 +157,9 @@ func (s *Service) Update(ctx context.Context, id uuid.UUID, change Change) (Oper
 			ID: id, Email: change.Email, Name: change.Name, Role: change.Role, Disabled: disabled, PasswordHash: hash,
 		})
 		if err != nil {
-			return refusedWrite("changing the operator", err)
+			return writeError("changing the operator", err)
 		}
-		changed = operatorOf(row)
+		updated = operatorOf(row)
 		if disabled || hash != nil {
 			now := s.config.Now()
 			return store.Failed("ending logins", queries.RevokeOperatorSessions(ctx, id, &now))
@@ -169,18 +169,18 @@ func (s *Service) Update(ctx context.Context, id uuid.UUID, change Change) (Oper
 	if err != nil {
 		return Operator{}, store.Failed("changing the operator", err)
 	}
-	return changed, nil
+	return updated, nil
 }
 
 // Delete removes an operator and every login. The last admin cannot be deleted
 // ([hub.ErrConflict]).
 func (s *Service) Delete(ctx context.Context, id uuid.UUID) error {
-	err := s.alone(ctx, func(queries *dbgen.Queries) error {
+	err := s.inExclusiveTx(ctx, func(queries *dbgen.Queries) error {
 		old, err := queries.OperatorByID(ctx, id)
 		if err != nil {
 			return store.Failed("loading the operator", err)
 		}
-		if err := keepsAnAdmin(ctx, queries, old); err != nil {
+		if err := requireOtherAdmin(ctx, queries, old); err != nil {
 			return err
 		}
 		_, err = queries.DeleteOperator(ctx, id)
@@ -189,10 +189,10 @@ func (s *Service) Delete(ctx context.Context, id uuid.UUID) error {
 	return store.Failed("deleting the operator", err)
 }
 
-// EnsureFirstOperator makes an administrator where there is no operator at all.
-// Without an address it is [DefaultEmail]; without a password one is made and
-// returned, to be shown once. Replicas that start together make one.
-func (s *Service) EnsureFirstOperator(ctx context.Context, email, password string) (created bool, madePassword string, err error) {
+// EnsureFirstOperator creates an administrator if there is no operator at all. Without
+// an address it is [DefaultEmail]; without a password one is generated and returned, to
+// be shown once. Replicas that start together create one operator.
+func (s *Service) EnsureFirstOperator(ctx context.Context, email, password string) (created bool, generatedPassword string, err error) {
 	queries := dbgen.New(s.db)
 	if count, err := queries.CountOperators(ctx); err != nil || count > 0 {
 		return false, "", store.Failed("counting operators", err)
@@ -201,8 +201,8 @@ func (s *Service) EnsureFirstOperator(ctx context.Context, email, password strin
 		email = DefaultEmail
 	}
 	if password == "" {
-		madePassword = oneTimePassword()
-		password = madePassword
+		generatedPassword = oneTimePassword()
+		password = generatedPassword
 	}
 	if err := checkPassword(password); err != nil {
 		return false, "", err
@@ -211,7 +211,7 @@ func (s *Service) EnsureFirstOperator(ctx context.Context, email, password strin
 	if err != nil {
 		return false, "", err
 	}
-	err = s.alone(ctx, func(queries *dbgen.Queries) error {
+	err = s.inExclusiveTx(ctx, func(queries *dbgen.Queries) error {
 		if count, err := queries.CountOperators(ctx); err != nil || count > 0 {
 			return store.Failed("counting operators", err)
 		}
@@ -224,11 +224,11 @@ func (s *Service) EnsureFirstOperator(ctx context.Context, email, password strin
 	if err != nil || !created {
 		return false, "", store.Failed("making the first operator", err)
 	}
-	return true, madePassword, nil
+	return true, generatedPassword, nil
 }
 
-// alone runs work in a transaction that no other change of operators overlaps.
-func (s *Service) alone(ctx context.Context, work func(queries *dbgen.Queries) error) error {
+// inExclusiveTx runs work in a transaction that no other change of operators overlaps.
+func (s *Service) inExclusiveTx(ctx context.Context, work func(queries *dbgen.Queries) error) error {
 	return store.InTx(ctx, s.db, func(tx pgx.Tx) error {
 		queries := dbgen.New(tx)
 		if err := queries.LockOperators(ctx); err != nil {
@@ -238,12 +238,12 @@ func (s *Service) alone(ctx context.Context, work func(queries *dbgen.Queries) e
 	})
 }
 
-// keepsAnAdmin refuses to lose an operator who is the last active admin.
-func keepsAnAdmin(ctx context.Context, queries *dbgen.Queries, lost dbgen.Operator) error {
-	if lost.Role != RoleAdmin || lost.Disabled {
+// requireOtherAdmin returns a [hub.ErrConflict] if operator is the last active admin.
+func requireOtherAdmin(ctx context.Context, queries *dbgen.Queries, operator dbgen.Operator) error {
+	if operator.Role != RoleAdmin || operator.Disabled {
 		return nil
 	}
-	others, err := queries.CountOtherAdmins(ctx, lost.ID)
+	others, err := queries.CountOtherAdmins(ctx, operator.ID)
 	if err != nil {
 		return store.Failed("counting admins", err)
 	}
@@ -264,7 +264,7 @@ func checkOperator(email, role string) error {
 	return nil
 }
 
-func refusedWrite(doing string, err error) error {
+func writeError(doing string, err error) error {
 	if store.Violated(err) == "operators_email" {
 		return hub.Errorf(hub.ErrConflict, "email_taken", "Another operator has this e-mail address.")
 	}

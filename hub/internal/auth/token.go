@@ -22,14 +22,14 @@ const (
 	localPrefix   = "hubl_" // of local tokens
 )
 
-// claims is what an access token says.
+// claims are the contents of an access token.
 type claims struct {
 	Type   string `json:"typ"`
 	Family string `json:"fam"` // the login it came from
 	jwt.RegisteredClaims
 }
 
-// signer makes and reads access tokens: HS256, one key, known by its id.
+// signer signs and verifies access tokens: HS256, with one key named by its id.
 type signer struct {
 	key      []byte
 	keyID    string
@@ -61,11 +61,12 @@ func (s signer) sign(operator, family uuid.UUID, now time.Time, ttl time.Duratio
 	return text, nil
 }
 
-// verify reads an access token; ok is false for every other text, also for tokens
-// of another algorithm, key, audience or type, and for expired ones.
+// verify returns the operator and the login of an access token. ok is false for any
+// other text, for tokens of another algorithm, key, audience or type, and for expired
+// ones.
 func (s signer) verify(text string, now time.Time) (operator, family uuid.UUID, ok bool) {
-	var said claims
-	token, err := jwt.ParseWithClaims(text, &said, func(token *jwt.Token) (any, error) {
+	var parsed claims
+	token, err := jwt.ParseWithClaims(text, &parsed, func(token *jwt.Token) (any, error) {
 		if token.Header["kid"] != s.keyID {
 			return nil, jwt.ErrTokenUnverifiable
 		}
@@ -75,15 +76,15 @@ func (s signer) verify(text string, now time.Time) (operator, family uuid.UUID, 
 		jwt.WithAudience(s.audience), jwt.WithExpirationRequired(), jwt.WithIssuedAt(),
 		jwt.WithStrictDecoding(), jwt.WithTimeFunc(func() time.Time { return now }),
 	)
-	if err != nil || !token.Valid || said.Type != tokenType {
+	if err != nil || !token.Valid || parsed.Type != tokenType {
 		return uuid.Nil, uuid.Nil, false
 	}
-	operator, operatorErr := uuid.Parse(said.Subject)
-	family, familyErr := uuid.Parse(said.Family)
+	operator, operatorErr := uuid.Parse(parsed.Subject)
+	family, familyErr := uuid.Parse(parsed.Family)
 	return operator, family, operatorErr == nil && familyErr == nil
 }
 
-// newRefreshToken makes a refresh token: 256 random bits. Its hash is stored.
+// newRefreshToken returns a refresh token of 256 random bits, and the hash to store.
 func newRefreshToken() (plain string, hash []byte) {
 	plain = randomToken(refreshPrefix)
 	return plain, hashToken(plain)
@@ -100,24 +101,24 @@ func randomToken(prefix string) string {
 	return prefix + base64.RawURLEncoding.EncodeToString(raw[:])
 }
 
-// LocalToken is a bearer token for the command line on the same machine: whoever
-// has it acts as an administrator. It lives in memory and in a file that only the
-// hub's own user can read; it ends with the process.
+// LocalToken is the bearer token of the command line on the same machine. Its holder
+// acts as an administrator. It lives in memory and in a file that only the hub's own
+// user can read, and ends with the process.
 type LocalToken struct{ hash []byte }
 
-// NewLocalToken makes a local token and gives its text, to be written to that file.
+// NewLocalToken returns a local token, and its text for that file.
 func NewLocalToken() (token LocalToken, plain string) {
 	plain = randomToken(localPrefix)
 	return LocalToken{hash: hashToken(plain)}, plain
 }
 
-// matches tells, in constant time, whether text is the token; the zero token
+// matches reports, in constant time, whether text is the token. The zero token
 // matches nothing.
 func (t LocalToken) matches(text string) bool {
 	return t.hash != nil && subtle.ConstantTimeCompare(t.hash, hashToken(text)) == 1
 }
 
-// refused is the answer to a bearer token that is not good, whatever the reason.
-func refused() *hub.Error {
+// invalidToken is the error for a bearer token that is not valid, whatever the reason.
+func invalidToken() *hub.Error {
 	return hub.Errorf(hub.ErrUnauthorized, "invalid_token", "A valid access token is needed: log in, or refresh it.")
 }

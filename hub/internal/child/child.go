@@ -19,9 +19,9 @@ type Process struct {
 }
 
 // Start runs cmd in a process group of its own, so that Ctrl-C in a terminal
-// reaches only us. On Linux the child receives death when this process ends for
-// any reason, kill -9 included; elsewhere it lives on. cmd.SysProcAttr may be
-// set; the fields concerned are overwritten.
+// does not reach it. On Linux the child receives the signal death when this process
+// ends for any reason, including kill -9; elsewhere it lives on. cmd.SysProcAttr may
+// be set; its fields Setpgid and Pdeathsig are overwritten.
 func Start(cmd *exec.Cmd, death syscall.Signal) (*Process, error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -50,13 +50,14 @@ func Start(cmd *exec.Cmd, death syscall.Signal) (*Process, error) {
 	return p, nil
 }
 
-// Pid is the child's process id; it may be another process's after Exited.
+// Pid returns the child's process id. The id may belong to another process after
+// Exited.
 func (p *Process) Pid() int { return p.process.Pid }
 
-// Exited is closed when the child has ended and was reaped.
+// Exited returns a channel that is closed when the child has ended and was reaped.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// Err says how the child ended, nil for status 0. Valid after Exited only.
+// Err returns how the child ended, nil for status 0. It is valid after Exited only.
 func (p *Process) Err() error { return p.err }
 
 // Signal sends a signal; to a child that has ended it does nothing and returns

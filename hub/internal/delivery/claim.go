@@ -102,9 +102,9 @@ func (d *Dispatcher) readEvents(ctx context.Context, jobs []Job) error {
 	return nil
 }
 
-// unfoldEnded gives rows to the deliveries of leases that have ended: the process
+// materializeExpired inserts the rows of deliveries whose leases have ended: the process
 // that took them on died, or they were not attempted in time.
-func (d *Dispatcher) unfoldEnded(ctx context.Context) error {
+func (d *Dispatcher) materializeExpired(ctx context.Context) error {
 	_, err := d.Pool.Exec(ctx, `
 		select hub.unfold_leases(array(
 			select id from hub.leases where due_at <= now() order by id limit 100 for update skip locked))`)
@@ -114,8 +114,8 @@ func (d *Dispatcher) unfoldEnded(ctx context.Context) error {
 	return nil
 }
 
-// unlease makes deliveries due again at once: they were leased but not attempted.
-func (d *Dispatcher) unlease(ctx context.Context, jobs []Job) error {
+// makeDue makes deliveries due again at once: they were leased but not attempted.
+func (d *Dispatcher) makeDue(ctx context.Context, jobs []Job) error {
 	ids := make([]uuid.UUID, len(jobs))
 	var leases []uuid.UUID
 	for i, job := range jobs {

@@ -66,7 +66,7 @@ type Dispatcher struct {
 	wakeups chan uuid.UUID // targets with room again, to be filled from the database
 }
 
-// NewDispatcher makes a dispatcher; nothing runs until it is given work.
+// NewDispatcher returns a dispatcher; nothing runs until it is given work.
 func NewDispatcher(config Config) *Dispatcher {
 	d := &Dispatcher{
 		Config: config, lanes: make(map[uuid.UUID]*lane), wakeups: make(chan uuid.UUID, 1024),
@@ -88,10 +88,10 @@ func (d *Dispatcher) laneOf(target uuid.UUID) *lane {
 
 // Reserve takes a place in the queue for a delivery about to be committed.
 func (d *Dispatcher) Reserve(target *directory.Target) bool {
-	return d.reserveUpTo(target.ID, 1, pace(target)) == 1
+	return d.reserveUpTo(target.ID, 1, paceInterval(target)) == 1
 }
 
-// reserveUpTo takes up to n places and tells how many it got. The lane has to know its
+// reserveUpTo takes up to n places and returns how many it got. The lane has to know its
 // pace by then: it must not take more than can start while the leases are young.
 func (d *Dispatcher) reserveUpTo(target uuid.UUID, n int, interval time.Duration) int {
 	d.mu.Lock()
@@ -120,11 +120,11 @@ func (d *Dispatcher) Release(target uuid.UUID) {
 func (d *Dispatcher) MarkBacklog(target uuid.UUID) {
 	d.mu.Lock()
 	l := d.laneOf(target)
-	l.left = true
+	l.backlog = true
 	empty := l.waiting() == 0 && l.reserved == 0
-	wake := d.WakeOthers != nil && d.Now().Sub(l.woke) >= wakeEvery
+	wake := d.WakeOthers != nil && d.Now().Sub(l.wokeOthersAt) >= wakeEvery
 	if wake {
-		l.woke = d.Now()
+		l.wokeOthersAt = d.Now()
 	}
 	d.mu.Unlock()
 	if wake {
@@ -186,14 +186,14 @@ type assignment struct {
 	job  Job
 }
 
-// full tells whether a lane has its share of the workers: its own limit, and only
+// full reports whether a lane has its share of the workers: its own limit, and only
 // one attempt at a time while three quarters of all workers are busy, so that many
 // slow targets together leave some to the others. The caller holds mu.
 func (d *Dispatcher) full(l *lane) bool {
 	return l.running >= l.limit(d.EndpointConcurrency) || l.running > 0 && d.inFlight >= d.Concurrency*3/4
 }
 
-// runnable tells whether a lane may start an attempt now; for a paced lane that
+// runnable reports whether a lane may start an attempt now; for a paced lane that
 // may soon it sets the wake-up. The caller holds mu.
 func (d *Dispatcher) runnable(l *lane) bool {
 	if l.waiting() == 0 || d.full(l) || d.stopping {
@@ -228,8 +228,8 @@ func (d *Dispatcher) take(l *lane) Job {
 	if job.paced {
 		l.nextAt = d.Now().Add(l.interval)
 	}
-	if l.left && (l.waiting() == 0 || 2*l.room(d.EndpointConcurrency) >= l.size(d.EndpointConcurrency)) {
-		l.left = false
+	if l.backlog && (l.waiting() == 0 || 2*l.room(d.EndpointConcurrency) >= l.size(d.EndpointConcurrency)) {
+		l.backlog = false
 		d.Wake(l.target)
 	}
 	return job
@@ -264,7 +264,7 @@ func (d *Dispatcher) next(l *lane, done Job, result result) (own *lane, job Job,
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l.running--
-	l.book(result)
+	l.update(result)
 	if result.late {
 		d.late = append(d.late, done)
 	}
@@ -310,10 +310,10 @@ func (d *Dispatcher) next(l *lane, done Job, result result) (own *lane, job Job,
 	return nil, Job{}, rest
 }
 
-// turn takes a paced target's next turn in this process, for a job that started
+// takeLocalTurn takes a paced target's next turn in this process, for a job that started
 // before its lane knew of the pacing; wait is how long to hold back where another
 // job has the turn.
-func (d *Dispatcher) turn(l *lane, interval time.Duration) (wait time.Duration, ok bool) {
+func (d *Dispatcher) takeLocalTurn(l *lane, interval time.Duration) (wait time.Duration, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.Now()
@@ -324,11 +324,11 @@ func (d *Dispatcher) turn(l *lane, interval time.Duration) (wait time.Duration, 
 	return 0, true
 }
 
-// book feeds a target's breaker and pacing with what an attempt showed.
-func (l *lane) book(r result) {
+// update feeds a target's breaker and pacing with what an attempt showed.
+func (l *lane) update(r result) {
 	switch {
 	case r.skipped:
-		l.left = true // fetched again when it was given back, or its lease ends
+		l.backlog = true // fetched again when it was given back, or its lease ends
 	case r.heldBack > 0:
 	case r.healthy:
 		l.failures = 0
@@ -340,15 +340,15 @@ func (l *lane) book(r result) {
 	}
 	switch {
 	case r.took == 0:
-	case l.took == 0:
-		l.took = r.took
+	case l.attemptTime == 0:
+		l.attemptTime = r.took
 	default:
-		l.took = (7*l.took + r.took) / 8
+		l.attemptTime = (7*l.attemptTime + r.took) / 8
 	}
 }
 
-// forgetIdle drops the lanes nothing waits in; called now and then.
-func (d *Dispatcher) forgetIdle() {
+// dropIdleLanes drops the lanes nothing waits in; called now and then.
+func (d *Dispatcher) dropIdleLanes() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for target, l := range d.lanes {
@@ -365,7 +365,7 @@ func (d *Dispatcher) Depth() (queued, inFlight int) {
 	return d.queued, d.inFlight
 }
 
-// beginClaim tells whether leases may still be taken; then endClaim must follow
+// beginClaim reports whether leases may still be taken; then endClaim must follow
 // once they are queued, so that Stop misses none.
 func (d *Dispatcher) beginClaim() bool {
 	d.mu.Lock()
@@ -420,5 +420,5 @@ func (d *Dispatcher) Stop(ctx context.Context) (left []Job, quiet bool) {
 			left = append(left, l.pop())
 		}
 	}
-	return append(left, d.ours(d.late)...), d.inFlight == 0
+	return append(left, d.stillLeased(d.late)...), d.inFlight == 0
 }

@@ -26,7 +26,7 @@ func (d *Dispatcher) SetErasingTenants(tenants []uuid.UUID) {
 	d.erasing.Store(&set)
 }
 
-// erased tells whether an event's payload was erased: then it is not sent any more.
+// erased reports whether an event's payload was erased: then it is not sent any more.
 func (d *Dispatcher) erased(ctx context.Context, event *Event) (bool, error) {
 	if string(event.Body) == hub.ErasedPayload {
 		return true, nil

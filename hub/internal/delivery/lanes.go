@@ -23,19 +23,19 @@ const (
 // lane is the queue of one target and its share of the workers. All fields are
 // guarded by Dispatcher.mu.
 type lane struct {
-	target   uuid.UUID
-	queue    []Job
-	head     int           // queue[head:] waits
-	reserved int           // places promised to commits under way
-	running  int           // attempts in flight
-	failures int           // in a row
-	took     time.Duration // what an attempt takes, a moving average; 0 = not known
-	ready    bool          // stands in Dispatcher.ready, waiting for a worker
-	left     bool          // rows of this target stand in the database without a lease
-	woke     time.Time     // when other processes were last told of such rows
-	interval time.Duration // pacing: least time between starts; 0 = none
-	nextAt   time.Time     // pacing: earliest next start
-	timer    *time.Timer   // the wake-up for nextAt; nil = none is set
+	target       uuid.UUID
+	queue        []Job
+	head         int           // queue[head:] waits
+	reserved     int           // places promised to commits under way
+	running      int           // attempts in flight
+	failures     int           // in a row
+	attemptTime  time.Duration // what an attempt takes, a moving average; 0 = not known
+	ready        bool          // stands in Dispatcher.ready, waiting for a worker
+	backlog      bool          // rows of this target stand in the database without a lease
+	wokeOthersAt time.Time     // when other processes were last told of such rows
+	interval     time.Duration // pacing: least time between starts; 0 = none
+	nextAt       time.Time     // pacing: earliest next start
+	timer        *time.Timer   // the wake-up for nextAt; nil = none is set
 }
 
 func (l *lane) waiting() int { return len(l.queue) - l.head }
@@ -56,8 +56,8 @@ func (l *lane) size(concurrency int) int {
 	if l.failures >= breakerAfter {
 		size = 2 * l.limit(concurrency)
 	}
-	if l.took > 0 {
-		size = min(size, 1+int(time.Duration(l.limit(concurrency))*(startWithin/2)/l.took))
+	if l.attemptTime > 0 {
+		size = min(size, 1+int(time.Duration(l.limit(concurrency))*(startWithin/2)/l.attemptTime))
 	}
 	if l.interval > 0 {
 		size = min(size, 1+int(startWithin/2/l.interval))
@@ -109,7 +109,7 @@ func (l *lane) pop() Job {
 	return job
 }
 
-// idle tells whether nothing would be lost by forgetting the lane.
+// idle reports whether nothing would be lost by forgetting the lane.
 func (l *lane) idle(now time.Time) bool {
-	return l.waiting() == 0 && l.reserved == 0 && l.running == 0 && !l.left && l.failures < breakerAfter && !now.Before(l.nextAt)
+	return l.waiting() == 0 && l.reserved == 0 && l.running == 0 && !l.backlog && l.failures < breakerAfter && !now.Before(l.nextAt)
 }

@@ -21,15 +21,15 @@ func TestLaneHoldsWhatCanStartInTime(t *testing.T) {
 		want int
 	}{
 		"nothing known":     {lane{}, laneQueue},
-		"fast":              {lane{took: time.Millisecond}, laneQueue},
-		"a second each":     {lane{took: time.Second}, 481},
-		"hangs":             {lane{took: 10 * time.Second}, 49},
-		"hangs, breaker":    {lane{took: 10 * time.Second, failures: breakerAfter}, 7},
-		"refuses at once":   {lane{took: time.Microsecond, failures: breakerAfter}, 2 * concurrency / breakerShare},
+		"fast":              {lane{attemptTime: time.Millisecond}, laneQueue},
+		"a second each":     {lane{attemptTime: time.Second}, 481},
+		"hangs":             {lane{attemptTime: 10 * time.Second}, 49},
+		"hangs, breaker":    {lane{attemptTime: 10 * time.Second, failures: breakerAfter}, 7},
+		"refuses at once":   {lane{attemptTime: time.Microsecond, failures: breakerAfter}, 2 * concurrency / breakerShare},
 		"one in 2 seconds":  {lane{interval: 2 * time.Second}, 4},
 		"one in an hour":    {lane{interval: time.Hour}, 1},
-		"paced and slow":    {lane{interval: 10 * time.Millisecond, took: time.Second}, 481},
-		"some are reserved": {lane{took: time.Second, reserved: 81}, 400},
+		"paced and slow":    {lane{interval: 10 * time.Millisecond, attemptTime: time.Second}, 481},
+		"some are reserved": {lane{attemptTime: time.Second, reserved: 81}, 400},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -71,12 +71,12 @@ func TestLateJobsAreGivenBack(t *testing.T) {
 func TestLaneLearnsHowLongAttemptsTake(t *testing.T) {
 	t.Parallel()
 	l := &lane{}
-	l.book(result{took: 800 * time.Millisecond})
-	require.Equal(t, 800*time.Millisecond, l.took, "the first attempt is all that is known")
-	l.book(result{skipped: true})
-	require.Equal(t, 800*time.Millisecond, l.took, "what was not attempted took no time")
-	l.book(result{took: 1600 * time.Millisecond})
-	require.Equal(t, 900*time.Millisecond, l.took)
+	l.update(result{took: 800 * time.Millisecond})
+	require.Equal(t, 800*time.Millisecond, l.attemptTime, "the first attempt is all that is known")
+	l.update(result{skipped: true})
+	require.Equal(t, 800*time.Millisecond, l.attemptTime, "what was not attempted took no time")
+	l.update(result{took: 1600 * time.Millisecond})
+	require.Equal(t, 900*time.Millisecond, l.attemptTime)
 }
 
 // A sweep that finds no room must not ask itself again at once.
@@ -88,7 +88,7 @@ func TestFillWithoutRoomDoesNotKickItself(t *testing.T) {
 	target := uuid.New()
 	require.NoError(t, d.fill(t.Context(), target))
 	require.Empty(t, d.wakeups)
-	require.True(t, d.lanes[target].left, "it is remembered that rows wait")
+	require.True(t, d.lanes[target].backlog, "it is remembered that rows wait")
 }
 
 // A job that was held back keeps its place: receivers get the oldest first.

@@ -17,7 +17,7 @@ type RedisPacer struct {
 // pacerTimeout bounds what a slow Redis can cost an attempt.
 const pacerTimeout = 200 * time.Millisecond
 
-// permit takes a turn or tells how many microseconds are left until the next. The
+// permit takes a turn or returns how many microseconds are left until the next. The
 // moment is a value, not the life of a key: in-process Redis ages keys in coarse
 // steps, which halved some rates. A wait longer than the interval means that Redis's
 // clock was put back, or that the pace has changed.

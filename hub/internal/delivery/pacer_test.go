@@ -75,11 +75,11 @@ func TestTwoProcessesShareOnePace(t *testing.T) {
 			now = next[who]
 			server.SetTime(now)
 		}
-		wait, ok := pacers[who].TakeTurn(t.Context(), target.ID, pace(target))
+		wait, ok := pacers[who].TakeTurn(t.Context(), target.ID, paceInterval(target))
 		if ok {
 			starts = append(starts, now)
 			counts[who]++
-			wait = pace(target)
+			wait = paceInterval(target)
 		}
 		next[who] = now.Add(wait + time.Duration(random.IntN(2000))*time.Microsecond) // timers are late
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// waits are the pauses before the second, third and fourth attempt (interface
-// document 3, "Limits").
+// waits are the pauses before the second, third and fourth attempt
+// (docs/interfaces/clinic.md, "Retries").
 var waits = [...]time.Duration{time.Second, 5 * time.Second, 25 * time.Second}
 
 const (
@@ -26,7 +26,7 @@ const (
 	ReasonPeerUnavailable     = "peer_unavailable"     // the integration is in error: redelivered when the peer is well
 	ReasonIntegrationInactive = "integration_inactive" // redelivered when it is active again
 	ReasonEventNotSent        = "event_not_sent"       // the peer's interface has no such event
-	ReasonParkedTooLong       = "parked_too_long"      // 15 days in the park
+	ReasonParkedTooLong       = "parked_too_long"      // parked for 15 days
 	ReasonOtherAccount        = "other_account"        // the integration is with another account of its product by now
 	ReasonErased              = "erased"               // the person it was about was deleted
 )

@@ -46,7 +46,7 @@ type scheduled struct {
 	at time.Time
 }
 
-// NewRetrier makes the retry clock over a Redis client it does not own.
+// NewRetrier returns the retry clock over a Redis client it does not own.
 func NewRetrier(rdb redis.UniversalClient, dispatcher *Dispatcher, log *slog.Logger) *Retrier {
 	r := &Retrier{
 		dispatcher: dispatcher,

@@ -67,14 +67,14 @@ func (d *Dispatcher) attempt(w *worker, l *lane, job Job) result {
 	if err != nil {
 		return result{skipped: true}
 	}
-	if verdict, decided := withoutSending(target, job); decided {
+	if verdict, decided := decideUnsent(target, job); decided {
 		d.Log.Record(Attempt{Job: job, Verdict: verdict})
 		return result{healthy: true}
 	}
-	paced := result{known: true, interval: pace(target)}
+	paced := result{known: true, interval: paceInterval(target)}
 	if paced.interval > 0 {
 		if !job.paced {
-			if wait, ok := d.turn(l, paced.interval); !ok {
+			if wait, ok := d.takeLocalTurn(l, paced.interval); !ok {
 				return result{heldBack: wait, known: true, interval: paced.interval}
 			}
 		}
@@ -91,16 +91,16 @@ func (d *Dispatcher) attempt(w *worker, l *lane, job Job) result {
 	return paced
 }
 
-// pace is the least time between two starts at a target; 0 = none.
-func pace(target *directory.Target) time.Duration {
+// paceInterval returns the least time between two starts at a target; 0 = none.
+func paceInterval(target *directory.Target) time.Duration {
 	if target.RatePerMinute <= 0 {
 		return 0
 	}
 	return time.Minute / time.Duration(target.RatePerMinute)
 }
 
-// withoutSending decides about deliveries whose target takes none.
-func withoutSending(target *directory.Target, job Job) (Verdict, bool) {
+// decideUnsent decides about deliveries whose target takes none.
+func decideUnsent(target *directory.Target, job Job) (Verdict, bool) {
 	spent := job.Spent
 	switch {
 	case target == nil:
@@ -146,7 +146,7 @@ func (d *Dispatcher) send(ctx context.Context, w *worker, job Job, to *directory
 		a.Phases = w.response.Phases
 		outcome = Outcome{Status: w.response.Status, Complete: err == nil, RetryAfter: w.response.RetryAfter}
 		a.StatusCode = w.response.Status
-		a.ResponseHeader, a.ResponseBody = kept(w.response.Header), kept(w.response.Body)
+		a.ResponseHeader, a.ResponseBody = copyBytes(w.response.Header), copyBytes(w.response.Body)
 	}
 	if err != nil {
 		a.Error = err.Error()
@@ -202,8 +202,8 @@ func (w *worker) toPeer(job Job, peer *integration.Peer, at time.Time) error {
 	return nil
 }
 
-// kept copies what outlives the worker's buffers.
-func kept(b []byte) []byte {
+// copyBytes copies what outlives the worker's buffers.
+func copyBytes(b []byte) []byte {
 	if len(b) == 0 {
 		return nil
 	}

@@ -43,7 +43,7 @@ func (d *Dispatcher) Sweep(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tidy.C:
-			d.forgetIdle()
+			d.dropIdleLanes()
 			continue
 		case target := <-d.wakeups:
 			err = d.fill(ctx, target)
@@ -58,10 +58,10 @@ func (d *Dispatcher) Sweep(ctx context.Context) {
 }
 
 func (d *Dispatcher) sweepAll(ctx context.Context) error {
-	if err := d.returnLate(ctx); err != nil {
+	if err := d.releaseLate(ctx); err != nil {
 		return err
 	}
-	if err := d.unfoldEnded(ctx); err != nil {
+	if err := d.materializeExpired(ctx); err != nil {
 		return err
 	}
 	rows, err := d.Pool.Query(ctx, dueTargets)
@@ -86,9 +86,9 @@ func (d *Dispatcher) fill(ctx context.Context, target uuid.UUID) error {
 		return nil
 	}
 	defer d.endClaim()
-	room := d.reserveUpTo(target, claimBatch, d.paceOf(ctx, target))
+	room := d.reserveUpTo(target, claimBatch, d.intervalOf(ctx, target))
 	if room == 0 { // asked again when the lane moves on, or by the next sweep
-		d.markLeft(target)
+		d.markBacklog(target)
 		return nil
 	}
 	jobs, err := d.claim(ctx, claimTarget, target, room)
@@ -102,36 +102,36 @@ func (d *Dispatcher) fill(ctx context.Context, target uuid.UUID) error {
 		return err
 	}
 	if len(jobs) == room { // there may be more
-		d.markLeft(target)
+		d.markBacklog(target)
 	}
 	d.Dispatch(jobs, nil)
 	return nil
 }
 
-// paceOf is the pace of a target whose kind is not known. One that cannot be read now
+// intervalOf is the pace of a target whose kind is not known. One that cannot be read now
 // is not paced here: its deliveries wait for the configuration, not for their turn.
-func (d *Dispatcher) paceOf(ctx context.Context, target uuid.UUID) time.Duration {
+func (d *Dispatcher) intervalOf(ctx context.Context, target uuid.UUID) time.Duration {
 	for _, integration := range []bool{false, true} {
 		found, err := d.Directory.Target(ctx, target, integration)
 		if err == nil && found != nil {
-			return pace(found)
+			return paceInterval(found)
 		}
 	}
 	return 0
 }
 
-// markLeft remembers that rows of a target wait in the database.
-func (d *Dispatcher) markLeft(target uuid.UUID) {
+// markBacklog notes that rows of a target wait in the database.
+func (d *Dispatcher) markBacklog(target uuid.UUID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.laneOf(target).left = true
+	d.laneOf(target).backlog = true
 }
 
-// returnLate gives back what could not start while its lease was young, as when other
+// releaseLate gives back what could not start while its lease was young, as when other
 // processes had most of a paced target's turns: nobody has to wait for the lease's end.
-func (d *Dispatcher) returnLate(ctx context.Context) error {
+func (d *Dispatcher) releaseLate(ctx context.Context) error {
 	d.mu.Lock()
-	late := d.ours(d.late)
+	late := d.stillLeased(d.late)
 	d.late = nil
 	d.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, leaseRest)
@@ -139,8 +139,8 @@ func (d *Dispatcher) returnLate(ctx context.Context) error {
 	return d.ReleaseLeases(ctx, late)
 }
 
-// ours are the jobs whose leases are this process's for a while yet.
-func (d *Dispatcher) ours(jobs []Job) []Job {
+// stillLeased returns the jobs whose leases are this process's for a while yet.
+func (d *Dispatcher) stillLeased(jobs []Job) []Job {
 	var list []Job
 	for _, job := range jobs {
 		if d.Now().Sub(job.LeasedAt) < LeaseDuration-leaseRest {
@@ -155,5 +155,5 @@ func (d *Dispatcher) ReleaseLeases(ctx context.Context, jobs []Job) error {
 	if len(jobs) == 0 {
 		return nil
 	}
-	return d.unlease(ctx, jobs)
+	return d.makeDue(ctx, jobs)
 }

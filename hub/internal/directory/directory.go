@@ -1,7 +1,6 @@
-// Package directory is each process's cache of the configuration the hot path
-// needs: API keys, and which endpoints want which events. It never serves stale
-// configuration where that matters: every group commit compares the version the
-// cache was filled at with the committed one (see [Directory.Version]).
+// Package directory is a process's cache of the configuration that the hot path needs: API
+// keys, endpoints and integrations. Publishing never uses stale configuration: every group
+// commit compares the cache's version with the committed one (see [Directory.Version]).
 package directory
 
 import (
@@ -24,7 +23,7 @@ import (
 	"integrationhub/hub/internal/store/dbgen"
 )
 
-// Key is an API key in the cache: who it speaks for, and until when.
+// Key is a cached API key.
 type Key struct {
 	keys.Principal
 	expiresAt *time.Time // nil = never
@@ -36,12 +35,12 @@ type Opener interface {
 	Open(sealed []byte, context string) ([]byte, error)
 }
 
-// pollEvery is how often the committed version is read; with it a revocation
-// reaches every process well within a second, also without any traffic.
-const pollEvery = 300 * time.Millisecond
+// pollInterval is how often the committed version is read. A revocation thus reaches every
+// process well within a second, also without traffic.
+const pollInterval = 300 * time.Millisecond
 
-// maxUnknown bounds how many unknown keys a generation remembers.
-const maxUnknown = 10_000
+// maxUnknownKeys bounds the unknown keys that a generation caches.
+const maxUnknownKeys = 10_000
 
 // Directory is safe for concurrent use.
 type Directory struct {
@@ -51,40 +50,40 @@ type Directory struct {
 	log        *slog.Logger
 	now        func() time.Time
 	current    atomic.Pointer[generation]
-	used       sync.Map // key id → time.Time of last use, flushed by Run
+	lastUses   sync.Map // key id → time.Time, stored by Run
 }
 
-// generation is what has been loaded since the version was last seen to change.
+// generation is what was loaded at one version of the configuration.
 type generation struct {
-	version   int64
-	keys      sync.Map // SHA-256 of a key → *Key; nil = no such key
-	unknown   atomic.Int64
-	tenants   sync.Map // scope → []*Target
-	endpoints sync.Map // uuid.UUID → *Target; nil = no such endpoint
+	version     int64
+	keys        sync.Map // SHA-256 of a key → *Key; nil = no such key
+	unknownKeys atomic.Int64
+	tenants     sync.Map // tenantScope → []*Target
+	endpoints   sync.Map // uuid.UUID → *Target; nil = no such endpoint
 	// uuid.UUID → *Target with a Peer; nil = no such integration
 	integrations sync.Map
 }
 
-type scope struct {
+type tenantScope struct {
 	tenant      uuid.UUID
 	environment hub.Environment
 }
 
-// Connectors gives the connector that speaks to a product; never nil.
+// Connectors returns the connector for a peer product, never nil.
 type Connectors func(product string) hub.Connector
 
-// New makes an empty directory at version 0: the first [Directory.Refresh] or
-// commit brings it up to date.
+// New returns an empty directory at version 0. The first [Directory.Refresh] or commit
+// brings it up to date.
 func New(pool *pgxpool.Pool, secrets Opener, connectors Connectors, log *slog.Logger, now func() time.Time) *Directory {
 	d := &Directory{pool: pool, secrets: secrets, connectors: connectors, log: log, now: now}
 	d.current.Store(&generation{})
 	return d
 }
 
-// Version is the configuration version the cache was filled at.
+// Version returns the configuration version that the cache was filled at.
 func (d *Directory) Version() int64 { return d.current.Load().version }
 
-// Refresh reads the committed version and drops the cache where it differs.
+// Refresh reads the committed version and empties the cache if it differs.
 func (d *Directory) Refresh(ctx context.Context) error {
 	var version int64
 	if err := d.pool.QueryRow(ctx, `select version from hub.config_version`).Scan(&version); err != nil {
@@ -96,46 +95,46 @@ func (d *Directory) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// lastFlush bounds how long the last uses of keys are stored when a process stops.
-const lastFlush = 3 * time.Second
+// shutdownFlushTimeout bounds storing the last uses of keys when the process stops.
+const shutdownFlushTimeout = 3 * time.Second
 
-// Run refreshes until ctx ends and records when keys were last used.
+// Run refreshes the cache and stores when keys were last used, until ctx ends.
 func (d *Directory) Run(ctx context.Context) {
-	poll, flush := time.NewTicker(pollEvery), time.NewTicker(30*time.Second)
+	poll, flush := time.NewTicker(pollInterval), time.NewTicker(30*time.Second)
 	defer poll.Stop()
 	defer flush.Stop()
-	failing := false
+	isFailing := false
 	for {
 		select {
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastFlush)
+			flushCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownFlushTimeout)
 			defer cancel()
-			if err := d.flushUsed(last); err != nil {
+			if err := d.storeLastUses(flushCtx); err != nil {
 				d.log.Warn("recording the last use of keys failed; it is lost", "error", err)
 			}
 			return
 		case <-flush.C:
-			if err := d.flushUsed(ctx); err != nil && ctx.Err() == nil {
+			if err := d.storeLastUses(ctx); err != nil && ctx.Err() == nil {
 				d.log.Warn("recording the last use of keys failed; trying again", "error", err)
 			}
 		case <-poll.C:
 			err := d.Refresh(ctx)
-			if err != nil && !failing && ctx.Err() == nil {
+			if err != nil && !isFailing && ctx.Err() == nil {
 				d.log.Warn("watching the configuration failed; trying again", "error", err)
 			}
-			failing = err != nil
+			isFailing = err != nil
 		}
 	}
 }
 
-// Key finds the key a caller presented; ErrUnauthorized where there is none that
-// is valid now. Keys are found by their SHA-256, so the comparison tells nothing
-// about any stored key.
+// Key returns the key that a caller presented. A key that is unknown or not valid now is
+// a [hub.ErrUnauthorized]. Keys are looked up by SHA-256, so timing reveals nothing about
+// stored keys.
 func (d *Directory) Key(ctx context.Context, presented string) (*Key, error) {
 	if err := keys.Check(presented); err != nil {
 		return nil, err
 	}
-	return d.find(ctx, keys.Hash(presented))
+	return d.findKey(ctx, keys.Hash(presented))
 }
 
 // LookUp implements [keys.Finder] from the cache.
@@ -147,33 +146,34 @@ func (d *Directory) LookUp(ctx context.Context, presented string) (keys.Principa
 	return key.Principal, nil
 }
 
-// Revalidate finds a key again, as the configuration is now.
+// Revalidate looks a key up again in the present configuration.
 func (d *Directory) Revalidate(ctx context.Context, key *Key) (*Key, error) {
-	return d.find(ctx, key.hash)
+	return d.findKey(ctx, key.hash)
 }
 
-func (d *Directory) find(ctx context.Context, hash [sha256.Size]byte) (*Key, error) {
+func (d *Directory) findKey(ctx context.Context, hash [sha256.Size]byte) (*Key, error) {
 	generation := d.current.Load()
-	if found, ok := generation.keys.Load(hash); ok {
-		return d.usable(found.(*Key))
+	if cached, ok := generation.keys.Load(hash); ok {
+		return d.checkUsable(cached.(*Key))
 	}
 	key, err := d.loadKey(ctx, hash)
 	if err != nil {
 		return nil, err
 	}
-	if key != nil || generation.unknown.Add(1) <= maxUnknown {
+	if key != nil || generation.unknownKeys.Add(1) <= maxUnknownKeys {
 		generation.keys.Store(hash, key)
 	}
-	return d.usable(key)
+	return d.checkUsable(key)
 }
 
-func (d *Directory) usable(key *Key) (*Key, error) {
+// checkUsable returns a key that is known and not expired, and notes its use.
+func (d *Directory) checkUsable(key *Key) (*Key, error) {
 	now := d.now()
 	if key == nil || key.expiresAt != nil && !now.Before(*key.expiresAt) {
 		return nil, keys.Refused()
 	}
-	if last, ok := d.used.Load(key.KeyID); !ok || now.Sub(last.(time.Time)) > time.Second {
-		d.used.Store(key.KeyID, now)
+	if lastUse, ok := d.lastUses.Load(key.KeyID); !ok || now.Sub(lastUse.(time.Time)) > time.Second {
+		d.lastUses.Store(key.KeyID, now)
 	}
 	return key, nil
 }
@@ -189,13 +189,12 @@ func (d *Directory) loadKey(ctx context.Context, hash [sha256.Size]byte) (*Key, 
 	return &Key{Principal: keys.PrincipalOf(row), expiresAt: row.Key.ExpiresAt, hash: hash}, nil
 }
 
-// flushUsed stores when keys were last used. What could not be stored is kept for
-// the next time.
-func (d *Directory) flushUsed(ctx context.Context) error {
+// storeLastUses stores when keys were last used. After an error the next call stores them.
+func (d *Directory) storeLastUses(ctx context.Context) error {
 	var ids []uuid.UUID
 	var times []time.Time
-	d.used.Range(func(id, at any) bool {
-		ids, times = append(ids, id.(uuid.UUID)), append(times, at.(time.Time))
+	d.lastUses.Range(func(id, usedAt any) bool {
+		ids, times = append(ids, id.(uuid.UUID)), append(times, usedAt.(time.Time))
 		return true
 	})
 	if len(ids) == 0 {
@@ -208,7 +207,7 @@ func (d *Directory) flushUsed(ctx context.Context) error {
 		return fmt.Errorf("storing when keys were last used: %w", err)
 	}
 	for i, id := range ids {
-		d.used.CompareAndDelete(id, times[i]) // a use since then stays
+		d.lastUses.CompareAndDelete(id, times[i]) // a use since then stays
 	}
 	return nil
 }

@@ -90,20 +90,20 @@ func TestLastUseOfKeysIsStored(t *testing.T) {
 	p.clock.Advance(time.Second)
 	require.True(t, p.use(plain), "within a second of the last one: not worth noting")
 	require.True(t, p.lastUsed(used).IsZero(), "the hot path writes nothing")
-	require.NoError(t, p.directory.flushUsed(t.Context()))
+	require.NoError(t, p.directory.storeLastUses(t.Context()))
 	require.Equal(t, began, p.lastUsed(used))
 	require.True(t, p.lastUsed(unused).IsZero())
 
 	later := p.clock.Advance(time.Minute)
 	require.True(t, p.use(plain))
-	require.NoError(t, p.directory.flushUsed(t.Context()))
+	require.NoError(t, p.directory.storeLastUses(t.Context()))
 	require.Equal(t, later, p.lastUsed(used))
 
 	// A process whose clock is behind does not turn it back, and no use changes nothing.
 	p.clock.Advance(-time.Hour)
 	require.True(t, p.use(plain))
-	require.NoError(t, p.directory.flushUsed(t.Context()))
-	require.NoError(t, p.directory.flushUsed(t.Context()))
+	require.NoError(t, p.directory.storeLastUses(t.Context()))
+	require.NoError(t, p.directory.storeLastUses(t.Context()))
 	require.Equal(t, later, p.lastUsed(used))
 	require.Equal(t, before, p.version(), "or every process would drop its cache each time")
 }
@@ -118,8 +118,8 @@ func TestLastUseOfKeysIsNotForgotten(t *testing.T) {
 	require.True(t, p.use(plain))
 	away, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.Error(t, p.directory.flushUsed(away))
-	require.NoError(t, p.directory.flushUsed(t.Context()))
+	require.Error(t, p.directory.storeLastUses(away))
+	require.NoError(t, p.directory.storeLastUses(t.Context()))
 	require.Equal(t, began, p.lastUsed(first))
 
 	later := p.clock.Advance(time.Minute)
@@ -139,14 +139,14 @@ func TestKeysEndWithTheirTimeAndWithRevocation(t *testing.T) {
 	require.NoError(t, p.directory.Refresh(t.Context()))
 	require.True(t, p.use(plain))
 	require.True(t, p.use(other))
-	require.NoError(t, p.directory.flushUsed(t.Context()))
+	require.NoError(t, p.directory.storeLastUses(t.Context()))
 	p.clock.Advance(time.Minute)
 	require.False(t, p.use(plain), "from the cache as well")
 	_, err := p.keys.Revoke(t.Context(), revoked.ID)
 	require.NoError(t, err)
 	require.NoError(t, p.directory.Refresh(t.Context()))
 	require.False(t, p.use(other))
-	require.NoError(t, p.directory.flushUsed(t.Context()))
+	require.NoError(t, p.directory.storeLastUses(t.Context()))
 	for _, key := range []keys.Key{expiring, revoked} {
 		require.Equal(t, expires.Add(-time.Minute), p.lastUsed(key), "what was refused was no use")
 	}

@@ -14,24 +14,23 @@ import (
 	"integrationhub/hub/internal/store"
 )
 
-// Target is what an event is delivered to: an endpoint, or the peer of an
-// integration.
+// Target is the receiver of deliveries: an endpoint, or the peer of an integration.
 type Target struct {
 	ID            uuid.UUID
 	TenantID      uuid.UUID
 	Environment   hub.Environment
-	URL           string // of an endpoint
-	RatePerMinute int    // 0 = not paced
-	Enabled       bool   // takes deliveries now; others wait in the park
-	Peer          *integration.Peer
+	URL           string            // of an endpoint
+	RatePerMinute int               // 0 = not paced
+	Enabled       bool              // takes deliveries now; else they are parked
+	Peer          *integration.Peer // nil for an endpoint
 	patterns      []string
 	signer        *hub.Signer
 	previous      *hub.Signer // nil: none
 	previousUntil time.Time
 }
 
-// Signers sign with an endpoint's secrets as they are at a moment: the current
-// one, and during a rotation the one before, else nil.
+// Signers returns the signer with an endpoint's current secret and, while a rotation's
+// overlap lasts, the one with the previous secret, else nil.
 func (t *Target) Signers(now time.Time) (current, previous *hub.Signer) {
 	if t.previous != nil && now.Before(t.previousUntil) {
 		return t.signer, t.previous
@@ -39,15 +38,17 @@ func (t *Target) Signers(now time.Time) (current, previous *hub.Signer) {
 	return t.signer, nil
 }
 
-// Wants tells whether the target subscribed to an event type.
-func (t *Target) Wants(eventType string) bool { return hub.MatchesEventType(t.patterns, eventType) }
+// IsSubscribed reports whether the target subscribed to an event type.
+func (t *Target) IsSubscribed(eventType string) bool {
+	return hub.MatchesEventType(t.patterns, eventType)
+}
 
-// Subscribers are a tenant's targets that want an event type: its enabled endpoints,
-// and its integrations but those that are inactive: see [integration.Peer.Accepts].
+// Subscribers returns a tenant's targets that subscribed to an event type: its enabled
+// endpoints, and its integrations that accept the type (see [integration.Peer.Accepts]).
 func (d *Directory) Subscribers(ctx context.Context, tenant uuid.UUID, environment hub.Environment, eventType string) ([]*Target, error) {
 	generation := d.current.Load()
-	key := scope{tenant, environment}
-	loaded, ok := generation.tenants.Load(key)
+	key := tenantScope{tenant, environment}
+	cached, ok := generation.tenants.Load(key)
 	if !ok {
 		targets, err := d.loadEndpoints(ctx, `tenant_id = $1 and environment = $2 and enabled`, tenant, environment)
 		if err != nil {
@@ -59,20 +60,20 @@ func (d *Directory) Subscribers(ctx context.Context, tenant uuid.UUID, environme
 		}
 		targets = append(targets, peers...)
 		generation.tenants.Store(key, targets)
-		loaded = targets
+		cached = targets
 	}
-	targets := loaded.([]*Target)
-	wanted := make([]*Target, 0, len(targets))
+	targets := cached.([]*Target)
+	subscribers := make([]*Target, 0, len(targets))
 	for _, target := range targets {
-		if target.Wants(eventType) && (target.Peer == nil || target.Peer.Accepts(eventType)) {
-			wanted = append(wanted, target)
+		if target.IsSubscribed(eventType) && (target.Peer == nil || target.Peer.Accepts(eventType)) {
+			subscribers = append(subscribers, target)
 		}
 	}
-	return wanted, nil
+	return subscribers, nil
 }
 
-// Target finds an endpoint or the peer of an integration, enabled or not; nil where
-// there is none any more.
+// Target returns an endpoint or the peer of an integration, enabled or not; nil if it no
+// longer exists.
 func (d *Directory) Target(ctx context.Context, id uuid.UUID, isPeer bool) (*Target, error) {
 	if !isPeer {
 		return d.Endpoint(ctx, id)
@@ -80,11 +81,11 @@ func (d *Directory) Target(ctx context.Context, id uuid.UUID, isPeer bool) (*Tar
 	return d.peerTarget(ctx, id)
 }
 
-// Endpoint finds one endpoint, enabled or not; nil where it was deleted.
+// Endpoint returns an endpoint, enabled or not; nil if it was deleted.
 func (d *Directory) Endpoint(ctx context.Context, id uuid.UUID) (*Target, error) {
 	generation := d.current.Load()
-	if found, ok := generation.endpoints.Load(id); ok {
-		return found.(*Target), nil
+	if cached, ok := generation.endpoints.Load(id); ok {
+		return cached.(*Target), nil
 	}
 	endpoints, err := d.loadEndpoints(ctx, `id = $1`, id)
 	if err != nil {
@@ -107,14 +108,14 @@ func (d *Directory) loadEndpoints(ctx context.Context, where string, args ...any
 		return nil, store.Failed("loading endpoints", err)
 	}
 	endpoints, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*Target, error) {
-		e := &Target{}
+		endpoint := &Target{}
 		var secret, previous []byte
-		err := row.Scan(&e.ID, &e.TenantID, &e.Environment, &e.URL, &e.patterns, &e.Enabled, &e.RatePerMinute,
-			&secret, &previous, &e.previousUntil)
+		err := row.Scan(&endpoint.ID, &endpoint.TenantID, &endpoint.Environment, &endpoint.URL, &endpoint.patterns, &endpoint.Enabled, &endpoint.RatePerMinute,
+			&secret, &previous, &endpoint.previousUntil)
 		if err != nil {
 			return nil, err
 		}
-		return e, d.openSecrets(e, secret, previous)
+		return endpoint, d.openSecrets(endpoint, secret, previous)
 	})
 	if err != nil {
 		return nil, store.Failed("loading endpoints", err)
@@ -122,19 +123,19 @@ func (d *Directory) loadEndpoints(ctx context.Context, where string, args ...any
 	return endpoints, nil
 }
 
-func (d *Directory) openSecrets(e *Target, secret, previous []byte) error {
-	plain, err := d.secrets.Open(secret, registry.SecretContext(e.ID))
+func (d *Directory) openSecrets(endpoint *Target, secret, previous []byte) error {
+	plain, err := d.secrets.Open(secret, registry.SecretContext(endpoint.ID))
 	if err != nil {
-		return fmt.Errorf("opening the secret of endpoint %s: %w", e.ID, err)
+		return fmt.Errorf("opening the secret of endpoint %s: %w", endpoint.ID, err)
 	}
-	e.signer = hub.NewSigner(string(plain))
+	endpoint.signer = hub.NewSigner(string(plain))
 	if len(previous) == 0 {
 		return nil
 	}
-	plain, err = d.secrets.Open(previous, registry.SecretContext(e.ID))
+	plain, err = d.secrets.Open(previous, registry.SecretContext(endpoint.ID))
 	if err != nil {
-		return fmt.Errorf("opening the previous secret of endpoint %s: %w", e.ID, err)
+		return fmt.Errorf("opening the previous secret of endpoint %s: %w", endpoint.ID, err)
 	}
-	e.previous = hub.NewSigner(string(plain))
+	endpoint.previous = hub.NewSigner(string(plain))
 	return nil
 }

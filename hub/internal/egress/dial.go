@@ -14,7 +14,7 @@ import (
 // is tried, where the deadline allows it.
 const minPerAddress = 2 * time.Second
 
-// Timing tells how long the steps of a connection took.
+// Timing is how long the steps of a connection took.
 type Timing struct {
 	DNS     time.Duration // name resolution; 0 for an IP address
 	Connect time.Duration // TCP handshake, attempts at further addresses included
@@ -31,10 +31,10 @@ type UnreachableError struct {
 // Error implements error.
 func (*UnreachableError) Error() string { return "connecting: host unreachable" }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *UnreachableError) Unwrap() error { return e.Cause }
 
-// Timeout tells whether time ran out, as in [net.Error].
+// Timeout reports whether time ran out, as in [net.Error].
 func (e *UnreachableError) Timeout() bool {
 	var timeout interface{ Timeout() bool }
 	return errors.As(e.Cause, &timeout) && timeout.Timeout()
@@ -46,7 +46,7 @@ func (g *Guard) DialContext(ctx context.Context, network, addr string) (net.Conn
 	return conn, err
 }
 
-// DialTimed connects to addr ("host:port") and tells how long it took. The host is
+// DialTimed connects to addr ("host:port") and returns how long it took. The host is
 // resolved once; each of its addresses is checked, and the connection is made to
 // an address that was checked. Errors are *[UnreachableError].
 func (g *Guard) DialTimed(ctx context.Context, network, addr string) (net.Conn, Timing, error) {
@@ -69,9 +69,9 @@ func (g *Guard) DialTimed(ctx context.Context, network, addr string) (net.Conn, 
 	}
 	self := g.isSelf(host, port)
 	open := found[:0:0]
-	for _, one := range found {
-		if g.permits(one, self) {
-			open = append(open, one.Unmap())
+	for _, ip := range found {
+		if g.permits(ip, self) {
+			open = append(open, ip.Unmap())
 		}
 	}
 	if len(open) == 0 {
@@ -86,7 +86,7 @@ func (g *Guard) DialTimed(ctx context.Context, network, addr string) (net.Conn, 
 	return conn, timing, nil
 }
 
-// resolve gives the addresses of a host; literal tells that it is one itself.
+// resolve returns the addresses of a host; literal tells that it is one itself.
 func (g *Guard) resolve(ctx context.Context, host string) (found []netip.Addr, literal bool, err error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{addr}, true, nil

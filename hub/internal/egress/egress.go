@@ -46,7 +46,7 @@ type origin struct {
 	port string
 }
 
-// New makes a guard. It fails when one of SelfURLs is not an absolute http(s) URL.
+// New returns a guard. It fails when one of SelfURLs is not an absolute http(s) URL.
 func New(cfg Config) (*Guard, error) {
 	g := &Guard{development: cfg.Development, resolver: cfg.Resolver, now: time.Now}
 	if g.resolver == nil {
@@ -60,21 +60,21 @@ func New(cfg Config) (*Guard, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the hub's own URL: %w", err)
 		}
-		one := origin{strings.ToLower(self.Hostname()), portOf(self)}
-		if one.host == "" || one.port == "" {
+		own := origin{strings.ToLower(self.Hostname()), portOf(self)}
+		if own.host == "" || own.port == "" {
 			return nil, errors.New("reading the hub's own URL: it is not an absolute http(s) URL")
 		}
-		g.self = append(g.self, one)
+		g.self = append(g.self, own)
 	}
 	return g, nil
 }
 
-// isSelf tells whether host and port are those of one of the hub's own addresses.
+// isSelf reports whether host and port are those of one of the hub's own addresses.
 func (g *Guard) isSelf(host, port string) bool {
 	return slices.Contains(g.self, origin{strings.ToLower(host), port})
 }
 
-// portOf gives the port of an http(s) URL, the scheme's own where it has none; ""
+// portOf returns the port of an http(s) URL, the scheme's own where it has none; ""
 // for other schemes.
 func portOf(u *url.URL) string {
 	switch port := u.Port(); {
@@ -89,7 +89,7 @@ func portOf(u *url.URL) string {
 	}
 }
 
-// permits tells whether addr may be connected to; self says that it is an address
+// permits reports whether addr may be connected to; self says that it is an address
 // of the hub's own public URL.
 func (g *Guard) permits(addr netip.Addr, self bool) bool {
 	addr = addr.Unmap()
@@ -169,7 +169,7 @@ var (
 	lowEnd    = prefixes("::/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48")
 )
 
-// embedded gives the IPv4 address that an IPv6 address leads to.
+// embedded returns the IPv4 address that an IPv6 address leads to.
 func embedded(addr netip.Addr) (inner netip.Addr, ok bool) {
 	if addr.Is4() || addr == netip.IPv6Loopback() || addr == netip.IPv6Unspecified() {
 		return inner, false

@@ -43,7 +43,7 @@ func notAllowed(location, problem string) *hub.Error {
 	return err
 }
 
-// check gives the URL, or what is wrong with it.
+// check returns the URL, or what is wrong with it.
 func (g *Guard) check(raw string) (u *url.URL, problem string) {
 	if len(raw) > maxURL {
 		return nil, "must have at most " + strconv.Itoa(maxURL) + " characters"
@@ -106,7 +106,7 @@ func (g *Guard) checkHost(u *url.URL) (problem string) {
 	return ""
 }
 
-// endsInNumber tells whether some resolver would read a host as an IPv4 address:
+// endsInNumber reports whether some resolver would read a host as an IPv4 address:
 // its last label, a trailing dot aside, is a decimal, octal or hexadecimal number,
 // as in 127.1, 0x7f.1, 017700000001 and 2130706433. No top-level domain is one.
 func endsInNumber(host string) bool {
@@ -118,7 +118,7 @@ func endsInNumber(host string) bool {
 	return last != "" && strings.Trim(last, "0123456789") == ""
 }
 
-// validName tells whether host is a name of 1–63 byte labels of a–z 0–9 - _ without
+// validName reports whether host is a name of 1–63 byte labels of a–z 0–9 - _ without
 // a trailing dot.
 func validName(host string) bool {
 	if len(host) > 253 {

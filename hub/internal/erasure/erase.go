@@ -11,33 +11,33 @@ import (
 	"integrationhub/hub/internal/logid"
 )
 
-// event is an event of the log, as far as erasing needs it.
-type event struct {
+// logEvent is what an erasure needs of an event of the log.
+type logEvent struct {
 	seq         uuid.UUID
 	id          int64
 	deliveries  int
 	correlation string // "" = none
 }
 
-// deliveriesOf are the ids of all deliveries of events.
-func deliveriesOf(events []event) []uuid.UUID {
+// deliveryIDs returns the ids of all deliveries of events.
+func deliveryIDs(events []logEvent) []uuid.UUID {
 	var ids []uuid.UUID
-	for _, one := range events {
-		for n := range one.deliveries {
-			ids = append(ids, logid.Delivery(one.seq, n+1))
+	for _, event := range events {
+		for n := range event.deliveries {
+			ids = append(ids, logid.Delivery(event.seq, n+1))
 		}
 	}
 	return ids
 }
 
-// readEvents reads events by seq; those whose retention ended are missing.
-func readEvents(ctx context.Context, tx pgx.Tx, seqs []uuid.UUID) ([]event, error) {
+// readEvents loads events by seq, without those that retention has deleted.
+func readEvents(ctx context.Context, tx pgx.Tx, seqs []uuid.UUID) ([]logEvent, error) {
 	rows, err := tx.Query(ctx, `select seq, id, deliveries, coalesce(correlation_id, '') from hub.events where seq = any($1)`, seqs)
 	if err != nil {
 		return nil, fmt.Errorf("reading events: %w", err)
 	}
-	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (one event, err error) {
-		return one, row.Scan(&one.seq, &one.id, &one.deliveries, &one.correlation)
+	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event logEvent, err error) {
+		return event, row.Scan(&event.seq, &event.id, &event.deliveries, &event.correlation)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading events: %w", err)
@@ -45,21 +45,20 @@ func readEvents(ctx context.Context, tx pgx.Tx, seqs []uuid.UUID) ([]event, erro
 	return events, nil
 }
 
-// erase erases events of one day: payloads, what was answered to them, and ids of their
-// publishers that name the person. Deliveries that wait fail. held are the events of
-// which deliveries are in the hands of a process: it settles them, and they are to be
-// erased again.
-func erase(ctx context.Context, tx pgx.Tx, who *person, events []event) (d done, held []uuid.UUID, err error) {
+// erase erases events of one day: their payloads, the answers to them, and correlation ids
+// and Idempotency-Keys that name the person. Waiting deliveries fail. leased are the
+// events with deliveries that a process has leased; they must be erased again afterwards.
+func erase(ctx context.Context, tx pgx.Tx, deleted *person, events []logEvent) (d stepResult, leased []uuid.UUID, err error) {
 	if len(events) == 0 {
-		return done{}, nil, nil
+		return stepResult{}, nil, nil
 	}
 	day, payload := logid.Partition(events[0].seq), []byte(hub.ErasedPayload)
 	seqs := make([]uuid.UUID, len(events))
-	var named []event // by their correlation ids
-	for i, one := range events {
-		seqs[i] = one.seq
-		if who.inText(one.correlation) {
-			named = append(named, one)
+	var naming []logEvent // whose correlation ids name the person
+	for i, event := range events {
+		seqs[i] = event.seq
+		if deleted.isInText(event.correlation) {
+			naming = append(naming, event)
 		}
 	}
 	tag, err := tx.Exec(ctx, `update hub.events_`+day+` set body = $2 where seq = any($1) and body <> $2`, seqs, payload)
@@ -67,30 +66,30 @@ func erase(ctx context.Context, tx pgx.Tx, who *person, events []event) (d done,
 		return d, nil, fmt.Errorf("erasing payloads: %w", err)
 	}
 	d.events = int(tag.RowsAffected())
-	if d.failed, err = failWaiting(ctx, tx, day, deliveriesOf(events)); err != nil {
+	if d.failed, err = failWaiting(ctx, tx, day, deliveryIDs(events)); err != nil {
 		return d, nil, err
 	}
-	if err := wipeAnswers(ctx, tx, day, deliveriesOf(events)); err != nil {
+	if err := blankAnswers(ctx, tx, day, deliveryIDs(events)); err != nil {
 		return d, nil, err
 	}
-	if err := eraseNames(ctx, tx, who, day, events, named); err != nil {
+	if err := eraseIDs(ctx, tx, deleted, day, events, naming); err != nil {
 		return d, nil, err
 	}
-	settled, _, err := settledOf(ctx, tx, events)
+	settled, _, err := countSettled(ctx, tx, events)
 	if err != nil {
 		return d, nil, err
 	}
-	for _, one := range events {
-		if settled[one.seq] < one.deliveries {
-			held = append(held, one.seq)
+	for _, event := range events {
+		if settled[event.seq] < event.deliveries {
+			leased = append(leased, event.seq)
 		}
 	}
-	return d, held, nil
+	return d, leased, nil
 }
 
-// failWaiting ends the wait of deliveries that nobody has in hand: those that are parked,
-// that wait for a retry, or whose lease has ended. One that somebody is changing now is
-// not waited for. It tells how many failed, by product.
+// failWaiting fails deliveries that no process has leased: those that are parked, wait for
+// a retry, or whose lease has expired. Rows locked by others are skipped. It returns how
+// many failed, by product.
 func failWaiting(ctx context.Context, tx pgx.Tx, day string, ids []uuid.UUID) (map[string]int, error) {
 	rows, err := tx.Query(ctx, `
 		with waiting as (
@@ -117,9 +116,9 @@ func failWaiting(ctx context.Context, tx pgx.Tx, day string, ids []uuid.UUID) (m
 	return counts, nil
 }
 
-// wipeAnswers erases what was answered to deliveries. Our own answers to what was taken in
-// have nothing but ids in them; those to what was not say why.
-func wipeAnswers(ctx context.Context, tx pgx.Tx, day string, ids []uuid.UUID) error {
+// blankAnswers erases the answers to deliveries. Of inbound ones only failures are erased:
+// our answer to an accepted event has nothing but its id.
+func blankAnswers(ctx context.Context, tx pgx.Tx, day string, ids []uuid.UUID) error {
 	for _, statement := range []string{
 		`update hub.deliveries_` + day + ` set response_headers = null, response_body = case when response_body is not null then $2::bytea end
 			where id = any($1) and (not inbound or status = 3) and (response_headers is not null or response_body <> $2::bytea)`,
@@ -133,9 +132,9 @@ func wipeAnswers(ctx context.Context, tx pgx.Tx, day string, ids []uuid.UUID) er
 	return nil
 }
 
-// eraseAnswers erases answers that are about the person though the payload was not.
-func eraseAnswers(ctx context.Context, tx pgx.Tx, who *person, day string, events []event) error {
-	ids := deliveriesOf(events)
+// eraseAnswers erases answers that name the person although the payload does not.
+func eraseAnswers(ctx context.Context, tx pgx.Tx, deleted *person, day string, events []logEvent) error {
+	ids := deliveryIDs(events)
 	if len(ids) == 0 {
 		return nil
 	}
@@ -152,7 +151,7 @@ func eraseAnswers(ctx context.Context, tx pgx.Tx, who *person, day string, event
 	var id uuid.UUID
 	var headers, body []byte
 	if _, err = pgx.ForEachRow(rows, []any{&id, &headers, &body}, func() error {
-		if who.in(body) || who.in(headers) {
+		if deleted.isIn(body) || deleted.isIn(headers) {
 			found = append(found, id)
 		}
 		return nil
@@ -162,27 +161,27 @@ func eraseAnswers(ctx context.Context, tx pgx.Tx, who *person, day string, event
 	if len(found) == 0 {
 		return nil
 	}
-	return wipeAnswers(ctx, tx, day, found)
+	return blankAnswers(ctx, tx, day, found)
 }
 
-// eraseNames erases ids that publishers chose and that have the person in them: the
-// correlation ids of named, and Idempotency-Keys of events. Such a key is good no more.
-func eraseNames(ctx context.Context, tx pgx.Tx, who *person, day string, events, named []event) error {
-	if len(named) > 0 {
-		seqs := make([]uuid.UUID, len(named))
-		for i, one := range named {
-			seqs[i] = one.seq
+// eraseIDs erases ids that publishers chose and that name the person: the correlation ids
+// of naming, and Idempotency-Keys of events, which no longer detect repetitions then.
+func eraseIDs(ctx context.Context, tx pgx.Tx, deleted *person, day string, events, naming []logEvent) error {
+	if len(naming) > 0 {
+		seqs := make([]uuid.UUID, len(naming))
+		for i, event := range naming {
+			seqs[i] = event.seq
 		}
 		if _, err := tx.Exec(ctx, `update hub.events_`+day+` set correlation_id = null where seq = any($1)`, seqs); err != nil {
 			return fmt.Errorf("erasing correlation ids: %w", err)
 		}
-		if _, err := tx.Exec(ctx, `update hub.deliveries_`+day+` set correlation_id = null where id = any($1)`, deliveriesOf(named)); err != nil {
+		if _, err := tx.Exec(ctx, `update hub.deliveries_`+day+` set correlation_id = null where id = any($1)`, deliveryIDs(naming)); err != nil {
 			return fmt.Errorf("erasing correlation ids: %w", err)
 		}
 	}
 	ids, seqs := make([]int64, len(events)), make([]uuid.UUID, len(events))
-	for i, one := range events {
-		ids[i], seqs[i] = one.id, one.seq
+	for i, event := range events {
+		ids[i], seqs[i] = event.id, event.seq
 	}
 	rows, err := tx.Query(ctx, `select key, seq from hub.idempotency where event_id = any($1) and seq = any($2)`, ids, seqs)
 	if err != nil {
@@ -192,7 +191,7 @@ func eraseNames(ctx context.Context, tx pgx.Tx, who *person, day string, events,
 	var key string
 	var seq uuid.UUID
 	if _, err = pgx.ForEachRow(rows, []any{&key, &seq}, func() error {
-		if who.inText(key) {
+		if deleted.isInText(key) {
 			found = append(found, seq)
 		}
 		return nil
@@ -209,31 +208,31 @@ func eraseNames(ctx context.Context, tx pgx.Tx, who *person, day string, events,
 	return nil
 }
 
-// settledOf counts the deliveries of events of one day that were delivered or failed, and
-// those of them that we failed to deliver.
-func settledOf(ctx context.Context, tx pgx.Tx, events []event) (settled, failed map[uuid.UUID]int, err error) {
+// countSettled counts the deliveries of events of one day that were delivered or failed,
+// and the outbound ones among them that failed.
+func countSettled(ctx context.Context, tx pgx.Tx, events []logEvent) (settled, failed map[uuid.UUID]int, err error) {
 	settled, failed = make(map[uuid.UUID]int, len(events)), make(map[uuid.UUID]int)
 	if len(events) == 0 {
 		return settled, failed, nil
 	}
 	rows, err := tx.Query(ctx, `
 		select (overlay(id::text placing '0000' from 33))::uuid, count(*), count(*) filter (where status = 3 and not inbound)
-		from hub.deliveries_`+logid.Partition(events[0].seq)+` where id = any($1) and status in (1, 3) group by 1`, deliveriesOf(events))
+		from hub.deliveries_`+logid.Partition(events[0].seq)+` where id = any($1) and status in (1, 3) group by 1`, deliveryIDs(events))
 	if err != nil {
 		return nil, nil, fmt.Errorf("counting what is settled: %w", err)
 	}
 	var seq uuid.UUID
-	var n, not int
-	if _, err = pgx.ForEachRow(rows, []any{&seq, &n, &not}, func() error { settled[seq], failed[seq] = n, not; return nil }); err != nil {
+	var settledCount, failedCount int
+	if _, err = pgx.ForEachRow(rows, []any{&seq, &settledCount, &failedCount}, func() error { settled[seq], failed[seq] = settledCount, failedCount; return nil }); err != nil {
 		return nil, nil, fmt.Errorf("counting what is settled: %w", err)
 	}
 	return settled, failed, nil
 }
 
-// parkedOf counts the deliveries of an event that are parked for integrations.
-func parkedOf(ctx context.Context, tx pgx.Tx, one event) (n int, err error) {
-	err = tx.QueryRow(ctx, `select count(*) from hub.deliveries_`+logid.Partition(one.seq)+` where id = any($1) and status = 2 and integration`,
-		deliveriesOf([]event{one})).Scan(&n)
+// countParked counts the deliveries of an event that are parked for integrations.
+func countParked(ctx context.Context, tx pgx.Tx, event logEvent) (n int, err error) {
+	err = tx.QueryRow(ctx, `select count(*) from hub.deliveries_`+logid.Partition(event.seq)+` where id = any($1) and status = 2 and integration`,
+		deliveryIDs([]logEvent{event})).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("counting what is parked: %w", err)
 	}

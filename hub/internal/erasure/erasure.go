@@ -1,12 +1,12 @@
-// Package erasure clears the log of persons. Whoever accepts an event that says a person
-// was deleted stores a row that asks for it in the same transaction; any process works it
-// off, a bounded piece in each transaction, and goes on where another one died.
+// Package erasure erases deleted persons from the log. The transaction that accepts an
+// event about a deletion also stores a row in hub.erasures. Any process works on it, a
+// bounded step per transaction, and continues where another process died.
 //
-// Every payload of the tenant's environment that has the person's id, e-mail address or
-// phone number in it is replaced, whichever way it went, and what receivers answered with
-// it. Deliveries that waited fail; those that a process has in hand are settled by it
-// first. What is accepted after the work began is left alone: it is new. The deletion
-// event itself stays as it is until all have it who will get it.
+// An erasure replaces every payload of the tenant's environment that contains the person's
+// id, e-mail address or phone number, in both directions, and the answers to it. Waiting
+// deliveries fail. Deliveries that a process has leased are settled by that process first.
+// What is accepted after the erasure began is new and stays. The deletion event itself
+// stays until every receiver that will get it has it.
 package erasure
 
 import (
@@ -29,16 +29,16 @@ import (
 )
 
 const (
-	lookEvery   = time.Second
-	againEvery  = time.Second      // while processes have deliveries in hand
-	failedPause = 10 * time.Second // before a step that failed is tried again
-	commitTime  = time.Second      // for commits that are under way when an erasure begins
-	beyond      = 10 * time.Second // that their ids may lie beyond the last one in the log
-	longestRest = time.Second      // between two steps
+	pollInterval   = time.Second
+	settleInterval = time.Second      // while processes have leased deliveries
+	failureDelay   = 10 * time.Second // before a step that failed is tried again
+	commitGrace    = time.Second      // for commits under way when an erasure begins
+	idSlack        = 10 * time.Second // that the ids of those commits may lie beyond the last one in the log
+	maxPause       = time.Second      // between two steps
 )
 
-// Insert asks for erasures: the columns are the events' seqs, tenants and environments.
-// It belongs into the transaction that stores the events.
+// Insert is the statement that requests erasures, run in the transaction that stores the
+// deletion events. Its arguments are arrays of their seqs, tenants and environments.
 const Insert = `
 	insert into hub.erasures (seq, tenant_id, environment)
 	select * from unnest($1::uuid[], $2::uuid[], $3::text[])`
@@ -47,14 +47,14 @@ const Insert = `
 type Recorder interface {
 	// CountErasedPayloads counts payloads.
 	CountErasedPayloads(n int)
-	// CountErasedPerson counts an erasure of which only the event is left.
+	// CountErasedPerson counts an erasure that has only its deletion event left.
 	CountErasedPerson()
 	// CountFailedUnsent counts deliveries of a product that failed without an attempt.
 	CountFailedUnsent(product string, deliveries int)
 }
 
-// Eraser works off erasures. Every process runs one: a step of an erasure is one's at a
-// time.
+// Eraser carries out erasures. Every process runs one; a row lock lets one process at a
+// time do a step of an erasure.
 type Eraser struct {
 	pool   *pgxpool.Pool
 	log    *slog.Logger
@@ -63,34 +63,36 @@ type Eraser struct {
 	watch  func(tenants []uuid.UUID)
 }
 
-// New makes an eraser. box opens what [Known] keeps; watch is told every second of which tenants payloads are being
-// erased; what this process has of them in memory may be out of date.
+// New returns an eraser. box decrypts what [Traces] stores. watch is called every second
+// with the tenants that have erasures under way: events of theirs in this process's memory
+// may be outdated.
 func New(pool *pgxpool.Pool, log *slog.Logger, record Recorder, box *seal.Box, watch func(tenants []uuid.UUID)) *Eraser {
 	return &Eraser{pool: pool, log: log, record: record, box: box, watch: watch}
 }
 
-// Run works until ctx ends.
+// Run carries out erasures until ctx ends.
 func (e *Eraser) Run(ctx context.Context) {
-	ended := make(chan struct{})
+	watching := make(chan struct{})
 	go func() {
-		defer close(ended)
-		e.every(ctx, "hearing of erasures", e.look)
+		defer close(watching)
+		e.runEverySecond(ctx, "hearing of erasures", e.watchTenants)
 	}()
-	e.every(ctx, "erasing payloads", e.work)
-	<-ended
+	e.runEverySecond(ctx, "erasing payloads", e.runDueSteps)
+	<-watching
 }
 
-// every does something every second until ctx ends, and says once when it begins to fail.
-func (e *Eraser) every(ctx context.Context, doing string, do func(context.Context) error) {
-	tick := time.NewTicker(lookEvery)
+// runEverySecond calls task every second until ctx ends and logs once when it begins to
+// fail.
+func (e *Eraser) runEverySecond(ctx context.Context, doing string, task func(context.Context) error) {
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	failing := false
+	isFailing := false
 	for {
-		err := do(ctx)
-		if err != nil && !failing && ctx.Err() == nil {
+		err := task(ctx)
+		if err != nil && !isFailing && ctx.Err() == nil {
 			e.log.Warn(doing+" failed; trying again", "error", err)
 		}
-		failing = err != nil
+		isFailing = err != nil
 		select {
 		case <-ctx.Done():
 			return
@@ -99,8 +101,8 @@ func (e *Eraser) every(ctx context.Context, doing string, do func(context.Contex
 	}
 }
 
-// look tells this process of the tenants whose payloads are being erased.
-func (e *Eraser) look(ctx context.Context) error {
+// watchTenants reports the tenants whose payloads are being erased.
+func (e *Eraser) watchTenants(ctx context.Context) error {
 	rows, err := e.pool.Query(ctx, `select distinct tenant_id from hub.erasures where finished_at is null and erased_at is null`)
 	if err != nil {
 		return fmt.Errorf("reading erasures: %w", err)
@@ -113,45 +115,46 @@ func (e *Eraser) look(ctx context.Context) error {
 	return nil
 }
 
-// work does what is due, and rests after each step for as long as it took: erasing must
-// not take the database from those who publish.
-func (e *Eraser) work(ctx context.Context) error {
+// runDueSteps carries out the steps that are due. It pauses after each for as long as it
+// took: publishing has priority in the database.
+func (e *Eraser) runDueSteps(ctx context.Context) error {
 	for ctx.Err() == nil {
-		began := time.Now()
+		started := time.Now()
 		more, err := e.step(ctx)
 		if err != nil || !more {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(min(time.Since(began), longestRest)):
+		case <-time.After(min(time.Since(started), maxPause)):
 		}
 	}
 	return nil
 }
 
-// job is an erasure as a step finds it.
+// job is an erasure at the beginning of a step.
 type job struct {
 	box         *seal.Box
-	seq, tenant uuid.UUID
+	seq         uuid.UUID // of the deletion event
+	tenant      uuid.UUID
 	environment string
 	startedAt   *time.Time
-	upto        *uuid.UUID
-	cursor      uuid.UUID // Nil: nothing was looked at yet
-	held        []uuid.UUID
-	erasedAt    *time.Time
-	events      int // erased in the steps before
-	failed      int
+	upto        *uuid.UUID  // end of the log when the erasure began; nil = reached
+	cursor      uuid.UUID   // the last event that was examined; Nil = none
+	leased      []uuid.UUID // erased events of which a process had leased deliveries
+	erasedAt    *time.Time  // when only the deletion event was left
+	events      int         // erased in earlier steps
+	failed      int         // deliveries that failed in earlier steps
 }
 
-// done is what a step did, told of after its commit.
-type done struct {
-	events int
-	failed map[string]int // by product
-	erased bool           // only the event is left
+// stepResult is what a step did, recorded after its commit.
+type stepResult struct {
+	events   int            // erased
+	failed   map[string]int // deliveries, by product
+	isErased bool           // only the deletion event is left
 }
 
-func (d *done) add(other done) {
+func (d *stepResult) add(other stepResult) {
 	d.events += other.events
 	for product, n := range other.failed {
 		if d.failed == nil {
@@ -161,23 +164,23 @@ func (d *done) add(other done) {
 	}
 }
 
-func (d *done) failures() (n int) {
+func (d *stepResult) failures() (n int) {
 	for _, failed := range d.failed {
 		n += failed
 	}
 	return n
 }
 
-// step does the next piece of the erasure that has waited longest, in one transaction.
-// It tells whether there was one.
+// step carries out the next step of the erasure that is due longest, in one transaction.
+// It reports whether there was one.
 func (e *Eraser) step(ctx context.Context) (more bool, err error) {
 	j := job{box: e.box}
-	var result done
+	var result stepResult
 	err = pgx.BeginFunc(ctx, e.pool, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, `
 			select seq, tenant_id, environment, started_at, upto, coalesce(cursor, '00000000-0000-0000-0000-000000000000'), held, erased_at, events, failed
 			from hub.erasures where finished_at is null and due_at <= now() order by due_at limit 1 for update skip locked`).
-			Scan(&j.seq, &j.tenant, &j.environment, &j.startedAt, &j.upto, &j.cursor, &j.held, &j.erasedAt, &j.events, &j.failed)
+			Scan(&j.seq, &j.tenant, &j.environment, &j.startedAt, &j.upto, &j.cursor, &j.leased, &j.erasedAt, &j.events, &j.failed)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
@@ -191,38 +194,38 @@ func (e *Eraser) step(ctx context.Context) (more bool, err error) {
 	})
 	if err != nil {
 		if more && ctx.Err() == nil {
-			e.putOff(ctx, j.seq)
+			e.postpone(ctx, j.seq)
 		}
 		return false, err
 	}
-	e.tell(j, result)
+	e.recordStep(j, result)
 	return more, nil
 }
 
-// putOff lets others have their turn before a step that failed is tried again.
-func (e *Eraser) putOff(ctx context.Context, seq uuid.UUID) {
-	if _, err := e.pool.Exec(ctx, `update hub.erasures set due_at = now() + $2 where seq = $1`, seq, failedPause); err != nil {
+// postpone lets other erasures go first after a step failed.
+func (e *Eraser) postpone(ctx context.Context, seq uuid.UUID) {
+	if _, err := e.pool.Exec(ctx, `update hub.erasures set due_at = now() + $2 where seq = $1`, seq, failureDelay); err != nil {
 		e.log.Warn("putting an erasure off failed", "error", err)
 	}
 }
 
-// tell counts and logs what was committed.
-func (e *Eraser) tell(j job, d done) {
+// recordStep counts and logs what a step committed.
+func (e *Eraser) recordStep(j job, d stepResult) {
 	e.record.CountErasedPayloads(d.events)
 	for product, n := range d.failed {
 		e.record.CountFailedUnsent(product, n)
 	}
-	if d.erased {
+	if d.isErased {
 		e.record.CountErasedPerson()
 		e.log.Info("erased the payloads about a person that was deleted", "erasure", j.seq, "tenant_id", j.tenant, "environment", j.environment,
 			"payloads", j.events+d.events, "deliveries_failed", j.failed+d.failures())
 	}
 }
 
-func (j *job) step(ctx context.Context, tx pgx.Tx) (done, error) {
+func (j *job) step(ctx context.Context, tx pgx.Tx) (stepResult, error) {
 	switch {
 	case j.startedAt == nil:
-		return done{}, j.start(ctx, tx)
+		return stepResult{}, j.start(ctx, tx)
 	case j.erasedAt != nil:
 		return j.finish(ctx, tx)
 	case j.upto != nil:
@@ -232,9 +235,9 @@ func (j *job) step(ctx context.Context, tx pgx.Tx) (done, error) {
 	}
 }
 
-// start fixes what is looked at: all that was accepted by now. Commits under way get some
-// time to end; they may have ids a little beyond the last one. What processes took on
-// without a row yet gets one.
+// start fixes what the erasure covers: everything accepted by now. Commits under way get
+// time to end; their ids may lie a little beyond the last one. Leased deliveries that have
+// no row yet get one.
 func (j *job) start(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, `select hub.unfold_leases(array(select id from hub.leases))`); err != nil {
 		return fmt.Errorf("giving waiting deliveries their rows: %w", err)
@@ -245,45 +248,45 @@ func (j *job) start(ctx context.Context, tx pgx.Tx) error {
 		return fmt.Errorf("reading the end of the log: %w", err)
 	}
 	_, err = tx.Exec(ctx, `update hub.erasures set started_at = now(), due_at = now() + $2, upto = $3 where seq = $1`,
-		j.seq, commitTime, logid.Floor(logid.Time(last).Add(beyond)))
+		j.seq, commitGrace, logid.Floor(logid.Time(last).Add(idSlack)))
 	if err != nil {
 		return fmt.Errorf("beginning an erasure: %w", err)
 	}
 	return nil
 }
 
-// settle looks again at the events of which deliveries were in hand. When there are none
-// left, nothing is left to do but to see the deletion event off.
-func (j *job) settle(ctx context.Context, tx pgx.Tx) (done, error) {
-	who, err := j.person(ctx, tx)
+// settle erases again the events that had leased deliveries. When none has, only the
+// deletion event is left.
+func (j *job) settle(ctx context.Context, tx pgx.Tx) (stepResult, error) {
+	deleted, err := j.loadPerson(ctx, tx)
 	if err != nil {
-		return done{}, err
+		return stepResult{}, err
 	}
-	again, rest := j.held[:min(len(j.held), settleBatch)], j.held[min(len(j.held), settleBatch):]
-	d := done{}
-	for len(again) > 0 {
-		n := sameDay(again)
-		events, err := readEvents(ctx, tx, again[:n])
+	batch, leased := j.leased[:min(len(j.leased), settleBatch)], j.leased[min(len(j.leased), settleBatch):]
+	d := stepResult{}
+	for len(batch) > 0 {
+		n := countSameDay(batch)
+		events, err := readEvents(ctx, tx, batch[:n])
 		if err != nil {
 			return d, err
 		}
-		some, held, err := erase(ctx, tx, who, events)
+		erased, stillLeased, err := erase(ctx, tx, deleted, events)
 		if err != nil {
 			return d, err
 		}
-		d.add(some)
-		rest, again = append(rest, held...), again[n:]
+		d.add(erased)
+		leased, batch = append(leased, stillLeased...), batch[n:]
 	}
-	d.erased = len(rest) == 0
+	d.isErased = len(leased) == 0
 	_, err = tx.Exec(ctx, `
 		update hub.erasures set held = $2, events = events + $3, failed = failed + $4, due_at = now() + $5,
 			erased_at = case when $6 then now() end
-		where seq = $1`, j.seq, rest, d.events, d.failures(), againEvery, d.erased)
+		where seq = $1`, j.seq, leased, d.events, d.failures(), settleInterval, d.isErased)
 	if err != nil {
 		return d, fmt.Errorf("moving an erasure on: %w", err)
 	}
-	if d.erased {
-		if err := j.drop(ctx, tx); err != nil {
+	if d.isErased {
+		if err := j.dropTraces(ctx, tx); err != nil {
 			return d, err
 		}
 		return d, j.audit(ctx, tx)
@@ -291,48 +294,49 @@ func (j *job) settle(ctx context.Context, tx pgx.Tx) (done, error) {
 	return d, nil
 }
 
-// finish erases the deletion event itself once all have it who want it. Who did not take it
-// may be sent it again, for as long as the log keeps it, or until its publisher releases it.
-func (j *job) finish(ctx context.Context, tx pgx.Tx) (done, error) {
+// finish erases the deletion event itself once every receiver has it. Failed deliveries of
+// it can be retried for as long as the log keeps the event, or until its publisher
+// releases it.
+func (j *job) finish(ctx context.Context, tx pgx.Tx) (stepResult, error) {
 	events, err := readEvents(ctx, tx, []uuid.UUID{j.seq})
 	if err != nil {
-		return done{}, err
+		return stepResult{}, err
 	}
-	over, err := j.over(ctx, tx, events)
+	isOver, err := j.isOver(ctx, tx, events)
 	if err != nil {
-		return done{}, err
+		return stepResult{}, err
 	}
-	if !over {
-		// It may wait for weeks: looked at less and less often.
+	if !isOver {
+		// It may take weeks: the longer, the less often it is checked.
 		_, err := tx.Exec(ctx, `
 			update hub.erasures set due_at = now() + least(interval '1 minute', interval '1 second' + (now() - requested_at) / 10) where seq = $1`, j.seq)
 		if err != nil {
-			return done{}, fmt.Errorf("putting an erasure off: %w", err)
+			return stepResult{}, fmt.Errorf("putting an erasure off: %w", err)
 		}
-		return done{}, nil
+		return stepResult{}, nil
 	}
-	who, err := j.person(ctx, tx)
+	deleted, err := j.loadPerson(ctx, tx)
 	if err != nil {
-		return done{}, err
+		return stepResult{}, err
 	}
-	d, _, err := erase(ctx, tx, who, events)
+	d, _, err := erase(ctx, tx, deleted, events)
 	if err != nil {
 		return d, err
 	}
 	if _, err := tx.Exec(ctx, `update hub.erasures set finished_at = now(), events = events + $2 where seq = $1`, j.seq, d.events); err != nil {
 		return d, fmt.Errorf("ending an erasure: %w", err)
 	}
-	return d, j.end(ctx, tx, events)
+	return d, j.deleteTraces(ctx, tx, events)
 }
 
-// over tells whether the deletion event has no more to do: its deliveries are settled, and
-// those that failed, or are parked for integrations, are nobody's concern. An event that
-// came in failed here, and is not sent again by us.
-func (j *job) over(ctx context.Context, tx pgx.Tx, events []event) (bool, error) {
+// isOver reports whether nobody needs the deletion event any more: all its deliveries are
+// delivered, or its publisher released it and the rest failed or is parked for
+// integrations. Inbound failures do not count: the hub does not send those.
+func (j *job) isOver(ctx context.Context, tx pgx.Tx, events []logEvent) (bool, error) {
 	if len(events) == 0 {
 		return true, nil
 	}
-	settled, failed, err := settledOf(ctx, tx, events)
+	settled, failed, err := countSettled(ctx, tx, events)
 	if err != nil {
 		return false, err
 	}
@@ -340,29 +344,29 @@ func (j *job) over(ctx context.Context, tx pgx.Tx, events []event) (bool, error)
 	if waiting == 0 && failed[j.seq] == 0 {
 		return true, nil
 	}
-	released, err := j.released(ctx, tx, events[0].id)
-	if err != nil || !released || waiting == 0 {
-		return released, err
+	isReleased, err := j.isReleased(ctx, tx, events[0].id)
+	if err != nil || !isReleased || waiting == 0 {
+		return isReleased, err
 	}
-	parked, err := parkedOf(ctx, tx, events[0])
+	parked, err := countParked(ctx, tx, events[0])
 	return parked == waiting, err
 }
 
-// person reads whom the deletion event is about.
-func (j *job) person(ctx context.Context, tx pgx.Tx) (*person, error) {
+// loadPerson reads the person that the deletion event is about.
+func (j *job) loadPerson(ctx context.Context, tx pgx.Tx) (*person, error) {
 	var body []byte
 	var id int64
 	err := tx.QueryRow(ctx, `select body, id from hub.events where seq = $1`, j.seq).Scan(&body, &id)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return nil, fmt.Errorf("reading the event of an erasure: %w", err)
 	}
-	traces, err := j.traces(ctx, tx, id)
+	traces, err := j.loadTraces(ctx, tx, id)
 	if err != nil {
 		return nil, err
 	}
-	who := readPerson(body)
-	who.know(traces)
-	return who, nil
+	deleted := readPerson(body)
+	deleted.addTraces(traces)
+	return deleted, nil
 }
 
 // audit records that a person's payloads were erased.

@@ -9,59 +9,60 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// named tells whether a text names the person. Where it names people in members of their
-// own it has to be one of those, whole: a son may have his father's name and one more.
-// Else the name may stand anywhere in it.
-func (p *person) named(raw, text []byte) bool {
+// isNamedIn reports whether a text names the person. If it has members for names, one of
+// those must be the whole name: a son may have his father's name and one more. Otherwise
+// the name may stand anywhere in it.
+func (p *person) isNamedIn(raw, text []byte) bool {
 	if len(p.names) == 0 {
 		return false
 	}
-	var tree any
-	if json.Unmarshal(raw, &tree) == nil {
-		if names := namesIn(tree, nil); len(names) > 0 {
+	var document any
+	if json.Unmarshal(raw, &document) == nil {
+		if names := appendNames(nil, document); len(names) > 0 {
 			return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(p.names, name) })
 		}
 	}
-	words := " " + folded(string(text)) + " "
+	words := " " + normalizeName(string(text)) + " "
 	return slices.ContainsFunc(p.names, func(name string) bool { return strings.Contains(words, " "+name+" ") })
 }
 
-// namesIn adds the names of people that a JSON value has in members of their own.
-func namesIn(tree any, names []string) []string {
-	switch value := tree.(type) {
+// appendNames appends the normalized names in a JSON value's members for names.
+func appendNames(names []string, value any) []string {
+	switch value := value.(type) {
 	case map[string]any:
 		for member, inner := range value {
-			if text, ok := inner.(string); ok && slices.Contains(nameNames, member) {
-				if name := folded(text); name != "" {
+			if text, ok := inner.(string); ok && slices.Contains(nameMembers, member) {
+				if name := normalizeName(text); name != "" {
 					names = append(names, name)
 				}
 				continue
 			}
-			names = namesIn(inner, names)
+			names = appendNames(names, inner)
 		}
 	case []any:
 		for _, inner := range value {
-			names = namesIn(inner, names)
+			names = appendNames(names, inner)
 		}
 	}
 	return names
 }
 
-// folded is a text's words without case, accents and what stands between them.
-func folded(text string) string {
+// normalizeName returns a text's words in lower case, without accents, separated by one
+// space.
+func normalizeName(text string) string {
 	var words strings.Builder
-	apart := false
+	isSeparated := false
 	for _, c := range norm.NFD.String(text) {
 		switch {
 		case unicode.Is(unicode.Mn, c):
 		case unicode.IsLetter(c) || unicode.IsDigit(c):
-			if apart && words.Len() > 0 {
+			if isSeparated && words.Len() > 0 {
 				words.WriteByte(' ')
 			}
-			apart = false
+			isSeparated = false
 			words.WriteRune(unicode.ToLower(c))
 		default:
-			apart = true
+			isSeparated = true
 		}
 	}
 	return words.String()

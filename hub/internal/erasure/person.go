@@ -14,49 +14,47 @@ import (
 	"integrationhub/hub/module/brazil"
 )
 
-// person is who is to be forgotten, by what a deletion event says of them, and by what its
-// publisher knows beside.
+// person identifies a deleted person, by the deletion event and by what its publisher
+// stored besides.
 type person struct {
-	ids    [][]byte        // as products have them
-	emails [][]byte        // lowercase
-	phones map[string]bool // digits, in every form they may have been kept in
-	shared map[string]bool // the same, of numbers that somebody else has too
-	family [][]byte        // addresses that somebody else has too, lowercase
-	names  []string        // folded
-	events map[int64]bool  // that were theirs
+	ids          [][]byte        // as products write them
+	emails       [][]byte        // lower case
+	sharedEmails [][]byte        // of which somebody else has the same
+	phones       map[string]bool // digits, in every form they may have been stored in
+	sharedPhones map[string]bool // of which somebody else has the same
+	names        []string        // normalized
+	events       map[int64]bool  // ids of events about the person
 }
 
-// Members of a deletion event's data that say who is meant. Any other may be about
+// Members of a deletion event's data that identify the person. Others may be about
 // somebody else, such as the clinic.
 var (
-	idNames    = []string{"patient_id", "client_id", "contact_id"}
-	emailNames = []string{"email", "patient_email", "client_email", "contact_email"}
-	phoneNames = []string{"phone", "patient_phone", "client_phone", "contact_phone"}
-	nameNames  = []string{"name", "patient_name", "client_name", "contact_name"}
+	idMembers    = []string{"patient_id", "client_id", "contact_id"}
+	emailMembers = []string{"email", "patient_email", "client_email", "contact_email"}
+	phoneMembers = []string{"phone", "patient_phone", "client_phone", "contact_phone"}
+	nameMembers  = []string{"name", "patient_name", "client_name", "contact_name"}
 )
 
-// otherPhones is the member that lists the other numbers of a person.
-const otherPhones = "phones"
+// phonesMember is the member that lists a person's other numbers.
+const phonesMember = "phones"
 
-// How long an id has to be, in bytes, to mean the person wherever it stands as a word,
-// and even inside one. "42" is something else in most payloads, and counts only as the id
-// of a patient, client or contact.
+// The longer an id, the surer it is the person's. "42" is something else in most payloads
+// and counts only as the value of an id member. Lengths are in bytes.
 const (
-	wordID = 8
-	longID = 20
+	minWordID = 8  // matches wherever it stands as a word
+	minLongID = 20 // matches inside a word too
 )
 
-// Digits of phone numbers: how many one has to have that is none by the rules, and how
-// many any can have, dialled from elsewhere.
+// Bounds of phone numbers, in digits.
 const (
-	phoneMin = 8
-	phoneMax = 20
+	minPhoneDigits = 8  // of a number that cannot be parsed
+	maxPhoneDigits = 20 // of a number with the prefixes for dialling it from abroad
 )
 
-// readPerson reads a deletion event's payload. A peer with a form of its own may have no
-// data in it: then its members are taken.
+// readPerson parses a deletion event's payload. The payload of a peer with a format of its
+// own may have no data member: then its own members are read.
 func readPerson(body []byte) *person {
-	p := &person{phones: make(map[string]bool), shared: make(map[string]bool), events: make(map[int64]bool)}
+	p := &person{phones: make(map[string]bool), sharedPhones: make(map[string]bool), events: make(map[int64]bool)}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil {
 		return p
@@ -65,38 +63,38 @@ func readPerson(body []byte) *person {
 	if json.Unmarshal(members["data"], &data) == nil && data != nil {
 		members = data
 	}
-	for _, name := range idNames {
+	for _, name := range idMembers {
 		if id := scalar(members[name]); id != "" {
 			p.ids = append(p.ids, []byte(id))
 		}
 	}
 	emails := &p.emails
 	if scalar(members["email_shared"]) == "true" {
-		emails = &p.family
+		emails = &p.sharedEmails
 	}
-	for _, email := range scalars(members, emailNames) {
+	for _, email := range scalars(members, emailMembers) {
 		addEmail(emails, email)
 	}
-	to := p.phones
+	phones := p.phones
 	if scalar(members["phone_shared"]) == "true" {
-		to = p.shared
+		phones = p.sharedPhones
 	}
-	for _, phone := range scalars(members, phoneNames) {
-		addPhone(to, phone)
+	for _, phone := range scalars(members, phoneMembers) {
+		addPhone(phones, phone)
 	}
-	var others []json.RawMessage // numbers
-	if json.Unmarshal(members[otherPhones], &others) == nil {
-		for _, phone := range others {
+	var otherPhones []json.RawMessage
+	if json.Unmarshal(members[phonesMember], &otherPhones) == nil {
+		for _, phone := range otherPhones {
 			addPhone(p.phones, scalar(phone))
 		}
 	}
-	for _, name := range scalars(members, nameNames) {
+	for _, name := range scalars(members, nameMembers) {
 		p.addName(name)
 	}
 	return p
 }
 
-// scalar is the text of a string or number; "" of anything else.
+// scalar returns the text of a JSON string, number or true, "" for anything else.
 func scalar(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -112,7 +110,7 @@ func scalar(raw json.RawMessage) string {
 	return ""
 }
 
-// scalars are the texts of some members.
+// scalars returns the texts of the named members that have one.
 func scalars(members map[string]json.RawMessage, names []string) (texts []string) {
 	for _, name := range names {
 		if text := scalar(members[name]); text != "" {
@@ -122,8 +120,8 @@ func scalars(members map[string]json.RawMessage, names []string) (texts []string
 	return texts
 }
 
-// know adds what the publisher of the event knows beside.
-func (p *person) know(traces module.Traces) {
+// addTraces adds what the publisher of the deletion event stored besides.
+func (p *person) addTraces(traces module.Traces) {
 	for _, email := range traces.Emails {
 		addEmail(&p.emails, email)
 	}
@@ -132,15 +130,15 @@ func (p *person) know(traces module.Traces) {
 	}
 	for _, contact := range traces.Shared {
 		if strings.Contains(contact, "@") {
-			addEmail(&p.family, contact)
+			addEmail(&p.sharedEmails, contact)
 		} else {
-			addPhone(p.shared, contact)
+			addPhone(p.sharedPhones, contact)
 		}
 	}
 	p.emails = slices.DeleteFunc(p.emails, func(email []byte) bool {
-		return slices.ContainsFunc(p.family, func(shared []byte) bool { return bytes.Equal(email, shared) })
+		return slices.ContainsFunc(p.sharedEmails, func(shared []byte) bool { return bytes.Equal(email, shared) })
 	})
-	for form := range p.shared {
+	for form := range p.sharedPhones {
 		delete(p.phones, form)
 	}
 	for _, name := range traces.Names {
@@ -153,33 +151,33 @@ func (p *person) know(traces module.Traces) {
 	}
 }
 
-func addEmail(to *[][]byte, text string) {
+func addEmail(emails *[][]byte, text string) {
 	if local, domain, ok := strings.Cut(strings.TrimSpace(text), "@"); ok && local != "" && domain != "" {
-		*to = append(*to, []byte(strings.ToLower(local+"@"+domain)))
+		*emails = append(*emails, []byte(strings.ToLower(local+"@"+domain)))
 	}
 }
 
 func (p *person) addName(text string) {
-	if name := folded(text); name != "" {
+	if name := normalizeName(text); name != "" {
 		p.names = append(p.names, name)
 	}
 }
 
-// addPhone adds a number with and without its country code, if that is Brazil's, and
-// with and without a mobile's ninth digit.
-func addPhone(to map[string]bool, text string) {
+// addPhone adds the forms of a number. A Brazilian one has forms with and without the
+// country code, and with and without a mobile's ninth digit.
+func addPhone(phones map[string]bool, text string) {
 	phone, err := lookup.Parse(strings.TrimSpace(text))
 	if err != nil {
-		if digits := digitsOf(text); len(digits) >= phoneMin {
-			to[digits] = true
+		if digits := digitsOf(text); len(digits) >= minPhoneDigits {
+			phones[digits] = true
 		}
 		return
 	}
 	for _, form := range phone.Forms {
 		digits := digitsOf(form)
-		to[digits] = true
+		phones[digits] = true
 		if national, ok := strings.CutPrefix(digits, "55"); ok {
-			to[national] = true
+			phones[national] = true
 		}
 	}
 }
@@ -193,35 +191,34 @@ func digitsOf(text string) string {
 	}, text)
 }
 
-// nobody tells whether the event names no one.
-func (p *person) nobody() bool {
-	return len(p.ids) == 0 && len(p.emails) == 0 && len(p.family) == 0 && len(p.phones) == 0 && len(p.shared) == 0 && len(p.events) == 0
+// isEmpty reports whether nothing identifies the person.
+func (p *person) isEmpty() bool {
+	return len(p.ids) == 0 && len(p.emails) == 0 && len(p.sharedEmails) == 0 && len(p.phones) == 0 && len(p.sharedPhones) == 0 && len(p.events) == 0
 }
 
-// theirs tells whether an event is about the person: its payload says so, or it is known
-// to be, and has nothing in it by which it may be about somebody else.
-func (p *person) theirs(e event, body []byte) bool {
-	if p.in(body) || p.inText(e.correlation) {
+// matches reports whether an event is about the person: its payload or correlation id names
+// them, or the publisher said so and nothing in it may belong to somebody else.
+func (p *person) matches(event logEvent, body []byte) bool {
+	if p.isIn(body) || p.isInText(event.correlation) {
 		return true
 	}
-	return p.events[e.id] && !p.common(unescaped(body))
+	return p.events[event.id] && !p.hasShared(decodeEscapes(body))
 }
 
-// common tells whether a text has a number or an address in it by which it may be about
-// somebody else too.
-func (p *person) common(text []byte) bool {
-	return hasPhone(text, p.shared) || slices.ContainsFunc(p.family, func(email []byte) bool { return hasEmail(text, email) })
+// hasShared reports whether a text contains a phone number or e-mail address that somebody
+// else has too.
+func (p *person) hasShared(text []byte) bool {
+	return hasPhone(text, p.sharedPhones) || slices.ContainsFunc(p.sharedEmails, func(email []byte) bool { return hasEmail(text, email) })
 }
 
-// inText is [person.in] for a text.
-func (p *person) inText(text string) bool { return text != "" && p.in([]byte(text)) }
+// isInText is [person.isIn] for a string.
+func (p *person) isInText(text string) bool { return text != "" && p.isIn([]byte(text)) }
 
-// in tells whether a text, of whatever form, has the person in it: the id or the e-mail
-// address as a word, or the phone number however it is written; what they share
-// with others only together with the name. JSON need not be whole; its escapes are seen
-// through.
-func (p *person) in(raw []byte) bool {
-	text := unescaped(raw)
+// isIn reports whether a text of any format contains the person: the id or the e-mail
+// address as a word, or the phone number however it is written. A shared number or address
+// counts only together with the name. JSON may be truncated; its escapes are decoded.
+func (p *person) isIn(raw []byte) bool {
+	text := decodeEscapes(raw)
 	for _, id := range p.ids {
 		if hasID(text, id) {
 			return true
@@ -232,41 +229,41 @@ func (p *person) in(raw []byte) bool {
 			return true
 		}
 	}
-	return hasPhone(text, p.phones) || p.common(text) && p.named(raw, text)
+	return hasPhone(text, p.phones) || p.hasShared(text) && p.isNamedIn(raw, text)
 }
 
-func unescaped(text []byte) []byte {
+func decodeEscapes(text []byte) []byte {
 	if bytes.IndexByte(text, '\\') >= 0 {
-		return unescape(text)
+		return unescapeJSON(text)
 	}
 	return text
 }
 
-// hasID looks for an id, that stands alone where it is short.
+// hasID reports whether a text contains an id; a short one must stand alone.
 func hasID(text, id []byte) bool {
 	for from := 0; ; {
 		i := bytes.Index(text[from:], id)
 		if i < 0 {
 			return false
 		}
-		at, end := from+i, from+i+len(id)
-		if len(id) >= longID {
+		start, end := from+i, from+i+len(id)
+		if len(id) >= minLongID {
 			return true
 		}
-		if !wordAt(text, at-1) && !wordAt(text, end) && (len(id) >= wordID || isNamed(text[:at])) {
+		if !isWordAt(text, start-1) && !isWordAt(text, end) && (len(id) >= minWordID || endsWithIDMember(text[:start])) {
 			return true
 		}
-		from = at + 1
+		from = start + 1
 	}
 }
 
-// isNamed tells whether what follows is the value of a member that has a person's id.
-func isNamed(before []byte) bool {
+// endsWithIDMember reports whether what follows a text is the value of an id member.
+func endsWithIDMember(before []byte) bool {
 	before = bytes.TrimSuffix(before, []byte(`"`))
 	before = bytes.TrimRight(before, " \t\r\n")
 	before, found := bytes.CutSuffix(before, []byte(":"))
 	before = bytes.TrimRight(before, " \t\r\n")
-	for _, name := range idNames {
+	for _, name := range idMembers {
 		if found && bytes.HasSuffix(before, []byte(`"`+name+`"`)) {
 			return true
 		}
@@ -274,16 +271,17 @@ func isNamed(before []byte) bool {
 	return false
 }
 
-// wordAt tells whether a byte belongs to a word or to an id; there is none outside.
-func wordAt(text []byte, i int) bool {
-	return i >= 0 && i < len(text) && (isWord(text[i]) || text[i] == '-' || text[i] >= utf8.RuneSelf)
+// isWordAt reports whether the byte at i belongs to a word or an id; i may be out of range.
+func isWordAt(text []byte, i int) bool {
+	return i >= 0 && i < len(text) && (isWordByte(text[i]) || text[i] == '-' || text[i] >= utf8.RuneSelf)
 }
 
-func isWord(b byte) bool {
+func isWordByte(b byte) bool {
 	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b == '_'
 }
 
-// hasEmail looks for an address, in whatever case, that is not a part of a longer one.
+// hasEmail reports whether a text contains an address, in any case and not as a part of a
+// longer one.
 func hasEmail(text, email []byte) bool {
 	local := bytes.IndexByte(email, '@')
 	for from := 0; ; {
@@ -296,9 +294,9 @@ func hasEmail(text, email []byte) bool {
 		if start < 0 || end > len(text) || !bytes.EqualFold(text[start:end], email) {
 			continue
 		}
-		before := wordAt(text, start-1) || start > 0 && bytes.IndexByte([]byte(".+%"), text[start-1]) >= 0
-		after := wordAt(text, end) || end < len(text) && text[end] == '.' && wordAt(text, end+1)
-		if !before && !after {
+		continuesBefore := isWordAt(text, start-1) || start > 0 && bytes.IndexByte([]byte(".+%"), text[start-1]) >= 0
+		continuesAfter := isWordAt(text, end) || end < len(text) && text[end] == '.' && isWordAt(text, end+1)
+		if !continuesBefore && !continuesAfter {
 			return true
 		}
 	}
@@ -307,32 +305,32 @@ func hasEmail(text, email []byte) bool {
 // Digits of a phone number may stand in groups.
 const (
 	separators    = " ()+-./"
-	separatorsMax = 3 // between two groups
+	maxSeparators = 3 // between two groups
 )
 
-// hasPhone looks for digits that are one of the numbers, whole groups of them.
+// hasPhone reports whether whole groups of digits in a text make one of the numbers.
 func hasPhone(text []byte, phones map[string]bool) bool {
 	if len(phones) == 0 {
 		return false
 	}
-	var digits []byte  // of the groups so far that belong together
-	var starts []int   // where in them groups begin
-	last := -2         // where the last group ended in text
-	separated := false // by nothing but separators since
+	var digits []byte // of the groups so far that belong together
+	var starts []int  // where in them groups begin
+	groupEnd := -2    // where the last group ended in text
+	isJoined := false // only separators since then
 	for i := 0; i < len(text); {
 		if text[i] < '0' || text[i] > '9' {
-			separated = separated && i-last < separatorsMax && strings.IndexByte(separators, text[i]) >= 0
+			isJoined = isJoined && i-groupEnd < maxSeparators && strings.IndexByte(separators, text[i]) >= 0
 			i++
 			continue
 		}
-		if bytes.HasPrefix(text[i:], []byte("0)")) && i > 0 && text[i-1] == '(' { // +44 (0)20: dialled only there
+		if bytes.HasPrefix(text[i:], []byte("0)")) && i > 0 && text[i-1] == '(' { // +44 (0)20: this zero is dialled only inside the country
 			i++
-			if separated {
-				last = i
+			if isJoined {
+				groupEnd = i
 			}
 			continue
 		}
-		if !separated {
+		if !isJoined {
 			digits, starts = digits[:0], starts[:0]
 		}
 		starts = append(starts, len(digits))
@@ -340,12 +338,12 @@ func hasPhone(text []byte, phones map[string]bool) bool {
 			digits = append(digits, text[i])
 			i++
 		}
-		last, separated = i, true
-		for len(digits)-starts[0] > phoneMax && len(starts) > 1 {
+		groupEnd, isJoined = i, true
+		for len(digits)-starts[0] > maxPhoneDigits && len(starts) > 1 {
 			starts = starts[1:]
 		}
 		for _, start := range starts {
-			group := bytes.TrimLeft(digits[start:], "0") // as dialled from elsewhere
+			group := bytes.TrimLeft(digits[start:], "0") // as dialled from abroad
 			if phones[string(group)] || phones[string(digits[start:])] {
 				return true
 			}
@@ -359,8 +357,8 @@ func hasPhone(text []byte, phones map[string]bool) bool {
 	return false
 }
 
-// unescape sees through the escapes of JSON, in whatever text they stand.
-func unescape(text []byte) []byte {
+// unescapeJSON decodes JSON escapes anywhere in a text.
+func unescapeJSON(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' || i+1 == len(text) {

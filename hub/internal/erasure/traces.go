@@ -13,22 +13,22 @@ import (
 	"integrationhub/hub/module"
 )
 
-// Known keeps what publishers know of persons beside their deletion events. It implements
-// [module.Erasures].
-type Known struct{ Box *seal.Box }
+// Traces stores, encrypted, what publishers know about a deleted person besides the
+// deletion event. It implements [module.Erasures].
+type Traces struct{ Box *seal.Box }
 
-var _ module.Erasures = Known{}
+var _ module.Erasures = Traces{}
 
-// traceContext binds sealed traces to their event.
-func traceContext(tenant, environment string, event int64) string {
-	return "erasure/" + tenant + "/" + environment + "/" + hub.FormatEventID(uint64(event))
+// traceContext returns what traces are encrypted under: it binds them to their event.
+func traceContext(tenant, environment string, eventID int64) string {
+	return "erasure/" + tenant + "/" + environment + "/" + hub.FormatEventID(uint64(eventID))
 }
 
 var errEventID = errors.New("not an event's id")
 
 // AddTraces implements [module.Erasures].
-func (k Known) AddTraces(ctx context.Context, tx pgx.Tx, e hub.Event, traces module.Traces) error {
-	bits, ok := hub.ParseEventID(e.ID)
+func (t Traces) AddTraces(ctx context.Context, tx pgx.Tx, event hub.Event, traces module.Traces) error {
+	bits, ok := hub.ParseEventID(event.ID)
 	if !ok {
 		return fmt.Errorf("keeping traces of a person: %w", errEventID)
 	}
@@ -36,10 +36,10 @@ func (k Known) AddTraces(ctx context.Context, tx pgx.Tx, e hub.Event, traces mod
 	if err != nil {
 		return fmt.Errorf("keeping traces of a person: %w", err)
 	}
-	sealed := k.Box.Seal(plain, traceContext(e.TenantID.String(), string(e.Environment), int64(bits)))
+	sealed := t.Box.Seal(plain, traceContext(event.TenantID.String(), string(event.Environment), int64(bits)))
 	_, err = tx.Exec(ctx, `
 		insert into hub.erasure_traces (tenant_id, environment, event_id, traces) values ($1, $2, $3, $4)
-		on conflict (tenant_id, environment, event_id) do update set traces = excluded.traces`, e.TenantID, string(e.Environment), int64(bits), sealed)
+		on conflict (tenant_id, environment, event_id) do update set traces = excluded.traces`, event.TenantID, string(event.Environment), int64(bits), sealed)
 	if err != nil {
 		return fmt.Errorf("keeping traces of a person: %w", err)
 	}
@@ -47,31 +47,31 @@ func (k Known) AddTraces(ctx context.Context, tx pgx.Tx, e hub.Event, traces mod
 }
 
 // Release implements [module.Erasures].
-func (k Known) Release(ctx context.Context, tx pgx.Tx, e hub.Event) error {
-	bits, ok := hub.ParseEventID(e.ID)
+func (t Traces) Release(ctx context.Context, tx pgx.Tx, event hub.Event) error {
+	bits, ok := hub.ParseEventID(event.ID)
 	if !ok {
 		return fmt.Errorf("releasing a deletion event: %w", errEventID)
 	}
 	_, err := tx.Exec(ctx, `
 		update hub.erasure_traces set released_at = now() where tenant_id = $1 and environment = $2 and event_id = $3 and released_at is null`,
-		e.TenantID, string(e.Environment), int64(bits))
+		event.TenantID, string(event.Environment), int64(bits))
 	if err != nil {
 		return fmt.Errorf("releasing a deletion event: %w", err)
 	}
 	return nil
 }
 
-// traces reads what is known of the person of an erasure beside its event.
-func (j *job) traces(ctx context.Context, tx pgx.Tx, event int64) (traces module.Traces, err error) {
+// loadTraces returns what the publisher stored about the person besides the event.
+func (j *job) loadTraces(ctx context.Context, tx pgx.Tx, eventID int64) (traces module.Traces, err error) {
 	var sealed []byte
-	err = tx.QueryRow(ctx, `select traces from hub.erasure_traces where tenant_id = $1 and environment = $2 and event_id = $3`, j.tenant, j.environment, event).Scan(&sealed)
+	err = tx.QueryRow(ctx, `select traces from hub.erasure_traces where tenant_id = $1 and environment = $2 and event_id = $3`, j.tenant, j.environment, eventID).Scan(&sealed)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && sealed == nil {
 		return traces, nil
 	}
 	if err != nil {
 		return traces, fmt.Errorf("reading traces of a person: %w", err)
 	}
-	plain, err := j.box.Open(sealed, traceContext(j.tenant.String(), j.environment, event))
+	plain, err := j.box.Open(sealed, traceContext(j.tenant.String(), j.environment, eventID))
 	if err != nil {
 		return traces, fmt.Errorf("reading traces of a person: %w", err)
 	}
@@ -81,9 +81,9 @@ func (j *job) traces(ctx context.Context, tx pgx.Tx, event int64) (traces module
 	return traces, nil
 }
 
-// drop forgets what was known of a person, once the payloads are erased. What releases
-// the event stays as long as that.
-func (j *job) drop(ctx context.Context, tx pgx.Tx) error {
+// dropTraces deletes a person's traces once the payloads are erased. The row stays: it
+// says whether the event was released.
+func (j *job) dropTraces(ctx context.Context, tx pgx.Tx) error {
 	_, err := tx.Exec(ctx, `
 		update hub.erasure_traces set traces = null where tenant_id = $1 and environment = $2 and event_id = (select id from hub.events where seq = $3)`,
 		j.tenant, j.environment, j.seq)
@@ -93,9 +93,9 @@ func (j *job) drop(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// end removes the row of an erasure that is done, and those whose events are gone from
-// the log.
-func (j *job) end(ctx context.Context, tx pgx.Tx, events []event) error {
+// deleteTraces deletes the row of a finished erasure, and rows whose events retention has
+// deleted.
+func (j *job) deleteTraces(ctx context.Context, tx pgx.Tx, events []logEvent) error {
 	var id int64
 	if len(events) > 0 {
 		id = events[0].id
@@ -109,10 +109,11 @@ func (j *job) end(ctx context.Context, tx pgx.Tx, events []event) error {
 	return nil
 }
 
-// released tells whether nobody waits for those who did not take the deletion event.
-func (j *job) released(ctx context.Context, tx pgx.Tx, event int64) (released bool, err error) {
+// isReleased reports whether the publisher released the deletion event: receivers that did
+// not take it need not get it any more.
+func (j *job) isReleased(ctx context.Context, tx pgx.Tx, eventID int64) (released bool, err error) {
 	err = tx.QueryRow(ctx, `
-		select released_at is not null from hub.erasure_traces where tenant_id = $1 and environment = $2 and event_id = $3`, j.tenant, j.environment, event).Scan(&released)
+		select released_at is not null from hub.erasure_traces where tenant_id = $1 and environment = $2 and event_id = $3`, j.tenant, j.environment, eventID).Scan(&released)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return false, fmt.Errorf("reading whether a deletion event was released: %w", err)
 	}

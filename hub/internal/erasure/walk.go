@@ -13,58 +13,59 @@ import (
 	"integrationhub/hub/internal/logid"
 )
 
-// What one step looks at or changes at most, whatever the log holds.
+// Bounds of one step.
 const (
-	walkBatch   = 2000  // events
-	walkWeight  = 20000 // the tenant's deliveries and KiB among them, about
-	settleBatch = 500   // events that are looked at again
+	walkBatch   = 2000  // events that are examined
+	walkWeight  = 20000 // the tenant's deliveries and KiB among them, roughly
+	settleBatch = 500   // events that are erased again
 )
 
-// walk looks at the next events of the log and erases those about the person.
-func (j *job) walk(ctx context.Context, tx pgx.Tx) (done, error) {
+// walk examines the next events of the log and erases those about the person.
+func (j *job) walk(ctx context.Context, tx pgx.Tx) (stepResult, error) {
 	day, err := nextDay(ctx, tx, j.cursor)
 	if err != nil {
-		return done{}, err
+		return stepResult{}, err
 	}
 	if day == "" || day > logid.Partition(*j.upto) {
-		return done{}, j.walked(ctx, tx)
+		return stepResult{}, j.endWalk(ctx, tx)
 	}
-	who, err := j.person(ctx, tx)
+	deleted, err := j.loadPerson(ctx, tx)
 	if err != nil {
-		return done{}, err
+		return stepResult{}, err
 	}
-	if who.nobody() {
-		return done{}, j.walked(ctx, tx)
+	if deleted.isEmpty() {
+		return stepResult{}, j.endWalk(ctx, tx)
 	}
-	found, others, cursor, err := j.read(ctx, tx, day, who)
+	matching, others, cursor, err := j.matchNext(ctx, tx, day, deleted)
 	if err != nil {
-		return done{}, err
+		return stepResult{}, err
 	}
-	d, held, err := erase(ctx, tx, who, found)
+	d, leased, err := erase(ctx, tx, deleted, matching)
 	if err != nil {
 		return d, err
 	}
-	if err := eraseAnswers(ctx, tx, who, day, others); err != nil {
+	if err := eraseAnswers(ctx, tx, deleted, day, others); err != nil {
 		return d, err
 	}
 	_, err = tx.Exec(ctx, `
 		update hub.erasures set cursor = $2, held = held || $3::uuid[], events = events + $4, failed = failed + $5, due_at = now() where seq = $1`,
-		j.seq, cursor, held, d.events, d.failures())
+		j.seq, cursor, leased, d.events, d.failures())
 	if err != nil {
 		return d, fmt.Errorf("moving an erasure on: %w", err)
 	}
 	return d, nil
 }
 
-// walked notes that the end of the log was reached.
-func (j *job) walked(ctx context.Context, tx pgx.Tx) error {
+// endWalk records that the end of the log was reached.
+func (j *job) endWalk(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, `update hub.erasures set upto = null, cursor = null, due_at = now() where seq = $1`, j.seq); err != nil {
 		return fmt.Errorf("moving an erasure on: %w", err)
 	}
 	return nil
 }
 
-// nextDay is the first day at or after an id that has tables; "" where there is none.
+// nextDay returns the first day at or after an id's day that has tables, "" if there is
+// none.
 func nextDay(ctx context.Context, tx pgx.Tx, from uuid.UUID) (day string, err error) {
 	err = tx.QueryRow(ctx, `
 		select right(c.relname, 9) from pg_inherits i join pg_class c on c.oid = i.inhrelid
@@ -75,16 +76,16 @@ func nextDay(ctx context.Context, tx pgx.Tx, from uuid.UUID) (day string, err er
 	return day, nil
 }
 
-// read looks at a day's next events. found are about the person; others are the
-// tenant's too, but not about them. cursor is how far it came.
-func (j *job) read(ctx context.Context, tx pgx.Tx, day string, who *person) (found, others []event, cursor uuid.UUID, err error) {
-	seen, cursor, err := j.next(ctx, tx, day)
-	if err != nil || len(seen) == 0 {
+// matchNext examines a day's next events. matching are about the person, others are the
+// tenant's remaining ones, and cursor is the last event it examined.
+func (j *job) matchNext(ctx context.Context, tx pgx.Tx, day string, deleted *person) (matching, others []logEvent, cursor uuid.UUID, err error) {
+	examined, cursor, err := j.listNext(ctx, tx, day)
+	if err != nil || len(examined) == 0 {
 		return nil, nil, cursor, err
 	}
-	seqs := make([]uuid.UUID, len(seen))
-	for i, one := range seen {
-		seqs[i] = one.seq
+	seqs := make([]uuid.UUID, len(examined))
+	for i, event := range examined {
+		seqs[i] = event.seq
 	}
 	rows, err := tx.Query(ctx, `select seq, body from hub.events_`+day+` where seq = any($1) order by seq`, seqs)
 	if err != nil {
@@ -93,26 +94,27 @@ func (j *job) read(ctx context.Context, tx pgx.Tx, day string, who *person) (fou
 	var seq uuid.UUID
 	var body []byte
 	_, err = pgx.ForEachRow(rows, []any{&seq, &body}, func() error {
-		for seen[0].seq != seq {
-			seen = seen[1:]
+		for examined[0].seq != seq {
+			examined = examined[1:]
 		}
-		if one := seen[0]; who.theirs(one, body) {
-			found = append(found, one)
+		if event := examined[0]; deleted.matches(event, body) {
+			matching = append(matching, event)
 		} else {
-			others = append(others, one)
+			others = append(others, event)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, nil, cursor, fmt.Errorf("reading payloads: %w", err)
 	}
-	return found, others, cursor, nil
+	return matching, others, cursor, nil
 }
 
-// next lists the tenant's events among a day's next ones, as many as one step can take.
-// Which belong to the erasure, the database's clock tells: ids have the time of processes
-// whose clocks may be wrong. Deletion events that were taken in have erasures of their own.
-func (j *job) next(ctx context.Context, tx pgx.Tx, day string) (batch []event, cursor uuid.UUID, err error) {
+// listNext lists the tenant's events among a day's next ones, as many as fit in a step.
+// Which of them the erasure covers is decided by the database's clock: ids carry the time
+// of processes whose clocks may be wrong. Deletion events with erasures of their own are
+// left out.
+func (j *job) listNext(ctx context.Context, tx pgx.Tx, day string) (batch []logEvent, cursor uuid.UUID, err error) {
 	rows, err := tx.Query(ctx, fmt.Sprintf(`
 		select e.seq, e.id, e.deliveries, coalesce(e.correlation_id, ''), octet_length(e.body),
 			e.tenant_id = $3 and e.environment = $4 and e.created_at <= $5
@@ -122,18 +124,18 @@ func (j *job) next(ctx context.Context, tx pgx.Tx, day string) (batch []event, c
 	if err != nil {
 		return nil, cursor, fmt.Errorf("reading the log: %w", err)
 	}
-	var one event
+	var event logEvent
 	var size int
-	var ours bool
+	var isCovered bool
 	seen, weight := 0, 0
-	_, err = pgx.ForEachRow(rows, []any{&one.seq, &one.id, &one.deliveries, &one.correlation, &size, &ours}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&event.seq, &event.id, &event.deliveries, &event.correlation, &size, &isCovered}, func() error {
 		if seen++; weight >= walkWeight {
 			return nil
 		}
-		cursor = one.seq
-		if ours {
-			weight += one.deliveries + size/1024
-			batch = append(batch, one)
+		cursor = event.seq
+		if isCovered {
+			weight += event.deliveries + size/1024
+			batch = append(batch, event)
 		}
 		return nil
 	})
@@ -141,22 +143,22 @@ func (j *job) next(ctx context.Context, tx pgx.Tx, day string) (batch []event, c
 		return nil, cursor, fmt.Errorf("reading the log: %w", err)
 	}
 	if seen < walkBatch && weight < walkWeight { // the day is done
-		cursor, err = endOf(day)
+		cursor, err = firstIDAfter(day)
 	}
 	return batch, cursor, err
 }
 
-// endOf is the first id after a day.
-func endOf(day string) (uuid.UUID, error) {
-	at, err := time.Parse("p20060102", day)
+// firstIDAfter returns the first id after a day.
+func firstIDAfter(day string) (uuid.UUID, error) {
+	date, err := time.Parse("p20060102", day)
 	if err != nil {
 		return uuid.Nil, fmt.Errorf("reading the name of a day's table: %w", err)
 	}
-	return logid.Floor(at.AddDate(0, 0, 1)), nil
+	return logid.Floor(date.AddDate(0, 0, 1)), nil
 }
 
-// sameDay counts the first ids of one day.
-func sameDay(ids []uuid.UUID) int {
+// countSameDay returns how many of the first ids are of the same day.
+func countSameDay(ids []uuid.UUID) int {
 	n := 1
 	for n < len(ids) && logid.SameDay(ids[0], ids[n]) {
 		n++

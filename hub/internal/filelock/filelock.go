@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package filelock gives advisory locks that the kernel drops when their holder
-// ends, however it ends.
+// Package filelock provides advisory file locks, which the kernel releases when their
+// holder ends for any reason.
 package filelock
 
 import (
@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// HeldError says that another process holds the lock.
+// HeldError means that another process holds the lock.
 type HeldError struct {
 	Path string
 	Pid  int // of the holder; 0 = it has not written it yet
@@ -30,20 +30,20 @@ func (e *HeldError) Error() string {
 // Lock is a held lock.
 type Lock struct{ file *os.File }
 
-// Try takes the lock at path (made if absent, mode 0600) and writes our process
-// id into it, or returns a [*HeldError] at once.
-func Try(path string) (*Lock, error) { return take(path, syscall.LOCK_EX|syscall.LOCK_NB) }
+// Try acquires the lock at path and writes our process id into the file, which is
+// created with mode 0600. If the lock is held, it returns a [*HeldError] at once.
+func Try(path string) (*Lock, error) { return acquire(path, syscall.LOCK_EX|syscall.LOCK_NB) }
 
-// Wait takes the lock at path, waiting for its holder without limit.
-func Wait(path string) (*Lock, error) { return take(path, syscall.LOCK_EX) }
+// Wait acquires the lock at path, waiting for its holder without limit.
+func Wait(path string) (*Lock, error) { return acquire(path, syscall.LOCK_EX) }
 
-func take(path string, how int) (*Lock, error) {
+func acquire(path string, operation int) (*Lock, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening lock: %w", err)
 	}
 	for {
-		err = syscall.Flock(int(file.Fd()), how)
+		err = syscall.Flock(int(file.Fd()), operation)
 		if !errors.Is(err, syscall.EINTR) {
 			break
 		}
@@ -56,13 +56,14 @@ func take(path string, how int) (*Lock, error) {
 		}
 		return nil, fmt.Errorf("locking %s: %w", path, err)
 	}
-	// The id is a courtesy to whoever finds the lock held; the lock itself does not need it.
+	// The id only serves error messages; the lock itself does not need it.
 	if file.Truncate(0) == nil {
 		_, _ = file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	return &Lock{file: file}, nil
 }
 
+// holder returns the process id in a lock file, 0 if there is none.
 func holder(path string) int {
 	text, _ := os.ReadFile(path)
 	pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))

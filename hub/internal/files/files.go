@@ -1,5 +1,5 @@
-// Package files keeps uploads: in a directory, or in a bucket of an S3-compatible
-// store. Names are generated, and what is served is what this program encoded.
+// Package files stores uploads in a directory or in a bucket of an S3-compatible store.
+// Names are generated; only pictures that this program encoded are served.
 package files
 
 import (
@@ -23,20 +23,21 @@ import (
 	"integrationhub/hub/module"
 )
 
-// Path is where pictures are served; below it come a product and a name.
+// Path is the path below which pictures are served: Path/<product>/<name>.
 const Path = "/files"
 
-// extensions of the types that are kept.
+// extensions maps the media types that are stored to file name extensions.
 var extensions = map[string]string{"image/png": ".png", "image/jpeg": ".jpg"}
 
-// Store keeps files. It is safe for concurrent use.
+// Store stores files. It is safe for concurrent use.
 type Store struct {
 	bucket *blob.Bucket
 	base   string
 }
 
-// Open opens the store at file:///a/directory, which is made where it is missing, or
-// s3://bucket?region=…. public is the hub's public URL, without a slash at the end.
+// Open opens the store at file:///a/directory, which is created if it is missing, or at
+// s3://bucket?region=…. public is the hub's public URL, without a slash at the end. The
+// caller closes the store.
 func Open(ctx context.Context, address, public string) (*Store, error) {
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Scheme != "file" && parsed.Scheme != "s3" {
@@ -59,10 +60,10 @@ func Open(ctx context.Context, address, public string) (*Store, error) {
 	return &Store{bucket: bucket, base: public + Path + "/"}, nil
 }
 
-// Close ends the use of the store.
+// Close closes the connection to the store.
 func (s *Store) Close() error { return s.bucket.Close() }
 
-// For is the store as one product is lent it.
+// For returns the store as it is provided to a product.
 func (s *Store) For(product string) module.Files { return files{s, product} }
 
 type files struct {
@@ -72,14 +73,14 @@ type files struct {
 
 // Put implements [module.Files].
 func (f files) Put(ctx context.Context, p module.Picture) (string, error) {
-	extension, known := extensions[p.Type]
-	if !known {
+	extension, supported := extensions[p.Type]
+	if !supported {
 		return "", hub.Errorf(hub.ErrUnsupportedMediaType, "unsupported_media_type", "Only PNG and JPEG pictures are kept.")
 	}
 	name := uuid.NewString() + extension
 	err := f.store.bucket.WriteAll(ctx, f.product+"/"+name, p.Content, &blob.WriterOptions{ContentType: p.Type})
 	if err != nil {
-		return "", unavailable(fmt.Errorf("storing an upload: %w", err))
+		return "", storeUnavailable(fmt.Errorf("storing an upload: %w", err))
 	}
 	return name, nil
 }
@@ -93,19 +94,19 @@ func (f files) Delete(ctx context.Context, name string) error {
 		return nil
 	}
 	if err := f.store.bucket.Delete(ctx, f.product+"/"+name); err != nil && gcerrors.Code(err) != gcerrors.NotFound {
-		return unavailable(fmt.Errorf("deleting an upload: %w", err))
+		return storeUnavailable(fmt.Errorf("deleting an upload: %w", err))
 	}
 	return nil
 }
 
-// generated is the form of the names in the store; nothing else is looked for.
+// generated matches the keys of stored files; nothing else is looked up.
 var generated = regexp.MustCompile(`^[a-z][a-z0-9-]{1,39}/[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\.(png|jpg)$`)
 
-// Serve answers GET [Path]/<product>/<name>: what a name stands for never changes.
+// Serve answers GET [Path]/<product>/<name>. The file of a name never changes.
 func (s *Store) Serve(c *fiber.Ctx) error {
 	key := strings.TrimPrefix(c.Path(), Path+"/")
 	if !generated.MatchString(key) {
-		return unknown()
+		return fileNotFound()
 	}
 	tag := `"` + key[strings.IndexByte(key, '/')+1:] + `"`
 	c.Set(fiber.HeaderCacheControl, "public, max-age=31536000, immutable")
@@ -118,21 +119,21 @@ func (s *Store) Serve(c *fiber.Ctx) error {
 		c.Response().Header.Del(fiber.HeaderETag)
 		c.Set(fiber.HeaderCacheControl, "no-store")
 		if gcerrors.Code(err) == gcerrors.NotFound {
-			return unknown()
+			return fileNotFound()
 		}
-		return unavailable(fmt.Errorf("reading an upload: %w", err))
+		return storeUnavailable(fmt.Errorf("reading an upload: %w", err))
 	}
 	c.Set(fiber.HeaderContentType, "image/"+map[bool]string{true: "png", false: "jpeg"}[strings.HasSuffix(key, ".png")])
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; sandbox")
-	c.Set("Cross-Origin-Resource-Policy", "cross-origin") // booking pages lie on the customers' sites
+	c.Set("Cross-Origin-Resource-Policy", "cross-origin") // booking pages are embedded in the customers' sites
 	return c.Send(content)
 }
 
-func unknown() *hub.Error {
+func fileNotFound() *hub.Error {
 	return hub.Errorf(hub.ErrNotFound, "not_found", "There is no such file.")
 }
 
-func unavailable(cause error) *hub.Error {
+func storeUnavailable(cause error) *hub.Error {
 	return hub.Errorf(hub.ErrUnavailable, "files_unavailable", "The store of uploads does not answer right now; try again.").WithCause(cause)
 }

@@ -33,22 +33,22 @@ func open(t *testing.T, address string) *files.Store {
 	return s
 }
 
-// served is a hub that serves a store.
-func served(s *files.Store) *fiber.App {
+// newApp returns a hub that serves a store.
+func newApp(s *files.Store) *fiber.App {
 	app := fiber.New(fiber.Config{DisableStartupMessage: true, ErrorHandler: httpx.ErrorHandler(slog.New(slog.DiscardHandler))})
 	app.Use(httpx.Headers(public))
 	app.Get(files.Path+"/*", s.Serve)
 	return app
 }
 
-// answer is what came back.
-type answer struct {
+// response is an HTTP response with its body read.
+type response struct {
 	status int
 	header http.Header
 	body   string
 }
 
-func get(t *testing.T, app *fiber.App, path string, headers ...string) answer {
+func get(t *testing.T, app *fiber.App, path string, headers ...string) response {
 	t.Helper()
 	req := httptest.NewRequest("GET", path, nil)
 	for i := 0; i < len(headers); i += 2 {
@@ -59,16 +59,16 @@ func get(t *testing.T, app *fiber.App, path string, headers ...string) answer {
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	require.NoError(t, err)
-	return answer{res.StatusCode, res.Header, string(body)}
+	return response{res.StatusCode, res.Header, string(body)}
 }
 
-func TestDirectoryKeepsFiles(t *testing.T) {
+func TestDirectoryStoresFiles(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a b", "files")
-	keepsFiles(t, "file://"+strings.ReplaceAll(dir, " ", "%20"))
+	requireStoresFiles(t, "file://"+strings.ReplaceAll(dir, " ", "%20"))
 	require.NoError(t, filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
 		require.NoError(t, err)
-		require.True(t, entry.IsDir(), "%s is left", path)
+		require.True(t, entry.IsDir(), "%s was not removed", path)
 		info, err := entry.Info()
 		require.NoError(t, err)
 		require.Zero(t, info.Mode().Perm()&0o077, path)
@@ -76,26 +76,26 @@ func TestDirectoryKeepsFiles(t *testing.T) {
 	}))
 }
 
-// keepsFiles is what every kind of store has to do.
-func keepsFiles(t *testing.T, address string) {
+// requireStoresFiles requires what every kind of store has to do.
+func requireStoresFiles(t *testing.T, address string) {
 	t.Helper()
 	s := open(t, address)
-	app, lent := served(s), s.For("scheduling")
-	for kind, extension := range map[string]string{"image/png": ".png", "image/jpeg": ".jpg"} {
-		content := []byte(kind + strings.Repeat("\x00\xff", 30_000))
-		name, err := lent.Put(t.Context(), module.Picture{Type: kind, Content: content})
+	app, productFiles := newApp(s), s.For("scheduling")
+	for mediaType, extension := range map[string]string{"image/png": ".png", "image/jpeg": ".jpg"} {
+		content := []byte(mediaType + strings.Repeat("\x00\xff", 30_000))
+		name, err := productFiles.Put(t.Context(), module.Picture{Type: mediaType, Content: content})
 		require.NoError(t, err)
 		require.Regexp(t, `^[0-9a-f-]{36}\`+extension+`$`, name)
-		other, err := lent.Put(t.Context(), module.Picture{Type: kind, Content: content})
+		other, err := productFiles.Put(t.Context(), module.Picture{Type: mediaType, Content: content})
 		require.NoError(t, err)
 		require.NotEqual(t, name, other)
-		path, found := strings.CutPrefix(lent.URL(name), public)
+		path, found := strings.CutPrefix(productFiles.URL(name), public)
 		require.True(t, found)
 
 		got := get(t, app, path)
 		require.Equal(t, 200, got.status)
 		require.Equal(t, string(content), got.body)
-		require.Equal(t, kind, got.header.Get("Content-Type"))
+		require.Equal(t, mediaType, got.header.Get("Content-Type"))
 		require.Equal(t, "nosniff", got.header.Get("X-Content-Type-Options"))
 		require.Equal(t, "default-src 'none'; sandbox", got.header.Get("Content-Security-Policy"))
 		require.Equal(t, "public, max-age=31536000, immutable", got.header.Get("Cache-Control"))
@@ -106,24 +106,24 @@ func keepsFiles(t *testing.T, address string) {
 		require.NoError(t, s.For("clinic").Delete(t.Context(), name))
 		got = get(t, app, path)
 		require.Equal(t, 200, got.status, "a product deletes its own")
-		for _, one := range []string{name, other, name, "../scheduling/" + name, ""} {
-			require.NoError(t, lent.Delete(t.Context(), one))
+		for _, deleted := range []string{name, other, name, "../scheduling/" + name, ""} {
+			require.NoError(t, productFiles.Delete(t.Context(), deleted))
 		}
 		got = get(t, app, path)
 		require.Equal(t, 404, got.status)
 		require.Equal(t, "no-store", got.header.Get("Cache-Control"))
 		require.Equal(t, "application/problem+json", got.header.Get("Content-Type"))
 	}
-	for _, kind := range []string{"", "image/svg+xml", "text/html", "image/webp"} {
-		_, err := lent.Put(t.Context(), module.Picture{Type: kind, Content: []byte("x")})
+	for _, mediaType := range []string{"", "image/svg+xml", "text/html", "image/webp"} {
+		_, err := productFiles.Put(t.Context(), module.Picture{Type: mediaType, Content: []byte("x")})
 		require.ErrorIs(t, err, hub.ErrUnsupportedMediaType)
 	}
 }
 
-func TestNamesDoNothingElse(t *testing.T) {
+func TestOnlyGeneratedNamesAreServed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	app := served(open(t, "file://"+filepath.Join(dir, "files")))
+	app := newApp(open(t, "file://"+filepath.Join(dir, "files")))
 	const name = "/12345678-1234-4234-8234-123456789abc"
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "files", "scheduling"), 0o700))
 	for _, file := range []string{"secret.png", "files/secret.png", "files/scheduling/secret.png", "files/scheduling" + name + ".png", "files/scheduling" + name + ".html"} {
@@ -143,7 +143,7 @@ func TestNamesDoNothingElse(t *testing.T) {
 	}
 }
 
-func TestStoresThatAreNotOpened(t *testing.T) {
+func TestInvalidStoreAddresses(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
@@ -153,8 +153,8 @@ func TestStoresThatAreNotOpened(t *testing.T) {
 	}
 }
 
-// bucket is a stand-in of an S3-compatible store: objects by path, as the S3 API's
-// PutObject, GetObject, HeadObject and DeleteObject have them.
+// bucket is a fake S3-compatible store with PutObject, GetObject, HeadObject and
+// DeleteObject.
 type bucket struct {
 	mu      sync.Mutex
 	objects map[string][]byte
@@ -195,7 +195,7 @@ func (b *bucket) refuse(w http.ResponseWriter, code int, name string) {
 	}{Code: name})
 }
 
-// unchunk takes the lengths and checksums of aws-chunked bodies off.
+// unchunk removes the lengths and checksums of aws-chunked bodies.
 func unchunk(raw []byte, encoding string) []byte {
 	if !strings.Contains(encoding, "aws-chunked") {
 		return raw
@@ -214,13 +214,13 @@ func unchunk(raw []byte, encoding string) []byte {
 	}
 }
 
-func TestBucketKeepsFiles(t *testing.T) {
+func TestBucketStoresFiles(t *testing.T) {
 	t.Parallel()
 	b := &bucket{objects: map[string][]byte{}, types: map[string]string{}}
 	server := httptest.NewServer(b)
 	t.Cleanup(server.Close)
 	address := "s3://uploads?region=sa-east-1&anonymous=true&use_path_style=true&endpoint=" + server.URL
-	keepsFiles(t, address)
+	requireStoresFiles(t, address)
 	require.Empty(t, b.objects)
 	require.Len(t, b.types, 4)
 	for path, kind := range b.types {
@@ -234,7 +234,7 @@ func TestBucketKeepsFiles(t *testing.T) {
 	require.ErrorIs(t, err, hub.ErrUnavailable)
 	name := "12345678-1234-4234-8234-123456789abc.png"
 	require.ErrorIs(t, s.For("scheduling").Delete(t.Context(), name), hub.ErrUnavailable)
-	got := get(t, served(s), "/files/scheduling/"+name)
+	got := get(t, newApp(s), "/files/scheduling/"+name)
 	require.Equal(t, 503, got.status)
 	require.Equal(t, "no-store", got.header.Get("Cache-Control"))
 }

@@ -42,7 +42,7 @@ type Gateway struct {
 	tracer    *tracing.Tracer
 }
 
-// New makes a gateway; a nil tracer traces nothing.
+// New returns a gateway; a nil tracer traces nothing.
 func New(finder KeyFinder, limiter Limiter, publisher Publisher, tracer *tracing.Tracer) *Gateway {
 	return &Gateway{finder: finder, limiter: limiter, publisher: publisher, tracer: tracer}
 }

@@ -10,17 +10,17 @@ import (
 	"integrationhub/hub"
 )
 
-// MaxBody is the longest request body, in bytes. Give it to fiber as BodyLimit, so
-// that longer ones are refused while they are read, chunked ones included.
+// MaxBody is the maximum length of a request body, in bytes. It must also be fiber's
+// BodyLimit, which refuses longer bodies while they are read, chunked ones included.
 const MaxBody = 1 << 20
 
 // longTimeout is how long a request with a long body may take to arrive.
 const longTimeout = 3 * time.Minute
 
-// JSONBody gives the request's body as it was sent, after the rules that need no
-// look inside: at most [MaxBody] (413), not compressed (415), declared as
-// application/json or application/…+json (415). A request without a body gives an
-// empty slice. The bytes are fiber's own: copy what outlives the handler.
+// JSONBody returns the request's body as it was sent, after the checks that do not parse
+// it: at most [MaxBody] (413), not compressed (415), declared as application/json or
+// application/…+json (415). It is empty for a request without a body. The bytes are
+// fiber's: copy what outlives the handler.
 func JSONBody(c *fiber.Ctx) ([]byte, error) {
 	header := &c.Request().Header
 	if len(header.Peek(fiber.HeaderContentEncoding)) > 0 {
@@ -43,13 +43,12 @@ func JSONBody(c *fiber.Ctx) ([]byte, error) {
 		return nil, hub.Errorf(hub.ErrUnsupportedMediaType, "unsupported_media_type",
 			"Send the body as Content-Type: application/json.")
 	}
-	header.SetContentTypeBytes(media) // huma knows media types in small letters only
+	header.SetContentTypeBytes(media) // huma only accepts lower case
 	return body, nil
 }
 
-// Body is the middleware in front of every JSON endpoint: [JSONBody] and then
-// [CheckJSON]. Requests without a body pass; whether one is needed is the
-// endpoint's own matter.
+// Body returns the middleware of JSON endpoints: [JSONBody], then [CheckJSON]. Requests
+// without a body pass; the endpoint decides whether it needs one.
 func Body(rules JSONRules) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		body, err := JSONBody(c)
@@ -65,13 +64,13 @@ func Body(rules JSONRules) fiber.Handler {
 	}
 }
 
-// mediaType is what a Content-Type names, in small letters and without parameters.
+// mediaType returns a Content-Type in lower case and without parameters.
 func mediaType(contentType []byte) []byte {
 	media, _, _ := bytes.Cut(contentType, []byte(";"))
 	return bytes.ToLower(bytes.TrimSpace(media))
 }
 
-// isJSON tells whether a media type is application/json or application/…+json.
+// isJSON reports whether a media type is application/json or application/…+json.
 func isJSON(media string) bool {
 	if media == fiber.MIMEApplicationJSON {
 		return true

@@ -7,9 +7,9 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// ClientIP is the address of who is at the other end. Behind trusted proxies it is
-// the last one in X-Forwarded-For that is not a proxy of ours: earlier ones can be
-// made up by the client.
+// ClientIP returns the address of the client. Behind trusted proxies it is the last
+// address in X-Forwarded-For that is not a trusted proxy: the client can forge earlier
+// ones.
 func ClientIP(c *fiber.Ctx, trusted []netip.Prefix) string {
 	remote, ok := netip.AddrFromSlice(c.Context().RemoteIP())
 	if !ok {

@@ -8,39 +8,38 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// What browsers are told. Names are in canonical form: they are set as they are.
+// Headers for browsers. Names are in canonical form, so that they are set unchanged.
 var (
 	nosniffName, nosniff = []byte(fiber.HeaderXContentTypeOptions), []byte("nosniff")
 	cacheName, noStore   = []byte(fiber.HeaderCacheControl), []byte("no-store")
 )
 
-// corsHeaders are the request headers pages may send. Never X-Integration-Key: keys
-// belong to servers, and a page that has one has leaked it.
+// corsHeaders are the request headers that pages may send. X-Integration-Key is never
+// among them: keys belong to servers, and a page that holds one has leaked it.
 const corsHeaders = "Authorization, Content-Type, Last-Event-ID, X-Environment, X-Request-Id"
 
-// Headers is the middleware that tells browsers what they may do with answers:
-// neither guess their type nor keep them (handlers of what may be kept set
-// Cache-Control anew), and read them from pages of the hub's own publicURL only.
-// Preflights are answered here, for every address.
+// Headers returns the middleware that sets headers for browsers: they neither guess the
+// type of a response nor store it (handlers may override Cache-Control), and only pages
+// of the hub's own publicURL read it. CORS preflights are answered here, for every path.
 func Headers(publicURL string) fiber.Handler {
-	own := originOf(publicURL)
+	ownOrigin := originOf(publicURL)
 	return func(c *fiber.Ctx) error {
 		header := &c.Response().Header
-		safe(header)
+		setSafeHeaders(header)
 		origin := c.Request().Header.Peek(fiber.HeaderOrigin)
-		if len(origin) == 0 { // a server
+		if len(origin) == 0 { // not a browser
 			return c.Next()
 		}
 		header.Add(fiber.HeaderVary, fiber.HeaderOrigin)
-		ours := own != "" && string(origin) == own
-		if ours {
-			header.Set(fiber.HeaderAccessControlAllowOrigin, own)
+		sameOrigin := ownOrigin != "" && string(origin) == ownOrigin
+		if sameOrigin {
+			header.Set(fiber.HeaderAccessControlAllowOrigin, ownOrigin)
 			header.Set(fiber.HeaderAccessControlExposeHeaders, "Retry-After, X-Request-Id")
 		}
 		if c.Method() != fiber.MethodOptions || len(c.Request().Header.Peek(fiber.HeaderAccessControlRequestMethod)) == 0 {
 			return c.Next()
 		}
-		if ours {
+		if sameOrigin {
 			header.Set(fiber.HeaderAccessControlAllowMethods, "GET, POST, PUT, DELETE")
 			header.Set(fiber.HeaderAccessControlAllowHeaders, corsHeaders)
 			header.Set(fiber.HeaderAccessControlMaxAge, "600")
@@ -49,12 +48,13 @@ func Headers(publicURL string) fiber.Handler {
 	}
 }
 
-func safe(header *fasthttp.ResponseHeader) {
+// setSafeHeaders forbids browsers to guess the type of a response and to store it.
+func setSafeHeaders(header *fasthttp.ResponseHeader) {
 	header.SetCanonical(nosniffName, nosniff)
 	header.SetCanonical(cacheName, noStore)
 }
 
-// originOf is the origin of a URL as browsers send it; "" where it has none.
+// originOf returns the origin of a URL as browsers send it, "" if it has none.
 func originOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme == "" || u.Host == "" {
@@ -67,16 +67,16 @@ func originOf(address string) string {
 	return strings.ToLower(u.Scheme) + "://" + host
 }
 
-// AnswerUnknownMethods makes the app answer methods HTTP does not know like any
-// other that an address does not know, a 405 in the one shape; by itself fiber
-// answers them with plain text, before any handler. Call it before the app serves.
+// AnswerUnknownMethods has the app answer unknown HTTP methods with a 405 [Problem].
+// fiber itself answers them with plain text, before any handler. Call it before the app
+// serves.
 func AnswerUnknownMethods(app *fiber.App) {
 	server := app.Server()
-	known := app.Config().RequestMethods
-	allowed := strings.Join(known, ", ")
+	methods := app.Config().RequestMethods
+	allowed := strings.Join(methods, ", ")
 	handle := server.Handler
 	server.Handler = func(ctx *fasthttp.RequestCtx) {
-		for _, method := range known {
+		for _, method := range methods {
 			if string(ctx.Method()) == method { // compared without a copy
 				handle(ctx)
 				return

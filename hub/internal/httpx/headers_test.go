@@ -90,7 +90,7 @@ func BenchmarkHeaders(b *testing.B) {
 	header := &c.Response().Header
 	b.ReportAllocs()
 	for b.Loop() {
-		safe(header)
+		setSafeHeaders(header)
 		if len(c.Request().Header.Peek(fiber.HeaderOrigin)) != 0 {
 			b.Fatal("an origin")
 		}

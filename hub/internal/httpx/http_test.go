@@ -79,7 +79,7 @@ var failures = map[string]error{
 	"kindless":     &hub.Error{Kind: errors.New("canary"), Code: "x", Detail: "canary"},
 }
 
-// failure gives the error of a name; huma's own are made when InstallHuma has run.
+// failure returns the error of a name. huma's own errors exist once InstallHuma has run.
 func failure(name string) error {
 	if name == "statuserror" {
 		return huma.Error404NotFound("No such thing.")
@@ -286,11 +286,11 @@ func TestServerErrorsQuoteNothing(t *testing.T) {
 
 func TestLocationsAreFitToBeShown(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "body.items[3].größe", location("body.items[3].größe"))
-	require.Equal(t, "body.a\ufffdb\ufffdc\ufffd\ufffd", location("body.a\u202eb\x00c\n\xff"))
+	require.Equal(t, "body.items[3].größe", printableLocation("body.items[3].größe"))
+	require.Equal(t, "body.a\ufffdb\ufffdc\ufffd\ufffd", printableLocation("body.a\u202eb\x00c\n\xff"))
 	exact := "body." + strings.Repeat("é", maxLocation-5)
-	require.Equal(t, exact, location(exact))
-	require.Equal(t, exact+"…", location(exact+"é"))
+	require.Equal(t, exact, printableLocation(exact))
+	require.Equal(t, exact+"…", printableLocation(exact+"é"))
 }
 
 func TestRequestIDs(t *testing.T) {

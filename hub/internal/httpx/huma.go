@@ -17,18 +17,18 @@ import (
 	"integrationhub/hub/module"
 )
 
-// The values huma gives an operation that sets neither.
+// huma's defaults for an operation that sets neither.
 const (
 	humaBodyBytes   = 1 << 20
 	humaReadTimeout = 5 * time.Second
 )
 
-// InstallHuma makes every error of an API built from cfg a [Problem]: huma's own
-// validation, huma.Error4xx and whatever handlers return, *[hub.Error] included.
-// Failures on our side are logged with their cause. It also leaves the body limit
-// and the read deadline to fiber, which has read the body before huma sees it:
-// huma's limit would refuse a body of exactly [MaxBody], and its deadline would
-// stay on the connection. Part of it sets huma's package variables, once.
+// InstallHuma turns every error of an API built from cfg into a [Problem]: those of
+// huma's validation, huma.Error4xx, and the errors of handlers, such as *[hub.Error].
+// Server errors are logged with their cause. The body limit and the read deadline are
+// left to fiber, which has read the body before huma sees it: huma's limit would refuse
+// a body of exactly [MaxBody], and its deadline would stay on the connection. InstallHuma
+// also sets huma's package variables, once.
 func InstallHuma(cfg *huma.Config, log *slog.Logger) {
 	installGlobals()
 	cfg.Transformers = append(cfg.Transformers, func(ctx huma.Context, _ string, v any) (any, error) {
@@ -52,11 +52,11 @@ var installGlobals = sync.OnceFunc(func() {
 	huma.NewErrorWithContext = func(_ huma.Context, status int, msg string, errs ...error) huma.StatusError {
 		return humaError(status, msg, errs...)
 	}
-	huma.ErrorFormatter = formatRule //nolint:reassign // how huma is told
+	huma.ErrorFormatter = formatRule //nolint:reassign // huma has no other setting for it
 })
 
-// formatRule writes huma's validation messages. Those that end with an error of a
-// parser lose it, because parsers quote what they could not read.
+// formatRule formats huma's validation messages. It removes the error of a parser at the
+// end, because parsers quote the input.
 func formatRule(format string, args ...any) string {
 	if rule, quoting := strings.CutSuffix(format, ": %v"); quoting {
 		return rule
@@ -64,32 +64,32 @@ func formatRule(format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// finishProblem gives an error answer of huma what only the request knows, in the shape
-// that its operation's errors have.
+// finishProblem adds the request id and headers to an error response of huma, and writes
+// it in the form of its operation's errors.
 func finishProblem(ctx huma.Context, log *slog.Logger, p *Problem) any {
-	done := *p // p may be a value that several requests share
-	done.RequestID = RequestID(ctx.Context())
-	done.headers(ctx.SetHeader)
+	finished := *p // p may be a value that several requests share
+	finished.RequestID = RequestID(ctx.Context())
+	finished.headers(ctx.SetHeader)
 	op := ctx.Operation()
-	logProblem(ctx.Context(), log, &done, op.Method, op.Path)
+	logProblem(ctx.Context(), log, &finished, op.Method, op.Path)
 	if shape, ok := op.Metadata[module.MetadataErrorFormat].(module.ErrorFormat); ok {
 		ctx.SetHeader("Content-Type", shape.MediaType)
-		told := module.ErrorResponse{Status: done.Status, Code: done.Code, Detail: done.Detail}
-		for _, wrong := range done.Errors {
-			told.Locations = append(told.Locations, wrong.Location)
+		response := module.ErrorResponse{Status: finished.Status, Code: finished.Code, Detail: finished.Detail}
+		for _, field := range finished.Errors {
+			response.Locations = append(response.Locations, field.Location)
 		}
-		return shape.Write(told)
+		return shape.Write(response)
 	}
-	return &done
+	return &finished
 }
 
-// humaError is huma.NewError: huma calls it for what it refuses itself, for
-// huma.Error4xx, and with a 500 around what a handler returned.
+// humaError implements huma.NewError. huma calls it for its own refusals, for
+// huma.Error4xx, and with a 500 for the error of a handler.
 func humaError(status int, msg string, errs ...error) huma.StatusError {
 	var cause error
 	for _, err := range errs {
-		var told *hub.Error
-		if errors.As(err, &told) {
+		var known *hub.Error
+		if errors.As(err, &known) {
 			p := problemOf(err)
 			return &p
 		}
@@ -103,70 +103,69 @@ func humaError(status int, msg string, errs ...error) huma.StatusError {
 		return &p
 	}
 	p := newProblem(status, "", msg, 0, cause)
-	wrong := 0
+	invalid := 0
 	for _, err := range errs {
 		var detailer huma.ErrorDetailer
 		if !errors.As(err, &detailer) {
 			continue
 		}
-		if wrong++; wrong <= maxFields {
+		if invalid++; invalid <= maxFields {
 			p.Errors = append(p.Errors, fieldOf(detailer.ErrorDetail()))
 		}
 	}
-	p.Detail = sentence(p.Detail, p.Errors, wrong)
+	p.Detail = withFirstField(p.Detail, p.Errors, invalid)
 	return &p
 }
 
-// Bounds of what an answer says about wrong inputs: a body full of unknown fields
-// must not come back whole.
+// Limits on what a response says about invalid inputs: a body full of unknown fields
+// must not be returned as a whole.
 const (
-	maxFields   = 20  // inputs named
-	maxLocation = 120 // characters of where one is
+	maxFields   = 20  // inputs
+	maxLocation = 120 // characters of a location
 )
 
-// fieldOf takes over where and what, never the value. What failed below the rules
-// of the schema, in the JSON decoder or a type's own decoder, reaches us as one
-// error about the whole body whose text may quote it.
+// fieldOf returns the location and the message of a validation error, never the value.
+// Errors of the JSON decoder or of a type's own decoder arrive as one error about the
+// whole body, whose text may quote it.
 func fieldOf(detail *huma.ErrorDetail) FieldProblem {
 	_, raw := detail.Value.(string)
 	if detail.Location == "body" && raw && !strings.HasPrefix(detail.Message, "expected ") {
 		return FieldProblem{Location: "body", Message: "does not have the documented form"}
 	}
-	// huma names what is missing in the sentence and its parent as the place.
+	// huma names a missing property in the message, and its parent as the location.
 	if rest, ok := strings.CutPrefix(detail.Message, "expected required property "); ok {
 		name := strings.TrimSuffix(rest, " to be present")
-		return FieldProblem{Location: location(detail.Location + "." + name), Message: "is required"}
+		return FieldProblem{Location: printableLocation(detail.Location + "." + name), Message: "is required"}
 	}
-	return FieldProblem{Location: location(detail.Location), Message: detail.Message}
+	return FieldProblem{Location: printableLocation(detail.Location), Message: detail.Message}
 }
 
-// location makes a place fit to be shown. The names in it may be the caller's own,
-// of fields nobody knows: what is no text for people, such as control characters and
-// those that turn the direction of writing, is replaced, and long ones are cut.
-func location(place string) string {
-	place = strings.Map(func(r rune) rune {
+// printableLocation makes a location safe to show. Names of unknown fields in it come
+// from the caller: unprintable characters are replaced and long names are cut.
+func printableLocation(location string) string {
+	location = strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r
 		}
 		return unicode.ReplacementChar
-	}, place)
+	}, location)
 	shown := 0
-	for i := range place {
+	for i := range location {
 		if shown++; shown > maxLocation {
-			return place[:i] + "…"
+			return location[:i] + "…"
 		}
 	}
-	return place
+	return location
 }
 
-// sentence puts the first field's problem into the sentence for people; wrong is how
-// many there are.
-func sentence(detail string, fields []FieldProblem, wrong int) string {
+// withFirstField adds the first invalid input to the detail; count is the number of
+// invalid inputs.
+func withFirstField(detail string, fields []FieldProblem, count int) string {
 	if len(fields) == 0 {
 		return detail
 	}
 	detail += ": " + strings.TrimSpace(fields[0].Location+" "+fields[0].Message)
-	if more := wrong - 1; more > 0 {
+	if more := count - 1; more > 0 {
 		detail += " (and " + strconv.Itoa(more) + " more)"
 	}
 	return detail

@@ -14,16 +14,16 @@ const (
 	maxNumber = 32 // characters of a number literal
 )
 
-// JSONRules are the rules for a body that differ between endpoints.
+// JSONRules are the rules for bodies that differ between endpoints.
 type JSONRules struct {
-	UniqueKeys bool // refuse an object that has a key twice, however it is escaped
+	UniqueKeys bool // refuse an object with a duplicate key, however it is escaped
 }
 
-// CheckJSON tells whether body is one JSON value that every parser reads alike:
-// the grammar of RFC 8259, valid UTF-8, no byte order mark, at most 64 levels deep,
-// numbers of at most 32 characters, no escaped NUL, no half of a surrogate pair,
-// nothing after the value. The error is a [hub.ErrMalformed] with a code for the
-// rule and the byte offset where it is broken; it never quotes the body.
+// CheckJSON returns an error unless body is one JSON value that every parser reads the
+// same way: the grammar of RFC 8259, valid UTF-8, no byte order mark, at most 64 levels
+// deep, numbers of at most 32 characters, no escaped NUL, no half of a surrogate pair,
+// nothing after the value. The error is a [hub.ErrMalformed] with a code for the rule
+// and the byte offset of the violation. It never quotes the body.
 func CheckJSON(body []byte, rules JSONRules) error {
 	s := scanner{b: body, unique: rules.UniqueKeys}
 	if !s.begin() || !s.value(0) || !s.end() {
@@ -32,14 +32,13 @@ func CheckJSON(body []byte, rules JSONRules) error {
 	return nil
 }
 
-// TopLevel is [CheckJSON] for a body that has to be an object, and calls visit for
-// each of its members in the same pass: the key decoded, the value as it stands in
-// body, without surrounding space. Neither may be changed; value is part of body,
-// key only lives until visit returns. Members are visited before the rest of the
-// body has been checked, so a non-nil error voids them all. An error of visit ends
-// the visits and is returned as it is, unless what follows is no JSON: a body that
-// cannot be read has nothing that could be wrong. Another JSON value than an object
-// is a 422.
+// TopLevel is [CheckJSON] for a body that must be an object, and calls visit for each of
+// its members in the same pass: the decoded key, and the value as it is in body without
+// surrounding space. Neither may be changed; value is part of body, key is valid until
+// visit returns. Members are visited before the rest of the body has been checked, so a
+// non-nil error invalidates them all. An error of visit ends the visits and is returned,
+// unless the rest of the body is malformed, which takes precedence. A JSON value that is
+// not an object is a 422.
 func TopLevel(body []byte, rules JSONRules, visit func(key, value []byte) error) error {
 	s := scanner{b: body, unique: rules.UniqueKeys}
 	if !s.begin() {
@@ -76,7 +75,7 @@ func TopLevel(body []byte, rules JSONRules, visit func(key, value []byte) error)
 	return refused
 }
 
-// fault is a broken rule; faults says it in words.
+// fault is a violated rule; faults has its code and text.
 type fault uint8
 
 const (
@@ -105,29 +104,29 @@ var faults = [...]struct{ code, rule string }{
 	faultDuplicate: {"json_duplicate_key", "not allowed to have the same key twice in one object"},
 }
 
-// scanner reads one JSON value from the left to the right. Its methods give false
-// once a rule is broken; why and where stand in the scanner then.
+// scanner reads one JSON value from left to right. Its methods return false once a rule
+// is violated; fault and faultOffset are set then.
 type scanner struct {
-	b   []byte
-	i   int // next byte
-	why fault
-	at  int // offset of the fault
+	b           []byte
+	i           int // offset of the next byte
+	fault       fault
+	faultOffset int
 
 	unique bool
 	keys   openKeys // used where unique is set
 }
 
-func (s *scanner) fail(why fault, at int) bool {
-	s.why, s.at = why, at
+func (s *scanner) fail(violated fault, offset int) bool {
+	s.fault, s.faultOffset = violated, offset
 	return false
 }
 
 func (s *scanner) err() error {
-	broken := &faults[s.why]
-	return hub.Errorf(hub.ErrMalformed, broken.code, "The body is %s (byte %d).", broken.rule, s.at)
+	broken := &faults[s.fault]
+	return hub.Errorf(hub.ErrMalformed, broken.code, "The body is %s (byte %d).", broken.rule, s.faultOffset)
 }
 
-// begin goes to the first byte of the value.
+// begin advances to the first byte of the value.
 func (s *scanner) begin() bool {
 	s.space()
 	if s.i >= len(s.b) {
@@ -139,7 +138,7 @@ func (s *scanner) begin() bool {
 	return true
 }
 
-// end makes sure that nothing follows the value.
+// end checks that nothing follows the value.
 func (s *scanner) end() bool {
 	s.space()
 	if s.i < len(s.b) {
@@ -148,8 +147,7 @@ func (s *scanner) end() bool {
 	return true
 }
 
-// value reads a value that stands inside depth objects and arrays; the next byte
-// is its first.
+// value reads a value inside depth objects and arrays; the next byte is its first.
 func (s *scanner) value(depth int) bool {
 	if s.i >= len(s.b) {
 		return s.fail(faultSyntax, s.i)
@@ -210,16 +208,16 @@ func (s *scanner) array(depth int) bool {
 	}
 }
 
-// open takes the opening byte of an object or array, and the closing one if it is
-// empty; it tells whether it is.
+// open reads the opening byte of an object or array. If it is empty, it also reads the
+// closing byte and returns true.
 func (s *scanner) open(closing byte) (empty bool) {
 	s.i++
 	s.space()
 	return s.next(closing)
 }
 
-// key reads a key and its colon, up to the value. It gives the span between the
-// key's quotes, with an end of -1 if a rule is broken.
+// key reads a key and its colon, up to the value. It returns the offsets between the
+// key's quotes; end is -1 if a rule is violated.
 func (s *scanner) key() (start, end int) {
 	s.space()
 	if s.i >= len(s.b) || s.b[s.i] != '"' {
@@ -232,7 +230,7 @@ func (s *scanner) key() (start, end int) {
 	}
 	end = s.i - 1
 	if s.unique {
-		s.remember(start, end)
+		s.pushKey(start, end)
 	}
 	s.space()
 	if !s.next(':') {
@@ -243,21 +241,21 @@ func (s *scanner) key() (start, end int) {
 	return start, end
 }
 
-// comma takes a comma if it is next, after white space.
+// comma skips white space and reads a comma if it is next.
 func (s *scanner) comma() bool {
 	s.space()
 	return s.next(',')
 }
 
-// closeObject takes the end of an object whose keys are those from first on.
+// closeObject reads the end of an object whose keys begin at index first.
 func (s *scanner) closeObject(first int) bool {
 	if !s.next('}') {
 		return s.fail(faultSyntax, s.i)
 	}
-	return !s.unique || s.distinct(first)
+	return !s.unique || s.popDistinctKeys(first)
 }
 
-// next takes the next byte if it is c.
+// next reads the next byte if it is c.
 func (s *scanner) next(c byte) bool {
 	if s.i < len(s.b) && s.b[s.i] == c {
 		s.i++
@@ -341,11 +339,10 @@ func (s *scanner) text() bool {
 	}
 }
 
-// skipPlain gives the offset of the next byte from i on that does not simply stand
-// for itself in a string: a quote, a backslash, a control character, or one above
-// ASCII. It looks at eight bytes at a time: for each of the four kinds a term has
-// the high bit of the byte set where the byte is of that kind. Borrows only spoil
-// bytes after the first hit, and the first hit is all that is used.
+// skipPlain returns the offset, from i on, of the next byte with a meaning of its own in
+// a string: a quote, a backslash, a control character or a byte above ASCII. It tests
+// eight bytes at a time: each of the four terms sets the high bit of bytes of its kind.
+// Borrows only spoil bytes after the first hit, and only the first hit is used.
 func skipPlain(b []byte, i int) int {
 	const (
 		ones  = 0x0101010101010101
@@ -369,7 +366,7 @@ func skipPlain(b []byte, i int) int {
 	return i
 }
 
-// escape reads an escape sequence at i and gives its length, 0 when it is refused.
+// escape reads an escape sequence at i and returns its length, 0 if it is refused.
 func (s *scanner) escape(i int) int {
 	if i+1 >= len(s.b) {
 		s.fail(faultSyntax, len(s.b))
@@ -385,7 +382,7 @@ func (s *scanner) escape(i int) int {
 	return 0
 }
 
-// unicodeEscape reads \uXXXX, or two of them that make one character.
+// unicodeEscape reads \uXXXX, or the two of a surrogate pair.
 func (s *scanner) unicodeEscape(i int) int {
 	unit, ok := hex4(s.b, i+2)
 	switch {

@@ -15,7 +15,7 @@ import (
 	"integrationhub/hub"
 )
 
-// jsonCode gives the code CheckJSON refuses body with, or "".
+// jsonCode returns the code with which CheckJSON refuses body, or "".
 func jsonCode(t testing.TB, body string, rules JSONRules) string {
 	t.Helper()
 	err := CheckJSON([]byte(body), rules)
@@ -351,11 +351,11 @@ func factsOf(body []byte, valid bool) (facts jsonFacts) {
 			levels[top].value = false
 		}
 		if isDelim {
-			one := level{}
+			object := level{}
 			if delim == '{' {
-				one.keys = map[string]bool{}
+				object.keys = map[string]bool{}
 			}
-			levels = append(levels, one)
+			levels = append(levels, object)
 			facts.deep = facts.deep || len(levels) > maxDepth
 		}
 	}

@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	inlineKeys = 32 // keys of open objects that need no allocation
-	fewKeys    = 16 // up to here every key is compared with every other
+	inlineKeys = 32 // keys of open objects that are stored without an allocation
+	fewKeys    = 16 // up to this number every key is compared with every other
 )
 
-// keySpan is a key of an open object: where it stands between its quotes, and a
-// hash of what it means.
+// keySpan is a key of an open object: its offsets between the quotes, and a hash of its
+// decoded text.
 type keySpan struct {
 	hash       uint64
 	start, end int
 }
 
-// openKeys is a stack of the keys of all objects that are open. The first few lie
-// in the scanner itself, so that ordinary bodies need no allocation.
+// openKeys is a stack of the keys of all open objects. The first few are stored in the
+// scanner itself, so that ordinary bodies need no allocation.
 type openKeys struct {
 	n      int
 	inline [inlineKeys]keySpan
@@ -42,7 +42,7 @@ func (k *openKeys) push(key keySpan) {
 	k.n++
 }
 
-// since gives the keys from first on.
+// since returns the keys from index first on.
 func (k *openKeys) since(first int) []keySpan {
 	if k.heap != nil {
 		return k.heap[first:k.n]
@@ -50,18 +50,18 @@ func (k *openKeys) since(first int) []keySpan {
 	return k.inline[first:k.n]
 }
 
-// keySeed makes it impossible to prepare keys that collide.
+// keySeed is random, so that clients cannot prepare keys that collide.
 var keySeed = maphash.MakeSeed()
 
-// remember notes a key of the innermost open object.
-func (s *scanner) remember(start, end int) {
+// pushKey records a key of the innermost open object.
+func (s *scanner) pushKey(start, end int) {
 	hash := maphash.Bytes(keySeed, decodeKey(s.b[start:end]))
 	s.keys.push(keySpan{hash, start, end})
 }
 
-// distinct tells, at the end of an object, whether its keys, those from first on,
-// are all different, and forgets them.
-func (s *scanner) distinct(first int) bool {
+// popDistinctKeys removes the keys of an object, those from index first on, and reports
+// whether they are all different.
+func (s *scanner) popDistinctKeys(first int) bool {
 	keys := s.keys.since(first)
 	s.keys.n = first
 	if len(keys) <= fewKeys {
@@ -75,7 +75,7 @@ func (s *scanner) distinct(first int) bool {
 	slices.SortFunc(keys, func(a, b keySpan) int {
 		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.start, b.start))
 	})
-	run := 0 // where the keys begin that have the same hash as keys[i]
+	run := 0 // index of the first key with the same hash as keys[i]
 	for i := 1; i < len(keys); i++ {
 		if keys[i].hash != keys[run].hash {
 			run = i
@@ -86,20 +86,20 @@ func (s *scanner) distinct(first int) bool {
 	return true
 }
 
-// differs tells whether a key means something else than each of the earlier ones.
+// differs reports whether a key, decoded, differs from all earlier ones.
 func (s *scanner) differs(key keySpan, earlier []keySpan) bool {
 	for _, other := range earlier {
-		if key.hash == other.hash && bytes.Equal(s.meaning(key), s.meaning(other)) {
+		if key.hash == other.hash && bytes.Equal(s.decoded(key), s.decoded(other)) {
 			return s.fail(faultDuplicate, key.start-1)
 		}
 	}
 	return true
 }
 
-func (s *scanner) meaning(key keySpan) []byte { return decodeKey(s.b[key.start:key.end]) }
+func (s *scanner) decoded(key keySpan) []byte { return decodeKey(s.b[key.start:key.end]) }
 
-// decodeKey gives what stands between the quotes of a key that has been checked
-// without its escapes; a key that has none is returned as it is.
+// decodeKey decodes the escapes of a checked key, given without its quotes. A key that
+// has none is returned as it is.
 func decodeKey(raw []byte) []byte {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return raw

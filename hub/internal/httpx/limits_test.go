@@ -29,7 +29,7 @@ func TestBodyLimits(t *testing.T) {
 			if method+" "+path != request || authorization != "Bearer me" && authorization != "Bearer staff" {
 				return Admission{}
 			}
-			return Admission{Most: most, AdminOnly: authorization == "Bearer staff"}
+			return Admission{MaxBytes: most, AdminOnly: authorization == "Bearer staff"}
 		})
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -41,7 +41,7 @@ func TestBodyLimits(t *testing.T) {
 		begin = "--x\r\nContent-Disposition: form-data; name=f\r\n\r\n"
 		end   = "\r\n--x--\r\n"
 	)
-	for _, one := range []struct {
+	for _, test := range []struct {
 		method, path, media, who string
 		size, status             int
 		code, claims             string
@@ -68,26 +68,26 @@ func TestBodyLimits(t *testing.T) {
 		{"POST", "/one", form, "me", 200, 204, "", "admin"},
 	} {
 		for _, chunked := range []bool{false, true} {
-			var body io.Reader = strings.NewReader(begin + strings.Repeat("x", one.size-len(begin+end)) + end)
+			var body io.Reader = strings.NewReader(begin + strings.Repeat("x", test.size-len(begin+end)) + end)
 			if chunked {
 				body = struct{ io.Reader }{body}
 			}
-			req, err := http.NewRequestWithContext(t.Context(), one.method, "http://"+listener.Addr().String()+one.path, body)
+			req, err := http.NewRequestWithContext(t.Context(), test.method, "http://"+listener.Addr().String()+test.path, body)
 			require.NoError(t, err)
-			req.Header.Set("Content-Type", one.media)
-			req.Header.Set("Authorization", "Bearer "+one.who)
-			req.Header.Set(headerUpload, one.claims)
+			req.Header.Set("Content-Type", test.media)
+			req.Header.Set("Authorization", "Bearer "+test.who)
+			req.Header.Set(headerUpload, test.claims)
 			res, err := http.DefaultClient.Do(req)
 			require.NoError(t, err)
 			text, err := io.ReadAll(res.Body)
 			require.NoError(t, err)
 			require.NoError(t, res.Body.Close())
-			if chunked && one.status == 403 { // nor who sent it
+			if chunked && test.status == 403 { // nor who sent it
 				require.Equal(t, 413, res.StatusCode)
 				continue
 			}
-			require.Equal(t, one.status, res.StatusCode, "%v, chunked %t: %s", one, chunked, text)
-			code := one.code
+			require.Equal(t, test.status, res.StatusCode, "%v, chunked %t: %s", test, chunked, text)
+			code := test.code
 			if chunked { // what it was is not known any more when its length is
 				code = strings.ReplaceAll(code, "file_", "")
 			}
@@ -107,7 +107,7 @@ func TestRoomForUploads(t *testing.T) {
 	app := fiber.New(fiber.Config{DisableStartupMessage: true, BodyLimit: 100, ErrorHandler: uploads.Errors(ErrorHandler(slog.New(slog.DiscardHandler)))})
 	app.Use(uploads.Handler)
 	app.All("/*", func(c *fiber.Ctx) error { return c.SendStatus(http.StatusNoContent) })
-	uploads.BodyLimits(app, func(string, string, string) Admission { return Admission{Most: 300} })
+	uploads.BodyLimits(app, func(string, string, string) Admission { return Admission{MaxBytes: 300} })
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	done := make(chan error, 1)
@@ -121,7 +121,7 @@ func TestRoomForUploads(t *testing.T) {
 	}
 	holds := func(bytes int) {
 		t.Helper()
-		require.Eventually(t, func() bool { return uploads.Held() == bytes }, 30*time.Second, time.Millisecond, "%d held", bytes)
+		require.Eventually(t, func() bool { return uploads.ReservedBytes() == bytes }, 30*time.Second, time.Millisecond, "%d held", bytes)
 	}
 	answered := func(conn net.Conn) (status int, retry string) {
 		require.NoError(t, conn.SetReadDeadline(time.Now().Add(30*time.Second)))
@@ -176,7 +176,7 @@ func TestRoomWhileHandled(t *testing.T) {
 		return c.SendStatus(http.StatusNoContent)
 	})
 	app.Post("/", func(c *fiber.Ctx) error { return c.SendStatus(http.StatusNoContent) })
-	uploads.BodyLimits(app, func(string, string, string) Admission { return Admission{Most: 300} })
+	uploads.BodyLimits(app, func(string, string, string) Admission { return Admission{MaxBytes: 300} })
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	done := make(chan error, 1)
@@ -200,10 +200,10 @@ func TestRoomWhileHandled(t *testing.T) {
 	status, err := post("/")
 	require.NoError(t, err)
 	require.Equal(t, 503, status, "the first is in memory still")
-	require.Equal(t, 300, uploads.Held())
+	require.Equal(t, 300, uploads.ReservedBytes())
 	close(goOn)
 	require.Equal(t, 204, <-slow)
-	require.Eventually(t, func() bool { return uploads.Held() == 0 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return uploads.ReservedBytes() == 0 }, 30*time.Second, time.Millisecond)
 	status, err = post("/")
 	require.NoError(t, err)
 	require.Equal(t, 204, status)

@@ -10,18 +10,18 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// How long and how much a connection is read after a refusal, to no purpose but
-// that the refusal arrives.
+// How long, and how many bytes, a connection is read after a refusal. The data is
+// discarded; reading it lets the refusal arrive.
 const (
 	lingerTime  = 2 * time.Second
 	lingerBytes = 16 << 20
 )
 
-// Linger makes refusals arrive that are answered before the request has been read:
-// bodies over [MaxBody] and headers that are too long. Closing a connection with
-// unread data in it resets it, and the peer, still sending, may never see the
-// answer. So [ErrorHandler] marks such connections, and closing one of listener's
-// that is marked first ends the sending side, then throws away what still comes.
+// Linger wraps a listener so that clients receive responses to requests that were not
+// read to the end: bodies over [MaxBody] and headers that are too long. Closing a
+// connection with unread data resets it, and a client that is still sending may miss the
+// response. [ErrorHandler] marks such connections. Closing a marked connection first
+// ends our sending side, then discards what still arrives.
 func Linger(listener net.Listener) net.Listener { return lingerListener{listener} }
 
 type lingerListener struct{ net.Listener }
@@ -37,7 +37,7 @@ func (l lingerListener) Accept() (net.Conn, error) {
 
 type lingerConn struct {
 	net.Conn
-	unread atomic.Bool // a request on it was refused before it was read
+	unread atomic.Bool // a request was refused before it was read
 }
 
 // Close implements net.Conn.
@@ -50,18 +50,17 @@ func (c *lingerConn) Close() error {
 	return c.Conn.Close()
 }
 
-// lingerAfter marks the connection of a request that is refused with a status that
-// means it was not read to its end.
+// lingerAfter marks the connection of a request if the status of its refusal means that
+// it was not read to the end.
 func lingerAfter(c *fiber.Ctx, status int) {
 	if status != http.StatusRequestEntityTooLarge && status != http.StatusRequestHeaderFieldsTooLarge {
 		return
 	}
-	unreadBody(c)
+	markUnread(c)
 }
 
-// unreadBody has the connection read what the client still sends, so that it can read
-// the answer.
-func unreadBody(c *fiber.Ctx) {
+// markUnread marks the connection of a request that was not read to the end.
+func markUnread(c *fiber.Ctx) {
 	if conn, ok := c.Context().Conn().(*lingerConn); ok {
 		conn.unread.Store(true)
 	}

@@ -12,11 +12,11 @@ const (
 	MaxLimit     = 200
 )
 
-// cursorMax is the longest cursor that is looked at, in characters.
+// cursorMax is the maximum length of a cursor, in characters.
 const cursorMax = 512
 
-// PageQuery is the part of a list's query that asks for a page; huma inputs embed
-// it, and huma answers 422 for a limit outside its bounds.
+// PageQuery holds the query parameters of a page. huma inputs embed it; huma answers 422
+// for a limit out of bounds.
 type PageQuery struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"Items per page"`
 	Cursor string `query:"cursor" doc:"next_cursor of the page before; absent for the first page"`
@@ -28,9 +28,9 @@ type Page[T any] struct {
 	NextCursor *string `json:"next_cursor" doc:"Give it as cursor to get the next page; null on the last one"`
 }
 
-// PageOf makes a page of the first limit rows. The caller asks its store for
-// limit+1 rows: the extra one only tells that there is a next page, whose cursor
-// is made of the last item's key by cursorOf (see [EncodeCursor]).
+// PageOf returns a page of the first limit rows. The caller loads limit+1 rows: the extra
+// row only shows that there is a next page. cursorOf returns the key of the last item,
+// which becomes the cursor (see [EncodeCursor]).
 func PageOf[T any](rows []T, limit int, cursorOf func(last T) []byte) Page[T] {
 	if rows == nil {
 		rows = []T{}
@@ -42,11 +42,11 @@ func PageOf[T any](rows []T, limit int, cursorOf func(last T) []byte) Page[T] {
 	return Page[T]{Items: rows[:limit], NextCursor: &next}
 }
 
-// EncodeCursor makes an opaque cursor of the key where the next page begins.
+// EncodeCursor returns an opaque cursor for the key after which the next page begins.
 func EncodeCursor(key []byte) string { return cursorEncoding.EncodeToString(key) }
 
-// DecodeCursor gives the key of a cursor, nil for "" (the first page). Anything
-// that [EncodeCursor] did not make is a 422 with the code "invalid_cursor".
+// DecodeCursor returns the key of a cursor, nil for "" (the first page). Text that
+// [EncodeCursor] did not return is a 422 with the code "invalid_cursor".
 func DecodeCursor(cursor string) ([]byte, error) {
 	if cursor == "" {
 		return nil, nil
@@ -61,12 +61,12 @@ func DecodeCursor(cursor string) ([]byte, error) {
 	return key, nil
 }
 
-// InvalidCursor is the 422 for a cursor that does not fit its list.
+// InvalidCursor returns the 422 for a cursor of another list, or for no cursor at all.
 func InvalidCursor() *hub.Error {
 	err := hub.Invalid("query.cursor", "is not a cursor of this list")
 	err.Code = "invalid_cursor"
 	return err
 }
 
-// cursorEncoding is base64url without padding, refusing stray trailing bits.
+// cursorEncoding is base64url without padding; it refuses trailing bits.
 var cursorEncoding = base64.RawURLEncoding.Strict()

@@ -1,5 +1,5 @@
-// Package httpx holds what every HTTP interface of the hub shares: the one shape
-// of errors, the rules for request bodies, request ids and pages of lists.
+// Package httpx holds what all HTTP interfaces of the hub share: the form of errors,
+// rules for request bodies, request ids, limits on uploads and pages of lists.
 package httpx
 
 import (
@@ -18,24 +18,24 @@ import (
 	"integrationhub/hub"
 )
 
-// ProblemType is the media type of every error answer (RFC 9457).
+// ProblemType is the media type of every error response (RFC 9457).
 const ProblemType = "application/problem+json"
 
 // aboutBlank is the problem type that means "the status says it all".
 const aboutBlank = "about:blank"
 
-// retryDefault is what a 503 asks for when the error does not say.
+// retryDefault is the Retry-After of a 503 whose error has none.
 const retryDefault = time.Second
 
-// outcome is how one kind of error is shown.
+// outcome is the response to one kind of error.
 type outcome struct {
 	kind   error
 	status int
-	code   string // for errors of the kind that bring no code of their own
-	detail string // for errors of the kind that bring no sentence of their own
+	code   string // of errors without a code
+	detail string // of errors without a detail
 }
 
-// outcomes is the one table that turns kinds of errors into answers.
+// outcomes is the one table that maps kinds of errors to responses.
 var outcomes = []outcome{
 	{hub.ErrMalformed, http.StatusBadRequest, "malformed", "The request cannot be read."},
 	{hub.ErrUnauthorized, http.StatusUnauthorized, "unauthorized", "Valid credentials are needed."},
@@ -53,15 +53,15 @@ var outcomes = []outcome{
 	{hub.ErrPeerTimeout, http.StatusGatewayTimeout, "peer_timeout", "The other side did not answer in time."},
 }
 
-// plain lists answers that no kind stands for: the server and the router make them.
-var plain = map[int]outcome{
+// kindless are the responses to errors of the server and the router, which have no kind.
+var kindless = map[int]outcome{
 	http.StatusMethodNotAllowed:            {code: "method_not_allowed", detail: "This address does not know the method; the Allow header lists those it knows."},
 	http.StatusRequestTimeout:              {code: "request_timeout", detail: "The request did not arrive in time."},
 	http.StatusRequestHeaderFieldsTooLarge: {code: "headers_too_large", detail: "The request's headers are too large."},
 	http.StatusInternalServerError:         {code: "internal", detail: "Something failed on our side; the request id finds it in the logs."},
 }
 
-// Problem is the one shape of every error answer.
+// Problem is the form of every error response.
 type Problem struct {
 	_ struct{} `additionalProperties:"true"`
 
@@ -72,21 +72,21 @@ type Problem struct {
 	Code      string         `json:"code" doc:"Stable name for programs" example:"validation_failed"`
 	Errors    []FieldProblem `json:"errors" nullable:"false" doc:"Which inputs are wrong; never the submitted values"`
 	RequestID string         `json:"request_id" doc:"Id of the request, also in the X-Request-Id header and in the logs"`
-	members   hub.Extensions // further members
+	members   hub.Extensions // further JSON members
 	retry     time.Duration  // Retry-After; 0 = none
 	cause     error          // for logs
 }
 
-// FieldProblem names one wrong input.
+// FieldProblem describes one invalid input.
 type FieldProblem struct {
 	Location string `json:"location" doc:"Where the input is" example:"body.url"`
 	Message  string `json:"message" doc:"What is wrong with it"`
 }
 
-// ProblemOf turns any error into its answer and the time for Retry-After (0 = no
-// such header). Errors that are neither a [hub.Error] nor wrap one of its kinds
-// become a 500 whose text says nothing about them; a cancelled or expired context
-// becomes a 503, for the request may simply be sent again.
+// ProblemOf returns the response to an error and the time for Retry-After (0 = no such
+// header). Errors that are neither a [hub.Error] nor wrap one of its kinds become a 500
+// that reveals nothing about them. A cancelled or expired context becomes a 503, because
+// the request may be sent again.
 func ProblemOf(err error, requestID string) (problem Problem, retryAfter time.Duration) {
 	p := problemOf(err)
 	p.RequestID = requestID
@@ -94,13 +94,13 @@ func ProblemOf(err error, requestID string) (problem Problem, retryAfter time.Du
 }
 
 func problemOf(err error) Problem {
-	var made *Problem
-	if errors.As(err, &made) {
-		return *made
+	var problem *Problem
+	if errors.As(err, &problem) {
+		return *problem
 	}
-	var told *hub.Error
-	if errors.As(err, &told) {
-		return problemOfTold(told)
+	var known *hub.Error
+	if errors.As(err, &known) {
+		return problemOfKnown(known)
 	}
 	var routed *fiber.Error
 	if errors.As(err, &routed) {
@@ -117,24 +117,24 @@ func problemOf(err error) Problem {
 	return newProblem(http.StatusInternalServerError, "", "", 0, err)
 }
 
-// problemOfTold keeps what the error says for the caller.
-func problemOfTold(told *hub.Error) Problem {
+// problemOfKnown keeps the code, detail, fields and members of an error for callers.
+func problemOfKnown(known *hub.Error) Problem {
 	for i := range outcomes {
-		if !errors.Is(told.Kind, outcomes[i].kind) {
+		if !errors.Is(known.Kind, outcomes[i].kind) {
 			continue
 		}
-		p := newProblem(outcomes[i].status, told.Code, told.Detail, told.RetryAfter, told.Cause)
-		p.members = told.Extensions
-		for _, field := range told.Fields {
+		p := newProblem(outcomes[i].status, known.Code, known.Detail, known.RetryAfter, known.Cause)
+		p.members = known.Extensions
+		for _, field := range known.Fields {
 			p.Errors = append(p.Errors, FieldProblem(field))
 		}
 		return p
 	}
-	return newProblem(http.StatusInternalServerError, "", "", 0, told)
+	return newProblem(http.StatusInternalServerError, "", "", 0, known)
 }
 
-// problemOfRouted keeps the status of the server's and the router's own errors and
-// drops their text, which quotes the request.
+// problemOfRouted keeps the status of an error of the server or the router, and drops
+// its text, which quotes the request.
 func problemOfRouted(routed *fiber.Error, err error) Problem {
 	if errors.Is(routed, fiber.ErrBadGateway) {
 		// The server's name for a request whose connection broke while it was read.
@@ -143,14 +143,14 @@ func problemOfRouted(routed *fiber.Error, err error) Problem {
 	return newProblem(routed.Code, "", "", 0, err)
 }
 
-// newProblem fills empty parts from the tables.
+// newProblem returns a problem; an empty code and detail are those of the status.
 func newProblem(status int, code, detail string, retry time.Duration, cause error) Problem {
-	known := outcomeOf(status)
+	outcome := outcomeOf(status)
 	if code == "" {
-		code = known.code
+		code = outcome.code
 	}
 	if detail == "" {
-		detail = known.detail
+		detail = outcome.detail
 	}
 	if status == http.StatusServiceUnavailable && retry <= 0 {
 		retry = retryDefault
@@ -167,39 +167,39 @@ func newProblem(status int, code, detail string, retry time.Duration, cause erro
 	}
 }
 
-// outcomeOf finds the code and detail of a status, making them of the status' own
-// name where no table has it.
+// outcomeOf returns the code and detail of a status; for a status in no table they are
+// derived from its name.
 func outcomeOf(status int) outcome {
 	for i := range outcomes {
 		if outcomes[i].status == status {
 			return outcomes[i]
 		}
 	}
-	if known, ok := plain[status]; ok {
-		return known
+	if found, ok := kindless[status]; ok {
+		return found
 	}
 	title := http.StatusText(status)
 	return outcome{code: strings.ReplaceAll(strings.ToLower(title), " ", "_"), detail: title + "."}
 }
 
-// MarshalJSON writes the members every problem has, then those of its own.
+// MarshalJSON implements json.Marshaler: the common members, then the problem's own.
 func (p *Problem) MarshalJSON() ([]byte, error) {
 	type plain Problem
-	known, err := json.Marshal((*plain)(p))
+	common, err := json.Marshal((*plain)(p))
 	if err != nil || len(p.members) == 0 {
-		return known, err
+		return common, err
 	}
 	own, err := json.Marshal(p.members)
 	if err != nil {
 		return nil, err
 	}
-	return append(append(known[:len(known)-1], ','), own[1:]...), nil
+	return append(append(common[:len(common)-1], ','), own[1:]...), nil
 }
 
 // Error implements error.
 func (p *Problem) Error() string { return p.Detail }
 
-// Unwrap gives the cause, which is never part of the answer.
+// Unwrap returns the cause, which is never part of the response.
 func (p *Problem) Unwrap() error { return p.cause }
 
 // headers calls set with every header the answer needs besides its media type.
@@ -232,14 +232,13 @@ func writeProblem(c *fiber.Ctx, p Problem) error {
 		return err
 	}
 	c.Set(fiber.HeaderContentType, ProblemType)
-	safe(&c.Response().Header) // no middleware ran for what the server itself refuses
+	setSafeHeaders(&c.Response().Header) // no middleware ran for what the server itself refuses
 	return c.Status(p.Status).Send(body)
 }
 
-// ErrorHandler is the fiber error handler: everything a handler returns, and what
-// the server and the router themselves refuse (404, 405 with its Allow header, 408,
-// 413, 431), is answered in the one shape. Failures on our side are logged with
-// their cause; the caller never sees it.
+// ErrorHandler returns the fiber error handler. It answers errors of handlers, and of the
+// server and the router themselves (404, 405 with its Allow header, 408, 413, 431), with
+// a [Problem]. Server errors are logged with their cause, which callers never see.
 func ErrorHandler(log *slog.Logger) fiber.ErrorHandler {
 	return func(c *fiber.Ctx, err error) error {
 		p := problemOf(err)
@@ -253,7 +252,7 @@ func ErrorHandler(log *slog.Logger) fiber.ErrorHandler {
 	}
 }
 
-// logProblem logs answers that tell of a failure on our side or a peer's.
+// logProblem logs responses with a server error, ours or a peer's.
 func logProblem(ctx context.Context, log *slog.Logger, p *Problem, method, route string) {
 	if p.Status < http.StatusInternalServerError {
 		return

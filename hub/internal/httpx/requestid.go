@@ -12,14 +12,14 @@ import (
 // HeaderRequestID carries the id of a request, both ways.
 const HeaderRequestID = "X-Request-Id"
 
-// requestIDMax is the longest incoming id that is taken over, in bytes.
+// requestIDMax is the maximum length of an incoming id, in bytes.
 const requestIDMax = 64
 
 type requestIDKey struct{}
 
-// RequestIDs is the middleware that gives every request an id: the sender's own
-// where it is sane (1–64 characters of A–Z a–z 0–9 _ -), else a new one. It is set
-// on the answer and in the request's user context, where [RequestID] finds it.
+// RequestIDs returns the middleware that sets the id of every request: the client's own
+// if it is valid (1–64 characters of A–Z a–z 0–9 _ -), else a new one. The id is set on
+// the response and in the request's user context, where [RequestID] finds it.
 func RequestIDs() fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		ensureRequestID(c)
@@ -27,21 +27,21 @@ func RequestIDs() fiber.Handler {
 	}
 }
 
-// RequestID gives the id of the request that ctx belongs to, or "".
+// RequestID returns the id of the request of ctx, or "".
 func RequestID(ctx context.Context) string {
 	id, _ := ctx.Value(requestIDKey{}).(string)
 	return id
 }
 
-// ensureRequestID gives the request's id, choosing it on the first call. Requests
-// that the server refuses before any middleware runs get theirs here as well.
+// ensureRequestID returns the request's id and sets it on the first call. Requests that
+// the server refuses before any middleware runs get their id here too.
 func ensureRequestID(c *fiber.Ctx) string {
 	ctx := c.UserContext()
 	if id := RequestID(ctx); id != "" {
 		return id
 	}
 	id := c.Get(HeaderRequestID)
-	if saneRequestID(id) {
+	if isValidRequestID(id) {
 		id = strings.Clone(id) // fiber reuses the buffer behind it after the request
 	} else {
 		id = newRequestID()
@@ -51,7 +51,7 @@ func ensureRequestID(c *fiber.Ctx) string {
 	return id
 }
 
-func saneRequestID(id string) bool {
+func isValidRequestID(id string) bool {
 	if id == "" || len(id) > requestIDMax {
 		return false
 	}

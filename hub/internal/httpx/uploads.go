@@ -13,101 +13,102 @@ import (
 	"integrationhub/hub"
 )
 
-// MaxHeld is how many bytes of long bodies a process takes in at once; reading a form
-// takes up to three times its length.
-const MaxHeld = 2 * 16 << 20
+// MaxUploadBytes is how many bytes of long bodies a process reads at the same time.
+// Reading a form takes up to three times its length in memory.
+const MaxUploadBytes = 2 * 16 << 20
 
-// uploadRetry is when those who found no room are asked to come back.
+// uploadRetry is the Retry-After of an upload for which there is no room.
 const uploadRetry = 10 * time.Second
 
-// headerUpload carries, inside of the process, what was decided of a long body before it
-// was read: the id of its room, or why there is none. What a client sends there is none of
-// the process's words.
+// headerUpload carries, inside the process, the decision about a long body before it is
+// read: the id of its reservation, or one of the two refusals. Clients cannot guess any
+// of these values.
 const headerUpload = "X-Hub-Upload"
 
-// Admission is what becomes of a body that is longer than [MaxBody].
+// Admission is the decision about a body that is longer than [MaxBody].
 type Admission struct {
-	Most      int  // bytes; 0: it may not be longer
-	AdminOnly bool // it may for administrators, and who sends it is none
+	MaxBytes  int  // 0 = no more than MaxBody
+	AdminOnly bool // refused: only administrators may send a longer body
 }
 
-// Uploads bounds the memory that long bodies take while they are read and handled.
+// Uploads limits the memory for long bodies while they are read and handled.
 type Uploads struct {
-	mu   sync.Mutex
-	most int               // bytes
-	held map[string]upload // by id
-	now  func() time.Time
+	mu           sync.Mutex
+	limit        int                    // bytes
+	reservations map[string]reservation // by id
+	now          func() time.Time
 
-	// Why a long body has no room, in words that no client knows.
+	// Values of headerUpload for refused bodies; random, so that no client knows them.
 	busy, admin string
 }
 
-// upload is room that somebody has. A sender who breaks off may leave it behind: it ends
-// when no more of the body would be read, or, once that is handled, with the handling.
-type upload struct {
-	bytes int
-	until time.Time // zero: it is handled now
+// reservation is the room of one body. A client that disconnects may leave it behind: it
+// expires when the body can no longer arrive. Once the body is handled, it ends with the
+// handler.
+type reservation struct {
+	bytes   int
+	expires time.Time // zero: the body is being handled
 }
 
-// NewUploads makes room for so many bytes.
-func NewUploads(most int, now func() time.Time) *Uploads {
-	return &Uploads{most: most, held: make(map[string]upload), now: now, busy: uuid.NewString(), admin: uuid.NewString()}
+// NewUploads returns uploads limited to so many bytes at the same time.
+func NewUploads(limit int, now func() time.Time) *Uploads {
+	return &Uploads{limit: limit, reservations: make(map[string]reservation), now: now, busy: uuid.NewString(), admin: uuid.NewString()}
 }
 
-// take gives room for a body; false where there is none.
-func (u *Uploads) take(length int) (id string, ok bool) {
+// reserve reserves room for a body; ok is false if there is not enough.
+func (u *Uploads) reserve(length int) (id string, ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now, sum := u.now(), length
-	for id, one := range u.held {
-		if !one.until.IsZero() && !one.until.After(now) {
-			delete(u.held, id)
+	for id, reserved := range u.reservations {
+		if !reserved.expires.IsZero() && !reserved.expires.After(now) {
+			delete(u.reservations, id)
 			continue
 		}
-		sum += one.bytes
+		sum += reserved.bytes
 	}
-	if sum > u.most {
+	if sum > u.limit {
 		return "", false
 	}
 	id = uuid.NewString()
-	u.held[id] = upload{length, now.Add(longTimeout)}
+	u.reservations[id] = reservation{length, now.Add(longTimeout)}
 	return id, true
 }
 
-// keep has room for as long as the body is handled, however long that takes.
-func (u *Uploads) keep(id string) {
+// startHandling keeps a reservation until release, however long the handler takes.
+func (u *Uploads) startHandling(id string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if one, ok := u.held[id]; ok {
-		u.held[id] = upload{bytes: one.bytes}
+	if reserved, ok := u.reservations[id]; ok {
+		u.reservations[id] = reservation{bytes: reserved.bytes}
 	}
 }
 
-func (u *Uploads) free(id string) {
+func (u *Uploads) release(id string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	delete(u.held, id)
+	delete(u.reservations, id)
 }
 
-// Handler gives the room of a body back when it was handled.
+// Handler is the middleware that releases the reservation of a body after its handler.
 func (u *Uploads) Handler(c *fiber.Ctx) error {
 	if id := c.Get(headerUpload); id != "" {
-		u.keep(id)
-		defer u.free(id)
+		u.startHandling(id)
+		defer u.release(id)
 	}
 	return c.Next()
 }
 
-// Errors answers those whose long body was refused before it was read, and gives back the
-// room of bodies that broke off.
+// Errors wraps an error handler: it answers for long bodies that were refused before they
+// were read, and releases the reservations of bodies that did not arrive.
 func (u *Uploads) Errors(next fiber.ErrorHandler) fiber.ErrorHandler {
 	return func(c *fiber.Ctx, err error) error {
-		mark := c.Get(headerUpload)
-		u.free(mark)
+		decision := c.Get(headerUpload)
+		u.release(decision)
 		if !errors.Is(err, fiber.ErrRequestEntityTooLarge) {
 			return next(c, err)
 		}
-		switch mark {
+		switch decision {
 		case u.admin:
 			err = hub.Errorf(hub.ErrForbidden, "admin_only", "Only administrators may do this.")
 		case u.busy:
@@ -115,21 +116,21 @@ func (u *Uploads) Errors(next fiber.ErrorHandler) fiber.ErrorHandler {
 			busy.RetryAfter = uploadRetry
 			err = busy
 		}
-		unreadBody(c)
+		markUnread(c)
 		return next(c, err)
 	}
 }
 
-// BodyLimits lets forms be longer than fiber's BodyLimit where admit, which is asked once
-// a request's headers are there, says so and there is room. Call it before the app
-// listens; a later call adds to an earlier one.
+// BodyLimits admits forms longer than fiber's BodyLimit if admit allows it and there is
+// room. admit is called when the headers of a request have arrived. Call BodyLimits
+// before the app listens; further calls add further rules.
 func (u *Uploads) BodyLimits(app *fiber.App, admit func(method, path, authorization string) Admission) {
 	server := app.Server()
-	before := server.HeaderReceived
+	next := server.HeaderReceived
 	form := []byte(fiber.MIMEMultipartForm)
 	server.HeaderReceived = func(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
 		if media := header.ContentType(); len(media) < len(form) || !bytes.EqualFold(media[:len(form)], form) {
-			return fasthttp.RequestConfig{} // nearly all of them: no time to lose
+			return fasthttp.RequestConfig{} // the usual case, on the hot path
 		}
 		if length := header.ContentLength(); length >= 0 && length <= app.Config().BodyLimit {
 			return fasthttp.RequestConfig{}
@@ -137,43 +138,43 @@ func (u *Uploads) BodyLimits(app *fiber.App, admit func(method, path, authorizat
 		path, _, _ := bytes.Cut(header.RequestURI(), []byte("?"))
 		admission := admit(string(header.Method()), string(path), string(header.Peek(fiber.HeaderAuthorization)))
 		switch {
-		case admission.Most > 0:
+		case admission.MaxBytes > 0:
 			return u.admit(header, admission)
-		case before != nil:
-			return before(header)
+		case next != nil:
+			return next(header)
 		}
 		return fasthttp.RequestConfig{}
 	}
 }
 
-// admit finds room for a body, or marks that there is none.
+// admit reserves room for a body, or marks the request as refused.
 func (u *Uploads) admit(header *fasthttp.RequestHeader, admission Admission) fasthttp.RequestConfig {
 	length := header.ContentLength()
 	switch {
 	case admission.AdminOnly:
 		header.Set(headerUpload, u.admin)
 		return fasthttp.RequestConfig{}
-	case length > admission.Most:
+	case length > admission.MaxBytes:
 		return fasthttp.RequestConfig{}
-	case length < 0: // nobody says how long it will be
-		length = admission.Most
+	case length < 0: // chunked: of unknown length
+		length = admission.MaxBytes
 	}
-	id, ok := u.take(length)
+	id, ok := u.reserve(length)
 	if !ok {
 		header.Set(headerUpload, u.busy)
 		return fasthttp.RequestConfig{}
 	}
 	header.Set(headerUpload, id)
-	return fasthttp.RequestConfig{ReadTimeout: longTimeout, MaxRequestBodySize: admission.Most}
+	return fasthttp.RequestConfig{ReadTimeout: longTimeout, MaxRequestBodySize: admission.MaxBytes}
 }
 
-// Held is how many bytes have room now.
-func (u *Uploads) Held() int {
+// ReservedBytes returns how many bytes are reserved now.
+func (u *Uploads) ReservedBytes() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	sum := 0
-	for _, one := range u.held {
-		sum += one.bytes
+	for _, reserved := range u.reservations {
+		sum += reserved.bytes
 	}
 	return sum
 }

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	handleFailed   = "handle_failed" // the log's reason for events that a product could not take in
-	failureTimeout = 5 * time.Second
+	reasonHandleFailed = "handle_failed" // in the log: the product could not apply the event
+	failureTimeout     = 5 * time.Second
 )
 
 const insertFailed = `
@@ -31,38 +31,38 @@ const lockFailed = `select seq from hub.received where integration_id = $1 and e
 const countFailure = `
 	update hub.deliveries set attempts = attempts + 1, status_code = $2, response_body = $3, finished_at = now() where id = $1`
 
-const settleFailed = `
+const settleRetried = `
 	update hub.deliveries d set status = 1, reason = null, attempts = d.attempts + 1, status_code = 200, response_body = u.body, finished_at = now()
 	from unnest($1::uuid[], $2::bytea[]) u(id, body) where d.id = u.id`
 
-// keepFailure leaves an event that could not be taken in in the log, with what its peer
-// is told, in a transaction of its own. Sent again it is counted on the same row.
-func (l *lane) keepFailure(r *request) {
-	if errors.Is(r.err, hub.ErrUnavailable) { // nothing can be kept now, and the event is not to blame
+// logFailure logs an event that could not be stored, with the peer's answer, in
+// a transaction of its own. Its retries are counted in the same row.
+func (w *writer) logFailure(r *pendingEvent) {
+	if errors.Is(r.err, hub.ErrUnavailable) { // nothing can be stored now, and the event is not to blame
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), failureTimeout)
 	defer cancel()
-	if err := l.insertFailure(ctx, r); err != nil {
-		l.log.Warn("a received event that failed is missing in the log", "error", err, "event_id", r.Event.ID, "integration_id", r.IntegrationID)
+	if err := w.insertFailure(ctx, r); err != nil {
+		w.log.Warn("a received event that failed is missing in the log", "error", err, "event_id", r.Event.ID, "integration_id", r.IntegrationID)
 	}
 }
 
-func (l *lane) insertFailure(ctx context.Context, r *request) error {
+func (w *writer) insertFailure(ctx context.Context, r *pendingEvent) error {
 	problem, _ := httpx.ProblemOf(r.err, r.Audit.RequestID)
 	answer, err := json.Marshal(&problem)
 	if err != nil {
 		return fmt.Errorf("writing down the answer: %w", err)
 	}
-	return store.InTx(ctx, l.pool, func(tx pgx.Tx) error {
-		made, err := tx.Exec(ctx, insertFailed, r.IntegrationID, r.id, r.Event.TenantID, r.Hash[:], r.Event.Type, r.seq)
+	return store.InTx(ctx, w.pool, func(tx pgx.Tx) error {
+		inserted, err := tx.Exec(ctx, insertFailed, r.IntegrationID, r.id, r.Event.TenantID, r.Hash[:], r.Event.Type, r.seq)
 		if err != nil {
 			return fmt.Errorf("storing a failed event: %w", err)
 		}
-		if made.RowsAffected() == 1 {
-			r.again = false
+		if inserted.RowsAffected() == 1 {
+			r.isRetry = false
 			statements := &bulk.Batch{}
-			l.queueLog(statements, []logged{{request: r, status: statusFailed, code: problem.Status, reason: handleFailed, answer: answer}})
+			w.queueLog(statements, []logEntry{{pendingEvent: r, status: statusFailed, code: problem.Status, reason: reasonHandleFailed, answer: answer}})
 			if err := statements.RunOn(ctx, tx.Conn()); err != nil {
 				return fmt.Errorf("logging a failed event: %w", err)
 			}
@@ -70,7 +70,7 @@ func (l *lane) insertFailure(ctx context.Context, r *request) error {
 		}
 		var seq uuid.UUID
 		err = tx.QueryRow(ctx, lockFailed, r.IntegrationID, r.id).Scan(&seq)
-		if errors.Is(err, pgx.ErrNoRows) { // it was taken in meanwhile, sent once more
+		if errors.Is(err, pgx.ErrNoRows) { // a retry has succeeded since
 			return nil
 		}
 		if err == nil {

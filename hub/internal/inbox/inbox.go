@@ -1,6 +1,6 @@
-// Package inbox stores events that peers sent, each together with its effect in the
-// product and its entry in the audit log. Events that arrive while a transaction is
-// being committed share the next one.
+// Package inbox stores events that peers sent. Each is stored in one transaction with its
+// effect in the product and its entry in the audit log. Events that arrive while
+// a transaction commits share the next one.
 package inbox
 
 import (
@@ -21,33 +21,33 @@ import (
 )
 
 const (
-	lanes         = 2    // transactions at once: a slow effect delays its own lane only
+	writers       = 2    // transactions at once: a slow effect delays its own writer only
 	maxBatch      = 128  // events in one transaction
-	queueLength   = 1024 // events waiting for a lane
+	queueLength   = 1024 // events waiting for a writer
 	commitTimeout = 10 * time.Second
 )
 
-// Outcome says what became of an event.
+// Outcome is the result of receiving an event.
 type Outcome string
 
-// The outcomes, as peers are told.
+// The outcomes, as the answers to peers have them.
 const (
 	Accepted  Outcome = "accepted"
-	Duplicate Outcome = "duplicate" // the same id and body came before
-	Ignored   Outcome = "ignored"   // stored, and of no concern to the product
+	Duplicate Outcome = "duplicate" // the same id and body were received before
+	Ignored   Outcome = "ignored"   // stored, and the product does not handle it
 )
 
-// Handler takes in an event: the product's Handle.
+// Handler applies an event's effect: the product's Handle.
 type Handler func(ctx context.Context, tx pgx.Tx, e hub.Event) error
 
-// Item is an event whose signature and form are good.
+// Item is an event whose signature and format were checked.
 type Item struct {
 	IntegrationID uuid.UUID
 	Event         hub.Event
-	Body          []byte            // as it came
+	Body          []byte            // as it was received
 	Hash          [sha256.Size]byte // of the body
-	Known         bool              // the product handles events of this type
-	Audit         audit.Entry       // of the request that brought it
+	IsHandled     bool              // the product handles events of this type
+	Audit         audit.Entry       // of the request
 }
 
 // Inbox stores the events of one product. It is safe for concurrent use.
@@ -56,51 +56,51 @@ type Inbox struct {
 	handle Handler
 	log    *slog.Logger
 	now    func() time.Time
-	queue  chan *request
+	queue  chan *pendingEvent
 	stop   chan struct{}
 	done   sync.WaitGroup
 }
 
-// request is an item on its way.
-type request struct {
+// pendingEvent is an item that waits for its commit.
+type pendingEvent struct {
 	Item
 	id      int64     // the event id's 64 bits
 	seq     uuid.UUID // of the event in the log
-	again   bool      // it failed before: it has its row in the log
+	isRetry bool      // its effect failed before: the log has it
 	outcome Outcome
 	err     error
 	done    chan struct{}
 }
 
-// New starts the lanes; Close ends them. Transactions run on pool, whose search_path
-// has the product's schema.
+// New starts the inbox's writers; Close ends them. Transactions run on pool, whose
+// search_path has the product's schema.
 func New(pool *pgxpool.Pool, handle Handler, log *slog.Logger, now func() time.Time) *Inbox {
-	b := &Inbox{pool: pool, handle: handle, log: log, now: now, queue: make(chan *request, queueLength), stop: make(chan struct{})}
-	for range lanes {
-		b.done.Go(func() { (&lane{Inbox: b}).run() })
+	b := &Inbox{pool: pool, handle: handle, log: log, now: now, queue: make(chan *pendingEvent, queueLength), stop: make(chan struct{})}
+	for range writers {
+		b.done.Go(func() { (&writer{Inbox: b}).run() })
 	}
 	return b
 }
 
-// Close waits for what was queued to be stored. Store must not be called any more.
+// Close waits until the queued events are stored. Store must not be called afterwards.
 func (b *Inbox) Close() {
 	close(b.stop)
 	b.done.Wait()
 }
 
-// errBusy answers a peer when commits cannot keep up or the database is away.
+// errBusy answers a peer while commits cannot keep up or the database is away.
 func errBusy(cause error) error {
 	e := hub.Errorf(hub.ErrUnavailable, "database_unavailable", "It is not certain that the event was stored: send it again, it is taken once.")
 	e.RetryAfter = time.Second
 	return e.WithCause(cause)
 }
 
-// Store makes an event durable with its effect and returns after the commit. Another
-// body under the same id is a [hub.ErrConflict]; an error of the product's Handle
-// comes back as it is, and nothing was stored but that it came and failed.
+// Store stores an event with its effect and returns after the commit. Another body under
+// the same id is a [hub.ErrConflict]. An error of the product's Handle is returned
+// unchanged; then only the failure is stored.
 func (b *Inbox) Store(_ context.Context, item Item) (Outcome, error) {
 	bits, _ := hub.ParseEventID(item.Event.ID) // checked on the way in
-	r := &request{Item: item, id: int64(bits), seq: logid.NewSeq(b.now()), done: make(chan struct{})}
+	r := &pendingEvent{Item: item, id: int64(bits), seq: logid.NewSeq(b.now()), done: make(chan struct{})}
 	select {
 	case b.queue <- r:
 	default:
@@ -112,16 +112,16 @@ func (b *Inbox) Store(_ context.Context, item Item) (Outcome, error) {
 }
 
 // run stores batches until the inbox is closed and the queue empty.
-func (l *lane) run() {
-	var batch []*request
+func (w *writer) run() {
+	var batch []*pendingEvent
 	for {
 		batch = batch[:0]
 		select {
-		case r := <-l.queue:
+		case r := <-w.queue:
 			batch = append(batch, r)
-		case <-l.stop:
+		case <-w.stop:
 			select {
-			case r := <-l.queue:
+			case r := <-w.queue:
 				batch = append(batch, r)
 			default:
 				return
@@ -130,13 +130,13 @@ func (l *lane) run() {
 	fill:
 		for len(batch) < maxBatch {
 			select {
-			case r := <-l.queue:
+			case r := <-w.queue:
 				batch = append(batch, r)
 			default:
 				break fill
 			}
 		}
-		l.storeAll(batch)
+		w.storeAll(batch)
 		for _, r := range batch {
 			close(r.done)
 		}

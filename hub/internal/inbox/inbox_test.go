@@ -40,7 +40,7 @@ func integration(t *testing.T, db *pgxpool.Pool) (id, tenant uuid.UUID) {
 func item(id, tenant uuid.UUID, body string) inbox.Item {
 	return inbox.Item{
 		IntegrationID: id, Event: hub.Event{ID: hub.NewEventID(), TenantID: tenant, Type: "a.b"}, Body: []byte(body), Hash: sha256.Sum256([]byte(body)),
-		Known: true, Audit: audit.Entry{ActorType: audit.ActorKey, Action: "integrations.webhook", Resource: "integrations", Status: 200},
+		IsHandled: true, Audit: audit.Entry{ActorType: audit.ActorKey, Action: "integrations.webhook", Resource: "integrations", Status: 200},
 	}
 }
 
@@ -126,7 +126,7 @@ func TestFailuresAreLogged(t *testing.T) {
 	b := newFailing(t, db, new(atomic.Int32))
 	send := func(number uint64, body string, known bool) (inbox.Outcome, error) {
 		one := item(id, tenant, body)
-		one.Event.ID, one.Known, one.Audit.RequestID = hub.FormatEventID(number), known, "req_"+body
+		one.Event.ID, one.IsHandled, one.Audit.RequestID = hub.FormatEventID(number), known, "req_"+body
 		return b.Store(context.Background(), one)
 	}
 	told := error(hub.Errorf(hub.ErrConflict, "not_now", "Not now."))
@@ -226,7 +226,7 @@ func TestErasureIsAskedFor(t *testing.T) {
 	b := newFailing(t, db, new(atomic.Int32))
 	send := func(number uint64, eventType string, known bool) error {
 		one := item(id, tenant, "x")
-		one.Event.ID, one.Event.Type, one.Event.Environment, one.Known = hub.FormatEventID(number), eventType, hub.Live, known
+		one.Event.ID, one.Event.Type, one.Event.Environment, one.IsHandled = hub.FormatEventID(number), eventType, hub.Live, known
 		_, err := b.Store(context.Background(), one)
 		return err
 	}
@@ -284,7 +284,7 @@ func TestDrop(t *testing.T) {
 		_, err = db.Exec(context.Background(), `update hub.received set received_at = $1 where event_id = $2`, now.AddDate(0, 0, -days), i+1)
 		require.NoError(t, err)
 	}
-	require.NoError(t, inbox.Drop(context.Background(), db, now))
+	require.NoError(t, inbox.Purge(context.Background(), db, now))
 	rows, err := db.Query(context.Background(), `select event_id::int from hub.received order by event_id`)
 	require.NoError(t, err)
 	left, err := pgx.CollectRows(rows, pgx.RowTo[int])

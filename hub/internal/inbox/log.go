@@ -10,14 +10,14 @@ import (
 	"integrationhub/hub/internal/store/bulk"
 )
 
-// columns are the buffers of a lane's inserts, reused from batch to batch.
+// columns are the buffers of a writer's inserts, reused by every batch.
 type columns struct {
 	received, audit bulk.Columns
 	days            []dayColumns
 }
 
-// dayColumns are those of one day's tables.
-type dayColumns struct{ events, deliveries, again, erasures bulk.Columns }
+// dayColumns are the buffers for one day's tables.
+type dayColumns struct{ events, deliveries, retries, erasures bulk.Columns }
 
 // Numbers of hub.deliveries.status.
 const (
@@ -25,55 +25,55 @@ const (
 	statusFailed    = 3
 )
 
-// logged is an event with what the log says of it.
-type logged struct {
-	*request
+// logEntry is an event with its state in the log.
+type logEntry struct {
+	*pendingEvent
 	status int16
 	code   int // HTTP
 	reason string
 	answer []byte
 }
 
-// settled are the events of a batch that were stored.
-func settled(batch []*request) []logged {
-	list := make([]logged, 0, len(batch))
+// logEntriesOf returns the log entries of the events of a batch that were stored.
+func logEntriesOf(batch []*pendingEvent) []logEntry {
+	list := make([]logEntry, 0, len(batch))
 	for _, r := range batch {
 		if r.outcome == Accepted || r.outcome == Ignored {
-			list = append(list, logged{request: r, status: statusDelivered, code: http.StatusOK, answer: Answer(r.Event.ID, r.outcome)})
+			list = append(list, logEntry{pendingEvent: r, status: statusDelivered, code: http.StatusOK, answer: Answer(r.Event.ID, r.outcome)})
 		}
 	}
 	return list
 }
 
-// queueLog adds what came to the log, as it came: an event, and its one delivery,
-// inbound. Rows go into the day's tables by name, as everywhere on the way of events.
-func (l *lane) queueLog(statements *bulk.Batch, came []logged) {
-	days := make(map[string][]logged, 1)
-	for _, r := range came {
+// queueLog adds statements that log events: a row for each event as it was received, and
+// one for its inbound delivery. Rows go directly into the tables of their day.
+func (w *writer) queueLog(statements *bulk.Batch, entries []logEntry) {
+	days := make(map[string][]logEntry, 1)
+	for _, r := range entries {
 		day := logid.Partition(r.seq)
 		days[day] = append(days[day], r)
 	}
 	used := 0
-	for day, came := range days {
-		if used == len(l.columns.days) {
-			l.columns.days = append(l.columns.days, dayColumns{})
+	for day, entries := range days {
+		if used == len(w.columns.days) {
+			w.columns.days = append(w.columns.days, dayColumns{})
 		}
-		l.columns.days[used].queue(statements, day, came)
+		w.columns.days[used].queue(statements, day, entries)
 		used++
 	}
 }
 
-func (d *dayColumns) queue(statements *bulk.Batch, day string, came []logged) {
+func (d *dayColumns) queue(statements *bulk.Batch, day string, entries []logEntry) {
 	d.events.Reset(bulk.UUIDs, bulk.Int8s, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Byteas)
 	d.deliveries.Reset(bulk.UUIDs, bulk.Int8s, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Byteas,
 		bulk.Int2s, bulk.Int2s, bulk.Texts)
-	d.again.Reset(bulk.UUIDs, bulk.Byteas)
-	repeated := 0
-	for _, r := range came {
-		if r.again {
-			d.again[0].UUID(logid.Delivery(r.seq, 1))
-			d.again[1].Bytes(r.answer)
-			repeated++
+	d.retries.Reset(bulk.UUIDs, bulk.Byteas)
+	retried := 0
+	for _, r := range entries {
+		if r.isRetry {
+			d.retries[0].UUID(logid.Delivery(r.seq, 1))
+			d.retries[1].Bytes(r.answer)
+			retried++
 			continue
 		}
 		e := d.events
@@ -99,11 +99,11 @@ func (d *dayColumns) queue(statements *bulk.Batch, day string, came []logged) {
 		o[10].Int2(int16(r.code))
 		o[11].OptionalText(r.reason)
 	}
-	if repeated > 0 {
-		statements.Add(settleFailed, d.again)
+	if retried > 0 {
+		statements.Add(settleRetried, d.retries)
 	}
-	d.queueErasures(statements, came)
-	if repeated == len(came) {
+	d.queueErasures(statements, entries)
+	if retried == len(entries) {
 		return
 	}
 	statements.Add(`
@@ -118,28 +118,28 @@ func (d *dayColumns) queue(statements *bulk.Batch, day string, came []logged) {
 		from unnest($1::uuid[], $2::int8[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bytea[], $10::int2[], $11::int2[], $12::text[]) u`, d.deliveries)
 }
 
-// queueErasures has the log cleared of the persons that events say were deleted. One that
-// was not taken in comes again.
-func (d *dayColumns) queueErasures(statements *bulk.Batch, came []logged) {
-	found := false
-	for _, r := range came {
+// queueErasures requests an erasure for each event about a deleted person. An event that
+// failed is left out: its retry requests the erasure.
+func (d *dayColumns) queueErasures(statements *bulk.Batch, entries []logEntry) {
+	isReset := false
+	for _, r := range entries {
 		if r.Event.Type != events.TypePatientDeleted || r.status == statusFailed {
 			continue
 		}
-		if !found {
+		if !isReset {
 			d.erasures.Reset(bulk.UUIDs, bulk.UUIDs, bulk.Texts)
-			found = true
+			isReset = true
 		}
 		d.erasures[0].UUID(r.seq)
 		d.erasures[1].UUID(r.Event.TenantID)
 		d.erasures[2].Text(string(r.Event.Environment))
 	}
-	if found {
+	if isReset {
 		statements.Add(erasure.Insert, d.erasures)
 	}
 }
 
-// Answer is what the peer is told about an event.
+// Answer returns the body that answers a peer's event.
 func Answer(id string, outcome Outcome) []byte {
 	return fmt.Appendf(nil, `{"received":true,"id":%q,"status":%q}`, id, outcome)
 }

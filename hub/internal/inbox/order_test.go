@@ -27,15 +27,15 @@ func TestEffectsInOrderOfArrival(t *testing.T) {
 		return nil
 	}}
 	tenant, integration := uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
-	came := func(id uint64, body string) *request {
-		return &request{id: int64(id), seq: logid.NewSeq(time.Now()), Item: Item{
-			IntegrationID: integration, Body: []byte(body), Hash: sha256.Sum256([]byte(body)), Known: true,
+	came := func(id uint64, body string) *pendingEvent {
+		return &pendingEvent{id: int64(id), seq: logid.NewSeq(time.Now()), Item: Item{
+			IntegrationID: integration, Body: []byte(body), Hash: sha256.Sum256([]byte(body)), IsHandled: true,
 			Event: hub.Event{ID: hub.FormatEventID(id), TenantID: tenant, Environment: hub.Live, Product: "messaging", Type: "a.b", CorrelationID: body},
 			Audit: audit.Entry{ActorType: audit.ActorKey, Action: "integrations.webhook", Resource: "integrations", Status: 200},
 		}}
 	}
-	batch := []*request{came(9, "first"), came(3, "second"), came(7, "third"), came(3, "second"), came(7, "other"), came(1, "last")}
-	require.NoError(t, (&lane{Inbox: b}).transact(batch))
+	batch := []*pendingEvent{came(9, "first"), came(3, "second"), came(7, "third"), came(3, "second"), came(7, "other"), came(1, "last")}
+	require.NoError(t, (&writer{Inbox: b}).transact(batch))
 	require.Equal(t, []string{"first", "second", "third", "last"}, effects)
 	var outcomes []Outcome
 	for _, r := range batch {

@@ -1,5 +1,5 @@
-// Package jobs runs the work that hosted products leave for later. Runs are rows: they
-// are added in the product's own transaction and survive every process.
+// Package jobs runs the background work of hosted products. Runs are rows: they are added
+// in the product's own transaction and survive every process.
 package jobs
 
 import (
@@ -25,9 +25,9 @@ const (
 	defaultTimeout = time.Minute
 	leaseMargin    = 30 * time.Second // beyond a run's timeout
 	firstRetry     = 5 * time.Second  // after a failure; doubles …
-	longestRetry   = 15 * time.Minute // … up to this
+	maxRetry       = 15 * time.Minute // … up to this
 	recordingTime  = 5 * time.Second
-	longestError   = 500 // characters of an error that are kept
+	maxError       = 500 // bytes of an error that are stored
 )
 
 // Queue adds runs of one product's jobs.
@@ -61,27 +61,27 @@ type Runner struct {
 	now     func() time.Time
 }
 
-// NewRunner makes a runner; Run starts it.
+// NewRunner returns a runner; [Runner.Run] starts it.
 func NewRunner(db *pgxpool.Pool, product string, jobs []module.Job, log *slog.Logger, now func() time.Time) *Runner {
 	return &Runner{db: db, product: product, jobs: jobs, log: log, now: now}
 }
 
-// Run looks for due work every second, until ctx ends and what runs has ended too.
+// Run looks for due runs every second. It returns when ctx has ended and every run too.
 func (r *Runner) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	for _, job := range r.jobs {
-		running.Go(func() { r.watch(ctx, job) })
+		running.Go(func() { r.poll(ctx, job) })
 	}
 }
 
-// watch runs one job as it comes due: one run at a time, over all processes.
-func (r *Runner) watch(ctx context.Context, job module.Job) {
+// poll runs one job whenever it is due: one run at a time, over all processes.
+func (r *Runner) poll(ctx context.Context, job module.Job) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	failing := false
 	for {
-		err := r.Round(ctx, job)
+		err := r.RunDue(ctx, job)
 		if err != nil && !failing && ctx.Err() == nil {
 			r.log.Warn("looking for due jobs failed; trying again", "job", job.Name, "error", err)
 		}
@@ -94,8 +94,8 @@ func (r *Runner) watch(ctx context.Context, job module.Job) {
 	}
 }
 
-// Round runs what is due of a job, one after the other.
-func (r *Runner) Round(ctx context.Context, job module.Job) error {
+// RunDue runs the due runs of a job, one after the other.
+func (r *Runner) RunDue(ctx context.Context, job module.Job) error {
 	if job.Every > 0 {
 		err := dbgen.New(r.db).EnsureRepeating(ctx, dbgen.EnsureRepeatingParams{
 			ID: uuid.Must(uuid.NewV7()), Product: r.product, Job: job.Name, DueAt: r.now(),
@@ -109,8 +109,8 @@ func (r *Runner) Round(ctx context.Context, job module.Job) error {
 		if err != nil || row == nil {
 			return err
 		}
-		failed := r.once(ctx, job, row.Payload)
-		if err := r.settle(ctx, job, *row, failed); err != nil {
+		runErr := r.runOnce(ctx, job, row.Payload)
+		if err := r.settle(ctx, job, *row, runErr); err != nil {
 			return err
 		}
 	}
@@ -124,23 +124,24 @@ func timeoutOf(job module.Job) time.Duration {
 	return defaultTimeout
 }
 
-// claim takes the next due run, nil where there is none or one is running elsewhere.
+// claim leases the next due run. It returns nil if there is none, or if another process
+// runs the job.
 func (r *Runner) claim(ctx context.Context, job module.Job) (*dbgen.Job, error) {
 	var row *dbgen.Job
 	err := store.InTx(ctx, r.db, func(tx pgx.Tx) error {
 		queries := dbgen.New(tx)
-		alone, err := queries.LockJob(ctx, r.product, job.Name)
-		if err != nil || !alone {
+		locked, err := queries.LockJob(ctx, r.product, job.Name)
+		if err != nil || !locked {
 			return err
 		}
 		now := r.now()
-		found, err := queries.ClaimJob(ctx, dbgen.ClaimJobParams{
+		claimed, err := queries.ClaimJob(ctx, dbgen.ClaimJobParams{
 			Until: now.Add(timeoutOf(job) + leaseMargin), Product: r.product, Job: job.Name, At: now,
 		})
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
-		row = &found
+		row = &claimed
 		return err
 	})
 	if err != nil {
@@ -149,8 +150,8 @@ func (r *Runner) claim(ctx context.Context, job module.Job) (*dbgen.Job, error) 
 	return row, nil
 }
 
-// once runs a job; a panic is a failure.
-func (r *Runner) once(ctx context.Context, job module.Job, payload []byte) (err error) {
+// runOnce runs a job; a panic is an error.
+func (r *Runner) runOnce(ctx context.Context, job module.Job, payload []byte) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeoutOf(job))
 	defer cancel()
 	defer func() {
@@ -162,26 +163,26 @@ func (r *Runner) once(ctx context.Context, job module.Job, payload []byte) (err 
 	return job.Run(ctx, payload)
 }
 
-// settle records how a run ended, also where the hub is stopping.
-func (r *Runner) settle(ctx context.Context, job module.Job, row dbgen.Job, failed error) error {
+// settle records the result of a run, also while the hub is stopping.
+func (r *Runner) settle(ctx context.Context, job module.Job, row dbgen.Job, runErr error) error {
 	stopping := ctx.Err() != nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordingTime)
 	defer cancel()
 	queries, now := dbgen.New(r.db), r.now()
 	switch {
-	case failed != nil:
+	case runErr != nil:
 		wait := firstRetry
 		for range row.Tries {
-			wait = min(2*wait, longestRetry)
+			wait = min(2*wait, maxRetry)
 		}
 		if stopping {
-			wait = 0 // cut short by us: the next process runs it again
+			wait = 0 // interrupted by us: the next process runs it again
 		} else {
-			r.log.Warn("a job failed; it will be repeated", "job", job.Name, "error", failed, "in", wait.String())
+			r.log.Warn("a job failed; it will be repeated", "job", job.Name, "error", runErr, "in", wait.String())
 		}
-		text := failed.Error()
-		put, err := queries.PutOffJob(ctx, dbgen.PutOffJobParams{LastError: text[:min(len(text), longestError)], DueAt: now.Add(wait), ID: row.ID})
-		if err == nil && put == 0 { // the same is waiting already
+		text := runErr.Error()
+		delayed, err := queries.PutOffJob(ctx, dbgen.PutOffJobParams{LastError: text[:min(len(text), maxError)], DueAt: now.Add(wait), ID: row.ID})
+		if err == nil && delayed == 0 { // the same run is waiting already
 			err = queries.FinishJob(ctx, row.ID)
 		}
 		return store.Failed("putting off a job", err)

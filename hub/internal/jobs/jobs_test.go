@@ -21,13 +21,13 @@ func TestMain(m *testing.M) { hubtest.Main(m) }
 
 // bundle is one product with a job that does what the test says.
 type bundle struct {
-	t     *testing.T
-	db    *pgxpool.Pool
-	clock *hubtest.Clock
-	job   module.Job
-	ran   []string
-	fail  error
-	one   *jobs.Runner
+	t       *testing.T
+	db      *pgxpool.Pool
+	clock   *hubtest.Clock
+	job     module.Job
+	ran     []string
+	fail    error
+	runner1 *jobs.Runner
 }
 
 func setup(t *testing.T) *bundle {
@@ -38,7 +38,7 @@ func setup(t *testing.T) *bundle {
 		b.ran = append(b.ran, string(payload))
 		return b.fail
 	}}
-	b.one = b.runner()
+	b.runner1 = b.runner()
 	return b
 }
 
@@ -57,12 +57,12 @@ func (b *bundle) enqueue(key, payload string, in time.Duration) {
 	}))
 }
 
-// later turns the clock, runs what is due and gives what has run since.
+// later advances the clock, runs what is due and returns what has run since.
 func (b *bundle) later(d time.Duration) []string {
 	b.t.Helper()
 	b.clock.Advance(d)
 	b.ran = nil
-	require.NoError(b.t, b.one.Round(context.Background(), b.job))
+	require.NoError(b.t, b.runner1.RunDue(context.Background(), b.job))
 	return b.ran
 }
 
@@ -100,9 +100,9 @@ func TestFailures(t *testing.T) {
 	b.job.Run = func(context.Context, []byte) error { panic("oh") }
 	b.enqueue("", "x", 0)
 	require.Empty(t, b.later(0))
-	var told string
-	require.NoError(t, b.db.QueryRow(context.Background(), `select last_error from hub.jobs`).Scan(&told))
-	require.Contains(t, told, "panic")
+	var lastError string
+	require.NoError(t, b.db.QueryRow(context.Background(), `select last_error from hub.jobs`).Scan(&lastError))
+	require.Contains(t, lastError, "panic")
 }
 
 func TestRepeats(t *testing.T) {
@@ -130,7 +130,7 @@ func TestOneAtATime(t *testing.T) {
 	}
 	b.enqueue("", "slow", 0)
 	done := make(chan error, 1)
-	go func() { done <- other.Round(context.Background(), slow) }()
+	go func() { done <- other.RunDue(context.Background(), slow) }()
 	<-began
 	b.enqueue("", "quick", 0)
 	require.Empty(t, b.later(0), "one is running")

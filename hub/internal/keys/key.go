@@ -1,4 +1,4 @@
-// Package keys makes, checks and manages API keys. A key is
+// Package keys creates, checks and manages API keys. A key is
 //
 //	<product prefix>_<live|test>_ + 30 random base62 characters + 6 of checksum
 //
@@ -23,8 +23,8 @@ const (
 	prefixMax   = 10 // of a product
 )
 
-// New makes a key of a product (by its prefix, e.g. "sch") and environment. It is
-// the only moment the key exists in plain.
+// New returns a new key of a product (named by its prefix, such as "sch") and
+// environment. Only its hash is stored: the plain text cannot be read again.
 func New(productPrefix string, environment hub.Environment) string {
 	var b strings.Builder
 	b.Grow(prefixMax + len("_live_") + randomChars + sumChars)
@@ -34,18 +34,18 @@ func New(productPrefix string, environment hub.Environment) string {
 	b.WriteByte('_')
 	size := big.NewInt(int64(len(alphabet)))
 	for range randomChars {
-		at, err := rand.Int(rand.Reader, size)
+		index, err := rand.Int(rand.Reader, size)
 		if err != nil { // cannot happen: crypto/rand ends the program instead
 			panic(err)
 		}
-		b.WriteByte(alphabet[at.Int64()])
+		b.WriteByte(alphabet[index.Int64()])
 	}
 	body := b.String()
 	return body + checksum(body)
 }
 
-// Check tells whether plain has the form and the checksum of a key; it asks no
-// database. The error is the one 401 of every key that is not good.
+// Check returns [Refused] unless plain has the form and the checksum of a key. It
+// makes no query.
 func Check(plain string) error {
 	if _, ok := parse(plain); !ok {
 		return Refused()
@@ -53,28 +53,28 @@ func Check(plain string) error {
 	return nil
 }
 
-// Environment gives the environment in a key's name, "" where it is not a key.
+// Environment returns the environment that a key names, "" if it is not a key.
 func Environment(plain string) hub.Environment {
 	environment, _ := parse(plain)
 	return environment
 }
 
-// Hash gives what is stored of a key and what it is found by.
+// Hash returns the SHA-256 of a key, under which it is stored and looked up.
 func Hash(plain string) [sha256.Size]byte { return sha256.Sum256([]byte(plain)) }
 
-// Last4 gives the last four characters of a key, by which people tell keys apart.
+// Last4 returns the last four characters of a key, which are shown to people.
 func Last4(plain string) string { return plain[max(0, len(plain)-4):] }
 
-// Refused is the answer to a key that is missing, malformed, unknown, revoked or
-// expired: the same one, so that it tells nothing.
+// Refused is the error for every key that is missing, malformed, unknown, revoked or
+// expired. It is always the same, so that it reveals nothing.
 func Refused() *hub.Error {
 	return hub.Errorf(hub.ErrUnauthorized, "invalid_key", "A valid API key is needed in the header %s.", hub.HeaderKey)
 }
 
-// parse checks form and checksum and gives the environment.
+// parse checks the form and the checksum of a key and returns its environment.
 func parse(plain string) (hub.Environment, bool) {
 	prefix, rest, found := strings.Cut(plain, "_")
-	if !found || prefix == "" || len(prefix) > prefixMax || !prefixed(prefix) {
+	if !found || prefix == "" || len(prefix) > prefixMax || !isPrefix(prefix) {
 		return "", false
 	}
 	name, rest, found := strings.Cut(rest, "_")
@@ -83,7 +83,7 @@ func parse(plain string) (hub.Environment, bool) {
 		return "", false
 	}
 	for i := range len(rest) {
-		if !base62(rest[i]) {
+		if !isBase62(rest[i]) {
 			return "", false
 		}
 	}
@@ -91,9 +91,9 @@ func parse(plain string) (hub.Environment, bool) {
 	return environment, checksum(body) == plain[len(body):]
 }
 
-// prefixed tells whether a product's prefix has its form: a letter, then letters
-// and digits, all lower case.
-func prefixed(prefix string) bool {
+// isPrefix reports whether a product's prefix has its form: a letter, then letters and
+// digits, all lower case.
+func isPrefix(prefix string) bool {
 	for i := range len(prefix) {
 		letter, digit := 'a' <= prefix[i] && prefix[i] <= 'z', '0' <= prefix[i] && prefix[i] <= '9'
 		if !letter && (i == 0 || !digit) {
@@ -103,7 +103,7 @@ func prefixed(prefix string) bool {
 	return true
 }
 
-func base62(c byte) bool {
+func isBase62(c byte) bool {
 	return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
 

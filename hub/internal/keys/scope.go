@@ -16,15 +16,15 @@ const (
 	ScopeInteraction = module.ScopeInteraction
 )
 
-// scopeAll is stored for a key that was made without a list: it has every scope,
-// those of features that come later included.
+// scopeAll is stored for a key created without a list of scopes: it has every scope,
+// including those of features that are added later.
 const scopeAll = "*"
 
-// Features gives the feature names of a product, which are scopes of its keys.
+// Features returns the feature names of a product, which are scopes of its keys.
 type Features func(product string) []string
 
-// known lists the scopes that a product's keys can have.
-func (f Features) known(product string) []string {
+// scopes lists the scopes that a product's keys can have.
+func (f Features) scopes(product string) []string {
 	list := []string{ScopePublish, ScopeEndpoints, ScopeInteraction}
 	if f == nil {
 		return list
@@ -37,30 +37,30 @@ func (f Features) known(product string) []string {
 	return list
 }
 
-// ofPeers lists the scopes that another product gets: the features, and telling of
-// interactions; neither publishing in the tenant's name nor its endpoints.
-func (f Features) ofPeers(product string) []string {
-	return slices.DeleteFunc(f.known(product), func(scope string) bool { return scope == ScopePublish || scope == ScopeEndpoints })
+// peerScopes lists the scopes of a key for another product: the features, and logging
+// interactions. A peer neither publishes for the tenant nor manages its endpoints.
+func (f Features) peerScopes(product string) []string {
+	return slices.DeleteFunc(f.scopes(product), func(scope string) bool { return scope == ScopePublish || scope == ScopeEndpoints })
 }
 
-// shown turns stored scopes into the list people see.
-func (f Features) shown(product string, stored []string) []string {
+// expand replaces the stored [scopeAll] by the list of all scopes.
+func (f Features) expand(product string, stored []string) []string {
 	if slices.Contains(stored, scopeAll) {
-		return f.known(product)
+		return f.scopes(product)
 	}
 	return stored
 }
 
-// stored turns a requested list into what is stored: nil means every scope.
-func (f Features) stored(product string, wanted []string) ([]string, error) {
-	if wanted == nil {
+// normalize checks requested scopes and removes duplicates; nil means every scope.
+func (f Features) normalize(product string, requested []string) ([]string, error) {
+	if requested == nil {
 		return []string{scopeAll}, nil
 	}
-	known := f.known(product)
-	list := make([]string, 0, len(wanted))
-	for i, scope := range wanted {
-		if !slices.Contains(known, scope) {
-			return nil, hub.Invalid("body.scopes["+strconv.Itoa(i)+"]", "is not a scope of this product; known are "+strings.Join(known, ", "))
+	available := f.scopes(product)
+	list := make([]string, 0, len(requested))
+	for i, scope := range requested {
+		if !slices.Contains(available, scope) {
+			return nil, hub.Invalid("body.scopes["+strconv.Itoa(i)+"]", "is not a scope of this product; known are "+strings.Join(available, ", "))
 		}
 		if !slices.Contains(list, scope) {
 			list = append(list, scope)
@@ -69,7 +69,7 @@ func (f Features) stored(product string, wanted []string) ([]string, error) {
 	return list, nil
 }
 
-// Allows tells whether stored scopes include one; "" is needed by nobody.
+// Allows reports whether stored scopes include scope; "" is always allowed.
 func Allows(stored []string, scope string) bool {
 	return scope == "" || slices.Contains(stored, scope) || slices.Contains(stored, scopeAll)
 }

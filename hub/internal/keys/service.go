@@ -29,13 +29,13 @@ type Service struct {
 	now         func() time.Time
 }
 
-// NewService makes a service. The default rate is that of keys made without one;
-// features may be nil where no product has any.
+// NewService returns a service. defaultRate is the rate of keys created without one;
+// features may be nil if no product has any.
 func NewService(db *pgxpool.Pool, features Features, defaultRate string, now func() time.Time) *Service {
 	return &Service{db: db, features: features, defaultRate: defaultRate, now: now}
 }
 
-// Key is what may be seen of a key after it was made.
+// Key describes a stored key, without its plain text.
 type Key struct {
 	ID          uuid.UUID
 	TenantID    uuid.UUID
@@ -49,32 +49,32 @@ type Key struct {
 	CreatedAt   time.Time
 	ExpiresAt   *time.Time
 	RevokedAt   *time.Time
-	ReplacedBy  *uuid.UUID // the key that a rotation made
+	ReplacedBy  *uuid.UUID // the key that replaced it in a rotation
 	LastUsedAt  *time.Time
 	// The integration it is bound to; nil = none.
 	IntegrationID *uuid.UUID
 }
 
-// Draft is a key to be made.
+// Draft describes a new key.
 type Draft struct {
 	TenantID      uuid.UUID
 	Name          string
 	Environment   hub.Environment
 	Scopes        []string   // nil = every scope, or those of a peer
-	ForPeer       bool       // another product gets it: it may use the features, but not act for the tenant
+	ForPeer       bool       // for another product: it may use the features, but not act for the tenant
 	Rate          *string    // nil = the default
 	ExpiresAt     *time.Time // nil = never
 	IntegrationID *uuid.UUID // the integration of the tenant it is bound to; nil = none
 }
 
-// Create makes a key and returns it with its plain text, which is never seen again.
-// An unknown tenant is a [hub.ErrNotFound], a wrong scope, rate or expiry a
+// Create stores a new key and returns it with its plain text, which cannot be read
+// again. An unknown tenant is a [hub.ErrNotFound]; an invalid scope, rate or expiry is a
 // [hub.ErrInvalid].
 func (s *Service) Create(ctx context.Context, draft Draft) (key Key, plain string, err error) {
 	return s.CreateIn(ctx, s.db, draft)
 }
 
-// CreateIn is [Service.Create] in a transaction of the caller's.
+// CreateIn is [Service.Create] in the caller's transaction.
 func (s *Service) CreateIn(ctx context.Context, db dbgen.DBTX, draft Draft) (key Key, plain string, err error) {
 	queries := dbgen.New(db)
 	tenant, err := queries.TenantByID(ctx, draft.TenantID)
@@ -89,9 +89,9 @@ func (s *Service) CreateIn(ctx context.Context, db dbgen.DBTX, draft Draft) (key
 		return key, "", store.Failed("loading the product", err)
 	}
 	if draft.Scopes == nil && draft.ForPeer {
-		draft.Scopes = s.features.ofPeers(product.Name)
+		draft.Scopes = s.features.peerScopes(product.Name)
 	}
-	scopes, err := s.features.stored(product.Name, draft.Scopes)
+	scopes, err := s.features.normalize(product.Name, draft.Scopes)
 	if err != nil {
 		return key, "", err
 	}
@@ -115,7 +115,7 @@ func (s *Service) CreateIn(ctx context.Context, db dbgen.DBTX, draft Draft) (key
 	return s.keyOf(row, product.Name), plain, nil
 }
 
-// insert makes the plain key and stores what is kept of it.
+// insert generates a key and stores its hash.
 func insert(ctx context.Context, queries *dbgen.Queries, row dbgen.CreateKeyParams, productPrefix string) (dbgen.Key, string, error) {
 	plain := New(productPrefix, row.Environment)
 	hash := Hash(plain)
@@ -123,11 +123,11 @@ func insert(ctx context.Context, queries *dbgen.Queries, row dbgen.CreateKeyPara
 	row.Hash = hash[:]
 	row.Prefix = productPrefix + "_" + string(row.Environment) + "_"
 	row.Last4 = Last4(plain)
-	made, err := queries.CreateKey(ctx, row)
+	stored, err := queries.CreateKey(ctx, row)
 	if err != nil {
-		return made, "", store.Failed("storing the key", err)
+		return stored, "", store.Failed("storing the key", err)
 	}
-	return made, plain, nil
+	return stored, plain, nil
 }
 
 // Filter narrows a list of keys; zero fields match everything.
@@ -137,7 +137,7 @@ type Filter struct {
 	Environment *string
 }
 
-// List gives up to limit keys, newest first, that come after the key before.
+// List returns up to limit keys, newest first, older than the key before.
 func (s *Service) List(ctx context.Context, filter Filter, before *uuid.UUID, limit int) ([]Key, error) {
 	rows, err := dbgen.New(s.db).ListKeys(ctx, dbgen.ListKeysParams{
 		TenantID: filter.TenantID, Product: filter.Product, Environment: filter.Environment,
@@ -153,8 +153,7 @@ func (s *Service) List(ctx context.Context, filter Filter, before *uuid.UUID, li
 	return list, nil
 }
 
-// Own tells whether a key belongs to a tenant and environment: [hub.ErrNotFound]
-// where it does not.
+// Own returns a [hub.ErrNotFound] unless a key belongs to a tenant and environment.
 func (s *Service) Own(ctx context.Context, id, tenantID uuid.UUID, environment hub.Environment) error {
 	_, err := dbgen.New(s.db).KeyByID(ctx, dbgen.KeyByIDParams{ID: id, TenantID: tenantID, Environment: environment})
 	return store.Failed("loading the key", err)
@@ -167,9 +166,9 @@ func (s *Service) Revoke(ctx context.Context, id uuid.UUID) (tenantID uuid.UUID,
 	return tenantID, store.Failed("revoking the key", err)
 }
 
-// Rotate makes a new key with the same rights and lets the old one live for the
-// overlap, but never longer than it would have. A key that is revoked, expired or
-// already replaced is a [hub.ErrConflict].
+// Rotate creates a new key with the same rights. The old key stays valid for the
+// overlap, but no longer than it would have. A key that is revoked, expired or already
+// replaced is a [hub.ErrConflict].
 func (s *Service) Rotate(ctx context.Context, id uuid.UUID, overlap time.Duration) (key Key, plain string, err error) {
 	if overlap < 0 || overlap > MaxOverlap {
 		return key, "", hub.Invalid("body.overlap_seconds", "must be from 0 to 604800")
@@ -192,16 +191,16 @@ func (s *Service) Rotate(ctx context.Context, id uuid.UUID, overlap time.Duratio
 		if err != nil {
 			return store.Failed("loading the product", err)
 		}
-		var made dbgen.Key
-		made, plain, err = insert(ctx, queries, dbgen.CreateKeyParams{
+		var replacement dbgen.Key
+		replacement, plain, err = insert(ctx, queries, dbgen.CreateKeyParams{
 			TenantID: old.TenantID, Name: old.Name, Environment: old.Environment,
 			Scopes: old.Scopes, Rate: old.Rate, ExpiresAt: old.ExpiresAt, IntegrationID: old.IntegrationID,
 		}, product.Prefix)
 		if err != nil {
 			return err
 		}
-		key = s.keyOf(made, product.Name)
-		err = queries.ReplaceKey(ctx, dbgen.ReplaceKeyParams{ReplacedBy: made.ID, Until: now.Add(overlap), ID: old.ID})
+		key = s.keyOf(replacement, product.Name)
+		err = queries.ReplaceKey(ctx, dbgen.ReplaceKeyParams{ReplacedBy: replacement.ID, Until: now.Add(overlap), ID: old.ID})
 		return store.Failed("ending the old key", err)
 	})
 	if err != nil {
@@ -213,13 +212,13 @@ func (s *Service) Rotate(ctx context.Context, id uuid.UUID, overlap time.Duratio
 func (s *Service) keyOf(row dbgen.Key, product string) Key {
 	return Key{
 		ID: row.ID, TenantID: row.TenantID, Product: product, Name: row.Name, Environment: row.Environment,
-		Prefix: row.Prefix, Last4: row.Last4, Scopes: s.features.shown(product, row.Scopes), Rate: row.Rate,
+		Prefix: row.Prefix, Last4: row.Last4, Scopes: s.features.expand(product, row.Scopes), Rate: row.Rate,
 		CreatedAt: row.CreatedAt, ExpiresAt: row.ExpiresAt, RevokedAt: row.RevokedAt,
 		ReplacedBy: row.ReplacedBy, LastUsedAt: row.LastUsedAt, IntegrationID: row.IntegrationID,
 	}
 }
 
-// Principal is who speaks when a request carries a key.
+// Principal is the caller that a valid key identifies.
 type Principal struct {
 	KeyID       uuid.UUID
 	TenantID    uuid.UUID
@@ -230,11 +229,11 @@ type Principal struct {
 	Scopes      []string // as stored: ask [Allows]
 	Rate        limit.Rate
 	Label       string    // "sch_live_…a1B2", for people
-	Integration uuid.UUID // the key is bound to it; zero = to none
+	Integration uuid.UUID // that the key is bound to; zero = none
 }
 
-// Finder finds who a key belongs to. It answers every key that is not good with
-// [Refused], and a database that is away with a [hub.ErrUnavailable].
+// Finder looks up keys. Every key that is not valid is [Refused]; a database that does
+// not answer is a [hub.ErrUnavailable].
 type Finder interface {
 	LookUp(ctx context.Context, plain string) (Principal, error)
 }
@@ -255,18 +254,18 @@ func (s *Service) LookUp(ctx context.Context, plain string) (Principal, error) {
 	return PrincipalOf(row), nil
 }
 
-// PrincipalOf makes a principal of a stored key and what is known of its tenant.
+// PrincipalOf returns the principal of a stored key and its tenant.
 func PrincipalOf(row dbgen.LookUpKeyRow) Principal {
 	rate, _ := limit.ParseRate("rate", row.Key.Rate) // was checked when it was stored
-	who := Principal{
+	principal := Principal{
 		KeyID: row.Key.ID, TenantID: row.Key.TenantID, TenantName: row.TenantName, Product: row.Product,
 		Environment: row.Key.Environment, Scopes: row.Key.Scopes, Rate: rate, Label: row.Key.Prefix + "…" + row.Key.Last4,
 	}
 	if row.ExternalRef != nil {
-		who.TenantRef = *row.ExternalRef
+		principal.TenantRef = *row.ExternalRef
 	}
 	if row.Key.IntegrationID != nil {
-		who.Integration = *row.Key.IntegrationID
+		principal.Integration = *row.Key.IntegrationID
 	}
-	return who
+	return principal
 }

@@ -56,7 +56,7 @@ type Result struct {
 	ResetAfter time.Duration // until the running period ends: whole seconds rounded up, at most Period
 }
 
-// New makes a limiter. It does not wait for Redis, which may as well come up later.
+// New returns a limiter. It does not wait for Redis, which may as well come up later.
 // The limiter keeps connections of its own, with short time-outs and no retries.
 func New(cfg Config) *Limiter {
 	l := &Limiter{
@@ -74,7 +74,7 @@ func New(cfg Config) *Limiter {
 	return l
 }
 
-// Close gives the connections back.
+// Close returns the connections back.
 func (l *Limiter) Close() error {
 	if l.client == nil {
 		return nil
@@ -86,7 +86,7 @@ func (l *Limiter) Close() error {
 }
 
 // Allow counts one request of key against the limit called name ("key", "login")
-// and tells whether it is within rate. Refused requests count too but do not make
+// and reports whether it is within rate. Refused requests count too but do not make
 // the period longer.
 func (l *Limiter) Allow(ctx context.Context, name, key string, rate Rate) Result {
 	if rate.Limit == 0 {
@@ -114,7 +114,7 @@ func (l *Limiter) Allow(ctx context.Context, name, key string, rate Rate) Result
 	return l.result(rate, local)
 }
 
-// stricter tells whether a count leaves less than another one.
+// stricter reports whether a count leaves less than another one.
 func stricter(a, b limiter.Context) bool {
 	return a.Reached && !b.Reached || a.Reached == b.Reached && a.Remaining < b.Remaining
 }

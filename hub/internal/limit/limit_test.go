@@ -45,7 +45,7 @@ func newLimiter(t *testing.T, options *redis.Options) *observed {
 	return o
 }
 
-// take makes n requests and tells how many were allowed.
+// take makes n requests and returns how many were allowed.
 func (o *observed) take(t *testing.T, key string, n int) (allowed int) {
 	t.Helper()
 	for range n {

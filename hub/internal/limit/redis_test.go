@@ -67,7 +67,7 @@ func (s *redisServer) signal(signal syscall.Signal) {
 	require.NoError(s.t, s.process.Process.Signal(signal))
 }
 
-// client gives a plain client for looking at the server from outside.
+// client returns a plain client for looking at the server from outside.
 func (s *redisServer) client() *redis.Client {
 	client := redis.NewClient(s.options())
 	s.t.Cleanup(func() { require.NoError(s.t, client.Close()) })

@@ -41,7 +41,7 @@ type EventIDs struct {
 	counter uint64
 }
 
-// NewEventIDs makes a generator. node gives it a number no other generator has; it
+// NewEventIDs returns a generator. node gives it a number no other generator has; it
 // is asked again whenever the clock went back.
 func NewEventIDs(node func(context.Context) (uint64, error)) *EventIDs {
 	return &EventIDs{node: node}

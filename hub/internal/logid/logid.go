@@ -18,7 +18,7 @@ import (
 // MaxDeliveries is how many deliveries one event can have.
 const MaxDeliveries = 1<<16 - 1
 
-// NewSeq makes an event's seq for a moment. Below the millisecond 12 more bits of
+// NewSeq returns an event's seq for a moment. Below the millisecond 12 more bits of
 // the clock keep the ids of one process nearly in order.
 func NewSeq(now time.Time) uuid.UUID {
 	var id uuid.UUID
@@ -29,7 +29,7 @@ func NewSeq(now time.Time) uuid.UUID {
 	return id
 }
 
-// New makes an id for a row that has no deliveries, such as an audit entry.
+// New returns an id for a row that has no deliveries, such as an audit entry.
 func New(now time.Time) uuid.UUID {
 	id := NewSeq(now)
 	binary.BigEndian.PutUint16(id[14:], uint16(rand.Uint32())) //nolint:gosec // as in NewSeq
@@ -69,7 +69,7 @@ func putTime(id *uuid.UUID, at time.Time) {
 // Partition is the suffix of the day's tables an id belongs to: "p20261120".
 func Partition(id uuid.UUID) string { return Time(id).Format("p20060102") }
 
-// SameDay tells whether two ids belong to the same day's tables.
+// SameDay reports whether two ids belong to the same day's tables.
 func SameDay(a, b uuid.UUID) bool { return day(a) == day(b) }
 
 func day(id uuid.UUID) uint64 {

@@ -1,5 +1,5 @@
-// Package lookup tells what the hosted products know under a phone number, and which
-// deliveries of late are about it.
+// Package lookup finds what the hosted products have under a phone number, and recent
+// deliveries about it.
 package lookup
 
 import (
@@ -11,62 +11,62 @@ import (
 	"integrationhub/hub/module/brazil"
 )
 
-// Phone is a phone number in the ways it may have been kept.
+// Phone is a phone number in the forms it may be stored in.
 type Phone struct {
-	// Forms are international, with a leading plus. The first is the usual one; a
-	// Brazilian mobile has another, without its ninth digit: see package brazil.
+	// Forms are international, with a leading plus. The first is the usual one. A Brazilian
+	// mobile has a second one, without its ninth digit: see package brazil.
 	Forms []string
-	// Words are what texts have where they have the number.
-	Words []string
+	// Spellings are how texts write the number.
+	Spellings []string
 }
 
-// home is the country of numbers that are given without one.
+// The country of numbers without a country code.
 const (
-	home     = "BR"
-	homeCode = 55
+	defaultRegion      = "BR"
+	defaultCountryCode = 55
 )
 
-// areaMin is the shortest number with an area, in digits.
-const areaMin = 10
+// minDigits is the length of the shortest number with an area code.
+const minDigits = 10
 
-// textMax is the longest text that is read as a number, in bytes.
-const textMax = 40
+// maxTextLength bounds the texts that are parsed as numbers, in bytes.
+const maxTextLength = 40
 
-// Parse reads a number as people write it. Without a country code it is Brazilian and
-// needs its area code. The error is a [hub.ErrInvalid].
+// Parse parses a number as people write it. Without a country code it is Brazilian and
+// needs an area code. The error is a [hub.ErrInvalid].
 func Parse(text string) (Phone, error) {
-	refused := hub.Invalid("query.phone", "must be a phone number with its area code, such as +55 11 98765-4321")
+	errInvalid := hub.Invalid("query.phone", "must be a phone number with its area code, such as +55 11 98765-4321")
 	text = brazil.PhoneFromQuery(text)
 	e164 := brazil.FormatE164(text)
-	if len(text) > textMax || e164 == "" || !strings.HasPrefix(strings.TrimSpace(text), "+") && len(brazil.Digits(text)) < areaMin {
-		return Phone{}, refused
+	if len(text) > maxTextLength || e164 == "" || !strings.HasPrefix(strings.TrimSpace(text), "+") && len(brazil.Digits(text)) < minDigits {
+		return Phone{}, errInvalid
 	}
-	number, err := phonenumbers.Parse(e164, home)
+	number, err := phonenumbers.Parse(e164, defaultRegion)
 	if err != nil || phonenumbers.IsPossibleNumberWithReason(number) != phonenumbers.IS_POSSIBLE {
-		return Phone{}, refused
+		return Phone{}, errInvalid
 	}
-	if number.GetCountryCode() == homeCode {
+	if number.GetCountryCode() == defaultCountryCode {
 		if len(e164) < len("+551133334444") || len(e164) > len("+5511987654321") {
-			return Phone{}, refused // without its area it is everybody's
+			return Phone{}, errInvalid // without its area code it is ambiguous
 		}
-		return brazilian(e164), nil
+		return brazilianPhone(e164), nil
 	}
 	return Phone{
 		Forms: []string{e164},
-		Words: []string{
-			phonenumbers.GetNationalSignificantNumber(number), // the international form ends with it
+		Spellings: []string{
+			phonenumbers.GetNationalSignificantNumber(number), // the end of the international form
 			phonenumbers.Format(number, phonenumbers.NATIONAL), phonenumbers.Format(number, phonenumbers.INTERNATIONAL),
 		},
 	}, nil
 }
 
-// brazilian is a number in international form with its other one.
-func brazilian(e164 string) (p Phone) {
+// brazilianPhone returns the forms of a Brazilian number.
+func brazilianPhone(e164 string) (p Phone) {
 	p.Forms = brazil.PhoneVariants(e164)
 	for _, form := range p.Forms {
 		area, number := form[3:5], form[5:]
-		front, back := number[:len(number)-4], number[len(number)-4:]
-		p.Words = append(p.Words, area+number, "("+area+") "+front+"-"+back, area+" "+front+"-"+back)
+		prefix, line := number[:len(number)-4], number[len(number)-4:]
+		p.Spellings = append(p.Spellings, area+number, "("+area+") "+prefix+"-"+line, area+" "+prefix+"-"+line)
 	}
 	return p
 }

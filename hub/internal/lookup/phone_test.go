@@ -47,7 +47,7 @@ func TestParse(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"11987654321", "(11) 98765-4321", "11 98765-4321", "1187654321", "(11) 8765-4321", "11 8765-4321",
-	}, phone.Words)
+	}, phone.Spellings)
 }
 
 func TestParseRefuses(t *testing.T) {

@@ -1,7 +1,6 @@
-// Package mail sends mail. A mail is a row that is written in the transaction of
-// what it tells about; a background worker takes it to the SMTP server, again and
-// again for a day. In development the rows stay, so that developers can look at
-// them.
+// Package mail sends emails. An email is a row that a product writes in its own
+// transaction. A background worker hands it to the SMTP server and retries for a day. In
+// development the rows are kept, so that developers can read them.
 package mail
 
 import (
@@ -27,24 +26,24 @@ import (
 	"integrationhub/hub/module"
 )
 
-// Config is what an [Outbox] works with.
+// Config holds the settings of an [Outbox].
 type Config struct {
 	DB     *pgxpool.Pool
-	Server *Server         // nil = none: mail waits for one, or stays in the outbox where Keep is set
-	From   netmail.Address // sender of every mail; products may put another name to it
-	Keep   bool            // settled mail stays for a week, to be looked at: development
+	Server *Server         // nil = none: emails wait for one, or stay in the outbox if Keep is set
+	From   netmail.Address // sender of every email; products may set another name
+	Keep   bool            // sent and failed emails are kept for a week, to be read: development
 	Log    *slog.Logger
 	TLS    *tls.Config                                                          // nil = the machine's certificate authorities
-	Dial   func(ctx context.Context, network, address string) (net.Conn, error) // nil = the usual way; not used for smtps
+	Dial   func(ctx context.Context, network, address string) (net.Conn, error) // nil = net.Dialer; not used for smtps
 }
 
-// Outbox takes mail and sends it. It is safe for concurrent use.
+// Outbox stores and sends emails. It is safe for concurrent use.
 type Outbox struct{ config Config }
 
-// New makes an outbox; [Outbox.Run] is what sends.
+// New returns an outbox; [Outbox.Run] sends its emails.
 func New(c Config) *Outbox { return &Outbox{config: c} }
 
-// For is the outbox as one product is lent it.
+// For returns the outbox as it is provided to a product.
 func (o *Outbox) For(product string) module.Mailer { return mailer{o, product} }
 
 type mailer struct {
@@ -59,10 +58,10 @@ const (
 	statusFailed  = "failed"
 )
 
-// Bounds of a mail.
+// Limits of an email.
 const (
-	maxSubject     = 200     // characters; what is longer is cut
-	maxName        = 120     // characters of a name; what is longer is cut
+	maxSubject     = 200     // characters; longer ones are cut
+	maxName        = 120     // characters of a name; longer ones are cut
 	maxAddress     = 254     // bytes (RFC 5321, 4.5.3.1.3)
 	maxText        = 1 << 20 // bytes, of either form
 	maxAttachments = 1 << 20 // bytes of all together
@@ -73,13 +72,13 @@ func (m mailer) Send(ctx context.Context, tx pgx.Tx, mail module.Email) error {
 	if mail.TenantID == uuid.Nil {
 		return errors.New("mail of no tenant")
 	}
-	to, err := address("to", mail.To)
+	to, err := checkAddress("to", mail.To)
 	if err != nil {
 		return err
 	}
 	replyTo := ""
 	if mail.ReplyTo != "" {
-		if replyTo, err = address("reply_to", mail.ReplyTo); err != nil {
+		if replyTo, err = checkAddress("reply_to", mail.ReplyTo); err != nil {
 			return err
 		}
 	}
@@ -87,9 +86,9 @@ func (m mailer) Send(ctx context.Context, tx pgx.Tx, mail module.Email) error {
 		return hub.Invalid("unsubscribe", "must be an address")
 	}
 	size, files := 0, make([]module.Attachment, len(mail.Attachments))
-	for i, one := range mail.Attachments {
-		size += len(one.Content)
-		files[i] = module.Attachment{Name: line(one.Name, maxName), Type: line(one.Type, maxName), Content: one.Content}
+	for i, attachment := range mail.Attachments {
+		size += len(attachment.Content)
+		files[i] = module.Attachment{Name: headerText(attachment.Name, maxName), Type: headerText(attachment.Type, maxName), Content: attachment.Content}
 	}
 	if len(mail.Text) > maxText || len(mail.HTML) > maxText || size > maxAttachments {
 		return hub.Errorf(hub.ErrTooLarge, "mail_too_large", "The mail is too large: a text and its attachments may have 1 MiB each.")
@@ -100,11 +99,11 @@ func (m mailer) Send(ctx context.Context, tx pgx.Tx, mail module.Email) error {
 	}
 	status := statusWaiting
 	if m.outbox.config.Server == nil && m.outbox.config.Keep {
-		status = statusSent // nowhere but here
+		status = statusSent // it is only kept
 	}
 	err = dbgen.New(tx).CreateMail(ctx, dbgen.CreateMailParams{
-		ID: uuid.Must(uuid.NewV7()), Product: m.product, TenantID: mail.TenantID, Recipient: to, FromName: line(mail.FromName, maxName), ReplyTo: replyTo,
-		Subject: line(mail.Subject, maxSubject), Body: storable(mail.Text), Html: storable(mail.HTML),
+		ID: uuid.Must(uuid.NewV7()), Product: m.product, TenantID: mail.TenantID, Recipient: to, FromName: headerText(mail.FromName, maxName), ReplyTo: replyTo,
+		Subject: headerText(mail.Subject, maxSubject), Body: validText(mail.Text), Html: validText(mail.HTML),
 		Attachments: attachments, Status: status, About: mail.SubjectID, Unsubscribe: mail.Unsubscribe,
 	})
 	return store.Failed("storing a mail", err)
@@ -115,9 +114,9 @@ func (m mailer) EraseSubject(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, a
 	return store.Failed("forgetting mail", dbgen.New(tx).ForgetMails(ctx, dbgen.ForgetMailsParams{Product: m.product, TenantID: tenant, About: about}))
 }
 
-// address checks that a text is one address and nothing else; control characters,
-// line breaks among them, never pass.
-func address(field, text string) (string, error) {
+// checkAddress returns text if it is exactly one address. Control characters, such as
+// line breaks, are refused.
+func checkAddress(field, text string) (string, error) {
 	parsed, err := netmail.ParseAddress(text)
 	if err != nil || parsed.Address != text || len(text) > maxAddress || strings.ContainsFunc(text, unicode.IsControl) {
 		return "", hub.Invalid(field, "must be an e-mail address")
@@ -125,14 +124,14 @@ func address(field, text string) (string, error) {
 	return text, nil
 }
 
-// storable is a text as PostgreSQL holds it.
-func storable(text string) string {
+// validText removes what PostgreSQL cannot store in a text.
+func validText(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "")
 }
 
-// line makes a header's text of what people typed: one line, cut to so many
-// characters. The names in it are theirs, and a line break would begin another header.
-func line(text string, longest int) string {
+// headerText turns user input into the text of a header: one line of at most maxLength
+// characters. A line break would begin another header.
+func headerText(text string, maxLength int) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
 			return ' '
@@ -140,10 +139,10 @@ func line(text string, longest int) string {
 		return r
 	}, strings.ToValidUTF8(text, "\uFFFD"))
 	runes := []rune(strings.TrimSpace(text))
-	return string(runes[:min(len(runes), longest)])
+	return string(runes[:min(len(runes), maxLength)])
 }
 
-// Item is a mail as developers look at it.
+// Item is an email as developers read it.
 type Item struct {
 	ID        uuid.UUID
 	To        string
@@ -152,8 +151,8 @@ type Item struct {
 	CreatedAt time.Time
 }
 
-// List gives mail to an address, or to anybody where that is "", newest first: up
-// to limit of what came before the one with the id before.
+// List returns up to limit emails to an address, newest first, older than the email
+// before. An empty address matches every recipient.
 func (o *Outbox) List(ctx context.Context, to string, before *uuid.UUID, limit int) ([]Item, error) {
 	rows, err := dbgen.New(o.config.DB).ListMails(ctx, dbgen.ListMailsParams{Recipient: to, Before: before, RowLimit: int32(limit)})
 	if err != nil {

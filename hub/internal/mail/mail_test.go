@@ -141,8 +141,8 @@ func TestMailArrivesAsItWasWritten(t *testing.T) {
 	require.Regexp(t, `^<[0-9a-f-]{36}@example\.com>$`, got.message.Header.Get("Message-Id"))
 	_, err = got.message.Header.Date()
 	require.NoError(t, err)
-	for one := range strings.SplitSeq(got.raw, "\r\n") {
-		require.LessOrEqual(t, len(one), 998, "RFC 5322, 2.1.1")
+	for line := range strings.SplitSeq(got.raw, "\r\n") {
+		require.LessOrEqual(t, len(line), 998, "RFC 5322, 2.1.1")
 	}
 	parts := partsOf(t, got.message)
 	require.Equal(t, text, strings.ReplaceAll(parts[0], "\r\n", "\n"))
@@ -492,7 +492,7 @@ func TestMailOfLists(t *testing.T) {
 
 }
 
-// Forgetting takes along what tells of somebody in one tenant of one product, and nothing
+// Erasing removes the emails about one person in one tenant of one product, and nothing
 // else: not another tenant's, not mail to the same address that is not about them.
 func TestMailIsForgottenByItsTenant(t *testing.T) {
 	t.Parallel()

@@ -13,8 +13,8 @@ import (
 	"integrationhub/hub/module"
 )
 
-// message makes what goes over the wire of a row. Its Message-ID is the row's id,
-// so that servers can tell when one arrives twice.
+// message builds the email of a row. Its Message-ID is the row's id, so that servers
+// recognize an email that arrives twice.
 func (o *Outbox) message(row dbgen.ClaimMailsRow) (*gomail.Msg, error) {
 	from := o.config.From
 	if row.FromName != "" {
@@ -33,7 +33,7 @@ func (o *Outbox) message(row dbgen.ClaimMailsRow) (*gomail.Msg, error) {
 	m.Subject(row.Subject)
 	m.SetDateWithValue(row.CreatedAt)
 	m.SetMessageIDWithValue(row.ID.String() + "@" + domainOf(o.config.From.Address))
-	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: nobody's absence note answers it
+	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no automatic replies
 	if row.Unsubscribe != "" {                         // RFC 2369 and RFC 8058
 		m.SetGenHeader(gomail.HeaderListUnsubscribe, "<"+row.Unsubscribe+">")
 		m.SetGenHeader(gomail.HeaderListUnsubscribePost, "List-Unsubscribe=One-Click")
@@ -42,8 +42,8 @@ func (o *Outbox) message(row dbgen.ClaimMailsRow) (*gomail.Msg, error) {
 	if row.Html != "" {
 		m.AddAlternativeString(gomail.TypeTextHTML, row.Html)
 	}
-	for _, one := range attachments {
-		m.AttachReadSeeker(one.Name, bytes.NewReader(one.Content), gomail.WithFileContentType(gomail.ContentType(one.Type)))
+	for _, attachment := range attachments {
+		m.AttachReadSeeker(attachment.Name, bytes.NewReader(attachment.Content), gomail.WithFileContentType(gomail.ContentType(attachment.Type)))
 	}
 	return m, nil
 }

@@ -12,7 +12,7 @@ import (
 	gomail "github.com/wneessen/go-mail"
 )
 
-// Server is where mail is handed in.
+// Server is the address of an SMTP server, with credentials.
 type Server struct {
 	host     string
 	port     int
@@ -27,8 +27,8 @@ const (
 	portSubmissions = 465
 )
 
-// ParseServer reads smtp://user:password@host:587 or smtps://…:465; the ports are
-// those where none is given. The errors do not repeat what was given.
+// ParseServer parses smtp://user:password@host:587 or smtps://…:465; these ports are the
+// defaults. Errors do not contain the address, which may hold a password.
 func ParseServer(text string) (*Server, error) {
 	parsed, err := url.Parse(text)
 	if err != nil || parsed.Scheme != "smtp" && parsed.Scheme != "smtps" || parsed.Hostname() == "" {
@@ -53,15 +53,15 @@ func ParseServer(text string) (*Server, error) {
 	return s, nil
 }
 
-// String names the server without its password.
+// String returns the host and port, without the credentials.
 func (s *Server) String() string { return net.JoinHostPort(s.host, strconv.Itoa(s.port)) }
 
 // GoString keeps the password out of %#v.
 func (s *Server) GoString() string { return s.String() }
 
-// plain tells whether the way to the server may do without TLS: it does not leave
-// this machine.
-func (s *Server) plain() bool {
+// isLoopback reports whether the connection stays on this machine and may do without
+// TLS.
+func (s *Server) isLoopback() bool {
 	if s.implicit {
 		return false
 	}
@@ -69,11 +69,10 @@ func (s *Server) plain() bool {
 	return s.host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// timeout bounds one conversation with the server, of one mail.
+// timeout limits the conversation with the server about one email.
 const timeout = 30 * time.Second
 
-// connect logs in at the server. Anything but loopback is spoken to over TLS or
-// not at all.
+// connect opens a connection and logs in. TLS is required except on loopback.
 func (o *Outbox) connect(ctx context.Context) (*gomail.Client, error) {
 	s := o.config.Server
 	if s == nil {
@@ -87,9 +86,9 @@ func (o *Outbox) connect(ctx context.Context) (*gomail.Client, error) {
 			return conn, err
 		}))
 	}
-	mechanism := gomail.SMTPAuthAutoDiscover // those that need TLS included, where there is TLS
+	mechanism := gomail.SMTPAuthAutoDiscover // includes mechanisms that need TLS
 	switch {
-	case s.plain():
+	case s.isLoopback():
 		options = append(options, gomail.WithTLSPolicy(gomail.NoTLS))
 		mechanism = gomail.SMTPAuthPlain
 	case s.implicit:
@@ -125,8 +124,8 @@ func (o *Outbox) dial(ctx context.Context, network, address string) (net.Conn, e
 	return new(net.Dialer).DialContext(ctx, network, address)
 }
 
-// connectError is what went wrong before any mail was spoken of.
+// connectError is an error from before the first email of a connection.
 type connectError struct{ error }
 
-// Unwrap gives what the network or the server said.
+// Unwrap returns the error of the network or the server.
 func (e connectError) Unwrap() error { return e.error }

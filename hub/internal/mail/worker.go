@@ -17,26 +17,26 @@ import (
 	"integrationhub/hub/internal/store/dbgen"
 )
 
-// How mail is taken from the table.
+// Timing of the worker.
 const (
 	pollEvery = time.Second
 	batchSize = 5
-	lease     = 5 * time.Minute // longer than a batch can take, logging in included
+	lease     = 5 * time.Minute // longer than a batch can take, including the login
 	giveUp    = 24 * time.Hour
-	keepFor   = 7 * 24 * time.Hour // settled mail, where it is kept
+	keepFor   = 7 * 24 * time.Hour // sent and failed emails, if they are kept
 	pruneTime = time.Hour
 )
 
-// waits are the pauses after the attempts of one mail; the last one repeats.
-var waits = []time.Duration{
+// retryDelays are the delays after the attempts of one email; the last one repeats.
+var retryDelays = []time.Duration{
 	10 * time.Second, 30 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour,
 }
 
-func wait(attempts int32) time.Duration {
-	return waits[min(max(int(attempts), 1), len(waits))-1]
+func retryDelay(attempts int32) time.Duration {
+	return retryDelays[min(max(int(attempts), 1), len(retryDelays))-1]
 }
 
-// Run sends what is due until ctx ends; the mail under way is finished then. Any
+// Run sends due emails until ctx ends; it finishes the email it is sending then. Any
 // number of processes may run it on one database.
 func (o *Outbox) Run(ctx context.Context) {
 	tick := time.NewTicker(pollEvery)
@@ -50,7 +50,7 @@ func (o *Outbox) Run(ctx context.Context) {
 			}
 		}
 		for ctx.Err() == nil {
-			sent, err := o.round(ctx)
+			sent, err := o.sendBatch(ctx)
 			if err != nil && ctx.Err() == nil {
 				o.config.Log.Warn("sending mail failed", "error", err)
 			}
@@ -66,9 +66,9 @@ func (o *Outbox) Run(ctx context.Context) {
 	}
 }
 
-// round claims what is due, up to a batch, and tries to send it over one
-// connection. The error is the database's.
-func (o *Outbox) round(ctx context.Context) (claimed int, err error) {
+// sendBatch claims up to a batch of due emails and tries to send them over one
+// connection. It returns errors of the database only.
+func (o *Outbox) sendBatch(ctx context.Context) (claimed int, err error) {
 	rows, err := dbgen.New(o.config.DB).ClaimMails(ctx, lease.Seconds(), batchSize)
 	if err != nil || len(rows) == 0 {
 		return 0, err
@@ -76,8 +76,8 @@ func (o *Outbox) round(ctx context.Context) (claimed int, err error) {
 	slices.SortFunc(rows, func(a, b dbgen.ClaimMailsRow) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID.String(), b.ID.String()))
 	})
-	working := context.WithoutCancel(ctx) // what was begun is brought to its end
-	client, broken := o.connect(working)
+	working := context.WithoutCancel(ctx) // the email being sent is finished
+	client, connErr := o.connect(working)
 	if client != nil {
 		defer func() { _ = client.Close() }()
 	}
@@ -85,19 +85,19 @@ func (o *Outbox) round(ctx context.Context) (claimed int, err error) {
 		switch {
 		case ctx.Err() != nil:
 			err = dbgen.New(o.config.DB).ReturnMail(working, row.ID)
-		case broken != nil:
-			err = o.failed(working, row, broken)
+		case connErr != nil:
+			err = o.handleFailure(working, row, connErr)
 		default:
-			var sending error
-			if sending = o.send(client, row); sending == nil {
+			var sendErr error
+			if sendErr = o.send(client, row); sendErr == nil {
 				err = o.settle(working, row, statusSent)
 			} else {
-				err = o.failed(working, row, sending)
+				err = o.handleFailure(working, row, sendErr)
 			}
-			broken = lostConnection(sending)
+			connErr = connectionError(sendErr)
 		}
 		if err != nil {
-			return len(rows), err // the leases end by themselves
+			return len(rows), err // the leases expire
 		}
 	}
 	return len(rows), nil
@@ -114,7 +114,7 @@ func (o *Outbox) send(client *gomail.Client, row dbgen.ClaimMailsRow) error {
 	return nil
 }
 
-// settle ends a mail: it stays to be looked at, or goes.
+// settle ends an email: its row is kept with a final status, or deleted.
 func (o *Outbox) settle(ctx context.Context, row dbgen.ClaimMailsRow, status string) error {
 	if o.config.Keep {
 		return dbgen.New(o.config.DB).SettleMail(ctx, row.ID, status)
@@ -122,34 +122,35 @@ func (o *Outbox) settle(ctx context.Context, row dbgen.ClaimMailsRow, status str
 	return dbgen.New(o.config.DB).DeleteMail(ctx, row.ID)
 }
 
-// failed puts a mail off, or gives it up: after a day, or when the server will not
-// ever take it. The log names neither people nor what was written to them.
-func (o *Outbox) failed(ctx context.Context, row dbgen.ClaimMailsRow, cause error) error {
+// handleFailure delays an email, or gives up: after a day, or when the server refuses it
+// for good. The log holds neither addresses nor contents.
+func (o *Outbox) handleFailure(ctx context.Context, row dbgen.ClaimMailsRow, cause error) error {
 	reason, final := explain(cause)
-	about := []any{"mail", row.ID, "product", row.Product, "attempts", row.Attempts, "reason", reason}
+	attrs := []any{"mail", row.ID, "product", row.Product, "attempts", row.Attempts, "reason", reason}
 	if age := time.Duration(row.AgeSeconds * float64(time.Second)); final || age >= giveUp {
-		o.config.Log.Error("mail was given up", about...)
+		o.config.Log.Error("mail was given up", attrs...)
 		return o.settle(ctx, row, statusFailed)
 	}
-	o.config.Log.Warn("mail could not be sent yet", about...)
-	return dbgen.New(o.config.DB).DelayMail(ctx, row.ID, wait(row.Attempts).Seconds())
+	o.config.Log.Warn("mail could not be sent yet", attrs...)
+	return dbgen.New(o.config.DB).DelayMail(ctx, row.ID, retryDelay(row.Attempts).Seconds())
 }
 
-// explain tells why a mail was not sent, in words without addresses: servers like to
-// repeat them. Final is a refusal of this very mail for good (RFC 5321, 4.2.1: 5yz).
+// explain describes why an email was not sent, without the server's text, which may hold
+// addresses. final reports whether the server refuses this email for good (RFC 5321,
+// 4.2.1: 5yz).
 func explain(err error) (reason string, final bool) {
 	var refused *gomail.SendError
 	if errors.As(err, &refused) && refused.ErrorCode() > 0 {
-		step := map[gomail.SendErrReason]string{
+		subject := map[gomail.SendErrReason]string{
 			gomail.ErrSMTPMailFrom: "the sender", gomail.ErrSMTPRcptTo: "the recipient",
 			gomail.ErrSMTPData: "the message", gomail.ErrSMTPDataClose: "the message",
 		}[refused.Reason]
-		text := fmt.Sprintf("the server refused %s with %d", cmp.Or(step, "a command"), refused.ErrorCode())
+		text := fmt.Sprintf("the server refused %s with %d", cmp.Or(subject, "a command"), refused.ErrorCode())
 		if code := refused.EnhancedStatusCode(); code != "" {
 			text += " " + code
 		}
-		// A sender that is refused is a matter of settings, which can be put right.
-		return text, refused.ErrorCode() >= 500 && step != "" && refused.Reason != gomail.ErrSMTPMailFrom
+		// A refused sender is a matter of settings, which can be corrected.
+		return text, refused.ErrorCode() >= 500 && subject != "" && refused.Reason != gomail.ErrSMTPMailFrom
 	}
 	var reply *textproto.Error
 	var resolving *net.DNSError
@@ -166,14 +167,14 @@ func explain(err error) (reason string, final bool) {
 	case errors.As(err, &network) && network.Timeout():
 		return "the server did not answer in time", false
 	case errors.As(err, new(connectError)):
-		return err.Error(), false // what go-mail and the network say, which know of nobody yet
+		return err.Error(), false // go-mail and the network have no addresses of people yet
 	}
 	return "the connection to the server broke", false
 }
 
-// lostConnection gives the error back where it means that nothing more can be sent
-// over the connection: it is not the server's answer.
-func lostConnection(err error) error {
+// connectionError returns err if nothing more can be sent over the connection, that is,
+// unless it is a response of the server.
+func connectionError(err error) error {
 	var refused *gomail.SendError
 	if err == nil || errors.As(err, &refused) && refused.ErrorCode() > 0 {
 		return nil

@@ -1,5 +1,5 @@
-// Package mask hides what people and logs need not see: CPF numbers in payloads,
-// and keys and signatures in headers.
+// Package mask hides secrets and personal data from people and logs: CPF numbers in
+// payloads, and keys and signatures in headers.
 package mask
 
 import (
@@ -12,9 +12,9 @@ import (
 // cpfDigits is the length of a CPF (Brazilian taxpayer number), check digits included.
 const cpfDigits = 11
 
-// CPF hides the CPF numbers in a text, as [brazil.RedactCPFs] does. JSON stays JSON:
-// escapes are seen through, and a number becomes a string. The text itself is not
-// changed; it is returned where it has nothing to hide.
+// CPF masks the CPF numbers in a text, as [brazil.RedactCPFs] does. JSON stays JSON: escaped
+// digits are found too, and a masked number becomes a string. The text itself is not
+// changed; it is returned if it has nothing to mask.
 func CPF(text []byte) []byte {
 	if json.Valid(text) {
 		return maskJSON(text)
@@ -23,7 +23,7 @@ func CPF(text []byte) []byte {
 	return masked
 }
 
-// Text hides the CPF numbers in plain text, as [CPF] does.
+// Text masks the CPF numbers in plain text, as [CPF] does.
 func Text(text string) string {
 	masked, _ := brazil.RedactCPFs(text)
 	return masked
@@ -32,10 +32,10 @@ func Text(text string) string {
 // maskJSON masks the strings and the numbers of a valid JSON text.
 func maskJSON(text []byte) []byte {
 	var out []byte
-	done := 0 // text[:done] is in out
+	copied := 0 // text[:copied] is in out
 	replace := func(start, end int, with []byte) {
-		out = append(append(out, text[done:start]...), with...)
-		done = end
+		out = append(append(out, text[copied:start]...), with...)
+		copied = end
 	}
 	for i := 0; i < len(text); {
 		switch c := text[i]; {
@@ -57,13 +57,13 @@ func maskJSON(text []byte) []byte {
 			i++
 		}
 	}
-	if done == 0 {
+	if copied == 0 {
 		return text
 	}
-	return append(out, text[done:]...)
+	return append(out, text[copied:]...)
 }
 
-// stringEnd gives the offset after the string that begins at i.
+// stringEnd returns the offset after the string that begins at i.
 func stringEnd(text []byte, i int) int {
 	for i++; text[i] != '"'; i++ {
 		if text[i] == '\\' {
@@ -73,14 +73,14 @@ func stringEnd(text []byte, i int) int {
 	return i + 1
 }
 
-// numberEnd gives the offset after the number that begins at i.
+// numberEnd returns the offset after the number that begins at i.
 func numberEnd(text []byte, i int) int {
 	rest := bytes.TrimLeft(text[i:], "0123456789.eE+-")
 	return len(text) - len(rest)
 }
 
-// maskString masks a JSON string with its quotes. Escapes are taken away only where
-// there is something to mask behind them.
+// maskString masks a JSON string with its quotes. It decodes escapes only if the decoded
+// text has a CPF number.
 func maskString(quoted []byte) (masked []byte, changed bool) {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return brazil.RedactCPFs(quoted)

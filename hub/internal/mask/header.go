@@ -2,15 +2,15 @@ package mask
 
 import "strings"
 
-// hidden stands for what is left out.
+// hidden replaces what is left out.
 const hidden = "…"
 
 // signatureShown is how much of a signature is shown, in characters.
 const signatureShown = 15
 
-// Header gives the value of a header as it may be logged and shown: of keys the
-// last four characters, of credentials the scheme, of signatures the beginning, of
-// cookies and of other headers named after a secret nothing, of the rest all.
+// Header returns the value of a header as it may be logged and shown: the last four
+// characters of keys, the scheme of credentials, the beginning of signatures, nothing of
+// cookies and other headers named after a secret, and all of other headers.
 func Header(name, value string) string {
 	if value == "" {
 		return ""

@@ -42,20 +42,20 @@ func TestCPF(t *testing.T) {
 	}
 }
 
-// All who hide tax ids hide the same ones, wherever in JSON they stand.
+// Every masking function masks the same tax ids, anywhere in JSON.
 func TestCPFInTexts(t *testing.T) {
 	t.Parallel()
-	for _, one := range hubtest.CPFTexts {
-		require.Equal(t, one.Redacted, Text(one.Text), "%q", one.Text)
-		if !json.Valid([]byte(one.Text)) {
-			require.Equal(t, one.Redacted, string(CPF([]byte(one.Text))), "%q", one.Text)
+	for _, taxID := range hubtest.CPFTexts {
+		require.Equal(t, taxID.Redacted, Text(taxID.Text), "%q", taxID.Text)
+		if !json.Valid([]byte(taxID.Text)) {
+			require.Equal(t, taxID.Redacted, string(CPF([]byte(taxID.Text))), "%q", taxID.Text)
 		}
 		for _, form := range []string{"%s", "a 101 %s z"} {
-			text, err := json.Marshal(map[string]any{"a": []string{strings.ReplaceAll(form, "%s", one.Text)}})
+			text, err := json.Marshal(map[string]any{"a": []string{strings.ReplaceAll(form, "%s", taxID.Text)}})
 			require.NoError(t, err)
 			var got struct{ A []string }
-			require.NoError(t, json.Unmarshal(CPF(text), &got), one.Text)
-			require.Equal(t, []string{strings.ReplaceAll(form, "%s", one.Redacted)}, got.A)
+			require.NoError(t, json.Unmarshal(CPF(text), &got), taxID.Text)
+			require.Equal(t, []string{strings.ReplaceAll(form, "%s", taxID.Redacted)}, got.A)
 		}
 	}
 }
@@ -97,7 +97,7 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// formatted finds numbers in the usual form that stand alone.
+// formatted matches tax ids in the usual form that are not part of longer numbers.
 var formatted = regexp.MustCompile(`(?:^|[^0-9])\d{3}\.\d{3}\.\d{3}-\d{2}(?:$|[^0-9])`)
 
 func FuzzCPF(f *testing.F) {
@@ -124,7 +124,7 @@ func FuzzCPF(f *testing.F) {
 	})
 }
 
-// requireMasked looks for numbers in everything that a reader of the JSON sees.
+// requireMasked requires that no decoded string or number of a JSON value is a tax id.
 func requireMasked(t *testing.T, node any) {
 	t.Helper()
 	switch node := node.(type) {
@@ -136,13 +136,13 @@ func requireMasked(t *testing.T, node any) {
 			require.False(t, valid, node)
 		}
 	case []any:
-		for _, one := range node {
-			requireMasked(t, one)
+		for _, child := range node {
+			requireMasked(t, child)
 		}
 	case map[string]any:
-		for key, one := range node {
+		for key, child := range node {
 			requireMasked(t, key)
-			requireMasked(t, one)
+			requireMasked(t, child)
 		}
 	}
 }

@@ -36,7 +36,7 @@ type Metrics struct {
 // seconds are histogram bounds from 1 ms to 60 s.
 var seconds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 
-// New makes the metrics and registers them, with the Go runtime's and the process'.
+// New returns the metrics and registers them, with the Go runtime's and the process'.
 func New() *Metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)

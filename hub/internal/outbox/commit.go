@@ -44,7 +44,7 @@ func (l *lane) commitPlain(ctx context.Context, batch []*request) {
 			return
 		}
 		l.release(all)
-		if !l.recover(ctx, err) {
+		if !l.shouldRetry(ctx, err) {
 			break
 		}
 	}
@@ -88,9 +88,9 @@ func finish(batch []*request, all []*prepared) {
 	}
 }
 
-// recover tells whether a failed commit is worth another try now, after mending
+// shouldRetry reports whether a failed commit is worth another try now, after mending
 // what it failed for.
-func (o *Outbox) recover(ctx context.Context, err error) bool {
+func (o *Outbox) shouldRetry(ctx context.Context, err error) bool {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
 		return false
@@ -120,7 +120,7 @@ func (l *lane) failed(ctx context.Context, batch []*request, err error, commit f
 	}
 	l.log.Warn("storing events failed", "error", err, "requests", len(batch))
 	for _, r := range batch {
-		r.answer(errBusy(err))
+		r.answer(errUnavailable(err))
 	}
 }
 

@@ -28,7 +28,7 @@ type first struct {
 	result Result
 }
 
-var errReused = hub.Errorf(hub.ErrConflict, "idempotency_conflict",
+var errKeyReused = hub.Errorf(hub.ErrConflict, "idempotency_conflict",
 	"This id or Idempotency-Key was used before with another body; use a new one for a new event.")
 
 var errKeyVanished = errors.New("an idempotency key came to its end between two statements")
@@ -101,7 +101,7 @@ func (l *lane) tryKeyed(ctx context.Context, batch []*request) {
 				return err
 			}
 			if len(batch) == 1 && reuses(batch[0].publications, known) {
-				return errReused // all or nothing: what it claimed is given back
+				return errKeyReused // all or nothing: what it claimed is given back
 			}
 			lease = l.reserve(fresh)
 			inserts := &bulk.Batch{}
@@ -116,11 +116,11 @@ func (l *lane) tryKeyed(ctx context.Context, batch []*request) {
 			return
 		}
 		l.release(fresh)
-		if errors.Is(err, errReused) {
-			batch[0].answer(errReused)
+		if errors.Is(err, errKeyReused) {
+			batch[0].answer(errKeyReused)
 			return
 		}
-		if !l.recover(ctx, err) {
+		if !l.shouldRetry(ctx, err) {
 			break
 		}
 	}
@@ -156,7 +156,7 @@ func claim(ctx context.Context, tx pgx.Tx, version int64, all []*prepared) (fres
 	return fresh, known, nil
 }
 
-// reuses tells whether any publication reuses a known key for another body.
+// reuses reports whether any publication reuses a known key for another body.
 func reuses(publications []*Publication, known map[idempotencyKey]first) bool {
 	for _, p := range publications {
 		if before, ok := known[keyOf(p)]; ok && !sameBody(before, p) {
@@ -254,7 +254,7 @@ func finishKeyed(batch []*request, all []*prepared, known map[idempotencyKey]fir
 			case sameBody(before, p):
 				r.results[i] = before.result
 			default:
-				refused = errReused
+				refused = errKeyReused
 			}
 		}
 		all = all[len(r.publications):]

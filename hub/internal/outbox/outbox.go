@@ -57,7 +57,7 @@ type Dispatcher interface {
 	// Reserve takes a place in this process's queue for a target; false means the
 	// row is left for whoever has room.
 	Reserve(target *directory.Target) bool
-	// Release gives a reserved place back.
+	// Release returns a reserved place back.
 	Release(target uuid.UUID)
 	// Dispatch queues committed deliveries whose places were reserved; leased stands
 	// for them in the database.
@@ -109,7 +109,7 @@ func New(pool *pgxpool.Pool, dir *directory.Directory, dispatch Dispatcher, reco
 	return o
 }
 
-// node gives a generator of event ids its number.
+// node returns a generator of event ids its number.
 func (o *Outbox) node(ctx context.Context) (number uint64, err error) {
 	err = o.pool.QueryRow(ctx, `select nextval('hub.event_nodes')`).Scan(&number)
 	return number, err
@@ -132,8 +132,8 @@ func (o *Outbox) Publish(ctx context.Context, p *Publication) (Result, error) {
 	return results[0], nil
 }
 
-// errBusy answers a publisher when commits cannot keep up or the database is away.
-func errBusy(cause error) error {
+// errUnavailable answers a publisher when commits cannot keep up or the database is away.
+func errUnavailable(cause error) error {
 	e := hub.Errorf(hub.ErrUnavailable, "database_unavailable", "It is not certain that the event was stored: send it again. With an id or an Idempotency-Key of yours it is stored once.")
 	e.RetryAfter = time.Second
 	return e.WithCause(cause)
@@ -150,13 +150,13 @@ func (o *Outbox) PublishAll(ctx context.Context, publications []*Publication) ([
 	}
 	select {
 	case <-o.stop:
-		return nil, errBusy(errClosed)
+		return nil, errUnavailable(errClosed)
 	default:
 	}
 	select {
 	case queue <- r:
 	default:
-		return nil, errBusy(errors.New("the commit queue is full"))
+		return nil, errUnavailable(errors.New("the commit queue is full"))
 	}
 	if err := o.wait(r); err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func (o *Outbox) wait(r *request) error {
 	case err := <-r.done:
 		return err
 	default:
-		return errBusy(errClosed)
+		return errUnavailable(errClosed)
 	}
 }
 

@@ -44,7 +44,7 @@ func (o *Outbox) prepare(ctx context.Context, p *Publication) (*prepared, error)
 	if id == "" {
 		var err error
 		if bits, now, err = o.ids.Next(ctx, now); err != nil {
-			return nil, errBusy(err)
+			return nil, errUnavailable(err)
 		}
 		id = hub.FormatEventID(bits)
 	}
@@ -79,7 +79,7 @@ func (o *Outbox) reserve(all []*prepared) *delivery.Lease {
 	return lease
 }
 
-// release gives the places back after a commit that did not happen.
+// release returns the places back after a commit that did not happen.
 func (o *Outbox) release(all []*prepared) {
 	for _, p := range all {
 		for i, target := range p.targets {

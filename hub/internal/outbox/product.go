@@ -48,7 +48,7 @@ func (p ProductPublisher) PublishAll(ctx context.Context, tx pgx.Tx, events []hu
 			return nil, err
 		}
 	}
-	all, err := p.Outbox.routed(ctx, tx, publications)
+	all, err := p.Outbox.prepareInTx(ctx, tx, publications)
 	if err != nil {
 		return nil, err
 	}
@@ -94,8 +94,8 @@ func (p ProductPublisher) publication(e hub.Event) (*Publication, error) {
 	}, nil
 }
 
-// routed prepares publications by the configuration that is committed now.
-func (o *Outbox) routed(ctx context.Context, tx pgx.Tx, list []*Publication) ([]*prepared, error) {
+// prepareInTx prepares publications by the configuration that is committed now.
+func (o *Outbox) prepareInTx(ctx context.Context, tx pgx.Tx, list []*Publication) ([]*prepared, error) {
 	for range maxConfigTries {
 		version := o.directory.Version()
 		events := make([]*prepared, len(list))
@@ -119,5 +119,5 @@ func (o *Outbox) routed(ctx context.Context, tx pgx.Tx, list []*Publication) ([]
 			return events, nil // the caller's own transaction changed it, which nobody sees yet
 		}
 	}
-	return nil, errBusy(errors.New("configuration kept changing"))
+	return nil, errUnavailable(errors.New("configuration kept changing"))
 }

@@ -53,18 +53,18 @@ func deliveriesOf(all []*prepared) int {
 }
 
 func queueEvents(batch *bulk.Batch, columns *bulk.Columns, all []*prepared, partition string) {
-	columns.Reset(bulk.UUIDs, bulk.Int8s, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Int4s, bulk.Byteas)
+	columns.Reset(eventTypes...)
 	c := *columns
 	for _, p := range all {
-		c[0].UUID(p.event.Seq)
-		c[1].Int8(p.event.IDBits)
-		c[2].UUID(p.TenantID)
-		c[3].Text(string(p.Environment))
-		c[4].Text(p.Product)
-		c[5].Text(p.Type)
-		c[6].OptionalText(p.CorrelationID)
-		c[7].Int4(int32(len(p.targets)))
-		c[8].Bytes(p.event.Body)
+		c[colEventSeq].UUID(p.event.Seq)
+		c[colEventEventID].Int8(p.event.IDBits)
+		c[colEventTenantID].UUID(p.TenantID)
+		c[colEventEnvironment].Text(string(p.Environment))
+		c[colEventProduct].Text(p.Product)
+		c[colEventEventType].Text(p.Type)
+		c[colEventCorrelationID].OptionalText(p.CorrelationID)
+		c[colEventDeliveries].Int4(int32(len(p.targets)))
+		c[colEventBody].Bytes(p.event.Body)
 	}
 	batch.Add(`
 		insert into hub.events_`+partition+` (seq, id, tenant_id, environment, product, event_type, correlation_id, deliveries, body)
@@ -74,7 +74,7 @@ func queueEvents(batch *bulk.Batch, columns *bulk.Columns, all []*prepared, part
 // queueDeliveries adds rows, due at once, for the deliveries without a place in this
 // process's queue.
 func queueDeliveries(batch *bulk.Batch, columns *bulk.Columns, all []*prepared, partition string) {
-	columns.Reset(bulk.UUIDs, bulk.Int8s, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Bools)
+	columns.Reset(deliveryTypes...)
 	c := *columns
 	found := false
 	for _, p := range all {
@@ -83,15 +83,15 @@ func queueDeliveries(batch *bulk.Batch, columns *bulk.Columns, all []*prepared, 
 				continue
 			}
 			found = true
-			c[0].UUID(logid.Delivery(p.event.Seq, i+1))
-			c[1].Int8(p.event.IDBits)
-			c[2].UUID(p.TenantID)
-			c[3].UUID(target.ID)
-			c[4].Text(string(p.Environment))
-			c[5].Text(p.Product)
-			c[6].Text(p.Type)
-			c[7].OptionalText(p.CorrelationID)
-			c[8].Bool(target.Peer != nil)
+			c[colDeliveryID].UUID(logid.Delivery(p.event.Seq, i+1))
+			c[colDeliveryEventID].Int8(p.event.IDBits)
+			c[colDeliveryTenantID].UUID(p.TenantID)
+			c[colDeliveryTargetID].UUID(target.ID)
+			c[colDeliveryEnvironment].Text(string(p.Environment))
+			c[colDeliveryProduct].Text(p.Product)
+			c[colDeliveryEventType].Text(p.Type)
+			c[colDeliveryCorrelationID].OptionalText(p.CorrelationID)
+			c[colDeliveryIntegration].Bool(target.Peer != nil)
 		}
 	}
 	if found {
@@ -118,8 +118,8 @@ func (r *rows) queueLease(batch *bulk.Batch, all []*prepared, lease *delivery.Le
 		}
 	}
 	r.lease.Reset(bulk.UUIDs, bulk.Byteas)
-	r.lease[0].UUID(lease.ID)
-	r.lease[1].Bytes(r.promised)
+	r.lease[colLeaseID].UUID(lease.ID)
+	r.lease[colLeaseDeliveries].Bytes(r.promised)
 	batch.Add(`insert into hub.leases (id, deliveries) select * from unnest($1::uuid[], $2::bytea[])`, r.lease)
 }
 
@@ -134,9 +134,9 @@ func (r *rows) queueErasures(batch *bulk.Batch, all []*prepared) {
 			r.erasures.Reset(bulk.UUIDs, bulk.UUIDs, bulk.Texts)
 			found = true
 		}
-		r.erasures[0].UUID(p.event.Seq)
-		r.erasures[1].UUID(p.TenantID)
-		r.erasures[2].Text(string(p.Environment))
+		r.erasures[colErasureSeq].UUID(p.event.Seq)
+		r.erasures[colErasureTenantID].UUID(p.TenantID)
+		r.erasures[colErasureEnvironment].Text(string(p.Environment))
 	}
 	if found {
 		batch.Add(erasure.Insert, r.erasures)
@@ -145,14 +145,14 @@ func (r *rows) queueErasures(batch *bulk.Batch, all []*prepared) {
 
 // queueDeltas counts what the commit accepts, by minute, tenant and target.
 func (r *rows) queueDeltas(batch *bulk.Batch, all []*prepared) {
-	r.deltas.Reset(bulk.Times, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Int4s)
+	r.deltas.Reset(deltaTypes...)
 	c := r.deltas
 	for d, count := range acceptedDeltas(all) {
-		c[0].Time(d.bucket)
-		c[1].UUID(d.tenant)
-		c[2].UUID(d.target)
-		c[3].Text(d.product)
-		c[4].Int4(count)
+		c[colDeltaBucket].Time(d.bucket)
+		c[colDeltaTenantID].UUID(d.tenant)
+		c[colDeltaTargetID].UUID(d.target)
+		c[colDeltaProduct].Text(d.product)
+		c[colDeltaAccepted].Int4(count)
 	}
 	batch.Add(`
 		insert into hub.rollup_deltas (bucket, tenant_id, target_id, product, accepted)

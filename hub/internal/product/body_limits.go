@@ -57,7 +57,7 @@ func (p *Product) AdmitLongBody(method, path, authorization string) httpx.Admiss
 	if err != nil {
 		return httpx.Admission{}
 	}
-	return httpx.Admission{Most: limit.maxBytes, AdminOnly: limit.adminOnly && !caller.Admin}
+	return httpx.Admission{MaxBytes: limit.maxBytes, AdminOnly: limit.adminOnly && !caller.Admin}
 }
 
 // checkForm returns a check that a body is a form of a media type and not compressed: a

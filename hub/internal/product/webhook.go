@@ -172,6 +172,6 @@ func (p *Product) storeEvent(ctx context.Context, peer *integration.Peer, event 
 	entry := p.auditEntry(ctx, actionWebhook, info, http.StatusOK)
 	return p.deps.Inbox.Store(ctx, inbox.Item{
 		IntegrationID: peer.ID, Event: *event, Body: body, Hash: sha256.Sum256(body), Audit: entry,
-		Known: hub.MatchesEventType(p.spec.Receives, event.Type),
+		IsHandled: hub.MatchesEventType(p.spec.Receives, event.Type),
 	})
 }

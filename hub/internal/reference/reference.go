@@ -1,4 +1,4 @@
-// Package reference serves an OpenAPI document and the page that shows it, in
+// Package reference serves an OpenAPI document and the page that displays it, in
 // development.
 package reference
 
@@ -11,8 +11,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// files are the page: a page, a style and a script that draw it from openapi.json.
-// Nothing comes from elsewhere.
+// files are the page, its style and its script, which renders openapi.json. Nothing is
+// loaded from other hosts.
 //
 //go:embed docs
 var files embed.FS
@@ -20,8 +20,8 @@ var files embed.FS
 // policy lets the page load only its own files.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Mount serves /openapi.json below a path of the router, "" for its root, and the
-// page at /docs. The document is written when it is first asked for.
+// Mount serves /openapi.json and the page /docs below a path of the router; "" is its
+// root. write is called once, at the first request.
 func Mount(router fiber.Router, path string, write func() ([]byte, error)) error {
 	document := sync.OnceValues(write)
 	router.Get(path+"/openapi.json", func(c *fiber.Ctx) error {

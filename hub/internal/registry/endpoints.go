@@ -17,7 +17,7 @@ import (
 	"integrationhub/hub/internal/store/dbgen"
 )
 
-// Overlaps of a secret's rotation: how long both secrets sign.
+// How long both secrets of a rotation sign.
 const (
 	DefaultOverlap = 24 * time.Hour
 	MaxOverlap     = 7 * 24 * time.Hour
@@ -32,13 +32,12 @@ const (
 // eventTypePattern is "*", "appointment.*" or "appointment.created".
 var eventTypePattern = regexp.MustCompile(`^(\*|[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*(\.\*)?)$`)
 
-// secretPattern is what a secret given by the caller may be: 16 to 256 printable
-// ASCII characters without spaces.
+// secretPattern matches the secrets that a caller may choose: 16 to 256 printable ASCII
+// characters without spaces.
 var secretPattern = regexp.MustCompile(`^[!-~]{16,256}$`)
 
-// URLChecker decides whether webhooks may be sent to an address: a
-// [hub.ErrInvalid] with the code url_not_allowed where they may not, about the
-// field location.
+// URLChecker decides whether webhooks may be sent to an address. Its error is a
+// [hub.ErrInvalid] with the code url_not_allowed about the field location.
 type URLChecker interface {
 	CheckURL(location, raw string) (*url.URL, error)
 }
@@ -51,20 +50,19 @@ type Endpoints struct {
 	now  func() time.Time
 }
 
-// NewEndpoints makes the manager. Secrets are sealed in box.
+// NewEndpoints returns a manager of the endpoints in db. It encrypts secrets with box.
 func NewEndpoints(db *pgxpool.Pool, box *seal.Box, urls URLChecker, now func() time.Time) *Endpoints {
 	return &Endpoints{db: db, box: box, urls: urls, now: now}
 }
 
-// Reach is what a caller may touch: a tenant's key reaches its own tenant and
-// environment, an operator (the zero Reach) everything. Whatever is out of reach
-// does not exist.
-type Reach struct {
+// Scope is what a caller may see and change: for a tenant's key its tenant and environment,
+// for an operator (the zero Scope) everything. Anything outside is not found.
+type Scope struct {
 	TenantID    *uuid.UUID
 	Environment hub.Environment
 }
 
-// Endpoint is a webhook subscription of a tenant.
+// Endpoint is a tenant's webhook subscription.
 type Endpoint struct {
 	ID              uuid.UUID
 	TenantID        uuid.UUID
@@ -74,8 +72,8 @@ type Endpoint struct {
 	Description     string
 	Enabled         bool
 	DisabledReason  *string    // why the hub disabled it, e.g. "gone"
-	RatePerMinute   *int32     // nil = as fast as it takes them
-	PreviousExpires *time.Time // end of a secret's rotation
+	RatePerMinute   *int32     // nil = not paced
+	PreviousExpires *time.Time // end of a rotation's overlap
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
 }
@@ -89,13 +87,13 @@ type EndpointState struct {
 	RatePerMinute *int32 // 1 to 1,000,000, nil = no limit
 }
 
-// Create makes an endpoint and returns it with its secret, which is never shown
-// again. An empty secret makes a new one. An unknown tenant is a [hub.ErrNotFound].
+// Create creates an endpoint and returns it with its secret, which is never shown again. A
+// secret of "" is replaced by a random one. An unknown tenant is a [hub.ErrNotFound].
 func (e *Endpoints) Create(ctx context.Context, tenantID uuid.UUID, environment hub.Environment, state EndpointState, secret string) (Endpoint, string, error) {
 	if err := e.check(state); err != nil {
 		return Endpoint{}, "", err
 	}
-	secret, err := chosenSecret(secret)
+	secret, err := secretOrNew(secret)
 	if err != nil {
 		return Endpoint{}, "", err
 	}
@@ -114,9 +112,9 @@ func (e *Endpoints) Create(ctx context.Context, tenantID uuid.UUID, environment 
 	return endpointOf(row), secret, nil
 }
 
-// Get loads one endpoint; one that is deleted or out of reach is a [hub.ErrNotFound].
-func (e *Endpoints) Get(ctx context.Context, reach Reach, id uuid.UUID) (Endpoint, error) {
-	row, err := dbgen.New(e.db).EndpointByID(ctx, dbgen.EndpointByIDParams{ID: id, TenantID: reach.TenantID, Environment: given(reach.Environment)})
+// Get loads an endpoint. One that is deleted or out of scope is a [hub.ErrNotFound].
+func (e *Endpoints) Get(ctx context.Context, scope Scope, id uuid.UUID) (Endpoint, error) {
+	row, err := dbgen.New(e.db).EndpointByID(ctx, dbgen.EndpointByIDParams{ID: id, TenantID: scope.TenantID, Environment: nullable(scope.Environment)})
 	if err != nil {
 		return Endpoint{}, store.Failed("loading the endpoint", err)
 	}
@@ -125,15 +123,15 @@ func (e *Endpoints) Get(ctx context.Context, reach Reach, id uuid.UUID) (Endpoin
 
 // EndpointFilter narrows a list of endpoints; zero fields match everything.
 type EndpointFilter struct {
-	Reach
+	Scope
 	Product string
 	Enabled *bool
 }
 
-// List gives up to limit endpoints, newest first, that come after the one before.
+// List returns up to limit endpoints, newest first, that follow the id before.
 func (e *Endpoints) List(ctx context.Context, filter EndpointFilter, before *uuid.UUID, limit int) ([]Endpoint, error) {
 	rows, err := dbgen.New(e.db).ListEndpoints(ctx, dbgen.ListEndpointsParams{
-		TenantID: filter.TenantID, Environment: given(filter.Environment), Product: given(filter.Product), Enabled: filter.Enabled,
+		TenantID: filter.TenantID, Environment: nullable(filter.Environment), Product: nullable(filter.Product), Enabled: filter.Enabled,
 		Before: before, RowLimit: int32(limit),
 	})
 	if err != nil {
@@ -146,18 +144,18 @@ func (e *Endpoints) List(ctx context.Context, filter EndpointFilter, before *uui
 	return list, nil
 }
 
-// Update replaces everything but the secret. Enabling an endpoint forgets why it
+// Update replaces everything but the secret. Enabling an endpoint clears the reason why it
 // was disabled.
-func (e *Endpoints) Update(ctx context.Context, reach Reach, id uuid.UUID, state EndpointState) (Endpoint, error) {
-	// Looked for first: whether a URL is allowed is no business of a stranger.
-	if _, err := e.Get(ctx, reach, id); err != nil {
+func (e *Endpoints) Update(ctx context.Context, scope Scope, id uuid.UUID, state EndpointState) (Endpoint, error) {
+	// First, so that a caller without access does not learn whether a URL is allowed.
+	if _, err := e.Get(ctx, scope, id); err != nil {
 		return Endpoint{}, err
 	}
 	if err := e.check(state); err != nil {
 		return Endpoint{}, err
 	}
 	row, err := dbgen.New(e.db).UpdateEndpoint(ctx, dbgen.UpdateEndpointParams{
-		ID: id, TenantID: reach.TenantID, Environment: given(reach.Environment), Url: state.URL, EventTypes: state.EventTypes,
+		ID: id, TenantID: scope.TenantID, Environment: nullable(scope.Environment), Url: state.URL, EventTypes: state.EventTypes,
 		Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute,
 	})
 	if err != nil {
@@ -166,24 +164,24 @@ func (e *Endpoints) Update(ctx context.Context, reach Reach, id uuid.UUID, state
 	return endpointOf(row), nil
 }
 
-// RotateSecret gives an endpoint a new secret, made here when it is empty. Until
-// the overlap ends, deliveries are signed with both; 0 forgets the old one at once.
-func (e *Endpoints) RotateSecret(ctx context.Context, reach Reach, id uuid.UUID, secret string, overlap time.Duration) (Endpoint, string, error) {
+// RotateSecret replaces an endpoint's secret; "" is replaced by a random one. Deliveries are
+// signed with both secrets until the overlap ends. An overlap of 0 drops the old secret at
+// once.
+func (e *Endpoints) RotateSecret(ctx context.Context, scope Scope, id uuid.UUID, secret string, overlap time.Duration) (Endpoint, string, error) {
 	if overlap < 0 || overlap > MaxOverlap {
 		return Endpoint{}, "", hub.Invalid("body.overlap_seconds", fmt.Sprintf("must be from 0 to %d", int(MaxOverlap.Seconds())))
 	}
-	secret, err := chosenSecret(secret)
+	secret, err := secretOrNew(secret)
 	if err != nil {
 		return Endpoint{}, "", err
 	}
-	var until *time.Time
+	var expiresAt *time.Time
 	if overlap > 0 {
-		end := e.now().Add(overlap)
-		until = &end
+		expiresAt = new(e.now().Add(overlap))
 	}
 	row, err := dbgen.New(e.db).RotateEndpointSecret(ctx, dbgen.RotateEndpointSecretParams{
-		ID: id, TenantID: reach.TenantID, Environment: given(reach.Environment),
-		Secret: e.box.Seal([]byte(secret), SecretContext(id)), PreviousExpiresAt: until,
+		ID: id, TenantID: scope.TenantID, Environment: nullable(scope.Environment),
+		Secret: e.box.Seal([]byte(secret), SecretContext(id)), PreviousExpiresAt: expiresAt,
 	})
 	if err != nil {
 		return Endpoint{}, "", store.Failed("rotating the endpoint's secret", err)
@@ -191,14 +189,14 @@ func (e *Endpoints) RotateSecret(ctx context.Context, reach Reach, id uuid.UUID,
 	return endpointOf(row), secret, nil
 }
 
-// Delete removes an endpoint; what the log says of it stays. It returns the tenant.
-func (e *Endpoints) Delete(ctx context.Context, reach Reach, id uuid.UUID) (tenantID uuid.UUID, err error) {
-	tenantID, err = dbgen.New(e.db).DeleteEndpoint(ctx, dbgen.DeleteEndpointParams{ID: id, TenantID: reach.TenantID, Environment: given(reach.Environment)})
+// Delete deletes an endpoint and returns its tenant. The endpoint's log stays.
+func (e *Endpoints) Delete(ctx context.Context, scope Scope, id uuid.UUID) (tenantID uuid.UUID, err error) {
+	tenantID, err = dbgen.New(e.db).DeleteEndpoint(ctx, dbgen.DeleteEndpointParams{ID: id, TenantID: scope.TenantID, Environment: nullable(scope.Environment)})
 	return tenantID, store.Failed("deleting the endpoint", err)
 }
 
-// SecretContext is what an endpoint's secrets are sealed under: [seal.Box.Open]
-// needs it.
+// SecretContext returns what an endpoint's secrets are encrypted under: see
+// [seal.Box.Open].
 func SecretContext(endpointID uuid.UUID) string { return "endpoint/" + endpointID.String() }
 
 func (e *Endpoints) check(state EndpointState) error {
@@ -217,14 +215,15 @@ func (e *Endpoints) check(state EndpointState) error {
 	return err
 }
 
-// ValidSecret tells whether a webhook secret that somebody else made will do.
-func ValidSecret(secret string) bool { return secretPattern.MatchString(secret) }
+// IsValidSecret reports whether a caller may choose a text as webhook secret.
+func IsValidSecret(secret string) bool { return secretPattern.MatchString(secret) }
 
-func chosenSecret(secret string) (string, error) {
+// secretOrNew returns a valid secret as it is, and a random one for "".
+func secretOrNew(secret string) (string, error) {
 	if secret == "" {
 		return hub.NewWebhookSecret(), nil
 	}
-	if !ValidSecret(secret) {
+	if !IsValidSecret(secret) {
 		return "", hub.Invalid("body.secret", "must be 16 to 256 printable ASCII characters without spaces")
 	}
 	return secret, nil

@@ -1,4 +1,4 @@
-// Package registry knows the products, their tenants and the tenants' endpoints.
+// Package registry manages products, their tenants and the tenants' endpoints.
 package registry
 
 import (
@@ -25,11 +25,11 @@ var (
 // Directory manages products and tenants.
 type Directory struct{ db *pgxpool.Pool }
 
-// NewDirectory makes a directory.
+// NewDirectory returns a directory over db.
 func NewDirectory(db *pgxpool.Pool) *Directory { return &Directory{db: db} }
 
-// Product is something that sends and receives events: hosted here as a module, or
-// an external one that an operator registered.
+// Product sends and receives events. It is hosted here as a module, or an external one
+// that an operator registered.
 type Product struct {
 	Name      string // "scheduling"
 	Prefix    string // of its keys: "sch"
@@ -47,8 +47,8 @@ type Tenant struct {
 	CreatedAt   time.Time
 }
 
-// CreateProduct registers an external product. A taken name or prefix is a
-// [hub.ErrConflict]. Without a title it is the name.
+// CreateProduct registers an external product. Without a title the title is its name. A
+// taken name or prefix is a [hub.ErrConflict].
 func (d *Directory) CreateProduct(ctx context.Context, product Product) (Product, error) {
 	if !namePattern.MatchString(product.Name) {
 		return Product{}, hub.Invalid("body.name", "must be 2 to 40 lower-case letters, digits or dashes, beginning with a letter")
@@ -74,7 +74,7 @@ func (d *Directory) CreateProduct(ctx context.Context, product Product) (Product
 	return Product(row), nil
 }
 
-// Products gives up to limit products by name, those after a name.
+// Products returns up to limit products, by name, that follow a name.
 func (d *Directory) Products(ctx context.Context, after string, limit int) ([]Product, error) {
 	rows, err := dbgen.New(d.db).ListProducts(ctx, after, int32(limit))
 	if err != nil {
@@ -87,22 +87,22 @@ func (d *Directory) Products(ctx context.Context, after string, limit int) ([]Pr
 	return list, nil
 }
 
-// CreateTenant makes a tenant of an external product; those of hosted products are
-// made by their own sign-up ([hub.ErrInvalid]). A taken external reference is a
-// [hub.ErrConflict].
+// CreateTenant creates a tenant of an external product. A hosted product creates its
+// tenants itself when they sign up: that is a [hub.ErrInvalid]. A taken external reference
+// is a [hub.ErrConflict].
 func (d *Directory) CreateTenant(ctx context.Context, product, name string, externalRef *string) (Tenant, error) {
 	queries := dbgen.New(d.db)
-	owner, err := queries.ProductByName(ctx, product)
+	ownerProduct, err := queries.ProductByName(ctx, product)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Tenant{}, hub.Invalid("body.product", "is not a known product")
 	}
 	if err != nil {
 		return Tenant{}, store.Failed("loading the product", err)
 	}
-	if owner.Hosted {
-		refused := hub.Invalid("body.product", "is hosted here: its tenants are made by its own sign-up")
-		refused.Code = "product_hosted"
-		return Tenant{}, refused
+	if ownerProduct.Hosted {
+		err := hub.Invalid("body.product", "is hosted here: its tenants are made by its own sign-up")
+		err.Code = "product_hosted"
+		return Tenant{}, err
 	}
 	row, err := queries.CreateTenant(ctx, dbgen.CreateTenantParams{
 		ID: uuid.Must(uuid.NewV7()), Product: product, Name: name, ExternalRef: externalRef,
@@ -131,10 +131,10 @@ type TenantFilter struct {
 	Query   string // part of the name or of the external reference
 }
 
-// Tenants gives up to limit tenants, newest first, that come after the one before.
+// Tenants returns up to limit tenants, newest first, that follow the id before.
 func (d *Directory) Tenants(ctx context.Context, filter TenantFilter, before *uuid.UUID, limit int) ([]Tenant, error) {
 	rows, err := dbgen.New(d.db).ListTenants(ctx, dbgen.ListTenantsParams{
-		Product: given(filter.Product), Pattern: containing(filter.Query), Before: before, RowLimit: int32(limit),
+		Product: nullable(filter.Product), Pattern: containsPattern(filter.Query), Before: before, RowLimit: int32(limit),
 	})
 	if err != nil {
 		return nil, store.Failed("listing tenants", err)
@@ -146,8 +146,8 @@ func (d *Directory) Tenants(ctx context.Context, filter TenantFilter, before *uu
 	return list, nil
 }
 
-// given is nil for an empty filter.
-func given[T ~string](text T) *string {
+// nullable returns nil for an empty filter.
+func nullable[T ~string](text T) *string {
 	if text == "" {
 		return nil
 	}
@@ -155,8 +155,8 @@ func given[T ~string](text T) *string {
 	return &plain
 }
 
-// containing makes the pattern of ilike for a part of a text.
-func containing(part string) *string {
+// containsPattern returns the ilike pattern of texts that contain a part.
+func containsPattern(part string) *string {
 	if part == "" {
 		return nil
 	}

@@ -1,6 +1,5 @@
-// Package seal encrypts what the hub must be able to read back: webhook secrets
-// and the keys of other products. AES-256-GCM under keys derived from the master
-// key.
+// Package seal encrypts secrets that the hub must read back, such as webhook secrets
+// and peers' keys: AES-256-GCM under keys derived from the master key.
 package seal
 
 import (
@@ -21,11 +20,11 @@ import (
 // KeySize is the length of the master key and of every derived key, in bytes.
 const KeySize = 32
 
-// version1 is the first byte of what Seal makes: a 12-byte nonce, the ciphertext
-// and its 16-byte tag follow.
+// version1 is the first byte of a sealed value. A 12-byte nonce, the ciphertext and its
+// 16-byte tag follow.
 const version1 = 1
 
-// ErrOpen is what Open returns for anything it cannot vouch for.
+// ErrOpen is returned for a value that is not authentic.
 var ErrOpen = errors.New("sealed value cannot be opened: wrong master key, or changed")
 
 // Box seals and opens with one master key. It is safe for concurrent use.
@@ -34,7 +33,7 @@ type Box struct {
 	aead   cipher.AEAD
 }
 
-// New makes a box from a master key of [KeySize] bytes.
+// New returns a box for a master key of [KeySize] bytes.
 func New(masterKey []byte) (*Box, error) {
 	if len(masterKey) != KeySize {
 		return nil, fmt.Errorf("making a sealed box: the master key has %d bytes, not %d", len(masterKey), KeySize)
@@ -50,9 +49,9 @@ func New(masterKey []byte) (*Box, error) {
 	return box, nil
 }
 
-// Seal encrypts plain. The context names what it is and whose (such as a row's
-// id); the same one is needed to open it, so that a sealed value moved elsewhere
-// does not open.
+// Seal encrypts plain. The context names the kind and the owner of the value, such as a
+// row's id. Opening needs the same context, so a sealed value that was moved to another
+// row does not open.
 func (b *Box) Seal(plain []byte, context string) []byte {
 	head := 1 + b.aead.NonceSize()
 	sealed := make([]byte, head, head+len(plain)+b.aead.Overhead())
@@ -61,7 +60,7 @@ func (b *Box) Seal(plain []byte, context string) []byte {
 	return b.aead.Seal(sealed, sealed[1:], plain, []byte(context)) //nolint:gosec // the nonce is random: two lines up
 }
 
-// Open gives what was sealed under the same context, or [ErrOpen].
+// Open returns the value that was sealed under the same context, or [ErrOpen].
 func (b *Box) Open(sealed []byte, context string) ([]byte, error) {
 	head := 1 + b.aead.NonceSize()
 	if len(sealed) < head+b.aead.Overhead() || sealed[0] != version1 {
@@ -74,8 +73,8 @@ func (b *Box) Open(sealed []byte, context string) ([]byte, error) {
 	return plain, nil
 }
 
-// Derive gives a key of [KeySize] bytes for one purpose, the same one every time
-// (HKDF-SHA-256). It tells nothing about the master key or other derived keys.
+// Derive returns a key of [KeySize] bytes for a purpose, always the same one
+// (HKDF-SHA-256). It reveals nothing about the master key or other derived keys.
 func (b *Box) Derive(purpose string) []byte {
 	key, err := hkdf.Key(sha256.New, b.master, nil, "integrationhub/"+purpose, KeySize)
 	if err != nil { // only for lengths above 255 hashes
@@ -84,9 +83,9 @@ func (b *Box) Derive(purpose string) []byte {
 	return key
 }
 
-// LoadOrCreateKeyFile reads a master key from a file of 64 hex digits, making it
-// where it is missing; created tells which. A file that others may read is refused,
-// and one that holds anything else is never overwritten.
+// LoadOrCreateKeyFile reads a master key from a file of 64 hex digits. A missing file is
+// created with a new key, and created is true. A file that others may read is an error;
+// a file with other contents is never overwritten.
 func LoadOrCreateKeyFile(path string) (key []byte, created bool, err error) {
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -99,7 +98,7 @@ func LoadOrCreateKeyFile(path string) (key []byte, created bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("reading the master key: %w", err)
 	}
-	if open := info.Mode().Perm() & 0o077; open != 0 {
+	if others := info.Mode().Perm() & 0o077; others != 0 {
 		return nil, false, fmt.Errorf("reading the master key: %s can be read by others (mode %o): chmod 600 it", path, info.Mode().Perm())
 	}
 	key, err = hex.DecodeString(strings.TrimSpace(string(raw)))
@@ -109,8 +108,8 @@ func LoadOrCreateKeyFile(path string) (key []byte, created bool, err error) {
 	return key, false, nil
 }
 
-// createKeyFile makes the file in one step: it is written beside its place and linked
-// there, which fails where another process was first. Then that one's key is taken.
+// createKeyFile creates the file atomically: a temporary file is linked to path, which
+// fails if another process was first. Then the key of that process is used.
 func createKeyFile(path string) ([]byte, bool, error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -126,8 +125,8 @@ func createKeyFile(path string) ([]byte, bool, error) {
 	if _, err = file.WriteString(hex.EncodeToString(key) + "\n"); err == nil {
 		err = file.Sync()
 	}
-	if closing := file.Close(); err == nil {
-		err = closing
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
 	}
 	if err == nil {
 		err = os.Link(file.Name(), path)

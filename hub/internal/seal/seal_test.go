@@ -63,10 +63,10 @@ func TestKeyFile(t *testing.T) {
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-	again, created, err := seal.LoadOrCreateKeyFile(path)
+	reloaded, created, err := seal.LoadOrCreateKeyFile(path)
 	require.NoError(t, err)
 	require.False(t, created)
-	require.Equal(t, key, again)
+	require.Equal(t, key, reloaded)
 
 	entries, err := os.ReadDir(filepath.Dir(path))
 	require.NoError(t, err)

@@ -1,5 +1,5 @@
-// Package store keeps the SQL of the hub: queries/*.sql, the code sqlc makes of
-// them in dbgen, and what every caller of PostgreSQL needs besides.
+// Package store holds the SQL of the hub: queries/*.sql, the code that sqlc generates
+// from them in dbgen, and transactions.
 package store
 
 //go:generate make -C ../../.. generate
@@ -12,14 +12,16 @@ import (
 	"integrationhub/hub/module/dberr"
 )
 
-// Failed tells what went wrong while doing something in the database, as an error
-// that can be returned to a caller; see [dberr.Wrap].
+// Failed adds to a database error what was being done, and turns it into an error for
+// callers; see [dberr.Wrap].
 func Failed(doing string, err error) error { return dberr.Wrap(doing, err) }
 
-// Violated gives the name of the constraint that a write broke; see [dberr.ConstraintName].
+// Violated returns the name of the constraint that a write violated; see
+// [dberr.ConstraintName].
 func Violated(err error) string { return dberr.ConstraintName(err) }
 
-// InTx runs work in one transaction: committed when it returns nil, else rolled back.
+// InTx runs work in one transaction, which is committed if work returns nil and rolled
+// back otherwise.
 func InTx(ctx context.Context, db Beginner, work func(tx pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, db, work)
 }

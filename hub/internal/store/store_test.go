@@ -35,8 +35,8 @@ func TestFailed(t *testing.T) {
 	}
 	broken := query(`select no_such_column`)
 	require.ErrorContains(t, broken, "asking: ")
-	var told *hub.Error
-	require.NotErrorAs(t, broken, &told, "our own mistakes stay internal failures")
+	var problem *hub.Error
+	require.NotErrorAs(t, broken, &problem, "our own mistakes stay internal failures")
 
 	mine := hub.Errorf(hub.ErrConflict, "mine", "Mine.")
 	require.Equal(t, error(mine), store.Failed("x", mine))
@@ -60,16 +60,16 @@ func TestServerKilledUnderneath(t *testing.T) {
 	db, err := pgxpool.New(ctx, server.URL())
 	require.NoError(t, err)
 	defer db.Close()
-	held, err := db.Begin(ctx)
+	openTx, err := db.Begin(ctx)
 	require.NoError(t, err)
-	defer func() { _ = held.Rollback(ctx) }()
+	defer func() { _ = openTx.Rollback(ctx) }()
 	server.Kill()
 	// A process that serves a connection outlives the server by a moment.
-	for _, one := range []interface {
+	for _, conn := range []interface {
 		Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
-	}{held, db} {
+	}{openTx, db} {
 		require.Eventually(t, func() bool {
-			_, err = one.Exec(ctx, `select 1`)
+			_, err = conn.Exec(ctx, `select 1`)
 			return err != nil
 		}, 10*time.Second, 10*time.Millisecond)
 		require.ErrorIs(t, store.Failed("x", err), hub.ErrUnavailable)

@@ -32,7 +32,7 @@ type Tracer struct {
 	provider *sdktrace.TracerProvider
 }
 
-// New makes a tracer that sends its spans to <endpoint>/v1/traces, in the
+// New returns a tracer that sends its spans to <endpoint>/v1/traces, in the
 // background and in batches. A collector that does not answer costs spans and
 // nothing else. An empty endpoint gives nil: tracing is off.
 func New(ctx context.Context, endpoint, version string, log *slog.Logger) (*Tracer, error) {

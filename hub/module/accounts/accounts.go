@@ -1,7 +1,8 @@
-// Package accounts logs users of hosted products in: access and refresh tokens,
-// counted failures, links to set a password and the page behind them. A product that
-// uses it has the tables refresh_tokens, login_failures and mailed_tokens in its
-// schema, runs [Authenticator.Jobs] and serves [Authenticator.Pages].
+// Package accounts authenticates the users of hosted products: access and refresh
+// tokens, a limit of failed logins, emailed links to set a password, and the page of
+// those links. A product that uses it has the tables refresh_tokens, login_failures and
+// mailed_tokens in its schema, runs [Authenticator.Jobs] and serves
+// [Authenticator.Pages].
 package accounts
 
 import (
@@ -22,33 +23,33 @@ import (
 	"integrationhub/hub/module/dberr"
 )
 
-// UserStore is where a product keeps its users.
+// UserStore gives access to a product's users.
 type UserStore interface {
-	// FindByEmail finds a user; [pgx.ErrNoRows] where there is none.
+	// FindByEmail returns a user, or [pgx.ErrNoRows].
 	FindByEmail(ctx context.Context, email string) (User, error)
-	// Lock finds a user and keeps everybody else from changing or locking the row until
-	// the transaction ends (for no key update); [pgx.ErrNoRows] where there is none.
-	Lock(ctx context.Context, tx pgx.Tx, user uuid.UUID) (User, error)
-	// SetPassword keeps the stored form of a user's new password.
-	SetPassword(ctx context.Context, tx pgx.Tx, user uuid.UUID, stored string) error
-	// Recipient says how to write to a user.
-	Recipient(ctx context.Context, tx pgx.Tx, user uuid.UUID) (Recipient, error)
+	// Lock returns a user, or [pgx.ErrNoRows], and locks the row until the transaction
+	// ends (for no key update).
+	Lock(ctx context.Context, tx pgx.Tx, userID uuid.UUID) (User, error)
+	// SetPassword stores the hash of a user's new password.
+	SetPassword(ctx context.Context, tx pgx.Tx, userID uuid.UUID, hash string) error
+	// Recipient returns a user's email address and the details for the email's text.
+	Recipient(ctx context.Context, tx pgx.Tx, userID uuid.UUID) (Recipient, error)
 }
 
-// User is what logging in needs to know of one.
+// User is the part of a user that authentication needs.
 type User struct {
 	ID       uuid.UUID
 	Email    string
-	Password string // stored form; "" = none was set yet
+	Password string // hash; "" = not set yet
 	Active   bool
 }
 
-// Recipient is who a letter is for.
+// Recipient is the recipient of an email.
 type Recipient struct {
 	Name, Email string
-	Tenant      module.Tenant // whose user it is
-	ReplyTo     string        // an address of the tenant's, or ""
-	Locale      string        // to write in, such as pt-BR
+	Tenant      module.Tenant // the tenant of the user
+	ReplyTo     string        // the tenant's email address, or ""
+	Locale      string        // language of the email, such as pt-BR
 }
 
 // DB is the database or a transaction.
@@ -58,7 +59,7 @@ type DB interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// Session is what a login hands out.
+// Session is the pair of tokens that a login returns.
 type Session struct {
 	AccessToken  string `json:"access_token" doc:"Send it as Authorization: Bearer"`
 	RefreshToken string `json:"refresh_token" doc:"Good for one use"`
@@ -66,135 +67,138 @@ type Session struct {
 	ExpiresIn    int    `json:"expires_in" doc:"Seconds until the access token expires" example:"1800"`
 }
 
-// Authenticator logs the users of one product in. It is safe for concurrent use.
+// Authenticator authenticates the users of one product. It is safe for concurrent use.
 type Authenticator struct {
-	host   module.Host
-	place  Options
-	users  UserStore
-	logins queue
+	host       module.Host
+	options    Options
+	users      UserStore
+	loginQueue keyedMutex
 }
 
-// Options is what sets a product's accounts apart from those of others.
+// Options are the differences between the products' accounts.
 type Options struct {
 	Product            string // for people: "Scheduling"
 	RefreshTokenPrefix string // of its refresh tokens
-	PasswordPage       string // path of the page behind mailed links, at the hub's own root: "/reset-password"
+	PasswordPage       string // path of the page of emailed links, at the hub's root: "/reset-password"
 }
 
-// New makes the desk of an opened product.
-func New(host module.Host, place Options, users UserStore) *Authenticator {
-	return &Authenticator{host: host, place: place, users: users}
+// New returns the authenticator of an opened product.
+func New(host module.Host, options Options, users UserStore) *Authenticator {
+	return &Authenticator{host: host, options: options, users: users}
 }
 
-// Jobs is what the desk does in the background.
-func (d *Authenticator) Jobs() []module.Job {
+// Jobs returns the background jobs.
+func (a *Authenticator) Jobs() []module.Job {
 	return []module.Job{
-		{Name: jobForgotten, Run: d.answerForgotten},
-		{Name: "expired-logins", Every: time.Hour, Timeout: 10 * time.Minute, Run: d.forgetExpired},
+		{Name: jobForgottenPasswords, Run: a.sendResetLink},
+		{Name: "expired-logins", Every: time.Hour, Timeout: 10 * time.Minute, Run: a.deleteExpired},
 	}
 }
 
-// IssueSession makes the tokens of a login, which has a new id or goes on.
-func (d *Authenticator) IssueSession(ctx context.Context, db DB, user, login uuid.UUID) (Session, error) {
-	access, err := d.host.Credentials.SignAccessToken(user, login)
+// IssueSession creates the tokens of a login. loginID is new, or that of a login to
+// continue.
+func (a *Authenticator) IssueSession(ctx context.Context, db DB, userID, loginID uuid.UUID) (Session, error) {
+	access, err := a.host.Credentials.SignAccessToken(userID, loginID)
 	if err != nil {
 		return Session{}, err
 	}
-	refresh, hash := newSecret(d.place.RefreshTokenPrefix)
-	now := d.host.Now()
+	refresh, hash := newSecret(a.options.RefreshTokenPrefix)
+	now := a.host.Now()
 	_, err = db.Exec(ctx, `insert into refresh_tokens (hash, family_id, user_id, created_at, expires_at) values ($1, $2, $3, $4, $5)`,
-		hash, login, user, now, now.Add(d.host.Settings.RefreshTTL))
+		hash, loginID, userID, now, now.Add(a.host.Settings.RefreshTTL))
 	if err != nil {
 		return Session{}, fmt.Errorf("issuing a refresh token: %w", err)
 	}
-	return Session{AccessToken: access, RefreshToken: refresh, TokenType: "bearer", ExpiresIn: int(d.host.Settings.AccessTTL.Seconds())}, nil
+	return Session{AccessToken: access, RefreshToken: refresh, TokenType: "bearer", ExpiresIn: int(a.host.Settings.AccessTTL.Seconds())}, nil
 }
 
-// newSecret makes 256 random bits as text; its hash is what is stored.
+// newSecret returns 256 random bits as text, and the hash to store.
 func newSecret(prefix string) (plain string, hash []byte) {
 	var raw [32]byte
 	_, _ = rand.Read(raw[:]) // never fails: crypto/rand ends the program instead
 	plain = prefix + base64.RawURLEncoding.EncodeToString(raw[:])
-	return plain, hashOf(plain)
+	return plain, hashSecret(plain)
 }
 
-func hashOf(plain string) []byte {
+func hashSecret(plain string) []byte {
 	sum := sha256.Sum256([]byte(plain))
 	return sum[:]
 }
 
-func refusedRefresh() *hub.Error {
+func errInvalidRefreshToken() *hub.Error {
 	return hub.Errorf(hub.ErrUnauthorized, "invalid_refresh_token", "Invalid refresh token")
 }
 
-// lock is what comes first wherever the tokens of a user that exists are made or ended:
-// whoever ends them would else miss those that are being made.
-func (d *Authenticator) lock(ctx context.Context, tx pgx.Tx, user uuid.UUID) (User, error) {
-	found, err := d.users.Lock(ctx, tx, user)
+// lockUser locks the user before a transaction creates or revokes tokens. Otherwise a
+// revocation could miss tokens that are being created. It returns a zero User if there is
+// none.
+func (a *Authenticator) lockUser(ctx context.Context, tx pgx.Tx, userID uuid.UUID) (User, error) {
+	user, err := a.users.Lock(ctx, tx, userID)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return User{}, nil
 	}
-	return found, err // not a refusal: who is told that a token is bad throws it away
+	return user, err // not a 401, after which the client would discard its token
 }
 
-// Refresh trades a refresh token for new tokens. One that was used before ends the
-// whole login: either its owner or a thief has the newer one. What is not good is a
+// Refresh exchanges a refresh token for new tokens. Reuse of a token revokes the whole
+// login, because the newer token may be stolen. An invalid token is a
 // [hub.ErrUnauthorized].
-func (d *Authenticator) Refresh(ctx context.Context, token string) (Session, error) {
+func (a *Authenticator) Refresh(ctx context.Context, token string) (Session, error) {
 	var session Session
 	reused := false
-	err := pgx.BeginFunc(ctx, d.host.Pool, func(tx pgx.Tx) error {
-		var family, user uuid.UUID
+	err := pgx.BeginFunc(ctx, a.host.Pool, func(tx pgx.Tx) error {
+		var loginID, userID uuid.UUID
 		var expires time.Time
 		var used, revoked *time.Time
-		hash, now := hashOf(token), d.host.Now()
-		err := tx.QueryRow(ctx, `select user_id from refresh_tokens where hash = $1`, hash).Scan(&user)
+		hash, now := hashSecret(token), a.host.Now()
+		err := tx.QueryRow(ctx, `select user_id from refresh_tokens where hash = $1`, hash).Scan(&userID)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return refusedRefresh()
+			return errInvalidRefreshToken()
 		}
 		if err != nil {
 			return err
 		}
-		owner, err := d.lock(ctx, tx, user)
+		owner, err := a.lockUser(ctx, tx, userID)
 		if err != nil {
 			return err
 		}
 		err = tx.QueryRow(ctx, `select family_id, expires_at, used_at, revoked_at from refresh_tokens where hash = $1 for update`, hash).
-			Scan(&family, &expires, &used, &revoked)
-		if errors.Is(err, pgx.ErrNoRows) { // removed with its user, meanwhile
-			return refusedRefresh()
+			Scan(&loginID, &expires, &used, &revoked)
+		if errors.Is(err, pgx.ErrNoRows) { // deleted with its user in the meantime
+			return errInvalidRefreshToken()
 		}
 		if err != nil {
 			return err
 		}
-		if used != nil { // committed, although the answer is an error
+		if used != nil { // committed, although the result is an error
 			reused = true
-			_, err := tx.Exec(ctx, `update refresh_tokens set revoked_at = $1 where family_id = $2 and revoked_at is null`, now, family)
+			_, err := tx.Exec(ctx, `update refresh_tokens set revoked_at = $1 where family_id = $2 and revoked_at is null`, now, loginID)
 			return err
 		}
 		if revoked != nil || !expires.After(now) || !owner.Active {
-			return refusedRefresh()
+			return errInvalidRefreshToken()
 		}
 		if _, err = tx.Exec(ctx, `update refresh_tokens set used_at = $2 where hash = $1`, hash, now); err != nil {
 			return err
 		}
-		session, err = d.IssueSession(ctx, tx, user, family)
+		session, err = a.IssueSession(ctx, tx, userID, loginID)
 		return err
 	})
 	if err == nil && reused {
-		err = refusedRefresh()
+		err = errInvalidRefreshToken()
 	}
 	return session, dberr.Wrap("refreshing", err)
 }
 
-// RevokeSessions ends all logins of a user, those included that are being renewed at this moment.
-func (d *Authenticator) RevokeSessions(ctx context.Context, tx pgx.Tx, user uuid.UUID) error {
-	if _, err := d.lock(ctx, tx, user); err != nil {
-		return fmt.Errorf("ending logins: %w", err)
+// RevokeSessions revokes all logins of a user, including those that are being refreshed
+// concurrently.
+func (a *Authenticator) RevokeSessions(ctx context.Context, tx pgx.Tx, userID uuid.UUID) error {
+	if _, err := a.lockUser(ctx, tx, userID); err != nil {
+		return fmt.Errorf("revoking logins: %w", err)
 	}
-	_, err := tx.Exec(ctx, `update refresh_tokens set revoked_at = $1 where user_id = $2 and revoked_at is null`, d.host.Now(), user)
+	_, err := tx.Exec(ctx, `update refresh_tokens set revoked_at = $1 where user_id = $2 and revoked_at is null`, a.host.Now(), userID)
 	if err != nil {
-		return fmt.Errorf("ending logins: %w", err)
+		return fmt.Errorf("revoking logins: %w", err)
 	}
 	return nil
 }

@@ -7,38 +7,39 @@ import (
 	"time"
 )
 
-// How long things are kept once they are of no use.
+// Retention of rows that are no longer valid.
 const (
-	keepTokens   = 24 * time.Hour // links sent lately are counted
-	keepFailures = time.Hour      // they count for a quarter of one
+	tokenRetention   = 24 * time.Hour // linkWindow counts recent links
+	failureRetention = time.Hour      // longer than failureWindow
 )
 
-// forgottenAtOnce is how many rows one statement removes: none holds much for long.
-const forgottenAtOnce = 1000
+// deleteBatch is the number of rows that one statement deletes, so that it holds locks
+// only briefly.
+const deleteBatch = 1000
 
-// forgetExpired removes tokens, links and failures that are of no use any more.
-func (d *Authenticator) forgetExpired(ctx context.Context, _ []byte) error {
-	var failed []error
-	for _, one := range []struct {
-		what, sql string
-		kept      time.Duration
+// deleteExpired deletes expired tokens, links and login failures.
+func (a *Authenticator) deleteExpired(ctx context.Context, _ []byte) error {
+	var errs []error
+	for _, table := range []struct {
+		name, sql string
+		retention time.Duration
 	}{
-		{"refresh tokens", `delete from refresh_tokens where hash = any(array(select hash from refresh_tokens where expires_at < $1 limit $2))`, keepTokens},
-		{"links", `delete from mailed_tokens where hash = any(array(select hash from mailed_tokens where expires_at < $1 limit $2))`, keepTokens},
-		{"failed logins", `delete from login_failures where ctid = any(array(select ctid from login_failures where at < $1 limit $2))`, keepFailures},
+		{"refresh tokens", `delete from refresh_tokens where hash = any(array(select hash from refresh_tokens where expires_at < $1 limit $2))`, tokenRetention},
+		{"links", `delete from mailed_tokens where hash = any(array(select hash from mailed_tokens where expires_at < $1 limit $2))`, tokenRetention},
+		{"failed logins", `delete from login_failures where ctid = any(array(select ctid from login_failures where at < $1 limit $2))`, failureRetention},
 	} {
-		if err := d.forget(ctx, one.sql, d.host.Now().Add(-one.kept)); err != nil {
-			failed = append(failed, fmt.Errorf("forgetting %s: %w", one.what, err))
+		if err := a.deleteBefore(ctx, table.sql, a.host.Now().Add(-table.retention)); err != nil {
+			errs = append(errs, fmt.Errorf("deleting expired %s: %w", table.name, err))
 		}
 	}
-	return errors.Join(failed...)
+	return errors.Join(errs...)
 }
 
-// forget removes rows from before some time, until there are none.
-func (d *Authenticator) forget(ctx context.Context, sql string, before time.Time) error {
+// deleteBefore deletes rows older than a time in batches until there are none.
+func (a *Authenticator) deleteBefore(ctx context.Context, sql string, before time.Time) error {
 	for {
-		done, err := d.host.Pool.Exec(ctx, sql, before, forgottenAtOnce)
-		if err != nil || done.RowsAffected() < forgottenAtOnce {
+		result, err := a.host.Pool.Exec(ctx, sql, before, deleteBatch)
+		if err != nil || result.RowsAffected() < deleteBatch {
 			return err
 		}
 	}

@@ -10,14 +10,14 @@ import (
 	"integrationhub/hub/module/language"
 )
 
-// write writes the letter that brings a user a link to set a password: in the language of
-// the tenant and in its name.
-func write(to Recipient, purpose LinkPurpose, link string) module.Email {
+// passwordLinkEmail returns the email with a link to set a password. It has the tenant's
+// language and sender name.
+func passwordLinkEmail(to Recipient, purpose LinkPurpose, link string) module.Email {
 	tag := cmp.Or(language.Match(to.Locale, infopage.Portuguese, infopage.English, infopage.Spanish), infopage.Portuguese)
-	t := languages[tag]
-	subject, text := t.ResetSubject, fmt.Sprintf(t.ResetLetter, to.Tenant.Name)+"\n"+link+"\n\n"+t.NotYou
+	t := textsByLanguage[tag]
+	subject, text := t.ResetSubject, fmt.Sprintf(t.ResetEmail, to.Tenant.Name)+"\n"+link+"\n\n"+t.NotYou
 	if purpose == PurposeInvite {
-		subject, text = fmt.Sprintf(t.InviteSubject, to.Tenant.Name), fmt.Sprintf(t.InviteLetter, to.Tenant.Name)+"\n"+link
+		subject, text = fmt.Sprintf(t.InviteSubject, to.Tenant.Name), fmt.Sprintf(t.InviteEmail, to.Tenant.Name)+"\n"+link
 	}
 	text = fmt.Sprintf(t.Hello, to.Name) + "\n\n" + text + "\n"
 	return module.Email{

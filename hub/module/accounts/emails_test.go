@@ -9,11 +9,11 @@ import (
 	"integrationhub/hub/module/accounts"
 )
 
-// Letters are in the tenant's language and name, as text and as HTML.
-func TestLetters(t *testing.T) {
+// Emails have the tenant's language and name, as text and as HTML.
+func TestEmails(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	for _, one := range []struct {
+	for _, test := range []struct {
 		locale, language string
 		purpose          accounts.LinkPurpose
 		subject, begins  string
@@ -26,15 +26,15 @@ func TestLetters(t *testing.T) {
 		{"es-AR", "es", accounts.PurposeReset, "Define una nueva contraseña", "Hola, Zoe <b>:\n\nAlguien, probablemente tú, pidió una nueva contraseña para tu cuenta en Club & Co. "},
 		{"fr", "pt-BR", accounts.PurposeInvite, "Sua conta em Club & Co", "Olá, Zoe <b>!"},
 	} {
-		r.locale = one.locale
-		link := r.invited(one.purpose)
+		r.locale = test.locale
+		link := r.newLink(test.purpose)
 		var from, replyTo, subject, text, form string
 		require.NoError(t, r.db.QueryRow(t.Context(), `select from_name, reply_to, subject, body, html from hub.mails order by id desc limit 1`).
 			Scan(&from, &replyTo, &subject, &text, &form))
-		require.Equal(t, []string{"Club & Co", "desk@example.com", one.subject}, []string{from, replyTo, subject}, one.locale)
-		require.Contains(t, text, one.begins)
+		require.Equal(t, []string{"Club & Co", "desk@example.com", test.subject}, []string{from, replyTo, subject}, test.locale)
+		require.Contains(t, text, test.begins)
 		require.Contains(t, text, "\n"+link+"\n")
-		require.Contains(t, form, `<html lang="`+one.language+`">`)
+		require.Contains(t, form, `<html lang="`+test.language+`">`)
 		require.Contains(t, form, html.EscapeString(link)+"</a>")
 		require.NotContains(t, form, "<b>", "what people typed is text")
 	}

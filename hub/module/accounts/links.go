@@ -16,165 +16,168 @@ import (
 	"integrationhub/hub/module/dberr"
 )
 
-// Links sent by mail.
+// Limits of emailed links.
 const (
-	resetTime   = time.Hour
-	inviteTime  = 7 * 24 * time.Hour
-	linkWindow  = time.Hour
-	linksAtMost = 5 // in that time for one account
+	resetLinkTTL  = time.Hour
+	inviteLinkTTL = 7 * 24 * time.Hour
+	linkWindow    = time.Hour
+	maxLinks      = 5 // per account in linkWindow
 )
 
-// RateLimits are those of a product whose users have accounts; all but the first are of one
-// address, and wide, for a whole office may share one. What is guessed at has 256 bits.
+// RateLimits returns the limits of a product with accounts. All except "users" are per IP
+// address. They are generous, because an office may share an address and the guessed
+// tokens have 256 bits.
 func RateLimits() []module.RateLimit {
 	return []module.RateLimit{
-		{Name: "users", Max: 1200, Period: time.Minute},       // requests of one tenant's users
-		{Name: "logins", Max: 300, Period: time.Minute},       // tried, whosesoever: each is hashed for
-		{Name: "sign-ups", Max: 100, Period: time.Hour},       // tenants made
-		{Name: "password-links", Max: 100, Period: time.Hour}, // asked for
-		{Name: "passwords", Max: 300, Period: time.Hour},      // set, or the page for it opened
+		{Name: "users", Max: 1200, Period: time.Minute},       // requests of a tenant's users
+		{Name: "logins", Max: 300, Period: time.Minute},       // attempts for any account, because each hashes a password
+		{Name: "sign-ups", Max: 100, Period: time.Hour},       // created tenants
+		{Name: "password-links", Max: 100, Period: time.Hour}, // requested links
+		{Name: "passwords", Max: 300, Period: time.Hour},      // passwords set, and visits of the page
 	}
 }
 
 // Length of a password, in characters.
 const (
-	shortestPassword = 8
-	longestPassword  = 128
+	minPasswordLength = 8
+	maxPasswordLength = 128
 )
 
-// jobForgotten sends links to those who forgot their passwords.
-const jobForgotten = "forgotten-passwords"
+// jobForgottenPasswords emails the requested reset links.
+const jobForgottenPasswords = "forgotten-passwords"
 
-// LinkPurpose is what a mailed link is for.
+// LinkPurpose is the purpose of an emailed link.
 type LinkPurpose string
 
-// The purposes of links.
+// Purposes of links.
 const (
-	PurposeReset  LinkPurpose = "reset"  // the user forgot the password; good for an hour
-	PurposeInvite LinkPurpose = "invite" // somebody made the account; good for a week
+	PurposeReset  LinkPurpose = "reset"  // the user forgot the password; valid for an hour
+	PurposeInvite LinkPurpose = "invite" // an administrator created the account; valid for a week
 )
 
-// RequestPasswordReset has the link of [PurposeReset] sent to a user. Whether there is one is looked at
-// later, by a job, so that every address is answered after the same work.
-// [hub.ErrRateLimited] for who asks too often.
-func (d *Authenticator) RequestPasswordReset(ctx context.Context, email string) error {
-	if err := d.host.RateLimiter.Allow(ctx, "password-links", module.ClientIP(ctx)); err != nil {
+// RequestPasswordReset enqueues an email with a link of [PurposeReset]. A job checks later
+// whether the user exists, so that the response takes the same time for every address.
+// It returns [hub.ErrRateLimited] for too many requests.
+func (a *Authenticator) RequestPasswordReset(ctx context.Context, email string) error {
+	if err := a.host.RateLimiter.Allow(ctx, "password-links", module.ClientIP(ctx)); err != nil {
 		return err
 	}
-	err := pgx.BeginFunc(ctx, d.host.Pool, func(tx pgx.Tx) error {
-		return d.host.Jobs.Enqueue(ctx, tx, module.JobRun{
-			Job: jobForgotten, Key: hex.EncodeToString(d.accountHash(email)), Payload: d.host.Sealer.Seal([]byte(email), jobForgotten),
+	err := pgx.BeginFunc(ctx, a.host.Pool, func(tx pgx.Tx) error {
+		return a.host.Jobs.Enqueue(ctx, tx, module.JobRun{
+			Job: jobForgottenPasswords, Key: hex.EncodeToString(a.accountHash(email)), Payload: a.host.Sealer.Seal([]byte(email), jobForgottenPasswords),
 		})
 	})
-	return dberr.Wrap("asking for a link", err)
+	return dberr.Wrap("requesting a password link", err)
 }
 
-// answerForgotten sends a link, where the address is a user's who had not too many yet.
-func (d *Authenticator) answerForgotten(ctx context.Context, payload []byte) error {
-	email, err := d.host.Sealer.Open(payload, jobForgotten)
-	if err != nil { // the master key is another now: trying again would not help
-		d.host.Log.ErrorContext(ctx, "a request for a link cannot be read", "error", err)
+// sendResetLink emails a reset link, if the address is an active user's with fewer than
+// maxLinks recent links.
+func (a *Authenticator) sendResetLink(ctx context.Context, payload []byte) error {
+	email, err := a.host.Sealer.Open(payload, jobForgottenPasswords)
+	if err != nil { // the master key has changed: a retry would fail too
+		a.host.Log.ErrorContext(ctx, "a request for a link cannot be read", "error", err)
 		return nil
 	}
-	user, err := d.users.FindByEmail(ctx, string(email))
+	user, err := a.users.FindByEmail(ctx, string(email))
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && !user.Active {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	err = pgx.BeginFunc(ctx, d.host.Pool, func(tx pgx.Tx) error {
+	err = pgx.BeginFunc(ctx, a.host.Pool, func(tx pgx.Tx) error {
 		var sent int
-		err := tx.QueryRow(ctx, `select count(*) from mailed_tokens where user_id = $1 and created_at > $2`, user.ID, d.host.Now().Add(-linkWindow)).Scan(&sent)
-		if err != nil || sent >= linksAtMost {
+		err := tx.QueryRow(ctx, `select count(*) from mailed_tokens where user_id = $1 and created_at > $2`, user.ID, a.host.Now().Add(-linkWindow)).Scan(&sent)
+		if err != nil || sent >= maxLinks {
 			return err
 		}
-		return d.EmailPasswordLink(ctx, tx, user, PurposeReset)
+		return a.EmailPasswordLink(ctx, tx, user, PurposeReset)
 	})
 	if errors.Is(err, hub.ErrInvalid) {
-		d.host.Log.WarnContext(ctx, "an address that mail cannot go to", "user", user.ID)
+		a.host.Log.WarnContext(ctx, "an address that mail cannot go to", "user", user.ID)
 		return nil
 	}
 	return err
 }
 
-// EmailPasswordLink sends a user a link to set a password, in the caller's transaction.
-func (d *Authenticator) EmailPasswordLink(ctx context.Context, tx pgx.Tx, user User, purpose LinkPurpose) error {
+// EmailPasswordLink emails a user a link to set a password, in the caller's transaction.
+func (a *Authenticator) EmailPasswordLink(ctx context.Context, tx pgx.Tx, user User, purpose LinkPurpose) error {
 	token, hash := newSecret("")
-	valid := resetTime
+	ttl := resetLinkTTL
 	if purpose == PurposeInvite {
-		valid = inviteTime
+		ttl = inviteLinkTTL
 	}
-	now := d.host.Now()
+	now := a.host.Now()
 	_, err := tx.Exec(ctx, `insert into mailed_tokens (hash, user_id, purpose, created_at, expires_at) values ($1, $2, $3, $4, $5)`,
-		hash, user.ID, string(purpose), now, now.Add(valid))
+		hash, user.ID, string(purpose), now, now.Add(ttl))
 	if err != nil {
-		return fmt.Errorf("making a link: %w", err)
+		return fmt.Errorf("creating a link: %w", err)
 	}
-	reader, err := d.users.Recipient(ctx, tx, user.ID)
+	recipient, err := a.users.Recipient(ctx, tx, user.ID)
 	if err != nil {
-		return fmt.Errorf("addressing a letter: %w", err)
+		return fmt.Errorf("loading the recipient of an email: %w", err)
 	}
-	return d.host.Mail.Send(ctx, tx, write(reader, purpose, d.host.URLs.Public+d.place.PasswordPage+"?token="+url.QueryEscape(token)))
+	return a.host.Mail.Send(ctx, tx, passwordLinkEmail(recipient, purpose, a.host.URLs.Public+a.options.PasswordPage+"?token="+url.QueryEscape(token)))
 }
 
-// refusedLink is the answer to the token of no good link.
-func refusedLink() *hub.Error {
+// errInvalidLink returns the error for an invalid link token.
+func errInvalidLink() *hub.Error {
 	return hub.Errorf(hub.ErrMalformed, "invalid_reset_token", "Invalid or expired token")
 }
 
-// link looks at the token of a mailed link and leaves it good: what it is for, and
-// whose it is. [hub.ErrMalformed] for one that is not good.
-func (d *Authenticator) link(ctx context.Context, db DB, token, lock string) (user uuid.UUID, purpose LinkPurpose, err error) {
+// findLink returns the user and the purpose of an emailed link without using it up. It
+// returns [hub.ErrMalformed] for an invalid token. lockClause is "" or "for update".
+func (a *Authenticator) findLink(ctx context.Context, db DB, token, lockClause string) (userID uuid.UUID, purpose LinkPurpose, err error) {
 	var used *time.Time
 	var expires time.Time
-	err = db.QueryRow(ctx, `select user_id, purpose, used_at, expires_at from mailed_tokens where hash = $1 `+lock, hashOf(token)).
-		Scan(&user, &purpose, &used, &expires)
+	err = db.QueryRow(ctx, `select user_id, purpose, used_at, expires_at from mailed_tokens where hash = $1 `+lockClause, hashSecret(token)).
+		Scan(&userID, &purpose, &used, &expires)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return user, purpose, fmt.Errorf("looking at a link: %w", err)
+		return userID, purpose, fmt.Errorf("loading a link: %w", err)
 	}
-	if err != nil || used != nil || !expires.After(d.host.Now()) {
-		return user, purpose, refusedLink()
+	if err != nil || used != nil || !expires.After(a.host.Now()) {
+		return userID, purpose, errInvalidLink()
 	}
-	return user, purpose, nil
+	return userID, purpose, nil
 }
 
-// look is link for who opens the page, or sets a password: as often as an address may.
-func (d *Authenticator) look(ctx context.Context, token string) (LinkPurpose, error) {
-	if err := d.host.RateLimiter.Allow(ctx, "passwords", module.ClientIP(ctx)); err != nil {
+// checkLink returns the purpose of a link without using it up. Its calls are rate limited
+// per IP address.
+func (a *Authenticator) checkLink(ctx context.Context, token string) (LinkPurpose, error) {
+	if err := a.host.RateLimiter.Allow(ctx, "passwords", module.ClientIP(ctx)); err != nil {
 		return "", err
 	}
-	_, purpose, err := d.link(ctx, d.host.Pool, token, "")
-	return purpose, dberr.Wrap("looking at a link", err)
+	_, purpose, err := a.findLink(ctx, a.host.Pool, token, "")
+	return purpose, dberr.Wrap("loading a link", err)
 }
 
-// SetPassword sets the password of whom a mailed link was sent to, ends the user's
-// logins, and makes all of the user's links useless. [hub.ErrMalformed] for a token that
-// is not good, [hub.ErrInvalid] for a password that is too short or too long,
-// [hub.ErrRateLimited] for who tries too often.
-func (d *Authenticator) SetPassword(ctx context.Context, token, password string) error {
-	if length := len([]rune(password)); length < shortestPassword || length > longestPassword {
-		return hub.Invalid("body.new_password", fmt.Sprintf("must have %d to %d characters", shortestPassword, longestPassword))
+// SetPassword sets the password of the link's user, revokes the user's logins and
+// invalidates all of the user's links. It returns [hub.ErrMalformed] for an invalid
+// token, [hub.ErrInvalid] for a password that is too short or too long, and
+// [hub.ErrRateLimited] for too many attempts.
+func (a *Authenticator) SetPassword(ctx context.Context, token, password string) error {
+	if length := len([]rune(password)); length < minPasswordLength || length > maxPasswordLength {
+		return hub.Invalid("body.new_password", fmt.Sprintf("must have %d to %d characters", minPasswordLength, maxPasswordLength))
 	}
-	if _, err := d.look(ctx, token); err != nil { // hashing is dear: not for tokens that are made up
+	if _, err := a.checkLink(ctx, token); err != nil { // hashing is expensive: only for valid tokens
 		return err
 	}
-	stored, err := d.host.Credentials.HashPassword(ctx, password)
+	hash, err := a.host.Credentials.HashPassword(ctx, password)
 	if err != nil {
 		return err
 	}
-	err = pgx.BeginFunc(ctx, d.host.Pool, func(tx pgx.Tx) error {
-		user, _, err := d.link(ctx, tx, token, "for update")
+	err = pgx.BeginFunc(ctx, a.host.Pool, func(tx pgx.Tx) error {
+		userID, _, err := a.findLink(ctx, tx, token, "for update")
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `update mailed_tokens set used_at = $1 where user_id = $2 and used_at is null`, d.host.Now(), user); err != nil {
+		if _, err := tx.Exec(ctx, `update mailed_tokens set used_at = $1 where user_id = $2 and used_at is null`, a.host.Now(), userID); err != nil {
 			return err
 		}
-		if err := d.users.SetPassword(ctx, tx, user, stored); err != nil {
+		if err := a.users.SetPassword(ctx, tx, userID, hash); err != nil {
 			return err
 		}
-		return d.RevokeSessions(ctx, tx, user)
+		return a.RevokeSessions(ctx, tx, userID)
 	})
 	return dberr.Wrap("setting a password", err)
 }

@@ -33,7 +33,7 @@ func TestLogin(t *testing.T) {
 
 // Whether somebody has an address cannot be told by how long a refusal takes: each does
 // the work of comparing a password, which is measured by the memory that this takes.
-func TestRefusalsAreAllTheSameWork(t *testing.T) { //nolint:paralleltest // it measures the process's memory
+func TestFailedLoginsDoTheSameWork(t *testing.T) { //nolint:paralleltest // it measures the process's memory
 	r := start(t)
 	work := func(email, word string) uint64 {
 		var before, after runtime.MemStats
@@ -51,23 +51,23 @@ func TestRefusalsAreAllTheSameWork(t *testing.T) { //nolint:paralleltest // it m
 
 // "10 bad logins in 15 minutes per account and address → 429", also when they come at
 // once: sixty-four guesses are ten.
-func TestParallelGuessesCannotOutrunTheLimit(t *testing.T) {
+func TestConcurrentGuessesAreLimited(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	// More processes of the hub: each has a queue of its own.
-	desks := []*accounts.Authenticator{r.desk}
+	authenticators := []*accounts.Authenticator{r.auth}
 	for range 15 {
 		elsewhere := &club{}
 		_, err := elsewhere.Open(t.Context(), r.host)
 		require.NoError(t, err)
 		t.Cleanup(elsewhere.db.Close)
-		desks = append(desks, elsewhere.desk)
+		authenticators = append(authenticators, elsewhere.auth)
 	}
 	var wrong, limited, odd atomic.Int64
 	var all sync.WaitGroup
 	for i := range 64 {
 		all.Go(func() {
-			_, err := desks[i%len(desks)].Login(r.from("10.0.0.1"), r.ana.Email, "wrong horse")
+			_, err := authenticators[i%len(authenticators)].Login(r.from("10.0.0.1"), r.ana.Email, "wrong horse")
 			switch {
 			case is(err, hub.ErrUnauthorized):
 				wrong.Add(1)
@@ -93,7 +93,7 @@ func TestParallelGuessesCannotOutrunTheLimit(t *testing.T) {
 }
 
 // Ever new accounts are no way around it: passwords are hashed for so many of one address.
-func TestLoginsOfAnAddressAreLimited(t *testing.T) {
+func TestLoginsPerAddressAreLimited(t *testing.T) {
 	t.Parallel()
 	r := start(t, "HUB_PRODUCT_LIMITS=club.logins=3-M")
 	for _, email := range []string{"a@example.com", "b@example.com", "c@example.com"} {
@@ -109,7 +109,7 @@ func TestLoginsOfAnAddressAreLimited(t *testing.T) {
 
 // Good logins at the same moment do not stand in each other's way, however near the
 // limit.
-func TestParallelGoodLogins(t *testing.T) {
+func TestConcurrentValidLogins(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	for range 9 {
@@ -131,7 +131,7 @@ func TestParallelGoodLogins(t *testing.T) {
 
 // A login that nobody answered is no guess: whoever gave up, or met a database that
 // failed, is not locked out for it.
-func TestAnAttemptThatCameToNothingIsNotCounted(t *testing.T) {
+func TestAttemptWithoutResultIsNotCounted(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	r.sql(`alter table users rename to people`)
@@ -143,7 +143,7 @@ func TestAnAttemptThatCameToNothingIsNotCounted(t *testing.T) {
 	r.sql(`alter table people rename to users`)
 	over, cancel := context.WithCancel(r.from("10.0.0.1"))
 	cancel()
-	_, err := r.desk.Login(over, r.ana.Email, password)
+	_, err := r.auth.Login(over, r.ana.Email, password)
 	require.Error(t, err)
 	require.Zero(t, r.count(`select count(*) from login_failures`))
 	_, err = r.login("10.0.0.1", r.ana.Email, password)
@@ -155,23 +155,23 @@ func TestRefresh(t *testing.T) {
 	r := start(t)
 	first, err := r.login("10.0.0.1", r.ana.Email, password)
 	require.NoError(t, err)
-	second, err := r.desk.Refresh(t.Context(), first.RefreshToken)
+	second, err := r.auth.Refresh(t.Context(), first.RefreshToken)
 	require.NoError(t, err)
 	for _, token := range []string{first.RefreshToken, second.RefreshToken, first.AccessToken, "", "clur_x"} {
-		_, err = r.desk.Refresh(t.Context(), token)
+		_, err = r.auth.Refresh(t.Context(), token)
 		requireKind(t, hub.ErrUnauthorized, "invalid_refresh_token", err) // the first was used: the login is over
 	}
 
 	third, err := r.login("10.0.0.1", r.ana.Email, password)
 	require.NoError(t, err)
 	r.sql(`update users set active = false where id = $1`, r.ana.ID)
-	_, err = r.desk.Refresh(t.Context(), third.RefreshToken)
+	_, err = r.auth.Refresh(t.Context(), third.RefreshToken)
 	requireKind(t, hub.ErrUnauthorized, "invalid_refresh_token", err)
 	r.sql(`update users set active = true where id = $1`, r.ana.ID)
-	renewed, err := r.desk.Refresh(t.Context(), third.RefreshToken)
+	renewed, err := r.auth.Refresh(t.Context(), third.RefreshToken)
 	require.NoError(t, err, "the refusal did not use it up")
 	r.hub.Clock.Advance(31 * 24 * time.Hour)
-	_, err = r.desk.Refresh(t.Context(), renewed.RefreshToken)
+	_, err = r.auth.Refresh(t.Context(), renewed.RefreshToken)
 	requireKind(t, hub.ErrUnauthorized, "invalid_refresh_token", err)
 }
 
@@ -188,7 +188,7 @@ func (r *running) during(something func()) (ctx context.Context, over func()) {
 }
 
 // A login that is renewed, or begins, while all logins of its user end, ends too.
-func TestNoLoginOutlivesItsEnd(t *testing.T) {
+func TestRevocationIncludesConcurrentLogins(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	begun := func() accounts.Session {
@@ -198,27 +198,27 @@ func TestNoLoginOutlivesItsEnd(t *testing.T) {
 	}
 	refused := func(session accounts.Session) {
 		t.Helper()
-		_, err := r.desk.Refresh(t.Context(), session.RefreshToken)
+		_, err := r.auth.Refresh(t.Context(), session.RefreshToken)
 		requireKind(t, hub.ErrUnauthorized, "invalid_refresh_token", err)
 		require.Zero(t, r.count(`select count(*) from refresh_tokens where revoked_at is null`))
 	}
 
 	old := begun()
-	used, err := r.desk.Refresh(t.Context(), old.RefreshToken)
+	used, err := r.auth.Refresh(t.Context(), old.RefreshToken)
 	require.NoError(t, err)
 	var reuse error
-	ctx, over := r.during(func() { _, reuse = r.desk.Refresh(t.Context(), old.RefreshToken) })
-	renewed, err := r.desk.Refresh(ctx, used.RefreshToken)
+	ctx, over := r.during(func() { _, reuse = r.auth.Refresh(t.Context(), old.RefreshToken) })
+	renewed, err := r.auth.Refresh(ctx, used.RefreshToken)
 	require.NoError(t, err, "it came first")
 	over()
 	requireKind(t, hub.ErrUnauthorized, "invalid_refresh_token", reuse)
 	refused(renewed)
 
 	old = begun()
-	reset := tokenOf(t, r.invited(accounts.PurposeReset))
+	reset := tokenOf(t, r.newLink(accounts.PurposeReset))
 	var failed error
-	ctx, over = r.during(func() { failed = r.desk.SetPassword(r.from("10.0.0.2"), reset, "another horse") })
-	renewed, err = r.desk.Refresh(ctx, old.RefreshToken)
+	ctx, over = r.during(func() { failed = r.auth.SetPassword(r.from("10.0.0.2"), reset, "another horse") })
+	renewed, err = r.auth.Refresh(ctx, old.RefreshToken)
 	require.NoError(t, err, "it came first")
 	over()
 	require.NoError(t, failed)
@@ -230,14 +230,14 @@ func TestNoLoginOutlivesItsEnd(t *testing.T) {
 		require.NoError(t, err)
 		r.sql(`update users set password = $2 where id = $1`, r.ana.ID, stored)
 	})
-	_, err = r.desk.Login(late, r.ana.Email, "another horse")
+	_, err = r.auth.Login(late, r.ana.Email, "another horse")
 	requireKind(t, hub.ErrUnauthorized, "invalid_credentials", err)
 	require.Zero(t, r.count(`select count(*) from refresh_tokens where revoked_at is null`))
 	begun()
 }
 
 // A client throws a token away on 401: a database that fails must not look like one.
-func TestADatabaseThatFailsIsNoBadToken(t *testing.T) {
+func TestDatabaseFailureIsNotInvalidToken(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	session, err := r.login("10.0.0.1", r.ana.Email, password)
@@ -245,23 +245,23 @@ func TestADatabaseThatFailsIsNoBadToken(t *testing.T) {
 	r.sql(`create function fails(uuid) returns boolean language plpgsql volatile as $$ begin raise exception using errcode = '53200'; end $$`)
 	r.sql(`alter table users rename to people`)
 	r.sql(`create view users as select * from people where fails(id)`)
-	_, err = r.desk.Refresh(t.Context(), session.RefreshToken)
+	_, err = r.auth.Refresh(t.Context(), session.RefreshToken)
 	requireKind(t, hub.ErrUnavailable, "database_unavailable", err)
 	r.sql(`drop view users`)
 	r.sql(`alter table people rename to users`)
-	_, err = r.desk.Refresh(t.Context(), session.RefreshToken)
+	_, err = r.auth.Refresh(t.Context(), session.RefreshToken)
 	require.NoError(t, err)
 }
 
 // What expired is removed, a bounded number of rows at a time; what still counts stays.
-func TestExpiredIsForgotten(t *testing.T) {
+func TestExpiredRowsAreDeleted(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	_, err := r.login("10.0.0.1", r.ana.Email, password)
 	require.NoError(t, err)
 	_, err = r.login("10.0.0.1", r.ana.Email, "wrong horse")
 	require.Error(t, err)
-	r.invited("reset")
+	r.newLink("reset")
 	const old = 2500
 	r.sql(`insert into refresh_tokens select decode(md5(n::text), 'hex'), $1, $1, $2, $2 from generate_series(1, $3::int) n`, r.ana.ID, noon.Add(-25*time.Hour), old)
 	r.sql(`insert into mailed_tokens select decode(md5(n::text), 'hex'), $1, 'reset', $2, $2 from generate_series(1, $3::int) n`, r.ana.ID, noon.Add(-25*time.Hour), old)
@@ -271,13 +271,13 @@ func TestExpiredIsForgotten(t *testing.T) {
 	for _, table := range []string{"refresh_tokens", "mailed_tokens", "login_failures"} {
 		r.sql(`create trigger note after delete on ` + table + ` referencing old table as gone for each statement execute function note()`)
 	}
-	r.run("expired-logins", nil)
+	r.runJob("expired-logins", nil)
 	for _, table := range []string{"refresh_tokens", "mailed_tokens", "login_failures"} {
 		require.Equal(t, 1, r.count(`select count(*) from `+table), table)
 	}
 	require.Equal(t, 1000, r.count(`select max(n) from most`), "rows removed at once")
 	require.Equal(t, 3*old, r.count(`select sum(n) from most`))
 	r.hub.Clock.Advance(31*24*time.Hour + 24*time.Hour)
-	r.run("expired-logins", nil)
+	r.runJob("expired-logins", nil)
 	require.Zero(t, r.count(`select (select count(*) from refresh_tokens) + (select count(*) from mailed_tokens) + (select count(*) from login_failures)`))
 }

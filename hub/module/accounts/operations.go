@@ -28,14 +28,14 @@ type RefreshInput struct {
 	} `nameHint:"Refresh"`
 }
 
-// ForgotPasswordInput is a request for a link.
+// ForgotPasswordInput is a request for a reset link.
 type ForgotPasswordInput struct {
 	Body struct {
 		Email string `json:"email" maxLength:"254" example:"bia@example.com"`
 	} `nameHint:"ForgotPassword"`
 }
 
-// ResetPasswordInput is a request of who has a link.
+// ResetPasswordInput is a new password with the token of a link.
 type ResetPasswordInput struct {
 	Body struct {
 		Token       string `json:"token" maxLength:"200"`
@@ -44,41 +44,42 @@ type ResetPasswordInput struct {
 	} `nameHint:"ResetPassword"`
 }
 
-// SessionOutput answers with tokens.
+// SessionOutput is a response with tokens.
 type SessionOutput struct{ Body Session }
 
-// MessageOutput answers with a [Message].
+// MessageOutput is a response with a [Message].
 type MessageOutput struct{ Body Message }
 
-// Message is an answer for people.
+// Message is a response for people.
 type Message struct {
 	Message string `json:"message"`
 }
 
 // HandleLogin is the operation for [Authenticator.Login].
-func (d *Authenticator) HandleLogin(ctx context.Context, in *LoginInput) (*SessionOutput, error) {
-	session, err := d.Login(ctx, in.Body.Email, in.Body.Password)
+func (a *Authenticator) HandleLogin(ctx context.Context, in *LoginInput) (*SessionOutput, error) {
+	session, err := a.Login(ctx, in.Body.Email, in.Body.Password)
 	return &SessionOutput{session}, err
 }
 
 // HandleRefresh is the operation for [Authenticator.Refresh].
-func (d *Authenticator) HandleRefresh(ctx context.Context, in *RefreshInput) (*SessionOutput, error) {
-	session, err := d.Refresh(ctx, in.Body.RefreshToken)
+func (a *Authenticator) HandleRefresh(ctx context.Context, in *RefreshInput) (*SessionOutput, error) {
+	session, err := a.Refresh(ctx, in.Body.RefreshToken)
 	return &SessionOutput{session}, err
 }
 
-// HandleForgotPassword is the operation for [Authenticator.RequestPasswordReset]. It answers the same for every address.
-func (d *Authenticator) HandleForgotPassword(ctx context.Context, in *ForgotPasswordInput) (*MessageOutput, error) {
-	var wrong rest.FieldErrors
-	wrong.CheckEmail(&in.Body.Email, "body.email")
-	if err := wrong.Err(); err != nil {
+// HandleForgotPassword is the operation for [Authenticator.RequestPasswordReset]. The response is the same for
+// every address.
+func (a *Authenticator) HandleForgotPassword(ctx context.Context, in *ForgotPasswordInput) (*MessageOutput, error) {
+	var errs rest.FieldErrors
+	errs.CheckEmail(&in.Body.Email, "body.email")
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	return &MessageOutput{Message{"If the e-mail is registered, a reset link was sent"}}, d.RequestPasswordReset(ctx, in.Body.Email)
+	return &MessageOutput{Message{"If the e-mail is registered, a reset link was sent"}}, a.RequestPasswordReset(ctx, in.Body.Email)
 }
 
 // HandleResetPassword is the operation for [Authenticator.SetPassword].
-func (d *Authenticator) HandleResetPassword(ctx context.Context, in *ResetPasswordInput) (*MessageOutput, error) {
+func (a *Authenticator) HandleResetPassword(ctx context.Context, in *ResetPasswordInput) (*MessageOutput, error) {
 	password := in.Body.NewPassword
 	if password == "" {
 		password = in.Body.Password
@@ -86,20 +87,20 @@ func (d *Authenticator) HandleResetPassword(ctx context.Context, in *ResetPasswo
 	if password == "" {
 		return nil, hub.Invalid("body.new_password", "is required")
 	}
-	return &MessageOutput{Message{"Password updated"}}, d.SetPassword(ctx, in.Body.Token, password)
+	return &MessageOutput{Message{"Password updated"}}, a.SetPassword(ctx, in.Body.Token, password)
 }
 
-// Authenticate tells who has an access token: find gives the user of a login,
-// [pgx.ErrNoRows] where it has ended. [hub.ErrUnauthorized] for a token that is not good.
-func (d *Authenticator) Authenticate(ctx context.Context, token string, find func(ctx context.Context, user, login uuid.UUID) (module.Caller, error)) (module.Caller, error) {
-	refused := hub.Errorf(hub.ErrUnauthorized, "invalid_token", "A valid access token is needed: log in, or refresh it.")
-	user, login, ok := d.host.Credentials.VerifyAccessToken(token)
+// Authenticate returns the user of an access token, or [hub.ErrUnauthorized] for an
+// invalid token. find returns the user of a login, or [pgx.ErrNoRows] if it was revoked.
+func (a *Authenticator) Authenticate(ctx context.Context, token string, find func(ctx context.Context, userID, loginID uuid.UUID) (module.Caller, error)) (module.Caller, error) {
+	errInvalidToken := hub.Errorf(hub.ErrUnauthorized, "invalid_token", "A valid access token is needed: log in, or refresh it.")
+	userID, loginID, ok := a.host.Credentials.VerifyAccessToken(token)
 	if !ok {
-		return module.Caller{}, refused
+		return module.Caller{}, errInvalidToken
 	}
-	who, err := find(ctx, user, login)
+	caller, err := find(ctx, userID, loginID)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return module.Caller{}, refused
+		return module.Caller{}, errInvalidToken
 	}
-	return who, dberr.Wrap("loading the user", err)
+	return caller, dberr.Wrap("loading the user", err)
 }

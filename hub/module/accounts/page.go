@@ -22,20 +22,20 @@ var pageFiles embed.FS
 
 var forms = template.Must(template.ParseFS(pageFiles, "page/forms.html"))
 
-// Pages are the pages behind mailed links, by their paths at the hub's root.
-func (d *Authenticator) Pages() map[string]http.Handler {
-	return map[string]http.Handler{d.place.PasswordPage: page{d}}
+// Pages returns the page of emailed links, by its path at the hub's root.
+func (a *Authenticator) Pages() map[string]http.Handler {
+	return map[string]http.Handler{a.options.PasswordPage: page{a}}
 }
 
-// page is where a link leads to: it sets a password, or sends another link. It needs no
-// JavaScript. Opening it leaves the link good, as programs that look at mail do that.
+// page handles the page of a link: it sets a password, or sends another link. It needs no
+// JavaScript. Opening it does not use up the link, because email scanners open links.
 type page struct{ *Authenticator }
 
-// shown is what the page shows; page/forms.html draws the form.
-type shown struct {
-	T            *words
+// pageData is the content of the page; page/forms.html renders the form.
+type pageData struct {
+	T            *texts
 	Title, Text  string
-	Form         string // which form is below; "" = none
+	Form         string // "" = none
 	Action       string
 	Token, Email string
 
@@ -52,129 +52,131 @@ const (
 
 // ServeHTTP implements [http.Handler].
 func (p page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	tag, asked := infopage.ChooseLanguage(r)
-	t := languages[tag]
-	one := &shown{T: t, Token: r.URL.Query().Get("token"), Action: p.place.PasswordPage, status: http.StatusOK}
-	if asked {
-		one.Action += "?lang=" + tag
+	tag, explicit := infopage.ChooseLanguage(r)
+	t := textsByLanguage[tag]
+	data := &pageData{T: t, Token: r.URL.Query().Get("token"), Action: p.options.PasswordPage, status: http.StatusOK}
+	if explicit {
+		data.Action += "?lang=" + tag
 	}
 	var err error
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
-		err = p.open(r.Context(), one)
+		err = p.showForm(r.Context(), data)
 	case http.MethodPost:
-		err = p.post(r, one)
+		err = p.handlePost(r, data)
 	default:
 		w.Header().Set("Allow", "GET, HEAD, POST")
-		one.say(http.StatusMethodNotAllowed, t.MethodTitle, t.MethodText)
+		data.setMessage(http.StatusMethodNotAllowed, t.MethodTitle, t.MethodText)
 	}
 	if err != nil {
-		p.problem(r.Context(), w.Header(), one, err)
+		p.showError(r.Context(), w.Header(), data, err)
 	}
-	p.send(r.Context(), w, tag, one)
+	p.write(r.Context(), w, tag, data)
 }
 
-// open shows the form for a password to who comes with a good link, and else the one
-// for another link.
-func (p page) open(ctx context.Context, one *shown) error {
-	if one.Token == "" {
-		one.say(http.StatusOK, one.T.AskTitle, one.T.AskText)
-		one.Form = formEmail
+// showForm shows the password form for a valid link, or the form to request a link if
+// there is no token.
+func (p page) showForm(ctx context.Context, data *pageData) error {
+	if data.Token == "" {
+		data.setMessage(http.StatusOK, data.T.AskTitle, data.T.AskText)
+		data.Form = formEmail
 		return nil
 	}
-	purpose, err := p.look(ctx, one.Token)
+	purpose, err := p.checkLink(ctx, data.Token)
 	if err != nil {
 		return err
 	}
-	one.Form, one.Title, one.Text = formPassword, one.T.ResetTitle, one.T.ResetText
+	data.Form, data.Title, data.Text = formPassword, data.T.ResetTitle, data.T.ResetText
 	if purpose == PurposeInvite {
-		one.Title, one.Text = one.T.InviteTitle, one.T.InviteText
+		data.Title, data.Text = data.T.InviteTitle, data.T.InviteText
 	}
 	return nil
 }
 
-// post sets a password, or sends a link.
-func (p page) post(r *http.Request, one *shown) error {
+// handlePost sets a password, or sends a link.
+func (p page) handlePost(r *http.Request, data *pageData) error {
 	if err := r.ParseForm(); err != nil {
 		return hub.Errorf(hub.ErrMalformed, "malformed", "The form cannot be read.").WithCause(err)
 	}
-	if one.Token = r.PostForm.Get("token"); one.Token == "" {
-		return p.ask(r.Context(), one, r.PostForm.Get("email"))
+	if data.Token = r.PostForm.Get("token"); data.Token == "" {
+		return p.requestLink(r.Context(), data, r.PostForm.Get("email"))
 	}
 	password := r.PostForm.Get("password")
-	if length := len([]rune(password)); length < shortestPassword || length > longestPassword {
-		one.WrongPassword = one.T.WrongChoice
+	if length := len([]rune(password)); length < minPasswordLength || length > maxPasswordLength {
+		data.WrongPassword = data.T.WrongChoice
 	} else if password != r.PostForm.Get("again") {
-		one.WrongAgain = one.T.WrongAgain
+		data.WrongAgain = data.T.WrongAgain
 	}
-	if one.WrongPassword != "" || one.WrongAgain != "" {
-		one.status = http.StatusUnprocessableEntity
-		return p.open(r.Context(), one)
+	if data.WrongPassword != "" || data.WrongAgain != "" {
+		data.status = http.StatusUnprocessableEntity
+		return p.showForm(r.Context(), data)
 	}
-	if err := p.SetPassword(r.Context(), one.Token, password); err != nil {
+	if err := p.SetPassword(r.Context(), data.Token, password); err != nil {
 		return err
 	}
-	one.Token = ""
-	one.say(http.StatusOK, one.T.SavedTitle, one.T.SavedText)
+	data.Token = ""
+	data.setMessage(http.StatusOK, data.T.SavedTitle, data.T.SavedText)
 	return nil
 }
 
-// ask has a link sent to an address.
-func (p page) ask(ctx context.Context, one *shown, email string) error {
-	var wrong rest.FieldErrors
-	if wrong.CheckEmail(&email, formEmail); wrong.Err() != nil {
-		one.say(http.StatusUnprocessableEntity, one.T.AskTitle, one.T.AskText)
-		one.Form, one.Email, one.WrongEmail = formEmail, email, one.T.WrongEmail
+// requestLink sends a link to an email address.
+func (p page) requestLink(ctx context.Context, data *pageData, email string) error {
+	var errs rest.FieldErrors
+	if errs.CheckEmail(&email, formEmail); errs.Err() != nil {
+		data.setMessage(http.StatusUnprocessableEntity, data.T.AskTitle, data.T.AskText)
+		data.Form, data.Email, data.WrongEmail = formEmail, email, data.T.WrongEmail
 		return nil
 	}
 	if err := p.RequestPasswordReset(ctx, email); err != nil {
 		return err
 	}
-	one.say(http.StatusOK, one.T.SentTitle, one.T.SentText)
+	data.setMessage(http.StatusOK, data.T.SentTitle, data.T.SentText)
 	return nil
 }
 
-func (s *shown) say(status int, title, text string) { s.status, s.Title, s.Text = status, title, text }
+func (d *pageData) setMessage(status int, title, text string) {
+	d.status, d.Title, d.Text = status, title, text
+}
 
-// problem says what is wrong, and what to do.
-func (p page) problem(ctx context.Context, header http.Header, one *shown, err error) {
-	t := one.T
-	one.Form = ""
-	var told *hub.Error
+// showError shows an error and what to do about it.
+func (p page) showError(ctx context.Context, header http.Header, data *pageData, err error) {
+	t := data.T
+	data.Form = ""
+	var hubErr *hub.Error
 	switch {
 	case errors.Is(err, hub.ErrMalformed):
-		one.say(http.StatusNotFound, t.BadLinkTitle, t.BadLinkText)
-		one.Form, one.Token = formEmail, ""
-	case errors.Is(err, hub.ErrRateLimited) && errors.As(err, &told):
-		seconds := max(int(math.Ceil(told.RetryAfter.Seconds())), 1)
+		data.setMessage(http.StatusNotFound, t.BadLinkTitle, t.BadLinkText)
+		data.Form, data.Token = formEmail, ""
+	case errors.Is(err, hub.ErrRateLimited) && errors.As(err, &hubErr):
+		seconds := max(int(math.Ceil(hubErr.RetryAfter.Seconds())), 1)
 		header.Set("Retry-After", strconv.Itoa(seconds))
-		one.say(http.StatusTooManyRequests, t.LimitedTitle, fmt.Sprintf(t.LimitedText, (seconds+59)/60))
+		data.setMessage(http.StatusTooManyRequests, t.LimitedTitle, fmt.Sprintf(t.LimitedText, (seconds+59)/60))
 	case errors.Is(err, hub.ErrUnavailable):
 		header.Set("Retry-After", "5")
 		p.host.Log.WarnContext(ctx, "the page for passwords could not be shown", "error", err)
-		one.say(http.StatusServiceUnavailable, t.UnavailableTitle, t.UnavailableText)
+		data.setMessage(http.StatusServiceUnavailable, t.UnavailableTitle, t.UnavailableText)
 	default:
 		p.host.Log.ErrorContext(ctx, "the page for passwords failed", "error", err)
-		one.say(http.StatusInternalServerError, t.BrokenTitle, t.BrokenText)
+		data.setMessage(http.StatusInternalServerError, t.BrokenTitle, t.BrokenText)
 	}
 }
 
-// send writes the page. Whoever chooses another language keeps the link.
-func (p page) send(ctx context.Context, w http.ResponseWriter, tag string, one *shown) {
+// write writes the page. Its links to other languages keep the token.
+func (p page) write(ctx context.Context, w http.ResponseWriter, tag string, data *pageData) {
 	var form bytes.Buffer
-	err := forms.Execute(&form, one)
+	err := forms.Execute(&form, data)
 	query := url.Values{}
-	if one.Token != "" {
-		query.Set("token", one.Token)
+	if data.Token != "" {
+		query.Set("token", data.Token)
 	}
 	if err == nil {
 		err = infopage.Page{
-			Status: one.status, Lang: tag, Brand: p.place.Product, Title: one.Title, Text: one.Text, Path: p.place.PasswordPage, Query: query,
-			Content: template.HTML(form.String()), //nolint:gosec // drawn by a template
+			Status: data.status, Lang: tag, Brand: p.options.Product, Title: data.Title, Text: data.Text, Path: p.options.PasswordPage, Query: query,
+			Content: template.HTML(form.String()), //nolint:gosec // rendered by a template
 		}.Write(w)
 	}
 	if err != nil {
 		p.host.Log.ErrorContext(ctx, "the page for passwords could not be drawn", "error", err)
-		http.Error(w, one.T.BrokenTitle, http.StatusInternalServerError)
+		http.Error(w, data.T.BrokenTitle, http.StatusInternalServerError)
 	}
 }

@@ -20,11 +20,11 @@ func form(pairs ...string) url.Values {
 }
 
 // Opening the page leaves the link good, however often: programs that look at mail do.
-func TestTheLinkOpensAPageThatSetsThePassword(t *testing.T) {
+func TestPageSetsPassword(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	for purpose, title := range map[accounts.LinkPurpose]string{accounts.PurposeReset: "Set a new password", accounts.PurposeInvite: "Set your password"} {
-		link := r.invited(purpose)
+		link := r.newLink(purpose)
 		for range 3 {
 			for _, method := range []string{"GET", "HEAD"} {
 				got := r.visit(method, link, nil, "Accept-Language", "en")
@@ -63,7 +63,7 @@ func TestTheLinkOpensAPageThatSetsThePassword(t *testing.T) {
 	}
 }
 
-func TestThePageSendsAnotherLink(t *testing.T) {
+func TestPageSendsAnotherLink(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	address := r.hub.URL + "/club/password?lang=es"
@@ -75,16 +75,16 @@ func TestThePageSendsAnotherLink(t *testing.T) {
 	sent := r.visit("POST", address, form("email", "nobody@example.com"))
 	require.Equal(t, 200, sent.status)
 	require.Equal(t, sent.text, r.visit("POST", address, form("email", r.ana.Email)).text)
-	require.Equal(t, 200, r.visit("GET", r.mailed(1), nil).status)
-	expired := r.mailed(1)
+	require.Equal(t, 200, r.visit("GET", r.emailedLink(1), nil).status)
+	expired := r.emailedLink(1)
 	r.hub.Clock.Advance(time.Hour)
 	require.Equal(t, 404, r.visit("GET", expired, nil).status)
 }
 
-func TestThePageIsForNobodyElse(t *testing.T) {
+func TestPageHeadersKeepTheLinkPrivate(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	link := r.invited(accounts.PurposeReset)
+	link := r.newLink(accounts.PurposeReset)
 	for _, got := range []page{r.visit("GET", link, nil), r.visit("GET", r.hub.URL+"/club/password?token=x", nil), r.visit("PUT", link, nil)} {
 		require.Equal(t, "noindex, nofollow", got.header.Get("X-Robots-Tag"))
 		require.Equal(t, "no-referrer", got.header.Get("Referrer-Policy"))
@@ -101,10 +101,10 @@ func TestThePageIsForNobodyElse(t *testing.T) {
 
 // The page speaks three languages, says everything in each, and keeps the token when
 // another one is chosen.
-func TestThePageSpeaksThreeLanguages(t *testing.T) {
+func TestPageLanguages(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	link := r.invited(accounts.PurposeReset)
+	link := r.newLink(accounts.PurposeReset)
 	for header, want := range map[string][2]string{
 		"":                 {"pt-BR", "Defina uma nova senha"},
 		"fr, en;q=0.5":     {"en", "Set a new password"},
@@ -120,10 +120,10 @@ func TestThePageSpeaksThreeLanguages(t *testing.T) {
 	require.Contains(t, r.visit("GET", link+"&lang=es", nil, "Accept-Language", "en").text, `action="/club/password?lang=es"`)
 }
 
-func TestThePageTellsOfLimitsAndFailures(t *testing.T) {
+func TestPageLimitsAndFailures(t *testing.T) {
 	t.Parallel()
 	r := start(t, "HUB_PRODUCT_LIMITS=club.passwords=3-H")
-	link := r.invited(accounts.PurposeReset)
+	link := r.newLink(accounts.PurposeReset)
 	r.sql(`alter table mailed_tokens rename to put_away`)
 	require.Equal(t, 500, r.visit("GET", link, nil).status)
 	r.sql(`create function fails(uuid) returns boolean language plpgsql volatile as $$ begin raise exception using errcode = '53200'; end $$`)

@@ -34,18 +34,18 @@ const (
 	soon     = 30 * time.Second
 )
 
-// club is a small product: users, and nothing they could do but log in.
+// club is a small product whose users can only log in.
 type club struct {
 	host module.Host
-	desk *accounts.Authenticator
+	auth *accounts.Authenticator
 	db   *pgxpool.Pool // of host, with every statement on record
 
-	locale string // of letters
+	locale string // of emails
 
 	hashed atomic.Int64 // passwords so far
 
 	mu         sync.Mutex
-	statements map[any][]string // by who made them: see [as]
+	statements map[any][]string // by actor: see [as]
 }
 
 var (
@@ -53,16 +53,18 @@ var (
 	_ module.PageProvider = (*club)(nil)
 )
 
-type who struct{}
+type actorKey struct{}
 
-// as marks what is done on behalf of somebody.
-func as(ctx context.Context, name string) context.Context { return context.WithValue(ctx, who{}, name) }
+// as returns a context whose statements are recorded under an actor.
+func as(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, actorKey{}, name)
+}
 
 // TraceQueryStart implements pgx.QueryTracer.
 func (c *club) TraceQueryStart(ctx context.Context, _ *pgx.Conn, query pgx.TraceQueryStartData) context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.statements[ctx.Value(who{})] = append(c.statements[ctx.Value(who{})], query.SQL)
+	c.statements[ctx.Value(actorKey{})] = append(c.statements[ctx.Value(actorKey{})], query.SQL)
 	return ctx
 }
 
@@ -81,8 +83,8 @@ func (h hashing) HashPassword(ctx context.Context, password string) (string, err
 	return h.Credentials.HashPassword(ctx, password)
 }
 
-// did are the statements made on behalf of somebody.
-func (c *club) did(name string) []string {
+// statementsOf returns the statements of an actor.
+func (c *club) statementsOf(name string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.statements[name]
@@ -107,15 +109,15 @@ func (c *club) Open(ctx context.Context, host module.Host) (module.Instance, err
 	}
 	host.Pool, host.Credentials = c.db, hashing{host.Credentials, &c.hashed}
 	c.host, c.statements = host, make(map[any][]string)
-	c.desk = accounts.New(host, accounts.Options{Product: "Club", RefreshTokenPrefix: "clur_", PasswordPage: "/club/password"}, c)
+	c.auth = accounts.New(host, accounts.Options{Product: "Club", RefreshTokenPrefix: "clur_", PasswordPage: "/club/password"}, c)
 	return c, nil
 }
 
 // Jobs implements [module.Worker].
-func (c *club) Jobs() []module.Job { return c.desk.Jobs() }
+func (c *club) Jobs() []module.Job { return c.auth.Jobs() }
 
 // Pages implements [module.PageProvider].
-func (c *club) Pages() map[string]http.Handler { return c.desk.Pages() }
+func (c *club) Pages() map[string]http.Handler { return c.auth.Pages() }
 
 // Handle implements [module.Instance].
 func (*club) Handle(context.Context, pgx.Tx, hub.Event) error { return module.ErrIgnored }
@@ -188,8 +190,8 @@ func start(t *testing.T, settings ...string) *running {
 	require.NoError(t, err)
 	r.ana = accounts.User{ID: uuid.New(), Email: "ana@example.com", Password: stored, Active: true}
 	r.other = accounts.User{ID: uuid.New(), Email: "bob@example.com", Password: stored}
-	for _, one := range []accounts.User{r.ana, r.other} {
-		r.sql(`insert into users values ($1, $2, $3, $4)`, one.ID, one.Email, one.Password, one.Active)
+	for _, user := range []accounts.User{r.ana, r.other} {
+		r.sql(`insert into users values ($1, $2, $3, $4)`, user.ID, user.Email, user.Password, user.Active)
 	}
 	return r
 }
@@ -210,10 +212,10 @@ func (r *running) count(query string, args ...any) (n int) {
 // from is the context of a request from an address.
 func (r *running) from(ip string) context.Context { return module.WithClientIP(r.t.Context(), ip) }
 
-// run runs a job of the desk by hand.
-func (r *running) run(name string, payload []byte) {
+// runJob runs a job directly.
+func (r *running) runJob(name string, payload []byte) {
 	r.t.Helper()
-	for _, job := range r.desk.Jobs() {
+	for _, job := range r.auth.Jobs() {
 		if job.Name == name {
 			require.NoError(r.t, job.Run(r.t.Context(), payload))
 			return
@@ -222,27 +224,26 @@ func (r *running) run(name string, payload []byte) {
 	require.Fail(r.t, "no job "+name)
 }
 
-// mailed waits for a mail to the member and gives the link in it; n is how many there
-// are by then.
-func (r *running) mailed(n int) string {
+// emailedLink waits until the member has n emails and returns the link in the last one.
+func (r *running) emailedLink(n int) string {
 	r.t.Helper()
-	var mails []string
-	require.Eventually(r.t, func() bool { mails = r.hub.Emails(r.ana.Email); return len(mails) >= n }, soon, tick)
-	require.Len(r.t, mails, n)
-	at := strings.Index(mails[0], r.hub.URL+"/club/password?token=")
-	require.Positive(r.t, at, mails[0])
-	link, _, _ := strings.Cut(mails[0][at:], "\n")
+	var emails []string
+	require.Eventually(r.t, func() bool { emails = r.hub.Emails(r.ana.Email); return len(emails) >= n }, soon, tick)
+	require.Len(r.t, emails, n)
+	start := strings.Index(emails[0], r.hub.URL+"/club/password?token=")
+	require.Positive(r.t, start, emails[0])
+	link, _, _ := strings.Cut(emails[0][start:], "\n")
 	return link
 }
 
-// invited makes a link to set a password, and gives it.
-func (r *running) invited(purpose accounts.LinkPurpose) string {
+// newLink emails a link to set a password and returns it.
+func (r *running) newLink(purpose accounts.LinkPurpose) string {
 	r.t.Helper()
 	before := len(r.hub.Emails(r.ana.Email))
 	require.NoError(r.t, pgx.BeginFunc(r.t.Context(), r.db, func(tx pgx.Tx) error {
-		return r.desk.EmailPasswordLink(r.t.Context(), tx, r.ana, purpose)
+		return r.auth.EmailPasswordLink(r.t.Context(), tx, r.ana, purpose)
 	}))
-	return r.mailed(before + 1)
+	return r.emailedLink(before + 1)
 }
 
 func tokenOf(t *testing.T, link string) string {
@@ -252,7 +253,7 @@ func tokenOf(t *testing.T, link string) string {
 	return u.Query().Get("token")
 }
 
-// page is what a browser gets.
+// page is a response of the page.
 type page struct {
 	status int
 	header http.Header
@@ -278,13 +279,13 @@ func (r *running) visit(method, address string, form url.Values, headers ...stri
 
 // login tries to log in.
 func (r *running) login(ip, email, password string) (accounts.Session, error) {
-	return r.desk.Login(r.from(ip), email, password)
+	return r.auth.Login(r.from(ip), email, password)
 }
 
 func requireKind(t *testing.T, kind error, code string, err error) {
 	t.Helper()
 	require.ErrorIs(t, err, kind)
-	var told *hub.Error
-	require.ErrorAs(t, err, &told)
-	require.Equal(t, code, told.Code)
+	var hubErr *hub.Error
+	require.ErrorAs(t, err, &hubErr)
+	require.Equal(t, code, hubErr.Code)
 }

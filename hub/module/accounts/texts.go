@@ -2,8 +2,8 @@ package accounts
 
 import "integrationhub/hub/module/infopage"
 
-// words are the texts of the page and the letters in one language.
-type words struct {
+// texts are the texts of the page and the emails in one language.
+type texts struct {
 	ResetTitle, ResetText   string
 	InviteTitle, InviteText string
 	Choice, ChoiceHint      string
@@ -17,19 +17,19 @@ type words struct {
 	Email, Send, WrongEmail   string
 	SentTitle, SentText       string
 
-	LimitedTitle, LimitedText         string // the text has a number of minutes
+	LimitedTitle, LimitedText         string // LimitedText has a placeholder for minutes
 	UnavailableTitle, UnavailableText string
 	BrokenTitle, BrokenText           string
 	MethodTitle, MethodText           string
 
-	Hello                       string // the reader's name is put in
-	InviteSubject, InviteLetter string // the tenant's
-	ResetSubject, ResetLetter   string // the tenant's, in the letter
-	NotYou                      string
+	Hello                      string // placeholder: the recipient's name
+	InviteSubject, InviteEmail string // placeholder: the tenant's name
+	ResetSubject, ResetEmail   string // placeholder in ResetEmail: the tenant's name
+	NotYou                     string
 }
 
-// languages are the words of every language that sheets speak.
-var languages = map[string]*words{
+// textsByLanguage has an entry for each language of package infopage.
+var textsByLanguage = map[string]*texts{
 	infopage.Portuguese: {
 		ResetTitle: "Defina uma nova senha", ResetText: "Ela vale a partir de agora. Quem estiver conectado à sua conta terá de entrar de novo.",
 		InviteTitle: "Defina a sua senha", InviteText: "Com ela e o seu e-mail você entra na conta que criaram para você.",
@@ -45,8 +45,8 @@ var languages = map[string]*words{
 		BrokenTitle: "Algo deu errado", BrokenText: "A falha é nossa, não sua. Tente de novo em instantes.",
 		MethodTitle: "Isto não é possível aqui", MethodText: "Abra o link do e-mail que você recebeu.",
 		Hello:         "Olá, %s!",
-		InviteSubject: "Sua conta em %s", InviteLetter: "Criaram uma conta para você em %s. Defina a sua senha nos próximos sete dias:",
-		ResetSubject: "Defina uma nova senha", ResetLetter: "Alguém, provavelmente você, pediu uma nova senha para a sua conta em %s. Defina-a dentro de uma hora:",
+		InviteSubject: "Sua conta em %s", InviteEmail: "Criaram uma conta para você em %s. Defina a sua senha nos próximos sete dias:",
+		ResetSubject: "Defina uma nova senha", ResetEmail: "Alguém, provavelmente você, pediu uma nova senha para a sua conta em %s. Defina-a dentro de uma hora:",
 		NotYou: "Se não foi você, não é preciso fazer nada.",
 	},
 	infopage.English: {
@@ -64,8 +64,8 @@ var languages = map[string]*words{
 		BrokenTitle: "Something went wrong", BrokenText: "The fault is ours, not yours. Try again in a moment.",
 		MethodTitle: "This cannot be done here", MethodText: "Open the link of the e-mail that you received.",
 		Hello:         "Hello %s,",
-		InviteSubject: "Your account at %s", InviteLetter: "An account was made for you at %s. Set your password within a week:",
-		ResetSubject: "Set a new password", ResetLetter: "Somebody, probably you, asked for a new password for your account at %s. Set it within an hour:",
+		InviteSubject: "Your account at %s", InviteEmail: "An account was made for you at %s. Set your password within a week:",
+		ResetSubject: "Set a new password", ResetEmail: "Somebody, probably you, asked for a new password for your account at %s. Set it within an hour:",
 		NotYou: "If it was not you, nothing needs to be done.",
 	},
 	infopage.Spanish: {
@@ -83,8 +83,8 @@ var languages = map[string]*words{
 		BrokenTitle: "Algo salió mal", BrokenText: "La falla es nuestra, no tuya. Inténtalo de nuevo en unos instantes.",
 		MethodTitle: "Esto no se puede hacer aquí", MethodText: "Abre el enlace del correo que recibiste.",
 		Hello:         "Hola, %s:",
-		InviteSubject: "Tu cuenta en %s", InviteLetter: "Crearon una cuenta para ti en %s. Define tu contraseña dentro de siete días:",
-		ResetSubject: "Define una nueva contraseña", ResetLetter: "Alguien, probablemente tú, pidió una nueva contraseña para tu cuenta en %s. Defínela dentro de una hora:",
+		InviteSubject: "Tu cuenta en %s", InviteEmail: "Crearon una cuenta para ti en %s. Define tu contraseña dentro de siete días:",
+		ResetSubject: "Define una nueva contraseña", ResetEmail: "Alguien, probablemente tú, pidió una nueva contraseña para tu cuenta en %s. Defínela dentro de una hora:",
 		NotYou: "Si no fuiste tú, no hace falta hacer nada.",
 	},
 }

@@ -8,18 +8,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Nothing is left unsaid in any language, and the number of minutes is said in each.
+// Every text exists in every language, with its placeholders.
 func TestEveryLanguageHasEveryText(t *testing.T) {
 	t.Parallel()
-	require.Len(t, languages, 3)
-	for tag, l := range languages {
-		all := reflect.ValueOf(*l)
-		for i := range all.NumField() {
-			require.NotEmpty(t, all.Field(i).String(), "%s: %s", tag, all.Type().Field(i).Name)
+	require.Len(t, textsByLanguage, 3)
+	for tag, texts := range textsByLanguage {
+		fields := reflect.ValueOf(*texts)
+		for i := range fields.NumField() {
+			require.NotEmpty(t, fields.Field(i).String(), "%s: %s", tag, fields.Type().Field(i).Name)
 		}
-		require.Equal(t, 1, strings.Count(l.LimitedText, "%d"), tag)
-		for _, named := range []string{l.Hello, l.InviteSubject, l.InviteLetter, l.ResetLetter} {
-			require.Equal(t, 1, strings.Count(named, "%s"), "%s: %s", tag, named)
+		require.Equal(t, 1, strings.Count(texts.LimitedText, "%d"), tag)
+		for _, text := range []string{texts.Hello, texts.InviteSubject, texts.InviteEmail, texts.ResetEmail} {
+			require.Equal(t, 1, strings.Count(text, "%s"), "%s: %s", tag, text)
 		}
 	}
 }

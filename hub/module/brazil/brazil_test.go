@@ -13,31 +13,31 @@ import (
 
 func TestPhones(t *testing.T) {
 	t.Parallel()
-	for _, one := range hubtest.Phones {
-		require.Equal(t, one.E164, brazil.FormatE164(one.Written), one.Written)
-		require.Equal(t, one.E164, brazil.FormatE164(" "+one.Written+" "), "spaces around it")
-		if one.WithoutNinthDigit == "" {
-			require.Equal(t, one.E164, brazil.PhoneKey(one.E164), one.Written)
-			require.Equal(t, []string{one.E164}, brazil.PhoneVariants(one.E164), one.Written)
+	for _, phone := range hubtest.Phones {
+		require.Equal(t, phone.E164, brazil.FormatE164(phone.Written), phone.Written)
+		require.Equal(t, phone.E164, brazil.FormatE164(" "+phone.Written+" "), "spaces around it")
+		if phone.WithoutNinthDigit == "" {
+			require.Equal(t, phone.E164, brazil.PhoneKey(phone.E164), phone.Written)
+			require.Equal(t, []string{phone.E164}, brazil.PhoneVariants(phone.E164), phone.Written)
 			continue
 		}
-		require.Equal(t, one.WithoutNinthDigit, brazil.PhoneKey(one.E164), one.Written)
-		require.Equal(t, one.WithoutNinthDigit, brazil.PhoneKey(one.WithoutNinthDigit), one.Written)
-		for _, form := range []string{one.E164, one.WithoutNinthDigit} {
-			require.Equal(t, []string{one.E164, one.WithoutNinthDigit}, brazil.PhoneVariants(form), form)
+		require.Equal(t, phone.WithoutNinthDigit, brazil.PhoneKey(phone.E164), phone.Written)
+		require.Equal(t, phone.WithoutNinthDigit, brazil.PhoneKey(phone.WithoutNinthDigit), phone.Written)
+		for _, form := range []string{phone.E164, phone.WithoutNinthDigit} {
+			require.Equal(t, []string{phone.E164, phone.WithoutNinthDigit}, brazil.PhoneVariants(form), form)
 			require.Equal(t, form, brazil.FormatE164(form))
 			require.Equal(t, form, brazil.FormatE164(form[1:]))
 			require.Equal(t, form, brazil.FormatE164(form[3:]))
 		}
 	}
-	for _, none := range hubtest.InvalidPhones {
-		require.Empty(t, brazil.FormatE164(none), "%q", none)
+	for _, invalid := range hubtest.InvalidPhones {
+		require.Empty(t, brazil.FormatE164(invalid), "%q", invalid)
 	}
 	require.Equal(t, "+12125551234", brazil.FormatE164(brazil.PhoneFromQuery(" 12125551234")))
 	require.Equal(t, "+5511987654321", brazil.FormatE164(brazil.PhoneFromQuery("11987654321")))
 }
 
-func TestCPF(t *testing.T) {
+func TestParseCPF(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"123.456.789-09": "12345678909", "12345678909": "12345678909", "529.982.247-25": "52998224725", " 529 982 247 25 ": "52998224725", "000.000.001-91": "00000000191",
@@ -51,69 +51,69 @@ func TestCPF(t *testing.T) {
 		require.False(t, valid, mistyped)
 		require.Len(t, digits, 11)
 	}
-	for _, none := range []string{"", "x", "1234567890", "123456789091", "123.456.789-0x", "１２３４５６７８９０９"} {
-		digits, valid := brazil.ParseCPF(none)
-		require.False(t, valid, none)
-		require.Empty(t, digits, none)
+	for _, invalid := range []string{"", "x", "1234567890", "123456789091", "123.456.789-0x", "１２３４５６７８９０９"} {
+		digits, valid := brazil.ParseCPF(invalid)
+		require.False(t, valid, invalid)
+		require.Empty(t, digits, invalid)
 	}
 	require.Equal(t, "123.456.789-09", brazil.FormatCPF("12345678909"))
 	require.Equal(t, "123", brazil.FormatCPF("123"))
 	require.Equal(t, "***.***.***-09", brazil.MaskCPF("09"))
 }
 
-func TestHideCPF(t *testing.T) {
+func TestRedactCPFs(t *testing.T) {
 	t.Parallel()
-	for _, one := range hubtest.CPFTexts {
-		hidden, changed := brazil.RedactCPFs(one.Text)
-		require.Equal(t, one.Redacted, hidden, "%q", one.Text)
-		require.Equal(t, one.Text != one.Redacted, changed, "%q", one.Text)
-		raw, _ := brazil.RedactCPFs([]byte(one.Text))
-		require.Equal(t, one.Redacted, string(raw), "%q", one.Text)
+	for _, cpfText := range hubtest.CPFTexts {
+		redacted, changed := brazil.RedactCPFs(cpfText.Text)
+		require.Equal(t, cpfText.Redacted, redacted, "%q", cpfText.Text)
+		require.Equal(t, cpfText.Text != cpfText.Redacted, changed, "%q", cpfText.Text)
+		raw, _ := brazil.RedactCPFs([]byte(cpfText.Text))
+		require.Equal(t, cpfText.Redacted, string(raw), "%q", cpfText.Text)
 	}
 }
 
 // groups is what can be a tax id in a text, by its form; G stands for what is between.
 var groups = regexp.MustCompile(strings.ReplaceAll(`^[0-9]{3}G[0-9]{3}G[0-9]{3}G[0-9]{2}`, "G", `[.,\-/_\\ \x{B7}\x{2022}\x{2212}\x{2044}\x{2215}\t-\r\p{Z}\p{Pd}\p{Cf}]{0,3}`))
 
-// plainlyHidden hides tax ids in the plainest way: it looks at every place of a text.
-func plainlyHidden(text string) string {
+// redactSlowly is a simple reference implementation: it tries every position of a text.
+func redactSlowly(text string) string {
 	digitAt := func(i int) bool { return i >= 0 && i < len(text) && strings.IndexByte("0123456789", text[i]) >= 0 }
-	hidden := ""
+	redacted := ""
 	for i := 0; i < len(text); {
 		found := groups.FindString(text[i:])
 		digits := brazil.Digits(found)
 		_, valid := brazil.ParseCPF(digits)
 		if found == "" || digitAt(i-1) || digitAt(i+len(found)) || !valid && found != brazil.FormatCPF(digits) {
-			hidden += text[i : i+1]
+			redacted += text[i : i+1]
 			i++
 			continue
 		}
-		hidden += brazil.MaskCPF(digits[9:])
+		redacted += brazil.MaskCPF(digits[9:])
 		i += len(found)
 	}
-	return hidden
+	return redacted
 }
 
-func FuzzHideCPF(f *testing.F) {
-	for _, one := range hubtest.CPFTexts {
-		f.Add(one.Text)
+func FuzzRedactCPFs(f *testing.F) {
+	for _, cpfText := range hubtest.CPFTexts {
+		f.Add(cpfText.Text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		// Fuzzing makes no check digits: the text with one put in at each end and between.
 		for _, text := range []string{text, text + "52998224725", "529.982.247-25" + text, text + "529 982 247 25" + text} {
-			hidden, changed := brazil.RedactCPFs(text)
-			require.Equal(t, plainlyHidden(text), hidden, "%q", text)
-			require.Equal(t, text != hidden, changed, "%q", text)
-			again, changed := brazil.RedactCPFs(hidden)
-			require.Equal(t, hidden, again)
+			redacted, changed := brazil.RedactCPFs(text)
+			require.Equal(t, redactSlowly(text), redacted, "%q", text)
+			require.Equal(t, text != redacted, changed, "%q", text)
+			twice, changed := brazil.RedactCPFs(redacted)
+			require.Equal(t, redacted, twice)
 			require.False(t, changed)
 		}
 	})
 }
 
 func FuzzPhones(f *testing.F) {
-	for _, one := range hubtest.Phones {
-		f.Add(one.Written)
+	for _, phone := range hubtest.Phones {
+		f.Add(phone.Written)
 	}
 	f.Add("0150 119876 5432") // a carrier, and one more 0
 	f.Fuzz(func(t *testing.T, s string) {

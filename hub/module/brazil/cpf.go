@@ -5,9 +5,8 @@ import "strings"
 // cpfLength is the number of digits of a CPF, the Brazilian tax id.
 const cpfLength = 11
 
-// ParseCPF gives the digits of a tax id, written with or without dots and dash; "" where
-// there are not eleven, or other characters. valid tells whether the check digits fit:
-// people mistype.
+// ParseCPF returns the digits of a tax id, written with or without dots and dash, or "" if
+// it is not eleven digits. valid reports whether the check digits match.
 func ParseCPF(s string) (digits string, valid bool) {
 	if strings.Trim(s, "0123456789.- ") != "" {
 		return "", false
@@ -15,23 +14,23 @@ func ParseCPF(s string) (digits string, valid bool) {
 	if digits = Digits(s); len(digits) != cpfLength {
 		return "", false
 	}
-	return digits, checks((*[cpfLength]byte)([]byte(digits)))
+	return digits, hasValidCheckDigits((*[cpfLength]byte)([]byte(digits)))
 }
 
-// checks tells whether the check digits fit. Eleven times the same digit fits, and is
-// nobody's.
-func checks(digits *[cpfLength]byte) bool {
-	same := true
-	for _, d := range digits {
-		same = same && d == digits[0]
+// hasValidCheckDigits reports whether the check digits match. Eleven equal digits match,
+// but are never issued, so they are invalid.
+func hasValidCheckDigits(digits *[cpfLength]byte) bool {
+	allEqual := true
+	for _, digit := range digits {
+		allEqual = allEqual && digit == digits[0]
 	}
-	if same {
+	if allEqual {
 		return false
 	}
 	for n := cpfLength - 2; n < cpfLength; n++ {
 		sum := 0
-		for i, d := range digits[:n] {
-			sum += int(d-'0') * (n + 1 - i)
+		for i, digit := range digits[:n] {
+			sum += int(digit-'0') * (n + 1 - i)
 		}
 		if sum*10%11%10 != int(digits[n]-'0') {
 			return false
@@ -40,7 +39,7 @@ func checks(digits *[cpfLength]byte) bool {
 	return true
 }
 
-// FormatCPF writes 11 digits as 000.000.000-00, and leaves anything else as it is.
+// FormatCPF formats 11 digits as 000.000.000-00 and returns any other text unchanged.
 func FormatCPF(digits string) string {
 	if len(digits) != cpfLength {
 		return digits
@@ -48,8 +47,8 @@ func FormatCPF(digits string) string {
 	return digits[:3] + "." + digits[3:6] + "." + digits[6:9] + "-" + digits[9:]
 }
 
-// cpfHidden stands for all of a tax id but its check digits.
-const cpfHidden = "***.***.***-"
+// cpfMask replaces all of a tax id except its check digits.
+const cpfMask = "***.***.***-"
 
-// MaskCPF shows the last two digits of a tax id only.
-func MaskCPF(last2 string) string { return cpfHidden + last2 }
+// MaskCPF returns a masked tax id that shows only its last two digits.
+func MaskCPF(lastTwo string) string { return cpfMask + lastTwo }

@@ -5,14 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// RedactCPFs hides the tax ids in a text, all but their check digits: ***.***.***-09.
-// changed tells whether there were any; without, the text itself is returned.
+// RedactCPFs masks the tax ids in a text, except their check digits: ***.***.***-09.
+// changed reports whether there were any; otherwise the text itself is returned.
 //
-// A tax id in a text is eleven digits in groups of 3, 3, 3 and 2, each two of them with
-// up to three separators between or with none, whose check digits are right. No digit
-// stands directly beside it; letters may. In the form 000.000.000-00 it is one whatever
-// the check digits: people mistype.
-func RedactCPFs[T string | []byte](text T) (hidden T, changed bool) {
+// A tax id is eleven digits with valid check digits, in groups of 3, 3, 3 and 2 with up to
+// three separators between them. It is not adjacent to another digit, but may be adjacent
+// to letters. In the format 000.000.000-00 it counts even with invalid check digits, which
+// may be a typing error.
+func RedactCPFs[T string | []byte](text T) (redacted T, changed bool) {
 	var out []byte
 	done := 0 // text[:done] is in out
 	for {
@@ -21,7 +21,7 @@ func RedactCPFs[T string | []byte](text T) (hidden T, changed bool) {
 			break
 		}
 		out = append(out, text[done:start]...)
-		out = append(out, cpfHidden...)
+		out = append(out, cpfMask...)
 		out = append(out, text[end-2:end]...)
 		done = end
 	}
@@ -31,16 +31,16 @@ func RedactCPFs[T string | []byte](text T) (hidden T, changed bool) {
 	return T(append(out, text[done:]...)), true
 }
 
-// findCPF gives where the first tax id in text[from:] begins and ends, 0 where there is
-// none. Two of them never overlap: what one leaves of a group is no group of another.
+// findCPF returns the bounds of the first tax id in text[from:]; end is 0 if there is none.
+// Tax ids never overlap, because a group belongs to one only.
 func findCPF[T string | []byte](text T, from int) (start, end int) {
 	for i := from; i < len(text); i++ {
 		if !isDigit(text[i]) {
 			continue
 		}
-		n := run(text, i)
-		if n == 3 || n == 6 || n == 9 || n == cpfLength { // groups that a tax id can begin with
-			if end := endOfCPF(text, i, n); end != 0 {
+		n := countDigits(text, i)
+		if n == 3 || n == 6 || n == 9 || n == cpfLength { // whole groups of a tax id
+			if end := cpfEnd(text, i, n); end != 0 {
 				return i, end
 			}
 		}
@@ -49,28 +49,28 @@ func findCPF[T string | []byte](text T, from int) (start, end int) {
 	return 0, 0
 }
 
-// endOfCPF gives where the tax id ends that begins at start with a run of so many digits,
-// 0 where it is none.
-func endOfCPF[T string | []byte](text T, start, n int) (end int) {
+// cpfEnd returns the end of the tax id that begins at start with n digits, or 0 if there is
+// none.
+func cpfEnd[T string | []byte](text T, start, n int) (end int) {
 	var digits [cpfLength]byte
-	for at, got := start, 0; ; n = run(text, at) {
-		if n == 0 || got+n > cpfLength {
+	for pos, found := start, 0; ; n = countDigits(text, pos) {
+		if n == 0 || found+n > cpfLength {
 			return 0
 		}
-		copy(digits[got:], text[at:at+n])
-		got, at = got+n, at+n
-		if got == cpfLength {
-			end = at
+		copy(digits[found:], text[pos:pos+n])
+		found, pos = found+n, pos+n
+		if found == cpfLength {
+			end = pos
 			break
 		}
-		gap := separators(text, at)
-		if got%3 != 0 || gap == 0 {
+		gap := separatorBytes(text, pos)
+		if found%3 != 0 || gap == 0 {
 			return 0
 		}
-		at += gap
+		pos += gap
 	}
-	usual := end-start == len("000.000.000-00") && text[start+3] == '.' && text[start+7] == '.' && text[start+11] == '-'
-	if usual || checks(&digits) {
+	isUsualFormat := end-start == len("000.000.000-00") && text[start+3] == '.' && text[start+7] == '.' && text[start+11] == '-'
+	if isUsualFormat || hasValidCheckDigits(&digits) {
 		return end
 	}
 	return 0
@@ -78,22 +78,22 @@ func endOfCPF[T string | []byte](text T, start, n int) (end int) {
 
 func isDigit(c byte) bool { return c-'0' <= 9 }
 
-// run is how many digits stand at a place of a text.
-func run[T string | []byte](text T, at int) int {
-	i := at
+// countDigits returns the number of consecutive digits at text[start:].
+func countDigits[T string | []byte](text T, start int) int {
+	i := start
 	for i < len(text) && isDigit(text[i]) {
 		i++
 	}
-	return i - at
+	return i - start
 }
 
-// separatorsMax is how many characters stand between two groups of a tax id at most.
-const separatorsMax = 3
+// maxSeparators is the maximum number of characters between two groups of a tax id.
+const maxSeparators = 3
 
-// separators is how many bytes at a place of a text can stand between two groups.
-func separators[T string | []byte](text T, at int) int {
-	i := at
-	for range separatorsMax {
+// separatorBytes returns the length of the separator at text[start:], in bytes.
+func separatorBytes[T string | []byte](text T, start int) int {
+	i := start
+	for range maxSeparators {
 		if i == len(text) {
 			break
 		}
@@ -106,11 +106,11 @@ func separators[T string | []byte](text T, at int) int {
 		}
 		i += size
 	}
-	return i - at
+	return i - start
 }
 
-// isSeparator tells whether a character separates groups of digits: points, dashes and
-// slashes of all kinds, spaces, and what cannot be seen.
+// isSeparator reports whether a character separates groups of digits: points, dashes and
+// slashes of all kinds, spaces, and invisible characters.
 func isSeparator(r rune) bool {
 	switch r {
 	case '.', ',', '-', '/', '_', '\\', ' ', '·', '•', '−', '⁄', '∕':

@@ -1,4 +1,4 @@
-// Package email gives the texts of mails their form.
+// Package email renders the bodies of emails.
 package email
 
 import (
@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// RenderHTML is a text in a language as simple HTML: its paragraphs, and links where a line is
-// one.
+// RenderHTML renders plain text in a language as simple HTML: paragraphs, and a link for
+// each line that is a URL.
 func RenderHTML(language, text string) string {
 	var b strings.Builder
 	b.WriteString(`<!doctype html><html lang="` + language + `"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"></head>` +

@@ -7,15 +7,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// Text are what a signpost says in one language.
+// Text is the content of a landing page in one language.
 type Text struct{ Title, Text string }
 
-// LinkLandingPage is the page behind the links that connected products show to one thing, such
-// as an appointment: the address is a path with its id. It says where to look for the
-// thing, and nothing about it, not even whether it is there: whoever has the link need
-// not be somebody who may know. Products that get an application for their users put
-// the thing itself in its place. words are by language, in all three.
-func LinkLandingPage(brand string, words map[string]Text) http.Handler {
+// LinkLandingPage returns the handler of the links that connected products show for a
+// resource, such as an appointment. The path ends with the resource's id. The page says
+// where to find the resource, but not whether it exists, because the link's holder may
+// not be allowed to know. texts has an entry for each supported language.
+func LinkLandingPage(brand string, texts map[string]Text) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
@@ -27,9 +26,9 @@ func LinkLandingPage(brand string, words map[string]Text) http.Handler {
 			return
 		}
 		tag, _ := ChooseLanguage(r)
-		err := Page{Status: http.StatusOK, Lang: tag, Brand: brand, Title: words[tag].Title, Text: words[tag].Text, Path: r.URL.EscapedPath()}.Write(w)
+		err := Page{Status: http.StatusOK, Lang: tag, Brand: brand, Title: texts[tag].Title, Text: texts[tag].Text, Path: r.URL.EscapedPath()}.Write(w)
 		if err != nil {
-			http.Error(w, words[tag].Title, http.StatusInternalServerError)
+			http.Error(w, texts[tag].Title, http.StatusInternalServerError)
 		}
 	})
 }

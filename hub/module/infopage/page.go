@@ -1,6 +1,5 @@
-// Package sheet draws the small pages that products have for their users: one heading
-// with a text or a form below, in three languages, without JavaScript and without
-// anything from elsewhere.
+// Package infopage renders small HTML pages: a heading with a text or a form, in three
+// languages, without JavaScript and external resources.
 package infopage
 
 import (
@@ -22,78 +21,78 @@ var files embed.FS
 
 var layout = template.Must(template.ParseFS(files, "page.html"))
 
-// style is within the sheet; policy allows it.
+// style is inlined in the page; policy is the Content-Security-Policy that allows it.
 var style, policy = func() (template.CSS, string) {
 	text, err := files.ReadFile("page.css")
 	if err != nil {
-		panic("the program lacks a file of its own: " + err.Error())
+		panic("reading an embedded file: " + err.Error())
 	}
 	sum := sha256.Sum256(text)
-	return template.CSS(text), //nolint:gosec // a file of ours
+	return template.CSS(text), //nolint:gosec // an embedded file
 		"default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }()
 
-// Languages that sheets speak; the first one where nothing tells.
+// Supported languages; the first is the default.
 const (
 	Portuguese = "pt-BR"
 	English    = "en"
 	Spanish    = "es"
 )
 
-// ChooseLanguage gives the language of a request: the one its address asks for with lang, else
-// the one the browser likes best. asked tells whether it was the address.
-func ChooseLanguage(r *http.Request) (tag string, asked bool) {
-	wanted := language.Match(r.URL.Query().Get("lang"), Portuguese, English, Spanish)
-	return cmp.Or(wanted, language.MatchAcceptLanguage(r.Header.Get("Accept-Language"), Portuguese, English, Spanish), Portuguese), wanted != ""
+// ChooseLanguage returns the language of a request: the lang parameter of its URL, else
+// the best match for Accept-Language. explicit reports whether it was the parameter.
+func ChooseLanguage(r *http.Request) (tag string, explicit bool) {
+	requested := language.Match(r.URL.Query().Get("lang"), Portuguese, English, Spanish)
+	return cmp.Or(requested, language.MatchAcceptLanguage(r.Header.Get("Accept-Language"), Portuguese, English, Spanish), Portuguese), requested != ""
 }
 
-// Page is one such page.
+// Page is the content of one page.
 type Page struct {
 	Status  int
-	Lang    string // as [ChooseLanguage] gives it
+	Lang    string // see [ChooseLanguage]
 	Brand   string // the product, for people
 	Title   string
 	Text    string        // "" = none
 	Content template.HTML // below the text
-	Path    string        // its own address …
-	Query   url.Values    // … with what stays when another language is chosen
+	Path    string        // path of the page, for links to its other languages
+	Query   url.Values    // query parameters to keep in those links
 }
 
-// link is the same sheet in a language.
-type link struct {
+// languageLink links to the same page in another language.
+type languageLink struct {
 	Name, Tag, Address string
 	Current            bool
 }
 
-// Write sends a sheet, or nothing where it fails. Its address may be a secret: it stays out of referrers, caches and
-// search engines.
-func (s Page) Write(w http.ResponseWriter) error {
-	drawn := struct {
+// Write sends the page, or nothing if it returns an error. The URL may contain a secret,
+// so the headers keep it out of referrers, caches and search engines.
+func (p Page) Write(w http.ResponseWriter) error {
+	data := struct {
 		Page
 		Style     template.CSS
 		Choice    string
-		Languages []link
-	}{Page: s, Style: style, Choice: map[string]string{Portuguese: "Idioma", English: "Language", Spanish: "Idioma"}[s.Lang]}
-	for _, one := range []link{{Name: "Português", Tag: Portuguese}, {Name: "English", Tag: English}, {Name: "Español", Tag: Spanish}} {
-		query := url.Values{"lang": {one.Tag}}
-		for name, values := range s.Query {
+		Languages []languageLink
+	}{Page: p, Style: style, Choice: map[string]string{Portuguese: "Idioma", English: "Language", Spanish: "Idioma"}[p.Lang]}
+	for _, link := range []languageLink{{Name: "Português", Tag: Portuguese}, {Name: "English", Tag: English}, {Name: "Español", Tag: Spanish}} {
+		query := url.Values{"lang": {link.Tag}}
+		for name, values := range p.Query {
 			query[name] = values
 		}
-		one.Address, one.Current = s.Path+"?"+query.Encode(), one.Tag == s.Lang
-		drawn.Languages = append(drawn.Languages, one)
+		link.Address, link.Current = p.Path+"?"+query.Encode(), link.Tag == p.Lang
+		data.Languages = append(data.Languages, link)
 	}
 	var out bytes.Buffer
-	if err := layout.Execute(&out, drawn); err != nil {
-		return fmt.Errorf("drawing a page: %w", err)
+	if err := layout.Execute(&out, data); err != nil {
+		return fmt.Errorf("rendering a page: %w", err)
 	}
 	for name, value := range map[string]string{
-		"Content-Type": "text/html; charset=utf-8", "Content-Language": s.Lang, "Content-Security-Policy": policy,
+		"Content-Type": "text/html; charset=utf-8", "Content-Language": p.Lang, "Content-Security-Policy": policy,
 		"X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex, nofollow",
 		"Permissions-Policy": "camera=(), microphone=(), geolocation=(), payment=()", "Cache-Control": "no-store", "Vary": "Accept-Language",
 	} {
 		w.Header().Set(name, value)
 	}
-	w.WriteHeader(s.Status)
-	_, _ = w.Write(out.Bytes()) // the visitor may have gone
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(out.Bytes()) // the client may have disconnected
 	return nil
 }

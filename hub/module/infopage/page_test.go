@@ -14,14 +14,14 @@ import (
 	"integrationhub/hub/module/infopage"
 )
 
-// answer is what came back.
-type answer struct {
+// response is a response with its body.
+type response struct {
 	status int
 	header http.Header
 	text   string
 }
 
-func get(t *testing.T, method, address, language string) answer {
+func get(t *testing.T, method, address, language string) response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, address, nil)
 	require.NoError(t, err)
@@ -31,15 +31,15 @@ func get(t *testing.T, method, address, language string) answer {
 	text, err := io.ReadAll(res.Body)
 	require.NoError(t, err)
 	require.NoError(t, res.Body.Close())
-	return answer{res.StatusCode, res.Header, string(text)}
+	return response{res.StatusCode, res.Header, string(text)}
 }
 
-func TestSheets(t *testing.T) {
+func TestPage(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		tag, asked := infopage.ChooseLanguage(r)
+		tag, explicit := infopage.ChooseLanguage(r)
 		text := "chosen by the browser"
-		if asked {
+		if explicit {
 			text = "asked <for>"
 		}
 		if err := (infopage.Page{
@@ -67,10 +67,10 @@ func TestSheets(t *testing.T) {
 	require.Contains(t, got.text, "asked &lt;for&gt;")
 }
 
-func TestSignposts(t *testing.T) {
+func TestLinkLandingPage(t *testing.T) {
 	t.Parallel()
-	words := map[string]infopage.Text{infopage.Portuguese: {"Um", "texto"}, infopage.English: {"One", "text"}, infopage.Spanish: {"Uno", "texto"}}
-	server := httptest.NewServer(infopage.LinkLandingPage("Club", words))
+	texts := map[string]infopage.Text{infopage.Portuguese: {"Um", "texto"}, infopage.English: {"One", "text"}, infopage.Spanish: {"Uno", "texto"}}
+	server := httptest.NewServer(infopage.LinkLandingPage("Club", texts))
 	t.Cleanup(server.Close)
 	for method, status := range map[string]int{"GET": 200, "HEAD": 200, "POST": 405} {
 		got := get(t, method, server.URL+"/things/"+uuid.NewString(), "en")
@@ -78,8 +78,8 @@ func TestSignposts(t *testing.T) {
 	}
 	got := get(t, "GET", server.URL+"/things/"+uuid.NewString()+"?lang=es", "en")
 	require.Contains(t, got.text, "<h1>Uno</h1>")
-	for _, none := range []string{"/things/", "/things/x", "/things"} {
-		got := get(t, "GET", server.URL+none, "en")
-		require.Equal(t, 404, got.status, none)
+	for _, path := range []string{"/things/", "/things/x", "/things"} {
+		got := get(t, "GET", server.URL+path, "en")
+		require.Equal(t, 404, got.status, path)
 	}
 }

@@ -1,4 +1,4 @@
-// Package language finds the language to speak to somebody in, of those that are spoken.
+// Package language selects a supported language.
 package language
 
 import (
@@ -8,42 +8,43 @@ import (
 	"strings"
 )
 
-// Match gives the one of some tags, such as "pt-BR", that a tag asks for, "" where none
-// does: the language counts, not the region.
-func Match(tag string, spoken ...string) string {
-	asked := base(tag)
-	if i := slices.IndexFunc(spoken, func(one string) bool { return base(one) == asked }); i >= 0 {
-		return spoken[i]
+// Match returns the first supported tag, such as "pt-BR", with the language of tag,
+// whatever its region. It returns "" if there is none.
+func Match(tag string, supported ...string) string {
+	wanted := base(tag)
+	if i := slices.IndexFunc(supported, func(candidate string) bool { return base(candidate) == wanted }); i >= 0 {
+		return supported[i]
 	}
 	return ""
 }
 
+// base returns the language of a tag, without its region.
 func base(tag string) string {
 	language, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(tag)), "-")
 	return language
 }
 
-// MatchAcceptLanguage gives the one of some tags that a browser likes best, by its
-// Accept-Language; "" where it likes none.
-func MatchAcceptLanguage(header string, spoken ...string) string {
-	type wish struct {
+// MatchAcceptLanguage returns the supported tag that an Accept-Language header prefers,
+// or "" if it accepts none.
+func MatchAcceptLanguage(header string, supported ...string) string {
+	type preference struct {
 		tag     string
 		quality float64
 	}
-	var wishes []wish
+	var preferences []preference
 	for part := range strings.SplitSeq(header, ",") {
 		tag, parameters, _ := strings.Cut(part, ";")
 		quality := 1.0
 		if q, found := strings.CutPrefix(strings.TrimSpace(parameters), "q="); found {
-			quality, _ = strconv.ParseFloat(q, 64) // 0 for what is none: not wanted
+			quality, _ = strconv.ParseFloat(q, 64) // 0 if invalid: not accepted
 		}
-		if found := Match(tag, spoken...); found != "" && quality > 0 {
-			wishes = append(wishes, wish{found, quality})
+		if found := Match(tag, supported...); found != "" && quality > 0 {
+			preferences = append(preferences, preference{found, quality})
 		}
 	}
-	if len(wishes) == 0 {
+	if len(preferences) == 0 {
 		return ""
 	}
-	slices.SortStableFunc(wishes, func(a, b wish) int { return cmp.Compare(b.quality, a.quality) })
-	return wishes[0].tag
+	slices.SortStableFunc(preferences, func(a, b preference) int { return cmp.Compare(b.quality, a.quality) })
+	return preferences[0].tag
 }

@@ -18,8 +18,7 @@ import (
 	"integrationhub/hub"
 )
 
-// PublicError is what is wrong with a value, for people: errors of UnmarshalJSON that are
-// one are shown to the caller.
+// PublicError is an error of UnmarshalJSON whose message is shown to the API's caller.
 type PublicError interface {
 	error
 	PublicMessage() string
@@ -27,13 +26,13 @@ type PublicError interface {
 
 // Optional is a member of a body that may be absent, null or have a value.
 type Optional[T any] struct {
-	Set   bool // it is there
-	Null  bool
-	Value T
-	wrong string
+	Set     bool // present in the body
+	Null    bool
+	Value   T
+	problem string // why the value is invalid; "" = valid
 }
 
-// UnmarshalJSON notes what is wrong for [Optional.Resolve], which knows where it is.
+// UnmarshalJSON records an invalid value for [Optional.Resolve], which knows its location.
 func (o *Optional[T]) UnmarshalJSON(b []byte) error {
 	o.Set = true
 	if string(b) == "null" {
@@ -41,23 +40,23 @@ func (o *Optional[T]) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	if err := json.Unmarshal(b, &o.Value); err != nil {
-		o.wrong = "does not have the documented form"
-		var fault PublicError
+		o.problem = "does not have the documented form"
+		var publicErr PublicError
 		var mismatch *json.UnmarshalTypeError
 		switch {
-		case errors.As(err, &fault):
-			o.wrong = fault.PublicMessage()
-		case errors.As(err, &mismatch) && named[mismatch.Type.Kind()] != "":
-			o.wrong = "expected " + named[mismatch.Type.Kind()]
+		case errors.As(err, &publicErr):
+			o.problem = publicErr.PublicMessage()
+		case errors.As(err, &mismatch) && jsonTypeNames[mismatch.Type.Kind()] != "":
+			o.problem = "expected " + jsonTypeNames[mismatch.Type.Kind()]
 		}
 	}
 	return nil
 }
 
-// named are kinds of values as JSON calls them.
-var named = map[reflect.Kind]string{reflect.String: "string", reflect.Bool: "boolean", reflect.Int: "integer", reflect.Int64: "integer"}
+// jsonTypeNames are the JSON names of Go kinds.
+var jsonTypeNames = map[reflect.Kind]string{reflect.String: "string", reflect.Bool: "boolean", reflect.Int: "integer", reflect.Int64: "integer"}
 
-// Schema is that of the value, or null.
+// Schema returns the schema of T, or null.
 func (o Optional[T]) Schema(r huma.Registry) *huma.Schema {
 	s := r.Schema(reflect.TypeFor[T](), true, "")
 	if s.Ref == "" {
@@ -66,40 +65,41 @@ func (o Optional[T]) Schema(r huma.Registry) *huma.Schema {
 	return s
 }
 
-// Resolve reports a value that could not be read.
-func (o *Optional[T]) Resolve(_ huma.Context, at *huma.PathBuffer) []error {
-	if o.wrong == "" {
+// Resolve reports an invalid value.
+func (o *Optional[T]) Resolve(_ huma.Context, path *huma.PathBuffer) []error {
+	if o.problem == "" {
 		return nil
 	}
-	return []error{&huma.ErrorDetail{Location: at.String(), Message: o.wrong}}
+	return []error{&huma.ErrorDetail{Location: path.String(), Message: o.problem}}
 }
 
-// ApplyTo overwrites a value that cannot be null: null leaves it as it is.
-func (o Optional[T]) ApplyTo(value *T) {
+// ApplyTo sets target to the value. It does nothing if the value is absent or null.
+func (o Optional[T]) ApplyTo(target *T) {
 	if o.Set && !o.Null {
-		*value = o.Value
+		*target = o.Value
 	}
 }
 
-// ApplyToNullable overwrites a value that can be null.
-func (o Optional[T]) ApplyToNullable(value **T) {
+// ApplyToNullable sets target to the value, or to nil for null. It does nothing if the
+// value is absent.
+func (o Optional[T]) ApplyToNullable(target **T) {
 	if o.Set {
-		if *value = nil; !o.Null {
-			*value = &o.Value
+		if *target = nil; !o.Null {
+			*target = &o.Value
 		}
 	}
 }
 
-// MergeInto replaces what was kept of an earlier body: null removes it.
-func (o Optional[T]) MergeInto(kept *Optional[T]) {
+// MergeInto replaces the value of an earlier body; null removes it.
+func (o Optional[T]) MergeInto(earlier *Optional[T]) {
 	if o.Set {
-		if *kept = (Optional[T]{}); !o.Null {
-			*kept = o
+		if *earlier = (Optional[T]{}); !o.Null {
+			*earlier = o
 		}
 	}
 }
 
-// MarshalJSON writes the value, or null.
+// MarshalJSON encodes the value, or null.
 func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	if !o.HasValue() {
 		return []byte("null"), nil
@@ -107,7 +107,7 @@ func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	return json.Marshal(o.Value)
 }
 
-// HasValue tells whether there is a value.
+// HasValue reports whether the value is present and not null.
 func (o Optional[T]) HasValue() bool { return o.Set && !o.Null }
 
 var (
@@ -115,66 +115,67 @@ var (
 	_ huma.SchemaProvider   = Optional[int]{}
 )
 
-// FieldErrors gathers what is wrong with a request.
+// FieldErrors collects the invalid fields of a request.
 type FieldErrors []hub.FieldError
 
-// Check notes a fault unless ok.
+// Check adds an error unless ok.
 func (f *FieldErrors) Check(ok bool, location, message string) {
 	if !ok {
 		*f = append(*f, hub.FieldError{Location: location, Message: message})
 	}
 }
 
-// Err is nil, or a [hub.ErrInvalid] that names every fault.
+// Err returns nil, or a [hub.ErrInvalid] that lists every error.
 func (f FieldErrors) Err() error {
 	if len(f) == 0 {
 		return nil
 	}
-	told := make([]string, len(f))
-	for i, one := range f {
-		told[i] = one.Location + " " + one.Message
+	details := make([]string, len(f))
+	for i, fieldError := range f {
+		details[i] = fieldError.Location + " " + fieldError.Message
 	}
-	e := hub.Invalid(f[0].Location, f[0].Message)
-	e.Detail, e.Fields = strings.Join(told, "; "), f
-	return e
+	err := hub.Invalid(f[0].Location, f[0].Message)
+	err.Detail, err.Fields = strings.Join(details, "; "), f
+	return err
 }
 
-// CheckLength checks a text's characters. One that must not be empty has something in it that
-// can be seen.
-func (f *FieldErrors) CheckLength(s, location string, least, most int) {
-	n := len([]rune(s))
+// CheckLength checks a text's number of characters. With minimum 1, at least one of them
+// has to be visible.
+func (f *FieldErrors) CheckLength(s, location string, minimum, maximum int) {
+	length := len([]rune(s))
 	switch {
-	case least == 1 && !strings.ContainsFunc(s, visible):
+	case minimum == 1 && !strings.ContainsFunc(s, isVisible):
 		f.Check(false, location, "must not be empty")
-	case n < least || n > most:
-		f.Check(false, location, asked(least, most))
+	case length < minimum || length > maximum:
+		f.Check(false, location, lengthRule(minimum, maximum))
 	}
 }
 
-// asked says how many characters a text may have.
-func asked(least, most int) string {
-	if least <= 1 {
-		return fmt.Sprintf("must have at most %d characters", most)
+// lengthRule returns the message of a broken length rule.
+func lengthRule(minimum, maximum int) string {
+	if minimum <= 1 {
+		return fmt.Sprintf("must have at most %d characters", maximum)
 	}
-	return fmt.Sprintf("must have %d to %d characters", least, most)
+	return fmt.Sprintf("must have %d to %d characters", minimum, maximum)
 }
 
-func visible(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }
+func isVisible(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }
 
-// CheckName checks what somebody or something is called: a text of one line that is not empty,
-// without characters that turn around or hide what stands beside them.
-func (f *FieldErrors) CheckName(s, location string, most int) {
-	f.CheckLength(s, location, 1, most)
-	f.Check(!strings.ContainsFunc(s, misleading), location, "must be one line without control characters")
+// CheckName checks a name: one line that is not empty, without invisible characters that
+// change how the surrounding text is displayed.
+func (f *FieldErrors) CheckName(s, location string, maximum int) {
+	f.CheckLength(s, location, 1, maximum)
+	f.Check(!strings.ContainsFunc(s, isMisleading), location, "must be one line without control characters")
 }
 
-// misleading are controls and ends of lines, the signs that change the direction of a
-// text, and the byte order mark. Signs that join letters belong to some languages' names.
-func misleading(r rune) bool {
+// isMisleading reports whether a character is a control, a line separator, a
+// bidirectional control or the byte order mark. Joiners are allowed: names in some
+// scripts need them.
+func isMisleading(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || '\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069' || r == '\ufeff'
 }
 
-// CheckEmail checks the form of an address, where there is one.
+// CheckEmail checks the form of an email address, unless it is nil.
 func (f *FieldErrors) CheckEmail(s *string, location string) {
 	if s == nil {
 		return
@@ -184,54 +185,54 @@ func (f *FieldErrors) CheckEmail(s *string, location string) {
 	f.Check(err == nil && parsed.Address == *s && len(*s) <= 254 && strings.Contains(strings.Trim(domain, "."), "."), location, "must be an e-mail address")
 }
 
-// CheckURL checks an absolute http(s) address, where there is one.
+// CheckURL checks an absolute http(s) URL, unless it is nil.
 func (f *FieldErrors) CheckURL(s *string, location string) {
 	if s == nil {
 		return
 	}
 	u, err := url.Parse(*s)
 	f.Check(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && len(*s) <= 2048, location, "must be an absolute http(s) URL")
-	f.Check(!strings.ContainsFunc(*s, spaced), location, "must have no spaces or invisible characters: write them as %20")
+	f.Check(!strings.ContainsFunc(*s, isSpaceOrInvisible), location, "must have no spaces or invisible characters: write them as %20")
 }
 
-// spaced tells whether a character is a space of any kind, or cannot be seen.
-func spaced(c rune) bool { return c == ' ' || !unicode.IsPrint(c) }
+// isSpaceOrInvisible reports whether a character is any kind of space or not printable.
+func isSpaceOrInvisible(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }
 
-// CheckTimeZone checks the name of a time zone: of a place, as IANA has them, or UTC. A machine's
-// files have others, which mean something else elsewhere, such as Factory, localtime and
-// right/….
+// CheckTimeZone checks the name of a time zone: a region and place of the IANA database,
+// or UTC. A machine's time zone files contain other names, such as Factory, localtime and
+// right/…, which are not portable.
 func (f *FieldErrors) CheckTimeZone(name, location string) {
 	_, err := time.LoadLocation(name)
-	region, _, below := strings.Cut(name, "/")
-	f.Check(err == nil && (below && slices.Contains(regions, region) || name == "UTC"), location, "must be an IANA time zone, such as America/Sao_Paulo")
+	region, _, hasPlace := strings.Cut(name, "/")
+	f.Check(err == nil && (hasPlace && slices.Contains(regions, region) || name == "UTC"), location, "must be an IANA time zone, such as America/Sao_Paulo")
 }
 
-var localeForm = regexp.MustCompile(`^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$`)
+var localePattern = regexp.MustCompile(`^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$`)
 
 // CheckLocale checks a language tag.
 func (f *FieldErrors) CheckLocale(tag, location string) {
-	f.Check(localeForm.MatchString(tag), location, "must be a language tag such as pt-BR")
+	f.Check(localePattern.MatchString(tag), location, "must be a language tag such as pt-BR")
 }
 
-// regions are what names of places in the time zone database begin with, earlier ones
-// too.
+// regions are the first parts of names in the time zone database, including obsolete
+// ones.
 var regions = []string{
 	"Africa", "America", "Antarctica", "Arctic", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific", "Etc",
 	"Brazil", "Canada", "Chile", "Mexico", "US",
 }
 
-// Years that are taken; others are slips, and databases and calendars end somewhere.
+// Accepted years. Others are typing errors, and some calendars do not support them.
 const firstYear, lastYear = 1900, 9998
 
-// ParseDate reads a day, YYYY-MM-DD, as midnight UTC.
+// ParseDate parses a date, YYYY-MM-DD, as midnight UTC. It adds an error if it is invalid.
 func (f *FieldErrors) ParseDate(s, location string) time.Time {
-	d, err := time.Parse(time.DateOnly, s)
+	date, err := time.Parse(time.DateOnly, s)
 	f.Check(err == nil, location, "must be YYYY-MM-DD")
-	f.Check(err != nil || d.Year() >= firstYear && d.Year() <= lastYear, location, "must be from 1900-01-01 to 9998-12-31")
-	return d
+	f.Check(err != nil || date.Year() >= firstYear && date.Year() <= lastYear, location, "must be from 1900-01-01 to 9998-12-31")
+	return date
 }
 
-// ParseTime reads a moment with its UTC offset.
+// ParseTime parses a date-time with its UTC offset. It adds an error if it is invalid.
 func (f *FieldErrors) ParseTime(s, location string) time.Time {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {

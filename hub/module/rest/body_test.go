@@ -12,7 +12,7 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-func TestOptionals(t *testing.T) {
+func TestOptional(t *testing.T) {
 	t.Parallel()
 	var set, null, absent rest.Optional[int]
 	require.NoError(t, json.Unmarshal([]byte(`5`), &set))
@@ -23,21 +23,21 @@ func TestOptionals(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, string(raw))
 	}
-	kept := set
-	absent.MergeInto(&kept)
-	require.Equal(t, 5, kept.Value)
-	null.MergeInto(&kept)
-	require.False(t, kept.Set)
-	set.MergeInto(&kept)
-	require.True(t, kept.HasValue())
+	merged := set
+	absent.MergeInto(&merged)
+	require.Equal(t, 5, merged.Value)
+	null.MergeInto(&merged)
+	require.False(t, merged.Set)
+	set.MergeInto(&merged)
+	require.True(t, merged.HasValue())
 }
 
-func TestFaults(t *testing.T) {
+func TestFieldErrors(t *testing.T) {
 	t.Parallel()
 	text := func(s string) *string { return &s }
-	for name, one := range map[string]struct {
+	for name, test := range map[string]struct {
 		check func(*rest.FieldErrors)
-		good  bool
+		valid bool
 	}{
 		"an address":          {func(f *rest.FieldErrors) { f.CheckEmail(text("ana@example.com"), "x") }, true},
 		"no address at all":   {func(f *rest.FieldErrors) { f.CheckEmail(nil, "x") }, true},
@@ -87,8 +87,8 @@ func TestFaults(t *testing.T) {
 		"an instant anywhere": {func(f *rest.FieldErrors) { f.ParseTime("2026-03-02T09:00:00", "x") }, false},
 	} {
 		var f rest.FieldErrors
-		one.check(&f)
-		require.Equal(t, one.good, f.Err() == nil, name)
+		test.check(&f)
+		require.Equal(t, test.valid, f.Err() == nil, name)
 	}
 	for want, check := range map[string]func(*rest.FieldErrors){
 		"x must not be empty":                                    func(f *rest.FieldErrors) { f.CheckLength("", "x", 1, 3) },
@@ -101,18 +101,18 @@ func TestFaults(t *testing.T) {
 	} {
 		var f rest.FieldErrors
 		check(&f)
-		var told *hub.Error
-		require.ErrorAs(t, f.Err(), &told)
-		require.Equal(t, want, told.Detail)
+		var hubErr *hub.Error
+		require.ErrorAs(t, f.Err(), &hubErr)
+		require.Equal(t, want, hubErr.Detail)
 	}
 	var f rest.FieldErrors
 	require.Equal(t, time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), f.ParseTime("2026-03-02T09:00:00-03:00", "x").UTC())
 	require.NoError(t, f.Err())
 	f.Check(false, "body.a", "is required")
 	f.Check(false, "body.b", "is too long")
-	var told *hub.Error
-	require.ErrorAs(t, f.Err(), &told)
-	require.ErrorIs(t, told, hub.ErrInvalid)
-	require.Equal(t, "body.a is required; body.b is too long", told.Detail)
-	require.Len(t, told.Fields, 2)
+	var hubErr *hub.Error
+	require.ErrorAs(t, f.Err(), &hubErr)
+	require.ErrorIs(t, hubErr, hub.ErrInvalid)
+	require.Equal(t, "body.a is required; body.b is too long", hubErr.Detail)
+	require.Len(t, hubErr.Fields, 2)
 }

@@ -2,8 +2,8 @@ package rest
 
 import "strings"
 
-// EscapeCSVCell is a text as a cell of a CSV table: what a spreadsheet would take for a formula
-// gets a quote in front.
+// EscapeCSVCell returns text for a cell of a CSV file. It puts a quote before text that a
+// spreadsheet would run as a formula.
 func EscapeCSVCell(text string) string {
 	if text != "" && strings.IndexByte("=+-@\t\r", text[0]) >= 0 {
 		return "'" + text

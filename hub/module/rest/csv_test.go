@@ -8,7 +8,7 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-func TestCell(t *testing.T) {
+func TestEscapeCSVCell(t *testing.T) {
 	t.Parallel()
 	for _, formula := range []string{"=1+1", "+1", "-1", "@x", "\tx", "\rx"} {
 		require.Equal(t, "'"+formula, rest.EscapeCSVCell(formula))

@@ -10,10 +10,11 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Binder binds a row's handler, as [Handle] makes one.
+// Binder registers a route's handler with its operation. [Handle] returns one.
 type Binder = func(huma.API, huma.Operation)
 
-// WithErrors documents errors of a row that its method, path and callers do not imply.
+// WithErrors documents error statuses of a route that its method, path and access do not
+// imply.
 func WithErrors(bind Binder, statuses ...int) Binder {
 	return func(api huma.API, op huma.Operation) {
 		op.Errors = append(op.Errors, statuses...)
@@ -21,28 +22,28 @@ func WithErrors(bind Binder, statuses ...int) Binder {
 	}
 }
 
-// WithSuccessStatus documents another status that comes with the row's answer.
-func WithSuccessStatus(bind Binder, status int, when string) Binder {
+// WithSuccessStatus documents another success status with the same response body.
+func WithSuccessStatus(bind Binder, status int, description string) Binder {
 	return func(api huma.API, op huma.Operation) {
 		bind(api, op)
-		answers := find(api.OpenAPI(), op).Responses
-		other := *answers[strconv.Itoa(op.DefaultStatus)]
-		other.Description = when
-		answers[strconv.Itoa(status)] = &other
+		responses := find(api.OpenAPI(), op).Responses
+		alternative := *responses[strconv.Itoa(op.DefaultStatus)]
+		alternative.Description = description
+		responses[strconv.Itoa(status)] = &alternative
 	}
 }
 
-// WithMediaType documents that the row's answer is of a media type that is not JSON.
-func WithMediaType(bind Binder, media string) Binder {
+// WithMediaType documents a response of a media type that is not JSON.
+func WithMediaType(bind Binder, mediaType string) Binder {
 	return func(api huma.API, op huma.Operation) {
 		bind(api, op)
-		find(api.OpenAPI(), op).Responses[strconv.Itoa(op.DefaultStatus)].Content = map[string]*huma.MediaType{media: {Schema: &huma.Schema{Type: huma.TypeString}}}
+		find(api.OpenAPI(), op).Responses[strconv.Itoa(op.DefaultStatus)].Content = map[string]*huma.MediaType{mediaType: {Schema: &huma.Schema{Type: huma.TypeString}}}
 	}
 }
 
-// WithHandlerValidation binds a row whose body is a set of fields, each an [Optional], that the handler
-// checks as a whole, so that all that is wrong with them is told at once: the schema only
-// documents them.
+// WithHandlerValidation leaves the validation of the body to the handler. Its fields are
+// [Optional]s, which the handler checks together so that one response lists all errors.
+// The schema only documents them.
 func WithHandlerValidation(bind Binder) Binder {
 	return func(api huma.API, op huma.Operation) {
 		op.SkipValidateBody = true
@@ -50,39 +51,39 @@ func WithHandlerValidation(bind Binder) Binder {
 	}
 }
 
-// WithRequiredFields documents the body of a row that makes a thing under a name of its own, with
-// the fields that it cannot do without; the same ones may be left out by the row that
-// changes the thing. What is answered where one is missing stays the handler's.
-func WithRequiredFields(name string, bind Binder, needed ...string) Binder {
+// WithRequiredFields documents the body of a route that creates a resource with a schema
+// of its own, in which some fields are required. The route that updates the resource has
+// the same body with optional fields. The handler rejects missing fields.
+func WithRequiredFields(schemaName string, bind Binder, required ...string) Binder {
 	return func(api huma.API, op huma.Operation) {
 		bind(api, op)
 		body := find(api.OpenAPI(), op).RequestBody
 		body.Required = true
 		content, registry := body.Content["application/json"], api.OpenAPI().Components.Schemas
-		made := *registry.SchemaFromRef(content.Schema.Ref)
-		made.Required = needed
-		made.Properties = make(map[string]*huma.Schema)
-		for property, s := range registry.SchemaFromRef(content.Schema.Ref).Properties {
-			if made.Properties[property] = s; slices.Contains(needed, property) {
-				given := *s
-				given.Nullable = false
-				made.Properties[property] = &given
+		schema := *registry.SchemaFromRef(content.Schema.Ref)
+		schema.Required = required
+		schema.Properties = make(map[string]*huma.Schema)
+		for property, propertySchema := range registry.SchemaFromRef(content.Schema.Ref).Properties {
+			if schema.Properties[property] = propertySchema; slices.Contains(required, property) {
+				nonNull := *propertySchema
+				nonNull.Nullable = false
+				schema.Properties[property] = &nonNull
 			}
 		}
-		registry.Map()[name] = &made
-		content.Schema = &huma.Schema{Ref: schemas + name}
+		registry.Map()[schemaName] = &schema
+		content.Schema = &huma.Schema{Ref: schemaPrefix + schemaName}
 	}
 }
 
-// schemas is where those of a document are.
-const schemas = "#/components/schemas/"
+// schemaPrefix is the path of the schemas in a document.
+const schemaPrefix = "#/components/schemas/"
 
-// nullable lets members be null that are pointers and always there: huma does so for
-// scalars that it knows, and neither for ids and amounts nor for objects. Where a choice
-// may be null, that is one of its values.
-func nullable(registry huma.Registry) {
+// documentNullable marks members as nullable that are pointers without omitempty: huma
+// does so for its own scalar types, but not for ids, amounts and objects. It also adds
+// null to the values of nullable enums.
+func documentNullable(registry huma.Registry) {
 	for name, s := range registry.Map() {
-		if t := registry.TypeFromRef(schemas + name); t != nil && t.Kind() == reflect.Struct {
+		if t := registry.TypeFromRef(schemaPrefix + name); t != nil && t.Kind() == reflect.Struct {
 			for _, field := range reflect.VisibleFields(t) {
 				member, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 				if property := s.Properties[member]; property != nil && field.Type.Kind() == reflect.Pointer && !strings.Contains(options, "omitempty") {
@@ -110,11 +111,11 @@ func orNull(s *huma.Schema) *huma.Schema {
 	return s
 }
 
-// implied documents what the parameters of an operation imply: text in an address may be
-// none, such as a character without a meaning, and a version may be an old one.
-func implied(op *huma.Operation) {
-	like := op.Responses["422"]
-	if like == nil {
+// documentParameterErrors documents the errors that parameters imply: text in a URL may
+// have an invalid encoding (400), and If-Match may not match (412).
+func documentParameterErrors(op *huma.Operation) {
+	template := op.Responses["422"]
+	if template == nil {
 		return
 	}
 	for _, p := range op.Parameters {
@@ -122,16 +123,16 @@ func implied(op *huma.Operation) {
 		switch {
 		case p.Name == "If-Match":
 			status = http.StatusPreconditionFailed
-		case p.In != "header" && p.Schema != nil && textual(p.Schema):
+		case p.In != "header" && p.Schema != nil && isText(p.Schema):
 			status = http.StatusBadRequest
 		}
 		if status != 0 {
-			op.Responses[strconv.Itoa(status)] = &huma.Response{Description: http.StatusText(status), Content: like.Content}
+			op.Responses[strconv.Itoa(status)] = &huma.Response{Description: http.StatusText(status), Content: template.Content}
 		}
 	}
 }
 
-func textual(s *huma.Schema) bool {
+func isText(s *huma.Schema) bool {
 	if s.Type == huma.TypeArray {
 		s = s.Items
 	}

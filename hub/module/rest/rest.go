@@ -1,6 +1,5 @@
-// Package rest is what the HTTP interfaces of hosted products have in common: the
-// table of routes, members of bodies that may be absent or null, faults gathered by
-// field, pages of lists.
+// Package rest has the common parts of HTTP APIs: tables of routes, optional and
+// nullable fields of bodies, field errors, and pages of lists.
 package rest
 
 import (
@@ -55,8 +54,8 @@ func (r Route) Tag() string {
 	return resource
 }
 
-// Handle binds a handler to its row. A database that is away is a 503, whichever
-// handler ran into it.
+// Handle returns the [Binder] of a handler. Database errors of the handler are mapped by
+// [dberr.Wrap].
 func Handle[I, O any](handler func(context.Context, *I) (*O, error)) Binder {
 	return func(api huma.API, op huma.Operation) {
 		huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
@@ -66,11 +65,10 @@ func Handle[I, O any](handler func(context.Context, *I) (*O, error)) Binder {
 	}
 }
 
-// Limiter may refuse a request to a route.
+// Limiter returns an error for a request that exceeds a rate limit.
 type Limiter func(ctx context.Context, r Route) error
 
-// Register registers the rows of a table. Request bodies may have members that
-// nobody knows.
+// Register registers a table of routes. Unknown members of request bodies are allowed.
 func Register(api huma.API, rows []Route, limit Limiter) {
 	registry := api.OpenAPI().Components.Schemas
 	registry.RegisterTypeAlias(reflect.TypeFor[uuid.UUID](), reflect.TypeFor[uuidSchema]())
@@ -88,14 +86,14 @@ func Register(api huma.API, rows []Route, limit Limiter) {
 		if documented == nil {
 			continue
 		}
-		implied(documented)
+		documentParameterErrors(documented)
 		if documented.RequestBody != nil {
 			for _, content := range documented.RequestBody.Content {
-				ignoreUnknown(registry, content.Schema, make(map[*huma.Schema]bool))
+				allowUnknown(registry, content.Schema, make(map[*huma.Schema]bool))
 			}
 		}
 	}
-	nullable(registry)
+	documentNullable(registry)
 }
 
 func (r Route) operation() huma.Operation {
@@ -115,43 +113,43 @@ func (r Route) operation() huma.Operation {
 	}
 }
 
-// find gives the operation as it was registered: under a group's prefix.
+// find returns the operation as registered, which may be under a group's prefix.
 func find(document *huma.OpenAPI, op huma.Operation) *huma.Operation {
 	for path, item := range document.Paths {
 		if !strings.HasSuffix(path, op.Path) {
 			continue
 		}
-		for _, one := range []*huma.Operation{item.Get, item.Post, item.Put, item.Delete} {
-			if one != nil && one.OperationID == op.OperationID {
-				return one
+		for _, candidate := range []*huma.Operation{item.Get, item.Post, item.Put, item.Delete} {
+			if candidate != nil && candidate.OperationID == op.OperationID {
+				return candidate
 			}
 		}
 	}
 	return nil
 }
 
-// ignoreUnknown lets request bodies have members that nobody knows.
-func ignoreUnknown(registry huma.Registry, s *huma.Schema, seen map[*huma.Schema]bool) {
+// allowUnknown allows unknown members in the objects of a schema.
+func allowUnknown(registry huma.Registry, s *huma.Schema, seen map[*huma.Schema]bool) {
 	if s == nil || seen[s] {
 		return
 	}
 	seen[s] = true
 	if s.Ref != "" {
-		ignoreUnknown(registry, registry.SchemaFromRef(s.Ref), seen)
+		allowUnknown(registry, registry.SchemaFromRef(s.Ref), seen)
 		return
 	}
 	if s.Type == huma.TypeObject {
-		if _, typed := s.AdditionalProperties.(*huma.Schema); !typed {
+		if _, isMap := s.AdditionalProperties.(*huma.Schema); !isMap {
 			s.AdditionalProperties = true
 		}
 	}
 	for _, property := range s.Properties {
-		ignoreUnknown(registry, property, seen)
+		allowUnknown(registry, property, seen)
 	}
-	ignoreUnknown(registry, s.Items, seen)
+	allowUnknown(registry, s.Items, seen)
 }
 
-// uuidSchema says how ids look.
+// uuidSchema is the schema of uuid.UUID.
 type uuidSchema struct{}
 
 // Schema implements huma.SchemaProvider.
@@ -159,21 +157,21 @@ func (uuidSchema) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "uuid"}
 }
 
-// NoContent is the answer without a body.
+// NoContent is a response without a body.
 type NoContent struct{}
 
-// IDParam is the path of a single thing.
+// IDParam is the path parameter of a single resource.
 type IDParam struct {
 	ID uuid.UUID `path:"id" format:"uuid"`
 }
 
-// PageParams asks for a page of a list, in a query or in a body.
+// PageParams selects a page of a list, in a query or in a body.
 type PageParams struct {
 	Page    int `query:"page" json:"page,omitempty" minimum:"1" maximum:"100000" default:"1"`
 	PerPage int `query:"per_page" json:"per_page,omitempty" minimum:"1" maximum:"100" default:"20"`
 }
 
-// Offset is how many things come before the page.
+// Offset returns the number of items before the page.
 func (p PageParams) Offset() int { return (p.Page - 1) * p.PerPage }
 
 // Page is one page of a list.
@@ -185,7 +183,7 @@ type Page[T any] struct {
 	Pages   int `json:"pages"`
 }
 
-// NewPage puts a page together.
+// NewPage returns a page; total is the number of items in the whole list.
 func NewPage[T any](items []T, total int, p PageParams) Page[T] {
 	if items == nil {
 		items = []T{}
@@ -196,22 +194,23 @@ func NewPage[T any](items []T, total int, p PageParams) Page[T] {
 // Map converts a list; the result is never nil.
 func Map[A, B any](list []A, convert func(A) B) []B {
 	out := make([]B, len(list))
-	for i, one := range list {
-		out[i] = convert(one)
+	for i, item := range list {
+		out[i] = convert(item)
 	}
 	return out
 }
 
-// RequireCaller is who makes the request; [hub.ErrUnauthorized] where nobody was asked.
+// RequireCaller returns the caller of the request, or [hub.ErrUnauthorized] if it is not
+// authenticated.
 func RequireCaller(ctx context.Context) (module.Caller, error) {
-	who, ok := module.CallerFrom(ctx)
+	caller, ok := module.CallerFrom(ctx)
 	if !ok {
-		return who, hub.Errorf(hub.ErrUnauthorized, "unauthorized", "Log in first, and send the access token as Authorization: Bearer.")
+		return caller, hub.Errorf(hub.ErrUnauthorized, "unauthorized", "Log in first, and send the access token as Authorization: Bearer.")
 	}
-	return who, nil
+	return caller, nil
 }
 
-// NotFoundIfNoRows names what a row that is not there would have been.
+// NotFoundIfNoRows maps [pgx.ErrNoRows] to [NotFound] and returns other errors unchanged.
 func NotFoundIfNoRows(what string, err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return hub.NotFound(what)

@@ -63,24 +63,24 @@ type book struct {
 	} `json:"sub,omitempty"`
 }
 
-// code is a value whose faults are for callers.
+// code is a value whose errors are public.
 type code string
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (c *code) UnmarshalJSON(b []byte) error {
 	if string(b) != `"good"` {
-		return unfit("must be good")
+		return codeError("must be good")
 	}
 	*c = "good"
 	return nil
 }
 
-type unfit string
+type codeError string
 
-func (u unfit) Error() string { return string(u) }
+func (e codeError) Error() string { return string(e) }
 
 // PublicMessage implements [rest.PublicError].
-func (u unfit) PublicMessage() string { return string(u) }
+func (e codeError) PublicMessage() string { return string(e) }
 
 // Told is what a book came to.
 type Told struct {
@@ -91,7 +91,7 @@ type Told struct {
 
 // RegisterRoutes implements [module.Instance].
 func (shelf) RegisterRoutes(api huma.API) {
-	told := func(_ context.Context, in *struct{ Body book }) (*struct{ Body Told }, error) {
+	update := func(_ context.Context, in *struct{ Body book }) (*struct{ Body Told }, error) {
 		old := "old"
 		out := Told{Title: &old, Pages: 7}
 		in.Body.Title.ApplyToNullable(&out.Title)
@@ -101,22 +101,22 @@ func (shelf) RegisterRoutes(api huma.API) {
 	}
 	list := func(_ context.Context, in *rest.PageParams) (*struct{ Body rest.Page[int] }, error) {
 		all := []int{1, 2, 3, 4, 5}
-		at := min(in.Offset(), len(all))
-		return &struct{ Body rest.Page[int] }{rest.NewPage(all[at:min(at+in.PerPage, len(all))], len(all), *in)}, nil
+		start := min(in.Offset(), len(all))
+		return &struct{ Body rest.Page[int] }{rest.NewPage(all[start:min(start+in.PerPage, len(all))], len(all), *in)}, nil
 	}
-	one := func(_ context.Context, in *rest.IDParam) (*struct{ Body Told }, error) {
+	get := func(_ context.Context, in *rest.IDParam) (*struct{ Body Told }, error) {
 		return nil, rest.NotFoundIfNoRows("Book", pgx.ErrNoRows)
 	}
-	gone := func(context.Context, *struct{}) (*rest.NoContent, error) { return nil, context.DeadlineExceeded }
+	remove := func(context.Context, *struct{}) (*rest.NoContent, error) { return nil, context.DeadlineExceeded }
 	me := func(ctx context.Context, _ *struct{}) (*struct{ Body []string }, error) {
-		who, err := rest.RequireCaller(ctx)
-		return &struct{ Body []string }{rest.Map([]string{who.Role}, strings.ToUpper)}, err
+		caller, err := rest.RequireCaller(ctx)
+		return &struct{ Body []string }{rest.Map([]string{caller.Role}, strings.ToUpper)}, err
 	}
 	rest.Register(api, []rest.Route{
-		rest.Put("/api/v1/books", rest.Anyone, 200, "books.tell", "Tell", rest.Handle(told)),
+		rest.Put("/api/v1/books", rest.Anyone, 200, "books.tell", "Tell", rest.Handle(update)),
 		rest.Get("/api/v1/books", rest.Anyone, 200, "books.list", "List", rest.Handle(list)),
-		rest.Get("/api/v1/books/{id}", rest.Anyone, 200, "books.get", "Get", rest.Handle(one)),
-		rest.Delete("/api/v1/books", rest.Anyone, 204, "books.delete", "Delete", rest.Handle(gone)),
+		rest.Get("/api/v1/books/{id}", rest.Anyone, 200, "books.get", "Get", rest.Handle(get)),
+		rest.Delete("/api/v1/books", rest.Anyone, 204, "books.delete", "Delete", rest.Handle(remove)),
 		rest.Get("/api/v1/me", rest.User, 200, "me.get", "Me", rest.Handle(me)),
 		rest.Get("/api/v1/nobody", rest.Anyone, 200, "me.nobody", "Nobody", rest.Handle(me)),
 		rest.Get("/api/v1/admin", rest.Admin, 200, "me.admin", "Admin", rest.Handle(me)),
@@ -137,15 +137,15 @@ type client struct {
 	base string
 }
 
-// answer is what came back.
-type answer struct {
+// response is a response with its parsed body.
+type response struct {
 	status int
 	header http.Header
 	text   string
 	body   map[string]any // of an object
 }
 
-func (c client) ask(token, method, path, body string) answer {
+func (c client) call(token, method, path, body string) response {
 	c.t.Helper()
 	req, err := http.NewRequestWithContext(c.t.Context(), method, c.base+"/api/v1"+path, strings.NewReader(body))
 	require.NoError(c.t, err)
@@ -158,7 +158,7 @@ func (c client) ask(token, method, path, body string) answer {
 	defer res.Body.Close()
 	raw, err := io.ReadAll(res.Body)
 	require.NoError(c.t, err)
-	got := answer{status: res.StatusCode, header: res.Header, text: string(raw)}
+	got := response{status: res.StatusCode, header: res.Header, text: string(raw)}
 	_ = json.Unmarshal(raw, &got.body) // some are lists
 	return got
 }
@@ -173,20 +173,20 @@ func TestBodies(t *testing.T) {
 		`{"nobody":1,"sub":{"knows":2}}`:             `{"title":"old","pages":7,"code":""}`,
 		`{"pages":0,"title":"","sub":{"year":2026}}`: `{"title":"","pages":0,"code":""}`,
 	} {
-		got := c.ask("", "PUT", "/books", body)
+		got := c.call("", "PUT", "/books", body)
 		require.Equal(t, 200, got.status, got.text)
 		require.JSONEq(t, want, got.text, body)
 	}
-	got := c.ask("", "PUT", "/books", `{"code":"bad"}`)
+	got := c.call("", "PUT", "/books", `{"code":"bad"}`)
 	require.Equal(t, 422, got.status, got.text)
-	fault := got.body["errors"].([]any)[0].(map[string]any)
-	require.Equal(t, [2]any{"body.code", "must be good"}, [2]any{fault["location"], fault["message"]})
-	got = c.ask("", "PUT", "/books", `{"pages":"many"}`)
+	fieldError := got.body["errors"].([]any)[0].(map[string]any)
+	require.Equal(t, [2]any{"body.code", "must be good"}, [2]any{fieldError["location"], fieldError["message"]})
+	got = c.call("", "PUT", "/books", `{"pages":"many"}`)
 	require.Equal(t, 422, got.status, got.text)
 	require.Contains(t, got.text, "body.pages")
 }
 
-func TestAnswers(t *testing.T) {
+func TestResponses(t *testing.T) {
 	t.Parallel()
 	c := client{t, moduletest.Start(t, shelf{}, moduletest.Options{}).Base}
 	for query, want := range map[string]string{
@@ -194,7 +194,7 @@ func TestAnswers(t *testing.T) {
 		"?per_page=2&page=3":  `{"items":[5],"total":5,"page":3,"per_page":2,"pages":3}`,
 		"?per_page=5&page=99": `{"items":[],"total":5,"page":99,"per_page":5,"pages":1}`,
 	} {
-		got := c.ask("", "GET", "/books"+query, "")
+		got := c.call("", "GET", "/books"+query, "")
 		require.Equal(t, 200, got.status, got.text)
 		require.JSONEq(t, want, got.text, query)
 	}
@@ -208,26 +208,25 @@ func TestAnswers(t *testing.T) {
 		"GET /me": {401, "unauthorized"}, "GET /shared": {401, "unauthorized"},
 	} {
 		method, rest, _ := strings.Cut(path, " ")
-		got := c.ask("", method, rest, "")
+		got := c.call("", method, rest, "")
 		require.Equal(t, want.status, got.status, "%s: %s", path, got.text)
 		require.Equal(t, want.code, got.body["code"], path)
 		if want.status == 429 {
 			require.Equal(t, "7", got.header.Get("Retry-After"))
 		}
 	}
-	got := c.ask("", "GET", "/books/"+uuid.NewString(), "")
+	got := c.call("", "GET", "/books/"+uuid.NewString(), "")
 	require.Equal(t, "Book not found", got.body["detail"])
 	for token, status := range map[string]int{"admin": 200, "staff": 403, "": 401} {
-		got := c.ask(token, "GET", "/admin", "")
+		got := c.call(token, "GET", "/admin", "")
 		require.Equal(t, status, got.status, got.text)
 	}
-	got = c.ask("staff", "GET", "/me", "")
+	got = c.call("staff", "GET", "/me", "")
 	require.JSONEq(t, `["STAFF"]`, got.text)
 }
 
-// What the document says of every row: who may call it, which errors there are, and
-// that unknown members are let through.
-func TestTheDocument(t *testing.T) {
+// The document has every route's access and errors, and allows unknown members.
+func TestDocument(t *testing.T) {
 	t.Parallel()
 	raw, err := server.ProductOpenAPI(t.Context(), shelf{})
 	require.NoError(t, err)
@@ -244,14 +243,14 @@ func TestTheDocument(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(raw, &document))
 	const path = "/api/v1"
-	put, one, shared := document.Paths[path+"/books"]["put"], document.Paths[path+"/books/{id}"]["get"], document.Paths[path+"/shared"]["get"]
+	put, get, shared := document.Paths[path+"/books"]["put"], document.Paths[path+"/books/{id}"]["get"], document.Paths[path+"/shared"]["get"]
 	require.Equal(t, "books.tell", put.OperationID)
 	require.Equal(t, []string{"books"}, put.Tags)
 	require.Empty(t, put.Security)
 	require.Contains(t, put.Responses, "409")
 	require.NotContains(t, put.Responses, "401")
-	require.Contains(t, one.Responses, "404")
-	require.NotContains(t, one.Responses, "409")
+	require.Contains(t, get.Responses, "404")
+	require.NotContains(t, get.Responses, "409")
 	require.Len(t, shared.Security, 2)
 	require.Contains(t, shared.Responses, "403")
 	body := document.Components.Schemas["Book"]

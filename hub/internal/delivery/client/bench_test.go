@@ -68,7 +68,7 @@ var benchHeader = []Header{
 	{"webhook-signature", "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="},
 }
 
-// cpu gives the CPU time of the process, server included.
+// cpu returns the CPU time of the process, server included.
 func cpu(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))

@@ -38,7 +38,7 @@ type Client struct {
 	spare sync.Pool // of *exchange
 }
 
-// New makes a client; [Client.Close] ends it. It panics when cfg.Dial is nil: a
+// New returns a client; [Client.Close] ends it. It panics when cfg.Dial is nil: a
 // default would go around the egress rules.
 func New(cfg Config) *Client {
 	if cfg.Dial == nil {
@@ -110,7 +110,7 @@ func (c *Client) Post(ctx context.Context, t *Target, header []Header, body []by
 	return err
 }
 
-// post gives the time the response ended, where it is known.
+// post returns the time the response ended, where it is known.
 func (c *Client) post(ctx context.Context, t *Target, header []Header, body []byte, resp *Response,
 	x *exchange, deadline time.Time,
 ) (end time.Time, err error) {
@@ -142,7 +142,7 @@ func (c *Client) post(ctx context.Context, t *Target, header []Header, body []by
 	return c.run(ctx, cn, body, resp, x)
 }
 
-// checkout gives an idle connection that is fit for use, with its deadline set,
+// checkout returns an idle connection that is fit for use, with its deadline set,
 // or nil.
 func (c *Client) checkout(key string, deadline time.Time) *conn {
 	for {

@@ -11,7 +11,7 @@ import (
 )
 
 // DialFunc opens a connection to addr ("host:port") on network "tcp" before ctx
-// ends. It tells how long resolving and connecting took, also beside an error.
+// ends. It returns how long resolving and connecting took, also beside an error.
 // It is where the egress rules are applied. A conn that wraps the kernel's must
 // keep its SyscallConn method: without it an idle connection cannot be looked at
 // before it is used again, and stray bytes on it go unnoticed.
@@ -63,7 +63,7 @@ func (c *Client) dial(ctx context.Context, t *Target, deadline time.Time, ph *Ph
 }
 
 // watch makes the socket fail at once when ctx ends, until stop is called. stop
-// tells whether it came in time: if not, the socket must not be used again.
+// reports whether it came in time: if not, the socket must not be used again.
 func watch(ctx context.Context, s *socket) (stop func() bool) {
 	if ctx.Done() == nil {
 		return unwatched
@@ -73,7 +73,7 @@ func watch(ctx context.Context, s *socket) (stop func() bool) {
 
 func unwatched() bool { return true }
 
-// fit tells whether an idle connection can carry another request: the peer has
+// fit reports whether an idle connection can carry another request: the peer has
 // not closed it and has sent nothing since the last response. The deadline must
 // be in the future.
 func (cn *conn) fit() bool {

@@ -38,10 +38,10 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.text }
 
-// Unwrap gives the error underneath, which may name addresses; nil when there is none.
+// Unwrap returns the error underneath, which may name addresses; nil when there is none.
 func (e *Error) Unwrap() error { return e.cause }
 
-// KindOf gives the kind of an error from [Client.Post], "" for any other error.
+// KindOf returns the kind of an error from [Client.Post], "" for any other error.
 func KindOf(err error) Kind {
 	var e *Error
 	if errors.As(err, &e) {
@@ -105,7 +105,7 @@ func classify(ctx context.Context, at step, err error) (Kind, string) {
 	return KindReset, "the connection broke"
 }
 
-// classifyDial gives every unknown reason the text of an unreachable host, so
+// classifyDial maps every unknown reason to the text of an unreachable host, so
 // that an address the egress rules refuse looks like one that is not there.
 func classifyDial(err error) (Kind, string) {
 	var dns *net.DNSError
@@ -150,7 +150,7 @@ func tlsReason(err error) string {
 	return "the handshake failed"
 }
 
-// alertOf gives the TLS alert a peer sent, nil when err is none. With TLS 1.3 a
+// alertOf returns the TLS alert a peer sent, nil when err is none. With TLS 1.3 a
 // peer that refuses a client does so after the handshake looks done from here.
 func alertOf(err error) error {
 	var op *net.OpError

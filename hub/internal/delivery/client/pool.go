@@ -57,7 +57,7 @@ func (p *pool) put(cn *conn) {
 	p.mu.Unlock()
 }
 
-// isClosed tells whether close was called.
+// isClosed reports whether close was called.
 func (p *pool) isClosed() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

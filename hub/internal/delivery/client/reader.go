@@ -32,7 +32,7 @@ func (rd *reader) start(src io.Reader, budget int) {
 	rd.src, rd.r, rd.w, rd.left, rd.reads = src, 0, 0, budget, 0
 }
 
-// buffered gives the bytes that are read but not consumed.
+// buffered returns the bytes that are read but not consumed.
 func (rd *reader) buffered() []byte { return rd.buf[rd.r:rd.w] }
 
 // fill reads once more, making room first. It returns nil only with new bytes.

@@ -50,7 +50,7 @@ func refuseHeader(h *Header) string {
 	return ""
 }
 
-// ownHeader tells whether a header decides framing or connection handling,
+// ownHeader reports whether a header decides framing or connection handling,
 // which are the client's alone. The length is compared first: most names are
 // dismissed by it.
 func ownHeader(name string) bool {

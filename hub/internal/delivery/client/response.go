@@ -61,7 +61,7 @@ type parser struct {
 	head     int // header bytes that may still come
 }
 
-// read reads one whole response and tells whether the connection may carry
+// read reads one whole response and reports whether the connection may carry
 // another. A body longer than the reader's budget is cut without an error.
 func (p *parser) read() (reusable bool, at step, err error) {
 	p.head = maxHeader
@@ -289,7 +289,7 @@ func (f *framing) check() error {
 	return nil
 }
 
-// take consumes up to n body bytes, reading when none are buffered, and tells how many.
+// take consumes up to n body bytes, reading when none are buffered, and returns how many.
 func (p *parser) take(n int64) (int, error) {
 	if len(p.in.buffered()) == 0 {
 		if err := p.in.fill(); err != nil {

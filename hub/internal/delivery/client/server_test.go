@@ -110,7 +110,7 @@ func (p *peer) reset() { _ = p.SetLinger(0) }
 
 const okAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-// answer gives a handler that answers every request with the same text.
+// answer returns a handler that answers every request with the same text.
 func answer(text string) func(p *peer) {
 	return func(p *peer) {
 		for p.request() != nil {
@@ -181,7 +181,7 @@ func (c *countedConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// errDial gives a dial function that fails.
+// errDial returns a dial function that fails.
 func errDial(err error) DialFunc {
 	return func(context.Context, string, string) (net.Conn, time.Duration, time.Duration, error) {
 		return nil, time.Millisecond, 0, err

@@ -71,7 +71,7 @@ func badTarget(why string) error {
 	return fmt.Errorf("parsing the webhook URL: %s", why)
 }
 
-// checkHost gives the host in lower case, without brackets.
+// checkHost returns the host in lower case, without brackets.
 func checkHost(u *url.URL) (string, error) {
 	host := strings.ToLower(u.Hostname())
 	if host == "" {

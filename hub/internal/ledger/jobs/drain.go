@@ -33,7 +33,7 @@ type Drainer struct {
 	wake func(target uuid.UUID)
 }
 
-// NewDrainer makes a drainer; wake is told of integrations that have work.
+// NewDrainer returns a drainer; wake is told of integrations that have work.
 func NewDrainer(pool *pgxpool.Pool, log *slog.Logger, wake func(target uuid.UUID)) *Drainer {
 	return &Drainer{pool: pool, log: log, wake: wake}
 }
@@ -69,7 +69,7 @@ type parkedPeer struct {
 	trial    *uuid.UUID // under way
 }
 
-// DrainOnce does what is due now; busy tells whether something drains.
+// DrainOnce does what is due now; busy reports whether something drains.
 func (d *Drainer) DrainOnce(ctx context.Context) (busy bool, err error) {
 	var moved []uuid.UUID
 	err = pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
@@ -107,7 +107,7 @@ func (d *Drainer) DrainOnce(ctx context.Context) (busy bool, err error) {
 	return busy, nil
 }
 
-// step moves one integration on and tells how many deliveries it put back.
+// step moves one integration on and returns how many deliveries it put back.
 func (d *Drainer) step(ctx context.Context, tx pgx.Tx, peer parkedPeer) (int, error) {
 	if peer.draining != nil {
 		return d.drain(ctx, tx, peer)

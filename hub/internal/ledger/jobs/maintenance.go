@@ -42,7 +42,7 @@ type Maintenance struct {
 // for too long.
 type OnGivenUp func(product string, deliveries int)
 
-// NewMaintenance makes the maintenance job; retention is how long payloads,
+// NewMaintenance returns the maintenance job; retention is how long payloads,
 // deliveries and attempts are kept.
 func NewMaintenance(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, retention time.Duration, gaveUp OnGivenUp) *Maintenance {
 	return &Maintenance{pool: pool, log: log, now: now, retention: retention, gaveUp: gaveUp}
@@ -139,7 +139,7 @@ func (m *Maintenance) failParked(ctx context.Context) error {
 }
 
 // failSomeParked fails the oldest deliveries that were parked before a moment, about
-// failBatch of them, and tells how many.
+// failBatch of them, and returns how many.
 func (m *Maintenance) failSomeParked(ctx context.Context, before time.Time) (n int, err error) {
 	rows, err := m.pool.Query(ctx, `
 		with moved as (

@@ -21,7 +21,7 @@ const day = 24 * time.Hour
 func nobody(string, int) { panic("nothing was to be given up") }
 
 // "Retention … dropped by partition": days before it go, payloads included, unless
-// something in them still waits, for an attempt or in the park.
+// something in them still waits for an attempt or is parked.
 func TestRetentionDropsDaysThatAreDone(t *testing.T) {
 	t.Parallel()
 	pool, ctx := hubtest.Database(t), t.Context()

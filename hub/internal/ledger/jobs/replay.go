@@ -63,7 +63,7 @@ type Replays struct {
 	wake func(target uuid.UUID)
 }
 
-// NewReplays makes the replay service; wake is told of targets that have work.
+// NewReplays returns the replay service; wake is told of targets that have work.
 func NewReplays(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, wake func(uuid.UUID)) *Replays {
 	return &Replays{pool: pool, log: log, now: now, wake: wake}
 }
@@ -130,7 +130,7 @@ func (s *Replays) Cancel(ctx context.Context, id uuid.UUID) (Replay, error) {
 	return s.Get(ctx, id)
 }
 
-// List gives the newest replays, older than before where it is set.
+// List returns the newest replays, older than before where it is set.
 func (s *Replays) List(ctx context.Context, before *uuid.UUID, limit int) ([]Replay, error) {
 	rows, err := s.pool.Query(ctx, `
 		select `+replayColumns+` from hub.replays where $1::uuid is null or id < $1 order by id desc limit $2`, before, limit)
@@ -180,7 +180,7 @@ func (s *Replays) Run(ctx context.Context) {
 
 // step handles one batch of one running replay: the batch and the cursor move in
 // one transaction. One that fails has to wait, longer each time, so that the others
-// get their turn. It tells whether there may be more to do.
+// get their turn. It reports whether there may be more to do.
 func (s *Replays) step(ctx context.Context) (more bool, err error) {
 	var job replayJob
 	var batch requeued

@@ -85,7 +85,7 @@ func (j *replayTest) work() {
 	}
 }
 
-// due ends the wait of a replay behind its back and tells how long it would have been.
+// due ends the wait of a replay behind its back and returns how long it would have been.
 func (j *replayTest) due(id uuid.UUID) (wait time.Duration) {
 	j.t.Helper()
 	var seconds float64

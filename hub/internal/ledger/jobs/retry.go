@@ -32,7 +32,7 @@ const keepFirst = `
 	insert into hub.attempts (delivery_id, number, ` + ledger.AttemptColumns + `)
 	select d.id, 1, ` + ledger.AttemptColumns + ` from sendable s join hub.deliveries d on d.id = s.id where d.started_at is not null`
 
-// takes tells whether a delivery's target d.target_id takes deliveries now. History
+// takes reports whether a delivery's target d.target_id takes deliveries now. History
 // is not overwritten by a round of attempts that cannot be made.
 const takes = `(not d.inbound and (d.integration or exists (
 	select from hub.endpoints t where t.id = d.target_id and t.enabled and t.deleted_at is null)))`
@@ -43,7 +43,7 @@ var (
 	errNoTarget    = hub.Errorf(hub.ErrConflict, "endpoint_disabled", "The endpoint of this delivery is disabled or deleted; enable it first.")
 )
 
-// notErased tells whether the payload of event e is still there.
+// notErased reports whether the payload of event e is still there.
 const notErased = `e.body <> '` + hub.ErasedPayload + `'::bytea`
 
 // Retries sends single deliveries again.

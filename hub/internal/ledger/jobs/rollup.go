@@ -36,7 +36,7 @@ type rollup struct {
 }
 
 // foldOnce adds deltas to the statistics and removes them, in one transaction; it
-// tells whether more are waiting.
+// reports whether more are waiting.
 func (m *Maintenance) foldOnce(ctx context.Context) (more bool, err error) {
 	err = pgx.BeginFunc(ctx, m.pool, func(tx pgx.Tx) error {
 		var mine bool

@@ -15,7 +15,7 @@ type Balance struct {
 	Accepted, Delivered, Parked, Pending, Failed int64
 }
 
-// IsBalanced tells whether every accepted delivery stands somewhere, and none besides.
+// IsBalanced reports whether every accepted delivery stands somewhere, and none besides.
 func (s Balance) IsBalanced() bool { return s.Accepted == s.Delivered+s.Parked+s.Pending+s.Failed }
 
 // String writes the sum.
@@ -28,7 +28,7 @@ func (s Balance) String() string {
 		s.Accepted, sign, s.Delivered, s.Parked, s.Pending, s.Failed)
 }
 
-// DailyBalances gives the balance of every day that is still in the log, oldest first, read
+// DailyBalances returns the balance of every day that is still in the log, oldest first, read
 // in one snapshot. It counts every row: for the doctor and for tests.
 func (r *Reader) DailyBalances(ctx context.Context) ([]Balance, error) {
 	rows, err := r.pool.Query(ctx, `

@@ -27,7 +27,7 @@ type published struct {
 	seq uuid.UUID
 }
 
-// IntegrationDeliveries gives the deliveries of tenants' events to integrations, in the order of the
+// IntegrationDeliveries returns the deliveries of tenants' events to integrations, in the order of the
 // events, of which ID, TenantID and Environment count. Its statements are one for each day
 // on which the events were published and two more, however many events these are.
 func (r *Reader) IntegrationDeliveries(ctx context.Context, events []hub.Event) ([][]IntegrationDelivery, error) {

@@ -17,8 +17,8 @@ import (
 	"integrationhub/hub/internal/mask"
 )
 
-// Item is one delivery as the log shows it (interface document 3, "Webhook log
-// entry", and the hub's own fields).
+// Item is one delivery as the log shows it: the webhook log entry of
+// docs/interfaces/clinic.md ("Connect and status") and the hub's own fields.
 type Item struct {
 	ID            uuid.UUID       `json:"id" format:"uuid" doc:"Delivery id"`
 	EventID       string          `json:"event_id" doc:"Event id" example:"evt_0123456789abcdef"`

@@ -35,10 +35,10 @@ type pendingCount struct {
 var (
 	pendingDesc = prometheus.NewDesc("hub_deliveries_pending", "Deliveries that have waited for two seconds or for a retry, counted up to 100000.", []string{"product"}, nil)
 	oldestDesc  = prometheus.NewDesc("hub_oldest_pending_seconds", "Age of the oldest waiting delivery, seconds.", []string{"product"}, nil)
-	parkedDesc  = prometheus.NewDesc("hub_deliveries_parked", "Deliveries in the park, counted up to 100000.", []string{"product"}, nil)
+	parkedDesc  = prometheus.NewDesc("hub_deliveries_parked", "Parked deliveries, counted up to 100000.", []string{"product"}, nil)
 )
 
-// NewPendingCollector makes the collector.
+// NewPendingCollector returns the collector.
 func NewPendingCollector(reader *Reader, now func() time.Time) *PendingCollector {
 	return &PendingCollector{reader: reader, now: now}
 }

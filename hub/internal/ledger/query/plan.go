@@ -64,7 +64,7 @@ func (f Filter) plan(ctx context.Context, db DB, e effort, after, before *uuid.U
 	return p, true, nil
 }
 
-// named gives the reads of a filter that names an event, a delivery or a story; nil
+// named returns the reads of a filter that names an event, a delivery or a story; nil
 // where it does not.
 func (p *plan) named(f Filter) []read {
 	switch {

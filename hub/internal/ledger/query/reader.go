@@ -30,7 +30,7 @@ type Reader struct {
 	writer Syncer // of this process, or nil
 }
 
-// NewReader makes a reader.
+// NewReader returns a reader.
 func NewReader(pool *pgxpool.Pool) *Reader { return &Reader{pool: pool, effort: usualEffort} }
 
 // WaitFor makes the reader wait for what this process's writer has at hand before it
@@ -40,7 +40,7 @@ func (r *Reader) WaitFor(writer Syncer) *Reader {
 	return r
 }
 
-// List gives the newest deliveries that match, older than the before-th one where
+// List returns the newest deliveries that match, older than the before-th one where
 // it is set; up to limit rows.
 func (r *Reader) List(ctx context.Context, f Filter, before *uuid.UUID, limit int) ([]Item, error) {
 	if before == nil && (f.Status == "" || f.Status == delivery.Pending.String()) {
@@ -86,7 +86,7 @@ const deadlockDetected = "40P01"
 // materializeTries is how often a reader tries to give rows to what was just accepted.
 const materializeTries = 5
 
-// SearchPayloads gives those of the newest deliveries that match whose payload has one of
+// SearchPayloads returns those of the newest deliveries that match whose payload has one of
 // some words in it, letter for letter, newest first and up to limit. It looks at so many
 // deliveries, however large the log is.
 func (r *Reader) SearchPayloads(ctx context.Context, f Filter, words []string, among, limit int) ([]Item, error) {

@@ -23,7 +23,7 @@ import (
 // firstDays is how many days the first statement reads.
 const firstDays = 1
 
-// find gives the newest ids that match, newest first, at most limit.
+// find returns the newest ids that match, newest first, at most limit.
 func (r *Reader) find(ctx context.Context, p *plan, limit int) ([]uuid.UUID, error) {
 	for again := false; ; again = true {
 		ids, err := r.walk(ctx, p, limit)
@@ -37,7 +37,7 @@ func (r *Reader) find(ctx context.Context, p *plan, limit int) ([]uuid.UUID, err
 	}
 }
 
-// noTable tells whether a statement failed because a day has no tables.
+// noTable reports whether a statement failed because a day has no tables.
 func noTable(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == "42P01"
@@ -214,7 +214,7 @@ func (p *plan) sieved(r read, d day, page string, limit int, e effort) string {
 		fmt.Sprintf(gathered, p.gathering(r)+" and (select count(*) from quick) < "+strconv.Itoa(limit)))
 }
 
-// gathering gives the conditions to gather a sieved read's matches by. PostgreSQL
+// gathering returns the conditions to gather a sieved read's matches by. PostgreSQL
 // intersects two indexes only where they share no condition, so of those that have
 // most rows only one says that rows are settled; the status is compared in a way no
 // index serves, unless it singles out few rows itself.

@@ -65,7 +65,7 @@ func (r *Reader) Stats(ctx context.Context, q StatsQuery) ([]StatsBucket, error)
 	return buckets, nil
 }
 
-// kept gives the conditions of the question's rows of the statistics.
+// kept returns the conditions of the question's rows of the statistics.
 func (q StatsQuery) kept(c *Conditions) string {
 	scope, id := ledger.ScopeAll, uuid.Nil
 	switch {
@@ -84,7 +84,7 @@ func (q StatsQuery) kept(c *Conditions) string {
 	return where
 }
 
-// waiting gives the conditions of the question's deltas.
+// waiting returns the conditions of the question's deltas.
 func (q StatsQuery) waiting(c *Conditions) string {
 	where := "true"
 	if q.Product != "" {

@@ -32,7 +32,7 @@ type Tail struct {
 	feeds     map[chan uuid.UUID]bool
 }
 
-// NewTail makes a tail; [Tail.Run] connects it with the other processes.
+// NewTail returns a tail; [Tail.Run] connects it with the other processes.
 func NewTail(rdb redis.UniversalClient, log *slog.Logger) *Tail {
 	return &Tail{rdb: rdb, log: log, self: uuid.New(), feeds: make(map[chan uuid.UUID]bool)}
 }
@@ -69,7 +69,7 @@ func offer(feed chan uuid.UUID, id uuid.UUID) {
 	}
 }
 
-// Subscribe gives the ids of deliveries as they change, until stop is called.
+// Subscribe returns the ids of deliveries as they change, until stop is called.
 func (t *Tail) Subscribe() (feed <-chan uuid.UUID, stop func()) {
 	ch := make(chan uuid.UUID, tailBuffer)
 	t.mu.Lock()

@@ -13,36 +13,36 @@ import (
 )
 
 const (
-	// standFor is how long the row of a lease stands for deliveries: most are settled
+	// materializeAfter is how long the row of a lease stands for deliveries: most are settled
 	// within milliseconds, and one that is not should be seen in the log.
-	standFor  = 2 * time.Second
-	lookEvery = 250 * time.Millisecond
+	materializeAfter = 2 * time.Second
+	materializeEvery = 250 * time.Millisecond
 )
 
-// TrackLease remembers deliveries that have no rows yet.
+// TrackLease notes a lease whose deliveries have no rows yet.
 func (w *Writer) TrackLease(lease *delivery.Lease) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.open = append(w.open, lease)
 }
 
-// fresh tells whether an attempt's delivery has no row yet.
-func fresh(a *delivery.Attempt) bool { return a.Lease != nil && !a.Lease.Materialized }
+// hasNoRow reports whether an attempt's delivery has no row yet.
+func hasNoRow(a *delivery.Attempt) bool { return a.Lease != nil && !a.Lease.Materialized }
 
-// settle books the rows that a batch gave to deliveries.
-func settle(batch []delivery.Attempt) {
+// subtractStored notes on the leases which of their deliveries have rows now.
+func subtractStored(batch []delivery.Attempt) {
 	for i := range batch {
-		if fresh(&batch[i]) {
+		if hasNoRow(&batch[i]) {
 			batch[i].Lease.WithoutRow--
 		}
 	}
 }
 
-// completed are the leases that stand for nothing more once a batch is stored.
-func completed(batch []delivery.Attempt) []uuid.UUID {
+// settledLeases returns the leases that stand for no delivery once a batch is stored.
+func settledLeases(batch []delivery.Attempt) []uuid.UUID {
 	counts := make(map[*delivery.Lease]int)
 	for i := range batch {
-		if fresh(&batch[i]) {
+		if hasNoRow(&batch[i]) {
 			counts[batch[i].Lease]++
 		}
 	}
@@ -55,10 +55,10 @@ func completed(batch []delivery.Attempt) []uuid.UUID {
 	return ids
 }
 
-// unfoldOld gives rows to deliveries that have been waiting for a while. Their
-// leases go on.
-func (w *Writer) unfoldOld() {
-	before := w.now().Add(-standFor)
+// materializeWaiting inserts the rows of deliveries that have waited for a while. They
+// stay leased. (The SQL function keeps its earlier name, hub.unfold_leases.)
+func (w *Writer) materializeWaiting() {
+	before := w.now().Add(-materializeAfter)
 	var old []*delivery.Lease
 	w.mu.Lock()
 	w.open = slices.DeleteFunc(w.open, func(lease *delivery.Lease) bool {
@@ -89,17 +89,17 @@ func (w *Writer) unfoldOld() {
 	}
 }
 
-// conflict finds out why PostgreSQL has a row of the batch already. committed: the
+// findConflicts finds out why PostgreSQL has a row of the batch already. committed: the
 // try before was committed and its answer lost. Else rows of the batch were made by
 // somebody else, because a lease ended before its deliveries were settled or because
-// a reader wanted them; those leases are marked, and found tells whether there are any.
-func (w *Writer) conflict(ctx context.Context, batch []delivery.Attempt) (committed, found bool, err error) {
+// a reader wanted them; those leases are marked, and found reports whether there are any.
+func (w *Writer) findConflicts(ctx context.Context, batch []delivery.Attempt) (committed, found bool, err error) {
 	leases := make(map[uuid.UUID]*delivery.Attempt)
 	ids, numbers, times := make([]uuid.UUID, len(batch)), make([]int32, len(batch)), make([]time.Time, len(batch))
 	for i := range batch {
 		a := &batch[i]
 		ids[i], numbers[i], times[i] = a.ID, int32(a.Attempts+1), a.StartedAt
-		if fresh(a) {
+		if hasNoRow(a) {
 			leases[a.ID] = a
 		}
 	}

@@ -27,11 +27,11 @@ type rows struct {
 // dayRows are the rows of one day's tables: addressed by name, because going
 // through the parent tables costs locks on every partition.
 type dayRows struct {
-	used                      bool
-	inserts, firsts           bulk.Columns // delivered by the first attempt: without a row yet, with one
-	pending, states, attempts bulk.Columns // everything else
-	inserted, delivered       int          // rows of each
-	unfolded, settled, logged int
+	used                          bool
+	inserts, firsts               bulk.Columns // delivered by the first attempt: without a row yet, with one
+	pending, states, attempts     bulk.Columns // everything else
+	inserted, delivered           int          // rows of each
+	materialized, settled, logged int
 }
 
 // queue adds the statements of a batch of attempts: the deliveries' new states,
@@ -51,13 +51,13 @@ func (r *rows) queue(statements *bulk.Batch, batch []delivery.Attempt, now time.
 		a := &batch[i]
 		day := r.day(logid.Partition(a.ID))
 		switch atOnce := a.Sent && a.Attempts == 0 && a.Verdict.Status == delivery.Delivered && a.Error == ""; {
-		case atOnce && fresh(a):
+		case atOnce && hasNoRow(a):
 			day.insert(a)
 		case atOnce:
 			day.first(a)
 		default:
-			if fresh(a) {
-				day.unfold(a)
+			if hasNoRow(a) {
+				day.materialize(a)
 			}
 			day.state(a)
 			if a.Sent {
@@ -67,7 +67,7 @@ func (r *rows) queue(statements *bulk.Batch, batch []delivery.Attempt, now time.
 	}
 	// Leases before deliveries, as hub.unfold_leases has it: the other way round two
 	// transactions would wait for each other.
-	if leases := completed(batch); len(leases) > 0 {
+	if leases := settledLeases(batch); len(leases) > 0 {
 		r.over.Reset(bulk.UUIDs)
 		for _, id := range leases {
 			r.over[0].UUID(id)
@@ -91,93 +91,72 @@ func (r *rows) day(name string) *dayRows {
 		r.days[name] = d
 	}
 	if !d.used {
-		d.used, d.inserted, d.delivered, d.unfolded, d.settled, d.logged = true, 0, 0, 0, 0, 0
-		d.inserts.Reset(append(trace, bulk.Int8s, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Times, bulk.Bools)...)
-		d.firsts.Reset(trace...)
-		d.pending.Reset(bulk.UUIDs, bulk.UUIDs, bulk.Bools)
-		d.states.Reset(bulk.UUIDs, bulk.Int2s, bulk.Int2s, bulk.Int2s, bulk.Int2s, bulk.Int4s, bulk.Texts, bulk.Int4s)
-		d.attempts.Reset(append(trace, bulk.Int4s, bulk.Texts)...)
+		d.used, d.inserted, d.delivered, d.materialized, d.settled, d.logged = true, 0, 0, 0, 0, 0
+		d.inserts.Reset(insertTypes...)
+		d.firsts.Reset(attemptTypes...)
+		d.pending.Reset(pendingTypes...)
+		d.states.Reset(stateTypes...)
+		d.attempts.Reset(attemptRowTypes...)
 	}
 	return d
-}
-
-// trace is the types of what is kept of any attempt.
-var trace = []uint32{
-	bulk.UUIDs, bulk.Times, bulk.Int8s, bulk.Int4s, bulk.Int4s, bulk.Int4s, bulk.Int4s, bulk.Int4s, bulk.Int2s, bulk.Byteas, bulk.Byteas, bulk.Byteas,
-}
-
-// addTrace appends an attempt's values to columns that begin with trace.
-func addTrace(c bulk.Columns, a *delivery.Attempt) {
-	c[0].UUID(a.ID)
-	c[1].Time(a.StartedAt)
-	c[2].Int8(max(0, a.QueueTime.Microseconds()))
-	c[3].Int4(micros(a.Phases.DNS))
-	c[4].Int4(micros(a.Phases.Connect))
-	c[5].Int4(micros(a.Phases.TLS))
-	c[6].Int4(micros(a.Phases.FirstByte))
-	c[7].Int4(micros(a.Phases.Total))
-	code(&c[8], a.StatusCode)
-	c[9].Bytes(a.Signature[:])
-	c[10].Bytes(a.ResponseHeader)
-	c[11].Bytes(a.ResponseBody)
 }
 
 // insert adds the row of a delivery that has none and that its first attempt
 // delivered: nearly all are of this kind.
 func (d *dayRows) insert(a *delivery.Attempt) {
 	d.inserted++
-	addTrace(d.inserts, a)
-	c := d.inserts[len(trace):]
-	c[0].Int8(a.Event.IDBits)
-	c[1].UUID(a.Event.TenantID)
-	c[2].UUID(a.Target)
-	c[3].Text(string(a.Event.Environment))
-	c[4].Text(a.Event.Product)
-	c[5].Text(a.Event.Type)
-	c[6].OptionalText(a.Event.CorrelationID)
-	c[7].Time(logid.Time(a.ID))
-	c[8].Bool(a.ToIntegration)
+	addAttempt(d.inserts, a)
+	c := d.inserts
+	c[colInsertEventID].Int8(a.Event.IDBits)
+	c[colInsertTenantID].UUID(a.Event.TenantID)
+	c[colInsertTargetID].UUID(a.Target)
+	c[colInsertEnvironment].Text(string(a.Event.Environment))
+	c[colInsertProduct].Text(a.Event.Product)
+	c[colInsertEventType].Text(a.Event.Type)
+	c[colInsertCorrelationID].OptionalText(a.Event.CorrelationID)
+	c[colInsertCreatedAt].Time(logid.Time(a.ID))
+	c[colInsertIntegration].Bool(a.ToIntegration)
 }
 
 // first adds a delivery that has a row and that its first attempt delivered.
 func (d *dayRows) first(a *delivery.Attempt) {
 	d.delivered++
-	addTrace(d.firsts, a)
+	addAttempt(d.firsts, a)
 }
 
-// unfold adds a row for a delivery that has none and was not delivered; state then
+// materialize adds a row for a delivery that has none and was not delivered; state then
 // changes it.
-func (d *dayRows) unfold(a *delivery.Attempt) {
-	d.unfolded++
-	d.pending[0].UUID(a.ID)
-	d.pending[1].UUID(a.Target)
-	d.pending[2].Bool(a.ToIntegration)
+func (d *dayRows) materialize(a *delivery.Attempt) {
+	d.materialized++
+	d.pending[colPendingID].UUID(a.ID)
+	d.pending[colPendingTargetID].UUID(a.Target)
+	d.pending[colPendingIntegration].Bool(a.ToIntegration)
 }
 
 func (d *dayRows) state(a *delivery.Attempt) {
 	d.settled++
 	c := d.states
-	c[0].UUID(a.ID)
-	c[1].Int2(int16(a.Verdict.Status))
-	c[3].Int2(int16(a.Verdict.Spent))
-	code(&c[4], a.StatusCode)
+	c[colStateID].UUID(a.ID)
+	c[colStateStatus].Int2(int16(a.Verdict.Status))
+	c[colStateSpent].Int2(int16(a.Verdict.Spent))
+	appendStatusCode(&c[colStateStatusCode], a.StatusCode)
 	if a.Sent {
-		c[2].Int2(1)
-		c[5].Int4(int32(a.Phases.Total / time.Millisecond))
+		c[colStateSent].Int2(1)
+		c[colStateDurationMS].Int4(int32(a.Phases.Total / time.Millisecond))
 	} else {
-		c[2].Int2(0)
-		c[5].Null()
+		c[colStateSent].Int2(0)
+		c[colStateDurationMS].Null()
 	}
-	c[6].OptionalText(a.Verdict.Reason)
-	c[7].Int4(int32(a.Verdict.Wait / time.Millisecond))
+	c[colStateReason].OptionalText(a.Verdict.Reason)
+	c[colStateWaitMS].Int4(int32(a.Verdict.Wait / time.Millisecond))
 }
 
 func (d *dayRows) attempt(a *delivery.Attempt) {
 	d.logged++
-	addTrace(d.attempts, a)
-	c := d.attempts[len(trace):]
-	c[0].Int4(int32(a.Attempts + 1))
-	c[1].OptionalText(a.Error)
+	addAttempt(d.attempts, a)
+	c := d.attempts
+	c[colAttemptNumber].Int4(int32(a.Attempts + 1))
+	c[colAttemptError].OptionalText(a.Error)
 }
 
 // queue adds the day's statements. A delivery that was settled in the meantime (a
@@ -194,17 +173,17 @@ func (d *dayRows) queue(statements *bulk.Batch, day string) {
 			insert into hub.deliveries_`+day+` (id, `+ledger.AttemptColumns+`, event_id, tenant_id, target_id, environment, product, event_type,
 				correlation_id, created_at, integration, status, attempts, spent, round_at, due_at, finished_at)
 			select r.*, 1, 1, 1, null, null, now()
-			from unnest(`+traceTypes+`, $13::bigint[], $14::uuid[], $15::uuid[], $16::text[], $17::text[], $18::text[], $19::text[], $20::timestamptz[], $21::boolean[]) r`, d.inserts)
+			from unnest(`+attemptParams+`, $13::bigint[], $14::uuid[], $15::uuid[], $16::text[], $17::text[], $18::text[], $19::text[], $20::timestamptz[], $21::boolean[]) r`, d.inserts)
 	}
 	if d.delivered > 0 {
 		statements.Add(`
 			update hub.deliveries_`+day+` d set
 				status = 1, attempts = d.attempts + 1, spent = 1, reason = null, next_attempt_at = null, finished_at = now(),
-				(`+ledger.AttemptColumns+`) = (`+traceValues+`)
-			from unnest(`+traceTypes+`) r(id, `+ledger.AttemptColumns+`)
+				(`+ledger.AttemptColumns+`) = (`+attemptValues+`)
+			from unnest(`+attemptParams+`) r(id, `+ledger.AttemptColumns+`)
 			where d.id = r.id and d.status + 0 = 0`, d.firsts)
 	}
-	if d.unfolded > 0 {
+	if d.materialized > 0 {
 		statements.Add(`
 			insert into hub.deliveries_`+day+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, created_at, integration)
 			select r.id, e.id, e.tenant_id, r.target_id, e.environment, e.product, e.event_type, e.correlation_id, e.created_at, r.integration
@@ -219,11 +198,11 @@ func (d *dayRows) queue(statements *bulk.Batch, day string) {
 	}
 }
 
-// traceTypes are the parameters of trace.
-const traceTypes = `$1::uuid[], $2::timestamptz[], $3::bigint[], $4::integer[], $5::integer[], $6::integer[], $7::integer[], $8::integer[],
+// attemptParams are the parameters of attemptTypes.
+const attemptParams = `$1::uuid[], $2::timestamptz[], $3::bigint[], $4::integer[], $5::integer[], $6::integer[], $7::integer[], $8::integer[],
 	$9::smallint[], $10::bytea[], $11::bytea[], $12::bytea[]`
 
-var traceValues = "r." + strings.ReplaceAll(ledger.AttemptColumns, ", ", ", r.")
+var attemptValues = "r." + strings.ReplaceAll(ledger.AttemptColumns, ", ", ", r.")
 
 func (d *dayRows) queueStates(statements *bulk.Batch, day string) {
 	statements.Add(`
@@ -244,18 +223,18 @@ func (d *dayRows) queueStates(statements *bulk.Batch, day string) {
 func (d *dayRows) queueAttempts(statements *bulk.Batch, day string) {
 	statements.Add(`
 		insert into hub.attempts_`+day+` (delivery_id, `+ledger.AttemptColumns+`, number, error)
-		select * from unnest(`+traceTypes+`, $13::integer[], $14::text[])`, d.attempts)
+		select * from unnest(`+attemptParams+`, $13::integer[], $14::text[])`, d.attempts)
 }
 
 var graceMillis = strconv.Itoa(int(retryGrace / time.Millisecond))
 
-// code appends an HTTP status, null where there was no answer.
-func code(c *bulk.Column, status int) {
+// appendStatusCode appends an HTTP status, null where there was no answer.
+func appendStatusCode(column *bulk.Column, status int) {
 	if status == 0 {
-		c.Null()
+		column.Null()
 		return
 	}
-	c.Int2(int16(status))
+	column.Int2(int16(status))
 }
 
 // micros is a duration in whole microseconds, at least 1 where there was any.
@@ -337,19 +316,19 @@ func (r *rows) queueDeltas(statements *bulk.Batch, batch []delivery.Attempt, now
 		}
 		t.add(a)
 	}
-	r.delta.Reset(bulk.Times, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Int4s, bulk.Int4s, bulk.Int4s, bulk.Int4s, bulk.Int4s, bulk.Texts)
+	r.delta.Reset(deltaTypes...)
 	c := r.delta
 	for key, t := range tallies {
-		c[0].Time(now.Truncate(time.Minute))
-		c[1].UUID(key.tenant)
-		c[2].UUID(key.target)
-		c[3].Text(t.product)
-		c[4].Int4(t.delivered)
-		c[5].Int4(t.failed)
-		c[6].Int4(t.parked)
-		c[7].Int4(t.attempts)
-		c[8].Int4(t.errors)
-		c[9].Text(string(append(t.latency, '}')))
+		c[colDeltaBucket].Time(now.Truncate(time.Minute))
+		c[colDeltaTenantID].UUID(key.tenant)
+		c[colDeltaTargetID].UUID(key.target)
+		c[colDeltaProduct].Text(t.product)
+		c[colDeltaDelivered].Int4(t.delivered)
+		c[colDeltaFailed].Int4(t.failed)
+		c[colDeltaParked].Int4(t.parked)
+		c[colDeltaAttempts].Int4(t.attempts)
+		c[colDeltaErrors].Int4(t.errors)
+		c[colDeltaLatency].Text(string(append(t.latency, '}')))
 	}
 	// unnest flattens arrays of arrays, so each row's array travels as text.
 	statements.Add(`

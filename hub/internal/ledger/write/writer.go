@@ -21,13 +21,13 @@ import (
 )
 
 const (
-	writerQueue  = 8192                  // attempts waiting to be stored; beyond it senders wait
-	maxAttempts  = 1024                  // attempts in one commit
-	linger       = 10 * time.Millisecond // nobody waits for the log: let a batch form
-	flushTimeout = 15 * time.Second
-	firstPause   = 50 * time.Millisecond
-	longestPause = 2 * time.Second
-	retryGrace   = 2 * time.Second // how long a retry's clock may be late before the sweep takes the row
+	writerQueue       = 8192                  // attempts waiting to be stored; beyond it senders wait
+	maxAttempts       = 1024                  // attempts in one commit
+	linger            = 10 * time.Millisecond // nobody waits for the log: let a batch form
+	flushTimeout      = 15 * time.Second
+	firstRetryPause   = 50 * time.Millisecond
+	longestRetryPause = 2 * time.Second
+	retryGrace        = 2 * time.Second // how long a retry's clock may be late before the sweep takes the row
 )
 
 // OnStored is told about attempts once they and their deliveries' new states are durable.
@@ -36,15 +36,15 @@ type OnStored func([]delivery.Attempt)
 // Writer stores attempts in batches. An attempt that was recorded is kept until
 // the database has it.
 type Writer struct {
-	pool      *pgxpool.Pool
-	log       *slog.Logger
-	now       func() time.Time
-	committed OnStored
-	queue     chan delivery.Attempt
-	asked     chan chan struct{} // somebody waits for what was recorded so far
-	waiting   []chan struct{}    // those who do
-	rows      rows
-	done      sync.WaitGroup
+	pool         *pgxpool.Pool
+	log          *slog.Logger
+	now          func() time.Time
+	committed    OnStored
+	queue        chan delivery.Attempt
+	syncRequests chan chan struct{} // closed when what was recorded so far is stored
+	syncWaiters  []chan struct{}
+	rows         rows
+	done         sync.WaitGroup
 
 	mu   sync.Mutex
 	open []*delivery.Lease // oldest first; those that are settled go when they are looked at
@@ -52,7 +52,7 @@ type Writer struct {
 
 // NewWriter starts the writer; [Writer.Close] ends it.
 func NewWriter(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, committed OnStored) *Writer {
-	w := &Writer{pool: pool, log: log, now: now, committed: committed, queue: make(chan delivery.Attempt, writerQueue), asked: make(chan chan struct{})}
+	w := &Writer{pool: pool, log: log, now: now, committed: committed, queue: make(chan delivery.Attempt, writerQueue), syncRequests: make(chan chan struct{})}
 	w.done.Go(w.run) // one: a full batch costs less than two half ones
 	return w
 }
@@ -60,16 +60,16 @@ func NewWriter(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, commi
 // Record hands an attempt over; it waits while the database cannot keep up.
 func (w *Writer) Record(a delivery.Attempt) { w.queue <- a }
 
-// syncPatience is how long a reader waits for the writer.
-const syncPatience = 200 * time.Millisecond
+// syncTimeout is how long a reader waits for the writer.
+const syncTimeout = 200 * time.Millisecond
 
 // Sync waits until what was recorded so far is stored, for a short while at most.
 func (w *Writer) Sync(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, syncPatience)
+	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
 	stored := make(chan struct{})
 	select {
-	case w.asked <- stored:
+	case w.syncRequests <- stored:
 	case <-ctx.Done():
 		return
 	}
@@ -87,23 +87,23 @@ func (w *Writer) Close() {
 
 func (w *Writer) run() {
 	batch := make([]delivery.Attempt, 0, maxAttempts)
-	timer, look := time.NewTimer(linger), time.NewTicker(lookEvery)
+	timer, look := time.NewTimer(linger), time.NewTicker(materializeEvery)
 	defer timer.Stop()
 	defer look.Stop()
 	for {
 		select {
 		case <-look.C:
-			w.unfoldOld()
-		case stored := <-w.asked:
-			w.waiting = append(w.waiting, stored)
-			batch = w.gather(batch[:0], nil)
+			w.materializeWaiting()
+		case stored := <-w.syncRequests:
+			w.syncWaiters = append(w.syncWaiters, stored)
+			batch = w.fillBatch(batch[:0], nil)
 			w.storeAll(batch)
 		case first, more := <-w.queue:
 			if !more {
 				return
 			}
 			timer.Reset(linger)
-			batch = w.gather(append(batch[:0], first), timer.C)
+			batch = w.fillBatch(append(batch[:0], first), timer.C)
 			w.storeAll(batch)
 		}
 	}
@@ -115,15 +115,15 @@ func (w *Writer) storeAll(batch []delivery.Attempt) {
 		w.store(batch)
 		clear(batch)
 	}
-	for _, stored := range w.waiting {
+	for _, stored := range w.syncWaiters {
 		close(stored)
 	}
-	w.waiting = w.waiting[:0]
+	w.syncWaiters = w.syncWaiters[:0]
 }
 
-// gather adds to a batch what is recorded until the time has come, or what is there
+// fillBatch adds to a batch what is recorded until the time has come, or what is there
 // now where there is none to wait for. A writer that is asked for stops waiting.
-func (w *Writer) gather(batch []delivery.Attempt, until <-chan time.Time) []delivery.Attempt {
+func (w *Writer) fillBatch(batch []delivery.Attempt, until <-chan time.Time) []delivery.Attempt {
 	for len(batch) < maxAttempts {
 		if until == nil && len(w.queue) == 0 {
 			return batch
@@ -136,8 +136,8 @@ func (w *Writer) gather(batch []delivery.Attempt, until <-chan time.Time) []deli
 			batch = append(batch, a)
 		case <-until:
 			return batch
-		case stored := <-w.asked:
-			w.waiting = append(w.waiting, stored)
+		case stored := <-w.syncRequests:
+			w.syncWaiters = append(w.syncWaiters, stored)
 			until = nil
 		}
 	}
@@ -152,16 +152,16 @@ func (w *Writer) store(batch []delivery.Attempt) {
 			failpoint.Here("on_parking")
 		}
 	}
-	for pause, tries := firstPause, 0; ; pause, tries = min(2*pause, longestPause), tries+1 {
+	for pause, tries := firstRetryPause, 0; ; pause, tries = min(2*pause, longestRetryPause), tries+1 {
 		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 		err := w.flush(ctx, batch)
 		cancel()
 		if err == nil {
 			break
 		}
-		if repeated(err) {
+		if isUniqueViolation(err) {
 			ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
-			committed, found, lookErr := w.conflict(ctx, batch)
+			committed, found, lookErr := w.findConflicts(ctx, batch)
 			cancel()
 			if committed {
 				break
@@ -170,8 +170,8 @@ func (w *Writer) store(batch []delivery.Attempt) {
 				continue
 			}
 		}
-		if refused(err) {
-			w.storeApart(batch, err)
+		if isRejected(err) {
+			w.storeHalves(batch, err)
 			return
 		}
 		if tries == 0 {
@@ -179,16 +179,16 @@ func (w *Writer) store(batch []delivery.Attempt) {
 		}
 		time.Sleep(pause)
 	}
-	settle(batch)
+	subtractStored(batch)
 	if w.committed != nil {
 		w.committed(batch)
 	}
 }
 
-// storeApart stores the halves of a batch that PostgreSQL refused, down to the one
+// storeHalves stores the halves of a batch that PostgreSQL refused, down to the one
 // attempt it refuses: that must not hold up all the others for ever. Its delivery
 // is attempted again when the lease ends.
-func (w *Writer) storeApart(batch []delivery.Attempt, err error) {
+func (w *Writer) storeHalves(batch []delivery.Attempt, err error) {
 	if len(batch) == 1 {
 		w.log.Error("an attempt cannot be stored; its delivery will be attempted again", "delivery", batch[0].ID, "error", err)
 		return
@@ -198,15 +198,15 @@ func (w *Writer) storeApart(batch []delivery.Attempt, err error) {
 	w.store(batch[half:])
 }
 
-// repeated tells whether PostgreSQL has a row of the batch already.
-func repeated(err error) bool {
+// isUniqueViolation reports whether PostgreSQL has a row of the batch already.
+func isUniqueViolation(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == "23505"
 }
 
-// refused tells whether PostgreSQL will never take these rows: data exceptions
+// isRejected reports whether PostgreSQL will never take these rows: data exceptions
 // (class 22), broken constraints (23), or a day whose tables were dropped.
-func refused(err error) bool {
+func isRejected(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (strings.HasPrefix(pg.Code, "22") || strings.HasPrefix(pg.Code, "23") || pg.Code == "42P01")
 }

@@ -109,7 +109,7 @@ func (c *Column) length(n int32) {
 	c.buf = binary.BigEndian.AppendUint32(c.buf, uint32(n))
 }
 
-// array gives the parameter's bytes.
+// array returns the parameter's bytes.
 func (c *Column) array() []byte {
 	binary.BigEndian.PutUint32(c.buf[12:], uint32(c.count))
 	return c.buf
@@ -195,9 +195,9 @@ func (b *Batch) RunOn(ctx context.Context, conn *pgx.Conn) error {
 		pipeline.SendQueryPrepared(names[i], s.params, formats, nil)
 	}
 	if err := pipeline.Sync(); err != nil {
-		return closed(pipeline.Close, err)
+		return closePipeline(pipeline.Close, err)
 	}
-	return closed(pipeline.Close, finish(pipeline))
+	return closePipeline(pipeline.Close, readResults(pipeline))
 }
 
 // Query runs one statement on a connection and gives the binary values of its rows,
@@ -219,8 +219,8 @@ func Query(ctx context.Context, conn *pgx.Conn, sql string, columns Columns, eac
 	return err
 }
 
-// finish reads what the statements answered, to the end of the transaction.
-func finish(pipeline *pgconn.Pipeline) error {
+// readResults reads what the statements answered, to the end of the transaction.
+func readResults(pipeline *pgconn.Pipeline) error {
 	for {
 		results, err := pipeline.GetResults()
 		if err != nil {
@@ -237,8 +237,8 @@ func finish(pipeline *pgconn.Pipeline) error {
 	}
 }
 
-// closed closes a pipeline and gives the first error.
-func closed(closing func() error, first error) error {
+// closePipeline closes a pipeline and gives the first error.
+func closePipeline(closing func() error, first error) error {
 	if err := closing(); first == nil {
 		return err
 	}

@@ -1,0 +1,48 @@
+package inbox
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"integrationhub/hub/internal/store"
+	"integrationhub/hub/internal/store/dbgen"
+)
+
+const (
+	idRetention   = 45 * 24 * time.Hour // longer than the oldest accepted event, and than any delivery stays parked
+	purgeInterval = time.Hour
+	purgeBatch    = 5000 // rows in one statement
+)
+
+// RunPurge deletes expired event ids every hour until ctx ends.
+func RunPurge(ctx context.Context, db *pgxpool.Pool, log *slog.Logger, now func() time.Time) {
+	tick := time.NewTicker(purgeInterval)
+	defer tick.Stop()
+	for {
+		if err := Purge(ctx, db, now()); err != nil && ctx.Err() == nil {
+			log.Warn("dropping old ids of received events failed; trying again", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Purge deletes the event ids that are expired at a time.
+func Purge(ctx context.Context, db *pgxpool.Pool, now time.Time) error {
+	queries := dbgen.New(db)
+	for {
+		deleted, err := queries.DropReceived(ctx, now.Add(-idRetention), purgeBatch)
+		if err != nil {
+			return store.Failed("dropping old ids of received events", err)
+		}
+		if deleted < purgeBatch {
+			return nil
+		}
+	}
+}
