@@ -2,28 +2,29 @@ package pages
 
 import "net/http"
 
-// stepLeave is the page on which clients end being written to. Mail programs post to
-// its address themselves (RFC 8058): what the token is for stands in the address.
-const stepLeave = "unsubscribe"
+// stepUnsubscribe is the path of the unsubscribe page. Mail programs post to its address
+// themselves (RFC 8058), so the token is in the query.
+const stepUnsubscribe = "unsubscribe"
 
-// left is that page.
-type left struct{ Action, Icon, Title, Text string }
+// unsubscribeView is the template data of the unsubscribe page.
+type unsubscribeView struct{ Action, Icon, Title, Text string }
 
-// leaving asks; it changes nothing, for programs follow the links of mails.
-func (v *visit) leaving() (reply, error) {
+// showUnsubscribe asks for confirmation. It changes nothing: mail scanners follow every
+// link.
+func (v *visit) showUnsubscribe() (reply, error) {
 	token := v.query.Get("token")
-	if _, err := v.desk.VerifyUnsubscribeToken(v.org, token); err != nil {
+	if _, err := v.publicBooking.VerifyUnsubscribeToken(v.org, token); err != nil {
 		return reply{}, err
 	}
-	t := v.t()
-	return reply{template: "leave", title: t.LeaveTitle, body: left{v.link(stepLeave, "token", token), "shield", t.LeaveTitle, t.LeaveAsk}}, nil
+	texts := v.texts()
+	return reply{template: "leave", title: texts.LeaveTitle, body: unsubscribeView{v.linkTo(stepUnsubscribe, "token", token), "shield", texts.LeaveTitle, texts.LeaveAsk}}, nil
 }
 
-// leave does it.
-func (v *visit) leave() (reply, error) {
-	if err := v.desk.Unsubscribe(v.ctx, v.org, v.query.Get("token")); err != nil {
+// unsubscribe withdraws the client's marketing consent.
+func (v *visit) unsubscribe() (reply, error) {
+	if err := v.publicBooking.Unsubscribe(v.ctx, v.org, v.query.Get("token")); err != nil {
 		return reply{}, err
 	}
-	t := v.t()
-	return reply{status: http.StatusOK, template: "leave", title: t.LeftTitle, body: left{"", "check", t.LeftTitle, t.LeftHint}}, nil
+	texts := v.texts()
+	return reply{status: http.StatusOK, template: "leave", title: texts.LeftTitle, body: unsubscribeView{"", "check", texts.LeftTitle, texts.LeftHint}}, nil
 }

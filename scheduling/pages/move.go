@@ -8,113 +8,115 @@ import (
 	"integrationhub/scheduling/internal/publicbooking"
 )
 
-// moveNote is the confirmation of a move.
-type moveNote struct {
+// moveView is the template data of the confirmation of a move.
+type moveView struct {
 	Action, Token, Start string
 	Before, After        string
 	BeforeAt, AfterAt    string
 	ZoneName             string
 	Taken                bool
-	Alternatives         []slot
+	Alternatives         []slotOption
 	AllTimes, Keep       string
 }
 
-// moving leads a booking to another time: a month, a day, and the question whether that
-// is meant.
-func (v *visit) moving() (reply, error) {
-	b, err := v.appointment()
+// showMove leads to another time for a booking: a month, a day, then the confirmation.
+func (v *visit) showMove() (reply, error) {
+	booked, err := v.loadAppointment()
 	if err != nil {
 		return reply{}, err
 	}
-	if page := v.notMovable(b, http.StatusOK); page != nil {
+	if page := v.notMovablePage(booked, http.StatusOK); page != nil {
 		return *page, nil
 	}
-	t, plan := v.t(), planner{
-		month: func(m string) string { return v.link("move", "token", b.Token, "month", m) },
-		day:   func(d booking.Date) string { return v.link("move", "token", b.Token, "date", d.String()) },
-		start: func(at time.Time) string { return v.link("move", "token", b.Token, fieldStart, v.stamp(at)) },
+	texts, links := v.texts(), calendarLinks{
+		month: func(month string) string { return v.linkTo("move", "token", booked.Token, "month", month) },
+		day:   func(date booking.Date) string { return v.linkTo("move", "token", booked.Token, "date", date.String()) },
+		start: func(start time.Time) string {
+			return v.linkTo("move", "token", booked.Token, fieldStart, v.formatInstant(start))
+		},
 	}
-	choice, about := publicbooking.RescheduleChoice(b.AppointmentDetail), v.movingSummary(b)
+	choice, bookingSummary := publicbooking.RescheduleChoice(booked.AppointmentDetail), v.moveSummary(booked)
 	switch {
 	case v.query.Get(fieldStart) != "":
-		at, err := start(v.query.Get(fieldStart))
+		start, err := parseStart(v.query.Get(fieldStart))
 		if err != nil {
 			return reply{}, err
 		}
-		return v.moveAsk(http.StatusOK, b, at, nil), nil
+		return v.confirmMovePage(http.StatusOK, booked, start, nil), nil
 	case v.query.Get("date") != "":
-		list, err := v.timesOf(choice, plan)
-		return reply{template: "time", title: t.ChooseTime, summary: about, body: list}, err
+		list, err := v.buildDay(choice, links)
+		return reply{template: "time", title: texts.ChooseTime, summary: bookingSummary, body: list}, err
 	}
-	month, err := v.month(choice, plan)
-	return reply{template: "day", title: t.MoveTitle, summary: about, body: month}, err
+	month, err := v.buildMonth(choice, links)
+	return reply{template: "day", title: texts.MoveTitle, summary: bookingSummary, body: month}, err
 }
 
-// movingSummary is the summary of a booking that moves.
-func (v *visit) movingSummary(b publicbooking.Booking) *summary {
+// moveSummary returns the summary of a booking that moves.
+func (v *visit) moveSummary(booked publicbooking.Booking) *summary {
 	return &summary{
-		Service: b.ServiceName, Color: b.ServiceColor, Professional: b.ProfessionalName, When: sentence(v.moment(b.StartAt)), At: v.stamp(b.StartAt),
-		Zone: place(b.StartAt.In(v.org.Zone)), Duration: duration(int(b.EndAt.Sub(b.StartAt).Minutes())),
+		Service: booked.ServiceName, Color: booked.ServiceColor, Professional: booked.ProfessionalName, When: capitalize(v.formatDateTime(booked.StartAt)), At: v.formatInstant(booked.StartAt),
+		Zone: zoneName(booked.StartAt.In(v.org.Zone)), Duration: formatDuration(int(booked.EndAt.Sub(booked.StartAt).Minutes())),
 	}
 }
 
-func (v *visit) moveAsk(status int, b publicbooking.Booking, at time.Time, taken error) reply {
-	n := moveNote{
-		Action: v.link("move", "token", b.Token), Token: b.Token, Start: v.stamp(at), ZoneName: v.org.Timezone,
-		Before: sentence(v.moment(b.StartAt)), BeforeAt: v.stamp(b.StartAt), After: sentence(v.moment(at)), AfterAt: v.stamp(at),
-		AllTimes: v.link("move", "token", b.Token, "date", booking.DateOf(at, v.org.Zone).String()), Keep: v.link("done", "token", b.Token),
+func (v *visit) confirmMovePage(status int, booked publicbooking.Booking, start time.Time, taken error) reply {
+	view := moveView{
+		Action: v.linkTo("move", "token", booked.Token), Token: booked.Token, Start: v.formatInstant(start), ZoneName: v.org.Timezone,
+		Before: capitalize(v.formatDateTime(booked.StartAt)), BeforeAt: v.formatInstant(booked.StartAt), After: capitalize(v.formatDateTime(start)), AfterAt: v.formatInstant(start),
+		AllTimes: v.linkTo("move", "token", booked.Token, "date", booking.DateOf(start, v.org.Zone).String()), Keep: v.linkTo("done", "token", booked.Token),
 	}
-	title := v.t().MoveAsk
-	if slots, is := slotTaken(taken); is {
-		n.Taken, title = true, v.t().Taken
-		for _, s := range slots {
-			n.Alternatives = append(n.Alternatives, slot{Time: sentence(v.moment(s.Start)), At: v.stamp(s.Start)})
+	title := v.texts().MoveAsk
+	if slots, isTaken := takenAlternatives(taken); isTaken {
+		view.Taken, title = true, v.texts().Taken
+		for _, slot := range slots {
+			view.Alternatives = append(view.Alternatives, slotOption{Time: capitalize(v.formatDateTime(slot.Start)), At: v.formatInstant(slot.Start)})
 		}
 	}
-	return reply{status: status, template: "move", title: title, summary: v.movingSummary(b), body: n}
+	return reply{status: status, template: "move", title: title, summary: v.moveSummary(booked), body: view}
 }
 
-// notMovable is the page that tells why a booking cannot be moved; nil where it can.
-func (v *visit) notMovable(b publicbooking.Booking, status int) *reply {
-	t, page := v.t(), v.shown(b)
-	v.tell(page, b)
-	page.Keep = v.link("done", "token", b.Token)
+// notMovablePage returns the page that explains why a booking cannot be moved, or nil if
+// it can.
+func (v *visit) notMovablePage(booked publicbooking.Booking, status int) *reply {
+	texts, page := v.texts(), v.newBookingView(booked)
+	v.describeState(page, booked)
+	page.Keep = v.linkTo("done", "token", booked.Token)
 	if page.State == stateCancelled || page.State == stateOver {
 		return &reply{status: status, template: "cancel", title: page.Title, body: page}
 	}
-	why := v.org.Policy.ClientMayReschedule(b.StartAt, v.now)
-	if why == nil {
+	refusal := v.org.Policy.ClientMayReschedule(booked.StartAt, v.now)
+	if refusal == nil {
 		return nil
 	}
-	page.Icon, page.Title, page.Text = "calendar", t.CannotMove, ""
-	page.Notes = append(page.Notes, v.whyNot(why, t.NoOnlineMove, t.TooLateMove))
+	page.Icon, page.Title, page.Text = "calendar", texts.CannotMove, ""
+	page.Notes = append(page.Notes, v.refusalNote(refusal, texts.NoOnlineMove, texts.TooLateMove))
 	return &reply{status: status, template: "cancel", title: page.Title, body: page}
 }
 
-// move moves the booking and shows it at its new time.
-func (v *visit) move() (reply, error) {
-	b, err := v.appointment()
+// reschedule moves the booking and redirects to it.
+func (v *visit) reschedule() (reply, error) {
+	booked, err := v.loadAppointment()
 	if err != nil {
 		return reply{}, err
 	}
-	at, err := start(v.form.Get(fieldStart))
+	start, err := parseStart(v.form.Get(fieldStart))
 	if err != nil {
 		return reply{}, err
 	}
-	if at.Equal(b.StartAt) { // sent twice
-		return redirect(v.link("done", "token", b.Token)), nil
+	if start.Equal(booked.StartAt) { // sent twice
+		return redirect(v.linkTo("done", "token", booked.Token)), nil
 	}
-	_, err = v.desk.Reschedule(v.ctx, v.org, b.Token, at)
-	if _, taken := slotTaken(err); taken {
-		return v.moveAsk(http.StatusConflict, b, at, err), nil
+	_, err = v.publicBooking.Reschedule(v.ctx, v.org, booked.Token, start)
+	if _, taken := takenAlternatives(err); taken {
+		return v.confirmMovePage(http.StatusConflict, booked, start, err), nil
 	}
-	if refused(err) {
-		if page := v.notMovable(b, http.StatusConflict); page != nil {
+	if isRuleRefusal(err) {
+		if page := v.notMovablePage(booked, http.StatusConflict); page != nil {
 			return *page, nil
 		}
 	}
 	if err != nil {
 		return reply{}, err
 	}
-	return redirect(v.link("done", "token", b.Token)), nil
+	return redirect(v.linkTo("done", "token", booked.Token)), nil
 }

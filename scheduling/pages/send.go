@@ -15,7 +15,7 @@ import (
 var templates = parseTemplates("services", "professionals", "day", "time", "details", "done", "cancel", "move", "leave", "notice")
 
 func parseTemplates(names ...string) map[string]*template.Template {
-	shared := template.Must(template.New("").Funcs(template.FuncMap{"sentence": sentence}).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html"))
+	shared := template.Must(template.New("").Funcs(template.FuncMap{"sentence": capitalize}).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html"))
 	parsed := make(map[string]*template.Template, len(names))
 	for _, name := range names {
 		parsed[name] = template.Must(template.Must(shared.Clone()).ParseFS(templateFiles, "templates/"+name+".html"))
@@ -23,7 +23,7 @@ func parseTemplates(names ...string) map[string]*template.Template {
 	return parsed
 }
 
-// document is what layout.html draws.
+// document is the template data of layout.html.
 type document struct {
 	T           *words
 	Lang        string
@@ -35,7 +35,7 @@ type document struct {
 	Font        string
 	Indexed     bool
 
-	Org             *organization // nil: none
+	Org             *organizationView // nil: none
 	Home            string
 	Welcome         string // on the first step only
 	StepCount       string // Step 2 of 5
@@ -47,8 +47,8 @@ type document struct {
 	Zone, ClockHour string // for the script
 }
 
-// organization is what pages tell of one.
-type organization struct {
+// organizationView is the organization in the layout.
+type organizationView struct {
 	Name, Initial string
 	Logo          string
 	Phone         string
@@ -56,7 +56,7 @@ type organization struct {
 	Address       string
 }
 
-// stepMark is one of the steps above a page.
+// stepMark is a step in the progress bar.
 type stepMark struct {
 	Name          string
 	Done, Current bool
@@ -67,57 +67,57 @@ type languageLink struct {
 	Current         bool
 }
 
-// send writes a reply.
-func (v *visit) send(w http.ResponseWriter, r *http.Request, answer reply, indexed bool) {
+// writeReply writes a reply.
+func (v *visit) writeReply(w http.ResponseWriter, r *http.Request, response reply, indexed bool) {
 	style := defaultStyle
-	if c, ok := parseColor(v.look.PrimaryColor); ok {
-		style = newTheme(c).css()
+	if color, ok := parseColor(v.appearance.PrimaryColor); ok {
+		style = newTheme(color).css()
 	}
-	v.headers(w.Header(), style, indexed)
-	if answer.location != "" {
-		w.Header().Set("Location", answer.location)
-		w.WriteHeader(answer.status)
+	v.setHeaders(w.Header(), style, indexed)
+	if response.location != "" {
+		w.Header().Set("Location", response.location)
+		w.WriteHeader(response.status)
 		return
 	}
-	if f := answer.file; f != nil {
-		w.Header().Set("Content-Type", f.kind)
-		w.Header().Set("Content-Disposition", `attachment; filename="`+f.name+`"`)
-		_, _ = w.Write(f.bytes) // the visitor may have gone
+	if attachment := response.file; attachment != nil {
+		w.Header().Set("Content-Type", attachment.kind)
+		w.Header().Set("Content-Disposition", `attachment; filename="`+attachment.name+`"`)
+		_, _ = w.Write(attachment.bytes) // the visitor may have gone
 		return
 	}
-	page := v.document(r, answer, style)
+	page := v.newDocument(r, response, style)
 	page.Indexed = indexed
 	var out bytes.Buffer
-	if err := templates[answer.template].ExecuteTemplate(&out, "layout", page); err != nil {
-		v.host.Log.ErrorContext(v.ctx, "a booking page could not be drawn", "page", answer.template, "error", err)
-		http.Error(w, v.t().BrokenTitle, http.StatusInternalServerError)
+	if err := templates[response.template].ExecuteTemplate(&out, "layout", page); err != nil {
+		v.host.Log.ErrorContext(v.ctx, "a booking page could not be drawn", "page", response.template, "error", err)
+		http.Error(w, v.texts().BrokenTitle, http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Language", v.lang.tag)
-	if answer.status == 0 {
-		answer.status = http.StatusOK
+	if response.status == 0 {
+		response.status = http.StatusOK
 	}
-	w.WriteHeader(answer.status)
+	w.WriteHeader(response.status)
 	_, _ = w.Write(out.Bytes()) // the visitor may have gone
 }
 
-// defaultStyle is for organizations that chose no colour.
-var defaultStyle = newTheme(must("#0f766e")).css()
+// defaultStyle is the style of organizations without a colour.
+var defaultStyle = newTheme(mustParseColor("#0f766e")).css()
 
-// headers tell the browser what the page may do: nothing but what is the hub's own.
-// Addresses with tokens stay out of referrers, caches and search engines.
-func (v *visit) headers(header http.Header, style string, indexed bool) {
+// setHeaders restricts the page to the hub's own resources. Addresses with tokens stay out
+// of referrers, caches and search engines.
+func (v *visit) setHeaders(header http.Header, style string, indexed bool) {
 	sum := sha256.Sum256([]byte(style))
 	ancestors := "'none'"
-	if len(v.embedders) > 0 {
-		ancestors = "'self' " + strings.Join(v.embedders, " ")
+	if len(v.embedOrigins) > 0 {
+		ancestors = "'self' " + strings.Join(v.embedOrigins, " ")
 	} else {
 		header.Set("X-Frame-Options", "DENY")
 	}
 	pictures := "'self' data: https:"
-	if logo := v.logo(); logo != "" {
-		pictures += " " + originOf(logo)
+	if logo := v.logoURL(); logo != "" {
+		pictures += " " + parseOrigin(logo)
 	}
 	header.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self' 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+
 		"'; img-src "+pictures+"; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors "+ancestors)
@@ -131,58 +131,58 @@ func (v *visit) headers(header http.Header, style string, indexed bool) {
 	}
 }
 
-func (v *visit) logo() string {
-	if !v.known {
+func (v *visit) logoURL() string {
+	if !v.hasOrg {
 		return ""
 	}
-	if address := v.desk.LogoURL(v.org); address != nil {
+	if address := v.publicBooking.LogoURL(v.org); address != nil {
 		return *address
 	}
 	return ""
 }
 
-func (v *visit) document(r *http.Request, answer reply, style string) *document {
+func (v *visit) newDocument(r *http.Request, response reply, style string) *document {
 	page := &document{
-		T: v.t(), Lang: v.lang.tag, Title: answer.title, CSS: assets["app.css"].address, JS: assets["app.js"].address, Font: assets["inter.woff2"].address,
+		T: v.texts(), Lang: v.lang.tag, Title: response.title, CSS: assets["app.css"].address, JS: assets["app.js"].address, Font: assets["inter.woff2"].address,
 		Style:   template.CSS(style), //nolint:gosec // made of colours only
-		Heading: answer.title, Summary: answer.summary, Body: answer.body,
+		Heading: response.title, Summary: response.summary, Body: response.body,
 	}
-	for _, l := range languages {
-		page.Languages = append(page.Languages, languageLink{l.name, l.tag, v.inLanguage(r, l), l == v.lang})
+	for _, lang := range languages {
+		page.Languages = append(page.Languages, languageLink{lang.name, lang.tag, v.languageURL(r, lang), lang == v.lang})
 	}
-	if !v.known {
+	if !v.hasOrg {
 		return page
 	}
-	o := v.org
-	page.Home, page.Zone, page.Terms, page.Privacy = v.link(""), o.Timezone, v.look.TermsURL, v.look.PrivacyURL
-	page.Org = &organization{Name: o.Name, Initial: initial(o.Name), Logo: v.logo()}
-	if o.Phone != nil {
-		page.Org.Phone = phone(*o.Phone)
-		page.Org.PhoneTo = template.URL("tel:" + url.PathEscape(*o.Phone)) //nolint:gosec // cannot leave the number
+	org := v.org
+	page.Home, page.Zone, page.Terms, page.Privacy = v.linkTo(""), org.Timezone, v.appearance.TermsURL, v.appearance.PrivacyURL
+	page.Org = &organizationView{Name: org.Name, Initial: initialOf(org.Name), Logo: v.logoURL()}
+	if org.Phone != nil {
+		page.Org.Phone = formatPhone(*org.Phone)
+		page.Org.PhoneTo = template.URL("tel:" + url.PathEscape(*org.Phone)) //nolint:gosec // cannot leave the number
 	}
-	if o.Address != nil {
-		page.Org.Address = *o.Address
+	if org.Address != nil {
+		page.Org.Address = *org.Address
 	}
-	page.Title += " · " + o.Name
-	if page.ClockHour = "h23"; v.twelve() {
+	page.Title += " · " + org.Name
+	if page.ClockHour = "h23"; v.isTwelveHour() {
 		page.ClockHour = "h12"
 	}
-	if answer.step == 1 {
-		page.Welcome = v.look.WelcomeMessage
-		page.Description = v.t().Powered + " · " + o.Name
+	if response.step == 1 {
+		page.Welcome = v.appearance.WelcomeMessage
+		page.Description = v.texts().Powered + " · " + org.Name
 	}
-	if answer.step > 0 {
-		page.StepCount = fmt.Sprintf(v.t().StepOf, answer.step, len(v.t().StepNames))
-		for i, name := range v.t().StepNames {
-			page.Steps = append(page.Steps, stepMark{name, i+1 < answer.step, i+1 == answer.step})
+	if response.step > 0 {
+		page.StepCount = fmt.Sprintf(v.texts().StepOf, response.step, len(v.texts().StepNames))
+		for i, name := range v.texts().StepNames {
+			page.Steps = append(page.Steps, stepMark{name, i+1 < response.step, i+1 == response.step})
 		}
 	}
 	return page
 }
 
-// inLanguage is the address of the page in a language. What was posted is asked for
-// anew.
-func (v *visit) inLanguage(r *http.Request, l *language) string {
+// languageURL returns the address of the page in a language. Posted fields become query
+// parameters.
+func (v *visit) languageURL(r *http.Request, lang *language) string {
 	query := url.Values{}
 	for name, values := range v.query {
 		query[name] = values
@@ -192,6 +192,6 @@ func (v *visit) inLanguage(r *http.Request, l *language) string {
 			query.Set(name, value)
 		}
 	}
-	query.Set("lang", l.tag)
+	query.Set("lang", lang.tag)
 	return r.URL.EscapedPath() + "?" + query.Encode()
 }

@@ -14,7 +14,7 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// ScheduleRule is one line of a professional's week.
+// ScheduleRule is a recurring weekly working time of a professional.
 type ScheduleRule struct {
 	ID             uuid.UUID `json:"id"`
 	ProfessionalID uuid.UUID `json:"professional_id"`
@@ -40,29 +40,30 @@ type ruleFields struct {
 	IsActive       optional[bool]      `json:"is_active,omitempty"`
 }
 
-// maxRules is how many rules a professional may have: every look for free times reads
-// them all.
+// maxRules is the largest number of rules of a professional. Every availability query
+// reads them all.
 const maxRules = 200
 
-// fewRules refuses what made the rules of a professional too many.
-func fewRules(ctx context.Context, q *dbgen.Queries, org, professional uuid.UUID, location string) ([]dbgen.ScheduleRule, error) {
-	rows, err := q.ListRules(ctx, org, &professional)
+// listRulesWithinLimit lists a professional's rules. It fails if there are more than
+// [maxRules].
+func listRulesWithinLimit(ctx context.Context, queries *dbgen.Queries, org, professional uuid.UUID, location string) ([]dbgen.ScheduleRule, error) {
+	rows, err := queries.ListRules(ctx, org, &professional)
 	if err == nil && len(rows) > maxRules {
 		err = hub.Invalid(location, fmt.Sprintf("would have more than %d rules", maxRules))
 	}
 	return rows, err
 }
 
-type ruleInput struct {
+type createRuleInput struct {
 	Body ruleFields `nameHint:"ScheduleRuleFields"`
 }
 
-type oneRuleInput struct {
+type updateRuleInput struct {
 	ByID
 	Body ruleFields `nameHint:"ScheduleRuleFields"`
 }
 
-func shown(c *booking.Clock) *string {
+func formatClock(c *booking.Clock) *string {
 	if c == nil {
 		return nil
 	}
@@ -70,52 +71,52 @@ func shown(c *booking.Clock) *string {
 	return &s
 }
 
-func ruleOf(r dbgen.ScheduleRule, zone *time.Location) ScheduleRule {
+func toRule(row dbgen.ScheduleRule, zone *time.Location) ScheduleRule {
 	return ScheduleRule{
-		ID: r.ID, ProfessionalID: r.ProfessionalID, DayOfWeek: r.DayOfWeek, StartTime: r.StartMinute.String(), EndTime: r.EndMinute.String(),
-		BreakStart: shown(r.BreakStartMinute), BreakEnd: shown(r.BreakEndMinute), IsActive: r.IsActive, CreatedAt: r.CreatedAt.In(zone), UpdatedAt: r.UpdatedAt.In(zone),
+		ID: row.ID, ProfessionalID: row.ProfessionalID, DayOfWeek: row.DayOfWeek, StartTime: row.StartMinute.String(), EndTime: row.EndMinute.String(),
+		BreakStart: formatClock(row.BreakStartMinute), BreakEnd: formatClock(row.BreakEndMinute), IsActive: row.IsActive, CreatedAt: row.CreatedAt.In(zone), UpdatedAt: row.UpdatedAt.In(zone),
 	}
 }
 
-// into applies the fields to a rule and checks what comes out.
-func (f *ruleFields) into(r *dbgen.ScheduleRule) error {
-	f.ProfessionalID.ApplyTo(&r.ProfessionalID)
-	f.DayOfWeek.ApplyTo(&r.DayOfWeek)
-	f.IsActive.ApplyTo(&r.IsActive)
-	start, end := r.StartMinute.String(), r.EndMinute.String()
+// applyTo applies the fields to a rule and validates the result.
+func (f *ruleFields) applyTo(row *dbgen.ScheduleRule) error {
+	f.ProfessionalID.ApplyTo(&row.ProfessionalID)
+	f.DayOfWeek.ApplyTo(&row.DayOfWeek)
+	f.IsActive.ApplyTo(&row.IsActive)
+	start, end := row.StartMinute.String(), row.EndMinute.String()
 	f.StartTime.ApplyTo(&start)
 	f.EndTime.ApplyTo(&end)
-	breakStart, breakEnd := shown(r.BreakStartMinute), shown(r.BreakEndMinute)
+	breakStart, breakEnd := formatClock(row.BreakStartMinute), formatClock(row.BreakEndMinute)
 	f.BreakStart.ApplyToNullable(&breakStart)
 	f.BreakEnd.ApplyToNullable(&breakEnd)
-	var wrong faults
+	var errs fieldErrors
 	hours, err := booking.ParsePair(&start, &end, "start_time", "end_time")
-	if err := wrong.also(err); err != nil {
+	if err := errs.merge(err); err != nil {
 		return err
 	}
 	pause, err := booking.ParsePair(breakStart, breakEnd, "break_start", "break_end")
-	if err := wrong.also(err); err != nil {
+	if err := errs.merge(err); err != nil {
 		return err
 	}
-	rule := booking.Rule{Weekday: r.DayOfWeek, Start: 0, End: 1}
+	rule := booking.Rule{Weekday: row.DayOfWeek, Start: 0, End: 1}
 	if hours != nil {
 		rule.Start, rule.End = hours.Start, hours.End
-		r.StartMinute, r.EndMinute = hours.Start, hours.End
+		row.StartMinute, row.EndMinute = hours.Start, hours.End
 	}
-	r.BreakStartMinute, r.BreakEndMinute = nil, nil
+	row.BreakStartMinute, row.BreakEndMinute = nil, nil
 	if pause != nil {
 		rule.Break = &booking.Break{Start: pause.Start, End: pause.End}
-		r.BreakStartMinute, r.BreakEndMinute = &pause.Start, &pause.End
+		row.BreakStartMinute, row.BreakEndMinute = &pause.Start, &pause.End
 	}
-	if err := wrong.also(rule.Validate()); err != nil {
+	if err := errs.merge(rule.Validate()); err != nil {
 		return err
 	}
-	return wrong.Err()
+	return errs.Err()
 }
 
-// there checks that a professional is the organization's.
-func there(ctx context.Context, q *dbgen.Queries, org, professional uuid.UUID) error {
-	rows, err := q.ListProfessionals(ctx, org, &professional)
+// requireProfessional returns a 404 error if the organization has no such professional.
+func requireProfessional(ctx context.Context, queries *dbgen.Queries, org, professional uuid.UUID) error {
+	rows, err := queries.ListProfessionals(ctx, org, &professional)
 	if err == nil && len(rows) == 0 {
 		return hub.NotFound("Professional")
 	}
@@ -126,12 +127,12 @@ type rulesInput struct {
 	ProfessionalID string `query:"professional_id" format:"uuid" doc:"Only this professional's rules"`
 }
 
-// maybeID reads an optional id of a query.
-func maybeID(location, s string) (*uuid.UUID, error) {
-	if s == "" {
+// parseOptionalID parses an optional UUID of a query.
+func parseOptionalID(location, value string) (*uuid.UUID, error) {
+	if value == "" {
 		return nil, nil
 	}
-	id, err := uuid.Parse(s)
+	id, err := uuid.Parse(value)
 	if err != nil {
 		return nil, hub.Invalid(location, "must be a UUID")
 	}
@@ -139,103 +140,103 @@ func maybeID(location, s string) (*uuid.UUID, error) {
 }
 
 func (a *API) listRules(ctx context.Context, in *rulesInput) (*listOutput[ScheduleRule], error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	professional, err := maybeID("query.professional_id", in.ProfessionalID)
+	professional, err := parseOptionalID("query.professional_id", in.ProfessionalID)
 	if err != nil {
 		return nil, err
 	}
 	if professional != nil {
-		if err := there(ctx, a.store.Queries, org.ID, *professional); err != nil {
+		if err := requireProfessional(ctx, a.store.Queries, org.ID, *professional); err != nil {
 			return nil, err
 		}
 	}
 	rows, err := a.store.ListRules(ctx, org.ID, professional)
-	return listed(rows, func(r dbgen.ScheduleRule) ScheduleRule { return ruleOf(r, org.Zone) }), err
+	return toListOutput(rows, func(rule dbgen.ScheduleRule) ScheduleRule { return toRule(rule, org.Zone) }), err
 }
 
-func (a *API) createRule(ctx context.Context, in *ruleInput) (*ruleOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) createRule(ctx context.Context, in *createRuleInput) (*ruleOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var wrong faults
-	wrong.Check(in.Body.ProfessionalID.HasValue(), "body.professional_id", "is required")
-	wrong.Check(in.Body.DayOfWeek.HasValue(), "body.day_of_week", "is required")
-	wrong.Check(in.Body.StartTime.HasValue(), "body.start_time", "is required")
-	wrong.Check(in.Body.EndTime.HasValue(), "body.end_time", "is required")
-	if err := wrong.Err(); err != nil {
+	var errs fieldErrors
+	errs.Check(in.Body.ProfessionalID.HasValue(), "body.professional_id", "is required")
+	errs.Check(in.Body.DayOfWeek.HasValue(), "body.day_of_week", "is required")
+	errs.Check(in.Body.StartTime.HasValue(), "body.start_time", "is required")
+	errs.Check(in.Body.EndTime.HasValue(), "body.end_time", "is required")
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	r := dbgen.ScheduleRule{IsActive: true}
-	if err := in.Body.into(&r); err != nil {
+	draft := dbgen.ScheduleRule{IsActive: true}
+	if err := in.Body.applyTo(&draft); err != nil {
 		return nil, err
 	}
-	if err := there(ctx, a.store.Queries, org.ID, r.ProfessionalID); err != nil {
+	if err := requireProfessional(ctx, a.store.Queries, org.ID, draft.ProfessionalID); err != nil {
 		return nil, err
 	}
-	var made dbgen.ScheduleRule
+	var created dbgen.ScheduleRule
 	err = a.store.InTx(ctx, "making a rule", func(tx *store.Tx) error {
-		made, err = tx.CreateRule(ctx, dbgen.CreateRuleParams{
-			OrgID: org.ID, ID: store.NewID(), ProfessionalID: r.ProfessionalID, DayOfWeek: r.DayOfWeek, StartMinute: r.StartMinute, EndMinute: r.EndMinute,
-			BreakStartMinute: r.BreakStartMinute, BreakEndMinute: r.BreakEndMinute, IsActive: r.IsActive,
+		created, err = tx.CreateRule(ctx, dbgen.CreateRuleParams{
+			OrgID: org.ID, ID: store.NewID(), ProfessionalID: draft.ProfessionalID, DayOfWeek: draft.DayOfWeek, StartMinute: draft.StartMinute, EndMinute: draft.EndMinute,
+			BreakStartMinute: draft.BreakStartMinute, BreakEndMinute: draft.BreakEndMinute, IsActive: draft.IsActive,
 		})
 		if err != nil {
 			return err
 		}
-		_, err = fewRules(ctx, tx.Queries, org.ID, r.ProfessionalID, "body.professional_id")
+		_, err = listRulesWithinLimit(ctx, tx.Queries, org.ID, draft.ProfessionalID, "body.professional_id")
 		return err
 	})
-	return &ruleOutput{ruleOf(made, org.Zone)}, err
+	return &ruleOutput{toRule(created, org.Zone)}, err
 }
 
-func (a *API) updateRule(ctx context.Context, in *oneRuleInput) (*ruleOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) updateRule(ctx context.Context, in *updateRuleInput) (*ruleOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var done dbgen.ScheduleRule
+	var updated dbgen.ScheduleRule
 	err = a.store.InTx(ctx, "updating a rule", func(tx *store.Tx) error {
-		r, err := tx.LockRule(ctx, org.ID, in.ID)
+		rule, err := tx.LockRule(ctx, org.ID, in.ID)
 		if err != nil {
 			return rest.NotFoundIfNoRows("Schedule rule", err)
 		}
-		if err := in.Body.into(&r); err != nil {
+		if err := in.Body.applyTo(&rule); err != nil {
 			return err
 		}
-		if err := there(ctx, tx.Queries, org.ID, r.ProfessionalID); err != nil {
+		if err := requireProfessional(ctx, tx.Queries, org.ID, rule.ProfessionalID); err != nil {
 			return err
 		}
-		done, err = tx.UpdateRule(ctx, dbgen.UpdateRuleParams{
-			OrgID: org.ID, ID: r.ID, ProfessionalID: r.ProfessionalID, DayOfWeek: r.DayOfWeek, StartMinute: r.StartMinute, EndMinute: r.EndMinute,
-			BreakStartMinute: r.BreakStartMinute, BreakEndMinute: r.BreakEndMinute, IsActive: r.IsActive, UpdatedAt: tx.Now(),
+		updated, err = tx.UpdateRule(ctx, dbgen.UpdateRuleParams{
+			OrgID: org.ID, ID: rule.ID, ProfessionalID: rule.ProfessionalID, DayOfWeek: rule.DayOfWeek, StartMinute: rule.StartMinute, EndMinute: rule.EndMinute,
+			BreakStartMinute: rule.BreakStartMinute, BreakEndMinute: rule.BreakEndMinute, IsActive: rule.IsActive, UpdatedAt: tx.Now(),
 		})
 		if err == nil && in.Body.ProfessionalID.HasValue() {
-			_, err = fewRules(ctx, tx.Queries, org.ID, r.ProfessionalID, "body.professional_id")
+			_, err = listRulesWithinLimit(ctx, tx.Queries, org.ID, rule.ProfessionalID, "body.professional_id")
 		}
 		return err
 	})
-	return &ruleOutput{ruleOf(done, org.Zone)}, err
+	return &ruleOutput{toRule(updated, org.Zone)}, err
 }
 
-func (a *API) deleteRule(ctx context.Context, in *ByID) (*none, error) {
-	org, err := orgID(ctx)
+func (a *API) deleteRule(ctx context.Context, in *ByID) (*noContent, error) {
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
-	n, err := a.store.DeleteRule(ctx, org, in.ID)
-	return nil, changedOne("Schedule rule", n, err)
+	deleted, err := a.store.DeleteRule(ctx, org, in.ID)
+	return nil, requireRowChanged("Schedule rule", deleted, err)
 }
 
-type copyInput struct {
+type copyRulesInput struct {
 	From uuid.UUID `path:"fromId"`
 	To   uuid.UUID `path:"toId"`
 	Mode string    `query:"mode" enum:"replace,append" default:"replace"`
 }
 
-type copyOutput struct {
+type copyRulesOutput struct {
 	Body struct {
 		Copied   int            `json:"copied"`
 		Replaced int            `json:"replaced"`
@@ -243,35 +244,35 @@ type copyOutput struct {
 	} `nameHint:"CopiedRules"`
 }
 
-func (a *API) copyRules(ctx context.Context, in *copyInput) (*copyOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) copyRules(ctx context.Context, in *copyRulesInput) (*copyRulesOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if in.From == in.To {
 		return nil, hub.Invalid("path.toId", "must be another professional")
 	}
-	out := &copyOutput{}
+	out := &copyRulesOutput{}
 	err = a.store.InTx(ctx, "copying rules", func(tx *store.Tx) error {
 		for _, id := range []uuid.UUID{in.From, in.To} {
-			if err := there(ctx, tx.Queries, org.ID, id); err != nil {
+			if err := requireProfessional(ctx, tx.Queries, org.ID, id); err != nil {
 				return err
 			}
 		}
 		if in.Mode == "replace" {
-			n, err := tx.ClearRules(ctx, org.ID, in.To)
+			replaced, err := tx.ClearRules(ctx, org.ID, in.To)
 			if err != nil {
 				return err
 			}
-			out.Body.Replaced = int(n)
+			out.Body.Replaced = int(replaced)
 		}
 		copied, err := tx.CopyRules(ctx, dbgen.CopyRulesParams{OrgID: org.ID, FromID: in.From, ToID: in.To})
 		if err != nil {
 			return err
 		}
 		out.Body.Copied = int(copied)
-		now, err := fewRules(ctx, tx.Queries, org.ID, in.To, "path.toId")
-		out.Body.Rules = rest.Map(now, func(r dbgen.ScheduleRule) ScheduleRule { return ruleOf(r, org.Zone) })
+		rules, err := listRulesWithinLimit(ctx, tx.Queries, org.ID, in.To, "path.toId")
+		out.Body.Rules = rest.Map(rules, func(rule dbgen.ScheduleRule) ScheduleRule { return toRule(rule, org.Zone) })
 		return err
 	})
 	return out, err

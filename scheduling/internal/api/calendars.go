@@ -9,7 +9,7 @@ import (
 	"integrationhub/scheduling/internal/calendar"
 )
 
-// calendarOutput is an .ics file.
+// calendarOutput is the response with an .ics file.
 type calendarOutput struct {
 	ContentType string `header:"Content-Type"`
 	Disposition string `header:"Content-Disposition"`
@@ -18,24 +18,24 @@ type calendarOutput struct {
 	Body        []byte
 }
 
-func icsOf(name string, file []byte) *calendarOutput {
+func toCalendarOutput(name string, file []byte) *calendarOutput {
 	return &calendarOutput{
 		ContentType: calendar.Publish.MediaType(), Disposition: `attachment; filename="` + name + `"`, Cache: "private, no-store", Robots: "noindex", Body: file,
 	}
 }
 
-// publicCalendar gives a client what was booked for a calendar of their own.
-func (a *API) publicCalendar(ctx context.Context, in *publicTokenInput) (*calendarOutput, error) {
-	o, err := a.desk.Organization(ctx, in.Slug.Slug)
+// getCalendarByToken returns the client's appointment as an .ics file.
+func (a *API) getCalendarByToken(ctx context.Context, in *publicTokenInput) (*calendarOutput, error) {
+	org, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	booked, err := a.desk.Appointment(ctx, o, in.Token)
+	booked, err := a.publicBooking.Appointment(ctx, org, in.Token)
 	if err != nil {
 		return nil, err
 	}
-	file, name := a.desk.CalendarFile(o, booked)
-	return icsOf(name, file), nil
+	file, name := a.publicBooking.CalendarFile(org, booked)
+	return toCalendarOutput(name, file), nil
 }
 
 type feedInput struct {
@@ -43,8 +43,9 @@ type feedInput struct {
 	File string    `path:"file" maxLength:"60" doc:"The secret, and .ics"`
 }
 
-// calendarFeed gives a professional's calendar to whoever has its address.
-func (a *API) calendarFeed(ctx context.Context, in *feedInput) (*calendarOutput, error) {
-	file, err := a.desk.Feed(ctx, in.ID, strings.TrimSuffix(in.File, ".ics"))
-	return icsOf("calendar.ics", file), err
+// getCalendarFeed returns a professional's calendar. The secret in the address is the only
+// credential.
+func (a *API) getCalendarFeed(ctx context.Context, in *feedInput) (*calendarOutput, error) {
+	file, err := a.publicBooking.Feed(ctx, in.ID, strings.TrimSuffix(in.File, ".ics"))
+	return toCalendarOutput("calendar.ics", file), err
 }

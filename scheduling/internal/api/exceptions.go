@@ -13,7 +13,7 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// ScheduleException changes one day of a professional.
+// ScheduleException changes a professional's working time on a day.
 type ScheduleException struct {
 	ID             uuid.UUID `json:"id"`
 	ProfessionalID uuid.UUID `json:"professional_id"`
@@ -26,7 +26,8 @@ type ScheduleException struct {
 	UpdatedAt      time.Time `json:"updated_at"`
 }
 
-// MadeException is a new exception with the appointments that lie in it: they stay.
+// MadeException is a new exception with the appointments that conflict with it. Those stay
+// booked.
 type MadeException struct {
 	ScheduleException
 	Conflicts []AppointmentSummary `json:"conflicts" nullable:"false"`
@@ -43,57 +44,57 @@ type exceptionFields struct {
 	ExceptionType  optional[string]    `json:"exception_type,omitempty" enum:"block,extra"`
 }
 
-type exceptionInput struct {
+type createExceptionInput struct {
 	Body exceptionFields `nameHint:"ScheduleExceptionFields"`
 }
 
-type oneExceptionInput struct {
+type updateExceptionInput struct {
 	ByID
 	Body exceptionFields `nameHint:"ScheduleExceptionFields"`
 }
 
-// longestException is how many days a range may have.
-const longestException = 366
+// maxExceptionDays is the longest range of an exception.
+const maxExceptionDays = 366
 
-func exceptionOf(e dbgen.ScheduleException, zone *time.Location) ScheduleException {
+func toException(row dbgen.ScheduleException, zone *time.Location) ScheduleException {
 	return ScheduleException{
-		ID: e.ID, ProfessionalID: e.ProfessionalID, Date: e.Date.Format(time.DateOnly), StartTime: shown(e.StartMinute), EndTime: shown(e.EndMinute),
-		Reason: e.Reason, ExceptionType: e.ExceptionType, CreatedAt: e.CreatedAt.In(zone), UpdatedAt: e.UpdatedAt.In(zone),
+		ID: row.ID, ProfessionalID: row.ProfessionalID, Date: row.Date.Format(time.DateOnly), StartTime: formatClock(row.StartMinute), EndTime: formatClock(row.EndMinute),
+		Reason: row.Reason, ExceptionType: row.ExceptionType, CreatedAt: row.CreatedAt.In(zone), UpdatedAt: row.UpdatedAt.In(zone),
 	}
 }
 
-// into applies the fields to an exception and checks what comes out.
-func (f *exceptionFields) into(e *dbgen.ScheduleException) error {
-	f.ProfessionalID.ApplyTo(&e.ProfessionalID)
-	f.Reason.ApplyTo(&e.Reason)
+// applyTo applies the fields to an exception and validates the result.
+func (f *exceptionFields) applyTo(exception *dbgen.ScheduleException) error {
+	f.ProfessionalID.ApplyTo(&exception.ProfessionalID)
+	f.Reason.ApplyTo(&exception.Reason)
 	if f.Reason.Null {
-		e.Reason = ""
+		exception.Reason = ""
 	}
-	f.ExceptionType.ApplyTo(&e.ExceptionType)
-	var wrong faults
+	f.ExceptionType.ApplyTo(&exception.ExceptionType)
+	var errs fieldErrors
 	if f.Date.HasValue() {
-		d, err := date("body.date", f.Date.Value)
-		if err := wrong.also(err); err != nil {
+		d, err := parseDate("body.date", f.Date.Value)
+		if err := errs.merge(err); err != nil {
 			return err
 		}
-		e.Date = d.Time()
+		exception.Date = d.Time()
 	}
-	start, end := shown(e.StartMinute), shown(e.EndMinute)
+	start, end := formatClock(exception.StartMinute), formatClock(exception.EndMinute)
 	f.StartTime.ApplyToNullable(&start)
 	f.EndTime.ApplyToNullable(&end)
 	hours, err := booking.ParsePair(start, end, "start_time", "end_time")
-	if err := wrong.also(err); err != nil {
+	if err := errs.merge(err); err != nil {
 		return err
 	}
-	e.StartMinute, e.EndMinute = nil, nil
+	exception.StartMinute, exception.EndMinute = nil, nil
 	if hours != nil {
-		e.StartMinute, e.EndMinute = &hours.Start, &hours.End
+		exception.StartMinute, exception.EndMinute = &hours.Start, &hours.End
 	}
-	if err := wrong.also(booking.Exception{Kind: booking.ExceptionKind(e.ExceptionType), Hours: hours}.Validate()); err != nil {
+	if err := errs.merge(booking.Exception{Kind: booking.ExceptionKind(exception.ExceptionType), Hours: hours}.Validate()); err != nil {
 		return err
 	}
-	wrong.CheckLength(e.Reason, "body.reason", 0, 200)
-	return wrong.Err()
+	errs.CheckLength(exception.Reason, "body.reason", 0, 200)
+	return errs.Err()
 }
 
 type exceptionsInput struct {
@@ -102,60 +103,60 @@ type exceptionsInput struct {
 }
 
 func (a *API) listExceptions(ctx context.Context, in *exceptionsInput) (*listOutput[ScheduleException], error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	first, last, err := month(in.Month, a.host.Now(), org.Zone)
+	first, last, err := parseMonth(in.Month, a.host.Now(), org.Zone)
 	if err != nil {
 		return nil, err
 	}
-	professional, err := maybeID("query.professional_id", in.ProfessionalID)
+	professional, err := parseOptionalID("query.professional_id", in.ProfessionalID)
 	if err != nil {
 		return nil, err
 	}
 	if professional != nil {
-		if err := there(ctx, a.store.Queries, org.ID, *professional); err != nil {
+		if err := requireProfessional(ctx, a.store.Queries, org.ID, *professional); err != nil {
 			return nil, err
 		}
 	}
 	rows, err := a.store.ListExceptions(ctx, dbgen.ListExceptionsParams{OrgID: org.ID, First: first.Time(), Last: last.Time(), ProfessionalID: professional})
-	return listed(rows, func(e dbgen.ScheduleException) ScheduleException { return exceptionOf(e, org.Zone) }), err
+	return toListOutput(rows, func(exception dbgen.ScheduleException) ScheduleException { return toException(exception, org.Zone) }), err
 }
 
-func (a *API) createException(ctx context.Context, in *exceptionInput) (*struct{ Body MadeException }, error) {
-	org, err := a.org(ctx)
+func (a *API) createException(ctx context.Context, in *createExceptionInput) (*struct{ Body MadeException }, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var wrong faults
-	wrong.Check(in.Body.ProfessionalID.HasValue(), "body.professional_id", "is required")
-	wrong.Check(in.Body.Date.HasValue(), "body.date", "is required")
-	wrong.Check(in.Body.ExceptionType.HasValue(), "body.exception_type", "is required")
-	if err := wrong.Err(); err != nil {
+	var errs fieldErrors
+	errs.Check(in.Body.ProfessionalID.HasValue(), "body.professional_id", "is required")
+	errs.Check(in.Body.Date.HasValue(), "body.date", "is required")
+	errs.Check(in.Body.ExceptionType.HasValue(), "body.exception_type", "is required")
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	var e dbgen.ScheduleException
-	if err := in.Body.into(&e); err != nil {
+	var exception dbgen.ScheduleException
+	if err := in.Body.applyTo(&exception); err != nil {
 		return nil, err
 	}
-	first := booking.NewDate(e.Date.Date())
+	first := booking.NewDate(exception.Date.Date())
 	last := first
 	if in.Body.DateTo.HasValue() {
-		if last, err = date("body.date_to", in.Body.DateTo.Value); err != nil {
+		if last, err = parseDate("body.date_to", in.Body.DateTo.Value); err != nil {
 			return nil, err
 		}
-		if last < first || last-first >= longestException {
+		if last < first || last-first >= maxExceptionDays {
 			return nil, hub.Invalid("body.date_to", "must be at most 366 days from date")
 		}
 	}
-	if err := there(ctx, a.store.Queries, org.ID, e.ProfessionalID); err != nil {
+	if err := requireProfessional(ctx, a.store.Queries, org.ID, exception.ProfessionalID); err != nil {
 		return nil, err
 	}
 	out := &struct{ Body MadeException }{}
 	err = a.store.InTx(ctx, "making an exception", func(tx *store.Tx) error {
 		days := dbgen.CreateExceptionsParams{
-			OrgID: org.ID, ProfessionalID: e.ProfessionalID, ExceptionType: e.ExceptionType, StartMinute: e.StartMinute, EndMinute: e.EndMinute, Reason: e.Reason,
+			OrgID: org.ID, ProfessionalID: exception.ProfessionalID, ExceptionType: exception.ExceptionType, StartMinute: exception.StartMinute, EndMinute: exception.EndMinute, Reason: exception.Reason,
 		}
 		for d := first; d <= last; d++ {
 			days.Ids, days.Dates = append(days.Ids, store.NewID()), append(days.Dates, d.Time())
@@ -163,79 +164,79 @@ func (a *API) createException(ctx context.Context, in *exceptionInput) (*struct{
 		if err := tx.CreateExceptions(ctx, days); err != nil {
 			return err
 		}
-		made, err := tx.LockException(ctx, org.ID, days.Ids[0])
+		created, err := tx.LockException(ctx, org.ID, days.Ids[0])
 		if err != nil {
 			return err
 		}
-		out.Body.ScheduleException, out.Body.Created = exceptionOf(made, org.Zone), len(days.Ids)
-		out.Body.Conflicts, err = conflicts(ctx, tx, org, e, first, last)
+		out.Body.ScheduleException, out.Body.Created = toException(created, org.Zone), len(days.Ids)
+		out.Body.Conflicts, err = findConflicts(ctx, tx, org, exception, first, last)
 		return err
 	})
 	return out, err
 }
 
-// conflicts finds the appointments that lie in a new block.
-func conflicts(ctx context.Context, tx *store.Tx, org store.Org, e dbgen.ScheduleException, first, last booking.Date) ([]AppointmentSummary, error) {
+// findConflicts returns the appointments that overlap a new block.
+func findConflicts(ctx context.Context, tx *store.Tx, org store.Org, exception dbgen.ScheduleException, first, last booking.Date) ([]AppointmentSummary, error) {
 	found := []AppointmentSummary{}
-	if e.ExceptionType != string(booking.Block) {
+	if exception.ExceptionType != string(booking.Block) {
 		return found, nil
 	}
-	since, until := bounds(first, last, org.Zone)
-	rows, err := tx.Conflicts(ctx, dbgen.ConflictsParams{OrgID: org.ID, ProfessionalID: e.ProfessionalID, Since: since, Until: until})
+	since, until := dayBounds(first, last, org.Zone)
+	rows, err := tx.Conflicts(ctx, dbgen.ConflictsParams{OrgID: org.ID, ProfessionalID: exception.ProfessionalID, Since: since, Until: until})
 	for _, row := range rows {
-		open := booking.Rule{Start: 0, End: 23*60 + 59, Active: true}
+		openRule := booking.Rule{Start: 0, End: 23*60 + 59, Active: true}
 		var hours *booking.Hours
-		if e.StartMinute != nil {
-			hours = &booking.Hours{Start: *e.StartMinute, End: *e.EndMinute}
+		if exception.StartMinute != nil {
+			hours = &booking.Hours{Start: *exception.StartMinute, End: *exception.EndMinute}
 		}
 		// It lies in the block where it would fit into a whole day without it only.
 		var rules []booking.Rule
 		var blocks []booking.Exception
-		for d := booking.DateOf(row.StartAt, org.Zone); d <= booking.DateOf(row.EndAt, org.Zone); d++ {
-			open.Weekday = d.Weekday()
-			rules = append(rules, open)
-			if d >= first && d <= last {
-				blocks = append(blocks, booking.Exception{Date: d, Kind: booking.Block, Hours: hours})
+		for date := booking.DateOf(row.StartAt, org.Zone); date <= booking.DateOf(row.EndAt, org.Zone); date++ {
+			openRule.Weekday = date.Weekday()
+			rules = append(rules, openRule)
+			if date >= first && date <= last {
+				blocks = append(blocks, booking.Exception{Date: date, Kind: booking.Block, Hours: hours})
 			}
 		}
 		if !booking.WithinHours(org.Zone, row.StartAt, row.EndAt, rules, blocks) {
-			found = append(found, summaryOf(row, org.Zone))
+			found = append(found, toAppointmentSummary(row, org.Zone))
 		}
 	}
 	return found, err
 }
 
-func (a *API) updateException(ctx context.Context, in *oneExceptionInput) (*struct{ Body ScheduleException }, error) {
-	org, err := a.org(ctx)
+func (a *API) updateException(ctx context.Context, in *updateExceptionInput) (*struct{ Body ScheduleException }, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var done dbgen.ScheduleException
+	var updated dbgen.ScheduleException
 	err = a.store.InTx(ctx, "updating an exception", func(tx *store.Tx) error {
-		e, err := tx.LockException(ctx, org.ID, in.ID)
+		exception, err := tx.LockException(ctx, org.ID, in.ID)
 		if err != nil {
 			return rest.NotFoundIfNoRows("Schedule exception", err)
 		}
-		if err := in.Body.into(&e); err != nil {
+		if err := in.Body.applyTo(&exception); err != nil {
 			return err
 		}
-		if err := there(ctx, tx.Queries, org.ID, e.ProfessionalID); err != nil {
+		if err := requireProfessional(ctx, tx.Queries, org.ID, exception.ProfessionalID); err != nil {
 			return err
 		}
-		done, err = tx.UpdateException(ctx, dbgen.UpdateExceptionParams{
-			OrgID: org.ID, ID: e.ID, ProfessionalID: e.ProfessionalID, Date: e.Date, ExceptionType: e.ExceptionType,
-			StartMinute: e.StartMinute, EndMinute: e.EndMinute, Reason: e.Reason, UpdatedAt: tx.Now(),
+		updated, err = tx.UpdateException(ctx, dbgen.UpdateExceptionParams{
+			OrgID: org.ID, ID: exception.ID, ProfessionalID: exception.ProfessionalID, Date: exception.Date, ExceptionType: exception.ExceptionType,
+			StartMinute: exception.StartMinute, EndMinute: exception.EndMinute, Reason: exception.Reason, UpdatedAt: tx.Now(),
 		})
 		return err
 	})
-	return &struct{ Body ScheduleException }{exceptionOf(done, org.Zone)}, err
+	return &struct{ Body ScheduleException }{toException(updated, org.Zone)}, err
 }
 
-func (a *API) deleteException(ctx context.Context, in *ByID) (*none, error) {
-	org, err := orgID(ctx)
+func (a *API) deleteException(ctx context.Context, in *ByID) (*noContent, error) {
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
-	n, err := a.store.DeleteException(ctx, org, in.ID)
-	return nil, changedOne("Schedule exception", n, err)
+	deleted, err := a.store.DeleteException(ctx, org, in.ID)
+	return nil, requireRowChanged("Schedule exception", deleted, err)
 }

@@ -11,21 +11,21 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// limit refuses requests beyond what their caller may make. Those of keys are limited by
-// the hub, clients' by the desk.
-func (a *API) limit(ctx context.Context, row rest.Route) error {
-	who, known := module.CallerFrom(ctx)
+// checkRateLimit enforces the rate limits of users and visitors. The hub limits API keys
+// itself.
+func (a *API) checkRateLimit(ctx context.Context, route rest.Route) error {
+	caller, authenticated := module.CallerFrom(ctx)
 	switch {
-	case known && who.UserID != uuid.Nil:
-		return a.host.RateLimiter.Allow(ctx, "users", who.TenantID.String())
-	case known:
+	case authenticated && caller.UserID != uuid.Nil:
+		return a.host.RateLimiter.Allow(ctx, "users", caller.TenantID.String())
+	case authenticated:
 		return nil
-	case row.ID == "auth.register":
+	case route.ID == "auth.register":
 		return a.host.RateLimiter.Allow(ctx, "sign-ups", module.ClientIP(ctx))
-	case strings.HasPrefix(row.ID, "auth.") || row.ID == "payments.webhook":
+	case strings.HasPrefix(route.ID, "auth.") || route.ID == "payments.webhook":
 		return nil
-	case row.Method == http.MethodGet:
-		return a.desk.AllowRead(ctx)
+	case route.Method == http.MethodGet:
+		return a.publicBooking.AllowRead(ctx)
 	}
-	return a.desk.AllowWrite(ctx)
+	return a.publicBooking.AllowWrite(ctx)
 }
