@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"slices"
 
-	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
@@ -209,8 +208,6 @@ func validateSettings(settings *dbgen.Settings) error {
 	}
 	return errs.Err()
 }
-
-func validSlug(s string) bool { return booking.ValidSlug(s) }
 
 // isCurrency reports whether code is an ISO 4217 currency in circulation.
 func isCurrency(code string) bool { return slices.Contains(currencies, code) }
