@@ -57,7 +57,7 @@ func TestRanges(t *testing.T) {
 // the zone and however its clocks change, and by its date.
 func TestDays(t *testing.T) {
 	t.Parallel()
-	for _, one := range []struct{ zone, day, begins string }{
+	for _, tc := range []struct{ zone, day, begins string }{
 		{"America/Sao_Paulo", "2026-02-03", "2026-02-03T03:00:00.000Z"},
 		{"America/Sao_Paulo", "2018-11-04", "2018-11-04T03:00:00.000Z"}, // clocks skip midnight
 		{"America/Sao_Paulo", "2018-02-18", "2018-02-18T03:00:00.000Z"}, // the hour before comes twice
@@ -67,29 +67,29 @@ func TestDays(t *testing.T) {
 		{"Pacific/Niue", "2026-02-03", "2026-02-03T11:00:00.000Z"},
 		{"UTC", "2026-02-03", "2026-02-03T00:00:00.000Z"},
 	} {
-		zone, err := time.LoadLocation(one.zone)
+		zone, err := time.LoadLocation(tc.zone)
 		require.NoError(t, err)
-		day, err := time.Parse(time.DateOnly, one.day)
+		day, err := time.Parse(time.DateOnly, tc.day)
 		require.NoError(t, err)
 		document, _ := people.DocumentReference(fhir.RecordRow{ID: thing, PatientID: someone, Date: day, Zone: zone, Sensitivity: care.Normal})
-		require.Equal(t, one.begins, document.Date, "%s in %s", one.day, one.zone)
-		begins, err := time.Parse(time.RFC3339, one.begins)
+		require.Equal(t, tc.begins, document.Date, "%s in %s", tc.day, tc.zone)
+		begins, err := time.Parse(time.RFC3339, tc.begins)
 		require.NoError(t, err)
 		for value, found := range map[string]bool{
-			one.begins: true, "ge" + one.begins: true, "le" + one.begins: true, "gt" + one.begins: false, "lt" + one.begins: false, "sa" + one.begins: false,
+			tc.begins: true, "ge" + tc.begins: true, "le" + tc.begins: true, "gt" + tc.begins: false, "lt" + tc.begins: false, "sa" + tc.begins: false,
 			"lt" + begins.Add(12*time.Hour).Format(time.RFC3339): true, "ge" + begins.Add(12*time.Hour).Format(time.RFC3339): false,
 			"gt" + begins.Add(30*time.Minute).Format(time.RFC3339): false, "gt" + begins.Add(-30*time.Minute).Format(time.RFC3339): true,
 			"le" + begins.Add(-time.Second).Format(time.RFC3339): false, "eb" + begins.Add(time.Second).Format(time.RFC3339): true,
-			one.day: true, "ge" + one.day: true, "le" + one.day: true, "gt" + one.day: false, "lt" + one.day: false, one.day[:7]: true, "lt" + one.day[:4]: false,
+			tc.day: true, "ge" + tc.day: true, "le" + tc.day: true, "gt" + tc.day: false, "lt" + tc.day: false, tc.day[:7]: true, "lt" + tc.day[:4]: false,
 		} {
-			if one.day == "1994-12-31" && !strings.Contains(value, "T") {
+			if tc.day == "1994-12-31" && !strings.Contains(value, "T") {
 				continue // no instant is of that day
 			}
 			ranges, err := fhir.Ranges([]string{value}, zone)
 			require.NoError(t, err)
 			days := fhir.Days(ranges[0][0], zone)
 			got := (days.From.IsZero() || !day.Before(days.From)) && (days.To.IsZero() || day.Before(days.To))
-			require.Equal(t, found, got, "%s in %s, asked for %s: %v", one.day, one.zone, value, days)
+			require.Equal(t, found, got, "%s in %s, asked for %s: %v", tc.day, tc.zone, value, days)
 		}
 	}
 }

@@ -144,22 +144,22 @@ func TestDocumentReference(t *testing.T) {
 		Content: "the whole story", Summary: "seen", URL: "https://clinic.example.com/r/1", UpdatedAt: at,
 	}
 	content := func(d map[string]any) any { return pick(t, d, "content", 0, "attachment") }
-	for _, one := range []struct {
+	for _, tc := range []struct {
 		reader      fhir.Reader
 		sensitivity care.Sensitivity
 		data        string // base64
 	}{
 		{people, "N", "dGhlIHdob2xlIHN0b3J5"}, {people, "R", "dGhlIHdob2xlIHN0b3J5"}, {people, "V", "dGhlIHdob2xlIHN0b3J5"}, {outside, "N", "c2Vlbg=="},
 	} {
-		row.Sensitivity = one.sensitivity
-		document, ok := one.reader.DocumentReference(row)
+		row.Sensitivity = tc.sensitivity
+		document, ok := tc.reader.DocumentReference(row)
 		require.True(t, ok)
 		got := written(t, document)
 		require.Equal(t, "evolution", pick(t, got, "type", "text"))
-		require.Equal(t, one.data, pick(t, content(got), "data"), "%s", one.sensitivity)
+		require.Equal(t, tc.data, pick(t, content(got), "data"), "%s", tc.sensitivity)
 		require.Equal(t, "https://clinic.example.com/r/1", pick(t, content(got), "url"))
 		require.Equal(t, "seen", got["description"])
-		require.Equal(t, string(one.sensitivity), pick(t, got, "securityLabel", 0, "coding", 0, "code"))
+		require.Equal(t, string(tc.sensitivity), pick(t, got, "securityLabel", 0, "coding", 0, "code"))
 		require.Equal(t, "2026-03-01", pick(t, got, "context", "period", "start"))
 		require.Equal(t, "2026-03-01T03:00:00.000Z", got["date"])
 		require.Equal(t, "Dra. Lia", pick(t, got, "author", 0, "display"))
@@ -250,9 +250,9 @@ func TestCapabilities(t *testing.T) {
 	got := written(t, statement)
 	require.Equal(t, "instance", got["kind"])
 	names := []any{}
-	for _, one := range pick(t, got, "rest", 0, "resource").([]any) {
-		names = append(names, pick(t, one, "type"))
-		require.NotEmpty(t, pick(t, one, "searchParam"))
+	for _, entry := range pick(t, got, "rest", 0, "resource").([]any) {
+		names = append(names, pick(t, entry, "type"))
+		require.NotEmpty(t, pick(t, entry, "searchParam"))
 	}
 	require.Equal(t, []any{"Patient", "Appointment", "Encounter", "DocumentReference", "Communication"}, names)
 	require.Equal(t, "everything", pick(t, got, "rest", 0, "resource", 0, "operation", 0, "name"))
