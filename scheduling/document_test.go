@@ -253,11 +253,11 @@ func TestTheDocumentsFlow(t *testing.T) {
 	require.Len(t, schedulingtest.SlotTimesOf(free("2026-03-04")), 3, "the time is free again")
 
 	// All of it was told, in the transaction that did it.
-	var told []string
+	var entry []string
 	for _, e := range h.Events(uuid.MustParse(org["id"].(string))) {
-		told = append(told, e.Type)
+		entry = append(entry, e.Type)
 	}
-	require.Equal(t, []string{"appointment.created", "appointment.created", "appointment.cancelled"}, told)
+	require.Equal(t, []string{"appointment.created", "appointment.created", "appointment.cancelled"}, entry)
 }
 
 func TestChargesWithoutAProvider(t *testing.T) {

@@ -29,12 +29,12 @@ func newLogout(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			told := c.Logout(cmd.Context(), saved.Logins[to.url].RefreshToken)
+			failure := c.Logout(cmd.Context(), saved.Logins[to.url].RefreshToken)
 			if err := forgetLogin(to.url); err != nil {
 				return err
 			}
-			if told != nil && exitCode(told) != exitAuth {
-				return fmt.Errorf("the login is forgotten here, but telling the hub failed: %w", told)
+			if failure != nil && exitCode(failure) != exitAuth {
+				return fmt.Errorf("the login is forgotten here, but telling the hub failed: %w", failure)
 			}
 			a.note("logged out at %s", to.url)
 			return nil

@@ -231,9 +231,9 @@ func tellsTheStory(t *testing.T, clinic *account, studio *bookable) {
 
 	request := clinic.do(202, "POST", path+"/deletion-request", "")["id"].(string)
 	eventually(t, func() bool { return clinic.do(200, "GET", "/deletion-requests/"+request, "")["status"] == "completed" })
-	told := clinic.do(200, "GET", "/deletion-requests/"+request, "")["peers"].([]any)[0].(map[string]any)
-	require.Equal(t, "scheduling", told["product"])
-	require.Equal(t, "acknowledged", told["status"])
+	peer := clinic.do(200, "GET", "/deletion-requests/"+request, "")["peers"].([]any)[0].(map[string]any)
+	require.Equal(t, "scheduling", peer["product"])
+	require.Equal(t, "acknowledged", peer["status"])
 	require.Equal(t, "Rui", studio.first("/clients")["name"], "the client is nobody any more")
 	studio.do(404, "GET", "/clients/"+client, "")
 	require.Equal(t, "anonymized", clinic.do(200, "GET", path, "")["status"])

@@ -78,14 +78,14 @@ func TestErasure(t *testing.T) {
 	tests := newHook(t, nil)
 	testsTo := a.endpoint(tests, `"environment":"test"`)
 
-	about := []string{
+	mentions := []string{
 		a.publish("patient.created", `{"name":"`+mariaName+`","phone":"+5511987654321","email":"`+strings.ToUpper(mariaEmail)+`"}`),
 		a.publish("appointment.created", `{"client_name":"`+mariaName+`","client_phone":"1187654321"}`), // before the ninth digit
 		a.publish("payment.received", `{"patient_id":"`+mariaID+`","description":"`+mariaName+`"}`),
 		a.ok(202, "POST", "/events", `{"event_type":"message.sent","data":{"to":"`+mariaName+`"},"correlation_id":"5511987654321"}`, a.live)["id"].(string),
 	}
 	keyed := a.call("POST", "/events", a.live, `{"event_type":"message.sent","data":{"to":5511987654321}}`, "Idempotency-Key", mariaEmail)
-	about = append(about, keyed.body["id"].(string))
+	mentions = append(mentions, keyed.body["id"].(string))
 	nobody := a.publish("nobody.wants", `{"name":"`+mariaName+`","email":"`+mariaEmail+`"}`)
 	bystander := a.publish("message.sent", `{"to":"João","phone":"11912345678"}`) // answered with what is about her
 	parked := a.publish("parked.event", `{"client_phone":"(11) 98765-4321","name":"`+mariaName+`"}`)
@@ -93,7 +93,7 @@ func TestErasure(t *testing.T) {
 	kept := a.publish("waiting.event", `{"text":"ring João"}`)
 	theirEvent := other.publish("message.sent", `{"name":"Outra","phone":"+55 (11) 98765-4321"}`)
 	testEvent := a.ok(202, "POST", "/events", `{"event_type":"a.b","data":{"phone":"+55 (11) 98765-4321"}}`, a.test)["id"].(string)
-	for _, id := range append(about, bystander) {
+	for _, id := range append(mentions, bystander) {
 		a.settles(id, endpoint, "delivered")
 	}
 	a.settles(parked, goneTo, "parked")
@@ -104,7 +104,7 @@ func TestErasure(t *testing.T) {
 	deletion := a.publish("patient.deleted", mariaIs)
 	p.erased(t, 1, false)
 	failed := 0
-	for _, id := range about {
+	for _, id := range mentions {
 		detail := a.delivery(id, endpoint)
 		require.Equal(t, erasedPayload, detail["payload"])
 		require.Equal(t, "delivered", detail["status"], "what was delivered stays so")
@@ -124,7 +124,7 @@ func TestErasure(t *testing.T) {
 		failed++
 	}
 	require.Equal(t, erasedPayload, a.ok(200, "GET", "/events/"+nobody, "")["payload"])
-	require.Nil(t, a.ok(200, "GET", "/events/"+about[3], "")["correlation_id"], "it is her number")
+	require.Nil(t, a.ok(200, "GET", "/events/"+mentions[3], "")["correlation_id"], "it is her number")
 
 	for id, to := range map[string]string{theirEvent: theirs, testEvent: testsTo} {
 		require.Contains(t, n.delivery(id, to)["payload"].(map[string]any)["data"].(map[string]any)["phone"], "98765-4321", "others' are left alone")
@@ -163,7 +163,7 @@ func TestErasure(t *testing.T) {
 	replay := a.replayEnds(a.ok(202, "POST", "/replays", `{"filter":{"tenant_id":"`+a.tenant+`","environment":"live"}}`)["id"].(string))
 	require.Equal(t, "done", replay["status"])
 	require.EqualValues(t, 2, replay["done"], "%v: those of the bystander and of the one that was kept", replay)
-	require.EqualValues(t, len(about)+3, replay["failed"], "%v: the erased ones, and the deletion itself", replay)
+	require.EqualValues(t, len(mentions)+3, replay["failed"], "%v: the erased ones, and the deletion itself", replay)
 	again := a.publish("message.sent", `{"name":"`+mariaName+`","phone":"+5511987654321"}`)
 	a.settles(again, endpoint, "delivered")
 	require.Equal(t, mariaName, a.delivery(again, endpoint)["payload"].(map[string]any)["data"].(map[string]any)["name"], "she came back")

@@ -39,7 +39,7 @@ func (s *studio) appointments() int {
 func TestBookingInThreeLanguages(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
-	for _, one := range []struct {
+	for _, tc := range []struct {
 		language, tag                                          string
 		service, professional, anybody, day, time, details     string
 		price, month, free, date, morning, book, done, confirm string
@@ -55,45 +55,45 @@ func TestBookingInThreeLanguages(t *testing.T) {
 			"120,00\u00a0R$", "Febrero de 2026", "28 de febrero de 2026: 16 horas libres", "Sábado, 28 de febrero de 2026", "Mañana", "Confirmar reserva", "Reserva recibida", "Solo falta que el negocio la confirme",
 			"Cancelar o cambiar", "¿Cancelar la reserva?", "Esta reserva está cancelada"},
 	} {
-		v := s.visitor(one.language)
+		v := s.visitor(tc.language)
 		seen := map[string]bool{}
 		at := func(p *page, title string) *page {
 			require.Equal(t, title, p.h1())
-			require.Equal(t, one.tag, attr(p.one("html", ""), "lang"))
-			require.Equal(t, one.tag, p.header.Get("Content-Language"))
+			require.Equal(t, tc.tag, attr(p.one("html", ""), "lang"))
+			require.Equal(t, tc.tag, p.header.Get("Content-Language"))
 			require.Contains(t, textOf(p.one("title", "")), title+" · Estúdio Aurora")
 			path, _, _ := strings.Cut(p.path, "?")
 			require.False(t, seen[path], "one address for each step: %s", path)
 			seen[path] = true
 			return p
 		}
-		p := at(v.get(200, "/book/"+s.slug), one.service)
-		require.Contains(t, p.text(), one.price)
+		p := at(v.get(200, "/book/"+s.slug), tc.service)
+		require.Contains(t, p.text(), tc.price)
 		require.Contains(t, p.text(), "Lavagem, corte e finalização.")
-		p = at(v.click(p, "Corte de cabelo"), one.professional)
+		p = at(v.click(p, "Corte de cabelo"), tc.professional)
 		require.Contains(t, p.text(), "Bruno Lima")
-		p = at(v.click(p, one.anybody), one.day)
-		require.Contains(t, p.text(), one.month)
+		p = at(v.click(p, tc.anybody), tc.day)
+		require.Contains(t, p.text(), tc.month)
 		require.Contains(t, p.text(), "São Paulo (GMT−3)")
-		p = at(v.click(p, one.free), one.time)
-		require.Contains(t, p.text(), one.date)
-		require.Contains(t, p.text(), one.morning)
+		p = at(v.click(p, tc.free), tc.time)
+		require.Contains(t, p.text(), tc.date)
+		require.Contains(t, p.text(), tc.morning)
 		require.Len(t, p.links("slot"), 16)
-		p = at(v.click(p, "10:15"), one.details)
-		require.Contains(t, p.text(), one.date+", 10:15")
-		require.Equal(t, one.book, textOf(p.one("button", "")))
-		p = at(v.follow(v.submit(p, "name", "Carla Dias", "phone", "(11) 98765-4321", "email", "carla@example.com", "notes", "Franja curta")), one.done)
-		require.Contains(t, p.text(), one.confirm)
-		require.Contains(t, p.text(), one.date+", 10:15")
+		p = at(v.click(p, "10:15"), tc.details)
+		require.Contains(t, p.text(), tc.date+", 10:15")
+		require.Equal(t, tc.book, textOf(p.one("button", "")))
+		p = at(v.follow(v.submit(p, "name", "Carla Dias", "phone", "(11) 98765-4321", "email", "carla@example.com", "notes", "Franja curta")), tc.done)
+		require.Contains(t, p.text(), tc.confirm)
+		require.Contains(t, p.text(), tc.date+", 10:15")
 		token := token(t, p.path)
-		calendar := v.send("GET", p.link(map[string]string{"pt-BR": "Adicionar ao calendário", "en": "Add to calendar", "es": "Agregar al calendario"}[one.tag]), "")
+		calendar := v.send("GET", p.link(map[string]string{"pt-BR": "Adicionar ao calendário", "en": "Add to calendar", "es": "Agregar al calendario"}[tc.tag]), "")
 		require.Equal(t, "text/calendar; charset=utf-8; method=PUBLISH", calendar.header.Get("Content-Type"))
 		require.Contains(t, calendar.header.Get("Content-Disposition"), s.slug+".ics")
 		require.Contains(t, calendar.body, "DTSTART;TZID=America/Sao_Paulo:20260228T101500\r\n")
-		p = at(v.click(p, one.manage), one.cancel)
+		p = at(v.click(p, tc.manage), tc.cancel)
 		require.Equal(t, token, p.value("token"))
 		p = v.follow(v.submit(p, "reason", "Mudei de ideia"))
-		require.Equal(t, one.cancelled, p.h1())
+		require.Equal(t, tc.cancelled, p.h1())
 	}
 	require.Equal(t, 3, s.appointments())
 	var source, reason, by, notes string
@@ -145,9 +145,9 @@ func TestSentTwiceIsOneBooking(t *testing.T) {
 		sent.Go(func() { answers[i] = v.send("POST", action, fields.Encode()) })
 	}
 	sent.Wait()
-	for _, one := range answers {
-		require.Equal(t, 303, one.status, one.text())
-		require.Equal(t, answers[0].header.Get("Location"), one.header.Get("Location"))
+	for _, answer := range answers {
+		require.Equal(t, 303, answer.status, answer.text())
+		require.Equal(t, answers[0].header.Get("Location"), answer.header.Get("Location"))
 	}
 	require.Equal(t, answers[0].header.Get("Location"), v.send("POST", action, fields.Encode()).header.Get("Location"), "a refresh")
 	require.Equal(t, 1, s.appointments())
@@ -213,8 +213,8 @@ func TestWrongDetails(t *testing.T) {
 	require.Contains(t, textOf(p.one("p", "id=email-error")), "nome@exemplo.com.br")
 	require.Contains(t, textOf(p.one("p", "id=notes-error")), "500 caracteres")
 	require.Empty(t, p.all("p", "id=name-error"))
-	one := v.submit(p, "phone", "(11) 98765-4321", "email", "", "notes", "")
-	require.Equal(t, 303, one.status)
+	page := v.submit(p, "phone", "(11) 98765-4321", "email", "", "notes", "")
+	require.Equal(t, 303, page.status)
 
 	trapped := v.submit(s.details(v, "2026-03-02T08:45:00-03:00"), "name", "Robo", "phone", "11 98765-4321", "website", "http://spam.example")
 	require.Equal(t, 422, trapped.status)

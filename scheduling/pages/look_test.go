@@ -106,7 +106,7 @@ func textsOf(v reflect.Value) map[string]string {
 func TestFormats(t *testing.T) {
 	t.Parallel()
 	day := booking.NewDate(2026, time.March, 3)
-	for _, one := range []struct {
+	for _, tc := range []struct {
 		l                                     *language
 		brl, usd, chf, yen, long, month, noon string
 	}{
@@ -116,15 +116,15 @@ func TestFormats(t *testing.T) {
 	} {
 		const amount = booking.Cents(123456780)
 		got := []string{
-			one.l.formatMoney(amount, "BRL"), one.l.formatMoney(amount, "USD"), one.l.formatMoney(amount, "CHF"), one.l.formatMoney(amount-80, "JPY"),
-			one.l.formatDay(day), one.l.formatMonth(day), one.l.formatClock(time.Date(2026, 3, 3, 12, 5, 0, 0, time.UTC), true),
+			tc.l.formatMoney(amount, "BRL"), tc.l.formatMoney(amount, "USD"), tc.l.formatMoney(amount, "CHF"), tc.l.formatMoney(amount-80, "JPY"),
+			tc.l.formatDay(day), tc.l.formatMonth(day), tc.l.formatClock(time.Date(2026, 3, 3, 12, 5, 0, 0, time.UTC), true),
 		}
 		for i := range got {
 			got[i] = strings.ReplaceAll(got[i], nbsp, " ")
 		}
-		require.Equal(t, []string{one.brl, one.usd, one.chf, one.yen, one.long, one.month, one.noon}, got)
-		require.Equal(t, "00:30", one.l.formatClock(time.Date(2026, 3, 3, 0, 30, 0, 0, time.UTC), false))
-		require.Contains(t, one.l.formatClock(time.Date(2026, 3, 3, 0, 30, 0, 0, time.UTC), true), "12:30")
+		require.Equal(t, []string{tc.brl, tc.usd, tc.chf, tc.yen, tc.long, tc.month, tc.noon}, got)
+		require.Equal(t, "00:30", tc.l.formatClock(time.Date(2026, 3, 3, 0, 30, 0, 0, time.UTC), false))
+		require.Contains(t, tc.l.formatClock(time.Date(2026, 3, 3, 0, 30, 0, 0, time.UTC), true), "12:30")
 	}
 	require.Equal(t, "-5,00", portuguese.formatNumber(-500, true))
 	require.Equal(t, []string{"45 min", "1 h", "2 h 30 min"}, []string{spaced(formatDuration(45)), spaced(formatDuration(60)), spaced(formatDuration(150))})
@@ -141,16 +141,16 @@ func spaced(s string) string { return strings.ReplaceAll(s, nbsp, " ") }
 
 func TestChosenLanguages(t *testing.T) {
 	t.Parallel()
-	for _, one := range []struct {
+	for _, tc := range []struct {
 		asked, header, organization string
 		want                        *language
 	}{
 		{"", "", "", &portuguese}, {"", "fr-FR,fr;q=0.9", "es-MX", &spanish}, {"", "de, es;q=0.3, en;q=0.7", "pt-BR", &english},
 		{"pt-PT", "en", "es", &portuguese}, {"fr", "", "en", &english},
 	} {
-		got, explicit := chooseLanguage(one.asked, one.header, one.organization)
-		require.Same(t, one.want, got, "%+v", one)
-		require.Equal(t, one.asked == "pt-PT", explicit, "%+v", one)
+		got, explicit := chooseLanguage(tc.asked, tc.header, tc.organization)
+		require.Same(t, tc.want, got, "%+v", tc)
+		require.Equal(t, tc.asked == "pt-PT", explicit, "%+v", tc)
 	}
 }
 

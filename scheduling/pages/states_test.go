@@ -255,11 +255,11 @@ func TestWhatBrowsersAreTold(t *testing.T) {
 	require.Empty(t, p.header.Values("Set-Cookie"))
 	done := s.booked(v, monday)
 	for _, path := range []string{done.path, s.path("cancel", "token", token(t, done.path)), s.path("move", "token", token(t, done.path)), "/book/nobody", s.path("day")} {
-		one := v.send(http.MethodGet, path, "")
-		require.Equal(t, "noindex, nofollow", one.header.Get("X-Robots-Tag"), path)
-		require.Equal(t, "noindex, nofollow", attr(one.one("meta", "name=robots"), "content"))
-		require.Equal(t, "no-referrer", one.header.Get("Referrer-Policy"))
-		require.NotEmpty(t, one.header.Get("Content-Security-Policy"))
+		page := v.send(http.MethodGet, path, "")
+		require.Equal(t, "noindex, nofollow", page.header.Get("X-Robots-Tag"), path)
+		require.Equal(t, "noindex, nofollow", attr(page.one("meta", "name=robots"), "content"))
+		require.Equal(t, "no-referrer", page.header.Get("Referrer-Policy"))
+		require.NotEmpty(t, page.header.Get("Content-Security-Policy"))
 	}
 
 	s.settings(object{"booking_page": object{"embed_allowed_origins": []string{"https://aurora.example", "http://localhost:3000", "https://x;sandbox"}}})
@@ -269,13 +269,13 @@ func TestWhatBrowsersAreTold(t *testing.T) {
 	require.Empty(t, p.header.Get("X-Frame-Options"))
 
 	size := 0
-	for _, one := range []struct{ name, attribute, kind string }{{"link", "rel=stylesheet", "text/css; charset=utf-8"}, {"script", "", "text/javascript; charset=utf-8"}, {"link", "rel=preload", "font/woff2"}} {
-		n := p.one(one.name, one.attribute)
+	for _, tc := range []struct{ name, attribute, kind string }{{"link", "rel=stylesheet", "text/css; charset=utf-8"}, {"script", "", "text/javascript; charset=utf-8"}, {"link", "rel=preload", "font/woff2"}} {
+		n := p.one(tc.name, tc.attribute)
 		address := attr(n, "href") + attr(n, "src")
 		file := v.get(200, address)
-		require.Equal(t, one.kind, file.header.Get("Content-Type"))
+		require.Equal(t, tc.kind, file.header.Get("Content-Type"))
 		require.Equal(t, []string{"public, max-age=31536000, immutable"}, file.header.Values("Cache-Control"))
-		if one.name == "script" {
+		if tc.name == "script" {
 			size += len(file.body)
 		}
 		parts := strings.Split(address, "/")

@@ -53,14 +53,14 @@ func TestAgreeingAndLeaving(t *testing.T) {
 	require.Equal(t, 1, agreed())
 
 	link := s.leaveLink()
-	for _, one := range []struct{ language, ask, done string }{
+	for _, tc := range []struct{ language, ask, done string }{
 		{"en", "No more messages?", "You will get no more messages"}, {"es", "¿No recibir más mensajes?", "No recibirás más mensajes"},
 		{"pt-BR", "Não receber mais mensagens?", "Você não receberá mais mensagens"},
 	} {
-		v := s.visitor(one.language)
+		v := s.visitor(tc.language)
 		page := v.get(200, link)
-		require.Equal(t, one.ask, page.h1())
-		require.Equal(t, one.done, v.submit(page).h1())
+		require.Equal(t, tc.ask, page.h1())
+		require.Equal(t, tc.done, v.submit(page).h1())
 	}
 	require.Equal(t, 1, agreed())
 	require.Equal(t, "This link is not valid", v.get(404, s.path("unsubscribe", "token", "x")).h1())

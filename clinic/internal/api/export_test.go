@@ -35,20 +35,20 @@ func TestExportsAreWhole(t *testing.T) {
 	clinic := clinictest.NewClinic(t)
 	clinictest.RequireImportCounts(t, clinic.Import("csv", "external_id;nome;telefone;email;cpf;nascimento\nA-7;Ana Souza;11 98765-4321;ana@example.com;"+clinictest.CPF+";1990-05-17\n"), 1, 0, 0, 0)
 	id := clinic.Items("/patients")[0]["id"].(string)
-	one := "/patients/" + id
+	path := "/patients/" + id
 	scheduling := clinic.ConnectPeer("scheduling")
 	messaging := clinic.ConnectPeer("messaging")
 	messaging.Send("ignored", "message.received", object{"phone": "+5521976543210", "body": "Hi", "ticket_id": 1})
 	clinic.OK(200, "POST", "/integrations/inbox/"+clinic.Items("/integrations/inbox")[0]["id"].(string)+"/link", object{"patient_id": id})
 	scheduling.Send("accepted", "appointment.created", object{"appointment_id": "b-1", "client_phone": clinictest.Phone, "service": "Cleaning", "professional": "Dra. Lima", "datetime": "2027-01-04T12:00:00Z"})
 	scheduling.Send("accepted", "appointment.reminded", object{"appointment_id": "b-1", "client_phone": clinictest.Phone})
-	record := clinic.OK(201, "POST", one+"/records", object{"date": "2026-03-02", "type": "consultation", "professional": "Dra. Lima", "content": "All of it", "summary": "Fine", "url": "https://files.example.com/7"})
-	paid := clinic.OK(201, "POST", one+"/payments", object{"amount": 12.5, "description": "Cleaning", "due_date": "2026-03-02", "status": "paid", "method": "pix", "paid_at": "2026-03-01T12:00:00Z"})
-	visit := clinic.Items(one + "/appointments")[0]
+	record := clinic.OK(201, "POST", path+"/records", object{"date": "2026-03-02", "type": "consultation", "professional": "Dra. Lima", "content": "All of it", "summary": "Fine", "url": "https://files.example.com/7"})
+	paid := clinic.OK(201, "POST", path+"/payments", object{"amount": 12.5, "description": "Cleaning", "due_date": "2026-03-02", "status": "paid", "method": "pix", "paid_at": "2026-03-01T12:00:00Z"})
+	visit := clinic.Items(path + "/appointments")[0]
 	clinic.Exec(`delete from clinic.interactions where clinic_id = $1 and type <> 'message_received'`)
-	call := clinic.Items(one + "/interactions")[0]
+	call := clinic.Items(path + "/interactions")[0]
 
-	whole := clinic.Get(one + "/export")
+	whole := clinic.Get(path + "/export")
 	require.Equal(t, []any{"+552176543210"}, whole["linked_phones"])
 	require.Equal(t, "A-7", whole["external_ref"])
 	require.NotNil(t, visit["reminded_at"])

@@ -68,11 +68,11 @@ func withOutcomes(bind rest.Binder) rest.Binder {
 			if status < "400" {
 				continue
 			}
-			told := map[string]*huma.MediaType{fhir.MediaType: {Schema: outcomeSchema()}}
+			content := map[string]*huma.MediaType{fhir.MediaType: {Schema: outcomeSchema()}}
 			if status == "413" { // refused before it is known what it was for
-				maps.Copy(told, answer.Content)
+				maps.Copy(content, answer.Content)
 			}
-			answer.Content = told
+			answer.Content = content
 		}
 	}
 }

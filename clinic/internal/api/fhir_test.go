@@ -107,8 +107,8 @@ func TestFHIROutside(t *testing.T) {
 		key := chart.NewKey(scope)
 		for _, name := range []string{"Patient", "Appointment", "Encounter", "DocumentReference", "Communication"} {
 			want := 403
-			for _, one := range allowed {
-				if one == name {
+			for _, text := range allowed {
+				if text == name {
 					want = 200
 				}
 			}

@@ -57,8 +57,8 @@ func TestEverything(t *testing.T) {
 		"records": {chart.RecordID, chart.RestrictedRecordID, chart.SecretRecordID}, "appointments": {chart.AppointmentID, chart.VisitID, chart.CancelledAppointmentID}, "payments": {chart.PaymentID}, "interactions": {chart.InteractionID},
 	} {
 		var got []string
-		for _, one := range export[kind].([]any) {
-			got = append(got, one.(object)["id"].(string))
+		for _, entry := range export[kind].([]any) {
+			got = append(got, entry.(object)["id"].(string))
 		}
 		require.Equal(t, want, got, kind)
 	}

@@ -20,11 +20,11 @@ const formType = "application/x-www-form-urlencoded"
 // issue is what an answer says is wrong.
 func issue(t *testing.T, outcome object) (code, expression string) {
 	t.Helper()
-	one := outcome["issue"].([]any)[0].(object)
-	if list, ok := one["expression"].([]any); ok {
+	issue := outcome["issue"].([]any)[0].(object)
+	if list, ok := issue["expression"].([]any); ok {
 		expression = list[0].(string)
 	}
-	return one["code"].(string), expression
+	return issue["code"].(string), expression
 }
 
 // selfOf is the query of a bundle's link to itself: what the search was answered by.
@@ -247,12 +247,12 @@ func TestFHIRCapabilities(t *testing.T) {
 		"_id": uuid.NewString(), "_lastUpdated": "lt1970", "patient": uuid.NewString(), "subject": uuid.NewString(), "date": "1970", "sent": "1970", "status": "entered-in-error",
 		"phone": "+5531900000000", "telecom": "+5531900000000", "name": "Zuleica", "identifier": "70948140038", "birthdate": "1970", "active": "false",
 	}
-	one := map[string]string{
+	queries := map[string]string{
 		"Patient": chart.PatientID, "Appointment": chart.AppointmentID, "Encounter": chart.VisitID, "DocumentReference": chart.RecordID, "Communication": chart.InteractionID,
 	}
 	statement := FHIR(chart.Clinic, 200, "/fhir/metadata")
 	types := statement["rest"].([]any)[0].(object)["resource"].([]any)
-	require.Len(t, types, len(one))
+	require.Len(t, types, len(queries))
 	declared := map[string]bool{}
 	for _, each := range types {
 		kind := each.(object)
@@ -262,7 +262,7 @@ func TestFHIRCapabilities(t *testing.T) {
 			does = append(does, interaction.(object)["code"])
 		}
 		require.Equal(t, []any{"read", "search-type"}, does)
-		require.Equal(t, one[name], FHIR(chart.Clinic, 200, "/fhir/"+name+"/"+one[name])["id"])
+		require.Equal(t, queries[name], FHIR(chart.Clinic, 200, "/fhir/"+name+"/"+queries[name])["id"])
 		require.NotEmpty(t, BundleIDs(FHIR(chart.Clinic, 200, "/fhir/"+name)))
 		for _, param := range kind["searchParam"].([]any) {
 			declared[param.(object)["name"].(string)] = true
@@ -283,14 +283,14 @@ func TestFHIRCapabilities(t *testing.T) {
 		}
 		operations, _ := kind["operation"].([]any)
 		for _, operation := range operations {
-			FHIR(chart.Clinic, 200, "/fhir/"+name+"/"+one[name]+"/$"+operation.(object)["name"].(string))
+			FHIR(chart.Clinic, 200, "/fhir/"+name+"/"+queries[name]+"/$"+operation.(object)["name"].(string))
 			FHIR(chart.As(""), 200, strings.TrimPrefix(operation.(object)["definition"].(string), chart.Hub.Base))
 		}
 		require.Equal(t, name == "Patient", len(operations) == 1)
-		require.Equal(t, 404, chart.Call("GET", "/fhir/"+name+"/"+one[name]+"/_history", nil).Status, "no history")
-		require.Equal(t, 404, chart.Call("GET", "/fhir/"+name+"/"+one[name]+"/$validate", nil).Status)
+		require.Equal(t, 404, chart.Call("GET", "/fhir/"+name+"/"+queries[name]+"/_history", nil).Status, "no history")
+		require.Equal(t, 404, chart.Call("GET", "/fhir/"+name+"/"+queries[name]+"/$validate", nil).Status)
 		require.Equal(t, 405, chart.Call("POST", "/fhir/"+name, object{}).Status, "no create")
-		require.Equal(t, 405, chart.Call("DELETE", "/fhir/"+name+"/"+one[name], nil).Status)
+		require.Equal(t, 405, chart.Call("DELETE", "/fhir/"+name+"/"+queries[name], nil).Status)
 	}
 	require.Len(t, declared, len(nothing))
 }
@@ -366,8 +366,8 @@ func TestFHIRSearchByForm(t *testing.T) {
 		seen, page := BundleIDs(first), first
 		for range 5 {
 			links := page["link"].([]any)
-			for _, one := range links {
-				address := one.(object)["url"].(string)
+			for _, link := range links {
+				address := link.(object)["url"].(string)
 				for _, private := range []string{"987654321", "uleica", "1980-03", "telecom", "birthdate"} {
 					require.NotContains(t, address, private)
 				}

@@ -16,7 +16,7 @@ func TestNothingIsFromTheFuture(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinicAt(t, time.Date(2026, 3, 3, 2, 30, 0, 0, time.UTC)) // March 2, 23:30 in São Paulo
 	id := clinic.AddPatient(clinictest.Phone)
-	one := "/patients/" + id
+	path := "/patients/" + id
 	born := func(date string) object { return object{"name": "Gil", "birth_date": date} }
 	record := func(date string) object { return object{"date": date, "type": "x"} }
 	for zone, days := range map[string][2]string{"America/Sao_Paulo": {"2026-03-02", "2026-03-03"}, "Pacific/Kiritimati": {"2026-03-03", "2026-03-04"}} {
@@ -24,10 +24,10 @@ func TestNothingIsFromTheFuture(t *testing.T) {
 		today, tomorrow := days[0], days[1]
 		clinic.OK(201, "POST", "/patients", born(today))
 		clinic.Invalid("body.birth_date", "POST", "/patients", born(tomorrow))
-		clinic.OK(200, "PUT", one, object{"birth_date": today})
-		clinic.Invalid("body.birth_date", "PUT", one, object{"birth_date": tomorrow})
-		clinic.OK(201, "POST", one+"/records", record(today))
-		clinic.Invalid("body.date", "POST", one+"/records", record(tomorrow))
+		clinic.OK(200, "PUT", path, object{"birth_date": today})
+		clinic.Invalid("body.birth_date", "PUT", path, object{"birth_date": tomorrow})
+		clinic.OK(201, "POST", path+"/records", record(today))
+		clinic.Invalid("body.date", "POST", path+"/records", record(tomorrow))
 		clinictest.RequireImportCounts(t, clinic.Import("csv", "nome;nascimento\nEva;"+today+"\nIda;"+tomorrow+"\n"), 1, 0, 0, 1)
 		clinic.Exec(`delete from clinic.patients where clinic_id = $1 and name = 'Eva'`)
 	}
@@ -35,10 +35,10 @@ func TestNothingIsFromTheFuture(t *testing.T) {
 		return object{"interaction_type": "call", "summary": "x", "occurred_at": at}
 	}
 	for _, at := range []string{"2026-03-03T02:35:01Z", "2026-03-03T02:35:01+00:00", "2026-03-02T23:35:01-03:00", "2030-01-01T00:00:00Z", "9998-12-31T00:00:00Z"} {
-		clinic.Invalid("body.occurred_at", "POST", one+"/interactions", happened(at))
+		clinic.Invalid("body.occurred_at", "POST", path+"/interactions", happened(at))
 	}
 	for _, at := range []string{"2026-03-03T02:35:00Z", "2026-03-02T23:35:00-03:00", "1999-01-01T00:00:00Z"} {
-		clinic.OK(201, "POST", one+"/interactions", happened(at))
+		clinic.OK(201, "POST", path+"/interactions", happened(at))
 	}
 	require.Len(t, clinic.History(id), 3)
 
@@ -50,7 +50,7 @@ func TestNothingIsFromTheFuture(t *testing.T) {
 		require.Equal(t, text, clinic.Refused(422, "validation_failed", "POST", "/patients", body)["detail"])
 	}
 	require.Equal(t, "body.summary must have at most 500 characters",
-		clinic.Refused(422, "validation_failed", "POST", one+"/records", object{"date": "2026-03-02", "type": "x", "summary": strings.Repeat("x", 501)})["detail"])
+		clinic.Refused(422, "validation_failed", "POST", path+"/records", object{"date": "2026-03-02", "type": "x", "summary": strings.Repeat("x", 501)})["detail"])
 }
 
 func TestPayments(t *testing.T) {

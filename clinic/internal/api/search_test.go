@@ -52,17 +52,17 @@ func TestSearchedPatientIsWhole(t *testing.T) {
 	now := time.Date(2026, 3, 3, 15, 0, 0, 0, time.UTC)
 	clinic := clinictest.NewClinicAt(t, now)
 	id := clinic.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": clinictest.Phone, "email": "ana@example.com", "cpf": clinictest.CPF, "birth_date": "1990-05-17"})["id"].(string)
-	one, key := "/patients/"+id, clinic.NewKey()
+	path, key := "/patients/"+id, clinic.NewKey()
 	at := func(d time.Duration) string { return now.Add(d).Format(time.RFC3339) }
 	for after, status := range map[time.Duration]string{
 		-72 * time.Hour: "completed", -48 * time.Hour: "completed", -24 * time.Hour: "no_show", -12 * time.Hour: "cancelled",
 		12 * time.Hour: "cancelled", 24 * time.Hour: "scheduled", 48 * time.Hour: "confirmed",
 	} {
-		clinic.OK(201, "POST", one+"/appointments", object{"datetime": at(after), "status": status})
+		clinic.OK(201, "POST", path+"/appointments", object{"datetime": at(after), "status": status})
 	}
-	clinic.OK(201, "POST", one+"/payments", object{"amount": 10.55, "due_date": "2026-04-01"})
-	clinic.OK(201, "POST", one+"/payments", object{"amount": 5.20, "due_date": "2026-03-02"})
-	clinic.OK(201, "POST", one+"/payments", object{"amount": 7, "due_date": "2026-03-02", "status": "paid"})
+	clinic.OK(201, "POST", path+"/payments", object{"amount": 10.55, "due_date": "2026-04-01"})
+	clinic.OK(201, "POST", path+"/payments", object{"amount": 5.20, "due_date": "2026-03-02"})
+	clinic.OK(201, "POST", path+"/payments", object{"amount": 7, "due_date": "2026-03-02", "status": "paid"})
 	clinic.OK(200, "POST", "/payments/run-overdue", nil)
 	require.Equal(t, object{"found": true, "patient": object{
 		"id": id, "name": "Ana Souza", "phone": clinictest.Phone, "email": "ana@example.com", "cpf": "***.***.***-09", "birth_date": "1990-05-17",
@@ -70,7 +70,7 @@ func TestSearchedPatientIsWhole(t *testing.T) {
 	}}, key.Get("/integrations/search/patients?phone=%2B5511987654321"))
 
 	// Who was put away is found, where nobody else has the number; of two numbers the first is asked for.
-	clinic.OK(204, "DELETE", one, nil)
+	clinic.OK(204, "DELETE", path, nil)
 	clinic.AddPatient("+5511900001111")
 	for _, query := range []string{"phone=5511987654321", "phone=5511987654321&phone=5511900001111"} {
 		got := key.Get("/integrations/search/patients?" + query)

@@ -66,9 +66,9 @@ func StartHubProcess(t *testing.T) *HubProcess {
 func (k *HubProcess) start() {
 	k.T.Helper()
 	cmd := exec.Command(k.binary, "serve")
-	for _, one := range os.Environ() {
-		if !strings.HasPrefix(one, "HUB_") {
-			cmd.Env = append(cmd.Env, one)
+	for _, text := range os.Environ() {
+		if !strings.HasPrefix(text, "HUB_") {
+			cmd.Env = append(cmd.Env, text)
 		}
 	}
 	cmd.Env = append(cmd.Env, "HUB_LISTEN="+k.address, "HUB_DATA_DIR="+k.dir, "HUB_DATABASE_URL="+k.database, "HUB_REDIS_URL="+k.redis,

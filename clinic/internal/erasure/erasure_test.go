@@ -73,12 +73,12 @@ func TestForgottenEverywhere(t *testing.T) {
 	require.Eventually(t, func() bool { return len(messaging.Received("patient.deleted")) == 1 }, clinictest.Timeout, clinictest.Tick)
 	require.Equal(t, 1, clinic.QueryInt(`select count(*) from hub.erasure_traces where tenant_id = $1 and length(traces) > 50`), "what is to be erased waits for the other")
 	sealed("hub.erasure_traces.")
-	told := messaging.Received("patient.deleted")[0].Data
-	delete(told, "deletion_request_id")
-	delete(told, "requested_at")
-	require.ElementsMatch(t, []any{first, "+552166663333"}, told["phones"], "by which alone some may know her")
-	delete(told, "phones")
-	require.Equal(t, object{"patient_id": id, "name": "Zuleica Lima", "phone": second, "email": nil, "phone_shared": false, "email_shared": false}, told, "earlier addresses and names are nobody's affair")
+	deletion := messaging.Received("patient.deleted")[0].Data
+	delete(deletion, "deletion_request_id")
+	delete(deletion, "requested_at")
+	require.ElementsMatch(t, []any{first, "+552166663333"}, deletion["phones"], "by which alone some may know her")
+	delete(deletion, "phones")
+	require.Equal(t, object{"patient_id": id, "name": "Zuleica Lima", "phone": second, "email": nil, "phone_shared": false, "email_shared": false}, deletion, "earlier addresses and names are nobody's affair")
 	messaging.Send("ignored", "ticket.closed", object{"ticket_id": 3, "resolution": "done"})
 	messaging.Send("ignored", "message.sent", object{"phone": "", "body": "Bye", "ticket_id": 3})
 	require.Len(t, clinic.Items("/integrations/inbox"), 2, "of whom was forgotten nothing waits")
@@ -119,8 +119,8 @@ func TestForgettingOneOfAFamily(t *testing.T) {
 	require.Equal(t, true, messaging.Received("patient.deleted")[0].Data["phone_shared"])
 	left := clinic.Items("/integrations/inbox")
 	require.Len(t, left, 2)
-	for _, one := range left {
-		require.NotEqual(t, "Ana Souza", one["name"])
+	for _, entry := range left {
+		require.NotEqual(t, "Ana Souza", entry["name"])
 	}
 	require.Eventually(t, func() bool { return CountPayloads(clinic, "Ana speaking") == 0 }, 2*clinictest.Timeout, clinictest.Tick)
 	for _, gone := range []string{"Ana waits", "Hers is closed", "Ana.Souza@example.com"} {
@@ -133,8 +133,8 @@ func TestForgettingOneOfAFamily(t *testing.T) {
 	scheduling.SetStatus(0)
 	clinic.WaitForDeletion(path, "completed")
 	var names []any
-	for _, one := range scheduling.Received("patient.created") {
-		names = append(names, one.Data["name"])
+	for _, publishedEvent := range scheduling.Received("patient.created") {
+		names = append(names, publishedEvent.Data["name"])
 	}
 	require.Contains(t, names, "Bia Souza", "what waited about her is sent")
 	clinic.HurryErasures()
@@ -152,9 +152,9 @@ func TestForgettingOneOfAnAddress(t *testing.T) {
 	messaging.Send("ignored", "contact.created", object{"phone": "+5511977773333", "name": "Ana Souza", "email": "souza@example.com"})
 	path := clinic.RequestDeletion(ana)
 	clinic.WaitForDeletion(path, "completed")
-	told := messaging.Received("patient.deleted")[0].Data
-	require.Equal(t, true, told["email_shared"])
-	require.Equal(t, false, told["phone_shared"])
+	deletion := messaging.Received("patient.deleted")[0].Data
+	require.Equal(t, true, deletion["email_shared"])
+	require.Equal(t, false, deletion["phone_shared"])
 	clinic.HurryErasures()
 	RequireNoTrace(clinic, "ana souza", "977771111")
 	require.Equal(t, 2, CountPayloads(clinic, "977772222"))
@@ -229,8 +229,8 @@ func TestForgettingLeavesUsersTheirMail(t *testing.T) {
 	other := clinic.AnotherClinic()
 	other.As("").OK(200, "POST", "/auth/forgot-password", object{"email": other.Email})
 	token := other.ResetToken(other.Email)
-	for _, one := range []*clinictest.Clinic{clinic, other} {
-		one.RequestDeletion(one.OK(201, "POST", "/patients", object{"name": "Bia", "email": other.Email})["id"].(string))
+	for _, entry := range []*clinictest.Clinic{clinic, other} {
+		entry.RequestDeletion(entry.OK(201, "POST", "/patients", object{"name": "Bia", "email": other.Email})["id"].(string))
 	}
 	require.Equal(t, token, other.ResetToken(other.Email))
 	require.Equal(t, 1, other.QueryInt(`select count(*) from hub.mails where tenant_id = $1`))
@@ -245,9 +245,9 @@ func TestForgettingWithoutPhone(t *testing.T) {
 	messaging.Send("ignored", "contact.created", object{"phone": "+5521955554444", "name": "Zuleica Canario", "email": "ZULEICA@example.com"})
 	path := clinic.RequestDeletion(id)
 	clinic.WaitForDeletion(path, "completed")
-	told := messaging.Received("patient.deleted")[0].Data
-	require.Nil(t, told["phone"])
-	require.Equal(t, "zuleica@example.com", told["email"])
+	deletion := messaging.Received("patient.deleted")[0].Data
+	require.Nil(t, deletion["phone"])
+	require.Equal(t, "zuleica@example.com", deletion["email"])
 	clinic.HurryErasures()
 	RequireNoTrace(clinic, "zuleica@example.com")
 	RequireNoTrace(clinic, "zuleica canario")

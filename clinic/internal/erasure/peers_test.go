@@ -46,9 +46,9 @@ func TestDeletionWhileAPeerIsPaused(t *testing.T) {
 
 	OperatePeer(clinic, "scheduling", "enable")
 	require.Equal(t, map[string]string{"messaging": "acknowledged", "scheduling": "acknowledged"}, peers(clinic.WaitForDeletion(path, "completed")))
-	told := scheduling.Received("patient.deleted")
-	require.Len(t, told, 1)
-	require.Equal(t, "+5511977771111", told[0].Data["phone"], "by which it knows whom to forget")
+	deletions := scheduling.Received("patient.deleted")
+	require.Len(t, deletions, 1)
+	require.Equal(t, "+5511977771111", deletions[0].Data["phone"], "by which it knows whom to forget")
 	require.Len(t, scheduling.Events, 1)
 	require.Len(t, messaging.Received("patient.deleted"), 1)
 	clinic.HurryErasures()
@@ -115,8 +115,8 @@ func TestDeletionThatIsParked(t *testing.T) {
 	path = clinic.RequestDeletion(clinic.AddPatient("+5511977772222"))
 	ParkReason(clinic, "scheduling")
 	require.Equal(t, map[string]string{"scheduling": "pending"}, peers(clinic.Get(path)))
-	told := clinic.OK(200, "POST", path+"/peers/scheduling/acknowledge", object{"note": "by phone"})
-	require.Equal(t, "completed", told["status"])
+	acknowledged := clinic.OK(200, "POST", path+"/peers/scheduling/acknowledge", object{"note": "by phone"})
+	require.Equal(t, "completed", acknowledged["status"])
 	clinic.HurryErasures()
 	RequireNoTrace(clinic, "977771111", "977772222")
 	require.Len(t, scheduling.Received("patient.deleted"), 1)
@@ -127,16 +127,16 @@ func TestDeletionAsksThePeersOfItsEnvironment(t *testing.T) {
 	t.Parallel()
 	p := clinictest.NewClinic(t)
 	live, test := p.ConnectPeer("messaging"), p.InEnvironment("test").ConnectPeer("scheduling")
-	for _, one := range []struct {
+	for _, tc := range []struct {
 		clinic       *clinictest.Clinic
 		asked        string
 		hears, peace *clinictest.Peer
 	}{{p.InEnvironment("test"), "scheduling", test, live}, {p, "messaging", live, test}} {
-		before := len(one.peace.Received("patient.deleted"))
-		path := one.clinic.RequestDeletion(one.clinic.AddPatient(clinictest.Phone))
-		require.Equal(t, map[string]string{one.asked: "acknowledged"}, peers(one.clinic.WaitForDeletion(path, "completed")))
-		require.Len(t, one.hears.Received("patient.deleted"), 1)
-		require.Len(t, one.peace.Received("patient.deleted"), before)
+		before := len(tc.peace.Received("patient.deleted"))
+		path := tc.clinic.RequestDeletion(tc.clinic.AddPatient(clinictest.Phone))
+		require.Equal(t, map[string]string{tc.asked: "acknowledged"}, peers(tc.clinic.WaitForDeletion(path, "completed")))
+		require.Len(t, tc.hears.Received("patient.deleted"), 1)
+		require.Len(t, tc.peace.Received("patient.deleted"), before)
 	}
 }
 

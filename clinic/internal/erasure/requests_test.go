@@ -128,9 +128,9 @@ func TestDeletionUnheard(t *testing.T) {
 	clinic.Refused(404, "not_found", "POST", path+"/peers/scheduling/acknowledge", nil)
 	clinic.Invalid("body.note", "POST", path+"/peers/messaging/acknowledge", object{"note": strings.Repeat("x", 501)})
 	for range 2 { // the first one stands
-		told := clinic.OK(200, "POST", path+"/peers/messaging/acknowledge", object{"note": "by letter to 123.456.789-09"})
-		require.Equal(t, "completed", told["status"])
-		peer := told["peers"].([]any)[0].(object)
+		acknowledged := clinic.OK(200, "POST", path+"/peers/messaging/acknowledge", object{"note": "by letter to 123.456.789-09"})
+		require.Equal(t, "completed", acknowledged["status"])
+		peer := acknowledged["peers"].([]any)[0].(object)
 		require.Equal(t, "acknowledged", peer["status"])
 		require.Equal(t, "by letter to ***.***.***-09", peer["note"])
 		require.NotNil(t, peer["acknowledged_by"])

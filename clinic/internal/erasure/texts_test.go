@@ -137,8 +137,8 @@ func TestIDsOfTheForgotten(t *testing.T) {
 		{"patient_phone": number, "interaction_type": "call", "source_id": "4711", "source": "line of Zuleica"},
 	}
 	const action = "/integrations/action/log-interaction"
-	for _, one := range logged {
-		key.OK(200, "POST", action, one)
+	for _, entry := range logged {
+		key.OK(200, "POST", action, entry)
 	}
 	event := scheduling.Send("accepted", "appointment.created", object{"appointment_id": booking, "client_phone": number, "datetime": "2027-01-04T12:00:00Z"})
 	path := clinic.RequestDeletion(id)
@@ -152,14 +152,14 @@ func TestIDsOfTheForgotten(t *testing.T) {
 	}
 	require.Equal(t, 1, clinic.QueryInt(`select count(*) from clinic.interactions where clinic_id = $1 and source_id = $2`, event), "the hub's ids say nothing")
 
-	for _, one := range logged {
-		key.Refused(404, "patient_not_found", "POST", action, one)
+	for _, entry := range logged {
+		key.Refused(404, "patient_not_found", "POST", action, entry)
 	}
 	scheduling.Send("ignored", "appointment.cancelled", object{"appointment_id": booking, "reason": "Zuleica travels"})
 	require.Empty(t, clinic.Items("/integrations/inbox"), "of whom was forgotten nothing waits")
 	next := clinic.OK(201, "POST", "/patients", object{"name": "Rui", "phone": number})["id"].(string)
-	for _, one := range logged {
-		key.Refused(409, "source_id_reused", "POST", action, one)
+	for _, entry := range logged {
+		key.Refused(409, "source_id_reused", "POST", action, entry)
 	}
 	scheduling.Send("accepted", "appointment.created", object{"appointment_id": booking, "client_phone": number, "datetime": "2027-01-05T12:00:00Z"})
 	require.Empty(t, clinic.Items("/patients/"+next+"/appointments"), "it is another's")
@@ -186,9 +186,9 @@ func TestForgettingIsAChange(t *testing.T) {
 	for kind, n := range changed {
 		found := clinic.Get("/fhir/" + kind + since)
 		require.EqualValues(t, n, found["total"], kind)
-		told, err := time.Parse(time.RFC3339, found["entry"].([]any)[0].(object)["resource"].(object)["meta"].(object)["lastUpdated"].(string))
+		updatedAt, err := time.Parse(time.RFC3339, found["entry"].([]any)[0].(object)["resource"].(object)["meta"].(object)["lastUpdated"].(string))
 		require.NoError(t, err)
-		require.WithinDuration(t, time.Now(), told, time.Minute, kind)
+		require.WithinDuration(t, time.Now(), updatedAt, time.Minute, kind)
 	}
 	require.Equal(t, 1, clinic.QueryInt(`select count(*) from clinic.payments where clinic_id = $1 and updated_at > now() - interval '1 minute'`))
 }

@@ -250,9 +250,9 @@ func TestCapabilities(t *testing.T) {
 	got := written(t, statement)
 	require.Equal(t, "instance", got["kind"])
 	names := []any{}
-	for _, one := range pick(t, got, "rest", 0, "resource").([]any) {
-		names = append(names, pick(t, one, "type"))
-		require.NotEmpty(t, pick(t, one, "searchParam"))
+	for _, entry := range pick(t, got, "rest", 0, "resource").([]any) {
+		names = append(names, pick(t, entry, "type"))
+		require.NotEmpty(t, pick(t, entry, "searchParam"))
 	}
 	require.Equal(t, []any{"Patient", "Appointment", "Encounter", "DocumentReference", "Communication"}, names)
 	require.Equal(t, "everything", pick(t, got, "rest", 0, "resource", 0, "operation", 0, "name"))

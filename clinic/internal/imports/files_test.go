@@ -112,11 +112,11 @@ func TestImportOfItsOwnExport(t *testing.T) {
 		require.NoError(t, err)
 		lines = append(lines, string(raw))
 	}
-	for _, one := range []string{id, namesake, gone} {
-		add(clinic.Get("/fhir/Patient/" + one))
+	for _, text := range []string{id, namesake, gone} {
+		add(clinic.Get("/fhir/Patient/" + text))
 	}
-	for _, one := range clinic.Get("/patients/" + id + "/export?format=fhir")["entry"].([]any) {
-		add(one.(object)["resource"])
+	for _, entry := range clinic.Get("/patients/" + id + "/export?format=fhir")["entry"].([]any) {
+		add(entry.(object)["resource"])
 	}
 	clinic.OK(202, "POST", "/patients/"+gone+"/deletion-request", nil)
 	file := strings.Join(lines, "\n")

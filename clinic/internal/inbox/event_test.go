@@ -229,13 +229,13 @@ func TestLongTextsOfEvents(t *testing.T) {
 	scheduling.Send("accepted", "appointment.created", object{
 		"appointment_id": "a-1", "client_phone": clinictest.Phone, "service": long("S " + cpf), "professional": long("P " + cpf), "datetime": "2027-01-04T12:00:00Z",
 	})
-	one := clinic.Items("/patients/" + id + "/appointments")[0]
-	require.Equal(t, cut("S "+hidden, 200), one["service"])
-	require.Equal(t, cut("P "+hidden, 120), one["professional"])
+	appointment := clinic.Items("/patients/" + id + "/appointments")[0]
+	require.Equal(t, cut("S "+hidden, 200), appointment["service"])
+	require.Equal(t, cut("P "+hidden, 120), appointment["professional"])
 	require.Contains(t, clinic.History(id)[0], "appointment_created: "+cut("S "+hidden, 200)+", "+cut("P "+hidden, 120)+", 2027-01-04")
 	scheduling.Send("accepted", "appointment.cancelled", object{"appointment_id": "a-1", "reason": long("R " + cpf + " F32.1")})
-	one = clinic.Items("/patients/" + id + "/appointments")[0]
-	require.Equal(t, cut("R "+hidden+" ***", 500), one["reason"])
+	appointment = clinic.Items("/patients/" + id + "/appointments")[0]
+	require.Equal(t, cut("R "+hidden+" ***", 500), appointment["reason"])
 	require.Equal(t, "appointment_cancelled: "+cut("R "+hidden+" ***", 4000), clinic.History(id)[0])
 
 	for kind, member := range map[string]string{"message.received": "body", "message.sent": "body", "ticket.created": "queue", "ticket.closed": "resolution"} {

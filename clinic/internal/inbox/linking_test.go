@@ -31,22 +31,22 @@ func AddWaitingEvents(clinic *clinictest.Clinic, number string, list ...strange)
 	rows := make([][]any, len(list))
 	for i := range list {
 		id, at := store.NewID(), (i*7919)%len(list)
-		one := list[at]
-		raw, err := json.Marshal(one.data)
+		strange := list[at]
+		raw, err := json.Marshal(strange.data)
 		require.NoError(clinic.T, err)
 		var subject, from *string
-		if one.subject != "" {
-			subject = &one.subject
+		if strange.subject != "" {
+			subject = &strange.subject
 		}
 		if number != "" {
 			from = &number
 		}
 		source := "messaging"
-		if one.data["service"] != nil {
+		if strange.data["service"] != nil {
 			source = "scheduling"
 		}
 		rows[i] = []any{
-			clinic.ID, "live", id, source, fmt.Sprintf("evt_%s-%d", number, at), one.kind, began.Add(time.Duration(at) * time.Minute), from, subject,
+			clinic.ID, "live", id, source, fmt.Sprintf("evt_%s-%d", number, at), strange.kind, began.Add(time.Duration(at) * time.Minute), from, subject,
 			clinic.Hub.Host.Sealer.Seal(raw, "inbox/"+id.String()), []byte{},
 		}
 	}

@@ -36,28 +36,28 @@ func TestBookingsBecomeAppointments(t *testing.T) {
 	scheduling := clinic.ConnectPeer("scheduling")
 	when := time.Now().Add(48 * time.Hour).UTC().Truncate(time.Minute)
 	book := object{"appointment_id": "a-1", "client_phone": clinictest.Phone, "service": "Cleaning", "professional": "Dr. Lima", "datetime": when.Format(time.RFC3339)}
-	one := func() object {
+	appointment := func() object {
 		t.Helper()
 		list := clinic.Items("/patients/" + id + "/appointments")
 		require.Len(t, list, 1)
 		return list[0]
 	}
 	scheduling.Send("accepted", "appointment.created", book)
-	require.Equal(t, "scheduled", one()["status"])
-	require.Equal(t, when.Format(time.RFC3339), one()["datetime"])
-	require.Equal(t, "a-1", one()["external_id"])
+	require.Equal(t, "scheduled", appointment()["status"])
+	require.Equal(t, when.Format(time.RFC3339), appointment()["datetime"])
+	require.Equal(t, "a-1", appointment()["external_id"])
 	require.Equal(t, when.Format(time.RFC3339), clinic.Get("/patients/" + id)["next_appointment"])
 	scheduling.Send("accepted", "appointment.reminded", object{"appointment_id": "a-1", "client_phone": clinictest.Phone})
-	require.NotNil(t, one()["reminded_at"])
+	require.NotNil(t, appointment()["reminded_at"])
 	later := when.Add(time.Hour)
 	book["datetime"] = later.Format(time.RFC3339)
 	scheduling.Send("accepted", "appointment.created", book) // moved: the same appointment
-	require.Equal(t, later.Format(time.RFC3339), one()["datetime"])
+	require.Equal(t, later.Format(time.RFC3339), appointment()["datetime"])
 	scheduling.Send("accepted", "appointment.noshow", object{"appointment_id": "a-1", "client_phone": "+5500000000000"})
-	require.Equal(t, "no_show", one()["status"])
+	require.Equal(t, "no_show", appointment()["status"])
 	scheduling.Send("accepted", "appointment.cancelled", object{"appointment_id": "a-1", "reason": "travelling"})
-	require.Equal(t, "cancelled", one()["status"])
-	require.Equal(t, "travelling", one()["reason"])
+	require.Equal(t, "cancelled", appointment()["status"])
+	require.Equal(t, "travelling", appointment()["reason"])
 	require.Len(t, clinic.History(id), 5)
 	require.Contains(t, clinic.History(id), "appointment_cancelled: travelling")
 }
@@ -125,7 +125,7 @@ func TestLateNewsOfBookings(t *testing.T) {
 	scheduling := clinic.ConnectPeer("scheduling")
 	now := time.Now().UTC().Truncate(time.Second)
 	when, moved := now.Add(48*time.Hour), now.Add(72*time.Hour)
-	one := func() object {
+	appointment := func() object {
 		t.Helper()
 		list := clinic.Items("/patients/" + id + "/appointments")
 		require.Len(t, list, 1)
@@ -134,46 +134,46 @@ func TestLateNewsOfBookings(t *testing.T) {
 	created := func(at time.Time, service string) object {
 		return object{"appointment_id": "a-1", "client_phone": clinictest.Phone, "service": service, "professional": "Dr. Lima", "datetime": at.Format(time.RFC3339)}
 	}
-	about := object{"appointment_id": "a-1", "client_phone": clinictest.Phone}
+	reference := object{"appointment_id": "a-1", "client_phone": clinictest.Phone}
 	scheduling.SendAt(now.Add(-10*time.Minute), "accepted", "appointment.created", created(moved, "Moved"))
 	scheduling.SendAt(now.Add(-30*time.Minute), "accepted", "appointment.created", created(when, "First"))
-	require.Equal(t, moved.Format(time.RFC3339), one()["datetime"])
-	require.Equal(t, "Moved", one()["service"])
-	scheduling.SendAt(now.Add(-5*time.Minute), "accepted", "appointment.cancelled", about)
-	scheduling.SendAt(now.Add(-8*time.Minute), "accepted", "appointment.noshow", about)
-	require.Equal(t, "cancelled", one()["status"])
-	scheduling.SendAt(now.Add(-9*time.Minute), "accepted", "appointment.reminded", about)
-	scheduling.SendAt(now.Add(-20*time.Minute), "accepted", "appointment.reminded", about)
-	require.Equal(t, now.Add(-9*time.Minute).Format(time.RFC3339), one()["reminded_at"])
+	require.Equal(t, moved.Format(time.RFC3339), appointment()["datetime"])
+	require.Equal(t, "Moved", appointment()["service"])
+	scheduling.SendAt(now.Add(-5*time.Minute), "accepted", "appointment.cancelled", reference)
+	scheduling.SendAt(now.Add(-8*time.Minute), "accepted", "appointment.noshow", reference)
+	require.Equal(t, "cancelled", appointment()["status"])
+	scheduling.SendAt(now.Add(-9*time.Minute), "accepted", "appointment.reminded", reference)
+	scheduling.SendAt(now.Add(-20*time.Minute), "accepted", "appointment.reminded", reference)
+	require.Equal(t, now.Add(-9*time.Minute).Format(time.RFC3339), appointment()["reminded_at"])
 	require.Len(t, clinic.History(id), 6, "all of it happened")
 	scheduling.SendAt(now.Add(-4*time.Minute), "accepted", "appointment.created", created(when, "Back"))
-	require.Equal(t, "Back", one()["service"])
-	require.Equal(t, "cancelled", one()["status"])
+	require.Equal(t, "Back", appointment()["service"])
+	require.Equal(t, "cancelled", appointment()["status"])
 
 	// Where it is told to take place, it does again, unless that is older.
 	again := created(when, "Again")
 	again["status"] = "confirmed"
 	scheduling.SendAt(now.Add(-4*time.Minute), "accepted", "appointment.cancelled", object{"appointment_id": "a-1", "reason": "ill"})
 	scheduling.SendAt(now.Add(-210*time.Second), "accepted", "appointment.created", again)
-	require.Equal(t, "scheduled", one()["status"])
-	require.Nil(t, one()["reason"])
-	scheduling.SendAt(now.Add(-220*time.Second), "accepted", "appointment.noshow", about)
-	require.Equal(t, "scheduled", one()["status"])
-	scheduling.SendAt(now.Add(-190*time.Second), "accepted", "appointment.noshow", about)
+	require.Equal(t, "scheduled", appointment()["status"])
+	require.Nil(t, appointment()["reason"])
+	scheduling.SendAt(now.Add(-220*time.Second), "accepted", "appointment.noshow", reference)
+	require.Equal(t, "scheduled", appointment()["status"])
+	scheduling.SendAt(now.Add(-190*time.Second), "accepted", "appointment.noshow", reference)
 	scheduling.SendAt(now.Add(-200*time.Second), "accepted", "appointment.created", again)
-	require.Equal(t, "no_show", one()["status"])
+	require.Equal(t, "no_show", appointment()["status"])
 	again["status"] = "completed"
 	scheduling.SendAt(now.Add(-180*time.Second), "accepted", "appointment.created", again)
-	require.Equal(t, "no_show", one()["status"])
+	require.Equal(t, "no_show", appointment()["status"])
 
 	// What the clinic's users say counts too, from when they said it.
-	clinic.OK(200, "PUT", "/appointments/"+one()["id"].(string), object{"status": "confirmed", "service": "Ours"})
-	scheduling.SendAt(now.Add(-time.Minute), "accepted", "appointment.noshow", about)
+	clinic.OK(200, "PUT", "/appointments/"+appointment()["id"].(string), object{"status": "confirmed", "service": "Ours"})
+	scheduling.SendAt(now.Add(-time.Minute), "accepted", "appointment.noshow", reference)
 	scheduling.SendAt(now.Add(-time.Minute), "accepted", "appointment.created", created(moved, "Theirs"))
-	require.Equal(t, "confirmed", one()["status"])
-	require.Equal(t, "Ours", one()["service"])
-	scheduling.SendAt(now.Add(time.Minute), "accepted", "appointment.cancelled", about)
-	require.Equal(t, "cancelled", one()["status"])
+	require.Equal(t, "confirmed", appointment()["status"])
+	require.Equal(t, "Ours", appointment()["service"])
+	scheduling.SendAt(now.Add(time.Minute), "accepted", "appointment.cancelled", reference)
+	require.Equal(t, "cancelled", appointment()["status"])
 }
 
 func TestEventsHaveOneEffect(t *testing.T) {

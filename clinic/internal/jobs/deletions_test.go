@@ -51,12 +51,12 @@ func TestDeletionsAreFollowedTogether(t *testing.T) {
 		require.NoError(t, clinic.Job("deletions").Run(t.Context(), nil))
 		return clinic.Hub.QueryCount.Load() - before
 	}
-	one := took()
+	number := took()
 	for i := range 8 {
 		paths = append(paths, clinic.RequestDeletion(clinic.AddPatient(fmt.Sprintf("+551197777%04d", i+1))))
 		other.RequestDeletion(other.AddPatient(fmt.Sprintf("+551197777%04d", i+1)))
 	}
-	require.Equal(t, one, took())
+	require.Equal(t, number, took())
 	messaging.SetStatus(0)
 	clinic.WaitForDeletion(paths[0], "completed")
 	clinic.WaitForDeletion(paths[8], "completed")

@@ -18,8 +18,8 @@ func TestAtOnce(t *testing.T) {
 		return func() answer { return clinic.Call("POST", path, body) }
 	}
 	count := func(after int, kind string) (n int) {
-		for _, one := range clinic.EventTypes(after) {
-			if one == kind {
+		for _, eventType := range clinic.EventTypes(after) {
+			if eventType == kind {
 				n++
 			}
 		}
@@ -45,9 +45,9 @@ func TestAtOnce(t *testing.T) {
 	}
 	responses = moduletest.Concurrently(moduletest.Repeat(4, post("/payments/run-overdue", nil))...)
 	found := 0
-	for _, one := range responses {
-		require.Equal(t, 200, one.Status, one.Text)
-		found += int(one.Body["overdue"].(float64))
+	for _, response := range responses {
+		require.Equal(t, 200, response.Status, response.Text)
+		found += int(response.Body["overdue"].(float64))
 	}
 	require.Equal(t, 30, found)
 	require.Equal(t, 30, count(0, "payment.overdue"), "each once")
@@ -61,8 +61,8 @@ func TestAtOnce(t *testing.T) {
 
 	responses = moduletest.Concurrently(moduletest.Repeat(8, post("/patients/"+id+"/deletion-request", nil))...)
 	require.Equal(t, map[int]int{202: 8}, moduletest.CountStatuses(responses), "%v", responses)
-	for _, one := range responses {
-		require.Equal(t, responses[0].Body["id"], one.Body["id"])
+	for _, response := range responses {
+		require.Equal(t, responses[0].Body["id"], response.Body["id"])
 	}
 	require.Equal(t, 1, count(0, "patient.deleted"))
 }

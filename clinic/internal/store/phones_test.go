@@ -18,30 +18,30 @@ func TestPhoneKeyOfTheDatabase(t *testing.T) {
 	clinic := clinictest.NewClinic(t)
 	key := clinic.NewKey("patient.search")
 	there := make(map[string]string)
-	for _, one := range hubtest.Phones {
-		if there[one.E164] == "" {
-			there[one.E164] = clinic.AddPatient(one.Written)
+	for _, phone := range hubtest.Phones {
+		if there[phone.E164] == "" {
+			there[phone.E164] = clinic.AddPatient(phone.Written)
 		}
-		forms := []string{one.Written, one.E164, one.E164[1:]}
-		if one.WithoutNinthDigit != "" {
-			forms = append(forms, one.WithoutNinthDigit, one.WithoutNinthDigit[1:])
+		forms := []string{phone.Written, phone.E164, phone.E164[1:]}
+		if phone.WithoutNinthDigit != "" {
+			forms = append(forms, phone.WithoutNinthDigit, phone.WithoutNinthDigit[1:])
 		}
 		for _, form := range forms {
 			got := key.Get("/integrations/search/patients?phone=" + url.QueryEscape(form))
-			if form == one.E164[1:] && one.E164[:3] != "+55" && len(form) < 12 {
+			if form == phone.E164[1:] && phone.E164[:3] != "+55" && len(form) < 12 {
 				continue // without its plus it is a Brazilian number
 			}
 			require.Equal(t, true, got["found"], form)
-			require.Equal(t, there[one.E164], got["patient"].(object)["id"], form)
-			require.Equal(t, one.E164, got["patient"].(object)["phone"])
+			require.Equal(t, there[phone.E164], got["patient"].(object)["id"], form)
+			require.Equal(t, phone.E164, got["patient"].(object)["phone"])
 		}
 		var created string
-		require.NoError(t, clinic.Hub.Host.Pool.QueryRow(t.Context(), `select phone_key from clinic.patients where id = $1`, there[one.E164]).Scan(&created))
-		require.Equal(t, brazil.PhoneKey(one.E164), created)
+		require.NoError(t, clinic.Hub.Host.Pool.QueryRow(t.Context(), `select phone_key from clinic.patients where id = $1`, there[phone.E164]).Scan(&created))
+		require.Equal(t, brazil.PhoneKey(phone.E164), created)
 		require.NoError(t, clinic.Hub.Host.Pool.QueryRow(t.Context(), `select pg_get_expr(adbin, adrelid) from pg_attrdef d join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum
 			where d.adrelid = 'clinic.inbox'::regclass and a.attname = 'phone_key'`).Scan(&created))
-		require.NoError(t, clinic.Hub.Host.Pool.QueryRow(t.Context(), `select `+created+` from (values ($1::text)) number (phone)`, one.E164).Scan(&created))
-		require.Equal(t, brazil.PhoneKey(one.E164), created, "of who is not known yet")
+		require.NoError(t, clinic.Hub.Host.Pool.QueryRow(t.Context(), `select `+created+` from (values ($1::text)) number (phone)`, phone.E164).Scan(&created))
+		require.Equal(t, brazil.PhoneKey(phone.E164), created, "of who is not known yet")
 	}
 	for _, none := range hubtest.InvalidPhones {
 		if strings.Trim(none, " ") != "" && !strings.Contains(none, "\x00") { // nothing is no number, and NUL no text

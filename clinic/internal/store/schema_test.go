@@ -64,7 +64,7 @@ func TestEveryReferenceStaysInItsClinic(t *testing.T) {
 	clinic := clinictest.NewClinic(t)
 	tables := columnsOf(clinic)
 	has := func(table string, columns ...string) bool {
-		return !slices.ContainsFunc(columns, func(one string) bool { return !slices.Contains(tables[table], one) })
+		return !slices.ContainsFunc(columns, func(text string) bool { return !slices.Contains(tables[table], text) })
 	}
 	named := make(map[string][]string) // columns that references hold, by table
 	for _, r := range references(clinic) {
@@ -137,7 +137,7 @@ func TestRowsCannotPointElsewhere(t *testing.T) {
 		}
 		var generated []string
 		require.NoError(t, db.QueryRow(t.Context(), `select array(select attname::text from pg_attribute where attrelid = $1::regclass and attgenerated <> '')`, table).Scan(&generated))
-		columns = slices.DeleteFunc(columns, func(one string) bool { return slices.Contains(generated, one) })
+		columns = slices.DeleteFunc(columns, func(text string) bool { return slices.Contains(generated, text) })
 		for name, replaced := range map[string]map[string]string{
 			"another clinic's patient": {"patient_id": "'" + foreign + "'::uuid"},
 			"live in test":             {"env": "'test'"},

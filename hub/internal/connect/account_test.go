@@ -165,9 +165,9 @@ func TestAccountBeginsAnew(t *testing.T) {
 			made := b.connected(first)
 			fields := first.seen("/register")[0].fields
 			key, secret := fields["api_key"].(string), fields["webhook_secret"].(string)
-			told := registration(first, secret)
-			told.WebhookURL = first.URL + "/its/own/hook"
-			_, err := b.Accept(context.Background(), b.lookUp(key), told)
+			request := registration(first, secret)
+			request.WebhookURL = first.URL + "/its/own/hook"
+			_, err := b.Accept(context.Background(), b.lookUp(key), request)
 			require.NoError(t, err)
 			require.True(t, b.verifies(made.ID, secret))
 			require.NoError(t, end(b, made, key))
@@ -227,9 +227,9 @@ func TestLeavingWithTheKeyBefore(t *testing.T) {
 	})
 	_, err = b.Revoke(context.Background(), made.ID, integration.Filter{})
 	require.NoError(t, err)
-	told := p.seen("/unregister")
-	require.Len(t, told, 2)
-	require.Equal(t, "msg_live_somethingElseThatTheyMade", told[1].key)
+	calls := p.seen("/unregister")
+	require.Len(t, calls, 2)
+	require.Equal(t, "msg_live_somethingElseThatTheyMade", calls[1].key)
 }
 
 // What a peer calls its account may be anything.

@@ -33,10 +33,10 @@ func TestConnect(t *testing.T) {
 	asked := p.seen("/status")
 	require.Len(t, asked, 1)
 	require.Equal(t, "msg_live_somethingElseThatTheyMade", asked[0].key)
-	told := p.seen("/register")
-	require.Len(t, told, 1)
-	require.Equal(t, asked[0].key, told[0].key)
-	fields := told[0].fields
+	calls := p.seen("/register")
+	require.Len(t, calls, 1)
+	require.Equal(t, asked[0].key, calls[0].key)
+	fields := calls[0].fields
 	require.Equal(t, made.ID.String(), fields["registration_id"])
 	require.Equal(t, "clinic", fields["product"])
 	require.Equal(t, "live", fields["environment"])
@@ -275,9 +275,9 @@ func TestConcurrentConnects(t *testing.T) {
 	require.Equal(t, statusActive, got.Status)
 	require.Nil(t, got.NextRegistrationAt)
 	calls := p.seen("/register")
-	told := calls[len(calls)-1].fields
-	require.Equal(t, told["webhook_secret"].(string)[len(told["webhook_secret"].(string))-4:], got.SecretLast4)
-	_, err := b.keys.LookUp(context.Background(), told["api_key"].(string))
+	registered := calls[len(calls)-1].fields
+	require.Equal(t, registered["webhook_secret"].(string)[len(registered["webhook_secret"].(string))-4:], got.SecretLast4)
+	_, err := b.keys.LookUp(context.Background(), registered["api_key"].(string))
 	require.NoError(t, err)
 }
 
@@ -389,8 +389,8 @@ func TestOvertakenHandshakeEndsFirst(t *testing.T) {
 	<-secondEnded
 	require.Equal(t, statusActive, b.get(made.ID).Status)
 	b.later(0)
-	told := p.seen("/register")
-	require.Len(t, told, 3)
-	require.Equal(t, b.connection(made.ID).Secret(), told[2].fields["webhook_secret"])
+	entry := p.seen("/register")
+	require.Len(t, entry, 3)
+	require.Equal(t, b.connection(made.ID).Secret(), entry[2].fields["webhook_secret"])
 	require.Nil(t, b.get(made.ID).NextRegistrationAt)
 }

@@ -114,12 +114,12 @@ func (s *Service) acceptSecret(i *integration.Integration, secret string) (gener
 // promotePendingSecret makes the secret that the peer received the current one, unless
 // it was replaced since. sent is the integration as the peer was told of it.
 func (s *Service) promotePendingSecret(i *integration.Integration, sent integration.Integration) error {
-	told, err := sent.OpenSecrets(s.Box)
+	secrets, err := sent.OpenSecrets(s.Box)
 	if err != nil {
 		return err
 	}
 	stored, err := i.OpenSecrets(s.Box)
-	if err != nil || stored.Pending == "" || stored.Pending != told.Pending {
+	if err != nil || stored.Pending == "" || stored.Pending != secrets.Pending {
 		return err
 	}
 	if stored.Current != "" && stored.Current != stored.Pending {

@@ -76,10 +76,10 @@ func TestRotationThatCannotWin(t *testing.T) {
 	require.Equal(t, unbeatable, b.connection(accepted.IntegrationID).Secret())
 	require.Equal(t, 1, b.count("keys"))
 
-	var told *hub.Error
-	require.ErrorAs(t, err, &told)
-	require.Positive(t, told.RetryAfter)
-	b.clock.Advance(told.RetryAfter)
+	var entry *hub.Error
+	require.ErrorAs(t, err, &entry)
+	require.Positive(t, entry.RetryAfter)
+	b.clock.Advance(entry.RetryAfter)
 	_, secret, err = b.RotateSecret(context.Background(), accepted.IntegrationID, integration.Filter{}, time.Hour)
 	require.NoError(t, err)
 	require.Equal(t, secret, b.connection(accepted.IntegrationID).Secret())

@@ -139,10 +139,10 @@ func (b *bundle) count(table string) (n int) {
 // refused requires an error of a kind with a code.
 func refused(t *testing.T, kind error, code string, err error) {
 	t.Helper()
-	var told *hub.Error
-	require.ErrorAs(t, err, &told)
+	var entry *hub.Error
+	require.ErrorAs(t, err, &entry)
 	require.ErrorIs(t, err, kind)
-	require.Equal(t, code, told.Code)
+	require.Equal(t, code, entry.Code)
 }
 
 // plainPeer is another product: an HTTP server that knows only what the documents say.

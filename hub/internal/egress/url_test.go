@@ -49,11 +49,11 @@ func TestCheckURLRefusesHosts(t *testing.T) {
 	for _, host := range refusedHosts {
 		for _, raw := range []string{"http://" + host + "/hook", "https://" + host + ":8443/hook?a=b"} {
 			_, err := g.CheckURL("body.url", raw)
-			var told *hub.Error
-			require.ErrorAs(t, err, &told, raw)
+			var entry *hub.Error
+			require.ErrorAs(t, err, &entry, raw)
 			require.ErrorIs(t, err, hub.ErrInvalid)
-			require.Equal(t, "url_not_allowed", told.Code)
-			require.Equal(t, "body.url", told.Fields[0].Location)
+			require.Equal(t, "url_not_allowed", entry.Code)
+			require.Equal(t, "body.url", entry.Fields[0].Location)
 		}
 	}
 }
@@ -215,8 +215,8 @@ func FuzzCheckURL(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw string) {
 		u, err := g.CheckURL("body.url", raw)
 		if err != nil {
-			var told *hub.Error
-			require.ErrorAs(t, err, &told)
+			var entry *hub.Error
+			require.ErrorAs(t, err, &entry)
 			require.Nil(t, u)
 			return
 		}

@@ -55,12 +55,12 @@ func TestPhonesAreFound(t *testing.T) {
 		if phone.WithoutNinthDigit != "" {
 			forms = append(forms, phone.WithoutNinthDigit)
 		}
-		for _, told := range forms {
-			who := readPerson([]byte(`{"data":{"phone":"` + told + `"}}`))
+		for _, text := range forms {
+			who := readPerson([]byte(`{"data":{"phone":"` + text + `"}}`))
 			for _, form := range forms {
-				require.True(t, who.isIn([]byte(`{"a":"x","p":"`+form+`","b":7}`)), "told %q, written %q", told, form)
+				require.True(t, who.isIn([]byte(`{"a":"x","p":"`+form+`","b":7}`)), "told %q, written %q", text, form)
 			}
-			require.False(t, who.isIn([]byte(`{"p":"+5511987650000"}`)), told)
+			require.False(t, who.isIn([]byte(`{"p":"+5511987650000"}`)), text)
 		}
 	}
 }

@@ -22,10 +22,10 @@ func jsonCode(t testing.TB, body string, rules JSONRules) string {
 	if err == nil {
 		return ""
 	}
-	var told *hub.Error
-	require.ErrorAs(t, err, &told)
+	var entry *hub.Error
+	require.ErrorAs(t, err, &entry)
 	require.ErrorIs(t, err, hub.ErrMalformed)
-	return told.Code
+	return entry.Code
 }
 
 func TestCheckJSONRules(t *testing.T) {

@@ -129,8 +129,8 @@ func TestFailuresAreLogged(t *testing.T) {
 		entry.Event.ID, entry.IsHandled, entry.Audit.RequestID = hub.FormatEventID(number), known, "req_"+body
 		return b.Store(context.Background(), entry)
 	}
-	told := error(hub.Errorf(hub.ErrConflict, "not_now", "Not now."))
-	b.err.Store(&told)
+	failure := error(hub.Errorf(hub.ErrConflict, "not_now", "Not now."))
+	b.err.Store(&failure)
 	for range 3 {
 		_, err := send(1, "one", true)
 		require.ErrorIs(t, err, hub.ErrConflict)
@@ -262,10 +262,10 @@ func TestDatabaseAway(t *testing.T) {
 	t.Cleanup(b.Close)
 	away.Close()
 	_, err = b.Store(context.Background(), item(id, tenant, "x"))
-	var told *hub.Error
-	require.ErrorAs(t, err, &told)
+	var entry *hub.Error
+	require.ErrorAs(t, err, &entry)
 	require.ErrorIs(t, err, hub.ErrUnavailable)
-	require.Positive(t, told.RetryAfter)
+	require.Positive(t, entry.RetryAfter)
 }
 
 // Ids go after 45 days.

@@ -86,10 +86,10 @@ func TestMemory(t *testing.T) {
 	refused := o.Allow(t.Context(), "key", "a", hundred)
 	require.False(t, refused.Allowed)
 	require.Zero(t, refused.Remaining)
-	var told *hub.Error
-	require.ErrorAs(t, refused.Err(), &told)
-	require.ErrorIs(t, told, hub.ErrRateLimited)
-	require.Equal(t, refused.ResetAfter, told.RetryAfter)
+	var entry *hub.Error
+	require.ErrorAs(t, refused.Err(), &entry)
+	require.ErrorIs(t, entry, hub.ErrRateLimited)
+	require.Equal(t, refused.ResetAfter, entry.RetryAfter)
 	require.Zero(t, refused.ResetAfter%time.Second)
 
 	require.True(t, o.Allow(t.Context(), "login", "a", hundred).Allowed, "limits of other names are apart")

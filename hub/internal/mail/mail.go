@@ -110,8 +110,8 @@ func (m mailer) Send(ctx context.Context, tx pgx.Tx, mail module.Email) error {
 }
 
 // EraseSubject implements [module.Mailer].
-func (m mailer) EraseSubject(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, about string) error {
-	return store.Failed("forgetting mail", dbgen.New(tx).ForgetMails(ctx, dbgen.ForgetMailsParams{Product: m.product, TenantID: tenant, About: about}))
+func (m mailer) EraseSubject(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, text string) error {
+	return store.Failed("forgetting mail", dbgen.New(tx).ForgetMails(ctx, dbgen.ForgetMailsParams{Product: m.product, TenantID: tenant, About: text}))
 }
 
 // checkAddress returns text if it is exactly one address. Control characters, such as

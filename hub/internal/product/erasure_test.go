@@ -34,8 +34,8 @@ func TestReceivedDeletion(t *testing.T) {
 	n := start(t, nil)
 	l, stranger := pair(n), pair(n)
 	mine, joao, theirs, id := newID(), newID(), newID(), newID()
-	about := envelope(mine, "board", "note.created", "Maria, 11 98765-4321")
-	require.Equal(t, "accepted", l.send(about).body["status"])
+	event := envelope(mine, "board", "note.created", "Maria, 11 98765-4321")
+	require.Equal(t, "accepted", l.send(event).body["status"])
 	require.Equal(t, "accepted", l.send(envelope(joao, "board", "note.created", "João, 11 91234-5678")).body["status"])
 	require.Equal(t, "accepted", stranger.send(envelope(theirs, "board", "note.created", "Maria, 11 98765-4321")).body["status"])
 	require.Equal(t, 202, l.publish("to board: maria@example.com").status)
@@ -57,7 +57,7 @@ func TestReceivedDeletion(t *testing.T) {
 	for _, log := range l.logs("?direction=outbound") {
 		require.Equal(t, map[string]any{"erased": true}, log["payload"])
 	}
-	require.Equal(t, "duplicate", l.send(about).body["status"])
+	require.Equal(t, "duplicate", l.send(event).body["status"])
 	require.Equal(t, "duplicate", l.send(body).body["status"])
 	refused(t, 409, "event_id_reused", l.send(envelope(mine, "board", "note.created", "other")))
 	n.erasures(1)

@@ -85,10 +85,10 @@ func TestFailedEventsAreInTheLog(t *testing.T) {
 	l := pair(start(t, nil))
 	id := newID()
 	body := envelope(id, "board", "note.broken", "CPF 529.982.247-25")
-	var told answer
+	var current answer
 	for range 3 {
-		told = l.send(body)
-		require.Equal(t, 500, told.status)
+		current = l.send(body)
+		require.Equal(t, 500, current.status)
 	}
 	for _, query := range []string{"", "?status=failed", "?direction=inbound&status_code=500", "?event_id=" + id} {
 		found := l.logs(query)
@@ -99,7 +99,7 @@ func TestFailedEventsAreInTheLog(t *testing.T) {
 		})
 		require.EqualValues(t, 500, entry["status_code"])
 		require.EqualValues(t, 2, entry["retries"])
-		require.JSONEq(t, told.text, entry["response_body"].(string), "as the peer was told the last time")
+		require.JSONEq(t, current.text, entry["response_body"].(string), "as the peer was told the last time")
 		require.Equal(t, "CPF ***.***.***-25", entry["payload"].(map[string]any)["data"].(map[string]any)["text"])
 		refused(t, 409, "endpoint_disabled", call(t, "POST", l.url+"/api/v1/deliveries/"+entry["id"].(string)+"/retry", "", bearer(l.token)...))
 	}

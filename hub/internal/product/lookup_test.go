@@ -46,15 +46,15 @@ func TestLookup(t *testing.T) {
 		require.NotNil(t, known["board "+other.id+" M. Silva"], got.text)
 		require.NotContains(t, got.text, "529.982")
 
-		about := map[string]int{}
+		counts := map[string]int{}
 		for _, entry := range got.body["deliveries"].([]any) {
 			item := entry.(map[string]any)
-			about[item["direction"].(string)+" "+item["payload"].(map[string]any)["data"].(map[string]any)["text"].(string)]++
+			counts[item["direction"].(string)+" "+item["payload"].(map[string]any)["data"].(map[string]any)["text"].(string)]++
 		}
 		require.Equal(t, map[string]int{
 			"outbound +5511987654321 Maria CPF ***.***.***-25": 1, "inbound +5511987654321 Maria CPF ***.***.***-25": 1,
 			"outbound +551187654321 M. Silva": 1, "inbound +551187654321 M. Silva": 1,
-		}, about, phone)
+		}, counts, phone)
 	}
 	none := n.look("+1 415 555 2671")
 	require.Equal(t, map[string]any{"phone": "+14155552671", "matches": []any{}, "deliveries": []any{}}, none.body)

@@ -47,13 +47,13 @@ func New(ctx context.Context, endpoint, version string, log *slog.Logger) (*Trac
 	if err != nil {
 		return nil, fmt.Errorf("preparing traces: %w", err)
 	}
-	about, err := resource.New(ctx, resource.WithTelemetrySDK(),
+	service, err := resource.New(ctx, resource.WithTelemetrySDK(),
 		resource.WithAttributes(attribute.String("service.name", "integrationhub"), attribute.String("service.version", version)),
 		resource.WithFromEnv()) // what operators say in OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES wins
 	if err != nil {
 		return nil, fmt.Errorf("preparing traces: %w", err)
 	}
-	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(&exporting{SpanExporter: exporter, log: log}), sdktrace.WithResource(about))
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(&exporting{SpanExporter: exporter, log: log}), sdktrace.WithResource(service))
 	return &Tracer{tracer: provider.Tracer("integrationhub"), provider: provider}, nil
 }
 

@@ -64,11 +64,11 @@ func foreignAttempts(op operation, mine, theirs map[string]string) []attempt {
 				}
 				return mine[strings.Trim(s, "{}")]
 			})
-			one := attempt{op.Method, ownPath(path), foreign, place + " " + name}
+			refused := attempt{op.Method, ownPath(path), foreign, place + " " + name}
 			if place == "query" {
-				one.path, one.body = ownPath(op.Path)+foreign, ""
+				refused.path, refused.body = ownPath(op.Path)+foreign, ""
 			}
-			list = append(list, one)
+			list = append(list, refused)
 		}
 	}
 	return list
@@ -93,15 +93,15 @@ func TestForeignOrganizationsDoNotExist(t *testing.T) {
 				body = attempt.body
 			}
 			got := callerOf(op, me, key).Call(attempt.method, attempt.path, body)
-			about := fmt.Sprintf("%s %s, %s: %s", op.ID, attempt.path, attempt.what, got.Text)
+			message := fmt.Sprintf("%s %s, %s: %s", op.ID, attempt.path, attempt.what, got.Text)
 			if slices.Contains([]string{"appointments.list", "payments.list", "webhook-logs.list", "audit-log.list"}, op.ID) { // filters
-				require.Equal(t, 200, got.Status, about)
-				require.NotContains(t, got.Text, theirs["client"], about)
-				require.NotContains(t, got.Text, theirs["integration"], about)
+				require.Equal(t, 200, got.Status, message)
+				require.NotContains(t, got.Text, theirs["client"], message)
+				require.NotContains(t, got.Text, theirs["integration"], message)
 				continue
 			}
-			require.Equal(t, 404, got.Status, about)
-			require.Contains(t, []any{"not_found", "invalid_token"}, got.Body["code"], about)
+			require.Equal(t, 404, got.Status, message)
+			require.Contains(t, []any{"not_found", "invalid_token"}, got.Body["code"], message)
 		}
 	}
 	require.Greater(t, tried, 70)
@@ -177,7 +177,7 @@ func TestWhoMayCall(t *testing.T) {
 			scoped = append(scoped, op.ID)
 			powerless.Refused(403, "missing_scope", op.Method, path, body)
 		}
-		if slices.ContainsFunc(op.Security, func(one map[string][]string) bool { return len(one) == 0 }) || op.IsPublic() {
+		if slices.ContainsFunc(op.Security, func(entry map[string][]string) bool { return len(entry) == 0 }) || op.IsPublic() {
 			continue
 		}
 		switch {

@@ -189,13 +189,13 @@ func TestRescheduleAndEdit(t *testing.T) {
 		event        int
 		id, at, with string
 	}{{2, id, org.At(15 * time.Minute), "Ana"}, {3, id, org.At(2 * time.Hour), "Ana"}, {4, other, org.At(time.Hour), "Eva"}} {
-		told := events[move.event]
-		require.Equal(t, "appointment.created", told.Type)
-		require.Equal(t, move.id, told.Data["appointment_id"])
-		require.Equal(t, move.with, told.Data["professional"])
+		publishedEvent := events[move.event]
+		require.Equal(t, "appointment.created", publishedEvent.Type)
+		require.Equal(t, move.id, publishedEvent.Data["appointment_id"])
+		require.Equal(t, move.with, publishedEvent.Data["professional"])
 		when, err := time.Parse(time.RFC3339, move.at)
 		require.NoError(t, err)
-		require.Equal(t, when.UTC().Format(time.RFC3339), told.Data["datetime"])
+		require.Equal(t, when.UTC().Format(time.RFC3339), publishedEvent.Data["datetime"])
 	}
 	org.OK(200, "PUT", path, object{"client_id": org.OK(201, "POST", "/clients", object{"name": "Rui", "phone": "+351912345678"})["id"]})
 	events = org.Hub.Events(org.ID)
@@ -247,8 +247,8 @@ func TestReopenANoShow(t *testing.T) {
 	require.Equal(t, "paid", back["deposit_status"])
 	require.Nil(t, back["no_show_at"])
 	require.EqualValues(t, 0, missed())
-	told := org.EventTypes()
-	require.Equal(t, []string{"appointment.cancelled", "appointment.created"}, told[len(told)-2:], "who was told of the no-show hears that it takes place")
+	eventTypes := org.EventTypes()
+	require.Equal(t, []string{"appointment.cancelled", "appointment.created"}, eventTypes[len(eventTypes)-2:], "who was told of the no-show hears that it takes place")
 	org.Refused(409, "slot_unavailable", "POST", "/appointments", org.AppointmentBody(0))
 	require.Equal(t, back["version"], org.Transition(200, "confirm", id, nil)["version"], "in its own state nothing happens")
 	require.Equal(t, back["version"], org.Transition(200, "reopen", id, nil)["version"])

@@ -50,8 +50,8 @@ func TestMonthAgreesWithItsDays(t *testing.T) {
 		month := org.OK(200, "GET", "/availability/month?service_id="+org.ServiceID+"&month=2026-03"+who, nil)
 		days := month["days"].([]any)
 		require.Len(t, days, 31)
-		for _, one := range days[:9] {
-			day := one.(object)
+		for _, day := range days[:9] {
+			day := day.(object)
 			slots := schedulingtest.SlotTimesOf(org.OK(200, "GET", "/availability?service_id="+org.ServiceID+who+"&date="+day["date"].(string), nil))
 			require.EqualValues(t, len(slots), day["free"], day)
 			if len(slots) > 0 {

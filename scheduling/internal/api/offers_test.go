@@ -23,8 +23,8 @@ func TestSlotsOfAnybodyTellTheirOwnTerms(t *testing.T) {
 	require.InDelta(t, 60.5, day["price"], 1e-9)
 	require.Empty(t, day["professional"])
 	terms := map[string][]any{}
-	for _, one := range day["slots"].([]any) {
-		slot := one.(object)
+	for _, entry := range day["slots"].([]any) {
+		slot := entry.(object)
 		terms[slot["start"].(string)] = []any{slot["professional_id"], slot["duration"], slot["price"], slot["end"]}
 	}
 	require.Equal(t, []any{eva, 20.0, 60.5, "09:20"}, terms["09:00"])

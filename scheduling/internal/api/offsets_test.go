@@ -24,12 +24,12 @@ func moments(at string, value any, found func(at, text string)) {
 			found(at, v)
 		}
 	case []any:
-		for _, one := range v {
-			moments(at+"[]", one, found)
+		for _, entry := range v {
+			moments(at+"[]", entry, found)
 		}
 	case object:
-		for name, one := range v {
-			moments(at+"."+name, one, found)
+		for name, entry := range v {
+			moments(at+"."+name, entry, found)
 		}
 	}
 }

@@ -79,8 +79,8 @@ func TestRefundsInFigures(t *testing.T) {
 		object{"service_id": org.ServiceID, "name": "Cut", "appointments": 1.0, "revenue": 60.0, "share": 0.5},
 		object{"service_id": wash, "name": "Wash", "appointments": 1.0, "revenue": 15.5, "share": 0.5},
 	}, popular)
-	one := org.OK(200, "GET", "/reports/services/popular?limit=1", nil)["items"].([]any)
-	require.Equal(t, popular[:1], one, "and its share is still of all")
+	services := org.OK(200, "GET", "/reports/services/popular?limit=1", nil)["items"].([]any)
+	require.Equal(t, popular[:1], services, "and its share is still of all")
 	for _, limit := range []int{0, 51} {
 		org.Invalid("query.limit", "GET", fmt.Sprintf("/reports/services/popular?limit=%d", limit), nil)
 	}
@@ -209,14 +209,14 @@ func TestReportsAsCSV(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"client_id", "name", "phone", "email", "last_appointment_at", "days_inactive", "total_appointments", "total_spent", "favorite_service"}, lines[0])
 	require.Equal(t, []string{org.ClientID, "Caio", "'+5511987654321", "caio@example.com", "2026-03-02T09:00:00-03:00", "40", "1", "80.00", `'=1+1,"x"`}, lines[1])
-	told := map[string]string{}
+	revenues := map[string]string{}
 	for _, line := range lines[2:] {
-		told[line[0]] = line[1]
+		revenues[line[0]] = line[1]
 		require.Equal(t, []string{"", "", "", "40", "0", "0.00", ""}, line[2:])
 	}
 	want := map[string]string{"+Plus": "'+Plus", "@At": "'@At", "Tab": "'\tTab", "Return": "'\rReturn", "Line": "two\nlines", "fine": "fine"}
-	require.Len(t, told, len(want))
+	require.Len(t, revenues, len(want))
 	for name, cell := range want {
-		require.Equal(t, cell, told[ids[name]])
+		require.Equal(t, cell, revenues[ids[name]])
 	}
 }

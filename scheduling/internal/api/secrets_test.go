@@ -33,27 +33,27 @@ func TestSecretsAreNotTold(t *testing.T) {
 		"cancel token": created["cancel_token"].(string), "webhook secret": secret,
 	}
 	var answers strings.Builder
-	told := func(got answer) { answers.WriteString(got.Text + "\n") }
+	record := func(got answer) { answers.WriteString(got.Text + "\n") }
 	// The wrong uses, each where another thing is asked for.
 	for name, value := range secrets {
 		if name == "access token" || name == "key" {
-			told(org.As(value).Call("GET", "/clients/"+uuid.NewString(), nil))
+			record(org.As(value).Call("GET", "/clients/"+uuid.NewString(), nil))
 		}
-		told(org.As("x-"+value).Call("GET", "/auth/me", nil))
-		told(org.As("").Call("POST", "/auth/login", object{"email": value, "password": value}))
-		told(org.As("").Call("POST", "/auth/login", object{"email": org.Email, "password": value}))
-		told(org.As("").Call("POST", "/auth/refresh", object{"refresh_token": value + "x"}))
-		told(org.As("").Call("POST", "/auth/reset-password", object{"token": value + "x", "password": value}))
-		told(org.As("").Call("POST", org.PublicPath("/cancel"), object{"cancel_token": value + "x"}))
-		told(org.Call("POST", "/clients", object{"name": value, "cpf": []string{value}}))
-		told(org.Call("POST", "/clients", object{"name": "", "cpf": value, "birth_date": value}))
-		told(org.Call("POST", "/clients", `{"cpf":"`+value+`","cpf":`))
-		told(org.Call("GET", "/clients/"+value, nil))
-		told(org.Call("GET", "/payments?month="+value, nil))
-		told(org.As("").Call("POST", "/integrations/webhook", object{"x": value}, "X-Integration-Key", value, "X-Webhook-Signature", value))
+		record(org.As("x-"+value).Call("GET", "/auth/me", nil))
+		record(org.As("").Call("POST", "/auth/login", object{"email": value, "password": value}))
+		record(org.As("").Call("POST", "/auth/login", object{"email": org.Email, "password": value}))
+		record(org.As("").Call("POST", "/auth/refresh", object{"refresh_token": value + "x"}))
+		record(org.As("").Call("POST", "/auth/reset-password", object{"token": value + "x", "password": value}))
+		record(org.As("").Call("POST", org.PublicPath("/cancel"), object{"cancel_token": value + "x"}))
+		record(org.Call("POST", "/clients", object{"name": value, "cpf": []string{value}}))
+		record(org.Call("POST", "/clients", object{"name": "", "cpf": value, "birth_date": value}))
+		record(org.Call("POST", "/clients", `{"cpf":"`+value+`","cpf":`))
+		record(org.Call("GET", "/clients/"+value, nil))
+		record(org.Call("GET", "/payments?month="+value, nil))
+		record(org.As("").Call("POST", "/integrations/webhook", object{"x": value}, "X-Integration-Key", value, "X-Webhook-Signature", value))
 	}
-	told(org.Call("GET", "/integrations/webhook-logs", nil))
-	told(org.As(org.Hub.CreateKey(org.ID, hub.Live)).Call("GET", "/integrations/search/clients?phone=%2B5511911112222", nil))
+	record(org.Call("GET", "/integrations/webhook-logs", nil))
+	record(org.As(org.Hub.CreateKey(org.ID, hub.Live)).Call("GET", "/integrations/search/clients?phone=%2B5511911112222", nil))
 	var audit, deliveries json.RawMessage
 	org.Hub.CallAPI("GET", "/api/v1/audit?limit=200", nil, &audit)
 	org.Hub.CallAPI("GET", "/api/v1/deliveries?limit=200", nil, &deliveries)

@@ -23,11 +23,11 @@ const campaigns = "/remarketing/campaigns"
 // consenting makes a client who agreed to be written to.
 func consenting(org *schedulingtest.Bookable, name string, more object) string {
 	org.T.Helper()
-	one := object{"name": name, "email": strings.ToLower(name) + "@example.com", "marketing_consent": true}
+	client := object{"name": name, "email": strings.ToLower(name) + "@example.com", "marketing_consent": true}
 	for member, value := range more {
-		one[member] = value
+		client[member] = value
 	}
-	return org.OK(201, "POST", "/clients", one)["id"].(string)
+	return org.OK(201, "POST", "/clients", client)["id"].(string)
 }
 
 // over waits until a campaign is done, and gives it.
@@ -93,8 +93,8 @@ func TestCampaign(t *testing.T) {
 	draft["client_id"], draft["start_at"] = bia, org.At(120*24*time.Hour)
 	booking := org.OK(201, "POST", "/appointments", draft)["id"].(string)
 	list := func(query string) (names []string) {
-		for _, one := range org.OK(200, "GET", "/clients/inactive"+query, nil)["items"].([]any) {
-			names = append(names, one.(object)["name"].(string))
+		for _, entry := range org.OK(200, "GET", "/clients/inactive"+query, nil)["items"].([]any) {
+			names = append(names, entry.(object)["name"].(string))
 		}
 		return names
 	}
@@ -125,9 +125,9 @@ func TestCampaign(t *testing.T) {
 	}
 	all.Wait()
 	total := 0
-	for _, one := range answers {
-		total += int(one["recipients"].(float64))
-		over(org, one["id"])
+	for _, answer := range answers {
+		total += int(answer["recipients"].(float64))
+		over(org, answer["id"])
 	}
 	require.Equal(t, 1, total, "of campaigns at once only one has a client")
 	subjects, text := org.WaitForEmails("ana@example.com", 1)

@@ -123,8 +123,8 @@ func TestFiftyChargesAtOnceAreOne(t *testing.T) {
 	org := schedulingtest.NewPaidBookable(t)
 	id := org.Book(0)
 	got := moduletest.SendTogether(50, func() answer {
-		one, _ := org.Try("POST", "/payments/pix", object{"appointment_id": id})
-		return one
+		response, _ := org.Try("POST", "/payments/pix", object{"appointment_id": id})
+		return response
 	})
 	require.Equal(t, 50, got[200]+got[201], got)
 	require.Equal(t, 1, got[201])

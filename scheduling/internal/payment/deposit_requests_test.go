@@ -84,9 +84,9 @@ func TestADepositSentTwiceIsOneBooking(t *testing.T) {
 				form.Set("professional", professional)
 			}
 			answers := onceAsked(org, asked, let, func() answer { return org.SubmitBookingForm(form) })
-			for _, one := range answers {
-				require.Equal(t, 303, one.Status, one.Text)
-				require.Equal(t, answers[0].Text, one.Text)
+			for _, answer := range answers {
+				require.Equal(t, 303, answer.Status, answer.Text)
+				require.Equal(t, answers[0].Text, answer.Text)
 			}
 			require.Len(t, org.List("/appointments"), 1)
 			require.Empty(t, asked, "one charge was asked for")
@@ -103,14 +103,14 @@ func TestAConnectedProductBooksWithTheDeposit(t *testing.T) {
 	key := org.As(org.Hub.CreateKey(org.ID, hub.Live, "appointment.book"))
 	wish := object{"phone": "+5511987654321", "email": "caio@example.com", "service_id": org.ServiceID, "start_at": org.At(0), "source_id": "t-1"}
 	var ids []any
-	for _, one := range onceAsked(org, asked, let, func() answer {
+	for _, entry := range onceAsked(org, asked, let, func() answer {
 		got, _ := key.Try("POST", "/integrations/action/book", wish)
 		return got
 	}) {
-		require.Equal(t, 201, one.Status, one.Text)
-		require.Equal(t, "scheduled", one.Body["status"], "auto_confirm waits for the deposit")
-		require.Equal(t, "00020126580014br.gov.bcb.pix", one.Body["deposit"].(object)["pix_copy_paste"])
-		ids = append(ids, one.Body["appointment_id"])
+		require.Equal(t, 201, entry.Status, entry.Text)
+		require.Equal(t, "scheduled", entry.Body["status"], "auto_confirm waits for the deposit")
+		require.Equal(t, "00020126580014br.gov.bcb.pix", entry.Body["deposit"].(object)["pix_copy_paste"])
+		ids = append(ids, entry.Body["appointment_id"])
 	}
 	require.Len(t, org.List("/appointments"), 1)
 	require.Equal(t, "pending", org.Appointment(ids[0].(string))["deposit_status"])

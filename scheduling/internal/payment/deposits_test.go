@@ -233,8 +233,8 @@ func TestFiftyDepositsAtOnce(t *testing.T) {
 	org := schedulingtest.NewDepositBookable(t)
 	guest := org.Guest()
 	got := moduletest.SendTogether(50, func() answer {
-		one, _ := guest.Try("POST", org.PublicPath("/appointments"), org.BookingBody(0))
-		return one
+		response, _ := guest.Try("POST", org.PublicPath("/appointments"), org.BookingBody(0))
+		return response
 	})
 	require.Equal(t, map[int]int{201: 1, 409: 49}, got)
 	require.Equal(t, 1, org.Count("scheduling.charges where org_id = $1", org.ID), "only who got the time asked for a charge")

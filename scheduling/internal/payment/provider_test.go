@@ -152,7 +152,7 @@ func TestChargesThatAreTakenBack(t *testing.T) {
 // What was cancelled or paid while the provider made the code is not to be paid by it.
 func TestAppointmentsThatChangeWhileTheirChargeIsMade(t *testing.T) {
 	t.Parallel()
-	for name, one := range map[string]struct {
+	for name, tc := range map[string]struct {
 		code   string
 		change func(org *schedulingtest.Bookable, id string)
 	}{
@@ -169,8 +169,8 @@ func TestAppointmentsThatChangeWhileTheirChargeIsMade(t *testing.T) {
 			var b bank
 			org := b.payments(t)
 			id := org.Book(0)
-			b.asked = func() { one.change(org, id) }
-			org.Refused(409, one.code, "POST", "/payments/pix", object{"appointment_id": id}, "Idempotency-Key", "k")
+			b.asked = func() { tc.change(org, id) }
+			org.Refused(409, tc.code, "POST", "/payments/pix", object{"appointment_id": id}, "Idempotency-Key", "k")
 			require.Equal(t, []string{"POST", "PUT"}, b.methods, "and it is ended at the provider")
 			require.Equal(t, "cancelled", b.charge["status"])
 			require.Zero(t, org.Count("scheduling.charges where org_id = $1", org.ID))

@@ -46,10 +46,10 @@ func TestPublicBooking(t *testing.T) {
 	again["client_name"], again["client_phone"] = "Somebody", "+55 (11) 8765-0000" // without the ninth digit
 	again["client_email"] = "other@example.com"
 	second := guest.OK(201, "POST", p.PublicPath("/appointments"), again)
-	one := p.OK(200, "GET", "/appointments/"+second["appointment_id"].(string), nil)
+	appointment := p.OK(200, "GET", "/appointments/"+second["appointment_id"].(string), nil)
 	require.NotContains(t, guest.Call("GET", p.PublicPath("/appointment?token="+second["cancel_token"].(string)), nil).Text, "Gil")
-	require.Equal(t, detail["client_id"], one["client_id"], "found by phone")
-	require.Equal(t, "Gil", one["client"].(object)["name"], "and never overwritten")
+	require.Equal(t, detail["client_id"], appointment["client_id"], "found by phone")
+	require.Equal(t, "Gil", appointment["client"].(object)["name"], "and never overwritten")
 
 	for location, change := range map[string]object{
 		"body.client_name": {"client_name": "G"}, "body.client_phone": {"client_phone": "123"}, "body.client_email": {"client_email": "x"},

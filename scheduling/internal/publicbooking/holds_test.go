@@ -86,8 +86,8 @@ func TestAHoldInACrowd(t *testing.T) {
 		if n.Add(1)%8 == 0 { // three times by who holds it: a form sent again
 			wish["hold_id"] = held["hold_id"]
 		}
-		one, _ := guest.Try("POST", org.PublicPath("/appointments"), wish)
-		return one
+		response, _ := guest.Try("POST", org.PublicPath("/appointments"), wish)
+		return response
 	})
 	require.Equal(t, map[int]int{201: 1, 409: 24}, got)
 }
@@ -127,13 +127,13 @@ func TestFiftyHoldsAtOnce(t *testing.T) {
 	org := schedulingtest.NewBookable(t)
 	guest := org.Guest()
 	got := moduletest.SendTogether(25, func() answer {
-		one, _ := guest.Try("POST", org.PublicPath("/hold"), object{"service_id": org.ServiceID, "professional_id": org.ProfessionalID, "start_at": org.At(0)})
-		return one
+		response, _ := guest.Try("POST", org.PublicPath("/hold"), object{"service_id": org.ServiceID, "professional_id": org.ProfessionalID, "start_at": org.At(0)})
+		return response
 	})
 	require.Equal(t, map[int]int{201: 1, 409: 24}, got)
 	limited := moduletest.SendTogether(25, func() answer {
-		one, _ := guest.Try("POST", org.PublicPath("/hold"), object{"service_id": org.ServiceID, "professional_id": org.ProfessionalID, "start_at": org.At(0)})
-		return one
+		response, _ := guest.Try("POST", org.PublicPath("/hold"), object{"service_id": org.ServiceID, "professional_id": org.ProfessionalID, "start_at": org.At(0)})
+		return response
 	})
 	require.Equal(t, map[int]int{409: 5, 429: 20}, limited, "an address cannot keep others out")
 }

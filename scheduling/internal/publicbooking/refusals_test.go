@@ -102,9 +102,9 @@ func TestIdempotencyKeyLastsADay(t *testing.T) {
 		}
 	}
 	answers := moduletest.Concurrently(requests...)
-	for _, one := range answers {
-		require.Equal(t, 201, one.Status, one.Text)
-		require.Equal(t, answers[0].Text, one.Text)
+	for _, answer := range answers {
+		require.Equal(t, 201, answer.Status, answer.Text)
+		require.Equal(t, answers[0].Text, answer.Text)
 	}
 	require.Len(t, org.List("/appointments"), 1)
 	id := answers[0].Body["id"].(string)

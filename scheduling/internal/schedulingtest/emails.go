@@ -36,11 +36,11 @@ func (s *Organization) WaitForEmails(to string, n int) (subjects []string, text 
 		}
 		s.Hub.CallAPI("GET", "/api/v1/dev/mail?to="+url.QueryEscape(to), nil, &page)
 		subjects = nil
-		for i, one := range page.Items {
+		for i, entry := range page.Items {
 			if i == 0 {
-				text = one.Text
+				text = entry.Text
 			}
-			subjects = append([]string{one.Subject}, subjects...)
+			subjects = append([]string{entry.Subject}, subjects...)
 		}
 		return len(subjects) >= n
 	}, 30*time.Second, 50*time.Millisecond, "%d mails to %s", n, to)

@@ -88,15 +88,15 @@ func TestManyAreWrittenAtOnce(t *testing.T) {
 	}}))
 	given := org.List("/professionals/" + eva + "/services")
 	require.Len(t, given, 30)
-	for _, one := range given {
+	for _, entry := range given {
 		duration, price := any(nil), any(nil)
-		switch one["service_id"] {
+		switch entry["service_id"] {
 		case ids[7]:
 			duration = 45.0
 		case ids[8]:
 			price = 0.0
 		}
-		require.Equal(t, []any{duration, price}, []any{one["custom_duration"], one["custom_price"]})
+		require.Equal(t, []any{duration, price}, []any{entry["custom_duration"], entry["custom_price"]})
 	}
 
 	org.OK(200, "PUT", "/schedule-rules/"+org.List("/schedule-rules?professional_id=" + org.ProfessionalID)[0]["id"].(string), object{"break_start": "10:00", "break_end": "10:30"})

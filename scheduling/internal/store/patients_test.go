@@ -160,24 +160,24 @@ func TestMailOfWhoWasForgotten(t *testing.T) {
 	p := schedulingtest.NewBookable(t)
 	q := schedulingtest.RegisterOrganization(t, p.Hub).MakeBookable()
 	var clients []string
-	for _, one := range []*schedulingtest.Bookable{p, q} {
-		one.OK(200, "PUT", "/organization/settings", object{"notify_emails": []string{}})
-		client := one.OK(201, "POST", "/clients", object{"name": "Gil", "email": p.Email})["id"].(string)
-		draft := one.AppointmentBody(0)
+	for _, bookable := range []*schedulingtest.Bookable{p, q} {
+		bookable.OK(200, "PUT", "/organization/settings", object{"notify_emails": []string{}})
+		client := bookable.OK(201, "POST", "/clients", object{"name": "Gil", "email": p.Email})["id"].(string)
+		draft := bookable.AppointmentBody(0)
 		draft["client_id"] = client
-		one.OK(201, "POST", "/appointments", draft)
+		bookable.OK(201, "POST", "/appointments", draft)
 		clients = append(clients, client)
 	}
 	p.WaitForEmails(p.Email, 2)
 	p.As("").OK(200, "POST", "/auth/forgot-password", object{"email": p.Email})
 	p.WaitForEmails(p.Email, 3)
-	about := func(org uuid.UUID, client string) int {
+	count := func(org uuid.UUID, client string) int {
 		return p.Count("hub.mails where tenant_id = $1 and about = $2 and recipient = $3", org, client, p.Email)
 	}
-	require.Equal(t, 1, about(p.ID, clients[0]))
+	require.Equal(t, 1, count(p.ID, clients[0]))
 	p.OK(204, "DELETE", "/clients/"+clients[0], nil)
-	require.Zero(t, about(p.ID, clients[0]))
-	require.Equal(t, 1, about(q.ID, clients[1]), "another organization's")
+	require.Zero(t, count(p.ID, clients[0]))
+	require.Equal(t, 1, count(q.ID, clients[1]), "another organization's")
 	p.WaitForEmails(p.Email, 2)
 	p.As("").OK(200, "POST", "/auth/reset-password", object{"token": p.ResetToken(p.Email), "new_password": "another password"})
 }
