@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -54,7 +53,7 @@ func unclearNames(path string) (places []string, err error) {
 		return nil, err
 	}
 	ast.Inspect(file, func(node ast.Node) bool {
-		if name, ok := node.(*ast.Ident); ok && slices.ContainsFunc(unclear, func(word string) bool { return strings.EqualFold(word, name.Name) }) {
+		if name, ok := node.(*ast.Ident); ok && slices.Contains(unclear, name.Name) {
 			places = append(places, positions.Position(name.Pos()).String()+": "+name.Name)
 		}
 		return true
