@@ -92,7 +92,7 @@ var (
 )
 
 // RegisterRoutes implements [module.Instance].
-func (i *instance) RegisterRoutes(api huma.API) { i.api.Routes(api) }
+func (i *instance) RegisterRoutes(api huma.API) { i.api.RegisterRoutes(api) }
 
 // Authenticate implements [module.Instance].
 func (i *instance) Authenticate(ctx context.Context, token string) (module.Caller, error) {
@@ -107,12 +107,12 @@ func (i *instance) RegisterActions(api huma.API) { i.api.RegisterActions(api) }
 
 // PresentConnect implements [module.Presenter].
 func (i *instance) PresentConnect(integration module.Integration) any {
-	return api.IntegrationOf(integration)
+	return api.ToIntegration(integration)
 }
 
 // PresentStatus implements [module.Presenter].
 func (i *instance) PresentStatus(integrations []module.Integration) any {
-	return api.IntegrationsOf(integrations)
+	return api.ToIntegrations(integrations)
 }
 
 // SearchPhone implements [module.PhoneSearcher].

@@ -16,7 +16,7 @@ const memoryNeeded = 2 << 30
 func memoryDir() string {
 	const dir, tmpfs = "/dev/shm", 0x01021994
 	var stat syscall.Statfs_t
-	if err := syscall.Statfs(dir, &stat); err != nil || int64(stat.Type) != tmpfs {
+	if err := syscall.Statfs(dir, &stat); err != nil || stat.Type != tmpfs {
 		return ""
 	}
 	if stat.Bavail*uint64(stat.Bsize) < memoryNeeded || memoryAvailable() < memoryNeeded {

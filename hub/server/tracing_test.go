@@ -60,15 +60,15 @@ func (c *collector) take(_ http.ResponseWriter, r *http.Request) {
 	for _, resource := range data.GetResourceSpans() {
 		for _, scope := range resource.GetScopeSpans() {
 			for _, s := range scope.GetSpans() {
-				one := span{
+				entry := span{
 					name: s.GetName(), trace: hex.EncodeToString(s.GetTraceId()), id: hex.EncodeToString(s.GetSpanId()),
 					parent: hex.EncodeToString(s.GetParentSpanId()), failed: s.GetStatus().GetCode() == tracepb.Status_STATUS_CODE_ERROR,
 					took: time.Duration(s.GetEndTimeUnixNano() - s.GetStartTimeUnixNano()), about: make(map[string]string),
 				}
 				for _, a := range append(resource.GetResource().GetAttributes(), s.GetAttributes()...) {
-					one.about[a.GetKey()] = a.GetValue().GetStringValue()
+					entry.about[a.GetKey()] = a.GetValue().GetStringValue()
 				}
-				c.spans = append(c.spans, one)
+				c.spans = append(c.spans, entry)
 			}
 		}
 	}

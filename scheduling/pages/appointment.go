@@ -10,12 +10,12 @@ import (
 	"integrationhub/scheduling/internal/publicbooking"
 )
 
-// booked is a booking on the pages of its client.
-type booked struct {
+// bookingView is the template data of a booking.
+type bookingView struct {
 	State, Icon, Title, Text string
-	Lines                    []line
+	Lines                    []detailLine
 	At, ZoneName             string // of its start, for programs
-	Deposit                  *deposit
+	Deposit                  *depositView
 	Notes                    []string // what becomes of a deposit, and why something cannot be done
 	Calendar, Manage, Again  string   // links; "" = not possible
 	Move                     string   // link; "" = not possible
@@ -24,11 +24,11 @@ type booked struct {
 	Policy                   string
 }
 
-// line is one thing that was booked.
-type line struct{ Name, Value, At string }
+// detailLine is a labelled detail of a booking.
+type detailLine struct{ Name, Value, At string }
 
-// deposit is what is due.
-type deposit struct {
+// depositView is the template data of a deposit due.
+type depositView struct {
 	Amount  string
 	Code    string // Pix copy and paste; "" = not there yet
 	QR      string // PNG, base64
@@ -39,46 +39,46 @@ type deposit struct {
 
 // Longest values of what clients send with a token.
 const (
-	longestToken  = 200
-	longestReason = 500
+	maxTokenLength  = 200
+	maxReasonLength = 500
 )
 
-// appointment finds what the token of the address or of a form is for.
-func (v *visit) appointment() (publicbooking.Booking, error) {
+// loadAppointment loads the booking of the token in the address or form.
+func (v *visit) loadAppointment() (publicbooking.Booking, error) {
 	token := v.query.Get("token")
 	if v.form != nil {
 		token = v.form.Get("token")
 	}
-	if len(token) > longestToken {
+	if len(token) > maxTokenLength {
 		token = ""
 	}
-	return v.desk.Appointment(v.ctx, v.org, token)
+	return v.publicBooking.Appointment(v.ctx, v.org, token)
 }
 
-// shown is what every page tells of a booking.
-func (v *visit) shown(b publicbooking.Booking) *booked {
-	t := v.t()
-	page := &booked{
-		State: v.state(b), At: v.stamp(b.StartAt), ZoneName: v.org.Timezone, Policy: v.look.CancellationPolicy, Again: v.link(""), Token: b.Token,
-		Lines: []line{
-			{t.Service, b.ServiceName, ""}, {t.With, b.ProfessionalName, ""},
-			{t.When, sentence(v.moment(b.StartAt)), v.stamp(b.StartAt)},
-			{t.Minutes, duration(int(b.EndAt.Sub(b.StartAt).Minutes())), ""},
+// newBookingView returns the parts that every page of a booking shows.
+func (v *visit) newBookingView(booked publicbooking.Booking) *bookingView {
+	texts := v.texts()
+	page := &bookingView{
+		State: v.bookingState(booked), At: v.formatInstant(booked.StartAt), ZoneName: v.org.Timezone, Policy: v.appearance.CancellationPolicy, Again: v.linkTo(""), Token: booked.Token,
+		Lines: []detailLine{
+			{texts.Service, booked.ServiceName, ""}, {texts.With, booked.ProfessionalName, ""},
+			{texts.When, capitalize(v.formatDateTime(booked.StartAt)), v.formatInstant(booked.StartAt)},
+			{texts.Minutes, formatDuration(int(booked.EndAt.Sub(booked.StartAt).Minutes())), ""},
 		},
 	}
 	if v.showsPrices() {
-		page.Lines = append(page.Lines, line{t.Price, v.price(b.PriceCents), ""})
+		page.Lines = append(page.Lines, detailLine{texts.Price, v.formatPrice(booked.PriceCents), ""})
 	}
 	if v.org.Address != nil && *v.org.Address != "" {
-		page.Lines = append(page.Lines, line{v.org.Name, *v.org.Address, ""})
+		page.Lines = append(page.Lines, detailLine{v.org.Name, *v.org.Address, ""})
 	}
-	switch b.DepositStatus {
+	switch booked.DepositStatus {
 	case booking.DepositPaid:
-		page.Notes = append(page.Notes, t.DepositPaid)
+		page.Notes = append(page.Notes, texts.DepositPaid)
 	case booking.DepositRefunded:
-		page.Notes = append(page.Notes, t.Refunded)
+		page.Notes = append(page.Notes, texts.Refunded)
 	case booking.DepositForfeited:
-		page.Notes = append(page.Notes, t.Kept)
+		page.Notes = append(page.Notes, texts.Kept)
 	case booking.DepositNone, booking.DepositPending:
 	}
 	return page
@@ -93,149 +93,150 @@ const (
 	stateOver      = "over"
 )
 
-func (v *visit) state(b publicbooking.Booking) string {
+func (v *visit) bookingState(booked publicbooking.Booking) string {
 	switch {
-	case b.Status == booking.Cancelled:
+	case booked.Status == booking.Cancelled:
 		return stateCancelled
-	case b.Status.Terminal() || !v.now.Before(b.StartAt):
+	case booked.Status.Terminal() || !v.now.Before(booked.StartAt):
 		return stateOver
-	case b.Deposit != nil:
+	case booked.Deposit != nil:
 		return stateHeld
-	case b.Status == booking.Confirmed:
+	case booked.Status == booking.Confirmed:
 		return stateConfirmed
 	}
 	return stateRequested
 }
 
-// tell says in words how the booking stands.
-func (v *visit) tell(page *booked, b publicbooking.Booking) {
-	t := v.t()
+// describeState sets icon, title and text for the state of the booking.
+func (v *visit) describeState(page *bookingView, booked publicbooking.Booking) {
+	texts := v.texts()
 	switch page.State {
 	case stateHeld:
-		page.Icon, page.Title, page.Text = "clock", t.Held, ""
-		if b.Deposit.ExpiresAt != nil {
-			page.Text = fmt.Sprintf(t.HeldHint, v.clock(*b.Deposit.ExpiresAt))
+		page.Icon, page.Title, page.Text = "clock", texts.Held, ""
+		if booked.Deposit.ExpiresAt != nil {
+			page.Text = fmt.Sprintf(texts.HeldHint, v.formatClock(*booked.Deposit.ExpiresAt))
 		}
 	case stateConfirmed:
-		page.Icon, page.Title, page.Text = "check", t.Confirmed, t.ConfirmedHint
+		page.Icon, page.Title, page.Text = "check", texts.Confirmed, texts.ConfirmedHint
 	case stateRequested:
-		page.Icon, page.Title, page.Text = "check", t.Requested, t.RequestedHint
+		page.Icon, page.Title, page.Text = "check", texts.Requested, texts.RequestedHint
 	case stateCancelled:
-		page.Icon, page.Title, page.Text = "cross", t.Cancelled, t.CancelledHint
+		page.Icon, page.Title, page.Text = "cross", texts.Cancelled, texts.CancelledHint
 	case stateOver:
-		page.Icon, page.Title, page.Text = "clock", t.Over, t.OverHint
+		page.Icon, page.Title, page.Text = "clock", texts.Over, texts.OverHint
 	}
 }
 
-// done shows what was booked, and what is to be paid.
-func (v *visit) done() (reply, error) {
-	b, err := v.appointment()
+// showBooking shows the booking and the deposit due.
+func (v *visit) showBooking() (reply, error) {
+	booked, err := v.loadAppointment()
 	if err != nil {
 		return reply{}, err
 	}
-	page := v.shown(b)
-	v.tell(page, b)
-	if b.Status.Blocks() && page.State != stateOver {
-		page.Calendar, page.Manage = v.link("calendar.ics", "token", b.Token), v.link("cancel", "token", b.Token)
+	page := v.newBookingView(booked)
+	v.describeState(page, booked)
+	if booked.Status.Blocks() && page.State != stateOver {
+		page.Calendar, page.Manage = v.linkTo("calendar.ics", "token", booked.Token), v.linkTo("cancel", "token", booked.Token)
 	}
-	if d := b.Deposit; d != nil && page.State == stateHeld {
-		page.Deposit = &deposit{Amount: v.lang.money(d.Amount, v.org.Currency), Refresh: v.link("done", "token", b.Token)}
-		if d.PixCopyPaste != nil {
-			page.Deposit.Code = *d.PixCopyPaste
+	if deposit := booked.Deposit; deposit != nil && page.State == stateHeld {
+		page.Deposit = &depositView{Amount: v.lang.formatMoney(deposit.Amount, v.org.Currency), Refresh: v.linkTo("done", "token", booked.Token)}
+		if deposit.PixCopyPaste != nil {
+			page.Deposit.Code = *deposit.PixCopyPaste
 		}
-		if d.QRCode != nil {
-			page.Deposit.QR = *d.QRCode
+		if deposit.QRCode != nil {
+			page.Deposit.QR = *deposit.QRCode
 		}
-		if d.ExpiresAt != nil {
-			page.Deposit.Until, page.Deposit.Expires = v.clock(*d.ExpiresAt), v.stamp(*d.ExpiresAt)
+		if deposit.ExpiresAt != nil {
+			page.Deposit.Until, page.Deposit.Expires = v.formatClock(*deposit.ExpiresAt), v.formatInstant(*deposit.ExpiresAt)
 		}
 	}
 	return reply{template: "done", title: page.Title, body: page}, nil
 }
 
-// cancelling shows a booking and, where that is possible, the button that cancels it.
-// It changes nothing: programs that look at mails follow every link.
-func (v *visit) cancelling() (reply, error) {
-	b, err := v.appointment()
+// showCancel shows the booking with a cancel button where cancelling is possible. It
+// changes nothing: mail scanners follow every link.
+func (v *visit) showCancel() (reply, error) {
+	booked, err := v.loadAppointment()
 	if err != nil {
 		return reply{}, err
 	}
-	return v.cancelPage(http.StatusOK, b), nil
+	return v.cancelPage(http.StatusOK, booked), nil
 }
 
-func (v *visit) cancelPage(status int, b publicbooking.Booking) reply {
-	t, page := v.t(), v.shown(b)
-	v.tell(page, b)
+func (v *visit) cancelPage(status int, booked publicbooking.Booking) reply {
+	texts, page := v.texts(), v.newBookingView(booked)
+	v.describeState(page, booked)
 	if page.State == stateCancelled || page.State == stateOver {
 		return reply{status: status, template: "cancel", title: page.Title, body: page}
 	}
-	page.Icon, page.Title, page.Text = "calendar", t.YourBooking, ""
-	page.Keep = v.link("done", "token", b.Token)
-	if v.org.Policy.ClientMayReschedule(b.StartAt, v.now) == nil {
-		page.Move = v.link("move", "token", b.Token)
+	page.Icon, page.Title, page.Text = "calendar", texts.YourBooking, ""
+	page.Keep = v.linkTo("done", "token", booked.Token)
+	if v.org.Policy.ClientMayReschedule(booked.StartAt, v.now) == nil {
+		page.Move = v.linkTo("move", "token", booked.Token)
 	}
-	if why := v.org.Policy.ClientMayCancel(b.StartAt, v.now); why != nil {
-		page.Notes = append(page.Notes, v.whyNot(why, t.NoOnlineCancel, t.TooLateCancel))
+	if refusal := v.org.Policy.ClientMayCancel(booked.StartAt, v.now); refusal != nil {
+		page.Notes = append(page.Notes, v.refusalNote(refusal, texts.NoOnlineCancel, texts.TooLateCancel))
 		return reply{status: status, template: "cancel", title: page.Title, body: page}
 	}
-	page.Title, page.Text, page.Action = t.CancelTitle, t.CancelAsk, v.link("cancel", "token", b.Token)
-	if b.DepositStatus == booking.DepositPaid && b.DepositCents != nil {
-		amount := v.lang.money(*b.DepositCents, v.org.Currency)
-		page.Notes = []string{fmt.Sprintf(t.WillKeep, amount)}
-		if v.org.Policy.DepositAfterCancel(b.DepositStatus, b.StartAt, v.now) == booking.DepositRefunded {
-			page.Notes = []string{fmt.Sprintf(t.WillRefund, amount)}
+	page.Title, page.Text, page.Action = texts.CancelTitle, texts.CancelAsk, v.linkTo("cancel", "token", booked.Token)
+	if booked.DepositStatus == booking.DepositPaid && booked.DepositCents != nil {
+		amount := v.lang.formatMoney(*booked.DepositCents, v.org.Currency)
+		page.Notes = []string{fmt.Sprintf(texts.WillKeep, amount)}
+		if v.org.Policy.DepositAfterCancel(booked.DepositStatus, booked.StartAt, v.now) == booking.DepositRefunded {
+			page.Notes = []string{fmt.Sprintf(texts.WillRefund, amount)}
 		}
 	}
 	return reply{status: status, template: "cancel", title: page.Title, body: page}
 }
 
-// whyNot tells why a client may not change a booking, and whom to ask.
-func (v *visit) whyNot(why error, never, late string) string {
+// refusalNote explains why a client may not change a booking and refers to the
+// organization.
+func (v *visit) refusalNote(refusal error, never, late string) string {
 	var window *booking.WindowClosedError
-	if !errors.As(why, &window) {
-		return never + " " + v.t().ContactUs
+	if !errors.As(refusal, &window) {
+		return never + " " + v.texts().ContactUs
 	}
-	if v.now.After(window.Deadline) && late == v.t().TooLateCancel {
-		late += " " + fmt.Sprintf(v.t().TooLateCancelUntil, v.moment(window.Deadline))
+	if v.now.After(window.Deadline) && late == v.texts().TooLateCancel {
+		late += " " + fmt.Sprintf(v.texts().TooLateCancelUntil, v.formatDateTime(window.Deadline))
 	}
-	return late + " " + v.t().ContactUs
+	return late + " " + v.texts().ContactUs
 }
 
-// cancel cancels, and shows what became of the booking.
+// cancel cancels the booking and redirects to its page.
 func (v *visit) cancel() (reply, error) {
-	b, err := v.appointment()
+	booked, err := v.loadAppointment()
 	if err != nil {
 		return reply{}, err
 	}
 	var reason *string
-	if text := []rune(v.form.Get("reason")); len(text) > 0 {
-		cut := string(text[:min(len(text), longestReason)]) // the field has the same length
+	if reasonRunes := []rune(v.form.Get("reason")); len(reasonRunes) > 0 {
+		cut := string(reasonRunes[:min(len(reasonRunes), maxReasonLength)]) // the field has the same length
 		reason = &cut
 	}
-	_, err = v.desk.Cancel(v.ctx, v.org, b.Token, reason)
-	if refused(err) { // since the page was shown, it became too late, or was done
-		return v.cancelPage(http.StatusConflict, b), nil
+	_, err = v.publicBooking.Cancel(v.ctx, v.org, booked.Token, reason)
+	if isRuleRefusal(err) { // since the page was shown, it became too late, or was done
+		return v.cancelPage(http.StatusConflict, booked), nil
 	}
 	if err != nil {
 		return reply{}, err
 	}
-	return redirect(v.link("cancel", "token", b.Token)), nil
+	return redirect(v.linkTo("cancel", "token", booked.Token)), nil
 }
 
-// refused tells whether a change is not possible for the rules, rather than for a fault.
-func refused(err error) bool {
+// isRuleRefusal reports whether a booking rule refused the change, as opposed to a fault.
+func isRuleRefusal(err error) bool {
 	var transition *booking.TransitionError
 	var window *booking.WindowClosedError
-	code := codeOf(err)
+	code := errorCode(err)
 	return errors.As(err, &transition) || errors.As(err, &window) || code == "client_cancel_disabled" || code == "client_reschedule_disabled"
 }
 
-// calendarFile gives a booking for its client's own calendar.
-func (v *visit) calendarFile() (reply, error) {
-	b, err := v.appointment()
+// downloadCalendar returns the booking as an .ics file.
+func (v *visit) downloadCalendar() (reply, error) {
+	booked, err := v.loadAppointment()
 	if err != nil {
 		return reply{}, err
 	}
-	bytes, name := v.desk.CalendarFile(v.org, b)
+	bytes, name := v.publicBooking.CalendarFile(v.org, booked)
 	return reply{file: &file{name, calendar.Publish.MediaType(), bytes}}, nil
 }

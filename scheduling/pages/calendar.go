@@ -8,19 +8,19 @@ import (
 	"integrationhub/scheduling/internal/publicbooking"
 )
 
-// planner makes the links of a calendar: the same one books and moves.
-type planner struct {
+// calendarLinks builds the links of a calendar, which serves booking and moving.
+type calendarLinks struct {
 	month func(month string) string
 	day   func(booking.Date) string
 	start func(time.Time) string
 }
 
-// monthView is a month of days to choose from.
+// monthView is the template data of a month.
 type monthView struct {
 	Month          string
 	Previous, Next string // links; "" = nothing to see there
-	Weekdays       []weekday
-	Weeks          [][]cell
+	Weekdays       []weekdayHead
+	Weeks          [][]dayCell
 	Empty          bool // no day is free
 	NextFree       string
 	NextFreeLink   string // "" = none
@@ -28,11 +28,11 @@ type monthView struct {
 	Zone           string
 }
 
-// weekday is the head of a column.
-type weekday struct{ Short, Long string }
+// weekdayHead is the head of a column.
+type weekdayHead struct{ Short, Long string }
 
-// cell is a day; Day 0 is one of another month, which is not shown.
-type cell struct {
+// dayCell is a day. Day 0 belongs to another month and is not shown.
+type dayCell struct {
 	Day   int
 	Name  string // of the day of the week, short
 	Link  string // "" = not free
@@ -41,203 +41,205 @@ type cell struct {
 	Shown bool // its times are
 }
 
-// month shows the month of the address, or the first one with a free day.
-func (v *visit) month(c publicbooking.Choice, p planner) (monthView, error) {
-	view, today := v.desk.ClientView(v.org), booking.DateOf(v.now, v.org.Zone)
-	first, last := monthOf(today)
-	asked := v.query.Get("month")
-	if asked != "" {
+// buildMonth builds the requested month, or the first month with a free day.
+func (v *visit) buildMonth(choice publicbooking.Choice, links calendarLinks) (monthView, error) {
+	clientView, today := v.publicBooking.ClientView(v.org), booking.DateOf(v.now, v.org.Zone)
+	first, last := monthBounds(today)
+	requested := v.query.Get("month")
+	if requested != "" {
 		var err error
-		if first, last, err = booking.ParseMonth(asked); err != nil || first.Time().Year() < 1970 || first.Time().Year() > 9997 {
-			return monthView{}, gone()
+		if first, last, err = booking.ParseMonth(requested); err != nil || first.Time().Year() < 1970 || first.Time().Year() > 9997 {
+			return monthView{}, notOfferedError()
 		}
 	}
-	days, err := v.desk.FreeDays(v.ctx, view, c, first, last)
+	days, err := v.publicBooking.FreeDays(v.ctx, clientView, choice, first, last)
 	if err != nil {
 		return monthView{}, err
 	}
-	shown := monthView{Empty: !anyFree(days), Zone: place(v.now.In(v.org.Zone))}
-	if shown.Empty {
-		next, found, err := v.desk.NextFreeDay(v.ctx, view, c, max(today, last+1))
+	month := monthView{Empty: !hasFreeDay(days), Zone: zoneName(v.now.In(v.org.Zone))}
+	if month.Empty {
+		next, found, err := v.publicBooking.NextFreeDay(v.ctx, clientView, choice, max(today, last+1))
 		if err != nil {
 			return monthView{}, err
 		}
-		if found && asked == "" { // what is over or full is of no use to begin with
-			first, last = monthOf(next.Date)
-			shown.Empty = false
-			if days, err = v.desk.FreeDays(v.ctx, view, c, first, last); err != nil {
+		if found && requested == "" { // what is over or full is of no use to begin with
+			first, last = monthBounds(next.Date)
+			month.Empty = false
+			if days, err = v.publicBooking.FreeDays(v.ctx, clientView, choice, first, last); err != nil {
 				return monthView{}, err
 			}
 		} else if found {
-			shown.NextFree, shown.NextFreeLink = v.lang.day(next.Date), p.day(next.Date)
+			month.NextFree, month.NextFreeLink = v.lang.formatDay(next.Date), links.day(next.Date)
 		}
 	}
-	shown.Month = sentence(v.lang.month(first))
+	month.Month = capitalize(v.lang.formatMonth(first))
 	if first > today {
-		shown.Previous = p.month(monthName(first - 1))
+		month.Previous = links.month(formatMonthParam(first - 1))
 	}
-	if view.Limits.LastDate == nil || last < *view.Limits.LastDate {
-		shown.Next = p.month(monthName(last + 1))
+	if clientView.Limits.LastDate == nil || last < *clientView.Limits.LastDate {
+		month.Next = links.month(formatMonthParam(last + 1))
 	}
-	shown.Weekdays, shown.Weeks = v.weekdays(), v.weeks(days, today, p)
-	return shown, nil
+	month.Weekdays, month.Weeks = v.weekdayHeads(), v.buildWeeks(days, today, links)
+	return month, nil
 }
 
-func anyFree(days []booking.DayFree) bool {
-	for _, d := range days {
-		if d.Free > 0 {
+func hasFreeDay(days []booking.DayFree) bool {
+	for _, day := range days {
+		if day.Free > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-func monthOf(d booking.Date) (first, last booking.Date) {
-	year, month, _ := d.Time().Date()
+func monthBounds(date booking.Date) (first, last booking.Date) {
+	year, month, _ := date.Time().Date()
 	return booking.NewDate(year, month, 1), booking.NewDate(year, month+1, 1) - 1
 }
 
-func monthName(d booking.Date) string { return d.Time().Format("2006-01") }
+func formatMonthParam(date booking.Date) string { return date.Time().Format("2006-01") }
 
-func (v *visit) weekdays() []weekday {
-	list := make([]weekday, 7)
+func (v *visit) weekdayHeads() []weekdayHead {
+	list := make([]weekdayHead, 7)
 	for i := range list {
-		at := (v.org.Settings.WeekStart + i) % 7
-		list[i] = weekday{v.lang.shortWeekdays[at], v.lang.weekdays[at]}
+		weekday := (v.org.Settings.WeekStart + i) % 7
+		list[i] = weekdayHead{v.lang.shortWeekdays[weekday], v.lang.weekdays[weekday]}
 	}
 	return list
 }
 
-// weeks puts days into rows of a calendar.
-func (v *visit) weeks(days []booking.DayFree, today booking.Date, p planner) [][]cell {
-	row := make([]cell, v.column(days[0].Date), 7)
-	var weeks [][]cell
-	for _, d := range days {
-		row = append(row, v.cell(d, today, p))
+// buildWeeks arranges days into rows of a week.
+func (v *visit) buildWeeks(days []booking.DayFree, today booking.Date, links calendarLinks) [][]dayCell {
+	row := make([]dayCell, v.weekColumn(days[0].Date), 7)
+	var weeks [][]dayCell
+	for _, day := range days {
+		row = append(row, v.newDayCell(day, today, links))
 		if len(row) == 7 {
 			weeks, row = append(weeks, row), nil
 		}
 	}
 	if len(row) > 0 {
-		weeks = append(weeks, append(row, make([]cell, 7-len(row))...))
+		weeks = append(weeks, append(row, make([]dayCell, 7-len(row))...))
 	}
 	return weeks
 }
 
-// column is where a day stands in its week.
-func (v *visit) column(d booking.Date) int { return (d.Weekday() - v.org.Settings.WeekStart + 7) % 7 }
-
-func (v *visit) cell(d booking.DayFree, today booking.Date, p planner) cell {
-	t := v.t()
-	c := cell{Day: d.Date.Time().Day(), Name: v.lang.shortWeekdays[d.Date.Weekday()], Today: d.Date == today, Label: sentence(v.lang.day(d.Date))}
-	if c.Today {
-		c.Label += " (" + t.Today + ")"
-	}
-	if d.Free == 0 {
-		c.Label += ": " + t.NoTimes
-		return c
-	}
-	c.Link = p.day(d.Date)
-	c.Label += ": " + fmt.Sprintf(count(t.FreeTimes, d.Free), d.Free)
-	return c
+// weekColumn returns the column of a day in its week.
+func (v *visit) weekColumn(date booking.Date) int {
+	return (date.Weekday() - v.org.Settings.WeekStart + 7) % 7
 }
 
-// dayView is the free slots of a day.
+func (v *visit) newDayCell(day booking.DayFree, today booking.Date, links calendarLinks) dayCell {
+	texts := v.texts()
+	cell := dayCell{Day: day.Date.Time().Day(), Name: v.lang.shortWeekdays[day.Date.Weekday()], Today: day.Date == today, Label: capitalize(v.lang.formatDay(day.Date))}
+	if cell.Today {
+		cell.Label += " (" + texts.Today + ")"
+	}
+	if day.Free == 0 {
+		cell.Label += ": " + texts.NoTimes
+		return cell
+	}
+	cell.Link = links.day(day.Date)
+	cell.Label += ": " + fmt.Sprintf(pluralForm(texts.FreeTimes, day.Free), day.Free)
+	return cell
+}
+
+// dayView is the template data of a day's free slots.
 type dayView struct {
 	Day            string
-	Week           []cell
+	Week           []dayCell
 	Previous, Next string // links to other weeks; "" = nothing to see there
 	Month          string // link
-	Parts          []part
+	Parts          []dayPart
 	NextFree       string
 	NextFreeLink   string // "" = none
 	Zone, ZoneName string // for people, and of IANA
 }
 
-// part is a part of the day.
-type part struct {
+// dayPart is the morning, afternoon or evening of a day.
+type dayPart struct {
 	Name  string
-	Slots []slot
+	Slots []slotOption
 }
 
-// slot is a time to choose.
-type slot struct {
+// slotOption is a slot to choose.
+type slotOption struct {
 	Time, At string // At is for programs
 	Link     string
 	Places   string // of a group; "" = one
 }
 
-// timesOf shows the day of the address.
-func (v *visit) timesOf(c publicbooking.Choice, p planner) (dayView, error) {
-	d, err := booking.ParseDate(v.query.Get("date"))
-	if err != nil || d.Time().Year() < 1970 || d.Time().Year() > 9997 {
-		return dayView{}, gone()
+// buildDay builds the day of the address.
+func (v *visit) buildDay(choice publicbooking.Choice, links calendarLinks) (dayView, error) {
+	date, err := booking.ParseDate(v.query.Get("date"))
+	if err != nil || date.Time().Year() < 1970 || date.Time().Year() > 9997 {
+		return dayView{}, notOfferedError()
 	}
-	view, today := v.desk.ClientView(v.org), booking.DateOf(v.now, v.org.Zone)
-	found, err := v.desk.FreeSlots(v.ctx, view, c, d)
+	clientView, today := v.publicBooking.ClientView(v.org), booking.DateOf(v.now, v.org.Zone)
+	found, err := v.publicBooking.FreeSlots(v.ctx, clientView, choice, date)
 	if err != nil {
 		return dayView{}, err
 	}
-	first := d - booking.Date(v.column(d))
-	week, err := v.desk.FreeDays(v.ctx, view, c, first, first+6)
+	first := date - booking.Date(v.weekColumn(date))
+	week, err := v.publicBooking.FreeDays(v.ctx, clientView, choice, first, first+6)
 	if err != nil {
 		return dayView{}, err
 	}
-	noon := booking.DayStart(v.org.Zone, d).Add(12 * time.Hour)
-	shown := dayView{
-		Day: sentence(v.lang.day(d)), Parts: v.parts(found, p), Month: p.month(monthName(d)),
-		Zone: place(noon.In(v.org.Zone)), ZoneName: v.org.Timezone,
+	noon := booking.DayStart(v.org.Zone, date).Add(12 * time.Hour)
+	day := dayView{
+		Day: capitalize(v.lang.formatDay(date)), Parts: v.divideSlots(found, links), Month: links.month(formatMonthParam(date)),
+		Zone: zoneName(noon.In(v.org.Zone)), ZoneName: v.org.Timezone,
 	}
-	for _, one := range week {
-		cell := v.cell(one, today, p)
-		cell.Shown = one.Date == d
-		shown.Week = append(shown.Week, cell)
+	for _, weekDay := range week {
+		cell := v.newDayCell(weekDay, today, links)
+		cell.Shown = weekDay.Date == date
+		day.Week = append(day.Week, cell)
 	}
 	if first > today {
-		shown.Previous = p.day(max(first-1, today))
+		day.Previous = links.day(max(first-1, today))
 	}
-	if view.Limits.LastDate == nil || first+7 <= *view.Limits.LastDate {
-		shown.Next = p.day(first + 7)
+	if clientView.Limits.LastDate == nil || first+7 <= *clientView.Limits.LastDate {
+		day.Next = links.day(first + 7)
 	}
 	if len(found.Slots) == 0 {
-		next, ok, err := v.desk.NextFreeDay(v.ctx, view, c, max(today, d+1))
+		next, ok, err := v.publicBooking.NextFreeDay(v.ctx, clientView, choice, max(today, date+1))
 		if err != nil {
 			return dayView{}, err
 		}
 		if ok {
-			shown.NextFree, shown.NextFreeLink = v.lang.day(next.Date), p.day(next.Date)
+			day.NextFree, day.NextFreeLink = v.lang.formatDay(next.Date), links.day(next.Date)
 		}
 	}
-	return shown, nil
+	return day, nil
 }
 
-// parts divides a day's slots into its parts.
-func (v *visit) parts(day publicbooking.DaySlots, p planner) []part {
-	t := v.t()
-	names, ends := []string{t.Morning, t.Afternoon, t.Evening}, []int{12, 18, 24}
-	seen := map[string]int{}
-	for _, s := range day.Slots {
-		seen[v.clock(s.Start)]++
+// divideSlots divides a day's slots into parts of the day.
+func (v *visit) divideSlots(day publicbooking.DaySlots, links calendarLinks) []dayPart {
+	texts := v.texts()
+	names, ends := []string{texts.Morning, texts.Afternoon, texts.Evening}, []int{12, 18, 24}
+	clockCounts := map[string]int{}
+	for _, slot := range day.Slots {
+		clockCounts[v.formatClock(slot.Start)]++
 	}
 	group := len(day.Calendars) > 0 && day.Calendars[0].Offer.Capacity > 1
-	var parts []part
-	at := 0
-	for _, s := range day.Slots {
-		local := s.Start.In(v.org.Zone)
-		for local.Hour() >= ends[at] {
-			at++
+	var parts []dayPart
+	index := 0
+	for _, slot := range day.Slots {
+		local := slot.Start.In(v.org.Zone)
+		for local.Hour() >= ends[index] {
+			index++
 		}
-		one := slot{Time: v.clock(s.Start), At: v.stamp(s.Start), Link: p.start(s.Start)}
-		if seen[one.Time] > 1 { // clocks go back and show it twice
-			one.Time += " " + offset(local)
+		option := slotOption{Time: v.formatClock(slot.Start), At: v.formatInstant(slot.Start), Link: links.start(slot.Start)}
+		if clockCounts[option.Time] > 1 { // clocks go back and show it twice
+			option.Time += " " + formatOffset(local)
 		}
 		if group {
-			one.Places = fmt.Sprintf(count(t.PlacesLeft, s.Remaining), s.Remaining)
+			option.Places = fmt.Sprintf(pluralForm(texts.PlacesLeft, slot.Remaining), slot.Remaining)
 		}
-		if len(parts) == 0 || parts[len(parts)-1].Name != names[at] {
-			parts = append(parts, part{Name: names[at]})
+		if len(parts) == 0 || parts[len(parts)-1].Name != names[index] {
+			parts = append(parts, dayPart{Name: names[index]})
 		}
-		parts[len(parts)-1].Slots = append(parts[len(parts)-1].Slots, one)
+		parts[len(parts)-1].Slots = append(parts[len(parts)-1].Slots, option)
 	}
 	return parts
 }

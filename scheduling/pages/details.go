@@ -30,18 +30,18 @@ const (
 	fieldProof = "altcha" // of work, which the script does
 )
 
-// form is what a client types to book.
-type form struct {
+// bookingForm is the template data of the booking form.
+type bookingForm struct {
 	Action                       string
 	Service, Professional, Start string // hidden
 	Key                          string
-	Name, Phone, Email, Notes    field
-	Trap                         field
+	Name, Phone, Email, Notes    formField
+	Trap                         formField
 	Errors                       []fieldError // in the order of the fields
 	Heading                      string       // above the errors
 	Alert                        string       // why it cannot be booked; "" = nothing in the way
 	Taken                        bool         // the time is: choose another
-	Alternatives                 []slot
+	Alternatives                 []slotOption
 	AllTimes                     string // link
 	Deposit                      bool
 	Agreed                       bool   // to be written to now and then
@@ -49,169 +49,169 @@ type form struct {
 	Policy, Terms, Privacy       string
 }
 
-// field is one field with what was typed.
-type field struct {
+// formField is a field with its submitted value.
+type formField struct {
 	Value, Error string
 	Required     bool
 }
 
-// fieldError leads to a field.
+// fieldError links an error to its field.
 type fieldError struct{ ID, Text string }
 
-// details asks who books.
-func (v *visit) details() (reply, error) {
-	c, instead, err := v.ready()
+// showDetails shows the empty booking form.
+func (v *visit) showDetails() (reply, error) {
+	chosen, instead, err := v.requireChoice()
 	if err != nil || instead != nil {
-		return or(instead), err
+		return replyOrEmpty(instead), err
 	}
-	at, err := start(v.query.Get(fieldStart))
+	start, err := parseStart(v.query.Get(fieldStart))
 	if err != nil {
 		return reply{}, err
 	}
-	f := v.emptyForm(c, at)
-	f.Key = uuid.NewString()
-	return v.detailsPage(http.StatusOK, c, at, f), nil
+	form := v.newForm(chosen, start)
+	form.Key = uuid.NewString()
+	return v.detailsPage(http.StatusOK, chosen, start, form), nil
 }
 
-func (v *visit) detailsPage(status int, c chosen, at time.Time, f *form) reply {
-	title := v.t().YourDetails
-	if f.Taken {
-		title = v.t().Taken
+func (v *visit) detailsPage(status int, chosen selection, start time.Time, form *bookingForm) reply {
+	title := v.texts().YourDetails
+	if form.Taken {
+		title = v.texts().Taken
 	}
-	return reply{status: status, template: "details", title: title, step: 5, summary: v.summary(c, at), body: f}
+	return reply{status: status, template: "details", title: title, step: 5, summary: v.newSummary(chosen, start), body: form}
 }
 
-// emptyForm is the empty form for a slot.
-func (v *visit) emptyForm(c chosen, at time.Time) *form {
-	offer, _ := c.terms(v.org.Policy)
-	service := c.service.ID.String()
-	f := &form{
-		Action: v.link("details"), Service: service, Professional: c.parameter, Start: v.stamp(at),
-		AllTimes: v.link("time", "service", service, "professional", c.parameter, "date", booking.DateOf(at, v.org.Zone).String()),
-		Deposit:  offer.DepositAmount > 0, Policy: v.look.CancellationPolicy, Terms: v.look.TermsURL, Privacy: v.look.PrivacyURL,
+// newForm returns the empty form for a slot.
+func (v *visit) newForm(chosen selection, start time.Time) *bookingForm {
+	offer, _ := chosen.offerTerms(v.org.Policy)
+	service := chosen.service.ID.String()
+	form := &bookingForm{
+		Action: v.linkTo("details"), Service: service, Professional: chosen.parameter, Start: v.formatInstant(start),
+		AllTimes: v.linkTo("time", "service", service, "professional", chosen.parameter, "date", booking.DateOf(start, v.org.Zone).String()),
+		Deposit:  offer.DepositAmount > 0, Policy: v.appearance.CancellationPolicy, Terms: v.appearance.TermsURL, Privacy: v.appearance.PrivacyURL,
 	}
-	f.Name.Required, f.Phone.Required = true, v.org.Settings.RequireClientPhone
-	f.Email.Required = v.org.Settings.RequireClientEmail || f.Deposit && v.desk.DepositNeedsEmail()
+	form.Name.Required, form.Phone.Required = true, v.org.Settings.RequireClientPhone
+	form.Email.Required = v.org.Settings.RequireClientEmail || form.Deposit && v.publicBooking.DepositNeedsEmail()
 	if v.org.Settings.ProofOfWork {
-		challenge, err := json.Marshal(v.desk.NewChallenge(v.org))
+		challenge, err := json.Marshal(v.publicBooking.NewChallenge(v.org))
 		if err != nil {
 			v.host.Log.ErrorContext(v.ctx, "a challenge could not be written", "error", err)
 		}
-		f.Proof = string(challenge)
+		form.Proof = string(challenge)
 	}
-	return f
+	return form
 }
 
-// book books what was posted and goes on to what was booked. The same form sent again,
-// by whatever way, is the same booking.
+// book books the posted form and redirects to the booking. The form's key makes a
+// resubmission return the same booking.
 func (v *visit) book() (reply, error) {
 	for _, name := range []string{"service", "professional"} { // where the steps read them
 		v.query.Set(name, v.form.Get(name))
 	}
-	c, instead, err := v.ready()
+	chosen, instead, err := v.requireChoice()
 	if err != nil || instead != nil {
-		return or(instead), err
+		return replyOrEmpty(instead), err
 	}
-	at, err := start(v.form.Get(fieldStart))
+	start, err := parseStart(v.form.Get(fieldStart))
 	if err != nil {
 		return reply{}, err
 	}
 	key, err := uuid.Parse(v.form.Get(fieldKey))
 	if err != nil {
-		return reply{}, gone()
+		return reply{}, notOfferedError()
 	}
-	f := v.emptyForm(c, at)
-	f.Key = key.String()
-	f.Name.Value, f.Phone.Value, f.Email.Value = v.form.Get(fieldName), v.form.Get(fieldPhone), v.form.Get(fieldEmail)
-	f.Notes.Value, f.Trap.Value = strings.ReplaceAll(v.form.Get(fieldNotes), "\r\n", "\n"), v.form.Get(fieldTrap)
-	f.Agreed = v.form.Get(fieldAgree) != ""
-	if f.Trap.Value != "" {
-		v.wrong(f, []hub.FieldError{{Location: "body." + fieldTrap}})
-		return v.detailsPage(http.StatusUnprocessableEntity, c, at, f), nil
+	form := v.newForm(chosen, start)
+	form.Key = key.String()
+	form.Name.Value, form.Phone.Value, form.Email.Value = v.form.Get(fieldName), v.form.Get(fieldPhone), v.form.Get(fieldEmail)
+	form.Notes.Value, form.Trap.Value = strings.ReplaceAll(v.form.Get(fieldNotes), "\r\n", "\n"), v.form.Get(fieldTrap)
+	form.Agreed = v.form.Get(fieldAgree) != ""
+	if form.Trap.Value != "" {
+		v.markFieldErrors(form, []hub.FieldError{{Location: "body." + fieldTrap}})
+		return v.detailsPage(http.StatusUnprocessableEntity, chosen, start, form), nil
 	}
-	made, err := v.desk.Book(v.ctx, v.org, booking.Request{
-		Service: c.service.ID, Professional: professionalID(c), Start: at, Name: f.Name.Value, Phone: f.Phone.Value, Email: f.Email.Value, Notes: f.Notes.Value,
-		Consent: f.Agreed,
+	booked, err := v.publicBooking.Book(v.ctx, v.org, booking.Request{
+		Service: chosen.service.ID, Professional: selectedProfessional(chosen), Start: start, Name: form.Name.Value, Phone: form.Phone.Value, Email: form.Email.Value, Notes: form.Notes.Value,
+		Consent: form.Agreed,
 		Proof:   v.form.Get(fieldProof),
-	}, &store.IdempotencyKey{Operation: "page.book", Key: f.Key, RequestHash: []byte("page")})
+	}, &store.IdempotencyKey{Operation: "page.book", Key: form.Key, RequestHash: []byte("page")})
 	if err != nil {
-		return v.notBooked(err, c, at, f)
+		return v.bookFailurePage(err, chosen, start, form)
 	}
-	return redirect(v.link("done", "token", made.Token)), nil
+	return redirect(v.linkTo("done", "token", booked.Token)), nil
 }
 
-// notBooked shows why it could not be booked, with what was typed.
-func (v *visit) notBooked(err error, c chosen, at time.Time, f *form) (reply, error) {
-	t := v.t()
-	if slots, taken := slotTaken(err); taken {
-		f.Taken = true
-		for _, s := range slots {
-			f.Alternatives = append(f.Alternatives, slot{Time: sentence(v.moment(s.Start)), At: v.stamp(s.Start)})
+// bookFailurePage returns the form with the reason and the submitted values.
+func (v *visit) bookFailurePage(err error, chosen selection, start time.Time, form *bookingForm) (reply, error) {
+	texts := v.texts()
+	if slots, taken := takenAlternatives(err); taken {
+		form.Taken = true
+		for _, slot := range slots {
+			form.Alternatives = append(form.Alternatives, slotOption{Time: capitalize(v.formatDateTime(slot.Start)), At: v.formatInstant(slot.Start)})
 		}
-		return v.detailsPage(http.StatusConflict, c, at, f), nil
+		return v.detailsPage(http.StatusConflict, chosen, start, form), nil
 	}
-	var told *hub.Error
-	if !errors.As(err, &told) {
+	var apiErr *hub.Error
+	if !errors.As(err, &apiErr) {
 		return reply{}, err
 	}
 	switch {
-	case told.Code == "booking_disabled": // since the page was asked for
-		return v.closed(true), nil
-	case told.Code == "too_many_bookings":
-		f.Alert = t.TooMany
-		return v.detailsPage(http.StatusConflict, c, at, f), nil
-	case told.Code == "booking_refused":
-		f.Alert = t.Refused
-		return v.detailsPage(http.StatusForbidden, c, at, f), nil
-	case told.Code == provider.CodeNotConfigured, told.Code == provider.CodeCurrency:
-		f.Alert = t.NoProvider
-		return v.detailsPage(http.StatusConflict, c, at, f), nil
-	case told.Code == proofofwork.CodeRequired:
-		f.Alert = t.NeedsScript
-		return v.detailsPage(http.StatusUnprocessableEntity, c, at, f), nil
-	case told.Code == store.ErrRequestInProgress.Code:
-		f.Alert = t.UnavailableHint
-		return v.detailsPage(http.StatusConflict, c, at, f), nil
+	case apiErr.Code == "booking_disabled": // since the page was asked for
+		return v.closedPage(true), nil
+	case apiErr.Code == "too_many_bookings":
+		form.Alert = texts.TooMany
+		return v.detailsPage(http.StatusConflict, chosen, start, form), nil
+	case apiErr.Code == "booking_refused":
+		form.Alert = texts.Refused
+		return v.detailsPage(http.StatusForbidden, chosen, start, form), nil
+	case apiErr.Code == provider.CodeNotConfigured, apiErr.Code == provider.CodeCurrency:
+		form.Alert = texts.NoProvider
+		return v.detailsPage(http.StatusConflict, chosen, start, form), nil
+	case apiErr.Code == proofofwork.CodeRequired:
+		form.Alert = texts.NeedsScript
+		return v.detailsPage(http.StatusUnprocessableEntity, chosen, start, form), nil
+	case apiErr.Code == store.ErrRequestInProgress.Code:
+		form.Alert = texts.UnavailableHint
+		return v.detailsPage(http.StatusConflict, chosen, start, form), nil
 	case errors.Is(err, hub.ErrPeer), errors.Is(err, hub.ErrPeerTimeout): // nothing was booked, and the form can be sent again
 		v.host.Log.WarnContext(v.ctx, "a deposit could not be asked for", "error", err)
-		f.Alert = t.NoCharge
-		return v.detailsPage(http.StatusServiceUnavailable, c, at, f), nil
-	case errors.Is(err, hub.ErrInvalid) && v.wrong(f, told.Fields):
-		return v.detailsPage(http.StatusUnprocessableEntity, c, at, f), nil
+		form.Alert = texts.NoCharge
+		return v.detailsPage(http.StatusServiceUnavailable, chosen, start, form), nil
+	case errors.Is(err, hub.ErrInvalid) && v.markFieldErrors(form, apiErr.Fields):
+		return v.detailsPage(http.StatusUnprocessableEntity, chosen, start, form), nil
 	}
 	return reply{}, err
 }
 
-// wrong notes what is wrong with the fields, in their order; false where that is
-// nothing that was typed.
-func (v *visit) wrong(f *form, fields []hub.FieldError) bool {
-	t := v.t()
-	named := make(map[string]bool, len(fields))
-	for _, one := range fields {
-		named[one.Location] = true
+// markFieldErrors marks the invalid fields in order. It returns false if no error belongs
+// to a field of the form.
+func (v *visit) markFieldErrors(form *bookingForm, fields []hub.FieldError) bool {
+	texts := v.texts()
+	invalid := make(map[string]bool, len(fields))
+	for _, fieldErr := range fields {
+		invalid[fieldErr.Location] = true
 	}
-	for _, one := range []struct {
-		location, id string
-		field        *field
-		wrong, empty string
+	for _, input := range []struct {
+		location, id           string
+		field                  *formField
+		invalidText, emptyText string
 	}{
-		{"body.client_name", fieldName, &f.Name, t.WrongName, t.WrongName},
-		{"body.client_phone", fieldPhone, &f.Phone, t.WrongPhone, t.NeedPhone},
-		{"body.client_email", fieldEmail, &f.Email, t.WrongEmail, t.NeedEmail},
-		{"body.notes", fieldNotes, &f.Notes, t.WrongNotes, t.WrongNotes},
-		{"body." + fieldTrap, fieldTrap, &f.Trap, t.LeaveEmpty, t.LeaveEmpty},
+		{"body.client_name", fieldName, &form.Name, texts.WrongName, texts.WrongName},
+		{"body.client_phone", fieldPhone, &form.Phone, texts.WrongPhone, texts.NeedPhone},
+		{"body.client_email", fieldEmail, &form.Email, texts.WrongEmail, texts.NeedEmail},
+		{"body.notes", fieldNotes, &form.Notes, texts.WrongNotes, texts.WrongNotes},
+		{"body." + fieldTrap, fieldTrap, &form.Trap, texts.LeaveEmpty, texts.LeaveEmpty},
 	} {
-		if !named[one.location] {
+		if !invalid[input.location] {
 			continue
 		}
-		if one.field.Error = one.wrong; strings.TrimSpace(one.field.Value) == "" {
-			one.field.Error = one.empty
+		if input.field.Error = input.invalidText; strings.TrimSpace(input.field.Value) == "" {
+			input.field.Error = input.emptyText
 		}
-		f.Errors = append(f.Errors, fieldError{one.id, one.field.Error})
+		form.Errors = append(form.Errors, fieldError{input.id, input.field.Error})
 	}
-	f.Heading = count(t.PleaseCheck, len(f.Errors))
-	if len(f.Errors) > 1 {
-		f.Heading = fmt.Sprintf(f.Heading, len(f.Errors))
+	form.Heading = pluralForm(texts.PleaseCheck, len(form.Errors))
+	if len(form.Errors) > 1 {
+		form.Heading = fmt.Sprintf(form.Heading, len(form.Errors))
 	}
-	return len(f.Errors) > 0
+	return len(form.Errors) > 0
 }

@@ -14,12 +14,12 @@ import (
 // nbsp keeps an amount and its currency on one line.
 const nbsp = "\u00a0"
 
-// symbols of currencies that many readers know; others show their code.
-var symbols = map[string]string{"BRL": "R$", "EUR": "€", "GBP": "£", "JPY": "¥", "INR": "₹"}
+// currencySymbols are the widely known symbols. Other currencies show their code.
+var currencySymbols = map[string]string{"BRL": "R$", "EUR": "€", "GBP": "£", "JPY": "¥", "INR": "₹"}
 
-// money writes an amount as people who read the language do.
-func (l *language) money(c booking.Cents, currency string) string {
-	symbol := symbols[currency]
+// formatMoney formats an amount in the conventions of the language.
+func (l *language) formatMoney(c booking.Cents, currency string) string {
+	symbol := currencySymbols[currency]
 	switch {
 	case currency == "USD" && l.tag == "en":
 		symbol = "$"
@@ -28,7 +28,7 @@ func (l *language) money(c booking.Cents, currency string) string {
 	case symbol == "":
 		symbol = currency
 	}
-	amount := l.number(c, booking.Decimals(currency) > 0)
+	amount := l.formatNumber(c, booking.Decimals(currency) > 0)
 	switch {
 	case l.symbolAfter:
 		return amount + nbsp + symbol
@@ -38,62 +38,62 @@ func (l *language) money(c booking.Cents, currency string) string {
 	return symbol + nbsp + amount
 }
 
-func (l *language) number(c booking.Cents, decimals bool) string {
+func (l *language) formatNumber(amount booking.Cents, decimals bool) string {
 	sign := ""
-	if c < 0 {
-		sign, c = "-", -c
+	if amount < 0 {
+		sign, amount = "-", -amount
 	}
-	whole := strconv.FormatInt(int64(c)/100, 10)
+	whole := strconv.FormatInt(int64(amount)/100, 10)
 	for i := len(whole) - 3; i > 0; i -= 3 {
 		whole = whole[:i] + l.thousands + whole[i:]
 	}
 	if !decimals {
 		return sign + whole
 	}
-	return fmt.Sprintf("%s%s%s%02d", sign, whole, l.decimal, int64(c)%100)
+	return fmt.Sprintf("%s%s%s%02d", sign, whole, l.decimal, int64(amount)%100)
 }
 
-// duration writes minutes: 45 min, 1 h 30 min.
-func duration(minutes int) string {
-	h, m := minutes/60, minutes%60
+// formatDuration formats minutes: 45 min, 1 h 30 min.
+func formatDuration(minutes int) string {
+	hours, rest := minutes/60, minutes%60
 	switch {
-	case h == 0:
-		return fmt.Sprintf("%d%smin", m, nbsp)
-	case m == 0:
-		return fmt.Sprintf("%d%sh", h, nbsp)
+	case hours == 0:
+		return fmt.Sprintf("%d%smin", rest, nbsp)
+	case rest == 0:
+		return fmt.Sprintf("%d%sh", hours, nbsp)
 	}
-	return fmt.Sprintf("%d%sh%s%d%smin", h, nbsp, nbsp, m, nbsp)
+	return fmt.Sprintf("%d%sh%s%d%smin", hours, nbsp, nbsp, rest, nbsp)
 }
 
-// clock writes a time of day.
-func (l *language) clock(t time.Time, twelve bool) string {
-	if !twelve {
-		return t.Format("15:04")
+// formatClock formats a time of day.
+func (l *language) formatClock(moment time.Time, twelveHour bool) string {
+	if !twelveHour {
+		return moment.Format("15:04")
 	}
 	half := l.halves[0]
-	if t.Hour() >= 12 {
+	if moment.Hour() >= 12 {
 		half = l.halves[1]
 	}
-	return t.Format("3:04") + nbsp + half
+	return moment.Format("3:04") + nbsp + half
 }
 
-// day writes a date in full: terça-feira, 3 de março de 2026.
-func (l *language) day(d booking.Date) string {
-	t := d.Time()
-	return strings.NewReplacer("{weekday}", l.weekday(d), "{day}", strconv.Itoa(t.Day()), "{month}", l.months[t.Month()-1], "{year}", strconv.Itoa(t.Year())).Replace(l.dayForm)
+// formatDay formats a full date: terça-feira, 3 de março de 2026.
+func (l *language) formatDay(date booking.Date) string {
+	day := date.Time()
+	return strings.NewReplacer("{weekday}", l.weekdayName(date), "{day}", strconv.Itoa(day.Day()), "{month}", l.months[day.Month()-1], "{year}", strconv.Itoa(day.Year())).Replace(l.dayForm)
 }
 
-// month writes a month: março de 2026.
-func (l *language) month(d booking.Date) string {
-	t := d.Time()
-	return strings.NewReplacer("{month}", l.months[t.Month()-1], "{year}", strconv.Itoa(t.Year())).Replace(l.monthForm)
+// formatMonth formats a month: março de 2026.
+func (l *language) formatMonth(date booking.Date) string {
+	day := date.Time()
+	return strings.NewReplacer("{month}", l.months[day.Month()-1], "{year}", strconv.Itoa(day.Year())).Replace(l.monthForm)
 }
 
-func (l *language) weekday(d booking.Date) string { return l.weekdays[d.Weekday()] }
+func (l *language) weekdayName(date booking.Date) string { return l.weekdays[date.Weekday()] }
 
-// place names a time zone for people: São Paulo (GMT−3).
-func place(t time.Time) string {
-	name := t.Location().String()
+// zoneName returns a readable name of a time zone: São Paulo (GMT−3).
+func zoneName(moment time.Time) string {
+	name := moment.Location().String()
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
 		name = name[i+1:]
 	}
@@ -101,12 +101,12 @@ func place(t time.Time) string {
 	if name == "UTC" {
 		return name
 	}
-	return name + " (" + offset(t) + ")"
+	return name + " (" + formatOffset(moment) + ")"
 }
 
-// offset writes how far a time's zone is from Greenwich: GMT−3, GMT+5:30.
-func offset(t time.Time) string {
-	_, seconds := t.Zone()
+// formatOffset formats the UTC offset of a time: GMT−3, GMT+5:30.
+func formatOffset(moment time.Time) string {
+	_, seconds := moment.Zone()
 	sign := "+"
 	if seconds < 0 {
 		sign, seconds = "−", -seconds
@@ -121,27 +121,27 @@ func offset(t time.Time) string {
 	return text
 }
 
-// sentence begins a text with a capital letter.
-func sentence(s string) string {
+// capitalize puts the first letter of a text in upper case.
+func capitalize(s string) string {
 	r, n := utf8.DecodeRuneInString(s)
 	return string(unicode.ToUpper(r)) + s[n:]
 }
 
-// initial is the letter that stands for an organization without a logo.
-func initial(name string) string {
-	for _, r := range name {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return string(unicode.ToUpper(r))
+// initialOf returns the letter that stands for an organization without a logo.
+func initialOf(name string) string {
+	for _, letter := range name {
+		if unicode.IsLetter(letter) || unicode.IsDigit(letter) {
+			return string(unicode.ToUpper(letter))
 		}
 	}
 	return "•"
 }
 
-// phone writes a number as its people do: those of Brazil, which are stored in
-// international form, with their area code in front.
-func phone(number string) string {
+// formatPhone formats a stored Brazilian number in the national form. Other numbers stay
+// as they are.
+func formatPhone(number string) string {
 	digits, found := strings.CutPrefix(number, "+55")
-	if n := len(digits); !found || n != 10 && n != 11 {
+	if length := len(digits); !found || length != 10 && length != 11 {
 		return number
 	}
 	return "(" + digits[:2] + ") " + digits[2:len(digits)-4] + "-" + digits[len(digits)-4:]

@@ -7,7 +7,7 @@ import (
 	find "integrationhub/hub/module/language"
 )
 
-// language is what the pages know of a language. Every text is in [words].
+// language holds the formats of a language. The texts are in [words].
 type language struct {
 	tag  string // BCP 47, as in the lang attribute
 	name string // of the language, in itself
@@ -22,26 +22,26 @@ type language struct {
 	words words
 }
 
-// languages are those that the pages speak; the first one where nothing tells.
+// languages are the supported languages. The first is the default.
 var languages = []*language{&portuguese, &english, &spanish}
 
-// spoken finds the language with a tag; nil for "".
-func spoken(tag string) *language {
+// languageByTag returns the language of a tag, or nil.
+func languageByTag(tag string) *language {
 	if i := slices.IndexFunc(languages, func(l *language) bool { return l.tag == tag }); i >= 0 {
 		return languages[i]
 	}
 	return nil
 }
 
-// chooseLanguage is the one asked for by the address, else by the browser, else the
-// organization's, else the first.
-func chooseLanguage(asked, header, organization string) (l *language, explicit bool) {
+// chooseLanguage returns the language of the address, else of the browser, else of the
+// organization, else the default.
+func chooseLanguage(requested, header, organization string) (l *language, explicit bool) {
 	var tags []string
-	for _, one := range languages {
-		tags = append(tags, one.tag)
+	for _, candidate := range languages {
+		tags = append(tags, candidate.tag)
 	}
-	if l := spoken(find.Match(asked, tags...)); l != nil {
+	if l := languageByTag(find.Match(requested, tags...)); l != nil {
 		return l, true
 	}
-	return spoken(cmp.Or(find.MatchAcceptLanguage(header, tags...), find.Match(organization, tags...), tags[0])), false
+	return languageByTag(cmp.Or(find.MatchAcceptLanguage(header, tags...), find.Match(organization, tags...), tags[0])), false
 }

@@ -18,20 +18,20 @@ import (
 // "contrast kept AA whatever the colour".
 func TestEveryColourIsReadable(t *testing.T) {
 	t.Parallel()
-	colours := []rgb{black, white, must("#ffff00"), must("#0000ff"), must("#777777"), must("#7f7f80"), must("#00ff00"), must("#ff0000")}
+	colours := []rgb{black, white, mustParseColor("#ffff00"), mustParseColor("#0000ff"), mustParseColor("#777777"), mustParseColor("#7f7f80"), mustParseColor("#00ff00"), mustParseColor("#ff0000")}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
-		colours = append(colours, shown(rgb{random.Float64(), random.Float64(), random.Float64()}))
+		colours = append(colours, quantize(rgb{random.Float64(), random.Float64(), random.Float64()}))
 	}
 	for _, c := range colours {
 		look := newTheme(c)
-		require.GreaterOrEqual(t, contrast(look.fill, look.on), readable, "%s", c)
-		pointedAt := shown(blend(c, look.away, 0.14, 0.14))
-		require.GreaterOrEqual(t, contrast(pointedAt, look.on), readable, "%s where it is pointed at", c)
+		require.GreaterOrEqual(t, contrast(look.fill, look.label), textContrast, "%s", c)
+		pointedAt := quantize(blend(c, look.hoverMix, 0.14, 0.14))
+		require.GreaterOrEqual(t, contrast(pointedAt, look.label), textContrast, "%s where it is pointed at", c)
 		for i, page := range [][]rgb{{lightGround, lightCard}, {darkGround, darkCard}} {
-			for _, background := range append(page, shown(look.soft[i])) {
-				require.GreaterOrEqual(t, contrast(look.ink[i], background), readable, "ink of %s", c)
-				require.GreaterOrEqual(t, contrast(look.edge[i], background), visible, "edge of %s", c)
+			for _, background := range append(page, quantize(look.soft[i])) {
+				require.GreaterOrEqual(t, contrast(look.ink[i], background), textContrast, "ink of %s", c)
+				require.GreaterOrEqual(t, contrast(look.edge[i], background), shapeContrast, "edge of %s", c)
 			}
 		}
 		require.Regexp(t, `^[-:{};@a-z0-9#()]+$`, look.css(), "colours and nothing else")
@@ -80,7 +80,7 @@ func TestNoTextIsLeftOver(t *testing.T) {
 	kind := reflect.TypeFor[words]()
 	var left []string
 	for i := range kind.NumField() {
-		if name := kind.Field(i).Name; !regexp.MustCompile(`(\.T|\bt|\bv\.t\(\))\.` + name + `\b`).MatchString(all.String()) {
+		if name := kind.Field(i).Name; !regexp.MustCompile(`(\.T|\btexts|\bv\.texts\(\))\.` + name + `\b`).MatchString(all.String()) {
 			left = append(left, name)
 		}
 	}
@@ -116,25 +116,25 @@ func TestFormats(t *testing.T) {
 	} {
 		const amount = booking.Cents(123456780)
 		got := []string{
-			one.l.money(amount, "BRL"), one.l.money(amount, "USD"), one.l.money(amount, "CHF"), one.l.money(amount-80, "JPY"),
-			one.l.day(day), one.l.month(day), one.l.clock(time.Date(2026, 3, 3, 12, 5, 0, 0, time.UTC), true),
+			one.l.formatMoney(amount, "BRL"), one.l.formatMoney(amount, "USD"), one.l.formatMoney(amount, "CHF"), one.l.formatMoney(amount-80, "JPY"),
+			one.l.formatDay(day), one.l.formatMonth(day), one.l.formatClock(time.Date(2026, 3, 3, 12, 5, 0, 0, time.UTC), true),
 		}
 		for i := range got {
 			got[i] = strings.ReplaceAll(got[i], nbsp, " ")
 		}
 		require.Equal(t, []string{one.brl, one.usd, one.chf, one.yen, one.long, one.month, one.noon}, got)
-		require.Equal(t, "00:30", one.l.clock(time.Date(2026, 3, 3, 0, 30, 0, 0, time.UTC), false))
-		require.Contains(t, one.l.clock(time.Date(2026, 3, 3, 0, 30, 0, 0, time.UTC), true), "12:30")
+		require.Equal(t, "00:30", one.l.formatClock(time.Date(2026, 3, 3, 0, 30, 0, 0, time.UTC), false))
+		require.Contains(t, one.l.formatClock(time.Date(2026, 3, 3, 0, 30, 0, 0, time.UTC), true), "12:30")
 	}
-	require.Equal(t, "-5,00", portuguese.number(-500, true))
-	require.Equal(t, []string{"45 min", "1 h", "2 h 30 min"}, []string{spaced(duration(45)), spaced(duration(60)), spaced(duration(150))})
+	require.Equal(t, "-5,00", portuguese.formatNumber(-500, true))
+	require.Equal(t, []string{"45 min", "1 h", "2 h 30 min"}, []string{spaced(formatDuration(45)), spaced(formatDuration(60)), spaced(formatDuration(150))})
 	for zone, name := range map[string]string{"America/Sao_Paulo": "São Paulo (GMT−3)", "Asia/Kolkata": "Kolkata (GMT+5:30)", "America/Argentina/Buenos_Aires": "Buenos Aires (GMT−3)", "Atlantic/Reykjavik": "Reykjavik (GMT)", "UTC": "UTC"} {
 		loaded, err := time.LoadLocation(zone)
 		require.NoError(t, err)
-		require.Equal(t, name, place(time.Date(2026, 3, 3, 12, 0, 0, 0, loaded)))
+		require.Equal(t, name, zoneName(time.Date(2026, 3, 3, 12, 0, 0, 0, loaded)))
 	}
-	require.Equal(t, []string{"(11) 98765-4321", "(11) 3333-4444", "+351912345678"}, []string{phone("+5511987654321"), phone("+551133334444"), phone("+351912345678")})
-	require.Equal(t, []string{"É", "4", "•"}, []string{initial("“Écla”"), initial("4you"), initial("!")})
+	require.Equal(t, []string{"(11) 98765-4321", "(11) 3333-4444", "+351912345678"}, []string{formatPhone("+5511987654321"), formatPhone("+551133334444"), formatPhone("+351912345678")})
+	require.Equal(t, []string{"É", "4", "•"}, []string{initialOf("“Écla”"), initialOf("4you"), initialOf("!")})
 }
 
 func spaced(s string) string { return strings.ReplaceAll(s, nbsp, " ") }
@@ -157,7 +157,7 @@ func TestChosenLanguages(t *testing.T) {
 func TestPictures(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, []string{"https://a.example/x.png", "", "", ""},
-		[]string{picture("https://a.example/x.png"), picture("http://a.example/x.png"), picture("javascript:alert(1)"), picture("%zz")})
+		[]string{safeImageURL("https://a.example/x.png"), safeImageURL("http://a.example/x.png"), safeImageURL("javascript:alert(1)"), safeImageURL("%zz")})
 }
 
 // sources are the texts of a directory's files.

@@ -1,7 +1,6 @@
-// Package pages is what clients of an organization see in a browser: /book/<slug> with
-// one address for each step, and the pages by which they change what they booked. The
-// rules are package public's; here is how they look, in three languages, without
-// needing JavaScript.
+// Package pages serves the public booking pages at /book/<slug>, with one address for
+// each step, and the pages on which clients cancel or move a booking. The rules are in
+// package publicbooking. The pages are in three languages and work without JavaScript.
 package pages
 
 import (
@@ -21,19 +20,19 @@ import (
 	"integrationhub/scheduling/internal/store"
 )
 
-// Root is the path below which the pages lie.
+// Root is the path prefix of the pages.
 const Root = "/book/"
 
-// Pages serves them. It is safe for concurrent use.
+// Pages serves the booking pages. It is safe for concurrent use.
 type Pages struct {
-	host module.Host
-	desk *publicbooking.PublicBooking
+	host          module.Host
+	publicBooking *publicbooking.PublicBooking
 }
 
-// New makes the pages of an opened product.
+// New returns the pages of an opened product.
 func New(host module.Host, desk *publicbooking.PublicBooking) *Pages { return &Pages{host, desk} }
 
-// visit is one request for a page.
+// visit is a request for a page.
 type visit struct {
 	*Pages
 	ctx   context.Context
@@ -43,16 +42,16 @@ type visit struct {
 	step  string
 	now   time.Time
 
-	lang      *language
-	asked     bool // the address says which language
-	org       store.Org
-	known     bool // there is an organization
-	look      look
-	embedders []string
+	lang         *language
+	langInURL    bool // the address says which language
+	org          store.Org
+	hasOrg       bool // there is an organization
+	appearance   appearance
+	embedOrigins []string
 }
 
-// look is how an organization wants its pages: settings' booking_page.
-type look struct {
+// appearance is the booking_page member of an organization's settings.
+type appearance struct {
 	PrimaryColor        string   `json:"primary_color"`
 	WelcomeMessage      string   `json:"welcome_message"`
 	CancellationPolicy  string   `json:"cancellation_policy"`
@@ -62,7 +61,7 @@ type look struct {
 	EmbedAllowedOrigins []string `json:"embed_allowed_origins"`
 }
 
-// reply is what a step answers: a page, or where to go instead.
+// reply is the result of a step: a page, a file or a redirect.
 type reply struct {
 	status   int
 	template string
@@ -74,35 +73,35 @@ type reply struct {
 	file     *file  // instead of a page
 }
 
-// file is something to keep.
+// file is a download.
 type file struct {
 	name, kind string
 	bytes      []byte
 }
 
-// redirect sends a browser on, with GET.
+// redirect sends the browser to location with GET.
 func redirect(location string) reply { return reply{status: http.StatusSeeOther, location: location} }
 
-// step is a page: what it shows and, where it can be posted to, what it does.
-type step struct {
-	get, post func(*visit) (reply, error)
-	indexed   bool // search engines may keep it
-	closed    bool // it stays when the organization takes no bookings
+// pageStep is a page with its GET and POST handlers.
+type pageStep struct {
+	get, post           func(*visit) (reply, error)
+	indexed             bool // search engines may keep it
+	availableWhenClosed bool // it stays when the organization takes no bookings
 }
 
-// steps are the pages of an organization by the rest of their path.
-func steps() map[string]step {
-	return map[string]step{
-		"":             {get: (*visit).services, indexed: true},
-		"professional": {get: (*visit).professionals},
-		"day":          {get: (*visit).day},
-		"time":         {get: (*visit).times},
-		"details":      {get: (*visit).details, post: (*visit).book},
-		"done":         {get: (*visit).done, closed: true},
-		"calendar.ics": {get: (*visit).calendarFile, closed: true},
-		"cancel":       {get: (*visit).cancelling, post: (*visit).cancel, closed: true},
-		stepLeave:      {get: (*visit).leaving, post: (*visit).leave, closed: true},
-		"move":         {get: (*visit).moving, post: (*visit).move, closed: true},
+// stepsByPath returns the pages of an organization by the rest of their path.
+func stepsByPath() map[string]pageStep {
+	return map[string]pageStep{
+		"":              {get: (*visit).showServices, indexed: true},
+		"professional":  {get: (*visit).showProfessionals},
+		"day":           {get: (*visit).showMonth},
+		"time":          {get: (*visit).showDay},
+		"details":       {get: (*visit).showDetails, post: (*visit).book},
+		"done":          {get: (*visit).showBooking, availableWhenClosed: true},
+		"calendar.ics":  {get: (*visit).downloadCalendar, availableWhenClosed: true},
+		"cancel":        {get: (*visit).showCancel, post: (*visit).cancel, availableWhenClosed: true},
+		stepUnsubscribe: {get: (*visit).showUnsubscribe, post: (*visit).unsubscribe, availableWhenClosed: true},
+		"move":          {get: (*visit).showMove, post: (*visit).reschedule, availableWhenClosed: true},
 	}
 }
 
@@ -115,93 +114,93 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v := &visit{Pages: p, ctx: r.Context(), query: r.URL.Query(), slug: slug, step: path, now: p.host.Now()}
-	v.lang, v.asked = chooseLanguage(v.query.Get("lang"), r.Header.Get("Accept-Language"), "")
-	one, found := steps()[path]
-	answer, err := v.answer(r, one, found)
+	v.lang, v.langInURL = chooseLanguage(v.query.Get("lang"), r.Header.Get("Accept-Language"), "")
+	step, found := stepsByPath()[path]
+	response, err := v.dispatch(r, step, found)
 	if err != nil {
-		answer = v.problem(err, w.Header())
+		response = v.errorPage(err, w.Header())
 	}
-	v.send(w, r, answer, one.indexed && err == nil)
+	v.writeReply(w, r, response, step.indexed && err == nil)
 }
 
-// answer finds the organization and has the step answer.
-func (v *visit) answer(r *http.Request, one step, found bool) (reply, error) {
+// dispatch loads the organization, checks the request and calls the step.
+func (v *visit) dispatch(r *http.Request, step pageStep, found bool) (reply, error) {
 	posted := r.Method == http.MethodPost
-	allow := v.desk.AllowRead
+	allow := v.publicBooking.AllowRead
 	if posted {
-		allow = v.desk.AllowWrite
+		allow = v.publicBooking.AllowWrite
 	}
 	if err := allow(v.ctx); err != nil {
 		return reply{}, err
 	}
-	if err := v.find(r.Header.Get("Accept-Language")); err != nil {
+	if err := v.loadOrganization(r.Header.Get("Accept-Language")); err != nil {
 		return reply{}, err
 	}
 	switch {
 	case !found:
 		return reply{}, hub.Errorf(hub.ErrNotFound, "not_found", "Page not found")
-	case v.org.Slug != v.slug && v.step != stepLeave: // there programs post for people, which follow no redirection
-		return v.moved(r, posted), nil
-	case !posted && r.Method != http.MethodGet && r.Method != http.MethodHead, posted && one.post == nil:
+	case v.org.Slug != v.slug && v.step != stepUnsubscribe: // there programs post for people, which follow no redirection
+		return v.redirectToSlug(r, posted), nil
+	case !posted && r.Method != http.MethodGet && r.Method != http.MethodHead, posted && step.post == nil:
 		return reply{}, errMethod
-	case !v.org.Settings.BookingEnabled && !one.closed:
-		return v.closed(posted), nil
+	case !v.org.Settings.BookingEnabled && !step.availableWhenClosed:
+		return v.closedPage(posted), nil
 	case !posted:
-		return one.get(v)
+		return step.get(v)
 	}
-	if err := v.own(r); err != nil {
+	if err := v.checkOrigin(r); err != nil {
 		return reply{}, err
 	}
 	if err := r.ParseForm(); err != nil {
 		return reply{}, hub.Errorf(hub.ErrMalformed, "malformed", "The form cannot be read.").WithCause(err)
 	}
 	v.form = r.PostForm
-	return one.post(v)
+	return step.post(v)
 }
 
-// find loads the organization and how it looks.
-func (v *visit) find(acceptLanguage string) error {
-	search := v.desk.Organization
-	if v.step == stepLeave {
-		search = v.desk.UnsubscribeOrganization
+// loadOrganization loads the organization of the slug and its appearance.
+func (v *visit) loadOrganization(acceptLanguage string) error {
+	search := v.publicBooking.Organization
+	if v.step == stepUnsubscribe {
+		search = v.publicBooking.UnsubscribeOrganization
 	}
 	org, err := search(v.ctx, v.slug)
 	if err != nil {
 		return err
 	}
-	v.org, v.known = org, true
-	if err := json.Unmarshal(org.Settings.BookingPage, &v.look); err != nil {
+	v.org, v.hasOrg = org, true
+	if err := json.Unmarshal(org.Settings.BookingPage, &v.appearance); err != nil {
 		return err
 	}
-	for _, origin := range v.look.EmbedAllowedOrigins {
+	for _, origin := range v.appearance.EmbedAllowedOrigins {
 		if !strings.ContainsAny(origin, ";,'\"*") { // which would say more than an origin in a policy
-			v.embedders = append(v.embedders, origin)
+			v.embedOrigins = append(v.embedOrigins, origin)
 		}
 	}
-	v.lang, v.asked = chooseLanguage(v.query.Get("lang"), acceptLanguage, org.Locale)
+	v.lang, v.langInURL = chooseLanguage(v.query.Get("lang"), acceptLanguage, org.Locale)
 	return nil
 }
 
-// moved leads from a slug that the organization had to its present one. Not for ever:
-// somebody else may get the old one.
-func (v *visit) moved(r *http.Request, posted bool) reply {
-	there := url.URL{Path: strings.TrimSuffix(Root+v.org.Slug+"/"+v.step, "/"), RawQuery: r.URL.RawQuery}
+// redirectToSlug redirects from a former slug to the present slug. The redirect is
+// temporary: another organization may get the old slug.
+func (v *visit) redirectToSlug(r *http.Request, posted bool) reply {
+	target := url.URL{Path: strings.TrimSuffix(Root+v.org.Slug+"/"+v.step, "/"), RawQuery: r.URL.RawQuery}
 	if posted {
-		return reply{status: http.StatusTemporaryRedirect, location: there.String()}
+		return reply{status: http.StatusTemporaryRedirect, location: target.String()}
 	}
-	return reply{status: http.StatusFound, location: there.String()}
+	return reply{status: http.StatusFound, location: target.String()}
 }
 
-// own refuses what was posted from another site's page. There is no session that such
-// a page could abuse, but it could book in a visitor's name without them seeing it.
-func (v *visit) own(r *http.Request) error {
-	foreign := hub.Errorf(hub.ErrForbidden, codeForeign, "This form belongs on the booking page.")
+// checkOrigin refuses forms posted from another site. There is no session to abuse, but
+// such a page could book in a visitor's name.
+func (v *visit) checkOrigin(r *http.Request) error {
+	foreignErr := hub.Errorf(hub.ErrForbidden, codeForeignForm, "This form belongs on the booking page.")
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "same-origin", "none":
 		return nil
 	case "":
 	default:
-		return foreign
+		return foreignErr
 	}
 	// Browsers before 2023. Where pages send no referrer, the origin may be null.
 	origin := r.Header.Get("Origin")
@@ -209,14 +208,14 @@ func (v *visit) own(r *http.Request) error {
 		return nil
 	}
 	sender, err := url.Parse(origin)
-	if err != nil || sender.Host != r.Host && !strings.EqualFold(origin, originOf(v.host.URLs.Public)) {
-		return foreign
+	if err != nil || sender.Host != r.Host && !strings.EqualFold(origin, parseOrigin(v.host.URLs.Public)) {
+		return foreignErr
 	}
 	return nil
 }
 
-// originOf is the origin of an address; "" where it has none.
-func originOf(address string) string {
+// parseOrigin returns the origin of an address, or "" if it has none.
+func parseOrigin(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
 		return ""
@@ -224,9 +223,9 @@ func originOf(address string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// link is the address of a step, with parameters in pairs; those that are "" are left
-// out. The language that was asked for stays.
-func (v *visit) link(step string, pairs ...string) string {
+// linkTo returns the address of a step with query parameters in pairs. It omits empty
+// values and keeps the chosen language.
+func (v *visit) linkTo(step string, pairs ...string) string {
 	path := Root + v.org.Slug
 	if step != "" {
 		path += "/" + step
@@ -237,7 +236,7 @@ func (v *visit) link(step string, pairs ...string) string {
 			query.Set(pairs[i], pairs[i+1])
 		}
 	}
-	if v.asked && query.Get("lang") == "" {
+	if v.langInURL && query.Get("lang") == "" {
 		query.Set("lang", v.lang.tag)
 	}
 	if len(query) == 0 {
@@ -246,38 +245,44 @@ func (v *visit) link(step string, pairs ...string) string {
 	return path + "?" + query.Encode()
 }
 
-// t are the texts in the visit's language.
-func (v *visit) t() *words { return &v.lang.words }
+// texts returns the texts in the visit's language.
+func (v *visit) texts() *words { return &v.lang.words }
 
-func (v *visit) price(c booking.Cents) string {
-	if c == 0 {
-		return v.t().Free
+func (v *visit) formatPrice(amount booking.Cents) string {
+	if amount == 0 {
+		return v.texts().Free
 	}
-	return v.lang.money(c, v.org.Currency)
+	return v.lang.formatMoney(amount, v.org.Currency)
 }
 
-func (v *visit) showsPrices() bool { return v.look.ShowPrices == nil || *v.look.ShowPrices }
+func (v *visit) showsPrices() bool { return v.appearance.ShowPrices == nil || *v.appearance.ShowPrices }
 
-func (v *visit) twelve() bool { return v.org.Settings.TimeFormat == "12h" }
+func (v *visit) isTwelveHour() bool { return v.org.Settings.TimeFormat == "12h" }
 
-func (v *visit) clock(t time.Time) string { return v.lang.clock(t.In(v.org.Zone), v.twelve()) }
-
-// moment writes a day with its time.
-func (v *visit) moment(t time.Time) string {
-	return v.lang.day(booking.DateOf(t, v.org.Zone)) + ", " + v.clock(t)
+func (v *visit) formatClock(moment time.Time) string {
+	return v.lang.formatClock(moment.In(v.org.Zone), v.isTwelveHour())
 }
 
-// stamp is an instant for programs.
-func (v *visit) stamp(t time.Time) string { return t.In(v.org.Zone).Format(time.RFC3339) }
+// formatDateTime formats a day with its time.
+func (v *visit) formatDateTime(moment time.Time) string {
+	return v.lang.formatDay(booking.DateOf(moment, v.org.Zone)) + ", " + v.formatClock(moment)
+}
 
-// gone is the answer where a link names what cannot be booked, or what is no link of ours.
-func gone() error { return hub.Errorf(hub.ErrNotFound, codeGone, "This is not offered.") }
+// formatInstant formats an instant for programs (RFC 3339).
+func (v *visit) formatInstant(moment time.Time) string {
+	return moment.In(v.org.Zone).Format(time.RFC3339)
+}
 
-// id reads an id of the address; one that cannot be read names nothing.
-func id(s string) (uuid.UUID, error) {
-	found, err := uuid.Parse(s)
+// notOfferedError is the error for links that name nothing bookable.
+func notOfferedError() error {
+	return hub.Errorf(hub.ErrNotFound, codeNotOffered, "This is not offered.")
+}
+
+// parseID parses an ID of the address. An invalid ID is not offered.
+func parseID(value string) (uuid.UUID, error) {
+	parsed, err := uuid.Parse(value)
 	if err != nil {
-		return found, gone()
+		return parsed, notOfferedError()
 	}
-	return found, nil
+	return parsed, nil
 }

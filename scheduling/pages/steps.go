@@ -17,11 +17,11 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// anybody is what links say of a professional who was left open.
-const anybody = "any"
+// anyProfessional is the link parameter for any professional.
+const anyProfessional = "any"
 
-// card is a service or a professional to choose.
-type card struct {
+// choiceCard is a service or professional to choose.
+type choiceCard struct {
 	Link, Name, Text string
 	Color            string // of a service
 	Image, Initial   string // of a professional
@@ -29,311 +29,312 @@ type card struct {
 	Deposit          string
 }
 
-// section is the services of one category; "" for those without.
-type section struct {
+// serviceSection holds the services of a category, "" for those without.
+type serviceSection struct {
 	Name  string
-	Cards []card
+	Cards []choiceCard
 }
 
-// services shows what can be booked.
-func (v *visit) services() (reply, error) {
-	list, err := v.desk.Services(v.ctx, v.org)
+// showServices shows the bookable services.
+func (v *visit) showServices() (reply, error) {
+	list, err := v.publicBooking.Services(v.ctx, v.org)
 	if err != nil {
 		return reply{}, err
 	}
 	if len(list) == 0 {
-		return v.empty(v.t().NoServices, v.t().NoServicesHint), nil
+		return v.emptyPage(v.texts().NoServices, v.texts().NoServicesHint), nil
 	}
-	var sections []section
-	for _, s := range list {
+	var sections []serviceSection
+	for _, service := range list {
 		name := ""
-		if s.Category != nil {
-			name = *s.Category
+		if service.Category != nil {
+			name = *service.Category
 		}
-		i := slices.IndexFunc(sections, func(one section) bool { return one.Name == name })
+		i := slices.IndexFunc(sections, func(existing serviceSection) bool { return existing.Name == name })
 		if i < 0 {
-			i, sections = len(sections), append(sections, section{Name: name})
+			i, sections = len(sections), append(sections, serviceSection{Name: name})
 		}
-		sections[i].Cards = append(sections[i].Cards, v.serviceCard(s))
+		sections[i].Cards = append(sections[i].Cards, v.serviceCard(service))
 	}
-	return reply{template: "services", title: v.t().ChooseService, step: 1, body: sections}, nil
+	return reply{template: "services", title: v.texts().ChooseService, step: 1, body: sections}, nil
 }
 
-func (v *visit) serviceCard(s dbgen.Service) card {
-	c := card{
-		Link: v.link("professional", "service", s.ID.String()), Name: s.Name, Text: s.Description, Color: s.Color, Duration: duration(s.DurationMinutes),
+func (v *visit) serviceCard(service dbgen.Service) choiceCard {
+	card := choiceCard{
+		Link: v.linkTo("professional", "service", service.ID.String()), Name: service.Name, Text: service.Description, Color: service.Color, Duration: formatDuration(service.DurationMinutes),
 	}
-	if s.ImageUrl != nil {
-		c.Image = picture(*s.ImageUrl)
+	if service.ImageUrl != nil {
+		card.Image = safeImageURL(*service.ImageUrl)
 	}
 	if v.showsPrices() {
-		c.Price = v.price(s.PriceCents)
+		card.Price = v.formatPrice(service.PriceCents)
 	}
-	if s.RequiresDeposit && s.DepositCents != nil {
-		c.Deposit = fmt.Sprintf(v.t().Deposit, v.lang.money(*s.DepositCents, v.org.Currency))
+	if service.RequiresDeposit && service.DepositCents != nil {
+		card.Deposit = fmt.Sprintf(v.texts().Deposit, v.lang.formatMoney(*service.DepositCents, v.org.Currency))
 	}
-	return c
+	return card
 }
 
-// picture is an address that may be shown as a picture; "" for any other.
-func picture(address string) string {
+// safeImageURL returns an https address unchanged and "" for any other.
+func safeImageURL(address string) string {
 	if u, err := url.Parse(address); err != nil || u.Scheme != "https" {
 		return ""
 	}
 	return address
 }
 
-// empty is a page of the booking where there is nothing to choose.
-func (v *visit) empty(title, text string) reply {
-	return reply{template: "notice", title: title, body: notice{Icon: "moon", Title: title, Text: text}}
+// emptyPage is the page of a step without choices.
+func (v *visit) emptyPage(title, text string) reply {
+	return reply{template: "notice", title: title, body: noticeView{Icon: "moon", Title: title, Text: text}}
 }
 
-// chosen is what the address of a step names: a service, and who gives it.
-type chosen struct {
+// selection is the service and professional that the address names.
+type selection struct {
 	service   dbgen.Service
 	offers    []dbgen.OffersRow // by all who give it
 	offer     *dbgen.OffersRow  // by the one who was chosen; nil: by anybody
 	parameter string            // of links: an id, or anybody
 }
 
-// choice reads the service, which every step after the first needs.
-func (v *visit) choice() (c chosen, err error) {
-	service, err := id(v.query.Get("service"))
+// loadChoice loads the selected service with its offers.
+func (v *visit) loadChoice() (chosen selection, err error) {
+	service, err := parseID(v.query.Get("service"))
 	if err != nil {
-		return c, err
+		return chosen, err
 	}
-	if c.offers, err = v.desk.Professionals(v.ctx, v.org, service); err != nil || len(c.offers) == 0 {
-		return c, err
+	if chosen.offers, err = v.publicBooking.Professionals(v.ctx, v.org, service); err != nil || len(chosen.offers) == 0 {
+		return chosen, err
 	}
-	c.service = c.offers[0].Service
-	return c, c.choose(v.query.Get("professional"), v.org.Settings.AllowAnyProfessional)
+	chosen.service = chosen.offers[0].Service
+	return chosen, chosen.selectProfessional(v.query.Get("professional"), v.org.Settings.AllowAnyProfessional)
 }
 
-// choose notes who was chosen: nobody yet, anybody, or one of those who give the service.
-func (c *chosen) choose(professional string, anyAllowed bool) error {
+// selectProfessional sets the professional: none yet, any, or one of those with an offer.
+func (c *selection) selectProfessional(professional string, anyAllowed bool) error {
 	if c.parameter = professional; professional == "" {
 		return nil
 	}
-	if professional == anybody {
+	if professional == anyProfessional {
 		if !anyAllowed {
-			return gone()
+			return notOfferedError()
 		}
 		return nil
 	}
-	chosen, err := id(professional)
+	wanted, err := parseID(professional)
 	if err != nil {
 		return err
 	}
 	for i := range c.offers {
-		if c.offers[i].ProfessionalID == chosen {
+		if c.offers[i].ProfessionalID == wanted {
 			c.offer = &c.offers[i]
 			return nil
 		}
 	}
-	return gone()
+	return notOfferedError()
 }
 
-// wanted is the choice as the desk has it.
-func (c *chosen) wanted() publicbooking.Choice {
-	wanted := publicbooking.Choice{Service: c.service.ID}
+// toChoice converts the selection for [publicbooking.PublicBooking].
+func (c *selection) toChoice() publicbooking.Choice {
+	choice := publicbooking.Choice{Service: c.service.ID}
 	if c.offer != nil {
-		wanted.Professional = &c.offer.ProfessionalID
+		choice.Professional = &c.offer.ProfessionalID
 	}
-	return wanted
+	return choice
 }
 
-// terms are how long it takes and what it costs; with anybody the shortest and least,
-// and sure is whether that is the same with all.
-func (c *chosen) terms(p booking.Policy) (o booking.Offer, sure bool) {
+// offerTerms returns duration and price. For any professional it returns the lowest, and
+// whether they are the same for all.
+func (c *selection) offerTerms(policy booking.Policy) (lowest booking.Offer, uniform bool) {
 	if c.offer != nil {
-		return store.ResolveOffer(*c.offer, p), true
+		return store.ResolveOffer(*c.offer, policy), true
 	}
-	sure = true
+	uniform = true
 	for i, row := range c.offers {
-		one := store.ResolveOffer(row, p)
+		offer := store.ResolveOffer(row, policy)
 		if i == 0 {
-			o = one
+			lowest = offer
 			continue
 		}
-		sure = sure && one.Price == o.Price && one.Duration == o.Duration && one.DepositAmount == o.DepositAmount
-		o.Price, o.Duration, o.DepositAmount = min(o.Price, one.Price), min(o.Duration, one.Duration), min(o.DepositAmount, one.DepositAmount)
+		uniform = uniform && offer.Price == lowest.Price && offer.Duration == lowest.Duration && offer.DepositAmount == lowest.DepositAmount
+		lowest.Price, lowest.Duration, lowest.DepositAmount = min(lowest.Price, offer.Price), min(lowest.Duration, offer.Duration), min(lowest.DepositAmount, offer.DepositAmount)
 	}
-	return o, sure
+	return lowest, uniform
 }
 
-// professionals shows who gives the service. Where there is no choice it goes on.
-func (v *visit) professionals() (reply, error) {
-	c, err := v.choice()
+// showProfessionals shows the professionals of the service. It redirects if there is only
+// one.
+func (v *visit) showProfessionals() (reply, error) {
+	chosen, err := v.loadChoice()
 	if err != nil {
 		return reply{}, err
 	}
-	if len(c.offers) == 0 {
-		return v.nobody(), nil
+	if len(chosen.offers) == 0 {
+		return v.noProfessionalsPage(), nil
 	}
-	service := c.service.ID.String()
-	if len(c.offers) == 1 {
-		return redirect(v.link("day", "service", service, "professional", c.offers[0].ProfessionalID.String())), nil
+	service := chosen.service.ID.String()
+	if len(chosen.offers) == 1 {
+		return redirect(v.linkTo("day", "service", service, "professional", chosen.offers[0].ProfessionalID.String())), nil
 	}
-	var cards []card
+	var cards []choiceCard
 	if v.org.Settings.AllowAnyProfessional {
-		cards = append(cards, card{Link: v.link("day", "service", service, "professional", anybody), Name: v.t().Anybody, Text: v.t().AnybodyHint})
+		cards = append(cards, choiceCard{Link: v.linkTo("day", "service", service, "professional", anyProfessional), Name: v.texts().Anybody, Text: v.texts().AnybodyHint})
 	}
-	for _, row := range c.offers {
+	for _, row := range chosen.offers {
 		offer := store.ResolveOffer(row, v.org.Policy)
-		one := card{
-			Link: v.link("day", "service", service, "professional", row.ProfessionalID.String()),
-			Name: row.ProfessionalName, Initial: initial(row.ProfessionalName),
+		card := choiceCard{
+			Link: v.linkTo("day", "service", service, "professional", row.ProfessionalID.String()),
+			Name: row.ProfessionalName, Initial: initialOf(row.ProfessionalName),
 		}
 		for _, text := range []*string{row.Specialty, row.Bio} {
 			if text != nil && *text != "" {
-				one.Text = strings.TrimPrefix(one.Text+"\n"+*text, "\n")
+				card.Text = strings.TrimPrefix(card.Text+"\n"+*text, "\n")
 			}
 		}
 		if row.AvatarUrl != nil {
-			one.Image = picture(*row.AvatarUrl)
+			card.Image = safeImageURL(*row.AvatarUrl)
 		}
-		if offer.Price != c.service.PriceCents && v.showsPrices() {
-			one.Price = v.price(offer.Price)
+		if offer.Price != chosen.service.PriceCents && v.showsPrices() {
+			card.Price = v.formatPrice(offer.Price)
 		}
-		if minutes := int(offer.Duration.Minutes()); minutes != c.service.DurationMinutes {
-			one.Duration = duration(minutes)
+		if minutes := int(offer.Duration.Minutes()); minutes != chosen.service.DurationMinutes {
+			card.Duration = formatDuration(minutes)
 		}
-		cards = append(cards, one)
+		cards = append(cards, card)
 	}
-	return reply{template: "professionals", title: v.t().ChooseProfessional, step: 2, summary: v.summary(c, time.Time{}), body: cards}, nil
+	return reply{template: "professionals", title: v.texts().ChooseProfessional, step: 2, summary: v.newSummary(chosen, time.Time{}), body: cards}, nil
 }
 
-// nobody is the page of a service that nobody gives.
-func (v *visit) nobody() reply {
-	t := v.t()
-	return reply{template: "notice", title: t.NoProfessionals, body: notice{
-		Icon: "moon", Title: t.NoProfessionals, Text: t.NoProfessionalsHint, Link: v.link(""), LinkText: t.StartAgain,
+// noProfessionalsPage is the page of a service without professionals.
+func (v *visit) noProfessionalsPage() reply {
+	texts := v.texts()
+	return reply{template: "notice", title: texts.NoProfessionals, body: noticeView{
+		Icon: "moon", Title: texts.NoProfessionals, Text: texts.NoProfessionalsHint, Link: v.linkTo(""), LinkText: texts.StartAgain,
 	}}
 }
 
-// summary is what has been chosen so far.
+// summary is the template data of the choices so far.
 type summary struct {
-	Service, Color    string
-	Professional      string // "" = not chosen yet
-	When, At, Zone    string // of the slot; At is for programs. "" = not chosen yet
-	Duration, Price   string
-	Deposit           string
-	ChangeService     string // links; "" = nothing else to choose
-	ChangeProfesional string
-	ChangeDay         string
+	Service, Color     string
+	Professional       string // "" = not chosen yet
+	When, At, Zone     string // of the slot; At is for programs. "" = not chosen yet
+	Duration, Price    string
+	Deposit            string
+	ChangeService      string // links; "" = nothing else to choose
+	ChangeProfessional string
+	ChangeDay          string
 }
 
-// summary tells what has been chosen; start is zero where no time is yet.
-func (v *visit) summary(c chosen, start time.Time) *summary {
-	offer, sure := c.terms(v.org.Policy)
-	s := &summary{Service: c.service.Name, Color: c.service.Color, Duration: duration(int(offer.Duration.Minutes())), ChangeService: v.link("")}
+// newSummary summarizes the choices. A zero start means no time is chosen.
+func (v *visit) newSummary(chosen selection, start time.Time) *summary {
+	offer, uniform := chosen.offerTerms(v.org.Policy)
+	view := &summary{Service: chosen.service.Name, Color: chosen.service.Color, Duration: formatDuration(int(offer.Duration.Minutes())), ChangeService: v.linkTo("")}
 	if v.showsPrices() {
-		if s.Price = v.price(offer.Price); !sure {
-			s.Price = fmt.Sprintf(v.t().From, s.Price)
+		if view.Price = v.formatPrice(offer.Price); !uniform {
+			view.Price = fmt.Sprintf(v.texts().From, view.Price)
 		}
 	}
 	if offer.DepositAmount > 0 {
-		s.Deposit = v.lang.money(offer.DepositAmount, v.org.Currency)
+		view.Deposit = v.lang.formatMoney(offer.DepositAmount, v.org.Currency)
 	}
-	if c.parameter != "" {
-		if s.Professional = v.t().Anybody; c.offer != nil {
-			s.Professional = c.offer.ProfessionalName
+	if chosen.parameter != "" {
+		if view.Professional = v.texts().Anybody; chosen.offer != nil {
+			view.Professional = chosen.offer.ProfessionalName
 		}
-		if len(c.offers) > 1 {
-			s.ChangeProfesional = v.link("professional", "service", c.service.ID.String())
+		if len(chosen.offers) > 1 {
+			view.ChangeProfessional = v.linkTo("professional", "service", chosen.service.ID.String())
 		}
 	}
 	if !start.IsZero() {
-		s.When, s.At, s.Zone = sentence(v.moment(start)), v.stamp(start), place(start.In(v.org.Zone))
-		s.ChangeDay = v.link("time", "service", c.service.ID.String(), "professional", c.parameter, "date", booking.DateOf(start, v.org.Zone).String())
+		view.When, view.At, view.Zone = capitalize(v.formatDateTime(start)), v.formatInstant(start), zoneName(start.In(v.org.Zone))
+		view.ChangeDay = v.linkTo("time", "service", chosen.service.ID.String(), "professional", chosen.parameter, "date", booking.DateOf(start, v.org.Zone).String())
 	}
-	return s
+	return view
 }
 
-// ready reads the choice of a step after the professional; instead is where to go
-// where it is not complete.
-func (v *visit) ready() (c chosen, instead *reply, err error) {
-	if c, err = v.choice(); err != nil {
-		return c, nil, err
+// requireChoice loads a complete selection. If it is incomplete, instead is the page to
+// show.
+func (v *visit) requireChoice() (chosen selection, instead *reply, err error) {
+	if chosen, err = v.loadChoice(); err != nil {
+		return chosen, nil, err
 	}
 	switch {
-	case len(c.offers) == 0:
-		page := v.nobody()
-		return c, &page, nil
-	case c.parameter == "":
-		page := redirect(v.link("professional", "service", c.service.ID.String()))
-		return c, &page, nil
+	case len(chosen.offers) == 0:
+		page := v.noProfessionalsPage()
+		return chosen, &page, nil
+	case chosen.parameter == "":
+		page := redirect(v.linkTo("professional", "service", chosen.service.ID.String()))
+		return chosen, &page, nil
 	}
-	return c, nil, nil
+	return chosen, nil, nil
 }
 
-// day shows a month of days.
-func (v *visit) day() (reply, error) {
-	c, instead, err := v.ready()
+// showMonth shows a month of days.
+func (v *visit) showMonth() (reply, error) {
+	chosen, instead, err := v.requireChoice()
 	if err != nil || instead != nil {
-		return or(instead), err
+		return replyOrEmpty(instead), err
 	}
-	service := c.service.ID.String()
-	month, err := v.month(c.wanted(), planner{
-		month: func(m string) string {
-			return v.link("day", "service", service, "professional", c.parameter, "month", m)
+	service := chosen.service.ID.String()
+	view, err := v.buildMonth(chosen.toChoice(), calendarLinks{
+		month: func(view string) string {
+			return v.linkTo("day", "service", service, "professional", chosen.parameter, "month", view)
 		},
-		day: func(d booking.Date) string {
-			return v.link("time", "service", service, "professional", c.parameter, "date", d.String())
+		day: func(date booking.Date) string {
+			return v.linkTo("time", "service", service, "professional", chosen.parameter, "date", date.String())
 		},
 	})
 	if err != nil {
 		return reply{}, err
 	}
-	if len(c.offers) > 1 {
-		month.Other = v.link("professional", "service", service)
+	if len(chosen.offers) > 1 {
+		view.Other = v.linkTo("professional", "service", service)
 	}
-	return reply{template: "day", title: v.t().ChooseDay, step: 3, summary: v.summary(c, time.Time{}), body: month}, nil
+	return reply{template: "day", title: v.texts().ChooseDay, step: 3, summary: v.newSummary(chosen, time.Time{}), body: view}, nil
 }
 
-// times shows the free slots of a day.
-func (v *visit) times() (reply, error) {
-	c, instead, err := v.ready()
+// showDay shows the free slots of a day.
+func (v *visit) showDay() (reply, error) {
+	chosen, instead, err := v.requireChoice()
 	if err != nil || instead != nil {
-		return or(instead), err
+		return replyOrEmpty(instead), err
 	}
-	service := c.service.ID.String()
-	list, err := v.timesOf(c.wanted(), planner{
-		month: func(m string) string {
-			return v.link("day", "service", service, "professional", c.parameter, "month", m)
+	service := chosen.service.ID.String()
+	view, err := v.buildDay(chosen.toChoice(), calendarLinks{
+		month: func(month string) string {
+			return v.linkTo("day", "service", service, "professional", chosen.parameter, "month", month)
 		},
-		day: func(d booking.Date) string {
-			return v.link("time", "service", service, "professional", c.parameter, "date", d.String())
+		day: func(date booking.Date) string {
+			return v.linkTo("time", "service", service, "professional", chosen.parameter, "date", date.String())
 		},
-		start: func(t time.Time) string {
-			return v.link("details", "service", service, "professional", c.parameter, "start", v.stamp(t))
+		start: func(start time.Time) string {
+			return v.linkTo("details", "service", service, "professional", chosen.parameter, "start", v.formatInstant(start))
 		},
 	})
 	if err != nil {
 		return reply{}, err
 	}
-	return reply{template: "time", title: v.t().ChooseTime, step: 4, summary: v.summary(c, time.Time{}), body: list}, nil
+	return reply{template: "time", title: v.texts().ChooseTime, step: 4, summary: v.newSummary(chosen, time.Time{}), body: view}, nil
 }
 
-// or is the page instead; none where there is an error.
-func or(instead *reply) reply {
+// replyOrEmpty returns the page, or an empty reply for nil.
+func replyOrEmpty(instead *reply) reply {
 	if instead == nil {
 		return reply{}
 	}
 	return *instead
 }
 
-// start reads a slot of the address or a form.
-func start(s string) (time.Time, error) {
-	t, err := time.Parse(time.RFC3339, s)
-	if err != nil || t.Year() < 1970 || t.Year() > 9998 || t.Nanosecond() != 0 {
-		return t, gone()
+// parseStart parses the start of a slot.
+func parseStart(value string) (time.Time, error) {
+	parsed, err := time.Parse(time.RFC3339, value)
+	if err != nil || parsed.Year() < 1970 || parsed.Year() > 9998 || parsed.Nanosecond() != 0 {
+		return parsed, notOfferedError()
 	}
-	return t, nil
+	return parsed, nil
 }
 
-// slotTaken gives the times that are proposed for one that is taken.
-func slotTaken(err error) ([]booking.Slot, bool) {
+// takenAlternatives returns the proposed slots if err says that a slot is taken.
+func takenAlternatives(err error) ([]booking.Slot, bool) {
 	var taken *booking.SlotTakenError
 	if !errors.As(err, &taken) {
 		return nil, false
@@ -341,19 +342,19 @@ func slotTaken(err error) ([]booking.Slot, bool) {
 	return taken.Alternatives, true
 }
 
-// codeOf is the code of an error for callers; "" for any other.
-func codeOf(err error) string {
-	var told *hub.Error
-	if errors.As(err, &told) {
-		return told.Code
+// errorCode returns the code of a [hub.Error], or "".
+func errorCode(err error) string {
+	var apiErr *hub.Error
+	if errors.As(err, &apiErr) {
+		return apiErr.Code
 	}
 	return ""
 }
 
-// professionalID is who a form or link asks for; nil: anybody.
-func professionalID(c chosen) *uuid.UUID {
-	if c.offer == nil {
+// selectedProfessional returns the chosen professional's ID, or nil for any.
+func selectedProfessional(chosen selection) *uuid.UUID {
+	if chosen.offer == nil {
 		return nil
 	}
-	return &c.offer.ProfessionalID
+	return &chosen.offer.ProfessionalID
 }

@@ -6,70 +6,72 @@ import (
 	"strconv"
 )
 
-// rgb is a colour in sRGB, each part 0 to 1.
+// rgb is a colour in sRGB, each channel 0 to 1.
 type rgb struct{ r, g, b float64 }
 
 // The colours that an organization's own is seen with. assets/app.css has the same.
 var (
 	white       = rgb{1, 1, 1}
 	black       = rgb{}
-	lightGround = must("#f6f7f9") // behind everything
+	lightGround = mustParseColor("#f6f7f9") // behind everything
 	lightCard   = white
-	darkGround  = must("#0e1116")
-	darkCard    = must("#171b22")
+	darkGround  = mustParseColor("#0e1116")
+	darkCard    = mustParseColor("#171b22")
 )
 
 // Contrasts of WCAG 2.2, AA.
 const (
-	readable = 4.5 // of text (1.4.3)
-	visible  = 3.0 // of what is not text (1.4.11)
+	textContrast  = 4.5 // of text (1.4.3)
+	shapeContrast = 3.0 // of what is not text (1.4.11)
 )
 
-// easy is the contrast of text on dark pages, where the least that is readable looks dull.
-const easy = 6.0
+// darkTextContrast is the contrast of text on dark pages, above the required minimum.
+const darkTextContrast = 6.0
 
-// theme is what the pages make of an organization's colour.
+// theme is the set of colours derived from an organization's colour.
 type theme struct {
-	fill rgb // the colour itself: behind the label of a button
-	on   rgb // text on it
-	away rgb // what it is mixed with where it is pointed at, so that its text stays readable
+	fill     rgb // the colour itself: behind the label of a button
+	label    rgb // text on it
+	hoverMix rgb // what it is mixed with where it is pointed at, so that its text stays readable
 	// Each of the following for light and for dark pages.
 	edge [2]rgb // around the fill: visible on cards and on the ground
 	ink  [2]rgb // text and symbols in the colour: readable on cards, on the ground and on soft
 	soft [2]rgb // a tint, behind ink
 }
 
-// newTheme makes the theme of any colour.
-func newTheme(c rgb) theme {
-	t := theme{fill: c, on: white, away: black}
-	if contrast(c, white) < readable { // one of the two always is
-		t.on, t.away = black, white
+// newTheme derives the theme of a colour.
+func newTheme(color rgb) theme {
+	colors := theme{fill: color, label: white, hoverMix: black}
+	if contrast(color, white) < textContrast { // one of the two always is
+		colors.label, colors.hoverMix = black, white
 	}
 	for i, page := range []struct {
 		ground, card, towards rgb
 		tint, text            float64
-	}{{lightGround, lightCard, black, 0.1, readable}, {darkGround, darkCard, white, 0.16, easy}} {
-		t.soft[i] = mix(page.card, c, page.tint)
-		t.edge[i] = until(c, page.towards, visible, page.ground, page.card, t.soft[i])
-		t.ink[i] = until(c, page.towards, page.text, page.ground, page.card, t.soft[i])
+	}{{lightGround, lightCard, black, 0.1, textContrast}, {darkGround, darkCard, white, 0.16, darkTextContrast}} {
+		colors.soft[i] = mix(page.card, color, page.tint)
+		colors.edge[i] = ensureContrast(color, page.towards, shapeContrast, page.ground, page.card, colors.soft[i])
+		colors.ink[i] = ensureContrast(color, page.towards, page.text, page.ground, page.card, colors.soft[i])
 	}
-	return t
+	return colors
 }
 
-// css writes the theme as custom properties. It is safe within a style element.
-func (t theme) css() string {
-	page := func(i int) string { return fmt.Sprintf("--edge:%s;--ink:%s;--soft:%s", t.edge[i], t.ink[i], t.soft[i]) }
-	return fmt.Sprintf(":root{--fill:%s;--on:%s;--away:%s;%s}@media(prefers-color-scheme:dark){:root{%s}}", t.fill, t.on, t.away, page(0), page(1))
+// css returns the theme as custom properties. It is safe within a style element.
+func (texts theme) css() string {
+	page := func(i int) string {
+		return fmt.Sprintf("--edge:%s;--ink:%s;--soft:%s", texts.edge[i], texts.ink[i], texts.soft[i])
+	}
+	return fmt.Sprintf(":root{--fill:%s;--on:%s;--away:%s;%s}@media(prefers-color-scheme:dark){:root{%s}}", texts.fill, texts.label, texts.hoverMix, page(0), page(1))
 }
 
-// until changes a colour towards black or white until it has a contrast with every
+// ensureContrast shifts a colour towards black or white until it contrasts with every
 // background.
-func until(c, towards rgb, least float64, backgrounds ...rgb) rgb {
+func ensureContrast(color, towards rgb, minimum float64, backgrounds ...rgb) rgb {
 	for share := 0.0; share < 1; share += 0.02 {
-		mixed := shown(blend(c, towards, share, share*share))
+		mixed := quantize(blend(color, towards, share, share*share))
 		enough := true
-		for _, b := range backgrounds {
-			enough = enough && contrast(mixed, shown(b)) >= least
+		for _, background := range backgrounds {
+			enough = enough && contrast(mixed, quantize(background)) >= minimum
 		}
 		if enough {
 			return mixed
@@ -78,7 +80,7 @@ func until(c, towards rgb, least float64, backgrounds ...rgb) rgb {
 	return towards
 }
 
-// contrast is the contrast ratio of two colours by WCAG, 1 to 21.
+// contrast returns the WCAG contrast ratio of two colours, 1 to 21.
 func contrast(a, b rgb) float64 {
 	la, lb := a.luminance(), b.luminance()
 	return (max(la, lb) + 0.05) / (min(la, lb) + 0.05)
@@ -102,12 +104,11 @@ func gamma(l float64) float64 {
 	return min(1.055*math.Pow(l, 1/2.4)-0.055, 1)
 }
 
-// mix goes a share of the way from one colour to another, in Oklab, where the way
-// looks even.
+// mix interpolates between two colours in Oklab, where steps look even.
 func mix(from, to rgb, share float64) rgb { return blend(from, to, share, share) }
 
-// blend is mix with another share for what makes the colour: where that is smaller, it
-// stays vivid while its lightness changes.
+// blend is mix with a separate share for chroma. A smaller share keeps the colour vivid
+// while its lightness changes.
 func blend(from, to rgb, lightness, color float64) rgb {
 	a, b := from.oklab(), to.oklab()
 	for i, share := range [3]float64{lightness, color, color} {
@@ -134,31 +135,31 @@ func (c rgb) oklab() [3]float64 {
 	}
 }
 
-// shown is a colour as screens get it: in 256 steps.
-func shown(c rgb) rgb {
-	step := func(s float64) float64 { return math.Round(s*255) / 255 }
+// quantize rounds a colour to 256 steps per channel, as screens do.
+func quantize(c rgb) rgb {
+	step := func(channel float64) float64 { return math.Round(channel*255) / 255 }
 	return rgb{step(c.r), step(c.g), step(c.b)}
 }
 
-// String writes #rrggbb.
+// String returns #rrggbb.
 func (c rgb) String() string {
-	part := func(s float64) int { return int(math.Round(s * 255)) }
+	part := func(channel float64) int { return int(math.Round(channel * 255)) }
 	return fmt.Sprintf("#%02x%02x%02x", part(c.r), part(c.g), part(c.b))
 }
 
-// parseColor reads #RRGGBB; ok is false for anything else.
-func parseColor(s string) (c rgb, ok bool) {
-	if len(s) != 7 || s[0] != '#' {
+// parseColor parses #RRGGBB; ok is false for anything else.
+func parseColor(value string) (color rgb, ok bool) {
+	if len(value) != 7 || value[0] != '#' {
 		return rgb{}, false
 	}
-	n, err := strconv.ParseUint(s[1:], 16, 32)
+	n, err := strconv.ParseUint(value[1:], 16, 32)
 	return rgb{float64(n>>16) / 255, float64(n>>8&0xff) / 255, float64(n&0xff) / 255}, err == nil
 }
 
-func must(s string) rgb {
-	c, ok := parseColor(s)
+func mustParseColor(value string) rgb {
+	color, ok := parseColor(value)
 	if !ok {
-		panic("not a colour: " + s)
+		panic("not a colour: " + value)
 	}
-	return c
+	return color
 }

@@ -1,6 +1,6 @@
 package pages
 
-// words are all texts of the pages. Those with %s or %d are formats.
+// words holds all texts of the pages. Those with %s or %d are formats.
 type words struct {
 	// Around every page.
 	SkipToContent, Language, Powered string
@@ -79,8 +79,8 @@ type words struct {
 	StartAgain                        string
 }
 
-// count chooses the form for one or several.
-func count(forms [2]string, n int) string {
+// pluralForm returns the singular or plural form for n.
+func pluralForm(forms [2]string, n int) string {
 	if n == 1 {
 		return forms[0]
 	}

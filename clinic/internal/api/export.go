@@ -153,9 +153,9 @@ func each[Row, Shown any](ctx context.Context, q store.Search, find func(context
 			return err
 		}
 		for _, row := range rows {
-			one, err := convert(row)
+			element, err := convert(row)
 			if err == nil {
-				err = take(one)
+				err = take(element)
 			}
 			if err != nil {
 				return err
@@ -228,7 +228,7 @@ func (s *series) add(value any) error {
 	return err
 }
 
-func member[T any](s *series) func(T) error { return func(one T) error { return s.add(one) } }
+func member[T any](s *series) func(T) error { return func(element T) error { return s.add(element) } }
 
 // opened writes a JSON object without its end.
 func opened(w io.Writer, value any) error {

@@ -27,10 +27,10 @@ func (a *API) writeTable(ctx context.Context, w io.Writer, of exportHead, q stor
 		return err
 	}
 	table := csv.NewWriter(w)
-	write := func(one line) error {
+	write := func(entry line) error {
 		cells := make([]string, len(columns))
 		for i, name := range columns {
-			cells[i] = rest.EscapeCSVCell(one[name])
+			cells[i] = rest.EscapeCSVCell(entry[name])
 		}
 		return table.Write(cells)
 	}

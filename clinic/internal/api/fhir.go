@@ -178,8 +178,8 @@ func writtenAs[T any](ctx context.Context, rows []T, total int, err error, patie
 	list := make([]fhir.Resource, 0, len(rows))
 	for _, row := range rows {
 		module.SetSubject(ctx, patient(row).String())
-		if one, ok := write(row); ok {
-			list = append(list, one)
+		if resource, ok := write(row); ok {
+			list = append(list, resource)
 		}
 	}
 	return list, total, err

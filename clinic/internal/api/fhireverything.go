@@ -18,8 +18,8 @@ type bundleOutput struct{ Body func(huma.Context) }
 
 // everything binds the operation that gives a patient with all that belongs to it.
 func (a *API) everything(api huma.API, op huma.Operation) {
-	for _, one := range fhir.EverythingParams() {
-		op.Parameters = append(op.Parameters, &huma.Param{Name: one.Name, In: "query", Description: one.Documentation, Schema: &huma.Schema{Type: huma.TypeString}})
+	for _, everythingParam := range fhir.EverythingParams() {
+		op.Parameters = append(op.Parameters, &huma.Param{Name: everythingParam.Name, In: "query", Description: everythingParam.Documentation, Schema: &huma.Schema{Type: huma.TypeString}})
 	}
 	op.Responses["200"] = &huma.Response{
 		Description: "A searchset", Content: map[string]*huma.MediaType{fhir.MediaType: {Schema: resource{}.Schema(nil)}},
@@ -57,7 +57,7 @@ func (a *API) askedBundle(ctx context.Context, patient string) (writing, error) 
 
 // bundle begins to write a patient with what is asked for of all that belongs to it.
 func (a *API) bundle(ctx context.Context, f facade, patient string, extent fhir.Extent) (writing, error) {
-	one, err := a.oneFHIR(ctx, a.fhirPatients(), f, patient)
+	resource, err := a.oneFHIR(ctx, a.fhirPatients(), f, patient)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (a *API) bundle(ctx context.Context, f facade, patient string, extent fhir.
 		total := 0
 		if extent.Has(fhir.TypePatient) {
 			total++
-			if err := entries.add(fhir.EntryOf(f.Base, one)); err != nil {
+			if err := entries.add(fhir.EntryOf(f.Base, resource)); err != nil {
 				return err
 			}
 		}
@@ -94,8 +94,8 @@ func (a *API) bundle(ctx context.Context, f facade, patient string, extent fhir.
 				if err != nil {
 					return err
 				}
-				for _, one := range list {
-					if err := entries.add(fhir.EntryOf(f.Base, one)); err != nil {
+				for _, entry := range list {
+					if err := entries.add(fhir.EntryOf(f.Base, entry)); err != nil {
 						return err
 					}
 				}

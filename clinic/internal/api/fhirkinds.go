@@ -53,14 +53,16 @@ func (a *API) fhirEncounters() kind {
 
 // plain are statuses as searches have them.
 func plain(statuses []care.AppointmentStatus) []string {
-	return rest.Map(statuses, func(one care.AppointmentStatus) string { return string(one) })
+	return rest.Map(statuses, func(appointmentStatus care.AppointmentStatus) string { return string(appointmentStatus) })
 }
 
 // daysOf are the days that begin in spans of time: records have a day, and what the
 // facade shows of it is when that begins.
 func daysOf(spans store.TimeFilter, zone *time.Location) store.TimeFilter {
 	return rest.Map(spans, func(span []store.TimeRange) []store.TimeRange {
-		return rest.Map(span, func(one store.TimeRange) store.TimeRange { return store.TimeRange(fhir.Days(fhir.Range(one), zone)) })
+		return rest.Map(span, func(timeRange store.TimeRange) store.TimeRange {
+			return store.TimeRange(fhir.Days(fhir.Range(timeRange), zone))
+		})
 	})
 }
 

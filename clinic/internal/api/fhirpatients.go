@@ -113,8 +113,8 @@ func (a *API) readPatients(_ kind, f facade, q *store.Search, used url.Values) e
 // texts are the alternatives of a string parameter.
 func texts(value string) []string {
 	list := fhir.Alternatives(value)
-	for i, one := range list {
-		list[i] = strings.TrimSpace(fhir.Text(one))
+	for i, text := range list {
+		list[i] = strings.TrimSpace(fhir.Text(text))
 	}
 	return list
 }
@@ -122,8 +122,8 @@ func texts(value string) []string {
 // phoneKeys are the numbers that a parameter may mean.
 func phoneKeys(parameter, value string) ([]string, error) {
 	keys := []string{}
-	for _, one := range fhir.Alternatives(value) {
-		token := fhir.TokenOf(one)
+	for _, alternative := range fhir.Alternatives(value) {
+		token := fhir.TokenOf(alternative)
 		number := care.FormatE164(brazil.PhoneFromQuery(token.Code))
 		switch {
 		case token.System == "email" && token.Placed:
@@ -141,8 +141,8 @@ func phoneKeys(parameter, value string) ([]string, error) {
 // other identifiers.
 func (a *API) taxIDs(f facade, value string) ([][]byte, error) {
 	hashes := [][]byte{}
-	for _, one := range fhir.Alternatives(value) {
-		token := fhir.TokenOf(one)
+	for _, alternative := range fhir.Alternatives(value) {
+		token := fhir.TokenOf(alternative)
 		if token.Code == "" {
 			return nil, &fhir.Fault{Parameter: "identifier", Message: "must have a value: whoever has any is not searched", Unsupported: true}
 		}
@@ -156,8 +156,8 @@ func (a *API) taxIDs(f facade, value string) ([][]byte, error) {
 // activities are the statuses of patients who are active, or who are not.
 func activities(value string) ([]string, error) {
 	statuses := []string{}
-	for _, one := range fhir.Alternatives(value) {
-		token := fhir.TokenOf(one)
+	for _, alternative := range fhir.Alternatives(value) {
+		token := fhir.TokenOf(alternative)
 		ours, known := map[string][]string{"true": {store.Active}, "false": {store.Inactive, store.Anonymized}}[token.Code]
 		if !known {
 			return nil, misread("active", "must be true or false")

@@ -58,8 +58,8 @@ func parsed(text, where string) (url.Values, error) {
 
 // strict tells whether parameters that nobody knows are to be refused.
 func (a asking) strict() bool {
-	for one := range strings.FieldsFuncSeq(a.prefer, func(c rune) bool { return c == ',' || c == ';' || c == ' ' }) {
-		if strings.EqualFold(strings.ReplaceAll(one, `"`, ""), "handling=strict") {
+	for text := range strings.FieldsFuncSeq(a.prefer, func(c rune) bool { return c == ',' || c == ';' || c == ' ' }) {
+		if strings.EqualFold(strings.ReplaceAll(text, `"`, ""), "handling=strict") {
 			return true
 		}
 	}
@@ -79,8 +79,8 @@ func (a asking) answerable(format string) error {
 		}
 		accepted = strings.Split(a.accept, ",")
 	}
-	for _, one := range accepted {
-		name, options, err := mime.ParseMediaType(one)
+	for _, text := range accepted {
+		name, options, err := mime.ParseMediaType(text)
 		refused := options["q"] != "" && strings.Trim(options["q"], "0.") == ""
 		if err == nil && slices.Contains(forms, name) && !refused {
 			return nil

@@ -57,10 +57,10 @@ func (a *API) search(kinds func() kind) rest.Binder {
 // formOf documents a search by POST.
 func formOf(name string) *huma.Schema {
 	form := &huma.Schema{Type: huma.TypeObject, Properties: make(map[string]*huma.Schema), AdditionalProperties: true}
-	for _, one := range parametersOf(name) {
-		form.Properties[one.Name] = &huma.Schema{Type: huma.TypeString, Description: one.Description}
-		if one.Name == fhir.ParamCount {
-			form.Properties[one.Name].Examples = []any{strconv.Itoa(usualCount)}
+	for _, param := range parametersOf(name) {
+		form.Properties[param.Name] = &huma.Schema{Type: huma.TypeString, Description: param.Description}
+		if param.Name == fhir.ParamCount {
+			form.Properties[param.Name].Examples = []any{strconv.Itoa(usualCount)}
 		}
 	}
 	return form
@@ -72,12 +72,12 @@ func parametersOf(name string) []*huma.Param {
 	add := func(name, doc string) {
 		list = append(list, &huma.Param{Name: name, In: "query", Description: doc, Schema: &huma.Schema{Type: huma.TypeString}})
 	}
-	for _, one := range fhir.SearchParams(name) {
-		doc := one.Documentation
-		if slices.Contains(private, one.Name) {
+	for _, searchParam := range fhir.SearchParams(name) {
+		doc := searchParam.Documentation
+		if slices.Contains(private, searchParam.Name) {
 			doc += " Addresses are logged on their way: better sent in the body of POST _search."
 		}
-		add(one.Name, doc)
+		add(searchParam.Name, doc)
 	}
 	add(fhir.ParamCount, "Resources on a page, "+strconv.Itoa(usualCount)+" unless told, "+strconv.Itoa(mostCount)+" at most; 0 only counts")
 	add(fhir.ParamSummary, "count only counts, false is what is sent anyway; there are no others")
@@ -173,8 +173,8 @@ func spansOf(ranges [][]fhir.Range) store.TimeFilter {
 	var all store.TimeFilter
 	for _, either := range ranges {
 		span := make([]store.TimeRange, len(either))
-		for i, one := range either {
-			span[i] = store.TimeRange(one)
+		for i, entry := range either {
+			span[i] = store.TimeRange(entry)
 		}
 		all = append(all, span)
 	}
@@ -193,8 +193,8 @@ func readOfPatients(of kind, f facade, q *store.Search, used url.Values) error {
 	}
 	for _, value := range used["status"] {
 		var either []string
-		for _, one := range fhir.Alternatives(value) {
-			token := fhir.TokenOf(one)
+		for _, alternative := range fhir.Alternatives(value) {
+			token := fhir.TokenOf(alternative)
 			if known := token.System == of.system; known || token.System == "" && token.Code != "" {
 				either = append(either, of.statuses(token.Code)...)
 			}
@@ -207,9 +207,9 @@ func readOfPatients(of kind, f facade, q *store.Search, used url.Values) error {
 // narrowed are what two conditions have in common; nil, of the first, is no condition.
 func narrowed(before, more []string) []string {
 	all := []string{}
-	for _, one := range more {
-		if before == nil || slices.Contains(before, one) {
-			all = append(all, one)
+	for _, text := range more {
+		if before == nil || slices.Contains(before, text) {
+			all = append(all, text)
 		}
 	}
 	return all

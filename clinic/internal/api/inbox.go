@@ -55,9 +55,9 @@ func (a *API) listInbox(ctx context.Context, in *inboxInput) (*struct{ Body rest
 		if row.Suggested != nil {
 			module.SetSubject(ctx, row.Suggested.String())
 		}
-		one := inboxEntryOf(row.InboxEntry)
-		one.Summary, one.Suggested = row.Summary, row.Suggested
-		return one
+		inboxEntry := inboxEntryOf(row.InboxEntry)
+		inboxEntry.Summary, inboxEntry.Suggested = row.Summary, row.Suggested
+		return inboxEntry
 	})
 	return &struct{ Body rest.Page[InboxEntry] }{rest.NewPage(list, total, in.PageParams)}, err
 }

@@ -137,8 +137,8 @@ func (a *API) logInteraction(ctx context.Context, in *logInteractionInput) (*log
 	wrong.Check(who.Peer == "" || d.Source == who.Peer, "body.source", "must be the product that the key belongs to")
 	wrong.Check(!strings.EqualFold(strings.TrimSpace(d.Source), ownSource), "body.source", "must not be the clinic itself")
 	wrong.CheckLength(d.SourceID, "body.source_id", 1, 200)
-	for _, one := range []struct{ text, location string }{{d.Type, "body.interaction_type"}, {d.Source, "body.source"}} {
-		wrong.Check(care.RedactCPFs(one.text) == one.text, one.location, "must not have a CPF in it")
+	for _, entry := range []struct{ text, location string }{{d.Type, "body.interaction_type"}, {d.Source, "body.source"}} {
+		wrong.Check(care.RedactCPFs(entry.text) == entry.text, entry.location, "must not have a CPF in it")
 	}
 	if err := wrong.Err(); err != nil {
 		return nil, err

@@ -61,15 +61,15 @@ func (a *API) shown(ctx context.Context, at store.Scope, rows ...dbgen.Patient) 
 	}
 	return rest.Map(rows, func(p dbgen.Patient) Patient {
 		f := known[p.ID]
-		one := Patient{
+		patient := Patient{
 			ID: p.ID, Name: p.Name, Phone: p.Phone, Email: p.Email, CPF: store.MaskedCPF(p), LastAppointment: moment(f.LastAt),
 			NextAppointment: moment(f.NextAt), BalanceDue: f.Balance, Status: p.Status, CreatedAt: p.CreatedAt.UTC(),
 		}
 		if p.BirthDate != nil {
 			born := day(*p.BirthDate)
-			one.BirthDate = &born
+			patient.BirthDate = &born
 		}
-		return one
+		return patient
 	}), nil
 }
 

@@ -165,8 +165,8 @@ func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInpu
 	}
 	rows, err := a.store.ListAppointments(ctx, dbgen.ListAppointmentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.PatientID, Status: in.Status, RowLimit: in.Limit})
 	out := &searchAppointmentsOutput{}
-	out.Body.Appointments = rest.Map(rows, func(one dbgen.Appointment) AppointmentSummary {
-		return AppointmentSummary{one.ID, care.ClampInstant(one.StartsAt), care.Redact(one.Service), care.Redact(one.Professional), one.Status, a.host.URLs.Public + appointmentPages + one.ID.String()}
+	out.Body.Appointments = rest.Map(rows, func(appointment dbgen.Appointment) AppointmentSummary {
+		return AppointmentSummary{appointment.ID, care.ClampInstant(appointment.StartsAt), care.Redact(appointment.Service), care.Redact(appointment.Professional), appointment.Status, a.host.URLs.Public + appointmentPages + appointment.ID.String()}
 	})
 	return out, err
 }

@@ -68,9 +68,9 @@ func TestRedact(t *testing.T) {
 
 func TestRedactCPFs(t *testing.T) {
 	t.Parallel()
-	for _, one := range hubtest.CPFTexts {
-		require.Equal(t, one.Redacted, care.RedactCPFs(one.Text), "%q", one.Text)
-		require.Equal(t, one.Redacted, care.Redact(one.Text), "%q", one.Text)
+	for _, cPFText := range hubtest.CPFTexts {
+		require.Equal(t, cPFText.Redacted, care.RedactCPFs(cPFText.Text), "%q", cPFText.Text)
+		require.Equal(t, cPFText.Redacted, care.Redact(cPFText.Text), "%q", cPFText.Text)
 	}
 }
 

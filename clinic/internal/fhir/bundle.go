@@ -47,8 +47,8 @@ func Searchset(f Found) Bundle {
 	if f.Next != "" {
 		b.Link = append(b.Link, Link{"next", f.Next})
 	}
-	for _, one := range f.Matches {
-		b.Entry = append(b.Entry, EntryOf(f.Base, one))
+	for _, match := range f.Matches {
+		b.Entry = append(b.Entry, EntryOf(f.Base, match))
 	}
 	return b
 }

@@ -75,14 +75,14 @@ func Capabilities(base, softwareVersion, released string) CapabilityStatement {
 	rest := Rest{Mode: "server", Security: Security{Description: "An administrator's access token as Authorization: Bearer, or an API key as X-Integration-Key " +
 		"with the scope patient.read or the resource's own. What is seen is always one clinic's."}}
 	for _, name := range types {
-		one := RestResource{
+		restResource := RestResource{
 			Type: name, Interaction: []Interaction{{"read"}, {"search-type"}}, Versioning: "no-version",
 			SearchParam: SearchParams(name),
 		}
 		if name == TypePatient {
-			one.Operation = []Operation{{"everything", base + PathEverything, "With start, end and _type; the answer has no pages."}}
+			restResource.Operation = []Operation{{"everything", base + PathEverything, "With start, end and _type; the answer has no pages."}}
 		}
-		rest.Resource = append(rest.Resource, one)
+		rest.Resource = append(rest.Resource, restResource)
 	}
 	statement.Rest = []Rest{rest}
 	return statement

@@ -86,7 +86,7 @@ func (e Extent) Query() string { return e.used.Encode() }
 func ExtentOf(asked url.Values, zone *time.Location) (Extent, error) {
 	e := Extent{used: url.Values{}}
 	for name, values := range asked {
-		values = slices.DeleteFunc(slices.Clone(values), func(one string) bool { return one == "" })
+		values = slices.DeleteFunc(slices.Clone(values), func(text string) bool { return text == "" })
 		if len(values) == 0 || name == ParamFormat || name == ParamPretty {
 			continue
 		}

@@ -107,12 +107,12 @@ func Understood(kind string, asked url.Values, strict bool) (url.Values, error) 
 	known := SearchParams(kind)
 	used := url.Values{}
 	for _, name := range slices.Sorted(maps.Keys(asked)) {
-		values := slices.DeleteFunc(slices.Clone(asked[name]), func(one string) bool { return one == "" })
+		values := slices.DeleteFunc(slices.Clone(asked[name]), func(text string) bool { return text == "" })
 		if len(values) == 0 {
 			continue // as if it were not there: forms send fields that nobody filled in
 		}
 		bare, modifier, modified := strings.Cut(name, ":")
-		at := slices.IndexFunc(known, func(one SearchParam) bool { return one.Name == bare })
+		at := slices.IndexFunc(known, func(searchParam SearchParam) bool { return searchParam.Name == bare })
 		switch {
 		case modified && (at < 0 || !slices.Contains(known[at].Modifiers, modifier)):
 			return nil, &Fault{shown(name), "has a modifier that is not supported; " + modifiersOf(known), true}
@@ -154,17 +154,17 @@ func shown(name string) string {
 
 func namesOf(params []SearchParam) string {
 	var names []string
-	for _, one := range params {
-		names = append(names, one.Name)
+	for _, param := range params {
+		names = append(names, param.Name)
 	}
 	return strings.Join(append(names, Shaping...), ", ")
 }
 
 func modifiersOf(params []SearchParam) string {
 	var names []string
-	for _, one := range params {
-		for _, modifier := range one.Modifiers {
-			names = append(names, one.Name+":"+modifier)
+	for _, param := range params {
+		for _, modifier := range param.Modifiers {
+			names = append(names, param.Name+":"+modifier)
 		}
 	}
 	if len(names) == 0 {

@@ -23,8 +23,8 @@ func Ranges(values []string, zone *time.Location) ([][]Range, error) {
 	var all [][]Range
 	for _, value := range values {
 		var either []Range
-		for _, one := range Alternatives(value) {
-			r, err := rangeOf(one, zone)
+		for _, alternative := range Alternatives(value) {
+			r, err := rangeOf(alternative, zone)
 			if err != nil {
 				return nil, err
 			}
@@ -184,26 +184,26 @@ func (t Token) In(systems ...string) bool { return !t.Placed || slices.Contains(
 // Patients reads the values of a reference to a patient: ids, Patient/id, or addresses of
 // patients here. Whatever else finds nobody.
 func Patients(values []string, base string) []uuid.UUID {
-	return ids(values, func(one string) string {
-		return strings.TrimPrefix(strings.TrimPrefix(one, base+"/"), TypePatient+"/")
+	return ids(values, func(text string) string {
+		return strings.TrimPrefix(strings.TrimPrefix(text, base+"/"), TypePatient+"/")
 	})
 }
 
 // IDs reads the values of _id. What can be no id here finds nothing.
-func IDs(values []string) []uuid.UUID { return ids(values, func(one string) string { return one }) }
+func IDs(values []string) []uuid.UUID { return ids(values, func(text string) string { return text }) }
 
 // ids are those that every value has among its alternatives; nil where there is no value.
 func ids(values []string, id func(string) string) []uuid.UUID {
 	var all []uuid.UUID
 	for n, value := range values {
 		either := []uuid.UUID{}
-		for _, one := range Alternatives(value) {
-			if known, err := uuid.Parse(id(one)); err == nil {
+		for _, alternative := range Alternatives(value) {
+			if known, err := uuid.Parse(id(alternative)); err == nil {
 				either = append(either, known)
 			}
 		}
 		if n > 0 {
-			either = slices.DeleteFunc(either, func(one uuid.UUID) bool { return !slices.Contains(all, one) })
+			either = slices.DeleteFunc(either, func(id uuid.UUID) bool { return !slices.Contains(all, id) })
 		}
 		all = either
 	}

@@ -205,7 +205,7 @@ func TestCharsets(t *testing.T) {
 		}
 		return string(b)
 	}
-	for name, one := range map[string][2]string{
+	for name, entry := range map[string][2]string{
 		"UTF-8":        {text, text},
 		"with a mark":  {"\xef\xbb\xbf" + text, text},
 		"little":       {wide("\xff\xfe", 1, 0), text},
@@ -216,13 +216,13 @@ func TestCharsets(t *testing.T) {
 		"short":        {"a", "a"},
 		"nothing":      {"", ""},
 	} {
-		file := strings.NewReader(one[0])
+		file := strings.NewReader(entry[0])
 		for range 2 { // a file is read several times
 			in, err := importfile.Text(file)
 			require.NoError(t, err)
 			got, err := io.ReadAll(iotest.OneByteReader(in))
 			require.NoError(t, err, name)
-			require.Equal(t, one[1], string(got), name)
+			require.Equal(t, entry[1], string(got), name)
 		}
 	}
 }

@@ -97,14 +97,14 @@ func (b *bundle) several() (first, second map[string]any, between time.Time) {
 	other := b.key(tenant, `"environment":"test"`)
 	b.endpoint(b.live[0], anywhere)
 	b.endpoint(other, anywhere)
-	one := b.ok(202, "POST", "/events", b.live[0], `{"event_type":"one.made","data":{},"correlation_id":"one"}`)["id"].(string)
-	b.settled(one, "delivered")
-	b.set(one, "inbound = true")
+	text := b.ok(202, "POST", "/events", b.live[0], `{"event_type":"one.made","data":{},"correlation_id":"one"}`)["id"].(string)
+	b.settled(text, "delivered")
+	b.set(text, "inbound = true")
 	between = b.clock.Advance(time.Minute)
 	b.clock.Advance(time.Minute)
 	two := b.ok(202, "POST", "/events", other, `{"event_type":"two.made","data":{},"correlation_id":"two"}`)["id"].(string)
 	b.settled(two, "delivered")
-	first = b.settled(one, "delivered")
+	first = b.settled(text, "delivered")
 	b.set(two, "integration = true, status = 2, status_code = 500, reason = 'retries_exhausted'")
 	return first, b.settled(two, "parked"), between
 }

@@ -192,8 +192,8 @@ func TestRegistrationIsRetried(t *testing.T) {
 			require.Equal(t, "theirs", got.PeerIntegrationID)
 			require.Equal(t, []string{"a", "b"}, got.Features)
 			calls := p.seen("/register")
-			for _, one := range calls {
-				require.Equal(t, calls[0].fields, one.fields, "the same registration every time")
+			for _, call := range calls {
+				require.Equal(t, calls[0].fields, call.fields, "the same registration every time")
 			}
 			b.later(time.Hour)
 			require.Len(t, p.seen("/register"), tries+1)
@@ -265,13 +265,13 @@ func TestConcurrentConnects(t *testing.T) {
 	all.Wait()
 	close(ids)
 	require.Len(t, ids, 20)
-	one := <-ids
+	entry := <-ids
 	for id := range ids {
-		require.Equal(t, one, id)
+		require.Equal(t, entry, id)
 	}
 	require.Equal(t, 1, b.count("integrations"))
 	b.later(time.Minute + time.Second)
-	got := b.get(one)
+	got := b.get(entry)
 	require.Equal(t, statusActive, got.Status)
 	require.Nil(t, got.NextRegistrationAt)
 	calls := p.seen("/register")

@@ -95,13 +95,13 @@ func TestDialRefusesEveryRefusedAddress(t *testing.T) {
 			if addr.Is4() {
 				spellings = append(spellings, netip.AddrFrom16(addr.As16())) // ::ffff:a.b.c.d
 			}
-			for _, one := range spellings {
+			for _, spelling := range spellings {
 				name := fmt.Sprintf("n%d.example", i)
-				resolver.answers[name] = [][]string{{one.String()}}
-				for _, host := range []string{name, one.String()} {
+				resolver.answers[name] = [][]string{{spelling.String()}}
+				for _, host := range []string{name, spelling.String()} {
 					var unreachable *UnreachableError
 					require.ErrorAs(t, dial(t, g, net.JoinHostPort(host, "80")), &unreachable, host)
-					require.True(t, unreachable.Refused, "%s %s", host, one)
+					require.True(t, unreachable.Refused, "%s %s", host, spelling)
 				}
 			}
 		}

@@ -50,10 +50,10 @@ func TestPersonIsFound(t *testing.T) {
 // A number is found however it is written, by whoever writes it in any other way.
 func TestPhonesAreFound(t *testing.T) {
 	t.Parallel()
-	for _, one := range hubtest.Phones {
-		forms := []string{one.Written, one.E164}
-		if one.WithoutNinthDigit != "" {
-			forms = append(forms, one.WithoutNinthDigit)
+	for _, phone := range hubtest.Phones {
+		forms := []string{phone.Written, phone.E164}
+		if phone.WithoutNinthDigit != "" {
+			forms = append(forms, phone.WithoutNinthDigit)
 		}
 		for _, told := range forms {
 			who := readPerson([]byte(`{"data":{"phone":"` + told + `"}}`))

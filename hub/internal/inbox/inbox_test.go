@@ -60,9 +60,9 @@ func TestAllOrNothing(t *testing.T) {
 			Scan(&rows, &entries, &name))
 		return rows, entries, name
 	}
-	one := item(id, tenant, "one")
+	entry := item(id, tenant, "one")
 	fail = hub.Errorf(hub.ErrConflict, "not_now", "Not now.")
-	_, err := b.Store(context.Background(), one)
+	_, err := b.Store(context.Background(), entry)
 	require.ErrorIs(t, err, hub.ErrConflict, "the product's own error")
 	rows, entries, name := stored()
 	require.Zero(t, rows)
@@ -70,13 +70,13 @@ func TestAllOrNothing(t *testing.T) {
 	require.Equal(t, "Some Clinic", name)
 
 	fail = nil
-	outcome, err := b.Store(context.Background(), one)
+	outcome, err := b.Store(context.Background(), entry)
 	require.NoError(t, err)
 	require.Equal(t, inbox.Accepted, outcome)
 	rows, entries, name = stored()
 	require.Equal(t, 1, rows)
 	require.Equal(t, 1, entries)
-	require.Equal(t, one.Event.ID, name)
+	require.Equal(t, entry.Event.ID, name)
 }
 
 // failing is an inbox over a product that fails as long as it is told to, and counts
@@ -125,9 +125,9 @@ func TestFailuresAreLogged(t *testing.T) {
 	id, tenant := integration(t, db)
 	b := newFailing(t, db, new(atomic.Int32))
 	send := func(number uint64, body string, known bool) (inbox.Outcome, error) {
-		one := item(id, tenant, body)
-		one.Event.ID, one.IsHandled, one.Audit.RequestID = hub.FormatEventID(number), known, "req_"+body
-		return b.Store(context.Background(), one)
+		entry := item(id, tenant, body)
+		entry.Event.ID, entry.IsHandled, entry.Audit.RequestID = hub.FormatEventID(number), known, "req_"+body
+		return b.Store(context.Background(), entry)
 	}
 	told := error(hub.Errorf(hub.ErrConflict, "not_now", "Not now."))
 	b.err.Store(&told)
@@ -183,14 +183,14 @@ func TestFailedEventComesAgainAtOnce(t *testing.T) {
 	processes := []*failing{newFailing(t, db, effects), newFailing(t, db, effects)}
 	broken := errors.New("out of ink")
 	for round := range 10 {
-		one := item(id, tenant, "x")
-		one.Event.ID = hub.FormatEventID(uint64(round + 1))
+		entry := item(id, tenant, "x")
+		entry.Event.ID = hub.FormatEventID(uint64(round + 1))
 		atOnce := func() (counts map[inbox.Outcome]int) {
 			outcomes := make(chan inbox.Outcome, 40)
 			var all sync.WaitGroup
 			for i := range 40 {
 				all.Go(func() {
-					outcome, _ := processes[i%2].Store(context.Background(), one)
+					outcome, _ := processes[i%2].Store(context.Background(), entry)
 					outcomes <- outcome
 				})
 			}
@@ -225,9 +225,9 @@ func TestErasureIsAskedFor(t *testing.T) {
 	id, tenant := integration(t, db)
 	b := newFailing(t, db, new(atomic.Int32))
 	send := func(number uint64, eventType string, known bool) error {
-		one := item(id, tenant, "x")
-		one.Event.ID, one.Event.Type, one.Event.Environment, one.IsHandled = hub.FormatEventID(number), eventType, hub.Live, known
-		_, err := b.Store(context.Background(), one)
+		entry := item(id, tenant, "x")
+		entry.Event.ID, entry.Event.Type, entry.Event.Environment, entry.IsHandled = hub.FormatEventID(number), eventType, hub.Live, known
+		_, err := b.Store(context.Background(), entry)
 		return err
 	}
 	asked := func() []int {
@@ -277,9 +277,9 @@ func TestDrop(t *testing.T) {
 	t.Cleanup(b.Close)
 	now := time.Now()
 	for i, days := range []int{1, 31, 44, 46} {
-		one := item(id, tenant, "x")
-		one.Event.ID = hub.FormatEventID(uint64(i + 1))
-		_, err := b.Store(context.Background(), one)
+		entry := item(id, tenant, "x")
+		entry.Event.ID = hub.FormatEventID(uint64(i + 1))
+		_, err := b.Store(context.Background(), entry)
 		require.NoError(t, err)
 		_, err = db.Exec(context.Background(), `update hub.received set received_at = $1 where event_id = $2`, now.AddDate(0, 0, -days), i+1)
 		require.NoError(t, err)

@@ -31,17 +31,17 @@ func TestParse(t *testing.T) {
 		require.NoError(t, err, text)
 		require.Equal(t, want, phone.Forms, text)
 	}
-	for _, one := range hubtest.Phones {
-		want := []string{one.E164}
-		if one.WithoutNinthDigit != "" {
-			want = append(want, one.WithoutNinthDigit)
-			phone, err := lookup.Parse(one.WithoutNinthDigit)
-			require.NoError(t, err, one.WithoutNinthDigit)
-			require.Equal(t, want, phone.Forms, one.WithoutNinthDigit)
+	for _, entry := range hubtest.Phones {
+		want := []string{entry.E164}
+		if entry.WithoutNinthDigit != "" {
+			want = append(want, entry.WithoutNinthDigit)
+			phone, err := lookup.Parse(entry.WithoutNinthDigit)
+			require.NoError(t, err, entry.WithoutNinthDigit)
+			require.Equal(t, want, phone.Forms, entry.WithoutNinthDigit)
 		}
-		phone, err := lookup.Parse(one.Written)
-		require.NoError(t, err, one.Written)
-		require.Equal(t, want, phone.Forms, one.Written)
+		phone, err := lookup.Parse(entry.Written)
+		require.NoError(t, err, entry.Written)
+		require.Equal(t, want, phone.Forms, entry.Written)
 	}
 	phone, err := lookup.Parse("11987654321")
 	require.NoError(t, err)

@@ -40,11 +40,11 @@ func (n *node) standing() string {
 	var all []any
 	for _, path := range []string{"/api/v1/integrations?limit=200", "/api/v1/keys?limit=200"} {
 		for _, item := range n.ok(200, "GET", path, "").body["items"].([]any) {
-			one := item.(map[string]any)
-			delete(one, "last_health_check")
-			delete(one, "updated_at")
-			delete(one, "last_used_at")
-			all = append(all, one)
+			entry := item.(map[string]any)
+			delete(entry, "last_health_check")
+			delete(entry, "updated_at")
+			delete(entry, "last_used_at")
+			all = append(all, entry)
 		}
 	}
 	raw, err := json.Marshal(all)
@@ -66,8 +66,8 @@ func TestLinkWithAnotherAccount(t *testing.T) {
 		require.Contains(t, got.body["detail"], "revoke", name)
 	}
 	require.Equal(t, before, n.standing())
-	for _, one := range []*tenant{salon, first} {
-		tested := one.do(200, "POST", "/"+one.only()["id"].(string)+"/test", "")
+	for _, entry := range []*tenant{salon, first} {
+		tested := entry.do(200, "POST", "/"+entry.only()["id"].(string)+"/test", "")
 		require.Equal(t, true, tested.body["ok"], tested.text)
 	}
 	require.Equal(t, 202, salon.publish("to the first").status)
@@ -256,14 +256,14 @@ func TestTwoAccountsAtOnce(t *testing.T) {
 			})
 		}
 		all.Wait()
-		one, two := <-answers, <-answers
-		if one.status != 200 {
-			one, two = two, one
+		answer, two := <-answers, <-answers
+		if answer.status != 200 {
+			answer, two = two, answer
 		}
-		require.Equal(t, 200, one.status, one.text)
-		require.Equal(t, "active", one.body["status"], one.text)
+		require.Equal(t, 200, answer.status, answer.text)
+		require.Equal(t, "active", answer.body["status"], answer.text)
 		refused(t, 409, otherAccount, two)
-		require.Equal(t, one.body["webhook_secret"], a.only()["webhook_secret"])
+		require.Equal(t, answer.body["webhook_secret"], a.only()["webhook_secret"])
 	}
 }
 

@@ -19,8 +19,8 @@ func TestAuditLog(t *testing.T) {
 	list := o.do(200, "GET", "/audit-log", "").body["items"].([]any)
 	require.NotEmpty(t, list)
 	var actions []any
-	for _, one := range list {
-		entry := one.(map[string]any)
+	for _, entry := range list {
+		entry := entry.(map[string]any)
 		require.Equal(t, o.id, entry["tenant_id"])
 		actions = append(actions, entry["action"])
 	}

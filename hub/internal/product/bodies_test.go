@@ -38,7 +38,7 @@ func TestBodyRulesHoldEverywhere(t *testing.T) {
 				continue
 			}
 			tried++
-			for name, one := range map[string]struct {
+			for name, tc := range map[string]struct {
 				status int
 				body   string
 				header []string
@@ -56,10 +56,10 @@ func TestBodyRulesHoldEverywhere(t *testing.T) {
 				"gzip":           {415, "{}", []string{"Content-Encoding", "gzip"}},
 				"form":           {415, "{}", []string{"Content-Type", "application/x-www-form-urlencoded"}},
 			} {
-				req, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader([]byte(one.body)))
+				req, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader([]byte(tc.body)))
 				require.NoError(t, err)
 				req.Header.Set("Content-Type", "application/json")
-				for _, headers := range [][]string{credentials, {"X-Webhook-Signature", sign(l.secret, one.body)}, one.header} {
+				for _, headers := range [][]string{credentials, {"X-Webhook-Signature", sign(l.secret, tc.body)}, tc.header} {
 					for i := 0; i < len(headers); i += 2 {
 						req.Header.Set(headers[i], headers[i+1])
 					}
@@ -69,7 +69,7 @@ func TestBodyRulesHoldEverywhere(t *testing.T) {
 				var problem map[string]any
 				require.NoError(t, json.NewDecoder(res.Body).Decode(&problem))
 				require.NoError(t, res.Body.Close())
-				require.Equal(t, one.status, res.StatusCode, "%s %s, %s: %v", method, path, name, problem)
+				require.Equal(t, tc.status, res.StatusCode, "%s %s, %s: %v", method, path, name, problem)
 				require.Equal(t, "application/problem+json", res.Header.Get("Content-Type"))
 			}
 		}

@@ -46,9 +46,9 @@ func TestTwoHubs(t *testing.T) {
 	require.Equal(t, a.base+"/api/v1", back.body["api_url"])
 	again, other := a.do(200, "GET", "/"+mine[0]["id"].(string), ""), b.do(200, "GET", "/"+theirs[0]["id"].(string), "")
 	require.Equal(t, again.body["webhook_secret"], other.body["webhook_secret"])
-	for _, one := range []*tenant{a, b} {
-		id := one.do(200, "GET", "/", "").list[0]["id"].(string)
-		tested := one.do(200, "POST", "/"+id+"/test", "")
+	for _, entry := range []*tenant{a, b} {
+		id := entry.do(200, "GET", "/", "").list[0]["id"].(string)
+		tested := entry.do(200, "POST", "/"+id+"/test", "")
 		require.Equal(t, true, tested.body["ok"], tested.text)
 		require.Equal(t, "1.2.3", tested.body["version"])
 	}
@@ -168,8 +168,8 @@ func TestSearchAndAction(t *testing.T) {
 	// A peer does not act for the tenant at the hub.
 	refused(t, 403, "missing_scope", call(t, "POST", n.url+"/api/v1/events", `{"event_type":"a.b","data":{}}`, withKey(l.key)...))
 	refused(t, 403, "missing_scope", call(t, "GET", n.url+"/api/v1/endpoints", "", withKey(l.key)...))
-	for _, one := range n.ok(200, "GET", "/api/v1/keys?limit=200", "").body["items"].([]any) {
-		require.NotContains(t, one.(map[string]any)["scopes"], "events.publish", "keys that a handshake made included")
+	for _, entry := range n.ok(200, "GET", "/api/v1/keys?limit=200", "").body["items"].([]any) {
+		require.NotContains(t, entry.(map[string]any)["scopes"], "events.publish", "keys that a handshake made included")
 	}
 
 	// What is switched off answers nobody.

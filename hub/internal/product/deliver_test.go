@@ -26,8 +26,8 @@ func (o *tenant) deliveries(query string) []map[string]any {
 	o.t.Helper()
 	got := o.ok(200, "GET", "/api/v1/deliveries?direction=outbound&tenant_id="+o.id+query, "")
 	var list []map[string]any
-	for _, one := range got.body["items"].([]any) {
-		list = append(list, one.(map[string]any))
+	for _, entry := range got.body["items"].([]any) {
+		list = append(list, entry.(map[string]any))
 	}
 	return list
 }
@@ -40,13 +40,13 @@ func TestEventsTravelBetweenProducts(t *testing.T) {
 	require.Equal(t, 202, l.publish("hello").status)
 	require.Eventually(t, func() bool { return slices.Equal(l.peer.notes(), []string{"hello"}) }, soon, tick)
 	require.Eventually(t, func() bool { return len(l.deliveries("&status=delivered")) == 1 }, soon, tick)
-	one := l.deliveries("")[0]
-	require.Equal(t, l.integration, one["integration_id"])
-	require.Nil(t, one["endpoint_id"])
-	require.Equal(t, "note.created", one["event_type"])
-	require.Equal(t, "notes", one["product"])
-	require.EqualValues(t, 200, one["status_code"])
-	detail := l.ok(200, "GET", "/api/v1/deliveries/"+one["id"].(string), "").body
+	entry := l.deliveries("")[0]
+	require.Equal(t, l.integration, entry["integration_id"])
+	require.Nil(t, entry["endpoint_id"])
+	require.Equal(t, "note.created", entry["event_type"])
+	require.Equal(t, "notes", entry["product"])
+	require.EqualValues(t, 200, entry["status_code"])
+	detail := l.ok(200, "GET", "/api/v1/deliveries/"+entry["id"].(string), "").body
 	attempts := detail["attempts"].([]any)
 	require.Len(t, attempts, 1)
 	sent := attempts[0].(map[string]any)["request_headers"].(map[string]any)
@@ -234,16 +234,16 @@ func TestInboundIsLogged(t *testing.T) {
 	for _, query := range []string{"event_id=" + id, "q=" + id, "correlation_id=c1&event_type=note.created", "integration_id=" + l.integration + "&event_type=note.created", "product=board&event_type=note.created"} {
 		got := l.ok(200, "GET", "/api/v1/deliveries?direction=inbound&"+query, "").body["items"].([]any)
 		require.Len(t, got, 1, query)
-		one := got[0].(map[string]any)
-		require.Equal(t, id, one["event_id"])
-		require.Equal(t, l.integration, one["integration_id"])
-		require.Equal(t, l.id, one["tenant_id"])
-		require.Equal(t, "inbound", one["direction"])
-		require.Equal(t, true, one["delivered"])
-		require.EqualValues(t, 200, one["status_code"])
-		require.JSONEq(t, `{"received":true,"id":"`+id+`","status":"accepted"}`, one["response_body"].(string))
-		require.Equal(t, "CPF ***.***.***-25", one["payload"].(map[string]any)["data"].(map[string]any)["text"])
-		refused(t, 409, "endpoint_disabled", call(t, "POST", l.url+"/api/v1/deliveries/"+one["id"].(string)+"/retry", "", bearer(l.token)...))
+		entry := got[0].(map[string]any)
+		require.Equal(t, id, entry["event_id"])
+		require.Equal(t, l.integration, entry["integration_id"])
+		require.Equal(t, l.id, entry["tenant_id"])
+		require.Equal(t, "inbound", entry["direction"])
+		require.Equal(t, true, entry["delivered"])
+		require.EqualValues(t, 200, entry["status_code"])
+		require.JSONEq(t, `{"received":true,"id":"`+id+`","status":"accepted"}`, entry["response_body"].(string))
+		require.Equal(t, "CPF ***.***.***-25", entry["payload"].(map[string]any)["data"].(map[string]any)["text"])
+		refused(t, 409, "endpoint_disabled", call(t, "POST", l.url+"/api/v1/deliveries/"+entry["id"].(string)+"/retry", "", bearer(l.token)...))
 	}
 	replay := l.ok(200, "POST", "/api/v1/replays", `{"filter":{"tenant_id":"`+l.id+`"},"dry_run":true}`)
 	require.EqualValues(t, 0, replay.body["count"], replay.text)

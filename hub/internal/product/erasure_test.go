@@ -54,8 +54,8 @@ func TestReceivedDeletion(t *testing.T) {
 	require.Equal(t, "map[erased:true]", payload(l, id))
 	require.Contains(t, payload(l, joao), "João")
 	require.Contains(t, payload(stranger, theirs), "Maria")
-	for _, one := range l.logs("?direction=outbound") {
-		require.Equal(t, map[string]any{"erased": true}, one["payload"])
+	for _, log := range l.logs("?direction=outbound") {
+		require.Equal(t, map[string]any{"erased": true}, log["payload"])
 	}
 	require.Equal(t, "duplicate", l.send(about).body["status"])
 	require.Equal(t, "duplicate", l.send(body).body["status"])

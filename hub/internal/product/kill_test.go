@@ -63,9 +63,9 @@ func (k *killable) start(failpoint string) {
 	binary, err := hubBinary()
 	require.NoError(k.t, err)
 	cmd := exec.Command(binary)
-	for _, one := range os.Environ() {
-		if !strings.HasPrefix(one, "HUB_") {
-			cmd.Env = append(cmd.Env, one)
+	for _, text := range os.Environ() {
+		if !strings.HasPrefix(text, "HUB_") {
+			cmd.Env = append(cmd.Env, text)
 		}
 	}
 	cmd.Env = append(cmd.Env, "HUB_LISTEN="+k.address, "HUB_DATA_DIR="+k.dir, "HUB_DATABASE_URL="+k.database, "HUB_REDIS_URL="+k.redis,
@@ -126,9 +126,9 @@ func TestKilledInsideTheHandshake(t *testing.T) {
 			return len(mine) == 1 && mine[0]["status"] == "active" && len(theirs) == 1 && theirs[0]["status"] == "active"
 		}, soon, 5*tick, "%s: %v %v", c.place, mine, theirs)
 		require.Equal(t, mine[0]["webhook_secret"], theirs[0]["webhook_secret"], c.place)
-		for _, one := range []*tenant{a, b} {
-			id := one.do(200, "GET", "/", "").list[0]["id"].(string)
-			tested := one.do(200, "POST", "/"+id+"/test", "")
+		for _, entry := range []*tenant{a, b} {
+			id := entry.do(200, "GET", "/", "").list[0]["id"].(string)
+			tested := entry.do(200, "POST", "/"+id+"/test", "")
 			require.Equal(t, true, tested.body["ok"], "%s: %s", c.place, tested.text)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 func (o *tenant) logs(query string, headers ...string) []map[string]any {
 	o.t.Helper()
 	var list []map[string]any
-	for _, one := range o.do(200, "GET", "/webhook-logs"+query, "", headers...).body["items"].([]any) {
-		list = append(list, one.(map[string]any))
+	for _, entry := range o.do(200, "GET", "/webhook-logs"+query, "", headers...).body["items"].([]any) {
+		list = append(list, entry.(map[string]any))
 	}
 	return list
 }
@@ -51,8 +51,8 @@ func TestWebhookLogs(t *testing.T) {
 		"integration_id=" + stranger.integration: nil, "endpoint_id=" + l.integration: nil, "since=" + since: {sent, id}, "until=" + since: nil,
 	} {
 		var found []any
-		for _, one := range l.logs("?" + query) {
-			found = append(found, one["event_id"])
+		for _, log := range l.logs("?" + query) {
+			found = append(found, log["event_id"])
 		}
 		require.Equal(t, want, found, query)
 	}
@@ -93,15 +93,15 @@ func TestFailedEventsAreInTheLog(t *testing.T) {
 	for _, query := range []string{"", "?status=failed", "?direction=inbound&status_code=500", "?event_id=" + id} {
 		found := l.logs(query)
 		require.Len(t, found, 1, query)
-		one := found[0]
+		entry := found[0]
 		require.Equal(t, []any{id, "inbound", "failed", "handle_failed", false, l.integration}, []any{
-			one["event_id"], one["direction"], one["status"], one["reason"], one["delivered"], one["integration_id"],
+			entry["event_id"], entry["direction"], entry["status"], entry["reason"], entry["delivered"], entry["integration_id"],
 		})
-		require.EqualValues(t, 500, one["status_code"])
-		require.EqualValues(t, 2, one["retries"])
-		require.JSONEq(t, told.text, one["response_body"].(string), "as the peer was told the last time")
-		require.Equal(t, "CPF ***.***.***-25", one["payload"].(map[string]any)["data"].(map[string]any)["text"])
-		refused(t, 409, "endpoint_disabled", call(t, "POST", l.url+"/api/v1/deliveries/"+one["id"].(string)+"/retry", "", bearer(l.token)...))
+		require.EqualValues(t, 500, entry["status_code"])
+		require.EqualValues(t, 2, entry["retries"])
+		require.JSONEq(t, told.text, entry["response_body"].(string), "as the peer was told the last time")
+		require.Equal(t, "CPF ***.***.***-25", entry["payload"].(map[string]any)["data"].(map[string]any)["text"])
+		refused(t, 409, "endpoint_disabled", call(t, "POST", l.url+"/api/v1/deliveries/"+entry["id"].(string)+"/retry", "", bearer(l.token)...))
 	}
 	require.Empty(t, l.logs("?status=delivered"))
 	refused(t, 409, "event_id_reused", l.send(envelope(id, "board", "note.created", "other")))

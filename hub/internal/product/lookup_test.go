@@ -34,8 +34,8 @@ func TestLookup(t *testing.T) {
 		got := n.look(phone)
 		require.Equal(t, "+5511987654321", got.body["phone"])
 		known := map[string]map[string]any{}
-		for _, one := range got.body["matches"].([]any) {
-			match := one.(map[string]any)
+		for _, entry := range got.body["matches"].([]any) {
+			match := entry.(map[string]any)
 			require.Equal(t, "note", match["kind"])
 			known[match["product"].(string)+" "+match["tenant_id"].(string)+" "+match["name"].(string)] = match
 		}
@@ -47,8 +47,8 @@ func TestLookup(t *testing.T) {
 		require.NotContains(t, got.text, "529.982")
 
 		about := map[string]int{}
-		for _, one := range got.body["deliveries"].([]any) {
-			item := one.(map[string]any)
+		for _, entry := range got.body["deliveries"].([]any) {
+			item := entry.(map[string]any)
 			about[item["direction"].(string)+" "+item["payload"].(map[string]any)["data"].(map[string]any)["text"].(string)]++
 		}
 		require.Equal(t, map[string]int{

@@ -46,8 +46,8 @@ func TestProductIsMounted(t *testing.T) {
 	require.Len(t, tenants, 1)
 	require.Equal(t, owner.id, tenants[0].(map[string]any)["id"])
 	n.ok(422, "POST", "/api/v1/tenants", `{"product":"notes","name":"X"}`)
-	for _, one := range n.ok(200, "GET", "/api/v1/products", "").body["items"].([]any) {
-		require.Equal(t, true, one.(map[string]any)["hosted"])
+	for _, entry := range n.ok(200, "GET", "/api/v1/products", "").body["items"].([]any) {
+		require.Equal(t, true, entry.(map[string]any)["hosted"])
 	}
 	require.Equal(t, "page GET /book/some-slug?lang=en to 127.0.0.1 of pt", call(t, "GET", n.url+"/book/some-slug?lang=en", "", "Accept-Language", "pt").text)
 

@@ -47,8 +47,8 @@ func TestPeerThatRegistersByTheDocuments(t *testing.T) {
 	require.Equal(t, []string{"from the crm"}, o.notes())
 
 	heard := func() (texts []string) {
-		for _, one := range p.arrivals() {
-			texts = append(texts, one.text)
+		for _, arrival := range p.arrivals() {
+			texts = append(texts, arrival.text)
 		}
 		return texts
 	}
@@ -57,24 +57,24 @@ func TestPeerThatRegistersByTheDocuments(t *testing.T) {
 		require.Eventually(t, func() bool { return len(o.deliveries("&status=pending")) == 0 }, soon, tick)
 	}
 	publish("everything")
-	for _, one := range []struct {
+	for _, tc := range []struct {
 		events []string
 		text   string
 		heard  bool
 	}{
 		{[]string{}, "nothing", false}, {[]string{"patient.*"}, "something else", false}, {[]string{"note.*"}, "notes", true}, {[]string{"note.created"}, "this", true}, {[]string{"*"}, "all", true},
 	} {
-		again := o.register(key, map[string]any{"webhook_url": p.URL + "/hook", "events": one.events})
+		again := o.register(key, map[string]any{"webhook_url": p.URL + "/hook", "events": tc.events})
 		require.Equal(t, 200, again.status, again.text)
 		require.Equal(t, id, again.body["integration_id"])
 		require.NotContains(t, again.body, "webhook_secret", "it has it")
 		before := heard()
-		publish(one.text)
+		publish(tc.text)
 		want := before
-		if one.heard {
-			want = append(slices.Clone(before), one.text)
+		if tc.heard {
+			want = append(slices.Clone(before), tc.text)
 		}
-		require.Eventually(t, func() bool { return slices.Equal(want, heard()) }, soon, tick, one.text)
+		require.Eventually(t, func() bool { return slices.Equal(want, heard()) }, soon, tick, tc.text)
 	}
 	require.Equal(t, []string{"everything", "notes", "this", "all"}, heard())
 	require.Empty(t, p.bad)

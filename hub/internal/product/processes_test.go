@@ -28,11 +28,11 @@ func connectHubs(t *testing.T, rate int) (here, there *side) {
 	here, there = &side{tenant: a.signUp("notes"), hub: a}, &side{tenant: b.signUp("board"), hub: b}
 	got := here.do(200, "POST", "/connect", connectBody("board", there.issue(), there.base+"/api/v1"))
 	require.Equal(t, "active", got.body["status"], got.text)
-	for _, one := range []*side{here, there} {
-		list := one.do(200, "GET", "/", "").list
+	for _, entry := range []*side{here, there} {
+		list := entry.do(200, "GET", "/", "").list
 		require.Len(t, list, 1)
 		require.Equal(t, "active", list[0]["status"])
-		one.integration = list[0]["id"].(string)
+		entry.integration = list[0]["id"].(string)
 	}
 	return here, there
 }
@@ -143,18 +143,18 @@ func TestTwoProcesses(t *testing.T) {
 	back.stop()
 	forth.arrived(there)
 	back.arrived(here)
-	for _, one := range []*side{here, there} {
+	for _, entry := range []*side{here, there} {
 		for direction, product := range map[string]string{"outbound": "notes", "inbound": "board"} {
-			if one == there {
+			if entry == there {
 				product = map[string]string{"outbound": "board", "inbound": "notes"}[direction]
 			}
-			items := one.ok(200, "GET", "/api/v1/deliveries?limit=200&direction="+direction+"&integration_id="+one.integration, "").body["items"].([]any)
+			items := entry.ok(200, "GET", "/api/v1/deliveries?limit=200&direction="+direction+"&integration_id="+entry.integration, "").body["items"].([]any)
 			require.NotEmpty(t, items)
 			for _, raw := range items {
 				item := raw.(map[string]any)
 				require.Equal(t, product, item["product"])
 				require.Equal(t, true, item["delivered"])
-				require.Equal(t, one.id, item["tenant_id"])
+				require.Equal(t, entry.id, item["tenant_id"])
 				require.EqualValues(t, 200, item["status_code"])
 			}
 		}
@@ -172,9 +172,9 @@ func TestTwoProcesses(t *testing.T) {
 		by.do(200, "DELETE", "/"+by.integration, "")
 		require.Equal(t, "inactive", by.status(), name)
 		require.Equal(t, "inactive", other.status(), "%s: the peer was told before the answer", name)
-		for _, one := range []*side{by, other} {
-			require.Equal(t, 202, one.publish("unheard").status)
-			require.Zero(t, one.count(`select count(*) from hub.deliveries where target_id = $1`, one.integration), name)
+		for _, entry := range []*side{by, other} {
+			require.Equal(t, 202, entry.publish("unheard").status)
+			require.Zero(t, entry.count(`select count(*) from hub.deliveries where target_id = $1`, entry.integration), name)
 		}
 	}
 }
@@ -243,8 +243,8 @@ func TestRotationUnderLoad(t *testing.T) {
 		back.more(10)
 		// The key that the peer uses here is replaced, and the peer told by connecting anew.
 		key := ""
-		for _, one := range by.do(200, "GET", "/api-keys?limit=200", "").body["items"].([]any) {
-			issued := one.(map[string]any)
+		for _, entry := range by.do(200, "GET", "/api-keys?limit=200", "").body["items"].([]any) {
+			issued := entry.(map[string]any)
 			if issued["integration_id"] == by.integration && issued["revoked_at"] == nil && issued["replaced_by"] == nil {
 				key = issued["id"].(string)
 			}
@@ -263,9 +263,9 @@ func TestRotationUnderLoad(t *testing.T) {
 	back.stop()
 	forth.arrived(there)
 	back.arrived(here)
-	for _, one := range []*side{here, there} {
-		require.Equal(t, "active", one.status())
-		require.Len(t, one.do(200, "GET", "/", "").list, 1)
-		require.Zero(t, one.count(`select count(*) from hub.deliveries where status_code = 401 or status in (2, 3)`))
+	for _, entry := range []*side{here, there} {
+		require.Equal(t, "active", entry.status())
+		require.Len(t, entry.do(200, "GET", "/", "").list, 1)
+		require.Zero(t, entry.count(`select count(*) from hub.deliveries where status_code = 401 or status in (2, 3)`))
 	}
 }

@@ -120,8 +120,8 @@ func TestReceiveSignatures(t *testing.T) {
 		if key != "" {
 			headers = append(headers, "X-Integration-Key", key)
 		}
-		for _, one := range signatures {
-			headers = append(headers, "X-Webhook-Signature", one)
+		for _, signature := range signatures {
+			headers = append(headers, "X-Webhook-Signature", signature)
 		}
 		return call(t, "POST", l.integrations()+"/webhook", body, headers...)
 	}
@@ -160,9 +160,9 @@ func TestReceiveSignatures(t *testing.T) {
 // keyID finds a key by how it ends.
 func keyID(o *tenant, key string) string {
 	o.t.Helper()
-	for _, one := range o.do(200, "GET", "/api-keys?limit=200", "").body["items"].([]any) {
-		if strings.HasSuffix(key, one.(map[string]any)["last4"].(string)) {
-			return one.(map[string]any)["id"].(string)
+	for _, entry := range o.do(200, "GET", "/api-keys?limit=200", "").body["items"].([]any) {
+		if strings.HasSuffix(key, entry.(map[string]any)["last4"].(string)) {
+			return entry.(map[string]any)["id"].(string)
 		}
 	}
 	o.t.Fatal("no such key")
@@ -254,8 +254,8 @@ func TestReceivedIsKeptAndAudited(t *testing.T) {
 	require.Equal(t, 403, call(t, "GET", l.integrations()+"/", "", bearer(l.staff)...).status)
 
 	seen := map[string]int{}
-	for _, one := range n.ok(200, "GET", "/api/v1/audit?limit=200&tenant_id="+l.id, "").body["items"].([]any) {
-		entry := one.(map[string]any)
+	for _, entry := range n.ok(200, "GET", "/api/v1/audit?limit=200&tenant_id="+l.id, "").body["items"].([]any) {
+		entry := entry.(map[string]any)
 		actor := entry["actor"].(map[string]any)
 		seen[fmt.Sprint(actor["type"], " ", entry["action"], " ", entry["status"])]++
 		if actor["type"] == "key" {

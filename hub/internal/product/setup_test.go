@@ -238,8 +238,8 @@ func (o *tenant) notes(headers ...string) []string {
 	got := call(o.t, "GET", o.base+"/api/v1/notes", "", append(bearer(o.admin), headers...)...)
 	require.Equal(o.t, 200, got.status, got.text)
 	texts := []string{}
-	for _, one := range got.body["notes"].([]any) {
-		texts = append(texts, one.(map[string]any)["text"].(string))
+	for _, entry := range got.body["notes"].([]any) {
+		texts = append(texts, entry.(map[string]any)["text"].(string))
 	}
 	return texts
 }

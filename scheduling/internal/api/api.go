@@ -1,6 +1,6 @@
-// Package api is the scheduling service's HTTP interface (interface document 1).
-// [API.routes] is the one table of its routes; each resource has a file with its
-// requests, answers and handlers.
+// Package api is the HTTP API of the scheduling product: docs/interfaces/scheduling.md.
+// [API.routes] is the route table. Each resource has a file with its requests,
+// responses and handlers.
 package api
 
 import (
@@ -25,146 +25,149 @@ import (
 	"integrationhub/scheduling/internal/store"
 )
 
-// API is the interface.
+// API holds the handlers of the scheduling HTTP API.
 type API struct {
-	host     module.Host
-	store    *store.Store
-	cashier  *payment.Service
-	desk     *publicbooking.PublicBooking
-	office   *notify.Notifier
-	accounts *accounts.Authenticator
-	pictures *imageupload.Processor
+	host          module.Host
+	store         *store.Store
+	payments      *payment.Service
+	publicBooking *publicbooking.PublicBooking
+	notifier      *notify.Notifier
+	accounts      *accounts.Authenticator
+	images        *imageupload.Processor
 }
 
 // New returns the API of an opened product.
-func New(host module.Host, s *store.Store, payments *payment.Service, publicBooking *publicbooking.PublicBooking, notifier *notify.Notifier) *API {
-	return &API{host: host, store: s, cashier: payments, desk: publicBooking, office: notifier, accounts: accounts.New(host, place, users{s}), pictures: imageupload.NewProcessor()}
+func New(host module.Host, db *store.Store, payments *payment.Service, publicBooking *publicbooking.PublicBooking, notifier *notify.Notifier) *API {
+	return &API{host: host, store: db, payments: payments, publicBooking: publicBooking, notifier: notifier, accounts: accounts.New(host, accountOptions, userStore{db}), images: imageupload.NewProcessor()}
 }
 
-// Accounts is the desk that logs users in.
+// Accounts returns the authenticator of the product's users.
 func (a *API) Accounts() *accounts.Authenticator { return a.accounts }
 
-// Routes registers every row of the table.
-func (a *API) Routes(api huma.API) { a.register(api, a.routes()) }
+// RegisterRoutes registers the routes of [API.routes].
+func (a *API) RegisterRoutes(api huma.API) { a.register(api, a.routes()) }
 
-// RegisterSearches registers the rows below search/*.
+// RegisterSearches registers the routes below search/*.
 func (a *API) RegisterSearches(api huma.API) { a.register(api, a.searchRoutes()) }
 
-// RegisterActions registers the rows below action/*.
+// RegisterActions registers the routes below action/*.
 func (a *API) RegisterActions(api huma.API) { a.register(api, a.actionRoutes()) }
 
 func (a *API) register(api huma.API, rows []rest.Route) {
 	api.OpenAPI().Components.Schemas.RegisterTypeAlias(reflect.TypeFor[booking.Cents](), reflect.TypeFor[float64]())
-	rest.Register(api, rows, a.limit)
+	rest.Register(api, rows, a.checkRateLimit)
 }
 
-// handle binds a handler to its row; errors of the rules bring their members.
+// handle binds a handler to its route. Domain errors get their extension members by
+// [mapError].
 func handle[I, O any](handler func(context.Context, *I) (*O, error)) rest.Binder {
 	return rest.Handle(func(ctx context.Context, in *I) (*O, error) {
 		out, err := handler(ctx, in)
-		return out, told(err)
+		return out, mapError(err)
 	})
 }
 
-// told gives errors of the rules the members that callers see.
-func told(err error) error {
-	var problem *hub.Error
-	if err == nil || !errors.As(err, &problem) {
+// mapError adds the extension members that callers see to a domain error: alternatives,
+// allowed transitions or the deadline.
+func mapError(err error) error {
+	var apiErr *hub.Error
+	if err == nil || !errors.As(err, &apiErr) {
 		return err
 	}
-	var slot *booking.SlotTakenError
+	var slotTaken *booking.SlotTakenError
 	var transition *booking.TransitionError
-	var window *booking.WindowClosedError
+	var windowClosed *booking.WindowClosedError
 	members := hub.Extensions{}
 	switch {
-	case errors.As(err, &slot):
-		alternatives := make([]alternative, len(slot.Alternatives))
-		for i, s := range slot.Alternatives {
-			alternatives[i] = alternative{s.Start, s.End, s.Professional}
+	case errors.As(err, &slotTaken):
+		alternatives := make([]alternative, len(slotTaken.Alternatives))
+		for i, slot := range slotTaken.Alternatives {
+			alternatives[i] = alternative{slot.Start, slot.End, slot.Professional}
 		}
 		members["alternatives"] = alternatives
 	case errors.As(err, &transition):
 		members["appointment_status"], members["allowed"] = transition.Status, transition.Allowed
-	case errors.As(err, &window):
-		members["deadline"] = window.Deadline
+	case errors.As(err, &windowClosed):
+		members["deadline"] = windowClosed.Deadline
 	default:
 		return err
 	}
-	with := *problem
-	with.Extensions = members
-	return &with
+	extended := *apiErr
+	extended.Extensions = members
+	return &extended
 }
 
-type none = rest.NoContent
+type noContent = rest.NoContent
 
-// ByID is the path of a single thing.
+// ByID is the path parameter of a single resource.
 type ByID = rest.IDParam
 
-// Paging asks for a page of a list.
+// Paging holds the query parameters of a paged list.
 type Paging = rest.PageParams
 
-// Page is one page of a list.
+// Page is a page of a list.
 type Page[T any] = rest.Page[T]
 
-// caller is who is signed in.
-func caller(ctx context.Context) (module.Caller, error) {
-	who, err := rest.RequireCaller(ctx)
-	if err == nil && who.Environment == hub.Test {
-		return who, hub.Errorf(hub.ErrNotFound, "not_found", "There is no test data in this product.")
+// requireCaller returns the signed-in caller. The product has no test environment: test
+// callers get 404.
+func requireCaller(ctx context.Context) (module.Caller, error) {
+	caller, err := rest.RequireCaller(ctx)
+	if err == nil && caller.Environment == hub.Test {
+		return caller, hub.Errorf(hub.ErrNotFound, "not_found", "There is no test data in this product.")
 	}
-	return who, err
+	return caller, err
 }
 
-// orgID is the organization of who is signed in.
-func orgID(ctx context.Context) (uuid.UUID, error) {
-	who, err := caller(ctx)
-	return who.TenantID, err
+// callerOrgID returns the ID of the caller's organization.
+func callerOrgID(ctx context.Context) (uuid.UUID, error) {
+	caller, err := requireCaller(ctx)
+	return caller.TenantID, err
 }
 
-// org loads the organization of who is signed in.
-func (a *API) org(ctx context.Context) (store.Org, error) {
-	id, err := orgID(ctx)
+// loadOrg loads the caller's organization.
+func (a *API) loadOrg(ctx context.Context) (store.Org, error) {
+	id, err := callerOrgID(ctx)
 	if err != nil {
 		return store.Org{}, err
 	}
 	return a.store.LoadOrg(ctx, id)
 }
 
-// staff is who is signed in, as the history names them.
-func staff(ctx context.Context) store.Actor {
-	who, _ := module.CallerFrom(ctx)
-	if who.UserID == uuid.Nil {
+// currentActor returns the caller as the appointment history records them.
+func currentActor(ctx context.Context) store.Actor {
+	caller, _ := module.CallerFrom(ctx)
+	if caller.UserID == uuid.Nil {
 		return store.Actor{Kind: booking.IntegrationActor}
 	}
-	return store.Actor{Kind: booking.Staff, User: &who.UserID, Manager: who.Admin}
+	return store.Actor{Kind: booking.Staff, User: &caller.UserID, Manager: caller.Admin}
 }
 
-// changedOne is nil where a statement changed a row.
-func changedOne(what string, rows int64, err error) error {
+// requireRowChanged returns a 404 error if a statement changed no row.
+func requireRowChanged(what string, rows int64, err error) error {
 	if err == nil && rows == 0 {
 		return hub.NotFound(what)
 	}
 	return err
 }
 
-// listOutput is a whole list.
+// listOutput is the response of an unpaged list.
 type listOutput[T any] struct {
 	Total int `header:"X-Total-Count"`
 	Body  []T
 }
 
-func listed[A, B any](rows []A, convert func(A) B) *listOutput[B] {
+func toListOutput[A, B any](rows []A, convert func(A) B) *listOutput[B] {
 	return &listOutput[B]{len(rows), rest.Map(rows, convert)}
 }
 
-// versionOf reads If-Match.
-func versionOf(header string) (*int, error) {
+// parseIfMatch parses an If-Match header. It returns nil if any version matches.
+func parseIfMatch(header string) (*int, error) {
 	if header == "" || header == "*" {
 		return nil, nil
 	}
-	n, err := strconv.Atoi(strings.Trim(strings.TrimPrefix(header, "W/"), `"`))
+	version, err := strconv.Atoi(strings.Trim(strings.TrimPrefix(header, "W/"), `"`))
 	if err != nil {
 		return nil, hub.Invalid("header.If-Match", "must be a version")
 	}
-	return &n, nil
+	return &version, nil
 }

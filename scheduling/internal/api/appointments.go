@@ -16,7 +16,7 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Appointment is a booked time.
+// Appointment is an appointment in API responses.
 type Appointment struct {
 	ID               uuid.UUID             `json:"id"`
 	OrgID            uuid.UUID             `json:"org_id"`
@@ -51,27 +51,27 @@ type Appointment struct {
 	UpdatedAt        time.Time             `json:"updated_at"`
 }
 
-// Named is a thing with its name.
+// Named is the ID and name of a resource.
 type Named struct {
 	ID   uuid.UUID `json:"id"`
 	Name string    `json:"name"`
 }
 
-// NamedClient is a client in short.
+// NamedClient is the short form of a client.
 type NamedClient struct {
 	ID    uuid.UUID `json:"id"`
 	Name  string    `json:"name"`
 	Phone *string   `json:"phone"`
 }
 
-// NamedService is a service in short.
+// NamedService is the short form of a service.
 type NamedService struct {
 	ID    uuid.UUID `json:"id"`
 	Name  string    `json:"name"`
 	Color string    `json:"color"`
 }
 
-// AppointmentSummary is an appointment in short.
+// AppointmentSummary is the short form of an appointment.
 type AppointmentSummary struct {
 	ID           uuid.UUID      `json:"id"`
 	StartAt      time.Time      `json:"start_at"`
@@ -82,7 +82,7 @@ type AppointmentSummary struct {
 	Professional string         `json:"professional"`
 }
 
-// HistoryEntry is one change of an appointment.
+// HistoryEntry is a change of an appointment.
 type HistoryEntry struct {
 	At                 time.Time      `json:"at"`
 	Action             string         `json:"action" doc:"create, edit (price, client or notes), rebook, or the action that was done"`
@@ -108,36 +108,36 @@ type AppointmentDetail struct {
 	History  []HistoryEntry `json:"history" nullable:"false"`
 }
 
-// BookedAppointment is an appointment with what is worth knowing about the change.
+// BookedAppointment is an appointment with the warnings of the change.
 type BookedAppointment struct {
 	Appointment
 	Warnings []string `json:"warnings" nullable:"false" doc:"outside_working_hours, in_the_past, daily_limit_reached: what staff may do all the same"`
 }
 
-func appointmentOf(d dbgen.AppointmentDetail, zone *time.Location) Appointment {
+func toAppointment(row dbgen.AppointmentDetail, zone *time.Location) Appointment {
 	return Appointment{
-		ID: d.ID, OrgID: d.OrgID, ClientID: d.ClientID, ProfessionalID: d.ProfessionalID, ServiceID: d.ServiceID,
-		StartAt: d.StartAt.In(zone), EndAt: d.EndAt.In(zone), DurationMinutes: int(d.EndAt.Sub(d.StartAt).Minutes()), Price: d.PriceCents,
-		Status: d.Status, Source: d.Source, Notes: d.Notes, Reason: d.CancelReason, CancelledBy: d.CancelledBy,
-		CancelledAt: local(d.CancelledAt, zone), ConfirmedAt: local(d.ConfirmedAt, zone), CompletedAt: local(d.CompletedAt, zone), NoShowAt: local(d.NoShowAt, zone),
-		RescheduledCount: d.RescheduledCount, OriginalStartAt: local(d.OriginalStartAt, zone), DepositStatus: d.DepositStatus, DepositAmount: d.DepositCents,
-		PaymentStatus: booking.PaymentStatusOf(d.PriceCents, d.PaidCents), NeedsRefund: d.NeedsRefund, Version: d.Version, Overbooked: d.Overbooked,
-		Client: NamedClient{d.ClientID, d.ClientName, d.ClientPhone}, Professional: Named{d.ProfessionalID, d.ProfessionalName},
-		Service: NamedService{d.ServiceID, d.ServiceName, d.ServiceColor}, CreatedAt: d.CreatedAt.In(zone), UpdatedAt: d.UpdatedAt.In(zone),
+		ID: row.ID, OrgID: row.OrgID, ClientID: row.ClientID, ProfessionalID: row.ProfessionalID, ServiceID: row.ServiceID,
+		StartAt: row.StartAt.In(zone), EndAt: row.EndAt.In(zone), DurationMinutes: int(row.EndAt.Sub(row.StartAt).Minutes()), Price: row.PriceCents,
+		Status: row.Status, Source: row.Source, Notes: row.Notes, Reason: row.CancelReason, CancelledBy: row.CancelledBy,
+		CancelledAt: inZone(row.CancelledAt, zone), ConfirmedAt: inZone(row.ConfirmedAt, zone), CompletedAt: inZone(row.CompletedAt, zone), NoShowAt: inZone(row.NoShowAt, zone),
+		RescheduledCount: row.RescheduledCount, OriginalStartAt: inZone(row.OriginalStartAt, zone), DepositStatus: row.DepositStatus, DepositAmount: row.DepositCents,
+		PaymentStatus: booking.PaymentStatusOf(row.PriceCents, row.PaidCents), NeedsRefund: row.NeedsRefund, Version: row.Version, Overbooked: row.Overbooked,
+		Client: NamedClient{row.ClientID, row.ClientName, row.ClientPhone}, Professional: Named{row.ProfessionalID, row.ProfessionalName},
+		Service: NamedService{row.ServiceID, row.ServiceName, row.ServiceColor}, CreatedAt: row.CreatedAt.In(zone), UpdatedAt: row.UpdatedAt.In(zone),
 	}
 }
 
-func summaryOf(d dbgen.AppointmentDetail, zone *time.Location) AppointmentSummary {
-	return AppointmentSummary{d.ID, d.StartAt.In(zone), d.EndAt.In(zone), d.Status, d.ClientName, d.ServiceName, d.ProfessionalName}
+func toAppointmentSummary(row dbgen.AppointmentDetail, zone *time.Location) AppointmentSummary {
+	return AppointmentSummary{row.ID, row.StartAt.In(zone), row.EndAt.In(zone), row.Status, row.ClientName, row.ServiceName, row.ProfessionalName}
 }
 
 type bookedOutput struct{ Body BookedAppointment }
 
-func bookedOf(b store.BookedAppointment, zone *time.Location) *bookedOutput {
-	if b.Warnings == nil {
-		b.Warnings = []string{}
+func toBookedOutput(booked store.BookedAppointment, zone *time.Location) *bookedOutput {
+	if booked.Warnings == nil {
+		booked.Warnings = []string{}
 	}
-	return &bookedOutput{BookedAppointment{appointmentOf(b.AppointmentDetail, zone), b.Warnings}}
+	return &bookedOutput{BookedAppointment{toAppointment(booked.AppointmentDetail, zone), booked.Warnings}}
 }
 
 type appointmentsInput struct {
@@ -158,17 +158,17 @@ type appointmentsOutput struct {
 	Body  []Appointment
 }
 
-// longestSpan is how many days a list of appointments may ask for.
-const longestSpan = 93
+// maxListDays is the longest range of days of an appointment list.
+const maxListDays = 93
 
-// span reads the days of a list; both nil where none are named.
-func (in *appointmentsInput) span(zone *time.Location) (since, until *time.Time, err error) {
+// parseSpan parses the range of days. It returns nil for both ends if the query has none.
+func (in *appointmentsInput) parseSpan(zone *time.Location) (since, until *time.Time, err error) {
 	first, last := in.DateFrom, in.DateTo
 	switch {
 	case in.Date != "" && (first != "" || last != ""):
 		return nil, nil, hub.Invalid("query.date", "cannot be combined with date_from and date_to")
 	case in.Date != "":
-		if _, err := date("query.date", in.Date); err != nil {
+		if _, err := parseDate("query.date", in.Date); err != nil {
 			return nil, nil, err
 		}
 		first, last = in.Date, in.Date
@@ -179,35 +179,35 @@ func (in *appointmentsInput) span(zone *time.Location) (since, until *time.Time,
 	case last == "":
 		return nil, nil, hub.Invalid("query.date_to", "is needed with date_from")
 	}
-	from, err := date("query.date_from", first)
+	from, err := parseDate("query.date_from", first)
 	if err != nil {
 		return nil, nil, err
 	}
-	to, err := date("query.date_to", last)
+	to, err := parseDate("query.date_to", last)
 	if err != nil {
 		return nil, nil, err
 	}
-	if to < from || to-from >= longestSpan {
+	if to < from || to-from >= maxListDays {
 		return nil, nil, hub.Invalid("query.date_to", "must be at most 93 days from date_from")
 	}
-	s, u := bounds(from, to, zone)
-	return &s, &u, nil
+	start, end := dayBounds(from, to, zone)
+	return &start, &end, nil
 }
 
 func (a *API) listAppointments(ctx context.Context, in *appointmentsInput) (*appointmentsOutput, error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	since, until, err := in.span(org.Zone)
+	since, until, err := in.parseSpan(org.Zone)
 	if err != nil {
 		return nil, err
 	}
-	professional, err := maybeID("query.professional_id", in.ProfessionalID)
+	professional, err := parseOptionalID("query.professional_id", in.ProfessionalID)
 	if err != nil {
 		return nil, err
 	}
-	client, err := maybeID("query.client_id", in.ClientID)
+	client, err := parseOptionalID("query.client_id", in.ClientID)
 	if err != nil {
 		return nil, err
 	}
@@ -226,13 +226,13 @@ func (a *API) listAppointments(ctx context.Context, in *appointmentsInput) (*app
 		OrgID: org.ID, Since: since, Until: until, Statuses: statuses, ProfessionalID: professional, ClientID: client,
 	})
 	return &appointmentsOutput{
-		Total: total, Link: a.links(in, total),
-		Body: rest.Map(rows, func(d dbgen.AppointmentDetail) Appointment { return appointmentOf(d, org.Zone) }),
+		Total: total, Link: a.pageLinks(in, total),
+		Body: rest.Map(rows, func(appointment dbgen.AppointmentDetail) Appointment { return toAppointment(appointment, org.Zone) }),
 	}, err
 }
 
-// links names the neighbouring pages (RFC 8288).
-func (a *API) links(in *appointmentsInput, total int) string {
+// pageLinks returns the Link header with the neighbouring pages (RFC 8288).
+func (a *API) pageLinks(in *appointmentsInput, total int) string {
 	query := url.Values{}
 	for name, value := range map[string]string{
 		"date": in.Date, "date_from": in.DateFrom, "date_to": in.DateTo, "professional_id": in.ProfessionalID, "client_id": in.ClientID,
@@ -241,8 +241,8 @@ func (a *API) links(in *appointmentsInput, total int) string {
 			query.Set(name, value)
 		}
 	}
-	for _, s := range in.Status {
-		query.Add("status", s)
+	for _, status := range in.Status {
+		query.Add("status", status)
 	}
 	query.Set("per_page", strconv.Itoa(in.PerPage))
 	link := ""
@@ -266,7 +266,7 @@ func (a *API) links(in *appointmentsInput, total int) string {
 }
 
 func (a *API) getAppointment(ctx context.Context, in *ByID) (*struct{ Body AppointmentDetail }, error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -280,14 +280,14 @@ func (a *API) getAppointment(ctx context.Context, in *ByID) (*struct{ Body Appoi
 	}
 	payments, err := a.store.AppointmentPayments(ctx, org.ID, &in.ID)
 	return &struct{ Body AppointmentDetail }{AppointmentDetail{
-		Appointment: appointmentOf(row, org.Zone),
-		Payments:    paymentsOf(payments, org.Zone),
-		History: rest.Map(history, func(h dbgen.HistoryRow) HistoryEntry {
+		Appointment: toAppointment(row, org.Zone),
+		Payments:    toPayments(payments, org.Zone),
+		History: rest.Map(history, func(entry dbgen.HistoryRow) HistoryEntry {
 			return HistoryEntry{
-				At: h.At.In(org.Zone), Action: h.Action, By: h.Actor, User: h.UserName, FromStatus: h.FromStatus, ToStatus: h.ToStatus,
-				FromStartAt: local(h.FromStartAt, org.Zone), ToStartAt: local(h.ToStartAt, org.Zone),
-				FromProfessionalID: h.FromProfessionalID, ToProfessionalID: h.ToProfessionalID, Reason: h.Reason,
-				FromPrice: h.FromPriceCents, ToPrice: h.ToPriceCents, FromClientID: h.FromClientID, ToClientID: h.ToClientID,
+				At: entry.At.In(org.Zone), Action: entry.Action, By: entry.Actor, User: entry.UserName, FromStatus: entry.FromStatus, ToStatus: entry.ToStatus,
+				FromStartAt: inZone(entry.FromStartAt, org.Zone), ToStartAt: inZone(entry.ToStartAt, org.Zone),
+				FromProfessionalID: entry.FromProfessionalID, ToProfessionalID: entry.ToProfessionalID, Reason: entry.Reason,
+				FromPrice: entry.FromPriceCents, ToPrice: entry.ToPriceCents, FromClientID: entry.FromClientID, ToClientID: entry.ToClientID,
 			}
 		}),
 	}}, err
@@ -306,42 +306,42 @@ type createAppointmentInput struct {
 }
 
 func (a *API) createAppointment(ctx context.Context, in *createAppointmentInput) (*bookedOutput, error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	b := &in.Body
-	start, err := instant("body.start_at", b.StartAt)
+	body := &in.Body
+	start, err := parseInstant("body.start_at", body.StartAt)
 	if err != nil {
 		return nil, err
 	}
-	var wrong faults
-	wrong.CheckLength(b.Notes.Value, "body.notes", 0, 2000)
-	if err := wrong.Err(); err != nil {
+	var errs fieldErrors
+	errs.CheckLength(body.Notes.Value, "body.notes", 0, 2000)
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	by := staff(ctx)
-	if b.Overbook && !by.Manager {
-		return nil, managersOnly()
+	actor := currentActor(ctx)
+	if body.Overbook && !actor.Manager {
+		return nil, adminOnlyError()
 	}
-	n := store.NewAppointment{
-		Org: org, ServiceChoice: store.ServiceChoice{Service: b.ServiceID, Professional: &b.ProfessionalID}, Start: start, Notes: b.Notes.Value,
-		Source: booking.Dashboard, By: by, Overbook: b.Overbook,
+	request := store.NewAppointment{
+		Org: org, ServiceChoice: store.ServiceChoice{Service: body.ServiceID, Professional: &body.ProfessionalID}, Start: start, Notes: body.Notes.Value,
+		Source: booking.Dashboard, By: actor, Overbook: body.Overbook,
 		ResolveClient: func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
-			return tx.LoadClient(ctx, org.ID, b.ClientID)
+			return tx.LoadClient(ctx, org.ID, body.ClientID)
 		},
 	}
-	if n.Idempotency, err = onceOf("appointments.create", in.IdempotencyKey, b); err != nil {
+	if request.Idempotency, err = newIdempotencyKey("appointments.create", in.IdempotencyKey, body); err != nil {
 		return nil, err
 	}
-	made, err := a.store.Book(ctx, n)
+	booked, err := a.store.Book(ctx, request)
 	if err != nil {
 		return nil, err
 	}
-	return bookedOf(made, org.Zone), nil
+	return toBookedOutput(booked, org.Zone), nil
 }
 
-func managersOnly() *hub.Error {
+func adminOnlyError() *hub.Error {
 	return hub.Errorf(hub.ErrForbidden, "admin_only", "Only owners and administrators may do this.")
 }
 
@@ -361,54 +361,54 @@ type updateAppointmentInput struct {
 }
 
 func (a *API) updateAppointment(ctx context.Context, in *updateAppointmentInput) (*bookedOutput, error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	b, by := &in.Body, staff(ctx)
-	if b.Status != nil {
-		e := hub.Invalid("body.status", "is read-only")
-		e.Code, e.Detail = "status_read_only", "Use the action endpoints to change status"
-		return nil, e
+	body, actor := &in.Body, currentActor(ctx)
+	if body.Status != nil {
+		readOnlyErr := hub.Invalid("body.status", "is read-only")
+		readOnlyErr.Code, readOnlyErr.Detail = "status_read_only", "Use the action endpoints to change status"
+		return nil, readOnlyErr
 	}
-	m := store.AppointmentUpdate{Overbook: b.Overbook}
-	b.ClientID.ApplyToNullable(&m.Client)
-	b.ServiceID.ApplyToNullable(&m.Service)
-	b.ProfessionalID.ApplyToNullable(&m.Professional)
-	b.Price.ApplyToNullable(&m.Price)
-	if b.Notes.Set {
-		m.Notes = &b.Notes.Value
+	update := store.AppointmentUpdate{Overbook: body.Overbook}
+	body.ClientID.ApplyToNullable(&update.Client)
+	body.ServiceID.ApplyToNullable(&update.Service)
+	body.ProfessionalID.ApplyToNullable(&update.Professional)
+	body.Price.ApplyToNullable(&update.Price)
+	if body.Notes.Set {
+		update.Notes = &body.Notes.Value
 	}
-	if b.StartAt.HasValue() {
-		start, err := instant("body.start_at", b.StartAt.Value)
+	if body.StartAt.HasValue() {
+		start, err := parseInstant("body.start_at", body.StartAt.Value)
 		if err != nil {
 			return nil, err
 		}
-		m.Start = &start
+		update.Start = &start
 	}
-	var wrong faults
-	wrong.CheckLength(b.Notes.Value, "body.notes", 0, 2000)
-	wrong.money(b.Price, org.Currency, "body.price")
-	wrong.Check(m.Price == nil || *m.Price >= 0 && *m.Price <= booking.MaxPrice, "body.price", "must be 0 to "+booking.MaxPrice.String())
-	if err := wrong.Err(); err != nil {
+	var errs fieldErrors
+	errs.CheckLength(body.Notes.Value, "body.notes", 0, 2000)
+	errs.checkAmount(body.Price, org.Currency, "body.price")
+	errs.Check(update.Price == nil || *update.Price >= 0 && *update.Price <= booking.MaxPrice, "body.price", "must be 0 to "+booking.MaxPrice.String())
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	return a.move(ctx, in.IfMatch, m, store.AppointmentChange{Org: org, ID: in.ID, By: by})
+	return a.applyUpdate(ctx, in.IfMatch, update, store.AppointmentChange{Org: org, ID: in.ID, By: actor})
 }
 
-func (a *API) move(ctx context.Context, ifMatch string, m store.AppointmentUpdate, c store.AppointmentChange) (*bookedOutput, error) {
+func (a *API) applyUpdate(ctx context.Context, ifMatch string, update store.AppointmentUpdate, change store.AppointmentChange) (*bookedOutput, error) {
 	var err error
-	if c.Version, err = versionOf(ifMatch); err != nil {
+	if change.Version, err = parseIfMatch(ifMatch); err != nil {
 		return nil, err
 	}
-	if m.Overbook && !c.By.Manager {
-		return nil, managersOnly()
+	if update.Overbook && !change.By.Manager {
+		return nil, adminOnlyError()
 	}
-	done, err := a.store.UpdateAppointment(ctx, m, c)
+	updated, err := a.store.UpdateAppointment(ctx, update, change)
 	if err != nil {
 		return nil, err
 	}
-	return bookedOf(done, c.Org.Zone), nil
+	return toBookedOutput(updated, change.Org.Zone), nil
 }
 
 type rescheduleInput struct {
@@ -423,40 +423,40 @@ type rescheduleInput struct {
 	} `nameHint:"Reschedule"`
 }
 
-func (a *API) reschedule(ctx context.Context, in *rescheduleInput) (*bookedOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) rescheduleAppointment(ctx context.Context, in *rescheduleInput) (*bookedOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	start, err := instant("body.start_at", in.Body.StartAt)
+	start, err := parseInstant("body.start_at", in.Body.StartAt)
 	if err != nil {
 		return nil, err
 	}
-	m := store.AppointmentUpdate{Start: &start, Overbook: in.Body.Overbook, Reschedule: true}
-	in.Body.ProfessionalID.ApplyToNullable(&m.Professional)
-	reason, err := reasonOf(in.Body.Reason)
+	update := store.AppointmentUpdate{Start: &start, Overbook: in.Body.Overbook, Reschedule: true}
+	in.Body.ProfessionalID.ApplyToNullable(&update.Professional)
+	reason, err := parseReason(in.Body.Reason)
 	if err != nil {
 		return nil, err
 	}
-	return a.move(ctx, in.IfMatch, m, store.AppointmentChange{Org: org, ID: in.ID, By: staff(ctx), Reason: reason, SkipClient: in.Body.NotifyClient.HasValue() && !in.Body.NotifyClient.Value})
+	return a.applyUpdate(ctx, in.IfMatch, update, store.AppointmentChange{Org: org, ID: in.ID, By: currentActor(ctx), Reason: reason, SkipClient: in.Body.NotifyClient.HasValue() && !in.Body.NotifyClient.Value})
 }
 
-// reasonOf reads why somebody changes an appointment.
-func reasonOf(o optional[string]) (reason *string, err error) {
-	o.ApplyToNullable(&reason)
-	var wrong faults
-	wrong.CheckLength(text(reason), "body.reason", 0, 500)
-	return reason, wrong.Err()
+// parseReason validates the reason for a change.
+func parseReason(field optional[string]) (reason *string, err error) {
+	field.ApplyToNullable(&reason)
+	var errs fieldErrors
+	errs.CheckLength(valueOrEmpty(reason), "body.reason", 0, 500)
+	return reason, errs.Err()
 }
 
-// OnAppointment is what every action is told.
-type OnAppointment struct {
+// ActionInput holds the parameters of every status action.
+type ActionInput struct {
 	ByID
 	IfMatch string `header:"If-Match"`
 }
 
 type cancelInput struct {
-	OnAppointment
+	ActionInput
 	Body *struct {
 		Reason optional[string] `json:"reason,omitempty"`
 	} `nameHint:"Cancel" required:"false"`
@@ -464,45 +464,45 @@ type cancelInput struct {
 
 type appointmentOutput struct{ Body Appointment }
 
-func (a *API) act(ctx context.Context, action booking.Action, in *OnAppointment, reason *string) (*appointmentOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) applyAction(ctx context.Context, action booking.Action, in *ActionInput, reason *string) (*appointmentOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	version, err := versionOf(in.IfMatch)
+	version, err := parseIfMatch(in.IfMatch)
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.store.ApplyAction(ctx, action, store.AppointmentChange{Org: org, ID: in.ID, By: staff(ctx), Reason: reason, Version: version})
+	updated, err := a.store.ApplyAction(ctx, action, store.AppointmentChange{Org: org, ID: in.ID, By: currentActor(ctx), Reason: reason, Version: version})
 	if err != nil {
 		return nil, err
 	}
-	return &appointmentOutput{appointmentOf(done, org.Zone)}, nil
+	return &appointmentOutput{toAppointment(updated, org.Zone)}, nil
 }
 
-func (a *API) confirm(ctx context.Context, in *OnAppointment) (*appointmentOutput, error) {
-	return a.act(ctx, booking.Confirm, in, nil)
+func (a *API) confirmAppointment(ctx context.Context, in *ActionInput) (*appointmentOutput, error) {
+	return a.applyAction(ctx, booking.Confirm, in, nil)
 }
 
-func (a *API) complete(ctx context.Context, in *OnAppointment) (*appointmentOutput, error) {
-	return a.act(ctx, booking.Complete, in, nil)
+func (a *API) completeAppointment(ctx context.Context, in *ActionInput) (*appointmentOutput, error) {
+	return a.applyAction(ctx, booking.Complete, in, nil)
 }
 
-func (a *API) noShow(ctx context.Context, in *OnAppointment) (*appointmentOutput, error) {
-	return a.act(ctx, booking.MarkNoShow, in, nil)
+func (a *API) markNoShow(ctx context.Context, in *ActionInput) (*appointmentOutput, error) {
+	return a.applyAction(ctx, booking.MarkNoShow, in, nil)
 }
 
-func (a *API) reopen(ctx context.Context, in *OnAppointment) (*appointmentOutput, error) {
-	return a.act(ctx, booking.Reopen, in, nil)
+func (a *API) reopenAppointment(ctx context.Context, in *ActionInput) (*appointmentOutput, error) {
+	return a.applyAction(ctx, booking.Reopen, in, nil)
 }
 
-func (a *API) cancel(ctx context.Context, in *cancelInput) (*appointmentOutput, error) {
+func (a *API) cancelAppointment(ctx context.Context, in *cancelInput) (*appointmentOutput, error) {
 	var reason *string
 	if in.Body != nil {
 		var err error
-		if reason, err = reasonOf(in.Body.Reason); err != nil {
+		if reason, err = parseReason(in.Body.Reason); err != nil {
 			return nil, err
 		}
 	}
-	return a.act(ctx, booking.Cancel, &in.OnAppointment, reason)
+	return a.applyAction(ctx, booking.Cancel, &in.ActionInput, reason)
 }

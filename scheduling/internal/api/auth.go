@@ -17,44 +17,44 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// place is where accounts are the scheduling service's own.
-var place = accounts.Options{Product: "Scheduling", RefreshTokenPrefix: "schr_", PasswordPage: "/reset-password"}
+// accountOptions configures the accounts module for this product.
+var accountOptions = accounts.Options{Product: "Scheduling", RefreshTokenPrefix: "schr_", PasswordPage: "/reset-password"}
 
-// users is where the desk for accounts finds them.
-type users struct{ store *store.Store }
+// userStore gives the accounts module access to the users table.
+type userStore struct{ store *store.Store }
 
 // FindByEmail implements [accounts.UserStore].
-func (u users) FindByEmail(ctx context.Context, email string) (accounts.User, error) {
+func (u userStore) FindByEmail(ctx context.Context, email string) (accounts.User, error) {
 	row, err := u.store.UserByEmail(ctx, email)
-	return accountOf(row), err
+	return toAccount(row), err
 }
 
 // Lock implements [accounts.UserStore].
-func (u users) Lock(ctx context.Context, tx pgx.Tx, user uuid.UUID) (accounts.User, error) {
+func (u userStore) Lock(ctx context.Context, tx pgx.Tx, user uuid.UUID) (accounts.User, error) {
 	row, err := u.store.Join(tx).LockUser(ctx, user)
-	return accountOf(row), err
+	return toAccount(row), err
 }
 
 // SetPassword implements [accounts.UserStore].
-func (u users) SetPassword(ctx context.Context, tx pgx.Tx, user uuid.UUID, stored string) error {
-	joined := u.store.Join(tx)
-	return joined.SetPassword(ctx, dbgen.SetPasswordParams{ID: user, PasswordHash: &stored, UpdatedAt: joined.Now()})
+func (u userStore) SetPassword(ctx context.Context, tx pgx.Tx, user uuid.UUID, stored string) error {
+	storeTx := u.store.Join(tx)
+	return storeTx.SetPassword(ctx, dbgen.SetPasswordParams{ID: user, PasswordHash: &stored, UpdatedAt: storeTx.Now()})
 }
 
 // Recipient implements [accounts.UserStore].
-func (u users) Recipient(ctx context.Context, tx pgx.Tx, user uuid.UUID) (accounts.Recipient, error) {
-	joined := u.store.Join(tx)
-	row, err := joined.UserByID(ctx, user)
+func (u userStore) Recipient(ctx context.Context, tx pgx.Tx, user uuid.UUID) (accounts.Recipient, error) {
+	storeTx := u.store.Join(tx)
+	row, err := storeTx.UserByID(ctx, user)
 	if err != nil {
 		return accounts.Recipient{}, err
 	}
-	found, err := joined.Organization(ctx, row.OrgID)
-	org := found.Organization
-	return accounts.Recipient{Name: row.Name, Email: row.Email, Tenant: module.Tenant{ID: org.ID, Name: org.Name}, ReplyTo: text(org.Email), Locale: org.Locale}, err
+	orgRow, err := storeTx.Organization(ctx, row.OrgID)
+	org := orgRow.Organization
+	return accounts.Recipient{Name: row.Name, Email: row.Email, Tenant: module.Tenant{ID: org.ID, Name: org.Name}, ReplyTo: valueOrEmpty(org.Email), Locale: org.Locale}, err
 }
 
-func accountOf(row dbgen.User) accounts.User {
-	return accounts.User{ID: row.ID, Email: row.Email, Password: text(row.PasswordHash), Active: row.IsActive}
+func toAccount(row dbgen.User) accounts.User {
+	return accounts.User{ID: row.ID, Email: row.Email, Password: valueOrEmpty(row.PasswordHash), Active: row.IsActive}
 }
 
 type signUpInput struct {
@@ -70,7 +70,7 @@ type signUpInput struct {
 
 type signUpOutput struct{ Body Registered }
 
-// Registered is what registering hands out.
+// Registered is the response of a sign-up.
 type Registered struct {
 	accounts.Session
 	User         User         `json:"user"`
@@ -78,22 +78,22 @@ type Registered struct {
 }
 
 func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error) {
-	b := &in.Body
-	b.OrgName, b.Name = strings.TrimSpace(b.OrgName), strings.TrimSpace(b.Name)
+	body := &in.Body
+	body.OrgName, body.Name = strings.TrimSpace(body.OrgName), strings.TrimSpace(body.Name)
 	var phone *string
-	if b.Phone != nil && b.Phone.HasValue() && b.Phone.Value != "" {
-		phone = &b.Phone.Value
+	if body.Phone != nil && body.Phone.HasValue() && body.Phone.Value != "" {
+		phone = &body.Phone.Value
 	}
-	var wrong faults
-	wrong.CheckLength(b.OrgName, "body.org_name", 1, 120)
-	wrong.CheckLength(b.Name, "body.name", 1, 120)
-	wrong.CheckEmail(&b.Email, "body.email")
-	wrong.phone(phone)
-	wrong.Check(booking.ValidSlug(b.OrgSlug), "body.org_slug", "must be 3 to 63 of a-z, 0-9 and single dashes, and no reserved word")
-	if err := wrong.Err(); err != nil {
+	var errs fieldErrors
+	errs.CheckLength(body.OrgName, "body.org_name", 1, 120)
+	errs.CheckLength(body.Name, "body.name", 1, 120)
+	errs.CheckEmail(&body.Email, "body.email")
+	errs.checkPhone(phone)
+	errs.Check(booking.ValidSlug(body.OrgSlug), "body.org_slug", "must be 3 to 63 of a-z, 0-9 and single dashes, and no reserved word")
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	hash, err := a.host.Credentials.HashPassword(ctx, b.Password)
+	hash, err := a.host.Credentials.HashPassword(ctx, body.Password)
 	if err != nil {
 		return nil, err
 	}
@@ -101,67 +101,67 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error
 	var session Registered
 	var owner dbgen.User
 	err = a.store.InTx(ctx, "registering", func(tx *store.Tx) error {
-		if owner, err = a.found(ctx, tx, org, in, phone, hash); err != nil {
+		if owner, err = a.createOrganization(ctx, tx, org, in, phone, hash); err != nil {
 			return err
 		}
 		session.Session, err = a.accounts.IssueSession(ctx, tx.Raw, owner.ID, uuid.New())
 		return err
 	})
 	if err != nil {
-		return nil, accountTaken(err)
+		return nil, mapAccountConflict(err)
 	}
-	made, err := a.store.LoadOrg(ctx, org)
+	created, err := a.store.LoadOrg(ctx, org)
 	if err != nil {
 		return nil, err
 	}
-	session.User, session.Organization = userOf(owner, made.Zone), a.organizationOf(made)
+	session.User, session.Organization = toUser(owner, created.Zone), a.toOrganization(created)
 	return &signUpOutput{session}, nil
 }
 
-// found makes an organization with its owner.
-func (a *API) found(ctx context.Context, tx *store.Tx, org uuid.UUID, in *signUpInput, phone *string, hash string) (dbgen.User, error) {
-	b := &in.Body
-	if err := slugIsFree(ctx, tx, b.OrgSlug, org); err != nil {
+// createOrganization creates an organization with its settings, loyalty program and owner.
+func (a *API) createOrganization(ctx context.Context, tx *store.Tx, org uuid.UUID, in *signUpInput, phone *string, hash string) (dbgen.User, error) {
+	body := &in.Body
+	if err := checkSlugFree(ctx, tx, body.OrgSlug, org); err != nil {
 		return dbgen.User{}, err
 	}
-	if err := tx.CreateOrganization(ctx, dbgen.CreateOrganizationParams{ID: org, Name: b.OrgName, Slug: b.OrgSlug, Phone: phone}); err != nil {
+	if err := tx.CreateOrganization(ctx, dbgen.CreateOrganizationParams{ID: org, Name: body.OrgName, Slug: body.OrgSlug, Phone: phone}); err != nil {
 		return dbgen.User{}, err
 	}
-	if err := tx.CreateSettings(ctx, org, []string{b.Email}); err != nil {
+	if err := tx.CreateSettings(ctx, org, []string{body.Email}); err != nil {
 		return dbgen.User{}, err
 	}
 	if err := tx.CreateLoyaltyProgram(ctx, org); err != nil {
 		return dbgen.User{}, err
 	}
-	if err := a.host.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: org, Name: b.OrgName}); err != nil {
+	if err := a.host.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: org, Name: body.OrgName}); err != nil {
 		return dbgen.User{}, err
 	}
 	return tx.CreateUser(ctx, dbgen.CreateUserParams{
-		OrgID: org, ID: store.NewID(), Name: b.Name, Email: b.Email, PasswordHash: &hash, Role: roleOwner, Phone: phone, IsActive: true,
+		OrgID: org, ID: store.NewID(), Name: body.Name, Email: body.Email, PasswordHash: &hash, Role: roleOwner, Phone: phone, IsActive: true,
 	})
 }
 
-// slugIsFree refuses a slug that still leads to another organization. Those in use
-// are refused by the database.
-func slugIsFree(ctx context.Context, tx *store.Tx, slug string, org uuid.UUID) error {
-	kept, err := tx.SlugIsKept(ctx, dbgen.SlugIsKeptParams{Slug: slug, Now: tx.Now(), OrgID: org})
-	if err == nil && kept {
-		return slugTaken()
+// checkSlugFree refuses a slug that still redirects to another organization. The database
+// refuses slugs in use.
+func checkSlugFree(ctx context.Context, tx *store.Tx, slug string, org uuid.UUID) error {
+	reserved, err := tx.SlugIsKept(ctx, dbgen.SlugIsKeptParams{Slug: slug, Now: tx.Now(), OrgID: org})
+	if err == nil && reserved {
+		return slugTakenError()
 	}
 	return err
 }
 
-func slugTaken() *hub.Error {
+func slugTakenError() *hub.Error {
 	return hub.Errorf(hub.ErrMalformed, "slug_taken", "Organization slug already taken")
 }
 
-// accountTaken answers for names that somebody else has.
-func accountTaken(err error) error {
+// mapAccountConflict turns violations of unique e-mails and slugs into errors for callers.
+func mapAccountConflict(err error) error {
 	switch dberr.ConstraintName(err) {
 	case "users_email":
 		return hub.Errorf(hub.ErrMalformed, "email_taken", "Email already registered")
 	case "organizations_slug_key":
-		return slugTaken()
+		return slugTakenError()
 	}
 	return err
 }
@@ -176,15 +176,15 @@ func (a *API) Authenticate(ctx context.Context, token string) (module.Caller, er
 	})
 }
 
-func (a *API) me(ctx context.Context, _ *struct{}) (*userOutput, error) {
-	who, err := caller(ctx)
+func (a *API) getCurrentUser(ctx context.Context, _ *struct{}) (*userOutput, error) {
+	caller, err := requireCaller(ctx)
 	if err != nil {
 		return nil, err
 	}
-	org, err := a.store.LoadOrg(ctx, who.TenantID)
+	org, err := a.store.LoadOrg(ctx, caller.TenantID)
 	if err != nil {
 		return nil, err
 	}
-	user, err := a.store.UserByID(ctx, who.UserID)
-	return &userOutput{userOf(user, org.Zone)}, rest.NotFoundIfNoRows("User", err)
+	user, err := a.store.UserByID(ctx, caller.UserID)
+	return &userOutput{toUser(user, org.Zone)}, rest.NotFoundIfNoRows("User", err)
 }

@@ -13,7 +13,7 @@ import (
 	"integrationhub/scheduling/internal/store"
 )
 
-// Availability is the free slots of a day.
+// Availability lists the free slots of a day.
 type Availability struct {
 	Date           string         `json:"date"`
 	Professional   string         `json:"professional" doc:"Display name; empty where nobody gives the service"`
@@ -38,14 +38,14 @@ type Slot struct {
 	Price          *booking.Cents `json:"price,omitempty" doc:"Where anybody was asked for"`
 }
 
-// alternative is a slot proposed for one that is taken.
+// alternative is a free slot proposed in place of a taken slot.
 type alternative struct {
 	StartAt        time.Time `json:"start_at"`
 	EndAt          time.Time `json:"end_at"`
 	ProfessionalID uuid.UUID `json:"professional_id"`
 }
 
-// AvailabilityQuery asks for the free slots of a day.
+// AvailabilityQuery holds the query parameters for the free slots of a day.
 type AvailabilityQuery struct {
 	ProfessionalID string    `query:"professional_id" format:"uuid"`
 	ServiceID      uuid.UUID `query:"service_id" required:"true"`
@@ -60,14 +60,14 @@ type monthInput struct {
 	Month          string    `query:"month" required:"true" doc:"YYYY-MM"`
 }
 
-// MonthAvailability is how free the days of a month are.
+// MonthAvailability lists the days of a month with their free slots.
 type MonthAvailability struct {
 	Month    string    `json:"month"`
 	Timezone string    `json:"timezone"`
 	Days     []FreeDay `json:"days" nullable:"false"`
 }
 
-// FreeDay is how free a day is.
+// FreeDay is the number of free slots of a day.
 type FreeDay struct {
 	Date  string  `json:"date"`
 	Free  int     `json:"free" doc:"How many slots"`
@@ -76,117 +76,117 @@ type FreeDay struct {
 
 type monthOutput struct{ Body MonthAvailability }
 
-// viewOf is a client's view, or with credentials of the organization's own: staff
-// see every free slot, connected products what clients see.
-func (a *API) viewOf(ctx context.Context, org store.Org) publicbooking.View {
-	who, known := module.CallerFrom(ctx)
-	if known && who.UserID != uuid.Nil {
+// callerView returns the availability limits of the caller. Staff see every free slot;
+// connected products see what clients see.
+func (a *API) callerView(ctx context.Context, org store.Org) publicbooking.View {
+	caller, authenticated := module.CallerFrom(ctx)
+	if authenticated && caller.UserID != uuid.Nil {
 		return publicbooking.View{Org: org, Limits: booking.StaffLimits(a.host.Now())}
 	}
 	return publicbooking.View{Org: org, Online: true, Limits: org.Policy.PublicLimits(a.host.Now(), org.Zone)}
 }
 
-// viewFor finds out whose time is asked about: that of the caller's organization,
-// or without credentials that of the service's.
-func (a *API) viewFor(ctx context.Context, service uuid.UUID) (publicbooking.View, error) {
-	if _, known := module.CallerFrom(ctx); known {
-		org, err := a.org(ctx)
-		return a.viewOf(ctx, org), err
+// availabilityView returns the view of the caller's organization. Without credentials it
+// is a client's view of the service's organization.
+func (a *API) availabilityView(ctx context.Context, service uuid.UUID) (publicbooking.View, error) {
+	if _, authenticated := module.CallerFrom(ctx); authenticated {
+		org, err := a.loadOrg(ctx)
+		return a.callerView(ctx, org), err
 	}
 	row, err := a.store.OrganizationOfService(ctx, service)
 	if err != nil {
 		return publicbooking.View{}, rest.NotFoundIfNoRows("Service", err)
 	}
 	org, err := store.NewOrg(row.Organization, row.Settings)
-	return a.desk.ClientView(org), err
+	return a.publicBooking.ClientView(org), err
 }
 
-func (a *API) availability(ctx context.Context, in *AvailabilityQuery) (*availabilityOutput, error) {
-	v, err := a.viewFor(ctx, in.ServiceID)
+func (a *API) getAvailability(ctx context.Context, in *AvailabilityQuery) (*availabilityOutput, error) {
+	view, err := a.availabilityView(ctx, in.ServiceID)
 	if err != nil {
 		return nil, err
 	}
-	return a.day(ctx, v, in)
+	return a.dayAvailability(ctx, view, in)
 }
 
-func (a *API) day(ctx context.Context, v publicbooking.View, in *AvailabilityQuery) (*availabilityOutput, error) {
-	d, err := date("query.date", in.Date)
+func (a *API) dayAvailability(ctx context.Context, view publicbooking.View, in *AvailabilityQuery) (*availabilityOutput, error) {
+	date, err := parseDate("query.date", in.Date)
 	if err != nil {
 		return nil, err
 	}
-	professional, err := maybeID("query.professional_id", in.ProfessionalID)
+	professional, err := parseOptionalID("query.professional_id", in.ProfessionalID)
 	if err != nil {
 		return nil, err
 	}
-	day, err := a.desk.FreeSlots(ctx, v, publicbooking.Choice{Service: in.ServiceID, Professional: professional}, d)
+	free, err := a.publicBooking.FreeSlots(ctx, view, publicbooking.Choice{Service: in.ServiceID, Professional: professional}, date)
 	if err != nil {
 		return nil, err
 	}
 	out := &availabilityOutput{Availability{
-		Date: d.String(), ServiceID: in.ServiceID, ProfessionalID: professional, Timezone: v.Org.Timezone,
-		Slots: slotsOf(day.Slots, v.Org.Zone, day.Calendars, professional == nil),
+		Date: date.String(), ServiceID: in.ServiceID, ProfessionalID: professional, Timezone: view.Org.Timezone,
+		Slots: toSlots(free.Slots, view.Org.Zone, free.Calendars, professional == nil),
 	}}
-	if len(day.Offers) > 0 {
-		least := day.Calendars[0].Offer
-		for _, c := range day.Calendars {
-			least.Duration, least.Price = min(least.Duration, c.Offer.Duration), min(least.Price, c.Offer.Price)
+	if len(free.Offers) > 0 {
+		lowest := free.Calendars[0].Offer
+		for _, calendar := range free.Calendars {
+			lowest.Duration, lowest.Price = min(lowest.Duration, calendar.Offer.Duration), min(lowest.Price, calendar.Offer.Price)
 		}
-		out.Body.Service, out.Body.Duration = day.Offers[0].Service.Name, int(least.Duration.Minutes())
-		out.Body.Price = &least.Price
+		out.Body.Service, out.Body.Duration = free.Offers[0].Service.Name, int(lowest.Duration.Minutes())
+		out.Body.Price = &lowest.Price
 		if professional != nil {
-			out.Body.Professional = day.Offers[0].ProfessionalName
+			out.Body.Professional = free.Offers[0].ProfessionalName
 		}
 	}
 	return out, nil
 }
 
-func slotsOf(slots []booking.Slot, zone *time.Location, calendars []booking.Calendar, anybody bool) []Slot {
+func toSlots(slots []booking.Slot, zone *time.Location, calendars []booking.Calendar, anybody bool) []Slot {
 	group := len(calendars) > 0 && calendars[0].Offer.Capacity > 1
 	offers := make(map[uuid.UUID]booking.Offer, len(calendars))
-	for _, c := range calendars {
-		offers[c.Professional] = c.Offer
+	for _, calendar := range calendars {
+		offers[calendar.Professional] = calendar.Offer
 	}
-	return rest.Map(slots, func(s booking.Slot) Slot {
-		start, end := s.Start.In(zone), s.End.In(zone)
-		shown := Slot{Start: start.Format("15:04"), End: end.Format("15:04"), StartAt: start, EndAt: end}
+	return rest.Map(slots, func(free booking.Slot) Slot {
+		start, end := free.Start.In(zone), free.End.In(zone)
+		slot := Slot{Start: start.Format("15:04"), End: end.Format("15:04"), StartAt: start, EndAt: end}
 		if group {
-			shown.Remaining = &s.Remaining
+			slot.Remaining = &free.Remaining
 		}
 		if anybody {
-			offer := offers[s.Professional]
+			offer := offers[free.Professional]
 			minutes := int(offer.Duration.Minutes())
-			shown.ProfessionalID, shown.Duration, shown.Price = &s.Professional, &minutes, &offer.Price
+			slot.ProfessionalID, slot.Duration, slot.Price = &free.Professional, &minutes, &offer.Price
 		}
-		return shown
+		return slot
 	})
 }
 
-func (a *API) availabilityMonth(ctx context.Context, in *monthInput) (*monthOutput, error) {
-	v, err := a.viewFor(ctx, in.ServiceID)
+func (a *API) getMonthAvailability(ctx context.Context, in *monthInput) (*monthOutput, error) {
+	view, err := a.availabilityView(ctx, in.ServiceID)
 	if err != nil {
 		return nil, err
 	}
-	first, last, err := month(in.Month, a.host.Now(), v.Org.Zone)
+	first, last, err := parseMonth(in.Month, a.host.Now(), view.Org.Zone)
 	if err != nil {
 		return nil, err
 	}
-	professional, err := maybeID("query.professional_id", in.ProfessionalID)
+	professional, err := parseOptionalID("query.professional_id", in.ProfessionalID)
 	if err != nil {
 		return nil, err
 	}
-	days, err := a.desk.FreeDays(ctx, v, publicbooking.Choice{Service: in.ServiceID, Professional: professional}, first, last)
+	days, err := a.publicBooking.FreeDays(ctx, view, publicbooking.Choice{Service: in.ServiceID, Professional: professional}, first, last)
 	if err != nil {
 		return nil, err
 	}
 	return &monthOutput{MonthAvailability{
-		Month: in.Month, Timezone: v.Org.Timezone,
-		Days: rest.Map(days, func(d booking.DayFree) FreeDay {
-			shown := FreeDay{Date: d.Date.String(), Free: d.Free}
-			if d.Free > 0 {
-				at := d.First.In(v.Org.Zone).Format("15:04")
-				shown.First = &at
+		Month: in.Month, Timezone: view.Org.Timezone,
+		Days: rest.Map(days, func(day booking.DayFree) FreeDay {
+			freeDay := FreeDay{Date: day.Date.String(), Free: day.Free}
+			if day.Free > 0 {
+				firstTime := day.First.In(view.Org.Zone).Format("15:04")
+				freeDay.First = &firstTime
 			}
-			return shown
+			return freeDay
 		}),
 	}}, nil
 }

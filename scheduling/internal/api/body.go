@@ -14,58 +14,60 @@ import (
 	"integrationhub/scheduling/internal/store"
 )
 
-// optional is a member of a body that may be absent, null or have a value.
+// optional is a body member that may be absent, null or set.
 type optional[T any] = rest.Optional[T]
 
-// faults gathers what is wrong with a request.
-type faults struct{ rest.FieldErrors }
+// fieldErrors collects the validation errors of a request.
+type fieldErrors struct{ rest.FieldErrors }
 
-// also takes over what the rules found.
-func (f *faults) also(err error) error {
-	var invalid *hub.Error
-	if errors.As(err, &invalid) && errors.Is(err, hub.ErrInvalid) {
-		f.FieldErrors = append(f.FieldErrors, invalid.Fields...)
+// merge adds the field errors of a domain validation. It returns any other error
+// unchanged.
+func (errs *fieldErrors) merge(err error) error {
+	var ruleErr *hub.Error
+	if errors.As(err, &ruleErr) && errors.Is(err, hub.ErrInvalid) {
+		errs.FieldErrors = append(errs.FieldErrors, ruleErr.Fields...)
 		return nil
 	}
 	return err
 }
 
-var colorForm = regexp.MustCompile(`^#[0-9A-Fa-f]{6}$`)
+var colorPattern = regexp.MustCompile(`^#[0-9A-Fa-f]{6}$`)
 
-func (f *faults) color(s, location string) {
-	f.Check(colorForm.MatchString(s), location, "must be a color in the form #RRGGBB")
+func (errs *fieldErrors) checkColor(color, location string) {
+	errs.Check(colorPattern.MatchString(color), location, "must be a color in the form #RRGGBB")
 }
 
-func (f *faults) phone(s *string) {
-	if s == nil {
+func (errs *fieldErrors) checkPhone(phone *string) {
+	if phone == nil {
 		return
 	}
-	f.Check(booking.ValidPhone(*s), "body.phone", "must be a phone number of 8 to 15 digits")
+	errs.Check(booking.ValidPhone(*phone), "body.phone", "must be a phone number of 8 to 15 digits")
 }
 
-// money checks that an amount that was sent exists in a currency.
-func (f *faults) money(amount optional[booking.Cents], currency, location string) {
-	f.Check(!amount.HasValue() || amount.Value.Payable(currency), location, "must not have decimals in this currency")
+// checkAmount checks that an amount is payable in the currency: some have no decimals.
+func (errs *fieldErrors) checkAmount(amount optional[booking.Cents], currency, location string) {
+	errs.Check(!amount.HasValue() || amount.Value.Payable(currency), location, "must not have decimals in this currency")
 }
 
-// onceOf makes a request with an Idempotency-Key count once; nil without a key.
-func onceOf(operation, key string, request any) (*store.IdempotencyKey, error) {
+// newIdempotencyKey returns the key of a request with a hash of its body, or nil without a
+// key.
+func newIdempotencyKey(operation, key string, request any) (*store.IdempotencyKey, error) {
 	if key == "" {
 		return nil, nil
 	}
-	raw, err := json.Marshal(request)
+	encoded, err := json.Marshal(request)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a request: %w", err)
 	}
-	sum := sha256.Sum256(raw)
-	return &store.IdempotencyKey{Operation: operation, Key: key, RequestHash: sum[:]}, nil
+	hash := sha256.Sum256(encoded)
+	return &store.IdempotencyKey{Operation: operation, Key: key, RequestHash: hash[:]}, nil
 }
 
-// instant reads a moment with its offset from a body.
-func instant(location, s string) (time.Time, error) {
-	t, err := time.Parse(time.RFC3339, s)
+// parseInstant parses a date-time with its UTC offset.
+func parseInstant(location, value string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339, value)
 	if err != nil {
-		if t, err = time.Parse("2006-01-02T15:04Z07:00", s); err != nil {
+		if t, err = time.Parse("2006-01-02T15:04Z07:00", value); err != nil {
 			return t, hub.Invalid(location, "needs a UTC offset: must be an ISO 8601 date-time such as 2026-03-02T09:00:00-03:00")
 		}
 	}
@@ -75,41 +77,42 @@ func instant(location, s string) (time.Time, error) {
 	return t, nil
 }
 
-// date reads a day.
-func date(location, s string) (booking.Date, error) {
-	d, err := booking.ParseDate(s)
-	if err != nil || d.Time().Year() < 1900 || d.Time().Year() > 9998 {
+// parseDate parses a YYYY-MM-DD date.
+func parseDate(location, value string) (booking.Date, error) {
+	date, err := booking.ParseDate(value)
+	if err != nil || date.Time().Year() < 1900 || date.Time().Year() > 9998 {
 		return 0, hub.Invalid(location, "must be YYYY-MM-DD")
 	}
-	return d, nil
+	return date, nil
 }
 
-// month reads the month of a query and gives its days; "" is the month of now.
-func month(s string, now time.Time, zone *time.Location) (first, last booking.Date, err error) {
-	if s == "" {
-		s = now.In(zone).Format("2006-01")
+// parseMonth returns the first and last day of a YYYY-MM month. The empty string is the
+// current month.
+func parseMonth(value string, now time.Time, zone *time.Location) (first, last booking.Date, err error) {
+	if value == "" {
+		value = now.In(zone).Format("2006-01")
 	}
-	first, last, err = booking.ParseMonth(s)
+	first, last, err = booking.ParseMonth(value)
 	if err != nil || first.Time().Year() < 1900 || first.Time().Year() > 9998 {
 		return 0, 0, hub.Invalid("query.month", "must be YYYY-MM")
 	}
 	return first, last, nil
 }
 
-// bounds are the first instant of a day and the end of another.
-func bounds(first, last booking.Date, zone *time.Location) (since, until time.Time) {
+// dayBounds returns the start of the first day and the end of the last day.
+func dayBounds(first, last booking.Date, zone *time.Location) (since, until time.Time) {
 	return booking.DayStart(zone, first), booking.DayStart(zone, last+1)
 }
 
-func local(t *time.Time, zone *time.Location) *time.Time {
+func inZone(t *time.Time, zone *time.Location) *time.Time {
 	if t == nil || t.IsZero() {
 		return nil
 	}
-	there := t.In(zone)
-	return &there
+	zoned := t.In(zone)
+	return &zoned
 }
 
-func text(s *string) string {
+func valueOrEmpty(s *string) string {
 	if s == nil {
 		return ""
 	}

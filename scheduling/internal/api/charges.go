@@ -19,7 +19,7 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-type pixInput struct {
+type createChargeInput struct {
 	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255"`
 	Body           struct {
 		AppointmentID    optional[uuid.UUID]     `json:"appointment_id,omitempty"`
@@ -31,22 +31,22 @@ type pixInput struct {
 	} `nameHint:"NewCharge"`
 }
 
-// check reads what is to be charged.
-func (in *pixInput) check(currency string) error {
-	b := &in.Body
-	var wrong faults
-	wrong.Check(b.AppointmentID.HasValue() || b.ClientID.HasValue(), "body.client_id", "is required without appointment_id")
-	if b.Amount.HasValue() {
-		wrong.Check(b.Amount.Value > 0 && b.Amount.Value <= booking.MaxPrice, "body.amount", "must be above 0 and at most "+booking.MaxPrice.String())
-		wrong.money(b.Amount, currency, "body.amount")
+// validate checks the amount and the payer of the charge.
+func (in *createChargeInput) validate(currency string) error {
+	body := &in.Body
+	var errs fieldErrors
+	errs.Check(body.AppointmentID.HasValue() || body.ClientID.HasValue(), "body.client_id", "is required without appointment_id")
+	if body.Amount.HasValue() {
+		errs.Check(body.Amount.Value > 0 && body.Amount.Value <= booking.MaxPrice, "body.amount", "must be above 0 and at most "+booking.MaxPrice.String())
+		errs.checkAmount(body.Amount, currency, "body.amount")
 	} else {
-		wrong.Check(b.AppointmentID.HasValue(), "body.amount", "is required without appointment_id")
+		errs.Check(body.AppointmentID.HasValue(), "body.amount", "is required without appointment_id")
 	}
-	wrong.CheckLength(b.Description.Value, "body.description", 0, 140)
-	return wrong.Err()
+	errs.CheckLength(body.Description.Value, "body.description", 0, 140)
+	return errs.Err()
 }
 
-// Charge is a payment that is to be made.
+// Charge is a payment requested from the payment provider.
 type Charge struct {
 	Payment
 	PixCopyPaste string  `json:"pix_copy_paste" doc:"BR Code"`
@@ -55,9 +55,9 @@ type Charge struct {
 	TxID         string  `json:"txid"`
 }
 
-func chargeOf(p dbgen.PaymentDetail, zone *time.Location) (Charge, error) {
-	picture, err := provider.EncodeQR(text(p.PixCopyPaste))
-	return Charge{paymentOf(p, zone), text(p.PixCopyPaste), base64.StdEncoding.EncodeToString(picture), p.QrCodeUrl, text(p.Txid)}, err
+func toCharge(row dbgen.PaymentDetail, zone *time.Location) (Charge, error) {
+	picture, err := provider.EncodeQR(valueOrEmpty(row.PixCopyPaste))
+	return Charge{toPayment(row, zone), valueOrEmpty(row.PixCopyPaste), base64.StdEncoding.EncodeToString(picture), row.QrCodeUrl, valueOrEmpty(row.Txid)}, err
 }
 
 type chargeOutput struct {
@@ -65,34 +65,34 @@ type chargeOutput struct {
 	Body   Charge
 }
 
-// createCharge asks the payment provider for a charge. One that is open for the same
-// appointment, kind and amount is answered instead of a second one, with 200.
-func (a *API) createCharge(ctx context.Context, in *pixInput) (*chargeOutput, error) {
-	org, err := a.org(ctx)
+// createCharge requests a charge from the payment provider. An open charge for the same
+// appointment, kind and amount is returned with 200 instead.
+func (a *API) createCharge(ctx context.Context, in *createChargeInput) (*chargeOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := in.check(org.Currency); err != nil {
+	if err := in.validate(org.Currency); err != nil {
 		return nil, err
 	}
-	var r payment.ChargeRequest
-	var found dbgen.PaymentDetail
+	var request payment.ChargeRequest
+	var result dbgen.PaymentDetail
 	status := 0
 	err = a.store.InTx(ctx, "charging", func(tx *store.Tx) error {
-		if r, err = in.request(ctx, tx, org); err != nil {
+		if request, err = in.buildRequest(ctx, tx, org); err != nil {
 			return err
 		}
 		status = 0
-		if r.Idempotency != nil {
-			before, known, err := tx.FindAnsweredCharge(ctx, org.ID, *r.Idempotency)
-			if err != nil || known {
-				found, status = before, http.StatusCreated
+		if request.Idempotency != nil {
+			previous, exists, err := tx.FindAnsweredCharge(ctx, org.ID, *request.Idempotency)
+			if err != nil || exists {
+				result, status = previous, http.StatusCreated
 				return err
 			}
 		}
-		open, known, err := tx.FindOpenCharge(ctx, r.NewPayment)
-		if known {
-			found, status = open, http.StatusOK
+		openCharge, exists, err := tx.FindOpenCharge(ctx, request.NewPayment)
+		if exists {
+			result, status = openCharge, http.StatusOK
 		}
 		return err
 	})
@@ -100,106 +100,108 @@ func (a *API) createCharge(ctx context.Context, in *pixInput) (*chargeOutput, er
 		return nil, err
 	}
 	if status == 0 {
-		if !a.cashier.HasProvider() {
+		if !a.payments.HasProvider() {
 			return nil, provider.NotConfiguredError()
 		}
-		charge, made, err := a.cashier.CreateCharge(ctx, org, r)
+		charge, isNew, err := a.payments.CreateCharge(ctx, org, request)
 		if err != nil {
 			return nil, payment.WithPayerEmailField(err, "body.client_id")
 		}
-		if found, status = charge, http.StatusOK; made {
+		if result, status = charge, http.StatusOK; isNew {
 			status = http.StatusCreated
 		}
 	}
-	shown, err := chargeOf(found, org.Zone)
-	return &chargeOutput{status, shown}, err
+	output, err := toCharge(result, org.Zone)
+	return &chargeOutput{status, output}, err
 }
 
-// request says what is to be charged, by the appointment where there is one.
-func (in *pixInput) request(ctx context.Context, tx *store.Tx, org store.Org) (payment.ChargeRequest, error) {
-	b := &in.Body
-	r := payment.ChargeRequest{ExpiresAt: tx.Now().Add(time.Duration(b.ExpiresInMinutes) * time.Minute)}
-	r.NewPayment = store.NewPayment{Org: org.ID, Amount: b.Amount.Value, AmountGiven: b.Amount.HasValue(), Kind: b.Kind, Description: b.Description.Value, By: staff(ctx).User}
-	b.ClientID.ApplyTo(&r.Client)
-	b.AppointmentID.ApplyToNullable(&r.Appointment)
-	if b.ClientID.HasValue() {
-		if _, err := tx.LoadClient(ctx, org.ID, r.Client); err != nil {
-			return r, err
+// buildRequest builds the charge request. An appointment supplies the client, the amount
+// and the description.
+func (in *createChargeInput) buildRequest(ctx context.Context, tx *store.Tx, org store.Org) (payment.ChargeRequest, error) {
+	body := &in.Body
+	request := payment.ChargeRequest{ExpiresAt: tx.Now().Add(time.Duration(body.ExpiresInMinutes) * time.Minute)}
+	request.NewPayment = store.NewPayment{Org: org.ID, Amount: body.Amount.Value, AmountGiven: body.Amount.HasValue(), Kind: body.Kind, Description: body.Description.Value, By: currentActor(ctx).User}
+	body.ClientID.ApplyTo(&request.Client)
+	body.AppointmentID.ApplyToNullable(&request.Appointment)
+	if body.ClientID.HasValue() {
+		if _, err := tx.LoadClient(ctx, org.ID, request.Client); err != nil {
+			return request, err
 		}
 	}
-	if r.Appointment != nil {
-		appointment, err := tx.AppointmentByID(ctx, org.ID, *r.Appointment)
+	if request.Appointment != nil {
+		appointment, err := tx.AppointmentByID(ctx, org.ID, *request.Appointment)
 		if err != nil {
-			return r, rest.NotFoundIfNoRows("Appointment", err)
+			return request, rest.NotFoundIfNoRows("Appointment", err)
 		}
-		if err := in.forAppointment(appointment, &r, tx.Now()); err != nil {
-			return r, err
+		if err := in.fillFromAppointment(appointment, &request, tx.Now()); err != nil {
+			return request, err
 		}
 	}
-	client, err := tx.LoadClient(ctx, org.ID, r.Client)
+	client, err := tx.LoadClient(ctx, org.ID, request.Client)
 	if err != nil {
-		return r, err
+		return request, err
 	}
-	r.Payer = provider.Payer{Name: client.Name, Email: text(client.Email)}
-	r.Idempotency, err = onceOf("payments.pix", in.IdempotencyKey, b)
-	return r, err
+	request.Payer = provider.Payer{Name: client.Name, Email: valueOrEmpty(client.Email)}
+	request.Idempotency, err = newIdempotencyKey("payments.pix", in.IdempotencyKey, body)
+	return request, err
 }
 
-// forAppointment says what is to be paid for an appointment.
-func (in *pixInput) forAppointment(d dbgen.AppointmentDetail, r *payment.ChargeRequest, now time.Time) error {
-	if in.Body.ClientID.HasValue() && d.ClientID != r.Client {
+// fillFromAppointment fills in the client, description, expiry and amount due of an
+// appointment.
+func (in *createChargeInput) fillFromAppointment(appointment dbgen.AppointmentDetail, request *payment.ChargeRequest, now time.Time) error {
+	if in.Body.ClientID.HasValue() && appointment.ClientID != request.Client {
 		return hub.Invalid("body.client_id", "is not the appointment's client")
 	}
-	r.Client = d.ClientID
-	if r.Description == "" {
-		r.Description = d.ServiceName
+	request.Client = appointment.ClientID
+	if request.Description == "" {
+		request.Description = appointment.ServiceName
 	}
 	// The code for a deposit is good for as long as the slot is held for it.
-	held := r.Kind == store.KindDeposit && d.DepositStatus == booking.DepositPending && d.HoldUntil != nil
-	if held && d.HoldUntil.After(now) && r.ExpiresAt.After(*d.HoldUntil) {
-		r.ExpiresAt = *d.HoldUntil
+	held := request.Kind == store.KindDeposit && appointment.DepositStatus == booking.DepositPending && appointment.HoldUntil != nil
+	if held && appointment.HoldUntil.After(now) && request.ExpiresAt.After(*appointment.HoldUntil) {
+		request.ExpiresAt = *appointment.HoldUntil
 	}
-	return r.SetDueAmount(store.Balance{Status: d.Status, Price: d.PriceCents, Paid: d.PaidCents, Deposit: d.DepositCents, DepositStatus: d.DepositStatus})
+	return request.SetDueAmount(store.Balance{Status: appointment.Status, Price: appointment.PriceCents, Paid: appointment.PaidCents, Deposit: appointment.DepositCents, DepositStatus: appointment.DepositStatus})
 }
 
-type noticeInput struct {
+type paymentNoticeInput struct {
 	Provider string `path:"provider" maxLength:"60"`
 	RawBody  []byte
 	header   http.Header
 	query    url.Values
 }
 
-// Resolve keeps what the provider signs.
-func (in *noticeInput) Resolve(ctx huma.Context) []error {
+// Resolve keeps the headers and the query, which the provider's signature may cover.
+func (in *paymentNoticeInput) Resolve(ctx huma.Context) []error {
 	address := ctx.URL()
 	in.header, in.query = make(http.Header), address.Query()
 	ctx.EachHeader(func(name, value string) { in.header.Add(name, value) })
 	return nil
 }
 
-type noticeOutput struct {
+type paymentNoticeOutput struct {
 	Body struct {
 		Received bool `json:"received"`
 	} `nameHint:"NoticeReceived"`
 }
 
-// receiveNotice takes in a notice of the payment provider. It is answered the same
-// whether it is new or not, and whatever it is about.
-func (a *API) receiveNotice(ctx context.Context, in *noticeInput) (*noticeOutput, error) {
-	out := &noticeOutput{}
+// receivePaymentNotice accepts a webhook of the payment provider. The response is the same
+// for new, repeated and unknown notices.
+func (a *API) receivePaymentNotice(ctx context.Context, in *paymentNoticeInput) (*paymentNoticeOutput, error) {
+	out := &paymentNoticeOutput{}
 	out.Body.Received = true
-	return out, a.cashier.ReceiveWebhook(ctx, in.Provider, provider.Inbound{Header: in.header, Query: in.query, Body: in.RawBody})
+	return out, a.payments.ReceiveWebhook(ctx, in.Provider, provider.Inbound{Header: in.header, Query: in.query, Body: in.RawBody})
 }
 
-type payInput struct {
+type paySandboxInput struct {
 	TxID string `path:"txid" maxLength:"60"`
 }
 
-// payOutput has no schema of its own: the call stands in no document.
-type payOutput struct{ Body map[string]any }
+// paySandboxOutput has no schema: the operation is in no OpenAPI document.
+type paySandboxOutput struct{ Body map[string]any }
 
-// paySandbox pays a charge of the sandbox, which then sends its webhook.
-func (a *API) paySandbox(ctx context.Context, in *payInput) (*payOutput, error) {
-	charge, err := a.cashier.PaySandboxCharge(ctx, in.TxID)
-	return &payOutput{map[string]any{"txid": charge.TxID, "status": charge.Status, "amount": charge.Amount, "paid_at": charge.PaidAt}}, err
+// paySandboxCharge pays a charge of the sandbox, which then sends its webhook.
+func (a *API) paySandboxCharge(ctx context.Context, in *paySandboxInput) (*paySandboxOutput, error) {
+	charge, err := a.payments.PaySandboxCharge(ctx, in.TxID)
+	return &paySandboxOutput{map[string]any{"txid": charge.TxID, "status": charge.Status, "amount": charge.Amount, "paid_at": charge.PaidAt}}, err
 }

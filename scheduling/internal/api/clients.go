@@ -16,7 +16,7 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Client is somebody who books.
+// Client is a person who books appointments.
 type Client struct {
 	ID                uuid.UUID     `json:"id"`
 	Name              string        `json:"name"`
@@ -40,14 +40,14 @@ type Client struct {
 	MarketingConsentSource *string    `json:"marketing_consent_source" enum:"staff,client" doc:"Who noted it"`
 }
 
-// SavedClient is a client as it was stored.
+// SavedClient is a stored client with its warnings and possible duplicates.
 type SavedClient struct {
 	Client
 	Warnings             []string    `json:"warnings" nullable:"false" doc:"cpf_check_digit"`
 	PossibleDuplicateIDs []uuid.UUID `json:"possible_duplicate_ids" nullable:"false" doc:"Clients with the same phone"`
 }
 
-// ClientDetail is a client with the latest of the history.
+// ClientDetail is a client with the latest appointments and payments.
 type ClientDetail struct {
 	Client
 	Appointments []Appointment `json:"appointments" nullable:"false"`
@@ -67,113 +67,113 @@ type clientFields struct {
 	MarketingConsent optional[bool] `json:"marketing_consent,omitempty" doc:"The client agreed to be written to"`
 }
 
-type clientInput struct {
+type createClientInput struct {
 	Body clientFields `nameHint:"ClientFields"`
 }
 
-type oneClientInput struct {
+type updateClientInput struct {
 	ByID
 	Body clientFields `nameHint:"ClientFields"`
 }
 
-// cpf opens a client's tax id, nil where there is none.
-func (a *API) cpf(c *dbgen.Client) (*string, error) {
-	digits, err := a.store.OpenCPF(c)
+// openCPF decrypts a client's tax ID. It returns nil if there is none.
+func (a *API) openCPF(client *dbgen.Client) (*string, error) {
+	digits, err := a.store.OpenCPF(client)
 	if err != nil || digits == "" {
 		return nil, err
 	}
-	written := booking.FormatCPF(digits)
-	return &written, nil
+	formatted := booking.FormatCPF(digits)
+	return &formatted, nil
 }
 
-// clients shows rows with the appointments around now.
-func (a *API) clients(ctx context.Context, org store.Org, rows []dbgen.Client) ([]Client, error) {
-	ids := rest.Map(rows, func(c dbgen.Client) uuid.UUID { return c.ID })
-	around, err := a.store.NeighboursOf(ctx, dbgen.NeighboursOfParams{Now: a.host.Now(), OrgID: org.ID, ClientIds: ids})
+// toClients converts rows, with each client's last and next appointment.
+func (a *API) toClients(ctx context.Context, org store.Org, rows []dbgen.Client) ([]Client, error) {
+	ids := rest.Map(rows, func(client dbgen.Client) uuid.UUID { return client.ID })
+	neighbours, err := a.store.NeighboursOf(ctx, dbgen.NeighboursOfParams{Now: a.host.Now(), OrgID: org.ID, ClientIds: ids})
 	if err != nil {
 		return nil, err
 	}
-	times := make(map[uuid.UUID]dbgen.NeighboursOfRow, len(around))
-	for _, n := range around {
-		times[n.ID] = n
+	byClient := make(map[uuid.UUID]dbgen.NeighboursOfRow, len(neighbours))
+	for _, times := range neighbours {
+		byClient[times.ID] = times
 	}
 	list := make([]Client, len(rows))
 	for i := range rows {
-		c := &rows[i]
-		cpf, err := a.cpf(c)
+		client := &rows[i]
+		cpf, err := a.openCPF(client)
 		if err != nil {
 			return nil, err
 		}
-		n := times[c.ID]
+		times := byClient[client.ID]
 		list[i] = Client{
-			ID: c.ID, Name: c.Name, Phone: c.Phone, Email: c.Email, CPF: cpf, Notes: c.Notes, Tags: append([]string{}, c.Tags...), IsBlocked: c.IsBlocked,
-			TotalAppointments: c.TotalAppointments, TotalSpent: c.TotalSpentCents, NoShowCount: c.NoShowCount, LoyaltyPoints: c.LoyaltyPoints,
-			LastAppointmentAt: local(&n.LastAt, org.Zone), NextAppointmentAt: local(&n.NextAt, org.Zone), CreatedAt: c.CreatedAt.In(org.Zone),
-			MarketingConsent: c.MarketingConsentAt != nil, MarketingConsentAt: local(c.MarketingConsentAt, org.Zone), MarketingConsentSource: c.MarketingConsentSource,
+			ID: client.ID, Name: client.Name, Phone: client.Phone, Email: client.Email, CPF: cpf, Notes: client.Notes, Tags: append([]string{}, client.Tags...), IsBlocked: client.IsBlocked,
+			TotalAppointments: client.TotalAppointments, TotalSpent: client.TotalSpentCents, NoShowCount: client.NoShowCount, LoyaltyPoints: client.LoyaltyPoints,
+			LastAppointmentAt: inZone(&times.LastAt, org.Zone), NextAppointmentAt: inZone(&times.NextAt, org.Zone), CreatedAt: client.CreatedAt.In(org.Zone),
+			MarketingConsent: client.MarketingConsentAt != nil, MarketingConsentAt: inZone(client.MarketingConsentAt, org.Zone), MarketingConsentSource: client.MarketingConsentSource,
 		}
-		if c.BirthDate != nil {
-			day := c.BirthDate.Format(time.DateOnly)
+		if client.BirthDate != nil {
+			day := client.BirthDate.Format(time.DateOnly)
 			list[i].BirthDate = &day
 		}
 	}
 	return list, nil
 }
 
-// into applies the fields to a client and checks what comes out.
-func (a *API) into(f *clientFields, c *dbgen.Client, today booking.Date) (warnings []string, err error) {
-	f.Name.ApplyTo(&c.Name)
-	f.Phone.ApplyToNullable(&c.Phone)
-	f.Email.ApplyToNullable(&c.Email)
-	f.Notes.ApplyTo(&c.Notes)
-	if f.Notes.Null {
-		c.Notes = ""
+// applyClientFields applies the fields to a client and validates the result.
+func (a *API) applyClientFields(fields *clientFields, client *dbgen.Client, today booking.Date) (warnings []string, err error) {
+	fields.Name.ApplyTo(&client.Name)
+	fields.Phone.ApplyToNullable(&client.Phone)
+	fields.Email.ApplyToNullable(&client.Email)
+	fields.Notes.ApplyTo(&client.Notes)
+	if fields.Notes.Null {
+		client.Notes = ""
 	}
-	f.Tags.ApplyTo(&c.Tags)
-	f.IsBlocked.ApplyTo(&c.IsBlocked)
-	f.agreed(c, a.host.Now())
-	c.Name = strings.TrimSpace(c.Name)
-	var wrong faults
-	wrong.CheckLength(c.Name, "body.name", 1, 120)
-	if f.Phone.HasValue() {
-		wrong.phone(c.Phone)
+	fields.Tags.ApplyTo(&client.Tags)
+	fields.IsBlocked.ApplyTo(&client.IsBlocked)
+	fields.applyConsent(client, a.host.Now())
+	client.Name = strings.TrimSpace(client.Name)
+	var errs fieldErrors
+	errs.CheckLength(client.Name, "body.name", 1, 120)
+	if fields.Phone.HasValue() {
+		errs.checkPhone(client.Phone)
 	}
-	wrong.CheckEmail(c.Email, "body.email")
-	wrong.CheckLength(c.Notes, "body.notes", 0, 5000)
-	wrong.Check(len(c.Tags) <= 50, "body.tags", "must be at most 50")
-	for i, tag := range c.Tags {
-		wrong.CheckLength(tag, fmt.Sprintf("body.tags[%d]", i), 1, 60)
+	errs.CheckEmail(client.Email, "body.email")
+	errs.CheckLength(client.Notes, "body.notes", 0, 5000)
+	errs.Check(len(client.Tags) <= 50, "body.tags", "must be at most 50")
+	for i, tag := range client.Tags {
+		errs.CheckLength(tag, fmt.Sprintf("body.tags[%d]", i), 1, 60)
 	}
-	if f.Phone.Set {
-		if c.PhoneE164 = nil; c.Phone != nil {
-			c.PhoneE164 = booking.E164(*c.Phone)
+	if fields.Phone.Set {
+		if client.PhoneE164 = nil; client.Phone != nil {
+			client.PhoneE164 = booking.E164(*client.Phone)
 		}
 	}
-	if f.CPF.Set {
-		a.store.SealCPF(c, "")
+	if fields.CPF.Set {
+		a.store.SealCPF(client, "")
 	}
-	if f.CPF.HasValue() && f.CPF.Value != "" {
-		digits, valid, ok := booking.CPFDigits(f.CPF.Value)
-		wrong.Check(ok, "body.cpf", "must be 11 digits")
+	if fields.CPF.HasValue() && fields.CPF.Value != "" {
+		digits, valid, ok := booking.CPFDigits(fields.CPF.Value)
+		errs.Check(ok, "body.cpf", "must be 11 digits")
 		if ok && !valid {
 			warnings = append(warnings, "cpf_check_digit")
 		}
 		if ok {
-			a.store.SealCPF(c, digits)
+			a.store.SealCPF(client, digits)
 		}
 	}
-	if f.BirthDate.Set {
-		c.BirthDate = nil
+	if fields.BirthDate.Set {
+		client.BirthDate = nil
 	}
-	if f.BirthDate.HasValue() {
-		d, err := date("body.birth_date", f.BirthDate.Value)
-		if err := wrong.also(err); err != nil {
+	if fields.BirthDate.HasValue() {
+		d, err := parseDate("body.birth_date", fields.BirthDate.Value)
+		if err := errs.merge(err); err != nil {
 			return nil, err
 		}
-		wrong.Check(d <= today, "body.birth_date", "must not be in the future")
+		errs.Check(d <= today, "body.birth_date", "must not be in the future")
 		day := d.Time()
-		c.BirthDate = &day
+		client.BirthDate = &day
 	}
-	return warnings, wrong.Err()
+	return warnings, errs.Err()
 }
 
 type clientsInput struct {
@@ -182,29 +182,29 @@ type clientsInput struct {
 }
 
 func (a *API) listClients(ctx context.Context, in *clientsInput) (*struct{ Body Page[Client] }, error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
 	term := strings.TrimSpace(in.Search)
-	find := dbgen.SearchClientsParams{OrgID: org.ID, Term: likely(term), RowLimit: in.PerPage, RowOffset: in.Offset()}
+	params := dbgen.SearchClientsParams{OrgID: org.ID, Term: escapeLike(term), RowLimit: in.PerPage, RowOffset: in.Offset()}
 	if digits := booking.Digits(term); digits != "" && strings.Trim(term, "0123456789+-(). ") == "" {
-		find.Digits, find.Phones = digits, []string{}
+		params.Digits, params.Phones = digits, []string{}
 		if len(digits) >= 10 { // a whole number, in whichever form it was stored
-			find.Phones = booking.PhoneForms(term)
+			params.Phones = booking.PhoneForms(term)
 		}
 		switch {
 		case len(digits) == 11:
-			find.CpfHash = a.store.CPFHash(org.ID, digits)
+			params.CpfHash = a.store.CPFHash(org.ID, digits)
 		case len(digits) < 11:
-			find.CpfPart = a.store.CPFPartHashes(org.ID, digits)
+			params.CpfPart = a.store.CPFPartHashes(org.ID, digits)
 		}
 	}
-	rows, err := a.store.SearchClients(ctx, find)
+	rows, err := a.store.SearchClients(ctx, params)
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.clients(ctx, org, rest.Map(rows, func(r dbgen.SearchClientsRow) dbgen.Client { return r.Client }))
+	list, err := a.toClients(ctx, org, rest.Map(rows, func(row dbgen.SearchClientsRow) dbgen.Client { return row.Client }))
 	if err != nil {
 		return nil, err
 	}
@@ -212,8 +212,8 @@ func (a *API) listClients(ctx context.Context, in *clientsInput) (*struct{ Body 
 	if len(rows) > 0 {
 		total = int(rows[0].Total)
 	} else if in.Page > 1 {
-		find.RowLimit, find.RowOffset = 1, 0
-		first, err := a.store.SearchClients(ctx, find)
+		params.RowLimit, params.RowOffset = 1, 0
+		first, err := a.store.SearchClients(ctx, params)
 		if err != nil {
 			return nil, err
 		}
@@ -224,12 +224,14 @@ func (a *API) listClients(ctx context.Context, in *clientsInput) (*struct{ Body 
 	return &struct{ Body Page[Client] }{rest.NewPage(list, total, in.Paging)}, nil
 }
 
-// likely keeps what people type from meaning something in a LIKE pattern.
-func likely(s string) string { return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s) }
+// escapeLike escapes the wildcards of a LIKE pattern.
+func escapeLike(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s)
+}
 
-// saved shows a client that was just stored.
-func (a *API) saved(ctx context.Context, org store.Org, row dbgen.Client, warnings []string) (*struct{ Body SavedClient }, error) {
-	list, err := a.clients(ctx, org, []dbgen.Client{row})
+// toSavedClient converts a stored client and looks for others with the same phone.
+func (a *API) toSavedClient(ctx context.Context, org store.Org, row dbgen.Client, warnings []string) (*struct{ Body SavedClient }, error) {
+	list, err := a.toClients(ctx, org, []dbgen.Client{row})
 	if err != nil {
 		return nil, err
 	}
@@ -237,8 +239,8 @@ func (a *API) saved(ctx context.Context, org store.Org, row dbgen.Client, warnin
 	if row.Phone == nil {
 		return out, nil
 	}
-	same, err := a.store.ClientsByPhone(ctx, org.ID, booking.PhoneForms(*row.Phone))
-	for _, other := range same {
+	samePhone, err := a.store.ClientsByPhone(ctx, org.ID, booking.PhoneForms(*row.Phone))
+	for _, other := range samePhone {
 		if other.ID != row.ID {
 			out.Body.PossibleDuplicateIDs = append(out.Body.PossibleDuplicateIDs, other.ID)
 		}
@@ -246,76 +248,76 @@ func (a *API) saved(ctx context.Context, org store.Org, row dbgen.Client, warnin
 	return out, err
 }
 
-func (a *API) createClient(ctx context.Context, in *clientInput) (*struct{ Body SavedClient }, error) {
-	org, err := a.org(ctx)
+func (a *API) createClient(ctx context.Context, in *createClientInput) (*struct{ Body SavedClient }, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c := dbgen.Client{OrgID: org.ID, ID: store.NewID()}
-	warnings, err := a.into(&in.Body, &c, booking.DateOf(a.host.Now(), org.Zone))
+	draft := dbgen.Client{OrgID: org.ID, ID: store.NewID()}
+	warnings, err := a.applyClientFields(&in.Body, &draft, booking.DateOf(a.host.Now(), org.Zone))
 	if err != nil {
 		return nil, err
 	}
-	var made dbgen.Client
+	var created dbgen.Client
 	err = a.store.InTx(ctx, "making a client", func(tx *store.Tx) error {
-		made, err = tx.AddClient(ctx, c, "staff")
+		created, err = tx.AddClient(ctx, draft, "staff")
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return a.saved(ctx, org, made, warnings)
+	return a.toSavedClient(ctx, org, created, warnings)
 }
 
-func (a *API) updateClient(ctx context.Context, in *oneClientInput) (*struct{ Body SavedClient }, error) {
-	org, err := a.org(ctx)
+func (a *API) updateClient(ctx context.Context, in *updateClientInput) (*struct{ Body SavedClient }, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var done dbgen.Client
+	var updated dbgen.Client
 	var warnings []string
 	err = a.store.InTx(ctx, "updating a client", func(tx *store.Tx) error {
-		c, err := tx.LockClient(ctx, org.ID, in.ID)
+		client, err := tx.LockClient(ctx, org.ID, in.ID)
 		if err != nil {
 			return rest.NotFoundIfNoRows("Client", err)
 		}
-		if warnings, err = a.into(&in.Body, &c, booking.DateOf(a.host.Now(), org.Zone)); err != nil {
+		if warnings, err = a.applyClientFields(&in.Body, &client, booking.DateOf(a.host.Now(), org.Zone)); err != nil {
 			return err
 		}
 		if in.Body.Name.HasValue() {
-			c.NameSource = "staff"
+			client.NameSource = "staff"
 		}
 		if in.Body.Email.Set {
-			c.EmailSource = "staff"
+			client.EmailSource = "staff"
 		}
-		done, err = tx.UpdateClient(ctx, clientUpdate(c, tx.Now()))
+		updated, err = tx.UpdateClient(ctx, toClientUpdate(client, tx.Now()))
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return a.saved(ctx, org, done, warnings)
+	return a.toSavedClient(ctx, org, updated, warnings)
 }
 
-// deleteClient forgets who a client was; bookings and money stay.
-func (a *API) deleteClient(ctx context.Context, in *ByID) (*none, error) {
-	org, err := orgID(ctx)
+// deleteClient erases a client's personal data; bookings and payments stay.
+func (a *API) deleteClient(ctx context.Context, in *ByID) (*noContent, error) {
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return nil, a.store.EraseClientByID(ctx, org, in.ID)
 }
 
-func clientUpdate(c dbgen.Client, now time.Time) dbgen.UpdateClientParams {
+func toClientUpdate(client dbgen.Client, now time.Time) dbgen.UpdateClientParams {
 	return dbgen.UpdateClientParams{
-		OrgID: c.OrgID, ID: c.ID, Name: c.Name, Phone: c.Phone, PhoneE164: c.PhoneE164, Email: c.Email, CpfSealed: c.CpfSealed, CpfHash: c.CpfHash,
-		BirthDate: c.BirthDate, Notes: c.Notes, Tags: append([]string{}, c.Tags...), IsBlocked: c.IsBlocked, NameSource: c.NameSource, EmailSource: c.EmailSource, UpdatedAt: now,
-		CpfParts: c.CpfParts, MarketingConsentAt: c.MarketingConsentAt, MarketingConsentSource: c.MarketingConsentSource,
+		OrgID: client.OrgID, ID: client.ID, Name: client.Name, Phone: client.Phone, PhoneE164: client.PhoneE164, Email: client.Email, CpfSealed: client.CpfSealed, CpfHash: client.CpfHash,
+		BirthDate: client.BirthDate, Notes: client.Notes, Tags: append([]string{}, client.Tags...), IsBlocked: client.IsBlocked, NameSource: client.NameSource, EmailSource: client.EmailSource, UpdatedAt: now,
+		CpfParts: client.CpfParts, MarketingConsentAt: client.MarketingConsentAt, MarketingConsentSource: client.MarketingConsentSource,
 	}
 }
 
 func (a *API) getClient(ctx context.Context, in *ByID) (*struct{ Body ClientDetail }, error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -323,16 +325,16 @@ func (a *API) getClient(ctx context.Context, in *ByID) (*struct{ Body ClientDeta
 	if err != nil {
 		return nil, rest.NotFoundIfNoRows("Client", err)
 	}
-	list, err := a.clients(ctx, org, []dbgen.Client{row})
+	list, err := a.toClients(ctx, org, []dbgen.Client{row})
 	if err != nil {
 		return nil, err
 	}
 	const latest = 10
-	appointments, err := a.clientAppointments(ctx, &clientListInput{ByID: *in, Paging: Paging{Page: 1, PerPage: latest}})
+	appointments, err := a.listClientAppointments(ctx, &clientListInput{ByID: *in, Paging: Paging{Page: 1, PerPage: latest}})
 	if err != nil {
 		return nil, err
 	}
-	payments, err := a.clientPayments(ctx, &clientListInput{ByID: *in, Paging: Paging{Page: 1, PerPage: latest}})
+	payments, err := a.listClientPayments(ctx, &clientListInput{ByID: *in, Paging: Paging{Page: 1, PerPage: latest}})
 	if err != nil {
 		return nil, err
 	}
@@ -344,8 +346,8 @@ type clientListInput struct {
 	Paging
 }
 
-func (a *API) clientAppointments(ctx context.Context, in *clientListInput) (*struct{ Body Page[Appointment] }, error) {
-	org, err := a.org(ctx)
+func (a *API) listClientAppointments(ctx context.Context, in *clientListInput) (*struct{ Body Page[Appointment] }, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -359,12 +361,12 @@ func (a *API) clientAppointments(ctx context.Context, in *clientListInput) (*str
 		return nil, err
 	}
 	total, err := a.store.CountAppointments(ctx, dbgen.CountAppointmentsParams{OrgID: org.ID, ClientID: &in.ID, Statuses: []string{}})
-	items := rest.Map(rows, func(d dbgen.AppointmentDetail) Appointment { return appointmentOf(d, org.Zone) })
+	items := rest.Map(rows, func(row dbgen.AppointmentDetail) Appointment { return toAppointment(row, org.Zone) })
 	return &struct{ Body Page[Appointment] }{rest.NewPage(items, total, in.Paging)}, err
 }
 
-func (a *API) clientPayments(ctx context.Context, in *clientListInput) (*struct{ Body Page[Payment] }, error) {
-	org, err := a.org(ctx)
+func (a *API) listClientPayments(ctx context.Context, in *clientListInput) (*struct{ Body Page[Payment] }, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -376,15 +378,15 @@ func (a *API) clientPayments(ctx context.Context, in *clientListInput) (*struct{
 		return nil, err
 	}
 	total, err := a.store.CountClientPayments(ctx, org.ID, in.ID)
-	return &struct{ Body Page[Payment] }{rest.NewPage(paymentsOf(rows, org.Zone), total, in.Paging)}, err
+	return &struct{ Body Page[Payment] }{rest.NewPage(toPayments(rows, org.Zone), total, in.Paging)}, err
 }
 
-// byPhone finds an organization's clients under a phone number.
-func (a *API) byPhone(ctx context.Context, q *dbgen.Queries, org uuid.UUID, phone string) ([]dbgen.Client, error) {
+// findClientsByPhone finds an organization's clients by phone number.
+func (a *API) findClientsByPhone(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, phone string) ([]dbgen.Client, error) {
 	forms := booking.PhoneForms(phone)
 	if len(forms) == 0 {
 		return nil, hub.Invalid("phone", "must be a phone number of 8 to 15 digits")
 	}
-	rows, err := q.ClientsByPhone(ctx, org, forms)
+	rows, err := queries.ClientsByPhone(ctx, org, forms)
 	return slices.Clip(rows), err
 }

@@ -18,18 +18,18 @@ import (
 	"integrationhub/scheduling/internal/booking"
 )
 
-// tabular is an answer that can also be given as rows, the first of them the heads.
+// tabular is a report that can be written as CSV. The first row holds the column names.
 type tabular interface{ table() [][]any }
 
 const mediaCSV = "text/csv"
 
-// reportOutput writes itself in the form that was asked for.
+// reportOutput writes its body as JSON or CSV.
 type reportOutput struct {
 	Body func(huma.Context)
 }
 
-// report binds a report to its row: JSON, or CSV where Accept asks for it.
-func report[I any, O tabular](handler func(context.Context, *I) (O, error)) func(huma.API, huma.Operation) {
+// bindReport binds a report handler to its route: JSON, or CSV if Accept asks for it.
+func bindReport[I any, O tabular](handler func(context.Context, *I) (O, error)) func(huma.API, huma.Operation) {
 	return func(api huma.API, op huma.Operation) {
 		schema := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[O](), true, "Report")
 		op.Responses = map[string]*huma.Response{strconv.Itoa(op.DefaultStatus): {
@@ -37,12 +37,12 @@ func report[I any, O tabular](handler func(context.Context, *I) (O, error)) func
 			Content:     map[string]*huma.MediaType{"application/json": {Schema: schema}, mediaCSV: {Schema: &huma.Schema{Type: huma.TypeString}}},
 		}}
 		huma.Register(api, op, func(ctx context.Context, in *I) (*reportOutput, error) {
-			found, err := handler(ctx, in)
+			result, err := handler(ctx, in)
 			if err != nil {
-				return nil, told(dberr.Wrap(op.OperationID, err))
+				return nil, mapError(dberr.Wrap(op.OperationID, err))
 			}
 			return &reportOutput{func(c huma.Context) {
-				media, body, err := written(c.Header("Accept"), found)
+				media, body, err := encodeReport(c.Header("Accept"), result)
 				if err != nil {
 					_ = huma.WriteErr(api, c, 500, "", err)
 					return
@@ -54,28 +54,28 @@ func report[I any, O tabular](handler func(context.Context, *I) (O, error)) func
 	}
 }
 
-func written(accept string, found tabular) (media string, body []byte, err error) {
+func encodeReport(accept string, result tabular) (media string, body []byte, err error) {
 	if !strings.Contains(accept, mediaCSV) {
-		body, err = json.Marshal(found)
+		body, err = json.Marshal(result)
 		return "application/json", body, err
 	}
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	for _, row := range found.table() {
+	var buffer bytes.Buffer
+	w := csv.NewWriter(&buffer)
+	for _, row := range result.table() {
 		cells := make([]string, len(row))
 		for i, value := range row {
-			cells[i] = cell(value)
+			cells[i] = formatCell(value)
 		}
 		if err := w.Write(cells); err != nil {
 			return "", nil, err
 		}
 	}
 	w.Flush()
-	return mediaCSV + "; charset=utf-8", b.Bytes(), w.Error()
+	return mediaCSV + "; charset=utf-8", buffer.Bytes(), w.Error()
 }
 
-// cell writes a value.
-func cell(value any) string {
+// formatCell formats a CSV value.
+func formatCell(value any) string {
 	switch v := value.(type) {
 	case nil:
 		return ""
@@ -85,7 +85,7 @@ func cell(value any) string {
 		if v == nil {
 			return ""
 		}
-		return cell(*v)
+		return formatCell(*v)
 	case *time.Time:
 		if v == nil {
 			return ""

@@ -2,7 +2,7 @@ package api
 
 import "strings"
 
-// currencies are the codes of ISO 4217 that people pay with.
+// currencies are the ISO 4217 codes of currencies in circulation.
 var currencies = strings.Fields(`
 AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD
 CAD CDF CHF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP

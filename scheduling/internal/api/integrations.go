@@ -19,7 +19,7 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// FoundClient is a client as connected products see them.
+// FoundClient is a client in responses to connected products.
 type FoundClient struct {
 	ID                uuid.UUID     `json:"id"`
 	Name              string        `json:"name"`
@@ -33,7 +33,7 @@ type FoundClient struct {
 	TotalSpent        booking.Cents `json:"total_spent"`
 }
 
-// PhoneQuery names a phone number.
+// PhoneQuery holds the phone number of a search.
 type PhoneQuery struct {
 	Phone string `query:"phone" required:"true" maxLength:"40"`
 }
@@ -46,28 +46,28 @@ type foundClientOutput struct {
 }
 
 func (a *API) searchClients(ctx context.Context, in *PhoneQuery) (*foundClientOutput, error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.byPhone(ctx, a.store.Queries, org.ID, in.Phone)
+	rows, err := a.findClientsByPhone(ctx, a.store.Queries, org.ID, in.Phone)
 	out := &foundClientOutput{}
 	if err != nil || len(rows) == 0 {
 		return out, err
 	}
-	list, err := a.clients(ctx, org, rows[:1])
+	clients, err := a.toClients(ctx, org, rows[:1])
 	if err != nil {
 		return nil, err
 	}
-	c := list[0]
-	if c.CPF != nil {
-		hidden := "***.***.***" + (*c.CPF)[len(*c.CPF)-3:]
-		c.CPF = &hidden
+	client := clients[0]
+	if client.CPF != nil {
+		masked := "***.***.***" + (*client.CPF)[len(*client.CPF)-3:]
+		client.CPF = &masked
 	}
 	out.Body.Found = true
 	out.Body.Client = &FoundClient{
-		ID: c.ID, Name: c.Name, Phone: c.Phone, Email: c.Email, CPF: c.CPF, BirthDate: c.BirthDate, LastAppointment: local(c.LastAppointmentAt, time.UTC),
-		NextAppointment: local(c.NextAppointmentAt, time.UTC), TotalAppointments: c.TotalAppointments, TotalSpent: c.TotalSpent,
+		ID: client.ID, Name: client.Name, Phone: client.Phone, Email: client.Email, CPF: client.CPF, BirthDate: client.BirthDate, LastAppointment: inZone(client.LastAppointmentAt, time.UTC),
+		NextAppointment: inZone(client.NextAppointmentAt, time.UTC), TotalAppointments: client.TotalAppointments, TotalSpent: client.TotalSpent,
 	}
 	return out, nil
 }
@@ -78,7 +78,7 @@ type searchAppointmentsInput struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"100" default:"20"`
 }
 
-// FoundAppointment is an appointment as connected products see it.
+// FoundAppointment is an appointment in responses to connected products.
 type FoundAppointment struct {
 	ID           uuid.UUID      `json:"id"`
 	Datetime     time.Time      `json:"datetime"`
@@ -95,11 +95,11 @@ type foundAppointmentsOutput struct {
 }
 
 func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInput) (*foundAppointmentsOutput, error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	clients, err := a.byPhone(ctx, a.store.Queries, org.ID, in.Phone)
+	clients, err := a.findClientsByPhone(ctx, a.store.Queries, org.ID, in.Phone)
 	if err != nil {
 		return nil, err
 	}
@@ -108,19 +108,19 @@ func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInpu
 		statuses = append(statuses, in.Status)
 	}
 	rows, err := a.store.AppointmentsOfClients(ctx, dbgen.AppointmentsOfClientsParams{
-		OrgID: org.ID, ClientIds: rest.Map(clients, func(c dbgen.Client) uuid.UUID { return c.ID }), Statuses: statuses, RowLimit: in.Limit,
+		OrgID: org.ID, ClientIds: rest.Map(clients, func(client dbgen.Client) uuid.UUID { return client.ID }), Statuses: statuses, RowLimit: in.Limit,
 	})
 	out := &foundAppointmentsOutput{}
-	out.Body.Appointments = rest.Map(rows, func(d dbgen.AppointmentDetail) FoundAppointment {
+	out.Body.Appointments = rest.Map(rows, func(row dbgen.AppointmentDetail) FoundAppointment {
 		return FoundAppointment{
-			ID: d.ID, Datetime: d.StartAt.UTC(), Service: d.ServiceName, Professional: d.ProfessionalName, Status: d.Status,
-			URL: a.host.URLs.Public + AppointmentPages + d.ID.String(),
+			ID: row.ID, Datetime: row.StartAt.UTC(), Service: row.ServiceName, Professional: row.ProfessionalName, Status: row.Status,
+			URL: a.host.URLs.Public + AppointmentPages + row.ID.String(),
 		}
 	})
 	return out, err
 }
 
-type actionBookInput struct {
+type bookByPhoneInput struct {
 	Body struct {
 		Phone          string              `json:"phone" maxLength:"40"`
 		Name           optional[string]    `json:"name,omitempty"`
@@ -135,7 +135,7 @@ type actionBookInput struct {
 	} `nameHint:"ActionBook"`
 }
 
-type actionBookOutput struct {
+type bookByPhoneOutput struct {
 	Body struct {
 		AppointmentID uuid.UUID              `json:"appointment_id"`
 		Status        booking.Status         `json:"status"`
@@ -148,100 +148,101 @@ type actionBookOutput struct {
 	} `nameHint:"ActionBooked"`
 }
 
-// request reads what is to be booked.
-func (in *actionBookInput) request() (start time.Time, err error) {
-	b := &in.Body
-	at, location := b.StartAt, "body.start_at"
-	if !at.HasValue() && b.Datetime.HasValue() {
-		at, location = b.Datetime, "body.datetime"
+// parseStart validates the request and returns the start of the appointment.
+func (in *bookByPhoneInput) parseStart() (start time.Time, err error) {
+	body := &in.Body
+	field, location := body.StartAt, "body.start_at"
+	if !field.HasValue() && body.Datetime.HasValue() {
+		field, location = body.Datetime, "body.datetime"
 	}
-	var wrong faults
-	wrong.phone(&b.Phone)
-	if b.Email.HasValue() {
-		wrong.CheckEmail(&b.Email.Value, "body.email")
+	var errs fieldErrors
+	errs.checkPhone(&body.Phone)
+	if body.Email.HasValue() {
+		errs.CheckEmail(&body.Email.Value, "body.email")
 	}
-	wrong.CheckLength(b.Name.Value, "body.name", 0, 120)
-	wrong.CheckLength(b.Notes.Value, "body.notes", 0, 2000)
-	wrong.CheckLength(b.SourceID.Value, "body.source_id", 0, 200)
-	wrong.Check(b.ServiceID.HasValue() || b.Service.HasValue(), "body.service_id", "is required")
-	wrong.Check(at.HasValue(), "body.start_at", "is required")
-	if err := wrong.Err(); err != nil {
+	errs.CheckLength(body.Name.Value, "body.name", 0, 120)
+	errs.CheckLength(body.Notes.Value, "body.notes", 0, 2000)
+	errs.CheckLength(body.SourceID.Value, "body.source_id", 0, 200)
+	errs.Check(body.ServiceID.HasValue() || body.Service.HasValue(), "body.service_id", "is required")
+	errs.Check(field.HasValue(), "body.start_at", "is required")
+	if err := errs.Err(); err != nil {
 		return start, err
 	}
-	return instant(location, at.Value)
+	return parseInstant(location, field.Value)
 }
 
-func (a *API) actionBook(ctx context.Context, in *actionBookInput) (*actionBookOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) bookByPhone(ctx context.Context, in *bookByPhoneInput) (*bookByPhoneOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	start, err := in.request()
+	start, err := in.parseStart()
 	if err != nil {
 		return nil, err
 	}
-	service, err := a.named(ctx, org.ID, in)
+	service, err := a.findService(ctx, org.ID, in)
 	if err != nil {
 		return nil, err
 	}
-	who, _ := module.CallerFrom(ctx)
-	b, v := &in.Body, a.viewOf(ctx, org)
-	n := store.NewAppointment{
-		Org: org, ServiceChoice: store.ServiceChoice{Service: service, Online: v.Online}, Start: start, Notes: b.Notes.Value, Source: booking.Integration,
-		By: staff(ctx), Limits: v.Limits,
+	caller, _ := module.CallerFrom(ctx)
+	body, view := &in.Body, a.callerView(ctx, org)
+	request := store.NewAppointment{
+		Org: org, ServiceChoice: store.ServiceChoice{Service: service, Online: view.Online}, Start: start, Notes: body.Notes.Value, Source: booking.Integration,
+		By: currentActor(ctx), Limits: view.Limits,
 	}
-	b.ProfessionalID.ApplyToNullable(&n.Professional)
-	if b.SourceID.Value != "" {
-		source := who.Peer + ":" + b.SourceID.Value
-		n.SourceID = &source
+	body.ProfessionalID.ApplyToNullable(&request.Professional)
+	if body.SourceID.Value != "" {
+		source := caller.Peer + ":" + body.SourceID.Value
+		request.SourceID = &source
 	}
-	contact := store.Contact{Name: strings.TrimSpace(b.Name.Value), Phone: b.Phone, Email: b.Email.Value, Source: "messaging"}
-	if who.Peer == "clinic" {
-		contact.Source = who.Peer
+	contact := store.Contact{Name: strings.TrimSpace(body.Name.Value), Phone: body.Phone, Email: body.Email.Value, Source: "messaging"}
+	if caller.Peer == "clinic" {
+		contact.Source = caller.Peer
 	}
 	if contact.Name != "" || contact.Email != "" {
-		told := contact
-		n.Contact = &told
+		given := contact
+		request.Contact = &given
 	}
 	if contact.Name == "" {
-		contact.Name = b.Phone
+		contact.Name = body.Phone
 	}
-	n.ResolveClient = func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
+	request.ResolveClient = func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
 		client, err := tx.FindOrCreateClient(ctx, org.ID, contact)
 		if err != nil {
 			return client, err
 		}
 		return client, publicbooking.CheckNotBlocked(client)
 	}
-	made, err := a.desk.BookWithDeposit(ctx, n, provider.Payer{Name: contact.Name, Email: contact.Email})
+	booked, err := a.publicBooking.BookWithDeposit(ctx, request, provider.Payer{Name: contact.Name, Email: contact.Email})
 	if err != nil {
 		return nil, payment.WithPayerEmailField(err, "body.email")
 	}
-	out := &actionBookOutput{}
-	out.Body.AppointmentID, out.Body.Status, out.Body.StartAt, out.Body.EndAt = made.ID, made.Status, made.StartAt.In(org.Zone), made.EndAt.In(org.Zone)
-	out.Body.Service, out.Body.Professional = made.ServiceName, made.ProfessionalName
-	out.Body.CancelURL, out.Body.Deposit = made.CancelURL, made.Deposit
+	out := &bookByPhoneOutput{}
+	out.Body.AppointmentID, out.Body.Status, out.Body.StartAt, out.Body.EndAt = booked.ID, booked.Status, booked.StartAt.In(org.Zone), booked.EndAt.In(org.Zone)
+	out.Body.Service, out.Body.Professional = booked.ServiceName, booked.ProfessionalName
+	out.Body.CancelURL, out.Body.Deposit = booked.CancelURL, booked.Deposit
 	return out, nil
 }
 
-// named finds the service by its id or its exact name.
-func (a *API) named(ctx context.Context, org uuid.UUID, in *actionBookInput) (uuid.UUID, error) {
+// findService returns the service of the given ID or exact name.
+func (a *API) findService(ctx context.Context, org uuid.UUID, in *bookByPhoneInput) (uuid.UUID, error) {
 	if in.Body.ServiceID.HasValue() {
 		return in.Body.ServiceID.Value, nil
 	}
-	all, err := a.store.ListServices(ctx, org)
+	services, err := a.store.ListServices(ctx, org)
 	if err != nil {
 		return uuid.Nil, err
 	}
-	for _, s := range all {
-		if s.Name == in.Body.Service.Value && s.IsActive {
-			return s.ID, nil
+	for _, service := range services {
+		if service.Name == in.Body.Service.Value && service.IsActive {
+			return service.ID, nil
 		}
 	}
 	return uuid.Nil, hub.Invalid("body.service", "is not the name of a service")
 }
 
-// Integration is a connected product in document 1's shape.
+// Integration is a connected product in the shape of docs/interfaces/scheduling.md
+// (Integrations).
 type Integration struct {
 	ID              uuid.UUID  `json:"id"`
 	Product         string     `json:"product"`
@@ -257,41 +258,41 @@ type Integration struct {
 	CreatedAt       time.Time  `json:"created_at"`
 }
 
-// Integrations are an organization's connections.
+// Integrations lists an organization's integrations.
 type Integrations struct {
 	Integrations []Integration `json:"integrations" nullable:"false"`
 }
 
-// IntegrationOf shows a connection to its administrator.
-func IntegrationOf(i module.Integration) Integration {
-	shown := Integration{
-		ID: i.ID, Product: i.Product, Status: i.Status, Features: append([]string{}, i.Features...), Enabled: append([]string{}, i.EnabledUses...),
-		APIURL: i.APIURL, WebhookURL: i.WebhookURL, APIKeyLocal: masked(i.LocalKeyLast4), APIKeyRemote: masked(i.RemoteKeyLast4),
-		LastHealthCheck: local(&i.LastHealthCheck, time.UTC), CreatedAt: i.CreatedAt.UTC(),
+// ToIntegration converts an integration for its administrator.
+func ToIntegration(integration module.Integration) Integration {
+	output := Integration{
+		ID: integration.ID, Product: integration.Product, Status: integration.Status, Features: append([]string{}, integration.Features...), Enabled: append([]string{}, integration.EnabledUses...),
+		APIURL: integration.APIURL, WebhookURL: integration.WebhookURL, APIKeyLocal: maskKey(integration.LocalKeyLast4), APIKeyRemote: maskKey(integration.RemoteKeyLast4),
+		LastHealthCheck: inZone(&integration.LastHealthCheck, time.UTC), CreatedAt: integration.CreatedAt.UTC(),
 	}
-	if i.LastError != "" {
-		shown.LastError = &i.LastError
+	if integration.LastError != "" {
+		output.LastError = &integration.LastError
 	}
-	return shown
+	return output
 }
 
-// IntegrationsOf shows all of them.
-func IntegrationsOf(list []module.Integration) Integrations {
-	return Integrations{rest.Map(list, IntegrationOf)}
+// ToIntegrations converts a list of integrations.
+func ToIntegrations(integrations []module.Integration) Integrations {
+	return Integrations{rest.Map(integrations, ToIntegration)}
 }
 
-// masked is what is known of a key, in the form of the interface.
-func masked(last4 string) string {
+// maskKey returns the last four characters of a key, then asterisks.
+func maskKey(last4 string) string {
 	if last4 == "" {
 		return ""
 	}
 	return last4 + "****"
 }
 
-// SearchPhone gives what any organization knows under a phone number; at most a hundred.
+// SearchPhone returns at most 100 clients of all organizations with the phone number.
 func (a *API) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatch, error) {
 	rows, err := a.store.ClientsAnywhere(ctx, booking.PhoneForms(phone))
-	return rest.Map(rows, func(c dbgen.Client) module.PhoneMatch {
-		return module.PhoneMatch{TenantID: c.OrgID, Kind: "client", ID: c.ID.String(), Name: c.Name}
+	return rest.Map(rows, func(client dbgen.Client) module.PhoneMatch {
+		return module.PhoneMatch{TenantID: client.OrgID, Kind: "client", ID: client.ID.String(), Name: client.Name}
 	}), dberr.Wrap("finding clients", err)
 }

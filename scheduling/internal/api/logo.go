@@ -11,13 +11,13 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// formBytes is room for what a form has around its file.
-const formBytes = 64 << 10
+// formOverheadBytes is the room for a multipart form around its file.
+const formOverheadBytes = 64 << 10
 
-// upload lets a form be as long as a picture may be.
-func upload(bind func(huma.API, huma.Operation)) func(huma.API, huma.Operation) {
+// allowUpload raises the body limit of a route to the size of an image.
+func allowUpload(bind func(huma.API, huma.Operation)) func(huma.API, huma.Operation) {
 	return func(api huma.API, op huma.Operation) {
-		op.MaxBodyBytes = imageupload.MaxBytes + formBytes
+		op.MaxBodyBytes = imageupload.MaxBytes + formOverheadBytes
 		bind(api, op)
 	}
 }
@@ -34,22 +34,22 @@ type logoOutput struct {
 	} `nameHint:"Logo"`
 }
 
-// uploadLogo keeps a picture anew, so that nothing but its pixels is.
+// uploadLogo re-encodes and stores the image: only its pixels are kept.
 func (a *API) uploadLogo(ctx context.Context, in *logoInput) (*logoOutput, error) {
-	org, err := orgID(ctx)
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
-	taken, err := a.pictures.Process(ctx, in.RawBody.Data().File)
+	image, err := a.images.Process(ctx, in.RawBody.Data().File)
 	if err != nil {
 		return nil, err
 	}
-	name, err := a.host.Files.Put(ctx, taken)
+	name, err := a.host.Files.Put(ctx, image)
 	if err != nil {
 		return nil, err
 	}
 	if err := a.replaceLogo(ctx, org, &name); err != nil {
-		a.dropFile(ctx, name)
+		a.deleteFile(ctx, name)
 		return nil, err
 	}
 	out := &logoOutput{}
@@ -57,33 +57,34 @@ func (a *API) uploadLogo(ctx context.Context, in *logoInput) (*logoOutput, error
 	return out, nil
 }
 
-func (a *API) deleteLogo(ctx context.Context, _ *struct{}) (*none, error) {
-	org, err := orgID(ctx)
+func (a *API) deleteLogo(ctx context.Context, _ *struct{}) (*noContent, error) {
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return nil, a.replaceLogo(ctx, org, nil)
 }
 
-// replaceLogo makes a stored picture the logo, or none, and removes the one before.
+// replaceLogo sets or clears the logo and deletes the previous file.
 func (a *API) replaceLogo(ctx context.Context, id uuid.UUID, name *string) error {
-	var before *string
+	var previous *string
 	err := a.store.InTx(ctx, "changing the logo", func(tx *store.Tx) error {
 		org, err := tx.LockOrg(ctx, id)
 		if err != nil {
 			return err
 		}
-		before = org.LogoKey
+		previous = org.LogoKey
 		return tx.SetLogo(ctx, dbgen.SetLogoParams{ID: id, LogoKey: name, UpdatedAt: tx.Now()})
 	})
-	if err == nil && before != nil {
-		a.dropFile(ctx, *before)
+	if err == nil && previous != nil {
+		a.deleteFile(ctx, *previous)
 	}
 	return err
 }
 
-// dropFile removes a picture that nothing names any more; one that stays does no harm.
-func (a *API) dropFile(ctx context.Context, name string) {
+// deleteFile deletes an unreferenced file. A failure is only logged: the file does no
+// harm.
+func (a *API) deleteFile(ctx context.Context, name string) {
 	if err := a.host.Files.Delete(ctx, name); err != nil {
 		a.host.Log.WarnContext(ctx, "a picture stays behind", "name", name, "error", err)
 	}

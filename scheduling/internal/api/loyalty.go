@@ -32,13 +32,13 @@ type LoyaltyConfig struct {
 	UpdatedAt             time.Time     `json:"updated_at"`
 }
 
-// Terminology is what points are called.
+// Terminology names the points of a program, in singular and plural.
 type Terminology struct {
-	One   string `json:"one" maxLength:"40"`
-	Other string `json:"other" maxLength:"40"`
+	Singular string `json:"one" maxLength:"40"`
+	Plural   string `json:"other" maxLength:"40"`
 }
 
-// Reward is something points can be exchanged for.
+// Reward is what a client exchanges points for.
 type Reward struct {
 	ID        uuid.UUID          `json:"id"`
 	Name      string             `json:"name"`
@@ -49,7 +49,7 @@ type Reward struct {
 	IsActive  bool               `json:"is_active"`
 }
 
-type loyaltyInput struct {
+type configureLoyaltyInput struct {
 	Body struct {
 		Enabled               optional[bool]           `json:"enabled,omitempty"`
 		ProgramName           optional[string]         `json:"program_name,omitempty"`
@@ -79,173 +79,174 @@ type rewardFields struct {
 
 type loyaltyOutput struct{ Body LoyaltyConfig }
 
-func rewardOf(r dbgen.LoyaltyReward) Reward {
-	return Reward{r.ID, r.Name, r.Points, booking.RewardType(r.Type), booking.Cents(r.Value), r.ServiceID, r.IsActive}
+func toReward(row dbgen.LoyaltyReward) Reward {
+	return Reward{row.ID, row.Name, row.Points, booking.RewardType(row.Type), booking.Cents(row.Value), row.ServiceID, row.IsActive}
 }
 
-func (a *API) loyaltyConfig(ctx context.Context, _ *struct{}) (*loyaltyOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) getLoyaltyConfig(ctx context.Context, _ *struct{}) (*loyaltyOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	p, err := a.store.LoyaltyProgram(ctx, org.ID)
+	program, err := a.store.LoyaltyProgram(ctx, org.ID)
 	if err != nil {
 		return nil, err
 	}
 	rewards, err := a.store.Rewards(ctx, org.ID)
 	return &loyaltyOutput{LoyaltyConfig{
-		Enabled: p.Enabled, ProgramName: p.ProgramName, AccrualType: p.AccrualType, PointsPerCurrencyUnit: booking.Cents(p.PointsPerHundred),
-		PointsPerVisit: p.PointsPerVisit, MinSpend: p.MinSpendCents, Rounding: p.Rounding, SignupBonus: p.SignupBonus, BirthdayBonus: p.BirthdayBonus,
-		PointsExpirationDays: p.PointsExpirationDays, EligibleServiceIDs: p.EligibleServiceIds, Rewards: rest.Map(rewards, rewardOf),
-		Terminology: Terminology{p.TermOne, p.TermOther}, UpdatedAt: p.UpdatedAt.In(org.Zone),
+		Enabled: program.Enabled, ProgramName: program.ProgramName, AccrualType: program.AccrualType, PointsPerCurrencyUnit: booking.Cents(program.PointsPerHundred),
+		PointsPerVisit: program.PointsPerVisit, MinSpend: program.MinSpendCents, Rounding: program.Rounding, SignupBonus: program.SignupBonus, BirthdayBonus: program.BirthdayBonus,
+		PointsExpirationDays: program.PointsExpirationDays, EligibleServiceIDs: program.EligibleServiceIds, Rewards: rest.Map(rewards, toReward),
+		Terminology: Terminology{program.TermOne, program.TermOther}, UpdatedAt: program.UpdatedAt.In(org.Zone),
 	}}, err
 }
 
-// into applies the fields to a program.
-func (in *loyaltyInput) into(p *dbgen.LoyaltyProgram) {
-	b := &in.Body
-	b.Enabled.ApplyTo(&p.Enabled)
-	b.ProgramName.ApplyTo(&p.ProgramName)
-	b.AccrualType.ApplyTo(&p.AccrualType)
-	perHundred := booking.Cents(p.PointsPerHundred)
-	b.PointsPerCurrencyUnit.ApplyTo(&perHundred)
-	p.PointsPerHundred = int64(perHundred)
-	b.PointsPerVisit.ApplyTo(&p.PointsPerVisit)
-	b.MinSpend.ApplyTo(&p.MinSpendCents)
-	b.Rounding.ApplyTo(&p.Rounding)
-	b.SignupBonus.ApplyTo(&p.SignupBonus)
-	b.BirthdayBonus.ApplyTo(&p.BirthdayBonus)
-	b.PointsExpirationDays.ApplyToNullable(&p.PointsExpirationDays)
-	if b.EligibleServiceIDs.Set {
-		p.EligibleServiceIds = b.EligibleServiceIDs.Value
+// applyTo applies the fields to a program, without its rewards.
+func (in *configureLoyaltyInput) applyTo(program *dbgen.LoyaltyProgram) {
+	body := &in.Body
+	body.Enabled.ApplyTo(&program.Enabled)
+	body.ProgramName.ApplyTo(&program.ProgramName)
+	body.AccrualType.ApplyTo(&program.AccrualType)
+	perHundred := booking.Cents(program.PointsPerHundred)
+	body.PointsPerCurrencyUnit.ApplyTo(&perHundred)
+	program.PointsPerHundred = int64(perHundred)
+	body.PointsPerVisit.ApplyTo(&program.PointsPerVisit)
+	body.MinSpend.ApplyTo(&program.MinSpendCents)
+	body.Rounding.ApplyTo(&program.Rounding)
+	body.SignupBonus.ApplyTo(&program.SignupBonus)
+	body.BirthdayBonus.ApplyTo(&program.BirthdayBonus)
+	body.PointsExpirationDays.ApplyToNullable(&program.PointsExpirationDays)
+	if body.EligibleServiceIDs.Set {
+		program.EligibleServiceIds = body.EligibleServiceIDs.Value
 	}
-	if b.Terminology != nil {
-		p.TermOne, p.TermOther = b.Terminology.One, b.Terminology.Other
+	if body.Terminology != nil {
+		program.TermOne, program.TermOther = body.Terminology.Singular, body.Terminology.Plural
 	}
 }
 
-// rewards are the program's rewards as they will be, and the services they name.
-func (in *loyaltyInput) rewards(org uuid.UUID, kept []dbgen.LoyaltyReward) (list []dbgen.LoyaltyReward, err error) {
+// mergeRewards returns the program's future rewards. Each stored reward may be named once.
+func (in *configureLoyaltyInput) mergeRewards(org uuid.UUID, stored []dbgen.LoyaltyReward) (list []dbgen.LoyaltyReward, err error) {
 	if !in.Body.Rewards.HasValue() {
-		return kept, nil
+		return stored, nil
 	}
-	known := make(map[uuid.UUID]bool, len(kept))
-	for _, r := range kept {
-		known[r.ID] = true
+	storedIDs := make(map[uuid.UUID]bool, len(stored))
+	for _, reward := range stored {
+		storedIDs[reward.ID] = true
 	}
-	for i, f := range in.Body.Rewards.Value {
-		r := dbgen.LoyaltyReward{OrgID: org, ID: store.NewID(), Name: f.Name, Points: f.Points, Type: string(f.Type), Value: int64(f.Value.Value), IsActive: true, Position: i}
-		if f.ID.HasValue() {
-			if r.ID = f.ID.Value; !known[r.ID] {
+	for i, fields := range in.Body.Rewards.Value {
+		reward := dbgen.LoyaltyReward{OrgID: org, ID: store.NewID(), Name: fields.Name, Points: fields.Points, Type: string(fields.Type), Value: int64(fields.Value.Value), IsActive: true, Position: i}
+		if fields.ID.HasValue() {
+			if reward.ID = fields.ID.Value; !storedIDs[reward.ID] {
 				return nil, hub.NotFound("Reward")
 			}
-			delete(known, r.ID) // named once only
+			delete(storedIDs, reward.ID) // named once only
 		}
-		f.ServiceID.ApplyToNullable(&r.ServiceID)
-		f.IsActive.ApplyTo(&r.IsActive)
-		list = append(list, r)
+		fields.ServiceID.ApplyToNullable(&reward.ServiceID)
+		fields.IsActive.ApplyTo(&reward.IsActive)
+		list = append(list, reward)
 	}
 	return list, nil
 }
 
-// check finds money that the currency does not have.
-func (in *loyaltyInput) check(currency string) error {
-	var wrong faults
-	wrong.money(in.Body.MinSpend, currency, "body.min_spend")
-	for i, f := range in.Body.Rewards.Value {
-		if f.Type == booking.FixedDiscount {
-			wrong.money(f.Value, currency, fmt.Sprintf("body.rewards[%d].value", i))
+// validate checks that the amounts are payable in the currency.
+func (in *configureLoyaltyInput) validate(currency string) error {
+	var errs fieldErrors
+	errs.checkAmount(in.Body.MinSpend, currency, "body.min_spend")
+	for i, reward := range in.Body.Rewards.Value {
+		if reward.Type == booking.FixedDiscount {
+			errs.checkAmount(reward.Value, currency, fmt.Sprintf("body.rewards[%d].value", i))
 		}
 	}
-	return wrong.Err()
+	return errs.Err()
 }
 
-func (a *API) configureLoyalty(ctx context.Context, in *loyaltyInput) (*loyaltyOutput, error) {
-	here, err := a.org(ctx)
+func (a *API) configureLoyalty(ctx context.Context, in *configureLoyaltyInput) (*loyaltyOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := in.check(here.Currency); err != nil {
+	if err := in.validate(org.Currency); err != nil {
 		return nil, err
 	}
-	org := here.ID
+	id := org.ID
 	err = a.store.InTx(ctx, "updating the loyalty program", func(tx *store.Tx) error {
-		p, err := tx.LockLoyaltyProgram(ctx, org)
+		program, err := tx.LockLoyaltyProgram(ctx, id)
 		if err != nil {
 			return err
 		}
-		kept, err := tx.Rewards(ctx, org)
+		stored, err := tx.Rewards(ctx, id)
 		if err != nil {
 			return err
 		}
-		in.into(&p)
-		rewards, err := in.rewards(org, kept)
+		in.applyTo(&program)
+		rewards, err := in.mergeRewards(id, stored)
 		if err != nil {
 			return err
 		}
-		rules := store.LoyaltyRules(p, rewards)
+		rules := store.LoyaltyRules(program, rewards)
 		if err := rules.Validate(); err != nil {
 			return err
 		}
-		if len([]rune(p.ProgramName)) > 120 {
+		if len([]rune(program.ProgramName)) > 120 {
 			return hub.Invalid("body.program_name", "is too long")
 		}
-		if err := servicesThere(ctx, tx, org, p.EligibleServiceIds, rewards); err != nil {
+		if err := requireServices(ctx, tx, id, program.EligibleServiceIds, rewards); err != nil {
 			return err
 		}
-		return putProgram(ctx, tx, p, rewards)
+		return saveProgram(ctx, tx, program, rewards)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return a.loyaltyConfig(ctx, nil)
+	return a.getLoyaltyConfig(ctx, nil)
 }
 
-// servicesThere checks that the services a program names are the organization's.
-func servicesThere(ctx context.Context, tx *store.Tx, org uuid.UUID, ids []uuid.UUID, rewards []dbgen.LoyaltyReward) error {
-	named := make(map[uuid.UUID]bool)
+// requireServices returns a 404 error if the program names a service of another
+// organization.
+func requireServices(ctx context.Context, tx *store.Tx, org uuid.UUID, ids []uuid.UUID, rewards []dbgen.LoyaltyReward) error {
+	wanted := make(map[uuid.UUID]bool)
 	for _, id := range ids {
-		named[id] = true
+		wanted[id] = true
 	}
-	for _, r := range rewards {
-		if r.ServiceID != nil {
-			named[*r.ServiceID] = true
+	for _, reward := range rewards {
+		if reward.ServiceID != nil {
+			wanted[*reward.ServiceID] = true
 		}
 	}
-	list := make([]uuid.UUID, 0, len(named))
-	for id := range named {
+	list := make([]uuid.UUID, 0, len(wanted))
+	for id := range wanted {
 		list = append(list, id)
 	}
-	n, err := tx.CountServices(ctx, org, list)
-	if err == nil && n != len(list) {
+	found, err := tx.CountServices(ctx, org, list)
+	if err == nil && found != len(list) {
 		return hub.NotFound("Service")
 	}
 	return err
 }
 
-func putProgram(ctx context.Context, tx *store.Tx, p dbgen.LoyaltyProgram, rewards []dbgen.LoyaltyReward) error {
+func saveProgram(ctx context.Context, tx *store.Tx, program dbgen.LoyaltyProgram, rewards []dbgen.LoyaltyReward) error {
 	err := tx.UpdateLoyaltyProgram(ctx, dbgen.UpdateLoyaltyProgramParams{
-		OrgID: p.OrgID, Enabled: p.Enabled, ProgramName: p.ProgramName, AccrualType: p.AccrualType, PointsPerHundred: p.PointsPerHundred,
-		PointsPerVisit: p.PointsPerVisit, MinSpendCents: p.MinSpendCents, Rounding: p.Rounding, SignupBonus: p.SignupBonus, BirthdayBonus: p.BirthdayBonus,
-		PointsExpirationDays: p.PointsExpirationDays, EligibleServiceIds: p.EligibleServiceIds, TermOne: p.TermOne, TermOther: p.TermOther, UpdatedAt: tx.Now(),
+		OrgID: program.OrgID, Enabled: program.Enabled, ProgramName: program.ProgramName, AccrualType: program.AccrualType, PointsPerHundred: program.PointsPerHundred,
+		PointsPerVisit: program.PointsPerVisit, MinSpendCents: program.MinSpendCents, Rounding: program.Rounding, SignupBonus: program.SignupBonus, BirthdayBonus: program.BirthdayBonus,
+		PointsExpirationDays: program.PointsExpirationDays, EligibleServiceIds: program.EligibleServiceIds, TermOne: program.TermOne, TermOther: program.TermOther, UpdatedAt: tx.Now(),
 	})
 	if err != nil {
 		return err
 	}
-	kept := make([]uuid.UUID, 0, len(rewards))
-	for _, r := range rewards {
-		kept = append(kept, r.ID)
+	savedIDs := make([]uuid.UUID, 0, len(rewards))
+	for _, reward := range rewards {
+		savedIDs = append(savedIDs, reward.ID)
 		err := tx.PutReward(ctx, dbgen.PutRewardParams{
-			OrgID: r.OrgID, ID: r.ID, Name: r.Name, Points: r.Points, Type: r.Type, Value: r.Value, ServiceID: r.ServiceID, IsActive: r.IsActive, Position: r.Position,
+			OrgID: reward.OrgID, ID: reward.ID, Name: reward.Name, Points: reward.Points, Type: reward.Type, Value: reward.Value, ServiceID: reward.ServiceID, IsActive: reward.IsActive, Position: reward.Position,
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return tx.DropRewards(ctx, dbgen.DropRewardsParams{OrgID: p.OrgID, Now: tx.Now(), Kept: kept})
+	return tx.DropRewards(ctx, dbgen.DropRewardsParams{OrgID: program.OrgID, Now: tx.Now(), Kept: savedIDs})
 }
 
-// ClientPoints is where a client stands in the program.
+// ClientPoints is a client's balance with its history.
 type ClientPoints struct {
 	ClientID           uuid.UUID         `json:"client_id"`
 	ClientName         string            `json:"client_name"`
@@ -259,7 +260,7 @@ type ClientPoints struct {
 	History            Page[PointsEntry] `json:"history"`
 }
 
-// PointsEntry is one line of a client's points.
+// PointsEntry is a change of a client's points.
 type PointsEntry struct {
 	ID            uuid.UUID  `json:"id"`
 	Type          string     `json:"type" enum:"earn,redeem,adjust,expire,reverse,bonus"`
@@ -274,8 +275,8 @@ type PointsEntry struct {
 
 type pointsOutput struct{ Body ClientPoints }
 
-func (a *API) clientPoints(ctx context.Context, in *clientListInput) (*pointsOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) getClientPoints(ctx context.Context, in *clientListInput) (*pointsOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -299,25 +300,25 @@ func (a *API) clientPoints(ctx context.Context, in *clientListInput) (*pointsOut
 	if err != nil {
 		return nil, err
 	}
-	shown := ClientPoints{
+	points := ClientPoints{
 		ClientID: client.ID, ClientName: client.Name, Balance: client.LoyaltyPoints, LifetimeEarned: lifetime.Earned, LifetimeRedeemed: lifetime.Redeemed,
 	}
-	if next, left := program.NextReward(client.LoyaltyPoints); next != nil {
-		shown.NextReward = &Reward{next.ID, next.Name, next.Points, next.Type, next.Value, next.Service, next.Active}
-		shown.PointsToNextReward = &left
+	if next, missing := program.NextReward(client.LoyaltyPoints); next != nil {
+		points.NextReward = &Reward{next.ID, next.Name, next.Points, next.Type, next.Value, next.Service, next.Active}
+		points.PointsToNextReward = &missing
 	}
-	lots := rest.Map(ledger, func(r dbgen.LedgerRow) booking.LedgerEntry {
-		return booking.LedgerEntry{Points: r.Points, At: r.CreatedAt}
+	lots := rest.Map(ledger, func(row dbgen.LedgerRow) booking.LedgerEntry {
+		return booking.LedgerEntry{Points: row.Points, At: row.CreatedAt}
 	})
-	_, expiring, at := program.Expiry(lots, a.host.Now(), org.Zone)
-	shown.ExpiringPoints, shown.ExpiringAt = expiring, local(&at, org.Zone)
-	shown.History = rest.NewPage(rest.Map(entries, func(e dbgen.EntriesRow) PointsEntry {
-		return PointsEntry{e.ID, e.Type, e.Points, e.BalanceAfter, e.AppointmentID, e.PaymentID, e.RewardID, e.Description, e.CreatedAt.In(org.Zone)}
+	_, expiring, expiresAt := program.Expiry(lots, a.host.Now(), org.Zone)
+	points.ExpiringPoints, points.ExpiringAt = expiring, inZone(&expiresAt, org.Zone)
+	points.History = rest.NewPage(rest.Map(entries, func(entry dbgen.EntriesRow) PointsEntry {
+		return PointsEntry{entry.ID, entry.Type, entry.Points, entry.BalanceAfter, entry.AppointmentID, entry.PaymentID, entry.RewardID, entry.Description, entry.CreatedAt.In(org.Zone)}
 	}), len(ledger), in.Paging)
-	return &pointsOutput{shown}, nil
+	return &pointsOutput{points}, nil
 }
 
-type redeemInput struct {
+type redeemRewardInput struct {
 	ByID
 	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same request with the same key takes points once, for 24 hours"`
 	Body           struct {
@@ -326,24 +327,24 @@ type redeemInput struct {
 	} `nameHint:"Redeem"`
 }
 
-func (a *API) redeem(ctx context.Context, in *redeemInput) (*pointsOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) redeemReward(ctx context.Context, in *redeemRewardInput) (*pointsOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r := store.Redemption{Client: in.ID, Reward: in.Body.RewardID}
-	in.Body.AppointmentID.ApplyToNullable(&r.Appointment)
-	once, err := onceOf("loyalty.redeem", in.IdempotencyKey, r)
+	redemption := store.Redemption{Client: in.ID, Reward: in.Body.RewardID}
+	in.Body.AppointmentID.ApplyToNullable(&redemption.Appointment)
+	idempotency, err := newIdempotencyKey("loyalty.redeem", in.IdempotencyKey, redemption)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.store.RedeemReward(ctx, org, r, once); err != nil {
+	if err := a.store.RedeemReward(ctx, org, redemption, idempotency); err != nil {
 		return nil, err
 	}
-	return a.clientPoints(ctx, &clientListInput{ByID: in.ByID, Paging: Paging{Page: 1, PerPage: 20}})
+	return a.getClientPoints(ctx, &clientListInput{ByID: in.ByID, Paging: Paging{Page: 1, PerPage: 20}})
 }
 
-type adjustInput struct {
+type adjustPointsInput struct {
 	ByID
 	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same request with the same key counts once, for 24 hours"`
 	Body           struct {
@@ -352,22 +353,22 @@ type adjustInput struct {
 	} `nameHint:"AdjustPoints"`
 }
 
-func (a *API) adjust(ctx context.Context, in *adjustInput) (*pointsOutput, error) {
-	org, err := orgID(ctx)
+func (a *API) adjustPoints(ctx context.Context, in *adjustPointsInput) (*pointsOutput, error) {
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if in.Body.Points == 0 {
 		return nil, hub.Invalid("body.points", "must not be 0")
 	}
-	p := store.PointsChange{Org: org, Client: in.ID, Type: "adjust", Points: in.Body.Points, Description: in.Body.Reason}
-	once, err := onceOf("loyalty.adjust", in.IdempotencyKey, p)
+	change := store.PointsChange{Org: org, Client: in.ID, Type: "adjust", Points: in.Body.Points, Description: in.Body.Reason}
+	idempotency, err := newIdempotencyKey("loyalty.adjust", in.IdempotencyKey, change)
 	if err != nil {
 		return nil, err
 	}
-	p.Source = fmt.Sprintf("adjust:%s", store.NewID())
-	if err := a.store.AdjustPoints(ctx, p, once); err != nil {
+	change.Source = fmt.Sprintf("adjust:%s", store.NewID())
+	if err := a.store.AdjustPoints(ctx, change, idempotency); err != nil {
 		return nil, err
 	}
-	return a.clientPoints(ctx, &clientListInput{ByID: in.ByID, Paging: Paging{Page: 1, PerPage: 20}})
+	return a.getClientPoints(ctx, &clientListInput{ByID: in.ByID, Paging: Paging{Page: 1, PerPage: 20}})
 }

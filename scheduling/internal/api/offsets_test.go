@@ -101,7 +101,7 @@ func TestInstantsAreInTheOrganizationsOffset(t *testing.T) {
 func TestMomentsOfConnections(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 2, 9, 0, 0, 0, time.FixedZone("", 2*60*60))
-	shown := api.IntegrationOf(module.Integration{CreatedAt: at, LastHealthCheck: at})
+	shown := api.ToIntegration(module.Integration{CreatedAt: at, LastHealthCheck: at})
 	require.Equal(t, time.Date(2026, 3, 2, 7, 0, 0, 0, time.UTC), shown.CreatedAt)
 	require.Equal(t, time.Date(2026, 3, 2, 7, 0, 0, 0, time.UTC), *shown.LastHealthCheck)
 }

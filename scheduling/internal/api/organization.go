@@ -16,10 +16,10 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// slugTime is how long an organization's old slug leads to it.
-const slugTime = 90 * 24 * time.Hour
+// slugRedirectPeriod is how long an organization's old slug redirects.
+const slugRedirectPeriod = 90 * 24 * time.Hour
 
-// Organization is a tenant of the service.
+// Organization is a tenant of the product.
 type Organization struct {
 	ID        uuid.UUID `json:"id"`
 	Name      string    `json:"name"`
@@ -39,7 +39,7 @@ type Organization struct {
 
 type organizationOutput struct{ Body Organization }
 
-type organizationInput struct {
+type updateOrganizationInput struct {
 	Body struct {
 		Name     optional[string] `json:"name,omitempty"`
 		Slug     optional[string] `json:"slug,omitempty" doc:"Owners only; the old one leads here for 90 days"`
@@ -52,72 +52,72 @@ type organizationInput struct {
 	} `nameHint:"OrganizationFields"`
 }
 
-func (a *API) organizationOf(o store.Org) Organization {
+func (a *API) toOrganization(org store.Org) Organization {
 	return Organization{
-		ID: o.ID, Name: o.Name, Slug: o.Slug, LogoURL: a.desk.LogoURL(o), Phone: o.Phone, Email: o.Email, Address: o.Address, Timezone: o.Timezone,
-		Currency: o.Currency, Locale: o.Locale, Plan: o.Plan, Settings: settingsOf(o.Settings),
-		CreatedAt: o.CreatedAt.In(o.Zone), UpdatedAt: o.UpdatedAt.In(o.Zone),
+		ID: org.ID, Name: org.Name, Slug: org.Slug, LogoURL: a.publicBooking.LogoURL(org), Phone: org.Phone, Email: org.Email, Address: org.Address, Timezone: org.Timezone,
+		Currency: org.Currency, Locale: org.Locale, Plan: org.Plan, Settings: toSettings(org.Settings),
+		CreatedAt: org.CreatedAt.In(org.Zone), UpdatedAt: org.UpdatedAt.In(org.Zone),
 	}
 }
 
 func (a *API) getOrganization(ctx context.Context, _ *struct{}) (*organizationOutput, error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &organizationOutput{a.organizationOf(org)}, nil
+	return &organizationOutput{a.toOrganization(org)}, nil
 }
 
 var (
-	e164Form     = regexp.MustCompile(`^\+[1-9][0-9]{7,14}$`)
-	currencyForm = regexp.MustCompile(`^[A-Z]{3}$`)
+	e164Pattern     = regexp.MustCompile(`^\+[1-9][0-9]{7,14}$`)
+	currencyPattern = regexp.MustCompile(`^[A-Z]{3}$`)
 )
 
-func (in *organizationInput) into(o *dbgen.Organization) error {
-	b := &in.Body
-	b.Name.ApplyTo(&o.Name)
-	b.Slug.ApplyTo(&o.Slug)
-	b.Phone.ApplyToNullable(&o.Phone)
-	b.Email.ApplyToNullable(&o.Email)
-	b.Address.ApplyToNullable(&o.Address)
-	b.Timezone.ApplyTo(&o.Timezone)
-	b.Currency.ApplyTo(&o.Currency)
-	b.Locale.ApplyTo(&o.Locale)
-	o.Name = strings.TrimSpace(o.Name)
-	var wrong faults
-	wrong.CheckLength(o.Name, "body.name", 1, 120)
-	wrong.Check(validSlug(o.Slug), "body.slug", "must be 3 to 63 of a-z, 0-9 and single dashes, and no reserved word")
-	wrong.Check(!b.Phone.HasValue() || e164Form.MatchString(b.Phone.Value), "body.phone", "must be a phone number with its country, e.g. +5511987654321")
-	wrong.CheckEmail(o.Email, "body.email")
-	wrong.CheckLength(text(o.Address), "body.address", 0, 500)
-	wrong.CheckTimeZone(o.Timezone, "body.timezone")
-	wrong.Check(currencyForm.MatchString(o.Currency) && knownCurrency(o.Currency), "body.currency", "must be an ISO 4217 code")
-	wrong.CheckLocale(o.Locale, "body.locale")
-	return wrong.Err()
+func (in *updateOrganizationInput) applyTo(org *dbgen.Organization) error {
+	body := &in.Body
+	body.Name.ApplyTo(&org.Name)
+	body.Slug.ApplyTo(&org.Slug)
+	body.Phone.ApplyToNullable(&org.Phone)
+	body.Email.ApplyToNullable(&org.Email)
+	body.Address.ApplyToNullable(&org.Address)
+	body.Timezone.ApplyTo(&org.Timezone)
+	body.Currency.ApplyTo(&org.Currency)
+	body.Locale.ApplyTo(&org.Locale)
+	org.Name = strings.TrimSpace(org.Name)
+	var errs fieldErrors
+	errs.CheckLength(org.Name, "body.name", 1, 120)
+	errs.Check(booking.ValidSlug(org.Slug), "body.slug", "must be 3 to 63 of a-z, 0-9 and single dashes, and no reserved word")
+	errs.Check(!body.Phone.HasValue() || e164Pattern.MatchString(body.Phone.Value), "body.phone", "must be a phone number with its country, e.g. +5511987654321")
+	errs.CheckEmail(org.Email, "body.email")
+	errs.CheckLength(valueOrEmpty(org.Address), "body.address", 0, 500)
+	errs.CheckTimeZone(org.Timezone, "body.timezone")
+	errs.Check(currencyPattern.MatchString(org.Currency) && isCurrency(org.Currency), "body.currency", "must be an ISO 4217 code")
+	errs.CheckLocale(org.Locale, "body.locale")
+	return errs.Err()
 }
 
-func (a *API) updateOrganization(ctx context.Context, in *organizationInput) (*organizationOutput, error) {
-	who, err := caller(ctx)
+func (a *API) updateOrganization(ctx context.Context, in *updateOrganizationInput) (*organizationOutput, error) {
+	caller, err := requireCaller(ctx)
 	if err != nil {
 		return nil, err
 	}
 	err = a.store.InTx(ctx, "updating the organization", func(tx *store.Tx) error {
-		org, err := tx.LockOrg(ctx, who.TenantID)
+		org, err := tx.LockOrg(ctx, caller.TenantID)
 		if err != nil {
 			return err
 		}
 		changed := org.Organization
-		if err := in.into(&changed); err != nil {
+		if err := in.applyTo(&changed); err != nil {
 			return err
 		}
-		if err := suits(ctx, tx, changed, org); err != nil {
+		if err := checkCurrencyChange(ctx, tx, changed, org); err != nil {
 			return err
 		}
 		if changed.Slug != org.Slug {
-			if who.Role != roleOwner {
+			if caller.Role != roleOwner {
 				return hub.Errorf(hub.ErrForbidden, "owner_only", "Only owners may change the slug.")
 			}
-			if err := moveSlug(ctx, tx, org, changed.Slug); err != nil {
+			if err := changeSlug(ctx, tx, org, changed.Slug); err != nil {
 				return err
 			}
 		}
@@ -130,13 +130,13 @@ func (a *API) updateOrganization(ctx context.Context, in *organizationInput) (*o
 		})
 	})
 	if err != nil {
-		return nil, accountTaken(err)
+		return nil, mapAccountConflict(err)
 	}
 	return a.getOrganization(ctx, nil)
 }
 
-// suits refuses a currency without decimals while amounts have some.
-func suits(ctx context.Context, tx *store.Tx, changed dbgen.Organization, org store.Org) error {
+// checkCurrencyChange refuses a currency without decimals while stored amounts have some.
+func checkCurrencyChange(ctx context.Context, tx *store.Tx, changed dbgen.Organization, org store.Org) error {
 	if changed.Currency == org.Currency || booking.Decimals(changed.Currency) > 0 {
 		return nil
 	}
@@ -147,69 +147,69 @@ func suits(ctx context.Context, tx *store.Tx, changed dbgen.Organization, org st
 	return err
 }
 
-func moveSlug(ctx context.Context, tx *store.Tx, org store.Org, slug string) error {
-	if err := slugIsFree(ctx, tx, slug, org.ID); err != nil {
+func changeSlug(ctx context.Context, tx *store.Tx, org store.Org, slug string) error {
+	if err := checkSlugFree(ctx, tx, slug, org.ID); err != nil {
 		return err
 	}
 	if err := tx.ForgetSlug(ctx, slug); err != nil {
 		return err
 	}
-	return tx.KeepSlug(ctx, dbgen.KeepSlugParams{Slug: org.Slug, OrgID: org.ID, RedirectsUntil: tx.Now().Add(slugTime)})
+	return tx.KeepSlug(ctx, dbgen.KeepSlugParams{Slug: org.Slug, OrgID: org.ID, RedirectsUntil: tx.Now().Add(slugRedirectPeriod)})
 }
 
 type settingsOutput struct{ Body Settings }
 
 func (a *API) updateSettings(ctx context.Context, in *settingsInput) (*settingsOutput, error) {
-	id, err := orgID(ctx)
+	id, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var done dbgen.Settings
+	var updated dbgen.Settings
 	err = a.store.InTx(ctx, "updating settings", func(tx *store.Tx) error {
 		org, err := tx.LockOrg(ctx, id)
 		if err != nil {
 			return err
 		}
-		done = org.Settings
-		if err := in.Body.into(&done); err != nil {
+		updated = org.Settings
+		if err := in.Body.applyTo(&updated); err != nil {
 			return err
 		}
-		if err := bookingPageInto(in.Body.BookingPage, &done); err != nil {
+		if err := mergeBookingPage(in.Body.BookingPage, &updated); err != nil {
 			return err
 		}
-		done.UpdatedAt = tx.Now()
-		return tx.UpdateSettings(ctx, dbgen.UpdateSettingsParams(done))
+		updated.UpdatedAt = tx.Now()
+		return tx.UpdateSettings(ctx, dbgen.UpdateSettingsParams(updated))
 	})
-	return &settingsOutput{settingsOf(done)}, err
+	return &settingsOutput{toSettings(updated)}, err
 }
 
-// bookingPageInto merges what was sent into the page's settings: absent members
-// stay, null removes one.
-func bookingPageInto(sent optional[BookingPage], s *dbgen.Settings) error {
+// mergeBookingPage merges the sent members into the page settings. Absent members stay;
+// null removes a member.
+func mergeBookingPage(sent optional[BookingPage], settings *dbgen.Settings) error {
 	if !sent.Set {
 		return nil
 	}
 	if sent.Null {
-		s.BookingPage = json.RawMessage(`{}`)
+		settings.BookingPage = json.RawMessage(`{}`)
 		return nil
 	}
-	var kept BookingPage
-	if err := json.Unmarshal(s.BookingPage, &kept); err != nil {
+	var stored BookingPage
+	if err := json.Unmarshal(settings.BookingPage, &stored); err != nil {
 		return err
 	}
-	p := sent.Value
-	for _, member := range []struct{ sent, kept *optional[string] }{
-		{&p.PrimaryColor, &kept.PrimaryColor}, {&p.WelcomeMessage, &kept.WelcomeMessage}, {&p.CancellationPolicy, &kept.CancellationPolicy},
-		{&p.TermsURL, &kept.TermsURL}, {&p.PrivacyURL, &kept.PrivacyURL},
+	page := sent.Value
+	for _, member := range []struct{ sent, stored *optional[string] }{
+		{&page.PrimaryColor, &stored.PrimaryColor}, {&page.WelcomeMessage, &stored.WelcomeMessage}, {&page.CancellationPolicy, &stored.CancellationPolicy},
+		{&page.TermsURL, &stored.TermsURL}, {&page.PrivacyURL, &stored.PrivacyURL},
 	} {
-		member.sent.MergeInto(member.kept)
+		member.sent.MergeInto(member.stored)
 	}
-	p.ShowPrices.MergeInto(&kept.ShowPrices)
-	p.EmbedAllowedOrigins.MergeInto(&kept.EmbedAllowedOrigins)
-	if err := kept.check(); err != nil {
+	page.ShowPrices.MergeInto(&stored.ShowPrices)
+	page.EmbedAllowedOrigins.MergeInto(&stored.EmbedAllowedOrigins)
+	if err := stored.validate(); err != nil {
 		return err
 	}
-	raw, err := json.Marshal(kept)
-	s.BookingPage = raw
+	raw, err := json.Marshal(stored)
+	settings.BookingPage = raw
 	return err
 }

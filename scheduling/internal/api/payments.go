@@ -12,7 +12,7 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Payment is money for the organization.
+// Payment is a payment to the organization.
 type Payment struct {
 	ID                uuid.UUID     `json:"id"`
 	OrgID             uuid.UUID     `json:"org_id"`
@@ -32,17 +32,17 @@ type Payment struct {
 	CreatedAt         time.Time     `json:"created_at"`
 }
 
-func paymentOf(p dbgen.PaymentDetail, zone *time.Location) Payment {
+func toPayment(row dbgen.PaymentDetail, zone *time.Location) Payment {
 	return Payment{
-		ID: p.ID, OrgID: p.OrgID, AppointmentID: p.AppointmentID, ClientID: p.ClientID, Amount: p.AmountCents, Method: p.Method,
-		Description: p.Description, Status: p.Status, Kind: p.Kind, Provider: p.Provider, ProviderPaymentID: p.ProviderPaymentID,
-		PaidAt: local(p.PaidAt, zone), ExpiresAt: local(p.ExpiresAt, zone), RefundedAmount: p.RefundedCents,
-		CreatedBy: p.CreatedBy, CreatedAt: p.CreatedAt.In(zone),
+		ID: row.ID, OrgID: row.OrgID, AppointmentID: row.AppointmentID, ClientID: row.ClientID, Amount: row.AmountCents, Method: row.Method,
+		Description: row.Description, Status: row.Status, Kind: row.Kind, Provider: row.Provider, ProviderPaymentID: row.ProviderPaymentID,
+		PaidAt: inZone(row.PaidAt, zone), ExpiresAt: inZone(row.ExpiresAt, zone), RefundedAmount: row.RefundedCents,
+		CreatedBy: row.CreatedBy, CreatedAt: row.CreatedAt.In(zone),
 	}
 }
 
-func paymentsOf(rows []dbgen.PaymentDetail, zone *time.Location) []Payment {
-	return rest.Map(rows, func(p dbgen.PaymentDetail) Payment { return paymentOf(p, zone) })
+func toPayments(rows []dbgen.PaymentDetail, zone *time.Location) []Payment {
+	return rest.Map(rows, func(row dbgen.PaymentDetail) Payment { return toPayment(row, zone) })
 }
 
 type paymentsInput struct {
@@ -52,7 +52,7 @@ type paymentsInput struct {
 	ClientID string `query:"client_id" format:"uuid"`
 }
 
-// Statement is a month's payments.
+// Statement is a page of a month's payments with their totals.
 type Statement struct {
 	Page[Payment]
 	Month         string          `json:"month"`
@@ -62,7 +62,7 @@ type Statement struct {
 	ByMethod      []MethodSummary `json:"by_method" nullable:"false"`
 }
 
-// MethodSummary is what came in by one method.
+// MethodSummary is the total of a payment method.
 type MethodSummary struct {
 	Method string        `json:"method"`
 	Amount booking.Cents `json:"amount"`
@@ -70,15 +70,15 @@ type MethodSummary struct {
 }
 
 func (a *API) listPayments(ctx context.Context, in *paymentsInput) (*struct{ Body Statement }, error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	first, last, err := month(in.Month, a.host.Now(), org.Zone)
+	first, last, err := parseMonth(in.Month, a.host.Now(), org.Zone)
 	if err != nil {
 		return nil, err
 	}
-	client, err := maybeID("query.client_id", in.ClientID)
+	client, err := parseOptionalID("query.client_id", in.ClientID)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (a *API) listPayments(ctx context.Context, in *paymentsInput) (*struct{ Bod
 	if in.Status != "" {
 		status = &in.Status
 	}
-	since, until := bounds(first, last, org.Zone)
+	since, until := dayBounds(first, last, org.Zone)
 	rows, err := a.store.MonthPayments(ctx, dbgen.MonthPaymentsParams{
 		OrgID: org.ID, Since: since, Until: until, Status: status, ClientID: client, RowLimit: in.PerPage, RowOffset: in.Offset(),
 	})
@@ -94,29 +94,29 @@ func (a *API) listPayments(ctx context.Context, in *paymentsInput) (*struct{ Bod
 		return nil, err
 	}
 	sums, err := a.store.SumPayments(ctx, dbgen.SumPaymentsParams{OrgID: org.ID, Since: since, Until: until, Status: status, ClientID: client})
-	s := Statement{Month: first.Time().Format("2006-01"), ByMethod: []MethodSummary{}}
+	statement := Statement{Month: first.Time().Format("2006-01"), ByMethod: []MethodSummary{}}
 	total := 0
 	for _, sum := range sums {
 		total += sum.Payments
 		switch sum.Status {
 		case "pending":
-			s.TotalPending += booking.Cents(sum.Amount)
+			statement.TotalPending += booking.Cents(sum.Amount)
 		case "paid", "refunded":
-			s.TotalPaid += booking.Cents(sum.Amount)
-			s.TotalRefunded += booking.Cents(sum.Refunded)
-			if n := len(s.ByMethod); n == 0 || s.ByMethod[n-1].Method != sum.Method {
-				s.ByMethod = append(s.ByMethod, MethodSummary{Method: sum.Method})
+			statement.TotalPaid += booking.Cents(sum.Amount)
+			statement.TotalRefunded += booking.Cents(sum.Refunded)
+			if n := len(statement.ByMethod); n == 0 || statement.ByMethod[n-1].Method != sum.Method {
+				statement.ByMethod = append(statement.ByMethod, MethodSummary{Method: sum.Method})
 			}
-			m := &s.ByMethod[len(s.ByMethod)-1]
-			m.Amount += booking.Cents(sum.Amount - sum.Refunded)
-			m.Count += sum.Payments
+			method := &statement.ByMethod[len(statement.ByMethod)-1]
+			method.Amount += booking.Cents(sum.Amount - sum.Refunded)
+			method.Count += sum.Payments
 		}
 	}
-	s.Page = rest.NewPage(paymentsOf(rows, org.Zone), total, in.Paging)
-	return &struct{ Body Statement }{s}, err
+	statement.Page = rest.NewPage(toPayments(rows, org.Zone), total, in.Paging)
+	return &struct{ Body Statement }{statement}, err
 }
 
-type paymentInput struct {
+type createPaymentInput struct {
 	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same request with the same key records one payment, for 24 hours"`
 	Body           struct {
 		AppointmentID optional[uuid.UUID]     `json:"appointment_id,omitempty"`
@@ -128,51 +128,51 @@ type paymentInput struct {
 	} `nameHint:"NewPayment"`
 }
 
-func (a *API) createPayment(ctx context.Context, in *paymentInput) (*struct{ Body Payment }, error) {
-	org, err := a.org(ctx)
+func (a *API) createPayment(ctx context.Context, in *createPaymentInput) (*struct{ Body Payment }, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	b := &in.Body
-	var wrong faults
-	wrong.Check(b.Amount.Value > 0 && b.Amount.Value <= booking.MaxPrice, "body.amount", "must be above 0 and at most "+booking.MaxPrice.String())
-	wrong.money(b.Amount, org.Currency, "body.amount")
-	wrong.CheckLength(b.Description.Value, "body.description", 0, 200)
-	wrong.Check(b.ClientID.HasValue() || b.AppointmentID.HasValue(), "body.client_id", "is required without appointment_id")
-	if err := wrong.Err(); err != nil {
+	body := &in.Body
+	var errs fieldErrors
+	errs.Check(body.Amount.Value > 0 && body.Amount.Value <= booking.MaxPrice, "body.amount", "must be above 0 and at most "+booking.MaxPrice.String())
+	errs.checkAmount(body.Amount, org.Currency, "body.amount")
+	errs.CheckLength(body.Description.Value, "body.description", 0, 200)
+	errs.Check(body.ClientID.HasValue() || body.AppointmentID.HasValue(), "body.client_id", "is required without appointment_id")
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	n := store.NewPayment{Org: org.ID, Amount: b.Amount.Value, Method: b.Method, Description: b.Description.Value, Kind: b.Kind, By: staff(ctx).User}
-	b.AppointmentID.ApplyToNullable(&n.Appointment)
-	b.ClientID.ApplyTo(&n.Client)
-	once, err := onceOf("payments.create", in.IdempotencyKey, b)
+	payment := store.NewPayment{Org: org.ID, Amount: body.Amount.Value, Method: body.Method, Description: body.Description.Value, Kind: body.Kind, By: currentActor(ctx).User}
+	body.AppointmentID.ApplyToNullable(&payment.Appointment)
+	body.ClientID.ApplyTo(&payment.Client)
+	idempotency, err := newIdempotencyKey("payments.create", in.IdempotencyKey, body)
 	if err != nil {
 		return nil, err
 	}
-	made, err := a.store.RecordPayment(ctx, org.ID, once, func(tx *store.Tx) (dbgen.PaymentDetail, error) {
-		if err := payer(ctx, tx, &n); err != nil {
+	recorded, err := a.store.RecordPayment(ctx, org.ID, idempotency, func(tx *store.Tx) (dbgen.PaymentDetail, error) {
+		if err := resolvePayer(ctx, tx, &payment); err != nil {
 			return dbgen.PaymentDetail{}, err
 		}
-		return tx.AddPayment(ctx, org, n)
+		return tx.AddPayment(ctx, org, payment)
 	})
-	return &struct{ Body Payment }{paymentOf(made, org.Zone)}, err
+	return &struct{ Body Payment }{toPayment(recorded, org.Zone)}, err
 }
 
-// payer finds who pays: the appointment's client where nobody else is named. An
-// appointment can be paid although its client was forgotten.
-func payer(ctx context.Context, tx *store.Tx, n *store.NewPayment) error {
-	if n.Appointment != nil {
-		appointment, err := tx.AppointmentByID(ctx, n.Org, *n.Appointment)
+// resolvePayer checks the named client, or fills in the appointment's. An appointment of
+// an erased client can still be paid.
+func resolvePayer(ctx context.Context, tx *store.Tx, payment *store.NewPayment) error {
+	if payment.Appointment != nil {
+		appointment, err := tx.AppointmentByID(ctx, payment.Org, *payment.Appointment)
 		if err != nil {
 			return rest.NotFoundIfNoRows("Appointment", err)
 		}
-		if n.Client == uuid.Nil {
-			n.Client = appointment.ClientID
+		if payment.Client == uuid.Nil {
+			payment.Client = appointment.ClientID
 		}
-		if n.Client == appointment.ClientID {
+		if payment.Client == appointment.ClientID {
 			return nil
 		}
 	}
-	_, err := tx.LoadClient(ctx, n.Org, n.Client)
+	_, err := tx.LoadClient(ctx, payment.Org, payment.Client)
 	return err
 }

@@ -16,7 +16,7 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Professional is somebody whose time can be booked.
+// Professional is a person whose time can be booked.
 type Professional struct {
 	ID                   uuid.UUID   `json:"id"`
 	OrgID                uuid.UUID   `json:"org_id"`
@@ -55,54 +55,54 @@ type professionalFields struct {
 	MaxBookingsPerDay    optional[int]       `json:"max_bookings_per_day,omitempty"`
 }
 
-type professionalInput struct {
+type createProfessionalInput struct {
 	Body professionalFields `nameHint:"ProfessionalFields"`
 }
 
-type oneProfessionalInput struct {
+type updateProfessionalInput struct {
 	ByID
 	Body professionalFields `nameHint:"ProfessionalFields"`
 }
 
-func (a *API) professionalOf(row dbgen.ListProfessionalsRow, zone *time.Location) Professional {
-	p := row.Professional
+func (a *API) toProfessional(row dbgen.ListProfessionalsRow, zone *time.Location) Professional {
+	professional := row.Professional
 	return Professional{
-		ID: p.ID, OrgID: p.OrgID, UserID: p.UserID, Name: p.Name, Email: p.Email, Phone: p.Phone, Bio: p.Bio, Specialty: p.Specialty,
-		AvatarURL: p.AvatarUrl, Color: p.Color, IsActive: p.IsActive, AcceptsOnlineBooking: p.AcceptsOnlineBooking, Position: p.Position,
-		MaxBookingsPerDay: p.MaxBookingsPerDay, ServiceIDs: row.ServiceIds, CalendarFeedURL: a.desk.FeedURL(p), CreatedAt: p.CreatedAt.In(zone), UpdatedAt: p.UpdatedAt.In(zone),
+		ID: professional.ID, OrgID: professional.OrgID, UserID: professional.UserID, Name: professional.Name, Email: professional.Email, Phone: professional.Phone, Bio: professional.Bio, Specialty: professional.Specialty,
+		AvatarURL: professional.AvatarUrl, Color: professional.Color, IsActive: professional.IsActive, AcceptsOnlineBooking: professional.AcceptsOnlineBooking, Position: professional.Position,
+		MaxBookingsPerDay: professional.MaxBookingsPerDay, ServiceIDs: row.ServiceIds, CalendarFeedURL: a.publicBooking.FeedURL(professional), CreatedAt: professional.CreatedAt.In(zone), UpdatedAt: professional.UpdatedAt.In(zone),
 	}
 }
 
-// into applies the fields to a professional and checks what comes out.
-func (f *professionalFields) into(p *dbgen.Professional) error {
-	f.UserID.ApplyToNullable(&p.UserID)
-	f.Name.ApplyTo(&p.Name)
-	f.Email.ApplyToNullable(&p.Email)
-	f.Phone.ApplyToNullable(&p.Phone)
-	f.Bio.ApplyToNullable(&p.Bio)
-	f.Specialty.ApplyToNullable(&p.Specialty)
-	f.AvatarURL.ApplyToNullable(&p.AvatarUrl)
-	f.Color.ApplyTo(&p.Color)
-	f.IsActive.ApplyTo(&p.IsActive)
-	f.AcceptsOnlineBooking.ApplyTo(&p.AcceptsOnlineBooking)
-	f.Position.ApplyTo(&p.Position)
-	f.MaxBookingsPerDay.ApplyToNullable(&p.MaxBookingsPerDay)
-	p.Name = strings.TrimSpace(p.Name)
-	var wrong faults
-	wrong.CheckLength(p.Name, "body.name", 1, 120)
-	wrong.CheckEmail(p.Email, "body.email")
-	wrong.phone(p.Phone)
-	wrong.CheckLength(text(p.Bio), "body.bio", 0, 2000)
-	wrong.CheckLength(text(p.Specialty), "body.specialty", 0, 200)
-	wrong.CheckURL(p.AvatarUrl, "body.avatar_url")
-	wrong.color(p.Color, "body.color")
-	most := p.MaxBookingsPerDay
-	wrong.Check(most == nil || *most >= 1 && *most <= 200, "body.max_bookings_per_day", "must be 1 to 200")
-	return wrong.Err()
+// applyTo applies the fields to a professional and validates the result.
+func (f *professionalFields) applyTo(professional *dbgen.Professional) error {
+	f.UserID.ApplyToNullable(&professional.UserID)
+	f.Name.ApplyTo(&professional.Name)
+	f.Email.ApplyToNullable(&professional.Email)
+	f.Phone.ApplyToNullable(&professional.Phone)
+	f.Bio.ApplyToNullable(&professional.Bio)
+	f.Specialty.ApplyToNullable(&professional.Specialty)
+	f.AvatarURL.ApplyToNullable(&professional.AvatarUrl)
+	f.Color.ApplyTo(&professional.Color)
+	f.IsActive.ApplyTo(&professional.IsActive)
+	f.AcceptsOnlineBooking.ApplyTo(&professional.AcceptsOnlineBooking)
+	f.Position.ApplyTo(&professional.Position)
+	f.MaxBookingsPerDay.ApplyToNullable(&professional.MaxBookingsPerDay)
+	professional.Name = strings.TrimSpace(professional.Name)
+	var errs fieldErrors
+	errs.CheckLength(professional.Name, "body.name", 1, 120)
+	errs.CheckEmail(professional.Email, "body.email")
+	errs.checkPhone(professional.Phone)
+	errs.CheckLength(valueOrEmpty(professional.Bio), "body.bio", 0, 2000)
+	errs.CheckLength(valueOrEmpty(professional.Specialty), "body.specialty", 0, 200)
+	errs.CheckURL(professional.AvatarUrl, "body.avatar_url")
+	errs.checkColor(professional.Color, "body.color")
+	limit := professional.MaxBookingsPerDay
+	errs.Check(limit == nil || *limit >= 1 && *limit <= 200, "body.max_bookings_per_day", "must be 1 to 200")
+	return errs.Err()
 }
 
-// professionalTaken answers for a user who is not there or is somebody else's.
-func professionalTaken(err error) error {
+// mapProfessionalConflict turns violations of the user reference into errors for callers.
+func mapProfessionalConflict(err error) error {
 	switch dberr.ConstraintName(err) {
 	case "professionals_org_id_user_id_fkey":
 		return hub.NotFound("User")
@@ -113,16 +113,16 @@ func professionalTaken(err error) error {
 }
 
 func (a *API) listProfessionals(ctx context.Context, _ *struct{}) (*listOutput[Professional], error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := a.store.ListProfessionals(ctx, org.ID, nil)
-	return listed(rows, func(r dbgen.ListProfessionalsRow) Professional { return a.professionalOf(r, org.Zone) }), err
+	return toListOutput(rows, func(row dbgen.ListProfessionalsRow) Professional { return a.toProfessional(row, org.Zone) }), err
 }
 
-func (a *API) showProfessional(ctx context.Context, id uuid.UUID) (*professionalOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) getProfessional(ctx context.Context, id uuid.UUID) (*professionalOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -133,79 +133,79 @@ func (a *API) showProfessional(ctx context.Context, id uuid.UUID) (*professional
 	if len(rows) == 0 {
 		return nil, hub.NotFound("Professional")
 	}
-	return &professionalOutput{a.professionalOf(rows[0], org.Zone)}, nil
+	return &professionalOutput{a.toProfessional(rows[0], org.Zone)}, nil
 }
 
-func (a *API) createProfessional(ctx context.Context, in *professionalInput) (*professionalOutput, error) {
-	org, err := orgID(ctx)
+func (a *API) createProfessional(ctx context.Context, in *createProfessionalInput) (*professionalOutput, error) {
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
-	p := dbgen.Professional{Color: defaultColor, IsActive: true, AcceptsOnlineBooking: true}
-	if err := in.Body.into(&p); err != nil {
+	draft := dbgen.Professional{Color: defaultColor, IsActive: true, AcceptsOnlineBooking: true}
+	if err := in.Body.applyTo(&draft); err != nil {
 		return nil, err
 	}
 	id := store.NewID()
 	var position *int
 	in.Body.Position.ApplyToNullable(&position)
 	err = a.store.CreateProfessional(ctx, dbgen.CreateProfessionalParams{
-		OrgID: org, ID: id, UserID: p.UserID, Name: p.Name, Email: p.Email, Phone: p.Phone, Bio: p.Bio, Specialty: p.Specialty, AvatarUrl: p.AvatarUrl,
-		Color: p.Color, IsActive: p.IsActive, AcceptsOnlineBooking: p.AcceptsOnlineBooking, MaxBookingsPerDay: p.MaxBookingsPerDay, Position: position,
+		OrgID: org, ID: id, UserID: draft.UserID, Name: draft.Name, Email: draft.Email, Phone: draft.Phone, Bio: draft.Bio, Specialty: draft.Specialty, AvatarUrl: draft.AvatarUrl,
+		Color: draft.Color, IsActive: draft.IsActive, AcceptsOnlineBooking: draft.AcceptsOnlineBooking, MaxBookingsPerDay: draft.MaxBookingsPerDay, Position: position,
 	})
 	if err != nil {
-		return nil, professionalTaken(err)
+		return nil, mapProfessionalConflict(err)
 	}
-	return a.showProfessional(ctx, id)
+	return a.getProfessional(ctx, id)
 }
 
-func (a *API) updateProfessional(ctx context.Context, in *oneProfessionalInput) (*professionalOutput, error) {
-	org, err := orgID(ctx)
+func (a *API) updateProfessional(ctx context.Context, in *updateProfessionalInput) (*professionalOutput, error) {
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
 	err = a.store.InTx(ctx, "updating a professional", func(tx *store.Tx) error {
-		p, err := tx.LockProfessional(ctx, org, in.ID)
+		professional, err := tx.LockProfessional(ctx, org, in.ID)
 		if err != nil {
 			return rest.NotFoundIfNoRows("Professional", err)
 		}
-		if err := in.Body.into(&p); err != nil {
+		if err := in.Body.applyTo(&professional); err != nil {
 			return err
 		}
 		return tx.UpdateProfessional(ctx, dbgen.UpdateProfessionalParams{
-			OrgID: org, ID: p.ID, UserID: p.UserID, Name: p.Name, Email: p.Email, Phone: p.Phone, Bio: p.Bio, Specialty: p.Specialty, AvatarUrl: p.AvatarUrl,
-			Color: p.Color, IsActive: p.IsActive, AcceptsOnlineBooking: p.AcceptsOnlineBooking, MaxBookingsPerDay: p.MaxBookingsPerDay,
-			Position: p.Position, UpdatedAt: tx.Now(),
+			OrgID: org, ID: professional.ID, UserID: professional.UserID, Name: professional.Name, Email: professional.Email, Phone: professional.Phone, Bio: professional.Bio, Specialty: professional.Specialty, AvatarUrl: professional.AvatarUrl,
+			Color: professional.Color, IsActive: professional.IsActive, AcceptsOnlineBooking: professional.AcceptsOnlineBooking, MaxBookingsPerDay: professional.MaxBookingsPerDay,
+			Position: professional.Position, UpdatedAt: tx.Now(),
 		})
 	})
 	if err != nil {
-		return nil, professionalTaken(err)
+		return nil, mapProfessionalConflict(err)
 	}
-	return a.showProfessional(ctx, in.ID)
+	return a.getProfessional(ctx, in.ID)
 }
 
-// deleteProfessional keeps the row for the appointments that name it.
-func (a *API) deleteProfessional(ctx context.Context, in *ByID) (*none, error) {
-	org, err := orgID(ctx)
+// deleteProfessional marks the row as deleted: appointments refer to it.
+func (a *API) deleteProfessional(ctx context.Context, in *ByID) (*noContent, error) {
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
-	n, err := a.store.DeleteProfessional(ctx, dbgen.DeleteProfessionalParams{OrgID: org, ID: in.ID, Now: a.host.Now()})
-	return nil, changedOne("Professional", n, err)
+	deleted, err := a.store.DeleteProfessional(ctx, dbgen.DeleteProfessionalParams{OrgID: org, ID: in.ID, Now: a.host.Now()})
+	return nil, requireRowChanged("Professional", deleted, err)
 }
 
-func (a *API) rotateFeed(ctx context.Context, in *ByID) (*professionalOutput, error) {
-	org, err := orgID(ctx)
+func (a *API) rotateCalendarFeed(ctx context.Context, in *ByID) (*professionalOutput, error) {
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
-	n, err := a.store.RotateFeed(ctx, org, in.ID)
-	if err := changedOne("Professional", n, err); err != nil {
+	rotated, err := a.store.RotateFeed(ctx, org, in.ID)
+	if err := requireRowChanged("Professional", rotated, err); err != nil {
 		return nil, err
 	}
-	return a.showProfessional(ctx, in.ID)
+	return a.getProfessional(ctx, in.ID)
 }
 
-// OfferedService is a service as a professional gives it.
+// OfferedService is a service with a professional's own duration and price.
 type OfferedService struct {
 	ServiceID         uuid.UUID      `json:"service_id"`
 	Name              string         `json:"name"`
@@ -219,7 +219,7 @@ type OfferedService struct {
 
 type offeredOutput struct{ Body []OfferedService }
 
-func offeredOf(row dbgen.ProfessionalServicesRow) OfferedService {
+func toOfferedService(row dbgen.ProfessionalServicesRow) OfferedService {
 	offer := booking.NewOffer(store.ServiceRules(row.Service), booking.Override{DurationMinutes: row.CustomDurationMinutes, Price: row.CustomPriceCents}, booking.Policy{})
 	return OfferedService{
 		ServiceID: row.Service.ID, Name: row.Service.Name, DurationMinutes: row.Service.DurationMinutes, Price: row.Service.PriceCents,
@@ -228,16 +228,16 @@ func offeredOf(row dbgen.ProfessionalServicesRow) OfferedService {
 	}
 }
 
-func (a *API) professionalServices(ctx context.Context, in *ByID) (*offeredOutput, error) {
-	org, err := orgID(ctx)
+func (a *API) listProfessionalServices(ctx context.Context, in *ByID) (*offeredOutput, error) {
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := there(ctx, a.store.Queries, org, in.ID); err != nil {
+	if err := requireProfessional(ctx, a.store.Queries, org, in.ID); err != nil {
 		return nil, err
 	}
 	rows, err := a.store.ProfessionalServices(ctx, org, in.ID)
-	return &offeredOutput{rest.Map(rows, offeredOf)}, err
+	return &offeredOutput{rest.Map(rows, toOfferedService)}, err
 }
 
 type setServicesInput struct {
@@ -253,38 +253,38 @@ type overrideFields struct {
 	CustomPrice    optional[booking.Cents] `json:"custom_price,omitempty"`
 }
 
-// overrides reads what the professional does differently, by service.
-func (in *setServicesInput) overrides(currency string) (map[uuid.UUID]booking.Override, error) {
-	var wrong faults
+// parseOverrides validates the professional's own durations and prices, by service.
+func (in *setServicesInput) parseOverrides(currency string) (map[uuid.UUID]booking.Override, error) {
+	var errs fieldErrors
 	offered := make(map[uuid.UUID]bool, len(in.Body.ServiceIDs))
 	for _, id := range in.Body.ServiceIDs {
 		offered[id] = true
 	}
-	found := make(map[uuid.UUID]booking.Override, len(in.Body.Overrides))
+	overrides := make(map[uuid.UUID]booking.Override, len(in.Body.Overrides))
 	for key, fields := range in.Body.Overrides {
 		id, err := uuid.Parse(key)
 		if err != nil || !offered[id] {
-			wrong.Check(false, "body.overrides", "must only name services of service_ids")
+			errs.Check(false, "body.overrides", "must only name services of service_ids")
 			continue
 		}
-		wrong.money(fields.CustomPrice, currency, "body.overrides."+id.String()+".custom_price")
-		var o booking.Override
-		fields.CustomDuration.ApplyToNullable(&o.DurationMinutes)
-		fields.CustomPrice.ApplyToNullable(&o.Price)
-		if err := wrong.also(o.Validate("overrides." + id.String())); err != nil {
+		errs.checkAmount(fields.CustomPrice, currency, "body.overrides."+id.String()+".custom_price")
+		var override booking.Override
+		fields.CustomDuration.ApplyToNullable(&override.DurationMinutes)
+		fields.CustomPrice.ApplyToNullable(&override.Price)
+		if err := errs.merge(override.Validate("overrides." + id.String())); err != nil {
 			return nil, err
 		}
-		found[id] = o
+		overrides[id] = override
 	}
-	return found, wrong.Err()
+	return overrides, errs.Err()
 }
 
 func (a *API) setProfessionalServices(ctx context.Context, in *setServicesInput) (*offeredOutput, error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	overrides, err := in.overrides(org.Currency)
+	overrides, err := in.parseOverrides(org.Currency)
 	if err != nil {
 		return nil, err
 	}
@@ -294,36 +294,36 @@ func (a *API) setProfessionalServices(ctx context.Context, in *setServicesInput)
 		if _, err := tx.LockProfessional(ctx, org.ID, in.ID); err != nil {
 			return rest.NotFoundIfNoRows("Professional", err)
 		}
-		known, err := tx.CountServices(ctx, org.ID, ids)
+		count, err := tx.CountServices(ctx, org.ID, ids)
 		if err != nil {
 			return err
 		}
-		if known != len(ids) {
+		if count != len(ids) {
 			return hub.NotFound("Service")
 		}
 		if err := tx.ClearProfessionalServices(ctx, org.ID, in.ID); err != nil {
 			return err
 		}
-		return tx.AddProfessionalServices(ctx, offers(org.ID, in.ID, ids, overrides))
+		return tx.AddProfessionalServices(ctx, toServiceColumns(org.ID, in.ID, ids, overrides))
 	})
 	if err != nil {
 		return nil, err
 	}
-	return a.professionalServices(ctx, &in.ByID)
+	return a.listProfessionalServices(ctx, &in.ByID)
 }
 
-// offers writes what a professional gives as columns; what is as the service has it is -1.
-func offers(org, professional uuid.UUID, services []uuid.UUID, overrides map[uuid.UUID]booking.Override) dbgen.AddProfessionalServicesParams {
-	p := dbgen.AddProfessionalServicesParams{OrgID: org, ProfessionalID: professional, ServiceIds: services}
+// toServiceColumns converts services and overrides to columns. -1 means no override.
+func toServiceColumns(org, professional uuid.UUID, services []uuid.UUID, overrides map[uuid.UUID]booking.Override) dbgen.AddProfessionalServicesParams {
+	params := dbgen.AddProfessionalServicesParams{OrgID: org, ProfessionalID: professional, ServiceIds: services}
 	for _, id := range services {
 		duration, price := -1, int64(-1)
-		if o := overrides[id]; o.DurationMinutes != nil {
-			duration = *o.DurationMinutes
+		if override := overrides[id]; override.DurationMinutes != nil {
+			duration = *override.DurationMinutes
 		}
-		if o := overrides[id]; o.Price != nil {
-			price = int64(*o.Price)
+		if override := overrides[id]; override.Price != nil {
+			price = int64(*override.Price)
 		}
-		p.Durations, p.Prices = append(p.Durations, duration), append(p.Prices, price)
+		params.Durations, params.Prices = append(params.Durations, duration), append(params.Prices, price)
 	}
-	return p
+	return params
 }

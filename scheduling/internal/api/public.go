@@ -15,12 +15,12 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Slug is the path of an organization's public booking.
+// Slug is the path parameter of an organization's public booking.
 type Slug struct {
 	Slug string `path:"slug" maxLength:"63"`
 }
 
-// PublicOrganization is what everybody may know of an organization.
+// PublicOrganization is the public part of an organization.
 type PublicOrganization struct {
 	Name           string  `json:"name"`
 	LogoURL        *string `json:"logo_url"`
@@ -34,7 +34,7 @@ type PublicOrganization struct {
 	ProofOfWork    bool    `json:"proof_of_work" doc:"Booking takes a solved challenge"`
 }
 
-// PublicService is a service as clients see it.
+// PublicService is a service in public booking.
 type PublicService struct {
 	ID              uuid.UUID      `json:"id"`
 	Name            string         `json:"name"`
@@ -47,7 +47,7 @@ type PublicService struct {
 	Category        *string        `json:"category"`
 }
 
-// PublicProfessional is a professional as clients see them, with one service.
+// PublicProfessional is a professional in public booking, with the terms of a service.
 type PublicProfessional struct {
 	ID              uuid.UUID     `json:"id"`
 	Name            string        `json:"name"`
@@ -58,29 +58,29 @@ type PublicProfessional struct {
 	Price           booking.Cents `json:"price"`
 }
 
-func (a *API) publicOrganization(ctx context.Context, in *Slug) (*struct{ Body PublicOrganization }, error) {
-	o, err := a.desk.Organization(ctx, in.Slug)
+func (a *API) getPublicOrganization(ctx context.Context, in *Slug) (*struct{ Body PublicOrganization }, error) {
+	org, err := a.publicBooking.Organization(ctx, in.Slug)
 	if err != nil {
 		return nil, err
 	}
-	shown := PublicOrganization{
-		Name: o.Name, LogoURL: a.desk.LogoURL(o), Phone: o.Phone, Timezone: o.Timezone, Currency: o.Currency, Slug: o.Slug, Locale: o.Locale,
-		BookingEnabled: o.Settings.BookingEnabled, ProofOfWork: o.Settings.ProofOfWork,
+	output := PublicOrganization{
+		Name: org.Name, LogoURL: a.publicBooking.LogoURL(org), Phone: org.Phone, Timezone: org.Timezone, Currency: org.Currency, Slug: org.Slug, Locale: org.Locale,
+		BookingEnabled: org.Settings.BookingEnabled, ProofOfWork: org.Settings.ProofOfWork,
 	}
-	if !shown.BookingEnabled {
-		shown.Message = o.Settings.BookingDisabledMessage
+	if !output.BookingEnabled {
+		output.Message = org.Settings.BookingDisabledMessage
 	}
-	return &struct{ Body PublicOrganization }{shown}, nil
+	return &struct{ Body PublicOrganization }{output}, nil
 }
 
-func (a *API) publicServices(ctx context.Context, in *Slug) (*struct{ Body []PublicService }, error) {
-	o, err := a.desk.Organization(ctx, in.Slug)
+func (a *API) listPublicServices(ctx context.Context, in *Slug) (*struct{ Body []PublicService }, error) {
+	org, err := a.publicBooking.Organization(ctx, in.Slug)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.desk.Services(ctx, o)
-	return &struct{ Body []PublicService }{rest.Map(rows, func(s dbgen.Service) PublicService {
-		return PublicService{s.ID, s.Name, s.Description, s.DurationMinutes, s.PriceCents, s.Color, s.RequiresDeposit, s.DepositCents, s.Category}
+	rows, err := a.publicBooking.Services(ctx, org)
+	return &struct{ Body []PublicService }{rest.Map(rows, func(service dbgen.Service) PublicService {
+		return PublicService{service.ID, service.Name, service.Description, service.DurationMinutes, service.PriceCents, service.Color, service.RequiresDeposit, service.DepositCents, service.Category}
 	})}, err
 }
 
@@ -89,14 +89,14 @@ type publicProfessionalsInput struct {
 	ServiceID uuid.UUID `query:"service_id" required:"true"`
 }
 
-func (a *API) publicProfessionals(ctx context.Context, in *publicProfessionalsInput) (*struct{ Body []PublicProfessional }, error) {
-	o, err := a.desk.Organization(ctx, in.Slug.Slug)
+func (a *API) listPublicProfessionals(ctx context.Context, in *publicProfessionalsInput) (*struct{ Body []PublicProfessional }, error) {
+	org, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	offers, err := a.desk.Professionals(ctx, o, in.ServiceID)
+	offers, err := a.publicBooking.Professionals(ctx, org, in.ServiceID)
 	return &struct{ Body []PublicProfessional }{rest.Map(offers, func(row dbgen.OffersRow) PublicProfessional {
-		offer := store.ResolveOffer(row, o.Policy)
+		offer := store.ResolveOffer(row, org.Policy)
 		return PublicProfessional{
 			ID: row.ProfessionalID, Name: row.ProfessionalName, Bio: row.Bio, AvatarURL: row.AvatarUrl, Specialty: row.Specialty,
 			DurationMinutes: int(offer.Duration.Minutes()), Price: offer.Price,
@@ -109,12 +109,12 @@ type publicAvailabilityInput struct {
 	AvailabilityQuery
 }
 
-func (a *API) publicAvailability(ctx context.Context, in *publicAvailabilityInput) (*availabilityOutput, error) {
-	o, err := a.desk.Organization(ctx, in.Slug.Slug)
+func (a *API) getPublicAvailability(ctx context.Context, in *publicAvailabilityInput) (*availabilityOutput, error) {
+	org, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	return a.day(ctx, a.desk.ClientView(o), &in.AvailabilityQuery)
+	return a.dayAvailability(ctx, a.publicBooking.ClientView(org), &in.AvailabilityQuery)
 }
 
 type publicBookInput struct {
@@ -134,16 +134,17 @@ type publicBookInput struct {
 	} `nameHint:"PublicBooking"`
 }
 
-// publicChallenge is one of many: each is for one booking.
-func (a *API) publicChallenge(ctx context.Context, in *Slug) (*struct{ Body proofofwork.Challenge }, error) {
-	o, err := a.desk.Organization(ctx, in.Slug)
+// issueChallenge returns a new proof-of-work challenge. Each is valid for a single
+// booking.
+func (a *API) issueChallenge(ctx context.Context, in *Slug) (*struct{ Body proofofwork.Challenge }, error) {
+	org, err := a.publicBooking.Organization(ctx, in.Slug)
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body proofofwork.Challenge }{a.desk.NewChallenge(o)}, nil
+	return &struct{ Body proofofwork.Challenge }{a.publicBooking.NewChallenge(org)}, nil
 }
 
-// PublicBooked is a booking as its client sees it.
+// PublicBooked is a booking in the client's view.
 type PublicBooked struct {
 	AppointmentID uuid.UUID              `json:"appointment_id"`
 	CancelToken   string                 `json:"cancel_token"`
@@ -157,35 +158,35 @@ type PublicBooked struct {
 	Deposit       *publicbooking.Deposit `json:"deposit"`
 }
 
-func publicBooked(o store.Org, b publicbooking.Booking) *struct{ Body PublicBooked } {
+func toPublicBooked(org store.Org, booked publicbooking.Booking) *struct{ Body PublicBooked } {
 	return &struct{ Body PublicBooked }{PublicBooked{
-		AppointmentID: b.ID, CancelToken: b.Token, CancelURL: b.CancelURL, Status: b.Status, StartAt: b.StartAt.In(o.Zone), EndAt: b.EndAt.In(o.Zone),
-		Timezone: o.Timezone, Service: b.ServiceName, Professional: b.ProfessionalName, Deposit: b.Deposit,
+		AppointmentID: booked.ID, CancelToken: booked.Token, CancelURL: booked.CancelURL, Status: booked.Status, StartAt: booked.StartAt.In(org.Zone), EndAt: booked.EndAt.In(org.Zone),
+		Timezone: org.Timezone, Service: booked.ServiceName, Professional: booked.ProfessionalName, Deposit: booked.Deposit,
 	}}
 }
 
-func (a *API) publicBook(ctx context.Context, in *publicBookInput) (*struct{ Body PublicBooked }, error) {
-	o, err := a.desk.Organization(ctx, in.Slug.Slug)
+func (a *API) bookPublicly(ctx context.Context, in *publicBookInput) (*struct{ Body PublicBooked }, error) {
+	org, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	b := &in.Body
-	start, err := instant("body.start_at", b.StartAt)
+	body := &in.Body
+	start, err := parseInstant("body.start_at", body.StartAt)
 	if err != nil {
 		return nil, err
 	}
 	request := booking.Request{
-		Service: b.ServiceID, Start: start, Name: b.ClientName, Phone: b.ClientPhone.Value, Email: b.ClientEmail.Value, Notes: b.Notes.Value,
-		Proof: b.Altcha,
+		Service: body.ServiceID, Start: start, Name: body.ClientName, Phone: body.ClientPhone.Value, Email: body.ClientEmail.Value, Notes: body.Notes.Value,
+		Proof: body.Altcha,
 	}
-	b.ProfessionalID.ApplyToNullable(&request.Professional)
-	b.HoldID.ApplyTo(&request.Hold)
-	b.Consent.ApplyTo(&request.Consent)
-	made, err := a.desk.Book(ctx, o, request, nil)
+	body.ProfessionalID.ApplyToNullable(&request.Professional)
+	body.HoldID.ApplyTo(&request.Hold)
+	body.Consent.ApplyTo(&request.Consent)
+	booked, err := a.publicBooking.Book(ctx, org, request, nil)
 	if err != nil {
 		return nil, err
 	}
-	return publicBooked(o, made), nil
+	return toPublicBooked(org, booked), nil
 }
 
 type publicCancelInput struct {
@@ -197,7 +198,7 @@ type publicCancelInput struct {
 	} `nameHint:"PublicCancel"`
 }
 
-// PublicCancelled is a cancellation as its client sees it.
+// PublicCancelled is a cancelled booking in the client's view.
 type PublicCancelled struct {
 	AppointmentID uuid.UUID      `json:"appointment_id"`
 	Status        booking.Status `json:"status"`
@@ -205,7 +206,7 @@ type PublicCancelled struct {
 	Refund        *string        `json:"refund" doc:"pending where a deposit goes back"`
 }
 
-func (a *API) publicCancel(ctx context.Context, in *publicCancelInput) (*struct{ Body PublicCancelled }, error) {
+func (a *API) cancelByToken(ctx context.Context, in *publicCancelInput) (*struct{ Body PublicCancelled }, error) {
 	token := in.Body.CancelToken
 	if token == "" {
 		token = in.Body.Token
@@ -213,24 +214,24 @@ func (a *API) publicCancel(ctx context.Context, in *publicCancelInput) (*struct{
 	if token == "" {
 		return nil, hub.Invalid("body.cancel_token", "is required")
 	}
-	reason, err := reasonOf(in.Body.Reason)
+	reason, err := parseReason(in.Body.Reason)
 	if err != nil {
 		return nil, err
 	}
-	o, err := a.desk.Organization(ctx, in.Slug.Slug)
+	org, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.desk.Cancel(ctx, o, token, reason)
+	cancelled, err := a.publicBooking.Cancel(ctx, org, token, reason)
 	if err != nil {
 		return nil, err
 	}
-	shown := PublicCancelled{AppointmentID: done.ID, Status: done.Status, CancelledAt: local(done.CancelledAt, o.Zone)}
-	if done.DepositStatus == booking.DepositRefunded {
+	output := PublicCancelled{AppointmentID: cancelled.ID, Status: cancelled.Status, CancelledAt: inZone(cancelled.CancelledAt, org.Zone)}
+	if cancelled.DepositStatus == booking.DepositRefunded {
 		pending := "pending"
-		shown.Refund = &pending
+		output.Refund = &pending
 	}
-	return &struct{ Body PublicCancelled }{shown}, nil
+	return &struct{ Body PublicCancelled }{output}, nil
 }
 
 type publicTokenInput struct {
@@ -238,16 +239,16 @@ type publicTokenInput struct {
 	Token string `query:"token" required:"true" maxLength:"200"`
 }
 
-func (a *API) publicAppointment(ctx context.Context, in *publicTokenInput) (*struct{ Body PublicBooked }, error) {
-	o, err := a.desk.Organization(ctx, in.Slug.Slug)
+func (a *API) getAppointmentByToken(ctx context.Context, in *publicTokenInput) (*struct{ Body PublicBooked }, error) {
+	org, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.desk.Appointment(ctx, o, in.Token)
+	found, err := a.publicBooking.Appointment(ctx, org, in.Token)
 	if err != nil {
 		return nil, err
 	}
-	return publicBooked(o, found), nil
+	return toPublicBooked(org, found), nil
 }
 
 type publicRescheduleInput struct {
@@ -258,23 +259,23 @@ type publicRescheduleInput struct {
 	} `nameHint:"PublicReschedule"`
 }
 
-func (a *API) publicReschedule(ctx context.Context, in *publicRescheduleInput) (*struct{ Body PublicBooked }, error) {
-	start, err := instant("body.start_at", in.Body.StartAt)
+func (a *API) rescheduleByToken(ctx context.Context, in *publicRescheduleInput) (*struct{ Body PublicBooked }, error) {
+	start, err := parseInstant("body.start_at", in.Body.StartAt)
 	if err != nil {
 		return nil, err
 	}
-	o, err := a.desk.Organization(ctx, in.Slug.Slug)
+	org, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.desk.Reschedule(ctx, o, in.Body.CancelToken, start)
+	moved, err := a.publicBooking.Reschedule(ctx, org, in.Body.CancelToken, start)
 	if err != nil {
 		return nil, err
 	}
-	return publicBooked(o, done), nil
+	return toPublicBooked(org, moved), nil
 }
 
-type publicHoldInput struct {
+type holdSlotInput struct {
 	Slug
 	Body struct {
 		ServiceID      uuid.UUID           `json:"service_id"`
@@ -284,7 +285,7 @@ type publicHoldInput struct {
 	} `nameHint:"PublicHold"`
 }
 
-// PublicHeld is a time that is kept while its client fills in the form.
+// PublicHeld is a slot on hold while the client fills in the form.
 type PublicHeld struct {
 	HoldID         uuid.UUID     `json:"hold_id" doc:"Send it with the booking"`
 	ProfessionalID uuid.UUID     `json:"professional_id"`
@@ -295,26 +296,26 @@ type PublicHeld struct {
 	ExpiresAt      time.Time     `json:"expires_at"`
 }
 
-func (a *API) publicHold(ctx context.Context, in *publicHoldInput) (*struct{ Body PublicHeld }, error) {
-	o, err := a.desk.Organization(ctx, in.Slug.Slug)
+func (a *API) holdSlot(ctx context.Context, in *holdSlotInput) (*struct{ Body PublicHeld }, error) {
+	org, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	start, err := instant("body.start_at", in.Body.StartAt)
+	start, err := parseInstant("body.start_at", in.Body.StartAt)
 	if err != nil {
 		return nil, err
 	}
-	choice, before := publicbooking.Choice{Service: in.Body.ServiceID}, uuid.Nil
+	choice, previousHold := publicbooking.Choice{Service: in.Body.ServiceID}, uuid.Nil
 	in.Body.ProfessionalID.ApplyToNullable(&choice.Professional)
-	in.Body.HoldID.ApplyTo(&before)
-	held, err := a.desk.Hold(ctx, o, choice, start, before)
+	in.Body.HoldID.ApplyTo(&previousHold)
+	held, err := a.publicBooking.Hold(ctx, org, choice, start, previousHold)
 	return &struct{ Body PublicHeld }{PublicHeld{
-		HoldID: held.ID, ProfessionalID: held.Professional, StartAt: held.Start.In(o.Zone), EndAt: held.End.In(o.Zone),
-		Price: held.Price, Deposit: held.Deposit, ExpiresAt: held.ExpiresAt.In(o.Zone),
+		HoldID: held.ID, ProfessionalID: held.Professional, StartAt: held.Start.In(org.Zone), EndAt: held.End.In(org.Zone),
+		Price: held.Price, Deposit: held.Deposit, ExpiresAt: held.ExpiresAt.In(org.Zone),
 	}}, err
 }
 
-type publicWaitInput struct {
+type joinWaitlistInput struct {
 	Slug
 	Body struct {
 		ServiceID      uuid.UUID           `json:"service_id"`
@@ -328,34 +329,34 @@ type publicWaitInput struct {
 	} `nameHint:"PublicWait"`
 }
 
-// PublicWaiting is an entry of a waiting list.
+// PublicWaiting is a waitlist entry.
 type PublicWaiting struct {
 	ID        uuid.UUID `json:"id"`
 	FirstDate string    `json:"first_date"`
 	LastDate  string    `json:"last_date"`
 }
 
-// publicWait puts a client on the waiting list.
-func (a *API) publicWait(ctx context.Context, in *publicWaitInput) (*struct{ Body PublicWaiting }, error) {
-	o, err := a.desk.Organization(ctx, in.Slug.Slug)
+// joinWaitlist adds a client to the waitlist.
+func (a *API) joinWaitlist(ctx context.Context, in *joinWaitlistInput) (*struct{ Body PublicWaiting }, error) {
+	org, err := a.publicBooking.Organization(ctx, in.Slug.Slug)
 	if err != nil {
 		return nil, err
 	}
-	b := &in.Body
-	first, err := date("body.first_date", b.FirstDate)
+	body := &in.Body
+	first, err := parseDate("body.first_date", body.FirstDate)
 	if err != nil {
 		return nil, err
 	}
-	last, err := date("body.last_date", b.LastDate)
+	last, err := parseDate("body.last_date", body.LastDate)
 	if err != nil {
 		return nil, err
 	}
-	who := booking.Request{Name: b.ClientName, Phone: b.ClientPhone.Value, Email: b.ClientEmail}
-	if err := who.Validate(booking.RequiredFields{Phone: o.Settings.RequireClientPhone, Email: true}); err != nil {
+	contact := booking.Request{Name: body.ClientName, Phone: body.ClientPhone.Value, Email: body.ClientEmail}
+	if err := contact.Validate(booking.RequiredFields{Phone: org.Settings.RequireClientPhone, Email: true}); err != nil {
 		return nil, err
 	}
-	choice := publicbooking.Choice{Service: b.ServiceID}
-	b.ProfessionalID.ApplyToNullable(&choice.Professional)
-	id, err := a.desk.JoinWaitlist(ctx, o, choice, store.Contact{Name: who.Name, Phone: who.Phone, Email: who.Email, Source: "client"}, first, last)
-	return &struct{ Body PublicWaiting }{PublicWaiting{id, b.FirstDate, b.LastDate}}, err
+	choice := publicbooking.Choice{Service: body.ServiceID}
+	body.ProfessionalID.ApplyToNullable(&choice.Professional)
+	id, err := a.publicBooking.JoinWaitlist(ctx, org, choice, store.Contact{Name: contact.Name, Phone: contact.Phone, Email: contact.Email, Source: "client"}, first, last)
+	return &struct{ Body PublicWaiting }{PublicWaiting{id, body.FirstDate, body.LastDate}}, err
 }

@@ -19,13 +19,13 @@ type inactiveClientsInput struct {
 	Consented bool `query:"consented" doc:"Only those who agreed to be written to"`
 }
 
-// inactiveClients lists who has not come for long.
-func (a *API) inactiveClients(ctx context.Context, in *inactiveClientsInput) (*struct{ Body Page[Inactive] }, error) {
-	list, err := a.inactiveOf(ctx, &inactiveInput{in.Paging, in.Days}, in.Consented)
+// listInactiveClients lists clients without a recent appointment.
+func (a *API) listInactiveClients(ctx context.Context, in *inactiveClientsInput) (*struct{ Body Page[Inactive] }, error) {
+	list, err := a.findInactive(ctx, &inactiveInput{in.Paging, in.Days}, in.Consented)
 	return &struct{ Body Page[Inactive] }{list.Page}, err
 }
 
-type campaignInput struct {
+type startCampaignInput struct {
 	Body struct {
 		Message optional[string] `json:"message,omitempty" doc:"Absent: the settings' remarketing_message, or words of ours"`
 		Days    optional[int]    `json:"days,omitempty" doc:"For which they have not come. Absent: the settings' inactive_after_days"`
@@ -33,7 +33,7 @@ type campaignInput struct {
 	} `nameHint:"CampaignFields"`
 }
 
-// Campaign is a letter to clients who agreed to such and have not come for long.
+// Campaign is an email to inactive clients with marketing consent.
 type Campaign struct {
 	ID         *uuid.UUID `json:"id" doc:"null for a dry run"`
 	Status     string     `json:"status" enum:"dry_run,sending,done"`
@@ -45,15 +45,15 @@ type Campaign struct {
 	DoneAt     *time.Time `json:"done_at"`
 }
 
-func campaignOf(c dbgen.Campaign, sent int, zone *time.Location) Campaign {
-	shown := Campaign{
-		ID: &c.ID, Status: "sending", Message: c.Message, Days: c.Days, Recipients: c.Recipients, Sent: sent,
-		CreatedAt: local(&c.CreatedAt, zone), DoneAt: local(c.DoneAt, zone),
+func toCampaign(row dbgen.Campaign, sent int, zone *time.Location) Campaign {
+	campaign := Campaign{
+		ID: &row.ID, Status: "sending", Message: row.Message, Days: row.Days, Recipients: row.Recipients, Sent: sent,
+		CreatedAt: inZone(&row.CreatedAt, zone), DoneAt: inZone(row.DoneAt, zone),
 	}
-	if c.DoneAt != nil {
-		shown.Status = "done"
+	if row.DoneAt != nil {
+		campaign.Status = "done"
 	}
-	return shown
+	return campaign
 }
 
 type campaignOutput struct {
@@ -61,42 +61,42 @@ type campaignOutput struct {
 	Body   Campaign
 }
 
-// startCampaign writes to inactive clients who agreed to it, in the background.
-func (a *API) startCampaign(ctx context.Context, in *campaignInput) (*campaignOutput, error) {
-	org, err := a.org(ctx)
+// startCampaign sends to inactive clients with marketing consent, in the background.
+func (a *API) startCampaign(ctx context.Context, in *startCampaignInput) (*campaignOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	who, err := caller(ctx)
+	caller, err := requireCaller(ctx)
 	if err != nil {
 		return nil, err
 	}
-	n := store.NewCampaign{Org: org, Message: text(org.Settings.RemarketingMessage), InactiveDays: org.Settings.InactiveAfterDays}
-	if who.UserID != uuid.Nil {
-		n.By = &who.UserID
+	campaign := store.NewCampaign{Org: org, Message: valueOrEmpty(org.Settings.RemarketingMessage), InactiveDays: org.Settings.InactiveAfterDays}
+	if caller.UserID != uuid.Nil {
+		campaign.By = &caller.UserID
 	}
-	in.Body.Message.ApplyTo(&n.Message)
-	in.Body.Days.ApplyTo(&n.InactiveDays)
-	n.Message = strings.TrimSpace(n.Message)
-	var wrong faults
-	wrong.CheckLength(n.Message, "body.message", 0, 2000)
-	wrong.Check(n.InactiveDays >= 7 && n.InactiveDays <= 3650, "body.days", "must be 7 to 3650")
-	if err := wrong.Err(); err != nil {
+	in.Body.Message.ApplyTo(&campaign.Message)
+	in.Body.Days.ApplyTo(&campaign.InactiveDays)
+	campaign.Message = strings.TrimSpace(campaign.Message)
+	var errs fieldErrors
+	errs.CheckLength(campaign.Message, "body.message", 0, 2000)
+	errs.Check(campaign.InactiveDays >= 7 && campaign.InactiveDays <= 3650, "body.days", "must be 7 to 3650")
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	if n.UseMessaging, err = a.office.UsesMessagingForCampaigns(ctx, org.ID); err != nil {
+	if campaign.UseMessaging, err = a.notifier.UsesMessagingForCampaigns(ctx, org.ID); err != nil {
 		return nil, err
 	}
 	if in.Body.DryRun.Value {
-		count, err := a.store.CountCampaignRecipients(ctx, n)
-		return &campaignOutput{http.StatusOK, Campaign{Status: "dry_run", Message: n.Message, Days: n.InactiveDays, Recipients: count}}, err
+		count, err := a.store.CountCampaignRecipients(ctx, campaign)
+		return &campaignOutput{http.StatusOK, Campaign{Status: "dry_run", Message: campaign.Message, Days: campaign.InactiveDays, Recipients: count}}, err
 	}
-	made, err := a.store.StartCampaign(ctx, n)
-	return &campaignOutput{http.StatusAccepted, campaignOf(made, 0, org.Zone)}, err
+	started, err := a.store.StartCampaign(ctx, campaign)
+	return &campaignOutput{http.StatusAccepted, toCampaign(started, 0, org.Zone)}, err
 }
 
 func (a *API) listCampaigns(ctx context.Context, in *Paging) (*struct{ Body Page[Campaign] }, error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -104,19 +104,19 @@ func (a *API) listCampaigns(ctx context.Context, in *Paging) (*struct{ Body Page
 	if err != nil {
 		return nil, err
 	}
-	items := rest.Map(rows, func(r dbgen.ListCampaignsRow) Campaign { return campaignOf(r.Campaign, r.Sent, org.Zone) })
+	items := rest.Map(rows, func(row dbgen.ListCampaignsRow) Campaign { return toCampaign(row.Campaign, row.Sent, org.Zone) })
 	total, err := a.store.CountCampaigns(ctx, org.ID)
 	return &struct{ Body Page[Campaign] }{rest.NewPage(items, total, *in)}, err
 }
 
-// agreed applies whether a client agreed to be written to.
-func (f *clientFields) agreed(c *dbgen.Client, now time.Time) {
+// applyConsent records or withdraws the client's marketing consent.
+func (f *clientFields) applyConsent(client *dbgen.Client, now time.Time) {
 	switch {
 	case !f.MarketingConsent.Set:
 	case !f.MarketingConsent.Value:
-		c.MarketingConsentAt, c.MarketingConsentSource = nil, nil
-	case c.MarketingConsentAt == nil:
+		client.MarketingConsentAt, client.MarketingConsentSource = nil, nil
+	case client.MarketingConsentAt == nil:
 		source := "staff"
-		c.MarketingConsentAt, c.MarketingConsentSource = &now, &source
+		client.MarketingConsentAt, client.MarketingConsentSource = &now, &source
 	}
 }

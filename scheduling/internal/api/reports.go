@@ -14,22 +14,22 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// ReportQuery is what most reports are about.
+// ReportQuery holds the query parameters of most reports.
 type ReportQuery struct {
 	Month          string `query:"month" doc:"YYYY-MM"`
 	Period         string `query:"period" enum:"week,month,quarter,year" doc:"The one that today lies in; absent: the month"`
 	ProfessionalID string `query:"professional_id" format:"uuid" doc:"Only this professional"`
 }
 
-// Span is what a report covers.
+// Span is the period of a report.
 type Span struct {
 	StartDate string `json:"start_date"`
 	EndDate   string `json:"end_date"`
 	Timezone  string `json:"timezone"`
 }
 
-// scope is a report's question, worked out.
-type scope struct {
+// reportScope is a validated report query.
+type reportScope struct {
 	org          store.Org
 	period       string
 	first, last  booking.Date
@@ -37,23 +37,25 @@ type scope struct {
 	professional *uuid.UUID
 }
 
-func (s scope) span() Span { return Span{s.first.String(), s.last.String(), s.org.Timezone} }
+func (scope reportScope) toSpan() Span {
+	return Span{scope.first.String(), scope.last.String(), scope.org.Timezone}
+}
 
-// periodOf gives the first and last day of the period around a day, moved by some
-// periods.
-func periodOf(period string, day booking.Date, moved int) (first, last booking.Date) {
-	at := day.Time()
+// periodBounds returns the first and last day of the period around a day, shifted by
+// offset periods.
+func periodBounds(period string, day booking.Date, offset int) (first, last booking.Date) {
+	date := day.Time()
 	begin := func(months int) booking.Date {
-		start := int(at.Month()-1) / months * months
-		return booking.NewDate(at.Year(), time.Month(start+1+moved*months), 1)
+		start := int(date.Month()-1) / months * months
+		return booking.NewDate(date.Year(), time.Month(start+1+offset*months), 1)
 	}
 	end := func(months int) booking.Date {
-		start := int(at.Month()-1) / months * months
-		return booking.NewDate(at.Year(), time.Month(start+1+(moved+1)*months), 1) - 1
+		start := int(date.Month()-1) / months * months
+		return booking.NewDate(date.Year(), time.Month(start+1+(offset+1)*months), 1) - 1
 	}
 	switch period {
 	case "week":
-		first = day - booking.Date(day.Weekday()) + booking.Date(7*moved)
+		first = day - booking.Date(day.Weekday()) + booking.Date(7*offset)
 		return first, first + 6
 	case "quarter":
 		return begin(3), end(3)
@@ -63,44 +65,45 @@ func periodOf(period string, day booking.Date, moved int) (first, last booking.D
 	return begin(1), end(1)
 }
 
-func (a *API) scope(ctx context.Context, in *ReportQuery) (scope, error) {
-	org, err := a.org(ctx)
+func (a *API) resolveScope(ctx context.Context, in *ReportQuery) (reportScope, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
-		return scope{}, err
+		return reportScope{}, err
 	}
-	s := scope{org: org, period: in.Period}
+	scope := reportScope{org: org, period: in.Period}
 	switch {
 	case in.Month != "" && in.Period != "" && in.Period != "month":
-		return s, hub.Invalid("query.period", "cannot be combined with month")
+		return scope, hub.Invalid("query.period", "cannot be combined with month")
 	case in.Month != "":
-		s.period = "month"
-		s.first, s.last, err = month(in.Month, a.host.Now(), org.Zone)
+		scope.period = "month"
+		scope.first, scope.last, err = parseMonth(in.Month, a.host.Now(), org.Zone)
 	default:
-		s.first, s.last = periodOf(in.Period, booking.DateOf(a.host.Now(), org.Zone), 0)
+		scope.first, scope.last = periodBounds(in.Period, booking.DateOf(a.host.Now(), org.Zone), 0)
 	}
 	if err != nil {
-		return s, err
+		return scope, err
 	}
-	s.since, s.until = bounds(s.first, s.last, org.Zone)
-	if s.professional, err = maybeID("query.professional_id", in.ProfessionalID); err != nil {
-		return s, err
+	scope.since, scope.until = dayBounds(scope.first, scope.last, org.Zone)
+	if scope.professional, err = parseOptionalID("query.professional_id", in.ProfessionalID); err != nil {
+		return scope, err
 	}
-	if s.professional != nil {
-		err = a.worked(ctx, org.ID, *s.professional)
+	if scope.professional != nil {
+		err = a.requireKnownProfessional(ctx, org.ID, *scope.professional)
 	}
-	return s, err
+	return scope, err
 }
 
-// worked checks that a professional is the organization's, or was.
-func (a *API) worked(ctx context.Context, org, professional uuid.UUID) error {
-	known, err := a.store.WasProfessional(ctx, org, professional)
-	if err == nil && !known {
+// requireKnownProfessional returns a 404 error unless the professional belongs or belonged
+// to the organization.
+func (a *API) requireKnownProfessional(ctx context.Context, org, professional uuid.UUID) error {
+	exists, err := a.store.WasProfessional(ctx, org, professional)
+	if err == nil && !exists {
 		return hub.NotFound("Professional")
 	}
 	return err
 }
 
-// rate is a share of a whole, 0 where there is none, to four decimals.
+// rate returns part/whole rounded to four decimals, at most 1. It is 0 if whole is 0.
 func rate(part, whole int64) float64 {
 	if whole <= 0 {
 		return 0
@@ -108,7 +111,7 @@ func rate(part, whole int64) float64 {
 	return math.Round(min(1, float64(part)/float64(whole))*10000) / 10000
 }
 
-// Dashboard is the organization at a glance.
+// Dashboard holds the key figures of an organization.
 type Dashboard struct {
 	AppointmentsToday int           `json:"appointments_today"`
 	AppointmentsMonth int           `json:"appointments_month"`
@@ -126,49 +129,50 @@ func (d Dashboard) table() [][]any {
 	}
 }
 
-func (a *API) dashboard(ctx context.Context, in *ReportQuery) (Dashboard, error) {
-	s, err := a.scope(ctx, in)
+func (a *API) getDashboard(ctx context.Context, in *ReportQuery) (Dashboard, error) {
+	scope, err := a.resolveScope(ctx, in)
 	if err != nil {
 		return Dashboard{}, err
 	}
-	today := booking.DateOf(a.host.Now(), s.org.Zone)
-	day, tomorrow := bounds(today, today, s.org.Zone)
+	today := booking.DateOf(a.host.Now(), scope.org.Zone)
+	day, tomorrow := dayBounds(today, today, scope.org.Zone)
 	counts, err := a.store.DashboardCounts(ctx, dbgen.DashboardCountsParams{
-		OrgID: s.org.ID, Today: day, Tomorrow: tomorrow, Since: s.since, Until: s.until, ProfessionalID: s.professional,
+		OrgID: scope.org.ID, Today: day, Tomorrow: tomorrow, Since: scope.since, Until: scope.until, ProfessionalID: scope.professional,
 	})
 	if err != nil {
 		return Dashboard{}, err
 	}
-	newClients, err := a.store.CountNewClients(ctx, dbgen.CountNewClientsParams{OrgID: s.org.ID, Since: s.since, Until: s.until})
+	newClients, err := a.store.CountNewClients(ctx, dbgen.CountNewClientsParams{OrgID: scope.org.ID, Since: scope.since, Until: scope.until})
 	if err != nil {
 		return Dashboard{}, err
 	}
-	revenue, err := a.revenueOf(ctx, s)
+	revenue, err := a.sumRevenue(ctx, scope)
 	if err != nil {
 		return Dashboard{}, err
 	}
-	people, err := a.occupied(ctx, s)
-	available, booked := sumOf(people)
+	professionals, err := a.measureOccupancy(ctx, scope)
+	available, booked := sumMinutes(professionals)
 	return Dashboard{
 		AppointmentsToday: counts.Today, AppointmentsMonth: counts.Month, RevenueMonth: revenue, OccupancyRate: rate(booked, available),
-		NoshowRate: rate(int64(counts.NoShows), int64(counts.NoShows+counts.Completed)), NewClientsMonth: newClients, Span: s.span(),
+		NoshowRate: rate(int64(counts.NoShows), int64(counts.NoShows+counts.Completed)), NewClientsMonth: newClients, Span: scope.toSpan(),
 	}, err
 }
 
-// revenueOf is what was taken in. Without a professional no appointment is looked at.
-func (a *API) revenueOf(ctx context.Context, s scope) (revenue booking.Cents, err error) {
-	if s.professional == nil {
-		total, err := a.store.TakingsTotal(ctx, dbgen.TakingsTotalParams{OrgID: s.org.ID, Since: s.since, Until: s.until})
+// sumRevenue returns the revenue of a report's period. Without a professional it reads no
+// appointments.
+func (a *API) sumRevenue(ctx context.Context, scope reportScope) (revenue booking.Cents, err error) {
+	if scope.professional == nil {
+		total, err := a.store.TakingsTotal(ctx, dbgen.TakingsTotalParams{OrgID: scope.org.ID, Since: scope.since, Until: scope.until})
 		return booking.Cents(total), err
 	}
-	takings, err := a.takings(ctx, s, s.since, s.until)
-	for _, t := range takings {
-		revenue += booking.Cents(t.Amount)
+	takings, err := a.loadTakings(ctx, scope, scope.since, scope.until)
+	for _, taking := range takings {
+		revenue += booking.Cents(taking.Amount)
 	}
 	return revenue, err
 }
 
-// Occupied is how much of a professional's time is booked.
+// Occupied is a professional's occupancy.
 type Occupied struct {
 	ProfessionalID   uuid.UUID `json:"professional_id"`
 	ProfessionalName string    `json:"professional_name"`
@@ -178,7 +182,7 @@ type Occupied struct {
 	OccupancyRate    float64   `json:"occupancy_rate"`
 }
 
-// OccupancyReport is how much of everybody's time is booked.
+// OccupancyReport is the occupancy of all professionals.
 type OccupancyReport struct {
 	OverallRate   float64    `json:"overall_rate"`
 	Professionals []Occupied `json:"professionals" nullable:"false"`
@@ -193,58 +197,58 @@ func (o OccupancyReport) table() [][]any {
 	return rows
 }
 
-func sumOf(people []Occupied) (available, booked int64) {
-	for _, p := range people {
-		available, booked = available+p.AvailableMinutes, booked+p.BookedMinutes
+func sumMinutes(professionals []Occupied) (available, booked int64) {
+	for _, professional := range professionals {
+		available, booked = available+professional.AvailableMinutes, booked+professional.BookedMinutes
 	}
 	return available, booked
 }
 
-// occupied measures everybody's time, holds left out; that of who was removed until the
-// day they were.
-func (a *API) occupied(ctx context.Context, s scope) ([]Occupied, error) {
-	rows, err := a.store.ReportPeople(ctx, dbgen.ReportPeopleParams{OrgID: s.org.ID, Since: s.since, ID: s.professional})
+// measureOccupancy computes each professional's occupancy without holds. A removed
+// professional counts until the day of removal.
+func (a *API) measureOccupancy(ctx context.Context, scope reportScope) ([]Occupied, error) {
+	rows, err := a.store.ReportPeople(ctx, dbgen.ReportPeopleParams{OrgID: scope.org.ID, Since: scope.since, ID: scope.professional})
 	if err != nil {
 		return nil, err
 	}
-	ids := rest.Map(rows, func(r dbgen.ReportPeopleRow) uuid.UUID { return r.ID })
-	weeks, err := a.store.LoadWeeks(ctx, s.org.ID, ids, s.first, s.last)
+	ids := rest.Map(rows, func(row dbgen.ReportPeopleRow) uuid.UUID { return row.ID })
+	weeks, err := a.store.LoadWeeks(ctx, scope.org.ID, ids, scope.first, scope.last)
 	if err != nil {
 		return nil, err
 	}
 	never := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) // no hold lasts until then
 	counts := make(map[uuid.UUID]int, len(ids))
-	taken := store.BusyQuery{Org: s.org.ID, Professionals: ids, Since: s.since, Until: s.until, Now: never}
-	err = a.store.EachBusy(ctx, taken, s.org.Policy, func(id uuid.UUID, b booking.Busy) {
-		weeks[id].Busy = append(weeks[id].Busy, b)
-		if !b.Start.Before(s.since) {
+	query := store.BusyQuery{Org: scope.org.ID, Professionals: ids, Since: scope.since, Until: scope.until, Now: never}
+	err = a.store.EachBusy(ctx, query, scope.org.Policy, func(id uuid.UUID, busy booking.Busy) {
+		weeks[id].Busy = append(weeks[id].Busy, busy)
+		if !busy.Start.Before(scope.since) {
 			counts[id]++
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	return rest.Map(rows, func(r dbgen.ReportPeopleRow) Occupied {
-		c, last := weeks[r.ID], s.last
-		if r.DeletedAt != nil {
-			last = min(last, booking.DateOf(*r.DeletedAt, s.org.Zone))
+	return rest.Map(rows, func(row dbgen.ReportPeopleRow) Occupied {
+		week, last := weeks[row.ID], scope.last
+		if row.DeletedAt != nil {
+			last = min(last, booking.DateOf(*row.DeletedAt, scope.org.Zone))
 		}
-		available, booked := booking.Occupancy(s.org.Zone, s.first, last, c.Rules, c.Exceptions, c.Busy)
-		return Occupied{r.ID, r.Name, available, booked, counts[r.ID], rate(booked, available)}
+		available, booked := booking.Occupancy(scope.org.Zone, scope.first, last, week.Rules, week.Exceptions, week.Busy)
+		return Occupied{row.ID, row.Name, available, booked, counts[row.ID], rate(booked, available)}
 	}), nil
 }
 
-func (a *API) occupancy(ctx context.Context, in *ReportQuery) (OccupancyReport, error) {
-	s, err := a.scope(ctx, in)
+func (a *API) getOccupancy(ctx context.Context, in *ReportQuery) (OccupancyReport, error) {
+	scope, err := a.resolveScope(ctx, in)
 	if err != nil {
 		return OccupancyReport{}, err
 	}
-	people, err := a.occupied(ctx, s)
-	available, booked := sumOf(people)
-	return OccupancyReport{rate(booked, available), people, s.span()}, err
+	professionals, err := a.measureOccupancy(ctx, scope)
+	available, booked := sumMinutes(professionals)
+	return OccupancyReport{rate(booked, available), professionals, scope.toSpan()}, err
 }
 
-// NoshowReport is how often clients did not come.
+// NoshowReport counts no-shows.
 type NoshowReport struct {
 	Total         int             `json:"total" doc:"Completed and missed appointments"`
 	NoshowCount   int             `json:"noshow_count"`
@@ -255,7 +259,7 @@ type NoshowReport struct {
 	Span
 }
 
-// Missed is how often clients of a professional did not come.
+// Missed counts the no-shows of a professional.
 type Missed struct {
 	ProfessionalID   uuid.UUID `json:"professional_id"`
 	ProfessionalName string    `json:"professional_name"`
@@ -264,7 +268,7 @@ type Missed struct {
 	NoshowRate       float64   `json:"noshow_rate"`
 }
 
-// MissedWeekday is how often clients did not come on a weekday.
+// MissedWeekday counts the no-shows of a weekday.
 type MissedWeekday struct {
 	DayOfWeek   int     `json:"day_of_week"`
 	Total       int     `json:"total"`
@@ -280,31 +284,31 @@ func (r NoshowReport) table() [][]any {
 	return rows
 }
 
-func (a *API) noShows(ctx context.Context, in *ReportQuery) (NoshowReport, error) {
-	s, err := a.scope(ctx, in)
+func (a *API) getNoShows(ctx context.Context, in *ReportQuery) (NoshowReport, error) {
+	scope, err := a.resolveScope(ctx, in)
 	if err != nil {
 		return NoshowReport{}, err
 	}
-	rows, err := a.store.Attendance(ctx, dbgen.AttendanceParams{OrgID: s.org.ID, Zone: s.org.Timezone, Since: s.since, Until: s.until, ProfessionalID: s.professional})
-	r := NoshowReport{Professionals: []Missed{}, ByWeekday: make([]MissedWeekday, 7), Span: s.span()}
-	for i := range r.ByWeekday {
-		r.ByWeekday[i].DayOfWeek = i
+	rows, err := a.store.Attendance(ctx, dbgen.AttendanceParams{OrgID: scope.org.ID, Zone: scope.org.Timezone, Since: scope.since, Until: scope.until, ProfessionalID: scope.professional})
+	report := NoshowReport{Professionals: []Missed{}, ByWeekday: make([]MissedWeekday, 7), Span: scope.toSpan()}
+	for i := range report.ByWeekday {
+		report.ByWeekday[i].DayOfWeek = i
 	}
 	for _, row := range rows {
-		if n := len(r.Professionals); n == 0 || r.Professionals[n-1].ProfessionalID != row.ProfessionalID {
-			r.Professionals = append(r.Professionals, Missed{ProfessionalID: row.ProfessionalID, ProfessionalName: row.Name})
+		if n := len(report.Professionals); n == 0 || report.Professionals[n-1].ProfessionalID != row.ProfessionalID {
+			report.Professionals = append(report.Professionals, Missed{ProfessionalID: row.ProfessionalID, ProfessionalName: row.Name})
 		}
-		p, d := &r.Professionals[len(r.Professionals)-1], &r.ByWeekday[row.Weekday]
-		r.Total, p.Total, d.Total = r.Total+row.Total, p.Total+row.Total, d.Total+row.Total
-		r.NoshowCount, p.NoshowCount, d.NoshowCount = r.NoshowCount+row.NoShows, p.NoshowCount+row.NoShows, d.NoshowCount+row.NoShows
-		r.EstimatedLoss += booking.Cents(row.Lost)
-		p.NoshowRate, d.NoshowRate = rate(int64(p.NoshowCount), int64(p.Total)), rate(int64(d.NoshowCount), int64(d.Total))
+		professional, weekday := &report.Professionals[len(report.Professionals)-1], &report.ByWeekday[row.Weekday]
+		report.Total, professional.Total, weekday.Total = report.Total+row.Total, professional.Total+row.Total, weekday.Total+row.Total
+		report.NoshowCount, professional.NoshowCount, weekday.NoshowCount = report.NoshowCount+row.NoShows, professional.NoshowCount+row.NoShows, weekday.NoshowCount+row.NoShows
+		report.EstimatedLoss += booking.Cents(row.Lost)
+		professional.NoshowRate, weekday.NoshowRate = rate(int64(professional.NoshowCount), int64(professional.Total)), rate(int64(weekday.NoshowCount), int64(weekday.Total))
 	}
-	r.NoshowRate = rate(int64(r.NoshowCount), int64(r.Total))
-	return r, err
+	report.NoshowRate = rate(int64(report.NoshowCount), int64(report.Total))
+	return report, err
 }
 
-// Inactive is a client who has not come for long.
+// Inactive is a client without a recent appointment.
 type Inactive struct {
 	ClientID          uuid.UUID     `json:"client_id"`
 	Name              string        `json:"name"`
@@ -317,7 +321,7 @@ type Inactive struct {
 	FavoriteService   string        `json:"favorite_service"`
 }
 
-// InactiveReport is a page of them.
+// InactiveReport is a page of inactive clients.
 type InactiveReport struct {
 	Page[Inactive]
 	Days int `json:"days"`
@@ -337,14 +341,13 @@ type inactiveInput struct {
 	Days int `query:"days" minimum:"0" maximum:"3650" doc:"Absent: as the settings say"`
 }
 
-func (a *API) inactive(ctx context.Context, in *inactiveInput) (InactiveReport, error) {
-	return a.inactiveOf(ctx, in, false)
+func (a *API) getInactive(ctx context.Context, in *inactiveInput) (InactiveReport, error) {
+	return a.findInactive(ctx, in, false)
 }
 
-// inactiveOf lists those who have not come for long, of all clients or of those who
-// agreed to be written to.
-func (a *API) inactiveOf(ctx context.Context, in *inactiveInput, consented bool) (InactiveReport, error) {
-	org, err := a.org(ctx)
+// findInactive lists inactive clients: all, or only those with marketing consent.
+func (a *API) findInactive(ctx context.Context, in *inactiveInput, consented bool) (InactiveReport, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return InactiveReport{}, err
 	}
@@ -357,15 +360,15 @@ func (a *API) inactiveOf(ctx context.Context, in *inactiveInput, consented bool)
 		return InactiveReport{}, err
 	}
 	today, total := booking.DateOf(now, org.Zone), 0
-	items := rest.Map(rows, func(r dbgen.InactiveRow) Inactive {
-		total = int(r.Total)
-		since := r.LastAt
+	items := rest.Map(rows, func(row dbgen.InactiveRow) Inactive {
+		total = int(row.Total)
+		since := row.LastAt
 		if since.IsZero() {
-			since = r.CreatedAt
+			since = row.CreatedAt
 		}
 		return Inactive{
-			ClientID: r.ID, Name: r.Name, Phone: r.Phone, Email: r.Email, LastAppointmentAt: local(&r.LastAt, org.Zone),
-			DaysInactive: int(today - booking.DateOf(since, org.Zone)), TotalAppointments: r.TotalAppointments, TotalSpent: r.TotalSpentCents, FavoriteService: r.Favorite,
+			ClientID: row.ID, Name: row.Name, Phone: row.Phone, Email: row.Email, LastAppointmentAt: inZone(&row.LastAt, org.Zone),
+			DaysInactive: int(today - booking.DateOf(since, org.Zone)), TotalAppointments: row.TotalAppointments, TotalSpent: row.TotalSpentCents, FavoriteService: row.Favorite,
 		}
 	})
 	if len(rows) == 0 && in.Page > 1 {
@@ -374,7 +377,7 @@ func (a *API) inactiveOf(ctx context.Context, in *inactiveInput, consented bool)
 	return InactiveReport{rest.NewPage(items, total, in.Paging), in.Days, Span{(today - booking.Date(in.Days)).String(), today.String(), org.Timezone}}, err
 }
 
-// PopularService is how often a service is booked.
+// PopularService counts the appointments of a service.
 type PopularService struct {
 	ServiceID    uuid.UUID     `json:"service_id"`
 	Name         string        `json:"name"`
@@ -383,7 +386,7 @@ type PopularService struct {
 	Share        float64       `json:"share" doc:"Of all appointments"`
 }
 
-// PopularReport is the most booked services.
+// PopularReport lists the most booked services.
 type PopularReport struct {
 	Items []PopularService `json:"items" nullable:"false"`
 	Span
@@ -402,13 +405,13 @@ type popularInput struct {
 	Limit int `query:"limit" minimum:"1" maximum:"50" default:"10"`
 }
 
-func (a *API) popular(ctx context.Context, in *popularInput) (PopularReport, error) {
-	s, err := a.scope(ctx, &in.ReportQuery)
+func (a *API) getPopular(ctx context.Context, in *popularInput) (PopularReport, error) {
+	scope, err := a.resolveScope(ctx, &in.ReportQuery)
 	if err != nil {
 		return PopularReport{}, err
 	}
-	rows, err := a.store.Popular(ctx, dbgen.PopularParams{OrgID: s.org.ID, Since: s.since, Until: s.until, ProfessionalID: s.professional, RowLimit: in.Limit})
-	return PopularReport{rest.Map(rows, func(r dbgen.PopularRow) PopularService {
-		return PopularService{r.ServiceID, r.Name, r.Appointments, booking.Cents(r.Revenue), rate(int64(r.Appointments), r.Total)}
-	}), s.span()}, err
+	rows, err := a.store.Popular(ctx, dbgen.PopularParams{OrgID: scope.org.ID, Since: scope.since, Until: scope.until, ProfessionalID: scope.professional, RowLimit: in.Limit})
+	return PopularReport{rest.Map(rows, func(row dbgen.PopularRow) PopularService {
+		return PopularService{row.ServiceID, row.Name, row.Appointments, booking.Cents(row.Revenue), rate(int64(row.Appointments), row.Total)}
+	}), scope.toSpan()}, err
 }

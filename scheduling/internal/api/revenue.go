@@ -13,7 +13,7 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// RevenueReport is what came in, refunds taken off.
+// RevenueReport is the revenue of a period, net of refunds.
 type RevenueReport struct {
 	Currency       string          `json:"currency"`
 	Total          booking.Cents   `json:"total"`
@@ -28,14 +28,14 @@ type RevenueReport struct {
 	Span
 }
 
-// Taken is what came in from a day on.
+// Taken is the revenue of a day, week or month, by its first day.
 type Taken struct {
 	Date   string        `json:"date"`
 	Amount booking.Cents `json:"amount"`
 	Count  int           `json:"count"`
 }
 
-// TakenBy is what a professional's appointments brought.
+// TakenBy is the revenue of a professional.
 type TakenBy struct {
 	ProfessionalID   uuid.UUID     `json:"professional_id"`
 	ProfessionalName string        `json:"professional_name"`
@@ -43,7 +43,7 @@ type TakenBy struct {
 	Count            int           `json:"count"`
 }
 
-// TakenFor is what a service's appointments brought.
+// TakenFor is the revenue of a service.
 type TakenFor struct {
 	ServiceID   uuid.UUID     `json:"service_id"`
 	ServiceName string        `json:"service_name"`
@@ -59,11 +59,11 @@ func (r RevenueReport) table() [][]any {
 	return rows
 }
 
-func (a *API) takings(ctx context.Context, s scope, since, until time.Time) ([]dbgen.TakingsRow, error) {
-	return a.store.Takings(ctx, dbgen.TakingsParams{OrgID: s.org.ID, Zone: s.org.Timezone, Since: since, Until: until, ProfessionalID: s.professional})
+func (a *API) loadTakings(ctx context.Context, scope reportScope, since, until time.Time) ([]dbgen.TakingsRow, error) {
+	return a.store.Takings(ctx, dbgen.TakingsParams{OrgID: scope.org.ID, Zone: scope.org.Timezone, Since: since, Until: until, ProfessionalID: scope.professional})
 }
 
-// tally adds amounts up by a key, in the order of first sight.
+// tally sums revenue by key and keeps the keys in order of appearance.
 type tally[K comparable] struct {
 	keys []K
 	sums map[K]*Taken
@@ -81,89 +81,89 @@ func (t *tally[K]) add(key K, row dbgen.TakingsRow) {
 	t.sums[key].Count += row.Payments
 }
 
-// ranked gives the keys, the largest amount first.
-func (t *tally[K]) ranked() []K {
+// sortedKeys returns the keys by descending amount.
+func (t *tally[K]) sortedKeys() []K {
 	slices.SortStableFunc(t.keys, func(x, y K) int { return cmp.Compare(t.sums[y].Amount, t.sums[x].Amount) })
 	return t.keys
 }
 
-// named is a thing that money came in for.
-type named struct {
+// reportItem identifies a professional or service in a report.
+type reportItem struct {
 	id   uuid.UUID
 	name string
 }
 
-func (a *API) revenue(ctx context.Context, in *ReportQuery) (RevenueReport, error) {
-	s, err := a.scope(ctx, in)
+func (a *API) getRevenue(ctx context.Context, in *ReportQuery) (RevenueReport, error) {
+	scope, err := a.resolveScope(ctx, in)
 	if err != nil {
 		return RevenueReport{}, err
 	}
-	rows, err := a.takings(ctx, s, s.since, s.until)
+	rows, err := a.loadTakings(ctx, scope, scope.since, scope.until)
 	if err != nil {
 		return RevenueReport{}, err
 	}
-	first, last := periodOf(s.period, s.first, -1)
-	before, err := a.takings(ctx, s, booking.DayStart(s.org.Zone, first), booking.DayStart(s.org.Zone, last+1))
+	first, last := periodBounds(scope.period, scope.first, -1)
+	previous, err := a.loadTakings(ctx, scope, booking.DayStart(scope.org.Zone, first), booking.DayStart(scope.org.Zone, last+1))
 	if err != nil {
 		return RevenueReport{}, err
 	}
-	r := RevenueReport{Currency: s.org.Currency, Span: s.span(), ByMethod: []MethodSummary{}, ByProfessional: []TakenBy{}, ByService: []TakenFor{}}
-	for _, row := range before {
-		r.PreviousTotal += booking.Cents(row.Amount)
+	report := RevenueReport{Currency: scope.org.Currency, Span: scope.toSpan(), ByMethod: []MethodSummary{}, ByProfessional: []TakenBy{}, ByService: []TakenFor{}}
+	for _, row := range previous {
+		report.PreviousTotal += booking.Cents(row.Amount)
 	}
 	var methods tally[string]
-	var people, services tally[named]
+	var professionals, services tally[reportItem]
 	for _, row := range rows {
-		r.Total += booking.Cents(row.Amount)
-		r.PaymentsCount += row.Payments
+		report.Total += booking.Cents(row.Amount)
+		report.PaymentsCount += row.Payments
 		methods.add(row.Method, row)
 		if row.ProfessionalID != nil {
-			people.add(named{*row.ProfessionalID, row.ProfessionalName}, row)
+			professionals.add(reportItem{*row.ProfessionalID, row.ProfessionalName}, row)
 		}
 		if row.ServiceID != nil {
-			services.add(named{*row.ServiceID, row.ServiceName}, row)
+			services.add(reportItem{*row.ServiceID, row.ServiceName}, row)
 		}
 	}
-	for _, m := range methods.ranked() {
-		r.ByMethod = append(r.ByMethod, MethodSummary{m, methods.sums[m].Amount, methods.sums[m].Count})
+	for _, method := range methods.sortedKeys() {
+		report.ByMethod = append(report.ByMethod, MethodSummary{method, methods.sums[method].Amount, methods.sums[method].Count})
 	}
-	for _, p := range people.ranked() {
-		r.ByProfessional = append(r.ByProfessional, TakenBy{p.id, p.name, people.sums[p].Amount, people.sums[p].Count})
+	for _, p := range professionals.sortedKeys() {
+		report.ByProfessional = append(report.ByProfessional, TakenBy{p.id, p.name, professionals.sums[p].Amount, professionals.sums[p].Count})
 	}
-	for _, p := range services.ranked() {
-		r.ByService = append(r.ByService, TakenFor{p.id, p.name, services.sums[p].Amount, services.sums[p].Count})
+	for _, p := range services.sortedKeys() {
+		report.ByService = append(report.ByService, TakenFor{p.id, p.name, services.sums[p].Amount, services.sums[p].Count})
 	}
-	r.AverageTicket = r.Total.Share(1, int64(r.PaymentsCount))
-	if r.PreviousTotal > 0 {
-		change := math.Round(float64(r.Total-r.PreviousTotal)/float64(r.PreviousTotal)*10000) / 10000
-		r.ChangeRate = &change
+	report.AverageTicket = report.Total.Share(1, int64(report.PaymentsCount))
+	if report.PreviousTotal > 0 {
+		change := math.Round(float64(report.Total-report.PreviousTotal)/float64(report.PreviousTotal)*10000) / 10000
+		report.ChangeRate = &change
 	}
-	r.Series = series(s, rows)
-	return r, nil
+	report.Series = buildSeries(scope, rows)
+	return report, nil
 }
 
-// series adds up by day, week or month, with zeros where nothing came in.
-func series(s scope, rows []dbgen.TakingsRow) []Taken {
-	begin := func(d booking.Date) booking.Date {
-		switch s.period {
+// buildSeries sums revenue by day, week or month. Empty periods are zero.
+func buildSeries(scope reportScope, rows []dbgen.TakingsRow) []Taken {
+	bucketStart := func(date booking.Date) booking.Date {
+		switch scope.period {
 		case "quarter":
-			return max(s.first, d-booking.Date(d.Weekday()))
+			return max(scope.first, date-booking.Date(date.Weekday()))
 		case "year":
-			first, _ := periodOf("month", d, 0)
+			first, _ := periodBounds("month", date, 0)
 			return first
 		}
-		return d
+		return date
 	}
 	list := []Taken{}
-	at := make(map[booking.Date]int)
-	for d := s.first; d <= s.last; d++ {
-		if start := begin(d); start == d {
-			at[d] = len(list)
-			list = append(list, Taken{Date: d.String()})
+	indexByDate := make(map[booking.Date]int)
+	for date := scope.first; date <= scope.last; date++ {
+		if start := bucketStart(date); start == date {
+			indexByDate[date] = len(list)
+			list = append(list, Taken{Date: date.String()})
 		}
 	}
 	for _, row := range rows {
-		if i, ok := at[begin(booking.NewDate(row.Day.Date()))]; ok {
+		if i, ok := indexByDate[bucketStart(booking.NewDate(row.Day.Date()))]; ok {
 			list[i].Amount += booking.Cents(row.Amount)
 			list[i].Count += row.Payments
 		}

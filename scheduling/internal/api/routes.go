@@ -9,10 +9,10 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// visitors are guests of the booking page, users, and keys that may read free slots.
-var visitors = rest.Access{{}, {module.SchemeBearer: {}}, {module.SchemeKey: {featureAvailability}}}
+// visitorAccess admits anonymous visitors, users, and keys with the availability feature.
+var visitorAccess = rest.Access{{}, {module.SchemeBearer: {}}, {module.SchemeKey: {featureAvailability}}}
 
-// Features are the uses of this product that its keys allow.
+// Features returns the uses of this product that API keys can allow.
 func Features() []string {
 	return []string{featureClients, featureAppointments, featureBook, featureAvailability}
 }
@@ -24,8 +24,8 @@ const (
 	featureAvailability = "availability.read"
 )
 
-// routes is the one table of the interface, ordered by resource; [API.searchRoutes] and
-// [API.actionRoutes] lie below the hub's own integration interface.
+// routes is the route table, ordered by resource. [API.searchRoutes] and
+// [API.actionRoutes] lie below the hub's own integration API.
 func (a *API) routes() []rest.Route {
 	rows := slices.Concat(a.accountRoutes(), a.scheduleRoutes(), a.appointmentRoutes(), a.clientRoutes(), a.paymentRoutes(), a.publicRoutes())
 	if a.host.Settings.Development {
@@ -34,154 +34,154 @@ func (a *API) routes() []rest.Route {
 	return rows
 }
 
-// accountRoutes are the rows about users and organizations.
+// accountRoutes are the routes of users and organizations.
 func (a *API) accountRoutes() []rest.Route {
-	const v = "/api/v1"
+	const prefix = "/api/v1"
 	return []rest.Route{
-		rest.Post(v+"/auth/register", rest.Anyone, 201, "auth.register", "Register an organization with its owner", handle(a.signUp)),
-		rest.Post(v+"/auth/login", rest.Anyone, 200, "auth.login", "Log in", rest.WithErrors(handle(a.accounts.HandleLogin), 401)),
-		rest.Post(v+"/auth/refresh", rest.Anyone, 200, "auth.refresh", "Trade a refresh token for a new pair", rest.WithErrors(handle(a.accounts.HandleRefresh), 401)),
-		rest.Post(v+"/auth/forgot-password", rest.Anyone, 200, "auth.forgot-password", "Ask for a link to set a new password", handle(a.accounts.HandleForgotPassword)),
-		rest.Post(v+"/auth/reset-password", rest.Anyone, 200, "auth.reset-password", "Set a new password", handle(a.accounts.HandleResetPassword)),
-		rest.Get(v+"/auth/me", rest.User, 200, "auth.me", "Who is logged in", handle(a.me)),
+		rest.Post(prefix+"/auth/register", rest.Anyone, 201, "auth.register", "Register an organization with its owner", handle(a.signUp)),
+		rest.Post(prefix+"/auth/login", rest.Anyone, 200, "auth.login", "Log in", rest.WithErrors(handle(a.accounts.HandleLogin), 401)),
+		rest.Post(prefix+"/auth/refresh", rest.Anyone, 200, "auth.refresh", "Trade a refresh token for a new pair", rest.WithErrors(handle(a.accounts.HandleRefresh), 401)),
+		rest.Post(prefix+"/auth/forgot-password", rest.Anyone, 200, "auth.forgot-password", "Ask for a link to set a new password", handle(a.accounts.HandleForgotPassword)),
+		rest.Post(prefix+"/auth/reset-password", rest.Anyone, 200, "auth.reset-password", "Set a new password", handle(a.accounts.HandleResetPassword)),
+		rest.Get(prefix+"/auth/me", rest.User, 200, "auth.me", "Who is logged in", handle(a.getCurrentUser)),
 
-		rest.Get(v+"/users", rest.Admin, 200, "users.list", "List users", handle(a.listUsers)),
-		rest.Post(v+"/users", rest.Admin, 201, "users.create", "Invite a user", rest.WithRequiredFields("NewUser", handle(a.createUser), "name", "email")),
-		rest.Put(v+"/users/{id}", rest.Admin, 200, "users.update", "Update a user", handle(a.updateUser)),
-		rest.Delete(v+"/users/{id}", rest.Admin, 204, "users.delete", "Remove a user", handle(a.deleteUser)),
+		rest.Get(prefix+"/users", rest.Admin, 200, "users.list", "List users", handle(a.listUsers)),
+		rest.Post(prefix+"/users", rest.Admin, 201, "users.create", "Invite a user", rest.WithRequiredFields("NewUser", handle(a.createUser), "name", "email")),
+		rest.Put(prefix+"/users/{id}", rest.Admin, 200, "users.update", "Update a user", handle(a.updateUser)),
+		rest.Delete(prefix+"/users/{id}", rest.Admin, 204, "users.delete", "Remove a user", handle(a.deleteUser)),
 
-		rest.Get(v+"/organization", rest.User, 200, "organization.get", "Read the organization", handle(a.getOrganization)),
-		rest.Put(v+"/organization", rest.Admin, 200, "organization.update", "Update the organization", handle(a.updateOrganization)),
-		rest.Put(v+"/organization/settings", rest.Admin, 200, "organization.settings", "Update the settings", handle(a.updateSettings)),
-		rest.Post(v+"/organization/logo", rest.Admin, 200, "organization.logo", "Upload the logo", upload(handle(a.uploadLogo))),
-		rest.Delete(v+"/organization/logo", rest.Admin, 204, "organization.delete-logo", "Remove the logo", handle(a.deleteLogo)),
+		rest.Get(prefix+"/organization", rest.User, 200, "organization.get", "Read the organization", handle(a.getOrganization)),
+		rest.Put(prefix+"/organization", rest.Admin, 200, "organization.update", "Update the organization", handle(a.updateOrganization)),
+		rest.Put(prefix+"/organization/settings", rest.Admin, 200, "organization.settings", "Update the settings", handle(a.updateSettings)),
+		rest.Post(prefix+"/organization/logo", rest.Admin, 200, "organization.logo", "Upload the logo", allowUpload(handle(a.uploadLogo))),
+		rest.Delete(prefix+"/organization/logo", rest.Admin, 204, "organization.delete-logo", "Remove the logo", handle(a.deleteLogo)),
 	}
 }
 
-// scheduleRoutes are the rows about what an organization offers, and when.
+// scheduleRoutes are the routes of services, professionals, schedules and availability.
 func (a *API) scheduleRoutes() []rest.Route {
-	const v = "/api/v1"
+	const prefix = "/api/v1"
 	return []rest.Route{
-		rest.Get(v+"/services", rest.User, 200, "services.list", "List services", handle(a.listServices)),
-		rest.Post(v+"/services", rest.User, 201, "services.create", "Add a service", rest.WithRequiredFields("NewService", handle(a.createService), "name", "duration_minutes")),
-		rest.Put(v+"/services/reorder", rest.User, 200, "services.reorder", "Reorder services", rest.WithErrors(handle(a.reorderServices), 404)),
-		rest.Put(v+"/services/{id}", rest.User, 200, "services.update", "Update a service", handle(a.updateService)),
-		rest.Delete(v+"/services/{id}", rest.User, 204, "services.delete", "Remove a service", handle(a.deleteService)),
+		rest.Get(prefix+"/services", rest.User, 200, "services.list", "List services", handle(a.listServices)),
+		rest.Post(prefix+"/services", rest.User, 201, "services.create", "Add a service", rest.WithRequiredFields("NewService", handle(a.createService), "name", "duration_minutes")),
+		rest.Put(prefix+"/services/reorder", rest.User, 200, "services.reorder", "Reorder services", rest.WithErrors(handle(a.reorderServices), 404)),
+		rest.Put(prefix+"/services/{id}", rest.User, 200, "services.update", "Update a service", handle(a.updateService)),
+		rest.Delete(prefix+"/services/{id}", rest.User, 204, "services.delete", "Remove a service", handle(a.deleteService)),
 
-		rest.Get(v+"/professionals", rest.User, 200, "professionals.list", "List professionals", handle(a.listProfessionals)),
-		rest.Post(v+"/professionals", rest.User, 201, "professionals.create", "Add a professional", rest.WithRequiredFields("NewProfessional", rest.WithErrors(handle(a.createProfessional), 404), "name")),
-		rest.Put(v+"/professionals/{id}", rest.User, 200, "professionals.update", "Update a professional", handle(a.updateProfessional)),
-		rest.Delete(v+"/professionals/{id}", rest.User, 204, "professionals.delete", "Remove a professional", handle(a.deleteProfessional)),
-		rest.Get(v+"/professionals/{id}/services", rest.User, 200, "professionals.services", "Services of a professional", handle(a.professionalServices)),
-		rest.Put(v+"/professionals/{id}/services", rest.User, 200, "professionals.set-services", "Set the services of a professional", handle(a.setProfessionalServices)),
-		rest.Post(v+"/professionals/{id}/calendar-feed/rotate", rest.User, 200, "professionals.rotate-feed", "Give the calendar feed a new address", handle(a.rotateFeed)),
+		rest.Get(prefix+"/professionals", rest.User, 200, "professionals.list", "List professionals", handle(a.listProfessionals)),
+		rest.Post(prefix+"/professionals", rest.User, 201, "professionals.create", "Add a professional", rest.WithRequiredFields("NewProfessional", rest.WithErrors(handle(a.createProfessional), 404), "name")),
+		rest.Put(prefix+"/professionals/{id}", rest.User, 200, "professionals.update", "Update a professional", handle(a.updateProfessional)),
+		rest.Delete(prefix+"/professionals/{id}", rest.User, 204, "professionals.delete", "Remove a professional", handle(a.deleteProfessional)),
+		rest.Get(prefix+"/professionals/{id}/services", rest.User, 200, "professionals.services", "Services of a professional", handle(a.listProfessionalServices)),
+		rest.Put(prefix+"/professionals/{id}/services", rest.User, 200, "professionals.set-services", "Set the services of a professional", handle(a.setProfessionalServices)),
+		rest.Post(prefix+"/professionals/{id}/calendar-feed/rotate", rest.User, 200, "professionals.rotate-feed", "Give the calendar feed a new address", handle(a.rotateCalendarFeed)),
 
-		rest.Get(v+"/schedule-rules", rest.User, 200, "schedule-rules.list", "Rules of a professional", rest.WithErrors(handle(a.listRules), 404)),
-		rest.Post(v+"/schedule-rules", rest.User, 201, "schedule-rules.create", "Add a rule", rest.WithRequiredFields("NewScheduleRule", rest.WithErrors(handle(a.createRule), 404), "professional_id", "day_of_week", "start_time", "end_time")),
-		rest.Put(v+"/schedule-rules/{id}", rest.User, 200, "schedule-rules.update", "Update a rule", handle(a.updateRule)),
-		rest.Delete(v+"/schedule-rules/{id}", rest.User, 204, "schedule-rules.delete", "Remove a rule", handle(a.deleteRule)),
-		rest.Post(v+"/schedule-rules/copy/{fromId}/{toId}", rest.User, 201, "schedule-rules.copy", "Copy rules from one professional to another", handle(a.copyRules)),
+		rest.Get(prefix+"/schedule-rules", rest.User, 200, "schedule-rules.list", "Rules of a professional", rest.WithErrors(handle(a.listRules), 404)),
+		rest.Post(prefix+"/schedule-rules", rest.User, 201, "schedule-rules.create", "Add a rule", rest.WithRequiredFields("NewScheduleRule", rest.WithErrors(handle(a.createRule), 404), "professional_id", "day_of_week", "start_time", "end_time")),
+		rest.Put(prefix+"/schedule-rules/{id}", rest.User, 200, "schedule-rules.update", "Update a rule", handle(a.updateRule)),
+		rest.Delete(prefix+"/schedule-rules/{id}", rest.User, 204, "schedule-rules.delete", "Remove a rule", handle(a.deleteRule)),
+		rest.Post(prefix+"/schedule-rules/copy/{fromId}/{toId}", rest.User, 201, "schedule-rules.copy", "Copy rules from one professional to another", handle(a.copyRules)),
 
-		rest.Get(v+"/schedule-exceptions", rest.User, 200, "schedule-exceptions.list", "Exceptions of a month", rest.WithErrors(handle(a.listExceptions), 404)),
-		rest.Post(v+"/schedule-exceptions", rest.User, 201, "schedule-exceptions.create", "Add an exception", rest.WithRequiredFields("NewScheduleException", rest.WithErrors(handle(a.createException), 404), "professional_id", "date", "exception_type")),
-		rest.Put(v+"/schedule-exceptions/{id}", rest.User, 200, "schedule-exceptions.update", "Update an exception", handle(a.updateException)),
-		rest.Delete(v+"/schedule-exceptions/{id}", rest.User, 204, "schedule-exceptions.delete", "Remove an exception", handle(a.deleteException)),
+		rest.Get(prefix+"/schedule-exceptions", rest.User, 200, "schedule-exceptions.list", "Exceptions of a month", rest.WithErrors(handle(a.listExceptions), 404)),
+		rest.Post(prefix+"/schedule-exceptions", rest.User, 201, "schedule-exceptions.create", "Add an exception", rest.WithRequiredFields("NewScheduleException", rest.WithErrors(handle(a.createException), 404), "professional_id", "date", "exception_type")),
+		rest.Put(prefix+"/schedule-exceptions/{id}", rest.User, 200, "schedule-exceptions.update", "Update an exception", handle(a.updateException)),
+		rest.Delete(prefix+"/schedule-exceptions/{id}", rest.User, 204, "schedule-exceptions.delete", "Remove an exception", handle(a.deleteException)),
 
-		rest.Get(v+"/availability", visitors, 200, "availability.day", "Free slots of a day", rest.WithErrors(handle(a.availability), 404)),
-		rest.Get(v+"/availability/month", visitors, 200, "availability.month", "Days of a month with free slots", rest.WithErrors(handle(a.availabilityMonth), 404)),
+		rest.Get(prefix+"/availability", visitorAccess, 200, "availability.day", "Free slots of a day", rest.WithErrors(handle(a.getAvailability), 404)),
+		rest.Get(prefix+"/availability/month", visitorAccess, 200, "availability.month", "Days of a month with free slots", rest.WithErrors(handle(a.getMonthAvailability), 404)),
 	}
 }
 
-// appointmentRoutes are the rows about appointments.
+// appointmentRoutes are the routes of appointments.
 func (a *API) appointmentRoutes() []rest.Route {
-	const v = "/api/v1"
+	const prefix = "/api/v1"
 	return []rest.Route{
-		rest.Get(v+"/appointments", rest.User, 200, "appointments.list", "List appointments", handle(a.listAppointments)),
-		rest.Get(v+"/appointments/{id}", rest.User, 200, "appointments.get", "Show an appointment", handle(a.getAppointment)),
-		rest.Post(v+"/appointments", rest.User, 201, "appointments.create", "Book an appointment", rest.WithErrors(handle(a.createAppointment), 404)),
-		rest.Put(v+"/appointments/{id}", rest.User, 200, "appointments.update", "Update an appointment", handle(a.updateAppointment)),
-		rest.Post(v+"/appointments/{id}/confirm", rest.User, 200, "appointments.confirm", "Confirm", handle(a.confirm)),
-		rest.Post(v+"/appointments/{id}/cancel", rest.User, 200, "appointments.cancel", "Cancel", handle(a.cancel)),
-		rest.Post(v+"/appointments/{id}/complete", rest.User, 200, "appointments.complete", "Mark as completed", handle(a.complete)),
-		rest.Post(v+"/appointments/{id}/noshow", rest.User, 200, "appointments.noshow", "Mark as no-show", handle(a.noShow)),
-		rest.Post(v+"/appointments/{id}/reschedule", rest.User, 200, "appointments.reschedule", "Move to another time", handle(a.reschedule)),
-		rest.Post(v+"/appointments/{id}/reopen", rest.Admin, 200, "appointments.reopen", "Take back a completion or no-show", handle(a.reopen)),
+		rest.Get(prefix+"/appointments", rest.User, 200, "appointments.list", "List appointments", handle(a.listAppointments)),
+		rest.Get(prefix+"/appointments/{id}", rest.User, 200, "appointments.get", "Show an appointment", handle(a.getAppointment)),
+		rest.Post(prefix+"/appointments", rest.User, 201, "appointments.create", "Book an appointment", rest.WithErrors(handle(a.createAppointment), 404)),
+		rest.Put(prefix+"/appointments/{id}", rest.User, 200, "appointments.update", "Update an appointment", handle(a.updateAppointment)),
+		rest.Post(prefix+"/appointments/{id}/confirm", rest.User, 200, "appointments.confirm", "Confirm", handle(a.confirmAppointment)),
+		rest.Post(prefix+"/appointments/{id}/cancel", rest.User, 200, "appointments.cancel", "Cancel", handle(a.cancelAppointment)),
+		rest.Post(prefix+"/appointments/{id}/complete", rest.User, 200, "appointments.complete", "Mark as completed", handle(a.completeAppointment)),
+		rest.Post(prefix+"/appointments/{id}/noshow", rest.User, 200, "appointments.noshow", "Mark as no-show", handle(a.markNoShow)),
+		rest.Post(prefix+"/appointments/{id}/reschedule", rest.User, 200, "appointments.reschedule", "Move to another time", handle(a.rescheduleAppointment)),
+		rest.Post(prefix+"/appointments/{id}/reopen", rest.Admin, 200, "appointments.reopen", "Take back a completion or no-show", handle(a.reopenAppointment)),
 	}
 }
 
-// clientRoutes are the rows about clients, campaigns and loyalty points. A fixed path comes
-// before the path with an id that it would match.
+// clientRoutes are the routes of clients, campaigns and loyalty points. A fixed path
+// precedes the path with an ID that would match it.
 func (a *API) clientRoutes() []rest.Route {
-	const v = "/api/v1"
+	const prefix = "/api/v1"
 	return []rest.Route{
-		rest.Get(v+"/clients/inactive", rest.User, 200, "clients.inactive", "List clients who have not come for long", handle(a.inactiveClients)),
-		rest.Get(v+"/clients", rest.User, 200, "clients.list", "Search clients", handle(a.listClients)),
-		rest.Get(v+"/clients/{id}", rest.User, 200, "clients.get", "Show a client with the history", handle(a.getClient)),
-		rest.Post(v+"/clients", rest.User, 201, "clients.create", "Add a client", rest.WithRequiredFields("NewClient", handle(a.createClient), "name")),
-		rest.Put(v+"/clients/{id}", rest.User, 200, "clients.update", "Update a client", handle(a.updateClient)),
-		rest.Delete(v+"/clients/{id}", rest.Admin, 204, "clients.delete", "Forget who a client was, for good; bookings and payments stay", handle(a.deleteClient)),
-		rest.Get(v+"/clients/{id}/appointments", rest.User, 200, "clients.appointments", "Appointments of a client", handle(a.clientAppointments)),
-		rest.Get(v+"/clients/{id}/payments", rest.User, 200, "clients.payments", "Payments of a client", handle(a.clientPayments)),
+		rest.Get(prefix+"/clients/inactive", rest.User, 200, "clients.inactive", "List clients who have not come for long", handle(a.listInactiveClients)),
+		rest.Get(prefix+"/clients", rest.User, 200, "clients.list", "Search clients", handle(a.listClients)),
+		rest.Get(prefix+"/clients/{id}", rest.User, 200, "clients.get", "Show a client with the history", handle(a.getClient)),
+		rest.Post(prefix+"/clients", rest.User, 201, "clients.create", "Add a client", rest.WithRequiredFields("NewClient", handle(a.createClient), "name")),
+		rest.Put(prefix+"/clients/{id}", rest.User, 200, "clients.update", "Update a client", handle(a.updateClient)),
+		rest.Delete(prefix+"/clients/{id}", rest.Admin, 204, "clients.delete", "Forget who a client was, for good; bookings and payments stay", handle(a.deleteClient)),
+		rest.Get(prefix+"/clients/{id}/appointments", rest.User, 200, "clients.appointments", "Appointments of a client", handle(a.listClientAppointments)),
+		rest.Get(prefix+"/clients/{id}/payments", rest.User, 200, "clients.payments", "Payments of a client", handle(a.listClientPayments)),
 
-		rest.Get(v+"/remarketing/campaigns", rest.Admin, 200, "remarketing.list", "List campaigns, the newest first", handle(a.listCampaigns)),
-		rest.Post(v+"/remarketing/campaigns", rest.Admin, 202, "remarketing.start", "Write to inactive clients who agreed to it, once a period each", rest.WithSuccessStatus(handle(a.startCampaign), 200, "Nobody is to be written to")),
+		rest.Get(prefix+"/remarketing/campaigns", rest.Admin, 200, "remarketing.list", "List campaigns, the newest first", handle(a.listCampaigns)),
+		rest.Post(prefix+"/remarketing/campaigns", rest.Admin, 202, "remarketing.start", "Write to inactive clients who agreed to it, once a period each", rest.WithSuccessStatus(handle(a.startCampaign), 200, "Nobody is to be written to")),
 
-		rest.Get(v+"/loyalty/config", rest.User, 200, "loyalty.config", "The loyalty program", handle(a.loyaltyConfig)),
-		rest.Put(v+"/loyalty/config", rest.Admin, 200, "loyalty.configure", "Update the loyalty program", rest.WithErrors(handle(a.configureLoyalty), 404)),
-		rest.Get(v+"/loyalty/clients/{id}", rest.User, 200, "loyalty.client", "Points of a client", handle(a.clientPoints)),
-		rest.Post(v+"/loyalty/clients/{id}/redeem", rest.User, 200, "loyalty.redeem", "Exchange points for a reward", handle(a.redeem)),
-		rest.Post(v+"/loyalty/clients/{id}/adjust", rest.Admin, 200, "loyalty.adjust", "Correct a balance", handle(a.adjust)),
+		rest.Get(prefix+"/loyalty/config", rest.User, 200, "loyalty.config", "The loyalty program", handle(a.getLoyaltyConfig)),
+		rest.Put(prefix+"/loyalty/config", rest.Admin, 200, "loyalty.configure", "Update the loyalty program", rest.WithErrors(handle(a.configureLoyalty), 404)),
+		rest.Get(prefix+"/loyalty/clients/{id}", rest.User, 200, "loyalty.client", "Points of a client", handle(a.getClientPoints)),
+		rest.Post(prefix+"/loyalty/clients/{id}/redeem", rest.User, 200, "loyalty.redeem", "Exchange points for a reward", handle(a.redeemReward)),
+		rest.Post(prefix+"/loyalty/clients/{id}/adjust", rest.Admin, 200, "loyalty.adjust", "Correct a balance", handle(a.adjustPoints)),
 	}
 }
 
-// paymentRoutes are the rows about payments and reports.
+// paymentRoutes are the routes of payments and reports.
 func (a *API) paymentRoutes() []rest.Route {
-	const v = "/api/v1"
+	const prefix = "/api/v1"
 	return []rest.Route{
-		rest.Get(v+"/payments", rest.User, 200, "payments.list", "Monthly statement", handle(a.listPayments)),
-		rest.Post(v+"/payments", rest.User, 201, "payments.create", "Record a payment", rest.WithErrors(handle(a.createPayment), 404)),
-		rest.Post(v+"/payments/pix", rest.User, 201, "payments.pix", "Create an instant-payment charge", rest.WithSuccessStatus(rest.WithErrors(handle(a.createCharge), 404, 502, 504), 200, "The charge that was there already")),
-		rest.Post(v+"/payments/webhook/{provider}", rest.Anyone, 200, "payments.webhook", "Notices of a payment provider", rest.WithErrors(handle(a.receiveNotice), 401)),
+		rest.Get(prefix+"/payments", rest.User, 200, "payments.list", "Monthly statement", handle(a.listPayments)),
+		rest.Post(prefix+"/payments", rest.User, 201, "payments.create", "Record a payment", rest.WithErrors(handle(a.createPayment), 404)),
+		rest.Post(prefix+"/payments/pix", rest.User, 201, "payments.pix", "Create an instant-payment charge", rest.WithSuccessStatus(rest.WithErrors(handle(a.createCharge), 404, 502, 504), 200, "The charge that was there already")),
+		rest.Post(prefix+"/payments/webhook/{provider}", rest.Anyone, 200, "payments.webhook", "Notices of a payment provider", rest.WithErrors(handle(a.receivePaymentNotice), 401)),
 
-		rest.Get(v+"/reports/dashboard", rest.User, 200, "reports.dashboard", "KPIs", rest.WithErrors(report(a.dashboard), 404)),
-		rest.Get(v+"/reports/occupancy", rest.User, 200, "reports.occupancy", "Occupancy per professional", rest.WithErrors(report(a.occupancy), 404)),
-		rest.Get(v+"/reports/revenue", rest.User, 200, "reports.revenue", "Revenue per period", rest.WithErrors(report(a.revenue), 404)),
-		rest.Get(v+"/reports/noshow", rest.User, 200, "reports.noshow", "No-show rate", rest.WithErrors(report(a.noShows), 404)),
-		rest.Get(v+"/reports/clients/inactive", rest.User, 200, "reports.inactive", "Inactive clients", report(a.inactive)),
-		rest.Get(v+"/reports/services/popular", rest.User, 200, "reports.popular", "Most booked services", rest.WithErrors(report(a.popular), 404)),
+		rest.Get(prefix+"/reports/dashboard", rest.User, 200, "reports.dashboard", "KPIs", rest.WithErrors(bindReport(a.getDashboard), 404)),
+		rest.Get(prefix+"/reports/occupancy", rest.User, 200, "reports.occupancy", "Occupancy per professional", rest.WithErrors(bindReport(a.getOccupancy), 404)),
+		rest.Get(prefix+"/reports/revenue", rest.User, 200, "reports.revenue", "Revenue per period", rest.WithErrors(bindReport(a.getRevenue), 404)),
+		rest.Get(prefix+"/reports/noshow", rest.User, 200, "reports.noshow", "No-show rate", rest.WithErrors(bindReport(a.getNoShows), 404)),
+		rest.Get(prefix+"/reports/clients/inactive", rest.User, 200, "reports.inactive", "Inactive clients", bindReport(a.getInactive)),
+		rest.Get(prefix+"/reports/services/popular", rest.User, 200, "reports.popular", "Most booked services", rest.WithErrors(bindReport(a.getPopular), 404)),
 	}
 }
 
-// publicRoutes are the rows that need no login: the booking page, and calendars by secret address.
+// publicRoutes are the routes without login: public booking and calendar feeds.
 func (a *API) publicRoutes() []rest.Route {
-	const v = "/api/v1"
+	const prefix = "/api/v1"
 	return []rest.Route{
-		rest.Get(v+"/public/book/{slug}", rest.Anyone, 200, "public.organization", "The organization", handle(a.publicOrganization)),
-		rest.Get(v+"/public/book/{slug}/services", rest.Anyone, 200, "public.services", "Available services", handle(a.publicServices)),
-		rest.Get(v+"/public/book/{slug}/professionals", rest.Anyone, 200, "public.professionals", "Professionals for a service", handle(a.publicProfessionals)),
-		rest.Get(v+"/public/book/{slug}/availability", rest.Anyone, 200, "public.availability", "Free slots of a day", handle(a.publicAvailability)),
-		rest.Get(v+"/public/book/{slug}/challenge", rest.Anyone, 200, "public.challenge", "A challenge to be solved for a booking", handle(a.publicChallenge)),
-		rest.Post(v+"/public/book/{slug}/hold", rest.Anyone, 201, "public.hold", "Keep a time while the form is filled in", rest.WithErrors(handle(a.publicHold), 403)),
-		rest.Post(v+"/public/book/{slug}/appointments", rest.Anyone, 201, "public.book", "Book", rest.WithErrors(handle(a.publicBook), 403, 502, 504)),
-		rest.Get(v+"/public/book/{slug}/appointment", rest.Anyone, 200, "public.appointment", "The appointment of a token", handle(a.publicAppointment)),
-		rest.Get(v+"/public/book/{slug}/appointment.ics", rest.Anyone, 200, "public.calendar", "The appointment of a token for a calendar", rest.WithMediaType(handle(a.publicCalendar), "text/calendar")),
-		rest.Post(v+"/public/book/{slug}/reschedule", rest.Anyone, 200, "public.reschedule", "Move with the token", rest.WithErrors(handle(a.publicReschedule), 403)),
-		rest.Post(v+"/public/book/{slug}/cancel", rest.Anyone, 200, "public.cancel", "Cancel with the token", rest.WithErrors(handle(a.publicCancel), 403)),
-		rest.Post(v+"/public/book/{slug}/waitlist", rest.Anyone, 201, "public.wait", "Be told when a time becomes free", rest.WithErrors(handle(a.publicWait), 403)),
+		rest.Get(prefix+"/public/book/{slug}", rest.Anyone, 200, "public.organization", "The organization", handle(a.getPublicOrganization)),
+		rest.Get(prefix+"/public/book/{slug}/services", rest.Anyone, 200, "public.services", "Available services", handle(a.listPublicServices)),
+		rest.Get(prefix+"/public/book/{slug}/professionals", rest.Anyone, 200, "public.professionals", "Professionals for a service", handle(a.listPublicProfessionals)),
+		rest.Get(prefix+"/public/book/{slug}/availability", rest.Anyone, 200, "public.availability", "Free slots of a day", handle(a.getPublicAvailability)),
+		rest.Get(prefix+"/public/book/{slug}/challenge", rest.Anyone, 200, "public.challenge", "A challenge to be solved for a booking", handle(a.issueChallenge)),
+		rest.Post(prefix+"/public/book/{slug}/hold", rest.Anyone, 201, "public.hold", "Keep a time while the form is filled in", rest.WithErrors(handle(a.holdSlot), 403)),
+		rest.Post(prefix+"/public/book/{slug}/appointments", rest.Anyone, 201, "public.book", "Book", rest.WithErrors(handle(a.bookPublicly), 403, 502, 504)),
+		rest.Get(prefix+"/public/book/{slug}/appointment", rest.Anyone, 200, "public.appointment", "The appointment of a token", handle(a.getAppointmentByToken)),
+		rest.Get(prefix+"/public/book/{slug}/appointment.ics", rest.Anyone, 200, "public.calendar", "The appointment of a token for a calendar", rest.WithMediaType(handle(a.getCalendarByToken), "text/calendar")),
+		rest.Post(prefix+"/public/book/{slug}/reschedule", rest.Anyone, 200, "public.reschedule", "Move with the token", rest.WithErrors(handle(a.rescheduleByToken), 403)),
+		rest.Post(prefix+"/public/book/{slug}/cancel", rest.Anyone, 200, "public.cancel", "Cancel with the token", rest.WithErrors(handle(a.cancelByToken), 403)),
+		rest.Post(prefix+"/public/book/{slug}/waitlist", rest.Anyone, 201, "public.wait", "Be told when a time becomes free", rest.WithErrors(handle(a.joinWaitlist), 403)),
 
-		rest.Get("/calendar/{id}/{file}", rest.Anyone, 200, "calendar.feed", "A professional's calendar, by its secret address", rest.WithMediaType(handle(a.calendarFeed), "text/calendar")),
+		rest.Get("/calendar/{id}/{file}", rest.Anyone, 200, "calendar.feed", "A professional's calendar, by its secret address", rest.WithMediaType(handle(a.getCalendarFeed), "text/calendar")),
 	}
 }
 
-// developerRoutes are the rows that only a development environment has.
+// developerRoutes exist in development only.
 func (a *API) developerRoutes() []rest.Route {
-	const v = "/api/v1"
+	const prefix = "/api/v1"
 	return []rest.Route{
-		rest.Post(v+"/dev/payments/{txid}/pay", rest.Anyone, 200, "dev.pay", "Pay a charge of the sandbox", hidden(handle(a.paySandbox))),
+		rest.Post(prefix+"/dev/payments/{txid}/pay", rest.Anyone, 200, "dev.pay", "Pay a charge of the sandbox", hideFromDocument(handle(a.paySandboxCharge))),
 	}
 }
 
-// searchRoutes are the rows below the hub's own search/*.
+// searchRoutes are the routes below the hub's search/*.
 func (a *API) searchRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/clients", rest.User.OrKey(featureClients), 200, "integrations.search-clients", "Find a client by phone", rest.WithErrors(handle(a.searchClients), 404)),
@@ -189,15 +189,16 @@ func (a *API) searchRoutes() []rest.Route {
 	}
 }
 
-// actionRoutes are the rows below the hub's own action/*.
+// actionRoutes are the routes below the hub's action/*.
 func (a *API) actionRoutes() []rest.Route {
 	return []rest.Route{
-		rest.Post("/book", rest.User.OrKey(featureBook), 201, "integrations.book", "Book for somebody, by phone", rest.WithErrors(handle(a.actionBook), 404, 502, 504)),
+		rest.Post("/book", rest.User.OrKey(featureBook), 201, "integrations.book", "Book for somebody, by phone", rest.WithErrors(handle(a.bookByPhone), 404, 502, 504)),
 	}
 }
 
-// hidden leaves an operation out of the document, which is the same everywhere.
-func hidden(bind rest.Binder) rest.Binder {
+// hideFromDocument omits an operation from the OpenAPI document, which is the same in
+// every environment.
+func hideFromDocument(bind rest.Binder) rest.Binder {
 	return func(api huma.API, op huma.Operation) {
 		op.Hidden = true
 		bind(api, op)

@@ -17,7 +17,7 @@ import (
 
 const defaultColor = "#3B82F6"
 
-// Service is something that can be booked.
+// Service is a bookable service.
 type Service struct {
 	ID                  uuid.UUID      `json:"id"`
 	Name                string         `json:"name"`
@@ -60,125 +60,125 @@ type serviceFields struct {
 	ImageURL            optional[string]        `json:"image_url,omitempty"`
 }
 
-type serviceInput struct {
+type createServiceInput struct {
 	Body serviceFields `nameHint:"ServiceFields"`
 }
 
-type oneServiceInput struct {
+type updateServiceInput struct {
 	ByID
 	Body serviceFields `nameHint:"ServiceFields"`
 }
 
-func serviceOf(s dbgen.Service, zone *time.Location) Service {
+func toService(row dbgen.Service, zone *time.Location) Service {
 	return Service{
-		ID: s.ID, Name: s.Name, Description: s.Description, DurationMinutes: s.DurationMinutes, Price: s.PriceCents, Color: s.Color,
-		RequiresDeposit: s.RequiresDeposit, DepositAmount: s.DepositCents, IsActive: s.IsActive, IsPublic: s.IsPublic, Position: s.Position,
-		Category: s.Category, Capacity: s.Capacity, SlotIntervalMinutes: s.SlotIntervalMinutes, BufferBeforeMinutes: s.BufferBeforeMinutes,
-		BufferAfterMinutes: s.BufferAfterMinutes, ImageURL: s.ImageUrl, CreatedAt: s.CreatedAt.In(zone), UpdatedAt: s.UpdatedAt.In(zone),
+		ID: row.ID, Name: row.Name, Description: row.Description, DurationMinutes: row.DurationMinutes, Price: row.PriceCents, Color: row.Color,
+		RequiresDeposit: row.RequiresDeposit, DepositAmount: row.DepositCents, IsActive: row.IsActive, IsPublic: row.IsPublic, Position: row.Position,
+		Category: row.Category, Capacity: row.Capacity, SlotIntervalMinutes: row.SlotIntervalMinutes, BufferBeforeMinutes: row.BufferBeforeMinutes,
+		BufferAfterMinutes: row.BufferAfterMinutes, ImageURL: row.ImageUrl, CreatedAt: row.CreatedAt.In(zone), UpdatedAt: row.UpdatedAt.In(zone),
 	}
 }
 
-// into applies the fields to a service and checks what comes out.
-func (f *serviceFields) into(s *dbgen.Service, currency string) error {
-	f.Name.ApplyTo(&s.Name)
-	f.Description.ApplyTo(&s.Description)
-	f.DurationMinutes.ApplyTo(&s.DurationMinutes)
-	f.Price.ApplyTo(&s.PriceCents)
-	f.Color.ApplyTo(&s.Color)
-	f.RequiresDeposit.ApplyTo(&s.RequiresDeposit)
-	f.DepositAmount.ApplyToNullable(&s.DepositCents)
-	f.IsActive.ApplyTo(&s.IsActive)
-	f.IsPublic.ApplyTo(&s.IsPublic)
-	f.Category.ApplyToNullable(&s.Category)
-	f.Capacity.ApplyTo(&s.Capacity)
-	f.SlotIntervalMinutes.ApplyToNullable(&s.SlotIntervalMinutes)
-	f.BufferBeforeMinutes.ApplyToNullable(&s.BufferBeforeMinutes)
-	f.BufferAfterMinutes.ApplyToNullable(&s.BufferAfterMinutes)
-	f.ImageURL.ApplyToNullable(&s.ImageUrl)
+// applyTo applies the fields to a service and validates the result.
+func (f *serviceFields) applyTo(service *dbgen.Service, currency string) error {
+	f.Name.ApplyTo(&service.Name)
+	f.Description.ApplyTo(&service.Description)
+	f.DurationMinutes.ApplyTo(&service.DurationMinutes)
+	f.Price.ApplyTo(&service.PriceCents)
+	f.Color.ApplyTo(&service.Color)
+	f.RequiresDeposit.ApplyTo(&service.RequiresDeposit)
+	f.DepositAmount.ApplyToNullable(&service.DepositCents)
+	f.IsActive.ApplyTo(&service.IsActive)
+	f.IsPublic.ApplyTo(&service.IsPublic)
+	f.Category.ApplyToNullable(&service.Category)
+	f.Capacity.ApplyTo(&service.Capacity)
+	f.SlotIntervalMinutes.ApplyToNullable(&service.SlotIntervalMinutes)
+	f.BufferBeforeMinutes.ApplyToNullable(&service.BufferBeforeMinutes)
+	f.BufferAfterMinutes.ApplyToNullable(&service.BufferAfterMinutes)
+	f.ImageURL.ApplyToNullable(&service.ImageUrl)
 	if f.Description.Null {
-		s.Description = ""
+		service.Description = ""
 	}
-	if !s.RequiresDeposit {
-		s.DepositCents = nil
+	if !service.RequiresDeposit {
+		service.DepositCents = nil
 	}
-	s.Name = strings.TrimSpace(s.Name)
-	var wrong faults
-	wrong.CheckLength(s.Name, "body.name", 1, 120)
-	wrong.CheckLength(s.Description, "body.description", 0, 2000)
-	wrong.color(s.Color, "body.color")
-	wrong.CheckLength(text(s.Category), "body.category", 0, 120)
-	wrong.CheckURL(s.ImageUrl, "body.image_url")
-	wrong.money(f.Price, currency, "body.price")
-	wrong.money(f.DepositAmount, currency, "body.deposit_amount")
-	if err := wrong.also(store.ServiceRules(*s).Validate()); err != nil {
+	service.Name = strings.TrimSpace(service.Name)
+	var errs fieldErrors
+	errs.CheckLength(service.Name, "body.name", 1, 120)
+	errs.CheckLength(service.Description, "body.description", 0, 2000)
+	errs.checkColor(service.Color, "body.color")
+	errs.CheckLength(valueOrEmpty(service.Category), "body.category", 0, 120)
+	errs.CheckURL(service.ImageUrl, "body.image_url")
+	errs.checkAmount(f.Price, currency, "body.price")
+	errs.checkAmount(f.DepositAmount, currency, "body.deposit_amount")
+	if err := errs.merge(store.ServiceRules(*service).Validate()); err != nil {
 		return err
 	}
-	return wrong.Err()
+	return errs.Err()
 }
 
 func (a *API) listServices(ctx context.Context, _ *struct{}) (*listOutput[Service], error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := a.store.ListServices(ctx, org.ID)
-	return listed(rows, func(s dbgen.Service) Service { return serviceOf(s, org.Zone) }), err
+	return toListOutput(rows, func(service dbgen.Service) Service { return toService(service, org.Zone) }), err
 }
 
-func (a *API) createService(ctx context.Context, in *serviceInput) (*serviceOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) createService(ctx context.Context, in *createServiceInput) (*serviceOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s := dbgen.Service{Color: defaultColor, Capacity: 1, IsActive: true, IsPublic: true}
+	draft := dbgen.Service{Color: defaultColor, Capacity: 1, IsActive: true, IsPublic: true}
 	if !in.Body.DurationMinutes.HasValue() {
 		return nil, hub.Invalid("body.duration_minutes", "is required")
 	}
-	if err := in.Body.into(&s, org.Currency); err != nil {
+	if err := in.Body.applyTo(&draft, org.Currency); err != nil {
 		return nil, err
 	}
-	made, err := a.store.CreateService(ctx, dbgen.CreateServiceParams{
-		OrgID: org.ID, ID: store.NewID(), Name: s.Name, Description: s.Description, DurationMinutes: s.DurationMinutes, PriceCents: s.PriceCents,
-		Color: s.Color, RequiresDeposit: s.RequiresDeposit, DepositCents: s.DepositCents, Category: s.Category, Capacity: s.Capacity,
-		SlotIntervalMinutes: s.SlotIntervalMinutes, BufferBeforeMinutes: s.BufferBeforeMinutes, BufferAfterMinutes: s.BufferAfterMinutes,
-		ImageUrl: s.ImageUrl, IsActive: s.IsActive, IsPublic: s.IsPublic,
+	created, err := a.store.CreateService(ctx, dbgen.CreateServiceParams{
+		OrgID: org.ID, ID: store.NewID(), Name: draft.Name, Description: draft.Description, DurationMinutes: draft.DurationMinutes, PriceCents: draft.PriceCents,
+		Color: draft.Color, RequiresDeposit: draft.RequiresDeposit, DepositCents: draft.DepositCents, Category: draft.Category, Capacity: draft.Capacity,
+		SlotIntervalMinutes: draft.SlotIntervalMinutes, BufferBeforeMinutes: draft.BufferBeforeMinutes, BufferAfterMinutes: draft.BufferAfterMinutes,
+		ImageUrl: draft.ImageUrl, IsActive: draft.IsActive, IsPublic: draft.IsPublic,
 	})
-	return &serviceOutput{serviceOf(made, org.Zone)}, err
+	return &serviceOutput{toService(created, org.Zone)}, err
 }
 
-func (a *API) updateService(ctx context.Context, in *oneServiceInput) (*serviceOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) updateService(ctx context.Context, in *updateServiceInput) (*serviceOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var done dbgen.Service
+	var updated dbgen.Service
 	err = a.store.InTx(ctx, "updating a service", func(tx *store.Tx) error {
-		s, err := tx.LockService(ctx, org.ID, in.ID)
+		service, err := tx.LockService(ctx, org.ID, in.ID)
 		if err != nil {
 			return rest.NotFoundIfNoRows("Service", err)
 		}
-		if err := in.Body.into(&s, org.Currency); err != nil {
+		if err := in.Body.applyTo(&service, org.Currency); err != nil {
 			return err
 		}
-		done, err = tx.UpdateService(ctx, dbgen.UpdateServiceParams{
-			OrgID: org.ID, ID: s.ID, Name: s.Name, Description: s.Description, DurationMinutes: s.DurationMinutes, PriceCents: s.PriceCents,
-			Color: s.Color, RequiresDeposit: s.RequiresDeposit, DepositCents: s.DepositCents, Category: s.Category, Capacity: s.Capacity,
-			SlotIntervalMinutes: s.SlotIntervalMinutes, BufferBeforeMinutes: s.BufferBeforeMinutes, BufferAfterMinutes: s.BufferAfterMinutes,
-			ImageUrl: s.ImageUrl, IsActive: s.IsActive, IsPublic: s.IsPublic, UpdatedAt: tx.Now(),
+		updated, err = tx.UpdateService(ctx, dbgen.UpdateServiceParams{
+			OrgID: org.ID, ID: service.ID, Name: service.Name, Description: service.Description, DurationMinutes: service.DurationMinutes, PriceCents: service.PriceCents,
+			Color: service.Color, RequiresDeposit: service.RequiresDeposit, DepositCents: service.DepositCents, Category: service.Category, Capacity: service.Capacity,
+			SlotIntervalMinutes: service.SlotIntervalMinutes, BufferBeforeMinutes: service.BufferBeforeMinutes, BufferAfterMinutes: service.BufferAfterMinutes,
+			ImageUrl: service.ImageUrl, IsActive: service.IsActive, IsPublic: service.IsPublic, UpdatedAt: tx.Now(),
 		})
 		return err
 	})
-	return &serviceOutput{serviceOf(done, org.Zone)}, err
+	return &serviceOutput{toService(updated, org.Zone)}, err
 }
 
-// deleteService keeps the row for the appointments that name it.
-func (a *API) deleteService(ctx context.Context, in *ByID) (*none, error) {
-	org, err := orgID(ctx)
+// deleteService marks the row as deleted: appointments refer to it.
+func (a *API) deleteService(ctx context.Context, in *ByID) (*noContent, error) {
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
-	n, err := a.store.DeleteService(ctx, dbgen.DeleteServiceParams{OrgID: org, ID: in.ID, Now: a.host.Now()})
-	return nil, changedOne("Service", n, err)
+	deleted, err := a.store.DeleteService(ctx, dbgen.DeleteServiceParams{OrgID: org, ID: in.ID, Now: a.host.Now()})
+	return nil, requireRowChanged("Service", deleted, err)
 }
 
 type reorderInput struct {
@@ -188,14 +188,14 @@ type reorderInput struct {
 	} `nameHint:"ServiceOrder"`
 }
 
-// servicePlace is where a service goes.
+// servicePlace is the position of a service.
 type servicePlace struct {
 	ID       uuid.UUID `json:"id"`
 	Position int       `json:"position"`
 }
 
 func (a *API) reorderServices(ctx context.Context, in *reorderInput) (*listOutput[Service], error) {
-	org, err := orgID(ctx)
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -212,11 +212,11 @@ func (a *API) reorderServices(ctx context.Context, in *reorderInput) (*listOutpu
 		return nil, hub.Invalid("body.service_ids", "is required")
 	}
 	err = a.store.InTx(ctx, "reordering services", func(tx *store.Tx) error {
-		all, err := tx.LockServices(ctx, org)
+		services, err := tx.LockServices(ctx, org)
 		if err != nil {
 			return err
 		}
-		order, err := inOrder(order, all, location)
+		order, err := completeOrder(order, services, location)
 		if err != nil {
 			return err
 		}
@@ -228,28 +228,27 @@ func (a *API) reorderServices(ctx context.Context, in *reorderInput) (*listOutpu
 	return a.listServices(ctx, nil)
 }
 
-// inOrder gives the services their order: those that are named, then the others in
-// theirs.
-func inOrder(named []uuid.UUID, all []dbgen.Service, location string) ([]uuid.UUID, error) {
-	left := make(map[uuid.UUID]bool, len(all))
-	for _, s := range all {
-		left[s.ID] = true
+// completeOrder returns the named services, then the others in their present order.
+func completeOrder(first []uuid.UUID, services []dbgen.Service, location string) ([]uuid.UUID, error) {
+	unplaced := make(map[uuid.UUID]bool, len(services))
+	for _, service := range services {
+		unplaced[service.ID] = true
 	}
-	order := make([]uuid.UUID, 0, len(all))
-	for _, id := range named {
-		others, known := left[id]
+	order := make([]uuid.UUID, 0, len(services))
+	for _, id := range first {
+		waiting, exists := unplaced[id]
 		switch {
-		case !known:
+		case !exists:
 			return nil, hub.NotFound("Service")
-		case !others:
+		case !waiting:
 			return nil, hub.Invalid(location, "must not name a service twice")
 		}
-		left[id] = false
+		unplaced[id] = false
 		order = append(order, id)
 	}
-	for _, s := range all {
-		if left[s.ID] {
-			order = append(order, s.ID)
+	for _, service := range services {
+		if unplaced[service.ID] {
+			order = append(order, service.ID)
 		}
 	}
 	return order, nil

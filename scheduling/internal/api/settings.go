@@ -6,12 +6,11 @@ import (
 	"net/url"
 	"slices"
 
-	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Settings are what an organization decides about its bookings.
+// Settings are the booking settings of an organization.
 type Settings struct {
 	BookingEnabled             bool            `json:"booking_enabled"`
 	BookingDisabledMessage     *string         `json:"booking_disabled_message"`
@@ -84,7 +83,7 @@ type settingsFields struct {
 	RemarketingMessage         optional[string]      `json:"remarketing_message,omitempty" doc:"null: words of ours"`
 }
 
-// BookingPage is how the public booking page looks.
+// BookingPage is the appearance of the public booking page.
 type BookingPage struct {
 	PrimaryColor        optional[string]   `json:"primary_color,omitzero"`
 	WelcomeMessage      optional[string]   `json:"welcome_message,omitzero"`
@@ -95,47 +94,47 @@ type BookingPage struct {
 	EmbedAllowedOrigins optional[[]string] `json:"embed_allowed_origins,omitzero"`
 }
 
-func (p *BookingPage) check() error {
-	const at = "body.booking_page."
-	var wrong faults
+func (p *BookingPage) validate() error {
+	const prefix = "body.booking_page."
+	var errs fieldErrors
 	if p.PrimaryColor.HasValue() {
-		wrong.color(p.PrimaryColor.Value, at+"primary_color")
+		errs.checkColor(p.PrimaryColor.Value, prefix+"primary_color")
 	}
-	wrong.CheckLength(p.WelcomeMessage.Value, at+"welcome_message", 0, 1000)
-	wrong.CheckLength(p.CancellationPolicy.Value, at+"cancellation_policy", 0, 2000)
+	errs.CheckLength(p.WelcomeMessage.Value, prefix+"welcome_message", 0, 1000)
+	errs.CheckLength(p.CancellationPolicy.Value, prefix+"cancellation_policy", 0, 2000)
 	if p.TermsURL.HasValue() {
-		wrong.CheckURL(&p.TermsURL.Value, at+"terms_url")
+		errs.CheckURL(&p.TermsURL.Value, prefix+"terms_url")
 	}
 	if p.PrivacyURL.HasValue() {
-		wrong.CheckURL(&p.PrivacyURL.Value, at+"privacy_url")
+		errs.CheckURL(&p.PrivacyURL.Value, prefix+"privacy_url")
 	}
-	wrong.Check(len(p.EmbedAllowedOrigins.Value) <= 20, at+"embed_allowed_origins", "must be at most 20")
+	errs.Check(len(p.EmbedAllowedOrigins.Value) <= 20, prefix+"embed_allowed_origins", "must be at most 20")
 	for i, origin := range p.EmbedAllowedOrigins.Value {
 		u, err := url.Parse(origin)
 		ok := err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && origin == u.Scheme+"://"+u.Host
-		wrong.Check(ok, fmt.Sprintf("%sembed_allowed_origins[%d]", at, i), "must be an origin such as https://example.com")
+		errs.Check(ok, fmt.Sprintf("%sembed_allowed_origins[%d]", prefix, i), "must be an origin such as https://example.com")
 	}
-	return wrong.Err()
+	return errs.Err()
 }
 
-func settingsOf(s dbgen.Settings) Settings {
+func toSettings(row dbgen.Settings) Settings {
 	return Settings{
-		BookingEnabled: s.BookingEnabled, BookingDisabledMessage: s.BookingDisabledMessage, AutoConfirm: s.AutoConfirm,
-		SlotIntervalMinutes: s.SlotIntervalMinutes, MinNoticeMinutes: s.MinNoticeMinutes, MaxAdvanceDays: s.MaxAdvanceDays,
-		CancelNoticeMinutes: s.CancelNoticeMinutes, RescheduleNoticeMinutes: s.RescheduleNoticeMinutes,
-		AllowClientCancel: s.AllowClientCancel, AllowClientReschedule: s.AllowClientReschedule,
-		BufferBeforeMinutes: s.BufferBeforeMinutes, BufferAfterMinutes: s.BufferAfterMinutes, MaxBookingsPerDay: s.MaxBookingsPerDay,
-		MaxActiveBookingsPerClient: s.MaxActiveBookingsPerClient, AllowAnyProfessional: s.AllowAnyProfessional,
-		RequireClientPhone: s.RequireClientPhone, RequireClientEmail: s.RequireClientEmail, RemindersEnabled: s.RemindersEnabled,
-		ReminderOffsetsMinutes: s.ReminderOffsetsMinutes, ReminderChannels: s.ReminderChannels, DepositHoldMinutes: s.DepositHoldMinutes,
-		DepositRefundNoticeMinutes: s.DepositRefundNoticeMinutes, InactiveAfterDays: s.InactiveAfterDays, WaitlistEnabled: s.WaitlistEnabled, ProofOfWork: s.ProofOfWork,
-		WeekStart: s.WeekStart, TimeFormat: s.TimeFormat, BookingPage: shownPage(s.BookingPage), NotifyEmails: s.NotifyEmails,
-		RemarketingPeriodDays: s.RemarketingPeriodDays, RemarketingMessage: s.RemarketingMessage,
+		BookingEnabled: row.BookingEnabled, BookingDisabledMessage: row.BookingDisabledMessage, AutoConfirm: row.AutoConfirm,
+		SlotIntervalMinutes: row.SlotIntervalMinutes, MinNoticeMinutes: row.MinNoticeMinutes, MaxAdvanceDays: row.MaxAdvanceDays,
+		CancelNoticeMinutes: row.CancelNoticeMinutes, RescheduleNoticeMinutes: row.RescheduleNoticeMinutes,
+		AllowClientCancel: row.AllowClientCancel, AllowClientReschedule: row.AllowClientReschedule,
+		BufferBeforeMinutes: row.BufferBeforeMinutes, BufferAfterMinutes: row.BufferAfterMinutes, MaxBookingsPerDay: row.MaxBookingsPerDay,
+		MaxActiveBookingsPerClient: row.MaxActiveBookingsPerClient, AllowAnyProfessional: row.AllowAnyProfessional,
+		RequireClientPhone: row.RequireClientPhone, RequireClientEmail: row.RequireClientEmail, RemindersEnabled: row.RemindersEnabled,
+		ReminderOffsetsMinutes: row.ReminderOffsetsMinutes, ReminderChannels: row.ReminderChannels, DepositHoldMinutes: row.DepositHoldMinutes,
+		DepositRefundNoticeMinutes: row.DepositRefundNoticeMinutes, InactiveAfterDays: row.InactiveAfterDays, WaitlistEnabled: row.WaitlistEnabled, ProofOfWork: row.ProofOfWork,
+		WeekStart: row.WeekStart, TimeFormat: row.TimeFormat, BookingPage: addPageDefaults(row.BookingPage), NotifyEmails: row.NotifyEmails,
+		RemarketingPeriodDays: row.RemarketingPeriodDays, RemarketingMessage: row.RemarketingMessage,
 	}
 }
 
-// shownPage adds what holds where nothing was set.
-func shownPage(raw json.RawMessage) json.RawMessage {
+// addPageDefaults adds the defaults of unset members.
+func addPageDefaults(raw json.RawMessage) json.RawMessage {
 	page := map[string]any{"show_prices": true}
 	if json.Unmarshal(raw, &page) != nil {
 		return raw
@@ -147,70 +146,68 @@ func shownPage(raw json.RawMessage) json.RawMessage {
 	return shown
 }
 
-// into applies the fields and checks what comes out.
-func (f *settingsFields) into(s *dbgen.Settings) error {
-	f.BookingEnabled.ApplyTo(&s.BookingEnabled)
-	f.BookingDisabledMessage.ApplyToNullable(&s.BookingDisabledMessage)
-	f.AutoConfirm.ApplyTo(&s.AutoConfirm)
-	f.SlotIntervalMinutes.ApplyToNullable(&s.SlotIntervalMinutes)
-	f.MinNoticeMinutes.ApplyTo(&s.MinNoticeMinutes)
-	f.MaxAdvanceDays.ApplyToNullable(&s.MaxAdvanceDays)
-	f.CancelNoticeMinutes.ApplyTo(&s.CancelNoticeMinutes)
-	f.RescheduleNoticeMinutes.ApplyTo(&s.RescheduleNoticeMinutes)
-	f.AllowClientCancel.ApplyTo(&s.AllowClientCancel)
-	f.AllowClientReschedule.ApplyTo(&s.AllowClientReschedule)
-	f.BufferBeforeMinutes.ApplyTo(&s.BufferBeforeMinutes)
-	f.BufferAfterMinutes.ApplyTo(&s.BufferAfterMinutes)
-	f.MaxBookingsPerDay.ApplyToNullable(&s.MaxBookingsPerDay)
-	f.MaxActiveBookingsPerClient.ApplyToNullable(&s.MaxActiveBookingsPerClient)
-	f.AllowAnyProfessional.ApplyTo(&s.AllowAnyProfessional)
-	f.RequireClientPhone.ApplyTo(&s.RequireClientPhone)
-	f.RequireClientEmail.ApplyTo(&s.RequireClientEmail)
-	f.RemindersEnabled.ApplyTo(&s.RemindersEnabled)
-	f.ReminderOffsetsMinutes.ApplyTo(&s.ReminderOffsetsMinutes)
-	f.ReminderChannels.ApplyTo(&s.ReminderChannels)
-	f.DepositHoldMinutes.ApplyTo(&s.DepositHoldMinutes)
-	f.DepositRefundNoticeMinutes.ApplyToNullable(&s.DepositRefundNoticeMinutes)
-	f.InactiveAfterDays.ApplyTo(&s.InactiveAfterDays)
-	f.WaitlistEnabled.ApplyTo(&s.WaitlistEnabled)
-	f.ProofOfWork.ApplyTo(&s.ProofOfWork)
-	f.WeekStart.ApplyTo(&s.WeekStart)
-	f.TimeFormat.ApplyTo(&s.TimeFormat)
-	f.NotifyEmails.ApplyTo(&s.NotifyEmails)
-	f.RemarketingPeriodDays.ApplyTo(&s.RemarketingPeriodDays)
-	f.RemarketingMessage.ApplyToNullable(&s.RemarketingMessage)
-	return checkSettings(s)
+// applyTo applies the fields to the settings and validates the result.
+func (f *settingsFields) applyTo(settings *dbgen.Settings) error {
+	f.BookingEnabled.ApplyTo(&settings.BookingEnabled)
+	f.BookingDisabledMessage.ApplyToNullable(&settings.BookingDisabledMessage)
+	f.AutoConfirm.ApplyTo(&settings.AutoConfirm)
+	f.SlotIntervalMinutes.ApplyToNullable(&settings.SlotIntervalMinutes)
+	f.MinNoticeMinutes.ApplyTo(&settings.MinNoticeMinutes)
+	f.MaxAdvanceDays.ApplyToNullable(&settings.MaxAdvanceDays)
+	f.CancelNoticeMinutes.ApplyTo(&settings.CancelNoticeMinutes)
+	f.RescheduleNoticeMinutes.ApplyTo(&settings.RescheduleNoticeMinutes)
+	f.AllowClientCancel.ApplyTo(&settings.AllowClientCancel)
+	f.AllowClientReschedule.ApplyTo(&settings.AllowClientReschedule)
+	f.BufferBeforeMinutes.ApplyTo(&settings.BufferBeforeMinutes)
+	f.BufferAfterMinutes.ApplyTo(&settings.BufferAfterMinutes)
+	f.MaxBookingsPerDay.ApplyToNullable(&settings.MaxBookingsPerDay)
+	f.MaxActiveBookingsPerClient.ApplyToNullable(&settings.MaxActiveBookingsPerClient)
+	f.AllowAnyProfessional.ApplyTo(&settings.AllowAnyProfessional)
+	f.RequireClientPhone.ApplyTo(&settings.RequireClientPhone)
+	f.RequireClientEmail.ApplyTo(&settings.RequireClientEmail)
+	f.RemindersEnabled.ApplyTo(&settings.RemindersEnabled)
+	f.ReminderOffsetsMinutes.ApplyTo(&settings.ReminderOffsetsMinutes)
+	f.ReminderChannels.ApplyTo(&settings.ReminderChannels)
+	f.DepositHoldMinutes.ApplyTo(&settings.DepositHoldMinutes)
+	f.DepositRefundNoticeMinutes.ApplyToNullable(&settings.DepositRefundNoticeMinutes)
+	f.InactiveAfterDays.ApplyTo(&settings.InactiveAfterDays)
+	f.WaitlistEnabled.ApplyTo(&settings.WaitlistEnabled)
+	f.ProofOfWork.ApplyTo(&settings.ProofOfWork)
+	f.WeekStart.ApplyTo(&settings.WeekStart)
+	f.TimeFormat.ApplyTo(&settings.TimeFormat)
+	f.NotifyEmails.ApplyTo(&settings.NotifyEmails)
+	f.RemarketingPeriodDays.ApplyTo(&settings.RemarketingPeriodDays)
+	f.RemarketingMessage.ApplyToNullable(&settings.RemarketingMessage)
+	return validateSettings(settings)
 }
 
-func checkSettings(s *dbgen.Settings) error {
-	var wrong faults
-	if err := wrong.also(store.PolicyOf(*s).Validate()); err != nil {
+func validateSettings(settings *dbgen.Settings) error {
+	var errs fieldErrors
+	if err := errs.merge(store.PolicyOf(*settings).Validate()); err != nil {
 		return err
 	}
-	wrong.CheckLength(text(s.BookingDisabledMessage), "body.booking_disabled_message", 0, 500)
-	most := s.MaxActiveBookingsPerClient
-	wrong.Check(most == nil || *most >= 1 && *most <= 50, "body.max_active_bookings_per_client", "must be 1 to 50")
-	wrong.Check(len(s.ReminderOffsetsMinutes) <= 5, "body.reminder_offsets_minutes", "must be at most 5")
-	for i, offset := range s.ReminderOffsetsMinutes {
-		wrong.Check(offset >= 10 && offset <= 20160, fmt.Sprintf("body.reminder_offsets_minutes[%d]", i), "must be 10 to 20160")
+	errs.CheckLength(valueOrEmpty(settings.BookingDisabledMessage), "body.booking_disabled_message", 0, 500)
+	limit := settings.MaxActiveBookingsPerClient
+	errs.Check(limit == nil || *limit >= 1 && *limit <= 50, "body.max_active_bookings_per_client", "must be 1 to 50")
+	errs.Check(len(settings.ReminderOffsetsMinutes) <= 5, "body.reminder_offsets_minutes", "must be at most 5")
+	for i, offset := range settings.ReminderOffsetsMinutes {
+		errs.Check(offset >= 10 && offset <= 20160, fmt.Sprintf("body.reminder_offsets_minutes[%d]", i), "must be 10 to 20160")
 	}
-	for i, channel := range s.ReminderChannels {
-		wrong.Check(channel == "email" || channel == "whatsapp", fmt.Sprintf("body.reminder_channels[%d]", i), "must be email or whatsapp")
+	for i, channel := range settings.ReminderChannels {
+		errs.Check(channel == "email" || channel == "whatsapp", fmt.Sprintf("body.reminder_channels[%d]", i), "must be email or whatsapp")
 	}
-	slices.Sort(s.ReminderChannels)
-	s.ReminderChannels = slices.Compact(s.ReminderChannels)
-	wrong.Check(s.InactiveAfterDays >= 7 && s.InactiveAfterDays <= 730, "body.inactive_after_days", "must be 7 to 730")
-	wrong.Check(s.WeekStart >= 0 && s.WeekStart <= 6, "body.week_start", "must be 0 to 6")
-	wrong.Check(s.RemarketingPeriodDays >= 30 && s.RemarketingPeriodDays <= 730, "body.remarketing_period_days", "must be 30 to 730")
-	wrong.CheckLength(text(s.RemarketingMessage), "body.remarketing_message", 0, 2000)
-	wrong.Check(len(s.NotifyEmails) <= 10, "body.notify_emails", "must be at most 10")
-	for i := range s.NotifyEmails {
-		wrong.CheckEmail(&s.NotifyEmails[i], fmt.Sprintf("body.notify_emails[%d]", i))
+	slices.Sort(settings.ReminderChannels)
+	settings.ReminderChannels = slices.Compact(settings.ReminderChannels)
+	errs.Check(settings.InactiveAfterDays >= 7 && settings.InactiveAfterDays <= 730, "body.inactive_after_days", "must be 7 to 730")
+	errs.Check(settings.WeekStart >= 0 && settings.WeekStart <= 6, "body.week_start", "must be 0 to 6")
+	errs.Check(settings.RemarketingPeriodDays >= 30 && settings.RemarketingPeriodDays <= 730, "body.remarketing_period_days", "must be 30 to 730")
+	errs.CheckLength(valueOrEmpty(settings.RemarketingMessage), "body.remarketing_message", 0, 2000)
+	errs.Check(len(settings.NotifyEmails) <= 10, "body.notify_emails", "must be at most 10")
+	for i := range settings.NotifyEmails {
+		errs.CheckEmail(&settings.NotifyEmails[i], fmt.Sprintf("body.notify_emails[%d]", i))
 	}
-	return wrong.Err()
+	return errs.Err()
 }
 
-func validSlug(s string) bool { return booking.ValidSlug(s) }
-
-// knownCurrency tells whether a code is one of ISO 4217's currencies in use.
-func knownCurrency(code string) bool { return slices.Contains(currencies, code) }
+// isCurrency reports whether code is an ISO 4217 currency in circulation.
+func isCurrency(code string) bool { return slices.Contains(currencies, code) }

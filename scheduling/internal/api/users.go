@@ -21,7 +21,7 @@ const (
 	roleAdmin = "admin"
 )
 
-// User is somebody who works in an organization.
+// User is a member of an organization's staff.
 type User struct {
 	ID        uuid.UUID `json:"id"`
 	OrgID     uuid.UUID `json:"org_id"`
@@ -44,82 +44,82 @@ type userFields struct {
 	IsActive optional[bool]   `json:"is_active,omitempty"`
 }
 
-type userInput struct {
+type createUserInput struct {
 	Body userFields `nameHint:"UserFields"`
 }
 
-type oneUserInput struct {
+type updateUserInput struct {
 	ByID
 	Body userFields `nameHint:"UserFields"`
 }
 
-func userOf(u dbgen.User, zone *time.Location) User {
-	return User{ID: u.ID, OrgID: u.OrgID, Name: u.Name, Email: u.Email, Role: u.Role, Phone: u.Phone, AvatarURL: u.AvatarUrl, IsActive: u.IsActive, CreatedAt: u.CreatedAt.In(zone)}
+func toUser(row dbgen.User, zone *time.Location) User {
+	return User{ID: row.ID, OrgID: row.OrgID, Name: row.Name, Email: row.Email, Role: row.Role, Phone: row.Phone, AvatarURL: row.AvatarUrl, IsActive: row.IsActive, CreatedAt: row.CreatedAt.In(zone)}
 }
 
-// into applies the fields to a user and checks what comes out.
-func (f userFields) into(u *dbgen.User) error {
-	f.Name.ApplyTo(&u.Name)
-	f.Email.ApplyTo(&u.Email)
-	f.Role.ApplyTo(&u.Role)
-	f.Phone.ApplyToNullable(&u.Phone)
-	f.IsActive.ApplyTo(&u.IsActive)
-	u.Name = strings.TrimSpace(u.Name)
-	var wrong faults
-	wrong.CheckLength(u.Name, "body.name", 1, 120)
-	wrong.CheckEmail(&u.Email, "body.email")
-	wrong.phone(u.Phone)
-	wrong.Check(u.Role != "", "body.role", "is required")
-	return wrong.Err()
+// applyTo applies the fields to a user and validates the result.
+func (f userFields) applyTo(user *dbgen.User) error {
+	f.Name.ApplyTo(&user.Name)
+	f.Email.ApplyTo(&user.Email)
+	f.Role.ApplyTo(&user.Role)
+	f.Phone.ApplyToNullable(&user.Phone)
+	f.IsActive.ApplyTo(&user.IsActive)
+	user.Name = strings.TrimSpace(user.Name)
+	var errs fieldErrors
+	errs.CheckLength(user.Name, "body.name", 1, 120)
+	errs.CheckEmail(&user.Email, "body.email")
+	errs.checkPhone(user.Phone)
+	errs.Check(user.Role != "", "body.role", "is required")
+	return errs.Err()
 }
 
 func (a *API) listUsers(ctx context.Context, _ *struct{}) (*struct{ Body []User }, error) {
-	org, err := a.org(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := a.store.ListUsers(ctx, org.ID)
-	return &struct{ Body []User }{rest.Map(rows, func(u dbgen.User) User { return userOf(u, org.Zone) })}, err
+	return &struct{ Body []User }{rest.Map(rows, func(user dbgen.User) User { return toUser(user, org.Zone) })}, err
 }
 
-// mayMake lets only owners make owners, or change them.
-func mayMake(ctx context.Context, roles ...string) error {
-	who, err := caller(ctx)
-	if err == nil && slices.Contains(roles, roleOwner) && who.Role != roleOwner {
+// requireOwnerFor refuses other callers than owners if any of the roles is owner.
+func requireOwnerFor(ctx context.Context, roles ...string) error {
+	caller, err := requireCaller(ctx)
+	if err == nil && slices.Contains(roles, roleOwner) && caller.Role != roleOwner {
 		return hub.Errorf(hub.ErrForbidden, "owner_only", "Only owners may do this.")
 	}
 	return err
 }
 
-func (a *API) createUser(ctx context.Context, in *userInput) (*userOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
 	draft := dbgen.User{Role: "staff", IsActive: true}
-	if err := in.Body.into(&draft); err != nil {
+	if err := in.Body.applyTo(&draft); err != nil {
 		return nil, err
 	}
-	if err := mayMake(ctx, draft.Role); err != nil {
+	if err := requireOwnerFor(ctx, draft.Role); err != nil {
 		return nil, err
 	}
-	var made dbgen.User
+	var created dbgen.User
 	err = a.store.InTx(ctx, "making a user", func(tx *store.Tx) error {
-		made, err = tx.CreateUser(ctx, dbgen.CreateUserParams{
+		created, err = tx.CreateUser(ctx, dbgen.CreateUserParams{
 			OrgID: org.ID, ID: store.NewID(), Name: draft.Name, Email: draft.Email, Role: draft.Role, Phone: draft.Phone, IsActive: draft.IsActive,
 		})
 		if err != nil {
 			return err
 		}
-		return a.accounts.EmailPasswordLink(ctx, tx.Raw, accountOf(made), accounts.PurposeInvite)
+		return a.accounts.EmailPasswordLink(ctx, tx.Raw, toAccount(created), accounts.PurposeInvite)
 	})
-	return &userOutput{userOf(made, org.Zone)}, accountTaken(err)
+	return &userOutput{toUser(created, org.Zone)}, mapAccountConflict(err)
 }
 
-// changeUser locks the organization's users, so that two owners cannot remove each
-// other at once, and hands over the one with an id and whether it is the last owner.
-func (a *API) changeUser(ctx context.Context, id uuid.UUID, work func(tx *store.Tx, user dbgen.User, lastOwner bool) error) error {
-	org, err := orgID(ctx)
+// withLockedUser locks the organization's users and calls update with the user of the ID.
+// The lock keeps two owners from removing each other at once.
+func (a *API) withLockedUser(ctx context.Context, id uuid.UUID, update func(tx *store.Tx, user dbgen.User, lastOwner bool) error) error {
+	org, err := callerOrgID(ctx)
 	if err != nil {
 		return err
 	}
@@ -128,38 +128,38 @@ func (a *API) changeUser(ctx context.Context, id uuid.UUID, work func(tx *store.
 		if err != nil {
 			return err
 		}
-		at := slices.IndexFunc(users, func(u dbgen.User) bool { return u.ID == id })
-		if at < 0 {
+		index := slices.IndexFunc(users, func(user dbgen.User) bool { return user.ID == id })
+		if index < 0 {
 			return hub.NotFound("User")
 		}
-		others := slices.ContainsFunc(users, func(u dbgen.User) bool { return u.ID != id && u.Role == roleOwner && u.IsActive })
-		return work(tx, users[at], users[at].Role == roleOwner && users[at].IsActive && !others)
+		hasOtherOwner := slices.ContainsFunc(users, func(user dbgen.User) bool { return user.ID != id && user.Role == roleOwner && user.IsActive })
+		return update(tx, users[index], users[index].Role == roleOwner && users[index].IsActive && !hasOtherOwner)
 	})
 }
 
-func lastOwner() *hub.Error {
+func lastOwnerError() *hub.Error {
 	return hub.Errorf(hub.ErrConflict, "last_owner", "This is the last active owner; make another one first.")
 }
 
-func (a *API) updateUser(ctx context.Context, in *oneUserInput) (*userOutput, error) {
-	org, err := a.org(ctx)
+func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput, error) {
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var done dbgen.User
-	err = a.changeUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, last bool) error {
+	var updated dbgen.User
+	err = a.withLockedUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, isLastOwner bool) error {
 		before := user.Role
-		if err := in.Body.into(&user); err != nil {
+		if err := in.Body.applyTo(&user); err != nil {
 			return err
 		}
-		if err := mayMake(ctx, before, user.Role); err != nil {
+		if err := requireOwnerFor(ctx, before, user.Role); err != nil {
 			return err
 		}
-		if last && (user.Role != roleOwner || !user.IsActive) {
-			return lastOwner()
+		if isLastOwner && (user.Role != roleOwner || !user.IsActive) {
+			return lastOwnerError()
 		}
 		var err error
-		done, err = tx.UpdateUser(ctx, dbgen.UpdateUserParams{
+		updated, err = tx.UpdateUser(ctx, dbgen.UpdateUserParams{
 			OrgID: user.OrgID, ID: user.ID, Name: user.Name, Email: user.Email, Role: user.Role, Phone: user.Phone, IsActive: user.IsActive, UpdatedAt: tx.Now(),
 		})
 		if err == nil && !user.IsActive {
@@ -167,16 +167,16 @@ func (a *API) updateUser(ctx context.Context, in *oneUserInput) (*userOutput, er
 		}
 		return err
 	})
-	return &userOutput{userOf(done, org.Zone)}, accountTaken(err)
+	return &userOutput{toUser(updated, org.Zone)}, mapAccountConflict(err)
 }
 
-func (a *API) deleteUser(ctx context.Context, in *ByID) (*none, error) {
-	return nil, a.changeUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, last bool) error {
-		if err := mayMake(ctx, user.Role); err != nil {
+func (a *API) deleteUser(ctx context.Context, in *ByID) (*noContent, error) {
+	return nil, a.withLockedUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, isLastOwner bool) error {
+		if err := requireOwnerFor(ctx, user.Role); err != nil {
 			return err
 		}
-		if last {
-			return lastOwner()
+		if isLastOwner {
+			return lastOwnerError()
 		}
 		return tx.DeleteUser(ctx, user.OrgID, user.ID)
 	})

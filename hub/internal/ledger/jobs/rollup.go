@@ -67,10 +67,10 @@ func takeDeltas(ctx context.Context, tx pgx.Tx) (map[rollupKey]*rollup, int, err
 	var at time.Time
 	var tenant, target uuid.UUID
 	var product string
-	var one rollup
+	var entry rollup
 	var latency []int32
 	tag, err := pgx.ForEachRow(rows, []any{&at, &tenant, &target, &product,
-		&one.accepted, &one.delivered, &one.failed, &one.parked, &one.attempts, &one.errors, &latency}, func() error {
+		&entry.accepted, &entry.delivered, &entry.failed, &entry.parked, &entry.attempts, &entry.errors, &latency}, func() error {
 		for _, width := range []time.Duration{ledger.FineBucket, ledger.CoarseBucket} {
 			bucket := at.UTC().Truncate(width)
 			for _, key := range [...]rollupKey{
@@ -84,7 +84,7 @@ func takeDeltas(ctx context.Context, tx pgx.Tx) (map[rollupKey]*rollup, int, err
 					sum = &rollup{}
 					folded[key] = sum
 				}
-				sum.add(&one, latency)
+				sum.add(&entry, latency)
 			}
 		}
 		return nil

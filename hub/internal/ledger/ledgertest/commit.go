@@ -1,4 +1,4 @@
-// Package ledgertest holds what the tests of the delivery log share.
+// Package ledgertest has fixtures for the tests of the delivery log.
 package ledgertest
 
 import (
@@ -14,14 +14,15 @@ import (
 	"integrationhub/hub/internal/logid"
 )
 
-// Commit is one event with so many deliveries that a process took on, as the outbox
-// leaves them: no rows, and a lease that stands for them.
+// Commit is one event whose deliveries a process has leased, as the outbox leaves them:
+// the deliveries have no rows, the lease represents them.
 type Commit struct {
 	pool  *pgxpool.Pool
 	Lease *delivery.Lease
 	Jobs  []delivery.Job
 }
 
+// NewCommit stores an event and a lease for its deliveries.
 func NewCommit(t *testing.T, pool *pgxpool.Pool, deliveries int) *Commit {
 	t.Helper()
 	now := time.Now()
@@ -45,7 +46,7 @@ func NewCommit(t *testing.T, pool *pgxpool.Pool, deliveries int) *Commit {
 	return c
 }
 
-// Attempt is what came of the n-th delivery.
+// Attempt returns an attempt of the n-th delivery with the given outcome.
 func (c *Commit) Attempt(n int, status delivery.Status) delivery.Attempt {
 	a := delivery.Attempt{
 		Job: c.Jobs[n], Sent: true, StartedAt: time.Now(), StatusCode: 200, ResponseHeader: []byte("A: b"), ResponseBody: []byte("ok"),
@@ -57,6 +58,7 @@ func (c *Commit) Attempt(n int, status delivery.Status) delivery.Attempt {
 	return a
 }
 
+// Count returns the number of rows of a table, or of a table with a where clause.
 func (c *Commit) Count(t *testing.T, query string) (n int) {
 	t.Helper()
 	require.NoError(t, c.pool.QueryRow(t.Context(), `select count(*) from `+query).Scan(&n))

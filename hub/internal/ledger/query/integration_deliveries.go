@@ -87,9 +87,9 @@ func (r *Reader) publishedOf(ctx context.Context, events []hub.Event) ([]publish
 func (r *Reader) addAnswers(ctx context.Context, answers [][]IntegrationDelivery, events []hub.Event, of []published) error {
 	places, first, last := make([]int, len(of)), make([]uuid.UUID, len(of)), make([]uuid.UUID, len(of))
 	tenants, environments := make([]uuid.UUID, len(of)), make([]string, len(of))
-	for i, one := range of {
-		places[i], first[i], last[i] = one.n, one.seq, logid.Last(one.seq)
-		tenants[i], environments[i] = events[one.n].TenantID, string(events[one.n].Environment)
+	for i, published := range of {
+		places[i], first[i], last[i] = published.n, published.seq, logid.Last(published.seq)
+		tenants[i], environments[i] = events[published.n].TenantID, string(events[published.n].Environment)
 	}
 	rows, err := r.pool.Query(ctx, `
 		select w.n, d.target_id, d.status, coalesce(i.status <> 'inactive', false)
@@ -99,9 +99,9 @@ func (r *Reader) addAnswers(ctx context.Context, answers [][]IntegrationDelivery
 		where d.integration and not d.inbound order by w.n, d.id desc`, places, first, last, tenants, environments)
 	if err == nil {
 		var n int
-		var one IntegrationDelivery
-		_, err = pgx.ForEachRow(rows, []any{&n, &one.IntegrationID, &one.Status, &one.Connected}, func() error {
-			answers[n] = append(answers[n], one)
+		var integrationDelivery IntegrationDelivery
+		_, err = pgx.ForEachRow(rows, []any{&n, &integrationDelivery.IntegrationID, &integrationDelivery.Status, &integrationDelivery.Connected}, func() error {
+			answers[n] = append(answers[n], integrationDelivery)
 			return nil
 		})
 	}

@@ -51,25 +51,25 @@ func (b *book) ask(t *testing.T) *asked {
 func (a *asked) event(t *testing.T, at time.Time, ours bool, status delivery.Status, targets ...uuid.UUID) hub.Event {
 	t.Helper()
 	seq := logid.NewSeq(at)
-	one := row{
+	entry := row{
 		tenant: a.tenant, environment: "live", product: "shop", kind: "patient.deleted", status: status, integration: true, ours: ours,
 		event: 7_000_000, // as somebody else chose it
 	}
 	if ours {
 		bits, _, err := logid.NewEventIDs(func(context.Context) (uint64, error) { return 3, nil }).Next(t.Context(), at)
 		require.NoError(t, err)
-		one.event = int64(bits)
+		entry.event = int64(bits)
 	}
-	one.id, one.target = logid.Delivery(seq, 1), targets[0]
-	a.book.store(t, []row{one})
+	entry.id, entry.target = logid.Delivery(seq, 1), targets[0]
+	a.book.store(t, []row{entry})
 	for i, target := range targets[1:] {
 		_, err := a.book.pool.Exec(t.Context(), `
 			insert into hub.deliveries (id, target_id, event_id, tenant_id, environment, product, event_type, integration, status, finished_at)
 			select $2, $3, event_id, tenant_id, environment, product, event_type, integration, status, finished_at from hub.deliveries where id = $1`,
-			one.id, logid.Delivery(seq, i+2), target)
+			entry.id, logid.Delivery(seq, i+2), target)
 		require.NoError(t, err)
 	}
-	return hub.Event{ID: hub.FormatEventID(uint64(one.event)), TenantID: a.tenant, Environment: hub.Live}
+	return hub.Event{ID: hub.FormatEventID(uint64(entry.event)), TenantID: a.tenant, Environment: hub.Live}
 }
 
 // What came of many events is told of each, in their order, and of no other's.
@@ -118,8 +118,8 @@ func TestAnswersAreAskedForAtOnce(t *testing.T) {
 		before := counted.Load()
 		got, err := reader.IntegrationDeliveries(t.Context(), events)
 		require.NoError(t, err)
-		for _, one := range got {
-			require.Equal(t, []query.IntegrationDelivery{{a.active, delivery.Pending, true}}, one)
+		for _, entry := range got {
+			require.Equal(t, []query.IntegrationDelivery{{a.active, delivery.Pending, true}}, entry)
 		}
 		return counted.Load() - before
 	}

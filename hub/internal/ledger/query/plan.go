@@ -87,7 +87,7 @@ func (p *plan) named(f Filter) []read {
 
 // statuses lists those a filter can mean.
 func (f Filter) statuses() []delivery.Status {
-	if status, one := delivery.ParseStatus(f.Status); one {
+	if status, flag := delivery.ParseStatus(f.Status); flag {
 		return []delivery.Status{status}
 	}
 	return []delivery.Status{delivery.Delivered, delivery.Parked, delivery.Failed, delivery.Pending}

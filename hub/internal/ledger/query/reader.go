@@ -137,4 +137,5 @@ type DB interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
+// ErrNotFound is the error for a delivery that does not exist.
 var ErrNotFound = hub.Errorf(hub.ErrNotFound, "not_found", "There is no such delivery.")

@@ -21,20 +21,20 @@ func TestFiltersGiveWhatReadingEveryRowGives(t *testing.T) {
 	b := newBook(t, 600)
 	replays := jobs.NewReplays(b.pool, nil, func() time.Time { return b.noon.Add(48 * time.Hour) }, nil)
 	parts := b.parts()
-	for i, one := range parts {
+	for i, part := range parts {
 		for j := i; j < len(parts); j++ {
 			other := parts[j]
 			var f, g query.Filter
-			one.set(&f)
+			part.set(&f)
 			other.set(&g)
 			other.set(&f)
-			if one.set(&g); f != g {
+			if part.set(&g); f != g {
 				continue // both set one field
 			}
 			var want []uuid.UUID
 			settled := 0
 			for _, r := range b.rows {
-				if one.has(r) && other.has(r) {
+				if part.has(r) && other.has(r) {
 					want = append(want, r.id)
 					if r.status != delivery.Pending && !r.inbound {
 						settled++
@@ -44,11 +44,11 @@ func TestFiltersGiveWhatReadingEveryRowGives(t *testing.T) {
 			items, err := b.reader.List(t.Context(), f, nil, 1000)
 			require.NoError(t, err)
 			got := idsOf(items)
-			require.Equal(t, want, got, "%s and %s", one.name, other.name)
+			require.Equal(t, want, got, "%s and %s", part.name, other.name)
 			if i == j || j%5 == 0 {
 				count, err := replays.Count(t.Context(), f)
 				require.NoError(t, err)
-				require.EqualValues(t, settled, count, "%s and %s", one.name, other.name)
+				require.EqualValues(t, settled, count, "%s and %s", part.name, other.name)
 			}
 		}
 	}

@@ -20,18 +20,18 @@ func TestPagesOfEveryFilterGiveWhatReadingEveryRowGives(t *testing.T) {
 	parts := b.parts()
 	const limit = 9
 	for name, reader := range map[string]*query.Reader{"small days": b.reader, "hasty": b.reader.Hasty()} {
-		for i, one := range parts {
+		for i, part := range parts {
 			for _, other := range parts[i:] {
 				var f, g query.Filter
-				one.set(&f)
+				part.set(&f)
 				other.set(&g)
 				other.set(&f)
-				if one.set(&g); f != g {
+				if part.set(&g); f != g {
 					continue // both set one field
 				}
 				var want, got []uuid.UUID
 				for _, r := range b.rows {
-					if one.has(r) && other.has(r) && len(want) < 3*limit {
+					if part.has(r) && other.has(r) && len(want) < 3*limit {
 						want = append(want, r.id)
 					}
 				}
@@ -39,11 +39,11 @@ func TestPagesOfEveryFilterGiveWhatReadingEveryRowGives(t *testing.T) {
 				for len(got) < len(want) {
 					items, err := reader.List(t.Context(), f, before, limit)
 					require.NoError(t, err)
-					require.NotEmpty(t, items, "%s: %s and %s", name, one.name, other.name)
+					require.NotEmpty(t, items, "%s: %s and %s", name, part.name, other.name)
 					got = append(got, idsOf(items)...)
 					before = &got[len(got)-1]
 				}
-				require.Equal(t, want, got, "%s: %s and %s", name, one.name, other.name)
+				require.Equal(t, want, got, "%s: %s and %s", name, part.name, other.name)
 			}
 		}
 	}

@@ -122,16 +122,16 @@ func (r *Reader) addStats(ctx context.Context, buckets []StatsBucket, q StatsQue
 	}
 	var at time.Time
 	var folded bool
-	var one StatsBucket
+	var statsBucket StatsBucket
 	var latency []int32
-	_, err = pgx.ForEachRow(rows, []any{&at, &folded, &one.Accepted, &one.Delivered, &one.Failed, &one.Parked, &one.Attempts, &one.Errors, &latency}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&at, &folded, &statsBucket.Accepted, &statsBucket.Delivered, &statsBucket.Failed, &statsBucket.Parked, &statsBucket.Attempts, &statsBucket.Errors, &latency}, func() error {
 		b := &buckets[at.Sub(first)/q.Bucket]
-		b.Accepted += one.Accepted
-		b.Delivered += one.Delivered
-		b.Failed += one.Failed
-		b.Parked += one.Parked
-		b.Attempts += one.Attempts
-		b.Errors += one.Errors
+		b.Accepted += statsBucket.Accepted
+		b.Delivered += statsBucket.Delivered
+		b.Failed += statsBucket.Failed
+		b.Parked += statsBucket.Parked
+		b.Attempts += statsBucket.Attempts
+		b.Errors += statsBucket.Errors
 		if folded {
 			b.latency = ledger.AddLatencyCounts(b.latency, latency)
 		} else {

@@ -1,0 +1,242 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module/rest"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// ScheduleException changes a professional's working time on a day.
+type ScheduleException struct {
+	ID             uuid.UUID `json:"id"`
+	ProfessionalID uuid.UUID `json:"professional_id"`
+	Date           string    `json:"date" example:"2026-03-02"`
+	StartTime      *string   `json:"start_time" doc:"null: the whole day"`
+	EndTime        *string   `json:"end_time"`
+	Reason         string    `json:"reason"`
+	ExceptionType  string    `json:"exception_type" enum:"block,extra"`
+	CreatedAt      time.Time `json:"created_at"`
+	UpdatedAt      time.Time `json:"updated_at"`
+}
+
+// MadeException is a new exception with the appointments that conflict with it. Those stay
+// booked.
+type MadeException struct {
+	ScheduleException
+	Conflicts []AppointmentSummary `json:"conflicts" nullable:"false"`
+	Created   int                  `json:"created" doc:"How many days it was made for"`
+}
+
+type exceptionFields struct {
+	ProfessionalID optional[uuid.UUID] `json:"professional_id,omitempty"`
+	Date           optional[string]    `json:"date,omitempty" example:"2026-03-02"`
+	DateTo         optional[string]    `json:"date_to,omitempty" doc:"When creating: the last day of a range, one exception for each day"`
+	StartTime      optional[string]    `json:"start_time,omitempty"`
+	EndTime        optional[string]    `json:"end_time,omitempty"`
+	Reason         optional[string]    `json:"reason,omitempty"`
+	ExceptionType  optional[string]    `json:"exception_type,omitempty" enum:"block,extra"`
+}
+
+type createExceptionInput struct {
+	Body exceptionFields `nameHint:"ScheduleExceptionFields"`
+}
+
+type updateExceptionInput struct {
+	ByID
+	Body exceptionFields `nameHint:"ScheduleExceptionFields"`
+}
+
+// maxExceptionDays is the longest range of an exception.
+const maxExceptionDays = 366
+
+func toException(row dbgen.ScheduleException, zone *time.Location) ScheduleException {
+	return ScheduleException{
+		ID: row.ID, ProfessionalID: row.ProfessionalID, Date: row.Date.Format(time.DateOnly), StartTime: formatClock(row.StartMinute), EndTime: formatClock(row.EndMinute),
+		Reason: row.Reason, ExceptionType: row.ExceptionType, CreatedAt: row.CreatedAt.In(zone), UpdatedAt: row.UpdatedAt.In(zone),
+	}
+}
+
+// applyTo applies the fields to an exception and validates the result.
+func (f *exceptionFields) applyTo(exception *dbgen.ScheduleException) error {
+	f.ProfessionalID.ApplyTo(&exception.ProfessionalID)
+	f.Reason.ApplyTo(&exception.Reason)
+	if f.Reason.Null {
+		exception.Reason = ""
+	}
+	f.ExceptionType.ApplyTo(&exception.ExceptionType)
+	var errs fieldErrors
+	if f.Date.HasValue() {
+		d, err := parseDate("body.date", f.Date.Value)
+		if err := errs.merge(err); err != nil {
+			return err
+		}
+		exception.Date = d.Time()
+	}
+	start, end := formatClock(exception.StartMinute), formatClock(exception.EndMinute)
+	f.StartTime.ApplyToNullable(&start)
+	f.EndTime.ApplyToNullable(&end)
+	hours, err := booking.ParsePair(start, end, "start_time", "end_time")
+	if err := errs.merge(err); err != nil {
+		return err
+	}
+	exception.StartMinute, exception.EndMinute = nil, nil
+	if hours != nil {
+		exception.StartMinute, exception.EndMinute = &hours.Start, &hours.End
+	}
+	if err := errs.merge(booking.Exception{Kind: booking.ExceptionKind(exception.ExceptionType), Hours: hours}.Validate()); err != nil {
+		return err
+	}
+	errs.CheckLength(exception.Reason, "body.reason", 0, 200)
+	return errs.Err()
+}
+
+type exceptionsInput struct {
+	Month          string `query:"month" doc:"YYYY-MM; absent: this month"`
+	ProfessionalID string `query:"professional_id" format:"uuid"`
+}
+
+func (a *API) listExceptions(ctx context.Context, in *exceptionsInput) (*listOutput[ScheduleException], error) {
+	org, err := a.loadOrg(ctx)
+	if err != nil {
+		return nil, err
+	}
+	first, last, err := parseMonth(in.Month, a.host.Now(), org.Zone)
+	if err != nil {
+		return nil, err
+	}
+	professional, err := parseOptionalID("query.professional_id", in.ProfessionalID)
+	if err != nil {
+		return nil, err
+	}
+	if professional != nil {
+		if err := requireProfessional(ctx, a.store.Queries, org.ID, *professional); err != nil {
+			return nil, err
+		}
+	}
+	rows, err := a.store.ListExceptions(ctx, dbgen.ListExceptionsParams{OrgID: org.ID, First: first.Time(), Last: last.Time(), ProfessionalID: professional})
+	return toListOutput(rows, func(exception dbgen.ScheduleException) ScheduleException { return toException(exception, org.Zone) }), err
+}
+
+func (a *API) createException(ctx context.Context, in *createExceptionInput) (*struct{ Body MadeException }, error) {
+	org, err := a.loadOrg(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var errs fieldErrors
+	errs.Check(in.Body.ProfessionalID.HasValue(), "body.professional_id", "is required")
+	errs.Check(in.Body.Date.HasValue(), "body.date", "is required")
+	errs.Check(in.Body.ExceptionType.HasValue(), "body.exception_type", "is required")
+	if err := errs.Err(); err != nil {
+		return nil, err
+	}
+	var exception dbgen.ScheduleException
+	if err := in.Body.applyTo(&exception); err != nil {
+		return nil, err
+	}
+	first := booking.NewDate(exception.Date.Date())
+	last := first
+	if in.Body.DateTo.HasValue() {
+		if last, err = parseDate("body.date_to", in.Body.DateTo.Value); err != nil {
+			return nil, err
+		}
+		if last < first || last-first >= maxExceptionDays {
+			return nil, hub.Invalid("body.date_to", "must be at most 366 days from date")
+		}
+	}
+	if err := requireProfessional(ctx, a.store.Queries, org.ID, exception.ProfessionalID); err != nil {
+		return nil, err
+	}
+	out := &struct{ Body MadeException }{}
+	err = a.store.InTx(ctx, "making an exception", func(tx *store.Tx) error {
+		days := dbgen.CreateExceptionsParams{
+			OrgID: org.ID, ProfessionalID: exception.ProfessionalID, ExceptionType: exception.ExceptionType, StartMinute: exception.StartMinute, EndMinute: exception.EndMinute, Reason: exception.Reason,
+		}
+		for d := first; d <= last; d++ {
+			days.Ids, days.Dates = append(days.Ids, store.NewID()), append(days.Dates, d.Time())
+		}
+		if err := tx.CreateExceptions(ctx, days); err != nil {
+			return err
+		}
+		created, err := tx.LockException(ctx, org.ID, days.Ids[0])
+		if err != nil {
+			return err
+		}
+		out.Body.ScheduleException, out.Body.Created = toException(created, org.Zone), len(days.Ids)
+		out.Body.Conflicts, err = findConflicts(ctx, tx, org, exception, first, last)
+		return err
+	})
+	return out, err
+}
+
+// findConflicts returns the appointments that overlap a new block.
+func findConflicts(ctx context.Context, tx *store.Tx, org store.Org, exception dbgen.ScheduleException, first, last booking.Date) ([]AppointmentSummary, error) {
+	found := []AppointmentSummary{}
+	if exception.ExceptionType != string(booking.Block) {
+		return found, nil
+	}
+	since, until := dayBounds(first, last, org.Zone)
+	rows, err := tx.Conflicts(ctx, dbgen.ConflictsParams{OrgID: org.ID, ProfessionalID: exception.ProfessionalID, Since: since, Until: until})
+	for _, row := range rows {
+		openRule := booking.Rule{Start: 0, End: 23*60 + 59, Active: true}
+		var hours *booking.Hours
+		if exception.StartMinute != nil {
+			hours = &booking.Hours{Start: *exception.StartMinute, End: *exception.EndMinute}
+		}
+		// It lies in the block where it would fit into a whole day without it only.
+		var rules []booking.Rule
+		var blocks []booking.Exception
+		for date := booking.DateOf(row.StartAt, org.Zone); date <= booking.DateOf(row.EndAt, org.Zone); date++ {
+			openRule.Weekday = date.Weekday()
+			rules = append(rules, openRule)
+			if date >= first && date <= last {
+				blocks = append(blocks, booking.Exception{Date: date, Kind: booking.Block, Hours: hours})
+			}
+		}
+		if !booking.WithinHours(org.Zone, row.StartAt, row.EndAt, rules, blocks) {
+			found = append(found, toAppointmentSummary(row, org.Zone))
+		}
+	}
+	return found, err
+}
+
+func (a *API) updateException(ctx context.Context, in *updateExceptionInput) (*struct{ Body ScheduleException }, error) {
+	org, err := a.loadOrg(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var updated dbgen.ScheduleException
+	err = a.store.InTx(ctx, "updating an exception", func(tx *store.Tx) error {
+		exception, err := tx.LockException(ctx, org.ID, in.ID)
+		if err != nil {
+			return rest.NotFoundIfNoRows("Schedule exception", err)
+		}
+		if err := in.Body.applyTo(&exception); err != nil {
+			return err
+		}
+		if err := requireProfessional(ctx, tx.Queries, org.ID, exception.ProfessionalID); err != nil {
+			return err
+		}
+		updated, err = tx.UpdateException(ctx, dbgen.UpdateExceptionParams{
+			OrgID: org.ID, ID: exception.ID, ProfessionalID: exception.ProfessionalID, Date: exception.Date, ExceptionType: exception.ExceptionType,
+			StartMinute: exception.StartMinute, EndMinute: exception.EndMinute, Reason: exception.Reason, UpdatedAt: tx.Now(),
+		})
+		return err
+	})
+	return &struct{ Body ScheduleException }{toException(updated, org.Zone)}, err
+}
+
+func (a *API) deleteException(ctx context.Context, in *ByID) (*noContent, error) {
+	org, err := callerOrgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	deleted, err := a.store.DeleteException(ctx, org, in.ID)
+	return nil, requireRowChanged("Schedule exception", deleted, err)
+}

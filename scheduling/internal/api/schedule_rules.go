@@ -1,0 +1,279 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module/rest"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// ScheduleRule is a recurring weekly working time of a professional.
+type ScheduleRule struct {
+	ID             uuid.UUID `json:"id"`
+	ProfessionalID uuid.UUID `json:"professional_id"`
+	DayOfWeek      int       `json:"day_of_week" doc:"0 = Monday to 6 = Sunday"`
+	StartTime      string    `json:"start_time" example:"09:00"`
+	EndTime        string    `json:"end_time" example:"18:00"`
+	BreakStart     *string   `json:"break_start"`
+	BreakEnd       *string   `json:"break_end"`
+	IsActive       bool      `json:"is_active"`
+	CreatedAt      time.Time `json:"created_at"`
+	UpdatedAt      time.Time `json:"updated_at"`
+}
+
+type ruleOutput struct{ Body ScheduleRule }
+
+type ruleFields struct {
+	ProfessionalID optional[uuid.UUID] `json:"professional_id,omitempty"`
+	DayOfWeek      optional[int]       `json:"day_of_week,omitempty" doc:"0 = Monday to 6 = Sunday"`
+	StartTime      optional[string]    `json:"start_time,omitempty" example:"09:00"`
+	EndTime        optional[string]    `json:"end_time,omitempty" example:"18:00"`
+	BreakStart     optional[string]    `json:"break_start,omitempty"`
+	BreakEnd       optional[string]    `json:"break_end,omitempty"`
+	IsActive       optional[bool]      `json:"is_active,omitempty"`
+}
+
+// maxRules is the largest number of rules of a professional. Every availability query
+// reads them all.
+const maxRules = 200
+
+// listRulesWithinLimit lists a professional's rules. It fails if there are more than
+// [maxRules].
+func listRulesWithinLimit(ctx context.Context, queries *dbgen.Queries, org, professional uuid.UUID, location string) ([]dbgen.ScheduleRule, error) {
+	rows, err := queries.ListRules(ctx, org, &professional)
+	if err == nil && len(rows) > maxRules {
+		err = hub.Invalid(location, fmt.Sprintf("would have more than %d rules", maxRules))
+	}
+	return rows, err
+}
+
+type createRuleInput struct {
+	Body ruleFields `nameHint:"ScheduleRuleFields"`
+}
+
+type updateRuleInput struct {
+	ByID
+	Body ruleFields `nameHint:"ScheduleRuleFields"`
+}
+
+func formatClock(c *booking.Clock) *string {
+	if c == nil {
+		return nil
+	}
+	s := c.String()
+	return &s
+}
+
+func toRule(row dbgen.ScheduleRule, zone *time.Location) ScheduleRule {
+	return ScheduleRule{
+		ID: row.ID, ProfessionalID: row.ProfessionalID, DayOfWeek: row.DayOfWeek, StartTime: row.StartMinute.String(), EndTime: row.EndMinute.String(),
+		BreakStart: formatClock(row.BreakStartMinute), BreakEnd: formatClock(row.BreakEndMinute), IsActive: row.IsActive, CreatedAt: row.CreatedAt.In(zone), UpdatedAt: row.UpdatedAt.In(zone),
+	}
+}
+
+// applyTo applies the fields to a rule and validates the result.
+func (f *ruleFields) applyTo(row *dbgen.ScheduleRule) error {
+	f.ProfessionalID.ApplyTo(&row.ProfessionalID)
+	f.DayOfWeek.ApplyTo(&row.DayOfWeek)
+	f.IsActive.ApplyTo(&row.IsActive)
+	start, end := row.StartMinute.String(), row.EndMinute.String()
+	f.StartTime.ApplyTo(&start)
+	f.EndTime.ApplyTo(&end)
+	breakStart, breakEnd := formatClock(row.BreakStartMinute), formatClock(row.BreakEndMinute)
+	f.BreakStart.ApplyToNullable(&breakStart)
+	f.BreakEnd.ApplyToNullable(&breakEnd)
+	var errs fieldErrors
+	hours, err := booking.ParsePair(&start, &end, "start_time", "end_time")
+	if err := errs.merge(err); err != nil {
+		return err
+	}
+	pause, err := booking.ParsePair(breakStart, breakEnd, "break_start", "break_end")
+	if err := errs.merge(err); err != nil {
+		return err
+	}
+	rule := booking.Rule{Weekday: row.DayOfWeek, Start: 0, End: 1}
+	if hours != nil {
+		rule.Start, rule.End = hours.Start, hours.End
+		row.StartMinute, row.EndMinute = hours.Start, hours.End
+	}
+	row.BreakStartMinute, row.BreakEndMinute = nil, nil
+	if pause != nil {
+		rule.Break = &booking.Break{Start: pause.Start, End: pause.End}
+		row.BreakStartMinute, row.BreakEndMinute = &pause.Start, &pause.End
+	}
+	if err := errs.merge(rule.Validate()); err != nil {
+		return err
+	}
+	return errs.Err()
+}
+
+// requireProfessional returns a 404 error if the organization has no such professional.
+func requireProfessional(ctx context.Context, queries *dbgen.Queries, org, professional uuid.UUID) error {
+	rows, err := queries.ListProfessionals(ctx, org, &professional)
+	if err == nil && len(rows) == 0 {
+		return hub.NotFound("Professional")
+	}
+	return err
+}
+
+type rulesInput struct {
+	ProfessionalID string `query:"professional_id" format:"uuid" doc:"Only this professional's rules"`
+}
+
+// parseOptionalID parses an optional UUID of a query.
+func parseOptionalID(location, value string) (*uuid.UUID, error) {
+	if value == "" {
+		return nil, nil
+	}
+	id, err := uuid.Parse(value)
+	if err != nil {
+		return nil, hub.Invalid(location, "must be a UUID")
+	}
+	return &id, nil
+}
+
+func (a *API) listRules(ctx context.Context, in *rulesInput) (*listOutput[ScheduleRule], error) {
+	org, err := a.loadOrg(ctx)
+	if err != nil {
+		return nil, err
+	}
+	professional, err := parseOptionalID("query.professional_id", in.ProfessionalID)
+	if err != nil {
+		return nil, err
+	}
+	if professional != nil {
+		if err := requireProfessional(ctx, a.store.Queries, org.ID, *professional); err != nil {
+			return nil, err
+		}
+	}
+	rows, err := a.store.ListRules(ctx, org.ID, professional)
+	return toListOutput(rows, func(rule dbgen.ScheduleRule) ScheduleRule { return toRule(rule, org.Zone) }), err
+}
+
+func (a *API) createRule(ctx context.Context, in *createRuleInput) (*ruleOutput, error) {
+	org, err := a.loadOrg(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var errs fieldErrors
+	errs.Check(in.Body.ProfessionalID.HasValue(), "body.professional_id", "is required")
+	errs.Check(in.Body.DayOfWeek.HasValue(), "body.day_of_week", "is required")
+	errs.Check(in.Body.StartTime.HasValue(), "body.start_time", "is required")
+	errs.Check(in.Body.EndTime.HasValue(), "body.end_time", "is required")
+	if err := errs.Err(); err != nil {
+		return nil, err
+	}
+	draft := dbgen.ScheduleRule{IsActive: true}
+	if err := in.Body.applyTo(&draft); err != nil {
+		return nil, err
+	}
+	if err := requireProfessional(ctx, a.store.Queries, org.ID, draft.ProfessionalID); err != nil {
+		return nil, err
+	}
+	var created dbgen.ScheduleRule
+	err = a.store.InTx(ctx, "making a rule", func(tx *store.Tx) error {
+		created, err = tx.CreateRule(ctx, dbgen.CreateRuleParams{
+			OrgID: org.ID, ID: store.NewID(), ProfessionalID: draft.ProfessionalID, DayOfWeek: draft.DayOfWeek, StartMinute: draft.StartMinute, EndMinute: draft.EndMinute,
+			BreakStartMinute: draft.BreakStartMinute, BreakEndMinute: draft.BreakEndMinute, IsActive: draft.IsActive,
+		})
+		if err != nil {
+			return err
+		}
+		_, err = listRulesWithinLimit(ctx, tx.Queries, org.ID, draft.ProfessionalID, "body.professional_id")
+		return err
+	})
+	return &ruleOutput{toRule(created, org.Zone)}, err
+}
+
+func (a *API) updateRule(ctx context.Context, in *updateRuleInput) (*ruleOutput, error) {
+	org, err := a.loadOrg(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var updated dbgen.ScheduleRule
+	err = a.store.InTx(ctx, "updating a rule", func(tx *store.Tx) error {
+		rule, err := tx.LockRule(ctx, org.ID, in.ID)
+		if err != nil {
+			return rest.NotFoundIfNoRows("Schedule rule", err)
+		}
+		if err := in.Body.applyTo(&rule); err != nil {
+			return err
+		}
+		if err := requireProfessional(ctx, tx.Queries, org.ID, rule.ProfessionalID); err != nil {
+			return err
+		}
+		updated, err = tx.UpdateRule(ctx, dbgen.UpdateRuleParams{
+			OrgID: org.ID, ID: rule.ID, ProfessionalID: rule.ProfessionalID, DayOfWeek: rule.DayOfWeek, StartMinute: rule.StartMinute, EndMinute: rule.EndMinute,
+			BreakStartMinute: rule.BreakStartMinute, BreakEndMinute: rule.BreakEndMinute, IsActive: rule.IsActive, UpdatedAt: tx.Now(),
+		})
+		if err == nil && in.Body.ProfessionalID.HasValue() {
+			_, err = listRulesWithinLimit(ctx, tx.Queries, org.ID, rule.ProfessionalID, "body.professional_id")
+		}
+		return err
+	})
+	return &ruleOutput{toRule(updated, org.Zone)}, err
+}
+
+func (a *API) deleteRule(ctx context.Context, in *ByID) (*noContent, error) {
+	org, err := callerOrgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	deleted, err := a.store.DeleteRule(ctx, org, in.ID)
+	return nil, requireRowChanged("Schedule rule", deleted, err)
+}
+
+type copyRulesInput struct {
+	From uuid.UUID `path:"fromId"`
+	To   uuid.UUID `path:"toId"`
+	Mode string    `query:"mode" enum:"replace,append" default:"replace"`
+}
+
+type copyRulesOutput struct {
+	Body struct {
+		Copied   int            `json:"copied"`
+		Replaced int            `json:"replaced"`
+		Rules    []ScheduleRule `json:"rules" nullable:"false"`
+	} `nameHint:"CopiedRules"`
+}
+
+func (a *API) copyRules(ctx context.Context, in *copyRulesInput) (*copyRulesOutput, error) {
+	org, err := a.loadOrg(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if in.From == in.To {
+		return nil, hub.Invalid("path.toId", "must be another professional")
+	}
+	out := &copyRulesOutput{}
+	err = a.store.InTx(ctx, "copying rules", func(tx *store.Tx) error {
+		for _, id := range []uuid.UUID{in.From, in.To} {
+			if err := requireProfessional(ctx, tx.Queries, org.ID, id); err != nil {
+				return err
+			}
+		}
+		if in.Mode == "replace" {
+			replaced, err := tx.ClearRules(ctx, org.ID, in.To)
+			if err != nil {
+				return err
+			}
+			out.Body.Replaced = int(replaced)
+		}
+		copied, err := tx.CopyRules(ctx, dbgen.CopyRulesParams{OrgID: org.ID, FromID: in.From, ToID: in.To})
+		if err != nil {
+			return err
+		}
+		out.Body.Copied = int(copied)
+		rules, err := listRulesWithinLimit(ctx, tx.Queries, org.ID, in.To, "path.toId")
+		out.Body.Rules = rest.Map(rules, func(rule dbgen.ScheduleRule) ScheduleRule { return toRule(rule, org.Zone) })
+		return err
+	})
+	return out, err
+}

@@ -1,0 +1,197 @@
+package pages
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// templates are the pages, each within layout.html.
+var templates = parseTemplates("services", "professionals", "day", "time", "details", "done", "cancel", "move", "leave", "notice")
+
+func parseTemplates(names ...string) map[string]*template.Template {
+	shared := template.Must(template.New("").Funcs(template.FuncMap{"sentence": capitalize}).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html"))
+	parsed := make(map[string]*template.Template, len(names))
+	for _, name := range names {
+		parsed[name] = template.Must(template.Must(shared.Clone()).ParseFS(templateFiles, "templates/"+name+".html"))
+	}
+	return parsed
+}
+
+// document is the template data of layout.html.
+type document struct {
+	T           *words
+	Lang        string
+	Title       string
+	Heading     string
+	Description string
+	Style       template.CSS // of the organization's colour
+	CSS, JS     string       // addresses
+	Font        string
+	Indexed     bool
+
+	Org             *organizationView // nil: none
+	Home            string
+	Welcome         string // on the first step only
+	StepCount       string // Step 2 of 5
+	Steps           []stepMark
+	Summary         *summary
+	Languages       []languageLink
+	Terms, Privacy  string
+	Body            any
+	Zone, ClockHour string // for the script
+}
+
+// organizationView is the organization in the layout.
+type organizationView struct {
+	Name, Initial string
+	Logo          string
+	Phone         string
+	PhoneTo       template.URL
+	Address       string
+}
+
+// stepMark is a step in the progress bar.
+type stepMark struct {
+	Name          string
+	Done, Current bool
+}
+
+type languageLink struct {
+	Name, Tag, Link string
+	Current         bool
+}
+
+// writeReply writes a reply.
+func (v *visit) writeReply(w http.ResponseWriter, r *http.Request, response reply, indexed bool) {
+	style := defaultStyle
+	if color, ok := parseColor(v.appearance.PrimaryColor); ok {
+		style = newTheme(color).css()
+	}
+	v.setHeaders(w.Header(), style, indexed)
+	if response.location != "" {
+		w.Header().Set("Location", response.location)
+		w.WriteHeader(response.status)
+		return
+	}
+	if attachment := response.file; attachment != nil {
+		w.Header().Set("Content-Type", attachment.kind)
+		w.Header().Set("Content-Disposition", `attachment; filename="`+attachment.name+`"`)
+		_, _ = w.Write(attachment.bytes) // the visitor may have gone
+		return
+	}
+	page := v.newDocument(r, response, style)
+	page.Indexed = indexed
+	var out bytes.Buffer
+	if err := templates[response.template].ExecuteTemplate(&out, "layout", page); err != nil {
+		v.host.Log.ErrorContext(v.ctx, "a booking page could not be drawn", "page", response.template, "error", err)
+		http.Error(w, v.texts().BrokenTitle, http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Language", v.lang.tag)
+	if response.status == 0 {
+		response.status = http.StatusOK
+	}
+	w.WriteHeader(response.status)
+	_, _ = w.Write(out.Bytes()) // the visitor may have gone
+}
+
+// defaultStyle is the style of organizations without a colour.
+var defaultStyle = newTheme(mustParseColor("#0f766e")).css()
+
+// setHeaders restricts the page to the hub's own resources. Addresses with tokens stay out
+// of referrers, caches and search engines.
+func (v *visit) setHeaders(header http.Header, style string, indexed bool) {
+	sum := sha256.Sum256([]byte(style))
+	ancestors := "'none'"
+	if len(v.embedOrigins) > 0 {
+		ancestors = "'self' " + strings.Join(v.embedOrigins, " ")
+	} else {
+		header.Set("X-Frame-Options", "DENY")
+	}
+	pictures := "'self' data: https:"
+	if logo := v.logoURL(); logo != "" {
+		pictures += " " + parseOrigin(logo)
+	}
+	header.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self' 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+
+		"'; img-src "+pictures+"; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors "+ancestors)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=(), payment=()")
+	header.Set("Cache-Control", "no-store")
+	header.Set("Vary", "Accept-Language")
+	if !indexed {
+		header.Set("X-Robots-Tag", "noindex, nofollow")
+	}
+}
+
+func (v *visit) logoURL() string {
+	if !v.hasOrg {
+		return ""
+	}
+	if address := v.publicBooking.LogoURL(v.org); address != nil {
+		return *address
+	}
+	return ""
+}
+
+func (v *visit) newDocument(r *http.Request, response reply, style string) *document {
+	page := &document{
+		T: v.texts(), Lang: v.lang.tag, Title: response.title, CSS: assets["app.css"].address, JS: assets["app.js"].address, Font: assets["inter.woff2"].address,
+		Style:   template.CSS(style), //nolint:gosec // made of colours only
+		Heading: response.title, Summary: response.summary, Body: response.body,
+	}
+	for _, lang := range languages {
+		page.Languages = append(page.Languages, languageLink{lang.name, lang.tag, v.languageURL(r, lang), lang == v.lang})
+	}
+	if !v.hasOrg {
+		return page
+	}
+	org := v.org
+	page.Home, page.Zone, page.Terms, page.Privacy = v.linkTo(""), org.Timezone, v.appearance.TermsURL, v.appearance.PrivacyURL
+	page.Org = &organizationView{Name: org.Name, Initial: initialOf(org.Name), Logo: v.logoURL()}
+	if org.Phone != nil {
+		page.Org.Phone = formatPhone(*org.Phone)
+		page.Org.PhoneTo = template.URL("tel:" + url.PathEscape(*org.Phone)) //nolint:gosec // cannot leave the number
+	}
+	if org.Address != nil {
+		page.Org.Address = *org.Address
+	}
+	page.Title += " · " + org.Name
+	if page.ClockHour = "h23"; v.isTwelveHour() {
+		page.ClockHour = "h12"
+	}
+	if response.step == 1 {
+		page.Welcome = v.appearance.WelcomeMessage
+		page.Description = v.texts().Powered + " · " + org.Name
+	}
+	if response.step > 0 {
+		page.StepCount = fmt.Sprintf(v.texts().StepOf, response.step, len(v.texts().StepNames))
+		for i, name := range v.texts().StepNames {
+			page.Steps = append(page.Steps, stepMark{name, i+1 < response.step, i+1 == response.step})
+		}
+	}
+	return page
+}
+
+// languageURL returns the address of the page in a language. Posted fields become query
+// parameters.
+func (v *visit) languageURL(r *http.Request, lang *language) string {
+	query := url.Values{}
+	for name, values := range v.query {
+		query[name] = values
+	}
+	for _, name := range []string{"service", "professional", fieldStart, "token"} {
+		if value := v.form.Get(name); value != "" {
+			query.Set(name, value)
+		}
+	}
+	query.Set("lang", lang.tag)
+	return r.URL.EscapedPath() + "?" + query.Encode()
+}
