@@ -126,7 +126,7 @@ func (c *Clinic) NewKey(scopes ...string) *Clinic {
 }
 
 // SearchPatients returns the first page of the patients that match a term.
-func (c *Clinic) SearchPatients(term string) object {
+func (c *Clinic) SearchPatients(term string) moduletest.Object {
 	c.T.Helper()
 	return c.OK(200, "POST", "/patients/search", object{"search": term})
 }
@@ -168,7 +168,7 @@ func (c *Clinic) Exec(query string, args ...any) {
 func (c *Clinic) OwnOperations() (operations []moduletest.Operation) {
 	c.T.Helper()
 	own := regexp.MustCompile(`^/api/v1/integrations/(search|action|inbox)`)
-	for _, op := range c.Client.Operations() {
+	for _, op := range c.Operations() {
 		if !strings.HasPrefix(op.Path, "/api/v1/integrations") || own.MatchString(op.Path) {
 			operations = append(operations, op)
 		}

@@ -1,6 +1,8 @@
 package clinictest
 
 import (
+	"integrationhub/hub/hubtest/moduletest"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -11,7 +13,7 @@ func (c *Clinic) RequestDeletion(patientID string) string {
 }
 
 // WaitForDeletion runs the job until a deletion request has a status, and returns it.
-func (c *Clinic) WaitForDeletion(path, status string) object {
+func (c *Clinic) WaitForDeletion(path, status string) moduletest.Object {
 	c.T.Helper()
 	var request object
 	require.Eventually(c.T, func() bool {

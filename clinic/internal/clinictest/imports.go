@@ -27,7 +27,7 @@ func (c *Clinic) UploadImport(format, file string, headers ...string) moduletest
 }
 
 // Import uploads a file and returns the import once all of the file has been read.
-func (c *Clinic) Import(format, file string) object {
+func (c *Clinic) Import(format, file string) moduletest.Object {
 	c.T.Helper()
 	upload := c.UploadImport(format, file)
 	require.Equal(c.T, 202, upload.Status, upload.Text)
@@ -35,7 +35,7 @@ func (c *Clinic) Import(format, file string) object {
 }
 
 // WaitForImport waits until an import is done and returns it.
-func (c *Clinic) WaitForImport(id string) object {
+func (c *Clinic) WaitForImport(id string) moduletest.Object {
 	c.T.Helper()
 	var result object
 	require.Eventually(c.T, func() bool {

@@ -99,6 +99,7 @@ func (k *HubProcess) KillAndRestart(job string) {
 	k.start()
 }
 
+// Exec changes the database of the process.
 func (k *HubProcess) Exec(sql string, args ...any) {
 	k.T.Helper()
 	_, err := k.DB.Exec(k.T.Context(), sql, args...)

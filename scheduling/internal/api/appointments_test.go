@@ -179,7 +179,7 @@ func TestRescheduleAndEdit(t *testing.T) {
 	require.Equal(t, "status_read_only", org.Call("PUT", path, object{"status": "confirmed"}).Body["code"])
 	org.Refused(412, "version_mismatch", "PUT", path, object{"notes": "x"}, "If-Match", "1")
 	org.OK(200, "PUT", path, object{"notes": "x"}, "If-Match", fmt.Sprint(org.OK(200, "GET", path, nil)["version"]))
-	eva := org.Organization.AddProfessional("Eva", org.ServiceID)
+	eva := org.AddProfessional("Eva", org.ServiceID)
 	require.Equal(t, "Eva", org.Transition(200, "reschedule", other, object{"start_at": org.At(time.Hour), "professional_id": eva})["professional"].(object)["name"])
 
 	// Each new time, and who else gives the service, is told under the same id; notes and prices are not.

@@ -44,7 +44,7 @@ func TestMonthAgreesWithItsDays(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	org.Book(0)
-	second := org.Organization.AddProfessional("Eva", org.ServiceID)
+	second := org.AddProfessional("Eva", org.ServiceID)
 	org.OK(201, "POST", "/schedule-exceptions", object{"professional_id": second, "date": "2026-03-02", "exception_type": "block"})
 	for _, who := range []string{"", "&professional_id=" + org.ProfessionalID} {
 		month := org.OK(200, "GET", "/availability/month?service_id="+org.ServiceID+"&month=2026-03"+who, nil)

@@ -15,7 +15,7 @@ import (
 func TestSlotsOfAnybodyTellTheirOwnTerms(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
-	eva := org.Organization.AddProfessional("Eva", org.ServiceID)
+	eva := org.AddProfessional("Eva", org.ServiceID)
 	org.Call("PUT", "/professionals/"+eva+"/services", object{"service_ids": []string{org.ServiceID}, "overrides": object{org.ServiceID: object{"custom_duration": 20, "custom_price": 60.5}}})
 	org.Book(0) // so Eva is next
 	day := org.Guest().OK(200, "GET", org.PublicPath("/availability?service_id="+org.ServiceID+"&date=2026-03-02"), nil)

@@ -75,7 +75,7 @@ func TestADepositSentTwiceIsOneBooking(t *testing.T) {
 		t.Run(professional, func(t *testing.T) {
 			t.Parallel()
 			org, asked, let := patient(t)
-			org.Organization.AddProfessional("Eva", org.ServiceID)
+			org.AddProfessional("Eva", org.ServiceID)
 			form := url.Values{
 				"service": {org.ServiceID}, "professional": {org.ProfessionalID}, "start": {org.At(0)}, "key": {uuid.NewString()},
 				"name": {"Gil Reis"}, "phone": {"11 98765-0000"}, "email": {"gil@example.com"},
@@ -129,7 +129,7 @@ func TestDepositsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewDepositBookable(t)
 	guest := org.Guest()
-	eva := org.Organization.AddProfessional("Eva", org.ServiceID)
+	eva := org.AddProfessional("Eva", org.ServiceID)
 	free := object{"service_ids": []string{org.ServiceID}, "overrides": object{org.ServiceID: object{"custom_price": 0}}}
 	org.Call("PUT", "/professionals/"+org.ProfessionalID+"/services", free)
 	created := guest.OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(0))

@@ -98,7 +98,7 @@ func TestPublicCancelAndReschedule(t *testing.T) {
 func TestFiftyGuestsAtOnceGetEachProfessionalOnce(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
-	org.Organization.AddProfessional("Eva", org.ServiceID)
+	org.AddProfessional("Eva", org.ServiceID)
 	guest := org.Guest()
 	var mu sync.Mutex
 	got := map[int]int{}

@@ -16,7 +16,7 @@ import (
 func TestAHoldWithAnybodyThatRanOut(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
-	org.Organization.AddProfessional("Eva", org.ServiceID)
+	org.AddProfessional("Eva", org.ServiceID)
 	guest := org.Guest()
 	held := guest.OK(201, "POST", org.PublicPath("/hold"), object{"service_id": org.ServiceID, "start_at": org.At(0)})
 	org.Hub.Clock.Advance(5 * time.Minute)
@@ -96,7 +96,7 @@ func TestAHoldInACrowd(t *testing.T) {
 func TestAHoldWithAnybody(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
-	org.Organization.AddProfessional("Eva", org.ServiceID)
+	org.AddProfessional("Eva", org.ServiceID)
 	guest := org.Guest()
 	anybody := object{"service_id": org.ServiceID, "start_at": org.At(0)}
 	held := guest.OK(201, "POST", org.PublicPath("/hold"), anybody)

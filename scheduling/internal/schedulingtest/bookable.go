@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub/hubtest/moduletest"
 	"integrationhub/scheduling/internal/proofofwork"
 )
 
@@ -46,7 +47,7 @@ func (b *Bookable) At(after time.Duration) string {
 }
 
 // AppointmentBody returns the body with which staff book an appointment.
-func (b *Bookable) AppointmentBody(after time.Duration) object {
+func (b *Bookable) AppointmentBody(after time.Duration) moduletest.Object {
 	return object{"client_id": b.ClientID, "professional_id": b.ProfessionalID, "service_id": b.ServiceID, "start_at": b.At(after)}
 }
 
@@ -57,13 +58,13 @@ func (b *Bookable) Book(after time.Duration) string {
 }
 
 // Appointment returns an appointment.
-func (b *Bookable) Appointment(id string) object {
+func (b *Bookable) Appointment(id string) moduletest.Object {
 	b.T.Helper()
 	return b.Get("/appointments/" + id)
 }
 
 // Transition changes an appointment's status by an action, such as cancel.
-func (b *Bookable) Transition(status int, action, id string, body any) object {
+func (b *Bookable) Transition(status int, action, id string, body any) moduletest.Object {
 	b.T.Helper()
 	return b.OK(status, "POST", "/appointments/"+id+"/"+action, body)
 }
@@ -72,7 +73,7 @@ func (b *Bookable) Transition(status int, action, id string, body any) object {
 func (b *Bookable) PublicPath(path string) string { return "/public/book/" + b.Slug + path }
 
 // BookingBody returns the body with which a guest books.
-func (b *Bookable) BookingBody(after time.Duration) object {
+func (b *Bookable) BookingBody(after time.Duration) moduletest.Object {
 	return object{
 		"service_id": b.ServiceID, "professional_id": b.ProfessionalID, "start_at": b.At(after),
 		"client_name": "Gil", "client_phone": "11 98765-0000", "client_email": "gil@example.com",
@@ -81,7 +82,7 @@ func (b *Bookable) BookingBody(after time.Duration) object {
 
 // BookWithProof books as a guest with a proof of work, which the organization demands
 // from then on.
-func (b *Bookable) BookWithProof(booking object) object {
+func (b *Bookable) BookWithProof(booking object) moduletest.Object {
 	b.T.Helper()
 	b.OK(200, "PUT", "/organization/settings", object{"proof_of_work": true})
 	guest := b.Guest()
@@ -100,14 +101,14 @@ func SolveChallenge(t testing.TB, text string) string {
 }
 
 // WaitlistBody returns the body with which a guest joins the waitlist for some days.
-func (b *Bookable) WaitlistBody(first, last, email string) object {
+func (b *Bookable) WaitlistBody(first, last, email string) moduletest.Object {
 	return object{
 		"service_id": b.ServiceID, "first_date": first, "last_date": last, "client_name": "Rui", "client_phone": "+55119" + email[:1] + "1112222", "client_email": email,
 	}
 }
 
 // Availability returns the free slots of the service; query begins with "&".
-func (b *Bookable) Availability(query string) object {
+func (b *Bookable) Availability(query string) moduletest.Object {
 	b.T.Helper()
 	return b.Get("/availability?service_id=" + b.ServiceID + "&professional_id=" + b.ProfessionalID + query)
 }

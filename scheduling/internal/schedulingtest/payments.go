@@ -65,7 +65,7 @@ func (b *Bookable) TotalSpent() any {
 }
 
 // LoyaltyAccount returns a client's points.
-func (b *Bookable) LoyaltyAccount(clientID string) object {
+func (b *Bookable) LoyaltyAccount(clientID string) moduletest.Object {
 	b.T.Helper()
 	return b.Get("/loyalty/clients/" + clientID)
 }

@@ -156,7 +156,7 @@ func spread(org *schedulingtest.Bookable, people []string, who object) []answer 
 func TestFirstBookingsAtOnceAreOfOneClient(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
-	people := []string{org.ProfessionalID, org.Organization.AddProfessional("Eva", org.ServiceID), org.Organization.AddProfessional("Rui", org.ServiceID)}
+	people := []string{org.ProfessionalID, org.AddProfessional("Eva", org.ServiceID), org.AddProfessional("Rui", org.ServiceID)}
 	org.OK(200, "PUT", "/organization/settings", object{"max_active_bookings_per_client": 2, "require_client_phone": false})
 	known := func(sql string, value string) int {
 		return org.Count("scheduling.clients where org_id = $1 and "+sql, org.ID, value)
@@ -194,7 +194,7 @@ func TestNobodyWaitsInACircle(t *testing.T) {
 	org := schedulingtest.NewBookable(t, schedulingtest.Unlimited)
 	org.OK(200, "PUT", "/organization/settings", object{"max_active_bookings_per_client": 50, "waitlist_enabled": true})
 	org.OK(200, "PUT", "/loyalty/config", object{"enabled": true, "accrual_type": "visit", "points_per_visit": 10})
-	people := []string{org.ProfessionalID, org.Organization.AddProfessional("Eva", org.ServiceID), org.Organization.AddProfessional("Rui", org.ServiceID)}
+	people := []string{org.ProfessionalID, org.AddProfessional("Eva", org.ServiceID), org.AddProfessional("Rui", org.ServiceID)}
 	phone := org.BookingBody(0)["client_phone"]
 	me := org.OK(201, "POST", "/clients", object{"name": "Gil", "phone": phone})["id"].(string)
 	program := org.OK(200, "PUT", "/loyalty/config", object{"rewards": []object{{"name": "R", "points": 1, "type": "fixed_discount", "value": 1}}})

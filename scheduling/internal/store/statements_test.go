@@ -127,7 +127,7 @@ func TestRemovedProfessionalsStayInPastReports(t *testing.T) {
 	org := schedulingtest.NewBookable(t)
 	org.Exec(`update scheduling.professionals set created_at = '2026-01-01Z' where org_id = $1`, org.ID)
 	org.AdvanceClock(72*time.Hour - time.Minute) // Monday, March 2
-	eva := org.Organization.AddProfessional("Eva", org.ServiceID)
+	eva := org.AddProfessional("Eva", org.ServiceID)
 	done := org.Book(0)
 	org.Transition(200, "complete", done, nil)
 	org.OK(201, "POST", "/payments", object{"appointment_id": done, "amount": 80, "method": "cash"})
