@@ -264,42 +264,42 @@ func TestBatchIsIdempotentByItsKey(t *testing.T) {
 	nodes := []*node{a.node, p.start(t, nil)}
 	h := newHook(t, nil)
 	a.endpoint(h, "")
-	const one, two, named = `{"event_type":"a.b","data":{"n":1}}`, `{"event_type":"a.b","data":{"n":2}}`, `{"event_type":"a.b","data":{},"id":"evt_00000000000000c1"}`
+	const eventOne, eventTwo, named = `{"event_type":"a.b","data":{"n":1}}`, `{"event_type":"a.b","data":{"n":2}}`, `{"event_type":"a.b","data":{},"id":"evt_00000000000000c1"}`
 	publish := func(n *node, key string, events ...string) answer {
 		return n.call("POST", "/events/batch", a.live, `{"events":[`+strings.Join(events, ",")+`]}`, "Idempotency-Key", key)
 	}
 	stored := func() int { return p.events(t) }
 
-	first := publish(a.node, "batch 1", named, one, one, two)
+	first := publish(a.node, "batch 1", named, eventOne, eventOne, eventTwo)
 	require.Equal(t, 202, first.status, first.text)
 	require.Len(t, items(first.body), 4)
 	a.endpoint(newHook(t, nil), "") // the first answer stays the first answer
 	for _, n := range nodes {
-		again := publish(n, "batch 1", named, one, one, two)
+		again := publish(n, "batch 1", named, eventOne, eventOne, eventTwo)
 		require.Equal(t, 200, again.status, again.text)
 		require.Equal(t, first.text, again.text)
 	}
 	require.Equal(t, 4, stored())
-	for _, events := range [][]string{{one}, {two, one}, {named, one, one}, {one, one, two, two, two}, {named, one, one, two, one}} {
+	for _, events := range [][]string{{eventOne}, {eventTwo, eventOne}, {named, eventOne, eventOne}, {eventOne, eventOne, eventTwo, eventTwo, eventTwo}, {named, eventOne, eventOne, eventTwo, eventOne}} {
 		other := publish(a.node, "batch 1", events...)
 		require.Equal(t, 409, other.status, other.text)
 		require.Equal(t, "idempotency_conflict", other.body["code"])
 	}
-	require.Equal(t, 409, a.call("POST", "/events", a.live, one, "Idempotency-Key", "batch 1").status, "one event is another body")
+	require.Equal(t, 409, a.call("POST", "/events", a.live, eventOne, "Idempotency-Key", "batch 1").status, "eventOne event is another body")
 	require.Equal(t, 4, stored(), "a refused batch leaves nothing")
-	require.Equal(t, 202, publish(a.node, "batch 2", one, two).status, "another key, another batch")
+	require.Equal(t, 202, publish(a.node, "batch 2", eventOne, eventTwo).status, "another key, another batch")
 	require.Equal(t, 6, stored())
 	for _, key := range []string{strings.Repeat("k", 201), "schl\u00fcssel"} {
-		require.Equal(t, 422, publish(a.node, key, one).status)
+		require.Equal(t, 422, publish(a.node, key, eventOne).status)
 		require.Equal(t, 422, publish(a.node, key, named).status)
 	}
 
-	// At once, over two processes: one batch.
+	// At once, over eventTwo processes: eventOne batch.
 	var wg sync.WaitGroup
 	answers := make([]answer, 20)
 	for i := range answers {
 		wg.Go(func() {
-			answers[i], _ = nodes[i%2].try("POST", "/events/batch", a.live, `{"events":[`+one+`,`+two+`]}`, "Idempotency-Key", "batch 3")
+			answers[i], _ = nodes[i%2].try("POST", "/events/batch", a.live, `{"events":[`+eventOne+`,`+eventTwo+`]}`, "Idempotency-Key", "batch 3")
 		})
 	}
 	wg.Wait()

@@ -22,7 +22,7 @@ type span struct {
 	name, trace, id, parent string
 	failed                  bool
 	took                    time.Duration
-	about                   map[string]string
+	attributes              map[string]string
 }
 
 // collector is a real OTLP receiver that keeps what arrives.
@@ -63,10 +63,10 @@ func (c *collector) take(_ http.ResponseWriter, r *http.Request) {
 				entry := span{
 					name: s.GetName(), trace: hex.EncodeToString(s.GetTraceId()), id: hex.EncodeToString(s.GetSpanId()),
 					parent: hex.EncodeToString(s.GetParentSpanId()), failed: s.GetStatus().GetCode() == tracepb.Status_STATUS_CODE_ERROR,
-					took: time.Duration(s.GetEndTimeUnixNano() - s.GetStartTimeUnixNano()), about: make(map[string]string),
+					took: time.Duration(s.GetEndTimeUnixNano() - s.GetStartTimeUnixNano()), attributes: make(map[string]string),
 				}
 				for _, a := range append(resource.GetResource().GetAttributes(), s.GetAttributes()...) {
-					entry.about[a.GetKey()] = a.GetValue().GetStringValue()
+					entry.attributes[a.GetKey()] = a.GetValue().GetStringValue()
 				}
 				c.spans = append(c.spans, entry)
 			}
@@ -120,10 +120,10 @@ func TestTraces(t *testing.T) {
 	require.Equal(t, trace, first.trace)
 	require.Equal(t, parent, first.parent)
 	require.False(t, first.failed)
-	require.Equal(t, "integrationhub", first.about["service.name"])
-	require.Equal(t, "shop", first.about["hub.product"])
-	require.Equal(t, "a.b", first.about["hub.event_type"])
-	require.Equal(t, id, first.about["hub.event_id"])
+	require.Equal(t, "integrationhub", first.attributes["service.name"])
+	require.Equal(t, "shop", first.attributes["hub.product"])
+	require.Equal(t, "a.b", first.attributes["hub.event_type"])
+	require.Equal(t, id, first.attributes["hub.event_id"])
 	require.NotEqual(t, trace, publications[1].trace, "without a traceparent a trace of its own")
 	require.Empty(t, publications[1].parent)
 	require.True(t, publications[2].failed)
@@ -136,7 +136,7 @@ func TestTraces(t *testing.T) {
 
 	var ofFirst []span
 	for _, received := range c.named("attempt") {
-		if received.about["hub.event_id"] == id {
+		if received.attributes["hub.event_id"] == id {
 			ofFirst = append(ofFirst, received)
 		} else {
 			require.Equal(t, publications[1].trace, received.trace)
@@ -149,8 +149,8 @@ func TestTraces(t *testing.T) {
 	require.True(t, attempt.failed)
 	require.NotEqual(t, trace, retry.trace, "a retry has a trace of its own")
 	require.False(t, retry.failed)
-	require.Equal(t, attempt.about["hub.delivery_id"], retry.about["hub.delivery_id"])
-	require.Equal(t, endpoint, retry.about["hub.target_id"])
+	require.Equal(t, attempt.attributes["hub.delivery_id"], retry.attributes["hub.delivery_id"])
+	require.Equal(t, endpoint, retry.attributes["hub.target_id"])
 	require.Positive(t, retry.took)
 	for _, canary := range []string{secret, a.live, n.token, "payloadcanary", masterKey} {
 		require.NotContains(t, string(c.raw), canary)

@@ -59,9 +59,9 @@ func TestBookingInThreeLanguages(t *testing.T) {
 		seen := map[string]bool{}
 		at := func(p *page, title string) *page {
 			require.Equal(t, title, p.h1())
-			require.Equal(t, tc.tag, attr(p.one("html", ""), "lang"))
+			require.Equal(t, tc.tag, attr(p.requireOne("html", ""), "lang"))
 			require.Equal(t, tc.tag, p.header.Get("Content-Language"))
-			require.Contains(t, textOf(p.one("title", "")), title+" · Estúdio Aurora")
+			require.Contains(t, textOf(p.requireOne("title", "")), title+" · Estúdio Aurora")
 			path, _, _ := strings.Cut(p.path, "?")
 			require.False(t, seen[path], "one address for each step: %s", path)
 			seen[path] = true
@@ -81,7 +81,7 @@ func TestBookingInThreeLanguages(t *testing.T) {
 		require.Len(t, p.links("slot"), 16)
 		p = at(v.click(p, "10:15"), tc.details)
 		require.Contains(t, p.text(), tc.date+", 10:15")
-		require.Equal(t, tc.book, textOf(p.one("button", "")))
+		require.Equal(t, tc.book, textOf(p.requireOne("button", "")))
 		p = at(v.follow(v.submit(p, "name", "Carla Dias", "phone", "(11) 98765-4321", "email", "carla@example.com", "notes", "Franja curta")), tc.done)
 		require.Contains(t, p.text(), tc.confirm)
 		require.Contains(t, p.text(), tc.date+", 10:15")
@@ -115,7 +115,7 @@ func TestLanguageIsChosen(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	lang := func(accept, path string) string {
-		return attr(s.visitor(accept).get(200, path).one("html", ""), "lang")
+		return attr(s.visitor(accept).get(200, path).requireOne("html", ""), "lang")
 	}
 	require.Equal(t, "es", lang("en", "/book/"+s.slug+"?lang=es-MX"))
 	require.Equal(t, "en", lang("fr, en;q=0.5", "/book/"+s.slug+"?lang=xx"))
@@ -126,7 +126,7 @@ func TestLanguageIsChosen(t *testing.T) {
 	p := s.visitor("pt").get(200, "/book/"+s.slug+"?lang=en")
 	require.Contains(t, p.link("Corte"), "lang=en", "the language that was asked for stays")
 	require.Equal(t, "/book/"+s.slug+"?lang=pt-BR", p.link("Português"))
-	require.Equal(t, "en", attr(s.visitor("en").send("GET", "/book/nobody", "").one("html", ""), "lang"))
+	require.Equal(t, "en", attr(s.visitor("en").send("GET", "/book/nobody", "").requireOne("html", ""), "lang"))
 }
 
 // "double submit (post/redirect/get with an idempotency token: refresh and double click
@@ -196,34 +196,34 @@ func TestWrongDetails(t *testing.T) {
 	empty := v.submit(s.details(v, monday))
 	require.Equal(t, 422, empty.status)
 	for field, message := range map[string]string{"name": "Escreva seu nome, com 2 a 120 caracteres.", "phone": "Escreva seu telefone."} {
-		require.Equal(t, message, textOf(empty.one("p", "id="+field+"-error")))
-		input := empty.one("", "id="+field)
+		require.Equal(t, message, textOf(empty.requireOne("p", "id="+field+"-error")))
+		input := empty.requireOne("", "id="+field)
 		require.Equal(t, "true", attr(input, "aria-invalid"))
 		require.Contains(t, attr(input, "aria-describedby"), field+"-error")
 		require.Equal(t, "#"+field, empty.link(message), "the summary leads to the field")
 	}
-	require.Equal(t, "alert", attr(empty.one("div", "role=alert"), "role"))
+	require.Equal(t, "alert", attr(empty.requireOne("div", "role=alert"), "role"))
 	require.Contains(t, empty.text(), "Confira 2 campos")
 
 	long := strings.Repeat("é", 501)
 	p := v.submit(s.details(v, monday), "name", "<b>Carla</b>", "phone", "123", "email", "x", "notes", long)
 	require.Equal(t, 422, p.status)
 	require.Equal(t, []string{"<b>Carla</b>", "123", "x", long}, []string{p.value("name"), p.value("phone"), p.value("email"), p.value("notes")})
-	require.Contains(t, textOf(p.one("p", "id=phone-error")), "telefone com DDD")
-	require.Contains(t, textOf(p.one("p", "id=email-error")), "nome@exemplo.com.br")
-	require.Contains(t, textOf(p.one("p", "id=notes-error")), "500 caracteres")
+	require.Contains(t, textOf(p.requireOne("p", "id=phone-error")), "telefone com DDD")
+	require.Contains(t, textOf(p.requireOne("p", "id=email-error")), "nome@exemplo.com.br")
+	require.Contains(t, textOf(p.requireOne("p", "id=notes-error")), "500 caracteres")
 	require.Empty(t, p.all("p", "id=name-error"))
 	page := v.submit(p, "phone", "(11) 98765-4321", "email", "", "notes", "")
 	require.Equal(t, 303, page.status)
 
 	trapped := v.submit(s.details(v, "2026-03-02T08:45:00-03:00"), "name", "Robo", "phone", "11 98765-4321", "website", "http://spam.example")
 	require.Equal(t, 422, trapped.status)
-	require.Equal(t, "Deixe este campo vazio", textOf(trapped.one("p", "id=website-error")))
+	require.Equal(t, "Deixe este campo vazio", textOf(trapped.requireOne("p", "id=website-error")))
 	require.Equal(t, 1, s.appointments())
 
 	s.settings(object{"require_client_email": true, "require_client_phone": false})
 	p = v.submit(s.details(v, "2026-03-02T08:45:00-03:00"), "name", "Carla")
-	require.Equal(t, "Escreva seu e-mail.", textOf(p.one("p", "id=email-error")))
+	require.Equal(t, "Escreva seu e-mail.", textOf(p.requireOne("p", "id=email-error")))
 	require.Empty(t, p.all("p", "id=phone-error"))
 	require.Equal(t, 303, v.submit(p, "email", "carla@example.com").status)
 }
@@ -238,16 +238,16 @@ func TestDeposit(t *testing.T) {
 	v := s.visitor("pt-BR")
 	require.Contains(t, v.get(200, s.path("")).text(), "Sinal de R$\u00a030,00")
 	form := s.details(v, monday)
-	require.Equal(t, "Agendar e pagar o sinal", textOf(form.one("button", "")))
+	require.Equal(t, "Agendar e pagar o sinal", textOf(form.requireOne("button", "")))
 	require.Contains(t, form.text(), "Sinal: R$\u00a030,00")
 	p := v.follow(v.submit(form, "name", "Carla Dias", "phone", "(11) 98765-4321", "email", "carla@example.com"))
 	require.Equal(t, "Pague o sinal para garantir o horário", p.h1())
 	require.Contains(t, p.text(), "Guardamos este horário até 10:45.")
-	code := textOf(p.one("textarea", "id=pix"))
+	code := textOf(p.requireOne("textarea", "id=pix"))
 	require.True(t, strings.HasPrefix(code, "000201"), code)
-	require.True(t, strings.HasPrefix(attr(p.one("img", "class=qr"), "src"), "data:image/png;base64,iVBOR"))
-	require.Equal(t, "2026-02-27T10:45:00-03:00", attr(p.one("section", "class=pay"), "data-expires"))
-	require.Equal(t, "pix", attr(p.one("button", "class=primary"), "data-copy"))
+	require.True(t, strings.HasPrefix(attr(p.requireOne("img", "class=qr"), "src"), "data:image/png;base64,iVBOR"))
+	require.Equal(t, "2026-02-27T10:45:00-03:00", attr(p.requireOne("section", "class=pay"), "data-expires"))
+	require.Equal(t, "pix", attr(p.requireOne("button", "class=primary"), "data-copy"))
 	require.Equal(t, p.path, p.link("Já paguei"))
 
 	var txid string
@@ -273,7 +273,7 @@ func TestBookingsThatAreRefused(t *testing.T) {
 	s.booked(v, monday)
 	second := v.submit(s.details(v, "2026-03-02T09:30:00-03:00"), "name", "Carla Dias", "phone", "(11) 98765-4321")
 	require.Equal(t, 409, second.status)
-	require.Contains(t, textOf(second.one("div", "role=alert")), "as many open bookings")
+	require.Contains(t, textOf(second.requireOne("div", "role=alert")), "as many open bookings")
 	require.Equal(t, "Carla Dias", second.value("name"))
 
 	var client string
@@ -281,12 +281,12 @@ func TestBookingsThatAreRefused(t *testing.T) {
 	s.api(200, "PUT", "/clients/"+client, object{"is_blocked": true})
 	blocked := v.submit(s.details(v, "2026-03-02T09:30:00-03:00"), "name", "Carla Dias", "phone", "(11) 98765-4321")
 	require.Equal(t, 403, blocked.status)
-	require.Contains(t, textOf(blocked.one("div", "role=alert")), "cannot be made online")
+	require.Contains(t, textOf(blocked.requireOne("div", "role=alert")), "cannot be made online")
 
 	s.api(200, "PUT", "/services/"+s.service, object{"requires_deposit": true, "deposit_amount": 30})
 	unpaid := v.submit(s.details(v, "2026-03-02T09:30:00-03:00"), "name", "Davi Reis", "phone", "(11) 91234-5678")
 	require.Equal(t, 409, unpaid.status)
-	require.Contains(t, textOf(unpaid.one("div", "role=alert")), "needs a deposit")
+	require.Contains(t, textOf(unpaid.requireOne("div", "role=alert")), "needs a deposit")
 	require.Equal(t, 1, s.appointments())
 
 	late := s.details(v, "2026-03-02T09:30:00-03:00")

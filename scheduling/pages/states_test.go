@@ -128,7 +128,7 @@ func TestChoices(t *testing.T) {
 	s.api(200, "PUT", "/professionals/"+s.ana, object{"specialty": "Cachos", "bio": "Há dez anos no estúdio.", "avatar_url": "https://example.com/ana.png"})
 	p = v.get(200, s.path("professional", "service", s.service))
 	require.Contains(t, p.text(), "Cachos Há dez anos no estúdio.")
-	require.Equal(t, "https://example.com/ana.png", attr(p.one("img", "class=face"), "src"))
+	require.Equal(t, "https://example.com/ana.png", attr(p.requireOne("img", "class=face"), "src"))
 
 	class := s.offer(object{"name": "Aula", "duration_minutes": 60, "price": 10, "capacity": 3})
 	s.gives(s.bruno, s.service, only, class)
@@ -183,7 +183,7 @@ func TestDatabaseAway(t *testing.T) {
 		require.Equal(t, 503, p.status)
 		require.NotEmpty(t, p.header.Get("Retry-After"))
 		require.NotContains(t, p.text(), "pool")
-		require.Equal(t, "en", attr(p.one("html", ""), "lang"))
+		require.Equal(t, "en", attr(p.requireOne("html", ""), "lang"))
 		require.Equal(t, "Back in a moment", p.h1())
 	}
 }
@@ -240,7 +240,7 @@ func TestWhatBrowsersAreTold(t *testing.T) {
 	for _, part := range []string{"default-src 'none'", "script-src 'self';", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'"} {
 		require.Contains(t, policy, part)
 	}
-	style := p.one("style", "").FirstChild.Data
+	style := p.requireOne("style", "").FirstChild.Data
 	sum := sha256.Sum256([]byte(style))
 	require.Equal(t, base64.StdEncoding.EncodeToString(sum[:]), directive.FindStringSubmatch(policy)[1], "the one style that is allowed")
 	require.Contains(t, style, "--fill:#7c3aed")
@@ -257,7 +257,7 @@ func TestWhatBrowsersAreTold(t *testing.T) {
 	for _, path := range []string{done.path, s.path("cancel", "token", token(t, done.path)), s.path("move", "token", token(t, done.path)), "/book/nobody", s.path("day")} {
 		page := v.send(http.MethodGet, path, "")
 		require.Equal(t, "noindex, nofollow", page.header.Get("X-Robots-Tag"), path)
-		require.Equal(t, "noindex, nofollow", attr(page.one("meta", "name=robots"), "content"))
+		require.Equal(t, "noindex, nofollow", attr(page.requireOne("meta", "name=robots"), "content"))
 		require.Equal(t, "no-referrer", page.header.Get("Referrer-Policy"))
 		require.NotEmpty(t, page.header.Get("Content-Security-Policy"))
 	}
@@ -270,7 +270,7 @@ func TestWhatBrowsersAreTold(t *testing.T) {
 
 	size := 0
 	for _, tc := range []struct{ name, attribute, kind string }{{"link", "rel=stylesheet", "text/css; charset=utf-8"}, {"script", "", "text/javascript; charset=utf-8"}, {"link", "rel=preload", "font/woff2"}} {
-		n := p.one(tc.name, tc.attribute)
+		n := p.requireOne(tc.name, tc.attribute)
 		address := attr(n, "href") + attr(n, "src")
 		file := v.get(200, address)
 		require.Equal(t, tc.kind, file.header.Get("Content-Type"))

@@ -133,8 +133,8 @@ func (p *page) all(name, attribute string) []*html.Node {
 	return found
 }
 
-// one is the only such element.
-func (p *page) one(name, attribute string) *html.Node {
+// requireOne returns the only such element.
+func (p *page) requireOne(name, attribute string) *html.Node {
 	p.t.Helper()
 	found := p.all(name, attribute)
 	require.Len(p.t, found, 1, "%s %s in %s", name, attribute, p.path)
@@ -166,7 +166,7 @@ func (p *page) text() string { return textOf(p.document) }
 // h1 is what the page is about.
 func (p *page) h1() string {
 	p.t.Helper()
-	return textOf(p.one("h1", ""))
+	return textOf(p.requireOne("h1", ""))
 }
 
 // link is where the first link with a text, or a name, leads.
@@ -195,7 +195,7 @@ func (p *page) links(class string) []string {
 // form is where the page's form goes, and what is in it as it stands.
 func (p *page) form() (action string, fields url.Values) {
 	p.t.Helper()
-	form := p.one("form", "")
+	form := p.requireOne("form", "")
 	require.Equal(p.t, "post", attr(form, "method"))
 	fields = url.Values{}
 	for n := range form.Descendants() {

@@ -50,7 +50,7 @@ func (a *API) askedBundle(ctx context.Context, patient string) (writing, error) 
 	}
 	extent, err := fhir.ExtentOf(asked, f.zone)
 	if err != nil {
-		return nil, told(err)
+		return nil, mapParamError(err)
 	}
 	return a.bundle(ctx, f, patient, extent)
 }

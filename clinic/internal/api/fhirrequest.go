@@ -108,8 +108,8 @@ func refusal(f *fhir.Fault) *hub.Error {
 // parameterPrefix stands before the names of parameters in errors.
 const parameterPrefix = "query."
 
-// told makes errors of parameters ones for callers.
-func told(err error) error {
+// mapParamError turns errors of parameters into errors for callers.
+func mapParamError(err error) error {
 	var fault *fhir.Fault
 	if errors.As(err, &fault) {
 		return refusal(fault)

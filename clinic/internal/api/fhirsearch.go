@@ -102,7 +102,7 @@ func (a *API) found(ctx context.Context, of kind, form string) (any, error) {
 	}
 	used, err := fhir.Understood(of.name, asked, asks.strict())
 	if err != nil {
-		return nil, told(err)
+		return nil, mapParamError(err)
 	}
 	if err := asks.answerable(used.Get(fhir.ParamFormat)); err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (a *API) found(ctx context.Context, of kind, form string) (any, error) {
 		err = of.read(of, f, &q, used)
 	}
 	if err != nil {
-		return nil, told(err)
+		return nil, mapParamError(err)
 	}
 	written := plainQuery
 	if slices.ContainsFunc(private, used.Has) {

@@ -46,7 +46,7 @@ func (d *draws) below(n int) int {
 	return v % n
 }
 
-func (d *draws) one(of ...int) int { return of[d.below(len(of))] }
+func (d *draws) pick(of ...int) int { return of[d.below(len(of))] }
 
 func (d *draws) chance(percent int) bool { return d.below(100) >= 100-percent }
 
@@ -65,7 +65,7 @@ func (d *draws) scene(t testing.TB, professionals int) scene {
 	s := scene{loc: zoneOf(t, change.zone), date: dateOf(t, change.date) + Date(d.below(3)-1)}
 	s.services = [3]uuid.UUID{named("S0"), named("S1"), named("S2")}
 	noon := s.date.Time().Add(12 * time.Hour)
-	s.limits.Earliest = noon.Add(time.Duration(d.one(-1000, -1000, -30, -20, -12, 0, 7)) * time.Hour).Add(time.Duration(d.below(120)) * time.Second)
+	s.limits.Earliest = noon.Add(time.Duration(d.pick(-1000, -1000, -30, -20, -12, 0, 7)) * time.Hour).Add(time.Duration(d.below(120)) * time.Second)
 	if d.chance(10) {
 		last := s.date + Date(d.below(5)-2)
 		s.limits.LastDate = &last
@@ -77,13 +77,13 @@ func (d *draws) scene(t testing.TB, professionals int) scene {
 }
 
 func (d *draws) calendar(s *scene) Calendar {
-	policy := Policy{BufferBeforeMinutes: d.one(0, 0, 10, 45), BufferAfterMinutes: d.one(0, 0, 15)}
+	policy := Policy{BufferBeforeMinutes: d.pick(0, 0, 10, 45), BufferAfterMinutes: d.pick(0, 0, 15)}
 	if d.chance(40) {
-		interval := d.one(5, 10, 15, 25, 60, 240)
+		interval := d.pick(5, 10, 15, 25, 60, 240)
 		policy.SlotIntervalMinutes = &interval
 	}
-	service := Service{ID: s.services[0], DurationMinutes: d.one(5, 30, 45, 50, 60, 90, 480, 1440), Capacity: d.one(1, 1, 1, 3)}
-	calendar := Calendar{Professional: named(string(rune('A' + len(s.calendars)))), Offer: NewOffer(service, Override{}, policy), MaxPerDay: d.one(0, 0, 0, 0, 2, 5)}
+	service := Service{ID: s.services[0], DurationMinutes: d.pick(5, 30, 45, 50, 60, 90, 480, 1440), Capacity: d.pick(1, 1, 1, 3)}
+	calendar := Calendar{Professional: named(string(rune('A' + len(s.calendars)))), Offer: NewOffer(service, Override{}, policy), MaxPerDay: d.pick(0, 0, 0, 0, 2, 5)}
 	for range d.below(6) {
 		hours := d.hours()
 		rule := Rule{Weekday: s.date.Weekday(), Start: hours.Start, End: hours.End, Active: !d.chance(10)}
@@ -97,7 +97,7 @@ func (d *draws) calendar(s *scene) Calendar {
 		calendar.Rules = append(calendar.Rules, rule)
 	}
 	for range d.below(4) {
-		exception := Exception{Date: s.date + Date(d.one(0, 0, 0, -1, 1)), Kind: []ExceptionKind{Block, Extra}[d.below(2)]}
+		exception := Exception{Date: s.date + Date(d.pick(0, 0, 0, -1, 1)), Kind: []ExceptionKind{Block, Extra}[d.below(2)]}
 		if !d.chance(15) {
 			hours := d.hours()
 			exception.Hours = &hours
@@ -131,8 +131,8 @@ func (d *draws) busy(s *scene, offer Offer) Busy {
 	zone := newZone(s.loc, s.date, s.date)
 	at := zone.time(zone.dayStart(s.date)).Add(time.Duration(d.below(30*12)*5-180) * time.Minute)
 	busy := Busy{
-		Start: at, End: at.Add(minutes(d.one(5, 30, 60, 61, 300))), Service: s.services[d.below(3)],
-		BufferBefore: minutes(d.one(0, 0, 20)), BufferAfter: minutes(d.one(0, 0, 30)),
+		Start: at, End: at.Add(minutes(d.pick(5, 30, 60, 61, 300))), Service: s.services[d.below(3)],
+		BufferBefore: minutes(d.pick(0, 0, 20)), BufferAfter: minutes(d.pick(0, 0, 30)),
 	}
 	if busy.Service == offer.Service {
 		busy.BufferBefore, busy.BufferAfter = offer.BufferBefore, offer.BufferAfter

@@ -27,10 +27,10 @@ func TestWhichClientSomebodyIs(t *testing.T) {
 	ana, rui := booking.Person{Name: "ana souza", Email: "ana@example.com"}, booking.Person{Name: "rui souza", Email: "rui@example.com"}
 	bia := booking.Person{Name: "bia  souza"}
 	for _, test := range []struct {
-		about   string
-		who     booking.Person
-		clients people
-		want    []int
+		description string
+		who         booking.Person
+		clients     people
+		want        []int
 	}{
 		{"nobody", ana, nil, nil},
 		{"a single client", booking.Person{}, people{rui}, []int{0}},
@@ -48,6 +48,6 @@ func TestWhichClientSomebodyIs(t *testing.T) {
 		{"namesakes with different addresses", booking.Person{Name: "ana souza"}, people{{Name: "ana souza", Email: "son@example.com"}, ana}, nil},
 		{"one person twice", booking.Person{Name: "ana souza"}, people{{Name: "ana souza"}, rui, ana}, []int{0, 2}},
 	} {
-		require.Equal(t, test.want, test.who.Match(test.clients), test.about)
+		require.Equal(t, test.want, test.who.Match(test.clients), test.description)
 	}
 }
