@@ -1,6 +1,7 @@
 package erasure_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"integrationhub/clinic/internal/clinictest"
 	"integrationhub/hub/hubtest"
+	"integrationhub/hub/hubtest/moduletest"
 )
 
 // RequireNoTrace requires that something comes to be in no table of any schema.
@@ -132,11 +134,9 @@ func TestForgettingOneOfAFamily(t *testing.T) {
 	require.Equal(t, bia, clinic.NewKey().Get("/integrations/search/patients?phone=%2B5511987654321")["patient"].(object)["id"])
 	scheduling.SetStatus(0)
 	clinic.WaitForDeletion(path, "completed")
-	var names []any
-	for _, publishedEvent := range scheduling.Received("patient.created") {
-		names = append(names, publishedEvent.Data["name"])
-	}
-	require.Contains(t, names, "Bia Souza", "what waited about her is sent")
+	isAboutBia := func(received moduletest.PublishedEvent) bool { return received.Data["name"] == "Bia Souza" }
+	require.Eventually(t, func() bool { return slices.ContainsFunc(scheduling.Received("patient.created"), isAboutBia) },
+		clinictest.Timeout, clinictest.Tick, "what waited about her is sent")
 	clinic.HurryErasures()
 	RequireNoTrace(clinic, "ana souza", "ana.souza@example.com", "Ana speaking")
 }
