@@ -18,7 +18,7 @@ FUZZTIME ?= 10s
 KILLS ?= 25
 RANDOM_KILLS ?= 200
 MUTANTS ?= ./hub ./hub/events ./hub/module/brazil ./hub/internal/egress ./hub/internal/mask ./hub/internal/limit ./hub/internal/httpx \
-	./scheduling/internal/booking ./clinic/internal/care ./clinic/internal/intake
+	./scheduling/internal/booking ./clinic/internal/care ./clinic/internal/importfile
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || true)
