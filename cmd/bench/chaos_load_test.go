@@ -158,7 +158,7 @@ func sizedChaosEvent(n uint64, kind string, size int) chaosEvent {
 	return e
 }
 
-// send publishes an event and tells whether it was the last. One with an id is
+// send publishes an event and reports whether it was the last. One with an id is
 // sent again until it is accepted, here or elsewhere, as a careful client would;
 // one without is given up after one try.
 func (c *publisherConnection) send(e chaosEvent) (ended bool) {
@@ -189,7 +189,7 @@ func (p *publisher) keep(e chaosEvent) {
 	p.sent = append(p.sent, e.sent)
 }
 
-// post makes one POST; it tells whether the hub asked to close the connection.
+// post makes one POST; it reports whether the hub asked to close the connection.
 func (p *publisher) post(client *fasthttp.HostClient, base string, e *chaosEvent) (closing bool) {
 	req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(req)

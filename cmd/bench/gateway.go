@@ -156,7 +156,7 @@ type deliveryPage struct {
 	} `json:"items"`
 }
 
-// settled tells whether no delivery is pending any more: each has its attempt
+// settled reports whether no delivery is pending any more: each has its attempt
 // rows and its final state.
 func (g *gatewayService) settled(ctx context.Context, _ int) error {
 	var page deliveryPage

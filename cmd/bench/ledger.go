@@ -28,7 +28,7 @@ type Balance struct {
 	missing map[uint64]int // event id → deliveries that have not arrived
 }
 
-// Sound tells whether nothing was lost, invented, altered or wrongly signed.
+// Sound reports whether nothing was lost, invented, altered or wrongly signed.
 // Duplicates are allowed: delivery is at least once.
 func (b *Balance) Sound() bool {
 	return b.Lost == 0 && b.Unknown == 0 && b.Altered == 0 && b.Forged == 0

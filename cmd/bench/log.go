@@ -89,7 +89,7 @@ type question struct {
 	pages int // further pages to go on to, by cursor, each of them timed
 }
 
-// judged tells whether a question is one to the delivery log.
+// judged reports whether a question is one to the delivery log.
 func (q question) judged() bool { return strings.HasPrefix(q.name, "deliveries") }
 
 // readIDs draws ids that are in the log.

@@ -174,7 +174,7 @@ func (r *receiver) checkSignature(c *fasthttp.RequestCtx, n uint64, endpoint uin
 	return signatureFalse
 }
 
-// refuses tells whether this request is a first attempt that has to fail. The
+// refuses reports whether this request is a first attempt that has to fail. The
 // choice depends on the event's number only, so every run fails the same ones.
 func (r *receiver) refuses(a Arrival) bool {
 	const golden = 0x9e3779b97f4a7c15 // spreads neighbouring numbers evenly over 64 bits

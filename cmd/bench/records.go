@@ -21,7 +21,7 @@ type Sent struct {
 	Data       uint32 // CRC-32 of the data object
 }
 
-// Accepted tells whether the service promised to deliver this event.
+// Accepted reports whether the service promised to deliver this event.
 func (s Sent) Accepted() bool { return s.Status >= 200 && s.Status < 300 }
 
 // Arrival is one request at the receiver, kept as 48 bytes little endian in its
@@ -38,7 +38,7 @@ type Arrival struct {
 	Data      uint32 // CRC-32 of the data object
 }
 
-// Delivered tells whether the receiver took this request (2xx).
+// Delivered reports whether the receiver took this request (2xx).
 func (a Arrival) Delivered() bool { return a.Status >= 200 && a.Status < 300 }
 
 // Values of [Arrival.Signature].

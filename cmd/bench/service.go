@@ -32,7 +32,7 @@ type service interface {
 	// start starts the program, waits until it is ready and makes it deliver
 	// every event to every hook.
 	start(ctx context.Context, s surroundings) (*process, intake, error)
-	// settled tells whether the service's own delivery log is complete after so
+	// settled reports whether the service's own delivery log is complete after so
 	// many attempts; an error says what is still missing.
 	settled(ctx context.Context, attempts int) error
 	// standing gives how many deliveries of an event the log holds as pending,

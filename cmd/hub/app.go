@@ -47,7 +47,7 @@ func (a *app) print(format string, args ...any) {
 	_, _ = fmt.Fprintf(a.out, format+"\n", args...)
 }
 
-// interactive tells whether there is a person to ask.
+// interactive reports whether there is a person to ask.
 func (a *app) interactive() bool {
 	return term.IsTerminal(int(a.in.Fd())) && term.IsTerminal(int(a.err.Fd()))
 }

@@ -112,7 +112,7 @@ func (a *app) localHub() (*localHub, error) {
 	return &local, nil
 }
 
-// isLoopback tells whether an address names this machine.
+// isLoopback reports whether an address names this machine.
 func isLoopback(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -145,7 +145,7 @@ func newKeysList(a *app) *cobra.Command {
 	return cmd
 }
 
-// keyStatus tells whether a key works now.
+// keyStatus reports whether a key works now.
 func keyStatus(k client.Key, now time.Time) string {
 	switch {
 	case k.RevokedAt != nil && !k.RevokedAt.After(now):

@@ -234,7 +234,7 @@ func copyFile(t *testing.T, from, to string) {
 	require.NoError(t, out.Close())
 }
 
-// alive tells whether the process exists and is no zombie.
+// alive reports whether the process exists and is no zombie.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false

@@ -35,7 +35,7 @@ const ownMounts = "HUB_TEST_OWN_MOUNTS"
 
 // RunInMountNamespace runs the calling test once more, in a process that may mount:
 // Linux lets anybody have a namespace of users and mounts of their own, unless the
-// machine's administrator or a container forbids it. ran tells whether it did run;
+// machine's administrator or a container forbids it. ran reports whether it did run;
 // then the test is done, and failed if that run failed. It runs without the
 // variables of the environment that are named.
 func RunInMountNamespace(t *testing.T, without ...string) (ran bool) {

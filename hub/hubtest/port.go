@@ -61,7 +61,7 @@ func FreeAddress() (string, error) {
 	return "", fmt.Errorf("reserving a port: none of 200 between %d and %d is free", firstPort, lastPort)
 }
 
-// refuses tells whether nobody listens on an address. It does not listen itself to find
+// refuses reports whether nobody listens on an address. It does not listen itself to find
 // out: a process that is just being started keeps a copy of such a listener for some
 // milliseconds, and the server could not have the port yet.
 func refuses(address string) bool {

@@ -63,7 +63,7 @@ func (p *Process) Kill() {
 	<-p.Exited()
 }
 
-// Killed tells whether the process has ended, and by SIGKILL.
+// Killed reports whether the process has ended, and by SIGKILL.
 func (p *Process) Killed() bool {
 	select {
 	case <-p.Exited():

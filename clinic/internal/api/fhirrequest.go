@@ -56,7 +56,7 @@ func parsed(text, where string) (url.Values, error) {
 	return values, nil
 }
 
-// strict tells whether parameters that nobody knows are to be refused.
+// strict reports whether parameters that nobody knows are to be refused.
 func (a asking) strict() bool {
 	for text := range strings.FieldsFuncSeq(a.prefer, func(c rune) bool { return c == ',' || c == ';' || c == ' ' }) {
 		if strings.EqualFold(strings.ReplaceAll(text, `"`, ""), "handling=strict") {

@@ -76,7 +76,7 @@ type Extent struct {
 	used  url.Values
 }
 
-// Has tells whether a type is asked for.
+// Has reports whether a type is asked for.
 func (e Extent) Has(kind string) bool { return e.types == nil || slices.Contains(e.types, kind) }
 
 // Query are the parameters it was asked for with.

@@ -178,7 +178,7 @@ func TokenOf(value string) Token {
 	return Token{Text(parts[0]), Text(strings.Join(parts[1:], "|")), true}
 }
 
-// In tells whether the code may be one of a system, under any of its names.
+// In reports whether the code may be one of a system, under any of its names.
 func (t Token) In(systems ...string) bool { return !t.Placed || slices.Contains(systems, t.System) }
 
 // Patients reads the values of a reference to a patient: ids, Patient/id, or addresses of

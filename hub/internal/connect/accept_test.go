@@ -46,7 +46,7 @@ const (
 	beatable   = "whsec_drawnUntilItWins19509292"
 )
 
-// verifies tells whether a signature by a secret is accepted from the peer.
+// verifies reports whether a signature by a secret is accepted from the peer.
 func (b *bundle) verifies(id uuid.UUID, secret string) bool {
 	b.t.Helper()
 	c := b.connection(id)

@@ -53,7 +53,7 @@ func (p *place) key(expires *time.Time) (keys.Key, string) {
 	return key, plain
 }
 
-// use presents a key and tells whether it was good.
+// use presents a key and reports whether it was good.
 func (p *place) use(plain string) bool {
 	p.t.Helper()
 	_, err := p.directory.Key(p.t.Context(), plain)

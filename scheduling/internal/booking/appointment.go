@@ -21,13 +21,13 @@ const (
 // Statuses are all states, in the order of an appointment's life.
 func Statuses() []Status { return []Status{Scheduled, Confirmed, Completed, Cancelled, NoShow} }
 
-// Valid tells whether s is one of the states.
+// Valid reports whether s is one of the states.
 func (s Status) Valid() bool { return slices.Contains(Statuses(), s) }
 
-// Blocks tells whether an appointment in this state takes its professional's time.
+// Blocks reports whether an appointment in this state takes its professional's time.
 func (s Status) Blocks() bool { return s == Scheduled || s == Confirmed || s == Completed }
 
-// Terminal tells whether the appointment is over; only [Reopen] leads back.
+// Terminal reports whether the appointment is over; only [Reopen] leads back.
 func (s Status) Terminal() bool { return s == Completed || s == Cancelled || s == NoShow }
 
 // Source is where an appointment was made.

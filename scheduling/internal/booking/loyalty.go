@@ -31,7 +31,7 @@ type Loyalty struct {
 	Rewards          []Reward
 }
 
-// isEligible tells whether a service earns points; uuid.Nil is no service.
+// isEligible reports whether a service earns points; uuid.Nil is no service.
 func (l *Loyalty) isEligible(service uuid.UUID) bool {
 	return l.Enabled && (l.EligibleServices == nil || slices.Contains(l.EligibleServices, service))
 }

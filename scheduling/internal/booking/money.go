@@ -144,7 +144,7 @@ const (
 	Ceil    Rounding = "ceil"  // up
 )
 
-// Valid tells whether r is one of the ways of rounding.
+// Valid reports whether r is one of the ways of rounding.
 func (r Rounding) Valid() bool { return r == Floor || r == Nearest || r == Ceil }
 
 // MulDiv is a × b ÷ by in whole numbers, rounded. a and b are not negative, by is
@@ -185,7 +185,7 @@ func Decimals(currency string) int {
 	}
 }
 
-// Payable tells whether an amount exists in a currency: yen have no hundredths.
+// Payable reports whether an amount exists in a currency: yen have no hundredths.
 func (c Cents) Payable(currency string) bool { return Decimals(currency) > 0 || c%100 == 0 }
 
 // Whole is the amount without what the currency has no coins for.

@@ -119,7 +119,7 @@ func naiveDay(loc *time.Location, limits Limits, date Date, calendar *Calendar) 
 	return slots
 }
 
-// naiveAll tells whether every minute of [from, to) is in the set, or none.
+// naiveAll reports whether every minute of [from, to) is in the set, or none.
 func naiveAll(set map[int64]bool, in bool, from, until time.Time) bool {
 	for m := from; m.Before(until); m = m.Add(time.Minute) {
 		if set[m.Unix()] != in {

@@ -17,15 +17,15 @@ func sameName(a, b string) bool {
 	return a != "" && a == b
 }
 
-// sameEmail tells whether two addresses are the same; none is like no other.
+// sameEmail reports whether two addresses are the same; none is like no other.
 func sameEmail(a, b string) bool { return a != "" && strings.EqualFold(a, b) }
 
-// Agrees tells whether a client has the person's name or e-mail address.
+// Agrees reports whether a client has the person's name or e-mail address.
 func (p Person) Agrees(client Person) bool {
 	return sameName(p.Name, client.Name) || sameEmail(p.Email, client.Email)
 }
 
-// Contradicts tells whether a client has another name and another address, which is more
+// Contradicts reports whether a client has another name and another address, which is more
 // than somebody who is called or written to in two ways.
 func (p Person) Contradicts(client Person) bool {
 	return !p.Agrees(client) && p.Name != "" && client.Name != "" && p.Email != "" && client.Email != ""

@@ -37,7 +37,7 @@ func PhoneForms(phone string) []string {
 }
 
 // CPFDigits reads a Brazilian tax id: 11 digits with or without dots and dash. valid
-// tells whether its check digits fit: people mistype, so that is no reason to refuse.
+// reports whether its check digits fit: people mistype, so that is no reason to refuse.
 func CPFDigits(text string) (digits string, valid, ok bool) {
 	digits, valid = brazil.ParseCPF(text)
 	return digits, valid, digits != ""

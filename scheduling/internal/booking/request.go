@@ -45,10 +45,10 @@ func (r *Request) Validate(demands RequiredFields) error {
 	return errs.err()
 }
 
-// ValidPhone tells whether a text has the digits of a phone number.
+// ValidPhone reports whether a text has the digits of a phone number.
 func ValidPhone(text string) bool { return len(PhoneForms(text)) > 0 && len(text) <= 40 }
 
-// ValidEmail tells whether a text has the form of an e-mail address, and nothing else.
+// ValidEmail reports whether a text has the form of an e-mail address, and nothing else.
 func ValidEmail(text string) bool {
 	parsed, err := mail.ParseAddress(text)
 	_, domain, _ := strings.Cut(text, "@")

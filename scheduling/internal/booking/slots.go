@@ -27,7 +27,7 @@ type Calendar struct {
 	MaxPerDay    int         // bookings that may start on one day; 0: no bound
 }
 
-// Full tells whether as many bookings start on a day as [Calendar.MaxPerDay] allows.
+// Full reports whether as many bookings start on a day as [Calendar.MaxPerDay] allows.
 func (c *Calendar) Full(loc *time.Location, date Date) bool {
 	n := 0
 	for i := range c.Busy {

@@ -179,7 +179,7 @@ func (r *Reward) check(errs *fieldErrors, path string) {
 // slugPattern is how an organization's slug is written.
 var slugPattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// ValidSlug tells whether a slug may be taken by an organization: its form, 3 to
+// ValidSlug reports whether a slug may be taken by an organization: its form, 3 to
 // 63 characters, and none of the words that addresses need for themselves.
 func ValidSlug(slug string) bool {
 	switch slug {

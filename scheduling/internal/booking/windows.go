@@ -100,7 +100,7 @@ func (h *dayHours) addWindow(from, until int64) {
 	}
 }
 
-// isBlocked tells whether any block overlaps [from, to).
+// isBlocked reports whether any block overlaps [from, to).
 func (h *dayHours) isBlocked(from, until int64) bool {
 	for _, b := range h.blocks {
 		if b.overlaps(from, until) {
@@ -151,7 +151,7 @@ func mergeSpans(spans []span) []span {
 	return spans[:n+1]
 }
 
-// WithinHours tells whether the whole of [start, end) is working time: open by
+// WithinHours reports whether the whole of [start, end) is working time: open by
 // rules or extra hours and not blocked. It may run past midnight into the next
 // dayHours's hours.
 func WithinHours(loc *time.Location, start, end time.Time, rules []Rule, exceptions []Exception) bool {

@@ -86,7 +86,7 @@ func New(base string, o Options) (*Client, error) {
 // Base is the address the client calls, without a trailing slash.
 func (c *Client) Base() string { return c.base }
 
-// HasOperator tells whether the client calls with an operator's token.
+// HasOperator reports whether the client calls with an operator's token.
 func (c *Client) HasOperator() bool { return c.tokens != nil && c.key == "" }
 
 // WithKey gives a client of the same hub that calls with a tenant's key.

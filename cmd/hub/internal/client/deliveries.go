@@ -73,7 +73,7 @@ type DeliveryQuery struct {
 	Until         *time.Time `json:"until,omitempty"`
 }
 
-// Empty tells whether the query matches everything.
+// Empty reports whether the query matches everything.
 func (f DeliveryQuery) Empty() bool { return f == DeliveryQuery{} }
 
 func (f DeliveryQuery) values() url.Values {

@@ -80,7 +80,7 @@ type tail struct {
 // of the last seconds come again.
 const seenMax = 4096
 
-// isNew tells whether a message with an id of its own was not seen before.
+// isNew reports whether a message with an id of its own was not seen before.
 func (t *tail) isNew(id string) bool {
 	if t.seen[id] {
 		return false
@@ -96,7 +96,7 @@ func (t *tail) isNew(id string) bool {
 	return true
 }
 
-// worthRetrying tells whether the hub may answer otherwise in a moment: it restarts
+// worthRetrying reports whether the hub may answer otherwise in a moment: it restarts
 // (and has no token for this machine meanwhile), or is busy.
 func worthRetrying(err error) bool {
 	var problem *Problem

@@ -41,13 +41,13 @@ type Delivery struct {
 	Err       error  // why forwarding failed
 }
 
-// Verified tells whether both signatures are right. The hub always sends both, so a
+// Verified reports whether both signatures are right. The hub always sends both, so a
 // missing one is as bad as a wrong one; other products' documents know only the first.
 func (d Delivery) Verified() bool {
 	return d.SHA256 == OK && (d.Standard == OK || d.Peer && d.Standard == Missing)
 }
 
-// Checked tells whether there was a secret to check with.
+// Checked reports whether there was a secret to check with.
 func (d Delivery) Checked() bool { return d.SHA256 != Unchecked }
 
 // bodyMax is the largest body taken, in bytes: an envelope around 1 MiB of data.
