@@ -222,7 +222,7 @@ func plainQuery(used url.Values) string { return used.Encode() }
 // parameters that were asked for.
 func (a *API) searchset(ctx context.Context, of kind, f facade, q store.Search, used url.Values, written func(url.Values) string) (any, error) {
 	if q.Limit > 0 {
-		q.Limit++ // one more tells whether there is a next page
+		q.Limit++ // one more shows whether there is a next page
 	}
 	list, total, err := of.find(ctx, f, q)
 	if err != nil {

@@ -83,7 +83,7 @@ var issueTypes = map[int]string{
 // NotSupported is the hub's own code for what FHIR has and the facade has not.
 const NotSupported = "not_supported"
 
-// Outcome tells of an error: its HTTP status, the hub's own code for it, a sentence for
+// Outcome describes an error: its HTTP status, the hub's own code for it, a sentence for
 // people, and the parameters that are wrong.
 func Outcome(status int, code, detail string, parameters ...string) OperationOutcome {
 	kind := issueTypes[status]

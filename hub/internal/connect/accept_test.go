@@ -16,8 +16,8 @@ import (
 	"integrationhub/hub/internal/keys"
 )
 
-// speaker issues a key and gives who speaks with it.
-func (b *bundle) speaker(environment hub.Environment) keys.Principal {
+// issuePrincipal issues a key and returns the principal that authenticates with it.
+func (b *bundle) issuePrincipal(environment hub.Environment) keys.Principal {
 	b.t.Helper()
 	_, plain, err := b.keys.Create(context.Background(), keys.Draft{TenantID: b.tenant, Environment: environment})
 	require.NoError(b.t, err)
@@ -57,7 +57,7 @@ func (b *bundle) verifies(id uuid.UUID, secret string) bool {
 func TestAccept(t *testing.T) {
 	t.Parallel()
 	b, p := setup(t), newPeer(t)
-	who := b.speaker(hub.Live)
+	who := b.issuePrincipal(hub.Live)
 	got, err := b.Accept(context.Background(), who, registration(p, someSecret))
 	require.NoError(t, err)
 	require.Equal(t, connect.Accepted{
@@ -94,7 +94,7 @@ func TestAccept(t *testing.T) {
 func TestAcceptOfWebhookURLAlone(t *testing.T) {
 	t.Parallel()
 	b, p := setup(t), newPeer(t)
-	who := b.speaker(hub.Live)
+	who := b.issuePrincipal(hub.Live)
 	got, err := b.Accept(context.Background(), who, connect.Registration{WebhookURL: p.URL + "/hooks"})
 	require.NoError(t, err)
 	require.Equal(t, statusActive, got.Status)
@@ -118,7 +118,7 @@ func TestAcceptOfWebhookURLAlone(t *testing.T) {
 func TestAcceptRefuses(t *testing.T) {
 	t.Parallel()
 	b, p := setup(t), newPeer(t)
-	who := b.speaker(hub.Live)
+	who := b.issuePrincipal(hub.Live)
 	for name, c := range map[string]struct {
 		code   string
 		change func(*connect.Registration)
@@ -156,7 +156,7 @@ func TestBothConnectAtOnce(t *testing.T) {
 			t.Run(theirsComes+" "+theirs, func(t *testing.T) {
 				t.Parallel()
 				b, p := setup(t), newPeer(t)
-				who := b.speaker(hub.Live)
+				who := b.issuePrincipal(hub.Live)
 				var ours string
 				accept := func() {
 					_, err := b.Accept(context.Background(), who, registration(p, theirs))
@@ -199,7 +199,7 @@ func TestPeerRegistersWhereOursFailed(t *testing.T) {
 	made, err := b.Connect(context.Background(), b.request(p))
 	require.NoError(t, err)
 	require.Equal(t, statusError, made.Status)
-	_, err = b.Accept(context.Background(), b.speaker(hub.Live), registration(p, someSecret))
+	_, err = b.Accept(context.Background(), b.issuePrincipal(hub.Live), registration(p, someSecret))
 	require.NoError(t, err)
 	got := b.get(made.ID)
 	require.Equal(t, statusActive, got.Status)
@@ -252,7 +252,7 @@ func TestUnregister(t *testing.T) {
 	require.NotEmpty(t, left.LastError)
 	b.later(time.Hour)
 	require.Len(t, p.seen("/status"), 1, "no probes")
-	_, err = b.Unregister(context.Background(), b.speaker(hub.Live))
+	_, err = b.Unregister(context.Background(), b.issuePrincipal(hub.Live))
 	refused(t, hub.ErrNotFound, "not_registered", err)
 
 	_, err = b.Accept(context.Background(), who, registration(p, someSecret))

@@ -66,7 +66,7 @@ func TestRotationsWinAtThePeer(t *testing.T) {
 func TestRotationThatCannotWin(t *testing.T) {
 	t.Parallel()
 	b, p := setup(t), newPeer(t)
-	who := b.speaker(hub.Live)
+	who := b.issuePrincipal(hub.Live)
 	accepted, err := b.Accept(context.Background(), who, registration(p, unbeatable))
 	require.NoError(t, err)
 	_, secret, err := b.RotateSecret(context.Background(), accepted.IntegrationID, integration.Filter{}, time.Hour)

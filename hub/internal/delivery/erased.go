@@ -11,7 +11,7 @@ import (
 	"integrationhub/hub"
 )
 
-// SetErasingTenants tells of which tenants payloads are being erased now. What this process has
+// SetErasingTenants sets the tenants whose payloads are being erased now. What this process has
 // of their events in memory may have been erased since: the row is looked at before
 // each of their attempts.
 func (d *Dispatcher) SetErasingTenants(tenants []uuid.UUID) {

@@ -47,7 +47,7 @@ func (n *names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, er
 	return found, nil
 }
 
-// listen opens a port and tells who was connected to.
+// listen opens a port and records the connections made to it.
 func listen(t *testing.T, ip string, port string) (addr string, accepted chan string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(ip, port))

@@ -175,7 +175,7 @@ func (t *Tracer) StartCommit(ctx context.Context) *Span {
 	return &Span{span: span, ctx: inner}
 }
 
-// RecordAttempts tells of attempts that were stored. First attempts made by the process
+// RecordAttempts records spans of stored attempts. First attempts made by the process
 // that accepted the event belong to the publication's trace. Others, retries and
 // those another process made, begin traces of their own; hub.event_id and
 // hub.delivery_id are the same in all.

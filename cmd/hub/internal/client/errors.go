@@ -60,7 +60,7 @@ func (e *ConnectError) Error() string { return "calling " + e.URL + ": " + e.Err
 // Unwrap gives the cause.
 func (e *ConnectError) Unwrap() error { return e.Err }
 
-// AnswerError tells of a 2xx answer that cannot be understood: what answers there
+// AnswerError describes a 2xx answer that cannot be understood: what answers there
 // is probably not a hub, or one of another version.
 type AnswerError struct {
 	URL    string

@@ -37,7 +37,7 @@ func NewTail(rdb redis.UniversalClient, log *slog.Logger) *Tail {
 	return &Tail{rdb: rdb, log: log, self: uuid.New(), feeds: make(map[chan uuid.UUID]bool)}
 }
 
-// Publish tells of stored attempts. It costs next to nothing where nobody listens.
+// Publish announces stored attempts. It costs next to nothing without listeners.
 func (t *Tail) Publish(batch []delivery.Attempt) {
 	if t.listeners.Load() > 0 {
 		t.mu.Lock()
