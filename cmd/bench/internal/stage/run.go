@@ -1,0 +1,25 @@
+package stage
+
+import (
+	"integrationhub/cmd/bench/internal/service"
+	"io"
+)
+
+// Run is one run: what all scenarios share.
+type Run struct {
+	Options  Options
+	Dir      string // temporary; a directory in it for each scenario
+	Programs *service.Programs
+	Progress io.Writer // progress
+}
+
+// Options are the sizes of a run.
+type Options struct {
+	Rounds      int     // repetitions of closed-loop scenarios
+	Events      int     // in the closed loop
+	Rate        float64 // events per second at the fixed rate
+	RateEvents  int     // events at the fixed rate
+	Connections int     // of the generator
+	Size        int     // bytes of each event's data object
+	Keep        bool    // keep databases and logs
+}
