@@ -1,9 +1,9 @@
 package main
 
 import (
-	"integrationhub/cmd/bench/internal/floor"
-
 	"github.com/spf13/cobra"
+
+	"integrationhub/cmd/bench/internal/floor"
 )
 
 // floorCommand runs the floor program until it is told to stop.

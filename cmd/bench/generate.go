@@ -2,12 +2,13 @@ package main
 
 import (
 	"encoding/json"
-	"integrationhub/cmd/bench/internal/load"
-	"integrationhub/cmd/bench/internal/payload"
-	"integrationhub/cmd/bench/internal/records"
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"integrationhub/cmd/bench/internal/load"
+	"integrationhub/cmd/bench/internal/payload"
+	"integrationhub/cmd/bench/internal/records"
 )
 
 // generateCommand sends one load and writes what became of it.

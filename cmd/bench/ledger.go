@@ -3,11 +3,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"integrationhub/cmd/bench/internal/reconcile"
-	"integrationhub/cmd/bench/internal/records"
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"integrationhub/cmd/bench/internal/reconcile"
+	"integrationhub/cmd/bench/internal/records"
 )
 
 // ledgerCommand holds a generator's output against a receiver's record by hand.

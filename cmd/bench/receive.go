@@ -1,9 +1,9 @@
 package main
 
 import (
-	"integrationhub/cmd/bench/internal/receiver"
-
 	"github.com/spf13/cobra"
+
+	"integrationhub/cmd/bench/internal/receiver"
 )
 
 // receiveCommand runs the recording receiver until it is told to stop.

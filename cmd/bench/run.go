@@ -4,11 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"integrationhub/cmd/bench/internal/cluster"
-	"integrationhub/cmd/bench/internal/report"
-	"integrationhub/cmd/bench/internal/scenario"
-	"integrationhub/cmd/bench/internal/service"
-	"integrationhub/cmd/bench/internal/stage"
 	"os"
 	"os/exec"
 	"path"
@@ -17,6 +12,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"integrationhub/cmd/bench/internal/cluster"
+	"integrationhub/cmd/bench/internal/report"
+	"integrationhub/cmd/bench/internal/scenario"
+	"integrationhub/cmd/bench/internal/service"
+	"integrationhub/cmd/bench/internal/stage"
 )
 
 // runOptions are the flags of bench run.

@@ -2,17 +2,18 @@ package main
 
 import (
 	"encoding/json"
-	"integrationhub/cmd/bench/internal/reconcile"
-	"integrationhub/cmd/bench/internal/report"
-	"integrationhub/cmd/bench/internal/scenario"
-	"integrationhub/cmd/bench/internal/service"
-	"integrationhub/cmd/bench/internal/stage"
 	"io"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"integrationhub/cmd/bench/internal/reconcile"
+	"integrationhub/cmd/bench/internal/report"
+	"integrationhub/cmd/bench/internal/scenario"
+	"integrationhub/cmd/bench/internal/service"
+	"integrationhub/cmd/bench/internal/stage"
 )
 
 // The whole of a run against the floor: real PostgreSQL, real Redis, every

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"integrationhub/cmd/bench/internal/receiver"
-	"integrationhub/cmd/bench/internal/records"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,6 +16,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/valyala/fasthttp"
+
+	"integrationhub/cmd/bench/internal/receiver"
+	"integrationhub/cmd/bench/internal/records"
 )
 
 // clockShift names the variable, in seconds, by which the clock of a hub under

@@ -1,8 +1,6 @@
 package chaos
 
 import (
-	"integrationhub/cmd/bench/internal/receiver"
-	"integrationhub/cmd/bench/internal/records"
 	"net/http"
 	"slices"
 	"strconv"
@@ -13,6 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/valyala/fasthttp"
+
+	"integrationhub/cmd/bench/internal/receiver"
+	"integrationhub/cmd/bench/internal/records"
 )
 
 // dayType is the type of the events for the endpoint a test keeps from answering.

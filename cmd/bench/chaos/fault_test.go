@@ -2,8 +2,6 @@ package chaos
 
 import (
 	"fmt"
-	"integrationhub/cmd/bench/internal/receiver"
-	"integrationhub/cmd/bench/internal/records"
 	"net/http"
 	"sync/atomic"
 	"syscall"
@@ -12,6 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/valyala/fasthttp"
+
+	"integrationhub/cmd/bench/internal/receiver"
+	"integrationhub/cmd/bench/internal/records"
 )
 
 // loadFor lets the publisher work for a while: load is the fault's background,

@@ -1,12 +1,13 @@
 package chaos
 
 import (
-	"integrationhub/cmd/bench/internal/receiver"
 	"net/http"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"integrationhub/cmd/bench/internal/receiver"
 )
 
 // hangTime is longer than the hub waits for a commit, and shorter than a lease.

@@ -3,13 +3,14 @@ package chaos
 import (
 	"flag"
 	"fmt"
-	"integrationhub/cmd/bench/internal/receiver"
-	"integrationhub/cmd/bench/internal/records"
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"integrationhub/cmd/bench/internal/receiver"
+	"integrationhub/cmd/bench/internal/records"
 )
 
 // How often the hub is killed. `make chaos` asks for more than `make test`.

@@ -3,8 +3,6 @@ package chaos
 import (
 	"bytes"
 	"compress/gzip"
-	"integrationhub/cmd/bench/internal/receiver"
-	"integrationhub/cmd/bench/internal/records"
 	"io"
 	"net"
 	"net/http"
@@ -18,6 +16,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/valyala/fasthttp"
+
+	"integrationhub/cmd/bench/internal/receiver"
+	"integrationhub/cmd/bench/internal/records"
 )
 
 // oddType is the type of the events that endless and hostile receivers subscribed to.

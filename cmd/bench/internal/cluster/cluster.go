@@ -1,3 +1,4 @@
+// Package cluster runs the PostgreSQL and the Redis that a service under test uses.
 package cluster
 
 import (
@@ -34,7 +35,7 @@ var PostgresSettings = map[string]string{
 	"max_wal_size":       "4GB",
 }
 
-// Cluster is one fresh PostgreSQL and one fresh Redis on loopback.
+// Cluster is a new PostgreSQL and a new Redis on loopback.
 type Cluster struct {
 	DatabaseURL string
 	RedisURL    string
@@ -57,7 +58,7 @@ func Start(ctx context.Context, dir string) (*Cluster, error) {
 	return &c, nil
 }
 
-// Stop stops what was started.
+// Stop stops both servers.
 func (c *Cluster) Stop() {
 	if c.Redis != nil {
 		c.Redis.Stop()
@@ -142,8 +143,8 @@ func initPostgres(ctx context.Context, bin, data, password string, owner *syscal
 	return nil
 }
 
-// FindPostgres gives the directory of PostgreSQL's programs: $HUB_PG_BIN, else
-// the newest Debian one, else where PATH leads.
+// FindPostgres returns the directory of PostgreSQL's programs: $HUB_PG_BIN, else
+// the newest of Debian's packages, else the one in PATH.
 func FindPostgres() (string, error) {
 	if dir := os.Getenv("HUB_PG_BIN"); dir != "" {
 		return dir, nil
@@ -167,8 +168,8 @@ func FindPostgres() (string, error) {
 	return filepath.Dir(path), nil
 }
 
-// postgresOwner gives the user PostgreSQL is to run as: nil for this one, or
-// postgres or nobody when this one is root, whom PostgreSQL refuses.
+// postgresOwner returns the user that runs PostgreSQL: nil for the current user.
+// PostgreSQL refuses root; instead of root it is the user postgres or nobody.
 func postgresOwner() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil

@@ -1,13 +1,14 @@
 package load
 
 import (
-	"integrationhub/cmd/bench/internal/benchtest"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/valyala/fasthttp"
+
+	"integrationhub/cmd/bench/internal/benchtest"
 )
 
 // A slow service cannot hide behind a generator that waits for it: at a fixed

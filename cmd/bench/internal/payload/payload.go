@@ -1,3 +1,4 @@
+// Package payload writes the bodies that the generator sends, and reads them at the receiver.
 package payload
 
 import (
@@ -15,7 +16,7 @@ const EventType = "bench.event"
 
 // filler is the text that pads payloads: letters and digits that need no JSON
 // escaping and hardly compress. A payload takes a window of it, so that
-// neighbouring payloads differ.
+// consecutive payloads differ.
 var filler = func() []byte {
 	const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	random := rand.New(rand.NewPCG(1, 2))
@@ -26,10 +27,9 @@ var filler = func() []byte {
 	return text
 }()
 
-// AppendData appends the data object of event n, sent (or meant to be sent) at
-// the given Unix time in nanoseconds: exactly size bytes, unless its fixed parts
-// alone are longer. The stamp lets the receiver know the latency without asking
-// anyone.
+// AppendData appends the data object of event n, sent or due at the given Unix time
+// in nanoseconds. It has size bytes, or more when its fixed parts alone are longer.
+// From the time in it the receiver computes the latency.
 func AppendData(dst []byte, n uint64, at int64, size int) []byte {
 	start := len(dst)
 	dst = append(dst, `{"n":`...)
@@ -54,15 +54,15 @@ func AppendEvent(dst []byte, n uint64, at int64, size int) ([]byte, uint32) {
 	return append(dst, '}'), sum
 }
 
-// What webhooks say of themselves: who sends them, and an event that the hosted product
-// of the bench takes in without a statement of its own, or makes a note of.
+// Values in webhooks to the hosted product notes. It handles SeenEvent without a SQL
+// statement, and inserts a row for NotedEvent.
 const (
-	PeerProduct = "board"
+	PeerProduct = "board" // the sender
 	SeenEvent   = "note.seen"
 	NotedEvent  = "note.created"
 )
 
-// AppendWebhook appends the envelope of event n as its sender would sign it.
+// AppendWebhook appends the envelope of event n, as the peer signs it.
 func AppendWebhook(dst []byte, eventType string, n uint64, at int64, size int) []byte {
 	dst = append(dst, `{"id":"`...)
 	dst = append(dst, hub.FormatEventID(n)...)
@@ -74,12 +74,12 @@ func AppendWebhook(dst []byte, eventType string, n uint64, at int64, size int) [
 	return append(AppendData(dst, n, at, size), '}')
 }
 
-// stampPrefix is where a data object of the generator begins in a body. The hub's
+// stampPrefix precedes the number in a body of the generator. The hub's
 // envelope and the floor's body both end with the data object and one brace.
 var stampPrefix = []byte(`"data":{"n":`)
 
 // ReadStamp finds the generator's data object in a delivered body. It returns
-// the event's number, its send time in Unix nanoseconds and the data object.
+// the event's number, its send time in Unix nanoseconds, and the data object.
 func ReadStamp(body []byte) (n uint64, at int64, data []byte, ok bool) {
 	i := bytes.Index(body, stampPrefix)
 	if i < 0 || body[len(body)-1] != '}' {
@@ -95,7 +95,7 @@ func ReadStamp(body []byte) (n uint64, at int64, data []byte, ok bool) {
 	return n, int64(t), data, true
 }
 
-// readDigits reads a decimal number and returns it with what follows it.
+// readDigits reads a decimal number and returns it with the rest of the text.
 func readDigits(text []byte) (value uint64, rest []byte) {
 	i := 0
 	for i < len(text) && '0' <= text[i] && text[i] <= '9' {

@@ -2,8 +2,8 @@ package process
 
 import "strings"
 
-// WithoutHubSettings removes settings of the hub from an environment, so that
-// the developer's own do not reach the measured process.
+// WithoutHubSettings returns an environment without the hub's settings: a
+// developer's own must not reach the measured process.
 func WithoutHubSettings(environ []string) []string {
 	var kept []string
 	for _, setting := range environ {

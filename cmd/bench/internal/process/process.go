@@ -1,3 +1,4 @@
+// Package process starts the programs of a measurement, waits for them and stops them.
 package process
 
 import (
@@ -14,18 +15,18 @@ import (
 	"time"
 )
 
-// Process is a program the bench started, and ends again by its id.
+// Process is a program that the bench started. The bench stops it by its id.
 type Process struct {
 	name       string
 	cmd        *exec.Cmd
 	logPath    string
-	stopSignal syscall.Signal // asks it to end in order
+	stopSignal syscall.Signal // requests an orderly shutdown
 	exited     chan struct{}  // closed when it has ended
-	err        error          // why; valid once ended is closed
+	err        error          // why; valid once exited is closed
 }
 
 // Start starts cmd in a process group of its own, so that Ctrl-C reaches
-// the bench alone and the bench ends everything in order. Its output goes to
+// only the bench, which then stops everything in order. Its output goes to
 // <dir>/<name>.log.
 func Start(name, dir string, cmd *exec.Cmd, stop syscall.Signal) (*Process, error) {
 	p := &Process{name: name, cmd: cmd, logPath: filepath.Join(dir, name+".log"), stopSignal: stop, exited: make(chan struct{})}
@@ -58,7 +59,7 @@ func (p *Process) Exited() <-chan struct{} { return p.exited }
 // PID is the process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Stop asks the process to end, and kills it after 20 s. It may be called twice.
+// Stop sends the stop signal, and kills the process after 20 s. It may be called twice.
 func (p *Process) Stop() {
 	_ = p.cmd.Process.Signal(p.stopSignal) // an error means it has already ended
 	select {
@@ -69,7 +70,7 @@ func (p *Process) Stop() {
 	}
 }
 
-// Wait waits until the process has ended by itself, or ctx ends.
+// Wait returns when the process has ended by itself, or ctx ends.
 func (p *Process) Wait(ctx context.Context) error {
 	select {
 	case <-p.exited:
@@ -94,7 +95,7 @@ func (p *Process) WithLog(err error) error {
 }
 
 // WaitUntil polls check every 10 ms until it succeeds. It fails when the process
-// ends, when ctx ends, or after limit; then it says what check said last.
+// ends, when ctx ends, or after limit with the last error of check.
 func (p *Process) WaitUntil(ctx context.Context, limit time.Duration, check func() error) error {
 	deadline := time.After(limit)
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -116,7 +117,7 @@ func (p *Process) WaitUntil(ctx context.Context, limit time.Duration, check func
 	}
 }
 
-// RespondsOK gives a check for [Process.until]: GET url is 200.
+// RespondsOK returns a check for [Process.WaitUntil]: GET url answers 200.
 func RespondsOK(url string) func() error {
 	client := &http.Client{Timeout: 2 * time.Second}
 	return func() error {
@@ -132,7 +133,7 @@ func RespondsOK(url string) func() error {
 	}
 }
 
-// AcceptsConnections gives a check for [Process.until]: address accepts a connection.
+// AcceptsConnections returns a check for [Process.WaitUntil]: address accepts a connection.
 func AcceptsConnections(address string) func() error {
 	return func() error {
 		conn, err := net.DialTimeout("tcp", address, time.Second)

@@ -1,3 +1,4 @@
+// Package records defines what the generator and the receiver record, and its file format.
 package records
 
 import (
@@ -9,36 +10,34 @@ import (
 	"os"
 )
 
-// Sent is one POST of the generator, kept as 40 bytes little endian in its
-// output file.
+// Sent records one POST of the generator: 40 bytes, little endian, in its output file.
 type Sent struct {
-	ID         uint64 // the 64 bits behind evt_…; 0 when the answer was not a 2xx
+	ID         uint64 // the 64 bits after evt_; 0 when the status was not 2xx
 	Number     uint64 // the event's number, also inside its data
-	SentAt     int64  // Unix ns: sent (closed loop) or meant to be sent (fixed rate)
-	AnsweredAt int64  // Unix ns: answer read
-	Status     uint16 // HTTP status; 0 when there was no answer
-	Deliveries uint16 // how many deliveries the answer promised
+	SentAt     int64  // Unix ns: sent (closed loop) or due (fixed rate)
+	AnsweredAt int64  // Unix ns: response read
+	Status     uint16 // HTTP status; 0 without a response
+	Deliveries uint16 // promised by the response
 	DataCRC    uint32 // CRC-32 of the data object
 }
 
-// Accepted reports whether the service promised to deliver this event.
+// Accepted reports whether the service accepted the event (2xx).
 func (s Sent) Accepted() bool { return s.Status >= 200 && s.Status < 300 }
 
-// Arrival is one request at the receiver, kept as 48 bytes little endian in its
-// record.
+// Arrival records one request at the receiver: 48 bytes, little endian.
 type Arrival struct {
-	ID        uint64 // the 64 bits behind the webhook-id header
+	ID        uint64 // the 64 bits after evt_ in the webhook-id header
 	Number    uint64 // from the data object
 	SentAt    int64  // Unix ns, from the data object
 	ArrivedAt int64  // Unix ns: request read
 	Endpoint  uint32 // N of /hook/N
-	Status    uint16 // what the receiver answered
-	Signature uint16 // signatureUnchecked, signatureHolds or signatureFalse
+	Status    uint16 // status of the response
+	Signature uint16 // SignatureUnchecked, SignatureValid or SignatureInvalid
 	BodyCRC   uint32 // CRC-32 of the whole body
 	DataCRC   uint32 // CRC-32 of the data object
 }
 
-// Delivered reports whether the receiver took this request (2xx).
+// Delivered reports whether the receiver answered 2xx.
 func (a Arrival) Delivered() bool { return a.Status >= 200 && a.Status < 300 }
 
 // Values of [Arrival.Signature].
@@ -98,11 +97,11 @@ func Load[T Sent | Arrival](path string) ([]T, error) {
 	return Read[T](raw)
 }
 
-// DeliveryKey names one delivery as the receiver sees it.
+// DeliveryKey identifies a delivery: an event and an endpoint.
 type DeliveryKey struct {
 	EventID  uint64
 	Endpoint uint32
 }
 
-// Key returns which delivery arrived.
+// Key returns the delivery that the request belongs to.
 func (a Arrival) Key() DeliveryKey { return DeliveryKey{a.ID, a.Endpoint} }

@@ -1,10 +1,11 @@
 package report
 
 import (
+	"time"
+
 	"integrationhub/cmd/bench/internal/reconcile"
 	"integrationhub/cmd/bench/internal/records"
 	"integrationhub/cmd/bench/internal/usage"
-	"time"
 )
 
 // Result is what one scenario gave in one round.

@@ -1,14 +1,15 @@
 package report
 
 import (
-	"integrationhub/cmd/bench/internal/reconcile"
-	"integrationhub/cmd/bench/internal/records"
-	"integrationhub/cmd/bench/internal/usage"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"integrationhub/cmd/bench/internal/reconcile"
+	"integrationhub/cmd/bench/internal/records"
+	"integrationhub/cmd/bench/internal/usage"
 )
 
 func TestLatency(t *testing.T) {

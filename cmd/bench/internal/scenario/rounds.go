@@ -3,10 +3,11 @@ package scenario
 import (
 	"context"
 	"fmt"
-	"integrationhub/cmd/bench/internal/report"
-	"integrationhub/cmd/bench/internal/stage"
 	"path"
 	"strings"
+
+	"integrationhub/cmd/bench/internal/report"
+	"integrationhub/cmd/bench/internal/stage"
 )
 
 // Select gives the scenarios that match any of the patterns.

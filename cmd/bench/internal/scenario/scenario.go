@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+
 	"integrationhub/cmd/bench/internal/report"
 	"integrationhub/cmd/bench/internal/scenario/clinic"
 	"integrationhub/cmd/bench/internal/scenario/deliverylog"

@@ -3,13 +3,14 @@ package service
 import (
 	"context"
 	"fmt"
-	"integrationhub/cmd/bench/internal/floor"
-	"integrationhub/cmd/bench/internal/process"
-	"integrationhub/hub/hubtest"
 	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"integrationhub/cmd/bench/internal/floor"
+	"integrationhub/cmd/bench/internal/process"
+	"integrationhub/hub/hubtest"
 )
 
 // Floor runs this program's floor subcommand.

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+
 	"integrationhub/cmd/bench/internal/cluster"
 	"integrationhub/cmd/bench/internal/process"
 )

@@ -6,12 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"integrationhub/cmd/bench/internal/receiver"
-	"integrationhub/cmd/bench/internal/reconcile"
-	"integrationhub/cmd/bench/internal/records"
 	"io"
 	"net/http"
 	"time"
+
+	"integrationhub/cmd/bench/internal/receiver"
+	"integrationhub/cmd/bench/internal/reconcile"
+	"integrationhub/cmd/bench/internal/records"
 )
 
 // StallTimeout is how long nothing may arrive before waiting for the rest is given

@@ -5,16 +5,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"integrationhub/cmd/bench/internal/load"
-	"integrationhub/cmd/bench/internal/process"
-	"integrationhub/cmd/bench/internal/records"
-	"integrationhub/cmd/bench/internal/usage"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"integrationhub/cmd/bench/internal/load"
+	"integrationhub/cmd/bench/internal/process"
+	"integrationhub/cmd/bench/internal/records"
+	"integrationhub/cmd/bench/internal/usage"
 )
 
 // Generated is what a generator process left behind.

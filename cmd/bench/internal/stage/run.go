@@ -1,8 +1,9 @@
 package stage
 
 import (
-	"integrationhub/cmd/bench/internal/service"
 	"io"
+
+	"integrationhub/cmd/bench/internal/service"
 )
 
 // Run is one run: what all scenarios share.

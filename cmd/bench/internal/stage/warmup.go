@@ -3,6 +3,7 @@ package stage
 import (
 	"context"
 	"fmt"
+
 	"integrationhub/cmd/bench/internal/load"
 )
 

@@ -1,3 +1,4 @@
+// Package usage reads the CPU time and memory of process trees from /proc.
 package usage
 
 import (
@@ -13,10 +14,10 @@ import (
 // clockTick is the unit of CPU times in /proc: USER_HZ is 100 on every Linux.
 const clockTick = 10 * time.Millisecond
 
-// procStat is what the bench reads from one /proc/<pid>/stat.
+// procStat holds the used fields of /proc/<pid>/stat.
 type procStat struct {
 	parent int
-	cpu    time.Duration // own user and system time, and that of children it has waited for
+	cpu    time.Duration // own user and system time, and that of children it waited for
 }
 
 // readProcStats reads all processes. One that ends meanwhile is left out.
@@ -62,7 +63,7 @@ func parseStat(raw []byte) (procStat, bool) {
 	return stat, true
 }
 
-// processTree gives root and all its descendants.
+// processTree returns the ids of root and all its descendants.
 func processTree(stats map[int]procStat, root int) []int {
 	var tree []int
 	for pid := range stats {
@@ -76,9 +77,9 @@ func processTree(stats map[int]procStat, root int) []int {
 	return tree
 }
 
-// processTreesCPU sums the CPU time of several process trees by name, in one look. A
-// process carries the time of the children it has waited for, so the backends
-// PostgreSQL has ended stay counted in the postmaster.
+// processTreesCPU returns the CPU time of process trees, by name. A process
+// includes the time of children it waited for: backends of PostgreSQL that have ended
+// stay counted in the postmaster.
 func processTreesCPU(roots map[string]int) (map[string]time.Duration, error) {
 	stats, err := readProcStats()
 	if err != nil {
@@ -93,8 +94,7 @@ func processTreesCPU(roots map[string]int) (map[string]time.Duration, error) {
 	return cpu, nil
 }
 
-// machineCPU is the CPU time all processes of the machine have used since it
-// started: user, nice, system, irq and softirq of /proc/stat.
+// machineCPU returns the CPU time of all processes since the machine started: user, nice, system, irq and softirq of /proc/stat.
 func machineCPU() (time.Duration, error) {
 	raw, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -116,18 +116,17 @@ func machineCPU() (time.Duration, error) {
 	return busy, nil
 }
 
-// Memory is what /proc/<pid>/status says, in bytes.
+// Memory is the memory of one process from /proc/<pid>/status, in bytes.
 type Memory struct {
 	Peak, Resident, Anonymous, FileBacked, Shared int64
 }
 
-// ReadMemory reads one process; false when it has ended.
-func ReadMemory(pid int) (Memory, bool) {
+// ReadMemory reads the memory of a process. ok is false when it has ended.
+func ReadMemory(pid int) (m Memory, ok bool) {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
 		return Memory{}, false
 	}
-	var m Memory
 	fields := map[string]*int64{
 		"VmHWM": &m.Peak, "VmRSS": &m.Resident, "RssAnon": &m.Anonymous, "RssFile": &m.FileBacked, "RssShmem": &m.Shared,
 	}
@@ -144,18 +143,18 @@ func ReadMemory(pid int) (Memory, bool) {
 	return m, true
 }
 
-// MemoryMonitor follows the peak memory of process trees. A single process has a
-// high-water mark of its own (VmHWM); a tree of processes that share memory has
-// none, so its peak is looked for every 250 ms: the sum of what is private to
-// each, plus the largest shared and the largest file-backed part of any of them.
+// MemoryMonitor finds the peak memory of process trees. The kernel keeps a high-water
+// mark for a single process (VmHWM), but none for processes that share memory. Those are
+// sampled every 250 ms: the sum of their private memory, plus the largest shared and the
+// largest file-backed part of any of them.
 type MemoryMonitor struct {
 	roots map[string]int
 	stop  chan struct{}
 	done  sync.WaitGroup
-	peaks map[string]int64 // bytes; read after end
+	peaks map[string]int64 // bytes; read after Stop
 }
 
-// MonitorMemory starts following the trees.
+// MonitorMemory starts sampling process trees, given by name and root id.
 func MonitorMemory(roots map[string]int) *MemoryMonitor {
 	w := &MemoryMonitor{roots: roots, stop: make(chan struct{}), peaks: make(map[string]int64)}
 	w.done.Go(func() {
@@ -174,7 +173,7 @@ func MonitorMemory(roots map[string]int) *MemoryMonitor {
 	return w
 }
 
-// sample takes one reading of every tree.
+// sample reads every tree once.
 func (w *MemoryMonitor) sample() {
 	stats, err := readProcStats()
 	if err != nil {
@@ -201,7 +200,7 @@ func (w *MemoryMonitor) sample() {
 	}
 }
 
-// Stop stops following and gives the peaks in bytes.
+// Stop ends the sampling and returns the peaks in bytes, by name.
 func (w *MemoryMonitor) Stop() map[string]int64 {
 	close(w.stop)
 	w.done.Wait()

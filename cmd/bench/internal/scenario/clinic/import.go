@@ -6,16 +6,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"integrationhub/cmd/bench/internal/hubapi"
-	"integrationhub/cmd/bench/internal/report"
-	"integrationhub/cmd/bench/internal/service"
-	"integrationhub/cmd/bench/internal/stage"
-	"integrationhub/cmd/bench/internal/usage"
 	"io"
 	"mime/multipart"
 	"net/http"
 	"strings"
 	"time"
+
+	"integrationhub/cmd/bench/internal/hubapi"
+	"integrationhub/cmd/bench/internal/report"
+	"integrationhub/cmd/bench/internal/service"
+	"integrationhub/cmd/bench/internal/stage"
+	"integrationhub/cmd/bench/internal/usage"
 )
 
 // importSize are what the goal is about.

@@ -7,12 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"integrationhub/cmd/bench/internal/hubapi"
-	"integrationhub/cmd/bench/internal/reconcile"
-	"integrationhub/cmd/bench/internal/report"
-	"integrationhub/cmd/bench/internal/service"
-	"integrationhub/cmd/bench/internal/stage"
-	"integrationhub/cmd/bench/internal/usage"
 	"io"
 	"net/http"
 	"net/url"
@@ -20,6 +14,13 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"integrationhub/cmd/bench/internal/hubapi"
+	"integrationhub/cmd/bench/internal/reconcile"
+	"integrationhub/cmd/bench/internal/report"
+	"integrationhub/cmd/bench/internal/service"
+	"integrationhub/cmd/bench/internal/stage"
+	"integrationhub/cmd/bench/internal/usage"
 )
 
 // What the clinics have.

@@ -3,10 +3,6 @@ package deliverylog
 import (
 	"context"
 	"fmt"
-	"integrationhub/cmd/bench/internal/hubapi"
-	"integrationhub/cmd/bench/internal/report"
-	"integrationhub/cmd/bench/internal/service"
-	"integrationhub/cmd/bench/internal/stage"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -14,6 +10,11 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"integrationhub/cmd/bench/internal/hubapi"
+	"integrationhub/cmd/bench/internal/report"
+	"integrationhub/cmd/bench/internal/service"
+	"integrationhub/cmd/bench/internal/stage"
 )
 
 // queryRounds is how often each query of the delivery log is asked.

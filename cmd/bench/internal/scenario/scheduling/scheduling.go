@@ -6,12 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"integrationhub/cmd/bench/internal/hubapi"
-	"integrationhub/cmd/bench/internal/reconcile"
-	"integrationhub/cmd/bench/internal/report"
-	"integrationhub/cmd/bench/internal/service"
-	"integrationhub/cmd/bench/internal/stage"
-	"integrationhub/cmd/bench/internal/usage"
 	"io"
 	"net/http"
 	"os/exec"
@@ -21,6 +15,13 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"integrationhub/cmd/bench/internal/hubapi"
+	"integrationhub/cmd/bench/internal/reconcile"
+	"integrationhub/cmd/bench/internal/report"
+	"integrationhub/cmd/bench/internal/service"
+	"integrationhub/cmd/bench/internal/stage"
+	"integrationhub/cmd/bench/internal/usage"
 )
 
 // How often each kind of request of the scheduling scenario is made.

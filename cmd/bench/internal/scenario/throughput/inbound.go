@@ -6,6 +6,13 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net/http"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
 	"integrationhub/cmd/bench/internal/hubapi"
 	"integrationhub/cmd/bench/internal/load"
 	"integrationhub/cmd/bench/internal/payload"
@@ -13,12 +20,6 @@ import (
 	"integrationhub/cmd/bench/internal/report"
 	"integrationhub/cmd/bench/internal/service"
 	"integrationhub/cmd/bench/internal/stage"
-	"net/http"
-	"strconv"
-	"syscall"
-	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // slicesPerLoad is into how many turns the two loads of the inbound scenario are cut: they

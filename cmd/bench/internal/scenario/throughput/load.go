@@ -3,16 +3,17 @@ package throughput
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
 	"integrationhub/cmd/bench/internal/load"
 	"integrationhub/cmd/bench/internal/records"
 	"integrationhub/cmd/bench/internal/report"
 	"integrationhub/cmd/bench/internal/service"
 	"integrationhub/cmd/bench/internal/stage"
 	"integrationhub/cmd/bench/internal/usage"
-	"slices"
-	"strconv"
-	"syscall"
-	"time"
 )
 
 func Floor(b *stage.Run) service.Service { return &service.Floor{Programs: b.Programs} }
