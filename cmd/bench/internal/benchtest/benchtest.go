@@ -1,3 +1,4 @@
+// Package benchtest has test support of the packages of cmd/bench.
 package benchtest
 
 import (
@@ -10,14 +11,14 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// ServeHTTP runs a handler on a free loopback port and gives its base URL.
+// ServeHTTP runs a handler on a free loopback port and returns its base URL.
 func ServeHTTP(t testing.TB, handler fasthttp.RequestHandler) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	server := &fasthttp.Server{
 		Handler: handler, CloseOnShutdown: true,
-		Logger: log.New(io.Discard, "", 0), // connections that break are what some tests are about
+		Logger: log.New(io.Discard, "", 0), // some tests break connections
 	}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = listener.Close() })

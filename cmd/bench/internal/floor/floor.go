@@ -1,3 +1,5 @@
+// Package floor is the program that the gateway is measured against. It does only the work
+// that no durable webhook gateway can avoid.
 package floor
 
 import (
@@ -17,17 +19,16 @@ import (
 	"integrationhub/hub"
 )
 
-// Secret signs the floor's deliveries. It protects nothing: the floor only
-// ever talks to the bench's own receiver.
+// Secret signs the floor's deliveries. It protects nothing: the only receiver is the bench's own.
 const Secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
-// Sizes of the floor's parts; README.md says what other values gave.
+// Sizes. README.md has the figures of other values.
 const (
 	workers         = 16                   // deliveries in flight
 	commitLanes     = 1                    // event batches being committed at the same time
 	maxBatch        = 256                  // events in one commit
 	logBatch        = 1024                 // log rows in one commit
-	logDelay        = 5 * time.Millisecond // how long a log batch may gather: nobody waits for it
+	logDelay        = 5 * time.Millisecond // how long a log batch is collected; no request waits for it
 	queueSize       = 1 << 20              // accepted events waiting in memory for a worker
 	retryDelay      = time.Second          // wait before a failed delivery is tried again
 	deliveryTimeout = 10 * time.Second     // for one POST out
@@ -37,21 +38,21 @@ const (
 type event struct {
 	id   int64
 	body []byte
-	done chan error // receives the outcome of the commit, once
+	done chan error // receives the result of the commit, once
 }
 
 // attempt is one row of the floor's delivery log.
 type attempt struct {
 	id     int64
 	at     time.Time
-	status int16 // 0 when there was no answer
+	status int16 // 0 without a response
 	took   int32 // milliseconds
 }
 
-// server is the yardstick: one POST in, one durable group-committed insert, one
-// HMAC, one POST out, one batched log row. Nothing of it can be left out of a
-// gateway that keeps what it accepted; nothing else is in it. It has no keys, no
-// limits, no routing, no API and one destination.
+// server is the floor: one POST in, one durable group-committed insert, one
+// HMAC, one POST out, one batched log row. No gateway that keeps
+// what it accepted can leave out any of it. It has no keys, no limits, no routing,
+// no API and one destination.
 type server struct {
 	store    *store
 	target   *url.URL
@@ -60,11 +61,11 @@ type server struct {
 	incoming chan *event
 	outgoing chan *event
 	attempts chan attempt
-	failed   chan error // first failure that makes the floor's figures worthless
+	failed   chan error // first error that makes the figures useless
 }
 
-// Run serves until ctx ends. It does not drain: what is committed and not
-// yet delivered is taken up again at the next start, as after a crash.
+// Run serves until ctx ends. It does not drain: committed events that are not yet
+// delivered are delivered after the next start, as after a crash.
 func Run(ctx context.Context, listen, database, target string) error {
 	destination, err := url.Parse(target)
 	if err != nil {
@@ -124,7 +125,7 @@ func (f *server) serve(ctx context.Context, listen string) error {
 	}
 }
 
-// accept is the whole inbound path: copy, wait for the commit, answer.
+// accept copies the event, waits for the commit and answers 202.
 func (f *server) accept(c *fiber.Ctx) error {
 	e := &event{
 		id:   f.sequence.Add(1),
@@ -135,16 +136,16 @@ func (f *server) accept(c *fiber.Ctx) error {
 	if err := <-e.done; err != nil {
 		return c.SendStatus(fiber.StatusServiceUnavailable)
 	}
-	answer := make([]byte, 0, 64)
-	answer = append(answer, `{"id":"`...)
-	answer = append(answer, hub.FormatEventID(uint64(e.id))...)
-	answer = append(answer, `","deliveries":1}`...)
+	response := make([]byte, 0, 64)
+	response = append(response, `{"id":"`...)
+	response = append(response, hub.FormatEventID(uint64(e.id))...)
+	response = append(response, `","deliveries":1}`...)
 	c.Context().SetContentType("application/json")
-	return c.Status(fiber.StatusAccepted).Send(answer)
+	return c.Status(fiber.StatusAccepted).Send(response)
 }
 
-// commitEvents is one lane of the group commit: whatever is waiting becomes one
-// insert and one flush to disk. While it runs, the next batch gathers.
+// commitEvents is one lane of the group commit: all waiting events become one insert
+// and one flush to disk. During it the next batch collects.
 func (f *server) commitEvents(ctx context.Context) {
 	batch := make([]*event, 0, maxBatch)
 	for {
@@ -182,7 +183,7 @@ func (f *server) commitAttempts(ctx context.Context) {
 	}
 }
 
-// nextBatch waits for one item and takes all others that are ready, up to limit.
+// nextBatch waits for an item, and appends all others that are ready, up to limit.
 func nextBatch[T any](batch []T, from <-chan T, limit int) []T {
 	batch = append(batch, <-from)
 	for len(batch) < limit {
@@ -196,7 +197,7 @@ func nextBatch[T any](batch []T, from <-chan T, limit int) []T {
 	return batch
 }
 
-// deliver is one worker. What it allocates, it keeps for the next delivery.
+// deliver is one worker. It reuses its buffers for every delivery.
 func (f *server) deliver() {
 	mac := hmac.New(sha256.New, []byte(Secret))
 	var sum [sha256.Size]byte

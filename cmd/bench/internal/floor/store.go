@@ -14,7 +14,7 @@ type store struct {
 	pool *pgxpool.Pool
 }
 
-// schema is what a log that can be looked up by event needs, and no more.
+// schema is the minimum for a log that can be searched by event.
 const schema = `
 CREATE TABLE IF NOT EXISTS events (
 	id   bigint PRIMARY KEY,
@@ -81,8 +81,8 @@ func (s *store) insertAttempts(ctx context.Context, batch []attempt) error {
 	return nil
 }
 
-// recover hands over every event that has no successful log row: what an earlier
-// process accepted and did not deliver.
+// recover passes every event without a successful attempt to deliver: an earlier
+// process accepted it and did not deliver it.
 func (s *store) recover(ctx context.Context, deliver func(*event)) error {
 	rows, err := s.pool.Query(ctx,
 		`SELECT id, body FROM events e WHERE NOT EXISTS (

@@ -1,3 +1,4 @@
+// Package hubapi is a client of a running hub, for measurements and chaos tests.
 package hubapi
 
 import (
@@ -13,13 +14,13 @@ import (
 // Client calls a running hub over HTTP: the operators' API, and the routes of products.
 type Client struct {
 	BaseURL string // http://host:port
-	token   string // an operator's access token; set by signIn
+	token   string // an operator's access token; set by SignIn
 }
 
-// AdminEmail is the operator the bench makes and signs in as.
+// AdminEmail is the e-mail address of the first operator.
 const AdminEmail = "bench@example.com"
 
-// SignIn signs in as the operator that the hub was started with.
+// SignIn signs in as [AdminEmail]. It replaces an earlier session.
 func (c *Client) SignIn(ctx context.Context, password string) error {
 	c.token = ""
 	var session struct {
@@ -70,21 +71,21 @@ func (c *Client) CreateKey(ctx context.Context, tenant string) (string, error) {
 	return key.APIKey, err
 }
 
-// EventsURL is where events are published.
+// EventsURL returns where events are published.
 func (c *Client) EventsURL() string { return c.BaseURL + "/api/v1/events" }
 
 // Call calls the operators' API, with a path below /api/v1.
-func (c *Client) Call(ctx context.Context, method, path string, body, answer any) error {
+func (c *Client) Call(ctx context.Context, method, path string, body, response any) error {
 	header := http.Header{}
 	if c.token != "" {
 		header = Bearer(c.token)
 	}
-	return c.CallPath(ctx, method, "/api/v1"+path, header, body, answer)
+	return c.CallPath(ctx, method, "/api/v1"+path, header, body, response)
 }
 
-// CallPath calls any route of the hub and reads the response into answer, which may be nil.
+// CallPath calls any route of the hub and reads the response into response, which may be nil.
 // Any status but 2xx is an error.
-func (c *Client) CallPath(ctx context.Context, method, path string, header http.Header, body, answer any) error {
+func (c *Client) CallPath(ctx context.Context, method, path string, header http.Header, body, response any) error {
 	var reader io.Reader
 	if body != nil {
 		raw, err := json.Marshal(body)
@@ -111,14 +112,14 @@ func (c *Client) CallPath(ctx context.Context, method, path string, header http.
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return fmt.Errorf("calling %s %s: %s: %s", method, path, resp.Status, raw)
 	}
-	if answer == nil {
+	if response == nil {
 		return nil
 	}
-	if err := json.Unmarshal(raw, answer); err != nil {
+	if err := json.Unmarshal(raw, response); err != nil {
 		return fmt.Errorf("reading answer of %s %s: %w", method, path, err)
 	}
 	return nil
 }
 
-// Bearer is the header that authenticates a request by an access token.
+// Bearer returns the header that authenticates a request by an access token.
 func Bearer(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }

@@ -7,9 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sleepUntil sleeps until t. It asks the kernel directly: the runtime's timers
-// are up to a millisecond late on an idle machine, which at a fixed rate would
-// be counted as latency of the service.
+// sleepUntil sleeps until t. It calls the kernel: the runtime's timers are up to a
+// millisecond late on an idle machine, which would count as latency of the service.
 func sleepUntil(t time.Time) {
 	for {
 		left := time.Until(t)

@@ -1,3 +1,4 @@
+// Package receiver receives webhooks and records each request.
 package receiver
 
 import (
@@ -20,43 +21,43 @@ import (
 	"integrationhub/hub"
 )
 
-// Options says how the receiver behaves.
+// Options configure a receiver.
 type Options struct {
-	Listen      string
+	Listen      string        // address
 	FailFirst   float64       // share of the events whose first attempt at each endpoint fails
 	FailStatus  int           // with this status
-	Delay       time.Duration // before every answer
-	Hang        int           // endpoints 0…hang-1 never answer
+	Delay       time.Duration // before every response
+	Hang        int           // endpoints below this number never respond
 	VerifyEvery int           // check the signature of every n-th event; 0 = of none
 }
 
-// Receiver records every request at /hook/N. It is a peer like any other to the
-// service under test, only that it keeps count.
+// Receiver records every request at /hook/N. Calls of /control/ read and reset its record.
 type Receiver struct {
 	options   Options
 	delivered atomic.Int64 // requests answered 2xx
 	attempts  atomic.Int64 // all requests
 
-	mu      sync.Mutex
-	chunks  [][]records.Arrival // filled one after the other, so that growing copies nothing
-	failed  map[records.DeliveryKey]bool
-	secrets atomic.Pointer[[]string] // by endpoint
-	ended   chan struct{}            // closed at the end: releases hanging requests
+	mu       sync.Mutex
+	chunks   [][]records.Arrival // of chunkSize each, so that growing copies nothing
+	failed   map[records.DeliveryKey]bool
+	secrets  atomic.Pointer[[]string] // by endpoint
+	stopping chan struct{}            // closed at the end: releases hanging requests
 }
 
 const chunkSize = 1 << 14
 
 // Count is the body of GET /control/count.
 type Count struct {
-	Delivered int64 `json:"delivered"` // requests answered 2xx, repeated ones included
+	Delivered int64 `json:"delivered"` // requests answered 2xx, with repetitions
 	Attempts  int64 `json:"attempts"`  // all requests
 }
 
+// New returns a receiver with an empty record.
 func New(o Options) *Receiver {
-	return &Receiver{options: o, failed: make(map[records.DeliveryKey]bool), ended: make(chan struct{})}
+	return &Receiver{options: o, failed: make(map[records.DeliveryKey]bool), stopping: make(chan struct{})}
 }
 
-// Serve answers until ctx ends.
+// Serve listens until ctx ends.
 func (r *Receiver) Serve(ctx context.Context) error {
 	server := &fasthttp.Server{
 		Handler:               r.Handle,
@@ -71,7 +72,7 @@ func (r *Receiver) Serve(ctx context.Context) error {
 	case err := <-stopped:
 		return fmt.Errorf("listening on %s: %w", r.options.Listen, err)
 	case <-ctx.Done():
-		close(r.ended)
+		close(r.stopping)
 		// Idle keep-alive connections would hold a full shutdown open.
 		brief, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
@@ -80,7 +81,7 @@ func (r *Receiver) Serve(ctx context.Context) error {
 	}
 }
 
-// Handle is the one entry: deliveries first, the control calls after them.
+// Handle serves deliveries and control calls.
 func (r *Receiver) Handle(c *fasthttp.RequestCtx) {
 	path := c.Path()
 	if number, isHook := strings.CutPrefix(string(path), "/hook/"); isHook {
@@ -111,27 +112,27 @@ func (r *Receiver) Handle(c *fasthttp.RequestCtx) {
 	}
 }
 
-// NewArrival makes the record of one request, as taken.
+// NewArrival returns the record of a request to an endpoint, as if answered 200.
 func (r *Receiver) NewArrival(c *fasthttp.RequestCtx, endpoint uint32) records.Arrival {
-	at := time.Now().UnixNano()
+	arrivedAt := time.Now().UnixNano()
 	body := c.PostBody()
 	n, sent, data, _ := payload.ReadStamp(body)
 	id, _ := hub.ParseEventID(string(c.Request.Header.Peek(hub.HeaderStdID)))
 	return records.Arrival{
-		ID: id, Number: n, SentAt: sent, ArrivedAt: at, Endpoint: endpoint, Status: fasthttp.StatusOK,
+		ID: id, Number: n, SentAt: sent, ArrivedAt: arrivedAt, Endpoint: endpoint, Status: fasthttp.StatusOK,
 		BodyCRC: crc32.ChecksumIEEE(body), DataCRC: crc32.ChecksumIEEE(data),
 		Signature: r.checkSignature(c, n, endpoint, body),
 	}
 }
 
-// receive records one delivery and answers it.
+// receive records a delivery and answers it.
 func (r *Receiver) receive(c *fasthttp.RequestCtx, endpoint uint32) {
 	arrival := r.NewArrival(c, endpoint)
 	switch {
 	case int(endpoint) < r.options.Hang:
 		arrival.Status = 0
 		r.Record(arrival)
-		<-r.ended
+		<-r.stopping
 		return
 	case r.mustFail(arrival):
 		arrival.Status = uint16(r.options.FailStatus)
@@ -143,7 +144,7 @@ func (r *Receiver) receive(c *fasthttp.RequestCtx, endpoint uint32) {
 	c.SetStatusCode(int(arrival.Status))
 }
 
-// checkSignature verifies X-Webhook-Signature of the events chosen for it.
+// checkSignature verifies X-Webhook-Signature of every n-th event.
 func (r *Receiver) checkSignature(c *fasthttp.RequestCtx, n uint64, endpoint uint32, body []byte) uint16 {
 	secrets := r.secrets.Load()
 	if every := r.options.VerifyEvery; every == 0 || n%uint64(every) != 0 || secrets == nil || int(endpoint) >= len(*secrets) {
@@ -155,8 +156,8 @@ func (r *Receiver) checkSignature(c *fasthttp.RequestCtx, n uint64, endpoint uin
 	return records.SignatureInvalid
 }
 
-// mustFail reports whether this request is a first attempt that has to fail. The
-// choice depends on the event's number only, so every run fails the same ones.
+// mustFail reports whether a request is a first attempt that has to fail. The choice
+// depends on the event's number only, so every run fails the same events.
 func (r *Receiver) mustFail(a records.Arrival) bool {
 	const golden = 0x9e3779b97f4a7c15 // spreads neighbouring numbers evenly over 64 bits
 	if float64(a.Number*golden) >= r.options.FailFirst*math.MaxUint64 {
@@ -172,7 +173,7 @@ func (r *Receiver) mustFail(a records.Arrival) bool {
 	return true
 }
 
-// Record keeps an arrival and counts it.
+// Record adds an arrival to the record.
 func (r *Receiver) Record(a records.Arrival) {
 	r.mu.Lock()
 	last := len(r.chunks) - 1
@@ -201,7 +202,7 @@ func (r *Receiver) SetSecrets(secrets []string) { r.secrets.Store(&secrets) }
 // Secrets returns the signing secret of each endpoint, by number.
 func (r *Receiver) Secrets() []string { return *r.secrets.Load() }
 
-// reset forgets everything but the secrets.
+// reset clears everything but the secrets.
 func (r *Receiver) reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

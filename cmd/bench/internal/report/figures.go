@@ -1,7 +1,7 @@
 package report
 
-// What the inbound scenario finds out beside the rate and the cost of webhooks. CPU is
-// in milliseconds per 1,000 events; publishing to one endpoint includes the delivery.
+// Figures of the inbound scenario, beside the rate and the cost of webhooks. CPU is in
+// milliseconds per 1,000 events; publishing to one endpoint includes the delivery.
 const (
 	FigurePublish            = "publish_per_s"
 	FigurePublishCPU         = "publish_cpu_ms_per_1000"
@@ -16,30 +16,30 @@ const (
 	FigureInsertPercent      = "received_with_an_insert_percent_of_published"
 )
 
-// What the scheduling scenario finds out; p95 is over HTTP.
+// Figures of the scheduling scenario; p95 is over HTTP.
 const (
 	FigureDay            = "day_p95_ms"
 	FigureMonth          = "month_p95_ms"
 	FigureBooking        = "booking_p95_ms"
 	FigureDashboard      = "dashboard_p95_ms"
 	FigureEngine         = "month_engine_ms"      // CPU of the rules for one month
-	FigureMonthCPU       = "month_service_cpu_ms" // of the hub process for one answer, all of it
+	FigureMonthCPU       = "month_service_cpu_ms" // of the hub process for one whole response
 	FigureDoubleBookings = "doubles"
-	FigureOtherLoad      = "other_load_cores" // that processes outside the run kept busy
+	FigureOtherLoad      = "other_load_cores" // kept busy by processes outside the run
 )
 
-// What the clinic scenario finds out; each is the worst p95 of its questions, over HTTP.
+// Figures of the clinic search scenario: each is the worst p95 of its searches, over HTTP.
 const (
-	FigurePhoneSearch = "search_p95_ms" // search/patients, by phone
+	FigurePhoneSearch = "search_p95_ms" // action search/patients, by phone
 	FigureFHIRSearch  = "fhir_p95_ms"   // FHIR's search by phone
-	FigurePatientList = "list_p95_ms"   // the users' search by name, e-mail and phone
+	FigurePatientList = "list_p95_ms"   // the users' list by name, e-mail and phone
 )
 
-// What the import scenario finds out.
+// Figures of the import scenario.
 const (
-	FigureImport            = "import_s"        // of importedPatients, from the upload to the last one's commit
-	FigureReimport          = "import_again_s"  // the same file: everything is known
-	FigureImportMemory      = "import_peak_mb"  // of the hub, by then
+	FigureImport            = "import_s"        // from the upload to the last commit
+	FigureReimport          = "import_again_s"  // the same file again: every patient exists
+	FigureImportMemory      = "import_peak_mb"  // of the hub, after both
 	FigureLargeImportMemory = "import_large_mb" // of the hub, after a file ten times as long
 )
 

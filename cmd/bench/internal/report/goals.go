@@ -1,12 +1,12 @@
 package report
 
-// goal is a figure the gateway is to reach.
+// goal is a limit for a figure of the gateway.
 type goal struct {
 	name  string
 	limit float64
-	below bool // reached when the value is below or at the limit; else when above or at it
+	below bool // the value may not exceed the limit; else it may not be less
 	unit  string
-	value func(m medianResults) (float64, bool) // false = its scenarios did not run
+	value func(m medianResults) (value float64, measured bool)
 }
 
 // goals are judged at the end of every run.
@@ -59,7 +59,7 @@ var goals = []goal{
 	{"idle memory of the hub process", 80, true, "MB", figureOf("gateway-idle", FigureIdleMemory)},
 }
 
-// figureOf is a figure that only one scenario has.
+// figureOf returns the value of a goal that is one figure of one scenario.
 func figureOf(scenario, figure string) func(medianResults) (float64, bool) {
 	return func(m medianResults) (float64, bool) {
 		r, ok := m[scenario]
@@ -71,8 +71,7 @@ func figureOf(scenario, figure string) func(medianResults) (float64, bool) {
 	}
 }
 
-// deliveredRatio compares a scenario's deliveries per second with the floor's in
-// the closed loop.
+// deliveredRatio divides a scenario's deliveries per second by the floor's in the closed loop.
 func deliveredRatio(name string) func(medianResults) (float64, bool) {
 	return func(m medianResults) (float64, bool) {
 		floor, gateway := m["floor-closed"], m[name]
@@ -83,7 +82,7 @@ func deliveredRatio(name string) func(medianResults) (float64, bool) {
 	}
 }
 
-// deliveredShare is delivered by promised deliveries.
+// deliveredShare divides delivered by promised deliveries.
 func deliveredShare(name string) func(medianResults) (float64, bool) {
 	return func(m medianResults) (float64, bool) {
 		r := m[name]

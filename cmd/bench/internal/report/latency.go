@@ -12,16 +12,16 @@ type Latency struct {
 	Max float64 `json:"max"`
 }
 
-// NewLatency sorts spans (nanoseconds) and reads the distribution off them.
-func NewLatency(spans []int64) Latency {
-	if len(spans) == 0 {
+// NewLatency returns the distribution of durations in nanoseconds. It sorts them.
+func NewLatency(durations []int64) Latency {
+	if len(durations) == 0 {
 		return Latency{}
 	}
-	slices.Sort(spans)
-	at := func(share float64) float64 {
-		return float64(spans[min(len(spans)-1, int(share*float64(len(spans))))]) / 1e6
+	slices.Sort(durations)
+	percentile := func(share float64) float64 {
+		return float64(durations[min(len(durations)-1, int(share*float64(len(durations))))]) / 1e6
 	}
-	return Latency{P50: at(0.50), P99: at(0.99), Max: at(1)}
+	return Latency{P50: percentile(0.50), P99: percentile(0.99), Max: percentile(1)}
 }
 
 func perSecond(count int, nanoseconds int64) float64 {

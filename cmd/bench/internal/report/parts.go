@@ -1,7 +1,6 @@
 package report
 
-// The parts of a run whose CPU time and memory are told apart. The service is
-// the floor or the hub process.
+// Parts of a run that are measured separately. The service is the floor or the hub process.
 const (
 	PartService   = "service"
 	PartPostgres  = "postgres"

@@ -8,21 +8,23 @@ import (
 	"time"
 )
 
-// QueryTiming is how long one kind of query took, over HTTP, in milliseconds.
+// QueryTiming is the duration of one kind of request over HTTP, in milliseconds.
 type QueryTiming struct {
 	Query  string  `json:"query"`
 	P50    float64 `json:"p50_ms"`
 	P95    float64 `json:"p95_ms"`
 	Max    float64 `json:"max_ms"`
-	Rows   int     `json:"rows"`   // of the last answer, at most a page
+	Rows   int     `json:"rows"`   // in the last response, at most a page
 	Judged bool    `json:"judged"` // counts for a goal
 }
 
-// SetDurations fills in what spans took.
-func (t *QueryTiming) SetDurations(spans []time.Duration) {
-	slices.Sort(spans)
-	at := func(share float64) float64 { return spans[int(share*float64(len(spans)-1)+0.5)].Seconds() * 1000 }
-	t.P50, t.P95, t.Max = at(0.50), at(0.95), at(1)
+// SetDurations fills in what durations took.
+func (t *QueryTiming) SetDurations(durations []time.Duration) {
+	slices.Sort(durations)
+	percentile := func(share float64) float64 {
+		return durations[int(share*float64(len(durations)-1)+0.5)].Seconds() * 1000
+	}
+	t.P50, t.P95, t.Max = percentile(0.50), percentile(0.95), percentile(1)
 }
 
 // printQueries prints what the queries took.

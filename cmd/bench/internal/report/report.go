@@ -1,3 +1,4 @@
+// Package report has the results of a run: what was measured, the goals, JSON and tables.
 package report
 
 import (

@@ -8,7 +8,7 @@ import (
 	"integrationhub/cmd/bench/internal/usage"
 )
 
-// Result is what one scenario gave in one round.
+// Result is the result of one scenario in one round.
 type Result struct {
 	Scenario string `json:"scenario"`
 	Round    int    `json:"round"`
@@ -18,13 +18,13 @@ type Result struct {
 	Endpoints    int               `json:"endpoints"`        // subscribed to each event
 	Connections  int               `json:"connections"`      // of the generator
 	PayloadBytes int               `json:"payload_bytes"`    // of each data object
-	Statuses     map[string]int    `json:"statuses"`         // answers to the generator; "0" = none
+	Statuses     map[string]int    `json:"statuses"`         // responses to the generator; "0" = none
 	Ledger       reconcile.Balance `json:"ledger"`           //
-	Accepted     float64           `json:"accepted_per_s"`   // first send to last answer
+	Accepted     float64           `json:"accepted_per_s"`   // first send to last response
 	Delivered    float64           `json:"delivered_per_s"`  // first send to last arrival
 	EndToEnd     Latency           `json:"end_to_end_ms"`    // send (or due time) to first arrival answered 2xx
-	Answer       Latency           `json:"answer_ms"`        // send (or due time) to the generator's answer
-	OtherLoad    float64           `json:"other_load_cores"` // cores kept busy meanwhile by processes that are not ours
+	Response     Latency           `json:"answer_ms"`        // send (or due time) to the response
+	OtherLoad    float64           `json:"other_load_cores"` // cores kept busy by processes outside the run
 
 	CPU     map[string]float64 `json:"cpu_s_per_1000"`    // CPU seconds per 1,000 deliveries, by part
 	Peak    map[string]float64 `json:"peak_mb"`           // peak memory in MB (2^20), by part
@@ -34,18 +34,18 @@ type Result struct {
 
 // SetThroughput computes rates and latencies.
 func (r *Result) SetThroughput(sent []records.Sent, arrivals []records.Arrival) {
-	var answers []int64
-	var first, lastAnswer int64
+	var responses []int64
+	var first, lastResponse int64
 	for i, s := range sent {
 		if i == 0 || s.SentAt < first {
 			first = s.SentAt
 		}
-		lastAnswer = max(lastAnswer, s.AnsweredAt)
+		lastResponse = max(lastResponse, s.AnsweredAt)
 		if s.Accepted() {
-			answers = append(answers, s.AnsweredAt-s.SentAt)
+			responses = append(responses, s.AnsweredAt-s.SentAt)
 		}
 	}
-	var spans []int64
+	var durations []int64
 	var lastArrival int64
 	seen := make(map[records.DeliveryKey]bool, len(arrivals))
 	for _, a := range arrivals {
@@ -54,12 +54,12 @@ func (r *Result) SetThroughput(sent []records.Sent, arrivals []records.Arrival) 
 			continue
 		}
 		seen[key] = true
-		spans = append(spans, a.ArrivedAt-a.SentAt)
+		durations = append(durations, a.ArrivedAt-a.SentAt)
 		lastArrival = max(lastArrival, a.ArrivedAt)
 	}
-	r.Accepted = perSecond(len(answers), lastAnswer-first)
-	r.Delivered = perSecond(len(spans), lastArrival-first)
-	r.Answer, r.EndToEnd = NewLatency(answers), NewLatency(spans)
+	r.Accepted = perSecond(len(responses), lastResponse-first)
+	r.Delivered = perSecond(len(durations), lastArrival-first)
+	r.Response, r.EndToEnd = NewLatency(responses), NewLatency(durations)
 }
 
 // SetCPU computes CPU seconds per 1,000 deliveries.
@@ -78,7 +78,7 @@ func (r *Result) SetCPU(before, after usage.Reading, generator time.Duration) {
 	r.OtherLoad = usage.OtherLoad(before, after)
 }
 
-// SetMemory takes the peaks over in MB.
+// SetMemory sets the peaks, given in bytes, in MB.
 func (r *Result) SetMemory(peaks map[string]int64) {
 	r.Peak = make(map[string]float64, len(peaks))
 	for part, bytes := range peaks {

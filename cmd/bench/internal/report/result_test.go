@@ -36,7 +36,7 @@ func TestSpeedCountsEachDeliveryOnce(t *testing.T) {
 	require.InDelta(t, 1, r.Accepted, 0.001)
 	require.InDelta(t, 2, r.Delivered, 0.001)
 	require.Equal(t, Latency{500, 500, 500}, r.EndToEnd)
-	require.Equal(t, Latency{10, 10, 10}, r.Answer)
+	require.Equal(t, Latency{10, 10, 10}, r.Response)
 }
 
 func TestCost(t *testing.T) {

@@ -40,7 +40,7 @@ func printThroughput(w io.Writer, results []*Result) {
 	fmt.Fprintln(table, "scenario\tround\tevents\taccepted/s\tdelivered/s\tp50 ms\tp99 ms\tanswer p99 ms\trefused\tlost\tduplicated\tother load\t")
 	for _, r := range results {
 		fmt.Fprintf(table, "%s\t%d\t%d\t%.0f\t%.0f\t%.2f\t%.2f\t%.2f\t%d\t%d\t%d\t%.2f\t\n",
-			r.Scenario, r.Round, r.Events, r.Accepted, r.Delivered, r.EndToEnd.P50, r.EndToEnd.P99, r.Answer.P99,
+			r.Scenario, r.Round, r.Events, r.Accepted, r.Delivered, r.EndToEnd.P50, r.EndToEnd.P99, r.Response.P99,
 			r.Events-r.Ledger.Accepted, r.Ledger.Lost, r.Ledger.Duplicated, r.OtherLoad)
 	}
 	_ = table.Flush() // an error of the terminal has nowhere to go

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Verdict is a goal held against the run.
+// Verdict says whether a goal was reached.
 type Verdict struct {
 	Goal    string   `json:"goal"`
 	Limit   string   `json:"limit"`   // "≥ 0.6 ×"
@@ -13,7 +13,7 @@ type Verdict struct {
 	Verdict string   `json:"verdict"` // "reached", "not reached" or "not measured"
 }
 
-// Judge holds every goal against the medians.
+// Judge compares every goal with the medians.
 func Judge(m medianResults) []Verdict {
 	verdicts := make([]Verdict, 0, len(goals))
 	for _, g := range goals {

@@ -1,3 +1,4 @@
+// Package scenario has the table of scenarios and runs them in rounds.
 package scenario
 
 import (

@@ -13,23 +13,24 @@ import (
 	"integrationhub/hub/hubtest"
 )
 
-// Floor runs this program's floor subcommand.
+// Floor runs the bench's floor subcommand.
 type Floor struct {
 	Programs    *Programs
 	environment Environment
 }
 
-func (f *Floor) Start(ctx context.Context, s Environment) (*process.Process, Target, error) {
-	f.environment = s
-	if len(s.Hooks) != 1 {
-		return nil, Target{}, fmt.Errorf("starting floor: it delivers to one endpoint, not %d", len(s.Hooks))
+// Start implements [Service]. The floor has exactly one hook.
+func (f *Floor) Start(ctx context.Context, environment Environment) (*process.Process, Target, error) {
+	f.environment = environment
+	if len(environment.Hooks) != 1 {
+		return nil, Target{}, fmt.Errorf("starting floor: it delivers to one endpoint, not %d", len(environment.Hooks))
 	}
 	address, err := hubtest.FreeAddress()
 	if err != nil {
 		return nil, Target{}, err
 	}
-	cmd := f.Programs.BenchCommand("floor", "--listen", address, "--database", s.Cluster.DatabaseURL, "--target", s.Hooks[0])
-	p, err := process.Start("floor", s.Dir, cmd, syscall.SIGTERM)
+	cmd := f.Programs.BenchCommand("floor", "--listen", address, "--database", environment.Cluster.DatabaseURL, "--target", environment.Hooks[0])
+	p, err := process.Start("floor", environment.Dir, cmd, syscall.SIGTERM)
 	if err != nil {
 		return nil, Target{}, err
 	}
@@ -40,7 +41,7 @@ func (f *Floor) Start(ctx context.Context, s Environment) (*process.Process, Tar
 	return p, Target{URL: "http://" + address + "/events", Secrets: []string{floor.Secret}}, nil
 }
 
-// CheckLogComplete counts the log rows: the floor that skips its log is no yardstick.
+// CheckLogComplete counts the log rows: a floor without its log would be too fast.
 func (f *Floor) CheckLogComplete(ctx context.Context, attempts int) error {
 	logged, err := f.count(ctx, `SELECT count(*) FROM attempts`)
 	if err != nil {
@@ -52,7 +53,7 @@ func (f *Floor) CheckLogComplete(ctx context.Context, attempts int) error {
 	return nil
 }
 
-// UnfinishedDeliveries is 1 for an event that is stored and has no successful attempt.
+// UnfinishedDeliveries returns 1 for an event that is stored and has no successful attempt.
 func (f *Floor) UnfinishedDeliveries(ctx context.Context, eventID string) (int, error) {
 	return f.count(ctx, `SELECT count(*) FROM events e WHERE id = ('x' || substr($1, 5))::bit(64)::bigint
 		AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.event_id = e.id AND a.status BETWEEN 200 AND 299)`, eventID)

@@ -21,12 +21,13 @@ import (
 // by environment, products, tenants, keys and endpoints through its API.
 type Gateway struct {
 	Programs  *Programs
-	WithNotes bool          // with a hosted product, for webhooks
-	Settings  []string      // more settings
+	WithNotes bool          // hosts the product notes, which receives webhooks
+	Settings  []string      // more settings, "HUB_…=…"
 	API       hubapi.Client // of the running hub
 }
 
-func (g *Gateway) Start(ctx context.Context, s Environment) (*process.Process, Target, error) {
+// Start implements [Service].
+func (g *Gateway) Start(ctx context.Context, environment Environment) (*process.Process, Target, error) {
 	build, args := g.Programs.Hub, []string{"serve"}
 	if g.WithNotes {
 		build, args = g.Programs.NotesHub, nil
@@ -42,28 +43,28 @@ func (g *Gateway) Start(ctx context.Context, s Environment) (*process.Process, T
 	g.API.BaseURL = "http://" + address
 	password := rand.Text()
 	cmd := exec.Command(binary, args...)
-	cmd.Dir = s.Dir
+	cmd.Dir = environment.Dir
 	cmd.Env = append(process.WithoutHubSettings(os.Environ()),
 		"HUB_ENV=development",
 		"HUB_LISTEN="+address,
-		"HUB_DATA_DIR="+filepath.Join(s.Dir, "data"),
-		"HUB_DATABASE_URL="+s.Cluster.DatabaseURL,
-		"HUB_REDIS_URL="+s.Cluster.RedisURL,
+		"HUB_DATA_DIR="+filepath.Join(environment.Dir, "data"),
+		"HUB_DATABASE_URL="+environment.Cluster.DatabaseURL,
+		"HUB_REDIS_URL="+environment.Cluster.RedisURL,
 		"HUB_ADMIN_EMAIL="+hubapi.AdminEmail,
 		"HUB_ADMIN_PASSWORD="+password,
 		"HUB_KEY_RATE=0",
 	)
 	cmd.Env = append(cmd.Env, g.Settings...)
-	p, err := process.Start("gateway", s.Dir, cmd, syscall.SIGTERM)
+	p, err := process.Start("gateway", environment.Dir, cmd, syscall.SIGTERM)
 	if err != nil {
 		return nil, Target{}, err
 	}
-	in, err := g.prepare(ctx, p, password, s.Hooks)
+	target, err := g.prepare(ctx, p, password, environment.Hooks)
 	if err != nil {
 		p.Stop()
 		return nil, Target{}, err
 	}
-	return p, in, nil
+	return p, target, nil
 }
 
 // prepare waits until the hub is ready, and makes it deliver every event to every hook.
@@ -78,15 +79,15 @@ func (g *Gateway) prepare(ctx context.Context, p *process.Process, password stri
 	return Target{URL: g.API.EventsURL(), Key: key, Secrets: secrets}, err
 }
 
-// deliveryPage is what the bench reads of a page of the delivery log.
+// deliveryPage is a page of the delivery log, as far as the bench reads it.
 type deliveryPage struct {
 	Items []struct {
 		Status string `json:"status"`
 	} `json:"items"`
 }
 
-// CheckLogComplete reports whether no delivery is pending any more: each has its attempt
-// rows and its final state.
+// CheckLogComplete returns an error while a delivery is pending: a settled delivery has
+// its attempts in the log.
 func (g *Gateway) CheckLogComplete(ctx context.Context, _ int) error {
 	var page deliveryPage
 	if err := g.API.Call(ctx, http.MethodGet, "/deliveries?status=pending&limit=1", nil, &page); err != nil {
@@ -98,17 +99,18 @@ func (g *Gateway) CheckLogComplete(ctx context.Context, _ int) error {
 	return nil
 }
 
+// UnfinishedDeliveries implements [Service].
 func (g *Gateway) UnfinishedDeliveries(ctx context.Context, eventID string) (int, error) {
 	var page deliveryPage
 	if err := g.API.Call(ctx, http.MethodGet, "/deliveries?limit=200&event_id="+url.QueryEscape(eventID), nil, &page); err != nil {
 		return 0, err
 	}
-	found := 0
+	unfinished := 0
 	for _, item := range page.Items {
 		switch item.Status {
 		case "pending", "parked", "failed":
-			found++
+			unfinished++
 		}
 	}
-	return found, nil
+	return unfinished, nil
 }

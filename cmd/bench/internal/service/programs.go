@@ -24,16 +24,16 @@ func NewPrograms(executable, hubBinary, dir string) *Programs {
 	return &Programs{executable: executable, hubBinary: hubBinary, dir: dir}
 }
 
-// BenchCommand is a command that runs a subcommand of this very program.
+// BenchCommand returns a command that runs the bench itself with arguments.
 func (p *Programs) BenchCommand(args ...string) *exec.Cmd {
 	return exec.Command(p.executable, args...)
 }
 
-// Hub compiles cmd/hub once for all scenarios, unless a binary was given.
+// Hub returns the path of the hub. It is built once, unless a binary was given.
 func (p *Programs) Hub(ctx context.Context) (string, error) {
 	p.hubOnce.Do(func() {
 		if p.hubBinary != "" {
-			p.hubPath, p.hubErr = filepath.Abs(p.hubBinary) // the hub runs in a directory of its own
+			p.hubPath, p.hubErr = filepath.Abs(p.hubBinary) // the hub runs in another directory
 			return
 		}
 		p.hubPath = filepath.Join(p.dir, "hub")
@@ -45,7 +45,7 @@ func (p *Programs) Hub(ctx context.Context) (string, error) {
 	return p.hubPath, p.hubErr
 }
 
-// NotesHub compiles the hub with the product that takes webhooks.
+// NotesHub builds the hub that hosts the product notes, and returns its path.
 func (p *Programs) NotesHub(ctx context.Context) (string, error) {
 	binary := filepath.Join(p.dir, "hubnotes")
 	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "integrationhub/hub/hubtest/notes/hubnotes")

@@ -15,12 +15,12 @@ import (
 	"integrationhub/cmd/bench/internal/records"
 )
 
-// StallTimeout is how long nothing may arrive before waiting for the rest is given
-// up: longer than the longest pause between two attempts.
+// StallTimeout is how long nothing may arrive before the rest counts as missing. It is
+// longer than the longest pause between two attempts.
 const StallTimeout = 40 * time.Second
 
-// AwaitArrivals waits until every promised delivery has arrived, or nothing has for
-// the time of patience, and gives the ledger's view and the record behind it.
+// AwaitArrivals waits until every promised delivery has arrived, or nothing has arrived
+// for StallTimeout. It returns the balance and the record behind it.
 func (st *Stage) AwaitArrivals(ctx context.Context, sent []records.Sent) (*reconcile.Balance, []records.Arrival, error) {
 	expected := int64(0)
 	for _, s := range sent {
@@ -28,7 +28,7 @@ func (st *Stage) AwaitArrivals(ctx context.Context, sent []records.Sent) (*recon
 			expected += int64(s.Deliveries)
 		}
 	}
-	seen, since := int64(-1), time.Now()
+	attempts, since := int64(-1), time.Now()
 	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -36,8 +36,8 @@ func (st *Stage) AwaitArrivals(ctx context.Context, sent []records.Sent) (*recon
 		if err != nil {
 			return nil, nil, err
 		}
-		if c.Attempts != seen {
-			seen, since = c.Attempts, time.Now()
+		if c.Attempts != attempts {
+			attempts, since = c.Attempts, time.Now()
 		}
 		stalled := time.Since(since) > StallTimeout
 		if c.Delivered >= expected || stalled {
@@ -59,8 +59,8 @@ func (st *Stage) AwaitArrivals(ctx context.Context, sent []records.Sent) (*recon
 	}
 }
 
-// AwaitLog waits until the service's own log is complete, so that the work of
-// writing it is counted.
+// AwaitLog waits until the service's own log is complete: writing it is part of the
+// measured work.
 func (st *Stage) AwaitLog(ctx context.Context) error {
 	c, err := st.count(ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func (st *Stage) AwaitLog(ctx context.Context) error {
 	return st.Process.WaitUntil(ctx, StallTimeout, func() error { return st.Service.CheckLogComplete(ctx, int(c.Attempts)) })
 }
 
-// control calls the receiver's control interface; a body makes it a POST.
+// control calls the receiver's control routes; with a body it is a POST.
 func (st *Stage) control(ctx context.Context, path string, body []byte) ([]byte, error) {
 	method := http.MethodGet
 	if body != nil {
@@ -94,7 +94,7 @@ func (st *Stage) control(ctx context.Context, path string, body []byte) ([]byte,
 	return raw, nil
 }
 
-// count asks the receiver how far it is.
+// count fetches the receiver's counters.
 func (st *Stage) count(ctx context.Context) (receiver.Count, error) {
 	var c receiver.Count
 	raw, err := st.control(ctx, "/control/count", nil)
@@ -107,7 +107,7 @@ func (st *Stage) count(ctx context.Context) (receiver.Count, error) {
 	return c, nil
 }
 
-// arrivals fetches the receiver's record.
+// arrivals fetches the receiver's record of requests.
 func (st *Stage) arrivals(ctx context.Context) ([]records.Arrival, error) {
 	raw, err := st.control(ctx, "/control/record", nil)
 	if err != nil {

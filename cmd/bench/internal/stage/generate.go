@@ -18,15 +18,16 @@ import (
 	"integrationhub/cmd/bench/internal/usage"
 )
 
-// Generated is what a generator process left behind.
+// Generated is the result of a generator process.
 type Generated struct {
 	Sent    []records.Sent
-	CPU     time.Duration
-	Peak    int64 // bytes
+	CPU     time.Duration // user and system
+	Peak    int64         // bytes
 	Summary load.Summary
 }
 
-// Generate runs a generator process to its end.
+// Generate runs a generator process to its end. The target is the service unless the
+// load names another.
 func (st *Stage) Generate(ctx context.Context, l load.Spec) (Generated, error) {
 	var g Generated
 	out := filepath.Join(st.dir, "sent.bin")
@@ -54,7 +55,7 @@ func (st *Stage) Generate(ctx context.Context, l load.Spec) (Generated, error) {
 	return g, err
 }
 
-// GenerateAccepted sends a load of which everything has to be accepted.
+// GenerateAccepted is Generate; an event that is not accepted is an error.
 func (st *Stage) GenerateAccepted(ctx context.Context, l load.Spec) (Generated, error) {
 	g, err := st.Generate(ctx, l)
 	if err == nil && g.Summary.Accepted != l.Events {

@@ -6,12 +6,12 @@ import (
 	"integrationhub/cmd/bench/internal/service"
 )
 
-// Run is one run: what all scenarios share.
+// Run is what all scenarios of a run share.
 type Run struct {
 	Options  Options
-	Dir      string // temporary; a directory in it for each scenario
+	Dir      string // temporary, with a directory for each stage
 	Programs *service.Programs
-	Progress io.Writer // progress
+	Progress io.Writer // for a line at each step
 }
 
 // Options are the sizes of a run.

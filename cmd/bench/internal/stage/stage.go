@@ -1,3 +1,4 @@
+// Package stage runs a service together with its databases, the generator and the receiver.
 package stage
 
 import (
@@ -17,29 +18,29 @@ import (
 	"integrationhub/hub/hubtest"
 )
 
-// Stage is one service under test with everything around it, all of it fresh.
+// Stage is a service under test with its own PostgreSQL, Redis and receiver.
 type Stage struct {
 	Run         *Run
 	dir         string
 	Cluster     *cluster.Cluster
 	receiver    *process.Process
-	receiverURL string // of the receiver
+	receiverURL string
 	Service     service.Service
-	Process     *process.Process // the service's
+	Process     *process.Process // of the service
 	target      service.Target
 }
 
-// Open starts PostgreSQL, Redis, the receiver and the service, in a new
-// directory. The caller closes the stage.
-func Open(ctx context.Context, b *Run, s service.Service, endpoints int, receiverArgs ...string) (*Stage, error) {
-	dir, err := os.MkdirTemp(b.Dir, "stage-")
+// Open starts PostgreSQL, Redis, the receiver and the service in a new directory.
+// The caller closes the stage.
+func Open(ctx context.Context, run *Run, s service.Service, endpoints int, receiverArgs ...string) (*Stage, error) {
+	dir, err := os.MkdirTemp(run.Dir, "stage-")
 	if err != nil {
 		return nil, fmt.Errorf("creating directory: %w", err)
 	}
 	if err := os.Chmod(dir, 0o711); err != nil { // PostgreSQL may run as another user
 		return nil, fmt.Errorf("opening directory: %w", err)
 	}
-	st := &Stage{Run: b, dir: dir, Service: s}
+	st := &Stage{Run: run, dir: dir, Service: s}
 	if err := st.open(ctx, endpoints, receiverArgs); err != nil {
 		st.Close()
 		return nil, err
@@ -78,7 +79,7 @@ func (st *Stage) open(ctx context.Context, endpoints int, receiverArgs []string)
 	return err
 }
 
-// Close ends every process and removes the directory, unless it is to be kept.
+// Close stops every process and removes the directory, unless it is to be kept.
 func (st *Stage) Close() {
 	if st.Process != nil {
 		st.Process.Stop()
@@ -90,11 +91,11 @@ func (st *Stage) Close() {
 		st.Cluster.Stop()
 	}
 	if !st.Run.Options.Keep {
-		_ = os.RemoveAll(st.dir) // what is left of a temporary directory harms nobody
+		_ = os.RemoveAll(st.dir) // a temporary directory may stay
 	}
 }
 
-// ProcessTrees gives the process trees whose CPU and memory are counted, by name.
+// ProcessTrees returns the process trees whose CPU and memory are measured, by part.
 func (st *Stage) ProcessTrees() map[string]int {
 	return map[string]int{
 		report.PartService:  st.Process.PID(),
@@ -107,5 +108,5 @@ func (st *Stage) ProcessTrees() map[string]int {
 // ReadCPU reads the CPU time of the stage's processes and of the machine.
 func (st *Stage) ReadCPU() (usage.Reading, error) { return usage.Read(st.ProcessTrees()) }
 
-// HookURL is the URL of the receiver's n-th endpoint.
+// HookURL returns the URL of the receiver's n-th endpoint.
 func (st *Stage) HookURL(n int) string { return st.receiverURL + "/hook/" + strconv.Itoa(n) }

@@ -7,16 +7,14 @@ import (
 	"integrationhub/cmd/bench/internal/load"
 )
 
-// warmUpEvents are sent and delivered before anything is counted: connections
-// are open and the programs' heaps have their size afterwards. Their numbers
-// start at warmUpFirst, which keeps late ones apart from the counted ones.
+// WarmUpEvents are sent and delivered before the measurement, to open connections and
+// grow heaps. Their numbers start at WarmUpFirst, so that late ones are recognized.
 const (
 	WarmUpEvents = 2000
 	WarmUpFirst  = 1 << 40
 )
 
-// WarmUp sends events, waits until all have arrived and makes the receiver
-// forget them.
+// WarmUp sends events, waits until all have arrived, and clears the receiver's record.
 func (st *Stage) WarmUp(ctx context.Context, events int) error {
 	o := st.Run.Options
 	g, err := st.Generate(ctx, load.Spec{Connections: o.Connections, Events: events, Size: o.Size, First: WarmUpFirst})

@@ -64,7 +64,7 @@ func MeasureInbound(ctx context.Context, b *stage.Run) (*report.Result, error) {
 	result := &report.Result{
 		Events: received.events, Connections: b.Options.Connections, PayloadBytes: b.Options.Size,
 		Statuses: map[string]int{strconv.Itoa(http.StatusOK): received.events},
-		Answer:   report.NewLatency(received.answers), Accepted: received.rate(),
+		Response: report.NewLatency(received.answers), Accepted: received.rate(),
 		CPU: received.cost(),
 	}
 	result.Ledger.Accepted = received.events
