@@ -91,9 +91,9 @@ func (v *visit) emptyPage(title, text string) reply {
 // selection is the service and professional that the address names.
 type selection struct {
 	service   dbgen.Service
-	offers    []dbgen.OffersRow // by all who give it
-	offer     *dbgen.OffersRow  // by the one who was chosen; nil: by anybody
-	parameter string            // of links: an id, or anybody
+	offers    []dbgen.ServiceOffersRow // by all who give it
+	offer     *dbgen.ServiceOffersRow  // by the one who was chosen; nil: by anybody
+	parameter string                   // of links: an id, or anybody
 }
 
 // loadChoice loads the selected service with its offers.

@@ -274,15 +274,15 @@ func (a *API) getAppointment(ctx context.Context, in *ByID) (*struct{ Body Appoi
 	if err != nil {
 		return nil, rest.NotFoundIfNoRows("Appointment", err)
 	}
-	history, err := a.store.History(ctx, org.ID, in.ID)
+	history, err := a.store.ListHistory(ctx, org.ID, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	payments, err := a.store.AppointmentPayments(ctx, org.ID, &in.ID)
+	payments, err := a.store.ListAppointmentPayments(ctx, org.ID, &in.ID)
 	return &struct{ Body AppointmentDetail }{AppointmentDetail{
 		Appointment: toAppointment(row, org.Zone),
 		Payments:    toPayments(payments, org.Zone),
-		History: rest.Map(history, func(entry dbgen.HistoryRow) HistoryEntry {
+		History: rest.Map(history, func(entry dbgen.ListHistoryRow) HistoryEntry {
 			return HistoryEntry{
 				At: entry.At.In(org.Zone), Action: entry.Action, By: entry.Actor, User: entry.UserName, FromStatus: entry.FromStatus, ToStatus: entry.ToStatus,
 				FromStartAt: inZone(entry.FromStartAt, org.Zone), ToStartAt: inZone(entry.ToStartAt, org.Zone),

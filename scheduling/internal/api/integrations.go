@@ -291,7 +291,7 @@ func maskKey(last4 string) string {
 
 // SearchPhone returns at most 100 clients of all organizations with the phone number.
 func (a *API) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatch, error) {
-	rows, err := a.store.ClientsAnywhere(ctx, booking.PhoneForms(phone))
+	rows, err := a.store.ClientsByPhoneInAllOrgs(ctx, booking.PhoneForms(phone))
 	return rest.Map(rows, func(client dbgen.Client) module.PhoneMatch {
 		return module.PhoneMatch{TenantID: client.OrgID, Kind: "client", ID: client.ID.String(), Name: client.Name}
 	}), dberr.Wrap("finding clients", err)

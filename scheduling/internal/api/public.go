@@ -95,7 +95,7 @@ func (a *API) listPublicProfessionals(ctx context.Context, in *publicProfessiona
 		return nil, err
 	}
 	offers, err := a.publicBooking.Professionals(ctx, org, in.ServiceID)
-	return &struct{ Body []PublicProfessional }{rest.Map(offers, func(row dbgen.OffersRow) PublicProfessional {
+	return &struct{ Body []PublicProfessional }{rest.Map(offers, func(row dbgen.ServiceOffersRow) PublicProfessional {
 		offer := store.ResolveOffer(row, org.Policy)
 		return PublicProfessional{
 			ID: row.ProfessionalID, Name: row.ProfessionalName, Bio: row.Bio, AvatarURL: row.AvatarUrl, Specialty: row.Specialty,

@@ -220,7 +220,7 @@ func (a *API) reorderServices(ctx context.Context, in *reorderInput) (*listOutpu
 		if err != nil {
 			return err
 		}
-		return tx.PlaceServices(ctx, org, order)
+		return tx.SetServicePositions(ctx, org, order)
 	})
 	if err != nil {
 		return nil, err

@@ -29,11 +29,11 @@ const clientBatch = 500
 
 // updateLoyaltyPoints expires points and grants those of birthdays.
 func (k *Maintenance) updateLoyaltyPoints(ctx context.Context) error {
-	expiring, err := k.store.ExpiringPrograms(ctx)
+	expiring, err := k.store.OrgsWithExpiringPoints(ctx)
 	if err != nil {
 		return err
 	}
-	birthdays, err := k.store.BirthdayPrograms(ctx)
+	birthdays, err := k.store.OrgsWithBirthdayBonus(ctx)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (k *Maintenance) expireClientPoints(ctx context.Context, org store.Org, pro
 		if err != nil {
 			return store.IgnoreNotFound(err)
 		}
-		rows, err := tx.Ledger(ctx, org.ID, client)
+		rows, err := tx.LoyaltyLedger(ctx, org.ID, client)
 		if err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (k *Maintenance) grantBirthdayPoints(ctx context.Context, org store.Org, pr
 	}
 	year := strconv.Itoa(today.Year())
 	for {
-		clients, err := k.store.Birthdays(ctx, dbgen.BirthdaysParams{OrgID: org.ID, Month: int(today.Month()), Days: days, Year: year, RowLimit: clientBatch})
+		clients, err := k.store.ClientsWithBirthday(ctx, dbgen.ClientsWithBirthdayParams{OrgID: org.ID, Month: int(today.Month()), Days: days, Year: year, RowLimit: clientBatch})
 		if err != nil || len(clients) == 0 {
 			return err
 		}
@@ -147,12 +147,12 @@ func (k *Maintenance) deleteExpiredRows(ctx context.Context) error {
 		forget func(context.Context, time.Time) (int64, error)
 		kept   time.Duration
 	}{
-		{"answers", k.store.ForgetIdempotency, answerRetention},
-		{"held times", k.store.ForgetHolds, holdRetention},
-		{"spent proofs", k.store.ForgetProofs, 0},
-		{"old slugs", k.store.ForgetOldSlugs, slugRetention},
-		{"payment notices", k.store.ForgetNotices, noticeRetention},
-		{"waiting clients", k.store.ForgetWaiting, waitlistRetention},
+		{"answers", k.store.DeleteExpiredIdempotencyKeys, answerRetention},
+		{"held times", k.store.DeleteExpiredHolds, holdRetention},
+		{"spent proofs", k.store.DeleteExpiredProofs, 0},
+		{"old slugs", k.store.DeleteExpiredSlugs, slugRetention},
+		{"payment notices", k.store.DeleteProcessedProviderEvents, noticeRetention},
+		{"waiting clients", k.store.DeletePastWaitlistEntries, waitlistRetention},
 	} {
 		if _, err := table.forget(ctx, now.Add(-table.kept)); err != nil {
 			failed = append(failed, fmt.Errorf("forgetting %s: %w", table.what, err))

@@ -49,7 +49,7 @@ func (o *Notifier) SendCampaign(ctx context.Context, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	campaign, err := o.store.Campaign(ctx, run.Org, run.Campaign)
+	campaign, err := o.store.CampaignByID(ctx, run.Org, run.Campaign)
 	if err != nil {
 		return store.IgnoreNotFound(err)
 	}
@@ -60,7 +60,7 @@ func (o *Notifier) SendCampaign(ctx context.Context, payload []byte) error {
 	}
 	failed := 0
 	for after := uuid.Nil; ; {
-		list, err := o.store.WaitingLetters(ctx, dbgen.WaitingLettersParams{OrgID: org.ID, CampaignID: campaign.ID, After: after, RowLimit: campaignBatch})
+		list, err := o.store.PendingCampaignMessages(ctx, dbgen.PendingCampaignMessagesParams{OrgID: org.ID, CampaignID: campaign.ID, After: after, RowLimit: campaignBatch})
 		if err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func (o *Notifier) SendCampaign(ctx context.Context, payload []byte) error {
 			case ctx.Err() != nil:
 				return ctx.Err()
 			case finished:
-				err = o.store.DropLetter(ctx, dbgen.DropLetterParams{OrgID: org.ID, CampaignID: campaign.ID, ClientID: client})
+				err = o.store.DeleteCampaignMessage(ctx, dbgen.DeleteCampaignMessageParams{OrgID: org.ID, CampaignID: campaign.ID, ClientID: client})
 			default:
 				err = o.sendCampaignMessage(ctx, message, peer, found)
 			}
@@ -87,7 +87,7 @@ func (o *Notifier) SendCampaign(ctx context.Context, payload []byte) error {
 	if failed > 0 {
 		return fmt.Errorf("sending a campaign: %d letters could not be sent", failed)
 	}
-	return o.store.CampaignDone(ctx, dbgen.CampaignDoneParams{Now: o.host.Now(), OrgID: org.ID, ID: campaign.ID})
+	return o.store.SetCampaignDoneAt(ctx, dbgen.SetCampaignDoneAtParams{Now: o.host.Now(), OrgID: org.ID, ID: campaign.ID})
 }
 
 // sendCampaignMessage sends one message: through the messaging product where the

@@ -103,7 +103,7 @@ func (o *Notifier) SendChangeEmails(ctx context.Context, payload []byte) error {
 		if err != nil {
 			return err
 		}
-		contact, err := tx.ContactOf(ctx, notification.Org, notification.Appointment)
+		contact, err := tx.AppointmentRecipient(ctx, notification.Org, notification.Appointment)
 		if err != nil {
 			return err
 		}
@@ -136,7 +136,7 @@ func (o *Notifier) SendChangeEmails(ctx context.Context, payload []byte) error {
 // clientEmail chooses the client's e-mail for a change by the appointment's current
 // state. The kind is "" where none is due: the appointment ended, or another e-mail
 // follows.
-func (o *Notifier) clientEmail(ctx context.Context, tx *store.Tx, org store.Org, appointment dbgen.AppointmentDetail, notification store.Notification, contact dbgen.ContactOfRow, facts *emails.Data) (emails.Kind, []module.Attachment, error) {
+func (o *Notifier) clientEmail(ctx context.Context, tx *store.Tx, org store.Org, appointment dbgen.AppointmentDetail, notification store.Notification, contact dbgen.AppointmentRecipientRow, facts *emails.Data) (emails.Kind, []module.Attachment, error) {
 	open := appointment.Status == booking.Scheduled || appointment.Status == booking.Confirmed
 	if notification.SkipClient || contact.Email == "" || !appointment.StartAt.After(tx.Now()) {
 		return "", nil, nil
@@ -148,7 +148,7 @@ func (o *Notifier) clientEmail(ctx context.Context, tx *store.Tx, org store.Org,
 	case notification.Change == store.ChangeMoved && open:
 		kind = emails.Moved
 	case notification.Change == store.ChangeBooked && open && appointment.DepositStatus == booking.DepositPending:
-		charge, err := tx.OpenDeposit(ctx, appointment.OrgID, &appointment.ID)
+		charge, err := tx.PendingDepositCharge(ctx, appointment.OrgID, &appointment.ID)
 		if err != nil {
 			return "", nil, store.IgnoreNotFound(err)
 		}
@@ -212,7 +212,7 @@ func (o *Notifier) OfferFreedTime(ctx context.Context, payload []byte) error {
 		return err
 	}
 	day := booking.DateOf(freed.Start, org.Zone)
-	rows, err := o.store.Waiting(ctx, dbgen.WaitingParams{OrgID: org.ID, Date: day.Time(), ProfessionalID: &freed.Professional})
+	rows, err := o.store.MatchingWaitlistEntries(ctx, dbgen.MatchingWaitlistEntriesParams{OrgID: org.ID, Date: day.Time(), ProfessionalID: &freed.Professional})
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func (o *Notifier) OfferFreedTime(ctx context.Context, payload []byte) error {
 }
 
 // offerTo offers a freed time to a waitlist entry if it is long enough for its service.
-func (o *Notifier) offerTo(ctx context.Context, org store.Org, entry dbgen.Waiting, freed store.FreedTime, day booking.Date) (sent bool, err error) {
+func (o *Notifier) offerTo(ctx context.Context, org store.Org, entry dbgen.WaitlistEntry, freed store.FreedTime, day booking.Date) (sent bool, err error) {
 	shown, err := o.publicBooking.FreeSlots(ctx, o.publicBooking.ClientView(org), publicbooking.Choice{Service: entry.ServiceID, Professional: &freed.Professional}, day)
 	if errors.Is(err, hub.ErrNotFound) || errors.Is(err, hub.ErrInvalid) || err == nil && len(shown.Slots) == 0 {
 		return false, nil
@@ -255,7 +255,7 @@ func (o *Notifier) offerTo(ctx context.Context, org store.Org, entry dbgen.Waiti
 			Start: slot.Start.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Place: valueOrEmpty(org.Address),
 			Link: o.host.URLs.Public + "/book/" + url.PathEscape(org.Slug),
 		}
-		n, err := tx.OfferWaiting(ctx, dbgen.OfferWaitingParams{Now: tx.Now(), OrgID: org.ID, ID: entry.ID})
+		n, err := tx.SetWaitlistOffered(ctx, dbgen.SetWaitlistOfferedParams{Now: tx.Now(), OrgID: org.ID, ID: entry.ID})
 		if err != nil || n == 0 {
 			return err
 		}

@@ -42,7 +42,7 @@ func (o *Notifier) AskWhichClient(ctx context.Context, payload []byte) error {
 	return o.store.InTx(ctx, "asking whom to forget", func(tx *store.Tx) (err error) {
 		recipients := org.Settings.NotifyEmails
 		if len(recipients) == 0 {
-			if recipients, err = tx.ManagersEmails(ctx, org.ID); err != nil {
+			if recipients, err = tx.ManagerEmails(ctx, org.ID); err != nil {
 				return err
 			}
 		}

@@ -69,7 +69,7 @@ func (r *paymentRun) settleNotices(ctx context.Context) error {
 		return nil
 	}
 	name := r.provider.Name()
-	list, err := r.store.ClaimNotices(ctx, dbgen.ClaimNoticesParams{Now: r.now, Provider: name, RowLimit: batchSize})
+	list, err := r.store.ClaimProviderEvents(ctx, dbgen.ClaimProviderEventsParams{Now: r.now, Provider: name, RowLimit: batchSize})
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (r *paymentRun) settleNotices(ctx context.Context) error {
 			r.host.Log.Warn("settling a payment failed", "charge", notice.ChargeID, "attempt", notice.Attempts, "last", finished, "error", err)
 		}
 		if finished {
-			if err := r.store.FinishNotice(ctx, dbgen.FinishNoticeParams{Now: r.now, Provider: name, EventID: notice.EventID}); err != nil {
+			if err := r.store.SetProviderEventProcessed(ctx, dbgen.SetProviderEventProcessedParams{Now: r.now, Provider: name, EventID: notice.EventID}); err != nil {
 				return err
 			}
 		}
@@ -139,12 +139,12 @@ func (r *paymentRun) scheduleCharge(ctx context.Context, due dbgen.DueChargesRow
 	case !errors.Is(failed, errProviderDown):
 		r.host.Log.Warn("ending a charge failed", append(logIDs(due.OrgID, due.PaymentID), "error", failed)...)
 	}
-	return r.store.PutOffCharge(ctx, dbgen.PutOffChargeParams{DueAt: again, OrgID: due.OrgID, PaymentID: due.PaymentID})
+	return r.store.SetChargeCheckAt(ctx, dbgen.SetChargeCheckAtParams{DueAt: again, OrgID: due.OrgID, PaymentID: due.PaymentID})
 }
 
 // cancelUnpaidAppointments cancels appointments whose deposit was not paid in time.
 func (r *paymentRun) cancelUnpaidAppointments(ctx context.Context) error {
-	list, err := r.store.DueHolds(ctx, r.now, batchSize)
+	list, err := r.store.AppointmentsWithOverdueDeposit(ctx, r.now, batchSize)
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func (d *PublicBooking) loadBooking(ctx context.Context, org store.Org, appointm
 	if appointment.DepositStatus != booking.DepositPending {
 		return d.newBooking(org, appointment, nil)
 	}
-	charge, err := d.store.OpenDeposit(ctx, org.ID, &appointment.ID)
+	charge, err := d.store.PendingDepositCharge(ctx, org.ID, &appointment.ID)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return d.newBooking(org, appointment, nil)
@@ -224,13 +224,13 @@ func (d *PublicBooking) JoinWaitlist(ctx context.Context, org store.Org, choice 
 			return hub.Errorf(hub.ErrForbidden, "booking_refused", "This booking cannot be made online. Contact the business.")
 		}
 		// Two wishes at once are one: nobody else has this client now.
-		id, err = tx.SameWaiting(ctx, dbgen.SameWaitingParams{
+		id, err = tx.FindWaitlistEntry(ctx, dbgen.FindWaitlistEntryParams{
 			OrgID: org.ID, ServiceID: choice.Service, ClientID: client.ID, ProfessionalID: choice.Professional, FirstDate: first.Time(), LastDate: last.Time(), ContactEmail: &contact.Email,
 		})
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
-		n, err := tx.CountWaiting(ctx, org.ID, client.ID)
+		n, err := tx.CountWaitlistEntries(ctx, org.ID, client.ID)
 		if err != nil {
 			return err
 		}
@@ -238,7 +238,7 @@ func (d *PublicBooking) JoinWaitlist(ctx context.Context, org store.Org, choice 
 			return hub.Errorf(hub.ErrConflict, "too_many_waiting", "There are too many waiting list entries under this phone number.")
 		}
 		id = store.NewID()
-		return tx.AddWaiting(ctx, dbgen.AddWaitingParams{
+		return tx.CreateWaitlistEntry(ctx, dbgen.CreateWaitlistEntryParams{
 			OrgID: org.ID, ID: id, ServiceID: choice.Service, ProfessionalID: choice.Professional, ClientID: client.ID,
 			FirstDate: first.Time(), LastDate: last.Time(), CreatedAt: tx.Now(), ContactName: &contact.Name, ContactEmail: &contact.Email,
 		})
@@ -270,7 +270,7 @@ func checkMayBook(ctx context.Context, tx *store.Tx, org store.Org, client dbgen
 	if limit == nil {
 		return nil
 	}
-	n, err := tx.ActiveBookings(ctx, dbgen.ActiveBookingsParams{OrgID: org.ID, ClientID: client.ID, Now: tx.Now()})
+	n, err := tx.CountActiveBookings(ctx, dbgen.CountActiveBookingsParams{OrgID: org.ID, ClientID: client.ID, Now: tx.Now()})
 	if err == nil && n >= *limit {
 		err = hub.Errorf(hub.ErrConflict, "too_many_bookings", "There are too many open bookings under this phone number.")
 	}

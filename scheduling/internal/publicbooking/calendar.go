@@ -28,7 +28,7 @@ func (d *PublicBooking) CalendarFile(org store.Org, booked Booking) (file []byte
 // CalendarInvite returns an appointment as an iCalendar message for an e-mail. The
 // client's program adds, changes or removes it. The organizer is the organization's
 // address, or the hub's where it has none.
-func (d *PublicBooking) CalendarInvite(org store.Org, appointment dbgen.AppointmentDetail, contact dbgen.ContactOfRow) (calendar.Method, []byte) {
+func (d *PublicBooking) CalendarInvite(org store.Org, appointment dbgen.AppointmentDetail, contact dbgen.AppointmentRecipientRow) (calendar.Method, []byte) {
 	event := calendarEvent(org, appointment, d.CancelURL(org, d.BookingToken(appointment.ID, appointment.TokenVersion)))
 	event.Organizer, event.Attendee = calendar.Person{Name: org.Name, Email: d.host.Settings.MailFrom}, calendar.Person{Name: contact.Name, Email: contact.Email}
 	if org.Email != nil {
@@ -77,7 +77,7 @@ const (
 // secret that is not valid or was rotated.
 func (d *PublicBooking) Feed(ctx context.Context, professional uuid.UUID, secret string) ([]byte, error) {
 	notFound := hub.Errorf(hub.ErrNotFound, "not_found", "Calendar not found")
-	p, err := d.store.ProfessionalAnywhere(ctx, professional)
+	p, err := d.store.ProfessionalInAnyOrg(ctx, professional)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, notFound
 	}

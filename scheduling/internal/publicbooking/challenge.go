@@ -40,7 +40,7 @@ func spendProof(ctx context.Context, tx *store.Tx, org store.Org, solved proofof
 	if !org.Settings.ProofOfWork {
 		return nil
 	}
-	n, err := tx.SpendProof(ctx, dbgen.SpendProofParams{OrgID: org.ID, Challenge: solved.Challenge, ExpiresAt: solved.Expires})
+	n, err := tx.InsertSpentProof(ctx, dbgen.InsertSpentProofParams{OrgID: org.ID, Challenge: solved.Challenge, ExpiresAt: solved.Expires})
 	if err == nil && n == 0 {
 		return proofofwork.RequiredError()
 	}

@@ -78,7 +78,7 @@ func (d *PublicBooking) Services(ctx context.Context, org store.Org) ([]dbgen.Se
 
 // Professionals returns the professionals with whom clients can book a service, or
 // [hub.ErrNotFound] where clients cannot book it.
-func (d *PublicBooking) Professionals(ctx context.Context, org store.Org, service uuid.UUID) ([]dbgen.OffersRow, error) {
+func (d *PublicBooking) Professionals(ctx context.Context, org store.Org, service uuid.UUID) ([]dbgen.ServiceOffersRow, error) {
 	return store.LoadOffers(ctx, d.store.Queries, org.ID, store.ServiceChoice{Service: service, Online: true})
 }
 
@@ -114,7 +114,7 @@ func RescheduleChoice(appointment dbgen.AppointmentDetail) Choice {
 
 // LoadCalendars loads the offers of a choice and their calendars. Errors are those of
 // [store.LoadOffers].
-func (d *PublicBooking) LoadCalendars(ctx context.Context, view View, choice Choice, first, last booking.Date) ([]dbgen.OffersRow, []booking.Calendar, error) {
+func (d *PublicBooking) LoadCalendars(ctx context.Context, view View, choice Choice, first, last booking.Date) ([]dbgen.ServiceOffersRow, []booking.Calendar, error) {
 	offers, err := store.LoadOffers(ctx, d.store.Queries, view.Org.ID, store.ServiceChoice{Service: choice.Service, Professional: choice.Professional, Online: view.Online, Field: "query.service_id"})
 	if err != nil {
 		return nil, nil, err
@@ -134,7 +134,7 @@ func (d *PublicBooking) LoadCalendars(ctx context.Context, view View, choice Cho
 
 // DaySlots are the free slots of a day.
 type DaySlots struct {
-	Offers    []dbgen.OffersRow // who offers the service; empty: nobody does
+	Offers    []dbgen.ServiceOffersRow // who offers the service; empty: nobody does
 	Calendars []booking.Calendar
 	Slots     []booking.Slot
 }

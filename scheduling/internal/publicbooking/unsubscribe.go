@@ -61,7 +61,7 @@ func (d *PublicBooking) Unsubscribe(ctx context.Context, org store.Org, token st
 		return err
 	}
 	return d.store.InTx(ctx, "leaving a list", func(tx *store.Tx) error {
-		_, err := tx.WithdrawConsent(ctx, dbgen.WithdrawConsentParams{OrgID: org.ID, ID: client, Now: tx.Now()})
+		_, err := tx.WithdrawMarketingConsent(ctx, dbgen.WithdrawMarketingConsentParams{OrgID: org.ID, ID: client, Now: tx.Now()})
 		return err
 	})
 }

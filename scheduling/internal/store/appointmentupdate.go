@@ -143,7 +143,7 @@ func (t *Tx) reschedule(ctx context.Context, update AppointmentUpdate, change Ap
 	if err != nil {
 		return nil, err
 	}
-	err = t.MoveAppointment(ctx, dbgen.MoveAppointmentParams{
+	err = t.RescheduleAppointment(ctx, dbgen.RescheduleAppointmentParams{
 		OrgID: change.Org.ID, ID: change.ID, ProfessionalID: *choice.Professional, ServiceID: choice.Service, StartAt: start, EndAt: start.Add(offer.Duration),
 		PriceCents: offer.Price, Capacity: offer.Capacity, Seat: placement.seat, Overbooked: placement.overbooked, Status: next.To, Now: t.now,
 	})
@@ -151,14 +151,14 @@ func (t *Tx) reschedule(ctx context.Context, update AppointmentUpdate, change Ap
 		return nil, err
 	}
 	from := string(before.Status)
-	err = t.recordHistory(ctx, change.Org.ID, change.ID, dbgen.RecordHistoryParams{
+	err = t.recordHistory(ctx, change.Org.ID, change.ID, dbgen.InsertHistoryEntryParams{
 		Action: string(booking.Reschedule), FromStatus: &from, ToStatus: string(next.To), FromStartAt: &before.StartAt, ToStartAt: &start,
 		FromProfessionalID: &before.ProfessionalID, ToProfessionalID: choice.Professional, Reason: change.Reason,
 	}, change.By)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.DropReminders(ctx, change.Org.ID, change.ID); err != nil {
+	if err := t.DeleteUnsentReminders(ctx, change.Org.ID, change.ID); err != nil {
 		return nil, err
 	}
 	if err := t.enqueueNotification(ctx, Notification{Org: change.Org.ID, Appointment: change.ID, Change: ChangeMoved, By: change.By.Kind, PreviousStart: before.StartAt, SkipClient: change.SkipClient}); err != nil {
@@ -201,7 +201,7 @@ func (t *Tx) editDetails(ctx context.Context, update AppointmentUpdate, c Appoin
 		return err
 	}
 	if change.ClientID != before.ClientID {
-		err := t.GiveCharges(ctx, dbgen.GiveChargesParams{OrgID: c.Org.ID, AppointmentID: &c.ID, ClientID: change.ClientID, Now: t.now})
+		err := t.ReassignPendingPayments(ctx, dbgen.ReassignPendingPaymentsParams{OrgID: c.Org.ID, AppointmentID: &c.ID, ClientID: change.ClientID, Now: t.now})
 		if err != nil {
 			return err
 		}
@@ -215,7 +215,7 @@ func (t *Tx) recordEdit(ctx context.Context, change AppointmentChange, before db
 		return nil
 	}
 	status := string(before.Status)
-	line := dbgen.RecordHistoryParams{Action: "edit", FromStatus: &status, ToStatus: status, Reason: change.Reason}
+	line := dbgen.InsertHistoryEntryParams{Action: "edit", FromStatus: &status, ToStatus: status, Reason: change.Reason}
 	if edit.PriceCents != before.PriceCents {
 		line.FromPriceCents, line.ToPriceCents = &before.PriceCents, &edit.PriceCents
 	}

@@ -153,7 +153,7 @@ type storedBooking struct {
 // claimIdempotencyKey reserves the key for this request, or decodes the answer stored
 // under it and returns found. A key used for another request is a [hub.ErrConflict].
 func (t *Tx) claimIdempotencyKey(ctx context.Context, org uuid.UUID, key IdempotencyKey, stored any) (found bool, err error) {
-	inserted, err := t.ClaimIdempotency(ctx, dbgen.ClaimIdempotencyParams{
+	inserted, err := t.InsertIdempotencyKey(ctx, dbgen.InsertIdempotencyKeyParams{
 		OrgID: org, Operation: key.Operation, Key: key.Key, RequestHash: key.RequestHash, CreatedAt: t.now, Expired: t.now.Add(-idempotencyTTL),
 	})
 	if err != nil || inserted > 0 {
@@ -181,7 +181,7 @@ func (t *Tx) storeAnswer(ctx context.Context, org uuid.UUID, key IdempotencyKey,
 		return err
 	}
 	created := 201
-	return t.KeepAnswer(ctx, dbgen.KeepAnswerParams{OrgID: org, Operation: key.Operation, Key: key.Key, Status: &created, Answer: answer})
+	return t.StoreIdempotentAnswer(ctx, dbgen.StoreIdempotentAnswerParams{OrgID: org, Operation: key.Operation, Key: key.Key, Status: &created, Answer: answer})
 }
 
 func (t *Tx) book(ctx context.Context, request NewAppointment) (BookedAppointment, error) {
@@ -195,7 +195,9 @@ func (t *Tx) book(ctx context.Context, request NewAppointment) (BookedAppointmen
 	if err != nil {
 		return BookedAppointment{}, err
 	}
-	if request.requiresDeposit() && len(offers) > 0 && !slices.ContainsFunc(offers, func(offer dbgen.OffersRow) bool { return ResolveOffer(offer, request.Org.Policy).DepositAmount == 0 }) {
+	if request.requiresDeposit() && len(offers) > 0 && !slices.ContainsFunc(offers, func(offer dbgen.ServiceOffersRow) bool {
+		return ResolveOffer(offer, request.Org.Policy).DepositAmount == 0
+	}) {
 		return BookedAppointment{}, ErrDepositDue // whoever gives it
 	}
 	return t.bookWithOffers(ctx, request, offers)
@@ -211,7 +213,7 @@ func (n NewAppointment) requiresDeposit() bool {
 }
 
 // bookWithOffers books with one of the offering professionals.
-func (t *Tx) bookWithOffers(ctx context.Context, request NewAppointment, offers []dbgen.OffersRow) (BookedAppointment, error) {
+func (t *Tx) bookWithOffers(ctx context.Context, request NewAppointment, offers []dbgen.ServiceOffersRow) (BookedAppointment, error) {
 	client, err := request.ResolveClient(ctx, t)
 	if err != nil {
 		return BookedAppointment{}, err
@@ -247,7 +249,7 @@ func (t *Tx) bookWithOffers(ctx context.Context, request NewAppointment, offers 
 	if err := t.CreateAppointment(ctx, params); err != nil {
 		return BookedAppointment{}, err
 	}
-	if err := t.recordHistory(ctx, request.Org.ID, params.ID, dbgen.RecordHistoryParams{Action: "create", ToStatus: string(params.Status), ToStartAt: &params.StartAt, ToProfessionalID: &params.ProfessionalID}, request.By); err != nil {
+	if err := t.recordHistory(ctx, request.Org.ID, params.ID, dbgen.InsertHistoryEntryParams{Action: "create", ToStatus: string(params.Status), ToStartAt: &params.StartAt, ToProfessionalID: &params.ProfessionalID}, request.By); err != nil {
 		return BookedAppointment{}, err
 	}
 	if request.Charge != nil {
@@ -298,7 +300,7 @@ type slotPlacement struct {
 
 // choosePlacement locks a professional's time and finds a seat. With "anybody" it tries
 // the professionals who offer the time in turn, the least booked first.
-func (t *Tx) choosePlacement(ctx context.Context, request NewAppointment, offers []dbgen.OffersRow) (dbgen.OffersRow, slotPlacement, error) {
+func (t *Tx) choosePlacement(ctx context.Context, request NewAppointment, offers []dbgen.ServiceOffersRow) (dbgen.ServiceOffersRow, slotPlacement, error) {
 	if request.Professional != nil {
 		placement, err := t.lockAndPlace(ctx, request, offers[0])
 		return offers[0], placement, err
@@ -307,13 +309,13 @@ func (t *Tx) choosePlacement(ctx context.Context, request NewAppointment, offers
 	for len(offers) > 0 {
 		calendars, err := LoadCalendars(ctx, t.DB, request.Org, offers, DayRange{First: day, Last: day, ExceptID: request.HoldID, Now: t.now})
 		if err != nil {
-			return dbgen.OffersRow{}, slotPlacement{}, err
+			return dbgen.ServiceOffersRow{}, slotPlacement{}, err
 		}
 		slot, ok := booking.FindSlot(request.Org.Zone, request.Limits, request.Start, calendars)
 		if !ok {
 			break
 		}
-		var rest []dbgen.OffersRow
+		var rest []dbgen.ServiceOffersRow
 		for _, offer := range offers {
 			if offer.ProfessionalID != slot.Professional {
 				rest = append(rest, offer)
@@ -326,11 +328,11 @@ func (t *Tx) choosePlacement(ctx context.Context, request NewAppointment, offers
 		}
 		offers = rest
 	}
-	return dbgen.OffersRow{}, slotPlacement{}, errSlotTaken
+	return dbgen.ServiceOffersRow{}, slotPlacement{}, errSlotTaken
 }
 
-func (t *Tx) lockAndPlace(ctx context.Context, request NewAppointment, offer dbgen.OffersRow) (slotPlacement, error) {
-	if err := t.LockTime(ctx, offer.ProfessionalID); err != nil {
+func (t *Tx) lockAndPlace(ctx context.Context, request NewAppointment, offer dbgen.ServiceOffersRow) (slotPlacement, error) {
+	if err := t.LockProfessionalTime(ctx, offer.ProfessionalID); err != nil {
 		return slotPlacement{}, err
 	}
 	return t.findPlacement(ctx, request.Org, offer, ResolveOffer(offer, request.Org.Policy), request.Start, request.HoldID, placementOptions{online: request.Online, limits: request.Limits, overbook: request.Overbook})
@@ -338,7 +340,7 @@ func (t *Tx) lockAndPlace(ctx context.Context, request NewAppointment, offer dbg
 
 // tryPlacement is [Tx.lockAndPlace] in a savepoint. Where there is no seat it releases
 // the lock before the next professional is tried.
-func (t *Tx) tryPlacement(ctx context.Context, request NewAppointment, offer dbgen.OffersRow) (placement slotPlacement, err error) {
+func (t *Tx) tryPlacement(ctx context.Context, request NewAppointment, offer dbgen.ServiceOffersRow) (placement slotPlacement, err error) {
 	err = t.withSavepoint(ctx, func(tx *Tx) error {
 		placement, err = tx.lockAndPlace(ctx, request, offer)
 		return err
@@ -355,10 +357,10 @@ type placementOptions struct {
 
 // findPlacement finds a seat at a time, ignoring the appointment or hold exceptID. The
 // caller holds the lock of the professional's time.
-func (t *Tx) findPlacement(ctx context.Context, org Org, o dbgen.OffersRow, offer booking.Offer, start time.Time, exceptID uuid.UUID, options placementOptions) (slotPlacement, error) {
+func (t *Tx) findPlacement(ctx context.Context, org Org, o dbgen.ServiceOffersRow, offer booking.Offer, start time.Time, exceptID uuid.UUID, options placementOptions) (slotPlacement, error) {
 	day := booking.DateOf(start, org.Zone)
 	last := booking.DateOf(start.Add(offer.Duration), org.Zone)
-	calendars, err := LoadCalendars(ctx, t.DB, org, []dbgen.OffersRow{o}, DayRange{First: min(day, last), Last: max(day, last), ExceptID: exceptID, Now: t.now})
+	calendars, err := LoadCalendars(ctx, t.DB, org, []dbgen.ServiceOffersRow{o}, DayRange{First: min(day, last), Last: max(day, last), ExceptID: exceptID, Now: t.now})
 	if err != nil {
 		return slotPlacement{}, err
 	}
@@ -404,16 +406,16 @@ func staffWarnings(org Org, calendar *booking.Calendar, start, now time.Time) []
 }
 
 // recordHistory adds an entry to an appointment's history.
-func (t *Tx) recordHistory(ctx context.Context, org, appointment uuid.UUID, line dbgen.RecordHistoryParams, actor Actor) error {
+func (t *Tx) recordHistory(ctx context.Context, org, appointment uuid.UUID, line dbgen.InsertHistoryEntryParams, actor Actor) error {
 	line.OrgID, line.ID, line.AppointmentID, line.At, line.Actor, line.UserID = org, NewID(), appointment, t.now, string(actor.Kind), actor.User
-	return t.RecordHistory(ctx, line)
+	return t.InsertHistoryEntry(ctx, line)
 }
 
 func (t *Tx) planReminders(ctx context.Context, org Org, appointment uuid.UUID, start time.Time) error {
 	if !org.Settings.RemindersEnabled {
 		return nil
 	}
-	return t.PlanReminders(ctx, dbgen.PlanRemindersParams{
+	return t.InsertReminders(ctx, dbgen.InsertRemindersParams{
 		OrgID: org.ID, AppointmentID: appointment, StartAt: start, Now: t.now,
 		Offsets: org.Settings.ReminderOffsetsMinutes, Channels: org.Settings.ReminderChannels,
 	})

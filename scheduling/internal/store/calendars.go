@@ -34,15 +34,15 @@ func (c ServiceChoice) notOfferedError() *hub.Error {
 // professional that the requester cannot see is a [hub.ErrNotFound]. A professional who
 // does not give the service is a [hub.ErrInvalid] with code service_not_offered.
 // Without a professional the list may be empty.
-func LoadOffers(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, choice ServiceChoice) ([]dbgen.OffersRow, error) {
-	all, err := queries.Offers(ctx, org, choice.Service)
+func LoadOffers(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, choice ServiceChoice) ([]dbgen.ServiceOffersRow, error) {
+	all, err := queries.ServiceOffers(ctx, org, choice.Service)
 	if err != nil {
 		return nil, dberr.Wrap("loading offers", err)
 	}
 	if err := checkService(ctx, queries, org, choice, all); err != nil {
 		return nil, err
 	}
-	var found []dbgen.OffersRow
+	var found []dbgen.ServiceOffersRow
 	for _, offer := range all {
 		if choice.Professional != nil && offer.ProfessionalID != *choice.Professional {
 			continue
@@ -68,7 +68,7 @@ func LoadOffers(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, choi
 	return found, nil
 }
 
-func checkService(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, choice ServiceChoice, offers []dbgen.OffersRow) error {
+func checkService(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, choice ServiceChoice, offers []dbgen.ServiceOffersRow) error {
 	var service dbgen.Service
 	if len(offers) > 0 {
 		service = offers[0].Service
@@ -95,7 +95,7 @@ type DayRange struct {
 }
 
 // LoadCalendars loads the calendars of offers with two queries in total.
-func LoadCalendars(ctx context.Context, db DB, org Org, offers []dbgen.OffersRow, days DayRange) ([]booking.Calendar, error) {
+func LoadCalendars(ctx context.Context, db DB, org Org, offers []dbgen.ServiceOffersRow, days DayRange) ([]booking.Calendar, error) {
 	if len(offers) == 0 {
 		return nil, nil
 	}
@@ -122,7 +122,7 @@ func LoadCalendars(ctx context.Context, db DB, org Org, offers []dbgen.OffersRow
 
 // loadHours loads the rules and exceptions of professionals.
 func loadHours(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, ids []uuid.UUID, days DayRange, of func(uuid.UUID) *booking.Calendar) error {
-	rows, err := queries.Hours(ctx, dbgen.HoursParams{OrgID: org, ProfessionalIds: ids, First: days.First.Time(), Last: days.Last.Time()})
+	rows, err := queries.WorkingHours(ctx, dbgen.WorkingHoursParams{OrgID: org, ProfessionalIds: ids, First: days.First.Time(), Last: days.Last.Time()})
 	if err != nil {
 		return dberr.Wrap("loading working hours", err)
 	}
@@ -159,7 +159,7 @@ func ServiceRules(service dbgen.Service) booking.Service {
 }
 
 // ResolveOffer combines a service with the professional's overrides and the policy.
-func ResolveOffer(offer dbgen.OffersRow, policy booking.Policy) booking.Offer {
+func ResolveOffer(offer dbgen.ServiceOffersRow, policy booking.Policy) booking.Offer {
 	return booking.NewOffer(ServiceRules(offer.Service), booking.Override{DurationMinutes: offer.CustomDurationMinutes, Price: offer.CustomPriceCents}, policy)
 }
 

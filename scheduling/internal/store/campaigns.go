@@ -34,7 +34,7 @@ func quietPeriod(org Org, now time.Time) (since, until time.Time) {
 func (s *Store) CountCampaignRecipients(ctx context.Context, request NewCampaign) (int, error) {
 	now := s.host.Now()
 	since, _ := quietPeriod(request.Org, now)
-	return s.CountReachable(ctx, dbgen.CountReachableParams{OrgID: request.Org.ID, ByMessage: request.UseMessaging, Since: since, Now: now, Before: now.AddDate(0, 0, -request.InactiveDays)})
+	return s.CountReachableClients(ctx, dbgen.CountReachableClientsParams{OrgID: request.Org.ID, ByMessage: request.UseMessaging, Since: since, Now: now, Before: now.AddDate(0, 0, -request.InactiveDays)})
 }
 
 // StartCampaign stores a campaign with its recipients and enqueues sending it. Clients
@@ -43,24 +43,24 @@ func (s *Store) CountCampaignRecipients(ctx context.Context, request NewCampaign
 func (s *Store) StartCampaign(ctx context.Context, request NewCampaign) (campaign dbgen.Campaign, err error) {
 	err = s.InTx(ctx, "starting a campaign", func(tx *Tx) error {
 		id := NewID()
-		err := tx.AddCampaign(ctx, dbgen.AddCampaignParams{OrgID: request.Org.ID, ID: id, Message: request.Message, Days: request.InactiveDays, CreatedBy: request.By, CreatedAt: tx.now})
+		err := tx.CreateCampaign(ctx, dbgen.CreateCampaignParams{OrgID: request.Org.ID, ID: id, Message: request.Message, Days: request.InactiveDays, CreatedBy: request.By, CreatedAt: tx.now})
 		if err != nil {
 			return err
 		}
 		since, until := quietPeriod(request.Org, tx.now)
-		recipients, err := tx.AddCampaignLetters(ctx, dbgen.AddCampaignLettersParams{
+		recipients, err := tx.InsertCampaignMessages(ctx, dbgen.InsertCampaignMessagesParams{
 			OrgID: request.Org.ID, CampaignID: id, ByMessage: request.UseMessaging, Since: since, Until: until, Now: tx.now, Before: tx.now.AddDate(0, 0, -request.InactiveDays),
 		})
 		if err != nil {
 			return err
 		}
-		if err := tx.CountRecipients(ctx, dbgen.CountRecipientsParams{Recipients: int(recipients), OrgID: request.Org.ID, ID: id}); err != nil {
+		if err := tx.SetCampaignRecipients(ctx, dbgen.SetCampaignRecipientsParams{Recipients: int(recipients), OrgID: request.Org.ID, ID: id}); err != nil {
 			return err
 		}
 		if err := tx.enqueueCampaign(ctx, request.Org.ID, id); err != nil {
 			return err
 		}
-		campaign, err = tx.Campaign(ctx, request.Org.ID, id)
+		campaign, err = tx.CampaignByID(ctx, request.Org.ID, id)
 		return err
 	})
 	return campaign, err
@@ -90,15 +90,15 @@ type CampaignMessage struct {
 // lockCampaignMessage locks a message and loads its client. It drops the message and
 // returns ok false where it must not be sent: it was sent, consent was withdrawn, or
 // the client came or booked.
-func (t *Tx) lockCampaignMessage(ctx context.Context, message CampaignMessage) (client dbgen.Client, row dbgen.CampaignLetter, ok bool, err error) {
-	row, err = t.LockLetter(ctx, dbgen.LockLetterParams{OrgID: message.Org.ID, CampaignID: message.Campaign.ID, ClientID: message.Client})
+func (t *Tx) lockCampaignMessage(ctx context.Context, message CampaignMessage) (client dbgen.Client, row dbgen.CampaignRecipient, ok bool, err error) {
+	row, err = t.LockCampaignMessage(ctx, dbgen.LockCampaignMessageParams{OrgID: message.Org.ID, CampaignID: message.Campaign.ID, ClientID: message.Client})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return client, row, false, nil
 	}
 	if err != nil {
 		return client, row, false, err
 	}
-	ok, err = t.StillInactive(ctx, dbgen.StillInactiveParams{OrgID: message.Org.ID, ID: message.Client, Now: t.now, Before: t.now.AddDate(0, 0, -message.Campaign.Days)})
+	ok, err = t.IsStillReachable(ctx, dbgen.IsStillReachableParams{OrgID: message.Org.ID, ID: message.Client, Now: t.now, Before: t.now.AddDate(0, 0, -message.Campaign.Days)})
 	if err != nil || !ok {
 		return client, row, false, errors.Join(err, t.dropCampaignMessage(ctx, message))
 	}
@@ -107,12 +107,12 @@ func (t *Tx) lockCampaignMessage(ctx context.Context, message CampaignMessage) (
 }
 
 func (t *Tx) dropCampaignMessage(ctx context.Context, message CampaignMessage) error {
-	return t.DropLetter(ctx, dbgen.DropLetterParams{OrgID: message.Org.ID, CampaignID: message.Campaign.ID, ClientID: message.Client})
+	return t.DeleteCampaignMessage(ctx, dbgen.DeleteCampaignMessageParams{OrgID: message.Org.ID, CampaignID: message.Campaign.ID, ClientID: message.Client})
 }
 
 func (t *Tx) markCampaignMessageSent(ctx context.Context, message CampaignMessage) error {
 	_, until := quietPeriod(message.Org, t.now)
-	return t.LetterSent(ctx, dbgen.LetterSentParams{Now: &t.now, Until: until, OrgID: message.Org.ID, CampaignID: message.Campaign.ID, ClientID: message.Client})
+	return t.SetCampaignMessageSentAt(ctx, dbgen.SetCampaignMessageSentAtParams{Now: &t.now, Until: until, OrgID: message.Org.ID, CampaignID: message.Campaign.ID, ClientID: message.Client})
 }
 
 // SendCampaignMessage sends a message as part of the transaction, like
@@ -139,7 +139,7 @@ func (s *Store) SendCampaignMessage(ctx context.Context, message CampaignMessage
 // claimed before may have arrived and counts as sent.
 func (s *Store) ClaimCampaignMessage(ctx context.Context, message CampaignMessage) (client dbgen.Client, claimed bool, err error) {
 	err = s.InTx(ctx, "claiming a letter of a campaign", func(tx *Tx) error {
-		var row dbgen.CampaignLetter
+		var row dbgen.CampaignRecipient
 		if client, row, claimed, err = tx.lockCampaignMessage(ctx, message); err != nil || !claimed {
 			return err
 		}
@@ -147,7 +147,7 @@ func (s *Store) ClaimCampaignMessage(ctx context.Context, message CampaignMessag
 			claimed = false
 			return tx.markCampaignMessageSent(ctx, message)
 		}
-		return tx.ClaimLetter(ctx, dbgen.ClaimLetterParams{ClaimedAt: &tx.now, OrgID: message.Org.ID, CampaignID: message.Campaign.ID, ClientID: message.Client})
+		return tx.SetCampaignMessageClaim(ctx, dbgen.SetCampaignMessageClaimParams{ClaimedAt: &tx.now, OrgID: message.Org.ID, CampaignID: message.Campaign.ID, ClientID: message.Client})
 	})
 	return client, claimed && err == nil, err
 }
@@ -157,7 +157,7 @@ func (s *Store) ClaimCampaignMessage(ctx context.Context, message CampaignMessag
 func (s *Store) SettleCampaignMessage(ctx context.Context, message CampaignMessage, outcome Outcome) error {
 	return s.InTx(ctx, "settling a letter of a campaign", func(tx *Tx) error {
 		if !outcome.Sent && outcome.RetryAfter > 0 {
-			return tx.ClaimLetter(ctx, dbgen.ClaimLetterParams{OrgID: message.Org.ID, CampaignID: message.Campaign.ID, ClientID: message.Client})
+			return tx.SetCampaignMessageClaim(ctx, dbgen.SetCampaignMessageClaimParams{OrgID: message.Org.ID, CampaignID: message.Campaign.ID, ClientID: message.Client})
 		}
 		return tx.markCampaignMessageSent(ctx, message)
 	})
@@ -172,5 +172,5 @@ func (t *Tx) recordConsent(ctx context.Context, client dbgen.Client, contact Con
 		return nil
 	}
 	source := "client"
-	return t.Consent(ctx, dbgen.ConsentParams{OrgID: client.OrgID, ID: client.ID, Now: t.now, Source: &source})
+	return t.SetMarketingConsent(ctx, dbgen.SetMarketingConsentParams{OrgID: client.OrgID, ID: client.ID, Now: t.now, Source: &source})
 }

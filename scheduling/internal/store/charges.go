@@ -102,7 +102,7 @@ func (t *Tx) FindOpenCharge(ctx context.Context, payment NewPayment) (p dbgen.Pa
 	if payment.Appointment == nil {
 		return p, false, nil
 	}
-	p, err = t.OpenCharge(ctx, dbgen.OpenChargeParams{OrgID: payment.Org, AppointmentID: payment.Appointment, Kind: payment.Kind, AmountCents: payment.Amount})
+	p, err = t.PendingCharge(ctx, dbgen.PendingChargeParams{OrgID: payment.Org, AppointmentID: payment.Appointment, Kind: payment.Kind, AmountCents: payment.Amount})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return p, false, nil
@@ -128,7 +128,7 @@ func (t *Tx) closeExcessCharges(ctx context.Context, appointment dbgen.Appointme
 
 // endPayment sets a final status on a payment that brought no money.
 func (t *Tx) endPayment(ctx context.Context, payment dbgen.Payment, status string) error {
-	return t.SettlePayment(ctx, dbgen.SettlePaymentParams{Status: status, Now: t.now, OrgID: payment.OrgID, ID: payment.ID})
+	return t.UpdatePaymentStatus(ctx, dbgen.UpdatePaymentStatusParams{Status: status, Now: t.now, OrgID: payment.OrgID, ID: payment.ID})
 }
 
 // claimPaymentKey claims an Idempotency-Key, or returns the payment stored under it.
@@ -182,7 +182,7 @@ func (s *Store) SettleRefund(ctx context.Context, providerName string, charge pr
 }
 
 func (s *Store) settleCharge(ctx context.Context, providerName string, charge provider.Charge, refund *uuid.UUID) error {
-	ordered, err := s.ChargeAtProvider(ctx, providerName, charge.ID)
+	ordered, err := s.ChargeByProviderID(ctx, providerName, charge.ID)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return ErrUnknownCharge
 	}
@@ -210,7 +210,7 @@ func (s *Store) settleCharge(ctx context.Context, providerName string, charge pr
 			return err
 		}
 		if refund != nil {
-			if err := tx.FinishRefund(ctx, dbgen.FinishRefundParams{DoneAt: &tx.now, OrgID: org.ID, ID: *refund}); err != nil {
+			if err := tx.SetRefundOutcome(ctx, dbgen.SetRefundOutcomeParams{DoneAt: &tx.now, OrgID: org.ID, ID: *refund}); err != nil {
 				return err
 			}
 		}
@@ -227,7 +227,7 @@ func (t *Tx) settlePayment(ctx context.Context, org Org, payment dbgen.Payment, 
 				at = t.now
 			}
 			payment.Status, payment.PaidAt = paymentPaid, &at
-			if err := t.SettlePayment(ctx, dbgen.SettlePaymentParams{Status: payment.Status, PaidAt: payment.PaidAt, Now: t.now, OrgID: payment.OrgID, ID: payment.ID}); err != nil {
+			if err := t.UpdatePaymentStatus(ctx, dbgen.UpdatePaymentStatusParams{Status: payment.Status, PaidAt: payment.PaidAt, Now: t.now, OrgID: payment.OrgID, ID: payment.ID}); err != nil {
 				return err
 			}
 			if err := t.creditPayment(ctx, org, payment, appointment); err != nil {
@@ -248,7 +248,7 @@ func (t *Tx) settlePayment(ctx context.Context, org Org, payment dbgen.Payment, 
 	if charge.Status == provider.Pending {
 		return nil
 	}
-	return t.PutOffCharge(ctx, dbgen.PutOffChargeParams{OrgID: payment.OrgID, PaymentID: payment.ID})
+	return t.SetChargeCheckAt(ctx, dbgen.SetChargeCheckAtParams{OrgID: payment.OrgID, PaymentID: payment.ID})
 }
 
 // coverDeposit marks a pending deposit as paid once enough money was received.
@@ -258,7 +258,7 @@ func (t *Tx) coverDeposit(ctx context.Context, org Org, appointment *dbgen.Appoi
 		return nil
 	}
 	appointment.DepositStatus = booking.DepositPaid
-	if err := t.SetDeposit(ctx, dbgen.SetDepositParams{DepositStatus: appointment.DepositStatus, NeedsRefund: appointment.NeedsRefund, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID}); err != nil {
+	if err := t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: appointment.DepositStatus, NeedsRefund: appointment.NeedsRefund, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID}); err != nil {
 		return err
 	}
 	return t.confirmAfterDeposit(ctx, org, appointment)
@@ -274,7 +274,7 @@ func (t *Tx) confirmAfterDeposit(ctx context.Context, org Org, appointment *dbge
 
 // applyRefund records the refunded amount of a payment.
 func (t *Tx) applyRefund(ctx context.Context, payment dbgen.Payment, appointment *dbgen.Appointment, refunded booking.Cents) error {
-	refundedByUs, err := t.RefundsDone(ctx, payment.OrgID, payment.ID)
+	refundedByUs, err := t.SumCompletedRefunds(ctx, payment.OrgID, payment.ID)
 	if err != nil {
 		return err
 	}
@@ -287,22 +287,22 @@ func (t *Tx) applyRefund(ctx context.Context, payment dbgen.Payment, appointment
 	if refunded == payment.AmountCents {
 		status = paymentRefunded
 	}
-	if err := t.SettlePayment(ctx, dbgen.SettlePaymentParams{Status: status, PaidAt: payment.PaidAt, RefundedCents: refunded, Now: t.now, OrgID: payment.OrgID, ID: payment.ID}); err != nil {
+	if err := t.UpdatePaymentStatus(ctx, dbgen.UpdatePaymentStatusParams{Status: status, PaidAt: payment.PaidAt, RefundedCents: refunded, Now: t.now, OrgID: payment.OrgID, ID: payment.ID}); err != nil {
 		return err
 	}
 	if appointment != nil {
-		if err := t.AddPaid(ctx, dbgen.AddPaidParams{OrgID: payment.OrgID, ID: appointment.ID, Amount: -int64(increase), Now: t.now}); err != nil {
+		if err := t.AdjustPaidAmount(ctx, dbgen.AdjustPaidAmountParams{OrgID: payment.OrgID, ID: appointment.ID, Amount: -int64(increase), Now: t.now}); err != nil {
 			return err
 		}
 		if payment.Kind == KindDeposit && appointment.DepositStatus == booking.DepositPaid && status == paymentRefunded {
 			appointment.DepositStatus = booking.DepositRefunded
 		}
 		stillOwed := appointment.NeedsRefund && status != paymentRefunded
-		if err := t.SetDeposit(ctx, dbgen.SetDepositParams{DepositStatus: appointment.DepositStatus, NeedsRefund: stillOwed, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID}); err != nil {
+		if err := t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: appointment.DepositStatus, NeedsRefund: stillOwed, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID}); err != nil {
 			return err
 		}
 	}
-	if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: payment.OrgID, ID: payment.ClientID, Spent: -int64(increase)}); err != nil {
+	if _, err := t.AdjustClientTotals(ctx, dbgen.AdjustClientTotalsParams{OrgID: payment.OrgID, ID: payment.ClientID, Spent: -int64(increase)}); err != nil {
 		return err
 	}
 	return t.reversePoints(ctx, payment, refunded)
@@ -375,7 +375,7 @@ func (t *Tx) enqueueDepositRefund(ctx context.Context, appointment dbgen.Appoint
 		}
 	}
 	if len(paid) == 0 {
-		return t.SetDeposit(ctx, dbgen.SetDepositParams{DepositStatus: booking.DepositRefunded, NeedsRefund: true, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
+		return t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: booking.DepositRefunded, NeedsRefund: true, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
 	}
 	return t.wakePaymentsJob(ctx)
 }
@@ -384,7 +384,7 @@ func (t *Tx) enqueueDepositRefund(ctx context.Context, appointment dbgen.Appoint
 func (s *Store) MarkRefundFailed(ctx context.Context, org, refund uuid.UUID, appointment *uuid.UUID) error {
 	return s.InTx(ctx, "giving up a refund", func(tx *Tx) error {
 		finish := func() error {
-			return tx.FinishRefund(ctx, dbgen.FinishRefundParams{FailedAt: &tx.now, OrgID: org, ID: refund})
+			return tx.SetRefundOutcome(ctx, dbgen.SetRefundOutcomeParams{FailedAt: &tx.now, OrgID: org, ID: refund})
 		}
 		if appointment == nil {
 			return finish()
@@ -396,14 +396,14 @@ func (s *Store) MarkRefundFailed(ctx context.Context, org, refund uuid.UUID, app
 		if err := finish(); err != nil {
 			return err
 		}
-		return tx.SetDeposit(ctx, dbgen.SetDepositParams{DepositStatus: a.DepositStatus, NeedsRefund: true, Now: tx.now, OrgID: org, ID: a.ID})
+		return tx.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: a.DepositStatus, NeedsRefund: true, Now: tx.now, OrgID: org, ID: a.ID})
 	})
 }
 
 // StoreNotice stores a provider's webhook once. The payments job settles it.
 func (s *Store) StoreNotice(ctx context.Context, provider string, notice provider.Notice, body []byte) error {
 	return s.InTx(ctx, "storing a notice", func(tx *Tx) error {
-		added, err := tx.AddNotice(ctx, dbgen.AddNoticeParams{Provider: provider, EventID: notice.ID, ChargeID: notice.Charge, Body: body, ReceivedAt: tx.now})
+		added, err := tx.InsertProviderEvent(ctx, dbgen.InsertProviderEventParams{Provider: provider, EventID: notice.ID, ChargeID: notice.Charge, Body: body, ReceivedAt: tx.now})
 		if err != nil || added == 0 {
 			return err
 		}

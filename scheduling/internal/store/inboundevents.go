@@ -66,7 +66,7 @@ func (t *Tx) handlePaymentReceived(ctx context.Context, event hub.Event) error {
 		return err
 	}
 	source := event.Product + ":" + event.ID
-	exists, err := t.PaymentOfSource(ctx, event.TenantID, &source)
+	exists, err := t.PaymentSourceExists(ctx, event.TenantID, &source)
 	if err != nil || exists {
 		return err
 	}
@@ -81,7 +81,7 @@ func (t *Tx) handlePaymentReceived(ctx context.Context, event hub.Event) error {
 	if text := []rune(description); len(text) > 200 {
 		description = string(text[:200])
 	}
-	row, err := t.Organization(ctx, event.TenantID)
+	row, err := t.OrganizationByID(ctx, event.TenantID)
 	if err != nil {
 		return err
 	}

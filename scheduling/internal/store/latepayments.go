@@ -17,7 +17,7 @@ func (t *Tx) handleLatePayment(ctx context.Context, org Org, payment dbgen.Payme
 		return t.handlePaidAfterCancel(ctx, org, payment, appointment)
 	case ended && appointment.PaidCents > appointment.PriceCents:
 		appointment.NeedsRefund = true
-		return t.SetDeposit(ctx, dbgen.SetDepositParams{DepositStatus: appointment.DepositStatus, NeedsRefund: true, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
+		return t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: appointment.DepositStatus, NeedsRefund: true, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
 	}
 	return nil
 }
@@ -32,7 +32,7 @@ func (t *Tx) handlePaidAfterCancel(ctx context.Context, org Org, payment dbgen.P
 			return err
 		}
 	}
-	return t.SetDeposit(ctx, dbgen.SetDepositParams{DepositStatus: appointment.DepositStatus, NeedsRefund: true, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
+	return t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: appointment.DepositStatus, NeedsRefund: true, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
 }
 
 // KindDeposit is the kind of payments that keep a slot.
@@ -52,13 +52,13 @@ func (t *Tx) restoreAppointment(ctx context.Context, org Org, appointment *dbgen
 		return false, err
 	}
 	status := org.Policy.InitialStatus(appointment.Source, booking.DepositPaid)
-	err = t.Rebook(ctx, dbgen.RebookParams{Status: status, Seat: placement.seat, Capacity: placement.offer.Capacity, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
+	err = t.RestoreAppointment(ctx, dbgen.RestoreAppointmentParams{Status: status, Seat: placement.seat, Capacity: placement.offer.Capacity, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
 	if err != nil {
 		return false, err
 	}
 	from, reason := string(appointment.Status), "deposit paid late"
 	appointment.Status, appointment.DepositStatus = status, booking.DepositPaid
-	if err := t.recordHistory(ctx, appointment.OrgID, appointment.ID, dbgen.RecordHistoryParams{Action: "rebook", FromStatus: &from, ToStatus: string(status), Reason: &reason}, systemActor); err != nil {
+	if err := t.recordHistory(ctx, appointment.OrgID, appointment.ID, dbgen.InsertHistoryEntryParams{Action: "rebook", FromStatus: &from, ToStatus: string(status), Reason: &reason}, systemActor); err != nil {
 		return false, err
 	}
 	if err := t.planReminders(ctx, org, appointment.ID, appointment.StartAt); err != nil {

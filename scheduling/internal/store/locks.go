@@ -18,7 +18,7 @@ import (
 //     proof of work
 //  2. who books: [Tx.lockContacts]
 //  3. a hold that is given up for a booking or another hold
-//  4. professionals' time ([Tx.LockTime]), of several the lowest id first; with
+//  4. professionals' time ([Tx.LockProfessionalTime]), of several the lowest id first; with
 //     "anybody" one at a time, let go of before the next: [Tx.tryPlacement]
 //  5. the appointment's row
 //  6. rows of payments, charges and refunds
@@ -43,5 +43,5 @@ func (t *Tx) lockContacts(ctx context.Context, org uuid.UUID, list ...Contact) e
 		keys[i] = org.String() + " " + keys[i]
 	}
 	slices.Sort(keys)
-	return t.LockNames(ctx, keys)
+	return t.LockAdvisoryKeys(ctx, keys)
 }

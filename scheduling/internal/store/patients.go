@@ -225,7 +225,7 @@ func (t *Tx) refreshClient(ctx context.Context, org uuid.UUID, p patientEvent) (
 	if !booking.ValidEmail(p.Email) {
 		p.Email = ""
 	}
-	return t.RefreshClient(ctx, dbgen.RefreshClientParams{OrgID: org, ID: clients[0].ID, Name: p.Name, Email: p.Email, Now: t.now})
+	return t.UpdateClientFromClinic(ctx, dbgen.UpdateClientFromClinicParams{OrgID: org, ID: clients[0].ID, Name: p.Name, Email: p.Email, Now: t.now})
 }
 
 // PatientChange is a patient whose name or address the clinic changed. The event does
@@ -287,7 +287,7 @@ func (t *Tx) EraseClient(ctx context.Context, client dbgen.Client) error {
 	if err := t.Host.Mail.EraseSubject(ctx, t.Raw, client.OrgID, client.ID.String()); err != nil {
 		return err
 	}
-	if err := t.ClearTracesOfClient(ctx, client.OrgID, client.ID); err != nil {
+	if err := t.ClearClientTexts(ctx, client.OrgID, client.ID); err != nil {
 		return err
 	}
 	return t.AnonymizeClient(ctx, dbgen.AnonymizeClientParams{OrgID: client.OrgID, ID: client.ID, Now: t.now})

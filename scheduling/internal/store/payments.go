@@ -88,7 +88,7 @@ func (t *Tx) creditPayment(ctx context.Context, org Org, payment dbgen.Payment, 
 	service := uuid.Nil
 	if appointment != nil {
 		service = appointment.ServiceID
-		if err := t.AddPaid(ctx, dbgen.AddPaidParams{OrgID: payment.OrgID, ID: appointment.ID, Amount: int64(payment.AmountCents), Now: t.now}); err != nil {
+		if err := t.AdjustPaidAmount(ctx, dbgen.AdjustPaidAmountParams{OrgID: payment.OrgID, ID: appointment.ID, Amount: int64(payment.AmountCents), Now: t.now}); err != nil {
 			return err
 		}
 		appointment.PaidCents += payment.AmountCents
@@ -99,7 +99,7 @@ func (t *Tx) creditPayment(ctx context.Context, org Org, payment dbgen.Payment, 
 			return err
 		}
 	}
-	if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: payment.OrgID, ID: payment.ClientID, Spent: int64(payment.AmountCents)}); err != nil {
+	if _, err := t.AdjustClientTotals(ctx, dbgen.AdjustClientTotalsParams{OrgID: payment.OrgID, ID: payment.ClientID, Spent: int64(payment.AmountCents)}); err != nil {
 		return err
 	}
 	program, err := LoadLoyalty(ctx, t.Queries, payment.OrgID)
@@ -130,7 +130,7 @@ func LoadLoyalty(ctx context.Context, queries *dbgen.Queries, org uuid.UUID) (bo
 	if err != nil {
 		return booking.Loyalty{}, dberr.Wrap("loading the loyalty program", err)
 	}
-	rewards, err := queries.Rewards(ctx, org)
+	rewards, err := queries.ListRewards(ctx, org)
 	if err != nil {
 		return booking.Loyalty{}, dberr.Wrap("loading rewards", err)
 	}
@@ -176,7 +176,7 @@ func (t *Tx) AddPoints(ctx context.Context, points PointsChange) error {
 	if err != nil {
 		return err
 	}
-	exists, err := t.HasEntry(ctx, dbgen.HasEntryParams{OrgID: points.Org, Type: points.Type, Source: points.Source})
+	exists, err := t.HasLoyaltyEntry(ctx, dbgen.HasLoyaltyEntryParams{OrgID: points.Org, Type: points.Type, Source: points.Source})
 	if err != nil || exists {
 		return err
 	}
@@ -184,10 +184,10 @@ func (t *Tx) AddPoints(ctx context.Context, points PointsChange) error {
 	if balance < 0 {
 		return hub.Errorf(hub.ErrConflict, "insufficient_points", "The client has %d points.", client.LoyaltyPoints)
 	}
-	if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: points.Org, ID: points.Client, Points: points.Points}); err != nil {
+	if _, err := t.AdjustClientTotals(ctx, dbgen.AdjustClientTotalsParams{OrgID: points.Org, ID: points.Client, Points: points.Points}); err != nil {
 		return err
 	}
-	_, err = t.AddEntry(ctx, dbgen.AddEntryParams{
+	_, err = t.InsertLoyaltyEntry(ctx, dbgen.InsertLoyaltyEntryParams{
 		OrgID: points.Org, ID: NewID(), ClientID: points.Client, Type: points.Type, Points: points.Points, BalanceAfter: balance, Source: points.Source,
 		AppointmentID: points.Appointment, PaymentID: points.Payment, RewardID: points.Reward, Description: points.Description, CreatedAt: t.now,
 	})
@@ -206,7 +206,7 @@ func (t *Tx) earnVisitPoints(ctx context.Context, a dbgen.Appointment) error {
 	if err != nil {
 		return err
 	}
-	kept, err := t.Accrued(ctx, a.OrgID, &a.ID)
+	kept, err := t.EarnedVisitPoints(ctx, a.OrgID, &a.ID)
 	if err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func (t *Tx) earnVisitPoints(ctx context.Context, a dbgen.Appointment) error {
 
 // reverseVisitPoints deducts what a completion earned, as far as it was not spent.
 func (t *Tx) reverseVisitPoints(ctx context.Context, a dbgen.Appointment) error {
-	earned, err := t.Accrued(ctx, a.OrgID, &a.ID)
+	earned, err := t.EarnedVisitPoints(ctx, a.OrgID, &a.ID)
 	if err != nil || earned <= 0 {
 		return err
 	}

@@ -63,7 +63,7 @@ func (t *Tx) redeemReward(ctx context.Context, org Org, redemption Redemption) e
 			return hub.Invalid("body.appointment_id", "is not an appointment of this client")
 		}
 		points.Source = "redeem:" + appointment.ID.String() + ":" + redemption.Reward.String()
-		exists, err := t.HasEntry(ctx, dbgen.HasEntryParams{OrgID: org.ID, Type: points.Type, Source: points.Source})
+		exists, err := t.HasLoyaltyEntry(ctx, dbgen.HasLoyaltyEntryParams{OrgID: org.ID, Type: points.Type, Source: points.Source})
 		if err != nil || exists {
 			return err
 		}

@@ -80,7 +80,7 @@ type DueReminder = dbgen.DueRemindersRow
 type ReminderDetails struct {
 	dbgen.AppointmentDetail
 	Phone   string
-	Contact dbgen.ContactOfRow // who is reminded by mail
+	Contact dbgen.AppointmentRecipientRow // who is reminded by mail
 }
 
 // lockReminder locks a reminder with its appointment and loads its content. It drops
@@ -96,7 +96,7 @@ func (t *Tx) lockReminder(ctx context.Context, due DueReminder) (reminder Remind
 	} else if err != nil {
 		return reminder, r, false, err
 	}
-	nearer, err := t.NearerReminder(ctx, dbgen.NearerReminderParams{
+	nearer, err := t.HasNearerReminder(ctx, dbgen.HasNearerReminderParams{
 		OrgID: due.OrgID, AppointmentID: due.AppointmentID, Channel: due.Channel, OffsetMinutes: due.OffsetMinutes, Now: t.now,
 	})
 	if err != nil {
@@ -118,13 +118,13 @@ func (t *Tx) lockReminder(ctx context.Context, due DueReminder) (reminder Remind
 		return reminder, r, false, err
 	}
 	reminder.Phone = clientPhone(client)
-	reminder.Contact, err = t.ContactOf(ctx, due.OrgID, due.AppointmentID)
+	reminder.Contact, err = t.AppointmentRecipient(ctx, due.OrgID, due.AppointmentID)
 	return reminder, r, err == nil, err
 }
 
 // markReminderSent records that a reminder was sent and publishes the event.
 func (t *Tx) markReminderSent(ctx context.Context, due DueReminder, reminder ReminderDetails) error {
-	err := t.ReminderSent(ctx, dbgen.ReminderSentParams{
+	err := t.SetReminderSentAt(ctx, dbgen.SetReminderSentAtParams{
 		Now: t.now, OrgID: due.OrgID, AppointmentID: due.AppointmentID, OffsetMinutes: due.OffsetMinutes, Channel: due.Channel, DueAt: due.DueAt,
 	})
 	if err != nil {
@@ -153,7 +153,7 @@ func (s *Store) SendReminder(ctx context.Context, due DueReminder, send func(tx 
 }
 
 func (t *Tx) dropReminder(ctx context.Context, due DueReminder) error {
-	return t.DropReminder(ctx, dbgen.DropReminderParams(due))
+	return t.DeleteReminder(ctx, dbgen.DeleteReminderParams(due))
 }
 
 // ClaimReminder reserves a reminder that another product sends outside of any
@@ -175,7 +175,7 @@ func (s *Store) ClaimReminder(ctx context.Context, due DueReminder) (reminder Re
 			return tx.dropReminder(ctx, due)
 		}
 		later := tx.now.Add(reminderClaimTTL)
-		return tx.ReminderClaimed(ctx, dbgen.ReminderClaimedParams{
+		return tx.SetReminderClaim(ctx, dbgen.SetReminderClaimParams{
 			ClaimedAt: &tx.now, RetryAt: &later, Attempts: r.Attempts + 1, OrgID: due.OrgID, AppointmentID: due.AppointmentID,
 			OffsetMinutes: due.OffsetMinutes, Channel: due.Channel, DueAt: due.DueAt,
 		})
@@ -211,7 +211,7 @@ func (s *Store) SettleReminder(ctx context.Context, due DueReminder, reminder Re
 			return tx.dropReminder(ctx, due)
 		}
 		later := tx.now.Add(outcome.RetryAfter)
-		return tx.ReminderClaimed(ctx, dbgen.ReminderClaimedParams{
+		return tx.SetReminderClaim(ctx, dbgen.SetReminderClaimParams{
 			RetryAt: &later, Attempts: r.Attempts, OrgID: due.OrgID, AppointmentID: due.AppointmentID,
 			OffsetMinutes: due.OffsetMinutes, Channel: due.Channel, DueAt: due.DueAt,
 		})
