@@ -327,7 +327,7 @@ func (a *API) createAppointment(ctx context.Context, in *createAppointmentInput)
 	request := store.NewAppointment{
 		Org: org, ServiceChoice: store.ServiceChoice{Service: body.ServiceID, Professional: &body.ProfessionalID}, Start: start, Notes: body.Notes.Value,
 		Source: booking.Dashboard, By: actor, Overbook: body.Overbook,
-		ResolveClient: func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
+		ResolveAndCheckClient: func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
 			return tx.LoadClient(ctx, org.ID, body.ClientID)
 		},
 	}

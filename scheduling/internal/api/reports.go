@@ -165,9 +165,9 @@ func (a *API) sumRevenue(ctx context.Context, scope reportScope) (revenue bookin
 		total, err := a.store.SumRevenue(ctx, dbgen.SumRevenueParams{OrgID: scope.org.ID, Since: scope.since, Until: scope.until})
 		return booking.Cents(total), err
 	}
-	takings, err := a.loadTakings(ctx, scope, scope.since, scope.until)
-	for _, taking := range takings {
-		revenue += booking.Cents(taking.Amount)
+	days, err := a.loadRevenue(ctx, scope, scope.since, scope.until)
+	for _, day := range days {
+		revenue += booking.Cents(day.Amount)
 	}
 	return revenue, err
 }

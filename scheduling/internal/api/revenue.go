@@ -59,7 +59,7 @@ func (r RevenueReport) table() [][]any {
 	return rows
 }
 
-func (a *API) loadTakings(ctx context.Context, scope reportScope, since, until time.Time) ([]dbgen.RevenueByDayRow, error) {
+func (a *API) loadRevenue(ctx context.Context, scope reportScope, since, until time.Time) ([]dbgen.RevenueByDayRow, error) {
 	return a.store.RevenueByDay(ctx, dbgen.RevenueByDayParams{OrgID: scope.org.ID, Zone: scope.org.Timezone, Since: since, Until: until, ProfessionalID: scope.professional})
 }
 
@@ -98,12 +98,12 @@ func (a *API) getRevenue(ctx context.Context, in *ReportQuery) (RevenueReport, e
 	if err != nil {
 		return RevenueReport{}, err
 	}
-	rows, err := a.loadTakings(ctx, scope, scope.since, scope.until)
+	rows, err := a.loadRevenue(ctx, scope, scope.since, scope.until)
 	if err != nil {
 		return RevenueReport{}, err
 	}
 	first, last := periodBounds(scope.period, scope.first, -1)
-	previous, err := a.loadTakings(ctx, scope, booking.DayStart(scope.org.Zone, first), booking.DayStart(scope.org.Zone, last+1))
+	previous, err := a.loadRevenue(ctx, scope, booking.DayStart(scope.org.Zone, first), booking.DayStart(scope.org.Zone, last+1))
 	if err != nil {
 		return RevenueReport{}, err
 	}

@@ -15,7 +15,7 @@ import (
 
 const (
 	batchSize                = 100                // of each kind of work in one run
-	maxNoticeAttempts        = 30                 // of a notice: about eight hours
+	maxEventAttempts         = 30                 // of a notice: about eight hours
 	maxUnknownChargeAttempts = 5                  // of one about a charge that we do not know: it may be about to be stored
 	maxRefundAttempts        = 12                 // about a day
 	cancelRetryInterval      = 10 * time.Minute   // about a charge that could not be ended at the provider
@@ -25,9 +25,9 @@ const (
 // ProcessDue settles notices, ends unpaid charges, cancels appointments without a
 // deposit and sends refunds. Each item has its own transaction and is retried later if
 // it fails.
-func (c *Service) ProcessDue(ctx context.Context) error {
-	r := &paymentRun{Service: c, now: c.host.Now()}
-	for _, part := range []func(context.Context) error{r.settleNotices, r.endDueCharges, r.cancelUnpaidAppointments, r.sendDueRefunds} {
+func (s *Service) ProcessDue(ctx context.Context) error {
+	r := &paymentRun{Service: s, now: s.host.Now()}
+	for _, part := range []func(context.Context) error{r.settleProviderEvents, r.endDueCharges, r.cancelUnpaidAppointments, r.sendDueRefunds} {
 		if err := part(ctx); err != nil {
 			return err
 		}
@@ -63,35 +63,35 @@ func (r *paymentRun) readCharge(ctx context.Context, id string) (charge provider
 	return charge, err
 }
 
-// settleNotices reads the charges of stored notices and settles them.
-func (r *paymentRun) settleNotices(ctx context.Context) error {
+// settleProviderEvents reads the charges of stored notices and settles them.
+func (r *paymentRun) settleProviderEvents(ctx context.Context) error {
 	if r.provider == nil {
 		return nil
 	}
 	name := r.provider.Name()
-	list, err := r.store.ClaimProviderEvents(ctx, dbgen.ClaimProviderEventsParams{Now: r.now, Provider: name, RowLimit: batchSize})
+	events, err := r.store.ClaimProviderEvents(ctx, dbgen.ClaimProviderEventsParams{Now: r.now, Provider: name, RowLimit: batchSize})
 	if err != nil {
 		return err
 	}
-	for _, notice := range list {
-		charge, err := r.readCharge(ctx, notice.ChargeID)
+	for _, event := range events {
+		charge, err := r.readCharge(ctx, event.ChargeID)
 		if err == nil {
 			err = r.store.SettleCharge(ctx, name, charge)
 		}
-		finished := notice.Attempts >= maxNoticeAttempts
+		finished := event.Attempts >= maxEventAttempts
 		switch {
 		case err == nil:
 			finished = true
 		case errors.Is(err, provider.ErrMismatch):
 			finished = true
-			r.host.Log.Error("a charge is not what was ordered; it does not count as paid", "charge", notice.ChargeID)
+			r.host.Log.Error("a charge is not what was ordered; it does not count as paid", "charge", event.ChargeID)
 		case errors.Is(err, store.ErrUnknownCharge), errors.Is(err, hub.ErrNotFound):
-			finished = notice.Attempts >= maxUnknownChargeAttempts
+			finished = event.Attempts >= maxUnknownChargeAttempts
 		default:
-			r.host.Log.Warn("settling a payment failed", "charge", notice.ChargeID, "attempt", notice.Attempts, "last", finished, "error", err)
+			r.host.Log.Warn("settling a payment failed", "charge", event.ChargeID, "attempt", event.Attempts, "last", finished, "error", err)
 		}
 		if finished {
-			if err := r.store.SetProviderEventProcessed(ctx, dbgen.SetProviderEventProcessedParams{Now: r.now, Provider: name, EventID: notice.EventID}); err != nil {
+			if err := r.store.SetProviderEventProcessed(ctx, dbgen.SetProviderEventProcessedParams{Now: r.now, Provider: name, EventID: event.EventID}); err != nil {
 				return err
 			}
 		}
@@ -102,11 +102,11 @@ func (r *paymentRun) settleNotices(ctx context.Context) error {
 // endDueCharges ends expired charges here and at the provider. A charge paid at the
 // last moment is settled.
 func (r *paymentRun) endDueCharges(ctx context.Context) error {
-	list, err := r.store.DueCharges(ctx, r.now, batchSize)
+	charges, err := r.store.DueCharges(ctx, r.now, batchSize)
 	if err != nil {
 		return err
 	}
-	for _, due := range list {
+	for _, due := range charges {
 		charge, err := r.readCharge(ctx, due.ProviderPaymentID)
 		open := err == nil && charge.Status == provider.Pending
 		if err == nil && !open {
@@ -121,34 +121,34 @@ func (r *paymentRun) endDueCharges(ctx context.Context) error {
 		if open {
 			err = r.callProvider(func() error { return r.provider.Cancel(ctx, due.ProviderPaymentID) })
 		}
-		if err := r.scheduleCharge(ctx, due, err); err != nil {
+		if err := r.scheduleChargeCheck(ctx, due, err); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// scheduleCharge sets when the provider is asked about a charge again: never, once it
+// scheduleChargeCheck sets when the provider is asked about a charge again: never, once it
 // is final there.
-func (r *paymentRun) scheduleCharge(ctx context.Context, due dbgen.DueChargesRow, failed error) error {
+func (r *paymentRun) scheduleChargeCheck(ctx context.Context, due dbgen.DueChargesRow, checkErr error) error {
 	next := r.now.Add(cancelRetryInterval)
-	again := &next
+	checkAt := &next
 	switch {
-	case failed == nil, errors.Is(failed, hub.ErrNotFound), errors.Is(failed, provider.ErrMismatch), r.now.Sub(due.ExpiresAt) > cancelRetryLimit:
-		again = nil
-	case !errors.Is(failed, errProviderDown):
-		r.host.Log.Warn("ending a charge failed", append(logIDs(due.OrgID, due.PaymentID), "error", failed)...)
+	case checkErr == nil, errors.Is(checkErr, hub.ErrNotFound), errors.Is(checkErr, provider.ErrMismatch), r.now.Sub(due.ExpiresAt) > cancelRetryLimit:
+		checkAt = nil
+	case !errors.Is(checkErr, errProviderDown):
+		r.host.Log.Warn("ending a charge failed", append(logIDs(due.OrgID, due.PaymentID), "error", checkErr)...)
 	}
-	return r.store.SetChargeCheckAt(ctx, dbgen.SetChargeCheckAtParams{DueAt: again, OrgID: due.OrgID, PaymentID: due.PaymentID})
+	return r.store.SetChargeCheckAt(ctx, dbgen.SetChargeCheckAtParams{DueAt: checkAt, OrgID: due.OrgID, PaymentID: due.PaymentID})
 }
 
 // cancelUnpaidAppointments cancels appointments whose deposit was not paid in time.
 func (r *paymentRun) cancelUnpaidAppointments(ctx context.Context) error {
-	list, err := r.store.AppointmentsWithOverdueDeposit(ctx, r.now, batchSize)
+	appointments, err := r.store.AppointmentsWithOverdueDeposit(ctx, r.now, batchSize)
 	if err != nil {
 		return err
 	}
-	for _, appointment := range list {
+	for _, appointment := range appointments {
 		if err := r.store.CancelUnpaid(ctx, appointment.OrgID, appointment.ID); err != nil {
 			r.host.Log.Warn("letting go of a slot failed", "organization", appointment.OrgID, "appointment", appointment.ID, "error", err)
 		}
@@ -162,12 +162,12 @@ func (r *paymentRun) sendDueRefunds(ctx context.Context) error {
 		return nil
 	}
 	name := r.provider.Name()
-	list, err := r.store.ClaimRefunds(ctx, dbgen.ClaimRefundsParams{Now: r.now, Provider: &name, RowLimit: batchSize})
+	refunds, err := r.store.ClaimRefunds(ctx, dbgen.ClaimRefundsParams{Now: r.now, Provider: &name, RowLimit: batchSize})
 	if err != nil {
 		return err
 	}
-	for _, due := range list {
-		if err := r.sendRefund(ctx, due.ID, *due.ProviderPaymentID, provider.Refund{ID: due.ID, Amount: due.AmountCents}); err != nil {
+	for _, due := range refunds {
+		if err := r.refund(ctx, due.ID, *due.ProviderPaymentID, provider.Refund{ID: due.ID, Amount: due.AmountCents}); err != nil {
 			last := due.Attempts >= maxRefundAttempts
 			r.host.Log.Warn("giving a deposit back failed", append(logIDs(due.OrgID, due.PaymentID), "attempt", due.Attempts, "last", last, "error", err)...)
 			if last {
@@ -180,18 +180,18 @@ func (r *paymentRun) sendDueRefunds(ctx context.Context) error {
 	return nil
 }
 
-func (r *paymentRun) sendRefund(ctx context.Context, id uuid.UUID, charge string, sendRefund provider.Refund) error {
-	err := r.callProvider(func() error { return r.provider.Refund(ctx, charge, sendRefund) })
+func (r *paymentRun) refund(ctx context.Context, id uuid.UUID, chargeID string, refund provider.Refund) error {
+	err := r.callProvider(func() error { return r.provider.Refund(ctx, chargeID, refund) })
 	isStateConflict := errors.Is(err, hub.ErrConflict) // somebody else gave it back, perhaps
 	if err != nil && !isStateConflict {
 		return err
 	}
-	now, readErr := r.readCharge(ctx, charge)
+	current, readErr := r.readCharge(ctx, chargeID)
 	if readErr != nil {
 		return readErr
 	}
-	if isStateConflict && now.RefundedAmount() < sendRefund.Amount {
+	if isStateConflict && current.RefundedAmount() < refund.Amount {
 		return err
 	}
-	return r.store.SettleRefund(ctx, r.provider.Name(), now, id)
+	return r.store.SettleRefund(ctx, r.provider.Name(), current, id)
 }

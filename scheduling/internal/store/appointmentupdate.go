@@ -28,9 +28,9 @@ type AppointmentUpdate struct {
 }
 
 // isReschedule reports whether the appointment's place in time changes.
-func (m AppointmentUpdate) isReschedule(appointment dbgen.Appointment) bool {
-	return m.Reschedule || m.Start != nil && !m.Start.Equal(appointment.StartAt) ||
-		m.Professional != nil && *m.Professional != appointment.ProfessionalID || m.Service != nil && *m.Service != appointment.ServiceID
+func (u AppointmentUpdate) isReschedule(appointment dbgen.Appointment) bool {
+	return u.Reschedule || u.Start != nil && !u.Start.Equal(appointment.StartAt) ||
+		u.Professional != nil && *u.Professional != appointment.ProfessionalID || u.Service != nil && *u.Service != appointment.ServiceID
 }
 
 // UpdateAppointment moves or edits an appointment. Errors are those of [Store.Book] and
@@ -104,16 +104,16 @@ func (t *Tx) applyLowerPrice(ctx context.Context, org Org, before dbgen.Appointm
 }
 
 // target returns the time and choice the update leads to.
-func (m AppointmentUpdate) target(before dbgen.Appointment) (time.Time, ServiceChoice) {
-	start, choice := before.StartAt, ServiceChoice{Service: before.ServiceID, Professional: &before.ProfessionalID, Online: m.Online}
-	if m.Start != nil {
-		start = *m.Start
+func (u AppointmentUpdate) target(before dbgen.Appointment) (time.Time, ServiceChoice) {
+	start, choice := before.StartAt, ServiceChoice{Service: before.ServiceID, Professional: &before.ProfessionalID, Online: u.Online}
+	if u.Start != nil {
+		start = *u.Start
 	}
-	if m.Professional != nil {
-		choice.Professional = m.Professional
+	if u.Professional != nil {
+		choice.Professional = u.Professional
 	}
-	if m.Service != nil {
-		choice.Service = *m.Service
+	if u.Service != nil {
+		choice.Service = *u.Service
 	} else {
 		choice.Field = "body.professional_id"
 	}
@@ -161,7 +161,7 @@ func (t *Tx) reschedule(ctx context.Context, update AppointmentUpdate, change Ap
 	if err := t.DeleteUnsentReminders(ctx, change.Org.ID, change.ID); err != nil {
 		return nil, err
 	}
-	if err := t.enqueueNotification(ctx, Notification{Org: change.Org.ID, Appointment: change.ID, Change: ChangeMoved, By: change.By.Kind, PreviousStart: before.StartAt, SkipClient: change.SkipClient}); err != nil {
+	if err := t.enqueueNotification(ctx, Notification{Org: change.Org.ID, Appointment: change.ID, Change: ChangeRescheduled, By: change.By.Kind, PreviousStart: before.StartAt, SkipClient: change.SkipClient}); err != nil {
 		return nil, err
 	}
 	if err := t.enqueueFreedTime(ctx, change.Org, before); err != nil {
@@ -215,12 +215,12 @@ func (t *Tx) recordEdit(ctx context.Context, change AppointmentChange, before db
 		return nil
 	}
 	status := string(before.Status)
-	line := dbgen.InsertHistoryEntryParams{Action: "edit", FromStatus: &status, ToStatus: status, Reason: change.Reason}
+	entry := dbgen.InsertHistoryEntryParams{Action: "edit", FromStatus: &status, ToStatus: status, Reason: change.Reason}
 	if edit.PriceCents != before.PriceCents {
-		line.FromPriceCents, line.ToPriceCents = &before.PriceCents, &edit.PriceCents
+		entry.FromPriceCents, entry.ToPriceCents = &before.PriceCents, &edit.PriceCents
 	}
 	if edit.ClientID != before.ClientID {
-		line.FromClientID, line.ToClientID = &before.ClientID, &edit.ClientID
+		entry.FromClientID, entry.ToClientID = &before.ClientID, &edit.ClientID
 	}
-	return t.recordHistory(ctx, change.Org.ID, change.ID, line, change.By)
+	return t.recordHistory(ctx, change.Org.ID, change.ID, entry, change.By)
 }

@@ -28,8 +28,8 @@ type Actor struct {
 
 // NewAppointment describes an appointment to be booked.
 type NewAppointment struct {
-	Org           Org
-	ResolveClient func(ctx context.Context, tx *Tx) (dbgen.Client, error) // finds or makes who it is for
+	Org                   Org
+	ResolveAndCheckClient func(ctx context.Context, tx *Tx) (dbgen.Client, error) // finds or makes who it is for
 	ServiceChoice
 	Start       time.Time
 	Notes       string
@@ -71,7 +71,7 @@ func (s *Store) Book(ctx context.Context, request NewAppointment) (BookedAppoint
 	// What may have been booked before, or is held for this very request, is not to be
 	// told that its own time is taken.
 	if request.Online && request.Professional != nil && request.Idempotency == nil && request.SourceID == nil && request.HoldID == uuid.Nil {
-		done, err := s.enterGate(ctx, request)
+		done, err := s.waitForProfessional(ctx, request)
 		if err != nil {
 			return BookedAppointment{}, err
 		}
@@ -95,14 +95,14 @@ func isSlotConflict(err error) bool {
 
 // slotTakenError returns the error for a taken time, with alternatives. adjust changes
 // the offer before alternatives are computed; nil leaves it.
-func (s *Store) slotTakenError(ctx context.Context, org Org, choice ServiceChoice, start time.Time, limits booking.Limits, keep func(*booking.Offer)) error {
-	calendars, err := s.loadTwoWeeks(ctx, org, choice, start)
+func (s *Store) slotTakenError(ctx context.Context, org Org, choice ServiceChoice, start time.Time, limits booking.Limits, adjustOffer func(*booking.Offer)) error {
+	calendars, err := s.loadAlternativeCalendars(ctx, org, choice, start)
 	if err != nil {
 		return err
 	}
 	for i := range calendars {
-		if keep != nil {
-			keep(&calendars[i].Offer)
+		if adjustOffer != nil {
+			adjustOffer(&calendars[i].Offer)
 		}
 	}
 	if !choice.Online {
@@ -114,8 +114,8 @@ func (s *Store) slotTakenError(ctx context.Context, org Org, choice ServiceChoic
 // maxAlternatives is how many other times an error proposes.
 const maxAlternatives = 3
 
-// loadTwoWeeks loads the calendars of a choice for the day of start and the 14 after.
-func (s *Store) loadTwoWeeks(ctx context.Context, org Org, choice ServiceChoice, start time.Time) ([]booking.Calendar, error) {
+// loadAlternativeCalendars loads the calendars of a choice for the day of start and the 14 after.
+func (s *Store) loadAlternativeCalendars(ctx context.Context, org Org, choice ServiceChoice, start time.Time) ([]booking.Calendar, error) {
 	day := booking.DateOf(start, org.Zone)
 	offers, err := LoadOffers(ctx, s.Queries, org.ID, choice)
 	if err != nil {
@@ -159,29 +159,29 @@ func (t *Tx) claimIdempotencyKey(ctx context.Context, org uuid.UUID, key Idempot
 	if err != nil || inserted > 0 {
 		return false, err
 	}
-	kept, err := t.IdempotentAnswer(ctx, dbgen.IdempotentAnswerParams{OrgID: org, Operation: key.Operation, Key: key.Key})
+	answer, err := t.IdempotentAnswer(ctx, dbgen.IdempotentAnswerParams{OrgID: org, Operation: key.Operation, Key: key.Key})
 	if err != nil {
 		return false, err
 	}
-	return true, decodeStoredAnswer(kept, key, stored)
+	return true, decodeStoredAnswer(answer, key, stored)
 }
 
 // decodeStoredAnswer decodes the answer to an earlier request with the same key.
-func decodeStoredAnswer(stored dbgen.Idempotency, key IdempotencyKey, before any) error {
+func decodeStoredAnswer(stored dbgen.Idempotency, key IdempotencyKey, into any) error {
 	if !bytes.Equal(stored.RequestHash, key.RequestHash) {
 		return hub.Errorf(hub.ErrConflict, "idempotency_key_reused", "This Idempotency-Key was used for another request.")
 	}
-	return json.Unmarshal(stored.Answer, before)
+	return json.Unmarshal(stored.Answer, into)
 }
 
 // storeAnswer stores the answer to a request under its key.
 func (t *Tx) storeAnswer(ctx context.Context, org uuid.UUID, key IdempotencyKey, what any) error {
-	answer, err := json.Marshal(what)
+	encoded, err := json.Marshal(what)
 	if err != nil {
 		return err
 	}
 	created := 201
-	return t.StoreIdempotentAnswer(ctx, dbgen.StoreIdempotentAnswerParams{OrgID: org, Operation: key.Operation, Key: key.Key, Status: &created, Answer: answer})
+	return t.StoreIdempotentAnswer(ctx, dbgen.StoreIdempotentAnswerParams{OrgID: org, Operation: key.Operation, Key: key.Key, Status: &created, Answer: encoded})
 }
 
 func (t *Tx) book(ctx context.Context, request NewAppointment) (BookedAppointment, error) {
@@ -214,7 +214,7 @@ func (n NewAppointment) requiresDeposit() bool {
 
 // bookWithOffers books with one of the offering professionals.
 func (t *Tx) bookWithOffers(ctx context.Context, request NewAppointment, offers []dbgen.ServiceOffersRow) (BookedAppointment, error) {
-	client, err := request.ResolveClient(ctx, t)
+	client, err := request.ResolveAndCheckClient(ctx, t)
 	if err != nil {
 		return BookedAppointment{}, err
 	}
@@ -235,13 +235,13 @@ func (t *Tx) bookWithOffers(ctx context.Context, request NewAppointment, offers 
 		DepositStatus: booking.DepositNone, Capacity: placement.offer.Capacity, Seat: placement.seat, Overbooked: placement.overbooked,
 		CreatedBy: request.By.User, CreatedAt: t.now,
 	}
-	contact, err := t.resolveRecipient(ctx, request.Contact, client)
+	contact, err := t.resolveContact(ctx, request.Contact, client)
 	if err != nil {
 		return BookedAppointment{}, err
 	}
 	params.ContactName, params.ContactEmail = contact.name, contact.email
 	if request.Charge != nil {
-		params.DepositStatus, params.DepositCents, params.HoldUntil = booking.DepositPending, &request.Charge.Amount, &request.Charge.ExpiresAt
+		params.DepositStatus, params.DepositCents, params.DepositDeadline = booking.DepositPending, &request.Charge.Amount, &request.Charge.ExpiresAt
 	}
 	if params.Status = request.Org.Policy.InitialStatus(request.Source, params.DepositStatus); params.Status == booking.Confirmed {
 		params.ConfirmedAt = &t.now
@@ -302,7 +302,7 @@ type slotPlacement struct {
 // the professionals who offer the time in turn, the least booked first.
 func (t *Tx) choosePlacement(ctx context.Context, request NewAppointment, offers []dbgen.ServiceOffersRow) (dbgen.ServiceOffersRow, slotPlacement, error) {
 	if request.Professional != nil {
-		placement, err := t.lockAndPlace(ctx, request, offers[0])
+		placement, err := t.lockAndFindPlacement(ctx, request, offers[0])
 		return offers[0], placement, err
 	}
 	day := booking.DateOf(request.Start, request.Org.Zone)
@@ -331,18 +331,18 @@ func (t *Tx) choosePlacement(ctx context.Context, request NewAppointment, offers
 	return dbgen.ServiceOffersRow{}, slotPlacement{}, errSlotTaken
 }
 
-func (t *Tx) lockAndPlace(ctx context.Context, request NewAppointment, offer dbgen.ServiceOffersRow) (slotPlacement, error) {
+func (t *Tx) lockAndFindPlacement(ctx context.Context, request NewAppointment, offer dbgen.ServiceOffersRow) (slotPlacement, error) {
 	if err := t.LockProfessionalTime(ctx, offer.ProfessionalID); err != nil {
 		return slotPlacement{}, err
 	}
 	return t.findPlacement(ctx, request.Org, offer, ResolveOffer(offer, request.Org.Policy), request.Start, request.HoldID, placementOptions{online: request.Online, limits: request.Limits, overbook: request.Overbook})
 }
 
-// tryPlacement is [Tx.lockAndPlace] in a savepoint. Where there is no seat it releases
+// tryPlacement is [Tx.lockAndFindPlacement] in a savepoint. Where there is no seat it releases
 // the lock before the next professional is tried.
 func (t *Tx) tryPlacement(ctx context.Context, request NewAppointment, offer dbgen.ServiceOffersRow) (placement slotPlacement, err error) {
 	err = t.withSavepoint(ctx, func(tx *Tx) error {
-		placement, err = tx.lockAndPlace(ctx, request, offer)
+		placement, err = tx.lockAndFindPlacement(ctx, request, offer)
 		return err
 	})
 	return placement, err
@@ -357,10 +357,10 @@ type placementOptions struct {
 
 // findPlacement finds a seat at a time, ignoring the appointment or hold exceptID. The
 // caller holds the lock of the professional's time.
-func (t *Tx) findPlacement(ctx context.Context, org Org, o dbgen.ServiceOffersRow, offer booking.Offer, start time.Time, exceptID uuid.UUID, options placementOptions) (slotPlacement, error) {
+func (t *Tx) findPlacement(ctx context.Context, org Org, row dbgen.ServiceOffersRow, offer booking.Offer, start time.Time, exceptID uuid.UUID, options placementOptions) (slotPlacement, error) {
 	day := booking.DateOf(start, org.Zone)
 	last := booking.DateOf(start.Add(offer.Duration), org.Zone)
-	calendars, err := LoadCalendars(ctx, t.DB, org, []dbgen.ServiceOffersRow{o}, DayRange{First: min(day, last), Last: max(day, last), ExceptID: exceptID, Now: t.now})
+	calendars, err := LoadCalendars(ctx, t.DB, org, []dbgen.ServiceOffersRow{row}, DayRange{First: min(day, last), Last: max(day, last), ExceptID: exceptID, Now: t.now})
 	if err != nil {
 		return slotPlacement{}, err
 	}
@@ -376,7 +376,7 @@ func (t *Tx) findPlacement(ctx context.Context, org Org, o dbgen.ServiceOffersRo
 	}
 	if booking.SeatsAt(start, offer, calendar.Busy) > 0 {
 		placement.seat, err = t.FreeSeat(ctx, dbgen.FreeSeatParams{
-			Capacity: offer.Capacity, ProfessionalID: o.ProfessionalID, ServiceID: o.Service.ID, StartAt: start, EndAt: start.Add(offer.Duration), MovedID: exceptID,
+			Capacity: offer.Capacity, ProfessionalID: row.ProfessionalID, ServiceID: row.Service.ID, StartAt: start, EndAt: start.Add(offer.Duration), ExceptID: exceptID,
 		})
 		if err != nil {
 			return slotPlacement{}, err
@@ -392,23 +392,23 @@ func (t *Tx) findPlacement(ctx context.Context, org Org, o dbgen.ServiceOffersRo
 }
 
 func staffWarnings(org Org, calendar *booking.Calendar, start, now time.Time) []string {
-	var list []string
+	var warnings []string
 	if !booking.WithinHours(org.Zone, start, start.Add(calendar.Offer.Duration), calendar.Rules, calendar.Exceptions) {
-		list = append(list, "outside_working_hours")
+		warnings = append(warnings, "outside_working_hours")
 	}
 	if start.Before(now) {
-		list = append(list, "in_the_past")
+		warnings = append(warnings, "in_the_past")
 	}
 	if calendar.Full(org.Zone, booking.DateOf(start, org.Zone)) {
-		list = append(list, "daily_limit_reached")
+		warnings = append(warnings, "daily_limit_reached")
 	}
-	return list
+	return warnings
 }
 
 // recordHistory adds an entry to an appointment's history.
-func (t *Tx) recordHistory(ctx context.Context, org, appointment uuid.UUID, line dbgen.InsertHistoryEntryParams, actor Actor) error {
-	line.OrgID, line.ID, line.AppointmentID, line.At, line.Actor, line.UserID = org, NewID(), appointment, t.now, string(actor.Kind), actor.User
-	return t.InsertHistoryEntry(ctx, line)
+func (t *Tx) recordHistory(ctx context.Context, org, appointment uuid.UUID, entry dbgen.InsertHistoryEntryParams, actor Actor) error {
+	entry.OrgID, entry.ID, entry.AppointmentID, entry.At, entry.Actor, entry.UserID = org, NewID(), appointment, t.now, string(actor.Kind), actor.User
+	return t.InsertHistoryEntry(ctx, entry)
 }
 
 func (t *Tx) planReminders(ctx context.Context, org Org, appointment uuid.UUID, start time.Time) error {

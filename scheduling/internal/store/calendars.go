@@ -56,11 +56,11 @@ func LoadOffers(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, choi
 		found = append(found, offer)
 	}
 	if choice.Professional != nil && len(found) == 0 {
-		people, err := queries.ListProfessionals(ctx, org, choice.Professional)
+		professionals, err := queries.ListProfessionals(ctx, org, choice.Professional)
 		switch {
 		case err != nil:
 			return nil, dberr.Wrap("loading the professional", err)
-		case len(people) == 0 || choice.Online && (!people[0].Professional.IsActive || !people[0].Professional.AcceptsOnlineBooking):
+		case len(professionals) == 0 || choice.Online && (!professionals[0].Professional.IsActive || !professionals[0].Professional.AcceptsOnlineBooking):
 			return nil, hub.NotFound("Professional")
 		}
 		return nil, choice.notOfferedError()
@@ -100,18 +100,18 @@ func LoadCalendars(ctx context.Context, db DB, org Org, offers []dbgen.ServiceOf
 		return nil, nil
 	}
 	ids := make([]uuid.UUID, len(offers))
-	at := make(map[uuid.UUID]int, len(offers))
+	indexByProfessional := make(map[uuid.UUID]int, len(offers))
 	calendars := make([]booking.Calendar, len(offers))
 	for i, offer := range offers {
-		ids[i], at[offer.ProfessionalID] = offer.ProfessionalID, i
+		ids[i], indexByProfessional[offer.ProfessionalID] = offer.ProfessionalID, i
 		calendars[i] = booking.Calendar{Professional: offer.ProfessionalID, Offer: ResolveOffer(offer, org.Policy), MaxPerDay: org.Policy.MaxPerDay(offer.MaxBookingsPerDay)}
 	}
-	if err := loadHours(ctx, db.Queries, org.ID, ids, days, func(id uuid.UUID) *booking.Calendar { return &calendars[at[id]] }); err != nil {
+	if err := loadHours(ctx, db.Queries, org.ID, ids, days, func(id uuid.UUID) *booking.Calendar { return &calendars[indexByProfessional[id]] }); err != nil {
 		return nil, err
 	}
 	since, until := booking.LoadRange(org.Zone, days.First, days.Last)
 	err := db.EachBusy(ctx, BusyQuery{org.ID, ids, since, until, days.ExceptID, days.Now}, org.Policy, func(id uuid.UUID, busy booking.Busy) {
-		calendar := &calendars[at[id]]
+		calendar := &calendars[indexByProfessional[id]]
 		calendar.Busy = append(calendar.Busy, busy)
 	})
 	if err != nil {
@@ -121,13 +121,13 @@ func LoadCalendars(ctx context.Context, db DB, org Org, offers []dbgen.ServiceOf
 }
 
 // loadHours loads the rules and exceptions of professionals.
-func loadHours(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, ids []uuid.UUID, days DayRange, of func(uuid.UUID) *booking.Calendar) error {
+func loadHours(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, ids []uuid.UUID, days DayRange, calendarOf func(uuid.UUID) *booking.Calendar) error {
 	rows, err := queries.WorkingHours(ctx, dbgen.WorkingHoursParams{OrgID: org, ProfessionalIds: ids, First: days.First.Time(), Last: days.Last.Time()})
 	if err != nil {
 		return dberr.Wrap("loading working hours", err)
 	}
 	for _, row := range rows {
-		calendar := of(row.ProfessionalID)
+		calendar := calendarOf(row.ProfessionalID)
 		hours := booking.Hours{Start: booking.Clock(row.Starts), End: booking.Clock(row.Ends)}
 		if row.Kind == "rule" {
 			rule := booking.Rule{Weekday: row.Weekday, Start: hours.Start, End: hours.End, Active: true}

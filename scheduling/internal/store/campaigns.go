@@ -87,10 +87,10 @@ type CampaignMessage struct {
 	Client   uuid.UUID
 }
 
-// lockCampaignMessage locks a message and loads its client. It drops the message and
+// prepareCampaignMessage locks a message and loads its client. It drops the message and
 // returns ok false where it must not be sent: it was sent, consent was withdrawn, or
 // the client came or booked.
-func (t *Tx) lockCampaignMessage(ctx context.Context, message CampaignMessage) (client dbgen.Client, row dbgen.CampaignRecipient, ok bool, err error) {
+func (t *Tx) prepareCampaignMessage(ctx context.Context, message CampaignMessage) (client dbgen.Client, row dbgen.CampaignRecipient, ok bool, err error) {
 	row, err = t.LockCampaignMessage(ctx, dbgen.LockCampaignMessageParams{OrgID: message.Org.ID, CampaignID: message.Campaign.ID, ClientID: message.Client})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return client, row, false, nil
@@ -119,7 +119,7 @@ func (t *Tx) markCampaignMessageSent(ctx context.Context, message CampaignMessag
 // [Store.SendReminder].
 func (s *Store) SendCampaignMessage(ctx context.Context, message CampaignMessage, send func(tx *Tx, client dbgen.Client) (bool, error)) error {
 	return s.InTx(ctx, "sending a letter of a campaign", func(tx *Tx) error {
-		client, _, ok, err := tx.lockCampaignMessage(ctx, message)
+		client, _, ok, err := tx.prepareCampaignMessage(ctx, message)
 		if err != nil || !ok {
 			return err
 		}
@@ -140,7 +140,7 @@ func (s *Store) SendCampaignMessage(ctx context.Context, message CampaignMessage
 func (s *Store) ClaimCampaignMessage(ctx context.Context, message CampaignMessage) (client dbgen.Client, claimed bool, err error) {
 	err = s.InTx(ctx, "claiming a letter of a campaign", func(tx *Tx) error {
 		var row dbgen.CampaignRecipient
-		if client, row, claimed, err = tx.lockCampaignMessage(ctx, message); err != nil || !claimed {
+		if client, row, claimed, err = tx.prepareCampaignMessage(ctx, message); err != nil || !claimed {
 			return err
 		}
 		if row.ClaimedAt != nil {
@@ -167,8 +167,8 @@ func (s *Store) SettleCampaignMessage(ctx context.Context, message CampaignMessa
 // new client or one with the typed address, because others may know a phone number.
 func (t *Tx) recordConsent(ctx context.Context, client dbgen.Client, contact Contact) error {
 	created := client.CreatedAt.Equal(t.now)
-	mine := client.Email != nil && (booking.Person{Email: contact.Email}).Agrees(booking.Person{Email: *client.Email})
-	if !created && !mine {
+	isOwnAddress := client.Email != nil && (booking.Person{Email: contact.Email}).Agrees(booking.Person{Email: *client.Email})
+	if !created && !isOwnAddress {
 		return nil
 	}
 	source := "client"

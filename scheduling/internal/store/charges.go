@@ -78,7 +78,7 @@ func (s *Store) AddCharge(ctx context.Context, org Org, charge NewCharge, key *I
 				return err
 			}
 			charge.Client = appointment.ClientID // who may be another by now
-			open, found, err := tx.FindOpenCharge(ctx, charge.NewPayment)
+			open, found, err := tx.FindOrExpirePendingCharge(ctx, charge.NewPayment)
 			if err != nil {
 				return err
 			}
@@ -96,9 +96,9 @@ func (s *Store) AddCharge(ctx context.Context, org Org, charge NewCharge, key *I
 	return payment, created && err == nil, err
 }
 
-// FindOpenCharge finds a payable charge for the same appointment, kind and amount. An
+// FindOrExpirePendingCharge finds a payable charge for the same appointment, kind and amount. An
 // expired one is ended instead.
-func (t *Tx) FindOpenCharge(ctx context.Context, payment NewPayment) (p dbgen.PaymentDetail, found bool, err error) {
+func (t *Tx) FindOrExpirePendingCharge(ctx context.Context, payment NewPayment) (p dbgen.PaymentDetail, found bool, err error) {
 	if payment.Appointment == nil {
 		return p, false, nil
 	}
@@ -109,14 +109,14 @@ func (t *Tx) FindOpenCharge(ctx context.Context, payment NewPayment) (p dbgen.Pa
 	case err != nil:
 		return p, false, err
 	case p.ExpiresAt != nil && !p.ExpiresAt.After(t.now):
-		return p, false, t.endPayment(ctx, dbgen.Payment{OrgID: p.OrgID, ID: p.ID}, paymentExpired)
+		return p, false, t.endUnpaidPayment(ctx, dbgen.Payment{OrgID: p.OrgID, ID: p.ID}, paymentExpired)
 	}
 	return p, true, nil
 }
 
-// closeOpenCharges ends the open charges of an appointment. The payments job cancels
+// closePendingCharges ends the open charges of an appointment. The payments job cancels
 // them at the provider, or settles those paid at the last moment.
-func (t *Tx) closeOpenCharges(ctx context.Context, appointment dbgen.Appointment, status string) error {
+func (t *Tx) closePendingCharges(ctx context.Context, appointment dbgen.Appointment, status string) error {
 	return t.CloseCharges(ctx, dbgen.CloseChargesParams{Status: status, Now: &t.now, OrgID: appointment.OrgID, AppointmentID: &appointment.ID})
 }
 
@@ -126,8 +126,8 @@ func (t *Tx) closeExcessCharges(ctx context.Context, appointment dbgen.Appointme
 	return t.CloseCharges(ctx, dbgen.CloseChargesParams{Status: paymentCancelled, Now: &t.now, OrgID: appointment.OrgID, AppointmentID: &appointment.ID, MoreThan: &limit})
 }
 
-// endPayment sets a final status on a payment that brought no money.
-func (t *Tx) endPayment(ctx context.Context, payment dbgen.Payment, status string) error {
+// endUnpaidPayment sets a final status on a payment that brought no money.
+func (t *Tx) endUnpaidPayment(ctx context.Context, payment dbgen.Payment, status string) error {
 	return t.UpdatePaymentStatus(ctx, dbgen.UpdatePaymentStatusParams{Status: status, Now: t.now, OrgID: payment.OrgID, ID: payment.ID})
 }
 
@@ -141,8 +141,8 @@ func (t *Tx) claimPaymentKey(ctx context.Context, org uuid.UUID, key Idempotency
 	return payment, true, err
 }
 
-// FindAnsweredCharge returns the payment that answered an earlier request with the key.
-func (t *Tx) FindAnsweredCharge(ctx context.Context, org uuid.UUID, key IdempotencyKey) (payment dbgen.PaymentDetail, found bool, err error) {
+// FindChargeByKey returns the payment that answered an earlier request with the key.
+func (t *Tx) FindChargeByKey(ctx context.Context, org uuid.UUID, key IdempotencyKey) (payment dbgen.PaymentDetail, found bool, err error) {
 	stored, err := t.IdempotentAnswer(ctx, dbgen.IdempotentAnswerParams{OrgID: org, Operation: key.Operation, Key: key.Key})
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && !stored.CreatedAt.After(t.now.Add(-idempotencyTTL)) {
 		return payment, false, nil
@@ -172,8 +172,8 @@ var ErrUnknownCharge = errors.New("no payment is for this charge")
 // consequences, in one transaction. Repeating it has no effect. It returns
 // [ErrUnknownCharge] for an unknown charge and [provider.ErrMismatch] for one that
 // differs from the order, which does not count as paid.
-func (s *Store) SettleCharge(ctx context.Context, provider string, charge provider.Charge) error {
-	return s.settleCharge(ctx, provider, charge, nil)
+func (s *Store) SettleCharge(ctx context.Context, providerName string, charge provider.Charge) error {
+	return s.settleCharge(ctx, providerName, charge, nil)
 }
 
 // SettleRefund is [Store.SettleCharge] after a refund that this service requested.
@@ -214,26 +214,26 @@ func (s *Store) settleCharge(ctx context.Context, providerName string, charge pr
 				return err
 			}
 		}
-		return tx.settlePayment(ctx, org, payment, appointment, charge)
+		return tx.applyChargeState(ctx, org, payment, appointment, charge)
 	})
 }
 
-func (t *Tx) settlePayment(ctx context.Context, org Org, payment dbgen.Payment, appointment *dbgen.Appointment, charge provider.Charge) error {
+func (t *Tx) applyChargeState(ctx context.Context, org Org, payment dbgen.Payment, appointment *dbgen.Appointment, charge provider.Charge) error {
 	switch {
 	case charge.Status == provider.Paid || charge.Status == provider.Refunded:
 		if payment.PaidAt == nil {
-			known, at := payment.Status, charge.PaidAt
-			if at.IsZero() {
-				at = t.now
+			previousStatus, paidAt := payment.Status, charge.PaidAt
+			if paidAt.IsZero() {
+				paidAt = t.now
 			}
-			payment.Status, payment.PaidAt = paymentPaid, &at
+			payment.Status, payment.PaidAt = paymentPaid, &paidAt
 			if err := t.UpdatePaymentStatus(ctx, dbgen.UpdatePaymentStatusParams{Status: payment.Status, PaidAt: payment.PaidAt, Now: t.now, OrgID: payment.OrgID, ID: payment.ID}); err != nil {
 				return err
 			}
 			if err := t.creditPayment(ctx, org, payment, appointment); err != nil {
 				return err
 			}
-			if err := t.handleLatePayment(ctx, org, payment, appointment, known != paymentPending); err != nil {
+			if err := t.handleLatePayment(ctx, org, payment, appointment, previousStatus != paymentPending); err != nil {
 				return err
 			}
 		}
@@ -241,7 +241,7 @@ func (t *Tx) settlePayment(ctx context.Context, org Org, payment dbgen.Payment, 
 			return err
 		}
 	case payment.Status == paymentPending && charge.Status != provider.Pending:
-		if err := t.endPayment(ctx, payment, string(charge.Status)); err != nil {
+		if err := t.endUnpaidPayment(ctx, payment, string(charge.Status)); err != nil {
 			return err
 		}
 	}
@@ -295,7 +295,7 @@ func (t *Tx) applyRefund(ctx context.Context, payment dbgen.Payment, appointment
 			return err
 		}
 		if payment.Kind == KindDeposit && appointment.DepositStatus == booking.DepositPaid && status == paymentRefunded {
-			appointment.DepositStatus = booking.DepositRefunded
+			appointment.DepositStatus = booking.DepositReleased
 		}
 		stillOwed := appointment.NeedsRefund && status != paymentRefunded
 		if err := t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: appointment.DepositStatus, NeedsRefund: stillOwed, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID}); err != nil {
@@ -337,7 +337,7 @@ func (s *Store) ExpireCharge(ctx context.Context, org, id uuid.UUID) error {
 		if err != nil || payment.Status != paymentPending {
 			return err
 		}
-		return tx.endPayment(ctx, payment, paymentExpired)
+		return tx.endUnpaidPayment(ctx, payment, paymentExpired)
 	})
 }
 
@@ -354,7 +354,7 @@ func (s *Store) CancelUnpaid(ctx context.Context, orgID, id uuid.UUID) error {
 		if err != nil {
 			return err
 		}
-		if before.Status != booking.Scheduled || before.DepositStatus != booking.DepositPending || before.HoldUntil == nil || before.HoldUntil.After(tx.now) {
+		if before.Status != booking.Scheduled || before.DepositStatus != booking.DepositPending || before.DepositDeadline == nil || before.DepositDeadline.After(tx.now) {
 			return nil
 		}
 		return tx.applyAction(ctx, booking.Cancel, change, before)
@@ -375,7 +375,7 @@ func (t *Tx) enqueueDepositRefund(ctx context.Context, appointment dbgen.Appoint
 		}
 	}
 	if len(paid) == 0 {
-		return t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: booking.DepositRefunded, NeedsRefund: true, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
+		return t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: booking.DepositReleased, NeedsRefund: true, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
 	}
 	return t.wakePaymentsJob(ctx)
 }
@@ -400,10 +400,10 @@ func (s *Store) MarkRefundFailed(ctx context.Context, org, refund uuid.UUID, app
 	})
 }
 
-// StoreNotice stores a provider's webhook once. The payments job settles it.
-func (s *Store) StoreNotice(ctx context.Context, provider string, notice provider.Notice, body []byte) error {
+// StoreProviderEvent stores a provider's webhook once. The payments job settles it.
+func (s *Store) StoreProviderEvent(ctx context.Context, providerName string, event provider.Event, body []byte) error {
 	return s.InTx(ctx, "storing a notice", func(tx *Tx) error {
-		added, err := tx.InsertProviderEvent(ctx, dbgen.InsertProviderEventParams{Provider: provider, EventID: notice.ID, ChargeID: notice.Charge, Body: body, ReceivedAt: tx.now})
+		added, err := tx.InsertProviderEvent(ctx, dbgen.InsertProviderEventParams{Provider: providerName, EventID: event.ID, ChargeID: event.ChargeID, Body: body, ReceivedAt: tx.now})
 		if err != nil || added == 0 {
 			return err
 		}

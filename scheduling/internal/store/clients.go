@@ -77,35 +77,35 @@ func (t *Tx) findClient(ctx context.Context, org uuid.UUID, contact Contact) (cl
 	return client, false, nil
 }
 
-// recipient is the name and address an appointment's e-mails go to, where they differ
+// contactOverride is the name and address an appointment's e-mails go to, where they differ
 // from the client's.
-type recipient struct{ name, email *string }
+type contactOverride struct{ name, email *string }
 
-// resolveRecipient returns where e-mails about a booking go. Several people may share
+// resolveContact returns where e-mails about a booking go. Several people may share
 // a client's phone, so the name and address that were typed are used. The stored
 // address is used only where the name is the client's.
-func (t *Tx) resolveRecipient(ctx context.Context, c *Contact, client dbgen.Client) (recipient, error) {
+func (t *Tx) resolveContact(ctx context.Context, c *Contact, client dbgen.Client) (contactOverride, error) {
 	if c == nil {
-		return recipient{}, nil
+		return contactOverride{}, nil
 	}
 	name, email := c.Name, c.Email
 	if name == "" {
 		name = client.Name
 	}
 	if email != "" {
-		return recipient{&name, &email}, nil
+		return contactOverride{&name, &email}, nil
 	}
 	form, err := t.SearchForm(ctx, name)
 	if err != nil || (booking.Person{Name: form}).Agrees(booking.Person{Name: client.NameSearch}) {
-		return recipient{}, err
+		return contactOverride{}, err
 	}
-	return recipient{&name, &email}, nil
+	return contactOverride{&name, &email}, nil
 }
 
 // hasEmail reports whether there is an address to write to.
-func (c recipient) hasEmail(client dbgen.Client) bool {
-	if c.email != nil {
-		return *c.email != ""
+func (o contactOverride) hasEmail(client dbgen.Client) bool {
+	if o.email != nil {
+		return *o.email != ""
 	}
 	return client.Email != nil
 }

@@ -44,8 +44,8 @@ func (s *Store) HoldSlot(ctx context.Context, request NewAppointment, ttl time.D
 		if err != nil {
 			return err
 		}
-		if request.ResolveClient != nil {
-			if err := tx.checkClientMayBook(ctx, request); err != nil {
+		if request.ResolveAndCheckClient != nil {
+			if err := tx.dryRunResolveClient(ctx, request); err != nil {
 				return err
 			}
 		}
@@ -105,10 +105,10 @@ func (t *Tx) isAlreadyBooked(ctx context.Context, request NewAppointment) (bool,
 
 var errRollback = errors.New("tried")
 
-// checkClientMayBook resolves the client in a savepoint that is rolled back.
-func (t *Tx) checkClientMayBook(ctx context.Context, request NewAppointment) error {
+// dryRunResolveClient resolves the client in a savepoint that is rolled back.
+func (t *Tx) dryRunResolveClient(ctx context.Context, request NewAppointment) error {
 	err := t.withSavepoint(ctx, func(tx *Tx) error {
-		if _, err := request.ResolveClient(ctx, tx); err != nil {
+		if _, err := request.ResolveAndCheckClient(ctx, tx); err != nil {
 			return err
 		}
 		return errRollback
@@ -153,9 +153,9 @@ func (t *Tx) consumeHold(ctx context.Context, request *NewAppointment, offers []
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(offers, func(offer dbgen.ServiceOffersRow) bool { return offer.ProfessionalID == held.ProfessionalID })
-	if at >= 0 && held.ServiceID == request.Service && held.StartAt.Equal(request.Start) {
-		request.Professional, offers = &held.ProfessionalID, offers[at:at+1]
+	i := slices.IndexFunc(offers, func(offer dbgen.ServiceOffersRow) bool { return offer.ProfessionalID == held.ProfessionalID })
+	if i >= 0 && held.ServiceID == request.Service && held.StartAt.Equal(request.Start) {
+		request.Professional, offers = &held.ProfessionalID, offers[i:i+1]
 	}
 	return offers, t.DeleteHold(ctx, request.Org.ID, request.HoldID)
 }

@@ -58,7 +58,7 @@ func (t *Tx) handlePaymentReceived(ctx context.Context, event hub.Event) error {
 		return err
 	}
 	appointment, amount, method, description := data.AppointmentID, data.Amount, data.Method, data.Description
-	a, err := t.AppointmentByID(ctx, event.TenantID, appointment)
+	detail, err := t.AppointmentByID(ctx, event.TenantID, appointment)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return module.ErrIgnored
 	}
@@ -93,7 +93,7 @@ func (t *Tx) handlePaymentReceived(ctx context.Context, event hub.Event) error {
 		return hub.Invalid("data.amount", "must not have decimals in this currency")
 	}
 	_, err = t.AddPayment(ctx, org, NewPayment{
-		Org: event.TenantID, Appointment: &appointment, Client: a.ClientID, Amount: amount, Method: method, Description: description, Kind: "other", SourceID: &source,
+		Org: event.TenantID, Appointment: &appointment, Client: detail.ClientID, Amount: amount, Method: method, Description: description, Kind: "other", SourceID: &source,
 	})
 	return err
 }

@@ -10,12 +10,12 @@ import (
 
 // handleLatePayment handles a charge that was paid after it had been closed: the
 // appointment was cancelled or paid otherwise.
-func (t *Tx) handleLatePayment(ctx context.Context, org Org, payment dbgen.Payment, appointment *dbgen.Appointment, ended bool) error {
+func (t *Tx) handleLatePayment(ctx context.Context, org Org, payment dbgen.Payment, appointment *dbgen.Appointment, wasClosed bool) error {
 	switch {
 	case appointment == nil:
 	case appointment.Status == booking.Cancelled:
 		return t.handlePaidAfterCancel(ctx, org, payment, appointment)
-	case ended && appointment.PaidCents > appointment.PriceCents:
+	case wasClosed && appointment.PaidCents > appointment.PriceCents:
 		appointment.NeedsRefund = true
 		return t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: appointment.DepositStatus, NeedsRefund: true, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
 	}
@@ -28,7 +28,7 @@ func (t *Tx) handleLatePayment(ctx context.Context, org Org, payment dbgen.Payme
 func (t *Tx) handlePaidAfterCancel(ctx context.Context, org Org, payment dbgen.Payment, appointment *dbgen.Appointment) error {
 	depositExpired := appointment.CancelledBy != nil && *appointment.CancelledBy == string(booking.System) && payment.Kind == KindDeposit && appointment.DepositCents != nil
 	if depositExpired && appointment.PaidCents >= *appointment.DepositCents && appointment.StartAt.After(t.now) {
-		if restored, err := t.restoreAppointment(ctx, org, appointment); err != nil || restored {
+		if restored, err := t.restoreAfterLateDeposit(ctx, org, appointment); err != nil || restored {
 			return err
 		}
 	}
@@ -41,9 +41,9 @@ const KindDeposit = "deposit"
 // systemActor is the actor of automatic changes.
 var systemActor = Actor{Kind: booking.System}
 
-// restoreAppointment restores an appointment that the system cancelled. It returns
+// restoreAfterLateDeposit restores an appointment that the system cancelled. It returns
 // false where the time is no longer free.
-func (t *Tx) restoreAppointment(ctx context.Context, org Org, appointment *dbgen.Appointment) (bool, error) {
+func (t *Tx) restoreAfterLateDeposit(ctx context.Context, org Org, appointment *dbgen.Appointment) (bool, error) {
 	placement, offered, err := t.findFormerPlacement(ctx, org, *appointment)
 	if errors.Is(err, errSlotTaken) || err == nil && !offered {
 		return false, nil
@@ -74,8 +74,8 @@ func (t *Tx) restoreAppointment(ctx context.Context, org Org, appointment *dbgen
 	phone := ""
 	if detail.ClientPhone != nil {
 		phone = *detail.ClientPhone
-		if known := booking.E164(phone); known != nil {
-			phone = *known
+		if formatted := booking.E164(phone); formatted != nil {
+			phone = *formatted
 		}
 	}
 	return true, t.publishCreated(ctx, detail, phone)

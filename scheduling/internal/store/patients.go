@@ -106,14 +106,14 @@ func (t *Tx) handlePatientDeleted(ctx context.Context, event hub.Event, p patien
 		return err
 	}
 	if p.Email != "" {
-		mailed, err := t.ClientsByEmail(ctx, event.TenantID, p.Email)
+		byEmail, err := t.ClientsByEmail(ctx, event.TenantID, p.Email)
 		if err != nil {
 			return err
 		}
 		if len(candidates)+len(others) == 0 {
-			candidates = mailed
+			candidates = byEmail
 		} else if p.Name != "" { // the name besides: the patient under yet another number
-			others = append(others, clientsNamed(person, mailed)...)
+			others = append(others, clientsNamed(person, byEmail)...)
 		}
 	}
 	if len(candidates)+len(others) == 0 {
@@ -198,16 +198,16 @@ const maxAmbiguousClients = 10 // clients whom a letter names
 // handlePatientCreated stores a new patient's e-mail address with the client who is
 // the patient and has none.
 func (t *Tx) handlePatientCreated(ctx context.Context, org uuid.UUID, p patientEvent) error {
-	n, err := t.refreshClient(ctx, org, p)
+	n, err := t.updateMatchingClient(ctx, org, p)
 	if err == nil && n == 0 {
 		err = module.ErrIgnored
 	}
 	return err
 }
 
-// refreshClient updates name and address of the client who is the patient, where the
+// updateMatchingClient updates name and address of the client who is the patient, where the
 // stored ones came from the clinic or are missing. n is the number of updated clients.
-func (t *Tx) refreshClient(ctx context.Context, org uuid.UUID, p patientEvent) (n int64, err error) {
+func (t *Tx) updateMatchingClient(ctx context.Context, org uuid.UUID, p patientEvent) (n int64, err error) {
 	clients, err := t.clientsWithPhones(ctx, org, p.Phone)
 	if err != nil {
 		return 0, err
@@ -229,7 +229,7 @@ func (t *Tx) refreshClient(ctx context.Context, org uuid.UUID, p patientEvent) (
 }
 
 // PatientChange is a patient whose name or address the clinic changed. The event does
-// not contain the new values; [Store.RefreshPatient] stores what the clinic answers.
+// not contain the new values; [Store.UpdateClientFromPatient] stores what the clinic answers.
 type PatientChange struct {
 	Org       uuid.UUID `json:"org_id"`
 	Product   string    `json:"product"` // that told
@@ -264,10 +264,10 @@ func (t *Tx) handlePatientUpdated(ctx context.Context, event hub.Event, p patien
 
 const nameSourceClinic = "clinic"
 
-// RefreshPatient stores the name and address the clinic answered.
-func (s *Store) RefreshPatient(ctx context.Context, change PatientChange, name, email string) error {
+// UpdateClientFromPatient stores the name and address the clinic answered.
+func (s *Store) UpdateClientFromPatient(ctx context.Context, change PatientChange, name, email string) error {
 	return s.InTx(ctx, "refreshing a client", func(tx *Tx) error {
-		_, err := tx.refreshClient(ctx, change.Org, patientEvent{Phone: change.Phone, Name: name, Email: email})
+		_, err := tx.updateMatchingClient(ctx, change.Org, patientEvent{Phone: change.Phone, Name: name, Email: email})
 		return err
 	})
 }

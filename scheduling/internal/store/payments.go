@@ -39,7 +39,7 @@ type NewPayment struct {
 
 // RecordPayment runs add and stores its payment as the answer to the key. A repeated
 // request returns the stored payment.
-func (s *Store) RecordPayment(ctx context.Context, org uuid.UUID, key *IdempotencyKey, pay func(*Tx) (dbgen.PaymentDetail, error)) (payment dbgen.PaymentDetail, err error) {
+func (s *Store) RecordPayment(ctx context.Context, org uuid.UUID, key *IdempotencyKey, add func(*Tx) (dbgen.PaymentDetail, error)) (payment dbgen.PaymentDetail, err error) {
 	err = s.InTx(ctx, "recording a payment", func(tx *Tx) error {
 		if key != nil {
 			existing, found, err := tx.claimPaymentKey(ctx, org, *key)
@@ -48,7 +48,7 @@ func (s *Store) RecordPayment(ctx context.Context, org uuid.UUID, key *Idempoten
 				return err
 			}
 		}
-		if payment, err = pay(tx); err != nil {
+		if payment, err = add(tx); err != nil {
 			return err
 		}
 		return tx.storePaymentAnswer(ctx, org, key, payment.ID)
@@ -201,29 +201,29 @@ func visitPointsSource(appointment dbgen.Appointment) string {
 	return fmt.Sprintf("visit:%s:%d", appointment.ID, appointment.Version)
 }
 
-func (t *Tx) earnVisitPoints(ctx context.Context, a dbgen.Appointment) error {
-	program, err := LoadLoyalty(ctx, t.Queries, a.OrgID)
+func (t *Tx) earnVisitPoints(ctx context.Context, appointment dbgen.Appointment) error {
+	program, err := LoadLoyalty(ctx, t.Queries, appointment.OrgID)
 	if err != nil {
 		return err
 	}
-	kept, err := t.EarnedVisitPoints(ctx, a.OrgID, &a.ID)
+	earned, err := t.EarnedVisitPoints(ctx, appointment.OrgID, &appointment.ID)
 	if err != nil {
 		return err
 	}
 	err = t.AddPoints(ctx, PointsChange{
-		Org: a.OrgID, Client: a.ClientID, Type: "earn", Points: max(0, program.VisitPoints(a.PriceCents, a.ServiceID)-kept),
-		Source: visitPointsSource(a), Appointment: &a.ID,
+		Org: appointment.OrgID, Client: appointment.ClientID, Type: "earn", Points: max(0, program.VisitPoints(appointment.PriceCents, appointment.ServiceID)-earned),
+		Source: visitPointsSource(appointment), Appointment: &appointment.ID,
 	})
 	return ignoreErased(err)
 }
 
 // reverseVisitPoints deducts what a completion earned, as far as it was not spent.
-func (t *Tx) reverseVisitPoints(ctx context.Context, a dbgen.Appointment) error {
-	earned, err := t.EarnedVisitPoints(ctx, a.OrgID, &a.ID)
+func (t *Tx) reverseVisitPoints(ctx context.Context, appointment dbgen.Appointment) error {
+	earned, err := t.EarnedVisitPoints(ctx, appointment.OrgID, &appointment.ID)
 	if err != nil || earned <= 0 {
 		return err
 	}
-	client, err := t.LockClient(ctx, a.OrgID, a.ClientID)
+	client, err := t.LockClient(ctx, appointment.OrgID, appointment.ClientID)
 	if errors.Is(err, pgx.ErrNoRows) { // who was forgotten
 		return nil
 	}
@@ -231,7 +231,7 @@ func (t *Tx) reverseVisitPoints(ctx context.Context, a dbgen.Appointment) error 
 		return err
 	}
 	return t.AddPoints(ctx, PointsChange{
-		Org: a.OrgID, Client: a.ClientID, Type: "reverse", Points: -min(earned, client.LoyaltyPoints),
-		Source: visitPointsSource(a), Appointment: &a.ID,
+		Org: appointment.OrgID, Client: appointment.ClientID, Type: "reverse", Points: -min(earned, client.LoyaltyPoints),
+		Source: visitPointsSource(appointment), Appointment: &appointment.ID,
 	})
 }

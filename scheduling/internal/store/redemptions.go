@@ -38,8 +38,8 @@ func (t *Tx) runOnce(ctx context.Context, org uuid.UUID, key *IdempotencyKey, wo
 	if key == nil {
 		return work()
 	}
-	var done bool
-	if found, err := t.claimIdempotencyKey(ctx, org, *key, &done); err != nil || found {
+	var stored bool
+	if found, err := t.claimIdempotencyKey(ctx, org, *key, &stored); err != nil || found {
 		return err
 	}
 	if err := work(); err != nil {

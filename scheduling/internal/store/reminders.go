@@ -37,10 +37,10 @@ type Notification struct {
 
 // Values of [Notification.Change].
 const (
-	ChangeBooked    = "booked"
-	ChangeConfirmed = "confirmed"
-	ChangeCancelled = "cancelled"
-	ChangeMoved     = "moved"
+	ChangeBooked      = "booked"
+	ChangeConfirmed   = "confirmed"
+	ChangeCancelled   = "cancelled"
+	ChangeRescheduled = "moved"
 )
 
 // enqueueNotification leaves the e-mails about a change to a job. Enqueueing costs the
@@ -83,10 +83,10 @@ type ReminderDetails struct {
 	Contact dbgen.AppointmentRecipientRow // who is reminded by mail
 }
 
-// lockReminder locks a reminder with its appointment and loads its content. It drops
+// prepareReminder locks a reminder with its appointment and loads its content. It drops
 // the reminder and returns ok false where it must not be sent: the appointment moved
 // or ended, or a nearer reminder is due too.
-func (t *Tx) lockReminder(ctx context.Context, due DueReminder) (reminder ReminderDetails, r dbgen.Reminder, ok bool, err error) {
+func (t *Tx) prepareReminder(ctx context.Context, due DueReminder) (reminder ReminderDetails, r dbgen.Reminder, ok bool, err error) {
 	appointment, err := t.LockAppointment(ctx, due.OrgID, due.AppointmentID)
 	if err != nil {
 		return reminder, r, false, err
@@ -137,15 +137,15 @@ func (t *Tx) markReminderSent(ctx context.Context, due DueReminder, reminder Rem
 // the client has no address; the reminder is then dropped.
 func (s *Store) SendReminder(ctx context.Context, due DueReminder, send func(tx *Tx, reminder ReminderDetails) (bool, error)) error {
 	return s.InTx(ctx, "sending a reminder", func(tx *Tx) error {
-		reminder, _, ok, err := tx.lockReminder(ctx, due)
+		reminder, _, ok, err := tx.prepareReminder(ctx, due)
 		if err != nil || !ok {
 			return err
 		}
-		done, err := send(tx, reminder)
+		sent, err := send(tx, reminder)
 		switch {
 		case err != nil:
 			return err
-		case !done:
+		case !sent:
 			return tx.dropReminder(ctx, due)
 		}
 		return tx.markReminderSent(ctx, due, reminder)
@@ -163,7 +163,7 @@ func (t *Tx) dropReminder(ctx context.Context, due DueReminder) error {
 func (s *Store) ClaimReminder(ctx context.Context, due DueReminder) (reminder ReminderDetails, claimed bool, err error) {
 	err = s.InTx(ctx, "claiming a reminder", func(tx *Tx) error {
 		var r dbgen.Reminder
-		if reminder, r, claimed, err = tx.lockReminder(ctx, due); err != nil || !claimed {
+		if reminder, r, claimed, err = tx.prepareReminder(ctx, due); err != nil || !claimed {
 			return err
 		}
 		if r.RetryAt != nil && r.RetryAt.After(tx.now) { // somebody else has it

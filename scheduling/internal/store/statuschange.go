@@ -197,11 +197,11 @@ func (t *Tx) undoNoShow(ctx context.Context, change AppointmentChange, before db
 	if err := t.planReminders(ctx, change.Org, change.ID, before.StartAt); err != nil {
 		return err
 	}
-	current, err := t.AppointmentByID(ctx, change.Org.ID, change.ID)
+	appointment, err := t.AppointmentByID(ctx, change.Org.ID, change.ID)
 	if err != nil {
 		return err
 	}
-	return t.publishCreated(ctx, current, clientPhone(client))
+	return t.publishCreated(ctx, appointment, clientPhone(client))
 }
 
 // applyCancellation drops planned reminders, closes open charges and refunds the
@@ -220,10 +220,10 @@ func (t *Tx) applyCancellation(ctx context.Context, change AppointmentChange, be
 	if change.By.Kind == booking.System {
 		status = paymentExpired
 	}
-	if err := t.closeOpenCharges(ctx, before, status); err != nil {
+	if err := t.closePendingCharges(ctx, before, status); err != nil {
 		return err
 	}
-	if before.DepositStatus == booking.DepositPaid && depositAfter(booking.Cancel, change.Org.Policy, before, t.now) == booking.DepositRefunded {
+	if before.DepositStatus == booking.DepositPaid && depositAfter(booking.Cancel, change.Org.Policy, before, t.now) == booking.DepositReleased {
 		return t.enqueueDepositRefund(ctx, before)
 	}
 	return nil

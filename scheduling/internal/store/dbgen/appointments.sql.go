@@ -63,7 +63,7 @@ func (q *Queries) AppointmentByID(ctx context.Context, orgID uuid.UUID, iD uuid.
 		&i.OriginalStartAt,
 		&i.DepositStatus,
 		&i.DepositCents,
-		&i.HoldUntil,
+		&i.DepositDeadline,
 		&i.PaidCents,
 		&i.NeedsRefund,
 		&i.Version,
@@ -112,7 +112,7 @@ func (q *Queries) AppointmentBySource(ctx context.Context, orgID uuid.UUID, sour
 		&i.OriginalStartAt,
 		&i.DepositStatus,
 		&i.DepositCents,
-		&i.HoldUntil,
+		&i.DepositDeadline,
 		&i.PaidCents,
 		&i.NeedsRefund,
 		&i.Version,
@@ -199,7 +199,7 @@ func (q *Queries) AppointmentsOfClients(ctx context.Context, arg AppointmentsOfC
 			&i.OriginalStartAt,
 			&i.DepositStatus,
 			&i.DepositCents,
-			&i.HoldUntil,
+			&i.DepositDeadline,
 			&i.PaidCents,
 			&i.NeedsRefund,
 			&i.Version,
@@ -282,29 +282,29 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $
 `
 
 type CreateAppointmentParams struct {
-	OrgID          uuid.UUID
-	ID             uuid.UUID
-	ClientID       uuid.UUID
-	ProfessionalID uuid.UUID
-	ServiceID      uuid.UUID
-	StartAt        time.Time
-	EndAt          time.Time
-	PriceCents     booking.Cents
-	Status         booking.Status
-	Source         booking.Source
-	SourceID       *string
-	Notes          string
-	ConfirmedAt    *time.Time
-	DepositStatus  booking.DepositStatus
-	DepositCents   *booking.Cents
-	HoldUntil      *time.Time
-	Capacity       int
-	Seat           int
-	Overbooked     bool
-	CreatedBy      *uuid.UUID
-	CreatedAt      time.Time
-	ContactName    *string
-	ContactEmail   *string
+	OrgID           uuid.UUID
+	ID              uuid.UUID
+	ClientID        uuid.UUID
+	ProfessionalID  uuid.UUID
+	ServiceID       uuid.UUID
+	StartAt         time.Time
+	EndAt           time.Time
+	PriceCents      booking.Cents
+	Status          booking.Status
+	Source          booking.Source
+	SourceID        *string
+	Notes           string
+	ConfirmedAt     *time.Time
+	DepositStatus   booking.DepositStatus
+	DepositCents    *booking.Cents
+	DepositDeadline *time.Time
+	Capacity        int
+	Seat            int
+	Overbooked      bool
+	CreatedBy       *uuid.UUID
+	CreatedAt       time.Time
+	ContactName     *string
+	ContactEmail    *string
 }
 
 func (q *Queries) CreateAppointment(ctx context.Context, arg CreateAppointmentParams) error {
@@ -324,7 +324,7 @@ func (q *Queries) CreateAppointment(ctx context.Context, arg CreateAppointmentPa
 		arg.ConfirmedAt,
 		arg.DepositStatus,
 		arg.DepositCents,
-		arg.HoldUntil,
+		arg.DepositDeadline,
 		arg.Capacity,
 		arg.Seat,
 		arg.Overbooked,
@@ -485,7 +485,7 @@ func (q *Queries) ListAppointments(ctx context.Context, arg ListAppointmentsPara
 			&i.OriginalStartAt,
 			&i.DepositStatus,
 			&i.DepositCents,
-			&i.HoldUntil,
+			&i.DepositDeadline,
 			&i.PaidCents,
 			&i.NeedsRefund,
 			&i.Version,
@@ -609,7 +609,7 @@ func (q *Queries) LockAppointment(ctx context.Context, orgID uuid.UUID, iD uuid.
 		&i.OriginalStartAt,
 		&i.DepositStatus,
 		&i.DepositCents,
-		&i.HoldUntil,
+		&i.DepositDeadline,
 		&i.PaidCents,
 		&i.NeedsRefund,
 		&i.Version,
@@ -676,7 +676,7 @@ func (q *Queries) OverlappingAppointments(ctx context.Context, arg OverlappingAp
 			&i.OriginalStartAt,
 			&i.DepositStatus,
 			&i.DepositCents,
-			&i.HoldUntil,
+			&i.DepositDeadline,
 			&i.PaidCents,
 			&i.NeedsRefund,
 			&i.Version,

@@ -26,7 +26,7 @@ type FreeSeatParams struct {
 	ServiceID      uuid.UUID
 	StartAt        time.Time
 	EndAt          time.Time
-	MovedID        uuid.UUID
+	ExceptID       uuid.UUID
 }
 
 func (q *Queries) FreeSeat(ctx context.Context, arg FreeSeatParams) (int, error) {
@@ -36,7 +36,7 @@ func (q *Queries) FreeSeat(ctx context.Context, arg FreeSeatParams) (int, error)
 		arg.ServiceID,
 		arg.StartAt,
 		arg.EndAt,
-		arg.MovedID,
+		arg.ExceptID,
 	)
 	var seat int
 	err := row.Scan(&seat)

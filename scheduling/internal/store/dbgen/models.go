@@ -36,7 +36,7 @@ type Appointment struct {
 	OriginalStartAt  *time.Time
 	DepositStatus    booking.DepositStatus
 	DepositCents     *booking.Cents
-	HoldUntil        *time.Time
+	DepositDeadline  *time.Time
 	PaidCents        booking.Cents
 	NeedsRefund      bool
 	Version          int
@@ -75,7 +75,7 @@ type AppointmentDetail struct {
 	OriginalStartAt  *time.Time
 	DepositStatus    booking.DepositStatus
 	DepositCents     *booking.Cents
-	HoldUntil        *time.Time
+	DepositDeadline  *time.Time
 	PaidCents        booking.Cents
 	NeedsRefund      bool
 	Version          int

@@ -20,4 +20,4 @@ where e.org_id = @org_id and e.professional_id = any(@professional_ids::uuid[]) 
 select coalesce(min(n), 0)::int as seat from generate_series(1, @capacity::int) n
 where not exists (select from scheduling.appointments a
     where a.professional_id = @professional_id and a.service_id = @service_id and a.start_at = @start_at and a.end_at = @end_at
-      and a.status in ('scheduled', 'confirmed', 'completed') and not a.overbooked and a.seat = n and a.id <> @moved_id);
+      and a.status in ('scheduled', 'confirmed', 'completed') and not a.overbooked and a.seat = n and a.id <> @except_id);
