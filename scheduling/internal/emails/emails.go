@@ -19,9 +19,9 @@ type Kind string
 // The kinds of e-mails. StaffBooked, StaffCancelled, StaffRescheduled and
 // AmbiguousErasure go to the organization, the others to clients.
 const (
-	Received         Kind = "received"  // a booking, which is still to be confirmed
+	Received         Kind = "received"  // a booking to be confirmed
 	Confirmed        Kind = "confirmed" // a booking
-	Deposit          Kind = "deposit"   // a booking whose deposit is to be paid
+	Deposit          Kind = "deposit"   // a booking with a deposit due
 	Cancelled        Kind = "cancelled"
 	Rescheduled      Kind = "moved"
 	Reminder         Kind = "reminder"
@@ -30,9 +30,9 @@ const (
 	StaffBooked      Kind = "staff_booked"
 	StaffCancelled   Kind = "staff_cancelled"
 	StaffRescheduled Kind = "staff_moved"
-	Campaign         Kind = "campaign"         // to clients who have not come for long
+	Campaign         Kind = "campaign"         // to inactive clients
 	CampaignMessage  Kind = "campaign_message" // the same in one line
-	AmbiguousErasure Kind = "unclear"          // whom the clinic deleted may be one of several clients
+	AmbiguousErasure Kind = "unclear"          // which of several clients is a deleted patient
 )
 
 // Data is the data of the templates. Empty fields are left out of the text.
@@ -44,23 +44,23 @@ type Data struct {
 	Service         string
 	Professional    string
 	Start           time.Time // in the organization's zone
-	PreviousStart   time.Time // where it was moved from
+	PreviousStart   time.Time // before rescheduling
 	TwelveHours     bool      // how times of day are written
 	Amount          string    // of the deposit, with its currency
-	DepositDeadline time.Time // by when it is to be paid
+	DepositDeadline time.Time // of the deposit
 	PixCode         string    // Pix copy and paste
 	Reason          string
 	Link            string // to change or cancel; to book
 	Reference       string // of a request elsewhere
-	Message         string // of a campaign; "" = words of ours
-	UnsubscribeURL  string // link with which clients leave the list
+	Message         string // of a campaign; "" = the standard text
+	UnsubscribeURL  string // link to withdraw marketing consent
 	ClientIDs       []string
 }
 
 // Email is a rendered e-mail.
 type Email struct{ Subject, Text, HTML string }
 
-// language holds the words for dates.
+// language has the names and formats of dates.
 type language struct {
 	tag           string
 	weekdays      [7]string // Sunday first

@@ -81,7 +81,7 @@ func (m *Maintenance) expirePoints(ctx context.Context, org store.Org, program b
 }
 
 func (m *Maintenance) expireClientPoints(ctx context.Context, org store.Org, program booking.Loyalty, client uuid.UUID) error {
-	return m.store.InTx(ctx, "taking points that ran out", func(tx *store.Tx) error {
+	return m.store.InTx(ctx, "expiring points", func(tx *store.Tx) error {
 		locked, err := tx.LockClient(ctx, org.ID, client)
 		if err != nil {
 			return store.IgnoreNotFound(err)
@@ -97,7 +97,7 @@ func (m *Maintenance) expireClientPoints(ctx context.Context, org store.Org, pro
 		overdue, _, _ := program.Expiry(entries, tx.Now(), org.Zone)
 		return tx.AddPoints(ctx, store.PointsChange{
 			Org: org.ID, Client: client, Type: "expire", Points: -min(overdue, locked.LoyaltyPoints),
-			Source: fmt.Sprintf("expiry:%s:%d", client, len(rows)), // each entry of the ledger is looked at once
+			Source: fmt.Sprintf("expiry:%s:%d", client, len(rows)), // once per state of the ledger
 		})
 	})
 }
@@ -117,7 +117,7 @@ func (m *Maintenance) grantBirthdayPoints(ctx context.Context, org store.Org, pr
 			return err
 		}
 		for _, id := range clients {
-			err := m.store.InTx(ctx, "giving the points of a birthday", func(tx *store.Tx) error {
+			err := m.store.InTx(ctx, "granting birthday points", func(tx *store.Tx) error {
 				return tx.AddPoints(ctx, store.PointsChange{
 					Org: org.ID, Client: id, Type: "bonus", Points: program.BirthdayBonus, Source: fmt.Sprintf("birthday:%s:%s", id, year),
 				})
@@ -143,19 +143,19 @@ func (m *Maintenance) deleteExpiredRows(ctx context.Context) error {
 	now := m.host.Now()
 	var errs []error
 	for _, cleanup := range []struct {
-		what   string
-		forget func(context.Context, time.Time) (int64, error)
-		kept   time.Duration
+		rows      string
+		deleteOld func(context.Context, time.Time) (int64, error)
+		retention time.Duration
 	}{
-		{"answers", m.store.DeleteExpiredIdempotencyKeys, answerRetention},
-		{"held times", m.store.DeleteExpiredHolds, holdRetention},
+		{"idempotency keys", m.store.DeleteExpiredIdempotencyKeys, answerRetention},
+		{"holds", m.store.DeleteExpiredHolds, holdRetention},
 		{"spent proofs", m.store.DeleteExpiredProofs, 0},
 		{"old slugs", m.store.DeleteExpiredSlugs, slugRetention},
-		{"payment notices", m.store.DeleteProcessedProviderEvents, providerEventRetention},
-		{"waiting clients", m.store.DeletePastWaitlistEntries, waitlistRetention},
+		{"provider events", m.store.DeleteProcessedProviderEvents, providerEventRetention},
+		{"waitlist entries", m.store.DeletePastWaitlistEntries, waitlistRetention},
 	} {
-		if _, err := cleanup.forget(ctx, now.Add(-cleanup.kept)); err != nil {
-			errs = append(errs, fmt.Errorf("forgetting %s: %w", cleanup.what, err))
+		if _, err := cleanup.deleteOld(ctx, now.Add(-cleanup.retention)); err != nil {
+			errs = append(errs, fmt.Errorf("deleting %s: %w", cleanup.rows, err))
 		}
 	}
 	return errors.Join(errs...)

@@ -19,8 +19,7 @@ import (
 
 const (
 	campaignBatch = 100
-	// campaignTTL is after how long what could not be sent of a campaign is not sent
-	// any more.
+	// campaignTTL is how long sending the messages of a campaign is retried.
 	campaignTTL = 7 * 24 * time.Hour
 )
 
@@ -76,7 +75,7 @@ func (n *Notifier) SendCampaign(ctx context.Context, payload []byte) error {
 			}
 			if err != nil {
 				failed++
-				n.host.Log.Warn("a letter of a campaign could not be sent", "organization", org.ID, "campaign", campaign.ID, "error", err)
+				n.host.Log.Warn("sending a campaign message failed", "organization", org.ID, "campaign", campaign.ID, "error", err)
 			}
 			after = client
 		}
@@ -85,7 +84,7 @@ func (n *Notifier) SendCampaign(ctx context.Context, payload []byte) error {
 		}
 	}
 	if failed > 0 {
-		return fmt.Errorf("sending a campaign: %d letters could not be sent", failed)
+		return fmt.Errorf("sending a campaign: %d messages failed", failed)
 	}
 	return n.store.SetCampaignDoneAt(ctx, dbgen.SetCampaignDoneAtParams{Now: n.host.Now(), OrgID: org.ID, ID: campaign.ID})
 }
@@ -129,15 +128,15 @@ func (n *Notifier) sendCampaignText(ctx context.Context, message store.CampaignM
 		outcome, err = n.sendText(ctx, peer, booking.Digits(valueOrEmpty(client.PhoneE164)), text.Text)
 	}
 	if isRefusal(err) {
-		n.host.Log.Warn("the messaging product refuses a letter of a campaign", "organization", message.Org.ID, "campaign", message.Campaign.ID, "error", err)
+		n.host.Log.Warn("the messaging product refuses a campaign message", "organization", message.Org.ID, "campaign", message.Campaign.ID, "error", err)
 		if err = n.sendCampaignEmail(ctx, message); err == nil {
 			return nil
 		}
 		outcome.RetryAfter = time.Minute
 	}
 	settleErr := n.store.SettleCampaignMessage(context.WithoutCancel(ctx), message, outcome)
-	if err != nil && outcome.RetryAfter == 0 { // never known
-		n.host.Log.Warn("a letter of a campaign may not have been sent", "organization", message.Org.ID, "campaign", message.Campaign.ID, "error", err)
+	if err != nil && outcome.RetryAfter == 0 { // the outcome is unknown
+		n.host.Log.Warn("a campaign message may not have been sent", "organization", message.Org.ID, "campaign", message.Campaign.ID, "error", err)
 		err = nil
 	}
 	return errors.Join(err, settleErr)

@@ -1,6 +1,7 @@
 // Package notify sends e-mails and messages: to clients about their bookings, and to
-// organizations about what clients do. It runs as jobs that the changes enqueue. E-mails
-// go out through the hub's mail, in a transaction of their own.
+// organizations about their clients' changes. It runs as jobs that the changes enqueue.
+// E-mails are queued in the hub's mail, in a transaction of their own. It also reads
+// changed patients from a connected clinic, see [Notifier.SyncPatient].
 package notify
 
 import (
@@ -50,12 +51,12 @@ func valueOrEmpty(value *string) string {
 	return *value
 }
 
-// envelope is where an e-mail goes.
+// envelope is the recipient of an e-mail and what accompanies its text.
 type envelope struct {
 	to          string
-	clientID    uuid.UUID // the client it tells of: whoever is forgotten has it dropped; zero: none
+	clientID    uuid.UUID // the client it is about; erasing the client drops the e-mail. Zero: none
 	attachments []module.Attachment
-	unsubscribe string // address at which they leave the list; "" = it is of none
+	unsubscribe string // link to unsubscribe; "" = not a marketing e-mail
 }
 
 // sendEmail renders an e-mail and passes it to the hub's mail in the transaction. Sent
@@ -75,7 +76,7 @@ func (n *Notifier) sendEmail(ctx context.Context, tx *store.Tx, org store.Org, e
 	}
 	err = n.host.Mail.Send(ctx, tx.Raw, message)
 	if errors.Is(err, hub.ErrInvalid) {
-		n.host.Log.Warn("an address that mail cannot go to", "organization", org.ID, "letter", string(kind))
+		n.host.Log.Warn("invalid e-mail address", "organization", org.ID, "letter", string(kind))
 		return false, nil
 	}
 	return err == nil, err
@@ -98,7 +99,7 @@ func (n *Notifier) SendChangeEmails(ctx context.Context, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	return n.store.InTx(ctx, "writing letters", func(tx *store.Tx) error {
+	return n.store.InTx(ctx, "rendering an e-mail", func(tx *store.Tx) error {
 		appointment, err := tx.AppointmentByID(ctx, notification.Org, notification.Appointment)
 		if err != nil {
 			return err
@@ -156,7 +157,7 @@ func (n *Notifier) clientEmail(ctx context.Context, tx *store.Tx, org store.Org,
 		if appointment.DepositDeadline != nil {
 			data.DepositDeadline = appointment.DepositDeadline.In(org.Zone)
 		}
-		return emails.Deposit, nil, nil // the calendar comes once it is paid
+		return emails.Deposit, nil, nil // the calendar file follows once the deposit is paid
 	case (notification.Change == store.ChangeBooked || notification.Change == store.ChangeConfirmed) && appointment.Status == booking.Confirmed:
 		kind = emails.Confirmed
 	case notification.Change == store.ChangeBooked && appointment.Status == booking.Scheduled:

@@ -39,7 +39,7 @@ func (n *Notifier) AskWhichClient(ctx context.Context, payload []byte) error {
 	for _, id := range erasure.Clients {
 		data.ClientIDs = append(data.ClientIDs, id.String())
 	}
-	return n.store.InTx(ctx, "asking whom to forget", func(tx *store.Tx) (err error) {
+	return n.store.InTx(ctx, "asking which client to erase", func(tx *store.Tx) (err error) {
 		recipients := org.Settings.NotifyEmails
 		if len(recipients) == 0 {
 			if recipients, err = tx.ManagerEmails(ctx, org.ID); err != nil {
@@ -85,7 +85,7 @@ func (n *Notifier) SyncPatient(ctx context.Context, payload []byte) error {
 			return n.handleUnreadPatient(change, err)
 		}
 		patient := answer.Patient
-		if patient == nil || patient.ID != change.PatientID { // somebody else with that phone
+		if patient == nil || patient.ID != change.PatientID { // another patient with the phone
 			return nil
 		}
 		return n.store.UpdateClientFromPatient(ctx, change, patient.Name, patient.Email)
@@ -100,6 +100,6 @@ func (n *Notifier) handleUnreadPatient(change store.PatientChange, err error) er
 	if unreachable && n.host.Now().Before(change.GiveUpAt) {
 		return err
 	}
-	n.host.Log.Warn("a patient who changed could not be read back", "organization", change.Org, "error", err)
+	n.host.Log.Warn("reading a changed patient failed", "organization", change.Org, "error", err)
 	return nil
 }

@@ -17,8 +17,8 @@ import (
 
 const (
 	reminderBatch = 200
-	// messagingProduct sends messages for organizations that are connected to it for
-	// one of these uses, by this call.
+	// messagingProduct sends messages for organizations that enabled one of these uses
+	// in their integration with it.
 	messagingProduct = "messaging"
 	useReminders     = "reminders"
 	useRemarketing   = "remarketing"

@@ -15,14 +15,14 @@ import (
 
 const (
 	batchSize                = 100                // of each kind of work in one run
-	maxEventAttempts         = 30                 // of a notice: about eight hours
-	maxUnknownChargeAttempts = 5                  // of one about a charge that we do not know: it may be about to be stored
+	maxEventAttempts         = 30                 // of a provider event: about eight hours
+	maxUnknownChargeAttempts = 5                  // of a provider event for an unknown charge: the charge may not be stored yet
 	maxRefundAttempts        = 12                 // about a day
-	cancelRetryInterval      = 10 * time.Minute   // about a charge that could not be ended at the provider
-	cancelRetryLimit         = 2 * 24 * time.Hour // after its time was over
+	cancelRetryInterval      = 10 * time.Minute   // for a charge that could not be cancelled at the provider
+	cancelRetryLimit         = 2 * 24 * time.Hour // after its expiry
 )
 
-// ProcessDue settles notices, ends unpaid charges, cancels appointments without a
+// ProcessDue settles provider events, ends unpaid charges, cancels appointments without a
 // deposit and sends refunds. Each item has its own transaction and is retried later if
 // it fails.
 func (s *Service) ProcessDue(ctx context.Context) error {
@@ -44,7 +44,7 @@ type paymentRun struct {
 }
 
 // errProviderDown is returned for a call that was not made.
-var errProviderDown = errors.New("the payment provider does not answer")
+var errProviderDown = errors.New("the payment provider does not respond")
 
 // callProvider makes a call unless the provider is down.
 func (r *paymentRun) callProvider(call func() error) error {
@@ -63,7 +63,7 @@ func (r *paymentRun) readCharge(ctx context.Context, id string) (charge provider
 	return charge, err
 }
 
-// settleProviderEvents reads the charges of stored notices and settles them.
+// settleProviderEvents reads the charges of stored provider events and settles them.
 func (r *paymentRun) settleProviderEvents(ctx context.Context) error {
 	if r.provider == nil {
 		return nil
@@ -84,7 +84,7 @@ func (r *paymentRun) settleProviderEvents(ctx context.Context) error {
 			finished = true
 		case errors.Is(err, provider.ErrMismatch):
 			finished = true
-			r.host.Log.Error("a charge is not what was ordered; it does not count as paid", "charge", event.ChargeID)
+			r.host.Log.Error("a charge differs from its order and does not count as paid", "charge", event.ChargeID)
 		case errors.Is(err, store.ErrUnknownCharge), errors.Is(err, hub.ErrNotFound):
 			finished = event.Attempts >= maxUnknownChargeAttempts
 		default:
@@ -113,7 +113,7 @@ func (r *paymentRun) endDueCharges(ctx context.Context) error {
 			err = r.store.SettleCharge(ctx, due.Provider, charge)
 		}
 		if errors.Is(err, provider.ErrMismatch) {
-			r.host.Log.Error("a charge is not what was ordered; it does not count as paid", "charge", due.ProviderPaymentID)
+			r.host.Log.Error("a charge differs from its order and does not count as paid", "charge", due.ProviderPaymentID)
 		}
 		if err := r.store.ExpireCharge(ctx, due.OrgID, due.PaymentID); err != nil {
 			return err
@@ -128,8 +128,8 @@ func (r *paymentRun) endDueCharges(ctx context.Context) error {
 	return nil
 }
 
-// scheduleChargeCheck sets when the provider is asked about a charge again: never, once it
-// is final there.
+// scheduleChargeCheck sets when the charge is read from the provider again: never, once
+// its state is final.
 func (r *paymentRun) scheduleChargeCheck(ctx context.Context, due dbgen.DueChargesRow, checkErr error) error {
 	next := r.now.Add(cancelRetryInterval)
 	checkAt := &next
@@ -137,7 +137,7 @@ func (r *paymentRun) scheduleChargeCheck(ctx context.Context, due dbgen.DueCharg
 	case checkErr == nil, errors.Is(checkErr, hub.ErrNotFound), errors.Is(checkErr, provider.ErrMismatch), r.now.Sub(due.ExpiresAt) > cancelRetryLimit:
 		checkAt = nil
 	case !errors.Is(checkErr, errProviderDown):
-		r.host.Log.Warn("ending a charge failed", append(logIDs(due.OrgID, due.PaymentID), "error", checkErr)...)
+		r.host.Log.Warn("cancelling an expired charge failed", append(logIDs(due.OrgID, due.PaymentID), "error", checkErr)...)
 	}
 	return r.store.SetChargeCheckAt(ctx, dbgen.SetChargeCheckAtParams{DueAt: checkAt, OrgID: due.OrgID, PaymentID: due.PaymentID})
 }
@@ -150,7 +150,7 @@ func (r *paymentRun) cancelUnpaidAppointments(ctx context.Context) error {
 	}
 	for _, appointment := range appointments {
 		if err := r.store.CancelUnpaid(ctx, appointment.OrgID, appointment.ID); err != nil {
-			r.host.Log.Warn("letting go of a slot failed", "organization", appointment.OrgID, "appointment", appointment.ID, "error", err)
+			r.host.Log.Warn("cancelling an unpaid appointment failed", "organization", appointment.OrgID, "appointment", appointment.ID, "error", err)
 		}
 	}
 	return nil
@@ -169,7 +169,7 @@ func (r *paymentRun) sendDueRefunds(ctx context.Context) error {
 	for _, due := range refunds {
 		if err := r.refund(ctx, due.ID, *due.ProviderPaymentID, provider.Refund{ID: due.ID, Amount: due.AmountCents}); err != nil {
 			last := due.Attempts >= maxRefundAttempts
-			r.host.Log.Warn("giving a deposit back failed", append(logIDs(due.OrgID, due.PaymentID), "attempt", due.Attempts, "last", last, "error", err)...)
+			r.host.Log.Warn("refunding a deposit failed", append(logIDs(due.OrgID, due.PaymentID), "attempt", due.Attempts, "last", last, "error", err)...)
 			if last {
 				if err := r.store.MarkRefundFailed(ctx, due.OrgID, due.ID, due.AppointmentID); err != nil {
 					return err
@@ -182,7 +182,7 @@ func (r *paymentRun) sendDueRefunds(ctx context.Context) error {
 
 func (r *paymentRun) refund(ctx context.Context, id uuid.UUID, chargeID string, refund provider.Refund) error {
 	err := r.callProvider(func() error { return r.provider.Refund(ctx, chargeID, refund) })
-	isStateConflict := errors.Is(err, hub.ErrConflict) // somebody else gave it back, perhaps
+	isStateConflict := errors.Is(err, hub.ErrConflict) // it may have been refunded already
 	if err != nil && !isStateConflict {
 		return err
 	}

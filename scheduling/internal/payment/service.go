@@ -51,8 +51,8 @@ type ChargeRequest struct {
 	Idempotency *store.IdempotencyKey
 }
 
-// CreateCharge creates a charge at the provider and stores it. If one for the same
-// purpose was stored meanwhile it returns that one, with created false.
+// CreateCharge creates a charge at the provider and stores it. If another charge for
+// the same purpose was stored meanwhile, it returns that charge, with created false.
 func (s *Service) CreateCharge(ctx context.Context, org store.Org, request ChargeRequest) (payment dbgen.PaymentDetail, created bool, err error) {
 	charge, err := s.requestCharge(ctx, org, request)
 	if err != nil {
@@ -70,20 +70,20 @@ func (s *Service) requestCharge(ctx context.Context, org store.Org, request Char
 	if s.provider == nil {
 		return store.NewCharge{}, provider.NotConfiguredError()
 	}
-	n := store.NewCharge{NewPayment: request.NewPayment, ID: store.NewID(), Provider: s.provider.Name(), ExpiresAt: request.ExpiresAt}
+	charge := store.NewCharge{NewPayment: request.NewPayment, ID: store.NewID(), Provider: s.provider.Name(), ExpiresAt: request.ExpiresAt}
 	created, err := s.provider.Create(ctx, provider.Order{
-		ID: n.ID, Amount: request.Amount, Currency: org.Currency, Description: request.Description, ExpiresAt: request.ExpiresAt, Payer: request.Payer,
+		ID: charge.ID, Amount: request.Amount, Currency: org.Currency, Description: request.Description, ExpiresAt: request.ExpiresAt, Payer: request.Payer,
 		Payee: provider.Payee{Name: org.Name, City: "Brasil"}, NotifyURL: s.host.URLs.Base + "/api/v1/payments/webhook/" + s.provider.Name(),
 	})
-	n.Charge = created
-	return n, err
+	charge.Charge = created
+	return charge, err
 }
 
 // cancelUnusedCharge cancels a charge whose code was never shown. Failing is harmless:
 // the charge expires.
 func (s *Service) cancelUnusedCharge(ctx context.Context, charge store.NewCharge) {
 	if err := s.provider.Cancel(context.WithoutCancel(ctx), charge.Charge.ID); err != nil {
-		s.host.Log.Warn("ending a charge that is not needed failed; it runs out by itself", "charge", charge.Charge.ID, "error", err)
+		s.host.Log.Warn("cancelling an unused charge failed; it will expire", "charge", charge.Charge.ID, "error", err)
 	}
 }
 
@@ -98,8 +98,9 @@ const (
 	repeatTimeout  = 30 * time.Second
 )
 
-// BookCollectingDeposit books for a client. A required deposit is charged with the booking: the time is
-// held during the provider call, and if that fails nothing is stored. deposit is nil
+// BookCollectingDeposit books for a client, with or without a deposit. A required
+// deposit is charged with the booking: the time is held during the provider call, and
+// if that fails nothing is stored. deposit is nil
 // where none is due or the booking existed. Errors are those of [store.Store.Book],
 // [store.Store.HoldSlot] and the provider.
 func (s *Service) BookCollectingDeposit(ctx context.Context, request store.NewAppointment, payer provider.Payer) (booked store.BookedAppointment, deposit *dbgen.PaymentDetail, err error) {
@@ -116,7 +117,7 @@ func (s *Service) BookCollectingDeposit(ctx context.Context, request store.NewAp
 		if err == nil {
 			booked, deposit, err = s.bookHeld(ctx, request, held, payer)
 		}
-		if !errors.Is(err, store.ErrRequestInProgress) && !errors.Is(err, store.ErrDepositDue) { // the price was changed meanwhile
+		if !errors.Is(err, store.ErrRequestInProgress) && !errors.Is(err, store.ErrDepositDue) { // the price changed meanwhile
 			return booked, deposit, err
 		}
 		select {
@@ -141,7 +142,7 @@ func (s *Service) checkCurrency(currency string) error {
 // bookHeld books a held time with the charge for its deposit.
 func (s *Service) bookHeld(ctx context.Context, request store.NewAppointment, held store.HeldSlot, payer provider.Payer) (booked store.BookedAppointment, deposit *dbgen.PaymentDetail, err error) {
 	request.HoldID, request.Professional = held.ID, &held.Professional
-	if held.Deposit > 0 { // else it came to somebody who asks for none
+	if held.Deposit > 0 { // else the chosen professional requires no deposit
 		var charge store.NewCharge
 		charge, err = s.requestCharge(ctx, request.Org, ChargeRequest{
 			NewPayment: store.NewPayment{Org: request.Org.ID, Amount: held.Deposit, Description: held.Service, Kind: store.KindDeposit},
@@ -157,7 +158,7 @@ func (s *Service) bookHeld(ctx context.Context, request store.NewAppointment, he
 	}
 	if err != nil || booked.Repeated {
 		if releaseErr := s.store.ReleaseHold(context.WithoutCancel(ctx), request.Org.ID, held.ID); releaseErr != nil {
-			s.host.Log.Warn("letting go of a held time failed; it runs out by itself", "error", releaseErr)
+			s.host.Log.Warn("deleting a hold failed; it will expire", "error", releaseErr)
 		}
 		return booked, nil, err
 	}
@@ -193,8 +194,8 @@ func (s *Service) ReceiveWebhook(ctx context.Context, providerName string, webho
 	}
 	event, err := s.provider.DecodeEvent(webhook)
 	switch {
-	case errors.Is(err, hub.ErrMalformed): // the provider would send it again and again
-		s.host.Log.Warn("a webhook of the payment provider cannot be read", "provider", providerName)
+	case errors.Is(err, hub.ErrMalformed): // otherwise the provider keeps repeating it
+		s.host.Log.Warn("a webhook of the payment provider is malformed", "provider", providerName)
 		return nil
 	case err != nil:
 		return err

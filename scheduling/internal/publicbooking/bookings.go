@@ -26,12 +26,12 @@ import (
 // Booking is an appointment as its client sees it.
 type Booking struct {
 	dbgen.AppointmentDetail
-	Token     string // with which the client changes it
+	Token     string // authorizes the client's changes
 	ManageURL string
-	Deposit   *Deposit // nil: none is due
+	Deposit   *Deposit // nil: no deposit is due
 }
 
-// Deposit is what a client has to pay to keep the slot.
+// Deposit is the amount due to keep the slot, with its payment code.
 type Deposit struct {
 	Amount       booking.Cents `json:"amount"`
 	PixCopyPaste *string       `json:"pix_copy_paste"`
@@ -39,7 +39,7 @@ type Deposit struct {
 	ExpiresAt    *time.Time    `json:"expires_at"`
 }
 
-// newBooking converts an appointment; charge is the one for its deposit, or nil.
+// newBooking converts an appointment; charge is the deposit's charge, or nil.
 func (s *Service) newBooking(org store.Org, appointment dbgen.AppointmentDetail, charge *dbgen.PaymentDetail) (Booking, error) {
 	booked := Booking{AppointmentDetail: appointment, Token: s.BookingToken(appointment.ID, appointment.TokenVersion)}
 	booked.ManageURL = s.ManageURL(org, booked.Token)
@@ -148,11 +148,12 @@ func (s *Service) Book(ctx context.Context, org store.Org, request booking.Reque
 	return booked, payment.WithPayerEmailField(err, "body.client_email")
 }
 
-// BookAppointment books for a client, with the charge for a required deposit. Errors
+// BookAppointment books for a client, with the charge for a deposit if one is
+// required. Errors
 // are those of [Service.Book].
 func (s *Service) BookAppointment(ctx context.Context, request store.NewAppointment, payer provider.Payer) (Booking, error) {
 	booked, charge, err := s.payments.BookCollectingDeposit(ctx, request, payer)
-	if dberr.ConstraintName(err) == "appointments_source" { // the same request, at the same time
+	if dberr.ConstraintName(err) == "appointments_source" { // a concurrent repetition was stored first
 		booked, charge, err = s.payments.BookCollectingDeposit(ctx, request, payer)
 	}
 	switch {
@@ -167,7 +168,8 @@ func (s *Service) BookAppointment(ctx context.Context, request store.NewAppointm
 // DepositNeedsEmail reports whether paying a deposit requires an e-mail address.
 func (s *Service) DepositNeedsEmail() bool { return s.payments.RequiresPayerEmail() }
 
-// formHoldTTL is how long a client has to fill in the form.
+// formHoldTTL is how long a hold of the public API lasts, for filling in a form. The
+// pages place no holds.
 const formHoldTTL = 5 * time.Minute
 
 // Hold reserves an offered time for a client, replacing the client's previous hold
@@ -208,7 +210,7 @@ func (s *Service) JoinWaitlist(ctx context.Context, org store.Org, choice Choice
 	case last-first > maxWaitlistDays:
 		return id, hub.Invalid("body.last_date", "must be at most 92 days after first_date")
 	}
-	err = s.store.InTx(ctx, "waiting", func(tx *store.Tx) error {
+	err = s.store.InTx(ctx, "joining the waitlist", func(tx *store.Tx) error {
 		offers, err := store.LoadOffers(ctx, tx.Queries, org.ID, store.ServiceChoice{Service: choice.Service, Professional: choice.Professional, Online: true})
 		if err != nil {
 			return err
@@ -223,7 +225,7 @@ func (s *Service) JoinWaitlist(ctx context.Context, org store.Org, choice Choice
 		if client.IsBlocked {
 			return hub.Errorf(hub.ErrForbidden, "booking_refused", "This booking cannot be made online. Contact the business.")
 		}
-		// Two wishes at once are one: nobody else has this client now.
+		// The client is locked, so concurrent repeats find the first entry.
 		id, err = tx.FindWaitlistEntry(ctx, dbgen.FindWaitlistEntryParams{
 			OrgID: org.ID, ServiceID: choice.Service, ClientID: client.ID, ProfessionalID: choice.Professional, FirstDate: first.Time(), LastDate: last.Time(), ContactEmail: &contact.Email,
 		})

@@ -26,7 +26,7 @@ func (s *Service) CalendarFile(org store.Org, booked Booking) (file []byte, name
 }
 
 // CalendarInvite returns an appointment as an iCalendar message for an e-mail. The
-// client's program adds, changes or removes it. The organizer is the organization's
+// recipient's calendar program adds, changes or removes it. The organizer is the organization's
 // address, or the hub's where it has none.
 func (s *Service) CalendarInvite(org store.Org, appointment dbgen.AppointmentDetail, contact dbgen.AppointmentRecipientRow) (calendar.Method, []byte) {
 	event := calendarEvent(org, appointment, s.ManageURL(org, s.BookingToken(appointment.ID, appointment.TokenVersion)))

@@ -16,7 +16,7 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Service serves an organization's clients. It is safe for concurrent use.
+// Service implements public booking. It is safe for concurrent use.
 type Service struct {
 	host     module.Host
 	store    *store.Store
@@ -34,7 +34,7 @@ func Limits() []module.RateLimit {
 	return []module.RateLimit{
 		{Name: "public-reads", Max: 300, Period: time.Minute},
 		{Name: "public-writes", Max: 120, Period: time.Minute},
-		{Name: "holds", Max: 30, Period: time.Minute}, // which keep times from others
+		{Name: "holds", Max: 30, Period: time.Minute}, // each blocks a time for others
 	}
 }
 
@@ -85,7 +85,7 @@ func (s *Service) Professionals(ctx context.Context, org store.Org, service uuid
 // View is what a requester may see of an organization's calendars.
 type View struct {
 	Org    store.Org
-	Online bool // as its clients do
+	Online bool // the view of a client
 	Limits booking.Limits
 }
 
@@ -101,13 +101,13 @@ func (s *Service) ClientView(org store.Org) View {
 // Choice is the requested service and professional.
 type Choice struct {
 	Service      uuid.UUID
-	Professional *uuid.UUID // nil: anybody
+	Professional *uuid.UUID // nil: any
 	// Rescheduled is an appointment that looks for another time: its own counts as free, and
 	// its length and price stay. nil: none.
 	Rescheduled *dbgen.AppointmentDetail
 }
 
-// RescheduleChoice returns the choice for moving a booking.
+// RescheduleChoice returns the choice for rescheduling a booking.
 func RescheduleChoice(appointment dbgen.AppointmentDetail) Choice {
 	return Choice{Service: appointment.ServiceID, Professional: &appointment.ProfessionalID, Rescheduled: &appointment}
 }
@@ -134,7 +134,7 @@ func (s *Service) LoadCalendars(ctx context.Context, view View, choice Choice, f
 
 // DaySlots are the free slots of a day.
 type DaySlots struct {
-	Offers    []dbgen.ServiceOffersRow // who offers the service; empty: nobody does
+	Offers    []dbgen.ServiceOffersRow // empty: no professional offers the service
 	Calendars []booking.Calendar
 	Slots     []booking.Slot
 }

@@ -60,7 +60,7 @@ func (s *Service) Unsubscribe(ctx context.Context, org store.Org, token string) 
 	if err != nil {
 		return err
 	}
-	return s.store.InTx(ctx, "leaving a list", func(tx *store.Tx) error {
+	return s.store.InTx(ctx, "withdrawing marketing consent", func(tx *store.Tx) error {
 		_, err := tx.WithdrawMarketingConsent(ctx, dbgen.WithdrawMarketingConsentParams{OrgID: org.ID, ID: client, Now: tx.Now()})
 		return err
 	})

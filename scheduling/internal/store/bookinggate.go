@@ -14,26 +14,26 @@ import (
 // are rolled back. The gate only saves work: the database decides what is booked.
 type bookingGate struct {
 	mu      sync.Mutex
-	running map[uuid.UUID]chan struct{} // by professional, closed when it ends
+	running map[uuid.UUID]chan struct{} // by professional, closed when the booking ends
 }
 
-// tryAcquire starts a booking, which ends with done. While another booking is running it
-// waits until that one has ended and returns waited true instead.
-func (g *bookingGate) tryAcquire(ctx context.Context, professional uuid.UUID) (done func(), waited bool, err error) {
+// tryAcquire starts a booking, which ends with release. If another booking is running, it
+// waits until that booking ends and returns waited true instead.
+func (g *bookingGate) tryAcquire(ctx context.Context, professional uuid.UUID) (release func(), waited bool, err error) {
 	g.mu.Lock()
 	other, busy := g.running[professional]
 	if !busy {
-		mine := make(chan struct{})
+		current := make(chan struct{})
 		if g.running == nil {
 			g.running = make(map[uuid.UUID]chan struct{})
 		}
-		g.running[professional] = mine
+		g.running[professional] = current
 		g.mu.Unlock()
 		return func() {
 			g.mu.Lock()
 			delete(g.running, professional)
 			g.mu.Unlock()
-			close(mine)
+			close(current)
 		}, false, nil
 	}
 	g.mu.Unlock()
@@ -48,11 +48,11 @@ func (g *bookingGate) tryAcquire(ctx context.Context, professional uuid.UUID) (d
 // waitForProfessional waits at the gate at most twice and then proceeds anyway. After a wait it
 // checks whether the time is still offered; if not, the error is a
 // *[booking.SlotTakenError].
-func (s *Store) waitForProfessional(ctx context.Context, request NewAppointment) (done func(), err error) {
+func (s *Store) waitForProfessional(ctx context.Context, request NewAppointment) (release func(), err error) {
 	for range 2 {
-		done, waited, err := s.gate.tryAcquire(ctx, *request.Professional)
+		release, waited, err := s.gate.tryAcquire(ctx, *request.Professional)
 		if err != nil || !waited {
-			return done, err
+			return release, err
 		}
 		calendars, err := s.loadAlternativeCalendars(ctx, request.Org, request.ServiceChoice, request.Start)
 		if err != nil {

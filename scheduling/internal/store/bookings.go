@@ -29,20 +29,20 @@ type Actor struct {
 // NewAppointment describes an appointment to be booked.
 type NewAppointment struct {
 	Org                   Org
-	ResolveAndCheckClient func(ctx context.Context, tx *Tx) (dbgen.Client, error) // finds or makes who it is for
+	ResolveAndCheckClient func(ctx context.Context, tx *Tx) (dbgen.Client, error) // finds or creates the client and checks that they may book
 	ServiceChoice
 	Start       time.Time
 	Notes       string
 	Source      booking.Source
-	SourceID    *string // of a connected product, which may ask twice
+	SourceID    *string // the connected product's id of the request; repeats return the same appointment
 	By          Actor
-	Overbook    bool            // staff: even where the time is taken
-	Limits      booking.Limits  // for clients; staff have none but what is taken
-	Idempotency *IdempotencyKey // nil: every request counts
-	Contact     *Contact        // who books, where that is not staff; nil: the client itself
-	HoldID      uuid.UUID       // of this time, which it takes the place of; zero: none
-	// Charge is what the provider was asked to collect as the deposit. Without one
-	// clients cannot book what has a deposit: that is [ErrDepositDue].
+	Overbook    bool            // staff: book even a taken time
+	Limits      booking.Limits  // apply to online bookings only
+	Idempotency *IdempotencyKey // nil: the request has no key
+	Contact     *Contact        // the details typed; nil: use the stored client
+	HoldID      uuid.UUID       // hold to replace; zero: none
+	// Charge is the charge for the deposit, created at the provider. Without it, a
+	// client's booking that requires a deposit returns [ErrDepositDue].
 	Charge *NewCharge
 }
 
@@ -56,7 +56,7 @@ type IdempotencyKey struct {
 type BookedAppointment struct {
 	dbgen.AppointmentDetail
 	Warnings []string // outside_working_hours, in_the_past, daily_limit_reached
-	Repeated bool     // it had been made before, by the same request
+	Repeated bool     // an earlier repetition of the request created it
 }
 
 // idempotencyTTL is how long an Idempotency-Key is stored.
@@ -68,14 +68,14 @@ var errSlotTaken = errors.New("the time is taken")
 // Book creates an appointment. A time that is taken, or not offered to clients, is a
 // *[booking.SlotTakenError] with alternatives.
 func (s *Store) Book(ctx context.Context, request NewAppointment) (BookedAppointment, error) {
-	// What may have been booked before, or is held for this very request, is not to be
-	// told that its own time is taken.
+	// Requests that may repeat an earlier one, or that own a hold, skip the gate: their
+	// own time would count as taken.
 	if request.Online && request.Professional != nil && request.Idempotency == nil && request.SourceID == nil && request.HoldID == uuid.Nil {
-		done, err := s.waitForProfessional(ctx, request)
+		release, err := s.waitForProfessional(ctx, request)
 		if err != nil {
 			return BookedAppointment{}, err
 		}
-		defer done()
+		defer release()
 	}
 	var booked BookedAppointment
 	err := s.InTx(ctx, "booking", func(tx *Tx) (err error) {
@@ -111,10 +111,11 @@ func (s *Store) slotTakenError(ctx context.Context, org Org, choice ServiceChoic
 	return booking.NewSlotTakenError(booking.Alternatives(org.Zone, limits, start, maxAlternatives, calendars))
 }
 
-// maxAlternatives is how many other times an error proposes.
+// maxAlternatives is how many alternatives an error proposes.
 const maxAlternatives = 3
 
-// loadAlternativeCalendars loads the calendars of a choice for the day of start and the 14 after.
+// loadAlternativeCalendars loads the calendars of a choice for the day of start and the
+// 14 days after it.
 func (s *Store) loadAlternativeCalendars(ctx context.Context, org Org, choice ServiceChoice, start time.Time) ([]booking.Calendar, error) {
 	day := booking.DateOf(start, org.Zone)
 	offers, err := LoadOffers(ctx, s.Queries, org.ID, choice)
@@ -175,8 +176,8 @@ func decodeStoredAnswer(stored dbgen.Idempotency, key IdempotencyKey, into any) 
 }
 
 // storeAnswer stores the answer to a request under its key.
-func (t *Tx) storeAnswer(ctx context.Context, org uuid.UUID, key IdempotencyKey, what any) error {
-	encoded, err := json.Marshal(what)
+func (t *Tx) storeAnswer(ctx context.Context, org uuid.UUID, key IdempotencyKey, answer any) error {
+	encoded, err := json.Marshal(answer)
 	if err != nil {
 		return err
 	}
@@ -198,7 +199,7 @@ func (t *Tx) book(ctx context.Context, request NewAppointment) (BookedAppointmen
 	if request.requiresDeposit() && len(offers) > 0 && !slices.ContainsFunc(offers, func(offer dbgen.ServiceOffersRow) bool {
 		return ResolveOffer(offer, request.Org.Policy).DepositAmount == 0
 	}) {
-		return BookedAppointment{}, ErrDepositDue // whoever gives it
+		return BookedAppointment{}, ErrDepositDue // whichever professional is chosen
 	}
 	return t.bookWithOffers(ctx, request, offers)
 }
@@ -278,7 +279,8 @@ func (t *Tx) bookWithOffers(ctx context.Context, request NewAppointment, offers 
 	return BookedAppointment{AppointmentDetail: detail, Warnings: placement.warnings}, t.publishCreated(ctx, detail, clientPhone(client))
 }
 
-// publishCreated publishes appointment.created for an appointment that takes place.
+// publishCreated publishes appointment.created. Products that have the appointment
+// replace their copy.
 func (t *Tx) publishCreated(ctx context.Context, appointment dbgen.AppointmentDetail, phone string) error {
 	return t.publish(ctx, appointment.OrgID, createdEvent(appointment, phone))
 }
@@ -298,8 +300,8 @@ type slotPlacement struct {
 	warnings   []string
 }
 
-// choosePlacement locks a professional's time and finds a seat. With "anybody" it tries
-// the professionals who offer the time in turn, the least booked first.
+// choosePlacement locks a professional's time and finds a seat. Without a
+// requested professional it tries those who offer the time, the least booked first.
 func (t *Tx) choosePlacement(ctx context.Context, request NewAppointment, offers []dbgen.ServiceOffersRow) (dbgen.ServiceOffersRow, slotPlacement, error) {
 	if request.Professional != nil {
 		placement, err := t.lockAndFindPlacement(ctx, request, offers[0])
@@ -338,7 +340,7 @@ func (t *Tx) lockAndFindPlacement(ctx context.Context, request NewAppointment, o
 	return t.findPlacement(ctx, request.Org, offer, ResolveOffer(offer, request.Org.Policy), request.Start, request.HoldID, placementOptions{online: request.Online, limits: request.Limits, overbook: request.Overbook})
 }
 
-// tryPlacement is [Tx.lockAndFindPlacement] in a savepoint. Where there is no seat it releases
+// tryPlacement is [Tx.lockAndFindPlacement] in a savepoint. Without a seat it releases
 // the lock before the next professional is tried.
 func (t *Tx) tryPlacement(ctx context.Context, request NewAppointment, offer dbgen.ServiceOffersRow) (placement slotPlacement, err error) {
 	err = t.withSavepoint(ctx, func(tx *Tx) error {

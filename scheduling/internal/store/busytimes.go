@@ -35,7 +35,7 @@ type BusyQuery struct {
 	Now           time.Time
 }
 
-var errBusyFormat = errors.New("reading what is taken: the answer does not have the expected form")
+var errBusyFormat = errors.New("reading busy times: the rows do not have the expected format")
 
 // EachBusy decodes taken times straight from the wire format. A month of a large
 // organization has ten thousand rows, and scanning them value by value took most of

@@ -18,21 +18,21 @@ import (
 // ServiceChoice is a requested service, with the professional and the kind of requester.
 type ServiceChoice struct {
 	Service      uuid.UUID
-	Professional *uuid.UUID // nil: anybody who gives it
+	Professional *uuid.UUID // nil: any who offers it
 	Online       bool       // by a client: only what is active and public
-	Field        string     // the field that asks, for errors; "" is body.service_id
+	Field        string     // the request's field, for errors; "" means body.service_id
 }
 
-// notOfferedError is the error for a professional who does not give the service.
+// notOfferedError is the error for a professional who does not offer the service.
 func (c ServiceChoice) notOfferedError() *hub.Error {
 	problem := hub.Errorf(hub.ErrInvalid, "service_not_offered", "Professional does not offer this service")
 	problem.Fields = []hub.FieldError{{Location: cmp.Or(c.Field, "body.service_id"), Message: "does not fit: the professional does not offer the service"}}
 	return problem
 }
 
-// LoadOffers loads the professionals who give the service of a choice. A service or
+// LoadOffers loads the professionals who offer the service of a choice. A service or
 // professional that the requester cannot see is a [hub.ErrNotFound]. A professional who
-// does not give the service is a [hub.ErrInvalid] with code service_not_offered.
+// does not offer the service is a [hub.ErrInvalid] with code service_not_offered.
 // Without a professional the list may be empty.
 func LoadOffers(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, choice ServiceChoice) ([]dbgen.ServiceOffersRow, error) {
 	all, err := queries.ServiceOffers(ctx, org, choice.Service)
@@ -115,7 +115,7 @@ func LoadCalendars(ctx context.Context, db DB, org Org, offers []dbgen.ServiceOf
 		calendar.Busy = append(calendar.Busy, busy)
 	})
 	if err != nil {
-		return nil, dberr.Wrap("loading what is taken", err)
+		return nil, dberr.Wrap("loading busy times", err)
 	}
 	return calendars, nil
 }

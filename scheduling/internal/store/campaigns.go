@@ -17,14 +17,14 @@ import (
 // NewCampaign is a message to consenting clients who have not come for a while.
 type NewCampaign struct {
 	Org          Org
-	Message      string // "" = words of ours
-	InactiveDays int    // for which they have not come
+	Message      string // "" = the standard text
+	InactiveDays int    // since the last visit
 	By           *uuid.UUID
-	UseMessaging bool // who has a phone is reached through the messaging product
+	UseMessaging bool // clients with a phone get it through the messaging product
 }
 
-// quietPeriod returns since when an earlier message excludes a client, and until when
-// a message sent now does.
+// quietPeriod returns the period in which a client gets one message: a message after
+// since excludes the client, and a message sent now excludes the client until until.
 func quietPeriod(org Org, now time.Time) (since, until time.Time) {
 	days := org.Settings.RemarketingPeriodDays
 	return now.AddDate(0, 0, -days), now.AddDate(0, 0, days)
@@ -118,7 +118,7 @@ func (t *Tx) markCampaignMessageSent(ctx context.Context, message CampaignMessag
 // SendCampaignMessage sends a message as part of the transaction, like
 // [Store.SendReminder].
 func (s *Store) SendCampaignMessage(ctx context.Context, message CampaignMessage, send func(tx *Tx, client dbgen.Client) (bool, error)) error {
-	return s.InTx(ctx, "sending a letter of a campaign", func(tx *Tx) error {
+	return s.InTx(ctx, "sending a campaign message", func(tx *Tx) error {
 		client, _, ok, err := tx.prepareCampaignMessage(ctx, message)
 		if err != nil || !ok {
 			return err
@@ -138,7 +138,7 @@ func (s *Store) SendCampaignMessage(ctx context.Context, message CampaignMessage
 // transaction; [Store.SettleCampaignMessage] records the outcome. A message that was
 // claimed before may have arrived and counts as sent.
 func (s *Store) ClaimCampaignMessage(ctx context.Context, message CampaignMessage) (client dbgen.Client, claimed bool, err error) {
-	err = s.InTx(ctx, "claiming a letter of a campaign", func(tx *Tx) error {
+	err = s.InTx(ctx, "claiming a campaign message", func(tx *Tx) error {
 		var row dbgen.CampaignRecipient
 		if client, row, claimed, err = tx.prepareCampaignMessage(ctx, message); err != nil || !claimed {
 			return err
@@ -155,7 +155,7 @@ func (s *Store) ClaimCampaignMessage(ctx context.Context, message CampaignMessag
 // SettleCampaignMessage records the outcome of a claimed message. A message that was
 // certainly not sent is retried; any other is never sent again.
 func (s *Store) SettleCampaignMessage(ctx context.Context, message CampaignMessage, outcome Outcome) error {
-	return s.InTx(ctx, "settling a letter of a campaign", func(tx *Tx) error {
+	return s.InTx(ctx, "settling a campaign message", func(tx *Tx) error {
 		if !outcome.Sent && outcome.RetryAfter > 0 {
 			return tx.SetCampaignMessageClaim(ctx, dbgen.SetCampaignMessageClaimParams{OrgID: message.Org.ID, CampaignID: message.Campaign.ID, ClientID: message.Client})
 		}

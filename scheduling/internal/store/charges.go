@@ -24,7 +24,7 @@ const (
 	paymentRefunded  = string(provider.Refunded)
 )
 
-// NewCharge is a payment that a provider was asked to collect.
+// NewCharge is a payment with its charge at the provider.
 type NewCharge struct {
 	NewPayment
 	ID        uuid.UUID // of the payment, and of the order at the provider
@@ -56,9 +56,9 @@ func (t *Tx) storeCharge(ctx context.Context, charge NewCharge) (dbgen.PaymentDe
 	return t.PaymentByID(ctx, charge.Org, charge.ID)
 }
 
-// AddCharge stores a charge. If a charge for the same purpose is already open it
-// returns that one, with created false. An appointment that was cancelled or paid while
-// the provider was being asked is a [hub.ErrConflict].
+// AddCharge stores a charge. If a pending charge for the same purpose exists, it
+// returns that charge, with created false. An appointment that was cancelled or paid
+// during the provider call is a [hub.ErrConflict].
 func (s *Store) AddCharge(ctx context.Context, org Org, charge NewCharge, key *IdempotencyKey) (payment dbgen.PaymentDetail, created bool, err error) {
 	err = s.InTx(ctx, "storing a charge", func(tx *Tx) error {
 		created = false // the transaction may be repeated
@@ -77,7 +77,7 @@ func (s *Store) AddCharge(ctx context.Context, org Org, charge NewCharge, key *I
 			if err := charge.checkStillDue(balanceOf(appointment)); err != nil {
 				return err
 			}
-			charge.Client = appointment.ClientID // who may be another by now
+			charge.Client = appointment.ClientID // it may have changed since the request
 			open, found, err := tx.FindOrExpirePendingCharge(ctx, charge.NewPayment)
 			if err != nil {
 				return err
@@ -96,8 +96,8 @@ func (s *Store) AddCharge(ctx context.Context, org Org, charge NewCharge, key *I
 	return payment, created && err == nil, err
 }
 
-// FindOrExpirePendingCharge finds a payable charge for the same appointment, kind and amount. An
-// expired one is ended instead.
+// FindOrExpirePendingCharge finds a pending charge for the same appointment, kind and
+// amount. An expired charge is ended instead.
 func (t *Tx) FindOrExpirePendingCharge(ctx context.Context, payment NewPayment) (p dbgen.PaymentDetail, found bool, err error) {
 	if payment.Appointment == nil {
 		return p, false, nil
@@ -114,7 +114,7 @@ func (t *Tx) FindOrExpirePendingCharge(ctx context.Context, payment NewPayment) 
 	return p, true, nil
 }
 
-// closePendingCharges ends the open charges of an appointment. The payments job cancels
+// closePendingCharges ends the pending charges of an appointment. The payments job cancels
 // them at the provider, or settles those paid at the last moment.
 func (t *Tx) closePendingCharges(ctx context.Context, appointment dbgen.Appointment, status string) error {
 	return t.CloseCharges(ctx, dbgen.CloseChargesParams{Status: status, Now: &t.now, OrgID: appointment.OrgID, AppointmentID: &appointment.ID})
@@ -126,7 +126,7 @@ func (t *Tx) closeExcessCharges(ctx context.Context, appointment dbgen.Appointme
 	return t.CloseCharges(ctx, dbgen.CloseChargesParams{Status: paymentCancelled, Now: &t.now, OrgID: appointment.OrgID, AppointmentID: &appointment.ID, MoreThan: &limit})
 }
 
-// endUnpaidPayment sets a final status on a payment that brought no money.
+// endUnpaidPayment sets a final status on a payment without money received.
 func (t *Tx) endUnpaidPayment(ctx context.Context, payment dbgen.Payment, status string) error {
 	return t.UpdatePaymentStatus(ctx, dbgen.UpdatePaymentStatusParams{Status: status, Now: t.now, OrgID: payment.OrgID, ID: payment.ID})
 }
@@ -166,7 +166,7 @@ func (t *Tx) storePaymentAnswer(ctx context.Context, org uuid.UUID, key *Idempot
 }
 
 // ErrUnknownCharge is returned for a charge without a payment.
-var ErrUnknownCharge = errors.New("no payment is for this charge")
+var ErrUnknownCharge = errors.New("no payment has this charge")
 
 // SettleCharge updates a payment to the state of its charge at the provider, with all
 // consequences, in one transaction. Repeating it has no effect. It returns
@@ -348,7 +348,7 @@ func (s *Store) CancelUnpaid(ctx context.Context, orgID, id uuid.UUID) error {
 		return err
 	}
 	reason := "Deposit not paid in time"
-	return s.InTx(ctx, "letting go of a slot", func(tx *Tx) error {
+	return s.InTx(ctx, "cancelling an unpaid appointment", func(tx *Tx) error {
 		change := AppointmentChange{Org: org, ID: id, By: systemActor, Reason: &reason}
 		before, err := tx.lockForChange(ctx, change, nil)
 		if err != nil {
@@ -380,7 +380,7 @@ func (t *Tx) enqueueDepositRefund(ctx context.Context, appointment dbgen.Appoint
 	return t.wakePaymentsJob(ctx)
 }
 
-// MarkRefundFailed leaves a refund that the provider refuses to staff.
+// MarkRefundFailed records that the provider refuses a refund. Staff must refund it.
 func (s *Store) MarkRefundFailed(ctx context.Context, org, refund uuid.UUID, appointment *uuid.UUID) error {
 	return s.InTx(ctx, "giving up a refund", func(tx *Tx) error {
 		finish := func() error {
@@ -402,7 +402,7 @@ func (s *Store) MarkRefundFailed(ctx context.Context, org, refund uuid.UUID, app
 
 // StoreProviderEvent stores a provider's webhook once. The payments job settles it.
 func (s *Store) StoreProviderEvent(ctx context.Context, providerName string, event provider.Event, body []byte) error {
-	return s.InTx(ctx, "storing a notice", func(tx *Tx) error {
+	return s.InTx(ctx, "storing a provider event", func(tx *Tx) error {
 		added, err := tx.InsertProviderEvent(ctx, dbgen.InsertProviderEventParams{Provider: providerName, EventID: event.ID, ChargeID: event.ChargeID, Body: body, ReceivedAt: tx.now})
 		if err != nil || added == 0 {
 			return err
@@ -411,7 +411,7 @@ func (s *Store) StoreProviderEvent(ctx context.Context, providerName string, eve
 	})
 }
 
-// JobPayments is the job that settles notices and sends refunds.
+// JobPayments is the job that settles provider events and sends refunds.
 const JobPayments = "payments"
 
 // wakePaymentsJob runs the payments job soon after the commit.

@@ -85,7 +85,7 @@ func (t *Tx) claimRequestHold(ctx context.Context, request NewAppointment) (hold
 	case underWay:
 		return hold, ErrRequestInProgress
 	}
-	return hold, t.DeleteHold(ctx, request.Org.ID, hold) // which ran out
+	return hold, t.DeleteHold(ctx, request.Org.ID, hold) // an expired one
 }
 
 // isAlreadyBooked reports whether a request with an idempotency key has been booked.
@@ -103,7 +103,7 @@ func (t *Tx) isAlreadyBooked(ctx context.Context, request NewAppointment) (bool,
 	return err == nil && (request.Idempotency == nil || stored.CreatedAt.After(t.now.Add(-idempotencyTTL))), err
 }
 
-var errRollback = errors.New("tried")
+var errRollback = errors.New("rolled back on purpose")
 
 // dryRunResolveClient resolves the client in a savepoint that is rolled back.
 func (t *Tx) dryRunResolveClient(ctx context.Context, request NewAppointment) error {

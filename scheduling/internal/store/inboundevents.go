@@ -15,7 +15,7 @@ import (
 )
 
 // HandleEvent applies an event of a connected product. It returns [module.ErrIgnored]
-// for an event that concerns nobody here.
+// for an event without effect here.
 func (t *Tx) HandleEvent(ctx context.Context, event hub.Event) error {
 	if event.Environment == hub.Test {
 		return module.ErrIgnored

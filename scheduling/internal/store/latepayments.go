@@ -35,7 +35,7 @@ func (t *Tx) handlePaidAfterCancel(ctx context.Context, org Org, payment dbgen.P
 	return t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: appointment.DepositStatus, NeedsRefund: true, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
 }
 
-// KindDeposit is the kind of payments that keep a slot.
+// KindDeposit is the kind of payments for deposits.
 const KindDeposit = "deposit"
 
 // systemActor is the actor of automatic changes.

@@ -20,7 +20,7 @@ import (
 type patientEvent struct {
 	ID      string   `json:"patient_id"`
 	Phone   string   `json:"phone"`
-	Phones  []string `json:"phones"` // that were the patient's, or still are
+	Phones  []string `json:"phones"` // present and former numbers of the patient
 	Name    string   `json:"name"`
 	Email   string   `json:"email"`
 	Changed []string `json:"changed_fields"`
@@ -90,7 +90,7 @@ func (t *Tx) handlePatientDeleted(ctx context.Context, event hub.Event, p patien
 	for _, phone := range p.Phones {
 		contacts = append(contacts, Contact{Phone: phone})
 	}
-	if err := t.lockContacts(ctx, event.TenantID, contacts...); err != nil { // who books at this moment is forgotten with it
+	if err := t.lockContacts(ctx, event.TenantID, contacts...); err != nil { // concurrent bookings with these contacts wait
 		return err
 	}
 	person, err := t.personOf(ctx, p)
@@ -112,7 +112,7 @@ func (t *Tx) handlePatientDeleted(ctx context.Context, event hub.Event, p patien
 		}
 		if len(candidates)+len(others) == 0 {
 			candidates = byEmail
-		} else if p.Name != "" { // the name besides: the patient under yet another number
+		} else if p.Name != "" { // same name and address: the patient under another number
 			others = append(others, clientsNamed(person, byEmail)...)
 		}
 	}
@@ -121,9 +121,9 @@ func (t *Tx) handlePatientDeleted(ctx context.Context, event hub.Event, p patien
 	}
 	found := matchingClients(person, candidates)
 	if len(candidates) == 1 && person.Contradicts(personsOf(candidates)[0]) {
-		found = nil // what is forgotten does not come back: rather ask
+		found = nil // erasure is final, so ask instead
 	}
-	// A number that was the patient's once may be somebody else's by now.
+	// A former number of the patient may belong to another person now.
 	found = append(found, agreeingClients(person, others, found)...)
 	if len(found) == 0 {
 		return t.enqueueAmbiguousErasure(ctx, event, p, append(candidates, others...))
@@ -168,7 +168,7 @@ func (t *Tx) addErasureTraces(ctx context.Context, event hub.Event, found []dbge
 type AmbiguousErasure struct {
 	Org       uuid.UUID   `json:"org_id"`
 	RequestID string      `json:"deletion_request_id"` // the clinic's
-	Clients   []uuid.UUID `json:"clients"`             // who it may be
+	Clients   []uuid.UUID `json:"clients"`             // the possible clients
 }
 
 // enqueueAmbiguousErasure asks the organization which client the deleted patient is.
@@ -182,7 +182,7 @@ func (t *Tx) enqueueAmbiguousErasure(ctx context.Context, event hub.Event, p pat
 			erasure.Clients = append(erasure.Clients, client.ID)
 		}
 	}
-	t.Host.Log.Warn("a deleted patient may be one of several clients; nobody was forgotten", "organization", event.TenantID, "event", event.ID, "clients", len(erasure.Clients))
+	t.Host.Log.Warn("a deleted patient may be one of several clients; nobody was erased", "organization", event.TenantID, "event", event.ID, "clients", len(erasure.Clients))
 	payload, err := json.Marshal(erasure)
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func (t *Tx) enqueueAmbiguousErasure(ctx context.Context, event hub.Event, p pat
 	return module.ErrIgnored
 }
 
-const maxAmbiguousClients = 10 // clients whom a letter names
+const maxAmbiguousClients = 10 // named in the e-mail
 
 // handlePatientCreated stores a new patient's e-mail address with the client who is
 // the patient and has none.
@@ -232,13 +232,13 @@ func (t *Tx) updateMatchingClient(ctx context.Context, org uuid.UUID, p patientE
 // not contain the new values; [Store.UpdateClientFromPatient] stores what the clinic answers.
 type PatientChange struct {
 	Org       uuid.UUID `json:"org_id"`
-	Product   string    `json:"product"` // that told
+	Product   string    `json:"product"` // the clinic that sent the event
 	PatientID string    `json:"patient_id"`
-	Phone     string    `json:"phone"` // as it was before the change
-	GiveUpAt  time.Time `json:"until"` // when it is given up
+	Phone     string    `json:"phone"` // before the change
+	GiveUpAt  time.Time `json:"until"` // when retries end
 }
 
-// patientRefreshTTL is how long an unreachable clinic is asked again.
+// patientRefreshTTL is how long reading from an unreachable clinic is retried.
 const patientRefreshTTL = 3 * 24 * time.Hour
 
 // handlePatientUpdated enqueues reading a patient where that can change a client.
@@ -295,7 +295,7 @@ func (t *Tx) EraseClient(ctx context.Context, client dbgen.Client) error {
 
 // EraseClientByID is [Tx.EraseClient] by id; [hub.ErrNotFound] where there is none.
 func (s *Store) EraseClientByID(ctx context.Context, org, id uuid.UUID) error {
-	return s.InTx(ctx, "forgetting a client", func(tx *Tx) error {
+	return s.InTx(ctx, "erasing a client", func(tx *Tx) error {
 		client, err := tx.ClientByID(ctx, org, id)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return hub.NotFound("Client")

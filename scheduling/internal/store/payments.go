@@ -29,7 +29,7 @@ type NewPayment struct {
 	Appointment *uuid.UUID
 	Client      uuid.UUID
 	Amount      booking.Cents
-	AmountGiven bool // the amount, by somebody: it is not what happens to be due
+	AmountGiven bool // the request names the amount; else it is the amount due
 	Method      string
 	Description string
 	Kind        string
@@ -224,7 +224,7 @@ func (t *Tx) reverseVisitPoints(ctx context.Context, appointment dbgen.Appointme
 		return err
 	}
 	client, err := t.LockClient(ctx, appointment.OrgID, appointment.ClientID)
-	if errors.Is(err, pgx.ErrNoRows) { // who was forgotten
+	if errors.Is(err, pgx.ErrNoRows) { // the client was erased
 		return nil
 	}
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // Redemption exchanges a client's points for a reward.
 type Redemption struct {
 	Client, Reward uuid.UUID
-	Appointment    *uuid.UUID // nil: the reward is given at the desk
+	Appointment    *uuid.UUID // nil: the reward is redeemed without an appointment
 }
 
 // RedeemReward deducts the points of a reward and its discount from the appointment's
@@ -89,7 +89,7 @@ func (t *Tx) redeemReward(ctx context.Context, org Org, redemption Redemption) e
 }
 
 // applyDiscount reduces an appointment's price by a reward. Money received and a
-// pending deposit stay; charges above the rest are closed.
+// pending deposit stay; charges above the remaining balance are closed.
 func (t *Tx) applyDiscount(ctx context.Context, org Org, appointment dbgen.Appointment, reward *booking.Reward) error {
 	if appointment.Status == booking.Cancelled || appointment.Status == booking.NoShow {
 		return hub.Errorf(hub.ErrConflict, "appointment_over", "A reward counts for appointments that take place; this one is %s.", appointment.Status)

@@ -17,7 +17,7 @@ import (
 
 // Jobs that transactions enqueue.
 const (
-	JobNotifications    = "letters"  // a [Notification]: who is to be told writes themselves what it came to
+	JobNotifications    = "letters"  // a [Notification]; the job picks the e-mail by the appointment's current state
 	JobWaitlist         = "waitlist" // a [FreedTime]
 	JobAmbiguousErasure = "unclear"  // an [AmbiguousErasure]
 	JobPatientRefresh   = "patients" // a [PatientChange]
@@ -31,8 +31,8 @@ type Notification struct {
 	Appointment   uuid.UUID     `json:"appointment_id"`
 	Change        string        `json:"what"` // one of the constants below
 	By            booking.Actor `json:"by"`
-	PreviousStart time.Time     `json:"before,omitzero"` // where it was moved from
-	SkipClient    bool          `json:"quiet,omitempty"` // the client is not told
+	PreviousStart time.Time     `json:"before,omitzero"` // the start before rescheduling
+	SkipClient    bool          `json:"quiet,omitempty"` // the client gets no e-mail
 }
 
 // Values of [Notification.Change].
@@ -80,19 +80,19 @@ type DueReminder = dbgen.DueRemindersRow
 type ReminderDetails struct {
 	dbgen.AppointmentDetail
 	Phone   string
-	Contact dbgen.AppointmentRecipientRow // who is reminded by mail
+	Contact dbgen.AppointmentRecipientRow // recipient of the reminder by e-mail
 }
 
-// prepareReminder locks a reminder with its appointment and loads its content. It drops
-// the reminder and returns ok false where it must not be sent: the appointment moved
-// or ended, or a nearer reminder is due too.
+// prepareReminder locks a reminder with its appointment and loads its content. It deletes
+// the reminder and returns ok false if it must not be sent: the appointment was
+// rescheduled or ended, or a nearer reminder is due too.
 func (t *Tx) prepareReminder(ctx context.Context, due DueReminder) (reminder ReminderDetails, r dbgen.Reminder, ok bool, err error) {
 	appointment, err := t.LockAppointment(ctx, due.OrgID, due.AppointmentID)
 	if err != nil {
 		return reminder, r, false, err
 	}
 	if r, err = t.LockReminder(ctx, dbgen.LockReminderParams(due)); errors.Is(err, pgx.ErrNoRows) {
-		return reminder, r, false, nil // sent, or dropped
+		return reminder, r, false, nil // sent or deleted
 	} else if err != nil {
 		return reminder, r, false, err
 	}
@@ -111,7 +111,7 @@ func (t *Tx) prepareReminder(ctx context.Context, due DueReminder) (reminder Rem
 		return reminder, r, false, err
 	}
 	client, err := t.ClientByID(ctx, due.OrgID, appointment.ClientID)
-	if errors.Is(err, pgx.ErrNoRows) { // somebody who was forgotten
+	if errors.Is(err, pgx.ErrNoRows) { // the client was erased
 		return reminder, r, false, t.dropReminder(ctx, due)
 	}
 	if err != nil {
@@ -166,7 +166,7 @@ func (s *Store) ClaimReminder(ctx context.Context, due DueReminder) (reminder Re
 		if reminder, r, claimed, err = tx.prepareReminder(ctx, due); err != nil || !claimed {
 			return err
 		}
-		if r.RetryAt != nil && r.RetryAt.After(tx.now) { // somebody else has it
+		if r.RetryAt != nil && r.RetryAt.After(tx.now) { // another process has claimed it
 			claimed = false
 			return nil
 		}
@@ -191,7 +191,7 @@ const (
 // Outcome is the result of sending a claimed message.
 type Outcome struct {
 	Sent       bool
-	RetryAfter time.Duration // it surely was not sent: when to try again; 0 = nobody knows, or it never will be
+	RetryAfter time.Duration // set only if the message was certainly not sent; 0: never retry
 }
 
 // SettleReminder records the outcome of a claimed reminder. Unless it is to be retried
@@ -199,7 +199,7 @@ type Outcome struct {
 func (s *Store) SettleReminder(ctx context.Context, due DueReminder, reminder ReminderDetails, outcome Outcome) error {
 	return s.InTx(ctx, "settling a reminder", func(tx *Tx) error {
 		r, err := tx.LockReminder(ctx, dbgen.LockReminderParams(due))
-		cancelledMeanwhile := errors.Is(err, pgx.ErrNoRows) // moved or cancelled meanwhile
+		cancelledMeanwhile := errors.Is(err, pgx.ErrNoRows) // the appointment was rescheduled or cancelled
 		switch {
 		case err != nil && !cancelledMeanwhile:
 			return err

@@ -20,15 +20,15 @@ type AppointmentChange struct {
 	ID         uuid.UUID
 	By         Actor
 	Reason     *string
-	Version    *int // the caller has seen this one; nil: any
-	SkipClient bool // the client is not told
+	Version    *int // the version the caller has read; nil: any
+	SkipClient bool // the client gets no e-mail
 	// Check may refuse the change once the appointment is locked and the action is
-	// possible in its state; nil: it is fine.
+	// possible in its state; nil: no further check.
 	Check func(a dbgen.Appointment) error
 }
 
 // lockForChange loads and locks an appointment. The locks of the professionals'
-// time, including the one it may move to, are taken before the row, as bookings do.
+// time, including the professional it may move to, are taken before the row, as bookings do.
 func (t *Tx) lockForChange(ctx context.Context, change AppointmentChange, otherProfessional *uuid.UUID) (dbgen.Appointment, error) {
 	current, err := t.AppointmentByID(ctx, change.Org.ID, change.ID)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -66,7 +66,7 @@ func (t *Tx) lockForChange(ctx context.Context, change AppointmentChange, otherP
 func (s *Store) ApplyAction(ctx context.Context, action booking.Action, change AppointmentChange) (dbgen.AppointmentDetail, error) {
 	var updated dbgen.AppointmentDetail
 	var before dbgen.Appointment
-	err := s.InTx(ctx, string(action), func(tx *Tx) (err error) {
+	err := s.InTx(ctx, "changing the status of an appointment", func(tx *Tx) (err error) {
 		if before, err = tx.lockForChange(ctx, change, nil); err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (t *Tx) checkSlotFree(ctx context.Context, org Org, appointment dbgen.Appoi
 }
 
 // findFormerPlacement finds the seat of an appointment that is restored. offered is
-// false where its professional no longer gives the service.
+// false where its professional no longer offers the service.
 func (t *Tx) findFormerPlacement(ctx context.Context, org Org, appointment dbgen.Appointment) (placement slotPlacement, offered bool, err error) {
 	offers, err := t.ServiceOffers(ctx, org.ID, appointment.ServiceID)
 	if err != nil {
