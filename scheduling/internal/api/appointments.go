@@ -274,15 +274,15 @@ func (a *API) getAppointment(ctx context.Context, in *ByID) (*struct{ Body Appoi
 	if err != nil {
 		return nil, rest.NotFoundIfNoRows("Appointment", err)
 	}
-	history, err := a.store.History(ctx, org.ID, in.ID)
+	history, err := a.store.ListHistory(ctx, org.ID, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	payments, err := a.store.AppointmentPayments(ctx, org.ID, &in.ID)
+	payments, err := a.store.ListAppointmentPayments(ctx, org.ID, &in.ID)
 	return &struct{ Body AppointmentDetail }{AppointmentDetail{
 		Appointment: toAppointment(row, org.Zone),
 		Payments:    toPayments(payments, org.Zone),
-		History: rest.Map(history, func(entry dbgen.HistoryRow) HistoryEntry {
+		History: rest.Map(history, func(entry dbgen.ListHistoryRow) HistoryEntry {
 			return HistoryEntry{
 				At: entry.At.In(org.Zone), Action: entry.Action, By: entry.Actor, User: entry.UserName, FromStatus: entry.FromStatus, ToStatus: entry.ToStatus,
 				FromStartAt: inZone(entry.FromStartAt, org.Zone), ToStartAt: inZone(entry.ToStartAt, org.Zone),
@@ -327,7 +327,7 @@ func (a *API) createAppointment(ctx context.Context, in *createAppointmentInput)
 	request := store.NewAppointment{
 		Org: org, ServiceChoice: store.ServiceChoice{Service: body.ServiceID, Professional: &body.ProfessionalID}, Start: start, Notes: body.Notes.Value,
 		Source: booking.Dashboard, By: actor, Overbook: body.Overbook,
-		ResolveClient: func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
+		ResolveAndCheckClient: func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
 			return tx.LoadClient(ctx, org.ID, body.ClientID)
 		},
 	}

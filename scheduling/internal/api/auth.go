@@ -48,7 +48,7 @@ func (u userStore) Recipient(ctx context.Context, tx pgx.Tx, user uuid.UUID) (ac
 	if err != nil {
 		return accounts.Recipient{}, err
 	}
-	orgRow, err := storeTx.Organization(ctx, row.OrgID)
+	orgRow, err := storeTx.OrganizationByID(ctx, row.OrgID)
 	org := orgRow.Organization
 	return accounts.Recipient{Name: row.Name, Email: row.Email, Tenant: module.Tenant{ID: org.ID, Name: org.Name}, ReplyTo: valueOrEmpty(org.Email), Locale: org.Locale}, err
 }
@@ -144,7 +144,7 @@ func (a *API) createOrganization(ctx context.Context, tx *store.Tx, org uuid.UUI
 // checkSlugFree refuses a slug that still redirects to another organization. The database
 // refuses slugs in use.
 func checkSlugFree(ctx context.Context, tx *store.Tx, slug string, org uuid.UUID) error {
-	reserved, err := tx.SlugIsKept(ctx, dbgen.SlugIsKeptParams{Slug: slug, Now: tx.Now(), OrgID: org})
+	reserved, err := tx.IsSlugReserved(ctx, dbgen.IsSlugReservedParams{Slug: slug, Now: tx.Now(), OrgID: org})
 	if err == nil && reserved {
 		return slugTakenError()
 	}
@@ -169,7 +169,7 @@ func mapAccountConflict(err error) error {
 // Authenticate implements the product's part of [module.Instance].
 func (a *API) Authenticate(ctx context.Context, token string) (module.Caller, error) {
 	return a.accounts.Authenticate(ctx, token, func(ctx context.Context, id, login uuid.UUID) (module.Caller, error) {
-		user, err := a.store.UserOfLogin(ctx, id, login)
+		user, err := a.store.UserByLogin(ctx, id, login)
 		return module.Caller{
 			TenantID: user.OrgID, Environment: hub.Live, UserID: user.ID, Name: user.Name, Role: user.Role, Admin: user.Role == roleOwner || user.Role == roleAdmin,
 		}, err

@@ -89,11 +89,11 @@ func (a *API) openCPF(client *dbgen.Client) (*string, error) {
 // toClients converts rows, with each client's last and next appointment.
 func (a *API) toClients(ctx context.Context, org store.Org, rows []dbgen.Client) ([]Client, error) {
 	ids := rest.Map(rows, func(client dbgen.Client) uuid.UUID { return client.ID })
-	neighbours, err := a.store.NeighboursOf(ctx, dbgen.NeighboursOfParams{Now: a.host.Now(), OrgID: org.ID, ClientIds: ids})
+	neighbours, err := a.store.ClientVisitDates(ctx, dbgen.ClientVisitDatesParams{Now: a.host.Now(), OrgID: org.ID, ClientIds: ids})
 	if err != nil {
 		return nil, err
 	}
-	byClient := make(map[uuid.UUID]dbgen.NeighboursOfRow, len(neighbours))
+	byClient := make(map[uuid.UUID]dbgen.ClientVisitDatesRow, len(neighbours))
 	for _, times := range neighbours {
 		byClient[times.ID] = times
 	}
@@ -373,7 +373,7 @@ func (a *API) listClientPayments(ctx context.Context, in *clientListInput) (*str
 	if _, err := a.store.ClientByID(ctx, org.ID, in.ID); err != nil {
 		return nil, rest.NotFoundIfNoRows("Client", err)
 	}
-	rows, err := a.store.ClientPayments(ctx, dbgen.ClientPaymentsParams{OrgID: org.ID, ClientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
+	rows, err := a.store.ListClientPayments(ctx, dbgen.ListClientPaymentsParams{OrgID: org.ID, ClientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
 	if err != nil {
 		return nil, err
 	}

@@ -92,7 +92,7 @@ func (a *API) getLoyaltyConfig(ctx context.Context, _ *struct{}) (*loyaltyOutput
 	if err != nil {
 		return nil, err
 	}
-	rewards, err := a.store.Rewards(ctx, org.ID)
+	rewards, err := a.store.ListRewards(ctx, org.ID)
 	return &loyaltyOutput{LoyaltyConfig{
 		Enabled: program.Enabled, ProgramName: program.ProgramName, AccrualType: program.AccrualType, PointsPerCurrencyUnit: booking.Cents(program.PointsPerHundred),
 		PointsPerVisit: program.PointsPerVisit, MinSpend: program.MinSpendCents, Rounding: program.Rounding, SignupBonus: program.SignupBonus, BirthdayBonus: program.BirthdayBonus,
@@ -174,7 +174,7 @@ func (a *API) configureLoyalty(ctx context.Context, in *configureLoyaltyInput) (
 		if err != nil {
 			return err
 		}
-		stored, err := tx.Rewards(ctx, id)
+		stored, err := tx.ListRewards(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -236,14 +236,14 @@ func saveProgram(ctx context.Context, tx *store.Tx, program dbgen.LoyaltyProgram
 	savedIDs := make([]uuid.UUID, 0, len(rewards))
 	for _, reward := range rewards {
 		savedIDs = append(savedIDs, reward.ID)
-		err := tx.PutReward(ctx, dbgen.PutRewardParams{
+		err := tx.UpsertReward(ctx, dbgen.UpsertRewardParams{
 			OrgID: reward.OrgID, ID: reward.ID, Name: reward.Name, Points: reward.Points, Type: reward.Type, Value: reward.Value, ServiceID: reward.ServiceID, IsActive: reward.IsActive, Position: reward.Position,
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return tx.DropRewards(ctx, dbgen.DropRewardsParams{OrgID: program.OrgID, Now: tx.Now(), Kept: savedIDs})
+	return tx.DeleteRewardsExcept(ctx, dbgen.DeleteRewardsExceptParams{OrgID: program.OrgID, Now: tx.Now(), Kept: savedIDs})
 }
 
 // ClientPoints is a client's balance with its history.
@@ -288,15 +288,15 @@ func (a *API) getClientPoints(ctx context.Context, in *clientListInput) (*points
 	if err != nil {
 		return nil, err
 	}
-	lifetime, err := a.store.Lifetime(ctx, org.ID, in.ID)
+	lifetime, err := a.store.LifetimePoints(ctx, org.ID, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	ledger, err := a.store.Ledger(ctx, org.ID, in.ID)
+	ledger, err := a.store.LoyaltyLedger(ctx, org.ID, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	entries, err := a.store.Entries(ctx, dbgen.EntriesParams{OrgID: org.ID, ClientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
+	entries, err := a.store.ListLoyaltyEntries(ctx, dbgen.ListLoyaltyEntriesParams{OrgID: org.ID, ClientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
 	if err != nil {
 		return nil, err
 	}
@@ -307,12 +307,12 @@ func (a *API) getClientPoints(ctx context.Context, in *clientListInput) (*points
 		points.NextReward = &Reward{next.ID, next.Name, next.Points, next.Type, next.Value, next.Service, next.Active}
 		points.PointsToNextReward = &missing
 	}
-	lots := rest.Map(ledger, func(row dbgen.LedgerRow) booking.LedgerEntry {
+	lots := rest.Map(ledger, func(row dbgen.LoyaltyLedgerRow) booking.LedgerEntry {
 		return booking.LedgerEntry{Points: row.Points, At: row.CreatedAt}
 	})
 	_, expiring, expiresAt := program.Expiry(lots, a.host.Now(), org.Zone)
 	points.ExpiringPoints, points.ExpiringAt = expiring, inZone(&expiresAt, org.Zone)
-	points.History = rest.NewPage(rest.Map(entries, func(entry dbgen.EntriesRow) PointsEntry {
+	points.History = rest.NewPage(rest.Map(entries, func(entry dbgen.ListLoyaltyEntriesRow) PointsEntry {
 		return PointsEntry{entry.ID, entry.Type, entry.Points, entry.BalanceAfter, entry.AppointmentID, entry.PaymentID, entry.RewardID, entry.Description, entry.CreatedAt.In(org.Zone)}
 	}), len(ledger), in.Paging)
 	return &pointsOutput{points}, nil

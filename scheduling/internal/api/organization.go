@@ -140,7 +140,7 @@ func checkCurrencyChange(ctx context.Context, tx *store.Tx, changed dbgen.Organi
 	if changed.Currency == org.Currency || booking.Decimals(changed.Currency) > 0 {
 		return nil
 	}
-	found, err := tx.HasFractions(ctx, org.ID)
+	found, err := tx.HasFractionalAmounts(ctx, org.ID)
 	if err == nil && found {
 		err = hub.Errorf(hub.ErrConflict, "currency_unsuitable", "%s has no decimals, but prices, open appointments or payments of yours have. Change those first.", changed.Currency)
 	}
@@ -151,10 +151,10 @@ func changeSlug(ctx context.Context, tx *store.Tx, org store.Org, slug string) e
 	if err := checkSlugFree(ctx, tx, slug, org.ID); err != nil {
 		return err
 	}
-	if err := tx.ForgetSlug(ctx, slug); err != nil {
+	if err := tx.DeleteOldSlug(ctx, slug); err != nil {
 		return err
 	}
-	return tx.KeepSlug(ctx, dbgen.KeepSlugParams{Slug: org.Slug, OrgID: org.ID, RedirectsUntil: tx.Now().Add(slugRedirectPeriod)})
+	return tx.StoreOldSlug(ctx, dbgen.StoreOldSlugParams{Slug: org.Slug, OrgID: org.ID, RedirectsUntil: tx.Now().Add(slugRedirectPeriod)})
 }
 
 type settingsOutput struct{ Body Settings }

@@ -87,7 +87,7 @@ func (a *API) listPayments(ctx context.Context, in *paymentsInput) (*struct{ Bod
 		status = &in.Status
 	}
 	since, until := dayBounds(first, last, org.Zone)
-	rows, err := a.store.MonthPayments(ctx, dbgen.MonthPaymentsParams{
+	rows, err := a.store.ListPayments(ctx, dbgen.ListPaymentsParams{
 		OrgID: org.ID, Since: since, Until: until, Status: status, ClientID: client, RowLimit: in.PerPage, RowOffset: in.Offset(),
 	})
 	if err != nil {

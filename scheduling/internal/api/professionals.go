@@ -219,7 +219,7 @@ type OfferedService struct {
 
 type offeredOutput struct{ Body []OfferedService }
 
-func toOfferedService(row dbgen.ProfessionalServicesRow) OfferedService {
+func toOfferedService(row dbgen.ListProfessionalServicesRow) OfferedService {
 	offer := booking.NewOffer(store.ServiceRules(row.Service), booking.Override{DurationMinutes: row.CustomDurationMinutes, Price: row.CustomPriceCents}, booking.Policy{})
 	return OfferedService{
 		ServiceID: row.Service.ID, Name: row.Service.Name, DurationMinutes: row.Service.DurationMinutes, Price: row.Service.PriceCents,
@@ -236,7 +236,7 @@ func (a *API) listProfessionalServices(ctx context.Context, in *ByID) (*offeredO
 	if err := requireProfessional(ctx, a.store.Queries, org, in.ID); err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ProfessionalServices(ctx, org, in.ID)
+	rows, err := a.store.ListProfessionalServices(ctx, org, in.ID)
 	return &offeredOutput{rest.Map(rows, toOfferedService)}, err
 }
 
@@ -301,7 +301,7 @@ func (a *API) setProfessionalServices(ctx context.Context, in *setServicesInput)
 		if count != len(ids) {
 			return hub.NotFound("Service")
 		}
-		if err := tx.ClearProfessionalServices(ctx, org.ID, in.ID); err != nil {
+		if err := tx.DeleteProfessionalServices(ctx, org.ID, in.ID); err != nil {
 			return err
 		}
 		return tx.AddProfessionalServices(ctx, toServiceColumns(org.ID, in.ID, ids, overrides))

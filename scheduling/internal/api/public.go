@@ -95,7 +95,7 @@ func (a *API) listPublicProfessionals(ctx context.Context, in *publicProfessiona
 		return nil, err
 	}
 	offers, err := a.publicBooking.Professionals(ctx, org, in.ServiceID)
-	return &struct{ Body []PublicProfessional }{rest.Map(offers, func(row dbgen.OffersRow) PublicProfessional {
+	return &struct{ Body []PublicProfessional }{rest.Map(offers, func(row dbgen.ServiceOffersRow) PublicProfessional {
 		offer := store.ResolveOffer(row, org.Policy)
 		return PublicProfessional{
 			ID: row.ProfessionalID, Name: row.ProfessionalName, Bio: row.Bio, AvatarURL: row.AvatarUrl, Specialty: row.Specialty,
@@ -160,7 +160,7 @@ type PublicBooked struct {
 
 func toPublicBooked(org store.Org, booked publicbooking.Booking) *struct{ Body PublicBooked } {
 	return &struct{ Body PublicBooked }{PublicBooked{
-		AppointmentID: booked.ID, CancelToken: booked.Token, CancelURL: booked.CancelURL, Status: booked.Status, StartAt: booked.StartAt.In(org.Zone), EndAt: booked.EndAt.In(org.Zone),
+		AppointmentID: booked.ID, CancelToken: booked.Token, CancelURL: booked.ManageURL, Status: booked.Status, StartAt: booked.StartAt.In(org.Zone), EndAt: booked.EndAt.In(org.Zone),
 		Timezone: org.Timezone, Service: booked.ServiceName, Professional: booked.ProfessionalName, Deposit: booked.Deposit,
 	}}
 }
@@ -227,7 +227,7 @@ func (a *API) cancelByToken(ctx context.Context, in *publicCancelInput) (*struct
 		return nil, err
 	}
 	output := PublicCancelled{AppointmentID: cancelled.ID, Status: cancelled.Status, CancelledAt: inZone(cancelled.CancelledAt, org.Zone)}
-	if cancelled.DepositStatus == booking.DepositRefunded {
+	if cancelled.DepositStatus == booking.DepositReleased {
 		pending := "pending"
 		output.Refund = &pending
 	}
@@ -268,11 +268,11 @@ func (a *API) rescheduleByToken(ctx context.Context, in *publicRescheduleInput) 
 	if err != nil {
 		return nil, err
 	}
-	moved, err := a.publicBooking.Reschedule(ctx, org, in.Body.CancelToken, start)
+	rescheduled, err := a.publicBooking.Reschedule(ctx, org, in.Body.CancelToken, start)
 	if err != nil {
 		return nil, err
 	}
-	return toPublicBooked(org, moved), nil
+	return toPublicBooked(org, rescheduled), nil
 }
 
 type holdSlotInput struct {

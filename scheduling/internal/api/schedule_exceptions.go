@@ -182,7 +182,7 @@ func findConflicts(ctx context.Context, tx *store.Tx, org store.Org, exception d
 		return found, nil
 	}
 	since, until := dayBounds(first, last, org.Zone)
-	rows, err := tx.Conflicts(ctx, dbgen.ConflictsParams{OrgID: org.ID, ProfessionalID: exception.ProfessionalID, Since: since, Until: until})
+	rows, err := tx.OverlappingAppointments(ctx, dbgen.OverlappingAppointmentsParams{OrgID: org.ID, ProfessionalID: exception.ProfessionalID, Since: since, Until: until})
 	for _, row := range rows {
 		openRule := booking.Rule{Start: 0, End: 23*60 + 59, Active: true}
 		var hours *booking.Hours

@@ -260,7 +260,7 @@ func (a *API) copyRules(ctx context.Context, in *copyRulesInput) (*copyRulesOutp
 			}
 		}
 		if in.Mode == "replace" {
-			replaced, err := tx.ClearRules(ctx, org.ID, in.To)
+			replaced, err := tx.DeleteRules(ctx, org.ID, in.To)
 			if err != nil {
 				return err
 			}

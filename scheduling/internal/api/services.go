@@ -220,7 +220,7 @@ func (a *API) reorderServices(ctx context.Context, in *reorderInput) (*listOutpu
 		if err != nil {
 			return err
 		}
-		return tx.PlaceServices(ctx, org, order)
+		return tx.SetServicePositions(ctx, org, order)
 	})
 	if err != nil {
 		return nil, err
@@ -236,11 +236,11 @@ func completeOrder(first []uuid.UUID, services []dbgen.Service, location string)
 	}
 	order := make([]uuid.UUID, 0, len(services))
 	for _, id := range first {
-		waiting, exists := unplaced[id]
+		isUnplaced, isKnown := unplaced[id]
 		switch {
-		case !exists:
+		case !isKnown:
 			return nil, hub.NotFound("Service")
-		case !waiting:
+		case !isUnplaced:
 			return nil, hub.Invalid(location, "must not name a service twice")
 		}
 		unplaced[id] = false

@@ -28,21 +28,21 @@ type Actor struct {
 
 // NewAppointment describes an appointment to be booked.
 type NewAppointment struct {
-	Org           Org
-	ResolveClient func(ctx context.Context, tx *Tx) (dbgen.Client, error) // finds or makes who it is for
+	Org                   Org
+	ResolveAndCheckClient func(ctx context.Context, tx *Tx) (dbgen.Client, error) // finds or creates the client and checks that they may book
 	ServiceChoice
 	Start       time.Time
 	Notes       string
 	Source      booking.Source
-	SourceID    *string // of a connected product, which may ask twice
+	SourceID    *string // the connected product's id of the request; repeats return the same appointment
 	By          Actor
-	Overbook    bool            // staff: even where the time is taken
-	Limits      booking.Limits  // for clients; staff have none but what is taken
-	Idempotency *IdempotencyKey // nil: every request counts
-	Contact     *Contact        // who books, where that is not staff; nil: the client itself
-	HoldID      uuid.UUID       // of this time, which it takes the place of; zero: none
-	// Charge is what the provider was asked to collect as the deposit. Without one
-	// clients cannot book what has a deposit: that is [ErrDepositDue].
+	Overbook    bool            // staff: book even a taken time
+	Limits      booking.Limits  // apply to online bookings only
+	Idempotency *IdempotencyKey // nil: the request has no key
+	Contact     *Contact        // the details typed; nil: use the stored client
+	HoldID      uuid.UUID       // hold to replace; zero: none
+	// Charge is the charge for the deposit, created at the provider. Without it, a
+	// client's booking that requires a deposit returns [ErrDepositDue].
 	Charge *NewCharge
 }
 
@@ -56,7 +56,7 @@ type IdempotencyKey struct {
 type BookedAppointment struct {
 	dbgen.AppointmentDetail
 	Warnings []string // outside_working_hours, in_the_past, daily_limit_reached
-	Repeated bool     // it had been made before, by the same request
+	Repeated bool     // an earlier repetition of the request created it
 }
 
 // idempotencyTTL is how long an Idempotency-Key is stored.
@@ -68,14 +68,14 @@ var errSlotTaken = errors.New("the time is taken")
 // Book creates an appointment. A time that is taken, or not offered to clients, is a
 // *[booking.SlotTakenError] with alternatives.
 func (s *Store) Book(ctx context.Context, request NewAppointment) (BookedAppointment, error) {
-	// What may have been booked before, or is held for this very request, is not to be
-	// told that its own time is taken.
+	// Requests that may repeat an earlier one, or that own a hold, skip the gate: their
+	// own time would count as taken.
 	if request.Online && request.Professional != nil && request.Idempotency == nil && request.SourceID == nil && request.HoldID == uuid.Nil {
-		done, err := s.enterGate(ctx, request)
+		release, err := s.waitForProfessional(ctx, request)
 		if err != nil {
 			return BookedAppointment{}, err
 		}
-		defer done()
+		defer release()
 	}
 	var booked BookedAppointment
 	err := s.InTx(ctx, "booking", func(tx *Tx) (err error) {
@@ -95,14 +95,14 @@ func isSlotConflict(err error) bool {
 
 // slotTakenError returns the error for a taken time, with alternatives. adjust changes
 // the offer before alternatives are computed; nil leaves it.
-func (s *Store) slotTakenError(ctx context.Context, org Org, choice ServiceChoice, start time.Time, limits booking.Limits, keep func(*booking.Offer)) error {
-	calendars, err := s.loadTwoWeeks(ctx, org, choice, start)
+func (s *Store) slotTakenError(ctx context.Context, org Org, choice ServiceChoice, start time.Time, limits booking.Limits, adjustOffer func(*booking.Offer)) error {
+	calendars, err := s.loadAlternativeCalendars(ctx, org, choice, start)
 	if err != nil {
 		return err
 	}
 	for i := range calendars {
-		if keep != nil {
-			keep(&calendars[i].Offer)
+		if adjustOffer != nil {
+			adjustOffer(&calendars[i].Offer)
 		}
 	}
 	if !choice.Online {
@@ -111,11 +111,12 @@ func (s *Store) slotTakenError(ctx context.Context, org Org, choice ServiceChoic
 	return booking.NewSlotTakenError(booking.Alternatives(org.Zone, limits, start, maxAlternatives, calendars))
 }
 
-// maxAlternatives is how many other times an error proposes.
+// maxAlternatives is how many alternatives an error proposes.
 const maxAlternatives = 3
 
-// loadTwoWeeks loads the calendars of a choice for the day of start and the 14 after.
-func (s *Store) loadTwoWeeks(ctx context.Context, org Org, choice ServiceChoice, start time.Time) ([]booking.Calendar, error) {
+// loadAlternativeCalendars loads the calendars of a choice for the day of start and the
+// 14 days after it.
+func (s *Store) loadAlternativeCalendars(ctx context.Context, org Org, choice ServiceChoice, start time.Time) ([]booking.Calendar, error) {
 	day := booking.DateOf(start, org.Zone)
 	offers, err := LoadOffers(ctx, s.Queries, org.ID, choice)
 	if err != nil {
@@ -153,35 +154,35 @@ type storedBooking struct {
 // claimIdempotencyKey reserves the key for this request, or decodes the answer stored
 // under it and returns found. A key used for another request is a [hub.ErrConflict].
 func (t *Tx) claimIdempotencyKey(ctx context.Context, org uuid.UUID, key IdempotencyKey, stored any) (found bool, err error) {
-	inserted, err := t.ClaimIdempotency(ctx, dbgen.ClaimIdempotencyParams{
+	inserted, err := t.InsertIdempotencyKey(ctx, dbgen.InsertIdempotencyKeyParams{
 		OrgID: org, Operation: key.Operation, Key: key.Key, RequestHash: key.RequestHash, CreatedAt: t.now, Expired: t.now.Add(-idempotencyTTL),
 	})
 	if err != nil || inserted > 0 {
 		return false, err
 	}
-	kept, err := t.IdempotentAnswer(ctx, dbgen.IdempotentAnswerParams{OrgID: org, Operation: key.Operation, Key: key.Key})
+	answer, err := t.IdempotentAnswer(ctx, dbgen.IdempotentAnswerParams{OrgID: org, Operation: key.Operation, Key: key.Key})
 	if err != nil {
 		return false, err
 	}
-	return true, decodeStoredAnswer(kept, key, stored)
+	return true, decodeStoredAnswer(answer, key, stored)
 }
 
 // decodeStoredAnswer decodes the answer to an earlier request with the same key.
-func decodeStoredAnswer(stored dbgen.Idempotency, key IdempotencyKey, before any) error {
+func decodeStoredAnswer(stored dbgen.Idempotency, key IdempotencyKey, into any) error {
 	if !bytes.Equal(stored.RequestHash, key.RequestHash) {
 		return hub.Errorf(hub.ErrConflict, "idempotency_key_reused", "This Idempotency-Key was used for another request.")
 	}
-	return json.Unmarshal(stored.Answer, before)
+	return json.Unmarshal(stored.Answer, into)
 }
 
 // storeAnswer stores the answer to a request under its key.
-func (t *Tx) storeAnswer(ctx context.Context, org uuid.UUID, key IdempotencyKey, what any) error {
-	answer, err := json.Marshal(what)
+func (t *Tx) storeAnswer(ctx context.Context, org uuid.UUID, key IdempotencyKey, answer any) error {
+	encoded, err := json.Marshal(answer)
 	if err != nil {
 		return err
 	}
 	created := 201
-	return t.KeepAnswer(ctx, dbgen.KeepAnswerParams{OrgID: org, Operation: key.Operation, Key: key.Key, Status: &created, Answer: answer})
+	return t.StoreIdempotentAnswer(ctx, dbgen.StoreIdempotentAnswerParams{OrgID: org, Operation: key.Operation, Key: key.Key, Status: &created, Answer: encoded})
 }
 
 func (t *Tx) book(ctx context.Context, request NewAppointment) (BookedAppointment, error) {
@@ -195,8 +196,10 @@ func (t *Tx) book(ctx context.Context, request NewAppointment) (BookedAppointmen
 	if err != nil {
 		return BookedAppointment{}, err
 	}
-	if request.requiresDeposit() && len(offers) > 0 && !slices.ContainsFunc(offers, func(offer dbgen.OffersRow) bool { return ResolveOffer(offer, request.Org.Policy).DepositAmount == 0 }) {
-		return BookedAppointment{}, ErrDepositDue // whoever gives it
+	if request.requiresDeposit() && len(offers) > 0 && !slices.ContainsFunc(offers, func(offer dbgen.ServiceOffersRow) bool {
+		return ResolveOffer(offer, request.Org.Policy).DepositAmount == 0
+	}) {
+		return BookedAppointment{}, ErrDepositDue // whichever professional is chosen
 	}
 	return t.bookWithOffers(ctx, request, offers)
 }
@@ -211,8 +214,8 @@ func (n NewAppointment) requiresDeposit() bool {
 }
 
 // bookWithOffers books with one of the offering professionals.
-func (t *Tx) bookWithOffers(ctx context.Context, request NewAppointment, offers []dbgen.OffersRow) (BookedAppointment, error) {
-	client, err := request.ResolveClient(ctx, t)
+func (t *Tx) bookWithOffers(ctx context.Context, request NewAppointment, offers []dbgen.ServiceOffersRow) (BookedAppointment, error) {
+	client, err := request.ResolveAndCheckClient(ctx, t)
 	if err != nil {
 		return BookedAppointment{}, err
 	}
@@ -233,13 +236,13 @@ func (t *Tx) bookWithOffers(ctx context.Context, request NewAppointment, offers 
 		DepositStatus: booking.DepositNone, Capacity: placement.offer.Capacity, Seat: placement.seat, Overbooked: placement.overbooked,
 		CreatedBy: request.By.User, CreatedAt: t.now,
 	}
-	contact, err := t.resolveRecipient(ctx, request.Contact, client)
+	contact, err := t.resolveContact(ctx, request.Contact, client)
 	if err != nil {
 		return BookedAppointment{}, err
 	}
 	params.ContactName, params.ContactEmail = contact.name, contact.email
 	if request.Charge != nil {
-		params.DepositStatus, params.DepositCents, params.HoldUntil = booking.DepositPending, &request.Charge.Amount, &request.Charge.ExpiresAt
+		params.DepositStatus, params.DepositCents, params.DepositDeadline = booking.DepositPending, &request.Charge.Amount, &request.Charge.ExpiresAt
 	}
 	if params.Status = request.Org.Policy.InitialStatus(request.Source, params.DepositStatus); params.Status == booking.Confirmed {
 		params.ConfirmedAt = &t.now
@@ -247,7 +250,7 @@ func (t *Tx) bookWithOffers(ctx context.Context, request NewAppointment, offers 
 	if err := t.CreateAppointment(ctx, params); err != nil {
 		return BookedAppointment{}, err
 	}
-	if err := t.recordHistory(ctx, request.Org.ID, params.ID, dbgen.RecordHistoryParams{Action: "create", ToStatus: string(params.Status), ToStartAt: &params.StartAt, ToProfessionalID: &params.ProfessionalID}, request.By); err != nil {
+	if err := t.recordHistory(ctx, request.Org.ID, params.ID, dbgen.InsertHistoryEntryParams{Action: "create", ToStatus: string(params.Status), ToStartAt: &params.StartAt, ToProfessionalID: &params.ProfessionalID}, request.By); err != nil {
 		return BookedAppointment{}, err
 	}
 	if request.Charge != nil {
@@ -276,7 +279,8 @@ func (t *Tx) bookWithOffers(ctx context.Context, request NewAppointment, offers 
 	return BookedAppointment{AppointmentDetail: detail, Warnings: placement.warnings}, t.publishCreated(ctx, detail, clientPhone(client))
 }
 
-// publishCreated publishes appointment.created for an appointment that takes place.
+// publishCreated publishes appointment.created. Products that have the appointment
+// replace their copy.
 func (t *Tx) publishCreated(ctx context.Context, appointment dbgen.AppointmentDetail, phone string) error {
 	return t.publish(ctx, appointment.OrgID, createdEvent(appointment, phone))
 }
@@ -296,24 +300,24 @@ type slotPlacement struct {
 	warnings   []string
 }
 
-// choosePlacement locks a professional's time and finds a seat. With "anybody" it tries
-// the professionals who offer the time in turn, the least booked first.
-func (t *Tx) choosePlacement(ctx context.Context, request NewAppointment, offers []dbgen.OffersRow) (dbgen.OffersRow, slotPlacement, error) {
+// choosePlacement locks a professional's time and finds a seat. Without a
+// requested professional it tries those who offer the time, the least booked first.
+func (t *Tx) choosePlacement(ctx context.Context, request NewAppointment, offers []dbgen.ServiceOffersRow) (dbgen.ServiceOffersRow, slotPlacement, error) {
 	if request.Professional != nil {
-		placement, err := t.lockAndPlace(ctx, request, offers[0])
+		placement, err := t.lockAndFindPlacement(ctx, request, offers[0])
 		return offers[0], placement, err
 	}
 	day := booking.DateOf(request.Start, request.Org.Zone)
 	for len(offers) > 0 {
 		calendars, err := LoadCalendars(ctx, t.DB, request.Org, offers, DayRange{First: day, Last: day, ExceptID: request.HoldID, Now: t.now})
 		if err != nil {
-			return dbgen.OffersRow{}, slotPlacement{}, err
+			return dbgen.ServiceOffersRow{}, slotPlacement{}, err
 		}
 		slot, ok := booking.FindSlot(request.Org.Zone, request.Limits, request.Start, calendars)
 		if !ok {
 			break
 		}
-		var rest []dbgen.OffersRow
+		var rest []dbgen.ServiceOffersRow
 		for _, offer := range offers {
 			if offer.ProfessionalID != slot.Professional {
 				rest = append(rest, offer)
@@ -326,21 +330,21 @@ func (t *Tx) choosePlacement(ctx context.Context, request NewAppointment, offers
 		}
 		offers = rest
 	}
-	return dbgen.OffersRow{}, slotPlacement{}, errSlotTaken
+	return dbgen.ServiceOffersRow{}, slotPlacement{}, errSlotTaken
 }
 
-func (t *Tx) lockAndPlace(ctx context.Context, request NewAppointment, offer dbgen.OffersRow) (slotPlacement, error) {
-	if err := t.LockTime(ctx, offer.ProfessionalID); err != nil {
+func (t *Tx) lockAndFindPlacement(ctx context.Context, request NewAppointment, offer dbgen.ServiceOffersRow) (slotPlacement, error) {
+	if err := t.LockProfessionalTime(ctx, offer.ProfessionalID); err != nil {
 		return slotPlacement{}, err
 	}
 	return t.findPlacement(ctx, request.Org, offer, ResolveOffer(offer, request.Org.Policy), request.Start, request.HoldID, placementOptions{online: request.Online, limits: request.Limits, overbook: request.Overbook})
 }
 
-// tryPlacement is [Tx.lockAndPlace] in a savepoint. Where there is no seat it releases
+// tryPlacement is [Tx.lockAndFindPlacement] in a savepoint. Without a seat it releases
 // the lock before the next professional is tried.
-func (t *Tx) tryPlacement(ctx context.Context, request NewAppointment, offer dbgen.OffersRow) (placement slotPlacement, err error) {
+func (t *Tx) tryPlacement(ctx context.Context, request NewAppointment, offer dbgen.ServiceOffersRow) (placement slotPlacement, err error) {
 	err = t.withSavepoint(ctx, func(tx *Tx) error {
-		placement, err = tx.lockAndPlace(ctx, request, offer)
+		placement, err = tx.lockAndFindPlacement(ctx, request, offer)
 		return err
 	})
 	return placement, err
@@ -355,10 +359,10 @@ type placementOptions struct {
 
 // findPlacement finds a seat at a time, ignoring the appointment or hold exceptID. The
 // caller holds the lock of the professional's time.
-func (t *Tx) findPlacement(ctx context.Context, org Org, o dbgen.OffersRow, offer booking.Offer, start time.Time, exceptID uuid.UUID, options placementOptions) (slotPlacement, error) {
+func (t *Tx) findPlacement(ctx context.Context, org Org, row dbgen.ServiceOffersRow, offer booking.Offer, start time.Time, exceptID uuid.UUID, options placementOptions) (slotPlacement, error) {
 	day := booking.DateOf(start, org.Zone)
 	last := booking.DateOf(start.Add(offer.Duration), org.Zone)
-	calendars, err := LoadCalendars(ctx, t.DB, org, []dbgen.OffersRow{o}, DayRange{First: min(day, last), Last: max(day, last), ExceptID: exceptID, Now: t.now})
+	calendars, err := LoadCalendars(ctx, t.DB, org, []dbgen.ServiceOffersRow{row}, DayRange{First: min(day, last), Last: max(day, last), ExceptID: exceptID, Now: t.now})
 	if err != nil {
 		return slotPlacement{}, err
 	}
@@ -374,7 +378,7 @@ func (t *Tx) findPlacement(ctx context.Context, org Org, o dbgen.OffersRow, offe
 	}
 	if booking.SeatsAt(start, offer, calendar.Busy) > 0 {
 		placement.seat, err = t.FreeSeat(ctx, dbgen.FreeSeatParams{
-			Capacity: offer.Capacity, ProfessionalID: o.ProfessionalID, ServiceID: o.Service.ID, StartAt: start, EndAt: start.Add(offer.Duration), MovedID: exceptID,
+			Capacity: offer.Capacity, ProfessionalID: row.ProfessionalID, ServiceID: row.Service.ID, StartAt: start, EndAt: start.Add(offer.Duration), ExceptID: exceptID,
 		})
 		if err != nil {
 			return slotPlacement{}, err
@@ -390,30 +394,30 @@ func (t *Tx) findPlacement(ctx context.Context, org Org, o dbgen.OffersRow, offe
 }
 
 func staffWarnings(org Org, calendar *booking.Calendar, start, now time.Time) []string {
-	var list []string
+	var warnings []string
 	if !booking.WithinHours(org.Zone, start, start.Add(calendar.Offer.Duration), calendar.Rules, calendar.Exceptions) {
-		list = append(list, "outside_working_hours")
+		warnings = append(warnings, "outside_working_hours")
 	}
 	if start.Before(now) {
-		list = append(list, "in_the_past")
+		warnings = append(warnings, "in_the_past")
 	}
 	if calendar.Full(org.Zone, booking.DateOf(start, org.Zone)) {
-		list = append(list, "daily_limit_reached")
+		warnings = append(warnings, "daily_limit_reached")
 	}
-	return list
+	return warnings
 }
 
 // recordHistory adds an entry to an appointment's history.
-func (t *Tx) recordHistory(ctx context.Context, org, appointment uuid.UUID, line dbgen.RecordHistoryParams, actor Actor) error {
-	line.OrgID, line.ID, line.AppointmentID, line.At, line.Actor, line.UserID = org, NewID(), appointment, t.now, string(actor.Kind), actor.User
-	return t.RecordHistory(ctx, line)
+func (t *Tx) recordHistory(ctx context.Context, org, appointment uuid.UUID, entry dbgen.InsertHistoryEntryParams, actor Actor) error {
+	entry.OrgID, entry.ID, entry.AppointmentID, entry.At, entry.Actor, entry.UserID = org, NewID(), appointment, t.now, string(actor.Kind), actor.User
+	return t.InsertHistoryEntry(ctx, entry)
 }
 
 func (t *Tx) planReminders(ctx context.Context, org Org, appointment uuid.UUID, start time.Time) error {
 	if !org.Settings.RemindersEnabled {
 		return nil
 	}
-	return t.PlanReminders(ctx, dbgen.PlanRemindersParams{
+	return t.InsertReminders(ctx, dbgen.InsertRemindersParams{
 		OrgID: org.ID, AppointmentID: appointment, StartAt: start, Now: t.now,
 		Offsets: org.Settings.ReminderOffsetsMinutes, Channels: org.Settings.ReminderChannels,
 	})

@@ -24,7 +24,7 @@ const (
 	paymentRefunded  = string(provider.Refunded)
 )
 
-// NewCharge is a payment that a provider was asked to collect.
+// NewCharge is a payment with its charge at the provider.
 type NewCharge struct {
 	NewPayment
 	ID        uuid.UUID // of the payment, and of the order at the provider
@@ -56,9 +56,9 @@ func (t *Tx) storeCharge(ctx context.Context, charge NewCharge) (dbgen.PaymentDe
 	return t.PaymentByID(ctx, charge.Org, charge.ID)
 }
 
-// AddCharge stores a charge. If a charge for the same purpose is already open it
-// returns that one, with created false. An appointment that was cancelled or paid while
-// the provider was being asked is a [hub.ErrConflict].
+// AddCharge stores a charge. If a pending charge for the same purpose exists, it
+// returns that charge, with created false. An appointment that was cancelled or paid
+// during the provider call is a [hub.ErrConflict].
 func (s *Store) AddCharge(ctx context.Context, org Org, charge NewCharge, key *IdempotencyKey) (payment dbgen.PaymentDetail, created bool, err error) {
 	err = s.InTx(ctx, "storing a charge", func(tx *Tx) error {
 		created = false // the transaction may be repeated
@@ -77,8 +77,8 @@ func (s *Store) AddCharge(ctx context.Context, org Org, charge NewCharge, key *I
 			if err := charge.checkStillDue(balanceOf(appointment)); err != nil {
 				return err
 			}
-			charge.Client = appointment.ClientID // who may be another by now
-			open, found, err := tx.FindOpenCharge(ctx, charge.NewPayment)
+			charge.Client = appointment.ClientID // it may have changed since the request
+			open, found, err := tx.FindOrExpirePendingCharge(ctx, charge.NewPayment)
 			if err != nil {
 				return err
 			}
@@ -96,27 +96,27 @@ func (s *Store) AddCharge(ctx context.Context, org Org, charge NewCharge, key *I
 	return payment, created && err == nil, err
 }
 
-// FindOpenCharge finds a payable charge for the same appointment, kind and amount. An
-// expired one is ended instead.
-func (t *Tx) FindOpenCharge(ctx context.Context, payment NewPayment) (p dbgen.PaymentDetail, found bool, err error) {
+// FindOrExpirePendingCharge finds a pending charge for the same appointment, kind and
+// amount. An expired charge is ended instead.
+func (t *Tx) FindOrExpirePendingCharge(ctx context.Context, payment NewPayment) (p dbgen.PaymentDetail, found bool, err error) {
 	if payment.Appointment == nil {
 		return p, false, nil
 	}
-	p, err = t.OpenCharge(ctx, dbgen.OpenChargeParams{OrgID: payment.Org, AppointmentID: payment.Appointment, Kind: payment.Kind, AmountCents: payment.Amount})
+	p, err = t.PendingCharge(ctx, dbgen.PendingChargeParams{OrgID: payment.Org, AppointmentID: payment.Appointment, Kind: payment.Kind, AmountCents: payment.Amount})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return p, false, nil
 	case err != nil:
 		return p, false, err
 	case p.ExpiresAt != nil && !p.ExpiresAt.After(t.now):
-		return p, false, t.endPayment(ctx, dbgen.Payment{OrgID: p.OrgID, ID: p.ID}, paymentExpired)
+		return p, false, t.endUnpaidPayment(ctx, dbgen.Payment{OrgID: p.OrgID, ID: p.ID}, paymentExpired)
 	}
 	return p, true, nil
 }
 
-// closeOpenCharges ends the open charges of an appointment. The payments job cancels
+// closePendingCharges ends the pending charges of an appointment. The payments job cancels
 // them at the provider, or settles those paid at the last moment.
-func (t *Tx) closeOpenCharges(ctx context.Context, appointment dbgen.Appointment, status string) error {
+func (t *Tx) closePendingCharges(ctx context.Context, appointment dbgen.Appointment, status string) error {
 	return t.CloseCharges(ctx, dbgen.CloseChargesParams{Status: status, Now: &t.now, OrgID: appointment.OrgID, AppointmentID: &appointment.ID})
 }
 
@@ -126,9 +126,9 @@ func (t *Tx) closeExcessCharges(ctx context.Context, appointment dbgen.Appointme
 	return t.CloseCharges(ctx, dbgen.CloseChargesParams{Status: paymentCancelled, Now: &t.now, OrgID: appointment.OrgID, AppointmentID: &appointment.ID, MoreThan: &limit})
 }
 
-// endPayment sets a final status on a payment that brought no money.
-func (t *Tx) endPayment(ctx context.Context, payment dbgen.Payment, status string) error {
-	return t.SettlePayment(ctx, dbgen.SettlePaymentParams{Status: status, Now: t.now, OrgID: payment.OrgID, ID: payment.ID})
+// endUnpaidPayment sets a final status on a payment without money received.
+func (t *Tx) endUnpaidPayment(ctx context.Context, payment dbgen.Payment, status string) error {
+	return t.UpdatePaymentStatus(ctx, dbgen.UpdatePaymentStatusParams{Status: status, Now: t.now, OrgID: payment.OrgID, ID: payment.ID})
 }
 
 // claimPaymentKey claims an Idempotency-Key, or returns the payment stored under it.
@@ -141,8 +141,8 @@ func (t *Tx) claimPaymentKey(ctx context.Context, org uuid.UUID, key Idempotency
 	return payment, true, err
 }
 
-// FindAnsweredCharge returns the payment that answered an earlier request with the key.
-func (t *Tx) FindAnsweredCharge(ctx context.Context, org uuid.UUID, key IdempotencyKey) (payment dbgen.PaymentDetail, found bool, err error) {
+// FindChargeByKey returns the payment that answered an earlier request with the key.
+func (t *Tx) FindChargeByKey(ctx context.Context, org uuid.UUID, key IdempotencyKey) (payment dbgen.PaymentDetail, found bool, err error) {
 	stored, err := t.IdempotentAnswer(ctx, dbgen.IdempotentAnswerParams{OrgID: org, Operation: key.Operation, Key: key.Key})
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && !stored.CreatedAt.After(t.now.Add(-idempotencyTTL)) {
 		return payment, false, nil
@@ -166,14 +166,14 @@ func (t *Tx) storePaymentAnswer(ctx context.Context, org uuid.UUID, key *Idempot
 }
 
 // ErrUnknownCharge is returned for a charge without a payment.
-var ErrUnknownCharge = errors.New("no payment is for this charge")
+var ErrUnknownCharge = errors.New("no payment has this charge")
 
 // SettleCharge updates a payment to the state of its charge at the provider, with all
 // consequences, in one transaction. Repeating it has no effect. It returns
 // [ErrUnknownCharge] for an unknown charge and [provider.ErrMismatch] for one that
 // differs from the order, which does not count as paid.
-func (s *Store) SettleCharge(ctx context.Context, provider string, charge provider.Charge) error {
-	return s.settleCharge(ctx, provider, charge, nil)
+func (s *Store) SettleCharge(ctx context.Context, providerName string, charge provider.Charge) error {
+	return s.settleCharge(ctx, providerName, charge, nil)
 }
 
 // SettleRefund is [Store.SettleCharge] after a refund that this service requested.
@@ -182,7 +182,7 @@ func (s *Store) SettleRefund(ctx context.Context, providerName string, charge pr
 }
 
 func (s *Store) settleCharge(ctx context.Context, providerName string, charge provider.Charge, refund *uuid.UUID) error {
-	ordered, err := s.ChargeAtProvider(ctx, providerName, charge.ID)
+	ordered, err := s.ChargeByProviderID(ctx, providerName, charge.ID)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return ErrUnknownCharge
 	}
@@ -210,30 +210,30 @@ func (s *Store) settleCharge(ctx context.Context, providerName string, charge pr
 			return err
 		}
 		if refund != nil {
-			if err := tx.FinishRefund(ctx, dbgen.FinishRefundParams{DoneAt: &tx.now, OrgID: org.ID, ID: *refund}); err != nil {
+			if err := tx.SetRefundOutcome(ctx, dbgen.SetRefundOutcomeParams{DoneAt: &tx.now, OrgID: org.ID, ID: *refund}); err != nil {
 				return err
 			}
 		}
-		return tx.settlePayment(ctx, org, payment, appointment, charge)
+		return tx.applyChargeState(ctx, org, payment, appointment, charge)
 	})
 }
 
-func (t *Tx) settlePayment(ctx context.Context, org Org, payment dbgen.Payment, appointment *dbgen.Appointment, charge provider.Charge) error {
+func (t *Tx) applyChargeState(ctx context.Context, org Org, payment dbgen.Payment, appointment *dbgen.Appointment, charge provider.Charge) error {
 	switch {
 	case charge.Status == provider.Paid || charge.Status == provider.Refunded:
 		if payment.PaidAt == nil {
-			known, at := payment.Status, charge.PaidAt
-			if at.IsZero() {
-				at = t.now
+			previousStatus, paidAt := payment.Status, charge.PaidAt
+			if paidAt.IsZero() {
+				paidAt = t.now
 			}
-			payment.Status, payment.PaidAt = paymentPaid, &at
-			if err := t.SettlePayment(ctx, dbgen.SettlePaymentParams{Status: payment.Status, PaidAt: payment.PaidAt, Now: t.now, OrgID: payment.OrgID, ID: payment.ID}); err != nil {
+			payment.Status, payment.PaidAt = paymentPaid, &paidAt
+			if err := t.UpdatePaymentStatus(ctx, dbgen.UpdatePaymentStatusParams{Status: payment.Status, PaidAt: payment.PaidAt, Now: t.now, OrgID: payment.OrgID, ID: payment.ID}); err != nil {
 				return err
 			}
 			if err := t.creditPayment(ctx, org, payment, appointment); err != nil {
 				return err
 			}
-			if err := t.handleLatePayment(ctx, org, payment, appointment, known != paymentPending); err != nil {
+			if err := t.handleLatePayment(ctx, org, payment, appointment, previousStatus != paymentPending); err != nil {
 				return err
 			}
 		}
@@ -241,14 +241,14 @@ func (t *Tx) settlePayment(ctx context.Context, org Org, payment dbgen.Payment, 
 			return err
 		}
 	case payment.Status == paymentPending && charge.Status != provider.Pending:
-		if err := t.endPayment(ctx, payment, string(charge.Status)); err != nil {
+		if err := t.endUnpaidPayment(ctx, payment, string(charge.Status)); err != nil {
 			return err
 		}
 	}
 	if charge.Status == provider.Pending {
 		return nil
 	}
-	return t.PutOffCharge(ctx, dbgen.PutOffChargeParams{OrgID: payment.OrgID, PaymentID: payment.ID})
+	return t.SetChargeCheckAt(ctx, dbgen.SetChargeCheckAtParams{OrgID: payment.OrgID, PaymentID: payment.ID})
 }
 
 // coverDeposit marks a pending deposit as paid once enough money was received.
@@ -258,7 +258,7 @@ func (t *Tx) coverDeposit(ctx context.Context, org Org, appointment *dbgen.Appoi
 		return nil
 	}
 	appointment.DepositStatus = booking.DepositPaid
-	if err := t.SetDeposit(ctx, dbgen.SetDepositParams{DepositStatus: appointment.DepositStatus, NeedsRefund: appointment.NeedsRefund, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID}); err != nil {
+	if err := t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: appointment.DepositStatus, NeedsRefund: appointment.NeedsRefund, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID}); err != nil {
 		return err
 	}
 	return t.confirmAfterDeposit(ctx, org, appointment)
@@ -274,7 +274,7 @@ func (t *Tx) confirmAfterDeposit(ctx context.Context, org Org, appointment *dbge
 
 // applyRefund records the refunded amount of a payment.
 func (t *Tx) applyRefund(ctx context.Context, payment dbgen.Payment, appointment *dbgen.Appointment, refunded booking.Cents) error {
-	refundedByUs, err := t.RefundsDone(ctx, payment.OrgID, payment.ID)
+	refundedByUs, err := t.SumCompletedRefunds(ctx, payment.OrgID, payment.ID)
 	if err != nil {
 		return err
 	}
@@ -287,22 +287,22 @@ func (t *Tx) applyRefund(ctx context.Context, payment dbgen.Payment, appointment
 	if refunded == payment.AmountCents {
 		status = paymentRefunded
 	}
-	if err := t.SettlePayment(ctx, dbgen.SettlePaymentParams{Status: status, PaidAt: payment.PaidAt, RefundedCents: refunded, Now: t.now, OrgID: payment.OrgID, ID: payment.ID}); err != nil {
+	if err := t.UpdatePaymentStatus(ctx, dbgen.UpdatePaymentStatusParams{Status: status, PaidAt: payment.PaidAt, RefundedCents: refunded, Now: t.now, OrgID: payment.OrgID, ID: payment.ID}); err != nil {
 		return err
 	}
 	if appointment != nil {
-		if err := t.AddPaid(ctx, dbgen.AddPaidParams{OrgID: payment.OrgID, ID: appointment.ID, Amount: -int64(increase), Now: t.now}); err != nil {
+		if err := t.AdjustPaidAmount(ctx, dbgen.AdjustPaidAmountParams{OrgID: payment.OrgID, ID: appointment.ID, Amount: -int64(increase), Now: t.now}); err != nil {
 			return err
 		}
 		if payment.Kind == KindDeposit && appointment.DepositStatus == booking.DepositPaid && status == paymentRefunded {
-			appointment.DepositStatus = booking.DepositRefunded
+			appointment.DepositStatus = booking.DepositReleased
 		}
 		stillOwed := appointment.NeedsRefund && status != paymentRefunded
-		if err := t.SetDeposit(ctx, dbgen.SetDepositParams{DepositStatus: appointment.DepositStatus, NeedsRefund: stillOwed, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID}); err != nil {
+		if err := t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: appointment.DepositStatus, NeedsRefund: stillOwed, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID}); err != nil {
 			return err
 		}
 	}
-	if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: payment.OrgID, ID: payment.ClientID, Spent: -int64(increase)}); err != nil {
+	if _, err := t.AdjustClientTotals(ctx, dbgen.AdjustClientTotalsParams{OrgID: payment.OrgID, ID: payment.ClientID, Spent: -int64(increase)}); err != nil {
 		return err
 	}
 	return t.reversePoints(ctx, payment, refunded)
@@ -337,7 +337,7 @@ func (s *Store) ExpireCharge(ctx context.Context, org, id uuid.UUID) error {
 		if err != nil || payment.Status != paymentPending {
 			return err
 		}
-		return tx.endPayment(ctx, payment, paymentExpired)
+		return tx.endUnpaidPayment(ctx, payment, paymentExpired)
 	})
 }
 
@@ -348,13 +348,13 @@ func (s *Store) CancelUnpaid(ctx context.Context, orgID, id uuid.UUID) error {
 		return err
 	}
 	reason := "Deposit not paid in time"
-	return s.InTx(ctx, "letting go of a slot", func(tx *Tx) error {
+	return s.InTx(ctx, "cancelling an unpaid appointment", func(tx *Tx) error {
 		change := AppointmentChange{Org: org, ID: id, By: systemActor, Reason: &reason}
 		before, err := tx.lockForChange(ctx, change, nil)
 		if err != nil {
 			return err
 		}
-		if before.Status != booking.Scheduled || before.DepositStatus != booking.DepositPending || before.HoldUntil == nil || before.HoldUntil.After(tx.now) {
+		if before.Status != booking.Scheduled || before.DepositStatus != booking.DepositPending || before.DepositDeadline == nil || before.DepositDeadline.After(tx.now) {
 			return nil
 		}
 		return tx.applyAction(ctx, booking.Cancel, change, before)
@@ -375,16 +375,16 @@ func (t *Tx) enqueueDepositRefund(ctx context.Context, appointment dbgen.Appoint
 		}
 	}
 	if len(paid) == 0 {
-		return t.SetDeposit(ctx, dbgen.SetDepositParams{DepositStatus: booking.DepositRefunded, NeedsRefund: true, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
+		return t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: booking.DepositReleased, NeedsRefund: true, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
 	}
 	return t.wakePaymentsJob(ctx)
 }
 
-// MarkRefundFailed leaves a refund that the provider refuses to staff.
+// MarkRefundFailed records that the provider refuses a refund. Staff must refund it.
 func (s *Store) MarkRefundFailed(ctx context.Context, org, refund uuid.UUID, appointment *uuid.UUID) error {
 	return s.InTx(ctx, "giving up a refund", func(tx *Tx) error {
 		finish := func() error {
-			return tx.FinishRefund(ctx, dbgen.FinishRefundParams{FailedAt: &tx.now, OrgID: org, ID: refund})
+			return tx.SetRefundOutcome(ctx, dbgen.SetRefundOutcomeParams{FailedAt: &tx.now, OrgID: org, ID: refund})
 		}
 		if appointment == nil {
 			return finish()
@@ -396,14 +396,14 @@ func (s *Store) MarkRefundFailed(ctx context.Context, org, refund uuid.UUID, app
 		if err := finish(); err != nil {
 			return err
 		}
-		return tx.SetDeposit(ctx, dbgen.SetDepositParams{DepositStatus: a.DepositStatus, NeedsRefund: true, Now: tx.now, OrgID: org, ID: a.ID})
+		return tx.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: a.DepositStatus, NeedsRefund: true, Now: tx.now, OrgID: org, ID: a.ID})
 	})
 }
 
-// StoreNotice stores a provider's webhook once. The payments job settles it.
-func (s *Store) StoreNotice(ctx context.Context, provider string, notice provider.Notice, body []byte) error {
-	return s.InTx(ctx, "storing a notice", func(tx *Tx) error {
-		added, err := tx.AddNotice(ctx, dbgen.AddNoticeParams{Provider: provider, EventID: notice.ID, ChargeID: notice.Charge, Body: body, ReceivedAt: tx.now})
+// StoreProviderEvent stores a provider's webhook once. The payments job settles it.
+func (s *Store) StoreProviderEvent(ctx context.Context, providerName string, event provider.Event, body []byte) error {
+	return s.InTx(ctx, "storing a provider event", func(tx *Tx) error {
+		added, err := tx.InsertProviderEvent(ctx, dbgen.InsertProviderEventParams{Provider: providerName, EventID: event.ID, ChargeID: event.ChargeID, Body: body, ReceivedAt: tx.now})
 		if err != nil || added == 0 {
 			return err
 		}
@@ -411,7 +411,7 @@ func (s *Store) StoreNotice(ctx context.Context, provider string, notice provide
 	})
 }
 
-// JobPayments is the job that settles notices and sends refunds.
+// JobPayments is the job that settles provider events and sends refunds.
 const JobPayments = "payments"
 
 // wakePaymentsJob runs the payments job soon after the commit.

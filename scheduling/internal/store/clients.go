@@ -11,8 +11,8 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// AddClient stores a client, with the sign-up bonus of the loyalty program. source says
-// who entered the name: staff, client, or a connected product.
+// AddClient stores a client, with the sign-up bonus of the loyalty program. source is
+// the origin of the name: staff, client, or a connected product.
 func (t *Tx) AddClient(ctx context.Context, client dbgen.Client, source string) (dbgen.Client, error) {
 	created, err := t.CreateClient(ctx, dbgen.CreateClientParams{
 		OrgID: client.OrgID, ID: client.ID, Name: client.Name, Phone: client.Phone, PhoneE164: client.PhoneE164, Email: client.Email, CpfSealed: client.CpfSealed, CpfHash: client.CpfHash,
@@ -34,8 +34,8 @@ func (t *Tx) AddClient(ctx context.Context, client dbgen.Client, source string) 
 // Contact is the name and address a person gives when booking.
 type Contact struct {
 	Name, Phone, Email string // the last two may be ""
-	Source             string // as [Tx.AddClient] has it
-	MarketingConsent   bool   // to be written to now and then
+	Source             string // as in [Tx.AddClient]
+	MarketingConsent   bool   // consents to marketing
 }
 
 // FindOrCreateClient finds the client with the contact's phone, or without a phone by
@@ -77,35 +77,35 @@ func (t *Tx) findClient(ctx context.Context, org uuid.UUID, contact Contact) (cl
 	return client, false, nil
 }
 
-// recipient is the name and address an appointment's e-mails go to, where they differ
+// contactOverride is the name and address for an appointment's e-mails, where they differ
 // from the client's.
-type recipient struct{ name, email *string }
+type contactOverride struct{ name, email *string }
 
-// resolveRecipient returns where e-mails about a booking go. Several people may share
+// resolveContact returns the recipient of e-mails about a booking. Several people may share
 // a client's phone, so the name and address that were typed are used. The stored
 // address is used only where the name is the client's.
-func (t *Tx) resolveRecipient(ctx context.Context, c *Contact, client dbgen.Client) (recipient, error) {
+func (t *Tx) resolveContact(ctx context.Context, c *Contact, client dbgen.Client) (contactOverride, error) {
 	if c == nil {
-		return recipient{}, nil
+		return contactOverride{}, nil
 	}
 	name, email := c.Name, c.Email
 	if name == "" {
 		name = client.Name
 	}
 	if email != "" {
-		return recipient{&name, &email}, nil
+		return contactOverride{&name, &email}, nil
 	}
 	form, err := t.SearchForm(ctx, name)
 	if err != nil || (booking.Person{Name: form}).Agrees(booking.Person{Name: client.NameSearch}) {
-		return recipient{}, err
+		return contactOverride{}, err
 	}
-	return recipient{&name, &email}, nil
+	return contactOverride{&name, &email}, nil
 }
 
-// hasEmail reports whether there is an address to write to.
-func (c recipient) hasEmail(client dbgen.Client) bool {
-	if c.email != nil {
-		return *c.email != ""
+// hasEmail reports whether there is an address for e-mails.
+func (o contactOverride) hasEmail(client dbgen.Client) bool {
+	if o.email != nil {
+		return *o.email != ""
 	}
 	return client.Email != nil
 }

@@ -25,7 +25,7 @@ type Org struct {
 
 // LoadOrg loads an organization, or returns [hub.ErrNotFound].
 func (s *Store) LoadOrg(ctx context.Context, id uuid.UUID) (Org, error) {
-	row, err := s.Organization(ctx, id)
+	row, err := s.OrganizationByID(ctx, id)
 	if err != nil {
 		return Org{}, dberr.Wrap("loading the organization", err)
 	}

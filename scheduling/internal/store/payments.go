@@ -29,7 +29,7 @@ type NewPayment struct {
 	Appointment *uuid.UUID
 	Client      uuid.UUID
 	Amount      booking.Cents
-	AmountGiven bool // the amount, by somebody: it is not what happens to be due
+	AmountGiven bool // the request names the amount; else it is the amount due
 	Method      string
 	Description string
 	Kind        string
@@ -39,7 +39,7 @@ type NewPayment struct {
 
 // RecordPayment runs add and stores its payment as the answer to the key. A repeated
 // request returns the stored payment.
-func (s *Store) RecordPayment(ctx context.Context, org uuid.UUID, key *IdempotencyKey, pay func(*Tx) (dbgen.PaymentDetail, error)) (payment dbgen.PaymentDetail, err error) {
+func (s *Store) RecordPayment(ctx context.Context, org uuid.UUID, key *IdempotencyKey, add func(*Tx) (dbgen.PaymentDetail, error)) (payment dbgen.PaymentDetail, err error) {
 	err = s.InTx(ctx, "recording a payment", func(tx *Tx) error {
 		if key != nil {
 			existing, found, err := tx.claimPaymentKey(ctx, org, *key)
@@ -48,7 +48,7 @@ func (s *Store) RecordPayment(ctx context.Context, org uuid.UUID, key *Idempoten
 				return err
 			}
 		}
-		if payment, err = pay(tx); err != nil {
+		if payment, err = add(tx); err != nil {
 			return err
 		}
 		return tx.storePaymentAnswer(ctx, org, key, payment.ID)
@@ -88,7 +88,7 @@ func (t *Tx) creditPayment(ctx context.Context, org Org, payment dbgen.Payment, 
 	service := uuid.Nil
 	if appointment != nil {
 		service = appointment.ServiceID
-		if err := t.AddPaid(ctx, dbgen.AddPaidParams{OrgID: payment.OrgID, ID: appointment.ID, Amount: int64(payment.AmountCents), Now: t.now}); err != nil {
+		if err := t.AdjustPaidAmount(ctx, dbgen.AdjustPaidAmountParams{OrgID: payment.OrgID, ID: appointment.ID, Amount: int64(payment.AmountCents), Now: t.now}); err != nil {
 			return err
 		}
 		appointment.PaidCents += payment.AmountCents
@@ -99,7 +99,7 @@ func (t *Tx) creditPayment(ctx context.Context, org Org, payment dbgen.Payment, 
 			return err
 		}
 	}
-	if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: payment.OrgID, ID: payment.ClientID, Spent: int64(payment.AmountCents)}); err != nil {
+	if _, err := t.AdjustClientTotals(ctx, dbgen.AdjustClientTotalsParams{OrgID: payment.OrgID, ID: payment.ClientID, Spent: int64(payment.AmountCents)}); err != nil {
 		return err
 	}
 	program, err := LoadLoyalty(ctx, t.Queries, payment.OrgID)
@@ -130,7 +130,7 @@ func LoadLoyalty(ctx context.Context, queries *dbgen.Queries, org uuid.UUID) (bo
 	if err != nil {
 		return booking.Loyalty{}, dberr.Wrap("loading the loyalty program", err)
 	}
-	rewards, err := queries.Rewards(ctx, org)
+	rewards, err := queries.ListRewards(ctx, org)
 	if err != nil {
 		return booking.Loyalty{}, dberr.Wrap("loading rewards", err)
 	}
@@ -176,7 +176,7 @@ func (t *Tx) AddPoints(ctx context.Context, points PointsChange) error {
 	if err != nil {
 		return err
 	}
-	exists, err := t.HasEntry(ctx, dbgen.HasEntryParams{OrgID: points.Org, Type: points.Type, Source: points.Source})
+	exists, err := t.HasLoyaltyEntry(ctx, dbgen.HasLoyaltyEntryParams{OrgID: points.Org, Type: points.Type, Source: points.Source})
 	if err != nil || exists {
 		return err
 	}
@@ -184,10 +184,10 @@ func (t *Tx) AddPoints(ctx context.Context, points PointsChange) error {
 	if balance < 0 {
 		return hub.Errorf(hub.ErrConflict, "insufficient_points", "The client has %d points.", client.LoyaltyPoints)
 	}
-	if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: points.Org, ID: points.Client, Points: points.Points}); err != nil {
+	if _, err := t.AdjustClientTotals(ctx, dbgen.AdjustClientTotalsParams{OrgID: points.Org, ID: points.Client, Points: points.Points}); err != nil {
 		return err
 	}
-	_, err = t.AddEntry(ctx, dbgen.AddEntryParams{
+	_, err = t.InsertLoyaltyEntry(ctx, dbgen.InsertLoyaltyEntryParams{
 		OrgID: points.Org, ID: NewID(), ClientID: points.Client, Type: points.Type, Points: points.Points, BalanceAfter: balance, Source: points.Source,
 		AppointmentID: points.Appointment, PaymentID: points.Payment, RewardID: points.Reward, Description: points.Description, CreatedAt: t.now,
 	})
@@ -201,37 +201,37 @@ func visitPointsSource(appointment dbgen.Appointment) string {
 	return fmt.Sprintf("visit:%s:%d", appointment.ID, appointment.Version)
 }
 
-func (t *Tx) earnVisitPoints(ctx context.Context, a dbgen.Appointment) error {
-	program, err := LoadLoyalty(ctx, t.Queries, a.OrgID)
+func (t *Tx) earnVisitPoints(ctx context.Context, appointment dbgen.Appointment) error {
+	program, err := LoadLoyalty(ctx, t.Queries, appointment.OrgID)
 	if err != nil {
 		return err
 	}
-	kept, err := t.Accrued(ctx, a.OrgID, &a.ID)
+	earned, err := t.EarnedVisitPoints(ctx, appointment.OrgID, &appointment.ID)
 	if err != nil {
 		return err
 	}
 	err = t.AddPoints(ctx, PointsChange{
-		Org: a.OrgID, Client: a.ClientID, Type: "earn", Points: max(0, program.VisitPoints(a.PriceCents, a.ServiceID)-kept),
-		Source: visitPointsSource(a), Appointment: &a.ID,
+		Org: appointment.OrgID, Client: appointment.ClientID, Type: "earn", Points: max(0, program.VisitPoints(appointment.PriceCents, appointment.ServiceID)-earned),
+		Source: visitPointsSource(appointment), Appointment: &appointment.ID,
 	})
 	return ignoreErased(err)
 }
 
 // reverseVisitPoints deducts what a completion earned, as far as it was not spent.
-func (t *Tx) reverseVisitPoints(ctx context.Context, a dbgen.Appointment) error {
-	earned, err := t.Accrued(ctx, a.OrgID, &a.ID)
+func (t *Tx) reverseVisitPoints(ctx context.Context, appointment dbgen.Appointment) error {
+	earned, err := t.EarnedVisitPoints(ctx, appointment.OrgID, &appointment.ID)
 	if err != nil || earned <= 0 {
 		return err
 	}
-	client, err := t.LockClient(ctx, a.OrgID, a.ClientID)
-	if errors.Is(err, pgx.ErrNoRows) { // who was forgotten
+	client, err := t.LockClient(ctx, appointment.OrgID, appointment.ClientID)
+	if errors.Is(err, pgx.ErrNoRows) { // the client was erased
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	return t.AddPoints(ctx, PointsChange{
-		Org: a.OrgID, Client: a.ClientID, Type: "reverse", Points: -min(earned, client.LoyaltyPoints),
-		Source: visitPointsSource(a), Appointment: &a.ID,
+		Org: appointment.OrgID, Client: appointment.ClientID, Type: "reverse", Points: -min(earned, client.LoyaltyPoints),
+		Source: visitPointsSource(appointment), Appointment: &appointment.ID,
 	})
 }

@@ -1,6 +1,5 @@
 // Package store holds the SQL of the scheduling service: queries/*.sql, the code
-// sqlc generates from them in dbgen, and the changes that take more than one
-// statement. A change publishes its events here, in its own transaction, so that no
+// sqlc generates from them in dbgen, and the changes that need several statements. A change publishes its events here, in its own transaction, so that no
 // caller can skip them.
 package store
 

@@ -73,7 +73,7 @@ const cpfBatch = 500
 func (s *Store) IndexCPFs(ctx context.Context) error {
 	var failed []error
 	for org, after := uuid.Nil, uuid.Nil; ; {
-		rows, err := s.UnpreparedCPFs(ctx, dbgen.UnpreparedCPFsParams{AfterOrg: org, After: after, RowLimit: cpfBatch})
+		rows, err := s.ClientsWithUnindexedCPF(ctx, dbgen.ClientsWithUnindexedCPFParams{AfterOrg: org, After: after, RowLimit: cpfBatch})
 		if err != nil || len(rows) == 0 {
 			return errors.Join(append(failed, err)...)
 		}
@@ -84,7 +84,7 @@ func (s *Store) IndexCPFs(ctx context.Context) error {
 				failed = append(failed, fmt.Errorf("client %s: %w", client.ID, err))
 				continue
 			}
-			err = s.PrepareCPF(ctx, dbgen.PrepareCPFParams{Parts: s.cpfPartHashes(client.OrgID, digits), OrgID: client.OrgID, ID: client.ID, CpfHash: client.CpfHash})
+			err = s.SetCPFParts(ctx, dbgen.SetCPFPartsParams{Parts: s.cpfPartHashes(client.OrgID, digits), OrgID: client.OrgID, ID: client.ID, CpfHash: client.CpfHash})
 			if err != nil {
 				return err
 			}

@@ -7,7 +7,7 @@ var english = language{
 	shortWeekdays: [7]string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"},
 	dayForm:       "{weekday}, {month} {day}, {year}", monthForm: "{month} {year}",
 	halves: [2]string{"AM", "PM"}, thousands: ",", decimal: ".",
-	words: words{
+	messages: messages{
 		SkipToContent: "Skip to content", Language: "Language", Powered: "Online booking",
 		Terms: "Terms of use", Privacy: "Privacy policy", Call: "Phone",
 		StepOf: "Step %d of %d", Steps: "Steps of your booking", StepNames: [5]string{"Service", "Professional", "Day", "Time", "Details"}, StepDone: "done",

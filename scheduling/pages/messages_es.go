@@ -7,7 +7,7 @@ var spanish = language{
 	shortWeekdays: [7]string{"lun", "mar", "mié", "jue", "vie", "sáb", "dom"},
 	dayForm:       "{weekday}, {day} de {month} de {year}", monthForm: "{month} de {year}",
 	halves: [2]string{"a." + nbsp + "m.", "p." + nbsp + "m."}, thousands: ".", decimal: ",", symbolAfter: true,
-	words: words{
+	messages: messages{
 		SkipToContent: "Ir al contenido", Language: "Idioma", Powered: "Reservas en línea",
 		Terms: "términos de uso", Privacy: "política de privacidad", Call: "Teléfono",
 		StepOf: "Paso %d de %d", Steps: "Pasos de la reserva", StepNames: [5]string{"Servicio", "Profesional", "Día", "Hora", "Tus datos"}, StepDone: "hecho",

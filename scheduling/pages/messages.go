@@ -1,7 +1,7 @@
 package pages
 
-// words holds all texts of the pages. Those with %s or %d are formats.
-type words struct {
+// messages holds all texts of the pages. Those with %s or %d are formats.
+type messages struct {
 	// Around every page.
 	SkipToContent, Language, Powered string
 	Terms, Privacy                   string

@@ -7,7 +7,7 @@ var portuguese = language{
 	shortWeekdays: [7]string{"seg", "ter", "qua", "qui", "sex", "sáb", "dom"},
 	dayForm:       "{weekday}, {day} de {month} de {year}", monthForm: "{month} de {year}",
 	halves: [2]string{"AM", "PM"}, thousands: ".", decimal: ",",
-	words: words{
+	messages: messages{
 		SkipToContent: "Ir para o conteúdo", Language: "Idioma", Powered: "Agendamento online",
 		Terms: "termos de uso", Privacy: "política de privacidade", Call: "Telefone",
 		StepOf: "Passo %d de %d", Steps: "Passos do agendamento", StepNames: [5]string{"Serviço", "Profissional", "Dia", "Horário", "Seus dados"}, StepDone: "concluído",
