@@ -29,7 +29,7 @@ type engine struct {
 	directory  *directory.Directory
 	outbox     *outbox.Outbox
 	dispatcher *delivery.Dispatcher
-	retrier    *delivery.Retrier
+	retrier    *delivery.RetryScheduler
 	writer     *write.Writer
 	reader     *query.Reader
 	replays    *jobs.Replays
@@ -70,10 +70,10 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 		wake = func(target uuid.UUID) { e.retrier.WakeOthers(target) }
 	}
 	e.dispatcher = delivery.NewDispatcher(delivery.Config{
-		Pool: s.engine, Directory: e.directory, Client: e.client, Log: e.writer, Pacer: delivery.RedisPacer{Client: s.redis},
+		Pool: s.engine, Directory: e.directory, Client: e.client, Attempts: e.writer, Pacer: delivery.RedisPacer{Client: s.redis},
 		Logger: log, Now: now, WakeOthers: wake, Concurrency: cfg.DeliveryConcurrency, EndpointConcurrency: cfg.EndpointConcurrency,
 	})
-	e.retrier = delivery.NewRetrier(s.redis, e.dispatcher, log)
+	e.retrier = delivery.NewRetryScheduler(s.redis, e.dispatcher, log)
 	e.outbox = outbox.New(s.engine, e.directory, e.dispatcher, e.metrics, log, now)
 	e.replays = jobs.NewReplays(s.api, log, now, e.dispatcher.Wake)
 	e.retries = jobs.NewRetries(s.api, e.reader)
@@ -103,7 +103,7 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 }
 
 // attemptsStored notifies retries, metrics, the tail and traces of stored attempts.
-func (e *engine) attemptsStored(batch []delivery.Attempt) {
+func (e *engine) attemptsStored(batch []delivery.AttemptResult) {
 	e.retrier.Schedule(batch)
 	e.metrics.CountAttempts(batch, time.Now())
 	e.tail.Publish(batch)

@@ -61,7 +61,7 @@ func (e *engine) start(b *bundle, log *slog.Logger) {
 	sender := client.New(client.Config{Dial: e.hook.dial, Timeout: soon})
 	writer := write.NewWriter(b.db, log, b.clock.Now, e.tail.Publish)
 	e.dispatcher = delivery.NewDispatcher(delivery.Config{
-		Pool: b.db, Directory: e.directory, Client: sender, Log: writer, Logger: log, Now: b.clock.Now, Concurrency: 8, EndpointConcurrency: 4,
+		Pool: b.db, Directory: e.directory, Client: sender, Attempts: writer, Logger: log, Now: b.clock.Now, Concurrency: 8, EndpointConcurrency: 4,
 	})
 	e.outbox = outbox.New(b.db, e.directory, e.dispatcher, metrics.New(), log, b.clock.Now)
 	e.replays = jobs.NewReplays(b.db, log, b.clock.Now, e.dispatcher.Wake)

@@ -15,59 +15,59 @@ import (
 	"integrationhub/hub/internal/logid"
 )
 
-// claimed is the part of a claiming statement that takes the lease and returns
+// leaseAndReturnSQL is the part of a claiming statement that takes the lease and returns
 // what a Job needs. A leased row has no next_attempt_at.
-const claimed = `
+const leaseAndReturnSQL = `
 	set due_at = now() + interval '30 seconds', next_attempt_at = null
 	from picked p where d.id = p.id
 	returning d.id, d.target_id, d.integration, d.attempts, d.spent, d.round_at, now() - p.due_at`
 
-// claimTarget takes up to limit due rows of one target, oldest first.
-const claimTarget = `
+// claimTargetSQL takes up to limit due rows of one target, oldest first.
+const claimTargetSQL = `
 	with picked as (
 		select id, due_at from hub.deliveries
 		where status = 0 and target_id = $1 and due_at <= now()
 		order by due_at, id limit $2 for update skip locked)
-	update hub.deliveries d` + claimed
+	update hub.deliveries d` + leaseAndReturnSQL
 
 // "status + 0" keeps the planner from reading all pending rows by their index
 // where the rows are found by id.
 
-// claimRetries takes rows whose retry is due. One that another process has, that
+// claimRetriesSQL takes rows whose retry is due. One that another process has, that
 // was settled, or whose time by the database's clock has not come is left alone.
-const claimRetries = `
+const claimRetriesSQL = `
 	with picked as (
 		select d.id, d.next_attempt_at as due_at from hub.deliveries d
 		join unnest($1::uuid[], $2::integer[]) r(id, attempts) on d.id = r.id and d.attempts = r.attempts
 		where d.status + 0 = 0 and d.next_attempt_at <= now()
 		for update of d skip locked)
-	update hub.deliveries d` + claimed
+	update hub.deliveries d` + leaseAndReturnSQL
 
 // claim runs a claiming statement and reads the events of what it took.
-func (d *Dispatcher) claim(ctx context.Context, statement string, args ...any) ([]Job, error) {
+func (d *Dispatcher) claim(ctx context.Context, statement string, args ...any) ([]LeasedDelivery, error) {
 	leasedAt := d.Now()
 	rows, err := d.Pool.Query(ctx, statement, args...)
 	if err != nil {
 		return nil, fmt.Errorf("claiming deliveries: %w", err)
 	}
-	jobs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Job, error) {
-		job := Job{LeasedAt: leasedAt}
-		var late time.Duration
-		err := row.Scan(&job.ID, &job.Target, &job.ToIntegration, &job.Attempts, &job.Spent, &job.RoundAt, &late)
-		job.DueAt = leasedAt.Add(-max(0, late))
+	jobs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (LeasedDelivery, error) {
+		job := LeasedDelivery{LeasedAt: leasedAt}
+		var overdue time.Duration
+		err := row.Scan(&job.ID, &job.Target, &job.IsIntegration, &job.PriorAttempts, &job.Spent, &job.RoundAt, &overdue)
+		job.ReadyAt = leasedAt.Add(-max(0, overdue))
 		return job, err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("claiming deliveries: %w", err)
 	}
-	slices.SortFunc(jobs, func(a, b Job) int { // returning has no order
-		return cmp.Or(a.DueAt.Compare(b.DueAt), bytes.Compare(a.ID[:], b.ID[:]))
+	slices.SortFunc(jobs, func(a, b LeasedDelivery) int { // returning has no order
+		return cmp.Or(a.ReadyAt.Compare(b.ReadyAt), bytes.Compare(a.ID[:], b.ID[:]))
 	})
 	return jobs, d.readEvents(ctx, jobs)
 }
 
 // readEvents gives jobs their events; the events of one fan-out are read once.
-func (d *Dispatcher) readEvents(ctx context.Context, jobs []Job) error {
+func (d *Dispatcher) readEvents(ctx context.Context, jobs []LeasedDelivery) error {
 	events := make(map[uuid.UUID]*Event, len(jobs))
 	seqs := make([]uuid.UUID, 0, len(jobs))
 	for _, job := range jobs {
@@ -115,13 +115,13 @@ func (d *Dispatcher) materializeExpired(ctx context.Context) error {
 }
 
 // makeDue makes deliveries due again at once: they were leased but not attempted.
-func (d *Dispatcher) makeDue(ctx context.Context, jobs []Job) error {
+func (d *Dispatcher) makeDue(ctx context.Context, jobs []LeasedDelivery) error {
 	ids := make([]uuid.UUID, len(jobs))
 	var leases []uuid.UUID
 	for i, job := range jobs {
 		ids[i] = job.ID
-		if job.Lease != nil && !slices.Contains(leases, job.Lease.ID) {
-			leases = append(leases, job.Lease.ID)
+		if job.CommitLease != nil && !slices.Contains(leases, job.CommitLease.ID) {
+			leases = append(leases, job.CommitLease.ID)
 		}
 	}
 	statements := &pgx.Batch{}

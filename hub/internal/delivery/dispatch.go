@@ -18,8 +18,8 @@ import (
 // on dispatch when the database cannot keep up. Took tells of deliveries that have
 // no rows yet, before the first of their attempts is recorded.
 type AttemptLog interface {
-	TrackLease(*Lease)
-	Record(Attempt)
+	TrackLease(*CommitLease)
+	Record(AttemptResult)
 }
 
 // Pacer hands out, across all processes, the right to start one attempt at a
@@ -34,7 +34,7 @@ type Config struct {
 	Pool                *pgxpool.Pool
 	Directory           *directory.Directory
 	Client              *client.Client
-	Log                 AttemptLog
+	Attempts            AttemptLog
 	Pacer               Pacer // nil: this process only
 	Logger              *slog.Logger
 	Now                 func() time.Time
@@ -47,21 +47,21 @@ type Config struct {
 // its share of the workers: a dead or slow target delays nobody else.
 type Dispatcher struct {
 	Config
-	targets sync.Map                           // URL → *client.Target
-	erasing atomic.Pointer[map[uuid.UUID]bool] // tenants whose payloads are being erased now; nil: none
-	work    chan assignment                    // to workers that rest; nobody waits to send
-	stopped chan struct{}                      // closed when stopping: those that rest end
+	destinations sync.Map                           // URL → *client.Target
+	erasing      atomic.Pointer[map[uuid.UUID]bool] // tenants whose payloads are being erased now; nil: none
+	work         chan assignment                    // to workers that rest; nobody waits to send
+	stopSignal   chan struct{}                      // closed when stopping: those that rest end
 
-	mu       sync.Mutex
-	lanes    map[uuid.UUID]*lane
-	ready    []*lane // lanes that have work but found no free worker, in turn
-	queued   int     // jobs waiting and places reserved
-	inFlight int
-	resting  int   // workers that wait for an assignment
-	claiming int   // claims from the database under way
-	late     []Job // not attempted because their leases were too old; the sweep gives them back
-	stopping bool
-	idle     *sync.Cond // inFlight or claiming fell while stopping
+	mu             sync.Mutex
+	lanes          map[uuid.UUID]*lane
+	awaitingWorker []*lane // lanes that have work but found no free worker, in turn
+	queued         int     // jobs waiting and places reserved
+	inFlight       int
+	idleWorkers    int              // workers that wait for an assignment
+	claiming       int              // claims from the database under way
+	expired        []LeasedDelivery // not attempted because their leases were too old; the sweep gives them back
+	stopping       bool
+	stopCond       *sync.Cond // inFlight or claiming fell while stopping
 
 	wakeups chan uuid.UUID // targets with room again, to be filled from the database
 }
@@ -70,9 +70,9 @@ type Dispatcher struct {
 func NewDispatcher(config Config) *Dispatcher {
 	d := &Dispatcher{
 		Config: config, lanes: make(map[uuid.UUID]*lane), wakeups: make(chan uuid.UUID, 1024),
-		work: make(chan assignment), stopped: make(chan struct{}),
+		work: make(chan assignment), stopSignal: make(chan struct{}),
 	}
-	d.idle = sync.NewCond(&d.mu)
+	d.stopCond = sync.NewCond(&d.mu)
 	return d
 }
 
@@ -101,7 +101,7 @@ func (d *Dispatcher) reserveUpTo(target uuid.UUID, n int, interval time.Duration
 		return 0
 	}
 	l.interval = interval
-	n = max(0, min(n, l.room(d.EndpointConcurrency), maxQueued-d.queued))
+	n = max(0, min(n, l.freeCapacity(d.EndpointConcurrency), maxQueued-d.queued))
 	l.reserved += n
 	d.queued += n
 	return n
@@ -115,14 +115,14 @@ func (d *Dispatcher) Release(target uuid.UUID) {
 	d.queued--
 }
 
-// MarkBacklog remembers that rows of a target wait in the database: they are fetched
+// AnnounceBacklog remembers that rows of a target wait in the database: they are fetched
 // when its lane has room, or by other processes that have some.
-func (d *Dispatcher) MarkBacklog(target uuid.UUID) {
+func (d *Dispatcher) AnnounceBacklog(target uuid.UUID) {
 	d.mu.Lock()
 	l := d.laneOf(target)
 	l.backlog = true
 	empty := l.waiting() == 0 && l.reserved == 0
-	wake := d.WakeOthers != nil && d.Now().Sub(l.wokeOthersAt) >= wakeEvery
+	wake := d.WakeOthers != nil && d.Now().Sub(l.wokeOthersAt) >= wakeInterval
 	if wake {
 		l.wokeOthersAt = d.Now()
 	}
@@ -145,9 +145,9 @@ func (d *Dispatcher) Wake(target uuid.UUID) {
 
 // Dispatch queues committed jobs whose places were reserved. leased stands for those
 // that have no rows yet; nil: all have one.
-func (d *Dispatcher) Dispatch(jobs []Job, lease *Lease) {
+func (d *Dispatcher) Dispatch(jobs []LeasedDelivery, lease *CommitLease) {
 	if lease != nil {
-		d.Log.TrackLease(lease)
+		d.Attempts.TrackLease(lease)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -155,25 +155,25 @@ func (d *Dispatcher) Dispatch(jobs []Job, lease *Lease) {
 		l := d.laneOf(job.Target)
 		l.reserved--
 		l.push(job)
-		d.pump(l)
+		d.startWorkers(l)
 	}
 }
 
-// pump starts workers for a lane while it may have more; the caller holds mu.
-func (d *Dispatcher) pump(l *lane) {
+// startWorkers starts workers for a lane while it may have more; the caller holds mu.
+func (d *Dispatcher) startWorkers(l *lane) {
 	for d.runnable(l) {
 		if d.inFlight >= d.Concurrency {
-			if !l.ready {
-				l.ready = true
-				d.ready = append(d.ready, l)
+			if !l.awaitsWorker {
+				l.awaitsWorker = true
+				d.awaitingWorker = append(d.awaitingWorker, l)
 			}
 			return
 		}
 		d.inFlight++
-		next := assignment{l, d.take(l)}
+		next := assignment{l, d.popAndStart(l)}
 		select {
 		case d.work <- next:
-			d.resting--
+			d.idleWorkers--
 		default:
 			go d.run(next)
 		}
@@ -182,21 +182,21 @@ func (d *Dispatcher) pump(l *lane) {
 
 // assignment is a worker's next attempt.
 type assignment struct {
-	lane *lane
-	job  Job
+	lane     *lane
+	delivery LeasedDelivery
 }
 
-// full reports whether a lane has its share of the workers: its own limit, and only
+// atWorkerLimit reports whether a lane has its share of the workers: its own limit, and only
 // one attempt at a time while three quarters of all workers are busy, so that many
 // slow targets together leave some to the others. The caller holds mu.
-func (d *Dispatcher) full(l *lane) bool {
-	return l.running >= l.limit(d.EndpointConcurrency) || l.running > 0 && d.inFlight >= d.Concurrency*3/4
+func (d *Dispatcher) atWorkerLimit(l *lane) bool {
+	return l.running >= l.maxRunning(d.EndpointConcurrency) || l.running > 0 && d.inFlight >= d.Concurrency*3/4
 }
 
 // runnable reports whether a lane may start an attempt now; for a paced lane that
 // may soon it sets the wake-up. The caller holds mu.
 func (d *Dispatcher) runnable(l *lane) bool {
-	if l.waiting() == 0 || d.full(l) || d.stopping {
+	if l.waiting() == 0 || d.atWorkerLimit(l) || d.stopping {
 		return false
 	}
 	if l.interval == 0 {
@@ -216,11 +216,11 @@ func (d *Dispatcher) resumeLane(l *lane) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l.timer = nil
-	d.pump(l)
+	d.startWorkers(l)
 }
 
-// take removes a lane's next job and counts it as running; the caller holds mu.
-func (d *Dispatcher) take(l *lane) Job {
+// popAndStart removes a lane's next job and counts it as running; the caller holds mu.
+func (d *Dispatcher) popAndStart(l *lane) LeasedDelivery {
 	job := l.pop()
 	l.running++
 	d.queued--
@@ -228,7 +228,7 @@ func (d *Dispatcher) take(l *lane) Job {
 	if job.paced {
 		l.nextAt = d.Now().Add(l.interval)
 	}
-	if l.backlog && (l.waiting() == 0 || 2*l.room(d.EndpointConcurrency) >= l.size(d.EndpointConcurrency)) {
+	if l.backlog && (l.waiting() == 0 || 2*l.freeCapacity(d.EndpointConcurrency) >= l.capacity(d.EndpointConcurrency)) {
 		l.backlog = false
 		d.Wake(l.target)
 	}
@@ -240,15 +240,15 @@ func (d *Dispatcher) take(l *lane) Job {
 func (d *Dispatcher) run(next assignment) {
 	w := &worker{}
 	for {
-		result := d.attempt(w, next.lane, next.job)
+		result := d.attempt(w, next.lane, next.delivery)
 		var rest bool
-		next.lane, next.job, rest = d.next(next.lane, next.job, result)
+		next.lane, next.delivery, rest = d.finishAndTakeNext(next.lane, next.delivery, result)
 		switch {
 		case next.lane != nil:
 		case rest:
 			select {
 			case next = <-d.work:
-			case <-d.stopped:
+			case <-d.stopSignal:
 				return
 			}
 		default:
@@ -257,57 +257,57 @@ func (d *Dispatcher) run(next assignment) {
 	}
 }
 
-// next books a finished attempt and finds the worker's next job: first from lanes
+// finishAndTakeNext books a finished attempt and finds the worker's next job: first from lanes
 // that wait for a worker, in turn, then from its own. Where there is none, rest tells
 // whether the worker is to wait for one.
-func (d *Dispatcher) next(l *lane, done Job, result result) (own *lane, job Job, rest bool) {
+func (d *Dispatcher) finishAndTakeNext(l *lane, done LeasedDelivery, result laneUpdate) (own *lane, job LeasedDelivery, rest bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l.running--
 	l.update(result)
-	if result.late {
-		d.late = append(d.late, done)
+	if result.leaseTooOld {
+		d.expired = append(d.expired, done)
 	}
-	if result.heldBack > 0 { // another process had this interval's turn
-		l.nextAt = d.Now().Add(result.heldBack) // the turn this process gave it was not used
-		l.putBack(done)
+	if result.pacedFor > 0 { // another process had this interval's turn
+		l.nextAt = d.Now().Add(result.pacedFor) // the turn this process gave it was not used
+		l.unpop(done)
 		d.queued++
 		if l.timer != nil && l.timer.Stop() { // set for later
-			l.timer = time.AfterFunc(result.heldBack, func() { d.resumeLane(l) })
+			l.timer = time.AfterFunc(result.pacedFor, func() { d.resumeLane(l) })
 		}
 	}
 	if d.stopping {
 		d.inFlight--
-		d.idle.Broadcast()
-		return nil, Job{}, false
+		d.stopCond.Broadcast()
+		return nil, LeasedDelivery{}, false
 	}
-	if len(d.ready) > 0 && d.runnable(l) && !l.ready {
-		l.ready = true
-		d.ready = append(d.ready, l)
+	if len(d.awaitingWorker) > 0 && d.runnable(l) && !l.awaitsWorker {
+		l.awaitsWorker = true
+		d.awaitingWorker = append(d.awaitingWorker, l)
 	}
-	for len(d.ready) > 0 {
-		first := d.ready[0]
-		d.ready = d.ready[1:]
-		first.ready = false
+	for len(d.awaitingWorker) > 0 {
+		first := d.awaitingWorker[0]
+		d.awaitingWorker = d.awaitingWorker[1:]
+		first.awaitsWorker = false
 		if d.runnable(first) {
-			job := d.take(first)
+			job := d.popAndStart(first)
 			if d.runnable(first) {
-				first.ready = true
-				d.ready = append(d.ready, first)
+				first.awaitsWorker = true
+				d.awaitingWorker = append(d.awaitingWorker, first)
 			}
 			return first, job, false
 		}
 	}
 	if d.runnable(l) {
-		job := d.take(l)
-		d.pump(l) // the lane may have more than one worker's share now, as when its breaker closes
+		job := d.popAndStart(l)
+		d.startWorkers(l) // the lane may have more than one worker's share now, as when its breaker closes
 		return l, job, false
 	}
 	d.inFlight--
-	if rest = d.resting < maxResting; rest {
-		d.resting++
+	if rest = d.idleWorkers < maxIdleWorkers; rest {
+		d.idleWorkers++
 	}
-	return nil, Job{}, rest
+	return nil, LeasedDelivery{}, rest
 }
 
 // takeLocalTurn takes a paced target's next turn in this process, for a job that started
@@ -325,25 +325,25 @@ func (d *Dispatcher) takeLocalTurn(l *lane, interval time.Duration) (wait time.D
 }
 
 // update feeds a target's breaker and pacing with what an attempt showed.
-func (l *lane) update(r result) {
+func (l *lane) update(r laneUpdate) {
 	switch {
 	case r.skipped:
 		l.backlog = true // fetched again when it was given back, or its lease ends
-	case r.heldBack > 0:
+	case r.pacedFor > 0:
 	case r.healthy:
 		l.failures = 0
 	default:
 		l.failures++
 	}
-	if r.known {
+	if r.hasInterval {
 		l.interval = r.interval
 	}
 	switch {
-	case r.took == 0:
+	case r.duration == 0:
 	case l.attemptTime == 0:
-		l.attemptTime = r.took
+		l.attemptTime = r.duration
 	default:
-		l.attemptTime = (7*l.attemptTime + r.took) / 8
+		l.attemptTime = (7*l.attemptTime + r.duration) / 8
 	}
 }
 
@@ -352,7 +352,7 @@ func (d *Dispatcher) dropIdleLanes() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for target, l := range d.lanes {
-		if l.idle(d.Now()) {
+		if l.isIdle(d.Now()) {
 			delete(d.lanes, target)
 		}
 	}
@@ -380,7 +380,7 @@ func (d *Dispatcher) endClaim() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.claiming--
-	d.idle.Broadcast()
+	d.stopCond.Broadcast()
 }
 
 // StopAccepting starts no more attempts; those in flight go on. What is accepted from now on
@@ -388,37 +388,37 @@ func (d *Dispatcher) endClaim() {
 func (d *Dispatcher) StopAccepting() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.hold()
+	d.beginStop()
 }
 
-// hold ends the workers that rest; the caller holds mu.
-func (d *Dispatcher) hold() {
+// beginStop ends the workers that rest; the caller holds mu.
+func (d *Dispatcher) beginStop() {
 	if !d.stopping {
 		d.stopping = true
-		close(d.stopped)
+		close(d.stopSignal)
 	}
 }
 
 // Stop starts no more attempts, waits for those in flight until ctx ends, and
 // returns the deliveries that were leased but not attempted. quiet is false where
 // attempts are still in flight.
-func (d *Dispatcher) Stop(ctx context.Context) (left []Job, quiet bool) {
+func (d *Dispatcher) Stop(ctx context.Context) (unattempted []LeasedDelivery, drained bool) {
 	unblock := context.AfterFunc(ctx, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.idle.Broadcast()
+		d.stopCond.Broadcast()
 	})
 	defer unblock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.hold()
+	d.beginStop()
 	for (d.inFlight > 0 || d.claiming > 0) && ctx.Err() == nil {
-		d.idle.Wait()
+		d.stopCond.Wait()
 	}
 	for _, l := range d.lanes {
 		for l.waiting() > 0 {
-			left = append(left, l.pop())
+			unattempted = append(unattempted, l.pop())
 		}
 	}
-	return append(left, d.stillLeased(d.late)...), d.inFlight == 0
+	return append(unattempted, d.stillLeased(d.expired)...), d.inFlight == 0
 }

@@ -35,29 +35,29 @@ type Event struct {
 	Trace         *trace.SpanContext // of the publication, in the process that accepted it; nil = not traced
 }
 
-// Lease stands for the deliveries of one commit that this process took on at once.
+// CommitLease stands for the deliveries of one commit that this process took on at once.
 // They have no rows in the log until they are settled, or have waited a while; the
 // row of the lease stands for them.
-type Lease struct {
+type CommitLease struct {
 	ID           uuid.UUID
 	TakenAt      time.Time // local clock
 	WithoutRow   int       // deliveries without a row; counted by the log's writer alone
 	Materialized bool      // all have rows now, or may have; set by the log's writer alone
 }
 
-// Job is one delivery whose lease this process holds.
-type Job struct {
+// LeasedDelivery is one delivery whose lease this process holds.
+type LeasedDelivery struct {
 	ID            uuid.UUID
 	Target        uuid.UUID
-	ToIntegration bool // Target is an integration, else an endpoint
+	IsIntegration bool // Target is an integration, else an endpoint
 	Event         *Event
-	Attempts      int       // attempts made before
-	Spent         int       // of these, how many count against this round's four
-	RoundAt       time.Time // when this round of attempts began, database clock
-	DueAt         time.Time // when the attempt became due, local clock
-	LeasedAt      time.Time // when the lease was asked for, local clock
-	Lease         *Lease    // nil: the delivery has a row
-	paced         bool      // has its turn among this process' attempts at a paced target
+	PriorAttempts int          // attempts made before
+	Spent         int          // of these, how many count against this round's four
+	RoundAt       time.Time    // when this round of attempts began, database clock
+	ReadyAt       time.Time    // when the attempt became due, local clock
+	LeasedAt      time.Time    // when the lease was asked for, local clock
+	CommitLease   *CommitLease // nil: the delivery has a row
+	paced         bool         // has its turn among this process' attempts at a paced target
 }
 
 // Status is where a delivery stands; the numbers are the database's.
@@ -78,8 +78,8 @@ func (s Status) String() string { return statusNames[s] }
 
 // ParseStatus reads the API's name of a status.
 func ParseStatus(name string) (Status, bool) {
-	for i, known := range statusNames {
-		if known == name {
+	for i, statusName := range statusNames {
+		if statusName == name {
 			return Status(i), true
 		}
 	}

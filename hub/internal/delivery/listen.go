@@ -9,9 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// listenAgain is how long to wait before a broken connection is opened again; the
+// reconnectPause is how long to wait before a broken connection is opened again; the
 // sweep finds everything meanwhile.
-const listenAgain = 2 * time.Second
+const reconnectPause = 2 * time.Second
 
 // Listen hears on a channel of the database which targets have due deliveries, and
 // fetches them, until ctx ends.
@@ -28,12 +28,12 @@ func (d *Dispatcher) Listen(ctx context.Context, channel string) {
 		failing = true
 		select {
 		case <-ctx.Done():
-		case <-time.After(listenAgain):
+		case <-time.After(reconnectPause):
 		}
 	}
 }
 
-func (d *Dispatcher) listen(ctx context.Context, channel string, heard func()) error {
+func (d *Dispatcher) listen(ctx context.Context, channel string, onListening func()) error {
 	conn, err := pgx.ConnectConfig(ctx, d.Pool.Config().ConnConfig)
 	if err != nil {
 		return fmt.Errorf("connecting: %w", err)
@@ -42,7 +42,7 @@ func (d *Dispatcher) listen(ctx context.Context, channel string, heard func()) e
 	if _, err := conn.Exec(ctx, "listen "+pgx.Identifier{channel}.Sanitize()); err != nil {
 		return fmt.Errorf("listening: %w", err)
 	}
-	heard()
+	onListening()
 	for {
 		notification, err := conn.WaitForNotification(ctx)
 		if err != nil {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// waits are the pauses before the second, third and fourth attempt
+// retryDelays are the pauses before the second, third and fourth attempt
 // (docs/interfaces/clinic.md, "Retries").
-var waits = [...]time.Duration{time.Second, 5 * time.Second, 25 * time.Second}
+var retryDelays = [...]time.Duration{time.Second, 5 * time.Second, 25 * time.Second}
 
 const (
 	maxRetryAfter = time.Hour      // the longest Retry-After that is honoured
@@ -31,15 +31,15 @@ const (
 	ReasonErased              = "erased"               // the person it was about was deleted
 )
 
-// Outcome is what came of one attempt, as far as the policy cares.
-type Outcome struct {
+// Response is what came of one attempt, as far as the policy cares.
+type Response struct {
 	Status     int    // 0 = no answer
 	Complete   bool   // false: the answer did not end in time, or was broken
 	RetryAfter string // the answer's header
 }
 
-// Verdict is what an outcome means for the delivery.
-type Verdict struct {
+// Decision is what an outcome means for the delivery.
+type Decision struct {
 	Status          Status
 	Wait            time.Duration // pending: until the next attempt
 	Spent           int           // attempts of this round used up so far
@@ -48,26 +48,26 @@ type Verdict struct {
 	Healthy         bool          // the endpoint answers: feeds its breaker
 }
 
-// Judge decides about a delivery after an attempt. roundAt is when this round of
+// Decide decides about a delivery after an attempt. roundAt is when this round of
 // attempts began and spent how many were used up before this one.
-func Judge(o Outcome, spent int, roundAt, now time.Time) Verdict {
+func Decide(o Response, spent int, roundAt, now time.Time) Decision {
 	switch {
 	case o.Complete && o.Status >= 200 && o.Status <= 299:
-		return Verdict{Status: Delivered, Spent: spent + 1, Healthy: true}
+		return Decision{Status: Delivered, Spent: spent + 1, Healthy: true}
 	case o.Complete && o.Status == http.StatusGone:
-		return Verdict{Status: Parked, Spent: spent + 1, Reason: ReasonEndpointGone, DisableEndpoint: true, Healthy: true}
+		return Decision{Status: Parked, Spent: spent + 1, Reason: ReasonEndpointGone, DisableEndpoint: true, Healthy: true}
 	case o.Complete && (o.Status == http.StatusTooManyRequests || o.Status == http.StatusServiceUnavailable):
 		if wait, ok := parseRetryAfter(o.RetryAfter, now); ok {
 			if now.Add(wait).Sub(roundAt) > maxDeferral {
-				return Verdict{Status: Parked, Spent: spent, Reason: ReasonDeferredTooLong, Healthy: true}
+				return Decision{Status: Parked, Spent: spent, Reason: ReasonDeferredTooLong, Healthy: true}
 			}
-			return Verdict{Status: Pending, Wait: wait, Spent: spent, Healthy: true}
+			return Decision{Status: Pending, Wait: wait, Spent: spent, Healthy: true}
 		}
 	}
-	if spent < len(waits) {
-		return Verdict{Status: Pending, Wait: waits[spent], Spent: spent + 1}
+	if spent < len(retryDelays) {
+		return Decision{Status: Pending, Wait: retryDelays[spent], Spent: spent + 1}
 	}
-	return Verdict{Status: Parked, Spent: spent + 1, Reason: ReasonRetriesExhausted}
+	return Decision{Status: Parked, Spent: spent + 1, Reason: ReasonRetriesExhausted}
 }
 
 // parseRetryAfter reads seconds or an HTTP date, at least 1 s and at most 1 h.
@@ -81,8 +81,8 @@ func parseRetryAfter(value string, now time.Time) (time.Duration, bool) {
 		if seconds < uint64(maxRetryAfter/time.Second) {
 			wait = time.Duration(seconds) * time.Second
 		}
-	} else if at, err := http.ParseTime(value); err == nil {
-		wait = at.Sub(now)
+	} else if date, err := http.ParseTime(value); err == nil {
+		wait = date.Sub(now)
 	} else if !isDigits(value) {
 		return 0, false
 	}

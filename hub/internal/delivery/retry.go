@@ -15,25 +15,25 @@ import (
 )
 
 const (
-	retryTask     = "delivery:retry"
-	wakeTask      = "delivery:wake"
-	retryQueue    = "deliveries"
-	scheduleQueue = 8192 // retries waiting to be written to Redis
-	schedulers    = 4
-	claimLinger   = 2 * time.Millisecond
-	claimMany     = 256
+	retryTask          = "delivery:retry"
+	wakeTask           = "delivery:wake"
+	retryQueue         = "deliveries"
+	scheduleQueue      = 8192 // retries waiting to be written to Redis
+	enqueueWorkers     = 4
+	claimLinger        = 2 * time.Millisecond
+	maxRetriesPerClaim = 256
 )
 
-// Retrier is the clock of the retries: an asynq task for each, in Redis. Losing
+// RetryScheduler is the clock of the retries: an asynq task for each, in Redis. Losing
 // one loses nothing but punctuality: the sweep takes the row a little later.
-type Retrier struct {
-	dispatcher *Dispatcher
-	client     *asynq.Client
-	server     *asynq.Server
-	log        *slog.Logger
-	schedule   chan scheduled
-	due        chan retryKey
-	complained atomic.Int64 // unix seconds of the last complaint about Redis
+type RetryScheduler struct {
+	dispatcher  *Dispatcher
+	client      *asynq.Client
+	server      *asynq.Server
+	log         *slog.Logger
+	schedule    chan scheduledRetry
+	due         chan retryKey
+	lastWarning atomic.Int64 // unix seconds of the last complaint about Redis
 }
 
 type retryKey struct {
@@ -41,19 +41,19 @@ type retryKey struct {
 	attempts int32
 }
 
-type scheduled struct {
+type scheduledRetry struct {
 	retryKey
 	at time.Time
 }
 
-// NewRetrier returns the retry clock over a Redis client it does not own.
-func NewRetrier(rdb redis.UniversalClient, dispatcher *Dispatcher, log *slog.Logger) *Retrier {
-	r := &Retrier{
+// NewRetryScheduler returns the retry clock over a Redis client it does not own.
+func NewRetryScheduler(rdb redis.UniversalClient, dispatcher *Dispatcher, log *slog.Logger) *RetryScheduler {
+	r := &RetryScheduler{
 		dispatcher: dispatcher,
 		client:     asynq.NewClientFromRedisClient(rdb),
 		log:        log,
-		schedule:   make(chan scheduled, scheduleQueue),
-		due:        make(chan retryKey, claimMany*4),
+		schedule:   make(chan scheduledRetry, scheduleQueue),
+		due:        make(chan retryKey, maxRetriesPerClaim*4),
 	}
 	r.server = asynq.NewServerFromRedisClient(rdb, asynq.Config{
 		Concurrency: 8,
@@ -61,7 +61,7 @@ func NewRetrier(rdb redis.UniversalClient, dispatcher *Dispatcher, log *slog.Log
 		// asynq's defaults (5 s and 1 s) would turn a retry after 1 s into one after 6.
 		DelayedTaskCheckInterval: 250 * time.Millisecond,
 		TaskCheckInterval:        100 * time.Millisecond,
-		Logger:                   quiet{r},
+		Logger:                   asynqLogger{r},
 		LogLevel:                 asynq.WarnLevel,
 		ShutdownTimeout:          2 * time.Second,
 	})
@@ -70,26 +70,26 @@ func NewRetrier(rdb redis.UniversalClient, dispatcher *Dispatcher, log *slog.Log
 
 // Schedule asks for the next attempts of deliveries that were just stored as
 // pending. It never blocks: what Redis does not take, the sweep does.
-func (r *Retrier) Schedule(attempts []Attempt) {
+func (r *RetryScheduler) Schedule(attempts []AttemptResult) {
 	now := time.Now()
 	for i := range attempts {
 		a := &attempts[i]
-		if a.Verdict.Status != Pending {
+		if a.Decision.Status != Pending {
 			continue
 		}
 		// asynq keeps whole seconds: round up, so that a retry is never early.
-		at := now.Add(a.Verdict.Wait + time.Second - time.Nanosecond).Truncate(time.Second)
+		at := now.Add(a.Decision.Wait + time.Second - time.Nanosecond).Truncate(time.Second)
 		select {
-		case r.schedule <- scheduled{retryKey{a.ID, int32(a.Attempts + 1)}, at}:
+		case r.schedule <- scheduledRetry{retryKey{a.ID, int32(a.PriorAttempts + 1)}, at}:
 		default:
 		}
 	}
 }
 
 // Run serves retries until ctx ends.
-func (r *Retrier) Run(ctx context.Context) error {
-	for range schedulers {
-		go r.enqueue(ctx)
+func (r *RetryScheduler) Run(ctx context.Context) error {
+	for range enqueueWorkers {
+		go r.runEnqueuer(ctx)
 	}
 	go r.claimDue(ctx)
 	mux := asynq.NewServeMux()
@@ -119,15 +119,15 @@ func (r *Retrier) Run(ctx context.Context) error {
 }
 
 // WakeOthers tells the other processes that rows of a target wait without a lease.
-func (r *Retrier) WakeOthers(target uuid.UUID) {
+func (r *RetryScheduler) WakeOthers(target uuid.UUID) {
 	_, err := r.client.Enqueue(asynq.NewTask(wakeTask, target[:]), asynq.Queue(retryQueue),
 		asynq.Unique(time.Second), asynq.MaxRetry(0), asynq.Retention(0))
 	if err != nil && !errors.Is(err, asynq.ErrDuplicateTask) {
-		r.complain(err)
+		r.warnThrottled(err)
 	}
 }
 
-func (r *Retrier) enqueue(ctx context.Context) {
+func (r *RetryScheduler) runEnqueuer(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -137,14 +137,14 @@ func (r *Retrier) enqueue(ctx context.Context) {
 			_, err := r.client.EnqueueContext(ctx, asynq.NewTask(retryTask, payload), asynq.Queue(retryQueue),
 				asynq.TaskID(fmt.Sprintf("%s:%d", s.id, s.attempts)), asynq.ProcessAt(s.at), asynq.MaxRetry(0), asynq.Retention(0))
 			if err != nil && !errors.Is(err, asynq.ErrTaskIDConflict) && ctx.Err() == nil {
-				r.complain(err)
+				r.warnThrottled(err)
 			}
 		}
 	}
 }
 
 // claimDue takes the rows of due retries, many in one statement.
-func (r *Retrier) claimDue(ctx context.Context) {
+func (r *RetryScheduler) claimDue(ctx context.Context) {
 	for {
 		var keys []retryKey
 		select {
@@ -155,7 +155,7 @@ func (r *Retrier) claimDue(ctx context.Context) {
 		}
 		linger := time.NewTimer(claimLinger)
 	fill:
-		for len(keys) < claimMany {
+		for len(keys) < maxRetriesPerClaim {
 			select {
 			case key := <-r.due:
 				keys = append(keys, key)
@@ -164,15 +164,15 @@ func (r *Retrier) claimDue(ctx context.Context) {
 			}
 		}
 		linger.Stop()
-		if err := r.dispatcher.claimKeys(ctx, keys); err != nil && ctx.Err() == nil {
+		if err := r.dispatcher.claimRetries(ctx, keys); err != nil && ctx.Err() == nil {
 			r.log.Warn("claiming due retries failed; the sweep will", "error", err)
 		}
 	}
 }
 
-// claimKeys takes due retries into the queue, also beyond its usual room: their
+// claimRetries takes due retries into the queue, also beyond its usual room: their
 // number is bounded by the attempts that were made here a moment ago.
-func (d *Dispatcher) claimKeys(ctx context.Context, keys []retryKey) error {
+func (d *Dispatcher) claimRetries(ctx context.Context, keys []retryKey) error {
 	if !d.beginClaim() {
 		return nil // other processes, or the next start
 	}
@@ -181,16 +181,16 @@ func (d *Dispatcher) claimKeys(ctx context.Context, keys []retryKey) error {
 	for i, key := range keys {
 		ids[i], attempts[i] = key.id, key.attempts
 	}
-	jobs, err := d.claim(ctx, claimRetries, ids, attempts)
+	jobs, err := d.claim(ctx, claimRetriesSQL, ids, attempts)
 	if err != nil {
 		return err
 	}
-	d.admit(jobs)
+	d.enqueueClaimed(jobs)
 	return nil
 }
 
-// admit queues jobs that have no reserved place.
-func (d *Dispatcher) admit(jobs []Job) {
+// enqueueClaimed queues jobs that have no reserved place.
+func (d *Dispatcher) enqueueClaimed(jobs []LeasedDelivery) {
 	d.mu.Lock()
 	for _, job := range jobs {
 		d.laneOf(job.Target).reserved++
@@ -207,19 +207,19 @@ func parseRetry(payload []byte) (retryKey, error) {
 	return retryKey{uuid.UUID(payload[:16]), int32(binary.BigEndian.Uint32(payload[16:]))}, nil
 }
 
-// complain logs trouble with Redis at most once a minute.
-func (r *Retrier) complain(args ...any) {
-	now, last := time.Now().Unix(), r.complained.Load()
-	if now-last >= 60 && r.complained.CompareAndSwap(last, now) {
+// warnThrottled logs trouble with Redis at most once a minute.
+func (r *RetryScheduler) warnThrottled(args ...any) {
+	now, last := time.Now().Unix(), r.lastWarning.Load()
+	if now-last >= 60 && r.lastWarning.CompareAndSwap(last, now) {
 		r.log.Warn("the retry clock has trouble with Redis; the sweep retries until it is back", "error", fmt.Sprint(args...))
 	}
 }
 
-// quiet passes asynq's complaints on, thinned out.
-type quiet struct{ r *Retrier }
+// asynqLogger passes asynq's complaints on, thinned out.
+type asynqLogger struct{ r *RetryScheduler }
 
-func (quiet) Debug(...any)        {}
-func (quiet) Info(...any)         {}
-func (q quiet) Warn(args ...any)  { q.r.complain(args...) }
-func (q quiet) Error(args ...any) { q.r.complain(args...) }
-func (q quiet) Fatal(args ...any) { q.r.complain(args...) }
+func (asynqLogger) Debug(...any)        {}
+func (asynqLogger) Info(...any)         {}
+func (q asynqLogger) Warn(args ...any)  { q.r.warnThrottled(args...) }
+func (q asynqLogger) Error(args ...any) { q.r.warnThrottled(args...) }
+func (q asynqLogger) Fatal(args ...any) { q.r.warnThrottled(args...) }

@@ -127,7 +127,7 @@ func (m *Metrics) CountLimited() { m.limited.Inc() }
 var answers = [...]string{"none", "1xx", "2xx", "3xx", "4xx", "5xx"}
 
 // CountAttempts counts attempts that were stored.
-func (m *Metrics) CountAttempts(batch []delivery.Attempt, now time.Time) {
+func (m *Metrics) CountAttempts(batch []delivery.AttemptResult, now time.Time) {
 	for i := range batch {
 		a := &batch[i]
 		product := a.Event.Product
@@ -135,11 +135,11 @@ func (m *Metrics) CountAttempts(batch []delivery.Attempt, now time.Time) {
 			m.attempts.WithLabelValues(product, answerClass(a.StatusCode)).Inc()
 			m.duration.WithLabelValues(product).Observe(a.Phases.Total.Seconds())
 		}
-		if a.Verdict.Status == delivery.Pending {
+		if a.Decision.Status == delivery.Pending {
 			continue
 		}
-		m.settled.WithLabelValues(product, a.Verdict.Status.String()).Inc()
-		if a.Verdict.Status == delivery.Delivered {
+		m.settled.WithLabelValues(product, a.Decision.Status.String()).Inc()
+		if a.Decision.Status == delivery.Delivered {
 			m.endToEnd.WithLabelValues(product).Observe(now.Sub(a.RoundAt).Seconds())
 		}
 	}

@@ -126,7 +126,7 @@ func (l *lane) failed(ctx context.Context, batch []*request, err error, commit f
 
 // insert stores prepared events in one transaction: the statements travel
 // together and end in one commit.
-func (l *lane) insert(ctx context.Context, version int64, all []*prepared, lease *delivery.Lease) error {
+func (l *lane) insert(ctx context.Context, version int64, all []*prepared, lease *delivery.CommitLease) error {
 	batch := &bulk.Batch{}
 	batch.AddInt8(sameConfig, version)
 	l.rows.queue(batch, all, lease)

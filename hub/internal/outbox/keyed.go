@@ -92,7 +92,7 @@ func (l *lane) tryKeyed(ctx context.Context, batch []*request) {
 		if len(batch) == 0 {
 			return
 		}
-		var lease *delivery.Lease
+		var lease *delivery.CommitLease
 		var fresh []*prepared
 		var known map[idempotencyKey]first
 		err = pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {

@@ -61,9 +61,9 @@ type Dispatcher interface {
 	Release(target uuid.UUID)
 	// Dispatch queues committed deliveries whose places were reserved; leased stands
 	// for them in the database.
-	Dispatch(jobs []delivery.Job, lease *delivery.Lease)
-	// MarkBacklog tells that committed deliveries of a target were left without a place.
-	MarkBacklog(target uuid.UUID)
+	Dispatch(jobs []delivery.LeasedDelivery, lease *delivery.CommitLease)
+	// AnnounceBacklog tells that committed deliveries of a target were left without a place.
+	AnnounceBacklog(target uuid.UUID)
 }
 
 // Recorder counts what was accepted.

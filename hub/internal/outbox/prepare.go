@@ -63,8 +63,8 @@ func (o *Outbox) prepare(ctx context.Context, p *Publication) (*prepared, error)
 
 // reserve asks for places in this process's queue and gives the lease of the
 // deliveries that got one; nil where none did.
-func (o *Outbox) reserve(all []*prepared) *delivery.Lease {
-	lease := &delivery.Lease{TakenAt: o.now()}
+func (o *Outbox) reserve(all []*prepared) *delivery.CommitLease {
+	lease := &delivery.CommitLease{TakenAt: o.now()}
 	for _, p := range all {
 		for i, target := range p.targets {
 			if p.hasPlace[i] = o.dispatch.Reserve(target); p.hasPlace[i] {
@@ -93,20 +93,20 @@ func (o *Outbox) release(all []*prepared) {
 
 // committed hands the stored deliveries on. The lease was taken before the commit,
 // so locally it ends before the database's.
-func (l *lane) committed(all []*prepared, lease *delivery.Lease) {
+func (l *lane) committed(all []*prepared, lease *delivery.CommitLease) {
 	total := deliveriesOf(all)
 	l.fanOut = total / max(1, len(all))
-	jobs := make([]delivery.Job, 0, total)
+	jobs := make([]delivery.LeasedDelivery, 0, total)
 	now := l.now()
 	for _, p := range all {
 		for i, target := range p.targets {
 			if !p.hasPlace[i] {
-				l.dispatch.MarkBacklog(target.ID)
+				l.dispatch.AnnounceBacklog(target.ID)
 				continue
 			}
-			jobs = append(jobs, delivery.Job{
-				ID: logid.Delivery(p.event.Seq, i+1), Target: target.ID, ToIntegration: target.Peer != nil, Event: p.event,
-				RoundAt: now, DueAt: now, LeasedAt: lease.TakenAt, Lease: lease,
+			jobs = append(jobs, delivery.LeasedDelivery{
+				ID: logid.Delivery(p.event.Seq, i+1), Target: target.ID, IsIntegration: target.Peer != nil, Event: p.event,
+				RoundAt: now, ReadyAt: now, LeasedAt: lease.TakenAt, CommitLease: lease,
 			})
 		}
 		l.record.CountAccepted(p.Product, 1, len(p.targets))

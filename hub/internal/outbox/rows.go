@@ -21,7 +21,7 @@ type rows struct {
 // queue adds the inserts of prepared events to a batch, with rows for those of
 // their deliveries that the lease does not stand for. The batch uses the buffers: it
 // must have run before the next one is queued.
-func (r *rows) queue(batch *bulk.Batch, all []*prepared, lease *delivery.Lease) {
+func (r *rows) queue(batch *bulk.Batch, all []*prepared, lease *delivery.CommitLease) {
 	for day, rest := 0, all; len(rest) > 0; day++ {
 		n := 1
 		for n < len(rest) && logid.SameDay(rest[0].event.Seq, rest[n].event.Seq) {
@@ -102,7 +102,7 @@ func queueDeliveries(batch *bulk.Batch, columns *bulk.Columns, all []*prepared, 
 }
 
 // queueLease adds the row that stands for the deliveries this process takes on.
-func (r *rows) queueLease(batch *bulk.Batch, all []*prepared, lease *delivery.Lease) {
+func (r *rows) queueLease(batch *bulk.Batch, all []*prepared, lease *delivery.CommitLease) {
 	r.promised = r.promised[:0]
 	for _, p := range all {
 		for i, target := range p.targets {

@@ -38,7 +38,7 @@ func NewTail(rdb redis.UniversalClient, log *slog.Logger) *Tail {
 }
 
 // Publish announces stored attempts. It costs next to nothing without listeners.
-func (t *Tail) Publish(batch []delivery.Attempt) {
+func (t *Tail) Publish(batch []delivery.AttemptResult) {
 	if t.listeners.Load() > 0 {
 		t.mu.Lock()
 		for feed := range t.feeds {

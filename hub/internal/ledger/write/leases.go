@@ -20,30 +20,32 @@ const (
 )
 
 // TrackLease notes a lease whose deliveries have no rows yet.
-func (w *Writer) TrackLease(lease *delivery.Lease) {
+func (w *Writer) TrackLease(lease *delivery.CommitLease) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.open = append(w.open, lease)
 }
 
 // hasNoRow reports whether an attempt's delivery has no row yet.
-func hasNoRow(a *delivery.Attempt) bool { return a.Lease != nil && !a.Lease.Materialized }
+func hasNoRow(a *delivery.AttemptResult) bool {
+	return a.CommitLease != nil && !a.CommitLease.Materialized
+}
 
 // subtractStored notes on the leases which of their deliveries have rows now.
-func subtractStored(batch []delivery.Attempt) {
+func subtractStored(batch []delivery.AttemptResult) {
 	for i := range batch {
 		if hasNoRow(&batch[i]) {
-			batch[i].Lease.WithoutRow--
+			batch[i].CommitLease.WithoutRow--
 		}
 	}
 }
 
 // settledLeases returns the leases that stand for no delivery once a batch is stored.
-func settledLeases(batch []delivery.Attempt) []uuid.UUID {
-	counts := make(map[*delivery.Lease]int)
+func settledLeases(batch []delivery.AttemptResult) []uuid.UUID {
+	counts := make(map[*delivery.CommitLease]int)
 	for i := range batch {
 		if hasNoRow(&batch[i]) {
-			counts[batch[i].Lease]++
+			counts[batch[i].CommitLease]++
 		}
 	}
 	ids := make([]uuid.UUID, 0, len(counts))
@@ -59,9 +61,9 @@ func settledLeases(batch []delivery.Attempt) []uuid.UUID {
 // stay leased. (The SQL function keeps its earlier name, hub.unfold_leases.)
 func (w *Writer) materializeWaiting() {
 	before := w.now().Add(-materializeAfter)
-	var old []*delivery.Lease
+	var old []*delivery.CommitLease
 	w.mu.Lock()
-	w.open = slices.DeleteFunc(w.open, func(lease *delivery.Lease) bool {
+	w.open = slices.DeleteFunc(w.open, func(lease *delivery.CommitLease) bool {
 		if lease.WithoutRow == 0 || lease.Materialized {
 			return true
 		}
@@ -93,12 +95,12 @@ func (w *Writer) materializeWaiting() {
 // try before was committed and its answer lost. Else rows of the batch were made by
 // somebody else, because a lease ended before its deliveries were settled or because
 // a reader wanted them; those leases are marked, and found reports whether there are any.
-func (w *Writer) findConflicts(ctx context.Context, batch []delivery.Attempt) (committed, found bool, err error) {
-	leases := make(map[uuid.UUID]*delivery.Attempt)
+func (w *Writer) findConflicts(ctx context.Context, batch []delivery.AttemptResult) (committed, found bool, err error) {
+	leases := make(map[uuid.UUID]*delivery.AttemptResult)
 	ids, numbers, times := make([]uuid.UUID, len(batch)), make([]int32, len(batch)), make([]time.Time, len(batch))
 	for i := range batch {
 		a := &batch[i]
-		ids[i], numbers[i], times[i] = a.ID, int32(a.Attempts+1), a.StartedAt
+		ids[i], numbers[i], times[i] = a.ID, int32(a.PriorAttempts+1), a.StartedAt
 		if hasNoRow(a) {
 			leases[a.ID] = a
 		}
@@ -117,7 +119,7 @@ func (w *Writer) findConflicts(ctx context.Context, batch []delivery.Attempt) (c
 		committed = committed || ours
 		if a := leases[id]; a != nil && !ours {
 			found = true
-			a.Lease.Materialized = true
+			a.CommitLease.Materialized = true
 		}
 		return nil
 	})

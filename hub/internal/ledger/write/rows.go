@@ -37,7 +37,7 @@ type dayRows struct {
 // queue adds the statements of a batch of attempts: the deliveries' new states,
 // the attempts, what they add to the statistics, endpoints that are gone, and leases
 // that stand for nothing more.
-func (r *rows) queue(statements *bulk.Batch, batch []delivery.Attempt, now time.Time) {
+func (r *rows) queue(statements *bulk.Batch, batch []delivery.AttemptResult, now time.Time) {
 	if r.days == nil {
 		r.days = make(map[string]*dayRows)
 	}
@@ -50,7 +50,7 @@ func (r *rows) queue(statements *bulk.Batch, batch []delivery.Attempt, now time.
 	for i := range batch {
 		a := &batch[i]
 		day := r.day(logid.Partition(a.ID))
-		switch atOnce := a.Sent && a.Attempts == 0 && a.Verdict.Status == delivery.Delivered && a.Error == ""; {
+		switch atOnce := a.Sent && a.PriorAttempts == 0 && a.Decision.Status == delivery.Delivered && a.Error == ""; {
 		case atOnce && hasNoRow(a):
 			day.insert(a)
 		case atOnce:
@@ -103,7 +103,7 @@ func (r *rows) day(name string) *dayRows {
 
 // insert adds the row of a delivery that has none and that its first attempt
 // delivered: nearly all are of this kind.
-func (d *dayRows) insert(a *delivery.Attempt) {
+func (d *dayRows) insert(a *delivery.AttemptResult) {
 	d.inserted++
 	addAttempt(d.inserts, a)
 	c := d.inserts
@@ -115,30 +115,30 @@ func (d *dayRows) insert(a *delivery.Attempt) {
 	c[colInsertEventType].Text(a.Event.Type)
 	c[colInsertCorrelationID].OptionalText(a.Event.CorrelationID)
 	c[colInsertCreatedAt].Time(logid.Time(a.ID))
-	c[colInsertIntegration].Bool(a.ToIntegration)
+	c[colInsertIntegration].Bool(a.IsIntegration)
 }
 
 // first adds a delivery that has a row and that its first attempt delivered.
-func (d *dayRows) first(a *delivery.Attempt) {
+func (d *dayRows) first(a *delivery.AttemptResult) {
 	d.delivered++
 	addAttempt(d.firsts, a)
 }
 
 // materialize adds a row for a delivery that has none and was not delivered; state then
 // changes it.
-func (d *dayRows) materialize(a *delivery.Attempt) {
+func (d *dayRows) materialize(a *delivery.AttemptResult) {
 	d.materialized++
 	d.pending[colPendingID].UUID(a.ID)
 	d.pending[colPendingTargetID].UUID(a.Target)
-	d.pending[colPendingIntegration].Bool(a.ToIntegration)
+	d.pending[colPendingIntegration].Bool(a.IsIntegration)
 }
 
-func (d *dayRows) state(a *delivery.Attempt) {
+func (d *dayRows) state(a *delivery.AttemptResult) {
 	d.settled++
 	c := d.states
 	c[colStateID].UUID(a.ID)
-	c[colStateStatus].Int2(int16(a.Verdict.Status))
-	c[colStateSpent].Int2(int16(a.Verdict.Spent))
+	c[colStateStatus].Int2(int16(a.Decision.Status))
+	c[colStateSpent].Int2(int16(a.Decision.Spent))
 	appendStatusCode(&c[colStateStatusCode], a.StatusCode)
 	if a.Sent {
 		c[colStateSent].Int2(1)
@@ -147,15 +147,15 @@ func (d *dayRows) state(a *delivery.Attempt) {
 		c[colStateSent].Int2(0)
 		c[colStateDurationMS].Null()
 	}
-	c[colStateReason].OptionalText(a.Verdict.Reason)
-	c[colStateWaitMS].Int4(int32(a.Verdict.Wait / time.Millisecond))
+	c[colStateReason].OptionalText(a.Decision.Reason)
+	c[colStateWaitMS].Int4(int32(a.Decision.Wait / time.Millisecond))
 }
 
-func (d *dayRows) attempt(a *delivery.Attempt) {
+func (d *dayRows) attempt(a *delivery.AttemptResult) {
 	d.logged++
 	addAttempt(d.attempts, a)
 	c := d.attempts
-	c[colAttemptNumber].Int4(int32(a.Attempts + 1))
+	c[colAttemptNumber].Int4(int32(a.PriorAttempts + 1))
 	c[colAttemptError].OptionalText(a.Error)
 }
 
@@ -246,11 +246,11 @@ func micros(d time.Duration) int32 {
 }
 
 // queueGone switches off endpoints that answered 410.
-func (r *rows) queueGone(statements *bulk.Batch, batch []delivery.Attempt) {
+func (r *rows) queueGone(statements *bulk.Batch, batch []delivery.AttemptResult) {
 	r.gone.Reset(bulk.UUIDs)
 	found := false
 	for i := range batch {
-		if batch[i].Verdict.DisableEndpoint {
+		if batch[i].Decision.DisableEndpoint {
 			r.gone[0].UUID(batch[i].Target)
 			found = true
 		}
@@ -264,14 +264,14 @@ func (r *rows) queueGone(statements *bulk.Batch, batch []delivery.Attempt) {
 
 // queueTrials has a parked delivery tried later of integrations that are well all the
 // same; those that are not are drained when they are.
-func (r *rows) queueTrials(statements *bulk.Batch, batch []delivery.Attempt) {
+func (r *rows) queueTrials(statements *bulk.Batch, batch []delivery.AttemptResult) {
 	r.park.Reset(bulk.UUIDs)
 	r.late.Reset(bulk.UUIDs)
 	tried, untried := false, false
 	for i := range batch {
 		a := &batch[i]
 		switch {
-		case !a.ToIntegration || a.Verdict.Status != delivery.Parked:
+		case !a.IsIntegration || a.Decision.Status != delivery.Parked:
 		case a.Sent:
 			r.park[0].UUID(a.Target)
 			tried = true
@@ -304,7 +304,7 @@ type tallyKey struct {
 	product        string
 }
 
-func (r *rows) queueDeltas(statements *bulk.Batch, batch []delivery.Attempt, now time.Time) {
+func (r *rows) queueDeltas(statements *bulk.Batch, batch []delivery.AttemptResult, now time.Time) {
 	tallies := make(map[tallyKey]*tally)
 	for i := range batch {
 		a := &batch[i]
@@ -338,8 +338,8 @@ func (r *rows) queueDeltas(statements *bulk.Batch, batch []delivery.Attempt, now
 			u(bucket, tenant_id, target_id, product, delivered, failed, parked, attempts, errors, latency)`, c)
 }
 
-func (t *tally) add(a *delivery.Attempt) {
-	switch a.Verdict.Status {
+func (t *tally) add(a *delivery.AttemptResult) {
+	switch a.Decision.Status {
 	case delivery.Delivered:
 		t.delivered++
 		if len(t.latency) > 1 {
@@ -353,7 +353,7 @@ func (t *tally) add(a *delivery.Attempt) {
 	}
 	if a.Sent {
 		t.attempts++
-		if a.Verdict.Status != delivery.Delivered {
+		if a.Decision.Status != delivery.Delivered {
 			t.errors++
 		}
 	}

@@ -31,7 +31,7 @@ const (
 )
 
 // OnStored is told about attempts once they and their deliveries' new states are durable.
-type OnStored func([]delivery.Attempt)
+type OnStored func([]delivery.AttemptResult)
 
 // Writer stores attempts in batches. An attempt that was recorded is kept until
 // the database has it.
@@ -40,25 +40,25 @@ type Writer struct {
 	log          *slog.Logger
 	now          func() time.Time
 	committed    OnStored
-	queue        chan delivery.Attempt
+	queue        chan delivery.AttemptResult
 	syncRequests chan chan struct{} // closed when what was recorded so far is stored
 	syncWaiters  []chan struct{}
 	rows         rows
 	done         sync.WaitGroup
 
 	mu   sync.Mutex
-	open []*delivery.Lease // oldest first; those that are settled go when they are looked at
+	open []*delivery.CommitLease // oldest first; those that are settled go when they are looked at
 }
 
 // NewWriter starts the writer; [Writer.Close] ends it.
 func NewWriter(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, committed OnStored) *Writer {
-	w := &Writer{pool: pool, log: log, now: now, committed: committed, queue: make(chan delivery.Attempt, writerQueue), syncRequests: make(chan chan struct{})}
+	w := &Writer{pool: pool, log: log, now: now, committed: committed, queue: make(chan delivery.AttemptResult, writerQueue), syncRequests: make(chan chan struct{})}
 	w.done.Go(w.run) // one: a full batch costs less than two half ones
 	return w
 }
 
 // Record hands an attempt over; it waits while the database cannot keep up.
-func (w *Writer) Record(a delivery.Attempt) { w.queue <- a }
+func (w *Writer) Record(a delivery.AttemptResult) { w.queue <- a }
 
 // syncTimeout is how long a reader waits for the writer.
 const syncTimeout = 200 * time.Millisecond
@@ -86,7 +86,7 @@ func (w *Writer) Close() {
 }
 
 func (w *Writer) run() {
-	batch := make([]delivery.Attempt, 0, maxAttempts)
+	batch := make([]delivery.AttemptResult, 0, maxAttempts)
 	timer, look := time.NewTimer(linger), time.NewTicker(materializeEvery)
 	defer timer.Stop()
 	defer look.Stop()
@@ -110,7 +110,7 @@ func (w *Writer) run() {
 }
 
 // storeAll stores a batch and tells those who wait for it.
-func (w *Writer) storeAll(batch []delivery.Attempt) {
+func (w *Writer) storeAll(batch []delivery.AttemptResult) {
 	if len(batch) > 0 {
 		w.store(batch)
 		clear(batch)
@@ -123,7 +123,7 @@ func (w *Writer) storeAll(batch []delivery.Attempt) {
 
 // fillBatch adds to a batch what is recorded until the time has come, or what is there
 // now where there is none to wait for. A writer that is asked for stops waiting.
-func (w *Writer) fillBatch(batch []delivery.Attempt, until <-chan time.Time) []delivery.Attempt {
+func (w *Writer) fillBatch(batch []delivery.AttemptResult, until <-chan time.Time) []delivery.AttemptResult {
 	for len(batch) < maxAttempts {
 		if until == nil && len(w.queue) == 0 {
 			return batch
@@ -145,10 +145,10 @@ func (w *Writer) fillBatch(batch []delivery.Attempt, until <-chan time.Time) []d
 }
 
 // store commits a batch, however long the database is away.
-func (w *Writer) store(batch []delivery.Attempt) {
+func (w *Writer) store(batch []delivery.AttemptResult) {
 	failpoint.Here("before_attempt_row")
 	for _, a := range batch {
-		if a.Verdict.Status == delivery.Parked {
+		if a.Decision.Status == delivery.Parked {
 			failpoint.Here("on_parking")
 		}
 	}
@@ -188,7 +188,7 @@ func (w *Writer) store(batch []delivery.Attempt) {
 // storeHalves stores the halves of a batch that PostgreSQL refused, down to the one
 // attempt it refuses: that must not hold up all the others for ever. Its delivery
 // is attempted again when the lease ends.
-func (w *Writer) storeHalves(batch []delivery.Attempt, err error) {
+func (w *Writer) storeHalves(batch []delivery.AttemptResult, err error) {
 	if len(batch) == 1 {
 		w.log.Error("an attempt cannot be stored; its delivery will be attempted again", "delivery", batch[0].ID, "error", err)
 		return
@@ -211,7 +211,7 @@ func isRejected(err error) bool {
 	return errors.As(err, &pg) && (strings.HasPrefix(pg.Code, "22") || strings.HasPrefix(pg.Code, "23") || pg.Code == "42P01")
 }
 
-func (w *Writer) flush(ctx context.Context, batch []delivery.Attempt) error {
+func (w *Writer) flush(ctx context.Context, batch []delivery.AttemptResult) error {
 	statements := &bulk.Batch{}
 	w.rows.queue(statements, batch, w.now())
 	if err := statements.Run(ctx, w.pool); err != nil {
