@@ -9,12 +9,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// reconnectPause is how long to wait before a broken connection is opened again; the
-// sweep finds everything meanwhile.
+// reconnectPause is the pause before a broken connection is opened again; the sweep finds due
+// deliveries meanwhile.
 const reconnectPause = 2 * time.Second
 
-// Listen hears on a channel of the database which targets have due deliveries, and
-// fetches them, until ctx ends.
+// Listen wakes the targets named by notifications on a channel of the database, until
+// ctx ends.
 func (d *Dispatcher) Listen(ctx context.Context, channel string) {
 	failing := false
 	for ctx.Err() == nil {
@@ -23,7 +23,7 @@ func (d *Dispatcher) Listen(ctx context.Context, channel string) {
 			return
 		}
 		if !failing {
-			d.Logger.Warn("hearing of due deliveries failed; they are found by the sweep meanwhile", "error", err)
+			d.Logger.Warn("listening for due deliveries failed; the sweep finds them meanwhile", "error", err)
 		}
 		failing = true
 		select {

@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// RedisPacer paces targets across all processes: Redis holds the moment of each
-// target's next turn, on its own clock.
+// RedisPacer paces targets across all processes: Redis stores the time of each target's
+// next turn, by its own clock.
 type RedisPacer struct {
 	Client redis.UniversalClient
 }

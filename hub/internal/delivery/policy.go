@@ -1,6 +1,9 @@
 package delivery
 
 import (
+	"integrationhub/hub/internal/directory"
+	"integrationhub/hub/internal/integration"
+	"integrationhub/hub/internal/logid"
 	"net/http"
 	"strconv"
 	"strings"
@@ -16,40 +19,40 @@ const (
 	maxDeferral   = 24 * time.Hour // how long a peer may put a delivery off in all
 )
 
-// Why a delivery is parked or failed.
+// Reasons of parked and failed deliveries.
 const (
 	ReasonRetriesExhausted    = "retries_exhausted"
-	ReasonEndpointGone        = "gone"              // the endpoint answered 410
+	ReasonEndpointGone        = "gone"              // the endpoint responded 410
 	ReasonDeferredTooLong     = "deferred_too_long" // Retry-After for 24 h
 	ReasonEndpointDisabled    = "endpoint_disabled"
 	ReasonEndpointDeleted     = "endpoint_deleted"
-	ReasonPeerUnavailable     = "peer_unavailable"     // the integration is in error: redelivered when the peer is well
-	ReasonIntegrationInactive = "integration_inactive" // redelivered when it is active again
-	ReasonEventNotSent        = "event_not_sent"       // the peer's interface has no such event
+	ReasonPeerUnavailable     = "peer_unavailable"     // the integration is in error: drained when the peer is well
+	ReasonIntegrationInactive = "integration_inactive" // drained when it is active again
+	ReasonEventNotSent        = "event_not_sent"       // the connector has no such event
 	ReasonParkedTooLong       = "parked_too_long"      // parked for 15 days
-	ReasonOtherAccount        = "other_account"        // the integration is with another account of its product by now
-	ReasonErased              = "erased"               // the person it was about was deleted
+	ReasonOtherAccount        = "other_account"        // the integration is connected to another account by now
+	ReasonErased              = "erased"               // its payload was erased
 )
 
-// Response is what came of one attempt, as far as the policy cares.
+// Response is the part of an HTTP response that the policy reads.
 type Response struct {
-	Status     int    // 0 = no answer
-	Complete   bool   // false: the answer did not end in time, or was broken
-	RetryAfter string // the answer's header
+	Status     int    // 0 = no response
+	Complete   bool   // false: the response did not end in time, or was broken
+	RetryAfter string // the header
 }
 
-// Decision is what an outcome means for the delivery.
+// Decision is the delivery's next state.
 type Decision struct {
 	Status          Status
-	Wait            time.Duration // pending: until the next attempt
-	Spent           int           // attempts of this round used up so far
+	Wait            time.Duration // pending: time until the next attempt
+	Spent           int           // attempts of this round that count
 	Reason          string        // parked, failed
 	DisableEndpoint bool          // the endpoint is to be disabled
-	Healthy         bool          // the endpoint answers: feeds its breaker
+	Healthy         bool          // the endpoint responds: closes its breaker
 }
 
-// Decide decides about a delivery after an attempt. roundAt is when this round of
-// attempts began and spent how many were used up before this one.
+// Decide returns the decision about a delivery after an attempt. roundAt is when this round
+// of attempts began, spent how many attempts of it counted before this one.
 func Decide(o Response, spent int, roundAt, now time.Time) Decision {
 	switch {
 	case o.Complete && o.Status >= 200 && o.Status <= 299:
@@ -91,4 +94,23 @@ func parseRetryAfter(value string, now time.Time) (time.Duration, bool) {
 
 func isDigits(s string) bool {
 	return strings.Trim(s, "0123456789") == ""
+}
+
+// decideUnsent returns the decision about a delivery whose target accepts none.
+func decideUnsent(target *directory.Target, delivery LeasedDelivery) (Decision, bool) {
+	spent := delivery.Spent
+	switch {
+	case target == nil:
+		return Decision{Status: Failed, Spent: spent, Reason: ReasonEndpointDeleted}, true
+	case target.Peer != nil && target.Peer.PredatesAccount(logid.Time(delivery.Event.Seq)):
+		return Decision{Status: Failed, Spent: spent, Reason: ReasonOtherAccount}, true
+	case target.Enabled:
+		return Decision{}, false
+	case target.Peer == nil:
+		return Decision{Status: Parked, Spent: spent, Reason: ReasonEndpointDisabled}, true
+	case target.Peer.Status == integration.StatusInactive:
+		return Decision{Status: Parked, Spent: spent, Reason: ReasonIntegrationInactive}, true
+	default:
+		return Decision{Status: Parked, Spent: spent, Reason: ReasonPeerUnavailable}, true
+	}
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Destination is where one endpoint's webhooks go, parsed once so that a POST does
-// no work on the URL. It is immutable and may be shared between goroutines.
+// Destination is the parsed URL of a receiver, so that a POST does no work on the URL. It
+// is immutable and may be shared between goroutines.
 type Destination struct {
 	tls   bool
 	host  string // for TLS: the name the certificate must carry, without port or brackets

@@ -23,14 +23,14 @@ import (
 const (
 	writerQueue       = 8192                  // attempts waiting to be stored; beyond it senders wait
 	maxAttempts       = 1024                  // attempts in one commit
-	linger            = 10 * time.Millisecond // nobody waits for the log: let a batch form
+	linger            = 10 * time.Millisecond // lets a batch form: nothing waits for the log
 	flushTimeout      = 15 * time.Second
-	firstRetryPause   = 50 * time.Millisecond
-	longestRetryPause = 2 * time.Second
-	retryGrace        = 2 * time.Second // how long a retry's clock may be late before the sweep takes the row
+	firstStorePause   = 50 * time.Millisecond
+	longestStorePause = 2 * time.Second
+	retryGrace        = 2 * time.Second // how late a retry task may be before the sweep claims the row
 )
 
-// OnStored is told about attempts once they and their deliveries' new states are durable.
+// OnStored receives attempts once they and their deliveries' new states are durable.
 type OnStored func([]delivery.AttemptResult)
 
 // Writer stores attempts in batches. An attempt that was recorded is kept until
@@ -39,25 +39,25 @@ type Writer struct {
 	pool         *pgxpool.Pool
 	log          *slog.Logger
 	now          func() time.Time
-	committed    OnStored
+	onStored     OnStored
 	queue        chan delivery.AttemptResult
 	syncRequests chan chan struct{} // closed when what was recorded so far is stored
 	syncWaiters  []chan struct{}
 	rows         rows
 	done         sync.WaitGroup
 
-	mu   sync.Mutex
-	open []*delivery.CommitLease // oldest first; those that are settled go when they are looked at
+	mu         sync.Mutex
+	openLeases []*delivery.CommitLease // oldest first; those that are settled go when they are looked at
 }
 
 // NewWriter starts the writer; [Writer.Close] ends it.
-func NewWriter(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, committed OnStored) *Writer {
-	w := &Writer{pool: pool, log: log, now: now, committed: committed, queue: make(chan delivery.AttemptResult, writerQueue), syncRequests: make(chan chan struct{})}
+func NewWriter(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, onStored OnStored) *Writer {
+	w := &Writer{pool: pool, log: log, now: now, onStored: onStored, queue: make(chan delivery.AttemptResult, writerQueue), syncRequests: make(chan chan struct{})}
 	w.done.Go(w.run) // one: a full batch costs less than two half ones
 	return w
 }
 
-// Record hands an attempt over; it waits while the database cannot keep up.
+// Record queues an attempt. It blocks while the database cannot keep up.
 func (w *Writer) Record(a delivery.AttemptResult) { w.queue <- a }
 
 // syncTimeout is how long a reader waits for the writer.
@@ -87,12 +87,12 @@ func (w *Writer) Close() {
 
 func (w *Writer) run() {
 	batch := make([]delivery.AttemptResult, 0, maxAttempts)
-	timer, look := time.NewTimer(linger), time.NewTicker(materializeEvery)
+	timer, materialize := time.NewTimer(linger), time.NewTicker(materializeEvery)
 	defer timer.Stop()
-	defer look.Stop()
+	defer materialize.Stop()
 	for {
 		select {
-		case <-look.C:
+		case <-materialize.C:
 			w.materializeWaiting()
 		case stored := <-w.syncRequests:
 			w.syncWaiters = append(w.syncWaiters, stored)
@@ -109,7 +109,7 @@ func (w *Writer) run() {
 	}
 }
 
-// storeAll stores a batch and tells those who wait for it.
+// storeAll stores a batch and answers the sync requests.
 func (w *Writer) storeAll(batch []delivery.AttemptResult) {
 	if len(batch) > 0 {
 		w.store(batch)
@@ -121,8 +121,8 @@ func (w *Writer) storeAll(batch []delivery.AttemptResult) {
 	w.syncWaiters = w.syncWaiters[:0]
 }
 
-// fillBatch adds to a batch what is recorded until the time has come, or what is there
-// now where there is none to wait for. A writer that is asked for stops waiting.
+// fillBatch appends attempts to a batch until the timer fires, or the queued ones if until
+// is nil. A sync request ends the wait.
 func (w *Writer) fillBatch(batch []delivery.AttemptResult, until <-chan time.Time) []delivery.AttemptResult {
 	for len(batch) < maxAttempts {
 		if until == nil && len(w.queue) == 0 {
@@ -152,7 +152,7 @@ func (w *Writer) store(batch []delivery.AttemptResult) {
 			failpoint.Here("on_parking")
 		}
 	}
-	for pause, tries := firstRetryPause, 0; ; pause, tries = min(2*pause, longestRetryPause), tries+1 {
+	for pause, failures := firstStorePause, 0; ; pause, failures = min(2*pause, longestStorePause), failures+1 {
 		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 		err := w.flush(ctx, batch)
 		cancel()
@@ -161,12 +161,12 @@ func (w *Writer) store(batch []delivery.AttemptResult) {
 		}
 		if isUniqueViolation(err) {
 			ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
-			committed, found, lookErr := w.findConflicts(ctx, batch)
+			committed, found, conflictErr := w.findConflicts(ctx, batch)
 			cancel()
 			if committed {
 				break
 			}
-			if found || lookErr != nil {
+			if found || conflictErr != nil {
 				continue
 			}
 		}
@@ -174,14 +174,14 @@ func (w *Writer) store(batch []delivery.AttemptResult) {
 			w.storeHalves(batch, err)
 			return
 		}
-		if tries == 0 {
+		if failures == 0 {
 			w.log.Warn("storing attempts failed; trying until it works", "error", err, "attempts", len(batch))
 		}
 		time.Sleep(pause)
 	}
 	subtractStored(batch)
-	if w.committed != nil {
-		w.committed(batch)
+	if w.onStored != nil {
+		w.onStored(batch)
 	}
 }
 

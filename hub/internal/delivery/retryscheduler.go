@@ -18,14 +18,14 @@ const (
 	retryTask          = "delivery:retry"
 	wakeTask           = "delivery:wake"
 	retryQueue         = "deliveries"
-	scheduleQueue      = 8192 // retries waiting to be written to Redis
+	scheduleQueue      = 8192 // retries waiting to be enqueued in Redis
 	enqueueWorkers     = 4
 	claimLinger        = 2 * time.Millisecond
 	maxRetriesPerClaim = 256
 )
 
-// RetryScheduler is the clock of the retries: an asynq task for each, in Redis. Losing
-// one loses nothing but punctuality: the sweep takes the row a little later.
+// RetryScheduler schedules each retry as an asynq task. If Redis loses one, the sweep
+// sends it late.
 type RetryScheduler struct {
 	dispatcher  *Dispatcher
 	client      *asynq.Client
@@ -33,7 +33,7 @@ type RetryScheduler struct {
 	log         *slog.Logger
 	schedule    chan scheduledRetry
 	due         chan retryKey
-	lastWarning atomic.Int64 // unix seconds of the last complaint about Redis
+	lastWarning atomic.Int64 // unix seconds of the last warning about Redis
 }
 
 type retryKey struct {
@@ -46,7 +46,7 @@ type scheduledRetry struct {
 	at time.Time
 }
 
-// NewRetryScheduler returns the retry clock over a Redis client it does not own.
+// NewRetryScheduler returns a scheduler. The caller closes rdb.
 func NewRetryScheduler(rdb redis.UniversalClient, dispatcher *Dispatcher, log *slog.Logger) *RetryScheduler {
 	r := &RetryScheduler{
 		dispatcher: dispatcher,
@@ -68,8 +68,8 @@ func NewRetryScheduler(rdb redis.UniversalClient, dispatcher *Dispatcher, log *s
 	return r
 }
 
-// Schedule asks for the next attempts of deliveries that were just stored as
-// pending. It never blocks: what Redis does not take, the sweep does.
+// Schedule schedules the next attempts of deliveries that were just stored as pending.
+// It never blocks: retries that do not fit the queue are left to the sweep.
 func (r *RetryScheduler) Schedule(attempts []AttemptResult) {
 	now := time.Now()
 	for i := range attempts {
@@ -78,15 +78,15 @@ func (r *RetryScheduler) Schedule(attempts []AttemptResult) {
 			continue
 		}
 		// asynq keeps whole seconds: round up, so that a retry is never early.
-		at := now.Add(a.Decision.Wait + time.Second - time.Nanosecond).Truncate(time.Second)
+		dueAt := now.Add(a.Decision.Wait + time.Second - time.Nanosecond).Truncate(time.Second)
 		select {
-		case r.schedule <- scheduledRetry{retryKey{a.ID, int32(a.PriorAttempts + 1)}, at}:
+		case r.schedule <- scheduledRetry{retryKey{a.ID, int32(a.PriorAttempts + 1)}, dueAt}:
 		default:
 		}
 	}
 }
 
-// Run serves retries until ctx ends.
+// Run enqueues and claims retries until ctx ends.
 func (r *RetryScheduler) Run(ctx context.Context) error {
 	for range enqueueWorkers {
 		go r.runEnqueuer(ctx)
@@ -111,20 +111,11 @@ func (r *RetryScheduler) Run(ctx context.Context) error {
 		return nil
 	})
 	if err := r.server.Start(mux); err != nil {
-		return fmt.Errorf("starting the retry clock: %w", err)
+		return fmt.Errorf("starting the retry scheduler: %w", err)
 	}
 	<-ctx.Done()
 	r.server.Shutdown()
 	return nil
-}
-
-// WakeOthers tells the other processes that rows of a target wait without a lease.
-func (r *RetryScheduler) WakeOthers(target uuid.UUID) {
-	_, err := r.client.Enqueue(asynq.NewTask(wakeTask, target[:]), asynq.Queue(retryQueue),
-		asynq.Unique(time.Second), asynq.MaxRetry(0), asynq.Retention(0))
-	if err != nil && !errors.Is(err, asynq.ErrDuplicateTask) {
-		r.warnThrottled(err)
-	}
 }
 
 func (r *RetryScheduler) runEnqueuer(ctx context.Context) {
@@ -143,63 +134,6 @@ func (r *RetryScheduler) runEnqueuer(ctx context.Context) {
 	}
 }
 
-// claimDue takes the rows of due retries, many in one statement.
-func (r *RetryScheduler) claimDue(ctx context.Context) {
-	for {
-		var keys []retryKey
-		select {
-		case <-ctx.Done():
-			return
-		case key := <-r.due:
-			keys = append(keys, key)
-		}
-		linger := time.NewTimer(claimLinger)
-	fill:
-		for len(keys) < maxRetriesPerClaim {
-			select {
-			case key := <-r.due:
-				keys = append(keys, key)
-			case <-linger.C:
-				break fill
-			}
-		}
-		linger.Stop()
-		if err := r.dispatcher.claimRetries(ctx, keys); err != nil && ctx.Err() == nil {
-			r.log.Warn("claiming due retries failed; the sweep will", "error", err)
-		}
-	}
-}
-
-// claimRetries takes due retries into the queue, also beyond its usual room: their
-// number is bounded by the attempts that were made here a moment ago.
-func (d *Dispatcher) claimRetries(ctx context.Context, keys []retryKey) error {
-	if !d.beginClaim() {
-		return nil // other processes, or the next start
-	}
-	defer d.endClaim()
-	ids, attempts := make([]uuid.UUID, len(keys)), make([]int32, len(keys))
-	for i, key := range keys {
-		ids[i], attempts[i] = key.id, key.attempts
-	}
-	jobs, err := d.claim(ctx, claimRetriesSQL, ids, attempts)
-	if err != nil {
-		return err
-	}
-	d.enqueueClaimed(jobs)
-	return nil
-}
-
-// enqueueClaimed queues jobs that have no reserved place.
-func (d *Dispatcher) enqueueClaimed(jobs []LeasedDelivery) {
-	d.mu.Lock()
-	for _, job := range jobs {
-		d.laneOf(job.Target).reserved++
-		d.queued++
-	}
-	d.mu.Unlock()
-	d.Dispatch(jobs, nil)
-}
-
 func parseRetry(payload []byte) (retryKey, error) {
 	if len(payload) != 20 {
 		return retryKey{}, fmt.Errorf("reading a retry task of %d bytes: %w", len(payload), asynq.SkipRetry)
@@ -207,15 +141,15 @@ func parseRetry(payload []byte) (retryKey, error) {
 	return retryKey{uuid.UUID(payload[:16]), int32(binary.BigEndian.Uint32(payload[16:]))}, nil
 }
 
-// warnThrottled logs trouble with Redis at most once a minute.
+// warnThrottled logs an error of Redis at most once a minute.
 func (r *RetryScheduler) warnThrottled(args ...any) {
 	now, last := time.Now().Unix(), r.lastWarning.Load()
 	if now-last >= 60 && r.lastWarning.CompareAndSwap(last, now) {
-		r.log.Warn("the retry clock has trouble with Redis; the sweep retries until it is back", "error", fmt.Sprint(args...))
+		r.log.Warn("the retry scheduler cannot use Redis; the sweep retries until it is back", "error", fmt.Sprint(args...))
 	}
 }
 
-// asynqLogger passes asynq's complaints on, thinned out.
+// asynqLogger logs asynq's warnings and errors, throttled.
 type asynqLogger struct{ r *RetryScheduler }
 
 func (asynqLogger) Debug(...any)        {}
