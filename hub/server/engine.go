@@ -26,19 +26,19 @@ import (
 
 // engine accepts and delivers events: everything that needs no HTTP interface.
 type engine struct {
-	directory  *directory.Directory
-	outbox     *outbox.Outbox
-	dispatcher *delivery.Dispatcher
+	directory      *directory.Directory
+	outbox         *outbox.Outbox
+	dispatcher     *delivery.Dispatcher
 	retryScheduler *delivery.RetryScheduler
-	writer     *write.Writer
-	reader     *query.Reader
-	replays    *maintain.Replays
-	requeuer *maintain.Requeuer
-	tail       *query.Tail
-	metrics    *metrics.Metrics
-	tracer     *tracing.Tracer // nil = off
-	client     *client.Client
-	log        *slog.Logger
+	writer         *write.Writer
+	reader         *query.Reader
+	replays        *maintain.Replays
+	requeuer       *maintain.Requeuer
+	tail           *query.Tail
+	metrics        *metrics.Metrics
+	tracer         *tracing.Tracer // nil = off
+	client         *client.Client
+	log            *slog.Logger
 
 	cancel     context.CancelFunc
 	background sync.WaitGroup

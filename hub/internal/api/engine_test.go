@@ -43,7 +43,7 @@ type engine struct {
 	dispatcher *delivery.Dispatcher
 	outbox     *outbox.Outbox
 	replays    *maintain.Replays
-	requeuer *maintain.Requeuer
+	requeuer   *maintain.Requeuer
 	tail       *query.Tail
 	hook       *hook
 	stopping   chan struct{}

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	tailChannel = "hub:tail"
-	tailBuffer  = 1024 // deliveries a slow listener may be behind before it misses some
+	tailChannel      = "hub:tail"
+	tailBuffer       = 1024 // deliveries a slow listener may be behind before it misses some
 	tailPollInterval = 2 * time.Second
 )
 
