@@ -15,32 +15,32 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// place is where accounts are the clinic's own.
-var place = accounts.Options{Product: "Clinic", RefreshTokenPrefix: "clir_", PasswordPage: "/reset-password/clinic"}
+// accountOptions is where accounts are the clinic's own.
+var accountOptions = accounts.Options{Product: "Clinic", RefreshTokenPrefix: "clir_", PasswordPage: "/reset-password/clinic"}
 
-// users is where the desk finds them.
-type users struct{ store *store.Store }
+// userStore is where the desk finds them.
+type userStore struct{ store *store.Store }
 
 // FindByEmail implements [accounts.UserStore].
-func (u users) FindByEmail(ctx context.Context, email string) (accounts.User, error) {
+func (u userStore) FindByEmail(ctx context.Context, email string) (accounts.User, error) {
 	row, err := u.store.UserByEmail(ctx, email)
-	return accountOf(row), err
+	return toAccount(row), err
 }
 
 // Lock implements [accounts.UserStore].
-func (u users) Lock(ctx context.Context, tx pgx.Tx, user uuid.UUID) (accounts.User, error) {
+func (u userStore) Lock(ctx context.Context, tx pgx.Tx, user uuid.UUID) (accounts.User, error) {
 	row, err := u.store.Join(tx).LockUser(ctx, user)
-	return accountOf(row), err
+	return toAccount(row), err
 }
 
 // SetPassword implements [accounts.UserStore].
-func (u users) SetPassword(ctx context.Context, tx pgx.Tx, user uuid.UUID, stored string) error {
+func (u userStore) SetPassword(ctx context.Context, tx pgx.Tx, user uuid.UUID, stored string) error {
 	joined := u.store.Join(tx)
 	return joined.SetPassword(ctx, user, &stored, joined.Now())
 }
 
 // Recipient implements [accounts.UserStore].
-func (u users) Recipient(ctx context.Context, tx pgx.Tx, user uuid.UUID) (accounts.Recipient, error) {
+func (u userStore) Recipient(ctx context.Context, tx pgx.Tx, user uuid.UUID) (accounts.Recipient, error) {
 	joined := u.store.Join(tx)
 	row, err := joined.UserByID(ctx, user)
 	if err != nil {
@@ -50,7 +50,7 @@ func (u users) Recipient(ctx context.Context, tx pgx.Tx, user uuid.UUID) (accoun
 	return accounts.Recipient{Name: row.Name, Email: row.Email, Tenant: module.Tenant{ID: clinic.ID, Name: clinic.Name}, Locale: clinic.Locale}, err
 }
 
-func accountOf(row dbgen.User) accounts.User {
+func toAccount(row dbgen.User) accounts.User {
 	u := accounts.User{ID: row.ID, Email: row.Email, Active: row.IsActive}
 	if row.PasswordHash != nil {
 		u.Password = *row.PasswordHash
@@ -78,7 +78,7 @@ type Registered struct {
 
 func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error) {
 	b := &in.Body
-	b.ClinicName, b.Name = typed(b.ClinicName), typed(b.Name)
+	b.ClinicName, b.Name = redactInput(b.ClinicName), redactInput(b.Name)
 	var wrong rest.FieldErrors
 	wrong.CheckName(b.ClinicName, "body.clinic_name", 120)
 	wrong.CheckName(b.Name, "body.name", 120)
@@ -93,13 +93,13 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error
 	clinic := store.NewID()
 	out := &signUpOutput{}
 	err = a.store.InTx(ctx, "registering", func(tx *store.Tx) error {
-		if err := tx.CreateClinic(ctx, clinic, b.ClinicName, tx.Now()); err != nil {
+		if err := tx.InsertClinic(ctx, clinic, b.ClinicName, tx.Now()); err != nil {
 			return err
 		}
 		if err := a.host.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: clinic, Name: b.ClinicName}); err != nil {
 			return err
 		}
-		admin, err := tx.CreateUser(ctx, dbgen.CreateUserParams{
+		admin, err := tx.InsertUser(ctx, dbgen.InsertUserParams{
 			ClinicID: clinic, ID: store.NewID(), Name: b.Name, Email: b.Email, PasswordHash: &hash, Role: roleAdmin, IsActive: true, CreatedAt: tx.Now(),
 		})
 		if err != nil {
@@ -109,18 +109,18 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error
 		if err != nil {
 			return err
 		}
-		out.Body.User, out.Body.Clinic = userOf(admin), clinicOf(made)
-		out.Body.Session, err = a.desk.IssueSession(ctx, tx.Raw, admin.ID, uuid.New())
+		out.Body.User, out.Body.Clinic = toUser(admin), toClinic(made)
+		out.Body.Session, err = a.authenticator.IssueSession(ctx, tx.Raw, admin.ID, uuid.New())
 		return err
 	})
 	if err != nil {
-		return nil, emailTaken(err)
+		return nil, mapEmailConflict(err)
 	}
 	return out, nil
 }
 
-// emailTaken answers for an address that somebody else has.
-func emailTaken(err error) error {
+// mapEmailConflict answers for an address that somebody else has.
+func mapEmailConflict(err error) error {
 	if dberr.ConstraintName(err) == "users_email" {
 		return hub.Errorf(hub.ErrConflict, "email_taken", "Email already registered")
 	}
@@ -129,19 +129,19 @@ func emailTaken(err error) error {
 
 // Authenticate implements the product's part of [module.Instance].
 func (a *API) Authenticate(ctx context.Context, token string) (module.Caller, error) {
-	return a.desk.Authenticate(ctx, token, func(ctx context.Context, id, login uuid.UUID) (module.Caller, error) {
-		user, err := a.store.UserByLogin(ctx, id, login)
+	return a.authenticator.Authenticate(ctx, token, func(ctx context.Context, id, login uuid.UUID) (module.Caller, error) {
+		user, err := a.store.ActiveUserByLogin(ctx, id, login)
 		return module.Caller{
 			TenantID: user.ClinicID, Environment: hub.Live, UserID: user.ID, Name: user.Name, Role: user.Role, Admin: user.Role == roleAdmin,
 		}, err
 	})
 }
 
-func (a *API) me(ctx context.Context, _ *struct{}) (*userOutput, error) {
-	_, who, err := scope(ctx)
+func (a *API) getMe(ctx context.Context, _ *struct{}) (*userOutput, error) {
+	_, who, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
 	user, err := a.store.UserByID(ctx, who.UserID)
-	return &userOutput{userOf(user)}, rest.NotFoundIfNoRows("User", err)
+	return &userOutput{toUser(user)}, rest.NotFoundIfNoRows("User", err)
 }

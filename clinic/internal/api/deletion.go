@@ -33,24 +33,24 @@ type DeletionPeer struct {
 
 type deletionOutput struct{ Body Deletion }
 
-func deletionOf(d erasure.Request) *deletionOutput { return &deletionOutput{shownDeletion(d)} }
+func toDeletionOutput(d erasure.Request) *deletionOutput { return &deletionOutput{toDeletion(d)} }
 
-func shownDeletion(d erasure.Request) Deletion {
+func toDeletion(d erasure.Request) Deletion {
 	return Deletion{
-		ID: d.ID, PatientID: d.PatientID, Status: d.Status, RequestedAt: d.RequestedAt.UTC(), CompletedAt: maybeMoment(d.CompletedAt),
+		ID: d.ID, PatientID: d.PatientID, Status: d.Status, RequestedAt: d.RequestedAt.UTC(), CompletedAt: clampOptionalTime(d.CompletedAt),
 		Peers: rest.Map(d.Peers, func(p dbgen.DeletionPeer) DeletionPeer {
-			return DeletionPeer{p.Product, p.Status, maybeMoment(p.AcknowledgedAt), p.AcknowledgedBy, p.Note}
+			return DeletionPeer{p.Product, p.Status, clampOptionalTime(p.AcknowledgedAt), p.AcknowledgedBy, p.Note}
 		}),
 	}
 }
 
 func (a *API) requestDeletion(ctx context.Context, in *rest.IDParam) (*deletionOutput, error) {
-	at, who, err := scope(ctx)
+	at, who, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.erasure.RequestDeletion(ctx, at, in.ID, who.UserID)
-	return deletionOf(done), err
+	done, err := a.erasure.ErasePatient(ctx, at, in.ID, who.UserID)
+	return toDeletionOutput(done), err
 }
 
 type deletionsInput struct {
@@ -60,25 +60,25 @@ type deletionsInput struct {
 
 // listDeletions shows which requests wait, and which need people.
 func (a *API) listDeletions(ctx context.Context, in *deletionsInput) (*struct{ Body rest.Page[Deletion] }, error) {
-	at, _, err := scope(ctx)
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
 	module.RequireAudit(ctx)
-	list, total, err := a.erasure.Requests(ctx, at, in.Status, in.PerPage, in.Offset())
-	return &struct{ Body rest.Page[Deletion] }{rest.NewPage(rest.Map(list, shownDeletion), total, in.PageParams)}, err
+	list, total, err := a.erasure.ListRequests(ctx, at, in.Status, in.PerPage, in.Offset())
+	return &struct{ Body rest.Page[Deletion] }{rest.NewPage(rest.Map(list, toDeletion), total, in.PageParams)}, err
 }
 
 func (a *API) getDeletion(ctx context.Context, in *rest.IDParam) (*deletionOutput, error) {
-	at, _, err := scope(ctx)
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.erasure.Request(ctx, at, in.ID)
+	found, err := a.erasure.RefreshRequest(ctx, at, in.ID)
 	if err == nil {
 		module.SetSubject(ctx, found.PatientID.String())
 	}
-	return deletionOf(found), err
+	return toDeletionOutput(found), err
 }
 
 type acknowledgeFields struct {
@@ -93,13 +93,13 @@ type acknowledgeInput struct {
 
 // acknowledgeDeletion notes that people told a product by other means.
 func (a *API) acknowledgeDeletion(ctx context.Context, in *acknowledgeInput) (*deletionOutput, error) {
-	at, who, err := scope(ctx)
+	at, who, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
 	note := ""
 	if in.Body != nil {
-		note = typed(in.Body.Note.Value)
+		note = redactInput(in.Body.Note.Value)
 	}
 	var wrong rest.FieldErrors
 	wrong.CheckLength(note, "body.note", 0, 500)
@@ -110,5 +110,5 @@ func (a *API) acknowledgeDeletion(ctx context.Context, in *acknowledgeInput) (*d
 	if err == nil {
 		module.SetSubject(ctx, done.PatientID.String())
 	}
-	return deletionOf(done), err
+	return toDeletionOutput(done), err
 }

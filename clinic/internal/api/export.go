@@ -60,8 +60,8 @@ type exportOutput struct {
 	Body        func(huma.Context)
 }
 
-// export binds an operation that answers in the form that was asked for.
-func (a *API) export(api huma.API, op huma.Operation) {
+// bindExport binds an operation that answers in the form that was asked for.
+func (a *API) bindExport(api huma.API, op huma.Operation) {
 	registry := api.OpenAPI().Components.Schemas
 	op.Responses = map[string]*huma.Response{"200": {
 		Description: "All that the clinic has about the patient",
@@ -71,20 +71,20 @@ func (a *API) export(api huma.API, op huma.Operation) {
 		},
 	}}
 	huma.Register(api, op, func(ctx context.Context, in *exportInput) (*exportOutput, error) {
-		media, write, err := a.exported(ctx, in)
+		media, write, err := a.prepareExport(ctx, in)
 		if err != nil {
 			return nil, dberr.Wrap(op.OperationID, err)
 		}
 		extension := map[string]string{"csv": "csv", "fhir": "json", "json": "json"}[in.Format]
-		return &exportOutput{fmt.Sprintf(`attachment; filename="patient-%s.%s"`, in.ID, extension), a.streamed(op, media, write)}, nil
+		return &exportOutput{fmt.Sprintf(`attachment; filename="patient-%s.%s"`, in.ID, extension), a.streamBody(op, media, write)}, nil
 	})
 }
 
-// writing writes an answer while it reads what it is about.
-type writing func(ctx context.Context, w io.Writer) error
+// streamWriter writes an answer while it reads what it is about.
+type streamWriter func(ctx context.Context, w io.Writer) error
 
-// streamed sends what is written.
-func (a *API) streamed(op huma.Operation, media string, write writing) func(huma.Context) {
+// streamBody sends what is written.
+func (a *API) streamBody(op huma.Operation, media string, write streamWriter) func(huma.Context) {
 	return func(c huma.Context) {
 		c.SetHeader("Content-Type", media)
 		module.Stream(c, write, func(err error) {
@@ -93,9 +93,9 @@ func (a *API) streamed(op huma.Operation, media string, write writing) func(huma
 	}
 }
 
-// exported begins to write everything down.
-func (a *API) exported(ctx context.Context, in *exportInput) (media string, write writing, err error) {
-	at, _, err := scope(ctx)
+// prepareExport begins to write everything down.
+func (a *API) prepareExport(ctx context.Context, in *exportInput) (media string, write streamWriter, err error) {
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return "", nil, err
 	}
@@ -107,44 +107,44 @@ func (a *API) exported(ctx context.Context, in *exportInput) (media string, writ
 		return "", nil, rest.NotFoundIfNoRows("Patient", err)
 	}
 	if in.Format == "fhir" {
-		f, err := a.facade(ctx, featurePatientRead)
+		f, err := a.newFHIRView(ctx, featurePatientRead)
 		if err != nil {
 			return "", nil, err
 		}
-		write, err = a.bundle(ctx, f, in.ID.String(), fhir.Extent{})
+		write, err = a.prepareBundle(ctx, f, in.ID.String(), fhir.EverythingQuery{})
 		return fhir.MediaType, write, err
 	}
 	clinic, err := a.store.Clinic(ctx, at.Clinic)
 	if err != nil {
 		return "", nil, err
 	}
-	shown, err := a.shown(ctx, at, row)
+	patients, err := a.patientResponses(ctx, at, row)
 	if err != nil {
 		return "", nil, err
 	}
-	of := exportHead{ExportedAt: a.host.Now().UTC(), Clinic: ExportClinic{clinic.ID, clinic.Name}, Patient: shown[0], LinkedPhones: []string{}, ExternalRef: row.ExternalRef}
+	head := exportHead{ExportedAt: a.host.Now().UTC(), Clinic: ExportClinic{clinic.ID, clinic.Name}, Patient: patients[0], LinkedPhones: []string{}, ExternalRef: row.ExternalRef}
 	linked, err := a.store.LinkedPhones(ctx, at.Clinic, at.Env, row.ID)
 	if err != nil {
 		return "", nil, err
 	}
-	of.LinkedPhones = append(of.LinkedPhones, linked...)
+	head.LinkedPhones = append(head.LinkedPhones, linked...)
 	if in.Reveal != "" {
-		if of.Patient.CPF, err = a.reveal(ctx, at, row); err != nil {
+		if head.Patient.CPF, err = a.reveal(ctx, at, row); err != nil {
 			return "", nil, err
 		}
 	}
-	q := store.Search{Scope: at, Patients: []uuid.UUID{row.ID}, Limit: everythingPage, SkipCount: true}
+	q := store.ResourceFilter{Scope: at, Patients: []uuid.UUID{row.ID}, Limit: itemsPerQuery, SkipCount: true}
 	if in.Format == "csv" {
-		return "text/csv; charset=utf-8", func(ctx context.Context, w io.Writer) error { return a.writeTable(ctx, w, of, q) }, nil
+		return "text/csv; charset=utf-8", func(ctx context.Context, w io.Writer) error { return a.writeTable(ctx, w, head, q) }, nil
 	}
-	return "application/json", func(ctx context.Context, w io.Writer) error { return a.writeObject(ctx, w, of, q) }, nil
+	return "application/json", func(ctx context.Context, w io.Writer) error { return a.writeObject(ctx, w, head, q) }, nil
 }
 
-// everythingPage is how many of a patient's things are held at a time: records may be long.
-const everythingPage = 50
+// itemsPerQuery is how many of a patient's things are held at a time: records may be long.
+const itemsPerQuery = 50
 
-// each reads all pages of a search, and hands over what it finds as it is shown.
-func each[Row, Shown any](ctx context.Context, q store.Search, find func(context.Context, store.Search) ([]Row, int, error), id func(Row) uuid.UUID,
+// forEachRow reads all pages of a search, and hands over what it finds as it is shown.
+func forEachRow[Row, Shown any](ctx context.Context, q store.ResourceFilter, find func(context.Context, store.ResourceFilter) ([]Row, int, error), id func(Row) uuid.UUID,
 	convert func(Row) (Shown, error), take func(Shown) error,
 ) error {
 	for {
@@ -168,12 +168,12 @@ func each[Row, Shown any](ctx context.Context, q store.Search, find func(context
 	}
 }
 
-func sure[A, B any](convert func(A) B) func(A) (B, error) {
+func withoutError[A, B any](convert func(A) B) func(A) (B, error) {
 	return func(a A) (B, error) { return convert(a), nil }
 }
 
-// things hands over all that a patient has, kind by kind; begin is called before each.
-type things struct {
+// exportVisitor hands over all that a patient has, kind by kind; begin is called before each.
+type exportVisitor struct {
 	begin       func(kind string) error
 	record      func(Record) error
 	appointment func(Appointment) error
@@ -181,25 +181,25 @@ type things struct {
 	interaction func(Interaction) error
 }
 
-func (a *API) walk(ctx context.Context, q store.Search, to things) error {
+func (a *API) visitPatientItems(ctx context.Context, q store.ResourceFilter, visitor exportVisitor) error {
 	for _, kind := range []struct {
 		name string
 		read func() error
 	}{
 		{"records", func() error {
-			return each(ctx, q, a.store.FindRecords, func(r dbgen.Record) uuid.UUID { return r.ID }, a.recordOf, to.record)
+			return forEachRow(ctx, q, a.store.FindRecords, func(r dbgen.Record) uuid.UUID { return r.ID }, a.toRecord, visitor.record)
 		}},
 		{"appointments", func() error {
-			return each(ctx, q, a.store.FindAppointments, func(r dbgen.Appointment) uuid.UUID { return r.ID }, sure(appointmentOf), to.appointment)
+			return forEachRow(ctx, q, a.store.FindAppointments, func(r dbgen.Appointment) uuid.UUID { return r.ID }, withoutError(toAppointment), visitor.appointment)
 		}},
 		{"payments", func() error {
-			return each(ctx, q, a.store.FindPayments, func(r dbgen.Payment) uuid.UUID { return r.ID }, sure(paymentOf), to.payment)
+			return forEachRow(ctx, q, a.store.FindPayments, func(r dbgen.Payment) uuid.UUID { return r.ID }, withoutError(toPayment), visitor.payment)
 		}},
 		{"interactions", func() error {
-			return each(ctx, q, a.store.FindInteractions, func(r dbgen.Interaction) uuid.UUID { return r.ID }, sure(interactionOf), to.interaction)
+			return forEachRow(ctx, q, a.store.FindInteractions, func(r dbgen.Interaction) uuid.UUID { return r.ID }, withoutError(toInteraction), visitor.interaction)
 		}},
 	} {
-		if err := to.begin(kind.name); err != nil {
+		if err := visitor.begin(kind.name); err != nil {
 			return err
 		}
 		if err := kind.read(); err != nil {
@@ -209,29 +209,31 @@ func (a *API) walk(ctx context.Context, q store.Search, to things) error {
 	return nil
 }
 
-// series writes the members of a JSON array.
-type series struct {
-	w    io.Writer
-	rest bool // something stands before
+// jsonArrayWriter writes the members of a JSON array.
+type jsonArrayWriter struct {
+	w           io.Writer
+	hasElements bool // something stands before
 }
 
-func (s *series) add(value any) error {
+func (s *jsonArrayWriter) add(value any) error {
 	raw, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("writing an export: %w", err)
 	}
-	if s.rest {
+	if s.hasElements {
 		raw = append([]byte(","), raw...)
 	}
-	s.rest = true
+	s.hasElements = true
 	_, err = s.w.Write(raw)
 	return err
 }
 
-func member[T any](s *series) func(T) error { return func(element T) error { return s.add(element) } }
+func addElement[T any](s *jsonArrayWriter) func(T) error {
+	return func(element T) error { return s.add(element) }
+}
 
-// opened writes a JSON object without its end.
-func opened(w io.Writer, value any) error {
+// writeOpenObject writes a JSON object without its end.
+func writeOpenObject(w io.Writer, value any) error {
 	raw, err := json.Marshal(value)
 	if err == nil {
 		_, err = w.Write(bytes.TrimSuffix(raw, []byte("}")))
@@ -240,23 +242,23 @@ func opened(w io.Writer, value any) error {
 }
 
 // writeObject writes an [Export].
-func (a *API) writeObject(ctx context.Context, w io.Writer, of exportHead, q store.Search) error {
-	if err := opened(w, of); err != nil {
+func (a *API) writeObject(ctx context.Context, w io.Writer, head exportHead, q store.ResourceFilter) error {
+	if err := writeOpenObject(w, head); err != nil {
 		return err
 	}
-	list := &series{w: w}
-	begun := false
-	err := a.walk(ctx, q, things{
+	list := &jsonArrayWriter{w: w}
+	hasArray := false
+	err := a.visitPatientItems(ctx, q, exportVisitor{
 		begin: func(kind string) error {
 			end := ""
-			if begun {
+			if hasArray {
 				end = "]"
 			}
-			begun, list.rest = true, false
+			hasArray, list.hasElements = true, false
 			_, err := fmt.Fprintf(w, "%s,%q:[", end, kind)
 			return err
 		},
-		record: member[Record](list), appointment: member[Appointment](list), payment: member[Payment](list), interaction: member[Interaction](list),
+		record: addElement[Record](list), appointment: addElement[Appointment](list), payment: addElement[Payment](list), interaction: addElement[Interaction](list),
 	})
 	if err == nil {
 		_, err = io.WriteString(w, "]}")

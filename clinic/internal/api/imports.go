@@ -16,35 +16,35 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// maxImport is how long an uploaded file may be, with the form around it, in bytes:
+// maxImportFormBytes is how long an uploaded file may be, with the form around it, in bytes:
 // a table of some 100,000 patients. A form of that size is held in memory until its
 // file is stored.
-const maxImport = 16 << 20
+const maxImportFormBytes = 16 << 20
 
-type importInput struct {
+type createImportInput struct {
 	RawBody huma.MultipartFormFiles[struct {
 		File   huma.FormFile `form:"file" required:"true" doc:"A table with names of columns in its first line (external_id, name, phone, email, cpf, birth_date, status, or in Portuguese), or FHIR R4 patients, one on each line; 16 MiB at most"`
 		Format string        `form:"format" required:"true" enum:"csv,fhir-ndjson"`
 	}]
 }
 
-type importMade struct {
+type createImportOutput struct {
 	Body struct {
 		ID uuid.UUID `json:"id"`
 	} `nameHint:"ImportMade"`
 }
 
-// importFile binds an operation whose body may be longer than others.
-func (a *API) importFile(api huma.API, op huma.Operation) {
-	op.MaxBodyBytes = maxImport
-	huma.Register(api, op, func(ctx context.Context, in *importInput) (*importMade, error) {
+// bindCreateImport binds an operation whose body may be longer than others.
+func (a *API) bindCreateImport(api huma.API, op huma.Operation) {
+	op.MaxBodyBytes = maxImportFormBytes
+	huma.Register(api, op, func(ctx context.Context, in *createImportInput) (*createImportOutput, error) {
 		out, err := a.createImport(ctx, in)
 		return out, dberr.Wrap(op.OperationID, err)
 	})
 }
 
-func (a *API) createImport(ctx context.Context, in *importInput) (*importMade, error) {
-	at, who, err := scope(ctx)
+func (a *API) createImport(ctx context.Context, in *createImportInput) (*createImportOutput, error) {
+	at, who, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (a *API) createImport(ctx context.Context, in *importInput) (*importMade, e
 	if format != importfile.CSV && format != importfile.NDJSON {
 		return nil, hub.Invalid("body.format", "must be csv or fhir-ndjson")
 	}
-	out := &importMade{}
+	out := &createImportOutput{}
 	out.Body.ID, err = a.imports.Create(ctx, at, imports.Upload{Format: format, File: form.File, User: who.UserID})
 	return out, err
 }
@@ -80,10 +80,10 @@ type ImportError struct {
 	Error string `json:"error" doc:"For people, without the values"`
 }
 
-func importOf(i dbgen.Import) Import {
+func toImport(i dbgen.Import) Import {
 	return Import{
 		ID: i.ID, Format: i.Format, Status: i.Status, Total: i.Total, Processed: i.Created + i.Updated + i.Skipped + i.Failed, Created: i.Created,
-		Updated: i.Updated, Skipped: i.Skipped, Failed: i.Failed, Problem: i.Problem, CreatedAt: i.CreatedAt.UTC(), FinishedAt: maybeMoment(i.FinishedAt),
+		Updated: i.Updated, Skipped: i.Skipped, Failed: i.Failed, Problem: i.Problem, CreatedAt: i.CreatedAt.UTC(), FinishedAt: clampOptionalTime(i.FinishedAt),
 	}
 }
 
@@ -94,7 +94,7 @@ type ImportDetail struct {
 }
 
 func (a *API) getImport(ctx context.Context, in *rest.IDParam) (*struct{ Body ImportDetail }, error) {
-	at, _, err := scope(ctx)
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -102,22 +102,22 @@ func (a *API) getImport(ctx context.Context, in *rest.IDParam) (*struct{ Body Im
 	if err != nil {
 		return nil, rest.NotFoundIfNoRows("Import", err)
 	}
-	wrong, err := a.store.ImportErrors(ctx, at.Clinic, at.Env, in.ID)
+	importErrors, err := a.store.ImportErrorLines(ctx, at.Clinic, at.Env, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body ImportDetail }{ImportDetail{importOf(row), rest.Map(wrong, func(e dbgen.ImportErrorsRow) ImportError { return ImportError(e) })}}, nil
+	return &struct{ Body ImportDetail }{ImportDetail{toImport(row), rest.Map(importErrors, func(e dbgen.ImportErrorLinesRow) ImportError { return ImportError(e) })}}, nil
 }
 
 func (a *API) listImports(ctx context.Context, in *rest.PageParams) (*struct{ Body rest.Page[Import] }, error) {
-	at, _, err := scope(ctx)
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ListImports(ctx, dbgen.ListImportsParams{ClinicID: at.Clinic, Env: at.Env, RowLimit: in.PerPage, RowOffset: in.Offset()})
+	rows, err := a.store.ImportsPage(ctx, dbgen.ImportsPageParams{ClinicID: at.Clinic, Env: at.Env, RowLimit: in.PerPage, RowOffset: in.Offset()})
 	if err != nil {
 		return nil, err
 	}
 	total, err := a.store.CountImports(ctx, at.Clinic, at.Env, store.MaxCount)
-	return &struct{ Body rest.Page[Import] }{rest.NewPage(rest.Map(rows, importOf), total, *in)}, err
+	return &struct{ Body rest.Page[Import] }{rest.NewPage(rest.Map(rows, toImport), total, *in)}, err
 }

@@ -30,10 +30,10 @@ type InboxEntry struct {
 	SettledAt  *time.Time `json:"settled_at"`
 }
 
-func inboxEntryOf(e dbgen.InboxEntry) InboxEntry {
+func toInboxEntry(e dbgen.InboxEntry) InboxEntry {
 	return InboxEntry{
 		ID: e.ID, EventID: e.EventID, EventType: e.EventType, Product: e.Source, Phone: e.Phone, Name: e.Name, Status: e.Status, PatientID: e.PatientID,
-		OccurredAt: e.OccurredAt.UTC(), ReceivedAt: e.ReceivedAt.UTC(), SettledAt: maybeMoment(e.SettledAt),
+		OccurredAt: e.OccurredAt.UTC(), ReceivedAt: e.ReceivedAt.UTC(), SettledAt: clampOptionalTime(e.SettledAt),
 	}
 }
 
@@ -43,7 +43,7 @@ type inboxInput struct {
 }
 
 func (a *API) listInbox(ctx context.Context, in *inboxInput) (*struct{ Body rest.Page[InboxEntry] }, error) {
-	at, _, err := scope(ctx)
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (a *API) listInbox(ctx context.Context, in *inboxInput) (*struct{ Body rest
 		if row.Suggested != nil {
 			module.SetSubject(ctx, row.Suggested.String())
 		}
-		inboxEntry := inboxEntryOf(row.InboxEntry)
+		inboxEntry := toInboxEntry(row.InboxEntry)
 		inboxEntry.Summary, inboxEntry.Suggested = row.Summary, row.Suggested
 		return inboxEntry
 	})
@@ -78,21 +78,21 @@ type linkOutput struct {
 }
 
 func (a *API) linkInbox(ctx context.Context, in *linkInput) (*linkOutput, error) {
-	at, who, err := scope(ctx)
+	at, who, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
 	linked, err := a.inbox.Link(ctx, at, in.ID, in.Body.PatientID, who.UserID)
 	out := &linkOutput{}
-	out.Body.InboxEntry, out.Body.AlsoLinked, out.Body.StillLinking = inboxEntryOf(linked.InboxEntry), linked.AlsoLinked, linked.StillLinking
+	out.Body.InboxEntry, out.Body.AlsoLinked, out.Body.StillLinking = toInboxEntry(linked.InboxEntry), linked.AlsoLinked, linked.StillLinking
 	return out, err
 }
 
 func (a *API) dismissInbox(ctx context.Context, in *rest.IDParam) (*struct{ Body InboxEntry }, error) {
-	at, who, err := scope(ctx)
+	at, who, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
 	dismissed, err := a.inbox.Dismiss(ctx, at, in.ID, who.UserID)
-	return &struct{ Body InboxEntry }{inboxEntryOf(dismissed)}, err
+	return &struct{ Body InboxEntry }{toInboxEntry(dismissed)}, err
 }

@@ -26,16 +26,16 @@ type Interaction struct {
 	OccurredAt time.Time `json:"occurred_at"`
 }
 
-func interactionOf(i dbgen.Interaction) Interaction {
+func toInteraction(i dbgen.Interaction) Interaction {
 	return Interaction{i.ID, i.PatientID, i.Type, i.Summary, i.Source, i.SourceID, i.OccurredAt.UTC()}
 }
 
-// ownSource is the source of what the clinic's users write down themselves.
-const ownSource = "clinic"
+// clinicSource is the source of what the clinic's users write down themselves.
+const clinicSource = "clinic"
 
 var interactionType = regexp.MustCompile(`^[a-z][a-z0-9_]{0,59}$`)
 
-func needType(wrong *rest.FieldErrors, s string) {
+func checkInteractionType(wrong *rest.FieldErrors, s string) {
 	wrong.Check(interactionType.MatchString(s), "body.interaction_type", "must be at most 60 lower-case letters, digits and underscores, a letter first, such as message_received")
 }
 
@@ -49,13 +49,13 @@ type interactionInput struct {
 }
 
 func (a *API) createInteraction(ctx context.Context, in *interactionInput) (*struct{ Body Interaction }, error) {
-	at, _, err := scope(ctx)
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var wrong rest.FieldErrors
-	needType(&wrong, in.Body.Type)
-	d := store.InteractionData{Type: in.Body.Type, Summary: care.Redact(in.Body.Summary), Source: ownSource, SourceID: uuid.NewString(), Origin: store.OriginEvent, At: a.host.Now()}
+	checkInteractionType(&wrong, in.Body.Type)
+	d := store.InteractionData{Type: in.Body.Type, Summary: care.Redact(in.Body.Summary), Source: clinicSource, SourceID: uuid.NewString(), Origin: store.OriginEvent, At: a.host.Now()}
 	if in.Body.OccurredAt.HasValue() {
 		d.At = wrong.ParseTime(in.Body.OccurredAt.Value, "body.occurred_at")
 		wrong.Check(!d.At.After(a.host.Now().Add(clockSkew)), "body.occurred_at", "must not be in the future")
@@ -69,23 +69,23 @@ func (a *API) createInteraction(ctx context.Context, in *interactionInput) (*str
 		made, err = tx.LogInteraction(ctx, at, in.ID, d)
 		return err
 	})
-	return &struct{ Body Interaction }{interactionOf(made)}, err
+	return &struct{ Body Interaction }{toInteraction(made)}, err
 }
 
-func (a *API) listInteractions(ctx context.Context, in *PatientList) (*struct{ Body rest.Page[Interaction] }, error) {
-	at, _, err := scope(ctx)
+func (a *API) listInteractions(ctx context.Context, in *patientItemsInput) (*struct{ Body rest.Page[Interaction] }, error) {
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.known(ctx, at, in.ID); err != nil {
+	if err := a.requirePatient(ctx, at, in.ID); err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ListInteractions(ctx, dbgen.ListInteractionsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
+	rows, err := a.store.InteractionsPage(ctx, dbgen.InteractionsPageParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
 	if err != nil {
 		return nil, err
 	}
 	total, err := a.store.CountInteractions(ctx, dbgen.CountInteractionsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, MaxCount: store.MaxCount})
-	return &struct{ Body rest.Page[Interaction] }{rest.NewPage(rest.Map(rows, interactionOf), total, in.PageParams)}, err
+	return &struct{ Body rest.Page[Interaction] }{rest.NewPage(rest.Map(rows, toInteraction), total, in.PageParams)}, err
 }
 
 type logInteractionInput struct {
@@ -109,7 +109,7 @@ type logInteractionOutput struct {
 // logInteraction puts what a connected product did on the history of the patient with
 // a phone number.
 func (a *API) logInteraction(ctx context.Context, in *logInteractionInput) (*logInteractionOutput, error) {
-	at, who, err := scope(ctx)
+	at, who, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -130,12 +130,12 @@ func (a *API) logInteraction(ctx context.Context, in *logInteractionInput) (*log
 		d.SourceID = uuid.NewString()
 	}
 	var wrong rest.FieldErrors
-	needPhone(&wrong, b.PatientPhone, "body.patient_phone")
-	needType(&wrong, d.Type)
+	checkPhone(&wrong, b.PatientPhone, "body.patient_phone")
+	checkInteractionType(&wrong, d.Type)
 	wrong.CheckLength(d.Summary, "body.summary", 0, store.MaxSummary)
 	wrong.CheckName(d.Source, "body.source", 60)
 	wrong.Check(who.Peer == "" || d.Source == who.Peer, "body.source", "must be the product that the key belongs to")
-	wrong.Check(!strings.EqualFold(strings.TrimSpace(d.Source), ownSource), "body.source", "must not be the clinic itself")
+	wrong.Check(!strings.EqualFold(strings.TrimSpace(d.Source), clinicSource), "body.source", "must not be the clinic itself")
 	wrong.CheckLength(d.SourceID, "body.source_id", 1, 200)
 	for _, entry := range []struct{ text, location string }{{d.Type, "body.interaction_type"}, {d.Source, "body.source"}} {
 		wrong.Check(care.RedactCPFs(entry.text) == entry.text, entry.location, "must not have a CPF in it")

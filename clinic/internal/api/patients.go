@@ -30,8 +30,8 @@ type Patient struct {
 	CreatedAt       time.Time   `json:"created_at"`
 }
 
-// moment is an instant in UTC; nil for the zero time.
-func moment(t time.Time) *time.Time {
+// timeOrNil is an instant in UTC; nil for the zero time.
+func timeOrNil(t time.Time) *time.Time {
 	if t.Year() <= 1 {
 		return nil
 	}
@@ -39,34 +39,34 @@ func moment(t time.Time) *time.Time {
 	return &t
 }
 
-func maybeMoment(t *time.Time) *time.Time {
+func clampOptionalTime(t *time.Time) *time.Time {
 	if t == nil {
 		return nil
 	}
-	return moment(*t)
+	return timeOrNil(*t)
 }
 
-func day(t time.Time) string { return t.Format(time.DateOnly) }
+func formatDate(t time.Time) string { return t.Format(time.DateOnly) }
 
-// shown adds to rows what is known beside them.
-func (a *API) shown(ctx context.Context, at store.Scope, rows ...dbgen.Patient) ([]Patient, error) {
+// patientResponses adds to rows what is known beside them.
+func (a *API) patientResponses(ctx context.Context, at store.Scope, rows ...dbgen.Patient) ([]Patient, error) {
 	ids := rest.Map(rows, func(p dbgen.Patient) uuid.UUID { return p.ID })
-	figures, err := a.store.PatientFigures(ctx, dbgen.PatientFiguresParams{Now: a.host.Now(), ClinicID: at.Clinic, Env: at.Env, Ids: ids})
+	figures, err := a.store.AggregatesOfPatients(ctx, dbgen.AggregatesOfPatientsParams{Now: a.host.Now(), ClinicID: at.Clinic, Env: at.Env, Ids: ids})
 	if err != nil {
 		return nil, err
 	}
-	known := make(map[uuid.UUID]dbgen.PatientFiguresRow, len(figures))
+	known := make(map[uuid.UUID]dbgen.AggregatesOfPatientsRow, len(figures))
 	for _, f := range figures {
 		known[f.ID] = f
 	}
 	return rest.Map(rows, func(p dbgen.Patient) Patient {
 		f := known[p.ID]
 		patient := Patient{
-			ID: p.ID, Name: p.Name, Phone: p.Phone, Email: p.Email, CPF: store.MaskedCPF(p), LastAppointment: moment(f.LastAt),
-			NextAppointment: moment(f.NextAt), BalanceDue: f.Balance, Status: p.Status, CreatedAt: p.CreatedAt.UTC(),
+			ID: p.ID, Name: p.Name, Phone: p.Phone, Email: p.Email, CPF: store.MaskedCPF(p), LastAppointment: timeOrNil(f.LastAt),
+			NextAppointment: timeOrNil(f.NextAt), BalanceDue: f.Balance, Status: p.Status, CreatedAt: p.CreatedAt.UTC(),
 		}
 		if p.BirthDate != nil {
-			born := day(*p.BirthDate)
+			born := formatDate(*p.BirthDate)
 			patient.BirthDate = &born
 		}
 		return patient
@@ -76,7 +76,7 @@ func (a *API) shown(ctx context.Context, at store.Scope, rows ...dbgen.Patient) 
 type patientOutput struct{ Body Patient }
 
 func (a *API) patientOutput(ctx context.Context, at store.Scope, p dbgen.Patient) (*patientOutput, error) {
-	list, err := a.shown(ctx, at, p)
+	list, err := a.patientResponses(ctx, at, p)
 	if err != nil {
 		return nil, err
 	}
@@ -96,45 +96,45 @@ type patientInput struct {
 	Body patientFields `nameHint:"PatientFields"`
 }
 
-type onePatientInput struct {
+type updatePatientInput struct {
 	rest.IDParam
 	Body patientFields `nameHint:"PatientFields"`
 }
 
-// emptied makes "" of an optional text the same as null.
-func emptied(o rest.Optional[string]) rest.Optional[string] {
+// emptyAsNull makes "" of an optional text the same as null.
+func emptyAsNull(o rest.Optional[string]) rest.Optional[string] {
 	if o.Value = strings.TrimSpace(o.Value); o.Value == "" && o.Set {
 		o.Null = true
 	}
 	return o
 }
 
-// typed is a text as it is kept of what somebody typed: lengths are those of what is kept.
-func typed(text string) string { return care.RedactCPFs(strings.TrimSpace(text)) }
+// redactInput is a text as it is kept of what somebody typed: lengths are those of what is kept.
+func redactInput(input string) string { return care.RedactCPFs(strings.TrimSpace(input)) }
 
-// into applies the fields and checks what comes out. today is the clinic's.
-func (f *patientFields) into(d *store.PatientData, today time.Time) error {
+// applyTo applies the fields and checks what comes out. today is the clinic's.
+func (f *patientFields) applyTo(d *store.PatientData, today time.Time) error {
 	var wrong rest.FieldErrors
 	f.Name.ApplyTo(&d.Name)
-	d.Name = typed(d.Name)
+	d.Name = redactInput(d.Name)
 	wrong.CheckName(d.Name, "body.name", 120)
-	if f.Phone = emptied(f.Phone); f.Phone.HasValue() {
+	if f.Phone = emptyAsNull(f.Phone); f.Phone.HasValue() {
 		number := care.FormatE164(f.Phone.Value)
 		wrong.Check(number != "", "body.phone", "must be a phone number of 8 to 15 digits")
 		f.Phone.Value = number
 	}
 	f.Phone.ApplyToNullable(&d.Phone)
-	f.Email = emptied(f.Email)
+	f.Email = emptyAsNull(f.Email)
 	if f.Email.ApplyToNullable(&d.Email); f.Email.HasValue() {
 		wrong.CheckEmail(d.Email, "body.email")
 	}
-	if f.CPF = emptied(f.CPF); f.CPF.HasValue() {
+	if f.CPF = emptyAsNull(f.CPF); f.CPF.HasValue() {
 		digits := care.ParseCPF(f.CPF.Value)
 		wrong.Check(digits != "", "body.cpf", "must be a CPF: 11 digits with the right check digits")
 		f.CPF.Value = digits
 	}
 	f.CPF.ApplyToNullable(&d.CPF)
-	if f.BirthDate = emptied(f.BirthDate); f.BirthDate.Set {
+	if f.BirthDate = emptyAsNull(f.BirthDate); f.BirthDate.Set {
 		d.BirthDate = nil
 		if f.BirthDate.HasValue() {
 			born := wrong.ParseDate(f.BirthDate.Value, "body.birth_date")
@@ -160,7 +160,7 @@ func (a *API) today(ctx context.Context, at store.Scope) (time.Time, error) {
 }
 
 func (a *API) createPatient(ctx context.Context, in *patientInput) (*patientOutput, error) {
-	at, _, err := scope(ctx)
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (a *API) createPatient(ctx context.Context, in *patientInput) (*patientOutp
 	if err != nil {
 		return nil, err
 	}
-	if err := in.Body.into(&d, today); err != nil {
+	if err := in.Body.applyTo(&d, today); err != nil {
 		return nil, err
 	}
 	var made dbgen.Patient
@@ -183,8 +183,8 @@ func (a *API) createPatient(ctx context.Context, in *patientInput) (*patientOutp
 	return a.patientOutput(ctx, at, made)
 }
 
-func (a *API) updatePatient(ctx context.Context, in *onePatientInput) (*patientOutput, error) {
-	at, _, err := scope(ctx)
+func (a *API) updatePatient(ctx context.Context, in *updatePatientInput) (*patientOutput, error) {
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (a *API) updatePatient(ctx context.Context, in *onePatientInput) (*patientO
 	}
 	var done dbgen.Patient
 	err = a.store.InTx(ctx, "updating a patient", func(tx *store.Tx) error {
-		done, err = tx.ChangePatient(ctx, at, in.ID, func(d *store.PatientData) error { return in.Body.into(d, today) })
+		done, err = tx.ChangePatient(ctx, at, in.ID, func(d *store.PatientData) error { return in.Body.applyTo(d, today) })
 		return err
 	})
 	if err != nil {
@@ -207,7 +207,7 @@ func (a *API) updatePatient(ctx context.Context, in *onePatientInput) (*patientO
 // that may do this; the law has the records kept. Who asks to be forgotten makes a
 // deletion request.
 func (a *API) deletePatient(ctx context.Context, in *rest.IDParam) (*rest.NoContent, error) {
-	at, _, err := scope(ctx)
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -220,13 +220,13 @@ func (a *API) deletePatient(ctx context.Context, in *rest.IDParam) (*rest.NoCont
 	})
 }
 
-type patientQuery struct {
+type getPatientInput struct {
 	rest.IDParam
 	Reveal string `query:"reveal" enum:"cpf" doc:"Administrators only, where the clinic allows it; on record"`
 }
 
-func (a *API) getPatient(ctx context.Context, in *patientQuery) (*patientOutput, error) {
-	at, _, err := scope(ctx)
+func (a *API) getPatient(ctx context.Context, in *getPatientInput) (*patientOutput, error) {
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +244,7 @@ func (a *API) getPatient(ctx context.Context, in *patientQuery) (*patientOutput,
 
 // reveal shows a whole tax id to an administrator, once that is on record.
 func (a *API) reveal(ctx context.Context, at store.Scope, p dbgen.Patient) (*string, error) {
-	_, who, err := scope(ctx)
+	_, who, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +267,7 @@ func (a *API) reveal(ctx context.Context, at store.Scope, p dbgen.Patient) (*str
 	return &whole, nil
 }
 
-type patientsInput struct {
+type listPatientsInput struct {
 	rest.PageParams
 	Status string `query:"status" enum:"active,inactive,anonymized" doc:"Absent: all that were not anonymized. The total is counted up to 10,000"`
 	// Search is refused: what names a person has no place in an address. Overlooked,
@@ -277,11 +277,11 @@ type patientsInput struct {
 
 type patientsOutput struct{ Body rest.Page[Patient] }
 
-func (a *API) listPatients(ctx context.Context, in *patientsInput) (*patientsOutput, error) {
+func (a *API) listPatients(ctx context.Context, in *listPatientsInput) (*patientsOutput, error) {
 	if in.Search != "" {
 		return nil, hub.Invalid("query.search", "must not be in an address, which is logged on its way: send it in the body of POST /patients/search")
 	}
-	return a.pageOfPatients(ctx, "", in.Status, in.PageParams)
+	return a.patientPage(ctx, "", in.Status, in.PageParams)
 }
 
 type patientSearchInput struct {
@@ -294,17 +294,17 @@ type patientSearchInput struct {
 
 // findPatients searches by POST, so that what names a person is in no address.
 func (a *API) findPatients(ctx context.Context, in *patientSearchInput) (*patientsOutput, error) {
-	return a.pageOfPatients(ctx, strings.TrimSpace(in.Body.Search), in.Body.Status, in.Body.PageParams)
+	return a.patientPage(ctx, strings.TrimSpace(in.Body.Search), in.Body.Status, in.Body.PageParams)
 }
 
-// pageOfPatients reads a page of who may be meant by a term, or of all, and has it on
+// patientPage reads a page of who may be meant by a term, or of all, and has it on
 // record.
-func (a *API) pageOfPatients(ctx context.Context, term, status string, page rest.PageParams) (*patientsOutput, error) {
-	at, _, err := scope(ctx)
+func (a *API) patientPage(ctx context.Context, term, status string, page rest.PageParams) (*patientsOutput, error) {
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, total, err := a.store.ListPatients(ctx, store.PatientList{Scope: at, Status: status, Term: term, Limit: page.PerPage, Offset: page.Offset()})
+	rows, total, err := a.store.ListPatients(ctx, store.PatientListQuery{Scope: at, Status: status, Term: term, Limit: page.PerPage, Offset: page.Offset()})
 	if err != nil {
 		return nil, err
 	}
@@ -312,12 +312,12 @@ func (a *API) pageOfPatients(ctx context.Context, term, status string, page rest
 	for _, row := range rows {
 		module.SetSubject(ctx, row.ID.String())
 	}
-	list, err := a.shown(ctx, at, rows...)
+	list, err := a.patientResponses(ctx, at, rows...)
 	return &patientsOutput{rest.NewPage(list, total, page)}, err
 }
 
-// known requires that a patient is there for whoever asks.
-func (a *API) known(ctx context.Context, at store.Scope, id uuid.UUID) error {
+// requirePatient requires that a patient is there for whoever asks.
+func (a *API) requirePatient(ctx context.Context, at store.Scope, id uuid.UUID) error {
 	_, err := a.store.Patient(ctx, at.Clinic, at.Env, id)
 	return rest.NotFoundIfNoRows("Patient", err)
 }

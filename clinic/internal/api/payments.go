@@ -27,10 +27,10 @@ type Payment struct {
 	CreatedAt     time.Time          `json:"created_at"`
 }
 
-func paymentOf(p dbgen.Payment) Payment {
+func toPayment(p dbgen.Payment) Payment {
 	return Payment{
-		ID: p.ID, PatientID: p.PatientID, AppointmentID: p.AppointmentID, Amount: p.Amount, Description: p.Description, DueDate: day(p.DueDate),
-		Status: p.Status, Method: p.Method, PaidAt: maybeMoment(p.PaidAt), CreatedAt: p.CreatedAt.UTC(),
+		ID: p.ID, PatientID: p.PatientID, AppointmentID: p.AppointmentID, Amount: p.Amount, Description: p.Description, DueDate: formatDate(p.DueDate),
+		Status: p.Status, Method: p.Method, PaidAt: clampOptionalTime(p.PaidAt), CreatedAt: p.CreatedAt.UTC(),
 	}
 }
 
@@ -49,23 +49,23 @@ type paymentInput struct {
 	} `nameHint:"NewPayment"`
 }
 
-// paid reads how and when a payment was made.
-func (a *API) paid(method, at rest.Optional[string], wrong *rest.FieldErrors) (*string, time.Time) {
-	var how *string
-	method = emptied(method)
+// parsePaidFields reads how and when a payment was made.
+func (a *API) parsePaidFields(method, at rest.Optional[string], wrong *rest.FieldErrors) (*string, time.Time) {
+	var paymentMethod *string
+	method = emptyAsNull(method)
 	method.Value = care.RedactCPFs(method.Value)
-	method.ApplyToNullable(&how)
+	method.ApplyToNullable(&paymentMethod)
 	wrong.CheckLength(method.Value, "body.method", 0, 40)
-	when := a.host.Now()
+	paidAt := a.host.Now()
 	if at.HasValue() {
-		when = wrong.ParseTime(at.Value, "body.paid_at")
-		wrong.Check(!when.After(a.host.Now().Add(clockSkew)), "body.paid_at", "must not be in the future")
+		paidAt = wrong.ParseTime(at.Value, "body.paid_at")
+		wrong.Check(!paidAt.After(a.host.Now().Add(clockSkew)), "body.paid_at", "must not be in the future")
 	}
-	return how, when
+	return paymentMethod, paidAt
 }
 
 func (a *API) createPayment(ctx context.Context, in *paymentInput) (*paymentOutput, error) {
-	at, _, err := scope(ctx)
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +75,8 @@ func (a *API) createPayment(ctx context.Context, in *paymentInput) (*paymentOutp
 	b.AppointmentID.ApplyToNullable(&d.AppointmentID)
 	wrong.Check(d.Amount > 0 && d.Amount <= care.MaxAmount, "body.amount", "must be above 0 and at most "+care.MaxAmount.String())
 	wrong.CheckLength(d.Description, "body.description", 0, 200)
-	if method, when := a.paid(b.Method, b.PaidAt, &wrong); d.Status == care.Paid {
-		d.Method, d.PaidAt = method, &when
+	if method, paidAt := a.parsePaidFields(b.Method, b.PaidAt, &wrong); d.Status == care.Paid {
+		d.Method, d.PaidAt = method, &paidAt
 	} else {
 		wrong.Check(method == nil, "body.method", "is of a payment that is paid: say so with status paid")
 		wrong.Check(!b.PaidAt.HasValue(), "body.paid_at", "is of a payment that is paid: say so with status paid")
@@ -89,23 +89,23 @@ func (a *API) createPayment(ctx context.Context, in *paymentInput) (*paymentOutp
 		made, err = tx.CreatePayment(ctx, at, in.ID, d)
 		return err
 	})
-	return &paymentOutput{paymentOf(made)}, err
+	return &paymentOutput{toPayment(made)}, err
 }
 
-func (a *API) listPayments(ctx context.Context, in *PatientList) (*struct{ Body rest.Page[Payment] }, error) {
-	at, _, err := scope(ctx)
+func (a *API) listPayments(ctx context.Context, in *patientItemsInput) (*struct{ Body rest.Page[Payment] }, error) {
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.known(ctx, at, in.ID); err != nil {
+	if err := a.requirePatient(ctx, at, in.ID); err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ListPayments(ctx, dbgen.ListPaymentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
+	rows, err := a.store.PaymentsPage(ctx, dbgen.PaymentsPageParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
 	if err != nil {
 		return nil, err
 	}
 	total, err := a.store.CountPayments(ctx, dbgen.CountPaymentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, MaxCount: store.MaxCount})
-	return &struct{ Body rest.Page[Payment] }{rest.NewPage(rest.Map(rows, paymentOf), total, in.PageParams)}, err
+	return &struct{ Body rest.Page[Payment] }{rest.NewPage(rest.Map(rows, toPayment), total, in.PageParams)}, err
 }
 
 type payFields struct {
@@ -119,29 +119,29 @@ type payInput struct {
 }
 
 func (a *API) pay(ctx context.Context, in *payInput) (*paymentOutput, error) {
-	at, _, err := scope(ctx)
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var how payFields
+	var fields payFields
 	if in.Body != nil {
-		how = *in.Body
+		fields = *in.Body
 	}
 	var wrong rest.FieldErrors
-	method, when := a.paid(how.Method, how.PaidAt, &wrong)
+	method, paidAt := a.parsePaidFields(fields.Method, fields.PaidAt, &wrong)
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	var done dbgen.Payment
 	err = a.store.InTx(ctx, "recording a payment", func(tx *store.Tx) error {
-		done, err = tx.Pay(ctx, at, in.ID, method, when)
+		done, err = tx.Pay(ctx, at, in.ID, method, paidAt)
 		return err
 	})
-	return &paymentOutput{paymentOf(done)}, err
+	return &paymentOutput{toPayment(done)}, err
 }
 
 func (a *API) cancelPayment(ctx context.Context, in *rest.IDParam) (*paymentOutput, error) {
-	at, _, err := scope(ctx)
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (a *API) cancelPayment(ctx context.Context, in *rest.IDParam) (*paymentOutp
 		done, err = tx.CancelPayment(ctx, at, in.ID)
 		return err
 	})
-	return &paymentOutput{paymentOf(done)}, err
+	return &paymentOutput{toPayment(done)}, err
 }
 
 type overdueOutput struct {
@@ -160,7 +160,7 @@ type overdueOutput struct {
 }
 
 func (a *API) runOverdue(ctx context.Context, _ *struct{}) (*overdueOutput, error) {
-	at, _, err := scope(ctx)
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ type Professional struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-func professionalOf(p dbgen.Professional) Professional {
+func toProfessional(p dbgen.Professional) Professional {
 	return Professional{p.ID, p.Name, p.Specialty, p.Register, p.IsActive, p.CreatedAt.UTC()}
 }
 
@@ -36,10 +36,10 @@ type professionalFields struct {
 	IsActive  rest.Optional[bool]   `json:"is_active,omitempty" doc:"Of a new one: true"`
 }
 
-func (f *professionalFields) into(p *dbgen.Professional) error {
+func (f *professionalFields) applyTo(p *dbgen.Professional) error {
 	f.Name.ApplyTo(&p.Name)
-	p.Name = typed(p.Name)
-	f.Specialty, f.Register = emptied(f.Specialty), emptied(f.Register)
+	p.Name = redactInput(p.Name)
+	f.Specialty, f.Register = emptyAsNull(f.Specialty), emptyAsNull(f.Register)
 	f.Specialty.Value, f.Register.Value = care.RedactCPFs(f.Specialty.Value), care.RedactCPFs(f.Register.Value)
 	f.Specialty.ApplyToNullable(&p.Specialty)
 	f.Register.ApplyToNullable(&p.Register)
@@ -51,45 +51,45 @@ func (f *professionalFields) into(p *dbgen.Professional) error {
 	return wrong.Err()
 }
 
-// plainPage asks for a page of a short list that is answered without counts.
-type plainPage struct {
+// uncountedPage asks for a page of a short list that is answered without counts.
+type uncountedPage struct {
 	Page    int `query:"page" minimum:"1" maximum:"100000" default:"1"`
 	PerPage int `query:"per_page" minimum:"1" maximum:"500" default:"500" doc:"A page that is not full is the last"`
 }
 
-func (p plainPage) offset() int { return (p.Page - 1) * p.PerPage }
+func (p uncountedPage) offset() int { return (p.Page - 1) * p.PerPage }
 
-func (a *API) listProfessionals(ctx context.Context, in *plainPage) (*struct{ Body []Professional }, error) {
-	at, _, err := scope(ctx)
+func (a *API) listProfessionals(ctx context.Context, in *uncountedPage) (*struct{ Body []Professional }, error) {
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ListProfessionals(ctx, dbgen.ListProfessionalsParams{ClinicID: at.Clinic, Env: at.Env, RowLimit: in.PerPage, RowOffset: in.offset()})
-	return &struct{ Body []Professional }{rest.Map(rows, professionalOf)}, err
+	rows, err := a.store.ProfessionalsPage(ctx, dbgen.ProfessionalsPageParams{ClinicID: at.Clinic, Env: at.Env, RowLimit: in.PerPage, RowOffset: in.offset()})
+	return &struct{ Body []Professional }{rest.Map(rows, toProfessional)}, err
 }
 
 func (a *API) createProfessional(ctx context.Context, in *struct {
 	Body professionalFields `nameHint:"ProfessionalFields"`
 }) (*professionalOutput, error) {
-	at, _, err := scope(ctx)
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
 	p := dbgen.Professional{IsActive: true}
-	if err := in.Body.into(&p); err != nil {
+	if err := in.Body.applyTo(&p); err != nil {
 		return nil, err
 	}
-	made, err := a.store.CreateProfessional(ctx, dbgen.CreateProfessionalParams{
+	made, err := a.store.InsertProfessional(ctx, dbgen.InsertProfessionalParams{
 		ClinicID: at.Clinic, Env: at.Env, ID: store.NewID(), Name: p.Name, Specialty: p.Specialty, Register: p.Register, IsActive: p.IsActive, CreatedAt: a.host.Now(),
 	})
-	return &professionalOutput{professionalOf(made)}, err
+	return &professionalOutput{toProfessional(made)}, err
 }
 
 func (a *API) updateProfessional(ctx context.Context, in *struct {
 	rest.IDParam
 	Body professionalFields `nameHint:"ProfessionalFields"`
 }) (*professionalOutput, error) {
-	at, _, err := scope(ctx)
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -99,19 +99,19 @@ func (a *API) updateProfessional(ctx context.Context, in *struct {
 		if err != nil {
 			return rest.NotFoundIfNoRows("Professional", err)
 		}
-		if err := in.Body.into(&p); err != nil {
+		if err := in.Body.applyTo(&p); err != nil {
 			return err
 		}
-		done, err = tx.UpdateProfessional(ctx, dbgen.UpdateProfessionalParams{
+		done, err = tx.UpdateProfessionalRow(ctx, dbgen.UpdateProfessionalRowParams{
 			ClinicID: at.Clinic, Env: at.Env, ID: in.ID, Name: p.Name, Specialty: p.Specialty, Register: p.Register, IsActive: p.IsActive, UpdatedAt: tx.Now(),
 		})
 		return err
 	})
-	return &professionalOutput{professionalOf(done)}, err
+	return &professionalOutput{toProfessional(done)}, err
 }
 
 func (a *API) deleteProfessional(ctx context.Context, in *rest.IDParam) (*rest.NoContent, error) {
-	at, _, err := scope(ctx)
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}

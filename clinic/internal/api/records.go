@@ -28,10 +28,10 @@ type Record struct {
 	CreatedAt    time.Time        `json:"created_at"`
 }
 
-func (a *API) recordOf(r dbgen.Record) (Record, error) {
+func (a *API) toRecord(r dbgen.Record) (Record, error) {
 	content, err := a.store.Content(r)
 	return Record{
-		ID: r.ID, PatientID: r.PatientID, Date: day(r.Date), Type: r.Type, Professional: r.Professional, Content: content, Summary: r.ExternalSummary,
+		ID: r.ID, PatientID: r.PatientID, Date: formatDate(r.Date), Type: r.Type, Professional: r.Professional, Content: content, Summary: r.ExternalSummary,
 		URL: a.recordURL(r), Sensitivity: r.Sensitivity, Locked: r.LockedAt != nil, CreatedAt: r.CreatedAt.UTC(),
 	}, err
 }
@@ -41,12 +41,12 @@ func (a *API) recordURL(r dbgen.Record) string {
 	if r.Url != nil {
 		return *r.Url
 	}
-	return a.host.URLs.Public + recordPages + r.ID.String()
+	return a.host.URLs.Public + recordPagePath + r.ID.String()
 }
 
-// shownURL is where others look at a record: the page that says nothing about it, where
+// peerRecordURL is where others look at a record: the page that says nothing about it, where
 // the address itself says too much.
-func (a *API) shownURL(r dbgen.Record) string {
+func (a *API) peerRecordURL(r dbgen.Record) string {
 	if r.Url != nil && care.Redact(*r.Url) != *r.Url {
 		r.Url = nil
 	}
@@ -69,7 +69,7 @@ type recordInput struct {
 const maxContent = 200_000 // characters
 
 func (a *API) createRecord(ctx context.Context, in *recordInput) (*struct{ Body Record }, error) {
-	at, who, err := scope(ctx)
+	at, who, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -80,10 +80,10 @@ func (a *API) createRecord(ctx context.Context, in *recordInput) (*struct{ Body 
 	b := &in.Body
 	var wrong rest.FieldErrors
 	d := store.RecordData{
-		Date: wrong.ParseDate(b.Date, "body.date"), Type: typed(b.Type), Professional: typed(b.Professional.Value), Content: b.Content.Value,
+		Date: wrong.ParseDate(b.Date, "body.date"), Type: redactInput(b.Type), Professional: redactInput(b.Professional.Value), Content: b.Content.Value,
 		Summary: care.Redact(strings.TrimSpace(b.Summary.Value)), Sensitivity: b.Sensitivity, By: &who.UserID,
 	}
-	b.URL = emptied(b.URL)
+	b.URL = emptyAsNull(b.URL)
 	b.URL.ApplyToNullable(&d.URL)
 	wrong.Check(!d.Date.After(today), "body.date", "must not be in the future")
 	wrong.CheckLength(d.Type, "body.type", 1, 60)
@@ -103,31 +103,31 @@ func (a *API) createRecord(ctx context.Context, in *recordInput) (*struct{ Body 
 	if err != nil {
 		return nil, err
 	}
-	shown, err := a.recordOf(made)
+	shown, err := a.toRecord(made)
 	return &struct{ Body Record }{shown}, err
 }
 
-// PatientList asks for a page of what a patient has.
-type PatientList struct {
+// patientItemsInput asks for a page of what a patient has.
+type patientItemsInput struct {
 	rest.IDParam
 	rest.PageParams
 }
 
-func (a *API) listRecords(ctx context.Context, in *PatientList) (*struct{ Body rest.Page[Record] }, error) {
-	at, _, err := scope(ctx)
+func (a *API) listRecords(ctx context.Context, in *patientItemsInput) (*struct{ Body rest.Page[Record] }, error) {
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.known(ctx, at, in.ID); err != nil {
+	if err := a.requirePatient(ctx, at, in.ID); err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ListRecords(ctx, dbgen.ListRecordsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
+	rows, err := a.store.RecordsPage(ctx, dbgen.RecordsPageParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
 	if err != nil {
 		return nil, err
 	}
 	items := make([]Record, len(rows))
 	for i, r := range rows {
-		if items[i], err = a.recordOf(r); err != nil {
+		if items[i], err = a.toRecord(r); err != nil {
 			return nil, err
 		}
 	}

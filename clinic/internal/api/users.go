@@ -34,7 +34,7 @@ type User struct {
 
 type userOutput struct{ Body User }
 
-func userOf(u dbgen.User) User {
+func toUser(u dbgen.User) User {
 	return User{u.ID, u.ClinicID, u.Name, u.Email, u.Role, u.IsActive, u.CreatedAt.UTC()}
 }
 
@@ -50,17 +50,17 @@ type Clinic struct {
 
 type clinicOutput struct{ Body Clinic }
 
-func clinicOf(c dbgen.Clinic) Clinic {
+func toClinic(c dbgen.Clinic) Clinic {
 	return Clinic{c.ID, c.Name, c.Timezone, c.Locale, c.RevealCpf, c.CreatedAt.UTC()}
 }
 
 func (a *API) getClinic(ctx context.Context, _ *struct{}) (*clinicOutput, error) {
-	at, _, err := scope(ctx)
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
 	row, err := a.store.Clinic(ctx, at.Clinic)
-	return &clinicOutput{clinicOf(row)}, rest.NotFoundIfNoRows("Clinic", err)
+	return &clinicOutput{toClinic(row)}, rest.NotFoundIfNoRows("Clinic", err)
 }
 
 type clinicInput struct {
@@ -73,7 +73,7 @@ type clinicInput struct {
 }
 
 func (a *API) updateClinic(ctx context.Context, in *clinicInput) (*clinicOutput, error) {
-	at, _, err := scope(ctx)
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (a *API) updateClinic(ctx context.Context, in *clinicInput) (*clinicOutput,
 		in.Body.Timezone.ApplyTo(&c.Timezone)
 		in.Body.Locale.ApplyTo(&c.Locale)
 		in.Body.RevealCPF.ApplyTo(&c.RevealCpf)
-		c.Name = typed(c.Name)
+		c.Name = redactInput(c.Name)
 		var wrong rest.FieldErrors
 		wrong.CheckName(c.Name, "body.name", 120)
 		if in.Body.Timezone.HasValue() {
@@ -100,19 +100,19 @@ func (a *API) updateClinic(ctx context.Context, in *clinicInput) (*clinicOutput,
 		if err := a.host.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: c.ID, Name: c.Name}); err != nil {
 			return err
 		}
-		done, err = tx.UpdateClinic(ctx, dbgen.UpdateClinicParams{ID: c.ID, Name: c.Name, Timezone: c.Timezone, RevealCpf: c.RevealCpf, Locale: c.Locale, UpdatedAt: tx.Now()})
+		done, err = tx.UpdateClinicRow(ctx, dbgen.UpdateClinicRowParams{ID: c.ID, Name: c.Name, Timezone: c.Timezone, RevealCpf: c.RevealCpf, Locale: c.Locale, UpdatedAt: tx.Now()})
 		return err
 	})
-	return &clinicOutput{clinicOf(done)}, err
+	return &clinicOutput{toClinic(done)}, err
 }
 
-func (a *API) listUsers(ctx context.Context, in *plainPage) (*struct{ Body []User }, error) {
-	at, _, err := scope(ctx)
+func (a *API) listUsers(ctx context.Context, in *uncountedPage) (*struct{ Body []User }, error) {
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ListUsers(ctx, at.Clinic, in.offset(), in.PerPage)
-	return &struct{ Body []User }{rest.Map(rows, userOf)}, err
+	rows, err := a.store.UsersPage(ctx, at.Clinic, in.offset(), in.PerPage)
+	return &struct{ Body []User }{rest.Map(rows, toUser)}, err
 }
 
 type createUserInput struct {
@@ -125,12 +125,12 @@ type createUserInput struct {
 }
 
 func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput, error) {
-	at, _, err := scope(ctx)
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
 	b := &in.Body
-	b.Name = typed(b.Name)
+	b.Name = redactInput(b.Name)
 	var wrong rest.FieldErrors
 	wrong.CheckName(b.Name, "body.name", 120)
 	wrong.CheckEmail(&b.Email, "body.email")
@@ -140,7 +140,7 @@ func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput,
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
-	draft := dbgen.CreateUserParams{ClinicID: at.Clinic, ID: store.NewID(), Name: b.Name, Email: b.Email, Role: b.Role, IsActive: true}
+	draft := dbgen.InsertUserParams{ClinicID: at.Clinic, ID: store.NewID(), Name: b.Name, Email: b.Email, Role: b.Role, IsActive: true}
 	if b.Password.HasValue() {
 		hash, err := a.host.Credentials.HashPassword(ctx, b.Password.Value)
 		if err != nil {
@@ -151,12 +151,12 @@ func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput,
 	var made dbgen.User
 	err = a.store.InTx(ctx, "making a user", func(tx *store.Tx) error {
 		draft.CreatedAt = tx.Now()
-		if made, err = tx.CreateUser(ctx, draft); err != nil || draft.PasswordHash != nil {
+		if made, err = tx.InsertUser(ctx, draft); err != nil || draft.PasswordHash != nil {
 			return err
 		}
-		return a.desk.EmailPasswordLink(ctx, tx.Raw, accountOf(made), accounts.PurposeInvite)
+		return a.authenticator.EmailPasswordLink(ctx, tx.Raw, toAccount(made), accounts.PurposeInvite)
 	})
-	return &userOutput{userOf(made)}, emailTaken(err)
+	return &userOutput{toUser(made)}, mapEmailConflict(err)
 }
 
 type updateUserInput struct {
@@ -169,40 +169,40 @@ type updateUserInput struct {
 	} `nameHint:"UserFields"`
 }
 
-// changeUser locks the clinic's users, so that two administrators cannot remove each
+// withLockedUser locks the clinic's users, so that two administrators cannot remove each
 // other at once, and hands over the one with an id and whether it is the last
 // administrator.
-func (a *API) changeUser(ctx context.Context, id uuid.UUID, work func(tx *store.Tx, user dbgen.User, last bool) error) error {
-	at, _, err := scope(ctx)
+func (a *API) withLockedUser(ctx context.Context, id uuid.UUID, work func(tx *store.Tx, user dbgen.User, isLastAdmin bool) error) error {
+	at, _, err := requestScope(ctx)
 	if err != nil {
 		return err
 	}
 	return a.store.InTx(ctx, "changing a user", func(tx *store.Tx) error {
-		all, err := tx.LockUsers(ctx, at.Clinic)
+		users, err := tx.LockUsers(ctx, at.Clinic)
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(all, func(u dbgen.User) bool { return u.ID == id })
+		i := slices.IndexFunc(users, func(u dbgen.User) bool { return u.ID == id })
 		if i < 0 {
 			return hub.NotFound("User")
 		}
-		others := slices.ContainsFunc(all, func(u dbgen.User) bool { return u.ID != id && u.Role == roleAdmin && u.IsActive })
-		return work(tx, all[i], all[i].Role == roleAdmin && all[i].IsActive && !others)
+		hasOtherAdmin := slices.ContainsFunc(users, func(u dbgen.User) bool { return u.ID != id && u.Role == roleAdmin && u.IsActive })
+		return work(tx, users[i], users[i].Role == roleAdmin && users[i].IsActive && !hasOtherAdmin)
 	})
 }
 
-func lastAdmin() *hub.Error {
+func errLastAdmin() *hub.Error {
 	return hub.Errorf(hub.ErrConflict, "last_admin", "This is the last active administrator; make another one first.")
 }
 
 func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput, error) {
 	var done dbgen.User
-	err := a.changeUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, last bool) error {
+	err := a.withLockedUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, isLastAdmin bool) error {
 		in.Body.Name.ApplyTo(&user.Name)
 		in.Body.Email.ApplyTo(&user.Email)
 		in.Body.Role.ApplyTo(&user.Role)
 		in.Body.IsActive.ApplyTo(&user.IsActive)
-		user.Name = typed(user.Name)
+		user.Name = redactInput(user.Name)
 		var wrong rest.FieldErrors
 		wrong.CheckName(user.Name, "body.name", 120)
 		wrong.CheckEmail(&user.Email, "body.email")
@@ -210,25 +210,25 @@ func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput,
 		if err := wrong.Err(); err != nil {
 			return err
 		}
-		if last && (user.Role != roleAdmin || !user.IsActive) {
-			return lastAdmin()
+		if isLastAdmin && (user.Role != roleAdmin || !user.IsActive) {
+			return errLastAdmin()
 		}
 		var err error
-		done, err = tx.UpdateUser(ctx, dbgen.UpdateUserParams{
+		done, err = tx.UpdateUserRow(ctx, dbgen.UpdateUserRowParams{
 			ClinicID: user.ClinicID, ID: user.ID, Name: user.Name, Email: user.Email, Role: user.Role, IsActive: user.IsActive, UpdatedAt: tx.Now(),
 		})
 		if err == nil && !user.IsActive {
-			err = a.desk.RevokeSessions(ctx, tx.Raw, user.ID)
+			err = a.authenticator.RevokeSessions(ctx, tx.Raw, user.ID)
 		}
 		return err
 	})
-	return &userOutput{userOf(done)}, emailTaken(err)
+	return &userOutput{toUser(done)}, mapEmailConflict(err)
 }
 
 func (a *API) deleteUser(ctx context.Context, in *rest.IDParam) (*rest.NoContent, error) {
-	return nil, a.changeUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, last bool) error {
-		if last {
-			return lastAdmin()
+	return nil, a.withLockedUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, isLastAdmin bool) error {
+		if isLastAdmin {
+			return errLastAdmin()
 		}
 		return tx.DeleteUser(ctx, user.ClinicID, user.ID)
 	})

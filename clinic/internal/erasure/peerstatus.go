@@ -29,11 +29,11 @@ const (
 	deliveryParked    = "parked" // sent when its receiver is healthy or enabled again
 )
 
-// update stores what the deliveries of the event show: a peer that answered it with a 2xx
+// updateFromDeliveries stores what the deliveries of the event show: a peer that answered it with a 2xx
 // has acknowledged, however late.
-func (s *Service) update(ctx context.Context, request Request, deliveries []module.Delivery) (_ Request, err error) {
+func (s *Service) updateFromDeliveries(ctx context.Context, request Request, deliveries []module.Delivery) (_ Request, err error) {
 	changes := s.changedPeers(request, deliveries)
-	if request.Status == requestCompleted || len(changes) == 0 && request.Status == statusOf(request.Peers) {
+	if request.Status == requestCompleted || len(changes) == 0 && request.Status == requestStatus(request.Peers) {
 		return request, nil
 	}
 	err = s.store.InTx(ctx, "updating a deletion request", func(tx *store.Tx) error {
@@ -41,12 +41,12 @@ func (s *Service) update(ctx context.Context, request Request, deliveries []modu
 			return err
 		}
 		for product, status := range changes {
-			params := dbgen.SettleDeletionPeerParams{ClinicID: request.ClinicID, Env: request.Env, RequestID: request.ID, Product: product, Status: status}
+			params := dbgen.UpdateDeletionPeerParams{ClinicID: request.ClinicID, Env: request.Env, RequestID: request.ID, Product: product, Status: status}
 			if status == peerAcknowledged {
 				now := tx.Now()
 				params.AcknowledgedAt = &now
 			}
-			if _, err := tx.SettleDeletionPeer(ctx, params); err != nil {
+			if _, err := tx.UpdateDeletionPeer(ctx, params); err != nil {
 				return err
 			}
 		}
@@ -97,8 +97,8 @@ func isParked(deliveries []module.Delivery, integration uuid.UUID) bool {
 	return slices.ContainsFunc(deliveries, func(d module.Delivery) bool { return d.IntegrationID == integration && d.Status == deliveryParked })
 }
 
-// statusOf returns the status of a request with these peers.
-func statusOf(peers []dbgen.DeletionPeer) string {
+// requestStatus returns the status of a request with these peers.
+func requestStatus(peers []dbgen.DeletionPeer) string {
 	status := requestCompleted
 	for _, peer := range peers {
 		switch peer.Status {
@@ -117,11 +117,11 @@ func (s *Service) updateStatus(ctx context.Context, tx *store.Tx, request *Reque
 	if request.Peers, err = tx.DeletionPeers(ctx, request.ClinicID, request.Env, request.ID); err != nil {
 		return err
 	}
-	status := statusOf(request.Peers)
+	status := requestStatus(request.Peers)
 	if status == request.Status || request.Status == requestCompleted {
 		return nil
 	}
-	params := dbgen.SetDeletionStatusParams{ClinicID: request.ClinicID, Env: request.Env, ID: request.ID, Status: status}
+	params := dbgen.UpdateDeletionStatusParams{ClinicID: request.ClinicID, Env: request.Env, ID: request.ID, Status: status}
 	if status == requestCompleted {
 		now := tx.Now()
 		params.CompletedAt = &now
@@ -129,7 +129,7 @@ func (s *Service) updateStatus(ctx context.Context, tx *store.Tx, request *Reque
 			return err
 		}
 	}
-	request.DeletionRequest, err = tx.SetDeletionStatus(ctx, params)
+	request.DeletionRequest, err = tx.UpdateDeletionStatus(ctx, params)
 	return err
 }
 
@@ -162,7 +162,7 @@ func (s *Service) UpdateOpenRequests(ctx context.Context) error {
 			return err
 		}
 		for i, row := range page {
-			if _, err := s.update(ctx, Request{row, peers[row.ID]}, deliveries[i]); err != nil {
+			if _, err := s.updateFromDeliveries(ctx, Request{row, peers[row.ID]}, deliveries[i]); err != nil {
 				errs = append(errs, fmt.Errorf("deletion request %s: %w", row.ID, err))
 			}
 		}
@@ -181,7 +181,7 @@ func (s *Service) peersByRequest(ctx context.Context, requests []dbgen.DeletionR
 	for _, row := range requests {
 		clinics, envs, ids = append(clinics, row.ClinicID), append(envs, string(row.Env)), append(ids, row.ID)
 	}
-	rows, err := s.store.DeletionPeersOfRequests(ctx, clinics, envs, ids)
+	rows, err := s.store.PeersOfDeletionRequests(ctx, clinics, envs, ids)
 	peers := make(map[uuid.UUID][]dbgen.DeletionPeer, len(requests))
 	for _, peer := range rows {
 		peers[peer.RequestID] = append(peers[peer.RequestID], peer)

@@ -20,14 +20,14 @@ const (
 
 // Row is what a file says about one patient, as written; "" is what it does not say.
 type Row struct {
-	Line       int    // where the row begins; the first line is 1
-	ExternalID string // the patient's id in the system that wrote the file
-	Name       string
-	Phone      string
-	Email      string
-	CPF        string
-	BirthDate  string // YYYY-MM-DD
-	Status     string // active or inactive
+	Line        int    // where the row begins; the first line is 1
+	ExternalRef string // the patient's id in the system that wrote the file
+	Name        string
+	Phone       string
+	Email       string
+	CPF         string
+	BirthDate   string // YYYY-MM-DD
+	Status      string // active or inactive
 	// Problem says why the row cannot be read, for users and without its values; "" if it
 	// can. The other fields but Line are empty then.
 	Problem string

@@ -24,10 +24,10 @@ const (
 )
 
 const (
-	// Job is the name of the job that reads imported files.
-	Job = "import"
-	// Timeout is for one run of the job, with a slow database.
-	Timeout = 15 * time.Second
+	// ImportJob is the name of the job that reads imported files.
+	ImportJob = "import"
+	// ImportTimeout is for one run of the job, with a slow database.
+	ImportTimeout = 15 * time.Second
 
 	// Runs are short: imports of several clinics take turns, and an import whose process
 	// died goes on within a minute.
@@ -59,5 +59,5 @@ func (s *Service) enqueue(ctx context.Context, tx *store.Tx, key importKey) erro
 	if err != nil {
 		return fmt.Errorf("planning an import: %w", err)
 	}
-	return s.host.Jobs.Enqueue(ctx, tx.Raw, module.JobRun{Job: Job, Key: key.ID.String(), Payload: payload})
+	return s.host.Jobs.Enqueue(ctx, tx.Raw, module.JobRun{Job: ImportJob, Key: key.ID.String(), Payload: payload})
 }

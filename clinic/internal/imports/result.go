@@ -10,11 +10,11 @@ import (
 	"integrationhub/clinic/internal/store/dbgen"
 )
 
-// batchResult collects the outcome of a batch.
-type batchResult struct {
+// batchImporter collects the outcome of a batch.
+type batchImporter struct {
 	matcher *patientMatcher
 
-	created                  []dbgen.Patient
+	drafts                   []dbgen.Patient
 	updated, skipped, failed int
 
 	// Parallel lists for the database.
@@ -25,33 +25,33 @@ type batchResult struct {
 }
 
 // importRow matches a row and plans what it does: it creates a patient, changes one, is
-// skipped, or fails. Changes are made at once, new patients by [batchResult.save].
-func (b *batchResult) importRow(ctx context.Context, line importfile.Row) error {
-	if line.Problem != "" {
-		b.fail(line, line.Problem)
+// skipped, or fails. Changes are made at once, new patients by [batchImporter.commit].
+func (b *batchImporter) importRow(ctx context.Context, fileRow importfile.Row) error {
+	if fileRow.Problem != "" {
+		b.fail(fileRow, fileRow.Problem)
 		return nil
 	}
-	row, problem := b.matcher.parse(line)
+	row, problem := b.matcher.parseAndResolveID(fileRow)
 	if problem != "" {
-		b.fail(line, problem)
+		b.fail(fileRow, problem)
 		return nil
 	}
 	match, problem := b.matcher.match(row)
 	switch {
 	case problem != "":
-		b.fail(line, problem)
+		b.fail(fileRow, problem)
 		return nil
 	case match == nil && b.matcher.isErased(row), match != nil && match.Status == store.Anonymized:
 		b.skipped++
-		b.addProblem(line, "skipped: this patient asked to be forgotten; who comes back is added by hand")
+		b.addProblem(fileRow, "skipped: this patient asked to be forgotten; who comes back is added by hand")
 		return nil
 	case match == nil:
-		b.create(line, row)
+		b.draftPatient(fileRow, row)
 		return nil
-	case !row.changes(match.Patient):
+	case !row.hasNewData(match.Patient):
 		b.skipped++
-	case match.line > 0:
-		b.fail(line, "tells another thing of a patient that an earlier line was about")
+	case match.firstMatchedLine > 0:
+		b.fail(fileRow, "tells another thing of a patient that an earlier line was about")
 		return nil
 	default:
 		changed, err := b.matcher.tx.ChangePatient(ctx, b.matcher.key.scope(), match.ID, row.apply)
@@ -62,48 +62,48 @@ func (b *batchResult) importRow(ctx context.Context, line importfile.Row) error 
 		match.Patient = changed
 		b.matcher.index(match)
 	}
-	b.addMatch(line, match)
+	b.addMatch(fileRow, match)
 	return nil
 }
 
-// create plans a new patient.
-func (b *batchResult) create(line importfile.Row, row parsedRow) {
+// draftPatient plans a new patient.
+func (b *batchImporter) draftPatient(fileRow importfile.Row, row parsedRow) {
 	if row.Status == "" {
 		row.Status = store.Active
 	}
 	c := &candidate{Patient: b.matcher.tx.DraftPatient(b.matcher.key.scope(), row.PatientData)}
-	b.created = append(b.created, c.Patient)
+	b.drafts = append(b.drafts, c.Patient)
 	b.matcher.index(c)
-	b.addMatch(line, c)
+	b.addMatch(fileRow, c)
 }
 
 // addMatch notes that a line described a patient, if it is the first.
-func (b *batchResult) addMatch(line importfile.Row, c *candidate) {
-	if c.line > 0 {
+func (b *batchImporter) addMatch(fileRow importfile.Row, c *candidate) {
+	if c.firstMatchedLine > 0 {
 		return
 	}
-	c.line = line.Line
-	b.matchedLines, b.matchedPatients = append(b.matchedLines, line.Line), append(b.matchedPatients, c.ID)
+	c.firstMatchedLine = fileRow.Line
+	b.matchedLines, b.matchedPatients = append(b.matchedLines, fileRow.Line), append(b.matchedPatients, c.ID)
 }
 
-func (b *batchResult) fail(line importfile.Row, problem string) {
+func (b *batchImporter) fail(fileRow importfile.Row, problem string) {
 	b.failed++
-	b.addProblem(line, problem)
+	b.addProblem(fileRow, problem)
 }
 
 // addProblem lists a line with a problem.
-func (b *batchResult) addProblem(line importfile.Row, problem string) {
-	b.problemLines, b.problems = append(b.problemLines, line.Line), append(b.problems, problem)
+func (b *batchImporter) addProblem(fileRow importfile.Row, problem string) {
+	b.problemLines, b.problems = append(b.problemLines, fileRow.Line), append(b.problems, problem)
 }
 
-// save creates the new patients, and stores the outcome of the batch and where the next one
+// commit creates the new patients, and stores the outcome of the batch and where the next one
 // begins. row is the import before the batch.
-func (b *batchResult) save(ctx context.Context, row dbgen.Import, end importfile.Position) error {
+func (b *batchImporter) commit(ctx context.Context, row dbgen.Import, end importfile.Position) error {
 	if room := max(0, maxErrors-row.Failed); len(b.problemLines) > room {
 		b.problemLines, b.problems = b.problemLines[:room], b.problems[:room]
 	}
 	tx, key := b.matcher.tx, b.matcher.key
-	if err := tx.CreatePatients(ctx, key.scope(), b.created); err != nil {
+	if err := tx.CreatePatients(ctx, key.scope(), b.drafts); err != nil {
 		return err
 	}
 	if len(b.problemLines) > 0 {
@@ -116,8 +116,8 @@ func (b *batchResult) save(ctx context.Context, row dbgen.Import, end importfile
 			return err
 		}
 	}
-	return tx.AdvanceImport(ctx, dbgen.AdvanceImportParams{
-		ClinicID: key.Clinic, Env: key.Env, ID: key.ID, Status: statusRunning, Created: len(b.created), Updated: b.updated, Skipped: b.skipped, Failed: b.failed,
+	return tx.UpdateImportProgress(ctx, dbgen.UpdateImportProgressParams{
+		ClinicID: key.Clinic, Env: key.Env, ID: key.ID, Status: statusRunning, Created: len(b.drafts), Updated: b.updated, Skipped: b.skipped, Failed: b.failed,
 		Position: end.Offset, Line: end.Line,
 	})
 }

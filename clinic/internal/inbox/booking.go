@@ -73,7 +73,7 @@ const noShowWindow = 48 * time.Hour
 func (t *transaction) lockBooking(ctx context.Context, event *inboundEvent, patient uuid.UUID) (*dbgen.Appointment, error) {
 	id := event.storedAppointmentID()
 	if id != "" {
-		a, err := t.LockExternalAppointment(ctx, dbgen.LockExternalAppointmentParams{ClinicID: event.scope.Clinic, Env: event.scope.Env, Source: &event.source, ExternalID: &id})
+		a, err := t.LockAppointmentByExternalID(ctx, dbgen.LockAppointmentByExternalIDParams{ClinicID: event.scope.Clinic, Env: event.scope.Env, Source: &event.source, ExternalID: &id})
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return &a, err
 		}

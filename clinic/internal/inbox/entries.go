@@ -114,7 +114,7 @@ func (t *transaction) linkEntry(ctx context.Context, entry dbgen.InboxEntry, lin
 	if _, err := t.settle(ctx, entry, linking.PatientID, linking.SettledBy, true); err != nil || entry.PhoneKey == nil {
 		return err
 	}
-	return t.SaveLinkedPhone(ctx, dbgen.SaveLinkedPhoneParams{
+	return t.UpsertLinkedPhone(ctx, dbgen.UpsertLinkedPhoneParams{
 		ClinicID: linking.ClinicID, Env: linking.Env, PhoneKey: *entry.PhoneKey, PatientID: linking.PatientID, CreatedAt: t.Now(),
 	})
 }

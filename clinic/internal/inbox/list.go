@@ -19,11 +19,11 @@ type Item struct {
 // List returns a page of the entries with a status, newest first, and the total, counted
 // up to [store.MaxCount].
 func (s *Service) List(ctx context.Context, scope store.Scope, status string, limit, offset int) (items []Item, total int, err error) {
-	total, err = s.store.CountInbox(ctx, dbgen.CountInboxParams{ClinicID: scope.Clinic, Env: scope.Env, Status: status, MaxCount: store.MaxCount})
+	total, err = s.store.CountInboxEntries(ctx, dbgen.CountInboxEntriesParams{ClinicID: scope.Clinic, Env: scope.Env, Status: status, MaxCount: store.MaxCount})
 	if err != nil || offset >= total && total < store.MaxCount {
 		return nil, total, err
 	}
-	entries, err := s.store.ListInbox(ctx, dbgen.ListInboxParams{ClinicID: scope.Clinic, Env: scope.Env, Status: status, RowLimit: limit, RowOffset: offset})
+	entries, err := s.store.InboxPage(ctx, dbgen.InboxPageParams{ClinicID: scope.Clinic, Env: scope.Env, Status: status, RowLimit: limit, RowOffset: offset})
 	if err != nil {
 		return nil, total, err
 	}

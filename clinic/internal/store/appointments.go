@@ -71,7 +71,7 @@ func (t *Tx) ChangeAppointment(ctx context.Context, scope Scope, id uuid.UUID, e
 
 // SaveAppointment stores all fields of an appointment that the transaction has locked.
 func (t *Tx) SaveAppointment(ctx context.Context, a dbgen.Appointment) (dbgen.Appointment, error) {
-	return t.SetAppointment(ctx, dbgen.SetAppointmentParams{
+	return t.UpdateAppointmentRow(ctx, dbgen.UpdateAppointmentRowParams{
 		ClinicID: a.ClinicID, Env: a.Env, ID: a.ID, PatientID: a.PatientID, StartsAt: a.StartsAt, Service: a.Service, Professional: a.Professional,
 		Status: a.Status, Reason: a.Reason, RemindedAt: a.RemindedAt, ExternalID: a.ExternalID, DetailsAt: a.DetailsAt, StateAt: a.StateAt, UpdatedAt: t.Now(),
 	})
@@ -82,6 +82,6 @@ func redactCPFs(text *string) *string {
 	if text == nil {
 		return nil
 	}
-	hidden := care.RedactCPFs(*text)
-	return &hidden
+	redacted := care.RedactCPFs(*text)
+	return &redacted
 }

@@ -44,7 +44,7 @@ func TestPublishedBytes(t *testing.T) {
 	scope := store.Scope{Clinic: store.NewID(), Env: hub.Live}
 	var patient, visitor uuid.UUID
 	require.NoError(t, s.InTx(ctx, "testing", func(tx *store.Tx) error {
-		require.NoError(t, tx.CreateClinic(ctx, scope.Clinic, "Clínica Sol", tx.Now()))
+		require.NoError(t, tx.InsertClinic(ctx, scope.Clinic, "Clínica Sol", tx.Now()))
 		phone, email, cpf := "+5511987654321", "ana@example.com", "52998224725"
 		p, err := tx.CreatePatient(ctx, scope, store.PatientData{Name: "Ana Souza", Phone: &phone, Email: &email, CPF: &cpf, Status: store.Active})
 		require.NoError(t, err)

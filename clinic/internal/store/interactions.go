@@ -70,7 +70,7 @@ func (t *Tx) AddInteraction(ctx context.Context, scope Scope, patient uuid.UUID,
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return interaction, err
 	}
-	interaction, err = t.InteractionOfSource(ctx, dbgen.InteractionOfSourceParams{ClinicID: scope.Clinic, Env: scope.Env, Source: d.Source, SourceID: d.SourceID, Origin: string(d.Origin)})
+	interaction, err = t.InteractionBySource(ctx, dbgen.InteractionBySourceParams{ClinicID: scope.Clinic, Env: scope.Env, Source: d.Source, SourceID: d.SourceID, Origin: string(d.Origin)})
 	if err == nil && (interaction.PatientID != patient || interaction.Type != d.Type || interaction.Summary != d.Summary) {
 		err = errSourceReused()
 	}

@@ -99,44 +99,44 @@ func errPatientAnonymized() *hub.Error {
 // names of the changed fields. Errors: [hub.ErrNotFound]; [hub.ErrConflict] if the patient
 // was anonymized, and like [Tx.CreatePatient].
 func (t *Tx) ChangePatient(ctx context.Context, scope Scope, id uuid.UUID, edit func(*PatientData) error) (dbgen.Patient, error) {
-	current, err := t.LockPatient(ctx, scope.Clinic, scope.Env, id)
+	patient, err := t.LockPatient(ctx, scope.Clinic, scope.Env, id)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return current, hub.NotFound("Patient")
+		return patient, hub.NotFound("Patient")
 	}
 	if err != nil {
-		return current, err
+		return patient, err
 	}
-	if current.Status == Anonymized {
-		return current, errPatientAnonymized()
+	if patient.Status == Anonymized {
+		return patient, errPatientAnonymized()
 	}
-	cpf, err := t.cpf(current)
+	cpf, err := t.cpf(patient)
 	if err != nil {
-		return current, err
+		return patient, err
 	}
-	before := PatientData{current.Name, current.Phone, current.Email, cpf, current.BirthDate, current.Status, current.ExternalRef}
+	before := PatientData{patient.Name, patient.Phone, patient.Email, cpf, patient.BirthDate, patient.Status, patient.ExternalRef}
 	after := before
 	if err := edit(&after); err != nil {
-		return current, err
+		return patient, err
 	}
 	changed := before.changedFields(after)
 	if len(changed) == 0 {
-		return current, nil
+		return patient, nil
 	}
-	params := dbgen.SetPatientParams{
-		ClinicID: scope.Clinic, Env: scope.Env, ID: id, Name: after.Name, Phone: after.Phone, Email: after.Email, CpfEnc: current.CpfEnc, CpfHmac: current.CpfHmac,
-		CpfLast2: current.CpfLast2, BirthDate: after.BirthDate, Status: after.Status, ExternalRef: after.ExternalRef, UpdatedAt: t.Now(),
+	params := dbgen.UpdatePatientRowParams{
+		ClinicID: scope.Clinic, Env: scope.Env, ID: id, Name: after.Name, Phone: after.Phone, Email: after.Email, CpfEnc: patient.CpfEnc, CpfHmac: patient.CpfHmac,
+		CpfLast2: patient.CpfLast2, BirthDate: after.BirthDate, Status: after.Status, ExternalRef: after.ExternalRef, UpdatedAt: t.Now(),
 	}
 	if err := t.saveEarlierContacts(ctx, scope, id, before, after); err != nil {
-		return current, err
+		return patient, err
 	}
 	if !equal(before.CPF, after.CPF) {
 		params.CpfEnc, params.CpfHmac, params.CpfLast2 = t.sealCPF(scope, id, after.CPF)
 	}
-	p, err := t.SetPatient(ctx, params)
+	p, err := t.UpdatePatientRow(ctx, params)
 	if err != nil {
 		return p, mapPatientConflict(err)
 	}
-	_, err = t.Publish(ctx, scope.Clinic, scope.Env, events.PatientUpdated{PatientID: id.String(), ChangedFields: changed, Phone: current.Phone})
+	_, err = t.Publish(ctx, scope.Clinic, scope.Env, events.PatientUpdated{PatientID: id.String(), ChangedFields: changed, Phone: patient.Phone})
 	return p, err
 }
 
