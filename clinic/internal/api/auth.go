@@ -7,7 +7,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/clinic/internal/store"
-	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/accounts"
@@ -50,7 +49,7 @@ func (u userStore) Recipient(ctx context.Context, tx pgx.Tx, user uuid.UUID) (ac
 	return accounts.Recipient{Name: row.Name, Email: row.Email, Tenant: module.Tenant{ID: clinic.ID, Name: clinic.Name}, Locale: clinic.Locale}, err
 }
 
-func toAccount(row dbgen.User) accounts.User {
+func toAccount(row store.User) accounts.User {
 	u := accounts.User{ID: row.ID, Email: row.Email, Active: row.IsActive}
 	if row.PasswordHash != nil {
 		u.Password = *row.PasswordHash
@@ -79,11 +78,11 @@ type Registered struct {
 func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error) {
 	b := &in.Body
 	b.ClinicName, b.Name = redactInput(b.ClinicName), redactInput(b.Name)
-	var wrong rest.FieldErrors
-	wrong.CheckName(b.ClinicName, "body.clinic_name", 120)
-	wrong.CheckName(b.Name, "body.name", 120)
-	wrong.CheckEmail(&b.Email, "body.email")
-	if err := wrong.Err(); err != nil {
+	var errs rest.FieldErrors
+	errs.CheckName(b.ClinicName, "body.clinic_name", 120)
+	errs.CheckName(b.Name, "body.name", 120)
+	errs.CheckEmail(&b.Email, "body.email")
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
 	hash, err := a.host.Credentials.HashPassword(ctx, b.Password)
@@ -99,17 +98,15 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error
 		if err := a.host.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: clinic, Name: b.ClinicName}); err != nil {
 			return err
 		}
-		admin, err := tx.InsertUser(ctx, dbgen.InsertUserParams{
-			ClinicID: clinic, ID: store.NewID(), Name: b.Name, Email: b.Email, PasswordHash: &hash, Role: roleAdmin, IsActive: true, CreatedAt: tx.Now(),
-		})
+		admin, err := tx.CreateUser(ctx, store.User{ClinicID: clinic, Name: b.Name, Email: b.Email, PasswordHash: &hash, Role: roleAdmin})
 		if err != nil {
 			return err
 		}
-		made, err := tx.Clinic(ctx, clinic)
+		row, err := tx.Clinic(ctx, clinic)
 		if err != nil {
 			return err
 		}
-		out.Body.User, out.Body.Clinic = toUser(admin), toClinic(made)
+		out.Body.User, out.Body.Clinic = toUser(admin), toClinic(row)
 		out.Body.Session, err = a.authenticator.IssueSession(ctx, tx.Raw, admin.ID, uuid.New())
 		return err
 	})
@@ -138,10 +135,10 @@ func (a *API) Authenticate(ctx context.Context, token string) (module.Caller, er
 }
 
 func (a *API) getMe(ctx context.Context, _ *struct{}) (*userOutput, error) {
-	_, who, err := requestScope(ctx)
+	_, caller, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	user, err := a.store.UserByID(ctx, who.UserID)
+	user, err := a.store.UserByID(ctx, caller.UserID)
 	return &userOutput{toUser(user)}, rest.NotFoundIfNoRows("User", err)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/clinic/internal/erasure"
-	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/clinic/internal/store"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/rest"
 )
@@ -33,24 +33,27 @@ type DeletionPeer struct {
 
 type deletionOutput struct{ Body Deletion }
 
-func toDeletionOutput(d erasure.Request) *deletionOutput { return &deletionOutput{toDeletion(d)} }
+func toDeletionOutput(request erasure.Request) *deletionOutput {
+	return &deletionOutput{toDeletion(request)}
+}
 
-func toDeletion(d erasure.Request) Deletion {
+func toDeletion(request erasure.Request) Deletion {
 	return Deletion{
-		ID: d.ID, PatientID: d.PatientID, Status: d.Status, RequestedAt: d.RequestedAt.UTC(), CompletedAt: clampOptionalTime(d.CompletedAt),
-		Peers: rest.Map(d.Peers, func(p dbgen.DeletionPeer) DeletionPeer {
-			return DeletionPeer{p.Product, p.Status, clampOptionalTime(p.AcknowledgedAt), p.AcknowledgedBy, p.Note}
+		ID: request.Row.ID, PatientID: request.Row.PatientID, Status: request.Row.Status, RequestedAt: request.Row.RequestedAt.UTC(),
+		CompletedAt: clampOptionalTime(request.Row.CompletedAt),
+		Peers: rest.Map(request.Peers, func(peer store.DeletionPeer) DeletionPeer {
+			return DeletionPeer{peer.Product, peer.Status, clampOptionalTime(peer.AcknowledgedAt), peer.AcknowledgedBy, peer.Note}
 		}),
 	}
 }
 
 func (a *API) requestDeletion(ctx context.Context, in *rest.IDParam) (*deletionOutput, error) {
-	at, who, err := requestScope(ctx)
+	scope, caller, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.erasure.ErasePatient(ctx, at, in.ID, who.UserID)
-	return toDeletionOutput(done), err
+	request, err := a.erasure.ErasePatient(ctx, scope, in.ID, caller.UserID)
+	return toDeletionOutput(request), err
 }
 
 type deletionsInput struct {
@@ -60,25 +63,25 @@ type deletionsInput struct {
 
 // listDeletions shows which requests wait, and which need people.
 func (a *API) listDeletions(ctx context.Context, in *deletionsInput) (*struct{ Body rest.Page[Deletion] }, error) {
-	at, _, err := requestScope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
 	module.RequireAudit(ctx)
-	list, total, err := a.erasure.ListRequests(ctx, at, in.Status, in.PerPage, in.Offset())
-	return &struct{ Body rest.Page[Deletion] }{rest.NewPage(rest.Map(list, toDeletion), total, in.PageParams)}, err
+	requests, total, err := a.erasure.ListRequests(ctx, scope, in.Status, in.PerPage, in.Offset())
+	return &struct{ Body rest.Page[Deletion] }{rest.NewPage(rest.Map(requests, toDeletion), total, in.PageParams)}, err
 }
 
 func (a *API) getDeletion(ctx context.Context, in *rest.IDParam) (*deletionOutput, error) {
-	at, _, err := requestScope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.erasure.RefreshRequest(ctx, at, in.ID)
+	request, err := a.erasure.RefreshRequest(ctx, scope, in.ID)
 	if err == nil {
-		module.SetSubject(ctx, found.PatientID.String())
+		module.SetSubject(ctx, request.Row.PatientID.String())
 	}
-	return toDeletionOutput(found), err
+	return toDeletionOutput(request), err
 }
 
 type acknowledgeFields struct {
@@ -93,7 +96,7 @@ type acknowledgeInput struct {
 
 // acknowledgeDeletion notes that people told a product by other means.
 func (a *API) acknowledgeDeletion(ctx context.Context, in *acknowledgeInput) (*deletionOutput, error) {
-	at, who, err := requestScope(ctx)
+	scope, caller, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -101,14 +104,14 @@ func (a *API) acknowledgeDeletion(ctx context.Context, in *acknowledgeInput) (*d
 	if in.Body != nil {
 		note = redactInput(in.Body.Note.Value)
 	}
-	var wrong rest.FieldErrors
-	wrong.CheckLength(note, "body.note", 0, 500)
-	if err := wrong.Err(); err != nil {
+	var errs rest.FieldErrors
+	errs.CheckLength(note, "body.note", 0, 500)
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	done, err := a.erasure.Acknowledge(ctx, at, in.ID, in.Product, note, who.UserID)
+	request, err := a.erasure.Acknowledge(ctx, scope, in.ID, in.Product, note, caller.UserID)
 	if err == nil {
-		module.SetSubject(ctx, done.PatientID.String())
+		module.SetSubject(ctx, request.Row.PatientID.String())
 	}
-	return toDeletionOutput(done), err
+	return toDeletionOutput(request), err
 }

@@ -14,7 +14,6 @@ import (
 
 	"integrationhub/clinic/internal/fhir"
 	"integrationhub/clinic/internal/store"
-	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/dberr"
@@ -95,14 +94,14 @@ func (a *API) streamBody(op huma.Operation, media string, write streamWriter) fu
 
 // prepareExport begins to write everything down.
 func (a *API) prepareExport(ctx context.Context, in *exportInput) (media string, write streamWriter, err error) {
-	at, _, err := requestScope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return "", nil, err
 	}
 	if in.Reveal != "" && in.Format == "fhir" {
 		return "", nil, hub.Invalid("query.reveal", "cannot be had with format=fhir, which never shows whole tax ids")
 	}
-	row, err := a.store.Patient(ctx, at.Clinic, at.Env, in.ID)
+	row, err := a.store.Patient(ctx, scope.Clinic, scope.Env, in.ID)
 	if err != nil {
 		return "", nil, rest.NotFoundIfNoRows("Patient", err)
 	}
@@ -114,26 +113,26 @@ func (a *API) prepareExport(ctx context.Context, in *exportInput) (media string,
 		write, err = a.prepareBundle(ctx, f, in.ID.String(), fhir.EverythingQuery{})
 		return fhir.MediaType, write, err
 	}
-	clinic, err := a.store.Clinic(ctx, at.Clinic)
+	clinic, err := a.store.Clinic(ctx, scope.Clinic)
 	if err != nil {
 		return "", nil, err
 	}
-	patients, err := a.patientResponses(ctx, at, row)
+	patients, err := a.patientResponses(ctx, scope, row)
 	if err != nil {
 		return "", nil, err
 	}
 	head := exportHead{ExportedAt: a.host.Now().UTC(), Clinic: ExportClinic{clinic.ID, clinic.Name}, Patient: patients[0], LinkedPhones: []string{}, ExternalRef: row.ExternalRef}
-	linked, err := a.store.LinkedPhones(ctx, at.Clinic, at.Env, row.ID)
+	linked, err := a.store.LinkedPhones(ctx, scope.Clinic, scope.Env, row.ID)
 	if err != nil {
 		return "", nil, err
 	}
 	head.LinkedPhones = append(head.LinkedPhones, linked...)
 	if in.Reveal != "" {
-		if head.Patient.CPF, err = a.reveal(ctx, at, row); err != nil {
+		if head.Patient.CPF, err = a.reveal(ctx, scope, row); err != nil {
 			return "", nil, err
 		}
 	}
-	q := store.ResourceFilter{Scope: at, Patients: []uuid.UUID{row.ID}, Limit: itemsPerQuery, SkipCount: true}
+	q := store.ResourceFilter{Scope: scope, Patients: []uuid.UUID{row.ID}, Limit: itemsPerQuery, SkipCount: true}
 	if in.Format == "csv" {
 		return "text/csv; charset=utf-8", func(ctx context.Context, w io.Writer) error { return a.writeTable(ctx, w, head, q) }, nil
 	}
@@ -187,16 +186,16 @@ func (a *API) visitPatientItems(ctx context.Context, q store.ResourceFilter, vis
 		read func() error
 	}{
 		{"records", func() error {
-			return forEachRow(ctx, q, a.store.FindRecords, func(r dbgen.Record) uuid.UUID { return r.ID }, a.toRecord, visitor.record)
+			return forEachRow(ctx, q, a.store.FindRecords, func(r store.Record) uuid.UUID { return r.ID }, a.toRecord, visitor.record)
 		}},
 		{"appointments", func() error {
-			return forEachRow(ctx, q, a.store.FindAppointments, func(r dbgen.Appointment) uuid.UUID { return r.ID }, withoutError(toAppointment), visitor.appointment)
+			return forEachRow(ctx, q, a.store.FindAppointments, func(r store.Appointment) uuid.UUID { return r.ID }, withoutError(toAppointment), visitor.appointment)
 		}},
 		{"payments", func() error {
-			return forEachRow(ctx, q, a.store.FindPayments, func(r dbgen.Payment) uuid.UUID { return r.ID }, withoutError(toPayment), visitor.payment)
+			return forEachRow(ctx, q, a.store.FindPayments, func(r store.Payment) uuid.UUID { return r.ID }, withoutError(toPayment), visitor.payment)
 		}},
 		{"interactions", func() error {
-			return forEachRow(ctx, q, a.store.FindInteractions, func(r dbgen.Interaction) uuid.UUID { return r.ID }, withoutError(toInteraction), visitor.interaction)
+			return forEachRow(ctx, q, a.store.FindInteractions, func(r store.Interaction) uuid.UUID { return r.ID }, withoutError(toInteraction), visitor.interaction)
 		}},
 	} {
 		if err := visitor.begin(kind.name); err != nil {

@@ -50,8 +50,8 @@ type resourceOutput struct{ Body resource }
 
 // outcomeFormat are the errors of the facade, whoever refuses a request to it.
 var outcomeFormat = module.ErrorFormat{MediaType: fhir.MediaType, Write: func(e module.ErrorResponse) any {
-	wrong := rest.Map(e.Locations, func(location string) string { return strings.TrimPrefix(location, parameterPrefix) })
-	return fhir.NewOutcome(e.Status, e.Code, e.Detail, wrong...)
+	parameters := rest.Map(e.Locations, func(location string) string { return strings.TrimPrefix(location, parameterPrefix) })
+	return fhir.NewOutcome(e.Status, e.Code, e.Detail, parameters...)
 }}
 
 // withOutcomeErrors documents how the facade answers, as well as does it.
@@ -115,7 +115,7 @@ func handleAcceptable[I any](ctx context.Context, op huma.Operation, in *I, hand
 // fhirView is how somebody sees the clinic.
 type fhirView struct {
 	fhir.Converter
-	at      store.Scope
+	scope   store.Scope
 	zone    *time.Location
 	sources []string // of interactions; nil = all
 }
@@ -125,15 +125,15 @@ func (a *API) fhirBase() string { return a.host.URLs.Base + fhirPath }
 // newFHIRView is the clinic as whoever asks may see it: an administrator, or a key with
 // the scope patient.read or one that is the resource's own.
 func (a *API) newFHIRView(ctx context.Context, ownScope string) (fhirView, error) {
-	at, who, err := requestScope(ctx)
+	scope, caller, err := requestScope(ctx)
 	if err != nil {
 		return fhirView{}, err
 	}
-	forPeer := who.UserID == uuid.Nil
-	if forPeer && !who.HasScope(featurePatientRead) && !who.HasScope(ownScope) {
+	forPeer := caller.UserID == uuid.Nil
+	if forPeer && !caller.HasScope(featurePatientRead) && !caller.HasScope(ownScope) {
 		return fhirView{}, hub.Errorf(hub.ErrForbidden, "missing_scope", "This key lacks the scope %s.", ownScope)
 	}
-	clinic, err := a.store.Clinic(ctx, at.Clinic)
+	clinic, err := a.store.Clinic(ctx, scope.Clinic)
 	if err != nil {
 		return fhirView{}, err
 	}
@@ -141,11 +141,11 @@ func (a *API) newFHIRView(ctx context.Context, ownScope string) (fhirView, error
 	if err != nil {
 		return fhirView{}, err
 	}
-	f := fhirView{Converter: fhir.Converter{Base: a.fhirBase(), Clinic: clinic.Name, ForPeer: forPeer}, at: at, zone: zone}
+	f := fhirView{Converter: fhir.Converter{Base: a.fhirBase(), Clinic: clinic.Name, ForPeer: forPeer}, scope: scope, zone: zone}
 	if forPeer { // what others did with a patient is not its business; a key of no product's is nobody
 		f.sources = []string{}
-		if who.Peer != "" {
-			f.sources = []string{who.Peer}
+		if caller.Peer != "" {
+			f.sources = []string{caller.Peer}
 		}
 	}
 	return f, nil

@@ -87,7 +87,7 @@ func (a *API) prepareBundle(ctx context.Context, f fhirView, patient string, que
 				continue
 			}
 			q := store.ResourceFilter{
-				Scope: f.at, ForPeer: f.ForPeer, Patients: []uuid.UUID{id}, Time: store.TimeFilter{{store.TimeRange(query.Range)}}, Limit: itemsPerQuery, SkipCount: true,
+				Scope: f.scope, ForPeer: f.ForPeer, Patients: []uuid.UUID{id}, Time: store.TimeFilter{{store.TimeRange(query.Range)}}, Limit: itemsPerQuery, SkipCount: true,
 			}
 			for {
 				list, _, err := of.find(ctx, f, q)

@@ -9,7 +9,6 @@ import (
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/fhir"
 	"integrationhub/clinic/internal/store"
-	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub/module/rest"
 )
 
@@ -17,7 +16,7 @@ import (
 func (a *API) patientResources() resourceType {
 	return resourceType{fhir.TypePatient, featurePatientRead, "", nil, a.parsePatientFilter, func(ctx context.Context, f fhirView, q store.ResourceFilter) ([]fhir.Resource, int, error) {
 		rows, total, err := a.store.FindPatients(ctx, q)
-		return toResources(ctx, rows, total, err, func(p dbgen.Patient) uuid.UUID { return p.ID }, func(p dbgen.Patient) (fhir.Resource, bool) {
+		return toResources(ctx, rows, total, err, func(p store.Patient) uuid.UUID { return p.ID }, func(p store.Patient) (fhir.Resource, bool) {
 			return f.Patient(fhir.PatientRow{
 				ID: p.ID, Name: p.Name, Phone: stringOrEmpty(p.Phone), Email: stringOrEmpty(p.Email), CPF: stringOrEmpty(store.MaskedCPF(p)), BirthDate: timeOrZero(p.BirthDate),
 				Active: p.Status == store.Active, Anonymized: p.Status == store.Anonymized, UpdatedAt: p.UpdatedAt,
@@ -31,7 +30,7 @@ func (a *API) appointmentResources() resourceType {
 	statuses := func(code string) []string { return statusStrings(fhir.AppointmentStatuses(code)) }
 	return resourceType{fhir.TypeAppointment, featureAppointmentRead, fhir.SystemAppointmentStatus, statuses, parsePatientItemFilter, func(ctx context.Context, f fhirView, q store.ResourceFilter) ([]fhir.Resource, int, error) {
 		rows, total, err := a.store.FindAppointments(ctx, q)
-		return toResources(ctx, rows, total, err, func(row dbgen.Appointment) uuid.UUID { return row.PatientID }, func(row dbgen.Appointment) (fhir.Resource, bool) {
+		return toResources(ctx, rows, total, err, func(row store.Appointment) uuid.UUID { return row.PatientID }, func(row store.Appointment) (fhir.Resource, bool) {
 			return f.Appointment(toAppointmentRow(row)), true
 		})
 	}}
@@ -45,7 +44,7 @@ func (a *API) encounterResources() resourceType {
 			q.Statuses = []string{completed}
 		}
 		rows, total, err := a.store.FindAppointments(ctx, q)
-		return toResources(ctx, rows, total, err, func(row dbgen.Appointment) uuid.UUID { return row.PatientID }, func(row dbgen.Appointment) (fhir.Resource, bool) {
+		return toResources(ctx, rows, total, err, func(row store.Appointment) uuid.UUID { return row.PatientID }, func(row store.Appointment) (fhir.Resource, bool) {
 			return f.Encounter(toAppointmentRow(row)), true
 		})
 	}}
@@ -66,7 +65,7 @@ func toDayFilter(filter store.TimeFilter, zone *time.Location) store.TimeFilter 
 	})
 }
 
-func toAppointmentRow(row dbgen.Appointment) fhir.AppointmentRow {
+func toAppointmentRow(row store.Appointment) fhir.AppointmentRow {
 	return fhir.AppointmentRow{
 		ID: row.ID, PatientID: row.PatientID, StartsAt: care.ClampInstant(row.StartsAt), Service: care.Redact(row.Service), Professional: care.Redact(row.Professional), Status: row.Status,
 		CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
@@ -92,7 +91,7 @@ func (a *API) documentResources() resourceType {
 				}
 			}
 		}
-		return toResources(ctx, rows, total, nil, func(r dbgen.Record) uuid.UUID { return r.PatientID }, func(r dbgen.Record) (fhir.Resource, bool) {
+		return toResources(ctx, rows, total, nil, func(r store.Record) uuid.UUID { return r.PatientID }, func(r store.Record) (fhir.Resource, bool) {
 			if r.Url != nil && f.ForPeer {
 				*r.Url = a.peerRecordURL(r)
 			}
@@ -112,7 +111,7 @@ func (a *API) communicationResources() resourceType {
 		}
 		q.Sources = f.sources
 		rows, total, err := a.store.FindInteractions(ctx, q)
-		return toResources(ctx, rows, total, err, func(i dbgen.Interaction) uuid.UUID { return i.PatientID }, func(i dbgen.Interaction) (fhir.Resource, bool) {
+		return toResources(ctx, rows, total, err, func(i store.Interaction) uuid.UUID { return i.PatientID }, func(i store.Interaction) (fhir.Resource, bool) {
 			return f.Communication(fhir.InteractionRow{
 				ID: i.ID, PatientID: i.PatientID, Type: i.Type, Summary: i.Summary, Source: i.Source, SourceID: i.SourceID, OccurredAt: i.OccurredAt, UpdatedAt: interactionUpdatedAt(i),
 			}), true
@@ -136,7 +135,7 @@ func timeOrZero(t *time.Time) time.Time {
 }
 
 // interactionUpdatedAt is when an interaction was written, or its patient forgotten.
-func interactionUpdatedAt(i dbgen.Interaction) time.Time {
+func interactionUpdatedAt(i store.Interaction) time.Time {
 	if i.UpdatedAt != nil {
 		return *i.UpdatedAt
 	}

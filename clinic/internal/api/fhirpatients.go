@@ -39,24 +39,24 @@ func checkSearchLengths(params url.Values) error {
 }
 
 // sealQuery writes parameters that name a person for a link.
-func (a *API) sealQuery(at store.Scope) func(url.Values) string {
+func (a *API) sealQuery(scope store.Scope) func(url.Values) string {
 	return func(params url.Values) string {
-		sealed := a.host.Sealer.Seal([]byte(params.Encode()), pageContext(at))
+		sealed := a.host.Sealer.Seal([]byte(params.Encode()), pageContext(scope))
 		return url.Values{fhir.ParamPage: {base64.RawURLEncoding.EncodeToString(sealed)}}.Encode()
 	}
 }
 
 // pageContext binds a sealed search to the data it was made in.
-func pageContext(at store.Scope) string {
-	return "fhir-page/" + at.Clinic.String() + "/" + string(at.Env)
+func pageContext(scope store.Scope) string {
+	return "fhir-page/" + scope.Clinic.String() + "/" + string(scope.Env)
 }
 
 // openQuery opens the parameters of a link.
-func (a *API) openQuery(at store.Scope, page string) (url.Values, error) {
+func (a *API) openQuery(scope store.Scope, page string) (url.Values, error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(page)
 	if err == nil {
 		var plain []byte
-		if plain, err = a.host.Sealer.Open(sealed, pageContext(at)); err == nil {
+		if plain, err = a.host.Sealer.Open(sealed, pageContext(scope)); err == nil {
 			var values url.Values
 			if values, err = url.ParseQuery(string(plain)); err == nil {
 				return values, nil
@@ -147,7 +147,7 @@ func (a *API) cpfHashes(f fhirView, value string) ([][]byte, error) {
 			return nil, &fhir.ParameterError{Parameter: "identifier", Message: "must have a value: whoever has any is not searched", Unsupported: true}
 		}
 		if digits := care.ParseCPF(token.Code); digits != "" && token.IsOf(fhir.SystemCPF) {
-			hashes = append(hashes, a.store.CPFHash(f.at, digits))
+			hashes = append(hashes, a.store.CPFHash(f.scope, digits))
 		}
 	}
 	return hashes, nil

@@ -115,7 +115,7 @@ func (a *API) handleFHIRSearch(ctx context.Context, of resourceType, form string
 		if len(params) > 1 || of.name != fhir.TypePatient {
 			return nil, invalidParameter(fhir.ParamPage, "must stand alone: it holds all the others")
 		}
-		if params, err = a.openQuery(f.at, page); err != nil {
+		if params, err = a.openQuery(f.scope, page); err != nil {
 			return nil, err
 		}
 	}
@@ -128,14 +128,14 @@ func (a *API) handleFHIRSearch(ctx context.Context, of resourceType, form string
 	}
 	encodeQuery := encodePlain
 	if slices.ContainsFunc(personParameters, params.Has) {
-		encodeQuery = a.sealQuery(f.at)
+		encodeQuery = a.sealQuery(f.scope)
 	}
 	return a.searchset(ctx, of, f, q, params, encodeQuery)
 }
 
 // commonFilter reads what every search can ask for.
 func commonFilter(f fhirView, params url.Values) (store.ResourceFilter, error) {
-	q := store.ResourceFilter{Scope: f.at, ForPeer: f.ForPeer, IDs: fhir.ParseIDs(params["_id"]), Limit: defaultCount}
+	q := store.ResourceFilter{Scope: f.scope, ForPeer: f.ForPeer, IDs: fhir.ParseIDs(params["_id"]), Limit: defaultCount}
 	var err error
 	if q.ChangedAt, err = parseDateParameter("_lastUpdated", params, time.UTC); err != nil {
 		return q, err
@@ -257,7 +257,7 @@ func (a *API) searchset(ctx context.Context, of resourceType, f fhirView, q stor
 func (a *API) findResource(ctx context.Context, of resourceType, f fhirView, text string) (fhir.Resource, error) {
 	id, err := uuid.Parse(text)
 	if err == nil {
-		list, _, err := of.find(ctx, f, store.ResourceFilter{Scope: f.at, ForPeer: f.ForPeer, IDs: []uuid.UUID{id}, Limit: 1, SkipCount: true})
+		list, _, err := of.find(ctx, f, store.ResourceFilter{Scope: f.scope, ForPeer: f.ForPeer, IDs: []uuid.UUID{id}, Limit: 1, SkipCount: true})
 		if err != nil || len(list) == 1 {
 			return firstOrNil(list), err
 		}

@@ -10,7 +10,6 @@ import (
 	"integrationhub/clinic/internal/importfile"
 	"integrationhub/clinic/internal/imports"
 	"integrationhub/clinic/internal/store"
-	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
@@ -44,7 +43,7 @@ func (a *API) bindCreateImport(api huma.API, op huma.Operation) {
 }
 
 func (a *API) createImport(ctx context.Context, in *createImportInput) (*createImportOutput, error) {
-	at, who, err := requestScope(ctx)
+	scope, caller, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +53,7 @@ func (a *API) createImport(ctx context.Context, in *createImportInput) (*createI
 		return nil, hub.Invalid("body.format", "must be csv or fhir-ndjson")
 	}
 	out := &createImportOutput{}
-	out.Body.ID, err = a.imports.Create(ctx, at, imports.Upload{Format: format, File: form.File, User: who.UserID})
+	out.Body.ID, err = a.imports.Create(ctx, scope, imports.Upload{Format: format, File: form.File, User: caller.UserID})
 	return out, err
 }
 
@@ -80,7 +79,7 @@ type ImportError struct {
 	Error string `json:"error" doc:"For people, without the values"`
 }
 
-func toImport(i dbgen.Import) Import {
+func toImport(i store.Import) Import {
 	return Import{
 		ID: i.ID, Format: i.Format, Status: i.Status, Total: i.Total, Processed: i.Created + i.Updated + i.Skipped + i.Failed, Created: i.Created,
 		Updated: i.Updated, Skipped: i.Skipped, Failed: i.Failed, Problem: i.Problem, CreatedAt: i.CreatedAt.UTC(), FinishedAt: clampOptionalTime(i.FinishedAt),
@@ -94,30 +93,26 @@ type ImportDetail struct {
 }
 
 func (a *API) getImport(ctx context.Context, in *rest.IDParam) (*struct{ Body ImportDetail }, error) {
-	at, _, err := requestScope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	row, err := a.store.ImportByID(ctx, at.Clinic, at.Env, in.ID)
+	row, err := a.store.ImportByID(ctx, scope.Clinic, scope.Env, in.ID)
 	if err != nil {
 		return nil, rest.NotFoundIfNoRows("Import", err)
 	}
-	importErrors, err := a.store.ImportErrorLines(ctx, at.Clinic, at.Env, in.ID)
+	lineErrors, err := a.imports.LineErrors(ctx, scope, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body ImportDetail }{ImportDetail{toImport(row), rest.Map(importErrors, func(e dbgen.ImportErrorLinesRow) ImportError { return ImportError(e) })}}, nil
+	return &struct{ Body ImportDetail }{ImportDetail{toImport(row), rest.Map(lineErrors, func(e imports.LineError) ImportError { return ImportError{Line: e.Line, Error: e.Message} })}}, nil
 }
 
 func (a *API) listImports(ctx context.Context, in *rest.PageParams) (*struct{ Body rest.Page[Import] }, error) {
-	at, _, err := requestScope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ImportsPage(ctx, dbgen.ImportsPageParams{ClinicID: at.Clinic, Env: at.Env, RowLimit: in.PerPage, RowOffset: in.Offset()})
-	if err != nil {
-		return nil, err
-	}
-	total, err := a.store.CountImports(ctx, at.Clinic, at.Env, store.MaxCount)
+	rows, total, err := a.store.ListImports(ctx, scope, toPage(*in))
 	return &struct{ Body rest.Page[Import] }{rest.NewPage(rest.Map(rows, toImport), total, *in)}, err
 }

@@ -9,7 +9,6 @@ import (
 
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
-	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/rest"
@@ -49,21 +48,17 @@ func clampOptionalTime(t *time.Time) *time.Time {
 func formatDate(t time.Time) string { return t.Format(time.DateOnly) }
 
 // patientResponses adds to rows what is known beside them.
-func (a *API) patientResponses(ctx context.Context, at store.Scope, rows ...dbgen.Patient) ([]Patient, error) {
-	ids := rest.Map(rows, func(p dbgen.Patient) uuid.UUID { return p.ID })
-	figures, err := a.store.AggregatesOfPatients(ctx, dbgen.AggregatesOfPatientsParams{Now: a.host.Now(), ClinicID: at.Clinic, Env: at.Env, Ids: ids})
+func (a *API) patientResponses(ctx context.Context, scope store.Scope, rows ...store.Patient) ([]Patient, error) {
+	ids := rest.Map(rows, func(p store.Patient) uuid.UUID { return p.ID })
+	aggregates, err := a.store.PatientAggregates(ctx, scope, ids)
 	if err != nil {
 		return nil, err
 	}
-	known := make(map[uuid.UUID]dbgen.AggregatesOfPatientsRow, len(figures))
-	for _, f := range figures {
-		known[f.ID] = f
-	}
-	return rest.Map(rows, func(p dbgen.Patient) Patient {
-		f := known[p.ID]
+	return rest.Map(rows, func(p store.Patient) Patient {
+		aggregate := aggregates[p.ID]
 		patient := Patient{
-			ID: p.ID, Name: p.Name, Phone: p.Phone, Email: p.Email, CPF: store.MaskedCPF(p), LastAppointment: timeOrNil(f.LastAt),
-			NextAppointment: timeOrNil(f.NextAt), BalanceDue: f.Balance, Status: p.Status, CreatedAt: p.CreatedAt.UTC(),
+			ID: p.ID, Name: p.Name, Phone: p.Phone, Email: p.Email, CPF: store.MaskedCPF(p), LastAppointment: timeOrNil(aggregate.LastAppointment),
+			NextAppointment: timeOrNil(aggregate.NextAppointment), BalanceDue: aggregate.BalanceDue, Status: p.Status, CreatedAt: p.CreatedAt.UTC(),
 		}
 		if p.BirthDate != nil {
 			born := formatDate(*p.BirthDate)
@@ -75,8 +70,8 @@ func (a *API) patientResponses(ctx context.Context, at store.Scope, rows ...dbge
 
 type patientOutput struct{ Body Patient }
 
-func (a *API) patientOutput(ctx context.Context, at store.Scope, p dbgen.Patient) (*patientOutput, error) {
-	list, err := a.patientResponses(ctx, at, p)
+func (a *API) patientOutput(ctx context.Context, scope store.Scope, p store.Patient) (*patientOutput, error) {
+	list, err := a.patientResponses(ctx, scope, p)
 	if err != nil {
 		return nil, err
 	}
@@ -114,45 +109,45 @@ func redactInput(input string) string { return care.RedactCPFs(strings.TrimSpace
 
 // applyTo applies the fields and checks what comes out. today is the clinic's.
 func (f *patientFields) applyTo(d *store.PatientData, today time.Time) error {
-	var wrong rest.FieldErrors
+	var errs rest.FieldErrors
 	f.Name.ApplyTo(&d.Name)
 	d.Name = redactInput(d.Name)
-	wrong.CheckName(d.Name, "body.name", 120)
+	errs.CheckName(d.Name, "body.name", 120)
 	if f.Phone = emptyAsNull(f.Phone); f.Phone.HasValue() {
 		number := care.FormatE164(f.Phone.Value)
-		wrong.Check(number != "", "body.phone", "must be a phone number of 8 to 15 digits")
+		errs.Check(number != "", "body.phone", "must be a phone number of 8 to 15 digits")
 		f.Phone.Value = number
 	}
 	f.Phone.ApplyToNullable(&d.Phone)
 	f.Email = emptyAsNull(f.Email)
 	if f.Email.ApplyToNullable(&d.Email); f.Email.HasValue() {
-		wrong.CheckEmail(d.Email, "body.email")
+		errs.CheckEmail(d.Email, "body.email")
 	}
 	if f.CPF = emptyAsNull(f.CPF); f.CPF.HasValue() {
 		digits := care.ParseCPF(f.CPF.Value)
-		wrong.Check(digits != "", "body.cpf", "must be a CPF: 11 digits with the right check digits")
+		errs.Check(digits != "", "body.cpf", "must be a CPF: 11 digits with the right check digits")
 		f.CPF.Value = digits
 	}
 	f.CPF.ApplyToNullable(&d.CPF)
 	if f.BirthDate = emptyAsNull(f.BirthDate); f.BirthDate.Set {
 		d.BirthDate = nil
 		if f.BirthDate.HasValue() {
-			born := wrong.ParseDate(f.BirthDate.Value, "body.birth_date")
-			wrong.Check(!born.After(today), "body.birth_date", "must not be in the future")
+			born := errs.ParseDate(f.BirthDate.Value, "body.birth_date")
+			errs.Check(!born.After(today), "body.birth_date", "must not be in the future")
 			d.BirthDate = &born
 		}
 	}
 	f.Status.ApplyTo(&d.Status)
-	wrong.Check(d.Status == store.Active || d.Status == store.Inactive, "body.status", "must be active or inactive")
-	return wrong.Err()
+	errs.Check(d.Status == store.Active || d.Status == store.Inactive, "body.status", "must be active or inactive")
+	return errs.Err()
 }
 
 // clockSkew is how far callers' clocks may be ahead of the hub's.
 const clockSkew = 5 * time.Minute
 
 // today is the date where a clinic is, as midnight UTC.
-func (a *API) today(ctx context.Context, at store.Scope) (time.Time, error) {
-	clinic, err := a.store.Clinic(ctx, at.Clinic)
+func (a *API) today(ctx context.Context, scope store.Scope) (time.Time, error) {
+	clinic, err := a.store.Clinic(ctx, scope.Clinic)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -160,59 +155,59 @@ func (a *API) today(ctx context.Context, at store.Scope) (time.Time, error) {
 }
 
 func (a *API) createPatient(ctx context.Context, in *patientInput) (*patientOutput, error) {
-	at, _, err := requestScope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
 	d := store.PatientData{Status: store.Active}
-	today, err := a.today(ctx, at)
+	today, err := a.today(ctx, scope)
 	if err != nil {
 		return nil, err
 	}
 	if err := in.Body.applyTo(&d, today); err != nil {
 		return nil, err
 	}
-	var made dbgen.Patient
+	var patient store.Patient
 	err = a.store.InTx(ctx, "making a patient", func(tx *store.Tx) error {
-		made, err = tx.CreatePatient(ctx, at, d)
+		patient, err = tx.CreatePatient(ctx, scope, d)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return a.patientOutput(ctx, at, made)
+	return a.patientOutput(ctx, scope, patient)
 }
 
 func (a *API) updatePatient(ctx context.Context, in *updatePatientInput) (*patientOutput, error) {
-	at, _, err := requestScope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	today, err := a.today(ctx, at)
+	today, err := a.today(ctx, scope)
 	if err != nil {
 		return nil, err
 	}
-	var done dbgen.Patient
+	var patient store.Patient
 	err = a.store.InTx(ctx, "updating a patient", func(tx *store.Tx) error {
-		done, err = tx.ChangePatient(ctx, at, in.ID, func(d *store.PatientData) error { return in.Body.applyTo(d, today) })
+		patient, err = tx.ChangePatient(ctx, scope, in.ID, func(d *store.PatientData) error { return in.Body.applyTo(d, today) })
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return a.patientOutput(ctx, at, done)
+	return a.patientOutput(ctx, scope, patient)
 }
 
 // deletePatient puts a patient away, as a change of the status does, so whoever may do
 // that may do this; the law has the records kept. Who asks to be forgotten makes a
 // deletion request.
 func (a *API) deletePatient(ctx context.Context, in *rest.IDParam) (*rest.NoContent, error) {
-	at, _, err := requestScope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return nil, a.store.InTx(ctx, "putting a patient away", func(tx *store.Tx) error {
-		_, err := tx.ChangePatient(ctx, at, in.ID, func(d *store.PatientData) error {
+		_, err := tx.ChangePatient(ctx, scope, in.ID, func(d *store.PatientData) error {
 			d.Status = store.Inactive
 			return nil
 		})
@@ -226,33 +221,33 @@ type getPatientInput struct {
 }
 
 func (a *API) getPatient(ctx context.Context, in *getPatientInput) (*patientOutput, error) {
-	at, _, err := requestScope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	row, err := a.store.Patient(ctx, at.Clinic, at.Env, in.ID)
+	row, err := a.store.Patient(ctx, scope.Clinic, scope.Env, in.ID)
 	if err != nil {
 		return nil, rest.NotFoundIfNoRows("Patient", err)
 	}
-	out, err := a.patientOutput(ctx, at, row)
+	out, err := a.patientOutput(ctx, scope, row)
 	if err != nil || in.Reveal == "" {
 		return out, err
 	}
-	out.Body.CPF, err = a.reveal(ctx, at, row)
+	out.Body.CPF, err = a.reveal(ctx, scope, row)
 	return out, err
 }
 
 // reveal shows a whole tax id to an administrator, once that is on record.
-func (a *API) reveal(ctx context.Context, at store.Scope, p dbgen.Patient) (*string, error) {
-	_, who, err := requestScope(ctx)
+func (a *API) reveal(ctx context.Context, scope store.Scope, p store.Patient) (*string, error) {
+	_, caller, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	clinic, err := a.store.Clinic(ctx, at.Clinic)
+	clinic, err := a.store.Clinic(ctx, scope.Clinic)
 	if err != nil {
 		return nil, err
 	}
-	if !who.Admin || !clinic.RevealCpf {
+	if !caller.Admin || !clinic.RevealCpf {
 		return nil, hub.Errorf(hub.ErrForbidden, "reveal_forbidden", "Whole tax ids are shown to administrators only, where the clinic's settings allow it.")
 	}
 	digits, err := a.store.CPF(p)
@@ -300,11 +295,11 @@ func (a *API) findPatients(ctx context.Context, in *patientSearchInput) (*patien
 // patientPage reads a page of who may be meant by a term, or of all, and has it on
 // record.
 func (a *API) patientPage(ctx context.Context, term, status string, page rest.PageParams) (*patientsOutput, error) {
-	at, _, err := requestScope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, total, err := a.store.ListPatients(ctx, store.PatientListQuery{Scope: at, Status: status, Term: term, Limit: page.PerPage, Offset: page.Offset()})
+	rows, total, err := a.store.ListPatients(ctx, store.PatientListQuery{Scope: scope, Status: status, Term: term, Limit: page.PerPage, Offset: page.Offset()})
 	if err != nil {
 		return nil, err
 	}
@@ -312,12 +307,12 @@ func (a *API) patientPage(ctx context.Context, term, status string, page rest.Pa
 	for _, row := range rows {
 		module.SetSubject(ctx, row.ID.String())
 	}
-	list, err := a.patientResponses(ctx, at, rows...)
+	list, err := a.patientResponses(ctx, scope, rows...)
 	return &patientsOutput{rest.NewPage(list, total, page)}, err
 }
 
 // requirePatient requires that a patient is there for whoever asks.
-func (a *API) requirePatient(ctx context.Context, at store.Scope, id uuid.UUID) error {
-	_, err := a.store.Patient(ctx, at.Clinic, at.Env, id)
+func (a *API) requirePatient(ctx context.Context, scope store.Scope, id uuid.UUID) error {
+	_, err := a.store.Patient(ctx, scope.Clinic, scope.Env, id)
 	return rest.NotFoundIfNoRows("Patient", err)
 }

@@ -9,7 +9,6 @@ import (
 
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
-	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub/module/rest"
 )
 
@@ -27,7 +26,7 @@ type Payment struct {
 	CreatedAt     time.Time          `json:"created_at"`
 }
 
-func toPayment(p dbgen.Payment) Payment {
+func toPayment(p store.Payment) Payment {
 	return Payment{
 		ID: p.ID, PatientID: p.PatientID, AppointmentID: p.AppointmentID, Amount: p.Amount, Description: p.Description, DueDate: formatDate(p.DueDate),
 		Status: p.Status, Method: p.Method, PaidAt: clampOptionalTime(p.PaidAt), CreatedAt: p.CreatedAt.UTC(),
@@ -50,61 +49,57 @@ type paymentInput struct {
 }
 
 // parsePaidFields reads how and when a payment was made.
-func (a *API) parsePaidFields(method, at rest.Optional[string], wrong *rest.FieldErrors) (*string, time.Time) {
+func (a *API) parsePaidFields(method, paidAtField rest.Optional[string], errs *rest.FieldErrors) (*string, time.Time) {
 	var paymentMethod *string
 	method = emptyAsNull(method)
 	method.Value = care.RedactCPFs(method.Value)
 	method.ApplyToNullable(&paymentMethod)
-	wrong.CheckLength(method.Value, "body.method", 0, 40)
+	errs.CheckLength(method.Value, "body.method", 0, 40)
 	paidAt := a.host.Now()
-	if at.HasValue() {
-		paidAt = wrong.ParseTime(at.Value, "body.paid_at")
-		wrong.Check(!paidAt.After(a.host.Now().Add(clockSkew)), "body.paid_at", "must not be in the future")
+	if paidAtField.HasValue() {
+		paidAt = errs.ParseTime(paidAtField.Value, "body.paid_at")
+		errs.Check(!paidAt.After(a.host.Now().Add(clockSkew)), "body.paid_at", "must not be in the future")
 	}
 	return paymentMethod, paidAt
 }
 
 func (a *API) createPayment(ctx context.Context, in *paymentInput) (*paymentOutput, error) {
-	at, _, err := requestScope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
 	b := &in.Body
-	var wrong rest.FieldErrors
-	d := store.PaymentData{Amount: b.Amount.Value, Description: care.Redact(strings.TrimSpace(b.Description.Value)), DueDate: wrong.ParseDate(b.DueDate, "body.due_date"), Status: b.Status}
+	var errs rest.FieldErrors
+	d := store.PaymentData{Amount: b.Amount.Value, Description: care.Redact(strings.TrimSpace(b.Description.Value)), DueDate: errs.ParseDate(b.DueDate, "body.due_date"), Status: b.Status}
 	b.AppointmentID.ApplyToNullable(&d.AppointmentID)
-	wrong.Check(d.Amount > 0 && d.Amount <= care.MaxAmount, "body.amount", "must be above 0 and at most "+care.MaxAmount.String())
-	wrong.CheckLength(d.Description, "body.description", 0, 200)
-	if method, paidAt := a.parsePaidFields(b.Method, b.PaidAt, &wrong); d.Status == care.Paid {
+	errs.Check(d.Amount > 0 && d.Amount <= care.MaxAmount, "body.amount", "must be above 0 and at most "+care.MaxAmount.String())
+	errs.CheckLength(d.Description, "body.description", 0, 200)
+	if method, paidAt := a.parsePaidFields(b.Method, b.PaidAt, &errs); d.Status == care.Paid {
 		d.Method, d.PaidAt = method, &paidAt
 	} else {
-		wrong.Check(method == nil, "body.method", "is of a payment that is paid: say so with status paid")
-		wrong.Check(!b.PaidAt.HasValue(), "body.paid_at", "is of a payment that is paid: say so with status paid")
+		errs.Check(method == nil, "body.method", "is of a payment that is paid: say so with status paid")
+		errs.Check(!b.PaidAt.HasValue(), "body.paid_at", "is of a payment that is paid: say so with status paid")
 	}
-	if err := wrong.Err(); err != nil {
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	var made dbgen.Payment
+	var payment store.Payment
 	err = a.store.InTx(ctx, "making a payment", func(tx *store.Tx) error {
-		made, err = tx.CreatePayment(ctx, at, in.ID, d)
+		payment, err = tx.CreatePayment(ctx, scope, in.ID, d)
 		return err
 	})
-	return &paymentOutput{toPayment(made)}, err
+	return &paymentOutput{toPayment(payment)}, err
 }
 
-func (a *API) listPayments(ctx context.Context, in *patientItemsInput) (*struct{ Body rest.Page[Payment] }, error) {
-	at, _, err := requestScope(ctx)
+func (a *API) listPayments(ctx context.Context, in *PatientItemsInput) (*struct{ Body rest.Page[Payment] }, error) {
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.requirePatient(ctx, at, in.ID); err != nil {
+	if err := a.requirePatient(ctx, scope, in.ID); err != nil {
 		return nil, err
 	}
-	rows, err := a.store.PaymentsPage(ctx, dbgen.PaymentsPageParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
-	if err != nil {
-		return nil, err
-	}
-	total, err := a.store.CountPayments(ctx, dbgen.CountPaymentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, MaxCount: store.MaxCount})
+	rows, total, err := a.store.ListPayments(ctx, scope, in.ID, toPage(in.PageParams))
 	return &struct{ Body rest.Page[Payment] }{rest.NewPage(rest.Map(rows, toPayment), total, in.PageParams)}, err
 }
 
@@ -119,7 +114,7 @@ type payInput struct {
 }
 
 func (a *API) pay(ctx context.Context, in *payInput) (*paymentOutput, error) {
-	at, _, err := requestScope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -127,30 +122,30 @@ func (a *API) pay(ctx context.Context, in *payInput) (*paymentOutput, error) {
 	if in.Body != nil {
 		fields = *in.Body
 	}
-	var wrong rest.FieldErrors
-	method, paidAt := a.parsePaidFields(fields.Method, fields.PaidAt, &wrong)
-	if err := wrong.Err(); err != nil {
+	var errs rest.FieldErrors
+	method, paidAt := a.parsePaidFields(fields.Method, fields.PaidAt, &errs)
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	var done dbgen.Payment
+	var payment store.Payment
 	err = a.store.InTx(ctx, "recording a payment", func(tx *store.Tx) error {
-		done, err = tx.Pay(ctx, at, in.ID, method, paidAt)
+		payment, err = tx.Pay(ctx, scope, in.ID, method, paidAt)
 		return err
 	})
-	return &paymentOutput{toPayment(done)}, err
+	return &paymentOutput{toPayment(payment)}, err
 }
 
 func (a *API) cancelPayment(ctx context.Context, in *rest.IDParam) (*paymentOutput, error) {
-	at, _, err := requestScope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var done dbgen.Payment
+	var payment store.Payment
 	err = a.store.InTx(ctx, "cancelling a payment", func(tx *store.Tx) error {
-		done, err = tx.CancelPayment(ctx, at, in.ID)
+		payment, err = tx.CancelPayment(ctx, scope, in.ID)
 		return err
 	})
-	return &paymentOutput{toPayment(done)}, err
+	return &paymentOutput{toPayment(payment)}, err
 }
 
 type overdueOutput struct {
@@ -160,11 +155,11 @@ type overdueOutput struct {
 }
 
 func (a *API) runOverdue(ctx context.Context, _ *struct{}) (*overdueOutput, error) {
-	at, _, err := requestScope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
 	out := &overdueOutput{}
-	out.Body.Overdue, err = a.store.MarkOverdue(ctx, at)
+	out.Body.Overdue, err = a.store.MarkOverdue(ctx, scope)
 	return out, err
 }

@@ -8,7 +8,6 @@ import (
 
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
-	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/brazil"
@@ -40,28 +39,28 @@ type peerPatientSearchOutput struct {
 	} `nameHint:"PatientSearch"`
 }
 
-func checkPhone(wrong *rest.FieldErrors, phone, location string) {
-	wrong.Check(care.FormatE164(phone) != "", location, "must be a phone number of 8 to 15 digits")
+func checkPhone(errs *rest.FieldErrors, phone, location string) {
+	errs.Check(care.FormatE164(phone) != "", location, "must be a phone number of 8 to 15 digits")
 }
 
 func (a *API) searchPatientForPeer(ctx context.Context, in *peerPatientSearchInput) (*peerPatientSearchOutput, error) {
-	at, _, err := requestScope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
 	in.Phone = brazil.PhoneFromQuery(in.Phone)
-	var wrong rest.FieldErrors
-	checkPhone(&wrong, in.Phone, "query.phone")
-	if err := wrong.Err(); err != nil {
+	var errs rest.FieldErrors
+	checkPhone(&errs, in.Phone, "query.phone")
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
 	out := &peerPatientSearchOutput{}
 	module.RequireAudit(ctx) // what finds nobody too
-	rows, err := a.store.FindByPhone(ctx, at, in.Phone)
+	rows, err := a.store.FindByPhone(ctx, scope, in.Phone)
 	if err != nil || len(rows) == 0 {
 		return out, err
 	}
-	list, err := a.patientResponses(ctx, at, rows[0])
+	list, err := a.patientResponses(ctx, scope, rows[0])
 	if err != nil {
 		return nil, err
 	}
@@ -74,16 +73,16 @@ func (a *API) searchPatientForPeer(ctx context.Context, in *peerPatientSearchInp
 	return out, nil
 }
 
-// peerPatientQuery asks for what connected products may see of a patient.
-type peerPatientQuery struct {
+// PeerPatientQuery asks for what connected products may see of a patient.
+type PeerPatientQuery struct {
 	PatientID uuid.UUID `query:"patient_id" required:"true" format:"uuid"`
 	Limit     int       `query:"limit" minimum:"1" maximum:"100" default:"20"`
 }
 
 // requireVisiblePatient requires that a patient is there for connected products: who was anonymized
 // is nobody's any more.
-func (a *API) requireVisiblePatient(ctx context.Context, at store.Scope, id uuid.UUID) error {
-	p, err := a.store.Patient(ctx, at.Clinic, at.Env, id)
+func (a *API) requireVisiblePatient(ctx context.Context, scope store.Scope, id uuid.UUID) error {
+	p, err := a.store.Patient(ctx, scope.Clinic, scope.Env, id)
 	if err == nil {
 		module.SetSubject(ctx, id.String())
 	}
@@ -109,15 +108,15 @@ type searchRecordsOutput struct {
 	} `nameHint:"RecordSearch"`
 }
 
-func (a *API) searchRecords(ctx context.Context, in *peerPatientQuery) (*searchRecordsOutput, error) {
-	at, _, err := requestScope(ctx)
+func (a *API) searchRecords(ctx context.Context, in *PeerPatientQuery) (*searchRecordsOutput, error) {
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.requireVisiblePatient(ctx, at, in.PatientID); err != nil {
+	if err := a.requireVisiblePatient(ctx, scope, in.PatientID); err != nil {
 		return nil, err
 	}
-	rows, err := a.store.RecordsVisibleToPeers(ctx, dbgen.RecordsVisibleToPeersParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.PatientID, RowLimit: in.Limit})
+	rows, err := a.store.ListRecordsForPeer(ctx, scope, in.PatientID, in.Limit)
 	out := &searchRecordsOutput{}
 	out.Body.Records = []RecordSummary{}
 	for _, r := range rows {
@@ -145,7 +144,7 @@ type AppointmentSummary struct {
 }
 
 type searchAppointmentsInput struct {
-	peerPatientQuery
+	PeerPatientQuery
 	Status string `query:"status" enum:"scheduled,confirmed,completed,cancelled,no_show"`
 }
 
@@ -156,16 +155,16 @@ type searchAppointmentsOutput struct {
 }
 
 func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInput) (*searchAppointmentsOutput, error) {
-	at, _, err := requestScope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.requireVisiblePatient(ctx, at, in.PatientID); err != nil {
+	if err := a.requireVisiblePatient(ctx, scope, in.PatientID); err != nil {
 		return nil, err
 	}
-	rows, err := a.store.AppointmentsPage(ctx, dbgen.AppointmentsPageParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.PatientID, Status: in.Status, RowLimit: in.Limit})
+	rows, err := a.store.ListAppointments(ctx, scope, in.PatientID, in.Status, store.Page{Limit: in.Limit})
 	out := &searchAppointmentsOutput{}
-	out.Body.Appointments = rest.Map(rows, func(appointment dbgen.Appointment) AppointmentSummary {
+	out.Body.Appointments = rest.Map(rows, func(appointment store.Appointment) AppointmentSummary {
 		return AppointmentSummary{appointment.ID, care.ClampInstant(appointment.StartsAt), care.Redact(appointment.Service), care.Redact(appointment.Professional), appointment.Status, a.host.URLs.Public + appointmentPagePath + appointment.ID.String()}
 	})
 	return out, err
@@ -178,7 +177,7 @@ func (a *API) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatc
 		return nil, nil
 	}
 	rows, err := a.store.PatientsOfAllClinicsByPhone(ctx, []string{care.PhoneKey(number)})
-	return rest.Map(rows, func(p dbgen.Patient) module.PhoneMatch {
+	return rest.Map(rows, func(p store.Patient) module.PhoneMatch {
 		return module.PhoneMatch{TenantID: p.ClinicID, Kind: "patient", ID: p.ID.String(), Name: p.Name}
 	}), err
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/clinic/internal/store"
-	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/accounts"
@@ -34,7 +33,7 @@ type User struct {
 
 type userOutput struct{ Body User }
 
-func toUser(u dbgen.User) User {
+func toUser(u store.User) User {
 	return User{u.ID, u.ClinicID, u.Name, u.Email, u.Role, u.IsActive, u.CreatedAt.UTC()}
 }
 
@@ -50,16 +49,16 @@ type Clinic struct {
 
 type clinicOutput struct{ Body Clinic }
 
-func toClinic(c dbgen.Clinic) Clinic {
+func toClinic(c store.Clinic) Clinic {
 	return Clinic{c.ID, c.Name, c.Timezone, c.Locale, c.RevealCpf, c.CreatedAt.UTC()}
 }
 
 func (a *API) getClinic(ctx context.Context, _ *struct{}) (*clinicOutput, error) {
-	at, _, err := requestScope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	row, err := a.store.Clinic(ctx, at.Clinic)
+	row, err := a.store.Clinic(ctx, scope.Clinic)
 	return &clinicOutput{toClinic(row)}, rest.NotFoundIfNoRows("Clinic", err)
 }
 
@@ -73,45 +72,44 @@ type clinicInput struct {
 }
 
 func (a *API) updateClinic(ctx context.Context, in *clinicInput) (*clinicOutput, error) {
-	at, _, err := requestScope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var done dbgen.Clinic
+	var clinic store.Clinic
 	err = a.store.InTx(ctx, "updating the clinic", func(tx *store.Tx) error {
-		c, err := tx.LockClinic(ctx, at.Clinic)
-		if err != nil {
+		if clinic, err = tx.LockClinic(ctx, scope.Clinic); err != nil {
 			return err
 		}
-		in.Body.Name.ApplyTo(&c.Name)
-		in.Body.Timezone.ApplyTo(&c.Timezone)
-		in.Body.Locale.ApplyTo(&c.Locale)
-		in.Body.RevealCPF.ApplyTo(&c.RevealCpf)
-		c.Name = redactInput(c.Name)
-		var wrong rest.FieldErrors
-		wrong.CheckName(c.Name, "body.name", 120)
+		in.Body.Name.ApplyTo(&clinic.Name)
+		in.Body.Timezone.ApplyTo(&clinic.Timezone)
+		in.Body.Locale.ApplyTo(&clinic.Locale)
+		in.Body.RevealCPF.ApplyTo(&clinic.RevealCpf)
+		clinic.Name = redactInput(clinic.Name)
+		var errs rest.FieldErrors
+		errs.CheckName(clinic.Name, "body.name", 120)
 		if in.Body.Timezone.HasValue() {
-			wrong.CheckTimeZone(c.Timezone, "body.timezone")
+			errs.CheckTimeZone(clinic.Timezone, "body.timezone")
 		}
-		wrong.CheckLocale(c.Locale, "body.locale")
-		if err := wrong.Err(); err != nil {
+		errs.CheckLocale(clinic.Locale, "body.locale")
+		if err := errs.Err(); err != nil {
 			return err
 		}
-		if err := a.host.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: c.ID, Name: c.Name}); err != nil {
+		if err := a.host.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: clinic.ID, Name: clinic.Name}); err != nil {
 			return err
 		}
-		done, err = tx.UpdateClinicRow(ctx, dbgen.UpdateClinicRowParams{ID: c.ID, Name: c.Name, Timezone: c.Timezone, RevealCpf: c.RevealCpf, Locale: c.Locale, UpdatedAt: tx.Now()})
+		clinic, err = tx.UpdateClinic(ctx, clinic)
 		return err
 	})
-	return &clinicOutput{toClinic(done)}, err
+	return &clinicOutput{toClinic(clinic)}, err
 }
 
 func (a *API) listUsers(ctx context.Context, in *uncountedPage) (*struct{ Body []User }, error) {
-	at, _, err := requestScope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.store.UsersPage(ctx, at.Clinic, in.offset(), in.PerPage)
+	rows, err := a.store.ListUsers(ctx, scope.Clinic, in.toPage())
 	return &struct{ Body []User }{rest.Map(rows, toUser)}, err
 }
 
@@ -125,22 +123,22 @@ type createUserInput struct {
 }
 
 func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput, error) {
-	at, _, err := requestScope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
 	b := &in.Body
 	b.Name = redactInput(b.Name)
-	var wrong rest.FieldErrors
-	wrong.CheckName(b.Name, "body.name", 120)
-	wrong.CheckEmail(&b.Email, "body.email")
+	var errs rest.FieldErrors
+	errs.CheckName(b.Name, "body.name", 120)
+	errs.CheckEmail(&b.Email, "body.email")
 	if b.Password.HasValue() {
-		wrong.CheckLength(b.Password.Value, "body.password", 8, 128)
+		errs.CheckLength(b.Password.Value, "body.password", 8, 128)
 	}
-	if err := wrong.Err(); err != nil {
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	draft := dbgen.InsertUserParams{ClinicID: at.Clinic, ID: store.NewID(), Name: b.Name, Email: b.Email, Role: b.Role, IsActive: true}
+	draft := store.User{ClinicID: scope.Clinic, Name: b.Name, Email: b.Email, Role: b.Role}
 	if b.Password.HasValue() {
 		hash, err := a.host.Credentials.HashPassword(ctx, b.Password.Value)
 		if err != nil {
@@ -148,15 +146,14 @@ func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput,
 		}
 		draft.PasswordHash = &hash
 	}
-	var made dbgen.User
+	var user store.User
 	err = a.store.InTx(ctx, "making a user", func(tx *store.Tx) error {
-		draft.CreatedAt = tx.Now()
-		if made, err = tx.InsertUser(ctx, draft); err != nil || draft.PasswordHash != nil {
+		if user, err = tx.CreateUser(ctx, draft); err != nil || draft.PasswordHash != nil {
 			return err
 		}
-		return a.authenticator.EmailPasswordLink(ctx, tx.Raw, toAccount(made), accounts.PurposeInvite)
+		return a.authenticator.EmailPasswordLink(ctx, tx.Raw, toAccount(user), accounts.PurposeInvite)
 	})
-	return &userOutput{toUser(made)}, mapEmailConflict(err)
+	return &userOutput{toUser(user)}, mapEmailConflict(err)
 }
 
 type updateUserInput struct {
@@ -172,21 +169,21 @@ type updateUserInput struct {
 // withLockedUser locks the clinic's users, so that two administrators cannot remove each
 // other at once, and hands over the one with an id and whether it is the last
 // administrator.
-func (a *API) withLockedUser(ctx context.Context, id uuid.UUID, work func(tx *store.Tx, user dbgen.User, isLastAdmin bool) error) error {
-	at, _, err := requestScope(ctx)
+func (a *API) withLockedUser(ctx context.Context, id uuid.UUID, work func(tx *store.Tx, user store.User, isLastAdmin bool) error) error {
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return err
 	}
 	return a.store.InTx(ctx, "changing a user", func(tx *store.Tx) error {
-		users, err := tx.LockUsers(ctx, at.Clinic)
+		users, err := tx.LockUsers(ctx, scope.Clinic)
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(users, func(u dbgen.User) bool { return u.ID == id })
+		i := slices.IndexFunc(users, func(u store.User) bool { return u.ID == id })
 		if i < 0 {
 			return hub.NotFound("User")
 		}
-		hasOtherAdmin := slices.ContainsFunc(users, func(u dbgen.User) bool { return u.ID != id && u.Role == roleAdmin && u.IsActive })
+		hasOtherAdmin := slices.ContainsFunc(users, func(u store.User) bool { return u.ID != id && u.Role == roleAdmin && u.IsActive })
 		return work(tx, users[i], users[i].Role == roleAdmin && users[i].IsActive && !hasOtherAdmin)
 	})
 }
@@ -196,37 +193,35 @@ func errLastAdmin() *hub.Error {
 }
 
 func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput, error) {
-	var done dbgen.User
-	err := a.withLockedUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, isLastAdmin bool) error {
+	var updated store.User
+	err := a.withLockedUser(ctx, in.ID, func(tx *store.Tx, user store.User, isLastAdmin bool) error {
 		in.Body.Name.ApplyTo(&user.Name)
 		in.Body.Email.ApplyTo(&user.Email)
 		in.Body.Role.ApplyTo(&user.Role)
 		in.Body.IsActive.ApplyTo(&user.IsActive)
 		user.Name = redactInput(user.Name)
-		var wrong rest.FieldErrors
-		wrong.CheckName(user.Name, "body.name", 120)
-		wrong.CheckEmail(&user.Email, "body.email")
-		wrong.Check(user.Role == roleAdmin || user.Role == roleStaff, "body.role", "must be admin or staff")
-		if err := wrong.Err(); err != nil {
+		var errs rest.FieldErrors
+		errs.CheckName(user.Name, "body.name", 120)
+		errs.CheckEmail(&user.Email, "body.email")
+		errs.Check(user.Role == roleAdmin || user.Role == roleStaff, "body.role", "must be admin or staff")
+		if err := errs.Err(); err != nil {
 			return err
 		}
 		if isLastAdmin && (user.Role != roleAdmin || !user.IsActive) {
 			return errLastAdmin()
 		}
 		var err error
-		done, err = tx.UpdateUserRow(ctx, dbgen.UpdateUserRowParams{
-			ClinicID: user.ClinicID, ID: user.ID, Name: user.Name, Email: user.Email, Role: user.Role, IsActive: user.IsActive, UpdatedAt: tx.Now(),
-		})
+		updated, err = tx.UpdateUser(ctx, user)
 		if err == nil && !user.IsActive {
 			err = a.authenticator.RevokeSessions(ctx, tx.Raw, user.ID)
 		}
 		return err
 	})
-	return &userOutput{toUser(done)}, mapEmailConflict(err)
+	return &userOutput{toUser(updated)}, mapEmailConflict(err)
 }
 
 func (a *API) deleteUser(ctx context.Context, in *rest.IDParam) (*rest.NoContent, error) {
-	return nil, a.withLockedUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, isLastAdmin bool) error {
+	return nil, a.withLockedUser(ctx, in.ID, func(tx *store.Tx, user store.User, isLastAdmin bool) error {
 		if isLastAdmin {
 			return errLastAdmin()
 		}

@@ -19,7 +19,7 @@ import (
 // If the patient is erased already, it returns the earlier request. user is who asks for
 // it.
 func (s *Service) ErasePatient(ctx context.Context, scope store.Scope, patient, user uuid.UUID) (Request, error) {
-	var request dbgen.DeletionRequest
+	var request store.DeletionRequest
 	err := s.store.InTx(ctx, "erasing a patient", func(tx *store.Tx) (err error) {
 		request, err = s.erasePatient(ctx, tx, scope, patient, user)
 		return err
@@ -30,25 +30,25 @@ func (s *Service) ErasePatient(ctx context.Context, scope store.Scope, patient, 
 	return s.RefreshRequest(ctx, scope, request.ID)
 }
 
-func (s *Service) erasePatient(ctx context.Context, tx *store.Tx, scope store.Scope, patient, user uuid.UUID) (dbgen.DeletionRequest, error) {
+func (s *Service) erasePatient(ctx context.Context, tx *store.Tx, scope store.Scope, patient, user uuid.UUID) (store.DeletionRequest, error) {
 	p, err := tx.LockPatient(ctx, scope.Clinic, scope.Env, patient)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return dbgen.DeletionRequest{}, hub.NotFound("Patient")
+		return store.DeletionRequest{}, hub.NotFound("Patient")
 	}
 	if err != nil {
-		return dbgen.DeletionRequest{}, err
+		return store.DeletionRequest{}, err
 	}
 	if p.Status == store.Anonymized {
 		return tx.DeletionRequestByPatient(ctx, scope.Clinic, scope.Env, patient)
 	}
 	peers, err := s.host.Peers.List(ctx, scope.Clinic, scope.Env)
 	if err != nil {
-		return dbgen.DeletionRequest{}, err
+		return store.DeletionRequest{}, err
 	}
 	id := store.NewID()
 	eventID, err := s.publishAndErase(ctx, tx, scope, p, id)
 	if err != nil {
-		return dbgen.DeletionRequest{}, err
+		return store.DeletionRequest{}, err
 	}
 	request, err := tx.InsertDeletionRequest(ctx, dbgen.InsertDeletionRequestParams{
 		ClinicID: scope.Clinic, Env: scope.Env, ID: id, PatientID: patient, EventID: eventID, RequestedBy: &user, RequestedAt: tx.Now(),
@@ -71,7 +71,7 @@ func (s *Service) erasePatient(ctx context.Context, tx *store.Tx, scope store.Sc
 // publishAndErase publishes patient.deleted and erases the patient. Peers learn the numbers
 // and addresses by which they may know the patient, but no earlier number that another
 // patient has too. The hub alone gets the rest, to clear its log.
-func (s *Service) publishAndErase(ctx context.Context, tx *store.Tx, scope store.Scope, p dbgen.Patient, request uuid.UUID) (eventID string, err error) {
+func (s *Service) publishAndErase(ctx context.Context, tx *store.Tx, scope store.Scope, p store.Patient, request uuid.UUID) (eventID string, err error) {
 	identity, err := tx.ReadAndDeleteIdentity(ctx, scope, p)
 	if err != nil {
 		return "", err
@@ -116,7 +116,7 @@ func (s *Service) RefreshRequest(ctx context.Context, scope store.Scope, id uuid
 		return Request{}, err
 	}
 	request := Request{row, peers}
-	if request.Status == requestCompleted {
+	if request.Row.Status == requestCompleted {
 		return request, nil
 	}
 	deliveries, err := s.host.Deliveries.ForEvents(ctx, []hub.Event{deletionEvent(row)})
@@ -151,12 +151,12 @@ func (s *Service) Acknowledge(ctx context.Context, scope store.Scope, id uuid.UU
 	if request, err = s.RefreshRequest(ctx, scope, id); err != nil {
 		return request, err
 	}
-	deliveries, err := s.host.Deliveries.ForEvents(ctx, []hub.Event{deletionEvent(request.DeletionRequest)})
+	deliveries, err := s.host.Deliveries.ForEvents(ctx, []hub.Event{deletionEvent(request.Row)})
 	if err != nil {
 		return request, err
 	}
 	err = s.store.InTx(ctx, "acknowledging a deletion", func(tx *store.Tx) error {
-		request.DeletionRequest, err = tx.LockDeletionRequest(ctx, scope.Clinic, scope.Env, id)
+		request.Row, err = tx.LockDeletionRequest(ctx, scope.Clinic, scope.Env, id)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return hub.NotFound("Deletion request")
 		}

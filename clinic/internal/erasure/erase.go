@@ -9,7 +9,7 @@ import (
 )
 
 // erase removes a patient's personal data from everything that stays.
-func (s *Service) erase(ctx context.Context, tx *store.Tx, scope store.Scope, p dbgen.Patient, identity *store.PatientIdentity) error {
+func (s *Service) erase(ctx context.Context, tx *store.Tx, scope store.Scope, p store.Patient, identity *store.PatientIdentity) error {
 	ticketTombstones, err := s.inbox.Erase(ctx, tx, scope, identity)
 	if err != nil {
 		return err
@@ -27,7 +27,7 @@ func (s *Service) erase(ctx context.Context, tx *store.Tx, scope store.Scope, p 
 // insertTombstones stores tombstones of a patient's present and earlier identifiers and of
 // the patient's tickets, so that imports and events do not bring the patient back. Numbers
 // and addresses of the past that another patient has too get none.
-func insertTombstones(ctx context.Context, tx *store.Tx, scope store.Scope, p dbgen.Patient, identity *store.PatientIdentity, ticketTombstones [][]byte) error {
+func insertTombstones(ctx context.Context, tx *store.Tx, scope store.Scope, p store.Patient, identity *store.PatientIdentity, ticketTombstones [][]byte) error {
 	hashes := tx.Tombstones(scope, store.TombstoneIdentifiers{Name: p.Name, Phone: p.Phone, Email: p.Email, ExternalRef: p.ExternalRef, CPFHash: p.CpfHmac})
 	for _, name := range identity.Names {
 		for _, phone := range identity.Phones {

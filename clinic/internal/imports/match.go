@@ -29,6 +29,12 @@ type patientMatcher struct {
 	erased map[string]bool         // tombstones of erased patients that rows describe
 }
 
+// candidate is a patient that rows of a batch may describe.
+type candidate struct {
+	store.Patient
+	firstMatchedLine int // the line of the import that described this patient; 0 = none so far
+}
+
 // newPatientMatcher loads and locks the candidates of a batch, with a few queries for all
 // of its rows.
 func newPatientMatcher(ctx context.Context, tx *store.Tx, key importKey, batch []importLine) (*patientMatcher, error) {
@@ -78,12 +84,12 @@ func (m *patientMatcher) loadCandidates(ctx context.Context, batch []importLine)
 		}
 	}
 	clinic, env := m.key.Clinic, m.key.Env
-	for _, query := range []func() ([]dbgen.Patient, error){
-		func() ([]dbgen.Patient, error) { return m.tx.PatientsByIDs(ctx, clinic, env, ids) },
-		func() ([]dbgen.Patient, error) { return m.tx.PatientsByExternalRefs(ctx, clinic, env, refs) },
-		func() ([]dbgen.Patient, error) { return m.tx.PatientsByCPFHashes(ctx, clinic, env, hashes) },
-		func() ([]dbgen.Patient, error) { return m.tx.PatientsByPhoneKeys(ctx, clinic, env, phones) },
-		func() ([]dbgen.Patient, error) { return m.tx.PatientsByNamesWithoutPhone(ctx, clinic, env, names) },
+	for _, query := range []func() ([]store.Patient, error){
+		func() ([]store.Patient, error) { return m.tx.PatientsByIDs(ctx, clinic, env, ids) },
+		func() ([]store.Patient, error) { return m.tx.PatientsByExternalRefs(ctx, clinic, env, refs) },
+		func() ([]store.Patient, error) { return m.tx.PatientsByCPFHashes(ctx, clinic, env, hashes) },
+		func() ([]store.Patient, error) { return m.tx.PatientsByPhoneKeys(ctx, clinic, env, phones) },
+		func() ([]store.Patient, error) { return m.tx.PatientsByNamesWithoutPhone(ctx, clinic, env, names) },
 	} {
 		patients, err := query()
 		if err != nil {
@@ -118,8 +124,8 @@ func (m *patientMatcher) loadTombstones(ctx context.Context, batch []importLine)
 	return err
 }
 
-// parseAndResolveID validates a row. A row with the id of a candidate has no external reference: the
-// clinic exported the file itself.
+// parseAndResolveID validates a row. If the row has the id of a candidate, the clinic itself
+// exported the file: the id is not stored as an external reference.
 func (m *patientMatcher) parseAndResolveID(fileRow importfile.Row) (row parsedRow, problem string) {
 	row, problem = m.parser.parse(fileRow)
 	if row.patientByExportedID = m.byID[row.exportedID]; row.patientByExportedID != nil {
@@ -186,9 +192,10 @@ func (m *patientMatcher) match(row parsedRow) (match *candidate, problem string)
 	return match, ""
 }
 
-// matchByNameAndPhone returns a patient with the same phone number, name and birth date. If only
-// one side has a birth date, a patient matches too whose external reference does not
-// differ.
+// matchByNameAndPhone returns a patient with the same name and phone number, or one without
+// a number if the row has none; their CPFs must not differ. A patient with the same birth
+// date comes first. If the row or the patient lacks a birth date, one of them must also lack
+// an external reference.
 func (m *patientMatcher) matchByNameAndPhone(row parsedRow) *candidate {
 	var matchWithoutBirthDate *candidate
 	for _, c := range m.byName[store.FoldName(row.Name)] {

@@ -9,7 +9,6 @@ import (
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/importfile"
 	"integrationhub/clinic/internal/store"
-	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub/module/rest"
 )
 
@@ -71,7 +70,7 @@ func (p *rowParser) parse(fileRow importfile.Row) (row parsedRow, problem string
 
 // hasNewData reports whether the row has something that the patient does not. An external
 // reference counts only if the patient has none, as patients may come from several systems.
-func (r parsedRow) hasNewData(p dbgen.Patient) bool {
+func (r parsedRow) hasNewData(p store.Patient) bool {
 	differs := func(value, current *string) bool {
 		return value != nil && (current == nil || *value != *current)
 	}
@@ -98,12 +97,6 @@ func (r parsedRow) apply(d *store.PatientData) error {
 		d.ExternalRef = r.ExternalRef
 	}
 	return nil
-}
-
-// importLine is a row of the file and where the next one begins.
-type importLine struct {
-	importfile.Row
-	end importfile.Position
 }
 
 // identifiers returns what an erased patient would be recognized by.

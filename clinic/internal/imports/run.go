@@ -17,8 +17,8 @@ import (
 	"integrationhub/hub/module/dberr"
 )
 
-// ContinueImport is a run of [ImportJob]: it imports more rows of a file for some seconds, and leaves
-// the rest to another run.
+// ContinueImport is a run of [ImportJob]. It imports more rows of a file for a few seconds,
+// and leaves the rest to another run.
 func (s *Service) ContinueImport(ctx context.Context, payload []byte) error {
 	var key importKey
 	if err := json.Unmarshal(payload, &key); err != nil {
@@ -43,7 +43,7 @@ func (s *Service) ContinueImport(ctx context.Context, payload []byte) error {
 }
 
 // importUntilDeadline imports batches until the file ends or the deadline has passed.
-func (s *Service) importUntilDeadline(ctx context.Context, key importKey, importState dbgen.Import, deadline time.Time) error {
+func (s *Service) importUntilDeadline(ctx context.Context, key importKey, importState store.Import, deadline time.Time) error {
 	rows, err := s.openRows(ctx, key, importState)
 	if err != nil {
 		return err
@@ -67,6 +67,12 @@ func (s *Service) importUntilDeadline(ctx context.Context, key importKey, import
 	}
 }
 
+// importLine is a row of the file and where the next one begins.
+type importLine struct {
+	importfile.Row
+	end importfile.Position
+}
+
 // readBatch reads up to [batchSize] rows; fewer are the last.
 func readBatch(rows *importfile.Reader) ([]importLine, error) {
 	var batch []importLine
@@ -86,9 +92,9 @@ func readBatch(rows *importfile.Reader) ([]importLine, error) {
 // errConcurrentRun means that another run of the job has advanced the import.
 var errConcurrentRun = errors.New("another run has advanced the import")
 
-// importBatchSplitting imports a batch that begins at a position: its patients and the progress in
-// one transaction. A batch that violates a constraint of the database is divided until the
-// row that does so is alone.
+// importBatchSplitting imports a batch that begins at a position: its patients and the
+// progress in one transaction. A batch that violates a constraint of the database is halved
+// until the violating row is alone; that row fails.
 func (s *Service) importBatchSplitting(ctx context.Context, key importKey, position importfile.Position, batch []importLine) error {
 	if len(batch) == 0 {
 		return nil
@@ -98,7 +104,7 @@ func (s *Service) importBatchSplitting(ctx context.Context, key importKey, posit
 		return err
 	}
 	if len(batch) == 1 {
-		return s.importBatchInTx(ctx, key, position, batch, "clashes with another patient")
+		return s.importBatchInTx(ctx, key, position, batch, "conflicts with another patient's CPF or external_id")
 	}
 	half := len(batch) / 2
 	if err := s.importBatchSplitting(ctx, key, position, batch[:half]); err != nil {
@@ -107,7 +113,7 @@ func (s *Service) importBatchSplitting(ctx context.Context, key importKey, posit
 	return s.importBatchSplitting(ctx, key, batch[half-1].end, batch[half:])
 }
 
-// isRowError reports whether an error is due to the contents of a row.
+// isRowError reports whether the contents of a row caused an error.
 func isRowError(err error) bool {
 	return errors.Is(err, hub.ErrConflict) || errors.Is(err, hub.ErrMalformed) || dberr.ConstraintName(err) != ""
 }
@@ -141,7 +147,7 @@ func (s *Service) importBatchInTx(ctx context.Context, key importKey, position i
 				return err
 			}
 		}
-		return importer.commit(ctx, importState, batch[len(batch)-1].end)
+		return importer.commit(ctx, batch[len(batch)-1].end)
 	})
 }
 

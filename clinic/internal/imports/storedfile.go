@@ -87,7 +87,7 @@ func (s *Service) openText(ctx context.Context, key importKey, offset int64) (io
 }
 
 // openRows returns the rows of a stored file that its import has not processed.
-func (s *Service) openRows(ctx context.Context, key importKey, importState dbgen.Import) (*importfile.Reader, error) {
+func (s *Service) openRows(ctx context.Context, key importKey, importState store.Import) (*importfile.Reader, error) {
 	var header *importfile.Header
 	if importState.Format == string(importfile.CSV) {
 		text, err := s.openText(ctx, key, 0)

@@ -13,7 +13,6 @@ import (
 	"integrationhub/clinic"
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
-	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
 	"integrationhub/hub/hubtest"
 	"integrationhub/hub/hubtest/moduletest"
@@ -51,7 +50,7 @@ func TestPublishedBytes(t *testing.T) {
 		patient = p.ID
 		draft := tx.DraftPatient(scope, store.PatientData{Name: "Zoë <&>", Status: store.Active})
 		visitor = draft.ID
-		require.NoError(t, tx.CreatePatients(ctx, scope, []dbgen.Patient{draft}))
+		require.NoError(t, tx.CreatePatients(ctx, scope, []store.Patient{draft}))
 		_, err = tx.ChangePatient(ctx, scope, patient, func(d *store.PatientData) error {
 			d.Name, d.Phone = "Ana Lima", nil
 			return nil

@@ -26,7 +26,7 @@ type PatientIdentity struct {
 
 // ReadAndDeleteIdentity returns the identity of a patient who is being erased. It deletes the
 // earlier contacts and the linked phone numbers, which are stored for this purpose.
-func (t *Tx) ReadAndDeleteIdentity(ctx context.Context, scope Scope, p dbgen.Patient) (*PatientIdentity, error) {
+func (t *Tx) ReadAndDeleteIdentity(ctx context.Context, scope Scope, p Patient) (*PatientIdentity, error) {
 	identity := &PatientIdentity{ID: p.ID, Names: []string{p.Name}, shared: make(map[string]bool)}
 	if p.Phone != nil {
 		identity.Phones = append(identity.Phones, *p.Phone)

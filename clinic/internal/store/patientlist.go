@@ -8,8 +8,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-
-	"integrationhub/clinic/internal/store/dbgen"
 )
 
 // PatientListQuery asks for a page of a clinic's patients, ordered by name.
@@ -27,7 +25,7 @@ type PatientListQuery struct {
 const byName = "name_search using ~<~, id"
 
 // ListPatients returns a page of patients, and the total, counted up to [MaxCount].
-func (s *Store) ListPatients(ctx context.Context, q PatientListQuery) (rows []dbgen.Patient, total int, err error) {
+func (s *Store) ListPatients(ctx context.Context, q PatientListQuery) (rows []Patient, total int, err error) {
 	ids, total, err := s.listPatientIDs(ctx, q)
 	if err != nil || len(ids) == 0 {
 		return nil, total, err
@@ -37,7 +35,7 @@ func (s *Store) ListPatients(ctx context.Context, q PatientListQuery) (rows []db
 	if err != nil {
 		return nil, 0, err
 	}
-	rows, err = pgx.CollectRows(patientRows, pgx.RowToStructByPos[dbgen.Patient])
+	rows, err = pgx.CollectRows(patientRows, pgx.RowToStructByPos[Patient])
 	return rows, total, err
 }
 

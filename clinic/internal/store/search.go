@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/clinic/internal/care"
-	"integrationhub/clinic/internal/store/dbgen"
 )
 
 // ResourceFilter selects rows of one kind. Zero fields do not narrow it down. Rows come in the
@@ -96,7 +95,7 @@ func find[T any](ctx context.Context, s *Store, b *searchQuery, q ResourceFilter
 }
 
 // FindPatients returns a page of patients, and the total.
-func (s *Store) FindPatients(ctx context.Context, q ResourceFilter) ([]dbgen.Patient, int, error) {
+func (s *Store) FindPatients(ctx context.Context, q ResourceFilter) ([]Patient, int, error) {
 	b := q.newQuery("patients", "t.updated_at", "t.status")
 	if q.ForPeer {
 		b.baseConditions++
@@ -121,43 +120,43 @@ func (s *Store) FindPatients(ctx context.Context, q ResourceFilter) ([]dbgen.Pat
 		b.where("t.cpf_hmac = any(%s)", hashes)
 	}
 	b.whereTime("t.birth_date", q.BirthDate)
-	return find[dbgen.Patient](ctx, s, b, q)
+	return find[Patient](ctx, s, b, q)
 }
 
 // FindAppointments returns a page of appointments, and the total.
-func (s *Store) FindAppointments(ctx context.Context, q ResourceFilter) ([]dbgen.Appointment, int, error) {
+func (s *Store) FindAppointments(ctx context.Context, q ResourceFilter) ([]Appointment, int, error) {
 	b := q.newQuery("appointments", "t.updated_at", "t.status")
 	q.wherePatient(b)
 	b.whereTime("t.starts_at", q.Time)
-	return find[dbgen.Appointment](ctx, s, b, q)
+	return find[Appointment](ctx, s, b, q)
 }
 
 // FindRecords returns a page of records, and the total. The times of q.Time are compared
 // as dates.
-func (s *Store) FindRecords(ctx context.Context, q ResourceFilter) ([]dbgen.Record, int, error) {
+func (s *Store) FindRecords(ctx context.Context, q ResourceFilter) ([]Record, int, error) {
 	b := q.newQuery("records", "t.updated_at", "")
 	q.wherePatient(b)
 	if q.ForPeer {
 		b.where("t.sensitivity <> %s", string(care.VeryRestricted))
 	}
 	b.whereTime("t.date", q.Time)
-	return find[dbgen.Record](ctx, s, b, q)
+	return find[Record](ctx, s, b, q)
 }
 
 // FindInteractions returns a page of interactions, and the total.
-func (s *Store) FindInteractions(ctx context.Context, q ResourceFilter) ([]dbgen.Interaction, int, error) {
+func (s *Store) FindInteractions(ctx context.Context, q ResourceFilter) ([]Interaction, int, error) {
 	b := q.newQuery("interactions", "coalesce(t.updated_at, t.created_at)", "")
 	q.wherePatient(b)
 	b.whereTime("t.occurred_at", q.Time)
 	if q.Sources != nil {
 		b.where("t.source = any(%s)", q.Sources)
 	}
-	return find[dbgen.Interaction](ctx, s, b, q)
+	return find[Interaction](ctx, s, b, q)
 }
 
 // FindPayments returns a page of payments, and the total.
-func (s *Store) FindPayments(ctx context.Context, q ResourceFilter) ([]dbgen.Payment, int, error) {
+func (s *Store) FindPayments(ctx context.Context, q ResourceFilter) ([]Payment, int, error) {
 	b := q.newQuery("payments", "t.updated_at", "t.status")
 	q.wherePatient(b)
-	return find[dbgen.Payment](ctx, s, b, q)
+	return find[Payment](ctx, s, b, q)
 }

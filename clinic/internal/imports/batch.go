@@ -10,11 +10,11 @@ import (
 	"integrationhub/clinic/internal/store/dbgen"
 )
 
-// batchImporter collects the outcome of a batch.
+// batchImporter imports the rows of a batch and collects their outcomes.
 type batchImporter struct {
 	matcher *patientMatcher
 
-	drafts                   []dbgen.Patient
+	drafts                   []store.Patient // new patients, inserted by commit
 	updated, skipped, failed int
 
 	// Parallel lists for the database.
@@ -24,8 +24,9 @@ type batchImporter struct {
 	problems        []string
 }
 
-// importRow matches a row and plans what it does: it creates a patient, changes one, is
-// skipped, or fails. Changes are made at once, new patients by [batchImporter.commit].
+// importRow applies one row: it updates the matching patient now, and drafts a new one for
+// [batchImporter.commit]. A row without new data is skipped. A row with a problem fails; its
+// line is listed.
 func (b *batchImporter) importRow(ctx context.Context, fileRow importfile.Row) error {
 	if fileRow.Problem != "" {
 		b.fail(fileRow, fileRow.Problem)
@@ -43,7 +44,7 @@ func (b *batchImporter) importRow(ctx context.Context, fileRow importfile.Row) e
 		return nil
 	case match == nil && b.matcher.isErased(row), match != nil && match.Status == store.Anonymized:
 		b.skipped++
-		b.addProblem(fileRow, "skipped: this patient asked to be forgotten; who comes back is added by hand")
+		b.addProblem(fileRow, "skipped: this patient was erased; add them by hand")
 		return nil
 	case match == nil:
 		b.draftPatient(fileRow, row)
@@ -51,22 +52,22 @@ func (b *batchImporter) importRow(ctx context.Context, fileRow importfile.Row) e
 	case !row.hasNewData(match.Patient):
 		b.skipped++
 	case match.firstMatchedLine > 0:
-		b.fail(fileRow, "tells another thing of a patient that an earlier line was about")
+		b.fail(fileRow, "contradicts an earlier line about the same patient")
 		return nil
 	default:
-		changed, err := b.matcher.tx.ChangePatient(ctx, b.matcher.key.scope(), match.ID, row.apply)
+		updated, err := b.matcher.tx.ChangePatient(ctx, b.matcher.key.scope(), match.ID, row.apply)
 		if err != nil {
 			return err
 		}
 		b.updated++
-		match.Patient = changed
+		match.Patient = updated
 		b.matcher.index(match)
 	}
 	b.addMatch(fileRow, match)
 	return nil
 }
 
-// draftPatient plans a new patient.
+// draftPatient adds the patient of a row to the drafts. Later rows match it.
 func (b *batchImporter) draftPatient(fileRow importfile.Row, row parsedRow) {
 	if row.Status == "" {
 		row.Status = store.Active
@@ -77,7 +78,7 @@ func (b *batchImporter) draftPatient(fileRow importfile.Row, row parsedRow) {
 	b.addMatch(fileRow, c)
 }
 
-// addMatch notes that a line described a patient, if it is the first.
+// addMatch records the first line that described a patient.
 func (b *batchImporter) addMatch(fileRow importfile.Row, c *candidate) {
 	if c.firstMatchedLine > 0 {
 		return
@@ -96,20 +97,15 @@ func (b *batchImporter) addProblem(fileRow importfile.Row, problem string) {
 	b.problemLines, b.problems = append(b.problemLines, fileRow.Line), append(b.problems, problem)
 }
 
-// commit creates the new patients, and stores the outcome of the batch and where the next one
-// begins. row is the import before the batch.
-func (b *batchImporter) commit(ctx context.Context, row dbgen.Import, end importfile.Position) error {
-	if room := max(0, maxErrors-row.Failed); len(b.problemLines) > room {
-		b.problemLines, b.problems = b.problemLines[:room], b.problems[:room]
-	}
+// commit inserts the drafts, and stores the outcomes of the batch and where the next one
+// begins.
+func (b *batchImporter) commit(ctx context.Context, end importfile.Position) error {
 	tx, key := b.matcher.tx, b.matcher.key
 	if err := tx.CreatePatients(ctx, key.scope(), b.drafts); err != nil {
 		return err
 	}
-	if len(b.problemLines) > 0 {
-		if err := tx.InsertImportErrors(ctx, dbgen.InsertImportErrorsParams{ClinicID: key.Clinic, Env: key.Env, ImportID: key.ID, Lines: b.problemLines, Errors: b.problems}); err != nil {
-			return err
-		}
+	if err := b.storeProblems(ctx); err != nil {
+		return err
 	}
 	if len(b.matchedPatients) > 0 {
 		if err := tx.InsertImportMatches(ctx, dbgen.InsertImportMatchesParams{ClinicID: key.Clinic, Env: key.Env, ImportID: key.ID, Patients: b.matchedPatients, Lines: b.matchedLines}); err != nil {
@@ -120,4 +116,20 @@ func (b *batchImporter) commit(ctx context.Context, row dbgen.Import, end import
 		ClinicID: key.Clinic, Env: key.Env, ID: key.ID, Status: statusRunning, Created: len(b.drafts), Updated: b.updated, Skipped: b.skipped, Failed: b.failed,
 		Position: end.Offset, Line: end.Line,
 	})
+}
+
+// storeProblems stores the lines with problems, until the import has [maxErrors] of them.
+// Skipped lines of erased patients count too, so the stored rows are counted, not the
+// failures.
+func (b *batchImporter) storeProblems(ctx context.Context) error {
+	if len(b.problemLines) == 0 {
+		return nil
+	}
+	tx, key := b.matcher.tx, b.matcher.key
+	stored, err := tx.CountImportErrors(ctx, key.Clinic, key.Env, key.ID)
+	if err != nil {
+		return err
+	}
+	n := min(len(b.problemLines), max(0, maxErrors-stored))
+	return tx.InsertImportErrors(ctx, dbgen.InsertImportErrorsParams{ClinicID: key.Clinic, Env: key.Env, ImportID: key.ID, Lines: b.problemLines[:n], Errors: b.problems[:n]})
 }
