@@ -48,7 +48,7 @@ const description = `Patients, records, appointments, payments and what connecte
 
 Logging in: ` + "`POST /api/v1/auth/register`" + ` makes a clinic with its first administrator, ` + "`POST /api/v1/auth/login`" + ` logs a user in. Both answer an access token, which is sent with requests, and a refresh token, which ` + "`POST /api/v1/auth/refresh`" + ` trades for a new pair once.
 
-Roles: administrators may do everything; staff works with patients, and neither manages users, professionals and integrations, nor imports, exports, puts away or forgets patients.
+Roles: administrators may do everything; staff works with patients, and neither manages users, professionals and integrations, nor imports, exports or erases patients.
 
 Lists are pages: ` + "`page`" + ` and ` + "`per_page`" + ` ask for one, and the answer has ` + "`items`" + ` and ` + "`total`" + `. Users and professionals are plain lists. Below ` + "`/fhir`" + ` errors are an OperationOutcome, and searches go on at the link ` + "`next`" + `.
 

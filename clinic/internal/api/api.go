@@ -1,5 +1,5 @@
-// Package api is the clinic's HTTP interface. [API.routes] is the one table of its
-// routes; each resource has a file with its requests, answers and handlers.
+// Package api is the clinic's HTTP interface. [API.routes] is the one table of its routes.
+// Each resource has a file with its requests, responses and handlers.
 package api
 
 import (
@@ -22,7 +22,7 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// API is the interface.
+// API serves the interface.
 type API struct {
 	host          module.Host
 	store         *store.Store
@@ -32,12 +32,12 @@ type API struct {
 	authenticator *accounts.Authenticator
 }
 
-// New returns the interface of an opened product.
+// New returns the API of an opened product.
 func New(host module.Host, s *store.Store, inboxService *inbox.Service, erasureService *erasure.Service, importService *imports.Service) *API {
 	return &API{host, s, inboxService, erasureService, importService, accounts.New(host, accountOptions, userStore{s})}
 }
 
-// Authenticator is the desk that logs users in.
+// Authenticator returns the logins of the clinic's users.
 func (a *API) Authenticator() *accounts.Authenticator { return a.authenticator }
 
 // Routes registers every row of the table.
@@ -61,11 +61,10 @@ func (a *API) register(api huma.API, rows []rest.Route) {
 	}), a.checkRateLimit)
 }
 
-// patientPaths are the paths whose id is a patient's.
+// patientPaths begin the paths whose id is a patient's.
 var patientPaths = []string{"/api/v1/patients/{id}", fhirPath + "/Patient/{id}"}
 
-// setPatientSubject tells the audit log whose data a request was about, where its path says so:
-// reading a patient's data is on record, and what was tried with it too.
+// setPatientSubject sets the audit entry's patient from the path, unless the response is 404.
 func setPatientSubject(ctx huma.Context, next func(huma.Context)) {
 	next(ctx)
 	if !slices.ContainsFunc(patientPaths, func(path string) bool { return strings.HasPrefix(ctx.Operation().Path, path) }) {
@@ -76,8 +75,8 @@ func setPatientSubject(ctx huma.Context, next func(huma.Context)) {
 	}
 }
 
-// checkRateLimit refuses requests beyond what their caller may make. Those of keys are limited by
-// the hub.
+// checkRateLimit is a rate limit error if a user, or an address that signs up, made too many
+// requests. The hub limits those of keys.
 func (a *API) checkRateLimit(ctx context.Context, r rest.Route) error {
 	caller, isAuthenticated := module.CallerFrom(ctx)
 	switch {
@@ -89,7 +88,7 @@ func (a *API) checkRateLimit(ctx context.Context, r rest.Route) error {
 	return nil
 }
 
-// requestScope is whose data a request is about, and who makes it.
+// requestScope returns the scope of a request's data, and its caller.
 func requestScope(ctx context.Context) (store.Scope, module.Caller, error) {
 	caller, err := rest.RequireCaller(ctx)
 	return store.Scope{Clinic: caller.TenantID, Env: caller.Environment}, caller, err

@@ -14,10 +14,10 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// accountOptions is where accounts are the clinic's own.
+// accountOptions are the settings of the clinic's logins.
 var accountOptions = accounts.Options{Product: "Clinic", RefreshTokenPrefix: "clir_", PasswordPage: "/reset-password/clinic"}
 
-// userStore is where the desk finds them.
+// userStore implements [accounts.UserStore] on the clinic's users.
 type userStore struct{ store *store.Store }
 
 // FindByEmail implements [accounts.UserStore].
@@ -68,7 +68,7 @@ type signUpInput struct {
 
 type signUpOutput struct{ Body Registered }
 
-// Registered is what registering hands out.
+// Registered is the session of a clinic's first administrator.
 type Registered struct {
 	accounts.Session
 	User   User   `json:"user"`
@@ -116,7 +116,7 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error
 	return out, nil
 }
 
-// mapEmailConflict answers for an address that somebody else has.
+// mapEmailConflict turns a violation of the unique e-mail address into an error for callers.
 func mapEmailConflict(err error) error {
 	if dberr.ConstraintName(err) == "users_email" {
 		return hub.Errorf(hub.ErrConflict, "email_taken", "Email already registered")

@@ -12,7 +12,7 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// Deletion is a patient's request to be forgotten.
+// Deletion is a request to erase a patient.
 type Deletion struct {
 	ID          uuid.UUID      `json:"id"`
 	PatientID   uuid.UUID      `json:"patient_id"`
@@ -22,7 +22,7 @@ type Deletion struct {
 	CompletedAt *time.Time     `json:"completed_at"`
 }
 
-// DeletionPeer is a connected product that was asked to forget the patient.
+// DeletionPeer is a connected product that has to erase the patient too.
 type DeletionPeer struct {
 	Product        string     `json:"product"`
 	Status         string     `json:"status" enum:"pending,acknowledged,failed" doc:"failed: it did not take the event for a day, or is paused or disconnected. It is still sent the event when it is enabled or answers again; else somebody retries it, or people have to tell it"`
@@ -61,7 +61,6 @@ type deletionsInput struct {
 	Status string `query:"status" enum:"waiting,needs_attention,completed" doc:"Absent: any. As the clinic last saw it: it looks every five minutes"`
 }
 
-// listDeletions shows which requests wait, and which need people.
 func (a *API) listDeletions(ctx context.Context, in *deletionsInput) (*struct{ Body rest.Page[Deletion] }, error) {
 	scope, _, err := requestScope(ctx)
 	if err != nil {
@@ -94,7 +93,7 @@ type acknowledgeInput struct {
 	Body    *acknowledgeFields `nameHint:"AcknowledgeDeletion" required:"false"`
 }
 
-// acknowledgeDeletion notes that people told a product by other means.
+// acknowledgeDeletion records that somebody informed a product by other means.
 func (a *API) acknowledgeDeletion(ctx context.Context, in *acknowledgeInput) (*deletionOutput, error) {
 	scope, caller, err := requestScope(ctx)
 	if err != nil {

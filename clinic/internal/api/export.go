@@ -1,9 +1,7 @@
 package api
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"reflect"
@@ -15,7 +13,6 @@ import (
 	"integrationhub/clinic/internal/fhir"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/hub"
-	"integrationhub/hub/module"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 )
@@ -26,7 +23,7 @@ type exportInput struct {
 	Reveal string `query:"reveal" enum:"cpf" doc:"Where the clinic allows it; on record. Not with format=fhir, which never shows whole tax ids (422)"`
 }
 
-// Export is all that the clinic has about a patient.
+// Export is all data that the clinic has about a patient.
 type Export struct {
 	ExportedAt   time.Time     `json:"exported_at"`
 	Clinic       ExportClinic  `json:"clinic"`
@@ -39,7 +36,7 @@ type Export struct {
 	Interactions []Interaction `json:"interactions" nullable:"false"`
 }
 
-// exportHead is how an [Export] begins.
+// exportHead has the members of an [Export] before its lists.
 type exportHead struct {
 	ExportedAt   time.Time    `json:"exported_at"`
 	Clinic       ExportClinic `json:"clinic"`
@@ -48,7 +45,7 @@ type exportHead struct {
 	ExternalRef  *string      `json:"external_ref"`
 }
 
-// ExportClinic is whose patient it is.
+// ExportClinic is the clinic that exports.
 type ExportClinic struct {
 	ID   uuid.UUID `json:"id"`
 	Name string    `json:"name"`
@@ -59,7 +56,7 @@ type exportOutput struct {
 	Body        func(huma.Context)
 }
 
-// bindExport binds an operation that answers in the form that was asked for.
+// bindExport binds an operation that answers in one of several formats.
 func (a *API) bindExport(api huma.API, op huma.Operation) {
 	registry := api.OpenAPI().Components.Schemas
 	op.Responses = map[string]*huma.Response{"200": {
@@ -79,20 +76,7 @@ func (a *API) bindExport(api huma.API, op huma.Operation) {
 	})
 }
 
-// streamWriter writes an answer while it reads what it is about.
-type streamWriter func(ctx context.Context, w io.Writer) error
-
-// streamBody sends what is written.
-func (a *API) streamBody(op huma.Operation, media string, write streamWriter) func(huma.Context) {
-	return func(c huma.Context) {
-		c.SetHeader("Content-Type", media)
-		module.Stream(c, write, func(err error) {
-			a.host.Log.Error("an answer broke off", "operation", op.OperationID, "error", err)
-		})
-	}
-}
-
-// prepareExport begins to write everything down.
+// prepareExport checks the request and returns the export's media type and writer.
 func (a *API) prepareExport(ctx context.Context, in *exportInput) (media string, write streamWriter, err error) {
 	scope, _, err := requestScope(ctx)
 	if err != nil {
@@ -137,107 +121,6 @@ func (a *API) prepareExport(ctx context.Context, in *exportInput) (media string,
 		return "text/csv; charset=utf-8", func(ctx context.Context, w io.Writer) error { return a.writeTable(ctx, w, head, q) }, nil
 	}
 	return "application/json", func(ctx context.Context, w io.Writer) error { return a.writeObject(ctx, w, head, q) }, nil
-}
-
-// itemsPerQuery is how many of a patient's things are held at a time: records may be long.
-const itemsPerQuery = 50
-
-// forEachRow reads all pages of a search, and hands over what it finds as it is shown.
-func forEachRow[Row, Shown any](ctx context.Context, q store.ResourceFilter, find func(context.Context, store.ResourceFilter) ([]Row, int, error), id func(Row) uuid.UUID,
-	convert func(Row) (Shown, error), take func(Shown) error,
-) error {
-	for {
-		rows, _, err := find(ctx, q)
-		if err != nil {
-			return err
-		}
-		for _, row := range rows {
-			element, err := convert(row)
-			if err == nil {
-				err = take(element)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if len(rows) < q.Limit {
-			return nil
-		}
-		q.After = id(rows[len(rows)-1])
-	}
-}
-
-func withoutError[A, B any](convert func(A) B) func(A) (B, error) {
-	return func(a A) (B, error) { return convert(a), nil }
-}
-
-// exportVisitor hands over all that a patient has, kind by kind; begin is called before each.
-type exportVisitor struct {
-	begin       func(kind string) error
-	record      func(Record) error
-	appointment func(Appointment) error
-	payment     func(Payment) error
-	interaction func(Interaction) error
-}
-
-func (a *API) visitPatientItems(ctx context.Context, q store.ResourceFilter, visitor exportVisitor) error {
-	for _, kind := range []struct {
-		name string
-		read func() error
-	}{
-		{"records", func() error {
-			return forEachRow(ctx, q, a.store.FindRecords, func(r store.Record) uuid.UUID { return r.ID }, a.toRecord, visitor.record)
-		}},
-		{"appointments", func() error {
-			return forEachRow(ctx, q, a.store.FindAppointments, func(r store.Appointment) uuid.UUID { return r.ID }, withoutError(toAppointment), visitor.appointment)
-		}},
-		{"payments", func() error {
-			return forEachRow(ctx, q, a.store.FindPayments, func(r store.Payment) uuid.UUID { return r.ID }, withoutError(toPayment), visitor.payment)
-		}},
-		{"interactions", func() error {
-			return forEachRow(ctx, q, a.store.FindInteractions, func(r store.Interaction) uuid.UUID { return r.ID }, withoutError(toInteraction), visitor.interaction)
-		}},
-	} {
-		if err := visitor.begin(kind.name); err != nil {
-			return err
-		}
-		if err := kind.read(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// jsonArrayWriter writes the members of a JSON array.
-type jsonArrayWriter struct {
-	w           io.Writer
-	hasElements bool // something stands before
-}
-
-func (s *jsonArrayWriter) add(value any) error {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Errorf("writing an export: %w", err)
-	}
-	if s.hasElements {
-		raw = append([]byte(","), raw...)
-	}
-	s.hasElements = true
-	_, err = s.w.Write(raw)
-	return err
-}
-
-func addElement[T any](s *jsonArrayWriter) func(T) error {
-	return func(element T) error { return s.add(element) }
-}
-
-// writeOpenObject writes a JSON object without its end.
-func writeOpenObject(w io.Writer, value any) error {
-	raw, err := json.Marshal(value)
-	if err == nil {
-		_, err = w.Write(bytes.TrimSuffix(raw, []byte("}")))
-	}
-	return err
 }
 
 // writeObject writes an [Export].

@@ -12,18 +12,18 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// columns are those of an exported table, in their order.
+// columns are those of an exported table, in order.
 var columns = []string{
 	"kind", "id", "date", "type", "professional", "status", "amount", "summary", "content", "source", "source_id", "url", "paid_at", "reminded_at",
 	"phone", "email", "cpf", "linked_phones", "external_ref",
 }
 
-// tableRow is a row of an exported table, by column; what it does not say is empty.
+// tableRow is a row of an exported table, by column.
 type tableRow map[string]string
 
-// writeTable writes an export as one table for a spreadsheet: a row for each thing.
+// writeTable writes an export as one CSV table, with a row for each item.
 func (a *API) writeTable(ctx context.Context, w io.Writer, head exportHead, q store.ResourceFilter) error {
-	if _, err := io.WriteString(w, "\ufeff"); err != nil { // spreadsheets take other files for Latin-1
+	if _, err := io.WriteString(w, "\ufeff"); err != nil { // spreadsheets read files without a byte order mark as Latin-1
 		return err
 	}
 	table := csv.NewWriter(w)
@@ -71,12 +71,4 @@ func (a *API) writeTable(ctx context.Context, w io.Writer, head exportHead, q st
 	})
 	table.Flush()
 	return errors.Join(err, table.Error())
-}
-
-// formatOptionalTime is an instant that may be missing.
-func formatOptionalTime(t *time.Time) string {
-	if t == nil {
-		return ""
-	}
-	return t.Format(time.RFC3339)
 }

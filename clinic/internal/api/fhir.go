@@ -19,17 +19,16 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// fhirPath is where the FHIR facade lies under the product's base.
+// fhirPath is the path of the FHIR facade below the product's base.
 const fhirPath = "/fhir"
 
-// capabilitiesReleased is when the abilities of the facade last changed.
+// capabilitiesReleased is the date on which the capabilities of the facade last changed.
 const capabilitiesReleased = "2026-11-22"
 
-// fhirAccess lets administrators and connected products call; [API.newFHIRView] says what a
-// key needs.
+// fhirAccess admits administrators and keys. [API.newFHIRView] checks the scopes of a key.
 var fhirAccess = rest.Access{{module.SchemeBearer: {module.RoleAdmin}}, {module.SchemeKey: {}}}
 
-// resource is an answer of the facade.
+// resource is a response body of the facade.
 type resource struct{ value any }
 
 // MarshalJSON implements json.Marshaler.
@@ -48,13 +47,13 @@ func (resource) Schema(huma.Registry) *huma.Schema {
 
 type resourceOutput struct{ Body resource }
 
-// outcomeFormat are the errors of the facade, whoever refuses a request to it.
+// outcomeFormat writes errors of the facade as an OperationOutcome, also those of middleware.
 var outcomeFormat = module.ErrorFormat{MediaType: fhir.MediaType, Write: func(e module.ErrorResponse) any {
 	parameters := rest.Map(e.Locations, func(location string) string { return strings.TrimPrefix(location, parameterPrefix) })
 	return fhir.NewOutcome(e.Status, e.Code, e.Detail, parameters...)
 }}
 
-// withOutcomeErrors documents how the facade answers, as well as does it.
+// withOutcomeErrors makes an operation answer errors as an OperationOutcome, and documents it.
 func withOutcomeErrors(bind rest.Binder) rest.Binder {
 	return func(api huma.API, op huma.Operation) {
 		op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusNotAcceptable)
@@ -69,7 +68,7 @@ func withOutcomeErrors(bind rest.Binder) rest.Binder {
 				continue
 			}
 			content := map[string]*huma.MediaType{fhir.MediaType: {Schema: outcomeSchema()}}
-			if status == "413" { // refused before it is known what it was for
+			if status == "413" { // the hub refuses the body before it knows the operation
 				maps.Copy(content, answer.Content)
 			}
 			answer.Content = content
@@ -77,7 +76,7 @@ func withOutcomeErrors(bind rest.Binder) rest.Binder {
 	}
 }
 
-// outcomeSchema is what is documented of an error.
+// outcomeSchema returns the documented schema of an error.
 func outcomeSchema() *huma.Schema {
 	s := resource{}.Schema(nil)
 	s.Description = "A FHIR R4 OperationOutcome"
@@ -85,19 +84,19 @@ func outcomeSchema() *huma.Schema {
 	return s
 }
 
-// handleFHIR binds a handler of the facade to its row.
+// handleFHIR binds a handler of the facade to its route.
 func handleFHIR[I any](handler func(context.Context, *I) (any, error)) rest.Binder {
 	return func(api huma.API, op huma.Operation) {
 		withOutcomeErrors(rest.Handle(func(ctx context.Context, in *I) (*resourceOutput, error) {
 			value, err := handleAcceptable(ctx, op, in, handler)
-			module.RequireAudit(ctx) // what finds nobody too
+			module.RequireAudit(ctx) // also if no patient is found
 			return &resourceOutput{resource{value}}, err
 		}))(api, op)
 	}
 }
 
-// handleAcceptable has a handler answer who can read the answer. What a form asks for, its
-// handler knows.
+// handleAcceptable checks the Accept header of GET requests, then calls the handler. POST
+// handlers check their own.
 func handleAcceptable[I any](ctx context.Context, op huma.Operation, in *I, handler func(context.Context, *I) (any, error)) (any, error) {
 	if op.Method == http.MethodGet {
 		request := fhirRequestFrom(ctx)
@@ -112,7 +111,7 @@ func handleAcceptable[I any](ctx context.Context, op huma.Operation, in *I, hand
 	return handler(ctx, in)
 }
 
-// fhirView is how somebody sees the clinic.
+// fhirView is the clinic's data as one caller may read it.
 type fhirView struct {
 	fhir.Converter
 	scope   store.Scope
@@ -122,8 +121,8 @@ type fhirView struct {
 
 func (a *API) fhirBase() string { return a.host.URLs.Base + fhirPath }
 
-// newFHIRView is the clinic as whoever asks may see it: an administrator, or a key with
-// the scope patient.read or one that is the resource's own.
+// newFHIRView returns the view of an administrator, or of a key with the scope patient.read or
+// the resource's own. Other keys are a [hub.ErrForbidden].
 func (a *API) newFHIRView(ctx context.Context, ownScope string) (fhirView, error) {
 	scope, caller, err := requestScope(ctx)
 	if err != nil {
@@ -142,7 +141,7 @@ func (a *API) newFHIRView(ctx context.Context, ownScope string) (fhirView, error
 		return fhirView{}, err
 	}
 	f := fhirView{Converter: fhir.Converter{Base: a.fhirBase(), Clinic: clinic.Name, ForPeer: forPeer}, scope: scope, zone: zone}
-	if forPeer { // what others did with a patient is not its business; a key of no product's is nobody
+	if forPeer { // a product sees its own interactions only; a key of no product sees none
 		f.sources = []string{}
 		if caller.Peer != "" {
 			f.sources = []string{caller.Peer}
@@ -151,16 +150,16 @@ func (a *API) newFHIRView(ctx context.Context, ownScope string) (fhirView, error
 	return f, nil
 }
 
-// resourceType is one type of resource.
+// resourceType is one type of FHIR resource.
 type resourceType struct {
 	name  string
 	scope string // of keys
-	// statuses are the clinic's for FHIR's code, which belongs to system; "" is any.
+	// statuses returns the clinic's statuses for a FHIR code of the system; all for "".
 	system   string
 	statuses func(code string) []string
-	// parse reads what a search of it asks for, beside what all can ask for.
+	// parse adds the conditions of the type's own parameters to a filter.
 	parse func(of resourceType, f fhirView, q *store.ResourceFilter, used url.Values) error
-	// find gives a page, and how many there are in all.
+	// find returns a page of resources, and the total.
 	find func(ctx context.Context, f fhirView, q store.ResourceFilter) (list []fhir.Resource, total int, err error)
 }
 
@@ -173,7 +172,7 @@ func singleStatus(code, status string) func(string) []string {
 	}
 }
 
-// toResources makes resources of rows, and has it on record whose they are.
+// toResources converts rows to resources, and records their patients in the audit log.
 func toResources[T any](ctx context.Context, rows []T, total int, err error, patient func(T) uuid.UUID, write func(T) (fhir.Resource, bool)) ([]fhir.Resource, int, error) {
 	list := make([]fhir.Resource, 0, len(rows))
 	for _, row := range rows {

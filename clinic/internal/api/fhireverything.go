@@ -16,7 +16,7 @@ import (
 
 type bundleOutput struct{ Body func(huma.Context) }
 
-// bindEverything binds the operation that gives a patient with all that belongs to it.
+// bindEverything binds $everything: a patient with all of its resources.
 func (a *API) bindEverything(api huma.API, op huma.Operation) {
 	for _, everythingParam := range fhir.EverythingParams() {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: everythingParam.Name, In: "query", Description: everythingParam.Documentation, Schema: &huma.Schema{Type: huma.TypeString}})
@@ -34,7 +34,7 @@ func (a *API) bindEverything(api huma.API, op huma.Operation) {
 	})
 }
 
-// prepareEverything begins to write as much of a patient as is asked for.
+// prepareEverything checks a request of $everything and returns the writer of its bundle.
 func (a *API) prepareEverything(ctx context.Context, patient string) (streamWriter, error) {
 	f, err := a.newFHIRView(ctx, featurePatientRead)
 	if err != nil {
@@ -55,7 +55,8 @@ func (a *API) prepareEverything(ctx context.Context, patient string) (streamWrit
 	return a.prepareBundle(ctx, f, patient, query)
 }
 
-// prepareBundle begins to write a patient with what is asked for of all that belongs to it.
+// prepareBundle returns the writer of a bundle with a patient's resources that a query asks
+// for.
 func (a *API) prepareBundle(ctx context.Context, f fhirView, patient string, query fhir.EverythingQuery) (streamWriter, error) {
 	resource, err := a.findResource(ctx, a.patientResources(), f, patient)
 	if err != nil {

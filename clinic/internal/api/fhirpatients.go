@@ -15,17 +15,16 @@ import (
 	"integrationhub/hub/module/brazil"
 )
 
-// How long what names a person may be in a search: PostgreSQL refuses longer words and
-// more of them, and nobody is called that.
+// Bounds of names and numbers in a search. PostgreSQL refuses longer words and more of them.
 const (
 	maxLetters = 200
 	maxWords   = 40
 )
 
-// personParameters are the parameters that name a person: links end up in logs, and never have them.
+// personParameters identify a person. Links end up in logs, so they never contain these.
 var personParameters = []string{"phone", "telecom", "name", "name:exact", "identifier", "birthdate"}
 
-// checkSearchLengths refuses what is too long to be looked for.
+// checkSearchLengths is an error for values that are too long to search for.
 func checkSearchLengths(params url.Values) error {
 	for _, name := range []string{"phone", "telecom", "name", "name:exact", "identifier"} {
 		for _, value := range params[name] {
@@ -38,7 +37,7 @@ func checkSearchLengths(params url.Values) error {
 	return nil
 }
 
-// sealQuery writes parameters that name a person for a link.
+// sealQuery returns an encoder of links that encrypts the parameters.
 func (a *API) sealQuery(scope store.Scope) func(url.Values) string {
 	return func(params url.Values) string {
 		sealed := a.host.Sealer.Seal([]byte(params.Encode()), pageContext(scope))
@@ -46,12 +45,12 @@ func (a *API) sealQuery(scope store.Scope) func(url.Values) string {
 	}
 }
 
-// pageContext binds a sealed search to the data it was made in.
+// pageContext binds an encrypted query to its scope.
 func pageContext(scope store.Scope) string {
 	return "fhir-page/" + scope.Clinic.String() + "/" + string(scope.Env)
 }
 
-// openQuery opens the parameters of a link.
+// openQuery decrypts the parameters of a link.
 func (a *API) openQuery(scope store.Scope, page string) (url.Values, error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(page)
 	if err == nil {
@@ -66,7 +65,7 @@ func (a *API) openQuery(scope store.Scope, page string) (url.Values, error) {
 	return nil, invalidParameter(fhir.ParamPage, "must come from the link of another page")
 }
 
-// parsePatientFilter reads what searches of patients can ask for.
+// parsePatientFilter adds the conditions of a search of patients to a filter.
 func (a *API) parsePatientFilter(_ resourceType, f fhirView, q *store.ResourceFilter, params url.Values) error {
 	if err := checkSearchLengths(params); err != nil {
 		return err
@@ -110,7 +109,7 @@ func (a *API) parsePatientFilter(_ resourceType, f fhirView, q *store.ResourceFi
 	return err
 }
 
-// parseStringAlternatives are the alternatives of a string parameter.
+// parseStringAlternatives returns the alternatives of a string parameter.
 func parseStringAlternatives(value string) []string {
 	list := fhir.Alternatives(value)
 	for i, text := range list {
@@ -119,7 +118,7 @@ func parseStringAlternatives(value string) []string {
 	return list
 }
 
-// phoneKeys are the numbers that a parameter may mean.
+// phoneKeys returns the phone keys of a parameter's alternatives.
 func phoneKeys(parameter, value string) ([]string, error) {
 	keys := []string{}
 	for _, alternative := range fhir.Alternatives(value) {
@@ -137,8 +136,8 @@ func phoneKeys(parameter, value string) ([]string, error) {
 	return keys, nil
 }
 
-// cpfHashes are what the tax ids that a parameter may mean are found by: patients have no
-// other identifiers.
+// cpfHashes returns the hashes of the CPFs in an identifier parameter. Patients have no other
+// identifiers.
 func (a *API) cpfHashes(f fhirView, value string) ([][]byte, error) {
 	hashes := [][]byte{}
 	for _, alternative := range fhir.Alternatives(value) {
@@ -153,7 +152,7 @@ func (a *API) cpfHashes(f fhirView, value string) ([][]byte, error) {
 	return hashes, nil
 }
 
-// activeStatuses are the statuses of patients who are active, or who are not.
+// activeStatuses returns the statuses that a value of the parameter active stands for.
 func activeStatuses(value string) ([]string, error) {
 	statuses := []string{}
 	for _, alternative := range fhir.Alternatives(value) {

@@ -14,8 +14,7 @@ import (
 	"integrationhub/hub"
 )
 
-// fhirRequest is how a request to the facade asks: its parameters as they came, and what it
-// prefers.
+// fhirRequest is the query and the headers of a request to the facade.
 type fhirRequest struct {
 	query  string
 	prefer string
@@ -24,7 +23,7 @@ type fhirRequest struct {
 
 type fhirRequestKey struct{}
 
-// withFHIRRequest keeps how a request asks for its handler.
+// withFHIRRequest is middleware that adds the [fhirRequest] to the context.
 func withFHIRRequest(ctx huma.Context, next func(huma.Context)) {
 	address := ctx.URL()
 	next(huma.WithValue(ctx, fhirRequestKey{}, fhirRequest{address.RawQuery, ctx.Header("Prefer"), ctx.Header("Accept")}))
@@ -35,7 +34,7 @@ func fhirRequestFrom(ctx context.Context) fhirRequest {
 	return a
 }
 
-// parameters are those of the address, with those of a form behind them.
+// parameters returns the parameters of the address and of a form.
 func (a fhirRequest) parameters(form string) (url.Values, error) {
 	params, err := parseForm(a.query, "query")
 	if err != nil {
@@ -56,7 +55,7 @@ func parseForm(form, location string) (url.Values, error) {
 	return values, nil
 }
 
-// isStrict reports whether parameters that nobody knows are to be refused.
+// isStrict reports whether the caller wants unknown parameters refused.
 func (a fhirRequest) isStrict() bool {
 	for preference := range strings.FieldsFuncSeq(a.prefer, func(c rune) bool { return c == ',' || c == ';' || c == ' ' }) {
 		if strings.EqualFold(strings.ReplaceAll(preference, `"`, ""), "handling=strict") {
@@ -66,13 +65,13 @@ func (a fhirRequest) isStrict() bool {
 	return false
 }
 
-// acceptedMediaTypes are the names of the one that resources are sent in.
+// acceptedMediaTypes are the media types accepted for resources.
 var acceptedMediaTypes = []string{fhir.MediaType, "application/json", "text/json", "json", "application/*", "*/*", "*"}
 
-// checkAccept refuses a request for a form that resources are not sent in. What _format
-// says counts before the header.
+// checkAccept is a [hub.ErrNotAcceptable] if the caller accepts no media type of resources.
+// The parameter _format takes precedence over the header.
 func (a fhirRequest) checkAccept(format string) error {
-	accepted := []string{strings.ReplaceAll(format, " ", "+")} // a plus that nobody escaped
+	accepted := []string{strings.ReplaceAll(format, " ", "+")} // an unescaped plus
 	if format == "" {
 		if strings.TrimSpace(a.accept) == "" {
 			return nil
@@ -89,12 +88,12 @@ func (a fhirRequest) checkAccept(format string) error {
 	return hub.Errorf(hub.ErrNotAcceptable, "not_acceptable", "Resources are sent as %s only.", fhir.MediaType)
 }
 
-// invalidParameter is a parameter that cannot be understood.
+// invalidParameter returns the error of a parameter that cannot be parsed.
 func invalidParameter(parameter, message string) *hub.Error {
 	return parameterError(&fhir.ParameterError{Parameter: parameter, Message: message})
 }
 
-// parameterError answers for a parameter that is not answered.
+// parameterError converts an error of a parameter into an error for callers.
 func parameterError(f *fhir.ParameterError) *hub.Error {
 	code := "invalid_parameter"
 	if f.Unsupported {
@@ -105,10 +104,10 @@ func parameterError(f *fhir.ParameterError) *hub.Error {
 	return e
 }
 
-// parameterPrefix stands before the names of parameters in errors.
+// parameterPrefix begins the locations of parameters in errors.
 const parameterPrefix = "query."
 
-// mapParamError turns errors of parameters into errors for callers.
+// mapParamError is [parameterError] for errors of package fhir; others stay.
 func mapParamError(err error) error {
 	var paramErr *fhir.ParameterError
 	if errors.As(err, &paramErr) {

@@ -23,20 +23,20 @@ const (
 	maxCount     = 200
 )
 
-// summaryCount is the _summary that only counts.
+// summaryCount is the value of _summary that only counts.
 const summaryCount = "count"
 
-// fhirID is the path of one resource. What can be no id is one that is not there.
+// fhirID has the path of one resource. An id that is no UUID is not found.
 type fhirID struct {
 	ID string `path:"id"`
 }
 
-// fhirForm is a search by POST: its parameters in the body, or in the address as well.
+// fhirForm is the body of a search by POST. The address may have parameters too.
 type fhirForm struct {
 	RawBody []byte `contentType:"application/x-www-form-urlencoded" required:"false" doc:"The parameters of the search by GET"`
 }
 
-// bindFHIRSearch binds a search of a type to its rows: by GET, and by POST with a form.
+// bindFHIRSearch binds the searches of a type: by GET, and by POST with a form.
 func (a *API) bindFHIRSearch(kinds func() resourceType) rest.Binder {
 	of := kinds()
 	return func(api huma.API, op huma.Operation) {
@@ -56,7 +56,7 @@ func (a *API) bindFHIRSearch(kinds func() resourceType) rest.Binder {
 	}
 }
 
-// searchFormSchema documents a search by POST.
+// searchFormSchema documents the form of a search by POST.
 func searchFormSchema(name string) *huma.Schema {
 	form := &huma.Schema{Type: huma.TypeObject, Properties: make(map[string]*huma.Schema), AdditionalProperties: true}
 	for _, param := range searchParameters(name) {
@@ -68,7 +68,7 @@ func searchFormSchema(name string) *huma.Schema {
 	return form
 }
 
-// searchParameters document a search by GET.
+// searchParameters documents the parameters of a search by GET.
 func searchParameters(name string) []*huma.Param {
 	var list []*huma.Param
 	add := func(name, doc string) {
@@ -133,7 +133,7 @@ func (a *API) handleFHIRSearch(ctx context.Context, of resourceType, form string
 	return a.searchset(ctx, of, f, q, params, encodeQuery)
 }
 
-// commonFilter reads what every search can ask for.
+// commonFilter returns a filter with the conditions that all types share.
 func commonFilter(f fhirView, params url.Values) (store.ResourceFilter, error) {
 	q := store.ResourceFilter{Scope: f.scope, ForPeer: f.ForPeer, IDs: fhir.ParseIDs(params["_id"]), Limit: defaultCount}
 	var err error
@@ -145,7 +145,7 @@ func commonFilter(f fhirView, params url.Values) (store.ResourceFilter, error) {
 			return q, invalidParameter(fhir.ParamCount, "must be a number")
 		}
 		q.Limit = min(q.Limit, maxCount)
-		params.Set(fhir.ParamCount, strconv.Itoa(q.Limit)) // what links tell is what was done
+		params.Set(fhir.ParamCount, strconv.Itoa(q.Limit)) // links have the limit that applies
 	}
 	switch params.Get(fhir.ParamSummary) {
 	case "", "false":
@@ -162,7 +162,7 @@ func commonFilter(f fhirView, params url.Values) (store.ResourceFilter, error) {
 	return q, nil
 }
 
-// parseDateParameter reads a date parameter.
+// parseDateParameter parses all values of a date parameter.
 func parseDateParameter(parameter string, params url.Values, zone *time.Location) (store.TimeFilter, error) {
 	ranges, err := fhir.ParseDateRanges(params[parameter], zone)
 	if err != nil {
@@ -183,7 +183,8 @@ func toTimeFilter(ranges [][]fhir.Range) store.TimeFilter {
 	return filter
 }
 
-// parsePatientItemFilter reads what searches of a patient's things can ask for.
+// parsePatientItemFilter adds the conditions of resources that belong to a patient to a
+// filter.
 func parsePatientItemFilter(of resourceType, f fhirView, q *store.ResourceFilter, params url.Values) error {
 	q.Patients = fhir.ParsePatientReferences(slices.Concat(params["patient"], params["patient:Patient"], params["subject"], params["subject:Patient"]), f.Base)
 	for _, name := range []string{"date", "sent"} {
@@ -206,7 +207,7 @@ func parsePatientItemFilter(of resourceType, f fhirView, q *store.ResourceFilter
 	return nil
 }
 
-// intersect are what two conditions have in common; nil, of the first, is no condition.
+// intersect returns the values that are allowed; a nil list allows all.
 func intersect(allowed, values []string) []string {
 	common := []string{}
 	for _, value := range values {
@@ -217,14 +218,13 @@ func intersect(allowed, values []string) []string {
 	return common
 }
 
-// encodePlain writes the parameters of a search that names nobody.
+// encodePlain encodes parameters that identify nobody.
 func encodePlain(params url.Values) string { return params.Encode() }
 
-// searchset finds a page and puts it together; written is how links carry the
-// parameters that were asked for.
+// searchset finds a page and returns its bundle. encodeQuery encodes the parameters of links.
 func (a *API) searchset(ctx context.Context, of resourceType, f fhirView, q store.ResourceFilter, params url.Values, encodeQuery func(url.Values) string) (any, error) {
 	if q.Limit > 0 {
-		q.Limit++ // one more shows whether there is a next page
+		q.Limit++ // an extra row shows whether there is a next page
 	}
 	list, total, err := of.find(ctx, f, q)
 	if err != nil {
@@ -243,7 +243,7 @@ func (a *API) searchset(ctx context.Context, of resourceType, f fhirView, q stor
 	}
 	page := fhir.SearchPage{Base: f.Base, Self: link(), Timestamp: fhir.FormatInstant(a.host.Now()), Matches: list}
 	if q.Limit == 0 || total < store.MaxCount {
-		page.Total = &total // FHIR knows no "or more": it is left out
+		page.Total = &total // FHIR has no "or more"
 	}
 	if hasNext {
 		_, last := list[len(list)-1].TypeAndID()
@@ -253,7 +253,7 @@ func (a *API) searchset(ctx context.Context, of resourceType, f fhirView, q stor
 	return fhir.NewSearchset(page), nil
 }
 
-// one finds a single resource.
+// findResource returns one resource. It is a [hub.ErrNotFound] if there is none.
 func (a *API) findResource(ctx context.Context, of resourceType, f fhirView, text string) (fhir.Resource, error) {
 	id, err := uuid.Parse(text)
 	if err == nil {
@@ -272,7 +272,7 @@ func firstOrNil(list []fhir.Resource) fhir.Resource {
 	return list[0]
 }
 
-// readResource reads one resource.
+// readResource returns the handler that reads one resource.
 func (a *API) readResource(kinds func() resourceType) func(context.Context, *fhirID) (any, error) {
 	of := kinds()
 	return func(ctx context.Context, in *fhirID) (any, error) {

@@ -15,9 +15,8 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// maxImportFormBytes is how long an uploaded file may be, with the form around it, in bytes:
-// a table of some 100,000 patients. A form of that size is held in memory until its
-// file is stored.
+// maxImportFormBytes bounds an uploaded file with the form around it, in bytes: a table of
+// some 100,000 patients. The form is held in memory until its file is stored.
 const maxImportFormBytes = 16 << 20
 
 type createImportInput struct {
@@ -33,7 +32,7 @@ type createImportOutput struct {
 	} `nameHint:"ImportMade"`
 }
 
-// bindCreateImport binds an operation whose body may be longer than others.
+// bindCreateImport binds an operation with a larger body limit than others.
 func (a *API) bindCreateImport(api huma.API, op huma.Operation) {
 	op.MaxBodyBytes = maxImportFormBytes
 	huma.Register(api, op, func(ctx context.Context, in *createImportInput) (*createImportOutput, error) {
@@ -57,7 +56,7 @@ func (a *API) createImport(ctx context.Context, in *createImportInput) (*createI
 	return out, err
 }
 
-// Import is how an import does.
+// Import is an import's progress.
 type Import struct {
 	ID         uuid.UUID  `json:"id"`
 	Format     string     `json:"format" enum:"csv,fhir-ndjson"`
@@ -66,14 +65,14 @@ type Import struct {
 	Processed  int        `json:"processed" doc:"Of them, so far"`
 	Created    int        `json:"created"`
 	Updated    int        `json:"updated"`
-	Skipped    int        `json:"skipped" doc:"The clinic knew all of it; or it is about somebody who asked to be forgotten: those are among the errors"`
+	Skipped    int        `json:"skipped" doc:"Lines without new data, and lines about erased patients; the latter are among the errors"`
 	Failed     int        `json:"failed" doc:"Lines with an error"`
 	Problem    *string    `json:"problem" doc:"Why the import as a whole failed"`
 	CreatedAt  time.Time  `json:"created_at"`
 	FinishedAt *time.Time `json:"finished_at"`
 }
 
-// ImportError is what is wrong with a line.
+// ImportError is a problem with a line.
 type ImportError struct {
 	Line  int    `json:"line" doc:"The first line of the file is 1"`
 	Error string `json:"error" doc:"For people, without the values"`
@@ -86,7 +85,7 @@ func toImport(i store.Import) Import {
 	}
 }
 
-// ImportDetail adds what is wrong with which line.
+// ImportDetail is an Import with its errors by line.
 type ImportDetail struct {
 	Import
 	Errors []ImportError `json:"errors" nullable:"false" doc:"The first thousand"`

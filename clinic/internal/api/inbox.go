@@ -12,8 +12,8 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// InboxEntry is an event that matched no patient. [inbox.OpenRetention] and [inbox.SettledRetention]
-// say how long it is kept.
+// InboxEntry is an event that matched no patient. See [inbox.OpenRetention] and
+// [inbox.SettledRetention] for how long it is kept.
 type InboxEntry struct {
 	ID         uuid.UUID  `json:"id"`
 	EventID    string     `json:"event_id"`
@@ -49,7 +49,7 @@ func (a *API) listInbox(ctx context.Context, in *inboxInput) (*struct{ Body rest
 	}
 	items, total, err := a.inbox.List(ctx, scope, in.Status, in.PerPage, in.Offset())
 	if in.Status == inbox.Open {
-		module.RequireAudit(ctx) // what people wrote
+		module.RequireAudit(ctx) // open entries have the contents of events
 	}
 	list := rest.Map(items, func(item inbox.Item) InboxEntry {
 		if item.Suggested != nil {

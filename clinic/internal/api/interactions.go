@@ -14,7 +14,7 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// Interaction is something on a patient's history.
+// Interaction is an entry of a patient's history.
 type Interaction struct {
 	ID         uuid.UUID `json:"id"`
 	PatientID  uuid.UUID `json:"patient_id"`
@@ -29,7 +29,7 @@ func toInteraction(i store.Interaction) Interaction {
 	return Interaction{i.ID, i.PatientID, i.Type, i.Summary, i.Source, i.SourceID, i.OccurredAt.UTC()}
 }
 
-// clinicSource is the source of what the clinic's users write down themselves.
+// clinicSource is the source of interactions that the clinic's users enter.
 const clinicSource = "clinic"
 
 var interactionType = regexp.MustCompile(`^[a-z][a-z0-9_]{0,59}$`)
@@ -101,8 +101,8 @@ type logInteractionOutput struct {
 	} `nameHint:"InteractionLogged"`
 }
 
-// logInteraction puts what a connected product did on the history of the patient with
-// a phone number.
+// logInteraction adds what a connected product did to the history of the patient with a phone
+// number.
 func (a *API) logInteraction(ctx context.Context, in *logInteractionInput) (*logInteractionOutput, error) {
 	scope, caller, err := requestScope(ctx)
 	if err != nil {

@@ -6,13 +6,14 @@ import (
 	"integrationhub/hub/module/infopage"
 )
 
-// Paths below which the links lie that connected products show to one thing.
+// Paths of the landing pages that links to a record or an appointment open.
 const (
 	recordPagePath      = "/patients/records/"
 	appointmentPagePath = "/patients/appointments/"
 )
 
-// LinkPages are the pages behind links to what users see, by path: see [infopage.LinkLandingPage].
+// LinkPages returns the landing pages by path. They show no data; see
+// [infopage.LinkLandingPage].
 func LinkPages() map[string]http.Handler {
 	return map[string]http.Handler{
 		recordPagePath: infopage.LinkLandingPage(accountOptions.Product, map[string]infopage.Text{

@@ -14,7 +14,7 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// Patient is a patient as the clinic's users and connected products see one.
+// Patient is a patient as the clinic's users see it. Connected products get [FoundPatient].
 type Patient struct {
 	ID              uuid.UUID   `json:"id"`
 	Name            string      `json:"name"`
@@ -29,25 +29,7 @@ type Patient struct {
 	CreatedAt       time.Time   `json:"created_at"`
 }
 
-// timeOrNil is an instant in UTC; nil for the zero time.
-func timeOrNil(t time.Time) *time.Time {
-	if t.Year() <= 1 {
-		return nil
-	}
-	t = care.ClampInstant(t)
-	return &t
-}
-
-func clampOptionalTime(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	return timeOrNil(*t)
-}
-
-func formatDate(t time.Time) string { return t.Format(time.DateOnly) }
-
-// patientResponses adds to rows what is known beside them.
+// patientResponses converts rows and adds their aggregates.
 func (a *API) patientResponses(ctx context.Context, scope store.Scope, rows ...store.Patient) ([]Patient, error) {
 	ids := rest.Map(rows, func(p store.Patient) uuid.UUID { return p.ID })
 	aggregates, err := a.store.PatientAggregates(ctx, scope, ids)
@@ -96,18 +78,7 @@ type updatePatientInput struct {
 	Body patientFields `nameHint:"PatientFields"`
 }
 
-// emptyAsNull makes "" of an optional text the same as null.
-func emptyAsNull(o rest.Optional[string]) rest.Optional[string] {
-	if o.Value = strings.TrimSpace(o.Value); o.Value == "" && o.Set {
-		o.Null = true
-	}
-	return o
-}
-
-// redactInput is a text as it is kept of what somebody typed: lengths are those of what is kept.
-func redactInput(input string) string { return care.RedactCPFs(strings.TrimSpace(input)) }
-
-// applyTo applies the fields and checks what comes out. today is the clinic's.
+// applyTo applies the fields to d and validates the result. today is the clinic's date.
 func (f *patientFields) applyTo(d *store.PatientData, today time.Time) error {
 	var errs rest.FieldErrors
 	f.Name.ApplyTo(&d.Name)
@@ -142,10 +113,7 @@ func (f *patientFields) applyTo(d *store.PatientData, today time.Time) error {
 	return errs.Err()
 }
 
-// clockSkew is how far callers' clocks may be ahead of the hub's.
-const clockSkew = 5 * time.Minute
-
-// today is the date where a clinic is, as midnight UTC.
+// today returns the date in the clinic's time zone, as midnight UTC.
 func (a *API) today(ctx context.Context, scope store.Scope) (time.Time, error) {
 	clinic, err := a.store.Clinic(ctx, scope.Clinic)
 	if err != nil {
@@ -198,15 +166,13 @@ func (a *API) updatePatient(ctx context.Context, in *updatePatientInput) (*patie
 	return a.patientOutput(ctx, scope, patient)
 }
 
-// deletePatient puts a patient away, as a change of the status does, so whoever may do
-// that may do this; the law has the records kept. Who asks to be forgotten makes a
-// deletion request.
+// deletePatient archives a patient. Erasure is requestDeletion.
 func (a *API) deletePatient(ctx context.Context, in *rest.IDParam) (*rest.NoContent, error) {
 	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return nil, a.store.InTx(ctx, "putting a patient away", func(tx *store.Tx) error {
+	return nil, a.store.InTx(ctx, "archiving a patient", func(tx *store.Tx) error {
 		_, err := tx.ChangePatient(ctx, scope, in.ID, func(d *store.PatientData) error {
 			d.Status = store.Inactive
 			return nil
@@ -237,7 +203,7 @@ func (a *API) getPatient(ctx context.Context, in *getPatientInput) (*patientOutp
 	return out, err
 }
 
-// reveal shows a whole tax id to an administrator, once that is on record.
+// reveal returns a whole CPF to an administrator, after recording that in the audit log.
 func (a *API) reveal(ctx context.Context, scope store.Scope, p store.Patient) (*string, error) {
 	_, caller, err := requestScope(ctx)
 	if err != nil {
@@ -265,8 +231,8 @@ func (a *API) reveal(ctx context.Context, scope store.Scope, p store.Patient) (*
 type listPatientsInput struct {
 	rest.PageParams
 	Status string `query:"status" enum:"active,inactive,anonymized" doc:"Absent: all that were not anonymized. The total is counted up to 10,000"`
-	// Search is refused: what names a person has no place in an address. Overlooked,
-	// it would be answered with everybody.
+	// Search is refused: addresses are logged, so they must not have names. Were it ignored,
+	// all patients would be returned.
 	Search string `query:"search" hidden:"true"`
 }
 
@@ -287,13 +253,12 @@ type patientSearchInput struct {
 	} `nameHint:"SearchPatients"`
 }
 
-// findPatients searches by POST, so that what names a person is in no address.
-func (a *API) findPatients(ctx context.Context, in *patientSearchInput) (*patientsOutput, error) {
+// searchPatients searches by POST, so that no name is in an address.
+func (a *API) searchPatients(ctx context.Context, in *patientSearchInput) (*patientsOutput, error) {
 	return a.patientPage(ctx, strings.TrimSpace(in.Body.Search), in.Body.Status, in.Body.PageParams)
 }
 
-// patientPage reads a page of who may be meant by a term, or of all, and has it on
-// record.
+// patientPage returns a page of the patients that a term matches, or of all.
 func (a *API) patientPage(ctx context.Context, term, status string, page rest.PageParams) (*patientsOutput, error) {
 	scope, _, err := requestScope(ctx)
 	if err != nil {
@@ -303,16 +268,10 @@ func (a *API) patientPage(ctx context.Context, term, status string, page rest.Pa
 	if err != nil {
 		return nil, err
 	}
-	module.RequireAudit(ctx) // what finds nobody too, as it is over FHIR
+	module.RequireAudit(ctx) // also if no patient is found, as in FHIR
 	for _, row := range rows {
 		module.SetSubject(ctx, row.ID.String())
 	}
 	list, err := a.patientResponses(ctx, scope, rows...)
 	return &patientsOutput{rest.NewPage(list, total, page)}, err
-}
-
-// requirePatient requires that a patient is there for whoever asks.
-func (a *API) requirePatient(ctx context.Context, scope store.Scope, id uuid.UUID) error {
-	_, err := a.store.Patient(ctx, scope.Clinic, scope.Env, id)
-	return rest.NotFoundIfNoRows("Patient", err)
 }

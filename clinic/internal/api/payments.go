@@ -12,7 +12,7 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// Payment is what a patient owes or paid.
+// Payment is a payment of a patient, made or owed.
 type Payment struct {
 	ID            uuid.UUID          `json:"id"`
 	PatientID     uuid.UUID          `json:"patient_id"`
@@ -48,7 +48,8 @@ type paymentInput struct {
 	} `nameHint:"NewPayment"`
 }
 
-// parsePaidFields reads how and when a payment was made.
+// parsePaidFields parses the method and the time of a payment that was made; the time is now
+// by default.
 func (a *API) parsePaidFields(method, paidAtField rest.Optional[string], errs *rest.FieldErrors) (*string, time.Time) {
 	var paymentMethod *string
 	method = emptyAsNull(method)

@@ -12,7 +12,7 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// Professional is somebody who treats patients.
+// Professional is a person who treats patients.
 type Professional struct {
 	ID        uuid.UUID `json:"id"`
 	Name      string    `json:"name"`
@@ -48,16 +48,6 @@ func (f *professionalFields) applyTo(professional *store.Professional) error {
 	errs.CheckLength(f.Specialty.Value, "body.specialty", 0, 120)
 	errs.CheckLength(f.Register.Value, "body.register", 0, 60)
 	return errs.Err()
-}
-
-// uncountedPage asks for a page of a short list that is answered without counts.
-type uncountedPage struct {
-	Page    int `query:"page" minimum:"1" maximum:"100000" default:"1"`
-	PerPage int `query:"per_page" minimum:"1" maximum:"500" default:"500" doc:"A page that is not full is the last"`
-}
-
-func (p uncountedPage) toPage() store.Page {
-	return store.Page{Limit: p.PerPage, Offset: (p.Page - 1) * p.PerPage}
 }
 
 func (a *API) listProfessionals(ctx context.Context, in *uncountedPage) (*struct{ Body []Professional }, error) {

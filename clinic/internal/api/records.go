@@ -35,7 +35,7 @@ func (a *API) toRecord(r store.Record) (Record, error) {
 	}, err
 }
 
-// recordURL is where people look at a record.
+// recordURL returns the address at which users read a record.
 func (a *API) recordURL(r store.Record) string {
 	if r.Url != nil {
 		return *r.Url
@@ -43,8 +43,8 @@ func (a *API) recordURL(r store.Record) string {
 	return a.host.URLs.Public + recordPagePath + r.ID.String()
 }
 
-// peerRecordURL is where others look at a record: the page that says nothing about it, where
-// the address itself says too much.
+// peerRecordURL returns the address of a record for connected products. If the stored address
+// contains a CPF or a diagnosis code, it is the landing page.
 func (a *API) peerRecordURL(r store.Record) string {
 	if r.Url != nil && care.Redact(*r.Url) != *r.Url {
 		r.Url = nil
@@ -104,12 +104,6 @@ func (a *API) createRecord(ctx context.Context, in *recordInput) (*struct{ Body 
 	}
 	shown, err := a.toRecord(record)
 	return &struct{ Body Record }{shown}, err
-}
-
-// PatientItemsInput asks for a page of what a patient has.
-type PatientItemsInput struct {
-	rest.IDParam
-	rest.PageParams
 }
 
 func (a *API) listRecords(ctx context.Context, in *PatientItemsInput) (*struct{ Body rest.Page[Record] }, error) {

@@ -8,11 +8,8 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// Features are what the clinic offers connected products, as document 3 lists it;
-// also the scopes of its keys. No call asks for the last two: what a key with
-// payment.read learns of payments comes in events and in balance_due, which document 3
-// has in every answer to patient.search, and a clinic's messages are written and sent
-// by the messaging product it is connected to.
+// Features lists what docs/interfaces/clinic.md offers connected products; they are also key
+// scopes. No operation requires payment.read or message.send.
 func Features() []string {
 	return []string{featurePatientSearch, featurePatientRead, featureRecordRead, featureAppointmentRead, featurePaymentRead, featureMessageSend}
 }
@@ -26,13 +23,13 @@ const (
 	featureMessageSend     = "message.send"
 )
 
-// routes is the one table of the interface, ordered by resource; [API.searchRoutes] and
+// routes is the one table of the interface, ordered by resource. [API.searchRoutes] and
 // [API.actionRoutes] lie below the hub's own integration interface.
 func (a *API) routes() []rest.Route {
 	return slices.Concat(a.accountRoutes(), a.patientRoutes(), a.exchangeRoutes(), a.fhirRoutes())
 }
 
-// accountRoutes are the rows about users and the clinic itself.
+// accountRoutes returns the routes of users, the clinic and its professionals.
 func (a *API) accountRoutes() []rest.Route {
 	const v = "/api/v1"
 	return []rest.Route{
@@ -58,16 +55,16 @@ func (a *API) accountRoutes() []rest.Route {
 	}
 }
 
-// patientRoutes are the rows about patients and what the clinic keeps about them.
+// patientRoutes returns the routes of patients and their items.
 func (a *API) patientRoutes() []rest.Route {
 	const v, patient = "/api/v1", "/api/v1/patients/{id}"
 	return []rest.Route{
 		rest.Get(v+"/patients", rest.User, 200, "patients.list", "List patients", rest.Handle(a.listPatients)),
-		rest.Post(v+"/patients/search", rest.User, 200, "patients.search", "Find patients by name, e-mail address or phone", rest.Handle(a.findPatients)),
+		rest.Post(v+"/patients/search", rest.User, 200, "patients.search", "Find patients by name, e-mail address or phone", rest.Handle(a.searchPatients)),
 		rest.Post(v+"/patients", rest.User, 201, "patients.create", "Add a patient", rest.WithRequiredFields("NewPatient", rest.WithHandlerValidation(rest.Handle(a.createPatient)), "name")),
 		rest.Get(patient, rest.User, 200, "patients.get", "Read a patient", rest.Handle(a.getPatient)),
 		rest.Put(patient, rest.User, 200, "patients.update", "Update a patient", rest.WithHandlerValidation(rest.Handle(a.updatePatient))),
-		rest.Delete(patient, rest.User, 204, "patients.delete", "Put a patient away: the same as status inactive, and taken back with status active", rest.Handle(a.deletePatient)),
+		rest.Delete(patient, rest.User, 204, "patients.delete", "Archive a patient: the same as status inactive; status active reactivates", rest.Handle(a.deletePatient)),
 		rest.Get(patient+"/export", rest.Admin, 200, "patients.export", "All that the clinic has about a patient", a.bindExport),
 
 		rest.Get(patient+"/records", rest.User, 200, "records.list", "Records of a patient", rest.Handle(a.listRecords)),
@@ -88,27 +85,26 @@ func (a *API) patientRoutes() []rest.Route {
 	}
 }
 
-// exchangeRoutes are the rows about what comes from elsewhere, and about deleting patients
-// everywhere.
+// exchangeRoutes returns the routes of imports, the inbox and deletion requests.
 func (a *API) exchangeRoutes() []rest.Route {
 	const v, patient = "/api/v1", "/api/v1/patients/{id}"
 	return []rest.Route{
 		rest.Post(v+"/imports", rest.Admin, 202, "imports.create", "Import patients from a file", a.bindCreateImport),
 		rest.Get(v+"/imports", rest.Admin, 200, "imports.list", "List imports", rest.Handle(a.listImports)),
-		rest.Get(v+"/imports/{id}", rest.Admin, 200, "imports.get", "How an import does", rest.Handle(a.getImport)),
+		rest.Get(v+"/imports/{id}", rest.Admin, 200, "imports.get", "Get an import's progress", rest.Handle(a.getImport)),
 
 		rest.Get(v+"/integrations/inbox", rest.Admin, 200, "inbox.list", "Events that matched no patient: open ones for 180 days, settled ones for a year", rest.Handle(a.listInbox)),
 		rest.Post(v+"/integrations/inbox/{id}/link", rest.Admin, 200, "inbox.link", "Say whom an event is about", rest.Handle(a.linkInbox)),
 		rest.Post(v+"/integrations/inbox/{id}/dismiss", rest.Admin, 200, "inbox.dismiss", "Say that an event is about nobody", rest.Handle(a.dismissInbox)),
 
-		rest.Post(patient+"/deletion-request", rest.Admin, 202, "deletions.request", "Forget who a patient was, here and in the connected products", rest.Handle(a.requestDeletion)),
-		rest.Get(v+"/deletion-requests", rest.Admin, 200, "deletions.list", "Requests to be forgotten, and where they stand", rest.Handle(a.listDeletions)),
-		rest.Get(v+"/deletion-requests/{id}", rest.Admin, 200, "deletions.get", "Where a deletion stands", rest.Handle(a.getDeletion)),
-		rest.Post(v+"/deletion-requests/{id}/peers/{product}/acknowledge", rest.Admin, 200, "deletions.acknowledge", "Note that a product was told by other means", rest.Handle(a.acknowledgeDeletion)),
+		rest.Post(patient+"/deletion-request", rest.Admin, 202, "deletions.request", "Request a patient's erasure, here and in the connected products", rest.Handle(a.requestDeletion)),
+		rest.Get(v+"/deletion-requests", rest.Admin, 200, "deletions.list", "List deletion requests", rest.Handle(a.listDeletions)),
+		rest.Get(v+"/deletion-requests/{id}", rest.Admin, 200, "deletions.get", "Get a deletion request", rest.Handle(a.getDeletion)),
+		rest.Post(v+"/deletion-requests/{id}/peers/{product}/acknowledge", rest.Admin, 200, "deletions.acknowledge", "Acknowledge a deletion for a product", rest.Handle(a.acknowledgeDeletion)),
 	}
 }
 
-// fhirRoutes are the FHIR R4 facade.
+// fhirRoutes returns the routes of the FHIR R4 facade.
 func (a *API) fhirRoutes() []rest.Route {
 	const f = fhirPath
 	return []rest.Route{
@@ -133,7 +129,7 @@ func (a *API) fhirRoutes() []rest.Route {
 	}
 }
 
-// searchRoutes are the rows below search/*.
+// searchRoutes returns the routes below search/*.
 func (a *API) searchRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/patients", rest.Key(featurePatientSearch), 200, "integrations.search-patients", "Find a patient by phone", rest.Handle(a.searchPatientForPeer)),
@@ -142,7 +138,7 @@ func (a *API) searchRoutes() []rest.Route {
 	}
 }
 
-// actionRoutes are the rows below action/*.
+// actionRoutes returns the routes below action/*.
 func (a *API) actionRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Post("/log-interaction", rest.Key(module.ScopeInteraction), 200, "integrations.log-interaction", "Put something on a patient's history", rest.WithErrors(rest.Handle(a.logInteraction), 404)),

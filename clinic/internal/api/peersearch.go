@@ -14,7 +14,7 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// FoundPatient is a patient as connected products see one.
+// FoundPatient is a patient as connected products see it.
 type FoundPatient struct {
 	ID              uuid.UUID   `json:"id"`
 	Name            string      `json:"name"`
@@ -39,10 +39,6 @@ type peerPatientSearchOutput struct {
 	} `nameHint:"PatientSearch"`
 }
 
-func checkPhone(errs *rest.FieldErrors, phone, location string) {
-	errs.Check(care.FormatE164(phone) != "", location, "must be a phone number of 8 to 15 digits")
-}
-
 func (a *API) searchPatientForPeer(ctx context.Context, in *peerPatientSearchInput) (*peerPatientSearchOutput, error) {
 	scope, _, err := requestScope(ctx)
 	if err != nil {
@@ -55,7 +51,7 @@ func (a *API) searchPatientForPeer(ctx context.Context, in *peerPatientSearchInp
 		return nil, err
 	}
 	out := &peerPatientSearchOutput{}
-	module.RequireAudit(ctx) // what finds nobody too
+	module.RequireAudit(ctx) // also if no patient is found
 	rows, err := a.store.FindByPhone(ctx, scope, in.Phone)
 	if err != nil || len(rows) == 0 {
 		return out, err
@@ -73,14 +69,15 @@ func (a *API) searchPatientForPeer(ctx context.Context, in *peerPatientSearchInp
 	return out, nil
 }
 
-// PeerPatientQuery asks for what connected products may see of a patient.
+// PeerPatientQuery asks for a patient's items that connected products may see. It is exported
+// because huma binds no unexported embedded struct.
 type PeerPatientQuery struct {
 	PatientID uuid.UUID `query:"patient_id" required:"true" format:"uuid"`
 	Limit     int       `query:"limit" minimum:"1" maximum:"100" default:"20"`
 }
 
-// requireVisiblePatient requires that a patient is there for connected products: who was anonymized
-// is nobody's any more.
+// requireVisiblePatient is a [hub.ErrNotFound] if the clinic has no such patient, or erased
+// it.
 func (a *API) requireVisiblePatient(ctx context.Context, scope store.Scope, id uuid.UUID) error {
 	p, err := a.store.Patient(ctx, scope.Clinic, scope.Env, id)
 	if err == nil {
@@ -125,7 +122,7 @@ func (a *API) searchRecords(ctx context.Context, in *PeerPatientQuery) (*searchR
 			continue
 		}
 		summary := RecordSummary{r.ID, formatDate(r.Date), shown.Type, care.Redact(r.Professional), shown.Summary, a.peerRecordURL(r)}
-		if r.Sensitivity != care.Normal { // whom a patient sees, and where it is kept, tell what it is about
+		if r.Sensitivity != care.Normal { // the professional and the address would reveal the subject
 			summary.Professional, summary.URL = shown.Summary, ""
 		}
 		out.Body.Records = append(out.Body.Records, summary)
@@ -170,7 +167,8 @@ func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInpu
 	return out, err
 }
 
-// SearchPhone gives what any clinic knows under a phone number, for the console's lookup.
+// SearchPhone returns the patients of all clinics with a phone number, for the console's
+// search.
 func (a *API) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatch, error) {
 	number := care.FormatE164(phone)
 	if number == "" {

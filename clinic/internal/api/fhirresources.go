@@ -12,7 +12,7 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// patientResources are patients.
+// patientResources returns the type Patient.
 func (a *API) patientResources() resourceType {
 	return resourceType{fhir.TypePatient, featurePatientRead, "", nil, a.parsePatientFilter, func(ctx context.Context, f fhirView, q store.ResourceFilter) ([]fhir.Resource, int, error) {
 		rows, total, err := a.store.FindPatients(ctx, q)
@@ -25,7 +25,7 @@ func (a *API) patientResources() resourceType {
 	}}
 }
 
-// appointmentResources are appointments.
+// appointmentResources returns the type Appointment.
 func (a *API) appointmentResources() resourceType {
 	statuses := func(code string) []string { return statusStrings(fhir.AppointmentStatuses(code)) }
 	return resourceType{fhir.TypeAppointment, featureAppointmentRead, fhir.SystemAppointmentStatus, statuses, parsePatientItemFilter, func(ctx context.Context, f fhirView, q store.ResourceFilter) ([]fhir.Resource, int, error) {
@@ -36,7 +36,7 @@ func (a *API) appointmentResources() resourceType {
 	}}
 }
 
-// encounterResources are appointments that took place.
+// encounterResources returns the type Encounter: completed appointments.
 func (a *API) encounterResources() resourceType {
 	const completed = string(care.Completed)
 	return resourceType{fhir.TypeEncounter, featureAppointmentRead, fhir.SystemEncounterStatus, singleStatus(fhir.CodeFinished, completed), parsePatientItemFilter, func(ctx context.Context, f fhirView, q store.ResourceFilter) ([]fhir.Resource, int, error) {
@@ -50,13 +50,13 @@ func (a *API) encounterResources() resourceType {
 	}}
 }
 
-// statusStrings are statuses as searches have them.
+// statusStrings converts statuses for a [store.ResourceFilter].
 func statusStrings(statuses []care.AppointmentStatus) []string {
 	return rest.Map(statuses, func(appointmentStatus care.AppointmentStatus) string { return string(appointmentStatus) })
 }
 
-// toDayFilter are the days that begin in spans of time: records have a day, and what the
-// facade shows of it is when that begins.
+// toDayFilter returns the days that begin within times. Records have a day; the facade shows
+// the instant at which it begins.
 func toDayFilter(filter store.TimeFilter, zone *time.Location) store.TimeFilter {
 	return rest.Map(filter, func(alternatives []store.TimeRange) []store.TimeRange {
 		return rest.Map(alternatives, func(timeRange store.TimeRange) store.TimeRange {
@@ -72,7 +72,7 @@ func toAppointmentRow(row store.Appointment) fhir.AppointmentRow {
 	}
 }
 
-// documentResources are records.
+// documentResources returns the type DocumentReference: records.
 func (a *API) documentResources() resourceType {
 	return resourceType{fhir.TypeDocumentReference, featureRecordRead, fhir.SystemDocumentStatus, singleStatus(fhir.CodeCurrent, ""), parsePatientItemFilter, func(ctx context.Context, f fhirView, q store.ResourceFilter) ([]fhir.Resource, int, error) {
 		if q.Statuses != nil && len(q.Statuses) == 0 {
@@ -103,7 +103,7 @@ func (a *API) documentResources() resourceType {
 	}}
 }
 
-// communicationResources are interactions.
+// communicationResources returns the type Communication: interactions.
 func (a *API) communicationResources() resourceType {
 	return resourceType{fhir.TypeCommunication, featurePatientRead, fhir.SystemEventStatus, singleStatus(fhir.CodeCompleted, ""), parsePatientItemFilter, func(ctx context.Context, f fhirView, q store.ResourceFilter) ([]fhir.Resource, int, error) {
 		if q.Statuses != nil && len(q.Statuses) == 0 {
@@ -119,22 +119,8 @@ func (a *API) communicationResources() resourceType {
 	}}
 }
 
-// stringOrEmpty is an optional text, "" for none.
-func stringOrEmpty(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
-func timeOrZero(t *time.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return *t
-}
-
-// interactionUpdatedAt is when an interaction was written, or its patient forgotten.
+// interactionUpdatedAt returns when an interaction was last written: its patient's erasure
+// updates it.
 func interactionUpdatedAt(i store.Interaction) time.Time {
 	if i.UpdatedAt != nil {
 		return *i.UpdatedAt
