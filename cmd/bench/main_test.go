@@ -1,10 +1,7 @@
 package main
 
 import (
-	"flag"
 	"os"
-	"runtime"
-	"strconv"
 	"testing"
 
 	"integrationhub/hub/hubtest"
@@ -20,11 +17,6 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if err := os.Setenv(asProgram, "1"); err != nil { // for the children
-		panic(err)
-	}
-	// More at once than there are cores: chaos mostly waits, for retries and leases.
-	flag.Parse()
-	if err := flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))); err != nil {
 		panic(err)
 	}
 	hubtest.Main(m)

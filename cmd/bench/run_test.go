@@ -8,6 +8,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"integrationhub/cmd/bench/internal/reconcile"
+	"integrationhub/cmd/bench/internal/report"
+	"integrationhub/cmd/bench/internal/scenario"
+	"integrationhub/cmd/bench/internal/service"
+	"integrationhub/cmd/bench/internal/stage"
 )
 
 // The whole of a run against the floor: real PostgreSQL, real Redis, every
@@ -20,22 +26,22 @@ func TestRunFloor(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	require.NoError(t, os.Chmod(dir, 0o711))
-	b := &bench{
-		options:    runOptions{rounds: 1, events: 2000, connections: 16, size: 1024, dir: dir},
-		dir:        dir,
-		executable: executable,
-		notes:      io.Discard,
+	b := &stage.Run{
+		Options:  stage.Options{Rounds: 1, Events: 2000, Connections: 16, Size: 1024},
+		Dir:      dir,
+		Programs: service.NewPrograms(executable, "", dir),
+		Progress: io.Discard,
 	}
-	chosen, err := choose([]string{"floor-closed", "floor-fail10"})
+	chosen, err := scenario.Select([]string{"floor-closed", "floor-fail10"})
 	require.NoError(t, err)
-	results, failures := b.runAll(t.Context(), chosen)
+	results, failures := scenario.RunRounds(t.Context(), b, chosen)
 	require.Empty(t, failures)
 	require.Len(t, results, 2)
 	for _, r := range results {
-		require.Equal(t, Balance{Accepted: 2000, Expected: 2000, Delivered: 2000}, withoutMissing(r.Ledger), r.Scenario)
+		require.Equal(t, reconcile.Balance{Accepted: 2000, Expected: 2000, Delivered: 2000}, withoutMissing(r.Ledger), r.Scenario)
 		require.Equal(t, map[string]int{"202": 2000}, r.Statuses)
 		require.Positive(t, r.Delivered)
-		for _, part := range []string{partService, partPostgres, partGenerator, partReceiver} {
+		for _, part := range []string{report.PartService, report.PartPostgres, report.PartGenerator, report.PartReceiver} {
 			require.Positive(t, r.CPU[part], part)
 			require.Positive(t, r.Peak[part], part)
 		}
@@ -43,7 +49,7 @@ func TestRunFloor(t *testing.T) {
 	require.GreaterOrEqual(t, results[1].EndToEnd.P99, 1000.0, "the tenth that failed waited a second for its retry")
 
 	file := filepath.Join(dir, "report.json")
-	require.NoError(t, writeReport(file, Report{Results: results, Verdicts: judge(medians(results))}))
+	require.NoError(t, report.Save(file, report.Report{Results: results, Verdicts: report.Judge(report.Medians(results))}))
 	raw, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.True(t, json.Valid(raw))
@@ -53,18 +59,7 @@ func TestRunFloor(t *testing.T) {
 	require.Empty(t, left, "a closed stage leaves nothing behind")
 }
 
-func withoutMissing(b Balance) Balance {
-	b.missing = nil
+func withoutMissing(b reconcile.Balance) reconcile.Balance {
+	b.Missing = nil
 	return b
-}
-
-// The hub runs in a directory of its own, where a path from here would lead elsewhere.
-func TestGivenHubIsFoundFromAnywhere(t *testing.T) {
-	t.Parallel()
-	b := &bench{options: runOptions{hubBinary: "./bin/hub"}}
-	path, err := b.buildHub(t.Context())
-	require.NoError(t, err)
-	here, err := os.Getwd()
-	require.NoError(t, err)
-	require.Equal(t, filepath.Join(here, "bin", "hub"), path)
 }

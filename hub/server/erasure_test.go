@@ -308,3 +308,44 @@ func TestDeletionEventWaitsInThePark(t *testing.T) {
 	a.refused(409, "erased", "POST", "/deliveries/"+parked["id"].(string)+"/retry", a.token, "")
 	p.balance(t)
 }
+
+// A delivery that settles while a step of the erasure runs keeps no answer.
+func TestErasureOfAnAnswerDuringAStep(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	n := p.start(t, nil)
+	a := n.account()
+	release := make(chan struct{})
+	h := newHook(t, func(w http.ResponseWriter, r *http.Request, i int) {
+		hanging(release)(w, r, i)
+		echo(200)(w, r, i)
+	})
+	endpoint := a.endpoint(h, `"event_types":["a.b"]`)
+	keyed := a.call("POST", "/events", a.live, `{"event_type":"a.b","data":{"email":"`+mariaEmail+`"}}`, "Idempotency-Key", mariaEmail)
+	require.Equal(t, 202, keyed.status, keyed.text)
+	named := keyed.body["id"].(string)
+	h.wait(1)
+
+	// The step waits for this row after it has erased the answers that there were.
+	ctx := context.Background()
+	tx, err := p.pool.Begin(ctx)
+	require.NoError(t, err)
+	defer tx.Rollback(ctx) //nolint:errcheck // after the commit below there is nothing to roll back
+	tag, err := tx.Exec(ctx, `update hub.idempotency set key = key`)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, tag.RowsAffected())
+	a.publish("patient.deleted", mariaIs)
+	require.Eventually(t, func() bool {
+		var waiting int
+		require.NoError(t, p.pool.QueryRow(ctx, `select count(*) from pg_stat_activity
+			where datname = current_database() and wait_event_type = 'Lock' and query like '%hub.idempotency%'`).Scan(&waiting))
+		return waiting == 1
+	}, soon, tick)
+	close(release)
+	a.settles(named, endpoint, "delivered")
+	require.NoError(t, tx.Commit(ctx))
+
+	p.erased(t, 1, true)
+	require.Equal(t, `{"erased":true}`, a.delivery(named, endpoint)["response_body"])
+	require.Empty(t, hubtest.FindInDatabase(t, p.database, mariaEmail))
+}

@@ -69,14 +69,16 @@ func erase(ctx context.Context, tx pgx.Tx, deleted *person, events []logEvent) (
 	if d.failed, err = failWaiting(ctx, tx, day, deliveryIDs(events)); err != nil {
 		return d, nil, err
 	}
+	// Counted before the answers are erased: each statement sees what is committed by then, and
+	// a delivery that settles between the two must not count, or its answer would stay.
+	settled, _, err := countSettled(ctx, tx, events)
+	if err != nil {
+		return d, nil, err
+	}
 	if err := blankAnswers(ctx, tx, day, deliveryIDs(events)); err != nil {
 		return d, nil, err
 	}
 	if err := eraseIDs(ctx, tx, deleted, day, events, naming); err != nil {
-		return d, nil, err
-	}
-	settled, _, err := countSettled(ctx, tx, events)
-	if err != nil {
 		return d, nil, err
 	}
 	for _, event := range events {

@@ -13,11 +13,11 @@ import (
 	"integrationhub/hub/module"
 )
 
-// Traces stores, encrypted, what publishers know about a deleted person besides the
+// TraceStore stores, encrypted, what publishers know about a deleted person besides the
 // deletion event. It implements [module.Erasures].
-type Traces struct{ Box *seal.Box }
+type TraceStore struct{ Box *seal.Box }
 
-var _ module.Erasures = Traces{}
+var _ module.Erasures = TraceStore{}
 
 // traceContext returns what traces are encrypted under: it binds them to their event.
 func traceContext(tenant, environment string, eventID int64) string {
@@ -27,7 +27,7 @@ func traceContext(tenant, environment string, eventID int64) string {
 var errEventID = errors.New("not an event's id")
 
 // AddTraces implements [module.Erasures].
-func (t Traces) AddTraces(ctx context.Context, tx pgx.Tx, event hub.Event, traces module.LogTraces) error {
+func (t TraceStore) AddTraces(ctx context.Context, tx pgx.Tx, event hub.Event, traces module.LogTraces) error {
 	bits, ok := hub.ParseEventID(event.ID)
 	if !ok {
 		return fmt.Errorf("keeping traces of a person: %w", errEventID)
@@ -47,7 +47,7 @@ func (t Traces) AddTraces(ctx context.Context, tx pgx.Tx, event hub.Event, trace
 }
 
 // Release implements [module.Erasures].
-func (t Traces) Release(ctx context.Context, tx pgx.Tx, event hub.Event) error {
+func (t TraceStore) Release(ctx context.Context, tx pgx.Tx, event hub.Event) error {
 	bits, ok := hub.ParseEventID(event.ID)
 	if !ok {
 		return fmt.Errorf("releasing a deletion event: %w", errEventID)

@@ -1,0 +1,50 @@
+package report
+
+// Figures of the inbound scenario, beside the rate and the cost of webhooks. CPU is in
+// milliseconds per 1,000 events; publishing to one endpoint includes the delivery.
+const (
+	FigurePublish            = "publish_per_s"
+	FigurePublishCPU         = "publish_cpu_ms_per_1000"
+	FigureUndelivered        = "publish_without_endpoint_per_s"
+	FigureUndeliveredCPU     = "publish_without_endpoint_cpu_ms_per_1000"
+	FigureInboundCPU         = "received_cpu_ms_per_1000"
+	FigureInboundPercent     = "received_percent_of_published"
+	FigureUndeliveredPercent = "received_percent_of_published_without_endpoint"
+	FigureInboundCPUPercent  = "received_cpu_percent_of_publishing"
+	FigureInsert             = "received_with_an_insert_per_s"
+	FigureInsertCPU          = "received_with_an_insert_cpu_ms_per_1000"
+	FigureInsertPercent      = "received_with_an_insert_percent_of_published"
+)
+
+// Figures of the scheduling scenario; p95 is over HTTP.
+const (
+	FigureDay            = "day_p95_ms"
+	FigureMonth          = "month_p95_ms"
+	FigureBooking        = "booking_p95_ms"
+	FigureDashboard      = "dashboard_p95_ms"
+	FigureEngine         = "month_engine_ms"      // CPU of the rules for one month
+	FigureMonthCPU       = "month_service_cpu_ms" // of the hub process for one whole response
+	FigureDoubleBookings = "doubles"
+	FigureOtherLoad      = "other_load_cores" // kept busy by processes outside the run
+)
+
+// Figures of the clinic search scenario: each is the worst p95 of its searches, over HTTP.
+const (
+	FigurePhoneSearch = "search_p95_ms" // action search/patients, by phone
+	FigureFHIRSearch  = "fhir_p95_ms"   // FHIR's search by phone
+	FigurePatientList = "list_p95_ms"   // the users' list by name, e-mail and phone
+)
+
+// Figures of the import scenario.
+const (
+	FigureImport            = "import_s"        // from the upload to the last commit
+	FigureReimport          = "import_again_s"  // the same file again: every patient exists
+	FigureImportMemory      = "import_peak_mb"  // of the hub, after both
+	FigureLargeImportMemory = "import_large_mb" // of the hub, after a file ten times as long
+)
+
+// FigureIdleMemory is the key of the idle hub's resident memory in [Result.Figures].
+const FigureIdleMemory = "idle_mb"
+
+// FigureWorstQuery is the key of the largest p95 of the judged queries in [Result.Figures].
+const FigureWorstQuery = "worst_query_p95_ms"

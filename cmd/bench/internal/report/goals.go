@@ -1,0 +1,102 @@
+package report
+
+// goal is a limit for a figure of the gateway.
+type goal struct {
+	name  string
+	limit float64
+	below bool // the value may not exceed the limit; else it may not be less
+	unit  string
+	value func(m medianResults) (value float64, measured bool)
+}
+
+// goals are judged at the end of every run.
+var goals = []goal{
+	{"delivered/s, of the floor's", 0.6, false, "×", deliveredRatio("gateway-closed")},
+	{"CPU per 1,000 deliveries, of the floor's", 1.7, true, "×", cpuRatio},
+	{"p99 end to end at the fixed rate", 15, true, "ms", func(m medianResults) (float64, bool) {
+		r, ok := m["gateway-rate"]
+		if !ok {
+			return 0, false
+		}
+		return r.EndToEnd.P99, true
+	}},
+	{"delivered/s with 10 % of first attempts failing, of the floor's without failures", 0.4, false, "×", deliveredRatio("gateway-fail10")},
+	{"share delivered with 10 % of first attempts failing", 1, false, "", deliveredShare("gateway-fail10")},
+	{"deliveries/s, 100 endpoints subscribed to one event", 12000, false, "/s", func(m medianResults) (float64, bool) {
+		r, ok := m["gateway-fanout100"]
+		if !ok {
+			return 0, false
+		}
+		return r.Delivered, true
+	}},
+	{"webhooks received/s, of events published/s to one endpoint", 0.5, false, "×", func(m medianResults) (float64, bool) {
+		r, ok := m["gateway-inbound"]
+		if !ok {
+			return 0, false
+		}
+		return r.Figures[FigureInboundPercent] / 100, true
+	}},
+	{"delivery-log query, worst filter's p95", 50, true, "ms", figureOf("gateway-log", FigureWorstQuery)},
+	{"scheduling: a day of one professional, p95", 10, true, "ms", figureOf("scheduling", FigureDay)},
+	{"scheduling: a month of 50 professionals with 10,000 appointments, p95", 50, true, "ms", figureOf("scheduling", FigureMonth)},
+	{"scheduling: CPU of the engine for that month", 5, true, "ms", figureOf("scheduling", FigureEngine)},
+	{"scheduling: a public booking that 50 guests want at once, p95", 100, true, "ms", figureOf("scheduling", FigureBooking)},
+	{"scheduling: doubles among them", 0, true, "", figureOf("scheduling", FigureDoubleBookings)},
+	{"scheduling: dashboard over 100,000 appointments, p95", 50, true, "ms", figureOf("scheduling", FigureDashboard)},
+	{"clinic: a phone number among 100,000 patients, p95", 20, true, "ms", figureOf("clinic-search", FigurePhoneSearch)},
+	{"clinic: the same by FHIR, p95", 20, true, "ms", figureOf("clinic-search", FigureFHIRSearch)},
+	{"clinic: the users' list by name, e-mail or phone, p95", 20, true, "ms", figureOf("clinic-search", FigurePatientList)},
+	{"clinic: import of 10,000 patients", 30, true, "s", figureOf("clinic-import", FigureImport)},
+	{"clinic: peak memory of the hub by then", 200, true, "MB", figureOf("clinic-import", FigureImportMemory)},
+	{"clinic: peak memory of the hub after a file ten times as long", 200, true, "MB", figureOf("clinic-import", FigureLargeImportMemory)},
+	{"clinic: the latter, of the former", 1.3, true, "×", func(m medianResults) (float64, bool) {
+		r := m["clinic-import"]
+		if r == nil || r.Figures[FigureImportMemory] == 0 {
+			return 0, false
+		}
+		return r.Figures[FigureLargeImportMemory] / r.Figures[FigureImportMemory], true
+	}},
+	{"idle memory of the hub process", 80, true, "MB", figureOf("gateway-idle", FigureIdleMemory)},
+}
+
+// figureOf returns the value of a goal that is one figure of one scenario.
+func figureOf(scenario, figure string) func(medianResults) (float64, bool) {
+	return func(m medianResults) (float64, bool) {
+		r, ok := m[scenario]
+		if !ok {
+			return 0, false
+		}
+		value, ok := r.Figures[figure]
+		return value, ok
+	}
+}
+
+// deliveredRatio divides a scenario's deliveries per second by the floor's in the closed loop.
+func deliveredRatio(name string) func(medianResults) (float64, bool) {
+	return func(m medianResults) (float64, bool) {
+		floor, gateway := m["floor-closed"], m[name]
+		if floor == nil || gateway == nil || floor.Delivered == 0 {
+			return 0, false
+		}
+		return gateway.Delivered / floor.Delivered, true
+	}
+}
+
+// deliveredShare divides delivered by promised deliveries.
+func deliveredShare(name string) func(medianResults) (float64, bool) {
+	return func(m medianResults) (float64, bool) {
+		r := m[name]
+		if r == nil || r.Ledger.Expected == 0 {
+			return 0, false
+		}
+		return float64(r.Ledger.Delivered) / float64(r.Ledger.Expected), true
+	}
+}
+
+func cpuRatio(m medianResults) (float64, bool) {
+	floor, gateway := m["floor-closed"], m["gateway-closed"]
+	if floor == nil || gateway == nil || floor.CPU[PartCompared] == 0 {
+		return 0, false
+	}
+	return gateway.CPU[PartCompared] / floor.CPU[PartCompared], true
+}

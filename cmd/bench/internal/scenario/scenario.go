@@ -1,0 +1,38 @@
+// Package scenario has the table of scenarios and runs them in rounds.
+package scenario
+
+import (
+	"context"
+
+	"integrationhub/cmd/bench/internal/report"
+	"integrationhub/cmd/bench/internal/scenario/clinic"
+	"integrationhub/cmd/bench/internal/scenario/deliverylog"
+	"integrationhub/cmd/bench/internal/scenario/scheduling"
+	"integrationhub/cmd/bench/internal/scenario/throughput"
+	"integrationhub/cmd/bench/internal/stage"
+)
+
+// Scenario is one measurement.
+type Scenario struct {
+	Name        string
+	Description string
+	once        bool // not repeated in later rounds
+	run         func(ctx context.Context, b *stage.Run) (*report.Result, error)
+}
+
+// All are run in this order, floor and gateway side by side.
+var All = []Scenario{
+	{"floor-closed", "the floor, as fast as it answers", false, throughput.MeasureLoad(throughput.Floor, throughput.ClosedLoop)},
+	{"gateway-closed", "the gateway, as fast as it answers", false, throughput.MeasureLoad(throughput.Gateway, throughput.ClosedLoop)},
+	{"floor-fail10", "the same, 10 % of first attempts answered 500", false, throughput.MeasureLoad(throughput.Floor, throughput.FailingTenth)},
+	{"gateway-fail10", "the same, 10 % of first attempts answered 500", false, throughput.MeasureLoad(throughput.Gateway, throughput.FailingTenth)},
+	{"floor-rate", "the floor at a fixed rate", true, throughput.MeasureLoad(throughput.Floor, throughput.FixedRate)},
+	{"gateway-rate", "the gateway at a fixed rate", true, throughput.MeasureLoad(throughput.Gateway, throughput.FixedRate)},
+	{"gateway-fanout100", "100 endpoints subscribed to one event", false, throughput.MeasureLoad(throughput.Gateway, throughput.FanOut)},
+	{"gateway-inbound", "webhooks of a peer to a hosted product, and publishing in turn with them", false, throughput.MeasureInbound},
+	{"gateway-log", "queries of a delivery log of 2,000,000", true, deliverylog.Measure},
+	{"scheduling", "free times, figures and contended bookings of the scheduling service", true, scheduling.Measure},
+	{"clinic-search", "searches among a clinic's 100,000 patients", true, clinic.MeasureSearch},
+	{"clinic-import", "a clinic imports 10,000 patients", true, clinic.MeasureImport},
+	{"gateway-idle", "the gateway with nothing to do", true, throughput.MeasureIdle},
+}
