@@ -14,7 +14,6 @@ import (
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/publicbooking"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // anyProfessional is the link parameter for any professional.
@@ -59,7 +58,7 @@ func (p *pageRequest) showServices() (reply, error) {
 	return reply{template: "services", title: p.messages().ChooseService, step: 1, body: sections}, nil
 }
 
-func (p *pageRequest) serviceCard(service dbgen.Service) choiceCard {
+func (p *pageRequest) serviceCard(service store.Service) choiceCard {
 	card := choiceCard{
 		Link: p.linkTo("professional", "service", service.ID.String()), Name: service.Name, Text: service.Description, Color: service.Color, Duration: formatDuration(service.DurationMinutes),
 	}
@@ -90,10 +89,10 @@ func (p *pageRequest) emptyPage(title, text string) reply {
 
 // selection is the service and professional that the address names.
 type selection struct {
-	service   dbgen.Service
-	offers    []dbgen.ServiceOffersRow // by all who give it
-	offer     *dbgen.ServiceOffersRow  // by the one who was chosen; nil: by anybody
-	parameter string                   // of links: an id, or anybody
+	service   store.Service
+	offers    []store.ServiceOffer // by all who give it
+	offer     *store.ServiceOffer  // by the one who was chosen; nil: by anybody
+	parameter string               // of links: an id, or anybody
 }
 
 // loadChoice loads the selected service with its offers.

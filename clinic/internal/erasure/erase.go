@@ -56,8 +56,8 @@ func insertTombstones(ctx context.Context, tx *store.Tx, scope store.Scope, p db
 }
 
 // logTraces returns what the hub searches its log for.
-func logTraces(identity *store.Identity) module.Traces {
-	traces := module.Traces{Names: identity.Names, Events: identity.EventIDs}
+func logTraces(identity *store.Identity) module.LogTraces {
+	traces := module.LogTraces{Names: identity.Names, Events: identity.EventIDs}
 	for _, email := range identity.Emails {
 		if identity.IsSharedEmail(email) {
 			traces.Shared = append(traces.Shared, email)

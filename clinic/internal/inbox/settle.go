@@ -122,7 +122,7 @@ func (t *transaction) settleAll(ctx context.Context, entries []dbgen.InboxEntry,
 		n, err = nested.settleEach(ctx, entries, linking)
 		return err
 	})
-	if err == nil || tx.IsSerializationFailure(err) || ctx.Err() != nil {
+	if err == nil || tx.IsRetryable(err) || ctx.Err() != nil {
 		return n, err
 	}
 	n = 0
@@ -135,7 +135,7 @@ func (t *transaction) settleAll(ctx context.Context, entries []dbgen.InboxEntry,
 		switch {
 		case err == nil:
 			n += settled
-		case tx.IsSerializationFailure(err) || ctx.Err() != nil:
+		case tx.IsRetryable(err) || ctx.Err() != nil:
 			return n, err
 		default:
 			t.host.Log.ErrorContext(ctx, "an inbox entry cannot be linked; it stays open", "entry_id", entry.ID, "error", err)

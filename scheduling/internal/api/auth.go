@@ -53,7 +53,7 @@ func (u userStore) Recipient(ctx context.Context, tx pgx.Tx, user uuid.UUID) (ac
 	return accounts.Recipient{Name: row.Name, Email: row.Email, Tenant: module.Tenant{ID: org.ID, Name: org.Name}, ReplyTo: valueOrEmpty(org.Email), Locale: org.Locale}, err
 }
 
-func toAccount(row dbgen.User) accounts.User {
+func toAccount(row store.User) accounts.User {
 	return accounts.User{ID: row.ID, Email: row.Email, Password: valueOrEmpty(row.PasswordHash), Active: row.IsActive}
 }
 
@@ -99,7 +99,7 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error
 	}
 	org := store.NewID()
 	var session Registered
-	var owner dbgen.User
+	var owner store.User
 	err = a.store.InTx(ctx, "registering", func(tx *store.Tx) error {
 		if owner, err = a.createOrganization(ctx, tx, org, in, phone, hash); err != nil {
 			return err
@@ -119,22 +119,22 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error
 }
 
 // createOrganization creates an organization with its settings, loyalty program and owner.
-func (a *API) createOrganization(ctx context.Context, tx *store.Tx, org uuid.UUID, in *signUpInput, phone *string, hash string) (dbgen.User, error) {
+func (a *API) createOrganization(ctx context.Context, tx *store.Tx, org uuid.UUID, in *signUpInput, phone *string, hash string) (store.User, error) {
 	body := &in.Body
 	if err := checkSlugFree(ctx, tx, body.OrgSlug, org); err != nil {
-		return dbgen.User{}, err
+		return store.User{}, err
 	}
 	if err := tx.CreateOrganization(ctx, dbgen.CreateOrganizationParams{ID: org, Name: body.OrgName, Slug: body.OrgSlug, Phone: phone}); err != nil {
-		return dbgen.User{}, err
+		return store.User{}, err
 	}
 	if err := tx.CreateSettings(ctx, org, []string{body.Email}); err != nil {
-		return dbgen.User{}, err
+		return store.User{}, err
 	}
 	if err := tx.CreateLoyaltyProgram(ctx, org); err != nil {
-		return dbgen.User{}, err
+		return store.User{}, err
 	}
 	if err := a.host.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: org, Name: body.OrgName}); err != nil {
-		return dbgen.User{}, err
+		return store.User{}, err
 	}
 	return tx.CreateUser(ctx, dbgen.CreateUserParams{
 		OrgID: org, ID: store.NewID(), Name: body.Name, Email: body.Email, PasswordHash: &hash, Role: roleOwner, Phone: phone, IsActive: true,

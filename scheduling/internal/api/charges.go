@@ -16,7 +16,6 @@ import (
 	"integrationhub/scheduling/internal/payment"
 	"integrationhub/scheduling/internal/payment/provider"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 type createChargeInput struct {
@@ -55,7 +54,7 @@ type Charge struct {
 	TxID         string  `json:"txid"`
 }
 
-func toCharge(row dbgen.PaymentDetail, zone *time.Location) (Charge, error) {
+func toCharge(row store.PaymentDetail, zone *time.Location) (Charge, error) {
 	qrCode, err := provider.EncodeQR(valueOrEmpty(row.PixCopyPaste))
 	return Charge{toPayment(row, zone), valueOrEmpty(row.PixCopyPaste), base64.StdEncoding.EncodeToString(qrCode), row.QrCodeUrl, valueOrEmpty(row.Txid)}, err
 }
@@ -76,7 +75,7 @@ func (a *API) createCharge(ctx context.Context, in *createChargeInput) (*chargeO
 		return nil, err
 	}
 	var request payment.ChargeRequest
-	var result dbgen.PaymentDetail
+	var result store.PaymentDetail
 	status := 0
 	err = a.store.InTx(ctx, "charging", func(tx *store.Tx) error {
 		if request, err = in.buildRequest(ctx, tx, org); err != nil {
@@ -148,7 +147,7 @@ func (in *createChargeInput) buildRequest(ctx context.Context, tx *store.Tx, org
 
 // fillFromAppointment fills in the client, description, expiry and amount due of an
 // appointment.
-func (in *createChargeInput) fillFromAppointment(appointment dbgen.AppointmentDetail, request *payment.ChargeRequest, now time.Time) error {
+func (in *createChargeInput) fillFromAppointment(appointment store.AppointmentDetail, request *payment.ChargeRequest, now time.Time) error {
 	if in.Body.ClientID.HasValue() && appointment.ClientID != request.Client {
 		return hub.Invalid("body.client_id", "is not the appointment's client")
 	}

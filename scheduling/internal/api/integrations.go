@@ -108,10 +108,10 @@ func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInpu
 		statuses = append(statuses, in.Status)
 	}
 	rows, err := a.store.AppointmentsOfClients(ctx, dbgen.AppointmentsOfClientsParams{
-		OrgID: org.ID, ClientIds: rest.Map(clients, func(client dbgen.Client) uuid.UUID { return client.ID }), Statuses: statuses, RowLimit: in.Limit,
+		OrgID: org.ID, ClientIds: rest.Map(clients, func(client store.Client) uuid.UUID { return client.ID }), Statuses: statuses, RowLimit: in.Limit,
 	})
 	out := &foundAppointmentsOutput{}
-	out.Body.Appointments = rest.Map(rows, func(row dbgen.AppointmentDetail) FoundAppointment {
+	out.Body.Appointments = rest.Map(rows, func(row store.AppointmentDetail) FoundAppointment {
 		return FoundAppointment{
 			ID: row.ID, Datetime: row.StartAt.UTC(), Service: row.ServiceName, Professional: row.ProfessionalName, Status: row.Status,
 			URL: a.host.URLs.Public + AppointmentPages + row.ID.String(),
@@ -206,7 +206,7 @@ func (a *API) bookByPhone(ctx context.Context, in *bookByPhoneInput) (*bookByPho
 	if contact.Name == "" {
 		contact.Name = body.Phone
 	}
-	request.ResolveAndCheckClient = func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
+	request.ResolveAndCheckClient = func(ctx context.Context, tx *store.Tx) (store.Client, error) {
 		client, err := tx.FindOrCreateClient(ctx, org.ID, contact)
 		if err != nil {
 			return client, err
@@ -292,7 +292,7 @@ func maskKey(last4 string) string {
 // SearchPhone returns at most 100 clients of all organizations with the phone number.
 func (a *API) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatch, error) {
 	rows, err := a.store.ClientsByPhoneInAllOrgs(ctx, booking.PhoneForms(phone))
-	return rest.Map(rows, func(client dbgen.Client) module.PhoneMatch {
+	return rest.Map(rows, func(client store.Client) module.PhoneMatch {
 		return module.PhoneMatch{TenantID: client.OrgID, Kind: "client", ID: client.ID.String(), Name: client.Name}
 	}), dberr.Wrap("finding clients", err)
 }

@@ -73,7 +73,7 @@ var (
 	currencyPattern = regexp.MustCompile(`^[A-Z]{3}$`)
 )
 
-func (in *updateOrganizationInput) applyTo(org *dbgen.Organization) error {
+func (in *updateOrganizationInput) applyTo(org *store.Organization) error {
 	body := &in.Body
 	body.Name.ApplyTo(&org.Name)
 	body.Slug.ApplyTo(&org.Slug)
@@ -136,7 +136,7 @@ func (a *API) updateOrganization(ctx context.Context, in *updateOrganizationInpu
 }
 
 // checkCurrencyChange refuses a currency without decimals while stored amounts have some.
-func checkCurrencyChange(ctx context.Context, tx *store.Tx, changed dbgen.Organization, org store.Org) error {
+func checkCurrencyChange(ctx context.Context, tx *store.Tx, changed store.Organization, org store.Org) error {
 	if changed.Currency == org.Currency || booking.Decimals(changed.Currency) > 0 {
 		return nil
 	}
@@ -164,7 +164,7 @@ func (a *API) updateSettings(ctx context.Context, in *settingsInput) (*settingsO
 	if err != nil {
 		return nil, err
 	}
-	var updated dbgen.Settings
+	var updated store.Settings
 	err = a.store.InTx(ctx, "updating settings", func(tx *store.Tx) error {
 		org, err := tx.LockOrg(ctx, id)
 		if err != nil {
@@ -185,7 +185,7 @@ func (a *API) updateSettings(ctx context.Context, in *settingsInput) (*settingsO
 
 // mergeBookingPage merges the sent members into the page settings. Absent members stay;
 // null removes a member.
-func mergeBookingPage(sent optional[BookingPage], settings *dbgen.Settings) error {
+func mergeBookingPage(sent optional[BookingPage], settings *store.Settings) error {
 	if !sent.Set {
 		return nil
 	}

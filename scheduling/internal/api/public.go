@@ -12,7 +12,6 @@ import (
 	"integrationhub/scheduling/internal/proofofwork"
 	"integrationhub/scheduling/internal/publicbooking"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // Slug is the path parameter of an organization's public booking.
@@ -79,7 +78,7 @@ func (a *API) listPublicServices(ctx context.Context, in *Slug) (*struct{ Body [
 		return nil, err
 	}
 	rows, err := a.publicBooking.Services(ctx, org)
-	return &struct{ Body []PublicService }{rest.Map(rows, func(service dbgen.Service) PublicService {
+	return &struct{ Body []PublicService }{rest.Map(rows, func(service store.Service) PublicService {
 		return PublicService{service.ID, service.Name, service.Description, service.DurationMinutes, service.PriceCents, service.Color, service.RequiresDeposit, service.DepositCents, service.Category}
 	})}, err
 }
@@ -95,7 +94,7 @@ func (a *API) listPublicProfessionals(ctx context.Context, in *publicProfessiona
 		return nil, err
 	}
 	offers, err := a.publicBooking.Professionals(ctx, org, in.ServiceID)
-	return &struct{ Body []PublicProfessional }{rest.Map(offers, func(row dbgen.ServiceOffersRow) PublicProfessional {
+	return &struct{ Body []PublicProfessional }{rest.Map(offers, func(row store.ServiceOffer) PublicProfessional {
 		offer := store.ResolveOffer(row, org.Policy)
 		return PublicProfessional{
 			ID: row.ProfessionalID, Name: row.ProfessionalName, Bio: row.Bio, AvatarURL: row.AvatarUrl, Specialty: row.Specialty,

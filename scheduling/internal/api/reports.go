@@ -211,7 +211,7 @@ func (a *API) measureOccupancy(ctx context.Context, scope reportScope) ([]Occupi
 	if err != nil {
 		return nil, err
 	}
-	ids := rest.Map(rows, func(row dbgen.ReportProfessionalsRow) uuid.UUID { return row.ID })
+	ids := rest.Map(rows, func(row store.ReportProfessional) uuid.UUID { return row.ID })
 	weeks, err := a.store.LoadWeeks(ctx, scope.org.ID, ids, scope.first, scope.last)
 	if err != nil {
 		return nil, err
@@ -228,7 +228,7 @@ func (a *API) measureOccupancy(ctx context.Context, scope reportScope) ([]Occupi
 	if err != nil {
 		return nil, err
 	}
-	return rest.Map(rows, func(row dbgen.ReportProfessionalsRow) Occupied {
+	return rest.Map(rows, func(row store.ReportProfessional) Occupied {
 		week, last := weeks[row.ID], scope.last
 		if row.DeletedAt != nil {
 			last = min(last, booking.DateOf(*row.DeletedAt, scope.org.Zone))
@@ -360,7 +360,7 @@ func (a *API) findInactive(ctx context.Context, in *inactiveInput, consented boo
 		return InactiveReport{}, err
 	}
 	today, total := booking.DateOf(now, org.Zone), 0
-	items := rest.Map(rows, func(row dbgen.InactiveClientsRow) Inactive {
+	items := rest.Map(rows, func(row store.InactiveClient) Inactive {
 		total = int(row.Total)
 		since := row.LastAt
 		if since.IsZero() {
@@ -411,7 +411,7 @@ func (a *API) getPopular(ctx context.Context, in *popularInput) (PopularReport, 
 		return PopularReport{}, err
 	}
 	rows, err := a.store.PopularServices(ctx, dbgen.PopularServicesParams{OrgID: scope.org.ID, Since: scope.since, Until: scope.until, ProfessionalID: scope.professional, RowLimit: in.Limit})
-	return PopularReport{rest.Map(rows, func(row dbgen.PopularServicesRow) PopularService {
+	return PopularReport{rest.Map(rows, func(row store.PopularService) PopularService {
 		return PopularService{row.ServiceID, row.Name, row.Appointments, booking.Cents(row.Revenue), rate(int64(row.Appointments), row.Total)}
 	}), scope.toSpan()}, err
 }

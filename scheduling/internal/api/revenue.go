@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
@@ -59,7 +60,7 @@ func (r RevenueReport) table() [][]any {
 	return rows
 }
 
-func (a *API) loadRevenue(ctx context.Context, scope reportScope, since, until time.Time) ([]dbgen.RevenueByDayRow, error) {
+func (a *API) loadRevenue(ctx context.Context, scope reportScope, since, until time.Time) ([]store.DailyRevenue, error) {
 	return a.store.RevenueByDay(ctx, dbgen.RevenueByDayParams{OrgID: scope.org.ID, Zone: scope.org.Timezone, Since: since, Until: until, ProfessionalID: scope.professional})
 }
 
@@ -69,7 +70,7 @@ type tally[K comparable] struct {
 	sums map[K]*Taken
 }
 
-func (t *tally[K]) add(key K, row dbgen.RevenueByDayRow) {
+func (t *tally[K]) add(key K, row store.DailyRevenue) {
 	if t.sums == nil {
 		t.sums = make(map[K]*Taken)
 	}
@@ -143,7 +144,7 @@ func (a *API) getRevenue(ctx context.Context, in *ReportQuery) (RevenueReport, e
 }
 
 // buildSeries sums revenue by day, week or month. Empty periods are zero.
-func buildSeries(scope reportScope, rows []dbgen.RevenueByDayRow) []Taken {
+func buildSeries(scope reportScope, rows []store.DailyRevenue) []Taken {
 	bucketStart := func(date booking.Date) booking.Date {
 		switch scope.period {
 		case "quarter":

@@ -53,7 +53,7 @@ func (m *Maintenance) forOrg(ctx context.Context, id uuid.UUID, update func(cont
 	if err != nil {
 		return err
 	}
-	program, err := store.LoadLoyalty(ctx, m.store.Queries, id)
+	program, err := store.LoadLoyalty(ctx, m.store.DB, id)
 	if err != nil {
 		return err
 	}

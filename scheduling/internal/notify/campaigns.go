@@ -102,13 +102,13 @@ func (n *Notifier) sendCampaignMessage(ctx context.Context, message store.Campai
 }
 
 func (n *Notifier) sendCampaignEmail(ctx context.Context, message store.CampaignMessage) error {
-	return n.store.SendCampaignMessage(ctx, message, func(tx *store.Tx, client dbgen.Client) (bool, error) {
+	return n.store.SendCampaignMessage(ctx, message, func(tx *store.Tx, client store.Client) (bool, error) {
 		data := n.campaignData(message, client)
 		return n.sendEmail(ctx, tx, message.Org, envelope{to: valueOrEmpty(client.Email), clientID: client.ID, unsubscribe: data.UnsubscribeURL}, emails.Campaign, data)
 	})
 }
 
-func (n *Notifier) campaignData(message store.CampaignMessage, client dbgen.Client) emails.Data {
+func (n *Notifier) campaignData(message store.CampaignMessage, client store.Client) emails.Data {
 	return emails.Data{
 		Business: message.Org.Name, Phone: valueOrEmpty(message.Org.Phone), Client: client.Name, Message: message.Campaign.Message,
 		Link: n.host.URLs.Public + "/book/" + url.PathEscape(message.Org.Slug), UnsubscribeURL: n.publicBooking.UnsubscribeURL(message.Org, client.ID),

@@ -36,7 +36,7 @@ func New(host module.Host, s *store.Store, publicBooking *publicbooking.Service)
 
 // appointmentData returns the data for e-mails about an appointment; name is its
 // client's.
-func (n *Notifier) appointmentData(org store.Org, appointment dbgen.AppointmentDetail, name string) emails.Data {
+func (n *Notifier) appointmentData(org store.Org, appointment store.AppointmentDetail, name string) emails.Data {
 	return emails.Data{
 		Business: org.Name, Address: valueOrEmpty(org.Address), Phone: valueOrEmpty(org.Phone), Client: name, Service: appointment.ServiceName, Professional: appointment.ProfessionalName,
 		Start: appointment.StartAt.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Reason: valueOrEmpty(appointment.CancelReason),
@@ -137,7 +137,7 @@ func (n *Notifier) SendChangeEmails(ctx context.Context, payload []byte) error {
 // clientEmail chooses the client's e-mail for a change by the appointment's current
 // state. The kind is "" where none is due: the appointment ended, or another e-mail
 // follows.
-func (n *Notifier) clientEmail(ctx context.Context, tx *store.Tx, org store.Org, appointment dbgen.AppointmentDetail, notification store.Notification, contact dbgen.AppointmentRecipientRow, data *emails.Data) (emails.Kind, []module.Attachment, error) {
+func (n *Notifier) clientEmail(ctx context.Context, tx *store.Tx, org store.Org, appointment store.AppointmentDetail, notification store.Notification, contact store.AppointmentRecipient, data *emails.Data) (emails.Kind, []module.Attachment, error) {
 	open := appointment.Status == booking.Scheduled || appointment.Status == booking.Confirmed
 	if notification.SkipClient || contact.Email == "" || !appointment.StartAt.After(tx.Now()) {
 		return "", nil, nil
@@ -227,7 +227,7 @@ func (n *Notifier) OfferFreedTime(ctx context.Context, payload []byte) error {
 }
 
 // offerTo offers a freed time to a waitlist entry if it is long enough for its service.
-func (n *Notifier) offerTo(ctx context.Context, org store.Org, entry dbgen.WaitlistEntry, freed store.FreedTime, day booking.Date) (sent bool, err error) {
+func (n *Notifier) offerTo(ctx context.Context, org store.Org, entry store.WaitlistEntry, freed store.FreedTime, day booking.Date) (sent bool, err error) {
 	shown, err := n.publicBooking.FreeSlots(ctx, n.publicBooking.ClientView(org), publicbooking.Choice{Service: entry.ServiceID, Professional: &freed.Professional}, day)
 	if errors.Is(err, hub.ErrNotFound) || errors.Is(err, hub.ErrInvalid) || err == nil && len(shown.Slots) == 0 {
 		return false, nil

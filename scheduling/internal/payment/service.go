@@ -15,7 +15,6 @@ import (
 	"integrationhub/hub/module"
 	"integrationhub/scheduling/internal/payment/provider"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // Service collects payments. Without a provider it returns [provider.NotConfiguredError].
@@ -53,7 +52,7 @@ type ChargeRequest struct {
 
 // CreateCharge creates a charge at the provider and stores it. If another charge for
 // the same purpose was stored meanwhile, it returns that charge, with created false.
-func (s *Service) CreateCharge(ctx context.Context, org store.Org, request ChargeRequest) (payment dbgen.PaymentDetail, created bool, err error) {
+func (s *Service) CreateCharge(ctx context.Context, org store.Org, request ChargeRequest) (payment store.PaymentDetail, created bool, err error) {
 	charge, err := s.requestCharge(ctx, org, request)
 	if err != nil {
 		return payment, false, err
@@ -103,7 +102,7 @@ const (
 // if that fails nothing is stored. deposit is nil
 // where none is due or the booking existed. Errors are those of [store.Store.Book],
 // [store.Store.HoldSlot] and the provider.
-func (s *Service) BookCollectingDeposit(ctx context.Context, request store.NewAppointment, payer provider.Payer) (booked store.BookedAppointment, deposit *dbgen.PaymentDetail, err error) {
+func (s *Service) BookCollectingDeposit(ctx context.Context, request store.NewAppointment, payer provider.Payer) (booked store.BookedAppointment, deposit *store.PaymentDetail, err error) {
 	waitCtx, cancel := context.WithTimeout(ctx, repeatTimeout)
 	defer cancel()
 	for {
@@ -140,7 +139,7 @@ func (s *Service) checkCurrency(currency string) error {
 }
 
 // bookHeld books a held time with the charge for its deposit.
-func (s *Service) bookHeld(ctx context.Context, request store.NewAppointment, held store.HeldSlot, payer provider.Payer) (booked store.BookedAppointment, deposit *dbgen.PaymentDetail, err error) {
+func (s *Service) bookHeld(ctx context.Context, request store.NewAppointment, held store.HeldSlot, payer provider.Payer) (booked store.BookedAppointment, deposit *store.PaymentDetail, err error) {
 	request.HoldID, request.Professional = held.ID, &held.Professional
 	if held.Deposit > 0 { // else the chosen professional requires no deposit
 		var charge store.NewCharge

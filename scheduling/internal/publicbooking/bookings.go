@@ -25,7 +25,7 @@ import (
 
 // Booking is an appointment as its client sees it.
 type Booking struct {
-	dbgen.AppointmentDetail
+	store.AppointmentDetail
 	Token     string // authorizes the client's changes
 	ManageURL string
 	Deposit   *Deposit // nil: no deposit is due
@@ -40,7 +40,7 @@ type Deposit struct {
 }
 
 // newBooking converts an appointment; charge is the deposit's charge, or nil.
-func (s *Service) newBooking(org store.Org, appointment dbgen.AppointmentDetail, charge *dbgen.PaymentDetail) (Booking, error) {
+func (s *Service) newBooking(org store.Org, appointment store.AppointmentDetail, charge *store.PaymentDetail) (Booking, error) {
 	booked := Booking{AppointmentDetail: appointment, Token: s.BookingToken(appointment.ID, appointment.TokenVersion)}
 	booked.ManageURL = s.ManageURL(org, booked.Token)
 	if appointment.DepositStatus != booking.DepositPending || appointment.DepositCents == nil || appointment.DepositDeadline == nil {
@@ -58,7 +58,7 @@ func (s *Service) newBooking(org store.Org, appointment dbgen.AppointmentDetail,
 }
 
 // loadBooking is [Service.newBooking] with the charge loaded.
-func (s *Service) loadBooking(ctx context.Context, org store.Org, appointment dbgen.AppointmentDetail) (Booking, error) {
+func (s *Service) loadBooking(ctx context.Context, org store.Org, appointment store.AppointmentDetail) (Booking, error) {
 	if appointment.DepositStatus != booking.DepositPending {
 		return s.newBooking(org, appointment, nil)
 	}
@@ -87,18 +87,18 @@ func (s *Service) BookingToken(id uuid.UUID, version int) string {
 }
 
 // appointmentByToken loads the appointment a client's token belongs to.
-func (s *Service) appointmentByToken(ctx context.Context, org store.Org, token string) (dbgen.AppointmentDetail, error) {
+func (s *Service) appointmentByToken(ctx context.Context, org store.Org, token string) (store.AppointmentDetail, error) {
 	notFound := hub.Errorf(hub.ErrNotFound, "invalid_token", "Invalid cancel token")
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(raw) != 16+sha256.Size {
-		return dbgen.AppointmentDetail{}, notFound
+		return store.AppointmentDetail{}, notFound
 	}
 	appointment, err := s.store.AppointmentByID(ctx, org.ID, uuid.UUID(raw[:16]))
 	if errors.Is(err, pgx.ErrNoRows) {
 		return appointment, notFound
 	}
 	if err == nil && !hmac.Equal([]byte(s.BookingToken(appointment.ID, appointment.TokenVersion)), []byte(token)) {
-		return dbgen.AppointmentDetail{}, notFound
+		return store.AppointmentDetail{}, notFound
 	}
 	return appointment, err
 }
@@ -134,9 +134,9 @@ func (s *Service) Book(ctx context.Context, org store.Org, request booking.Reque
 	booked, err := s.BookAppointment(ctx, store.NewAppointment{
 		Org: org, ServiceChoice: store.ServiceChoice{Service: request.Service, Professional: request.Professional, Online: true}, Start: request.Start, Notes: request.Notes, Source: booking.Web,
 		By: store.Actor{Kind: booking.Client}, Limits: org.Policy.PublicLimits(s.host.Now(), org.Zone), Idempotency: key, HoldID: request.Hold, Contact: &contact,
-		ResolveAndCheckClient: func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
+		ResolveAndCheckClient: func(ctx context.Context, tx *store.Tx) (store.Client, error) {
 			if err := spendProof(ctx, tx, org, solved); err != nil {
-				return dbgen.Client{}, err
+				return store.Client{}, err
 			}
 			client, err := tx.FindOrCreateClient(ctx, org.ID, contact)
 			if err != nil {
@@ -211,7 +211,7 @@ func (s *Service) JoinWaitlist(ctx context.Context, org store.Org, choice Choice
 		return id, hub.Invalid("body.last_date", "must be at most 92 days after first_date")
 	}
 	err = s.store.InTx(ctx, "joining the waitlist", func(tx *store.Tx) error {
-		offers, err := store.LoadOffers(ctx, tx.Queries, org.ID, store.ServiceChoice{Service: choice.Service, Professional: choice.Professional, Online: true})
+		offers, err := store.LoadOffers(ctx, tx.DB, org.ID, store.ServiceChoice{Service: choice.Service, Professional: choice.Professional, Online: true})
 		if err != nil {
 			return err
 		}
@@ -255,7 +255,7 @@ const (
 )
 
 // CheckNotBlocked returns a [hub.ErrForbidden] for a blocked client.
-func CheckNotBlocked(client dbgen.Client) error {
+func CheckNotBlocked(client store.Client) error {
 	if client.IsBlocked {
 		return hub.Errorf(hub.ErrForbidden, "booking_refused", "This booking cannot be made online. Contact the business.")
 	}
@@ -264,7 +264,7 @@ func CheckNotBlocked(client dbgen.Client) error {
 
 // checkMayBook rejects clients who are blocked or have too many open bookings. Because
 // [store.Tx.FindOrCreateClient] locks the client, concurrent bookings are counted.
-func checkMayBook(ctx context.Context, tx *store.Tx, org store.Org, client dbgen.Client) error {
+func checkMayBook(ctx context.Context, tx *store.Tx, org store.Org, client store.Client) error {
 	if err := CheckNotBlocked(client); err != nil {
 		return err
 	}
@@ -280,14 +280,14 @@ func checkMayBook(ctx context.Context, tx *store.Tx, org store.Org, client dbgen
 }
 
 // Cancel cancels a client's booking. Repeating it is no error.
-func (s *Service) Cancel(ctx context.Context, org store.Org, token string, reason *string) (dbgen.AppointmentDetail, error) {
+func (s *Service) Cancel(ctx context.Context, org store.Org, token string, reason *string) (store.AppointmentDetail, error) {
 	found, err := s.appointmentByToken(ctx, org, token)
 	if err != nil {
 		return found, err
 	}
 	return s.store.ApplyAction(ctx, booking.Cancel, store.AppointmentChange{
 		Org: org, ID: found.ID, By: store.Actor{Kind: booking.Client}, Reason: reason,
-		Check: func(before dbgen.Appointment) error {
+		Check: func(before store.Appointment) error {
 			return org.Policy.ClientMayCancel(before.StartAt.In(org.Zone), s.host.Now())
 		},
 	})
@@ -301,7 +301,7 @@ func (s *Service) Reschedule(ctx context.Context, org store.Org, token string, s
 	}
 	updated, err := s.store.UpdateAppointment(ctx, store.AppointmentUpdate{Start: &start, Online: true, Reschedule: true, Limits: s.ClientView(org).Limits}, store.AppointmentChange{
 		Org: org, ID: found.ID, By: store.Actor{Kind: booking.Client},
-		Check: func(before dbgen.Appointment) error {
+		Check: func(before store.Appointment) error {
 			return org.Policy.ClientMayReschedule(before.StartAt.In(org.Zone), s.host.Now())
 		},
 	})

@@ -28,7 +28,7 @@ func (s *Service) CalendarFile(org store.Org, booked Booking) (file []byte, name
 // CalendarInvite returns an appointment as an iCalendar message for an e-mail. The
 // recipient's calendar program adds, changes or removes it. The organizer is the organization's
 // address, or the hub's where it has none.
-func (s *Service) CalendarInvite(org store.Org, appointment dbgen.AppointmentDetail, contact dbgen.AppointmentRecipientRow) (calendar.Method, []byte) {
+func (s *Service) CalendarInvite(org store.Org, appointment store.AppointmentDetail, contact store.AppointmentRecipient) (calendar.Method, []byte) {
 	event := calendarEvent(org, appointment, s.ManageURL(org, s.BookingToken(appointment.ID, appointment.TokenVersion)))
 	event.Organizer, event.Attendee = calendar.Person{Name: org.Name, Email: s.host.Settings.MailFrom}, calendar.Person{Name: contact.Name, Email: contact.Email}
 	if org.Email != nil {
@@ -42,7 +42,7 @@ func (s *Service) CalendarInvite(org store.Org, appointment dbgen.AppointmentDet
 }
 
 // calendarEvent converts an appointment. Every copy has the same UID.
-func calendarEvent(org store.Org, appointment dbgen.AppointmentDetail, link string) calendar.Event {
+func calendarEvent(org store.Org, appointment store.AppointmentDetail, link string) calendar.Event {
 	event := calendar.Event{
 		UID: appointment.ID.String() + "@scheduling", Sequence: appointment.IcsSequence, Stamp: appointment.UpdatedAt, Start: appointment.StartAt.In(org.Zone), End: appointment.EndAt.In(org.Zone),
 		Summary: appointment.ServiceName + " · " + org.Name, Description: appointment.ProfessionalName + "\n" + link, URL: link, Cancelled: !appointment.Status.Blocks(),
@@ -55,11 +55,11 @@ func calendarEvent(org store.Org, appointment dbgen.AppointmentDetail, link stri
 
 // FeedURL returns the secret address of a professional's calendar feed. Rotating the
 // feed changes it.
-func (s *Service) FeedURL(professional dbgen.Professional) string {
+func (s *Service) FeedURL(professional store.Professional) string {
 	return fmt.Sprintf("%s/calendar/%s/%s.ics", s.host.URLs.Base, professional.ID, s.feedSecret(professional))
 }
 
-func (s *Service) feedSecret(professional dbgen.Professional) string {
+func (s *Service) feedSecret(professional store.Professional) string {
 	mac := hmac.New(sha256.New, s.host.Sealer.Derive("calendar feed"))
 	mac.Write(professional.ID[:])
 	mac.Write([]byte(strconv.Itoa(professional.FeedVersion)))

@@ -13,7 +13,6 @@ import (
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/payment"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // Service implements public booking. It is safe for concurrent use.
@@ -65,9 +64,9 @@ func (s *Service) LogoURL(org store.Org) *string {
 }
 
 // Services returns the services clients can book, in display order.
-func (s *Service) Services(ctx context.Context, org store.Org) ([]dbgen.Service, error) {
+func (s *Service) Services(ctx context.Context, org store.Org) ([]store.Service, error) {
 	all, err := s.store.ListServices(ctx, org.ID)
-	var list []dbgen.Service
+	var list []store.Service
 	for _, service := range all {
 		if service.IsActive && service.IsPublic {
 			list = append(list, service)
@@ -78,8 +77,8 @@ func (s *Service) Services(ctx context.Context, org store.Org) ([]dbgen.Service,
 
 // Professionals returns the professionals with whom clients can book a service, or
 // [hub.ErrNotFound] where clients cannot book it.
-func (s *Service) Professionals(ctx context.Context, org store.Org, service uuid.UUID) ([]dbgen.ServiceOffersRow, error) {
-	return store.LoadOffers(ctx, s.store.Queries, org.ID, store.ServiceChoice{Service: service, Online: true})
+func (s *Service) Professionals(ctx context.Context, org store.Org, service uuid.UUID) ([]store.ServiceOffer, error) {
+	return store.LoadOffers(ctx, s.store.DB, org.ID, store.ServiceChoice{Service: service, Online: true})
 }
 
 // View is what a requester may see of an organization's calendars.
@@ -104,18 +103,18 @@ type Choice struct {
 	Professional *uuid.UUID // nil: any
 	// Rescheduled is an appointment that looks for another time: its own counts as free, and
 	// its length and price stay. nil: none.
-	Rescheduled *dbgen.AppointmentDetail
+	Rescheduled *store.AppointmentDetail
 }
 
 // RescheduleChoice returns the choice for rescheduling a booking.
-func RescheduleChoice(appointment dbgen.AppointmentDetail) Choice {
+func RescheduleChoice(appointment store.AppointmentDetail) Choice {
 	return Choice{Service: appointment.ServiceID, Professional: &appointment.ProfessionalID, Rescheduled: &appointment}
 }
 
 // LoadCalendars loads the offers of a choice and their calendars. Errors are those of
 // [store.LoadOffers].
-func (s *Service) LoadCalendars(ctx context.Context, view View, choice Choice, first, last booking.Date) ([]dbgen.ServiceOffersRow, []booking.Calendar, error) {
-	offers, err := store.LoadOffers(ctx, s.store.Queries, view.Org.ID, store.ServiceChoice{Service: choice.Service, Professional: choice.Professional, Online: view.Online, Field: "query.service_id"})
+func (s *Service) LoadCalendars(ctx context.Context, view View, choice Choice, first, last booking.Date) ([]store.ServiceOffer, []booking.Calendar, error) {
+	offers, err := store.LoadOffers(ctx, s.store.DB, view.Org.ID, store.ServiceChoice{Service: choice.Service, Professional: choice.Professional, Online: view.Online, Field: "query.service_id"})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -134,7 +133,7 @@ func (s *Service) LoadCalendars(ctx context.Context, view View, choice Choice, f
 
 // DaySlots are the free slots of a day.
 type DaySlots struct {
-	Offers    []dbgen.ServiceOffersRow // empty: no professional offers the service
+	Offers    []store.ServiceOffer // empty: no professional offers the service
 	Calendars []booking.Calendar
 	Slots     []booking.Slot
 }

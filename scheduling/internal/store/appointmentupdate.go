@@ -28,7 +28,7 @@ type AppointmentUpdate struct {
 }
 
 // isReschedule reports whether the appointment's place in time changes.
-func (u AppointmentUpdate) isReschedule(appointment dbgen.Appointment) bool {
+func (u AppointmentUpdate) isReschedule(appointment Appointment) bool {
 	return u.Reschedule || u.Start != nil && !u.Start.Equal(appointment.StartAt) ||
 		u.Professional != nil && *u.Professional != appointment.ProfessionalID || u.Service != nil && *u.Service != appointment.ServiceID
 }
@@ -37,7 +37,7 @@ func (u AppointmentUpdate) isReschedule(appointment dbgen.Appointment) bool {
 // [Store.ApplyAction].
 func (s *Store) UpdateAppointment(ctx context.Context, update AppointmentUpdate, change AppointmentChange) (BookedAppointment, error) {
 	var updated BookedAppointment
-	var before dbgen.Appointment
+	var before Appointment
 	err := s.InTx(ctx, "changing the appointment", func(tx *Tx) (err error) {
 		if before, err = tx.lockForChange(ctx, change, update.Professional); err != nil {
 			return err
@@ -73,7 +73,7 @@ func (s *Store) UpdateAppointment(ctx context.Context, update AppointmentUpdate,
 // time. There is no event for rescheduling, and a product with a copy of the appointment
 // would otherwise expect the client at the former time. See
 // docs/interfaces/scheduling.md, "Events".
-func (t *Tx) publishRescheduled(ctx context.Context, before dbgen.Appointment, appointment dbgen.AppointmentDetail) error {
+func (t *Tx) publishRescheduled(ctx context.Context, before Appointment, appointment AppointmentDetail) error {
 	if appointment.StartAt.Equal(before.StartAt) && appointment.ProfessionalID == before.ProfessionalID && appointment.ServiceID == before.ServiceID && appointment.ClientID == before.ClientID {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (t *Tx) publishRescheduled(ctx context.Context, before dbgen.Appointment, a
 
 // applyLowerPrice adjusts what is due after a price reduction: charges above the rest
 // are closed, and the money received may now cover the deposit.
-func (t *Tx) applyLowerPrice(ctx context.Context, org Org, before dbgen.Appointment) error {
+func (t *Tx) applyLowerPrice(ctx context.Context, org Org, before Appointment) error {
 	appointment, err := t.LockAppointment(ctx, org.ID, before.ID)
 	if err != nil || appointment.PriceCents >= before.PriceCents {
 		return err
@@ -104,7 +104,7 @@ func (t *Tx) applyLowerPrice(ctx context.Context, org Org, before dbgen.Appointm
 }
 
 // target returns the time and choice the update leads to.
-func (u AppointmentUpdate) target(before dbgen.Appointment) (time.Time, ServiceChoice) {
+func (u AppointmentUpdate) target(before Appointment) (time.Time, ServiceChoice) {
 	start, choice := before.StartAt, ServiceChoice{Service: before.ServiceID, Professional: &before.ProfessionalID, Online: u.Online}
 	if u.Start != nil {
 		start = *u.Start
@@ -120,7 +120,7 @@ func (u AppointmentUpdate) target(before dbgen.Appointment) (time.Time, ServiceC
 	return start, choice
 }
 
-func (t *Tx) reschedule(ctx context.Context, update AppointmentUpdate, change AppointmentChange, before dbgen.Appointment) (warnings []string, err error) {
+func (t *Tx) reschedule(ctx context.Context, update AppointmentUpdate, change AppointmentChange, before Appointment) (warnings []string, err error) {
 	next, err := booking.Reschedule.Apply(before.Status, change.By.Kind, change.By.Manager, change.Org.Policy)
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (t *Tx) reschedule(ctx context.Context, update AppointmentUpdate, change Ap
 		}
 	}
 	start, choice := update.target(before)
-	offers, err := LoadOffers(ctx, t.Queries, change.Org.ID, choice)
+	offers, err := LoadOffers(ctx, t.DB, change.Org.ID, choice)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func (t *Tx) reschedule(ctx context.Context, update AppointmentUpdate, change Ap
 }
 
 // editDetails changes client, notes and price.
-func (t *Tx) editDetails(ctx context.Context, update AppointmentUpdate, change AppointmentChange, before dbgen.Appointment) error {
+func (t *Tx) editDetails(ctx context.Context, update AppointmentUpdate, change AppointmentChange, before Appointment) error {
 	if update.Client == nil && update.Notes == nil && update.Price == nil {
 		return nil
 	}
@@ -210,7 +210,7 @@ func (t *Tx) editDetails(ctx context.Context, update AppointmentUpdate, change A
 }
 
 // recordEdit adds the edit to the history, if it changes anything.
-func (t *Tx) recordEdit(ctx context.Context, change AppointmentChange, before dbgen.Appointment, edit dbgen.EditAppointmentParams) error {
+func (t *Tx) recordEdit(ctx context.Context, change AppointmentChange, before Appointment, edit dbgen.EditAppointmentParams) error {
 	if edit.Notes == before.Notes && edit.PriceCents == before.PriceCents && edit.ClientID == before.ClientID {
 		return nil
 	}

@@ -1,9 +1,7 @@
 package store
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -12,7 +10,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"integrationhub/hub"
 	"integrationhub/hub/events"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/scheduling/internal/booking"
@@ -26,10 +23,13 @@ type Actor struct {
 	Manager bool       // owner or administrator
 }
 
+// systemActor is the actor of automatic changes.
+var systemActor = Actor{Kind: booking.System}
+
 // NewAppointment describes an appointment to be booked.
 type NewAppointment struct {
 	Org                   Org
-	ResolveAndCheckClient func(ctx context.Context, tx *Tx) (dbgen.Client, error) // finds or creates the client and checks that they may book
+	ResolveAndCheckClient func(ctx context.Context, tx *Tx) (Client, error) // finds or creates the client and checks that they may book
 	ServiceChoice
 	Start       time.Time
 	Notes       string
@@ -46,21 +46,12 @@ type NewAppointment struct {
 	Charge *NewCharge
 }
 
-// IdempotencyKey identifies a request that must take effect once.
-type IdempotencyKey struct {
-	Operation, Key string
-	RequestHash    []byte
-}
-
 // BookedAppointment is the result of a booking or an update.
 type BookedAppointment struct {
-	dbgen.AppointmentDetail
+	AppointmentDetail
 	Warnings []string // outside_working_hours, in_the_past, daily_limit_reached
 	Repeated bool     // an earlier repetition of the request created it
 }
-
-// idempotencyTTL is how long an Idempotency-Key is stored.
-const idempotencyTTL = 24 * time.Hour
 
 // errSlotTaken aborts a transaction whose time is taken.
 var errSlotTaken = errors.New("the time is taken")
@@ -118,7 +109,7 @@ const maxAlternatives = 3
 // 14 days after it.
 func (s *Store) loadAlternativeCalendars(ctx context.Context, org Org, choice ServiceChoice, start time.Time) ([]booking.Calendar, error) {
 	day := booking.DateOf(start, org.Zone)
-	offers, err := LoadOffers(ctx, s.Queries, org.ID, choice)
+	offers, err := LoadOffers(ctx, s.DB, org.ID, choice)
 	if err != nil {
 		return nil, err
 	}
@@ -151,40 +142,6 @@ type storedBooking struct {
 	Warnings []string  `json:"warnings"`
 }
 
-// claimIdempotencyKey reserves the key for this request, or decodes the answer stored
-// under it and returns found. A key used for another request is a [hub.ErrConflict].
-func (t *Tx) claimIdempotencyKey(ctx context.Context, org uuid.UUID, key IdempotencyKey, stored any) (found bool, err error) {
-	inserted, err := t.InsertIdempotencyKey(ctx, dbgen.InsertIdempotencyKeyParams{
-		OrgID: org, Operation: key.Operation, Key: key.Key, RequestHash: key.RequestHash, CreatedAt: t.now, Expired: t.now.Add(-idempotencyTTL),
-	})
-	if err != nil || inserted > 0 {
-		return false, err
-	}
-	answer, err := t.IdempotentAnswer(ctx, dbgen.IdempotentAnswerParams{OrgID: org, Operation: key.Operation, Key: key.Key})
-	if err != nil {
-		return false, err
-	}
-	return true, decodeStoredAnswer(answer, key, stored)
-}
-
-// decodeStoredAnswer decodes the answer to an earlier request with the same key.
-func decodeStoredAnswer(stored dbgen.Idempotency, key IdempotencyKey, into any) error {
-	if !bytes.Equal(stored.RequestHash, key.RequestHash) {
-		return hub.Errorf(hub.ErrConflict, "idempotency_key_reused", "This Idempotency-Key was used for another request.")
-	}
-	return json.Unmarshal(stored.Answer, into)
-}
-
-// storeAnswer stores the answer to a request under its key.
-func (t *Tx) storeAnswer(ctx context.Context, org uuid.UUID, key IdempotencyKey, answer any) error {
-	encoded, err := json.Marshal(answer)
-	if err != nil {
-		return err
-	}
-	created := 201
-	return t.StoreIdempotentAnswer(ctx, dbgen.StoreIdempotentAnswerParams{OrgID: org, Operation: key.Operation, Key: key.Key, Status: &created, Answer: encoded})
-}
-
 func (t *Tx) book(ctx context.Context, request NewAppointment) (BookedAppointment, error) {
 	if request.SourceID != nil {
 		existing, err := t.AppointmentBySource(ctx, request.Org.ID, request.SourceID)
@@ -192,11 +149,11 @@ func (t *Tx) book(ctx context.Context, request NewAppointment) (BookedAppointmen
 			return BookedAppointment{AppointmentDetail: existing, Repeated: true}, err
 		}
 	}
-	offers, err := LoadOffers(ctx, t.Queries, request.Org.ID, request.ServiceChoice)
+	offers, err := LoadOffers(ctx, t.DB, request.Org.ID, request.ServiceChoice)
 	if err != nil {
 		return BookedAppointment{}, err
 	}
-	if request.requiresDeposit() && len(offers) > 0 && !slices.ContainsFunc(offers, func(offer dbgen.ServiceOffersRow) bool {
+	if request.requiresDeposit() && len(offers) > 0 && !slices.ContainsFunc(offers, func(offer ServiceOffer) bool {
 		return ResolveOffer(offer, request.Org.Policy).DepositAmount == 0
 	}) {
 		return BookedAppointment{}, ErrDepositDue // whichever professional is chosen
@@ -214,7 +171,7 @@ func (n NewAppointment) requiresDeposit() bool {
 }
 
 // bookWithOffers books with one of the offering professionals.
-func (t *Tx) bookWithOffers(ctx context.Context, request NewAppointment, offers []dbgen.ServiceOffersRow) (BookedAppointment, error) {
+func (t *Tx) bookWithOffers(ctx context.Context, request NewAppointment, offers []ServiceOffer) (BookedAppointment, error) {
 	client, err := request.ResolveAndCheckClient(ctx, t)
 	if err != nil {
 		return BookedAppointment{}, err
@@ -281,130 +238,15 @@ func (t *Tx) bookWithOffers(ctx context.Context, request NewAppointment, offers 
 
 // publishCreated publishes appointment.created. Products that have the appointment
 // replace their copy.
-func (t *Tx) publishCreated(ctx context.Context, appointment dbgen.AppointmentDetail, phone string) error {
+func (t *Tx) publishCreated(ctx context.Context, appointment AppointmentDetail, phone string) error {
 	return t.publish(ctx, appointment.OrgID, createdEvent(appointment, phone))
 }
 
-func createdEvent(appointment dbgen.AppointmentDetail, phone string) events.AppointmentCreated {
+func createdEvent(appointment AppointmentDetail, phone string) events.AppointmentCreated {
 	return events.AppointmentCreated{
 		AppointmentID: appointment.ID.String(), ClientPhone: phone, Service: appointment.ServiceName, Professional: appointment.ProfessionalName,
 		Datetime: formatUTC(appointment.StartAt), EndAt: formatUTC(appointment.EndAt), Status: string(appointment.Status), Source: string(appointment.Source),
 	}
-}
-
-// slotPlacement is a seat in a professional's time.
-type slotPlacement struct {
-	offer      booking.Offer
-	seat       int
-	overbooked bool
-	warnings   []string
-}
-
-// choosePlacement locks a professional's time and finds a seat. Without a
-// requested professional it tries those who offer the time, the least booked first.
-func (t *Tx) choosePlacement(ctx context.Context, request NewAppointment, offers []dbgen.ServiceOffersRow) (dbgen.ServiceOffersRow, slotPlacement, error) {
-	if request.Professional != nil {
-		placement, err := t.lockAndFindPlacement(ctx, request, offers[0])
-		return offers[0], placement, err
-	}
-	day := booking.DateOf(request.Start, request.Org.Zone)
-	for len(offers) > 0 {
-		calendars, err := LoadCalendars(ctx, t.DB, request.Org, offers, DayRange{First: day, Last: day, ExceptID: request.HoldID, Now: t.now})
-		if err != nil {
-			return dbgen.ServiceOffersRow{}, slotPlacement{}, err
-		}
-		slot, ok := booking.FindSlot(request.Org.Zone, request.Limits, request.Start, calendars)
-		if !ok {
-			break
-		}
-		var rest []dbgen.ServiceOffersRow
-		for _, offer := range offers {
-			if offer.ProfessionalID != slot.Professional {
-				rest = append(rest, offer)
-				continue
-			}
-			placement, err := t.tryPlacement(ctx, request, offer)
-			if err == nil || !errors.Is(err, errSlotTaken) {
-				return offer, placement, err
-			}
-		}
-		offers = rest
-	}
-	return dbgen.ServiceOffersRow{}, slotPlacement{}, errSlotTaken
-}
-
-func (t *Tx) lockAndFindPlacement(ctx context.Context, request NewAppointment, offer dbgen.ServiceOffersRow) (slotPlacement, error) {
-	if err := t.LockProfessionalTime(ctx, offer.ProfessionalID); err != nil {
-		return slotPlacement{}, err
-	}
-	return t.findPlacement(ctx, request.Org, offer, ResolveOffer(offer, request.Org.Policy), request.Start, request.HoldID, placementOptions{online: request.Online, limits: request.Limits, overbook: request.Overbook})
-}
-
-// tryPlacement is [Tx.lockAndFindPlacement] in a savepoint. Without a seat it releases
-// the lock before the next professional is tried.
-func (t *Tx) tryPlacement(ctx context.Context, request NewAppointment, offer dbgen.ServiceOffersRow) (placement slotPlacement, err error) {
-	err = t.withSavepoint(ctx, func(tx *Tx) error {
-		placement, err = tx.lockAndFindPlacement(ctx, request, offer)
-		return err
-	})
-	return placement, err
-}
-
-// placementOptions are the constraints of a placement.
-type placementOptions struct {
-	online   bool // only what is offered within the limits
-	limits   booking.Limits
-	overbook bool
-}
-
-// findPlacement finds a seat at a time, ignoring the appointment or hold exceptID. The
-// caller holds the lock of the professional's time.
-func (t *Tx) findPlacement(ctx context.Context, org Org, row dbgen.ServiceOffersRow, offer booking.Offer, start time.Time, exceptID uuid.UUID, options placementOptions) (slotPlacement, error) {
-	day := booking.DateOf(start, org.Zone)
-	last := booking.DateOf(start.Add(offer.Duration), org.Zone)
-	calendars, err := LoadCalendars(ctx, t.DB, org, []dbgen.ServiceOffersRow{row}, DayRange{First: min(day, last), Last: max(day, last), ExceptID: exceptID, Now: t.now})
-	if err != nil {
-		return slotPlacement{}, err
-	}
-	calendar := &calendars[0]
-	calendar.Offer = offer
-	placement := slotPlacement{offer: offer}
-	if options.online {
-		if _, ok := booking.FindSlot(org.Zone, options.limits, start, calendars); !ok {
-			return slotPlacement{}, errSlotTaken
-		}
-	} else {
-		placement.warnings = staffWarnings(org, calendar, start, t.now)
-	}
-	if booking.SeatsAt(start, offer, calendar.Busy) > 0 {
-		placement.seat, err = t.FreeSeat(ctx, dbgen.FreeSeatParams{
-			Capacity: offer.Capacity, ProfessionalID: row.ProfessionalID, ServiceID: row.Service.ID, StartAt: start, EndAt: start.Add(offer.Duration), ExceptID: exceptID,
-		})
-		if err != nil {
-			return slotPlacement{}, err
-		}
-	}
-	if placement.seat == 0 {
-		if !options.overbook {
-			return slotPlacement{}, errSlotTaken
-		}
-		placement.seat, placement.overbooked = 1, true
-	}
-	return placement, nil
-}
-
-func staffWarnings(org Org, calendar *booking.Calendar, start, now time.Time) []string {
-	var warnings []string
-	if !booking.WithinHours(org.Zone, start, start.Add(calendar.Offer.Duration), calendar.Rules, calendar.Exceptions) {
-		warnings = append(warnings, "outside_working_hours")
-	}
-	if start.Before(now) {
-		warnings = append(warnings, "in_the_past")
-	}
-	if calendar.Full(org.Zone, booking.DateOf(start, org.Zone)) {
-		warnings = append(warnings, "daily_limit_reached")
-	}
-	return warnings
 }
 
 // recordHistory adds an entry to an appointment's history.
@@ -413,18 +255,8 @@ func (t *Tx) recordHistory(ctx context.Context, org, appointment uuid.UUID, entr
 	return t.InsertHistoryEntry(ctx, entry)
 }
 
-func (t *Tx) planReminders(ctx context.Context, org Org, appointment uuid.UUID, start time.Time) error {
-	if !org.Settings.RemindersEnabled {
-		return nil
-	}
-	return t.InsertReminders(ctx, dbgen.InsertRemindersParams{
-		OrgID: org.ID, AppointmentID: appointment, StartAt: start, Now: t.now,
-		Offsets: org.Settings.ReminderOffsetsMinutes, Channels: org.Settings.ReminderChannels,
-	})
-}
-
 // clientPhone returns a client's phone number in the form other products use.
-func clientPhone(client dbgen.Client) string {
+func clientPhone(client Client) string {
 	switch {
 	case client.PhoneE164 != nil:
 		return *client.PhoneE164

@@ -30,19 +30,23 @@ func (c ServiceChoice) notOfferedError() *hub.Error {
 	return problem
 }
 
+// ServiceOffer is a service with a professional who offers it and their own duration
+// and price.
+type ServiceOffer = dbgen.ServiceOffersRow
+
 // LoadOffers loads the professionals who offer the service of a choice. A service or
 // professional that the requester cannot see is a [hub.ErrNotFound]. A professional who
 // does not offer the service is a [hub.ErrInvalid] with code service_not_offered.
 // Without a professional the list may be empty.
-func LoadOffers(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, choice ServiceChoice) ([]dbgen.ServiceOffersRow, error) {
-	all, err := queries.ServiceOffers(ctx, org, choice.Service)
+func LoadOffers(ctx context.Context, db DB, org uuid.UUID, choice ServiceChoice) ([]ServiceOffer, error) {
+	all, err := db.ServiceOffers(ctx, org, choice.Service)
 	if err != nil {
 		return nil, dberr.Wrap("loading offers", err)
 	}
-	if err := checkService(ctx, queries, org, choice, all); err != nil {
+	if err := checkService(ctx, db, org, choice, all); err != nil {
 		return nil, err
 	}
-	var found []dbgen.ServiceOffersRow
+	var found []ServiceOffer
 	for _, offer := range all {
 		if choice.Professional != nil && offer.ProfessionalID != *choice.Professional {
 			continue
@@ -56,7 +60,7 @@ func LoadOffers(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, choi
 		found = append(found, offer)
 	}
 	if choice.Professional != nil && len(found) == 0 {
-		professionals, err := queries.ListProfessionals(ctx, org, choice.Professional)
+		professionals, err := db.ListProfessionals(ctx, org, choice.Professional)
 		switch {
 		case err != nil:
 			return nil, dberr.Wrap("loading the professional", err)
@@ -68,13 +72,13 @@ func LoadOffers(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, choi
 	return found, nil
 }
 
-func checkService(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, choice ServiceChoice, offers []dbgen.ServiceOffersRow) error {
-	var service dbgen.Service
+func checkService(ctx context.Context, db DB, org uuid.UUID, choice ServiceChoice, offers []ServiceOffer) error {
+	var service Service
 	if len(offers) > 0 {
 		service = offers[0].Service
 	} else {
 		var err error
-		if service, err = queries.ServiceByID(ctx, org, choice.Service); errors.Is(err, pgx.ErrNoRows) {
+		if service, err = db.ServiceByID(ctx, org, choice.Service); errors.Is(err, pgx.ErrNoRows) {
 			return hub.NotFound("Service")
 		} else if err != nil {
 			return dberr.Wrap("loading the service", err)
@@ -95,7 +99,7 @@ type DayRange struct {
 }
 
 // LoadCalendars loads the calendars of offers with two queries in total.
-func LoadCalendars(ctx context.Context, db DB, org Org, offers []dbgen.ServiceOffersRow, days DayRange) ([]booking.Calendar, error) {
+func LoadCalendars(ctx context.Context, db DB, org Org, offers []ServiceOffer, days DayRange) ([]booking.Calendar, error) {
 	if len(offers) == 0 {
 		return nil, nil
 	}
@@ -106,7 +110,7 @@ func LoadCalendars(ctx context.Context, db DB, org Org, offers []dbgen.ServiceOf
 		ids[i], indexByProfessional[offer.ProfessionalID] = offer.ProfessionalID, i
 		calendars[i] = booking.Calendar{Professional: offer.ProfessionalID, Offer: ResolveOffer(offer, org.Policy), MaxPerDay: org.Policy.MaxPerDay(offer.MaxBookingsPerDay)}
 	}
-	if err := loadHours(ctx, db.Queries, org.ID, ids, days, func(id uuid.UUID) *booking.Calendar { return &calendars[indexByProfessional[id]] }); err != nil {
+	if err := loadHours(ctx, db, org.ID, ids, days, func(id uuid.UUID) *booking.Calendar { return &calendars[indexByProfessional[id]] }); err != nil {
 		return nil, err
 	}
 	since, until := booking.LoadRange(org.Zone, days.First, days.Last)
@@ -121,8 +125,8 @@ func LoadCalendars(ctx context.Context, db DB, org Org, offers []dbgen.ServiceOf
 }
 
 // loadHours loads the rules and exceptions of professionals.
-func loadHours(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, ids []uuid.UUID, days DayRange, calendarOf func(uuid.UUID) *booking.Calendar) error {
-	rows, err := queries.WorkingHours(ctx, dbgen.WorkingHoursParams{OrgID: org, ProfessionalIds: ids, First: days.First.Time(), Last: days.Last.Time()})
+func loadHours(ctx context.Context, db DB, org uuid.UUID, ids []uuid.UUID, days DayRange, calendarOf func(uuid.UUID) *booking.Calendar) error {
+	rows, err := db.WorkingHours(ctx, dbgen.WorkingHoursParams{OrgID: org, ProfessionalIds: ids, First: days.First.Time(), Last: days.Last.Time()})
 	if err != nil {
 		return dberr.Wrap("loading working hours", err)
 	}
@@ -146,20 +150,8 @@ func loadHours(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, ids [
 	return nil
 }
 
-// ServiceRules returns the part of a service that the rules read.
-func ServiceRules(service dbgen.Service) booking.Service {
-	rules := booking.Service{
-		ID: service.ID, DurationMinutes: service.DurationMinutes, Price: service.PriceCents, Capacity: service.Capacity, SlotIntervalMinutes: service.SlotIntervalMinutes,
-		BufferBeforeMinutes: service.BufferBeforeMinutes, BufferAfterMinutes: service.BufferAfterMinutes, RequiresDeposit: service.RequiresDeposit,
-	}
-	if service.DepositCents != nil {
-		rules.DepositAmount = *service.DepositCents
-	}
-	return rules
-}
-
 // ResolveOffer combines a service with the professional's overrides and the policy.
-func ResolveOffer(offer dbgen.ServiceOffersRow, policy booking.Policy) booking.Offer {
+func ResolveOffer(offer ServiceOffer, policy booking.Policy) booking.Offer {
 	return booking.NewOffer(ServiceRules(offer.Service), booking.Override{DurationMinutes: offer.CustomDurationMinutes, Price: offer.CustomPriceCents}, policy)
 }
 
@@ -169,5 +161,5 @@ func (s *Store) LoadWeeks(ctx context.Context, org uuid.UUID, ids []uuid.UUID, f
 	for _, id := range ids {
 		weeks[id] = &booking.Calendar{Professional: id}
 	}
-	return weeks, loadHours(ctx, s.Queries, org, ids, DayRange{First: first, Last: last}, func(id uuid.UUID) *booking.Calendar { return weeks[id] })
+	return weeks, loadHours(ctx, s.DB, org, ids, DayRange{First: first, Last: last}, func(id uuid.UUID) *booking.Calendar { return weeks[id] })
 }

@@ -14,6 +14,23 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
+// Campaign is a row of scheduling.campaigns.
+type Campaign = dbgen.Campaign
+
+// CampaignProgress is a campaign with the number of messages sent.
+type CampaignProgress = dbgen.ListCampaignsRow
+
+// CampaignPage loads a page of an organization's campaigns, the newest first, and their
+// total number.
+func (d DB) CampaignPage(ctx context.Context, org uuid.UUID, page Page) (campaigns []CampaignProgress, total int, err error) {
+	campaigns, err = d.ListCampaigns(ctx, dbgen.ListCampaignsParams{OrgID: org, RowLimit: page.Limit, RowOffset: page.Offset})
+	if err != nil {
+		return nil, 0, err
+	}
+	total, err = d.CountCampaigns(ctx, org)
+	return campaigns, total, err
+}
+
 // NewCampaign is a message to consenting clients who have not come for a while.
 type NewCampaign struct {
 	Org          Org
@@ -40,7 +57,7 @@ func (s *Store) CountCampaignRecipients(ctx context.Context, request NewCampaign
 // StartCampaign stores a campaign with its recipients and enqueues sending it. Clients
 // who received a message within the period are left out; a database constraint holds
 // that for concurrent campaigns too.
-func (s *Store) StartCampaign(ctx context.Context, request NewCampaign) (campaign dbgen.Campaign, err error) {
+func (s *Store) StartCampaign(ctx context.Context, request NewCampaign) (campaign Campaign, err error) {
 	err = s.InTx(ctx, "starting a campaign", func(tx *Tx) error {
 		id := NewID()
 		err := tx.CreateCampaign(ctx, dbgen.CreateCampaignParams{OrgID: request.Org.ID, ID: id, Message: request.Message, Days: request.InactiveDays, CreatedBy: request.By, CreatedAt: tx.now})
@@ -83,14 +100,14 @@ func (t *Tx) enqueueCampaign(ctx context.Context, org, campaign uuid.UUID) error
 // CampaignMessage is the message of a campaign to one client.
 type CampaignMessage struct {
 	Org      Org
-	Campaign dbgen.Campaign
+	Campaign Campaign
 	Client   uuid.UUID
 }
 
 // prepareCampaignMessage locks a message and loads its client. It drops the message and
 // returns ok false where it must not be sent: it was sent, consent was withdrawn, or
 // the client came or booked.
-func (t *Tx) prepareCampaignMessage(ctx context.Context, message CampaignMessage) (client dbgen.Client, row dbgen.CampaignRecipient, ok bool, err error) {
+func (t *Tx) prepareCampaignMessage(ctx context.Context, message CampaignMessage) (client Client, row dbgen.CampaignRecipient, ok bool, err error) {
 	row, err = t.LockCampaignMessage(ctx, dbgen.LockCampaignMessageParams{OrgID: message.Org.ID, CampaignID: message.Campaign.ID, ClientID: message.Client})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return client, row, false, nil
@@ -117,7 +134,7 @@ func (t *Tx) markCampaignMessageSent(ctx context.Context, message CampaignMessag
 
 // SendCampaignMessage sends a message as part of the transaction, like
 // [Store.SendReminder].
-func (s *Store) SendCampaignMessage(ctx context.Context, message CampaignMessage, send func(tx *Tx, client dbgen.Client) (bool, error)) error {
+func (s *Store) SendCampaignMessage(ctx context.Context, message CampaignMessage, send func(tx *Tx, client Client) (bool, error)) error {
 	return s.InTx(ctx, "sending a campaign message", func(tx *Tx) error {
 		client, _, ok, err := tx.prepareCampaignMessage(ctx, message)
 		if err != nil || !ok {
@@ -137,7 +154,7 @@ func (s *Store) SendCampaignMessage(ctx context.Context, message CampaignMessage
 // ClaimCampaignMessage reserves a message that another product sends outside of any
 // transaction; [Store.SettleCampaignMessage] records the outcome. A message that was
 // claimed before may have arrived and counts as sent.
-func (s *Store) ClaimCampaignMessage(ctx context.Context, message CampaignMessage) (client dbgen.Client, claimed bool, err error) {
+func (s *Store) ClaimCampaignMessage(ctx context.Context, message CampaignMessage) (client Client, claimed bool, err error) {
 	err = s.InTx(ctx, "claiming a campaign message", func(tx *Tx) error {
 		var row dbgen.CampaignRecipient
 		if client, row, claimed, err = tx.prepareCampaignMessage(ctx, message); err != nil || !claimed {
@@ -165,7 +182,7 @@ func (s *Store) SettleCampaignMessage(ctx context.Context, message CampaignMessa
 
 // recordConsent records consent to marketing given when booking. It applies only to a
 // new client or one with the typed address, because others may know a phone number.
-func (t *Tx) recordConsent(ctx context.Context, client dbgen.Client, contact Contact) error {
+func (t *Tx) recordConsent(ctx context.Context, client Client, contact Contact) error {
 	created := client.CreatedAt.Equal(t.now)
 	isOwnAddress := client.Email != nil && (booking.Person{Email: contact.Email}).Agrees(booking.Person{Email: *client.Email})
 	if !created && !isOwnAddress {

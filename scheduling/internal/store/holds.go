@@ -40,7 +40,7 @@ func (s *Store) HoldSlot(ctx context.Context, request NewAppointment, ttl time.D
 		if err != nil {
 			return err
 		}
-		offers, err := LoadOffers(ctx, tx.Queries, request.Org.ID, request.ServiceChoice)
+		offers, err := LoadOffers(ctx, tx.DB, request.Org.ID, request.ServiceChoice)
 		if err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ func (t *Tx) dryRunResolveClient(ctx context.Context, request NewAppointment) er
 	return err
 }
 
-func (t *Tx) storeHold(ctx context.Context, id uuid.UUID, request NewAppointment, offers []dbgen.ServiceOffersRow, ttl time.Duration) (HeldSlot, error) {
+func (t *Tx) storeHold(ctx context.Context, id uuid.UUID, request NewAppointment, offers []ServiceOffer, ttl time.Duration) (HeldSlot, error) {
 	offers, err := t.consumeHold(ctx, &request, offers)
 	if err != nil {
 		return HeldSlot{}, err
@@ -141,7 +141,7 @@ func (t *Tx) storeHold(ctx context.Context, id uuid.UUID, request NewAppointment
 // consumeHold deletes the hold that a booking replaces; it still blocks others until
 // the transaction commits. A hold for this very time narrows the offers to its
 // professional. An expired hold has no effect.
-func (t *Tx) consumeHold(ctx context.Context, request *NewAppointment, offers []dbgen.ServiceOffersRow) ([]dbgen.ServiceOffersRow, error) {
+func (t *Tx) consumeHold(ctx context.Context, request *NewAppointment, offers []ServiceOffer) ([]ServiceOffer, error) {
 	if request.HoldID == uuid.Nil {
 		return offers, nil
 	}
@@ -153,7 +153,7 @@ func (t *Tx) consumeHold(ctx context.Context, request *NewAppointment, offers []
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(offers, func(offer dbgen.ServiceOffersRow) bool { return offer.ProfessionalID == held.ProfessionalID })
+	i := slices.IndexFunc(offers, func(offer ServiceOffer) bool { return offer.ProfessionalID == held.ProfessionalID })
 	if i >= 0 && held.ServiceID == request.Service && held.StartAt.Equal(request.Start) {
 		request.Professional, offers = &held.ProfessionalID, offers[i:i+1]
 	}

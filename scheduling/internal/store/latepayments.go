@@ -10,7 +10,7 @@ import (
 
 // handleLatePayment handles a charge that was paid after it had been closed: the
 // appointment was cancelled or paid otherwise.
-func (t *Tx) handleLatePayment(ctx context.Context, org Org, payment dbgen.Payment, appointment *dbgen.Appointment, wasClosed bool) error {
+func (t *Tx) handleLatePayment(ctx context.Context, org Org, payment Payment, appointment *Appointment, wasClosed bool) error {
 	switch {
 	case appointment == nil:
 	case appointment.Status == booking.Cancelled:
@@ -25,7 +25,7 @@ func (t *Tx) handleLatePayment(ctx context.Context, org Org, payment dbgen.Payme
 // handlePaidAfterCancel handles a charge paid for a cancelled appointment. If the
 // system cancelled it for an unpaid deposit and the time is still free, it is restored.
 // Otherwise staff must refund the money.
-func (t *Tx) handlePaidAfterCancel(ctx context.Context, org Org, payment dbgen.Payment, appointment *dbgen.Appointment) error {
+func (t *Tx) handlePaidAfterCancel(ctx context.Context, org Org, payment Payment, appointment *Appointment) error {
 	depositExpired := appointment.CancelledBy != nil && *appointment.CancelledBy == string(booking.System) && payment.Kind == KindDeposit && appointment.DepositCents != nil
 	if depositExpired && appointment.PaidCents >= *appointment.DepositCents && appointment.StartAt.After(t.now) {
 		if restored, err := t.restoreAfterLateDeposit(ctx, org, appointment); err != nil || restored {
@@ -35,15 +35,9 @@ func (t *Tx) handlePaidAfterCancel(ctx context.Context, org Org, payment dbgen.P
 	return t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: appointment.DepositStatus, NeedsRefund: true, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
 }
 
-// KindDeposit is the kind of payments for deposits.
-const KindDeposit = "deposit"
-
-// systemActor is the actor of automatic changes.
-var systemActor = Actor{Kind: booking.System}
-
 // restoreAfterLateDeposit restores an appointment that the system cancelled. It returns
 // false where the time is no longer free.
-func (t *Tx) restoreAfterLateDeposit(ctx context.Context, org Org, appointment *dbgen.Appointment) (bool, error) {
+func (t *Tx) restoreAfterLateDeposit(ctx context.Context, org Org, appointment *Appointment) (bool, error) {
 	placement, offered, err := t.findFormerPlacement(ctx, org, *appointment)
 	if errors.Is(err, errSlotTaken) || err == nil && !offered {
 		return false, nil

@@ -29,7 +29,7 @@ type patientEvent struct {
 }
 
 // clientsWithPhones finds the clients with any of the phones, ignoring empty ones.
-func (t *Tx) clientsWithPhones(ctx context.Context, org uuid.UUID, phones ...string) ([]dbgen.Client, error) {
+func (t *Tx) clientsWithPhones(ctx context.Context, org uuid.UUID, phones ...string) ([]Client, error) {
 	var forms []string
 	for _, phone := range phones {
 		if phone != "" {
@@ -48,7 +48,7 @@ func (t *Tx) personOf(ctx context.Context, p patientEvent) (booking.Person, erro
 	return booking.Person{Name: name, Email: p.Email, Shared: p.Shared}, err
 }
 
-func personsOf(clients []dbgen.Client) []booking.Person {
+func personsOf(clients []Client) []booking.Person {
 	list := make([]booking.Person, len(clients))
 	for i, client := range clients {
 		list[i] = booking.Person{Name: client.NameSearch}
@@ -60,7 +60,7 @@ func personsOf(clients []dbgen.Client) []booking.Person {
 }
 
 // matchingClients returns the clients that are the person; see [booking.Person.Match].
-func matchingClients(person booking.Person, clients []dbgen.Client) (list []dbgen.Client) {
+func matchingClients(person booking.Person, clients []Client) (list []Client) {
 	for _, i := range person.Match(personsOf(clients)) {
 		list = append(list, clients[i])
 	}
@@ -69,7 +69,7 @@ func matchingClients(person booking.Person, clients []dbgen.Client) (list []dbge
 
 // agreeingClients returns the clients with the person's name or address, without those
 // in excluded.
-func agreeingClients(person booking.Person, clients, excluded []dbgen.Client) (list []dbgen.Client) {
+func agreeingClients(person booking.Person, clients, excluded []Client) (list []Client) {
 	for i, candidate := range personsOf(clients) {
 		if person.Agrees(candidate) && !containsClient(excluded, clients[i].ID) {
 			list = append(list, clients[i])
@@ -78,8 +78,8 @@ func agreeingClients(person booking.Person, clients, excluded []dbgen.Client) (l
 	return list
 }
 
-func containsClient(list []dbgen.Client, id uuid.UUID) bool {
-	return slices.ContainsFunc(list, func(client dbgen.Client) bool { return client.ID == id })
+func containsClient(list []Client, id uuid.UUID) bool {
+	return slices.ContainsFunc(list, func(client Client) bool { return client.ID == id })
 }
 
 // handlePatientDeleted erases the client who is the patient. If several clients may be
@@ -141,8 +141,8 @@ func (t *Tx) handlePatientDeleted(ctx context.Context, event hub.Event, p patien
 
 // addErasureTraces passes the clients' names and addresses to the erasure of the
 // hub's log, and which of their numbers other clients share.
-func (t *Tx) addErasureTraces(ctx context.Context, event hub.Event, found []dbgen.Client) error {
-	var traces module.Traces
+func (t *Tx) addErasureTraces(ctx context.Context, event hub.Event, found []Client) error {
+	var traces module.LogTraces
 	for _, client := range found {
 		traces.Names = append(traces.Names, client.Name)
 		if client.Email != nil {
@@ -155,7 +155,7 @@ func (t *Tx) addErasureTraces(ctx context.Context, event hub.Event, found []dbge
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(matches, func(client dbgen.Client) bool { return !containsClient(found, client.ID) }) {
+		if slices.ContainsFunc(matches, func(client Client) bool { return !containsClient(found, client.ID) }) {
 			traces.Shared = append(traces.Shared, *client.PhoneE164)
 		} else {
 			traces.Phones = append(traces.Phones, *client.PhoneE164)
@@ -172,7 +172,7 @@ type AmbiguousErasure struct {
 }
 
 // enqueueAmbiguousErasure asks the organization which client the deleted patient is.
-func (t *Tx) enqueueAmbiguousErasure(ctx context.Context, event hub.Event, p patientEvent, candidates []dbgen.Client) error {
+func (t *Tx) enqueueAmbiguousErasure(ctx context.Context, event hub.Event, p patientEvent, candidates []Client) error {
 	erasure := AmbiguousErasure{Org: event.TenantID}
 	if id, err := uuid.Parse(p.Request); err == nil {
 		erasure.RequestID = id.String()
@@ -250,7 +250,7 @@ func (t *Tx) handlePatientUpdated(ctx context.Context, event hub.Event, p patien
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(clients, func(client dbgen.Client) bool {
+	if !slices.ContainsFunc(clients, func(client Client) bool {
 		return client.Email == nil || client.EmailSource == nameSourceClinic || client.NameSource == nameSourceClinic
 	}) {
 		return module.ErrIgnored
@@ -273,7 +273,7 @@ func (s *Store) UpdateClientFromPatient(ctx context.Context, change PatientChang
 }
 
 // clientsNamed returns the clients with the person's name.
-func clientsNamed(person booking.Person, clients []dbgen.Client) (list []dbgen.Client) {
+func clientsNamed(person booking.Person, clients []Client) (list []Client) {
 	for i, candidate := range personsOf(clients) {
 		if (booking.Person{Name: person.Name}).Agrees(candidate) {
 			list = append(list, clients[i])
@@ -283,7 +283,7 @@ func clientsNamed(person booking.Person, clients []dbgen.Client) (list []dbgen.C
 }
 
 // EraseClient removes a client's personal data and keeps appointments and payments.
-func (t *Tx) EraseClient(ctx context.Context, client dbgen.Client) error {
+func (t *Tx) EraseClient(ctx context.Context, client Client) error {
 	if err := t.Host.Mail.EraseSubject(ctx, t.Raw, client.OrgID, client.ID.String()); err != nil {
 		return err
 	}

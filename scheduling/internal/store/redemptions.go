@@ -53,7 +53,7 @@ func (t *Tx) redeemReward(ctx context.Context, org Org, redemption Redemption) e
 		return err
 	}
 	points := PointsChange{Org: org.ID, Client: redemption.Client, Type: "redeem", Source: "redeem:" + NewID().String(), Appointment: redemption.Appointment}
-	var appointment dbgen.Appointment
+	var appointment Appointment
 	if redemption.Appointment != nil {
 		var err error
 		if appointment, err = t.lockForChange(ctx, AppointmentChange{Org: org, ID: *redemption.Appointment}, nil); err != nil {
@@ -68,7 +68,7 @@ func (t *Tx) redeemReward(ctx context.Context, org Org, redemption Redemption) e
 			return err
 		}
 	}
-	program, err := LoadLoyalty(ctx, t.Queries, org.ID)
+	program, err := LoadLoyalty(ctx, t.DB, org.ID)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (t *Tx) redeemReward(ctx context.Context, org Org, redemption Redemption) e
 
 // applyDiscount reduces an appointment's price by a reward. Money received and a
 // pending deposit stay; charges above the remaining balance are closed.
-func (t *Tx) applyDiscount(ctx context.Context, org Org, appointment dbgen.Appointment, reward *booking.Reward) error {
+func (t *Tx) applyDiscount(ctx context.Context, org Org, appointment Appointment, reward *booking.Reward) error {
 	if appointment.Status == booking.Cancelled || appointment.Status == booking.NoShow {
 		return hub.Errorf(hub.ErrConflict, "appointment_over", "A reward counts for appointments that take place; this one is %s.", appointment.Status)
 	}

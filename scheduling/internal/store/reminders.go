@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -10,66 +9,18 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub/events"
-	"integrationhub/hub/module"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Jobs that transactions enqueue.
-const (
-	JobNotifications    = "letters"  // a [Notification]; the job picks the e-mail by the appointment's current state
-	JobWaitlist         = "waitlist" // a [FreedTime]
-	JobAmbiguousErasure = "unclear"  // an [AmbiguousErasure]
-	JobPatientRefresh   = "patients" // a [PatientChange]
-
-	JobCampaigns = "campaigns" // a [CampaignRun]
-)
-
-// Notification is a change of an appointment that people are notified of.
-type Notification struct {
-	Org           uuid.UUID     `json:"org_id"`
-	Appointment   uuid.UUID     `json:"appointment_id"`
-	Change        string        `json:"what"` // one of the constants below
-	By            booking.Actor `json:"by"`
-	PreviousStart time.Time     `json:"before,omitzero"` // the start before rescheduling
-	SkipClient    bool          `json:"quiet,omitempty"` // the client gets no e-mail
-}
-
-// Values of [Notification.Change].
-const (
-	ChangeBooked      = "booked"
-	ChangeConfirmed   = "confirmed"
-	ChangeCancelled   = "cancelled"
-	ChangeRescheduled = "moved"
-)
-
-// enqueueNotification leaves the e-mails about a change to a job. Enqueueing costs the
-// transaction less than rendering them.
-func (t *Tx) enqueueNotification(ctx context.Context, notification Notification) error {
-	payload, err := json.Marshal(notification)
-	if err != nil {
-		return err
-	}
-	return t.Host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobNotifications, Payload: payload})
-}
-
-// FreedTime is a time that became available again.
-type FreedTime struct {
-	Org          uuid.UUID `json:"org_id"`
-	Professional uuid.UUID `json:"professional_id"`
-	Start        time.Time `json:"start"`
-}
-
-// enqueueFreedTime leaves it to a job to offer the appointment's time to the waitlist.
-func (t *Tx) enqueueFreedTime(ctx context.Context, org Org, appointment dbgen.Appointment) error {
-	if !org.Settings.WaitlistEnabled || !appointment.StartAt.After(t.now) {
+func (t *Tx) planReminders(ctx context.Context, org Org, appointment uuid.UUID, start time.Time) error {
+	if !org.Settings.RemindersEnabled {
 		return nil
 	}
-	payload, err := json.Marshal(FreedTime{org.ID, appointment.ProfessionalID, appointment.StartAt})
-	if err != nil {
-		return err
-	}
-	return t.Host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobWaitlist, Payload: payload})
+	return t.InsertReminders(ctx, dbgen.InsertRemindersParams{
+		OrgID: org.ID, AppointmentID: appointment, StartAt: start, Now: t.now,
+		Offsets: org.Settings.ReminderOffsetsMinutes, Channels: org.Settings.ReminderChannels,
+	})
 }
 
 // DueReminder is a reminder whose time has come.
@@ -78,9 +29,9 @@ type DueReminder = dbgen.DueRemindersRow
 // ReminderDetails is the content of a reminder. Phone is the client's number in the
 // form other products use.
 type ReminderDetails struct {
-	dbgen.AppointmentDetail
+	AppointmentDetail
 	Phone   string
-	Contact dbgen.AppointmentRecipientRow // recipient of the reminder by e-mail
+	Contact AppointmentRecipient // recipient of the reminder by e-mail
 }
 
 // prepareReminder locks a reminder with its appointment and loads its content. It deletes

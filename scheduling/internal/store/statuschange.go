@@ -24,18 +24,18 @@ type AppointmentChange struct {
 	SkipClient bool // the client gets no e-mail
 	// Check may refuse the change once the appointment is locked and the action is
 	// possible in its state; nil: no further check.
-	Check func(a dbgen.Appointment) error
+	Check func(a Appointment) error
 }
 
 // lockForChange loads and locks an appointment. The locks of the professionals'
 // time, including the professional it may move to, are taken before the row, as bookings do.
-func (t *Tx) lockForChange(ctx context.Context, change AppointmentChange, otherProfessional *uuid.UUID) (dbgen.Appointment, error) {
+func (t *Tx) lockForChange(ctx context.Context, change AppointmentChange, otherProfessional *uuid.UUID) (Appointment, error) {
 	current, err := t.AppointmentByID(ctx, change.Org.ID, change.ID)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return dbgen.Appointment{}, hub.NotFound("Appointment")
+		return Appointment{}, hub.NotFound("Appointment")
 	}
 	if err != nil {
-		return dbgen.Appointment{}, err
+		return Appointment{}, err
 	}
 	first := current.ProfessionalID
 	if otherProfessional != nil && *otherProfessional != first {
@@ -44,12 +44,12 @@ func (t *Tx) lockForChange(ctx context.Context, change AppointmentChange, otherP
 			first, second = second, first
 		}
 		if err := t.LockProfessionalTime(ctx, first); err != nil {
-			return dbgen.Appointment{}, err
+			return Appointment{}, err
 		}
 		first = second
 	}
 	if err := t.LockProfessionalTime(ctx, first); err != nil {
-		return dbgen.Appointment{}, err
+		return Appointment{}, err
 	}
 	appointment, err := t.LockAppointment(ctx, change.Org.ID, change.ID)
 	switch {
@@ -63,9 +63,9 @@ func (t *Tx) lockForChange(ctx context.Context, change AppointmentChange, otherP
 
 // ApplyAction applies an action that changes the status but not the time. Repeating it
 // has no effect and is no error. An impossible action is a *[booking.TransitionError].
-func (s *Store) ApplyAction(ctx context.Context, action booking.Action, change AppointmentChange) (dbgen.AppointmentDetail, error) {
-	var updated dbgen.AppointmentDetail
-	var before dbgen.Appointment
+func (s *Store) ApplyAction(ctx context.Context, action booking.Action, change AppointmentChange) (AppointmentDetail, error) {
+	var updated AppointmentDetail
+	var before Appointment
 	err := s.InTx(ctx, "changing the status of an appointment", func(tx *Tx) (err error) {
 		if before, err = tx.lockForChange(ctx, change, nil); err != nil {
 			return err
@@ -82,7 +82,7 @@ func (s *Store) ApplyAction(ctx context.Context, action booking.Action, change A
 	return updated, err
 }
 
-func (t *Tx) applyAction(ctx context.Context, action booking.Action, change AppointmentChange, before dbgen.Appointment) error {
+func (t *Tx) applyAction(ctx context.Context, action booking.Action, change AppointmentChange, before Appointment) error {
 	next, err := action.Apply(before.Status, change.By.Kind, change.By.Manager, change.Org.Policy)
 	if err != nil || !next.Changed {
 		return err
@@ -114,14 +114,14 @@ func (t *Tx) applyAction(ctx context.Context, action booking.Action, change Appo
 
 // checkSlotFree checks that the time of a restored appointment is still free. Where the
 // professional no longer offers the service, the database constraint decides.
-func (t *Tx) checkSlotFree(ctx context.Context, org Org, appointment dbgen.Appointment) error {
+func (t *Tx) checkSlotFree(ctx context.Context, org Org, appointment Appointment) error {
 	_, _, err := t.findFormerPlacement(ctx, org, appointment)
 	return err
 }
 
 // findFormerPlacement finds the seat of an appointment that is restored. offered is
 // false where its professional no longer offers the service.
-func (t *Tx) findFormerPlacement(ctx context.Context, org Org, appointment dbgen.Appointment) (placement slotPlacement, offered bool, err error) {
+func (t *Tx) findFormerPlacement(ctx context.Context, org Org, appointment Appointment) (placement slotPlacement, offered bool, err error) {
 	offers, err := t.ServiceOffers(ctx, org.ID, appointment.ServiceID)
 	if err != nil {
 		return placement, false, err
@@ -135,7 +135,7 @@ func (t *Tx) findFormerPlacement(ctx context.Context, org Org, appointment dbgen
 	return placement, false, nil
 }
 
-func depositAfter(action booking.Action, policy booking.Policy, appointment dbgen.Appointment, now time.Time) booking.DepositStatus {
+func depositAfter(action booking.Action, policy booking.Policy, appointment Appointment, now time.Time) booking.DepositStatus {
 	switch {
 	case action == booking.Cancel:
 		return policy.DepositAfterCancel(appointment.DepositStatus, appointment.StartAt, now)
@@ -148,7 +148,7 @@ func depositAfter(action booking.Action, policy booking.Policy, appointment dbge
 }
 
 // applyActionEffects applies the effects of an action besides the status.
-func (t *Tx) applyActionEffects(ctx context.Context, action booking.Action, change AppointmentChange, before dbgen.Appointment) error {
+func (t *Tx) applyActionEffects(ctx context.Context, action booking.Action, change AppointmentChange, before Appointment) error {
 	switch action {
 	case booking.Confirm:
 		return t.enqueueNotification(ctx, Notification{Org: change.Org.ID, Appointment: change.ID, Change: ChangeConfirmed, By: change.By.Kind})
@@ -189,7 +189,7 @@ func (t *Tx) applyActionEffects(ctx context.Context, action booking.Action, chan
 
 // undoNoShow reverses a no-show. Products that received the no-show event receive
 // appointment.created again.
-func (t *Tx) undoNoShow(ctx context.Context, change AppointmentChange, before dbgen.Appointment) error {
+func (t *Tx) undoNoShow(ctx context.Context, change AppointmentChange, before Appointment) error {
 	client, err := t.AdjustClientTotals(ctx, dbgen.AdjustClientTotalsParams{OrgID: change.Org.ID, ID: before.ClientID, NoShows: -1})
 	if err != nil {
 		return err
@@ -206,7 +206,7 @@ func (t *Tx) undoNoShow(ctx context.Context, change AppointmentChange, before db
 
 // applyCancellation drops planned reminders, closes open charges and refunds the
 // deposit where the policy says so.
-func (t *Tx) applyCancellation(ctx context.Context, change AppointmentChange, before dbgen.Appointment) error {
+func (t *Tx) applyCancellation(ctx context.Context, change AppointmentChange, before Appointment) error {
 	if err := t.DeleteUnsentReminders(ctx, change.Org.ID, change.ID); err != nil {
 		return err
 	}

@@ -45,6 +45,9 @@ type Tx struct {
 	now time.Time // [tx.Tx.Now], addressable
 }
 
+// Page is a part of a list: at most Limit rows after the first Offset.
+type Page struct{ Limit, Offset int }
+
 // InTx runs work in one transaction, which commits when work returns nil. Database
 // errors become errors for callers; doing names the work in them. [tx.Run] repeats work
 // after a deadlock or serialization failure, so work must set anew what it captures.

@@ -18,7 +18,7 @@ func cpfContext(client uuid.UUID) string { return "client/" + client.String() + 
 
 // SealCPF encrypts a tax id of 11 digits into the client, with its search hashes. An
 // empty string removes it.
-func (s *Store) SealCPF(client *dbgen.Client, digits string) {
+func (s *Store) SealCPF(client *Client, digits string) {
 	if client.CpfSealed, client.CpfHash, client.CpfParts = nil, nil, nil; digits == "" {
 		return
 	}
@@ -26,7 +26,7 @@ func (s *Store) SealCPF(client *dbgen.Client, digits string) {
 }
 
 // OpenCPF decrypts a client's tax id; "" where there is none.
-func (s *Store) OpenCPF(client *dbgen.Client) (string, error) {
+func (s *Store) OpenCPF(client *Client) (string, error) {
 	if client.CpfSealed == nil {
 		return "", nil
 	}

@@ -23,8 +23,8 @@ type KeyFinder interface {
 	Key(ctx context.Context, presented string) (*directory.Key, error)
 }
 
-// Limiter counts a request against a key's limit, sets the RateLimit headers and
-// gives a hub.ErrRateLimited where the limit is reached.
+// Limiter counts a request against a key's limit, sets the RateLimit headers and returns a
+// hub.ErrRateLimited once the limit is reached.
 type Limiter interface {
 	Count(c *fiber.Ctx, key *directory.Key) error
 }
@@ -47,7 +47,7 @@ func New(finder KeyFinder, limiter Limiter, publisher Publisher, tracer *tracing
 	return &Gateway{finder: finder, limiter: limiter, publisher: publisher, tracer: tracer}
 }
 
-// begin begins the span of a publication; nil where nothing is traced.
+// begin starts the span of a publication; nil if nothing is traced.
 func (g *Gateway) begin(c *fiber.Ctx) *tracing.Span {
 	if g.tracer == nil {
 		return nil
@@ -57,7 +57,7 @@ func (g *Gateway) begin(c *fiber.Ctx) *tracing.Span {
 }
 
 // Publish serves POST /api/v1/events: 202 {"id","deliveries"} after the commit, 200
-// with the first answer where the same id or Idempotency-Key and body came before.
+// with the first result if the same id or Idempotency-Key and body came before.
 func (g *Gateway) Publish(c *fiber.Ctx) error {
 	span := g.begin(c)
 	err := g.publish(c, span)
@@ -66,7 +66,7 @@ func (g *Gateway) Publish(c *fiber.Ctx) error {
 }
 
 func (g *Gateway) publish(c *fiber.Ctx, span *tracing.Span) error {
-	key, body, err := g.admit(c)
+	key, body, err := g.authorizeAndReadBody(c)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (g *Gateway) publish(c *fiber.Ctx, span *tracing.Span) error {
 		return err
 	}
 	publications := []*outbox.Publication{p}
-	if err := idempotency(c, publications, body); err != nil {
+	if err := setIdempotencyKeys(c, publications, body); err != nil {
 		return err
 	}
 	p.Trace = span.Parent()
@@ -89,7 +89,7 @@ func (g *Gateway) publish(c *fiber.Ctx, span *tracing.Span) error {
 	if results[0].Duplicate {
 		status = fiber.StatusOK
 	}
-	return send(c, status, appendResult(make([]byte, 0, 64), results[0]))
+	return respond(c, status, appendResult(make([]byte, 0, 64), results[0]))
 }
 
 // PublishBatch serves POST /api/v1/events/batch: all events or none; 200 with the
@@ -102,7 +102,7 @@ func (g *Gateway) PublishBatch(c *fiber.Ctx) error {
 }
 
 func (g *Gateway) publishBatch(c *fiber.Ctx, span *tracing.Span) error {
-	key, body, err := g.admit(c)
+	key, body, err := g.authorizeAndReadBody(c)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (g *Gateway) publishBatch(c *fiber.Ctx, span *tracing.Span) error {
 	if err != nil {
 		return err
 	}
-	if err := idempotency(c, publications, body); err != nil {
+	if err := setIdempotencyKeys(c, publications, body); err != nil {
 		return err
 	}
 	if parent := span.Parent(); parent != nil {
@@ -124,21 +124,21 @@ func (g *Gateway) publishBatch(c *fiber.Ctx, span *tracing.Span) error {
 		return err
 	}
 	status := fiber.StatusOK
-	answer := append(make([]byte, 0, 16+56*len(results)), `{"items":[`...)
+	response := append(make([]byte, 0, 16+56*len(results)), `{"items":[`...)
 	for i, result := range results {
 		if i > 0 {
-			answer = append(answer, ',')
+			response = append(response, ',')
 		}
-		answer = appendResult(answer, result)
+		response = appendResult(response, result)
 		if !result.Duplicate {
 			status = fiber.StatusAccepted
 		}
 	}
-	return send(c, status, append(answer, `]}`...))
+	return respond(c, status, append(response, `]}`...))
 }
 
-// admit checks who calls, whether they may, how often, and reads the body.
-func (g *Gateway) admit(c *fiber.Ctx) (*directory.Key, []byte, error) {
+// authorizeAndReadBody checks the key, its rate and its scope, and reads the body.
+func (g *Gateway) authorizeAndReadBody(c *fiber.Ctx) (*directory.Key, []byte, error) {
 	key, err := g.finder.Key(c.UserContext(), c.Get(hub.HeaderKey))
 	if err != nil {
 		return nil, nil, err
@@ -153,10 +153,10 @@ func (g *Gateway) admit(c *fiber.Ctx) (*directory.Key, []byte, error) {
 	return key, body, err
 }
 
-// idempotency takes the Idempotency-Key header; an id in the body goes first. The
-// header speaks for a whole batch: the first event without an id has it as it is, so
-// that another body under it is found out, the later ones with their places.
-func idempotency(c *fiber.Ctx, publications []*outbox.Publication, body []byte) error {
+// setIdempotencyKeys sets the publications' keys from the Idempotency-Key header. An id in
+// the body takes precedence. The first event without an id gets the header as its key, so
+// that another body under it is a conflict; later ones get it with their index.
+func setIdempotencyKeys(c *fiber.Ctx, publications []*outbox.Publication, body []byte) error {
 	header := c.Request().Header.Peek("Idempotency-Key")
 	if len(header) == 0 {
 		return nil
@@ -191,7 +191,7 @@ func appendResult(dst []byte, r outbox.Result) []byte {
 	return append(dst, '}')
 }
 
-func send(c *fiber.Ctx, status int, body []byte) error {
+func respond(c *fiber.Ctx, status int, body []byte) error {
 	c.Response().Header.SetContentType(fiber.MIMEApplicationJSON)
 	c.Response().SetStatusCode(status)
 	c.Response().SetBodyRaw(body)

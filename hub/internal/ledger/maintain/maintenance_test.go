@@ -1,4 +1,4 @@
-package jobs_test
+package maintain_test
 
 import (
 	"log/slog"
@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub/hubtest"
-	"integrationhub/hub/internal/ledger/jobs"
+	"integrationhub/hub/internal/ledger/maintain"
 	"integrationhub/hub/internal/logid"
 )
 
@@ -26,7 +26,7 @@ func TestRetentionDropsDaysThatAreDone(t *testing.T) {
 	t.Parallel()
 	pool, ctx := hubtest.Database(t), t.Context()
 	clock := hubtest.NewClock(time.Now().UTC().Truncate(day).Add(12 * time.Hour))
-	m := jobs.NewMaintenance(pool, slog.New(slog.DiscardHandler), clock.Now, 3*day, nobody)
+	m := maintain.NewMaintenance(pool, slog.New(slog.DiscardHandler), clock.Now, 3*day, nobody)
 	_, err := pool.Exec(ctx, `select hub.ensure_partitions($1::date, 10)`, clock.Now().Add(-10*day))
 	require.NoError(t, err)
 	add := func(age time.Duration, status int) uuid.UUID {
@@ -65,7 +65,7 @@ func TestWhatIsTooOld(t *testing.T) {
 	t.Parallel()
 	pool, ctx := hubtest.Database(t), t.Context()
 	clock := hubtest.NewClock(time.Now())
-	m := jobs.NewMaintenance(pool, slog.New(slog.DiscardHandler), clock.Now, 400*day, func(string, int) {})
+	m := maintain.NewMaintenance(pool, slog.New(slog.DiscardHandler), clock.Now, 400*day, func(string, int) {})
 	id := logid.Delivery(logid.NewSeq(clock.Now()), 1)
 	_, err := pool.Exec(ctx, `
 		insert into hub.deliveries (id, event_id, tenant_id, target_id, environment, product, event_type, status, reason, finished_at)
@@ -91,7 +91,7 @@ func TestWhatIsTooOld(t *testing.T) {
 	expect(3, "parked_too_long", 1)
 	keys := func(retention time.Duration) (n int) {
 		t.Helper()
-		require.NoError(t, jobs.NewMaintenance(pool, slog.New(slog.DiscardHandler), clock.Now, retention, nil).EnforceRetention(ctx))
+		require.NoError(t, maintain.NewMaintenance(pool, slog.New(slog.DiscardHandler), clock.Now, retention, nil).EnforceRetention(ctx))
 		require.NoError(t, pool.QueryRow(ctx, `select count(*) from hub.idempotency`).Scan(&n))
 		return n
 	}
@@ -109,7 +109,7 @@ func TestWhatIsGivenUpIsCounted(t *testing.T) {
 	pool, ctx := hubtest.Database(t), t.Context()
 	clock := hubtest.NewClock(time.Now())
 	counts := map[string]int{}
-	m := jobs.NewMaintenance(pool, slog.New(slog.DiscardHandler), clock.Now, 400*day, func(product string, n int) { counts[product] += n })
+	m := maintain.NewMaintenance(pool, slog.New(slog.DiscardHandler), clock.Now, 400*day, func(product string, n int) { counts[product] += n })
 	const many = 5003
 	_, err := pool.Exec(ctx, `
 		insert into hub.deliveries (id, event_id, tenant_id, target_id, environment, product, event_type, status, finished_at)

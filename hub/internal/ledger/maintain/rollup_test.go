@@ -1,4 +1,4 @@
-package jobs_test
+package maintain_test
 
 import (
 	"log/slog"
@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub/hubtest"
-	"integrationhub/hub/internal/ledger/jobs"
+	"integrationhub/hub/internal/ledger/maintain"
 	"integrationhub/hub/internal/ledger/query"
 )
 
@@ -21,7 +21,7 @@ func TestStatisticsGetCoarser(t *testing.T) {
 	pool, ctx := hubtest.Database(t), t.Context()
 	reader := query.NewReader(pool)
 	clock := hubtest.NewClock(time.Now())
-	m := jobs.NewMaintenance(pool, slog.New(slog.DiscardHandler), clock.Now, 30*day, nobody)
+	m := maintain.NewMaintenance(pool, slog.New(slog.DiscardHandler), clock.Now, 30*day, nobody)
 	at := clock.Now().UTC().Truncate(time.Hour).Add(7 * time.Minute)
 	_, err := pool.Exec(ctx, `insert into hub.rollup_deltas (bucket, tenant_id, target_id, product, accepted, delivered, latency)
 		values ($1, gen_random_uuid(), gen_random_uuid(), 'shop', 3, 2, '{20,20}')`, at)
@@ -54,7 +54,7 @@ func TestStatsAreTheSameBeforeAndAfterFolding(t *testing.T) {
 	t.Parallel()
 	pool, ctx := hubtest.Database(t), t.Context()
 	reader := query.NewReader(pool)
-	m := jobs.NewMaintenance(pool, slog.New(slog.DiscardHandler), time.Now, 30*day, nobody)
+	m := maintain.NewMaintenance(pool, slog.New(slog.DiscardHandler), time.Now, 30*day, nobody)
 	from := time.Now().UTC().Truncate(12 * time.Hour)
 	tenants, targets := []uuid.UUID{uuid.New(), uuid.New()}, []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
 	random := rand.New(rand.NewPCG(5, 6))

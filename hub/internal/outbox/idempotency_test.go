@@ -27,7 +27,7 @@ func TestKeysSurviveARefusedNeighbour(t *testing.T) {
 	dir := directory.New(pool, nil, nil, log, time.Now) // no endpoints, no secrets
 	o := New(pool, dir, delivery.NewDispatcher(delivery.Config{Now: time.Now}), metrics.New(), log, time.Now)
 	t.Cleanup(o.Close)
-	keyed := &lane{Outbox: o}
+	keyed := &committer{Outbox: o}
 	tenant := uuid.New()
 	publish := func(key, correlation string) *request {
 		return &request{done: make(chan error, 1), publications: []*Publication{{
@@ -36,12 +36,12 @@ func TestKeysSurviveARefusedNeighbour(t *testing.T) {
 		}}}
 	}
 	good, bad := publish("key:good", ""), publish("key:bad", "no text has a \x00 in it")
-	keyed.commitKeyed(context.Background(), []*request{good, bad})
+	keyed.commitIdempotent(context.Background(), []*request{good, bad})
 	require.NoError(t, <-good.done)
 	require.Error(t, <-bad.done)
 
 	again := publish("key:good", "")
-	keyed.commitKeyed(context.Background(), []*request{again})
+	keyed.commitIdempotent(context.Background(), []*request{again})
 	require.NoError(t, <-again.done)
 	require.True(t, again.results[0].Duplicate)
 	require.Equal(t, good.results[0].ID, again.results[0].ID)
@@ -84,7 +84,7 @@ func TestPublishingAfterTheEndIsRefused(t *testing.T) {
 	// One that passed the first look just before the end, and reached the queue after it.
 	late := &request{done: make(chan error, 1)}
 	o.plain <- late
-	require.ErrorIs(t, o.wait(late), hub.ErrUnavailable)
+	require.ErrorIs(t, o.awaitAnswer(late), hub.ErrUnavailable)
 	late.done <- nil
-	require.NoError(t, o.wait(late), "an answer there is counts")
+	require.NoError(t, o.awaitAnswer(late), "an answer there is counts")
 }

@@ -1,4 +1,4 @@
-package jobs
+package maintain
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"integrationhub/hub/internal/logid"
 )
 
-// Replay is a job that puts every matching delivery back to pending.
+// Replay is a job that makes every matching delivery pending again.
 type Replay struct {
 	ID         uuid.UUID    `json:"id" format:"uuid"`
 	Filter     query.Filter `json:"filter"`
@@ -36,11 +36,11 @@ const (
 	replayBatch = 500
 	replayPoll  = time.Second
 
-	// A replay that fails is tried again after 1 s, 2 s, 4 s, … 1 min: given up
-	// after about eight minutes.
-	replayTries     = 13
-	replayLongPause = time.Minute
-	replayErrorMax  = 500 // bytes of an error that are kept
+	// A replay that fails is tried again after 1 s, 2 s, 4 s, … 1 min, for about eight
+	// minutes in all.
+	replayTries        = 13
+	longestReplayPause = time.Minute
+	maxErrorLength     = 500 // bytes of a stored error
 )
 
 const replayColumns = `id, filter, status, total, done, failed, error, created_by, created_at, finished_at`
@@ -54,8 +54,8 @@ func scanReplay(row pgx.CollectableRow) (Replay, error) {
 	return r, json.Unmarshal(filter, &r.Filter)
 }
 
-// Replays makes, shows and works off replays. Any process may work on one: it
-// takes a lease and moves a cursor, so a restart goes on where the last one stopped.
+// Replays creates, lists and runs replays. Any process may work on a replay: a row lock and
+// a cursor let another process continue where one stopped.
 type Replays struct {
 	pool *pgxpool.Pool
 	log  *slog.Logger
@@ -63,19 +63,19 @@ type Replays struct {
 	wake func(target uuid.UUID)
 }
 
-// NewReplays returns the replay service; wake is told of targets that have work.
+// NewReplays returns the replay service. It calls wake with each target that has due deliveries.
 func NewReplays(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, wake func(uuid.UUID)) *Replays {
 	return &Replays{pool: pool, log: log, now: now, wake: wake}
 }
 
-// Count tells exactly how many settled deliveries a filter matches now.
+// Count returns how many settled deliveries a filter matches now.
 func (s *Replays) Count(ctx context.Context, f query.Filter) (int64, error) {
-	return count(ctx, s.pool, f, s.upto())
+	return count(ctx, s.pool, f, s.upperBound())
 }
 
-// upto is the newest id that belongs to a replay made now, by the clocks of processes
-// that are a little ahead. Which deliveries belong to it, their own time tells.
-func (s *Replays) upto() uuid.UUID { return logid.Floor(s.now().Add(time.Second)) }
+// upperBound returns the upper id bound of a new replay, with one second for clock skew.
+// finished_at decides membership.
+func (s *Replays) upperBound() uuid.UUID { return logid.Floor(s.now().Add(time.Second)) }
 
 func count(ctx context.Context, db query.DB, f query.Filter, upto uuid.UUID) (int64, error) {
 	c, ok, err := f.Conditions(ctx, db)
@@ -91,16 +91,15 @@ func count(ctx context.Context, db query.DB, f query.Filter, upto uuid.UUID) (in
 	return n, nil
 }
 
-// Create starts a replay of what matches now: deliveries that are settled later do
-// not belong to it, whatever becomes of them. One transaction counts and begins it,
-// so that both mean the same moment.
+// Create starts a replay of what matches now: deliveries that are settled later do not
+// belong to it. One transaction counts and creates it, so that both see the same log.
 func (s *Replays) Create(ctx context.Context, f query.Filter, by string) (replay Replay, err error) {
 	filter, err := json.Marshal(f)
 	if err != nil {
 		return Replay{}, fmt.Errorf("writing the filter: %w", err)
 	}
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		upto := s.upto()
+		upto := s.upperBound()
 		total, err := count(ctx, tx, f, upto)
 		if err != nil {
 			return err
@@ -108,7 +107,7 @@ func (s *Replays) Create(ctx context.Context, f query.Filter, by string) (replay
 		rows, err := tx.Query(ctx, `
 			insert into hub.replays (id, filter, status, total, upto, created_by, created_at)
 			values ($1, $2, 'running', $3, $4, $5, now()) returning `+replayColumns, logid.New(s.now()), filter, total, upto, by)
-		replay, err = oneReplay(rows, err)
+		replay, err = collectReplay(rows, err)
 		return err
 	})
 	return replay, err
@@ -117,7 +116,7 @@ func (s *Replays) Create(ctx context.Context, f query.Filter, by string) (replay
 // Get reads one replay.
 func (s *Replays) Get(ctx context.Context, id uuid.UUID) (Replay, error) {
 	rows, err := s.pool.Query(ctx, `select `+replayColumns+` from hub.replays where id = $1`, id)
-	return oneReplay(rows, err)
+	return collectReplay(rows, err)
 }
 
 // Cancel stops a running replay; one that has ended stays as it is.
@@ -144,7 +143,7 @@ func (s *Replays) List(ctx context.Context, before *uuid.UUID, limit int) ([]Rep
 	return replays, nil
 }
 
-func oneReplay(rows pgx.Rows, err error) (Replay, error) {
+func collectReplay(rows pgx.Rows, err error) (Replay, error) {
 	if err != nil {
 		return Replay{}, fmt.Errorf("reading a replay: %w", err)
 	}
@@ -158,7 +157,7 @@ func oneReplay(rows pgx.Rows, err error) (Replay, error) {
 	return replay, nil
 }
 
-// Run works off replays until ctx ends.
+// Run runs replays until ctx ends.
 func (s *Replays) Run(ctx context.Context) {
 	tick := time.NewTicker(replayPoll)
 	defer tick.Stop()
@@ -171,19 +170,19 @@ func (s *Replays) Run(ctx context.Context) {
 		for more := true; more && ctx.Err() == nil; {
 			var err error
 			if more, err = s.step(ctx); err != nil && ctx.Err() == nil {
-				s.log.Warn("working off replays failed; trying again", "error", err)
+				s.log.Warn("running replays failed; trying again", "error", err)
 				more = false
 			}
 		}
 	}
 }
 
-// step handles one batch of one running replay: the batch and the cursor move in
-// one transaction. One that fails has to wait, longer each time, so that the others
-// get their turn. It reports whether there may be more to do.
+// step handles one batch of one running replay: the batch and the cursor move in one
+// transaction. A replay that fails waits longer each time, so that the others get their
+// turn. more reports whether there may be more to do.
 func (s *Replays) step(ctx context.Context) (more bool, err error) {
 	var job replayJob
-	var batch requeued
+	var batch requeuedBatch
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, `
 			select id, filter, cursor, upto, created_at from hub.replays
@@ -193,20 +192,20 @@ func (s *Replays) step(ctx context.Context) (more bool, err error) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("taking a replay: %w", err)
+			return fmt.Errorf("locking a replay: %w", err)
 		}
 		more = true
 		if batch, err = job.handle(ctx, tx); err != nil {
 			return err
 		}
-		return advance(ctx, tx, job.id, batch)
+		return advanceReplay(ctx, tx, job.id, batch)
 	})
 	if err != nil {
 		if job.id == uuid.Nil || ctx.Err() != nil {
 			return false, err
 		}
-		s.log.Warn("working off a replay failed", "replay", job.id, "error", err)
-		return true, s.putOff(ctx, job.id, err)
+		s.log.Warn("running a replay failed", "replay", job.id, "error", err)
+		return true, s.recordFailure(ctx, job.id, err)
 	}
 	for target := range batch.targets {
 		s.wake(target)
@@ -214,23 +213,23 @@ func (s *Replays) step(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// replayJob is what a step has to know of a replay.
+// replayJob is the part of a replay that a step reads.
 type replayJob struct {
 	id, upto uuid.UUID
 	filter   []byte
 	cursor   *uuid.UUID
-	asOf     time.Time // when it was made
+	asOf     time.Time // when it was created
 }
 
-// handle puts the job's next deliveries back to pending.
-func (j *replayJob) handle(ctx context.Context, tx pgx.Tx) (requeued, error) {
+// handle requeues the job's next deliveries.
+func (j *replayJob) handle(ctx context.Context, tx pgx.Tx) (requeuedBatch, error) {
 	var f query.Filter
 	if err := json.Unmarshal(j.filter, &f); err != nil {
-		return requeued{}, fmt.Errorf("reading the filter: %w", err)
+		return requeuedBatch{}, fmt.Errorf("reading the filter: %w", err)
 	}
 	c, ok, err := f.Conditions(ctx, tx)
 	if err != nil || !ok {
-		return requeued{}, err
+		return requeuedBatch{}, err
 	}
 	c.Add("d.id <= ?", j.upto)
 	c.Add("d.finished_at <= ?", j.asOf)
@@ -240,39 +239,39 @@ func (j *replayJob) handle(ctx context.Context, tx pgx.Tx) (requeued, error) {
 	return requeueBatch(ctx, tx, c, replayBatch)
 }
 
-// advance notes what a batch did. A delivery that another transaction was settling
-// while the job was counted may come on top of the total.
-func advance(ctx context.Context, tx pgx.Tx, id uuid.UUID, b requeued) error {
+// advanceReplay records a batch. A delivery that another transaction was settling while the job
+// was counted may exceed the total.
+func advanceReplay(ctx context.Context, tx pgx.Tx, id uuid.UUID, b requeuedBatch) error {
 	var err error
-	if b.seen == 0 {
+	if b.matched == 0 {
 		_, err = tx.Exec(ctx, `
 			update hub.replays set status = 'done', finished_at = now(), failures = 0, retry_at = null, error = null where id = $1`, id)
 	} else {
 		_, err = tx.Exec(ctx, `
 			update hub.replays set cursor = $2, done = done + $3, failed = failed + $4, total = greatest(total, done + failed + $3 + $4),
 				failures = 0, retry_at = null, error = null where id = $1`,
-			id, b.last, b.seen-b.gone, b.gone)
+			id, b.last, b.matched-b.unsendable, b.unsendable)
 	}
 	if err != nil {
-		return fmt.Errorf("moving a replay on: %w", err)
+		return fmt.Errorf("advancing a replay: %w", err)
 	}
 	return nil
 }
 
-// putOff notes that a replay's step failed: it waits for its next try, or has failed.
-func (s *Replays) putOff(ctx context.Context, id uuid.UUID, cause error) error {
-	text := cause.Error()
-	if len(text) > replayErrorMax {
-		text = strings.ToValidUTF8(text[:replayErrorMax], "") + "…"
+// recordFailure records that a replay's step failed: it is tried later, or the replay fails.
+func (s *Replays) recordFailure(ctx context.Context, id uuid.UUID, cause error) error {
+	message := cause.Error()
+	if len(message) > maxErrorLength {
+		message = strings.ToValidUTF8(message[:maxErrorLength], "") + "…"
 	}
 	_, err := s.pool.Exec(ctx, `
 		update hub.replays set error = $2, failures = failures + 1,
 			retry_at = now() + least($3::float8, 2 ^ failures) * interval '1 second',
 			status = case when failures + 1 >= $4 then 'failed' else status end,
 			finished_at = case when failures + 1 >= $4 then now() end
-		where id = $1 and status = 'running'`, id, text, replayLongPause.Seconds(), replayTries)
+		where id = $1 and status = 'running'`, id, message, longestReplayPause.Seconds(), replayTries)
 	if err != nil {
-		return fmt.Errorf("putting a replay off: %w", err)
+		return fmt.Errorf("recording a replay's failure: %w", err)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package jobs
+package maintain
 
 import (
 	"context"
@@ -12,11 +12,11 @@ import (
 	"integrationhub/hub/internal/ledger"
 )
 
-// rollupLock keeps processes from folding at the same time.
+// rollupLock keeps processes from rolling up at the same time.
 const rollupLock = 7240912
 
-// foldBatch is how many deltas one transaction folds.
-const foldBatch = 20_000
+// deltasPerRollUp is how many deltas one transaction adds to the statistics.
+const deltasPerRollUp = 20_000
 
 // rollupKey names a row of the statistics.
 type rollupKey struct {
@@ -35,23 +35,23 @@ type rollup struct {
 	latency                                               []int64
 }
 
-// foldOnce adds deltas to the statistics and removes them, in one transaction; it
+// rollUpOnce adds deltas to the statistics and deletes them, in one transaction. It
 // reports whether more are waiting.
-func (m *Maintenance) foldOnce(ctx context.Context) (more bool, err error) {
+func (m *Maintenance) rollUpOnce(ctx context.Context) (more bool, err error) {
 	err = pgx.BeginFunc(ctx, m.pool, func(tx pgx.Tx) error {
-		var mine bool
-		if err := tx.QueryRow(ctx, `select pg_try_advisory_xact_lock($1)`, rollupLock).Scan(&mine); err != nil || !mine {
+		var hasLock bool
+		if err := tx.QueryRow(ctx, `select pg_try_advisory_xact_lock($1)`, rollupLock).Scan(&hasLock); err != nil || !hasLock {
 			return err
 		}
-		folded, n, err := takeDeltas(ctx, tx)
+		rollups, n, err := takeDeltas(ctx, tx)
 		if err != nil || n == 0 {
 			return err
 		}
-		more = n == foldBatch
-		return addRollups(ctx, tx, folded)
+		more = n == deltasPerRollUp
+		return addRollups(ctx, tx, rollups)
 	})
 	if err != nil {
-		return false, fmt.Errorf("folding statistics: %w", err)
+		return false, fmt.Errorf("rolling up statistics: %w", err)
 	}
 	return more, nil
 }
@@ -59,40 +59,40 @@ func (m *Maintenance) foldOnce(ctx context.Context) (more bool, err error) {
 func takeDeltas(ctx context.Context, tx pgx.Tx) (map[rollupKey]*rollup, int, error) {
 	rows, err := tx.Query(ctx, `
 		delete from hub.rollup_deltas where ctid = any(array(select ctid from hub.rollup_deltas limit $1))
-		returning bucket, tenant_id, target_id, product, accepted, delivered, failed, parked, attempts, errors, latency`, foldBatch)
+		returning bucket, tenant_id, target_id, product, accepted, delivered, failed, parked, attempts, errors, latency`, deltasPerRollUp)
 	if err != nil {
 		return nil, 0, err
 	}
-	folded := make(map[rollupKey]*rollup)
-	var at time.Time
+	rollups := make(map[rollupKey]*rollup)
+	var bucketStart time.Time
 	var tenant, target uuid.UUID
 	var product string
-	var entry rollup
+	var delta rollup
 	var latency []int32
-	tag, err := pgx.ForEachRow(rows, []any{&at, &tenant, &target, &product,
-		&entry.accepted, &entry.delivered, &entry.failed, &entry.parked, &entry.attempts, &entry.errors, &latency}, func() error {
+	tag, err := pgx.ForEachRow(rows, []any{&bucketStart, &tenant, &target, &product,
+		&delta.accepted, &delta.delivered, &delta.failed, &delta.parked, &delta.attempts, &delta.errors, &latency}, func() error {
 		for _, width := range []time.Duration{ledger.FineBucket, ledger.CoarseBucket} {
-			bucket := at.UTC().Truncate(width)
+			bucket := bucketStart.UTC().Truncate(width)
 			for _, key := range [...]rollupKey{
 				{width, ledger.ScopeAll, uuid.Nil, bucket, "", uuid.Nil},
 				{width, ledger.ScopeAll, uuid.Nil, bucket, product, uuid.Nil},
 				{width, ledger.ScopeTenant, tenant, bucket, product, uuid.Nil},
 				{width, ledger.ScopeTarget, target, bucket, product, tenant},
 			} {
-				sum := folded[key]
+				sum := rollups[key]
 				if sum == nil {
 					sum = &rollup{}
-					folded[key] = sum
+					rollups[key] = sum
 				}
-				sum.add(&entry, latency)
+				sum.add(&delta, latency)
 			}
 		}
 		return nil
 	})
-	return folded, int(tag.RowsAffected()), err
+	return rollups, int(tag.RowsAffected()), err
 }
 
-// add adds a delta; latency is the class of each of its delivered attempts.
+// add adds a delta. latency has the class of each of its delivered attempts.
 func (r *rollup) add(delta *rollup, latency []int32) {
 	r.accepted += delta.accepted
 	r.delivered += delta.delivered
@@ -103,9 +103,9 @@ func (r *rollup) add(delta *rollup, latency []int32) {
 	r.latency = ledger.AddLatencyClasses(r.latency, latency)
 }
 
-// columns are the values of many rows; latencies as a PostgreSQL array's text,
+// statisticsColumns are the values of many rows. Latencies are PostgreSQL arrays as text,
 // because unnest flattens arrays of arrays.
-type columns struct {
+type statisticsColumns struct {
 	widths, scopes                                        []int16
 	ids, tenants                                          []uuid.UUID
 	buckets                                               []time.Time
@@ -113,9 +113,9 @@ type columns struct {
 	accepted, delivered, failed, parked, attempts, errors []int64
 }
 
-func addRollups(ctx context.Context, tx pgx.Tx, folded map[rollupKey]*rollup) error {
-	var c columns
-	for key, sum := range folded {
+func addRollups(ctx context.Context, tx pgx.Tx, rollups map[rollupKey]*rollup) error {
+	var c statisticsColumns
+	for key, sum := range rollups {
 		c.widths, c.scopes = append(c.widths, int16(key.width/time.Minute)), append(c.scopes, int16(key.scope))
 		c.ids, c.tenants = append(c.ids, key.id), append(c.tenants, key.tenant)
 		c.buckets, c.products = append(c.buckets, key.bucket), append(c.products, key.product)
@@ -148,12 +148,12 @@ func arrayText(counts []int64) string {
 	for n > 0 && counts[n-1] == 0 {
 		n--
 	}
-	text := []byte{'{'}
+	array := []byte{'{'}
 	for i, count := range counts[:n] {
 		if i > 0 {
-			text = append(text, ',')
+			array = append(array, ',')
 		}
-		text = strconv.AppendInt(text, count, 10)
+		array = strconv.AppendInt(array, count, 10)
 	}
-	return string(append(text, '}'))
+	return string(append(array, '}'))
 }

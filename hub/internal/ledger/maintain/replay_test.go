@@ -1,4 +1,4 @@
-package jobs_test
+package maintain_test
 
 import (
 	"context"
@@ -12,14 +12,14 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/hubtest"
-	"integrationhub/hub/internal/ledger/jobs"
+	"integrationhub/hub/internal/ledger/maintain"
 	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/internal/logid"
 )
 
 // replayTest has replays over a log of two endpoints.
 type replayTest struct {
-	*jobs.Replays
+	*maintain.Replays
 	t      *testing.T
 	pool   *pgxpool.Pool
 	target [2]uuid.UUID
@@ -29,7 +29,7 @@ func newReplayTest(t *testing.T) *replayTest {
 	t.Helper()
 	pool := hubtest.Database(t)
 	j := &replayTest{t: t, pool: pool, target: [2]uuid.UUID{uuid.New(), uuid.New()}}
-	j.Replays = jobs.NewReplays(pool, slog.New(slog.DiscardHandler), time.Now, func(uuid.UUID) {})
+	j.Replays = maintain.NewReplays(pool, slog.New(slog.DiscardHandler), time.Now, func(uuid.UUID) {})
 	j.exec(`insert into hub.products (name, prefix, title) values ('shop', 'shop', 'Shop')`)
 	j.exec(`insert into hub.tenants (id, product, name) values ($1, 'shop', 'Tenant')`, j.target[0])
 	for _, target := range j.target {
@@ -67,7 +67,7 @@ func (j *replayTest) start(target uuid.UUID) uuid.UUID {
 	return replay.ID
 }
 
-func (j *replayTest) get(id uuid.UUID) jobs.Replay {
+func (j *replayTest) get(id uuid.UUID) maintain.Replay {
 	j.t.Helper()
 	replay, err := j.Get(j.t.Context(), id)
 	require.NoError(j.t, err)
