@@ -44,41 +44,41 @@ const (
 )
 
 // loadAppointment loads the booking of the token in the address or form.
-func (v *visit) loadAppointment() (publicbooking.Booking, error) {
-	token := v.query.Get("token")
-	if v.form != nil {
-		token = v.form.Get("token")
+func (p *pageRequest) loadAppointment() (publicbooking.Booking, error) {
+	token := p.query.Get("token")
+	if p.form != nil {
+		token = p.form.Get("token")
 	}
 	if len(token) > maxTokenLength {
 		token = ""
 	}
-	return v.publicBooking.Appointment(v.ctx, v.org, token)
+	return p.publicBooking.Appointment(p.ctx, p.org, token)
 }
 
 // newBookingView returns the parts that every page of a booking shows.
-func (v *visit) newBookingView(booked publicbooking.Booking) *bookingView {
-	texts := v.texts()
+func (p *pageRequest) newBookingView(booked publicbooking.Booking) *bookingView {
+	text := p.messages()
 	page := &bookingView{
-		State: v.bookingState(booked), At: v.formatInstant(booked.StartAt), ZoneName: v.org.Timezone, Policy: v.appearance.CancellationPolicy, Again: v.linkTo(""), Token: booked.Token,
+		State: p.bookingState(booked), At: p.formatInstant(booked.StartAt), ZoneName: p.org.Timezone, Policy: p.appearance.CancellationPolicy, Again: p.linkTo(""), Token: booked.Token,
 		Lines: []detailLine{
-			{texts.Service, booked.ServiceName, ""}, {texts.With, booked.ProfessionalName, ""},
-			{texts.When, capitalize(v.formatDateTime(booked.StartAt)), v.formatInstant(booked.StartAt)},
-			{texts.Minutes, formatDuration(int(booked.EndAt.Sub(booked.StartAt).Minutes())), ""},
+			{text.Service, booked.ServiceName, ""}, {text.With, booked.ProfessionalName, ""},
+			{text.When, capitalize(p.formatDateTime(booked.StartAt)), p.formatInstant(booked.StartAt)},
+			{text.Minutes, formatDuration(int(booked.EndAt.Sub(booked.StartAt).Minutes())), ""},
 		},
 	}
-	if v.showsPrices() {
-		page.Lines = append(page.Lines, detailLine{texts.Price, v.formatPrice(booked.PriceCents), ""})
+	if p.showsPrices() {
+		page.Lines = append(page.Lines, detailLine{text.Price, p.formatPrice(booked.PriceCents), ""})
 	}
-	if v.org.Address != nil && *v.org.Address != "" {
-		page.Lines = append(page.Lines, detailLine{v.org.Name, *v.org.Address, ""})
+	if p.org.Address != nil && *p.org.Address != "" {
+		page.Lines = append(page.Lines, detailLine{p.org.Name, *p.org.Address, ""})
 	}
 	switch booked.DepositStatus {
 	case booking.DepositPaid:
-		page.Notes = append(page.Notes, texts.DepositPaid)
-	case booking.DepositRefunded:
-		page.Notes = append(page.Notes, texts.Refunded)
+		page.Notes = append(page.Notes, text.DepositPaid)
+	case booking.DepositReleased:
+		page.Notes = append(page.Notes, text.Refunded)
 	case booking.DepositForfeited:
-		page.Notes = append(page.Notes, texts.Kept)
+		page.Notes = append(page.Notes, text.Kept)
 	case booking.DepositNone, booking.DepositPending:
 	}
 	return page
@@ -93,11 +93,11 @@ const (
 	stateOver      = "over"
 )
 
-func (v *visit) bookingState(booked publicbooking.Booking) string {
+func (p *pageRequest) bookingState(booked publicbooking.Booking) string {
 	switch {
 	case booked.Status == booking.Cancelled:
 		return stateCancelled
-	case booked.Status.Terminal() || !v.now.Before(booked.StartAt):
+	case booked.Status.Terminal() || !p.now.Before(booked.StartAt):
 		return stateOver
 	case booked.Deposit != nil:
 		return stateHeld
@@ -108,38 +108,38 @@ func (v *visit) bookingState(booked publicbooking.Booking) string {
 }
 
 // describeState sets icon, title and text for the state of the booking.
-func (v *visit) describeState(page *bookingView, booked publicbooking.Booking) {
-	texts := v.texts()
+func (p *pageRequest) describeState(page *bookingView, booked publicbooking.Booking) {
+	text := p.messages()
 	switch page.State {
 	case stateHeld:
-		page.Icon, page.Title, page.Text = "clock", texts.Held, ""
+		page.Icon, page.Title, page.Text = "clock", text.Held, ""
 		if booked.Deposit.ExpiresAt != nil {
-			page.Text = fmt.Sprintf(texts.HeldHint, v.formatClock(*booked.Deposit.ExpiresAt))
+			page.Text = fmt.Sprintf(text.HeldHint, p.formatClock(*booked.Deposit.ExpiresAt))
 		}
 	case stateConfirmed:
-		page.Icon, page.Title, page.Text = "check", texts.Confirmed, texts.ConfirmedHint
+		page.Icon, page.Title, page.Text = "check", text.Confirmed, text.ConfirmedHint
 	case stateRequested:
-		page.Icon, page.Title, page.Text = "check", texts.Requested, texts.RequestedHint
+		page.Icon, page.Title, page.Text = "check", text.Requested, text.RequestedHint
 	case stateCancelled:
-		page.Icon, page.Title, page.Text = "cross", texts.Cancelled, texts.CancelledHint
+		page.Icon, page.Title, page.Text = "cross", text.Cancelled, text.CancelledHint
 	case stateOver:
-		page.Icon, page.Title, page.Text = "clock", texts.Over, texts.OverHint
+		page.Icon, page.Title, page.Text = "clock", text.Over, text.OverHint
 	}
 }
 
 // showBooking shows the booking and the deposit due.
-func (v *visit) showBooking() (reply, error) {
-	booked, err := v.loadAppointment()
+func (p *pageRequest) showBooking() (reply, error) {
+	booked, err := p.loadAppointment()
 	if err != nil {
 		return reply{}, err
 	}
-	page := v.newBookingView(booked)
-	v.describeState(page, booked)
+	page := p.newBookingView(booked)
+	p.describeState(page, booked)
 	if booked.Status.Blocks() && page.State != stateOver {
-		page.Calendar, page.Manage = v.linkTo("calendar.ics", "token", booked.Token), v.linkTo("cancel", "token", booked.Token)
+		page.Calendar, page.Manage = p.linkTo("calendar.ics", "token", booked.Token), p.linkTo("cancel", "token", booked.Token)
 	}
 	if deposit := booked.Deposit; deposit != nil && page.State == stateHeld {
-		page.Deposit = &depositView{Amount: v.lang.formatMoney(deposit.Amount, v.org.Currency), Refresh: v.linkTo("done", "token", booked.Token)}
+		page.Deposit = &depositView{Amount: p.lang.formatMoney(deposit.Amount, p.org.Currency), Refresh: p.linkTo("done", "token", booked.Token)}
 		if deposit.PixCopyPaste != nil {
 			page.Deposit.Code = *deposit.PixCopyPaste
 		}
@@ -147,43 +147,43 @@ func (v *visit) showBooking() (reply, error) {
 			page.Deposit.QR = *deposit.QRCode
 		}
 		if deposit.ExpiresAt != nil {
-			page.Deposit.Until, page.Deposit.Expires = v.formatClock(*deposit.ExpiresAt), v.formatInstant(*deposit.ExpiresAt)
+			page.Deposit.Until, page.Deposit.Expires = p.formatClock(*deposit.ExpiresAt), p.formatInstant(*deposit.ExpiresAt)
 		}
 	}
-	return reply{template: "done", title: page.Title, body: page}, nil
+	return reply{template: "booking", title: page.Title, body: page}, nil
 }
 
 // showCancel shows the booking with a cancel button where cancelling is possible. It
 // changes nothing: mail scanners follow every link.
-func (v *visit) showCancel() (reply, error) {
-	booked, err := v.loadAppointment()
+func (p *pageRequest) showCancel() (reply, error) {
+	booked, err := p.loadAppointment()
 	if err != nil {
 		return reply{}, err
 	}
-	return v.cancelPage(http.StatusOK, booked), nil
+	return p.cancelPage(http.StatusOK, booked), nil
 }
 
-func (v *visit) cancelPage(status int, booked publicbooking.Booking) reply {
-	texts, page := v.texts(), v.newBookingView(booked)
-	v.describeState(page, booked)
+func (p *pageRequest) cancelPage(status int, booked publicbooking.Booking) reply {
+	text, page := p.messages(), p.newBookingView(booked)
+	p.describeState(page, booked)
 	if page.State == stateCancelled || page.State == stateOver {
 		return reply{status: status, template: "cancel", title: page.Title, body: page}
 	}
-	page.Icon, page.Title, page.Text = "calendar", texts.YourBooking, ""
-	page.Keep = v.linkTo("done", "token", booked.Token)
-	if v.org.Policy.ClientMayReschedule(booked.StartAt, v.now) == nil {
-		page.Move = v.linkTo("move", "token", booked.Token)
+	page.Icon, page.Title, page.Text = "calendar", text.YourBooking, ""
+	page.Keep = p.linkTo("done", "token", booked.Token)
+	if p.org.Policy.ClientMayReschedule(booked.StartAt, p.now) == nil {
+		page.Move = p.linkTo("move", "token", booked.Token)
 	}
-	if refusal := v.org.Policy.ClientMayCancel(booked.StartAt, v.now); refusal != nil {
-		page.Notes = append(page.Notes, v.refusalNote(refusal, texts.NoOnlineCancel, texts.TooLateCancel))
+	if refusal := p.org.Policy.ClientMayCancel(booked.StartAt, p.now); refusal != nil {
+		page.Notes = append(page.Notes, p.refusalNote(refusal, text.NoOnlineCancel, text.TooLateCancel))
 		return reply{status: status, template: "cancel", title: page.Title, body: page}
 	}
-	page.Title, page.Text, page.Action = texts.CancelTitle, texts.CancelAsk, v.linkTo("cancel", "token", booked.Token)
+	page.Title, page.Text, page.Action = text.CancelTitle, text.CancelAsk, p.linkTo("cancel", "token", booked.Token)
 	if booked.DepositStatus == booking.DepositPaid && booked.DepositCents != nil {
-		amount := v.lang.formatMoney(*booked.DepositCents, v.org.Currency)
-		page.Notes = []string{fmt.Sprintf(texts.WillKeep, amount)}
-		if v.org.Policy.DepositAfterCancel(booked.DepositStatus, booked.StartAt, v.now) == booking.DepositRefunded {
-			page.Notes = []string{fmt.Sprintf(texts.WillRefund, amount)}
+		amount := p.lang.formatMoney(*booked.DepositCents, p.org.Currency)
+		page.Notes = []string{fmt.Sprintf(text.WillKeep, amount)}
+		if p.org.Policy.DepositAfterCancel(booked.DepositStatus, booked.StartAt, p.now) == booking.DepositReleased {
+			page.Notes = []string{fmt.Sprintf(text.WillRefund, amount)}
 		}
 	}
 	return reply{status: status, template: "cancel", title: page.Title, body: page}
@@ -191,36 +191,36 @@ func (v *visit) cancelPage(status int, booked publicbooking.Booking) reply {
 
 // refusalNote explains why a client may not change a booking and refers to the
 // organization.
-func (v *visit) refusalNote(refusal error, never, late string) string {
+func (p *pageRequest) refusalNote(refusal error, never, late string) string {
 	var window *booking.WindowClosedError
 	if !errors.As(refusal, &window) {
-		return never + " " + v.texts().ContactUs
+		return never + " " + p.messages().ContactUs
 	}
-	if v.now.After(window.Deadline) && late == v.texts().TooLateCancel {
-		late += " " + fmt.Sprintf(v.texts().TooLateCancelUntil, v.formatDateTime(window.Deadline))
+	if p.now.After(window.Deadline) && late == p.messages().TooLateCancel {
+		late += " " + fmt.Sprintf(p.messages().TooLateCancelUntil, p.formatDateTime(window.Deadline))
 	}
-	return late + " " + v.texts().ContactUs
+	return late + " " + p.messages().ContactUs
 }
 
 // cancel cancels the booking and redirects to its page.
-func (v *visit) cancel() (reply, error) {
-	booked, err := v.loadAppointment()
+func (p *pageRequest) cancel() (reply, error) {
+	booked, err := p.loadAppointment()
 	if err != nil {
 		return reply{}, err
 	}
 	var reason *string
-	if reasonRunes := []rune(v.form.Get("reason")); len(reasonRunes) > 0 {
+	if reasonRunes := []rune(p.form.Get("reason")); len(reasonRunes) > 0 {
 		cut := string(reasonRunes[:min(len(reasonRunes), maxReasonLength)]) // the field has the same length
 		reason = &cut
 	}
-	_, err = v.publicBooking.Cancel(v.ctx, v.org, booked.Token, reason)
+	_, err = p.publicBooking.Cancel(p.ctx, p.org, booked.Token, reason)
 	if isRuleRefusal(err) { // since the page was shown, it became too late, or was done
-		return v.cancelPage(http.StatusConflict, booked), nil
+		return p.cancelPage(http.StatusConflict, booked), nil
 	}
 	if err != nil {
 		return reply{}, err
 	}
-	return redirect(v.linkTo("cancel", "token", booked.Token)), nil
+	return redirect(p.linkTo("cancel", "token", booked.Token)), nil
 }
 
 // isRuleRefusal reports whether a booking rule refused the change, as opposed to a fault.
@@ -232,11 +232,11 @@ func isRuleRefusal(err error) bool {
 }
 
 // downloadCalendar returns the booking as an .ics file.
-func (v *visit) downloadCalendar() (reply, error) {
-	booked, err := v.loadAppointment()
+func (p *pageRequest) downloadCalendar() (reply, error) {
+	booked, err := p.loadAppointment()
 	if err != nil {
 		return reply{}, err
 	}
-	bytes, name := v.publicBooking.CalendarFile(v.org, booked)
+	bytes, name := p.publicBooking.CalendarFile(p.org, booked)
 	return reply{file: &file{name, calendar.Publish.MediaType(), bytes}}, nil
 }

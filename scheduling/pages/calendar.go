@@ -42,44 +42,44 @@ type dayCell struct {
 }
 
 // buildMonth builds the requested month, or the first month with a free day.
-func (v *visit) buildMonth(choice publicbooking.Choice, links calendarLinks) (monthView, error) {
-	clientView, today := v.publicBooking.ClientView(v.org), booking.DateOf(v.now, v.org.Zone)
+func (p *pageRequest) buildMonth(choice publicbooking.Choice, links calendarLinks) (monthView, error) {
+	clientView, today := p.publicBooking.ClientView(p.org), booking.DateOf(p.now, p.org.Zone)
 	first, last := monthBounds(today)
-	requested := v.query.Get("month")
+	requested := p.query.Get("month")
 	if requested != "" {
 		var err error
 		if first, last, err = booking.ParseMonth(requested); err != nil || first.Time().Year() < 1970 || first.Time().Year() > 9997 {
 			return monthView{}, notOfferedError()
 		}
 	}
-	days, err := v.publicBooking.FreeDays(v.ctx, clientView, choice, first, last)
+	days, err := p.publicBooking.FreeDays(p.ctx, clientView, choice, first, last)
 	if err != nil {
 		return monthView{}, err
 	}
-	month := monthView{Empty: !hasFreeDay(days), Zone: zoneName(v.now.In(v.org.Zone))}
+	month := monthView{Empty: !hasFreeDay(days), Zone: zoneName(p.now.In(p.org.Zone))}
 	if month.Empty {
-		next, found, err := v.publicBooking.NextFreeDay(v.ctx, clientView, choice, max(today, last+1))
+		next, found, err := p.publicBooking.NextFreeDay(p.ctx, clientView, choice, max(today, last+1))
 		if err != nil {
 			return monthView{}, err
 		}
 		if found && requested == "" { // what is over or full is of no use to begin with
 			first, last = monthBounds(next.Date)
 			month.Empty = false
-			if days, err = v.publicBooking.FreeDays(v.ctx, clientView, choice, first, last); err != nil {
+			if days, err = p.publicBooking.FreeDays(p.ctx, clientView, choice, first, last); err != nil {
 				return monthView{}, err
 			}
 		} else if found {
-			month.NextFree, month.NextFreeLink = v.lang.formatDay(next.Date), links.day(next.Date)
+			month.NextFree, month.NextFreeLink = p.lang.formatDay(next.Date), links.day(next.Date)
 		}
 	}
-	month.Month = capitalize(v.lang.formatMonth(first))
+	month.Month = capitalize(p.lang.formatMonth(first))
 	if first > today {
 		month.Previous = links.month(formatMonthParam(first - 1))
 	}
 	if clientView.Limits.LastDate == nil || last < *clientView.Limits.LastDate {
 		month.Next = links.month(formatMonthParam(last + 1))
 	}
-	month.Weekdays, month.Weeks = v.weekdayHeads(), v.buildWeeks(days, today, links)
+	month.Weekdays, month.Weeks = p.weekdayHeads(), p.buildWeeks(days, today, links)
 	return month, nil
 }
 
@@ -99,21 +99,21 @@ func monthBounds(date booking.Date) (first, last booking.Date) {
 
 func formatMonthParam(date booking.Date) string { return date.Time().Format("2006-01") }
 
-func (v *visit) weekdayHeads() []weekdayHead {
+func (p *pageRequest) weekdayHeads() []weekdayHead {
 	list := make([]weekdayHead, 7)
 	for i := range list {
-		weekday := (v.org.Settings.WeekStart + i) % 7
-		list[i] = weekdayHead{v.lang.shortWeekdays[weekday], v.lang.weekdays[weekday]}
+		weekday := (p.org.Settings.WeekStart + i) % 7
+		list[i] = weekdayHead{p.lang.shortWeekdays[weekday], p.lang.weekdays[weekday]}
 	}
 	return list
 }
 
 // buildWeeks arranges days into rows of a week.
-func (v *visit) buildWeeks(days []booking.DayFree, today booking.Date, links calendarLinks) [][]dayCell {
-	row := make([]dayCell, v.weekColumn(days[0].Date), 7)
+func (p *pageRequest) buildWeeks(days []booking.DayFree, today booking.Date, links calendarLinks) [][]dayCell {
+	row := make([]dayCell, p.weekColumn(days[0].Date), 7)
 	var weeks [][]dayCell
 	for _, day := range days {
-		row = append(row, v.newDayCell(day, today, links))
+		row = append(row, p.newDayCell(day, today, links))
 		if len(row) == 7 {
 			weeks, row = append(weeks, row), nil
 		}
@@ -125,22 +125,22 @@ func (v *visit) buildWeeks(days []booking.DayFree, today booking.Date, links cal
 }
 
 // weekColumn returns the column of a day in its week.
-func (v *visit) weekColumn(date booking.Date) int {
-	return (date.Weekday() - v.org.Settings.WeekStart + 7) % 7
+func (p *pageRequest) weekColumn(date booking.Date) int {
+	return (date.Weekday() - p.org.Settings.WeekStart + 7) % 7
 }
 
-func (v *visit) newDayCell(day booking.DayFree, today booking.Date, links calendarLinks) dayCell {
-	texts := v.texts()
-	cell := dayCell{Day: day.Date.Time().Day(), Name: v.lang.shortWeekdays[day.Date.Weekday()], Today: day.Date == today, Label: capitalize(v.lang.formatDay(day.Date))}
+func (p *pageRequest) newDayCell(day booking.DayFree, today booking.Date, links calendarLinks) dayCell {
+	text := p.messages()
+	cell := dayCell{Day: day.Date.Time().Day(), Name: p.lang.shortWeekdays[day.Date.Weekday()], Today: day.Date == today, Label: capitalize(p.lang.formatDay(day.Date))}
 	if cell.Today {
-		cell.Label += " (" + texts.Today + ")"
+		cell.Label += " (" + text.Today + ")"
 	}
 	if day.Free == 0 {
-		cell.Label += ": " + texts.NoTimes
+		cell.Label += ": " + text.NoTimes
 		return cell
 	}
 	cell.Link = links.day(day.Date)
-	cell.Label += ": " + fmt.Sprintf(pluralForm(texts.FreeTimes, day.Free), day.Free)
+	cell.Label += ": " + fmt.Sprintf(pluralForm(text.FreeTimes, day.Free), day.Free)
 	return cell
 }
 
@@ -170,28 +170,28 @@ type slotOption struct {
 }
 
 // buildDay builds the day of the address.
-func (v *visit) buildDay(choice publicbooking.Choice, links calendarLinks) (dayView, error) {
-	date, err := booking.ParseDate(v.query.Get("date"))
+func (p *pageRequest) buildDay(choice publicbooking.Choice, links calendarLinks) (dayView, error) {
+	date, err := booking.ParseDate(p.query.Get("date"))
 	if err != nil || date.Time().Year() < 1970 || date.Time().Year() > 9997 {
 		return dayView{}, notOfferedError()
 	}
-	clientView, today := v.publicBooking.ClientView(v.org), booking.DateOf(v.now, v.org.Zone)
-	found, err := v.publicBooking.FreeSlots(v.ctx, clientView, choice, date)
+	clientView, today := p.publicBooking.ClientView(p.org), booking.DateOf(p.now, p.org.Zone)
+	found, err := p.publicBooking.FreeSlots(p.ctx, clientView, choice, date)
 	if err != nil {
 		return dayView{}, err
 	}
-	first := date - booking.Date(v.weekColumn(date))
-	week, err := v.publicBooking.FreeDays(v.ctx, clientView, choice, first, first+6)
+	first := date - booking.Date(p.weekColumn(date))
+	week, err := p.publicBooking.FreeDays(p.ctx, clientView, choice, first, first+6)
 	if err != nil {
 		return dayView{}, err
 	}
-	noon := booking.DayStart(v.org.Zone, date).Add(12 * time.Hour)
+	noon := booking.DayStart(p.org.Zone, date).Add(12 * time.Hour)
 	day := dayView{
-		Day: capitalize(v.lang.formatDay(date)), Parts: v.divideSlots(found, links), Month: links.month(formatMonthParam(date)),
-		Zone: zoneName(noon.In(v.org.Zone)), ZoneName: v.org.Timezone,
+		Day: capitalize(p.lang.formatDay(date)), Parts: p.divideSlots(found, links), Month: links.month(formatMonthParam(date)),
+		Zone: zoneName(noon.In(p.org.Zone)), ZoneName: p.org.Timezone,
 	}
 	for _, weekDay := range week {
-		cell := v.newDayCell(weekDay, today, links)
+		cell := p.newDayCell(weekDay, today, links)
 		cell.Shown = weekDay.Date == date
 		day.Week = append(day.Week, cell)
 	}
@@ -202,39 +202,39 @@ func (v *visit) buildDay(choice publicbooking.Choice, links calendarLinks) (dayV
 		day.Next = links.day(first + 7)
 	}
 	if len(found.Slots) == 0 {
-		next, ok, err := v.publicBooking.NextFreeDay(v.ctx, clientView, choice, max(today, date+1))
+		next, ok, err := p.publicBooking.NextFreeDay(p.ctx, clientView, choice, max(today, date+1))
 		if err != nil {
 			return dayView{}, err
 		}
 		if ok {
-			day.NextFree, day.NextFreeLink = v.lang.formatDay(next.Date), links.day(next.Date)
+			day.NextFree, day.NextFreeLink = p.lang.formatDay(next.Date), links.day(next.Date)
 		}
 	}
 	return day, nil
 }
 
 // divideSlots divides a day's slots into parts of the day.
-func (v *visit) divideSlots(day publicbooking.DaySlots, links calendarLinks) []dayPart {
-	texts := v.texts()
-	names, ends := []string{texts.Morning, texts.Afternoon, texts.Evening}, []int{12, 18, 24}
+func (p *pageRequest) divideSlots(day publicbooking.DaySlots, links calendarLinks) []dayPart {
+	text := p.messages()
+	names, ends := []string{text.Morning, text.Afternoon, text.Evening}, []int{12, 18, 24}
 	clockCounts := map[string]int{}
 	for _, slot := range day.Slots {
-		clockCounts[v.formatClock(slot.Start)]++
+		clockCounts[p.formatClock(slot.Start)]++
 	}
 	group := len(day.Calendars) > 0 && day.Calendars[0].Offer.Capacity > 1
 	var parts []dayPart
 	index := 0
 	for _, slot := range day.Slots {
-		local := slot.Start.In(v.org.Zone)
+		local := slot.Start.In(p.org.Zone)
 		for local.Hour() >= ends[index] {
 			index++
 		}
-		option := slotOption{Time: v.formatClock(slot.Start), At: v.formatInstant(slot.Start), Link: links.start(slot.Start)}
+		option := slotOption{Time: p.formatClock(slot.Start), At: p.formatInstant(slot.Start), Link: links.start(slot.Start)}
 		if clockCounts[option.Time] > 1 { // clocks go back and show it twice
 			option.Time += " " + formatOffset(local)
 		}
 		if group {
-			option.Places = fmt.Sprintf(pluralForm(texts.PlacesLeft, slot.Remaining), slot.Remaining)
+			option.Places = fmt.Sprintf(pluralForm(text.PlacesLeft, slot.Remaining), slot.Remaining)
 		}
 		if len(parts) == 0 || parts[len(parts)-1].Name != names[index] {
 			parts = append(parts, dayPart{Name: names[index]})

@@ -59,43 +59,43 @@ type formField struct {
 type fieldError struct{ ID, Text string }
 
 // showDetails shows the empty booking form.
-func (v *visit) showDetails() (reply, error) {
-	chosen, instead, err := v.requireChoice()
+func (p *pageRequest) showDetails() (reply, error) {
+	chosen, instead, err := p.requireChoice()
 	if err != nil || instead != nil {
 		return replyOrEmpty(instead), err
 	}
-	start, err := parseStart(v.query.Get(fieldStart))
+	start, err := parseStart(p.query.Get(fieldStart))
 	if err != nil {
 		return reply{}, err
 	}
-	form := v.newForm(chosen, start)
+	form := p.newForm(chosen, start)
 	form.Key = uuid.NewString()
-	return v.detailsPage(http.StatusOK, chosen, start, form), nil
+	return p.detailsPage(http.StatusOK, chosen, start, form), nil
 }
 
-func (v *visit) detailsPage(status int, chosen selection, start time.Time, form *bookingForm) reply {
-	title := v.texts().YourDetails
+func (p *pageRequest) detailsPage(status int, chosen selection, start time.Time, form *bookingForm) reply {
+	title := p.messages().YourDetails
 	if form.Taken {
-		title = v.texts().Taken
+		title = p.messages().Taken
 	}
-	return reply{status: status, template: "details", title: title, step: 5, summary: v.newSummary(chosen, start), body: form}
+	return reply{status: status, template: "details", title: title, step: 5, summary: p.newSummary(chosen, start), body: form}
 }
 
 // newForm returns the empty form for a slot.
-func (v *visit) newForm(chosen selection, start time.Time) *bookingForm {
-	offer, _ := chosen.offerTerms(v.org.Policy)
+func (p *pageRequest) newForm(chosen selection, start time.Time) *bookingForm {
+	offer, _ := chosen.offerTerms(p.org.Policy)
 	service := chosen.service.ID.String()
 	form := &bookingForm{
-		Action: v.linkTo("details"), Service: service, Professional: chosen.parameter, Start: v.formatInstant(start),
-		AllTimes: v.linkTo("time", "service", service, "professional", chosen.parameter, "date", booking.DateOf(start, v.org.Zone).String()),
-		Deposit:  offer.DepositAmount > 0, Policy: v.appearance.CancellationPolicy, Terms: v.appearance.TermsURL, Privacy: v.appearance.PrivacyURL,
+		Action: p.linkTo("details"), Service: service, Professional: chosen.parameter, Start: p.formatInstant(start),
+		AllTimes: p.linkTo("time", "service", service, "professional", chosen.parameter, "date", booking.DateOf(start, p.org.Zone).String()),
+		Deposit:  offer.DepositAmount > 0, Policy: p.appearance.CancellationPolicy, Terms: p.appearance.TermsURL, Privacy: p.appearance.PrivacyURL,
 	}
-	form.Name.Required, form.Phone.Required = true, v.org.Settings.RequireClientPhone
-	form.Email.Required = v.org.Settings.RequireClientEmail || form.Deposit && v.publicBooking.DepositNeedsEmail()
-	if v.org.Settings.ProofOfWork {
-		challenge, err := json.Marshal(v.publicBooking.NewChallenge(v.org))
+	form.Name.Required, form.Phone.Required = true, p.org.Settings.RequireClientPhone
+	form.Email.Required = p.org.Settings.RequireClientEmail || form.Deposit && p.publicBooking.DepositNeedsEmail()
+	if p.org.Settings.ProofOfWork {
+		challenge, err := json.Marshal(p.publicBooking.NewChallenge(p.org))
 		if err != nil {
-			v.host.Log.ErrorContext(v.ctx, "a challenge could not be written", "error", err)
+			p.host.Log.ErrorContext(p.ctx, "a challenge could not be written", "error", err)
 		}
 		form.Proof = string(challenge)
 	}
@@ -104,51 +104,51 @@ func (v *visit) newForm(chosen selection, start time.Time) *bookingForm {
 
 // book books the posted form and redirects to the booking. The form's key makes a
 // resubmission return the same booking.
-func (v *visit) book() (reply, error) {
+func (p *pageRequest) book() (reply, error) {
 	for _, name := range []string{"service", "professional"} { // where the steps read them
-		v.query.Set(name, v.form.Get(name))
+		p.query.Set(name, p.form.Get(name))
 	}
-	chosen, instead, err := v.requireChoice()
+	chosen, instead, err := p.requireChoice()
 	if err != nil || instead != nil {
 		return replyOrEmpty(instead), err
 	}
-	start, err := parseStart(v.form.Get(fieldStart))
+	start, err := parseStart(p.form.Get(fieldStart))
 	if err != nil {
 		return reply{}, err
 	}
-	key, err := uuid.Parse(v.form.Get(fieldKey))
+	key, err := uuid.Parse(p.form.Get(fieldKey))
 	if err != nil {
 		return reply{}, notOfferedError()
 	}
-	form := v.newForm(chosen, start)
+	form := p.newForm(chosen, start)
 	form.Key = key.String()
-	form.Name.Value, form.Phone.Value, form.Email.Value = v.form.Get(fieldName), v.form.Get(fieldPhone), v.form.Get(fieldEmail)
-	form.Notes.Value, form.Trap.Value = strings.ReplaceAll(v.form.Get(fieldNotes), "\r\n", "\n"), v.form.Get(fieldTrap)
-	form.Agreed = v.form.Get(fieldAgree) != ""
+	form.Name.Value, form.Phone.Value, form.Email.Value = p.form.Get(fieldName), p.form.Get(fieldPhone), p.form.Get(fieldEmail)
+	form.Notes.Value, form.Trap.Value = strings.ReplaceAll(p.form.Get(fieldNotes), "\r\n", "\n"), p.form.Get(fieldTrap)
+	form.Agreed = p.form.Get(fieldAgree) != ""
 	if form.Trap.Value != "" {
-		v.markFieldErrors(form, []hub.FieldError{{Location: "body." + fieldTrap}})
-		return v.detailsPage(http.StatusUnprocessableEntity, chosen, start, form), nil
+		p.markFieldErrors(form, []hub.FieldError{{Location: "body." + fieldTrap}})
+		return p.detailsPage(http.StatusUnprocessableEntity, chosen, start, form), nil
 	}
-	booked, err := v.publicBooking.Book(v.ctx, v.org, booking.Request{
+	booked, err := p.publicBooking.Book(p.ctx, p.org, booking.Request{
 		Service: chosen.service.ID, Professional: selectedProfessional(chosen), Start: start, Name: form.Name.Value, Phone: form.Phone.Value, Email: form.Email.Value, Notes: form.Notes.Value,
 		Consent: form.Agreed,
-		Proof:   v.form.Get(fieldProof),
+		Proof:   p.form.Get(fieldProof),
 	}, &store.IdempotencyKey{Operation: "page.book", Key: form.Key, RequestHash: []byte("page")})
 	if err != nil {
-		return v.bookFailurePage(err, chosen, start, form)
+		return p.bookFailurePage(err, chosen, start, form)
 	}
-	return redirect(v.linkTo("done", "token", booked.Token)), nil
+	return redirect(p.linkTo("done", "token", booked.Token)), nil
 }
 
 // bookFailurePage returns the form with the reason and the submitted values.
-func (v *visit) bookFailurePage(err error, chosen selection, start time.Time, form *bookingForm) (reply, error) {
-	texts := v.texts()
+func (p *pageRequest) bookFailurePage(err error, chosen selection, start time.Time, form *bookingForm) (reply, error) {
+	text := p.messages()
 	if slots, taken := takenAlternatives(err); taken {
 		form.Taken = true
 		for _, slot := range slots {
-			form.Alternatives = append(form.Alternatives, slotOption{Time: capitalize(v.formatDateTime(slot.Start)), At: v.formatInstant(slot.Start)})
+			form.Alternatives = append(form.Alternatives, slotOption{Time: capitalize(p.formatDateTime(slot.Start)), At: p.formatInstant(slot.Start)})
 		}
-		return v.detailsPage(http.StatusConflict, chosen, start, form), nil
+		return p.detailsPage(http.StatusConflict, chosen, start, form), nil
 	}
 	var apiErr *hub.Error
 	if !errors.As(err, &apiErr) {
@@ -156,36 +156,36 @@ func (v *visit) bookFailurePage(err error, chosen selection, start time.Time, fo
 	}
 	switch {
 	case apiErr.Code == "booking_disabled": // since the page was asked for
-		return v.closedPage(true), nil
+		return p.closedPage(true), nil
 	case apiErr.Code == "too_many_bookings":
-		form.Alert = texts.TooMany
-		return v.detailsPage(http.StatusConflict, chosen, start, form), nil
+		form.Alert = text.TooMany
+		return p.detailsPage(http.StatusConflict, chosen, start, form), nil
 	case apiErr.Code == "booking_refused":
-		form.Alert = texts.Refused
-		return v.detailsPage(http.StatusForbidden, chosen, start, form), nil
+		form.Alert = text.Refused
+		return p.detailsPage(http.StatusForbidden, chosen, start, form), nil
 	case apiErr.Code == provider.CodeNotConfigured, apiErr.Code == provider.CodeCurrency:
-		form.Alert = texts.NoProvider
-		return v.detailsPage(http.StatusConflict, chosen, start, form), nil
+		form.Alert = text.NoProvider
+		return p.detailsPage(http.StatusConflict, chosen, start, form), nil
 	case apiErr.Code == proofofwork.CodeRequired:
-		form.Alert = texts.NeedsScript
-		return v.detailsPage(http.StatusUnprocessableEntity, chosen, start, form), nil
+		form.Alert = text.NeedsScript
+		return p.detailsPage(http.StatusUnprocessableEntity, chosen, start, form), nil
 	case apiErr.Code == store.ErrRequestInProgress.Code:
-		form.Alert = texts.UnavailableHint
-		return v.detailsPage(http.StatusConflict, chosen, start, form), nil
+		form.Alert = text.UnavailableHint
+		return p.detailsPage(http.StatusConflict, chosen, start, form), nil
 	case errors.Is(err, hub.ErrPeer), errors.Is(err, hub.ErrPeerTimeout): // nothing was booked, and the form can be sent again
-		v.host.Log.WarnContext(v.ctx, "a deposit could not be asked for", "error", err)
-		form.Alert = texts.NoCharge
-		return v.detailsPage(http.StatusServiceUnavailable, chosen, start, form), nil
-	case errors.Is(err, hub.ErrInvalid) && v.markFieldErrors(form, apiErr.Fields):
-		return v.detailsPage(http.StatusUnprocessableEntity, chosen, start, form), nil
+		p.host.Log.WarnContext(p.ctx, "a deposit could not be asked for", "error", err)
+		form.Alert = text.NoCharge
+		return p.detailsPage(http.StatusServiceUnavailable, chosen, start, form), nil
+	case errors.Is(err, hub.ErrInvalid) && p.markFieldErrors(form, apiErr.Fields):
+		return p.detailsPage(http.StatusUnprocessableEntity, chosen, start, form), nil
 	}
 	return reply{}, err
 }
 
 // markFieldErrors marks the invalid fields in order. It returns false if no error belongs
 // to a field of the form.
-func (v *visit) markFieldErrors(form *bookingForm, fields []hub.FieldError) bool {
-	texts := v.texts()
+func (p *pageRequest) markFieldErrors(form *bookingForm, fields []hub.FieldError) bool {
+	text := p.messages()
 	invalid := make(map[string]bool, len(fields))
 	for _, fieldErr := range fields {
 		invalid[fieldErr.Location] = true
@@ -195,11 +195,11 @@ func (v *visit) markFieldErrors(form *bookingForm, fields []hub.FieldError) bool
 		field                  *formField
 		invalidText, emptyText string
 	}{
-		{"body.client_name", fieldName, &form.Name, texts.WrongName, texts.WrongName},
-		{"body.client_phone", fieldPhone, &form.Phone, texts.WrongPhone, texts.NeedPhone},
-		{"body.client_email", fieldEmail, &form.Email, texts.WrongEmail, texts.NeedEmail},
-		{"body.notes", fieldNotes, &form.Notes, texts.WrongNotes, texts.WrongNotes},
-		{"body." + fieldTrap, fieldTrap, &form.Trap, texts.LeaveEmpty, texts.LeaveEmpty},
+		{"body.client_name", fieldName, &form.Name, text.WrongName, text.WrongName},
+		{"body.client_phone", fieldPhone, &form.Phone, text.WrongPhone, text.NeedPhone},
+		{"body.client_email", fieldEmail, &form.Email, text.WrongEmail, text.NeedEmail},
+		{"body.notes", fieldNotes, &form.Notes, text.WrongNotes, text.WrongNotes},
+		{"body." + fieldTrap, fieldTrap, &form.Trap, text.LeaveEmpty, text.LeaveEmpty},
 	} {
 		if !invalid[input.location] {
 			continue
@@ -209,7 +209,7 @@ func (v *visit) markFieldErrors(form *bookingForm, fields []hub.FieldError) bool
 		}
 		form.Errors = append(form.Errors, fieldError{input.id, input.field.Error})
 	}
-	form.Heading = pluralForm(texts.PleaseCheck, len(form.Errors))
+	form.Heading = pluralForm(text.PleaseCheck, len(form.Errors))
 	if len(form.Errors) > 1 {
 		form.Heading = fmt.Sprintf(form.Heading, len(form.Errors))
 	}

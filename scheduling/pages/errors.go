@@ -12,7 +12,7 @@ import (
 
 // Codes of errors that only pages have.
 const (
-	codeNotOffered  = "gone"
+	codeNotOffered  = "not_offered"
 	codeForeignForm = "foreign_form"
 )
 
@@ -25,45 +25,45 @@ type noticeView struct {
 }
 
 // errorPage returns the page for an error.
-func (v *visit) errorPage(err error, header http.Header) reply {
-	texts := v.texts()
+func (p *pageRequest) errorPage(err error, header http.Header) reply {
+	text := p.messages()
 	var apiErr *hub.Error
 	errors.As(err, &apiErr)
 	code := ""
 	if apiErr != nil {
 		code = apiErr.Code
 	}
-	page := func(status int, icon, title, text string) reply {
-		view := noticeView{Icon: icon, Title: title, Text: text}
-		if v.hasOrg && status < 429 {
-			view.Link, view.LinkText = v.linkTo(""), texts.StartAgain
+	page := func(status int, icon, title, detail string) reply {
+		view := noticeView{Icon: icon, Title: title, Text: detail}
+		if p.hasOrg && status < 429 {
+			view.Link, view.LinkText = p.linkTo(""), text.StartAgain
 		}
 		return reply{status: status, template: "notice", title: title, body: view}
 	}
 	switch {
 	case errors.Is(err, errMethod):
 		header.Set("Allow", "GET, HEAD, POST")
-		return page(http.StatusMethodNotAllowed, "search", texts.UnknownTitle, texts.GoneHint)
+		return page(http.StatusMethodNotAllowed, "search", text.UnknownTitle, text.GoneHint)
 	case errors.Is(err, hub.ErrNotFound) && code == "invalid_token":
-		return page(http.StatusNotFound, "link", texts.BadLinkTitle, texts.BadLinkHint)
-	case errors.Is(err, hub.ErrNotFound) && !v.hasOrg:
-		return page(http.StatusNotFound, "search", texts.UnknownTitle, texts.UnknownHint)
+		return page(http.StatusNotFound, "link", text.BadLinkTitle, text.BadLinkHint)
+	case errors.Is(err, hub.ErrNotFound) && !p.hasOrg:
+		return page(http.StatusNotFound, "search", text.UnknownTitle, text.UnknownHint)
 	case errors.Is(err, hub.ErrNotFound), code == "service_not_offered":
-		return page(http.StatusNotFound, "search", texts.GoneTitle, texts.GoneHint)
+		return page(http.StatusNotFound, "search", text.GoneTitle, text.GoneHint)
 	case code == codeForeignForm:
-		return page(http.StatusForbidden, "shield", texts.ForeignTitle, texts.ForeignHint)
+		return page(http.StatusForbidden, "shield", text.ForeignTitle, text.ForeignHint)
 	case errors.Is(err, hub.ErrMalformed), errors.Is(err, hub.ErrInvalid):
-		return page(http.StatusBadRequest, "search", texts.GoneTitle, texts.GoneHint)
+		return page(http.StatusBadRequest, "search", text.GoneTitle, text.GoneHint)
 	case errors.Is(err, hub.ErrRateLimited):
 		seconds := retryAfter(apiErr, header)
-		return page(http.StatusTooManyRequests, "clock", texts.LimitedTitle, fmt.Sprintf(texts.LimitedHint, seconds))
+		return page(http.StatusTooManyRequests, "clock", text.LimitedTitle, fmt.Sprintf(text.LimitedHint, seconds))
 	case errors.Is(err, hub.ErrUnavailable), errors.Is(err, hub.ErrPeer), errors.Is(err, hub.ErrPeerTimeout):
 		retryAfter(apiErr, header)
-		v.host.Log.WarnContext(v.ctx, "a booking page could not be shown", "step", v.step, "error", err)
-		return page(http.StatusServiceUnavailable, "clock", texts.UnavailableTitle, texts.UnavailableHint)
+		p.host.Log.WarnContext(p.ctx, "a booking page could not be shown", "step", p.step, "error", err)
+		return page(http.StatusServiceUnavailable, "clock", text.UnavailableTitle, text.UnavailableHint)
 	}
-	v.host.Log.ErrorContext(v.ctx, "a booking page failed", "step", v.step, "error", err)
-	return page(http.StatusInternalServerError, "alert", texts.BrokenTitle, texts.BrokenHint)
+	p.host.Log.ErrorContext(p.ctx, "a booking page failed", "step", p.step, "error", err)
+	return page(http.StatusInternalServerError, "alert", text.BrokenTitle, text.BrokenHint)
 }
 
 // retryAfter sets the Retry-After header and returns its seconds.
@@ -74,9 +74,9 @@ func retryAfter(apiErr *hub.Error, header http.Header) int {
 }
 
 // closedPage is the page of an organization that takes no bookings online.
-func (v *visit) closedPage(posted bool) reply {
-	view := noticeView{Icon: "moon", Title: v.texts().ClosedTitle, Text: v.texts().ClosedHint}
-	if message := v.org.Settings.BookingDisabledMessage; message != nil && *message != "" {
+func (p *pageRequest) closedPage(posted bool) reply {
+	view := noticeView{Icon: "moon", Title: p.messages().ClosedTitle, Text: p.messages().ClosedHint}
+	if message := p.org.Settings.BookingDisabledMessage; message != nil && *message != "" {
 		view.Text = *message
 	}
 	status := http.StatusOK

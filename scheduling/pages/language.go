@@ -7,7 +7,7 @@ import (
 	find "integrationhub/hub/module/language"
 )
 
-// language holds the formats of a language. The texts are in [words].
+// language holds the formats of a language. The texts are in [messages].
 type language struct {
 	tag  string // BCP 47, as in the lang attribute
 	name string // of the language, in itself
@@ -19,7 +19,7 @@ type language struct {
 	thousands, decimal      string
 	symbolAfter             bool // the currency follows the amount
 
-	words words
+	messages messages
 }
 
 // languages are the supported languages. The first is the default.

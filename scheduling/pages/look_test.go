@@ -59,9 +59,9 @@ var verbs = regexp.MustCompile(`%[a-z]`)
 // No text is missing in a language, and formats take the same everywhere.
 func TestEveryTextInEveryLanguage(t *testing.T) {
 	t.Parallel()
-	reference := textsOf(reflect.ValueOf(english.words))
+	reference := textsOf(reflect.ValueOf(english.messages))
 	for _, l := range languages {
-		texts := textsOf(reflect.ValueOf(l.words))
+		texts := textsOf(reflect.ValueOf(l.messages))
 		require.Len(t, texts, len(reference))
 		for name, text := range texts {
 			require.NotEmpty(t, strings.TrimSpace(text), "%s in %s", name, l.tag)
@@ -77,10 +77,10 @@ func TestNoTextIsLeftOver(t *testing.T) {
 	for _, dir := range []string{".", "templates"} {
 		all.WriteString(sources(t, dir))
 	}
-	kind := reflect.TypeFor[words]()
+	kind := reflect.TypeFor[messages]()
 	var left []string
 	for i := range kind.NumField() {
-		if name := kind.Field(i).Name; !regexp.MustCompile(`(\.T|\btexts|\bv\.texts\(\))\.` + name + `\b`).MatchString(all.String()) {
+		if name := kind.Field(i).Name; !regexp.MustCompile(`(\.T|\btext|\bp\.messages\(\))\.` + name + `\b`).MatchString(all.String()) {
 			left = append(left, name)
 		}
 	}

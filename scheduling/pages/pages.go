@@ -26,14 +26,16 @@ const Root = "/book/"
 // Pages serves the booking pages. It is safe for concurrent use.
 type Pages struct {
 	host          module.Host
-	publicBooking *publicbooking.PublicBooking
+	publicBooking *publicbooking.Service
 }
 
 // New returns the pages of an opened product.
-func New(host module.Host, desk *publicbooking.PublicBooking) *Pages { return &Pages{host, desk} }
+func New(host module.Host, publicBooking *publicbooking.Service) *Pages {
+	return &Pages{host, publicBooking}
+}
 
-// visit is a request for a page.
-type visit struct {
+// pageRequest is a request for a page.
+type pageRequest struct {
 	*Pages
 	ctx   context.Context
 	query url.Values // of the address
@@ -84,7 +86,7 @@ func redirect(location string) reply { return reply{status: http.StatusSeeOther,
 
 // pageStep is a page with its GET and POST handlers.
 type pageStep struct {
-	get, post           func(*visit) (reply, error)
+	get, post           func(*pageRequest) (reply, error)
 	indexed             bool // search engines may keep it
 	availableWhenClosed bool // it stays when the organization takes no bookings
 }
@@ -92,16 +94,16 @@ type pageStep struct {
 // stepsByPath returns the pages of an organization by the rest of their path.
 func stepsByPath() map[string]pageStep {
 	return map[string]pageStep{
-		"":              {get: (*visit).showServices, indexed: true},
-		"professional":  {get: (*visit).showProfessionals},
-		"day":           {get: (*visit).showMonth},
-		"time":          {get: (*visit).showDay},
-		"details":       {get: (*visit).showDetails, post: (*visit).book},
-		"done":          {get: (*visit).showBooking, availableWhenClosed: true},
-		"calendar.ics":  {get: (*visit).downloadCalendar, availableWhenClosed: true},
-		"cancel":        {get: (*visit).showCancel, post: (*visit).cancel, availableWhenClosed: true},
-		stepUnsubscribe: {get: (*visit).showUnsubscribe, post: (*visit).unsubscribe, availableWhenClosed: true},
-		"move":          {get: (*visit).showMove, post: (*visit).reschedule, availableWhenClosed: true},
+		"":              {get: (*pageRequest).showServices, indexed: true},
+		"professional":  {get: (*pageRequest).showProfessionals},
+		"day":           {get: (*pageRequest).showMonth},
+		"time":          {get: (*pageRequest).showDay},
+		"details":       {get: (*pageRequest).showDetails, post: (*pageRequest).book},
+		"done":          {get: (*pageRequest).showBooking, availableWhenClosed: true},
+		"calendar.ics":  {get: (*pageRequest).downloadCalendar, availableWhenClosed: true},
+		"cancel":        {get: (*pageRequest).showCancel, post: (*pageRequest).cancel, availableWhenClosed: true},
+		stepUnsubscribe: {get: (*pageRequest).showUnsubscribe, post: (*pageRequest).unsubscribe, availableWhenClosed: true},
+		"move":          {get: (*pageRequest).showReschedule, post: (*pageRequest).reschedule, availableWhenClosed: true},
 	}
 }
 
@@ -113,78 +115,78 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		serveAsset(w, r, path)
 		return
 	}
-	v := &visit{Pages: p, ctx: r.Context(), query: r.URL.Query(), slug: slug, step: path, now: p.host.Now()}
-	v.lang, v.langInURL = chooseLanguage(v.query.Get("lang"), r.Header.Get("Accept-Language"), "")
+	request := &pageRequest{Pages: p, ctx: r.Context(), query: r.URL.Query(), slug: slug, step: path, now: p.host.Now()}
+	request.lang, request.langInURL = chooseLanguage(request.query.Get("lang"), r.Header.Get("Accept-Language"), "")
 	step, found := stepsByPath()[path]
-	response, err := v.dispatch(r, step, found)
+	response, err := request.dispatch(r, step, found)
 	if err != nil {
-		response = v.errorPage(err, w.Header())
+		response = request.errorPage(err, w.Header())
 	}
-	v.writeReply(w, r, response, step.indexed && err == nil)
+	request.writeReply(w, r, response, step.indexed && err == nil)
 }
 
 // dispatch loads the organization, checks the request and calls the step.
-func (v *visit) dispatch(r *http.Request, step pageStep, found bool) (reply, error) {
+func (p *pageRequest) dispatch(r *http.Request, step pageStep, found bool) (reply, error) {
 	posted := r.Method == http.MethodPost
-	allow := v.publicBooking.AllowRead
+	allow := p.publicBooking.AllowRead
 	if posted {
-		allow = v.publicBooking.AllowWrite
+		allow = p.publicBooking.AllowWrite
 	}
-	if err := allow(v.ctx); err != nil {
+	if err := allow(p.ctx); err != nil {
 		return reply{}, err
 	}
-	if err := v.loadOrganization(r.Header.Get("Accept-Language")); err != nil {
+	if err := p.loadOrganization(r.Header.Get("Accept-Language")); err != nil {
 		return reply{}, err
 	}
 	switch {
 	case !found:
 		return reply{}, hub.Errorf(hub.ErrNotFound, "not_found", "Page not found")
-	case v.org.Slug != v.slug && v.step != stepUnsubscribe: // there programs post for people, which follow no redirection
-		return v.redirectToSlug(r, posted), nil
+	case p.org.Slug != p.slug && p.step != stepUnsubscribe: // there programs post for people, which follow no redirection
+		return p.redirectToSlug(r, posted), nil
 	case !posted && r.Method != http.MethodGet && r.Method != http.MethodHead, posted && step.post == nil:
 		return reply{}, errMethod
-	case !v.org.Settings.BookingEnabled && !step.availableWhenClosed:
-		return v.closedPage(posted), nil
+	case !p.org.Settings.BookingEnabled && !step.availableWhenClosed:
+		return p.closedPage(posted), nil
 	case !posted:
-		return step.get(v)
+		return step.get(p)
 	}
-	if err := v.checkOrigin(r); err != nil {
+	if err := p.checkOrigin(r); err != nil {
 		return reply{}, err
 	}
 	if err := r.ParseForm(); err != nil {
 		return reply{}, hub.Errorf(hub.ErrMalformed, "malformed", "The form cannot be read.").WithCause(err)
 	}
-	v.form = r.PostForm
-	return step.post(v)
+	p.form = r.PostForm
+	return step.post(p)
 }
 
 // loadOrganization loads the organization of the slug and its appearance.
-func (v *visit) loadOrganization(acceptLanguage string) error {
-	search := v.publicBooking.Organization
-	if v.step == stepUnsubscribe {
-		search = v.publicBooking.UnsubscribeOrganization
+func (p *pageRequest) loadOrganization(acceptLanguage string) error {
+	search := p.publicBooking.Organization
+	if p.step == stepUnsubscribe {
+		search = p.publicBooking.UnsubscribeOrganization
 	}
-	org, err := search(v.ctx, v.slug)
+	org, err := search(p.ctx, p.slug)
 	if err != nil {
 		return err
 	}
-	v.org, v.hasOrg = org, true
-	if err := json.Unmarshal(org.Settings.BookingPage, &v.appearance); err != nil {
+	p.org, p.hasOrg = org, true
+	if err := json.Unmarshal(org.Settings.BookingPage, &p.appearance); err != nil {
 		return err
 	}
-	for _, origin := range v.appearance.EmbedAllowedOrigins {
+	for _, origin := range p.appearance.EmbedAllowedOrigins {
 		if !strings.ContainsAny(origin, ";,'\"*") { // which would say more than an origin in a policy
-			v.embedOrigins = append(v.embedOrigins, origin)
+			p.embedOrigins = append(p.embedOrigins, origin)
 		}
 	}
-	v.lang, v.langInURL = chooseLanguage(v.query.Get("lang"), acceptLanguage, org.Locale)
+	p.lang, p.langInURL = chooseLanguage(p.query.Get("lang"), acceptLanguage, org.Locale)
 	return nil
 }
 
 // redirectToSlug redirects from a former slug to the present slug. The redirect is
 // temporary: another organization may get the old slug.
-func (v *visit) redirectToSlug(r *http.Request, posted bool) reply {
-	target := url.URL{Path: strings.TrimSuffix(Root+v.org.Slug+"/"+v.step, "/"), RawQuery: r.URL.RawQuery}
+func (p *pageRequest) redirectToSlug(r *http.Request, posted bool) reply {
+	target := url.URL{Path: strings.TrimSuffix(Root+p.org.Slug+"/"+p.step, "/"), RawQuery: r.URL.RawQuery}
 	if posted {
 		return reply{status: http.StatusTemporaryRedirect, location: target.String()}
 	}
@@ -193,7 +195,7 @@ func (v *visit) redirectToSlug(r *http.Request, posted bool) reply {
 
 // checkOrigin refuses forms posted from another site. There is no session to abuse, but
 // such a page could book in a visitor's name.
-func (v *visit) checkOrigin(r *http.Request) error {
+func (p *pageRequest) checkOrigin(r *http.Request) error {
 	foreignErr := hub.Errorf(hub.ErrForbidden, codeForeignForm, "This form belongs on the booking page.")
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "same-origin", "none":
@@ -208,7 +210,7 @@ func (v *visit) checkOrigin(r *http.Request) error {
 		return nil
 	}
 	sender, err := url.Parse(origin)
-	if err != nil || sender.Host != r.Host && !strings.EqualFold(origin, parseOrigin(v.host.URLs.Public)) {
+	if err != nil || sender.Host != r.Host && !strings.EqualFold(origin, parseOrigin(p.host.URLs.Public)) {
 		return foreignErr
 	}
 	return nil
@@ -225,8 +227,8 @@ func parseOrigin(address string) string {
 
 // linkTo returns the address of a step with query parameters in pairs. It omits empty
 // values and keeps the chosen language.
-func (v *visit) linkTo(step string, pairs ...string) string {
-	path := Root + v.org.Slug
+func (p *pageRequest) linkTo(step string, pairs ...string) string {
+	path := Root + p.org.Slug
 	if step != "" {
 		path += "/" + step
 	}
@@ -236,8 +238,8 @@ func (v *visit) linkTo(step string, pairs ...string) string {
 			query.Set(pairs[i], pairs[i+1])
 		}
 	}
-	if v.langInURL && query.Get("lang") == "" {
-		query.Set("lang", v.lang.tag)
+	if p.langInURL && query.Get("lang") == "" {
+		query.Set("lang", p.lang.tag)
 	}
 	if len(query) == 0 {
 		return path
@@ -245,32 +247,34 @@ func (v *visit) linkTo(step string, pairs ...string) string {
 	return path + "?" + query.Encode()
 }
 
-// texts returns the texts in the visit's language.
-func (v *visit) texts() *words { return &v.lang.words }
+// messages returns the texts in the visit's language.
+func (p *pageRequest) messages() *messages { return &p.lang.messages }
 
-func (v *visit) formatPrice(amount booking.Cents) string {
+func (p *pageRequest) formatPrice(amount booking.Cents) string {
 	if amount == 0 {
-		return v.texts().Free
+		return p.messages().Free
 	}
-	return v.lang.formatMoney(amount, v.org.Currency)
+	return p.lang.formatMoney(amount, p.org.Currency)
 }
 
-func (v *visit) showsPrices() bool { return v.appearance.ShowPrices == nil || *v.appearance.ShowPrices }
+func (p *pageRequest) showsPrices() bool {
+	return p.appearance.ShowPrices == nil || *p.appearance.ShowPrices
+}
 
-func (v *visit) isTwelveHour() bool { return v.org.Settings.TimeFormat == "12h" }
+func (p *pageRequest) isTwelveHour() bool { return p.org.Settings.TimeFormat == "12h" }
 
-func (v *visit) formatClock(moment time.Time) string {
-	return v.lang.formatClock(moment.In(v.org.Zone), v.isTwelveHour())
+func (p *pageRequest) formatClock(moment time.Time) string {
+	return p.lang.formatClock(moment.In(p.org.Zone), p.isTwelveHour())
 }
 
 // formatDateTime formats a day with its time.
-func (v *visit) formatDateTime(moment time.Time) string {
-	return v.lang.formatDay(booking.DateOf(moment, v.org.Zone)) + ", " + v.formatClock(moment)
+func (p *pageRequest) formatDateTime(moment time.Time) string {
+	return p.lang.formatDay(booking.DateOf(moment, p.org.Zone)) + ", " + p.formatClock(moment)
 }
 
 // formatInstant formats an instant for programs (RFC 3339).
-func (v *visit) formatInstant(moment time.Time) string {
-	return moment.In(v.org.Zone).Format(time.RFC3339)
+func (p *pageRequest) formatInstant(moment time.Time) string {
+	return moment.In(p.org.Zone).Format(time.RFC3339)
 }
 
 // notOfferedError is the error for links that name nothing bookable.

@@ -12,7 +12,7 @@ import (
 )
 
 // templates are the pages, each within layout.html.
-var templates = parseTemplates("services", "professionals", "day", "time", "details", "done", "cancel", "move", "leave", "notice")
+var templates = parseTemplates("services", "professionals", "day", "time", "details", "booking", "cancel", "reschedule", "unsubscribe", "notice")
 
 func parseTemplates(names ...string) map[string]*template.Template {
 	shared := template.Must(template.New("").Funcs(template.FuncMap{"sentence": capitalize}).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html"))
@@ -25,7 +25,7 @@ func parseTemplates(names ...string) map[string]*template.Template {
 
 // document is the template data of layout.html.
 type document struct {
-	T           *words
+	T           *messages
 	Lang        string
 	Title       string
 	Heading     string
@@ -68,12 +68,12 @@ type languageLink struct {
 }
 
 // writeReply writes a reply.
-func (v *visit) writeReply(w http.ResponseWriter, r *http.Request, response reply, indexed bool) {
+func (p *pageRequest) writeReply(w http.ResponseWriter, r *http.Request, response reply, indexed bool) {
 	style := defaultStyle
-	if color, ok := parseColor(v.appearance.PrimaryColor); ok {
+	if color, ok := parseColor(p.appearance.PrimaryColor); ok {
 		style = newTheme(color).css()
 	}
-	v.setHeaders(w.Header(), style, indexed)
+	p.setHeaders(w.Header(), style, indexed)
 	if response.location != "" {
 		w.Header().Set("Location", response.location)
 		w.WriteHeader(response.status)
@@ -85,16 +85,16 @@ func (v *visit) writeReply(w http.ResponseWriter, r *http.Request, response repl
 		_, _ = w.Write(attachment.bytes) // the visitor may have gone
 		return
 	}
-	page := v.newDocument(r, response, style)
+	page := p.newDocument(r, response, style)
 	page.Indexed = indexed
 	var out bytes.Buffer
 	if err := templates[response.template].ExecuteTemplate(&out, "layout", page); err != nil {
-		v.host.Log.ErrorContext(v.ctx, "a booking page could not be drawn", "page", response.template, "error", err)
-		http.Error(w, v.texts().BrokenTitle, http.StatusInternalServerError)
+		p.host.Log.ErrorContext(p.ctx, "a booking page could not be drawn", "page", response.template, "error", err)
+		http.Error(w, p.messages().BrokenTitle, http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Language", v.lang.tag)
+	w.Header().Set("Content-Language", p.lang.tag)
 	if response.status == 0 {
 		response.status = http.StatusOK
 	}
@@ -107,16 +107,16 @@ var defaultStyle = newTheme(mustParseColor("#0f766e")).css()
 
 // setHeaders restricts the page to the hub's own resources. Addresses with tokens stay out
 // of referrers, caches and search engines.
-func (v *visit) setHeaders(header http.Header, style string, indexed bool) {
+func (p *pageRequest) setHeaders(header http.Header, style string, indexed bool) {
 	sum := sha256.Sum256([]byte(style))
 	ancestors := "'none'"
-	if len(v.embedOrigins) > 0 {
-		ancestors = "'self' " + strings.Join(v.embedOrigins, " ")
+	if len(p.embedOrigins) > 0 {
+		ancestors = "'self' " + strings.Join(p.embedOrigins, " ")
 	} else {
 		header.Set("X-Frame-Options", "DENY")
 	}
 	pictures := "'self' data: https:"
-	if logo := v.logoURL(); logo != "" {
+	if logo := p.logoURL(); logo != "" {
 		pictures += " " + parseOrigin(logo)
 	}
 	header.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self' 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+
@@ -131,31 +131,31 @@ func (v *visit) setHeaders(header http.Header, style string, indexed bool) {
 	}
 }
 
-func (v *visit) logoURL() string {
-	if !v.hasOrg {
+func (p *pageRequest) logoURL() string {
+	if !p.hasOrg {
 		return ""
 	}
-	if address := v.publicBooking.LogoURL(v.org); address != nil {
+	if address := p.publicBooking.LogoURL(p.org); address != nil {
 		return *address
 	}
 	return ""
 }
 
-func (v *visit) newDocument(r *http.Request, response reply, style string) *document {
+func (p *pageRequest) newDocument(r *http.Request, response reply, style string) *document {
 	page := &document{
-		T: v.texts(), Lang: v.lang.tag, Title: response.title, CSS: assets["app.css"].address, JS: assets["app.js"].address, Font: assets["inter.woff2"].address,
+		T: p.messages(), Lang: p.lang.tag, Title: response.title, CSS: assets["app.css"].address, JS: assets["app.js"].address, Font: assets["inter.woff2"].address,
 		Style:   template.CSS(style), //nolint:gosec // made of colours only
 		Heading: response.title, Summary: response.summary, Body: response.body,
 	}
 	for _, lang := range languages {
-		page.Languages = append(page.Languages, languageLink{lang.name, lang.tag, v.languageURL(r, lang), lang == v.lang})
+		page.Languages = append(page.Languages, languageLink{lang.name, lang.tag, p.languageURL(r, lang), lang == p.lang})
 	}
-	if !v.hasOrg {
+	if !p.hasOrg {
 		return page
 	}
-	org := v.org
-	page.Home, page.Zone, page.Terms, page.Privacy = v.linkTo(""), org.Timezone, v.appearance.TermsURL, v.appearance.PrivacyURL
-	page.Org = &organizationView{Name: org.Name, Initial: initialOf(org.Name), Logo: v.logoURL()}
+	org := p.org
+	page.Home, page.Zone, page.Terms, page.Privacy = p.linkTo(""), org.Timezone, p.appearance.TermsURL, p.appearance.PrivacyURL
+	page.Org = &organizationView{Name: org.Name, Initial: initialOf(org.Name), Logo: p.logoURL()}
 	if org.Phone != nil {
 		page.Org.Phone = formatPhone(*org.Phone)
 		page.Org.PhoneTo = template.URL("tel:" + url.PathEscape(*org.Phone)) //nolint:gosec // cannot leave the number
@@ -164,16 +164,16 @@ func (v *visit) newDocument(r *http.Request, response reply, style string) *docu
 		page.Org.Address = *org.Address
 	}
 	page.Title += " · " + org.Name
-	if page.ClockHour = "h23"; v.isTwelveHour() {
+	if page.ClockHour = "h23"; p.isTwelveHour() {
 		page.ClockHour = "h12"
 	}
 	if response.step == 1 {
-		page.Welcome = v.appearance.WelcomeMessage
-		page.Description = v.texts().Powered + " · " + org.Name
+		page.Welcome = p.appearance.WelcomeMessage
+		page.Description = p.messages().Powered + " · " + org.Name
 	}
 	if response.step > 0 {
-		page.StepCount = fmt.Sprintf(v.texts().StepOf, response.step, len(v.texts().StepNames))
-		for i, name := range v.texts().StepNames {
+		page.StepCount = fmt.Sprintf(p.messages().StepOf, response.step, len(p.messages().StepNames))
+		for i, name := range p.messages().StepNames {
 			page.Steps = append(page.Steps, stepMark{name, i+1 < response.step, i+1 == response.step})
 		}
 	}
@@ -182,13 +182,13 @@ func (v *visit) newDocument(r *http.Request, response reply, style string) *docu
 
 // languageURL returns the address of the page in a language. Posted fields become query
 // parameters.
-func (v *visit) languageURL(r *http.Request, lang *language) string {
+func (p *pageRequest) languageURL(r *http.Request, lang *language) string {
 	query := url.Values{}
-	for name, values := range v.query {
+	for name, values := range p.query {
 		query[name] = values
 	}
 	for _, name := range []string{"service", "professional", fieldStart, "token"} {
-		if value := v.form.Get(name); value != "" {
+		if value := p.form.Get(name); value != "" {
 			query.Set(name, value)
 		}
 	}

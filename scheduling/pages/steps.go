@@ -14,7 +14,6 @@ import (
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/publicbooking"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // anyProfessional is the link parameter for any professional.
@@ -36,13 +35,13 @@ type serviceSection struct {
 }
 
 // showServices shows the bookable services.
-func (v *visit) showServices() (reply, error) {
-	list, err := v.publicBooking.Services(v.ctx, v.org)
+func (p *pageRequest) showServices() (reply, error) {
+	list, err := p.publicBooking.Services(p.ctx, p.org)
 	if err != nil {
 		return reply{}, err
 	}
 	if len(list) == 0 {
-		return v.emptyPage(v.texts().NoServices, v.texts().NoServicesHint), nil
+		return p.emptyPage(p.messages().NoServices, p.messages().NoServicesHint), nil
 	}
 	var sections []serviceSection
 	for _, service := range list {
@@ -54,23 +53,23 @@ func (v *visit) showServices() (reply, error) {
 		if i < 0 {
 			i, sections = len(sections), append(sections, serviceSection{Name: name})
 		}
-		sections[i].Cards = append(sections[i].Cards, v.serviceCard(service))
+		sections[i].Cards = append(sections[i].Cards, p.serviceCard(service))
 	}
-	return reply{template: "services", title: v.texts().ChooseService, step: 1, body: sections}, nil
+	return reply{template: "services", title: p.messages().ChooseService, step: 1, body: sections}, nil
 }
 
-func (v *visit) serviceCard(service dbgen.Service) choiceCard {
+func (p *pageRequest) serviceCard(service store.Service) choiceCard {
 	card := choiceCard{
-		Link: v.linkTo("professional", "service", service.ID.String()), Name: service.Name, Text: service.Description, Color: service.Color, Duration: formatDuration(service.DurationMinutes),
+		Link: p.linkTo("professional", "service", service.ID.String()), Name: service.Name, Text: service.Description, Color: service.Color, Duration: formatDuration(service.DurationMinutes),
 	}
 	if service.ImageUrl != nil {
 		card.Image = safeImageURL(*service.ImageUrl)
 	}
-	if v.showsPrices() {
-		card.Price = v.formatPrice(service.PriceCents)
+	if p.showsPrices() {
+		card.Price = p.formatPrice(service.PriceCents)
 	}
 	if service.RequiresDeposit && service.DepositCents != nil {
-		card.Deposit = fmt.Sprintf(v.texts().Deposit, v.lang.formatMoney(*service.DepositCents, v.org.Currency))
+		card.Deposit = fmt.Sprintf(p.messages().Deposit, p.lang.formatMoney(*service.DepositCents, p.org.Currency))
 	}
 	return card
 }
@@ -84,29 +83,29 @@ func safeImageURL(address string) string {
 }
 
 // emptyPage is the page of a step without choices.
-func (v *visit) emptyPage(title, text string) reply {
+func (p *pageRequest) emptyPage(title, text string) reply {
 	return reply{template: "notice", title: title, body: noticeView{Icon: "moon", Title: title, Text: text}}
 }
 
 // selection is the service and professional that the address names.
 type selection struct {
-	service   dbgen.Service
-	offers    []dbgen.OffersRow // by all who give it
-	offer     *dbgen.OffersRow  // by the one who was chosen; nil: by anybody
-	parameter string            // of links: an id, or anybody
+	service   store.Service
+	offers    []store.ServiceOffer // by all who give it
+	offer     *store.ServiceOffer  // by the one who was chosen; nil: by anybody
+	parameter string               // of links: an id, or anybody
 }
 
 // loadChoice loads the selected service with its offers.
-func (v *visit) loadChoice() (chosen selection, err error) {
-	service, err := parseID(v.query.Get("service"))
+func (p *pageRequest) loadChoice() (chosen selection, err error) {
+	service, err := parseID(p.query.Get("service"))
 	if err != nil {
 		return chosen, err
 	}
-	if chosen.offers, err = v.publicBooking.Professionals(v.ctx, v.org, service); err != nil || len(chosen.offers) == 0 {
+	if chosen.offers, err = p.publicBooking.Professionals(p.ctx, p.org, service); err != nil || len(chosen.offers) == 0 {
 		return chosen, err
 	}
 	chosen.service = chosen.offers[0].Service
-	return chosen, chosen.selectProfessional(v.query.Get("professional"), v.org.Settings.AllowAnyProfessional)
+	return chosen, chosen.selectProfessional(p.query.Get("professional"), p.org.Settings.AllowAnyProfessional)
 }
 
 // selectProfessional sets the professional: none yet, any, or one of those with an offer.
@@ -133,7 +132,7 @@ func (c *selection) selectProfessional(professional string, anyAllowed bool) err
 	return notOfferedError()
 }
 
-// toChoice converts the selection for [publicbooking.PublicBooking].
+// toChoice converts the selection for [publicbooking.Service].
 func (c *selection) toChoice() publicbooking.Choice {
 	choice := publicbooking.Choice{Service: c.service.ID}
 	if c.offer != nil {
@@ -163,26 +162,26 @@ func (c *selection) offerTerms(policy booking.Policy) (lowest booking.Offer, uni
 
 // showProfessionals shows the professionals of the service. It redirects if there is only
 // one.
-func (v *visit) showProfessionals() (reply, error) {
-	chosen, err := v.loadChoice()
+func (p *pageRequest) showProfessionals() (reply, error) {
+	chosen, err := p.loadChoice()
 	if err != nil {
 		return reply{}, err
 	}
 	if len(chosen.offers) == 0 {
-		return v.noProfessionalsPage(), nil
+		return p.noProfessionalsPage(), nil
 	}
 	service := chosen.service.ID.String()
 	if len(chosen.offers) == 1 {
-		return redirect(v.linkTo("day", "service", service, "professional", chosen.offers[0].ProfessionalID.String())), nil
+		return redirect(p.linkTo("day", "service", service, "professional", chosen.offers[0].ProfessionalID.String())), nil
 	}
 	var cards []choiceCard
-	if v.org.Settings.AllowAnyProfessional {
-		cards = append(cards, choiceCard{Link: v.linkTo("day", "service", service, "professional", anyProfessional), Name: v.texts().Anybody, Text: v.texts().AnybodyHint})
+	if p.org.Settings.AllowAnyProfessional {
+		cards = append(cards, choiceCard{Link: p.linkTo("day", "service", service, "professional", anyProfessional), Name: p.messages().Anybody, Text: p.messages().AnybodyHint})
 	}
 	for _, row := range chosen.offers {
-		offer := store.ResolveOffer(row, v.org.Policy)
+		offer := store.ResolveOffer(row, p.org.Policy)
 		card := choiceCard{
-			Link: v.linkTo("day", "service", service, "professional", row.ProfessionalID.String()),
+			Link: p.linkTo("day", "service", service, "professional", row.ProfessionalID.String()),
 			Name: row.ProfessionalName, Initial: initialOf(row.ProfessionalName),
 		}
 		for _, text := range []*string{row.Specialty, row.Bio} {
@@ -193,22 +192,22 @@ func (v *visit) showProfessionals() (reply, error) {
 		if row.AvatarUrl != nil {
 			card.Image = safeImageURL(*row.AvatarUrl)
 		}
-		if offer.Price != chosen.service.PriceCents && v.showsPrices() {
-			card.Price = v.formatPrice(offer.Price)
+		if offer.Price != chosen.service.PriceCents && p.showsPrices() {
+			card.Price = p.formatPrice(offer.Price)
 		}
 		if minutes := int(offer.Duration.Minutes()); minutes != chosen.service.DurationMinutes {
 			card.Duration = formatDuration(minutes)
 		}
 		cards = append(cards, card)
 	}
-	return reply{template: "professionals", title: v.texts().ChooseProfessional, step: 2, summary: v.newSummary(chosen, time.Time{}), body: cards}, nil
+	return reply{template: "professionals", title: p.messages().ChooseProfessional, step: 2, summary: p.newSummary(chosen, time.Time{}), body: cards}, nil
 }
 
 // noProfessionalsPage is the page of a service without professionals.
-func (v *visit) noProfessionalsPage() reply {
-	texts := v.texts()
-	return reply{template: "notice", title: texts.NoProfessionals, body: noticeView{
-		Icon: "moon", Title: texts.NoProfessionals, Text: texts.NoProfessionalsHint, Link: v.linkTo(""), LinkText: texts.StartAgain,
+func (p *pageRequest) noProfessionalsPage() reply {
+	text := p.messages()
+	return reply{template: "notice", title: text.NoProfessionals, body: noticeView{
+		Icon: "moon", Title: text.NoProfessionals, Text: text.NoProfessionalsHint, Link: p.linkTo(""), LinkText: text.StartAgain,
 	}}
 }
 
@@ -225,95 +224,95 @@ type summary struct {
 }
 
 // newSummary summarizes the choices. A zero start means no time is chosen.
-func (v *visit) newSummary(chosen selection, start time.Time) *summary {
-	offer, uniform := chosen.offerTerms(v.org.Policy)
-	view := &summary{Service: chosen.service.Name, Color: chosen.service.Color, Duration: formatDuration(int(offer.Duration.Minutes())), ChangeService: v.linkTo("")}
-	if v.showsPrices() {
-		if view.Price = v.formatPrice(offer.Price); !uniform {
-			view.Price = fmt.Sprintf(v.texts().From, view.Price)
+func (p *pageRequest) newSummary(chosen selection, start time.Time) *summary {
+	offer, uniform := chosen.offerTerms(p.org.Policy)
+	view := &summary{Service: chosen.service.Name, Color: chosen.service.Color, Duration: formatDuration(int(offer.Duration.Minutes())), ChangeService: p.linkTo("")}
+	if p.showsPrices() {
+		if view.Price = p.formatPrice(offer.Price); !uniform {
+			view.Price = fmt.Sprintf(p.messages().From, view.Price)
 		}
 	}
 	if offer.DepositAmount > 0 {
-		view.Deposit = v.lang.formatMoney(offer.DepositAmount, v.org.Currency)
+		view.Deposit = p.lang.formatMoney(offer.DepositAmount, p.org.Currency)
 	}
 	if chosen.parameter != "" {
-		if view.Professional = v.texts().Anybody; chosen.offer != nil {
+		if view.Professional = p.messages().Anybody; chosen.offer != nil {
 			view.Professional = chosen.offer.ProfessionalName
 		}
 		if len(chosen.offers) > 1 {
-			view.ChangeProfessional = v.linkTo("professional", "service", chosen.service.ID.String())
+			view.ChangeProfessional = p.linkTo("professional", "service", chosen.service.ID.String())
 		}
 	}
 	if !start.IsZero() {
-		view.When, view.At, view.Zone = capitalize(v.formatDateTime(start)), v.formatInstant(start), zoneName(start.In(v.org.Zone))
-		view.ChangeDay = v.linkTo("time", "service", chosen.service.ID.String(), "professional", chosen.parameter, "date", booking.DateOf(start, v.org.Zone).String())
+		view.When, view.At, view.Zone = capitalize(p.formatDateTime(start)), p.formatInstant(start), zoneName(start.In(p.org.Zone))
+		view.ChangeDay = p.linkTo("time", "service", chosen.service.ID.String(), "professional", chosen.parameter, "date", booking.DateOf(start, p.org.Zone).String())
 	}
 	return view
 }
 
 // requireChoice loads a complete selection. If it is incomplete, instead is the page to
 // show.
-func (v *visit) requireChoice() (chosen selection, instead *reply, err error) {
-	if chosen, err = v.loadChoice(); err != nil {
+func (p *pageRequest) requireChoice() (chosen selection, instead *reply, err error) {
+	if chosen, err = p.loadChoice(); err != nil {
 		return chosen, nil, err
 	}
 	switch {
 	case len(chosen.offers) == 0:
-		page := v.noProfessionalsPage()
+		page := p.noProfessionalsPage()
 		return chosen, &page, nil
 	case chosen.parameter == "":
-		page := redirect(v.linkTo("professional", "service", chosen.service.ID.String()))
+		page := redirect(p.linkTo("professional", "service", chosen.service.ID.String()))
 		return chosen, &page, nil
 	}
 	return chosen, nil, nil
 }
 
 // showMonth shows a month of days.
-func (v *visit) showMonth() (reply, error) {
-	chosen, instead, err := v.requireChoice()
+func (p *pageRequest) showMonth() (reply, error) {
+	chosen, instead, err := p.requireChoice()
 	if err != nil || instead != nil {
 		return replyOrEmpty(instead), err
 	}
 	service := chosen.service.ID.String()
-	view, err := v.buildMonth(chosen.toChoice(), calendarLinks{
+	view, err := p.buildMonth(chosen.toChoice(), calendarLinks{
 		month: func(view string) string {
-			return v.linkTo("day", "service", service, "professional", chosen.parameter, "month", view)
+			return p.linkTo("day", "service", service, "professional", chosen.parameter, "month", view)
 		},
 		day: func(date booking.Date) string {
-			return v.linkTo("time", "service", service, "professional", chosen.parameter, "date", date.String())
+			return p.linkTo("time", "service", service, "professional", chosen.parameter, "date", date.String())
 		},
 	})
 	if err != nil {
 		return reply{}, err
 	}
 	if len(chosen.offers) > 1 {
-		view.Other = v.linkTo("professional", "service", service)
+		view.Other = p.linkTo("professional", "service", service)
 	}
-	return reply{template: "day", title: v.texts().ChooseDay, step: 3, summary: v.newSummary(chosen, time.Time{}), body: view}, nil
+	return reply{template: "day", title: p.messages().ChooseDay, step: 3, summary: p.newSummary(chosen, time.Time{}), body: view}, nil
 }
 
 // showDay shows the free slots of a day.
-func (v *visit) showDay() (reply, error) {
-	chosen, instead, err := v.requireChoice()
+func (p *pageRequest) showDay() (reply, error) {
+	chosen, instead, err := p.requireChoice()
 	if err != nil || instead != nil {
 		return replyOrEmpty(instead), err
 	}
 	service := chosen.service.ID.String()
-	view, err := v.buildDay(chosen.toChoice(), calendarLinks{
+	view, err := p.buildDay(chosen.toChoice(), calendarLinks{
 		month: func(month string) string {
-			return v.linkTo("day", "service", service, "professional", chosen.parameter, "month", month)
+			return p.linkTo("day", "service", service, "professional", chosen.parameter, "month", month)
 		},
 		day: func(date booking.Date) string {
-			return v.linkTo("time", "service", service, "professional", chosen.parameter, "date", date.String())
+			return p.linkTo("time", "service", service, "professional", chosen.parameter, "date", date.String())
 		},
 		start: func(start time.Time) string {
-			return v.linkTo("details", "service", service, "professional", chosen.parameter, "start", v.formatInstant(start))
+			return p.linkTo("details", "service", service, "professional", chosen.parameter, "start", p.formatInstant(start))
 		},
 	})
 	if err != nil {
 		return reply{}, err
 	}
-	return reply{template: "time", title: v.texts().ChooseTime, step: 4, summary: v.newSummary(chosen, time.Time{}), body: view}, nil
+	return reply{template: "time", title: p.messages().ChooseTime, step: 4, summary: p.newSummary(chosen, time.Time{}), body: view}, nil
 }
 
 // replyOrEmpty returns the page, or an empty reply for nil.

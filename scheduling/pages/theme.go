@@ -57,11 +57,11 @@ func newTheme(color rgb) theme {
 }
 
 // css returns the theme as custom properties. It is safe within a style element.
-func (texts theme) css() string {
+func (t theme) css() string {
 	page := func(i int) string {
-		return fmt.Sprintf("--edge:%s;--ink:%s;--soft:%s", texts.edge[i], texts.ink[i], texts.soft[i])
+		return fmt.Sprintf("--edge:%s;--ink:%s;--soft:%s", t.edge[i], t.ink[i], t.soft[i])
 	}
-	return fmt.Sprintf(":root{--fill:%s;--on:%s;--away:%s;%s}@media(prefers-color-scheme:dark){:root{%s}}", texts.fill, texts.label, texts.hoverMix, page(0), page(1))
+	return fmt.Sprintf(":root{--fill:%s;--on:%s;--away:%s;%s}@media(prefers-color-scheme:dark){:root{%s}}", t.fill, t.label, t.hoverMix, page(0), page(1))
 }
 
 // ensureContrast shifts a colour towards black or white until it contrasts with every

@@ -11,20 +11,20 @@ type unsubscribeView struct{ Action, Icon, Title, Text string }
 
 // showUnsubscribe asks for confirmation. It changes nothing: mail scanners follow every
 // link.
-func (v *visit) showUnsubscribe() (reply, error) {
-	token := v.query.Get("token")
-	if _, err := v.publicBooking.VerifyUnsubscribeToken(v.org, token); err != nil {
+func (p *pageRequest) showUnsubscribe() (reply, error) {
+	token := p.query.Get("token")
+	if _, err := p.publicBooking.VerifyUnsubscribeToken(p.org, token); err != nil {
 		return reply{}, err
 	}
-	texts := v.texts()
-	return reply{template: "leave", title: texts.LeaveTitle, body: unsubscribeView{v.linkTo(stepUnsubscribe, "token", token), "shield", texts.LeaveTitle, texts.LeaveAsk}}, nil
+	text := p.messages()
+	return reply{template: "unsubscribe", title: text.LeaveTitle, body: unsubscribeView{p.linkTo(stepUnsubscribe, "token", token), "shield", text.LeaveTitle, text.LeaveAsk}}, nil
 }
 
 // unsubscribe withdraws the client's marketing consent.
-func (v *visit) unsubscribe() (reply, error) {
-	if err := v.publicBooking.Unsubscribe(v.ctx, v.org, v.query.Get("token")); err != nil {
+func (p *pageRequest) unsubscribe() (reply, error) {
+	if err := p.publicBooking.Unsubscribe(p.ctx, p.org, p.query.Get("token")); err != nil {
 		return reply{}, err
 	}
-	texts := v.texts()
-	return reply{status: http.StatusOK, template: "leave", title: texts.LeftTitle, body: unsubscribeView{"", "check", texts.LeftTitle, texts.LeftHint}}, nil
+	text := p.messages()
+	return reply{status: http.StatusOK, template: "unsubscribe", title: text.LeftTitle, body: unsubscribeView{"", "check", text.LeftTitle, text.LeftHint}}, nil
 }

@@ -118,7 +118,7 @@ func (g *Guard) dialFirst(ctx context.Context, network string, addrs []netip.Add
 }
 
 func (g *Guard) dialOne(ctx context.Context, network string, addr netip.AddrPort, left int) (net.Conn, error) {
-	if deadline, ok := ctx.Deadline(); ok && left > 1 {
+	if deadline, ok := ctx.Deadline(); ok {
 		share := max(time.Until(deadline)/time.Duration(left), minPerAddress)
 		shared, cancel := context.WithTimeout(ctx, share)
 		defer cancel()

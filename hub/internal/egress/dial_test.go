@@ -2,6 +2,7 @@ package egress
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -209,6 +211,97 @@ func TestDialTimed(t *testing.T) {
 		require.NoError(t, conn.Close())
 		require.Equal(t, want, timing, host)
 	}
+}
+
+// attempts is a dialer's attempts to connect, all of which fail: how much time each had,
+// -1 for no limit.
+type attempts struct {
+	times []time.Duration
+	then  func() // after an attempt
+}
+
+func (a *attempts) guard(t *testing.T, cfg Config) *Guard {
+	t.Helper()
+	g := newGuard(t, cfg)
+	g.dialer.ControlContext = func(ctx context.Context, _, _ string, _ syscall.RawConn) error {
+		deadline, ok := ctx.Deadline()
+		if ok {
+			a.times = append(a.times, time.Until(deadline))
+		} else {
+			a.times = append(a.times, -1)
+		}
+		if a.then != nil {
+			a.then()
+		}
+		return errors.New("nobody is there")
+	}
+	return g
+}
+
+// Each of several addresses gets its share of the time that is left, and at least 2 s;
+// the last one gets all of it.
+func TestDialSharesTheTime(t *testing.T) {
+	t.Parallel()
+	resolver := &names{answers: map[string][][]string{"three.example": {{"127.0.0.1", "127.0.0.2", "127.0.0.3"}}}}
+	for limit, want := range map[time.Duration][]time.Duration{
+		0: {-1, -1, -1}, 60 * time.Second: {20 * time.Second, 30 * time.Second, 60 * time.Second}, 3 * time.Second: {minPerAddress, minPerAddress, 3 * time.Second},
+	} {
+		a := &attempts{}
+		g := a.guard(t, Config{Resolver: resolver, Development: true})
+		ctx := t.Context()
+		if limit != 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, limit)
+			defer cancel()
+		}
+		_, err := g.DialContext(ctx, "tcp", "three.example:9")
+		var unreachable *UnreachableError
+		require.ErrorAs(t, err, &unreachable)
+		require.False(t, unreachable.Refused)
+		require.Len(t, a.times, len(want))
+		for i := range want {
+			require.InDelta(t, want[i], a.times[i], float64(900*time.Millisecond), "address %d of %s", i, limit)
+		}
+	}
+}
+
+func TestDialStopsWithItsCaller(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	a := &attempts{then: cancel}
+	g := a.guard(t, Config{Development: true, Resolver: &names{answers: map[string][][]string{"two.example": {{"127.0.0.1", "127.0.0.2"}}}}})
+	_, err := g.DialContext(ctx, "tcp", "two.example:9")
+	require.Error(t, err)
+	require.Len(t, a.times, 1, "no further address once nobody waits")
+}
+
+// noAddresses is a resolver that has no address for a name, and does not call that an error.
+type noAddresses struct{}
+
+func (noAddresses) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+	return nil, nil
+}
+
+func TestDialNameWithoutAddresses(t *testing.T) {
+	t.Parallel()
+	var dnsErr *net.DNSError
+	for text, resolver := range map[string]Resolver{"no addresses": noAddresses{}, "no such host": &names{}} {
+		err := dial(t, newGuard(t, Config{Resolver: resolver}), "empty.example:80")
+		var unreachable *UnreachableError
+		require.ErrorAs(t, err, &unreachable)
+		require.False(t, unreachable.Refused, "nothing was refused")
+		require.ErrorAs(t, err, &dnsErr)
+		require.Equal(t, text, dnsErr.Err)
+	}
+}
+
+// What no rule can open, not even being the hub's own address.
+func TestPermitsNoUnusableAddresses(t *testing.T) {
+	t.Parallel()
+	g := newGuard(t, Config{Development: true, Allow: nets("0.0.0.0/0", "::/0")})
+	require.False(t, g.permits(netip.Addr{}, true), "no address")
+	require.False(t, g.permits(netip.MustParseAddr("2606:4700::1%eth0"), true), "an interface of this machine")
+	require.True(t, g.permits(netip.MustParseAddr("2606:4700::1"), false))
 }
 
 func TestDialTimeout(t *testing.T) {

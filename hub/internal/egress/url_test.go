@@ -40,7 +40,7 @@ var refusedHosts = []string{
 	"127.1", "127.0.1", "2130706433", "0x7f000001", "0x7f.0.0.1", "0X7F.1", "0177.0.0.1", "017700000001", "127.0.0.1.", "127.0.0.01",
 	"127.0.0.0x1", "1.2.3.4.5", "1.2.3", "256.1.1.1", "0x", "0", "foo.0x7f", "foo.1", "①②⑦.0.0.1", "127。0。0。1", "１２７.0.0.1",
 	"[127.0.0.1]", "[::1", "::1", "[]", "[v1.x]", "%31%32%37.0.0.1", "127%2e0.0.1", "ex ample.com", "exämple.com", "a..b", ".a", "a.",
-	"-%00", "a,b", "a!b", "a'b", "a;b", "(a)", strings.Repeat("a", 64) + ".com", strings.Repeat("a.", 130) + "com",
+	"[8.8.8.8]", "-%00", "a,b", "a!b", "a'b", "a;b", "(a)", strings.Repeat("a", 64) + ".com", strings.Repeat("a.", 130) + "com",
 }
 
 func TestCheckURLRefusesHosts(t *testing.T) {
@@ -58,6 +58,9 @@ func TestCheckURLRefusesHosts(t *testing.T) {
 	}
 }
 
+// longestName is a host name of 253 characters.
+var longestName = strings.Repeat(strings.Repeat("a", 49)+".", 5) + "com"
+
 func TestCheckURLForms(t *testing.T) {
 	t.Parallel()
 	g := newGuard(t, Config{})
@@ -65,7 +68,9 @@ func TestCheckURLForms(t *testing.T) {
 		"http://example.com", "https://example.com/hook?a=b&c=%20d", "HTTPS://Example.COM:8443/x", "https://xn--exmple-cua.com/", "http://8.8.8.8/",
 		"https://[2606:4700:4700::1111]:443/", "http://a_b.example/", "https://1.1.1.1.example.com/", "https://deadbeef/", "https://0x7f.example/",
 		"https://example.com/é", "https://192.169.0.1/", "https://172.32.0.1/", "https://100.128.0.1/", "https://[2001:200::1]/",
-		"https://example.com:65535/", "https://localhost.example.com/", "https://example.com/" + strings.Repeat("a", 2028),
+		"https://example.com:65535/", "https://example.com:1/", "http://az09-_.az09.example/",
+		"http://" + longestName + "/", "http://" + strings.Repeat("a", 63) + ".example/",
+		"https://localhost.example.com/", "https://example.com/" + strings.Repeat("a", 2028),
 	} {
 		u, err := g.CheckURL("body.url", raw)
 		require.NoError(t, err, raw)
@@ -73,6 +78,7 @@ func TestCheckURLForms(t *testing.T) {
 	}
 	for _, raw := range []string{
 		"", "example.com", "/path", "//example.com/", "ftp://example.com", "file:///etc/passwd", "gopher://example.com", "javascript:alert(1)",
+		"http://" + longestName + "a/", "http://" + strings.Repeat("a", 64) + ".example/", "http://{.example/", "http://a`b.example/",
 		"http:example.com", "http:/example.com", "http://", "http:///x", "http://:80/", "http://example.com:", "http://example.com:/",
 		"http://example.com:0/", "http://example.com:65536/", "http://example.com:80a/", "http://example.com:-1/",
 		"http://user@example.com/", "http://user:pass@example.com/", "http://@example.com/", "http://example.com@127.0.0.1/",
@@ -99,10 +105,12 @@ func TestCheckURLOpened(t *testing.T) {
 	t.Parallel()
 	production := newGuard(t, Config{SelfURLs: []string{"https://hub.example.com"}})
 	local := newGuard(t, Config{SelfURLs: []string{"http://localhost:8080"}})
+	localHTTPS := newGuard(t, Config{SelfURLs: []string{"https://localhost"}})
 	localIP := newGuard(t, Config{SelfURLs: []string{"http://127.0.0.1:8080/base"}})
 	development := newGuard(t, Config{Development: true})
 	opened := newGuard(t, Config{Allow: nets("10.1.0.0/16", "::ffff:172.16.0.0/108", "169.254.0.0/16", "fd00::/8", "0.0.0.0/0", "::/0")})
 	some := newGuard(t, Config{Allow: nets("10.1.0.0/16", "::ffff:172.16.0.0/108", "64:ff9b::/96")})
+	mapped := newGuard(t, Config{Allow: nets("::ffff:0.0.0.0/96")}) // all of IPv4
 	for _, test := range []struct {
 		guard *Guard
 		raw   string
@@ -115,12 +123,17 @@ func TestCheckURLOpened(t *testing.T) {
 		{local, "http://localhost:8081/x", false},
 		{local, "http://localhost/x", false},
 		{local, "http://127.0.0.1:8080/x", false},
+		{localHTTPS, "https://localhost/x", true},
+		{localHTTPS, "http://localhost:443/x", true},
+		{localHTTPS, "http://localhost/x", false},
+		{localHTTPS, "https://localhost:80/x", false},
 		{localIP, "http://127.0.0.1:8080/x", true},
 		{localIP, "http://127.0.0.1/x", false},
 		{localIP, "http://127.0.0.2:8080/x", false},
 		{development, "http://127.0.0.1:9/", true},
 		{development, "http://127.1.2.3/", true},
 		{development, "http://[::1]:9/", true},
+		{development, "http://[::1%25lo]:9/", false},
 		{development, "http://localhost:9/", true},
 		{development, "http://x.localhost:9/", true},
 		{development, "http://0.0.0.0:9/", false},
@@ -138,6 +151,8 @@ func TestCheckURLOpened(t *testing.T) {
 		{some, "http://[64:ff9b::10.2.0.1]/", false},
 		{some, "http://[64:ff9b::169.254.169.254]/", false},
 		{some, "http://localhost/", false},
+		{mapped, "http://10.0.0.1/", true},
+		{mapped, "http://[fd00::1]/", false},
 		{opened, "http://localhost/", true},
 		{opened, "http://192.168.1.1/", true},
 		{opened, "http://169.254.1.1/", true},

@@ -82,7 +82,7 @@ func numberEnd(text []byte, i int) int {
 // maskString masks a JSON string with its quotes. It decodes escapes only if the decoded
 // text has a CPF number.
 func maskString(quoted []byte) (masked []byte, changed bool) {
-	if bytes.IndexByte(quoted, '\\') < 0 {
+	if !bytes.ContainsRune(quoted, '\\') {
 		return brazil.RedactCPFs(quoted)
 	}
 	var plain string

@@ -26,6 +26,7 @@ func TestCPF(t *testing.T) {
 		`[52998224725,-52998224725,52998224725.0]`:      `["` + m + `",-52998224725,52998224725.0]`,
 		`[52998224725e0,152998224725]`:                  `[52998224725e0,152998224725]`,
 		`52998224725`:                                   `"` + m + `"`,
+		`[98765432100,0.52998224725]`:                   `["***.***.***-00",0.52998224725]`, // numbers of the last digit and of the first
 		`{"529.982.247-25":{"x":["a 52998224725"]}}`:    `{"` + m + `":{"x":["a ` + m + `"]}}`,
 		`"a\n52998224725\t"`:                            `"a\n` + m + `\t"`,
 		`"\u00a052998224725"`:                           "\"\u00a0" + m + `"`,
@@ -76,14 +77,19 @@ func TestHeader(t *testing.T) {
 		{"X-Integration-Key", "sch_live_0123456789abcdefghijABCDEFGHIJ123456", "…3456"},
 		{"x-integration-key", "short", "…"},
 		{"X-Api-Key", "sk-0123456789abcdef", "…cdef"},
+		{"X-Api-Key", "0123456789abcdef", "…cdef"}, // the shortest key whose end is shown
+		{"X-Api-Key", "0123456789abcde", "…"},
 		{"Authorization", "Bearer eyJhbGciOiJIUzI1NiJ9.e30.x", "Bearer …"},
 		{"authorization", "Basic dXNlcjpwYXNz", "Basic …"},
 		{"Authorization", "eyJhbGciOiJIUzI1NiJ9", "…"},
 		{"Authorization", "verylongsecretwithoutascheme x", "…"},
+		{"Authorization", "AWS4-HMAC-SHA256 Credential=x", "AWS4-HMAC-SHA256 …"}, // the longest scheme
+		{"Authorization", "AWS4-HMAC-SHA256x Credential=x", "…"},
 		{"Proxy-Authorization", "Basic dXNlcjpwYXNz", "Basic …"},
 		{"X-Webhook-Signature", "sha256=ecdddc7b5363587dc6ba21d1809cec7f99e84a1783123d46208b1cf98a774dee", "sha256=ecdddc7b…"},
 		{"webhook-signature", "v1,0QTXu38W3CSVTai1IV0OElizYSBDflh4cbsEXbZFsdg= v1,abcdefghijklmnop", "v1,0QTXu38W3CSV… v1,abcdefghijkl…"},
 		{"webhook-signature", "v1,abc", "v1,…"},
+		{"webhook-signature", "v1,456789012345 v1,4567890123456", "v1,4567… v1,456789012345…"}, // 15 and 16 characters
 		{"Cookie", "session=abc", "…"},
 		{"Set-Cookie", "session=abc", "…"},
 		{"X-Auth-Token", "abc", "…"},

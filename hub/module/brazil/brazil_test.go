@@ -37,6 +37,22 @@ func TestPhones(t *testing.T) {
 	require.Equal(t, "+5511987654321", brazil.FormatE164(brazil.PhoneFromQuery("11987654321")))
 }
 
+// Where one rule for dialling prefixes, country codes or lengths ends and the next begins.
+func TestPhoneBoundaries(t *testing.T) {
+	t.Parallel()
+	for name, phone := range map[string]struct{ written, want string }{
+		"the shortest number":                    {"+12345678", "+12345678"},
+		"a digit less":                           {"+1234567", ""},
+		"the longest number":                     {"+123456789012345", "+123456789012345"},
+		"a digit more":                           {"+1234567890123456", ""},
+		"a carrier behind a trunk 0 in brackets": {"(0)15 11 98765-4321", "+5511987654321"},
+		"11 digits are area 55, not the country": {"55098765432", "+5555098765432"},
+		"12 digits are the country, and a trunk": {"550987654321", "+55987654321"},
+	} {
+		require.Equal(t, phone.want, brazil.FormatE164(phone.written), name)
+	}
+}
+
 func TestParseCPF(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -69,6 +85,29 @@ func TestRedactCPFs(t *testing.T) {
 		require.Equal(t, cpfText.Text != cpfText.Redacted, changed, "%q", cpfText.Text)
 		raw, _ := brazil.RedactCPFs([]byte(cpfText.Text))
 		require.Equal(t, cpfText.Redacted, string(raw), "%q", cpfText.Text)
+	}
+}
+
+// With invalid check digits only the usual format counts; with valid ones, any groups of
+// whole threes and up to three separators do.
+func TestRedactCPFsBoundaries(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"529982.247-25", "529.982247-25", "529.982.24725", "52998224725", "529982247-25",
+		"529\t982\t247\t25", "529\v982\f247\r25", "529\n982\n247\n25", "529...982---247   25", "529\u00a0982\u2011247\u200b25",
+	} {
+		redacted, changed := brazil.RedactCPFs(text)
+		require.True(t, changed, "%q", text)
+		require.Equal(t, "***.***.***-25", redacted, "%q", text)
+	}
+	redacted, _ := brazil.RedactCPFs("529.982.247-26")
+	require.Equal(t, "***.***.***-26", redacted, "a typing error in the usual format")
+	for _, text := range []string{
+		"529-982.247-26", "529.982-247-26", "529.982.247.26", "529. 982.247-26", "529.982.247- 26", "529.982. 247-26", "52998224726", "529982.247-26",
+		"529\b982\b247\b25", "529\x0e982\x0e247\x0e25", "529\x80982\x80247\x8025", "529....982.247-25", "5299.82.247-25", "52.9982.247-25", "529.982.2472-5",
+	} {
+		_, changed := brazil.RedactCPFs(text)
+		require.False(t, changed, "%q", text)
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package brazil normalizes Brazilian phone numbers, which are written with and without
-// countryCode code and ninth digit, and validates and redacts tax ids (CPF).
+// country code and ninth digit, and validates and redacts tax ids (CPF).
 package brazil
 
 import (
@@ -23,8 +23,8 @@ const countryCode = "55"
 var anyCarrier = regexp.MustCompile(`(^|[^0-9])0[xX]{2}`)
 
 // FormatE164 returns a phone number in international format, such as +5511987654321, or ""
-// if it is not a phone number. Numbers of 10 or 11 digits without a countryCode code are
-// Brazilian. Dialling prefixes are removed: 00 before the countryCode code, and 0, or 0 and
+// if it is not a phone number. Numbers of 10 or 11 digits without a country code are
+// Brazilian. Dialling prefixes are removed: 00 before the country code, and 0, or 0 and
 // two digits of a carrier, before the area code.
 func FormatE164(phone string) string {
 	if phone = strings.TrimSpace(phone); strings.ContainsAny(phone, "xX") {
@@ -37,7 +37,7 @@ func FormatE164(phone string) string {
 	if !international {
 		digits, international = strings.CutPrefix(digits, "00")
 	}
-	if international && !strings.HasPrefix(digits, countryCode) && strings.Contains(phone, "(0)") { // +44 (0)20: the 0 is for calls within the countryCode
+	if international && !strings.HasPrefix(digits, countryCode) && strings.Contains(phone, "(0)") { // +44 (0)20: the 0 is for calls within the country
 		digits = strings.TrimPrefix(Digits(strings.Replace(phone, "(0)", "", 1)), "00")
 	}
 	if rest, found := strings.CutPrefix(digits, countryCode+"0"); found && (international || len(digits) > 11) {
@@ -47,7 +47,7 @@ func FormatE164(phone string) string {
 			digits = countryCode + digits
 		}
 	}
-	if len(digits) < 8 || len(digits) > 15 || digits[0] == '0' { // no countryCode code begins with 0
+	if len(digits) < 8 || len(digits) > 15 || digits[0] == '0' { // no country code begins with 0
 		return ""
 	}
 	return "+" + digits

@@ -30,14 +30,14 @@ type API struct {
 	host          module.Host
 	store         *store.Store
 	payments      *payment.Service
-	publicBooking *publicbooking.PublicBooking
+	publicBooking *publicbooking.Service
 	notifier      *notify.Notifier
 	accounts      *accounts.Authenticator
 	images        *imageupload.Processor
 }
 
 // New returns the API of an opened product.
-func New(host module.Host, db *store.Store, payments *payment.Service, publicBooking *publicbooking.PublicBooking, notifier *notify.Notifier) *API {
+func New(host module.Host, db *store.Store, payments *payment.Service, publicBooking *publicbooking.Service, notifier *notify.Notifier) *API {
 	return &API{host: host, store: db, payments: payments, publicBooking: publicBooking, notifier: notifier, accounts: accounts.New(host, accountOptions, userStore{db}), images: imageupload.NewProcessor()}
 }
 

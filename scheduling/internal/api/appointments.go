@@ -114,7 +114,7 @@ type BookedAppointment struct {
 	Warnings []string `json:"warnings" nullable:"false" doc:"outside_working_hours, in_the_past, daily_limit_reached: what staff may do all the same"`
 }
 
-func toAppointment(row dbgen.AppointmentDetail, zone *time.Location) Appointment {
+func toAppointment(row store.AppointmentDetail, zone *time.Location) Appointment {
 	return Appointment{
 		ID: row.ID, OrgID: row.OrgID, ClientID: row.ClientID, ProfessionalID: row.ProfessionalID, ServiceID: row.ServiceID,
 		StartAt: row.StartAt.In(zone), EndAt: row.EndAt.In(zone), DurationMinutes: int(row.EndAt.Sub(row.StartAt).Minutes()), Price: row.PriceCents,
@@ -127,7 +127,7 @@ func toAppointment(row dbgen.AppointmentDetail, zone *time.Location) Appointment
 	}
 }
 
-func toAppointmentSummary(row dbgen.AppointmentDetail, zone *time.Location) AppointmentSummary {
+func toAppointmentSummary(row store.AppointmentDetail, zone *time.Location) AppointmentSummary {
 	return AppointmentSummary{row.ID, row.StartAt.In(zone), row.EndAt.In(zone), row.Status, row.ClientName, row.ServiceName, row.ProfessionalName}
 }
 
@@ -227,7 +227,7 @@ func (a *API) listAppointments(ctx context.Context, in *appointmentsInput) (*app
 	})
 	return &appointmentsOutput{
 		Total: total, Link: a.pageLinks(in, total),
-		Body: rest.Map(rows, func(appointment dbgen.AppointmentDetail) Appointment { return toAppointment(appointment, org.Zone) }),
+		Body: rest.Map(rows, func(appointment store.AppointmentDetail) Appointment { return toAppointment(appointment, org.Zone) }),
 	}, err
 }
 
@@ -274,15 +274,15 @@ func (a *API) getAppointment(ctx context.Context, in *ByID) (*struct{ Body Appoi
 	if err != nil {
 		return nil, rest.NotFoundIfNoRows("Appointment", err)
 	}
-	history, err := a.store.History(ctx, org.ID, in.ID)
+	history, err := a.store.ListHistory(ctx, org.ID, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	payments, err := a.store.AppointmentPayments(ctx, org.ID, &in.ID)
+	payments, err := a.store.ListAppointmentPayments(ctx, org.ID, &in.ID)
 	return &struct{ Body AppointmentDetail }{AppointmentDetail{
 		Appointment: toAppointment(row, org.Zone),
 		Payments:    toPayments(payments, org.Zone),
-		History: rest.Map(history, func(entry dbgen.HistoryRow) HistoryEntry {
+		History: rest.Map(history, func(entry store.HistoryEntry) HistoryEntry {
 			return HistoryEntry{
 				At: entry.At.In(org.Zone), Action: entry.Action, By: entry.Actor, User: entry.UserName, FromStatus: entry.FromStatus, ToStatus: entry.ToStatus,
 				FromStartAt: inZone(entry.FromStartAt, org.Zone), ToStartAt: inZone(entry.ToStartAt, org.Zone),
@@ -327,7 +327,7 @@ func (a *API) createAppointment(ctx context.Context, in *createAppointmentInput)
 	request := store.NewAppointment{
 		Org: org, ServiceChoice: store.ServiceChoice{Service: body.ServiceID, Professional: &body.ProfessionalID}, Start: start, Notes: body.Notes.Value,
 		Source: booking.Dashboard, By: actor, Overbook: body.Overbook,
-		ResolveClient: func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
+		ResolveAndCheckClient: func(ctx context.Context, tx *store.Tx) (store.Client, error) {
 			return tx.LoadClient(ctx, org.ID, body.ClientID)
 		},
 	}

@@ -48,12 +48,12 @@ func (u userStore) Recipient(ctx context.Context, tx pgx.Tx, user uuid.UUID) (ac
 	if err != nil {
 		return accounts.Recipient{}, err
 	}
-	orgRow, err := storeTx.Organization(ctx, row.OrgID)
+	orgRow, err := storeTx.OrganizationByID(ctx, row.OrgID)
 	org := orgRow.Organization
 	return accounts.Recipient{Name: row.Name, Email: row.Email, Tenant: module.Tenant{ID: org.ID, Name: org.Name}, ReplyTo: valueOrEmpty(org.Email), Locale: org.Locale}, err
 }
 
-func toAccount(row dbgen.User) accounts.User {
+func toAccount(row store.User) accounts.User {
 	return accounts.User{ID: row.ID, Email: row.Email, Password: valueOrEmpty(row.PasswordHash), Active: row.IsActive}
 }
 
@@ -99,7 +99,7 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error
 	}
 	org := store.NewID()
 	var session Registered
-	var owner dbgen.User
+	var owner store.User
 	err = a.store.InTx(ctx, "registering", func(tx *store.Tx) error {
 		if owner, err = a.createOrganization(ctx, tx, org, in, phone, hash); err != nil {
 			return err
@@ -119,22 +119,22 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error
 }
 
 // createOrganization creates an organization with its settings, loyalty program and owner.
-func (a *API) createOrganization(ctx context.Context, tx *store.Tx, org uuid.UUID, in *signUpInput, phone *string, hash string) (dbgen.User, error) {
+func (a *API) createOrganization(ctx context.Context, tx *store.Tx, org uuid.UUID, in *signUpInput, phone *string, hash string) (store.User, error) {
 	body := &in.Body
 	if err := checkSlugFree(ctx, tx, body.OrgSlug, org); err != nil {
-		return dbgen.User{}, err
+		return store.User{}, err
 	}
 	if err := tx.CreateOrganization(ctx, dbgen.CreateOrganizationParams{ID: org, Name: body.OrgName, Slug: body.OrgSlug, Phone: phone}); err != nil {
-		return dbgen.User{}, err
+		return store.User{}, err
 	}
 	if err := tx.CreateSettings(ctx, org, []string{body.Email}); err != nil {
-		return dbgen.User{}, err
+		return store.User{}, err
 	}
 	if err := tx.CreateLoyaltyProgram(ctx, org); err != nil {
-		return dbgen.User{}, err
+		return store.User{}, err
 	}
 	if err := a.host.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: org, Name: body.OrgName}); err != nil {
-		return dbgen.User{}, err
+		return store.User{}, err
 	}
 	return tx.CreateUser(ctx, dbgen.CreateUserParams{
 		OrgID: org, ID: store.NewID(), Name: body.Name, Email: body.Email, PasswordHash: &hash, Role: roleOwner, Phone: phone, IsActive: true,
@@ -144,7 +144,7 @@ func (a *API) createOrganization(ctx context.Context, tx *store.Tx, org uuid.UUI
 // checkSlugFree refuses a slug that still redirects to another organization. The database
 // refuses slugs in use.
 func checkSlugFree(ctx context.Context, tx *store.Tx, slug string, org uuid.UUID) error {
-	reserved, err := tx.SlugIsKept(ctx, dbgen.SlugIsKeptParams{Slug: slug, Now: tx.Now(), OrgID: org})
+	reserved, err := tx.IsSlugReserved(ctx, dbgen.IsSlugReservedParams{Slug: slug, Now: tx.Now(), OrgID: org})
 	if err == nil && reserved {
 		return slugTakenError()
 	}
@@ -169,7 +169,7 @@ func mapAccountConflict(err error) error {
 // Authenticate implements the product's part of [module.Instance].
 func (a *API) Authenticate(ctx context.Context, token string) (module.Caller, error) {
 	return a.accounts.Authenticate(ctx, token, func(ctx context.Context, id, login uuid.UUID) (module.Caller, error) {
-		user, err := a.store.UserOfLogin(ctx, id, login)
+		user, err := a.store.UserByLogin(ctx, id, login)
 		return module.Caller{
 			TenantID: user.OrgID, Environment: hub.Live, UserID: user.ID, Name: user.Name, Role: user.Role, Admin: user.Role == roleOwner || user.Role == roleAdmin,
 		}, err

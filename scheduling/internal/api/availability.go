@@ -93,7 +93,7 @@ func (a *API) availabilityView(ctx context.Context, service uuid.UUID) (publicbo
 		org, err := a.loadOrg(ctx)
 		return a.callerView(ctx, org), err
 	}
-	row, err := a.store.OrganizationOfService(ctx, service)
+	row, err := a.store.OrganizationByService(ctx, service)
 	if err != nil {
 		return publicbooking.View{}, rest.NotFoundIfNoRows("Service", err)
 	}

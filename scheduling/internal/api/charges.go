@@ -16,7 +16,6 @@ import (
 	"integrationhub/scheduling/internal/payment"
 	"integrationhub/scheduling/internal/payment/provider"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 type createChargeInput struct {
@@ -55,9 +54,9 @@ type Charge struct {
 	TxID         string  `json:"txid"`
 }
 
-func toCharge(row dbgen.PaymentDetail, zone *time.Location) (Charge, error) {
-	picture, err := provider.EncodeQR(valueOrEmpty(row.PixCopyPaste))
-	return Charge{toPayment(row, zone), valueOrEmpty(row.PixCopyPaste), base64.StdEncoding.EncodeToString(picture), row.QrCodeUrl, valueOrEmpty(row.Txid)}, err
+func toCharge(row store.PaymentDetail, zone *time.Location) (Charge, error) {
+	qrCode, err := provider.EncodeQR(valueOrEmpty(row.PixCopyPaste))
+	return Charge{toPayment(row, zone), valueOrEmpty(row.PixCopyPaste), base64.StdEncoding.EncodeToString(qrCode), row.QrCodeUrl, valueOrEmpty(row.Txid)}, err
 }
 
 type chargeOutput struct {
@@ -76,7 +75,7 @@ func (a *API) createCharge(ctx context.Context, in *createChargeInput) (*chargeO
 		return nil, err
 	}
 	var request payment.ChargeRequest
-	var result dbgen.PaymentDetail
+	var result store.PaymentDetail
 	status := 0
 	err = a.store.InTx(ctx, "charging", func(tx *store.Tx) error {
 		if request, err = in.buildRequest(ctx, tx, org); err != nil {
@@ -84,13 +83,13 @@ func (a *API) createCharge(ctx context.Context, in *createChargeInput) (*chargeO
 		}
 		status = 0
 		if request.Idempotency != nil {
-			previous, exists, err := tx.FindAnsweredCharge(ctx, org.ID, *request.Idempotency)
+			previous, exists, err := tx.FindChargeByKey(ctx, org.ID, *request.Idempotency)
 			if err != nil || exists {
 				result, status = previous, http.StatusCreated
 				return err
 			}
 		}
-		openCharge, exists, err := tx.FindOpenCharge(ctx, request.NewPayment)
+		openCharge, exists, err := tx.FindOrExpirePendingCharge(ctx, request.NewPayment)
 		if exists {
 			result, status = openCharge, http.StatusOK
 		}
@@ -148,7 +147,7 @@ func (in *createChargeInput) buildRequest(ctx context.Context, tx *store.Tx, org
 
 // fillFromAppointment fills in the client, description, expiry and amount due of an
 // appointment.
-func (in *createChargeInput) fillFromAppointment(appointment dbgen.AppointmentDetail, request *payment.ChargeRequest, now time.Time) error {
+func (in *createChargeInput) fillFromAppointment(appointment store.AppointmentDetail, request *payment.ChargeRequest, now time.Time) error {
 	if in.Body.ClientID.HasValue() && appointment.ClientID != request.Client {
 		return hub.Invalid("body.client_id", "is not the appointment's client")
 	}
@@ -157,14 +156,14 @@ func (in *createChargeInput) fillFromAppointment(appointment dbgen.AppointmentDe
 		request.Description = appointment.ServiceName
 	}
 	// The code for a deposit is good for as long as the slot is held for it.
-	held := request.Kind == store.KindDeposit && appointment.DepositStatus == booking.DepositPending && appointment.HoldUntil != nil
-	if held && appointment.HoldUntil.After(now) && request.ExpiresAt.After(*appointment.HoldUntil) {
-		request.ExpiresAt = *appointment.HoldUntil
+	held := request.Kind == store.KindDeposit && appointment.DepositStatus == booking.DepositPending && appointment.DepositDeadline != nil
+	if held && appointment.DepositDeadline.After(now) && request.ExpiresAt.After(*appointment.DepositDeadline) {
+		request.ExpiresAt = *appointment.DepositDeadline
 	}
 	return request.SetDueAmount(store.Balance{Status: appointment.Status, Price: appointment.PriceCents, Paid: appointment.PaidCents, Deposit: appointment.DepositCents, DepositStatus: appointment.DepositStatus})
 }
 
-type paymentNoticeInput struct {
+type providerWebhookInput struct {
 	Provider string `path:"provider" maxLength:"60"`
 	RawBody  []byte
 	header   http.Header
@@ -172,23 +171,23 @@ type paymentNoticeInput struct {
 }
 
 // Resolve keeps the headers and the query, which the provider's signature may cover.
-func (in *paymentNoticeInput) Resolve(ctx huma.Context) []error {
+func (in *providerWebhookInput) Resolve(ctx huma.Context) []error {
 	address := ctx.URL()
 	in.header, in.query = make(http.Header), address.Query()
 	ctx.EachHeader(func(name, value string) { in.header.Add(name, value) })
 	return nil
 }
 
-type paymentNoticeOutput struct {
+type providerWebhookOutput struct {
 	Body struct {
 		Received bool `json:"received"`
 	} `nameHint:"NoticeReceived"`
 }
 
-// receivePaymentNotice accepts a webhook of the payment provider. The response is the same
+// receiveProviderWebhook accepts a webhook of the payment provider. The response is the same
 // for new, repeated and unknown notices.
-func (a *API) receivePaymentNotice(ctx context.Context, in *paymentNoticeInput) (*paymentNoticeOutput, error) {
-	out := &paymentNoticeOutput{}
+func (a *API) receiveProviderWebhook(ctx context.Context, in *providerWebhookInput) (*providerWebhookOutput, error) {
+	out := &providerWebhookOutput{}
 	out.Body.Received = true
 	return out, a.payments.ReceiveWebhook(ctx, in.Provider, provider.Inbound{Header: in.header, Query: in.query, Body: in.RawBody})
 }

@@ -77,7 +77,7 @@ type updateClientInput struct {
 }
 
 // openCPF decrypts a client's tax ID. It returns nil if there is none.
-func (a *API) openCPF(client *dbgen.Client) (*string, error) {
+func (a *API) openCPF(client *store.Client) (*string, error) {
 	digits, err := a.store.OpenCPF(client)
 	if err != nil || digits == "" {
 		return nil, err
@@ -87,13 +87,13 @@ func (a *API) openCPF(client *dbgen.Client) (*string, error) {
 }
 
 // toClients converts rows, with each client's last and next appointment.
-func (a *API) toClients(ctx context.Context, org store.Org, rows []dbgen.Client) ([]Client, error) {
-	ids := rest.Map(rows, func(client dbgen.Client) uuid.UUID { return client.ID })
-	neighbours, err := a.store.NeighboursOf(ctx, dbgen.NeighboursOfParams{Now: a.host.Now(), OrgID: org.ID, ClientIds: ids})
+func (a *API) toClients(ctx context.Context, org store.Org, rows []store.Client) ([]Client, error) {
+	ids := rest.Map(rows, func(client store.Client) uuid.UUID { return client.ID })
+	neighbours, err := a.store.ClientVisitDates(ctx, dbgen.ClientVisitDatesParams{Now: a.host.Now(), OrgID: org.ID, ClientIds: ids})
 	if err != nil {
 		return nil, err
 	}
-	byClient := make(map[uuid.UUID]dbgen.NeighboursOfRow, len(neighbours))
+	byClient := make(map[uuid.UUID]store.VisitDates, len(neighbours))
 	for _, times := range neighbours {
 		byClient[times.ID] = times
 	}
@@ -120,7 +120,7 @@ func (a *API) toClients(ctx context.Context, org store.Org, rows []dbgen.Client)
 }
 
 // applyClientFields applies the fields to a client and validates the result.
-func (a *API) applyClientFields(fields *clientFields, client *dbgen.Client, today booking.Date) (warnings []string, err error) {
+func (a *API) applyClientFields(fields *clientFields, client *store.Client, today booking.Date) (warnings []string, err error) {
 	fields.Name.ApplyTo(&client.Name)
 	fields.Phone.ApplyToNullable(&client.Phone)
 	fields.Email.ApplyToNullable(&client.Email)
@@ -204,7 +204,7 @@ func (a *API) listClients(ctx context.Context, in *clientsInput) (*struct{ Body 
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.toClients(ctx, org, rest.Map(rows, func(row dbgen.SearchClientsRow) dbgen.Client { return row.Client }))
+	list, err := a.toClients(ctx, org, rest.Map(rows, func(row dbgen.SearchClientsRow) store.Client { return row.Client }))
 	if err != nil {
 		return nil, err
 	}
@@ -230,8 +230,8 @@ func escapeLike(s string) string {
 }
 
 // toSavedClient converts a stored client and looks for others with the same phone.
-func (a *API) toSavedClient(ctx context.Context, org store.Org, row dbgen.Client, warnings []string) (*struct{ Body SavedClient }, error) {
-	list, err := a.toClients(ctx, org, []dbgen.Client{row})
+func (a *API) toSavedClient(ctx context.Context, org store.Org, row store.Client, warnings []string) (*struct{ Body SavedClient }, error) {
+	list, err := a.toClients(ctx, org, []store.Client{row})
 	if err != nil {
 		return nil, err
 	}
@@ -253,12 +253,12 @@ func (a *API) createClient(ctx context.Context, in *createClientInput) (*struct{
 	if err != nil {
 		return nil, err
 	}
-	draft := dbgen.Client{OrgID: org.ID, ID: store.NewID()}
+	draft := store.Client{OrgID: org.ID, ID: store.NewID()}
 	warnings, err := a.applyClientFields(&in.Body, &draft, booking.DateOf(a.host.Now(), org.Zone))
 	if err != nil {
 		return nil, err
 	}
-	var created dbgen.Client
+	var created store.Client
 	err = a.store.InTx(ctx, "making a client", func(tx *store.Tx) error {
 		created, err = tx.AddClient(ctx, draft, "staff")
 		return err
@@ -274,7 +274,7 @@ func (a *API) updateClient(ctx context.Context, in *updateClientInput) (*struct{
 	if err != nil {
 		return nil, err
 	}
-	var updated dbgen.Client
+	var updated store.Client
 	var warnings []string
 	err = a.store.InTx(ctx, "updating a client", func(tx *store.Tx) error {
 		client, err := tx.LockClient(ctx, org.ID, in.ID)
@@ -308,7 +308,7 @@ func (a *API) deleteClient(ctx context.Context, in *ByID) (*noContent, error) {
 	return nil, a.store.EraseClientByID(ctx, org, in.ID)
 }
 
-func toClientUpdate(client dbgen.Client, now time.Time) dbgen.UpdateClientParams {
+func toClientUpdate(client store.Client, now time.Time) dbgen.UpdateClientParams {
 	return dbgen.UpdateClientParams{
 		OrgID: client.OrgID, ID: client.ID, Name: client.Name, Phone: client.Phone, PhoneE164: client.PhoneE164, Email: client.Email, CpfSealed: client.CpfSealed, CpfHash: client.CpfHash,
 		BirthDate: client.BirthDate, Notes: client.Notes, Tags: append([]string{}, client.Tags...), IsBlocked: client.IsBlocked, NameSource: client.NameSource, EmailSource: client.EmailSource, UpdatedAt: now,
@@ -325,7 +325,7 @@ func (a *API) getClient(ctx context.Context, in *ByID) (*struct{ Body ClientDeta
 	if err != nil {
 		return nil, rest.NotFoundIfNoRows("Client", err)
 	}
-	list, err := a.toClients(ctx, org, []dbgen.Client{row})
+	list, err := a.toClients(ctx, org, []store.Client{row})
 	if err != nil {
 		return nil, err
 	}
@@ -361,7 +361,7 @@ func (a *API) listClientAppointments(ctx context.Context, in *clientListInput) (
 		return nil, err
 	}
 	total, err := a.store.CountAppointments(ctx, dbgen.CountAppointmentsParams{OrgID: org.ID, ClientID: &in.ID, Statuses: []string{}})
-	items := rest.Map(rows, func(row dbgen.AppointmentDetail) Appointment { return toAppointment(row, org.Zone) })
+	items := rest.Map(rows, func(row store.AppointmentDetail) Appointment { return toAppointment(row, org.Zone) })
 	return &struct{ Body Page[Appointment] }{rest.NewPage(items, total, in.Paging)}, err
 }
 
@@ -373,7 +373,7 @@ func (a *API) listClientPayments(ctx context.Context, in *clientListInput) (*str
 	if _, err := a.store.ClientByID(ctx, org.ID, in.ID); err != nil {
 		return nil, rest.NotFoundIfNoRows("Client", err)
 	}
-	rows, err := a.store.ClientPayments(ctx, dbgen.ClientPaymentsParams{OrgID: org.ID, ClientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
+	rows, err := a.store.ListClientPayments(ctx, dbgen.ListClientPaymentsParams{OrgID: org.ID, ClientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
 	if err != nil {
 		return nil, err
 	}
@@ -382,7 +382,7 @@ func (a *API) listClientPayments(ctx context.Context, in *clientListInput) (*str
 }
 
 // findClientsByPhone finds an organization's clients by phone number.
-func (a *API) findClientsByPhone(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, phone string) ([]dbgen.Client, error) {
+func (a *API) findClientsByPhone(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, phone string) ([]store.Client, error) {
 	forms := booking.PhoneForms(phone)
 	if len(forms) == 0 {
 		return nil, hub.Invalid("phone", "must be a phone number of 8 to 15 digits")

@@ -108,10 +108,10 @@ func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInpu
 		statuses = append(statuses, in.Status)
 	}
 	rows, err := a.store.AppointmentsOfClients(ctx, dbgen.AppointmentsOfClientsParams{
-		OrgID: org.ID, ClientIds: rest.Map(clients, func(client dbgen.Client) uuid.UUID { return client.ID }), Statuses: statuses, RowLimit: in.Limit,
+		OrgID: org.ID, ClientIds: rest.Map(clients, func(client store.Client) uuid.UUID { return client.ID }), Statuses: statuses, RowLimit: in.Limit,
 	})
 	out := &foundAppointmentsOutput{}
-	out.Body.Appointments = rest.Map(rows, func(row dbgen.AppointmentDetail) FoundAppointment {
+	out.Body.Appointments = rest.Map(rows, func(row store.AppointmentDetail) FoundAppointment {
 		return FoundAppointment{
 			ID: row.ID, Datetime: row.StartAt.UTC(), Service: row.ServiceName, Professional: row.ProfessionalName, Status: row.Status,
 			URL: a.host.URLs.Public + AppointmentPages + row.ID.String(),
@@ -200,27 +200,27 @@ func (a *API) bookByPhone(ctx context.Context, in *bookByPhoneInput) (*bookByPho
 		contact.Source = caller.Peer
 	}
 	if contact.Name != "" || contact.Email != "" {
-		given := contact
-		request.Contact = &given
+		override := contact
+		request.Contact = &override
 	}
 	if contact.Name == "" {
 		contact.Name = body.Phone
 	}
-	request.ResolveClient = func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
+	request.ResolveAndCheckClient = func(ctx context.Context, tx *store.Tx) (store.Client, error) {
 		client, err := tx.FindOrCreateClient(ctx, org.ID, contact)
 		if err != nil {
 			return client, err
 		}
 		return client, publicbooking.CheckNotBlocked(client)
 	}
-	booked, err := a.publicBooking.BookWithDeposit(ctx, request, provider.Payer{Name: contact.Name, Email: contact.Email})
+	booked, err := a.publicBooking.BookAppointment(ctx, request, provider.Payer{Name: contact.Name, Email: contact.Email})
 	if err != nil {
 		return nil, payment.WithPayerEmailField(err, "body.email")
 	}
 	out := &bookByPhoneOutput{}
 	out.Body.AppointmentID, out.Body.Status, out.Body.StartAt, out.Body.EndAt = booked.ID, booked.Status, booked.StartAt.In(org.Zone), booked.EndAt.In(org.Zone)
 	out.Body.Service, out.Body.Professional = booked.ServiceName, booked.ProfessionalName
-	out.Body.CancelURL, out.Body.Deposit = booked.CancelURL, booked.Deposit
+	out.Body.CancelURL, out.Body.Deposit = booked.ManageURL, booked.Deposit
 	return out, nil
 }
 
@@ -291,8 +291,8 @@ func maskKey(last4 string) string {
 
 // SearchPhone returns at most 100 clients of all organizations with the phone number.
 func (a *API) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatch, error) {
-	rows, err := a.store.ClientsAnywhere(ctx, booking.PhoneForms(phone))
-	return rest.Map(rows, func(client dbgen.Client) module.PhoneMatch {
+	rows, err := a.store.ClientsByPhoneInAllOrgs(ctx, booking.PhoneForms(phone))
+	return rest.Map(rows, func(client store.Client) module.PhoneMatch {
 		return module.PhoneMatch{TenantID: client.OrgID, Kind: "client", ID: client.ID.String(), Name: client.Name}
 	}), dberr.Wrap("finding clients", err)
 }

@@ -79,7 +79,7 @@ type rewardFields struct {
 
 type loyaltyOutput struct{ Body LoyaltyConfig }
 
-func toReward(row dbgen.LoyaltyReward) Reward {
+func toReward(row store.LoyaltyReward) Reward {
 	return Reward{row.ID, row.Name, row.Points, booking.RewardType(row.Type), booking.Cents(row.Value), row.ServiceID, row.IsActive}
 }
 
@@ -92,7 +92,7 @@ func (a *API) getLoyaltyConfig(ctx context.Context, _ *struct{}) (*loyaltyOutput
 	if err != nil {
 		return nil, err
 	}
-	rewards, err := a.store.Rewards(ctx, org.ID)
+	rewards, err := a.store.ListRewards(ctx, org.ID)
 	return &loyaltyOutput{LoyaltyConfig{
 		Enabled: program.Enabled, ProgramName: program.ProgramName, AccrualType: program.AccrualType, PointsPerCurrencyUnit: booking.Cents(program.PointsPerHundred),
 		PointsPerVisit: program.PointsPerVisit, MinSpend: program.MinSpendCents, Rounding: program.Rounding, SignupBonus: program.SignupBonus, BirthdayBonus: program.BirthdayBonus,
@@ -102,7 +102,7 @@ func (a *API) getLoyaltyConfig(ctx context.Context, _ *struct{}) (*loyaltyOutput
 }
 
 // applyTo applies the fields to a program, without its rewards.
-func (in *configureLoyaltyInput) applyTo(program *dbgen.LoyaltyProgram) {
+func (in *configureLoyaltyInput) applyTo(program *store.LoyaltyProgram) {
 	body := &in.Body
 	body.Enabled.ApplyTo(&program.Enabled)
 	body.ProgramName.ApplyTo(&program.ProgramName)
@@ -125,7 +125,7 @@ func (in *configureLoyaltyInput) applyTo(program *dbgen.LoyaltyProgram) {
 }
 
 // mergeRewards returns the program's future rewards. Each stored reward may be named once.
-func (in *configureLoyaltyInput) mergeRewards(org uuid.UUID, stored []dbgen.LoyaltyReward) (list []dbgen.LoyaltyReward, err error) {
+func (in *configureLoyaltyInput) mergeRewards(org uuid.UUID, stored []store.LoyaltyReward) (list []store.LoyaltyReward, err error) {
 	if !in.Body.Rewards.HasValue() {
 		return stored, nil
 	}
@@ -134,7 +134,7 @@ func (in *configureLoyaltyInput) mergeRewards(org uuid.UUID, stored []dbgen.Loya
 		storedIDs[reward.ID] = true
 	}
 	for i, fields := range in.Body.Rewards.Value {
-		reward := dbgen.LoyaltyReward{OrgID: org, ID: store.NewID(), Name: fields.Name, Points: fields.Points, Type: string(fields.Type), Value: int64(fields.Value.Value), IsActive: true, Position: i}
+		reward := store.LoyaltyReward{OrgID: org, ID: store.NewID(), Name: fields.Name, Points: fields.Points, Type: string(fields.Type), Value: int64(fields.Value.Value), IsActive: true, Position: i}
 		if fields.ID.HasValue() {
 			if reward.ID = fields.ID.Value; !storedIDs[reward.ID] {
 				return nil, hub.NotFound("Reward")
@@ -174,7 +174,7 @@ func (a *API) configureLoyalty(ctx context.Context, in *configureLoyaltyInput) (
 		if err != nil {
 			return err
 		}
-		stored, err := tx.Rewards(ctx, id)
+		stored, err := tx.ListRewards(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -203,7 +203,7 @@ func (a *API) configureLoyalty(ctx context.Context, in *configureLoyaltyInput) (
 
 // requireServices returns a 404 error if the program names a service of another
 // organization.
-func requireServices(ctx context.Context, tx *store.Tx, org uuid.UUID, ids []uuid.UUID, rewards []dbgen.LoyaltyReward) error {
+func requireServices(ctx context.Context, tx *store.Tx, org uuid.UUID, ids []uuid.UUID, rewards []store.LoyaltyReward) error {
 	wanted := make(map[uuid.UUID]bool)
 	for _, id := range ids {
 		wanted[id] = true
@@ -224,7 +224,7 @@ func requireServices(ctx context.Context, tx *store.Tx, org uuid.UUID, ids []uui
 	return err
 }
 
-func saveProgram(ctx context.Context, tx *store.Tx, program dbgen.LoyaltyProgram, rewards []dbgen.LoyaltyReward) error {
+func saveProgram(ctx context.Context, tx *store.Tx, program store.LoyaltyProgram, rewards []store.LoyaltyReward) error {
 	err := tx.UpdateLoyaltyProgram(ctx, dbgen.UpdateLoyaltyProgramParams{
 		OrgID: program.OrgID, Enabled: program.Enabled, ProgramName: program.ProgramName, AccrualType: program.AccrualType, PointsPerHundred: program.PointsPerHundred,
 		PointsPerVisit: program.PointsPerVisit, MinSpendCents: program.MinSpendCents, Rounding: program.Rounding, SignupBonus: program.SignupBonus, BirthdayBonus: program.BirthdayBonus,
@@ -236,14 +236,14 @@ func saveProgram(ctx context.Context, tx *store.Tx, program dbgen.LoyaltyProgram
 	savedIDs := make([]uuid.UUID, 0, len(rewards))
 	for _, reward := range rewards {
 		savedIDs = append(savedIDs, reward.ID)
-		err := tx.PutReward(ctx, dbgen.PutRewardParams{
+		err := tx.UpsertReward(ctx, dbgen.UpsertRewardParams{
 			OrgID: reward.OrgID, ID: reward.ID, Name: reward.Name, Points: reward.Points, Type: reward.Type, Value: reward.Value, ServiceID: reward.ServiceID, IsActive: reward.IsActive, Position: reward.Position,
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return tx.DropRewards(ctx, dbgen.DropRewardsParams{OrgID: program.OrgID, Now: tx.Now(), Kept: savedIDs})
+	return tx.DeleteRewardsExcept(ctx, dbgen.DeleteRewardsExceptParams{OrgID: program.OrgID, Now: tx.Now(), Kept: savedIDs})
 }
 
 // ClientPoints is a client's balance with its history.
@@ -284,19 +284,19 @@ func (a *API) getClientPoints(ctx context.Context, in *clientListInput) (*points
 	if err != nil {
 		return nil, rest.NotFoundIfNoRows("Client", err)
 	}
-	program, err := store.LoadLoyalty(ctx, a.store.Queries, org.ID)
+	program, err := store.LoadLoyalty(ctx, a.store.DB, org.ID)
 	if err != nil {
 		return nil, err
 	}
-	lifetime, err := a.store.Lifetime(ctx, org.ID, in.ID)
+	lifetime, err := a.store.LifetimePoints(ctx, org.ID, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	ledger, err := a.store.Ledger(ctx, org.ID, in.ID)
+	ledger, err := a.store.LoyaltyLedger(ctx, org.ID, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	entries, err := a.store.Entries(ctx, dbgen.EntriesParams{OrgID: org.ID, ClientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
+	entries, err := a.store.ListLoyaltyEntries(ctx, dbgen.ListLoyaltyEntriesParams{OrgID: org.ID, ClientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
 	if err != nil {
 		return nil, err
 	}
@@ -307,12 +307,12 @@ func (a *API) getClientPoints(ctx context.Context, in *clientListInput) (*points
 		points.NextReward = &Reward{next.ID, next.Name, next.Points, next.Type, next.Value, next.Service, next.Active}
 		points.PointsToNextReward = &missing
 	}
-	lots := rest.Map(ledger, func(row dbgen.LedgerRow) booking.LedgerEntry {
+	lots := rest.Map(ledger, func(row dbgen.LoyaltyLedgerRow) booking.LedgerEntry {
 		return booking.LedgerEntry{Points: row.Points, At: row.CreatedAt}
 	})
 	_, expiring, expiresAt := program.Expiry(lots, a.host.Now(), org.Zone)
 	points.ExpiringPoints, points.ExpiringAt = expiring, inZone(&expiresAt, org.Zone)
-	points.History = rest.NewPage(rest.Map(entries, func(entry dbgen.EntriesRow) PointsEntry {
+	points.History = rest.NewPage(rest.Map(entries, func(entry store.LoyaltyEntry) PointsEntry {
 		return PointsEntry{entry.ID, entry.Type, entry.Points, entry.BalanceAfter, entry.AppointmentID, entry.PaymentID, entry.RewardID, entry.Description, entry.CreatedAt.In(org.Zone)}
 	}), len(ledger), in.Paging)
 	return &pointsOutput{points}, nil

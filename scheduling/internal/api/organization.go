@@ -73,7 +73,7 @@ var (
 	currencyPattern = regexp.MustCompile(`^[A-Z]{3}$`)
 )
 
-func (in *updateOrganizationInput) applyTo(org *dbgen.Organization) error {
+func (in *updateOrganizationInput) applyTo(org *store.Organization) error {
 	body := &in.Body
 	body.Name.ApplyTo(&org.Name)
 	body.Slug.ApplyTo(&org.Slug)
@@ -136,11 +136,11 @@ func (a *API) updateOrganization(ctx context.Context, in *updateOrganizationInpu
 }
 
 // checkCurrencyChange refuses a currency without decimals while stored amounts have some.
-func checkCurrencyChange(ctx context.Context, tx *store.Tx, changed dbgen.Organization, org store.Org) error {
+func checkCurrencyChange(ctx context.Context, tx *store.Tx, changed store.Organization, org store.Org) error {
 	if changed.Currency == org.Currency || booking.Decimals(changed.Currency) > 0 {
 		return nil
 	}
-	found, err := tx.HasFractions(ctx, org.ID)
+	found, err := tx.HasFractionalAmounts(ctx, org.ID)
 	if err == nil && found {
 		err = hub.Errorf(hub.ErrConflict, "currency_unsuitable", "%s has no decimals, but prices, open appointments or payments of yours have. Change those first.", changed.Currency)
 	}
@@ -151,10 +151,10 @@ func changeSlug(ctx context.Context, tx *store.Tx, org store.Org, slug string) e
 	if err := checkSlugFree(ctx, tx, slug, org.ID); err != nil {
 		return err
 	}
-	if err := tx.ForgetSlug(ctx, slug); err != nil {
+	if err := tx.DeleteOldSlug(ctx, slug); err != nil {
 		return err
 	}
-	return tx.KeepSlug(ctx, dbgen.KeepSlugParams{Slug: org.Slug, OrgID: org.ID, RedirectsUntil: tx.Now().Add(slugRedirectPeriod)})
+	return tx.StoreOldSlug(ctx, dbgen.StoreOldSlugParams{Slug: org.Slug, OrgID: org.ID, RedirectsUntil: tx.Now().Add(slugRedirectPeriod)})
 }
 
 type settingsOutput struct{ Body Settings }
@@ -164,7 +164,7 @@ func (a *API) updateSettings(ctx context.Context, in *settingsInput) (*settingsO
 	if err != nil {
 		return nil, err
 	}
-	var updated dbgen.Settings
+	var updated store.Settings
 	err = a.store.InTx(ctx, "updating settings", func(tx *store.Tx) error {
 		org, err := tx.LockOrg(ctx, id)
 		if err != nil {
@@ -185,7 +185,7 @@ func (a *API) updateSettings(ctx context.Context, in *settingsInput) (*settingsO
 
 // mergeBookingPage merges the sent members into the page settings. Absent members stay;
 // null removes a member.
-func mergeBookingPage(sent optional[BookingPage], settings *dbgen.Settings) error {
+func mergeBookingPage(sent optional[BookingPage], settings *store.Settings) error {
 	if !sent.Set {
 		return nil
 	}

@@ -32,7 +32,7 @@ type Payment struct {
 	CreatedAt         time.Time     `json:"created_at"`
 }
 
-func toPayment(row dbgen.PaymentDetail, zone *time.Location) Payment {
+func toPayment(row store.PaymentDetail, zone *time.Location) Payment {
 	return Payment{
 		ID: row.ID, OrgID: row.OrgID, AppointmentID: row.AppointmentID, ClientID: row.ClientID, Amount: row.AmountCents, Method: row.Method,
 		Description: row.Description, Status: row.Status, Kind: row.Kind, Provider: row.Provider, ProviderPaymentID: row.ProviderPaymentID,
@@ -41,8 +41,8 @@ func toPayment(row dbgen.PaymentDetail, zone *time.Location) Payment {
 	}
 }
 
-func toPayments(rows []dbgen.PaymentDetail, zone *time.Location) []Payment {
-	return rest.Map(rows, func(row dbgen.PaymentDetail) Payment { return toPayment(row, zone) })
+func toPayments(rows []store.PaymentDetail, zone *time.Location) []Payment {
+	return rest.Map(rows, func(row store.PaymentDetail) Payment { return toPayment(row, zone) })
 }
 
 type paymentsInput struct {
@@ -87,7 +87,7 @@ func (a *API) listPayments(ctx context.Context, in *paymentsInput) (*struct{ Bod
 		status = &in.Status
 	}
 	since, until := dayBounds(first, last, org.Zone)
-	rows, err := a.store.MonthPayments(ctx, dbgen.MonthPaymentsParams{
+	rows, err := a.store.ListPayments(ctx, dbgen.ListPaymentsParams{
 		OrgID: org.ID, Since: since, Until: until, Status: status, ClientID: client, RowLimit: in.PerPage, RowOffset: in.Offset(),
 	})
 	if err != nil {
@@ -149,9 +149,9 @@ func (a *API) createPayment(ctx context.Context, in *createPaymentInput) (*struc
 	if err != nil {
 		return nil, err
 	}
-	recorded, err := a.store.RecordPayment(ctx, org.ID, idempotency, func(tx *store.Tx) (dbgen.PaymentDetail, error) {
+	recorded, err := a.store.RecordPayment(ctx, org.ID, idempotency, func(tx *store.Tx) (store.PaymentDetail, error) {
 		if err := resolvePayer(ctx, tx, &payment); err != nil {
-			return dbgen.PaymentDetail{}, err
+			return store.PaymentDetail{}, err
 		}
 		return tx.AddPayment(ctx, org, payment)
 	})

@@ -64,7 +64,7 @@ type updateProfessionalInput struct {
 	Body professionalFields `nameHint:"ProfessionalFields"`
 }
 
-func (a *API) toProfessional(row dbgen.ListProfessionalsRow, zone *time.Location) Professional {
+func (a *API) toProfessional(row store.ProfessionalWithServices, zone *time.Location) Professional {
 	professional := row.Professional
 	return Professional{
 		ID: professional.ID, OrgID: professional.OrgID, UserID: professional.UserID, Name: professional.Name, Email: professional.Email, Phone: professional.Phone, Bio: professional.Bio, Specialty: professional.Specialty,
@@ -74,7 +74,7 @@ func (a *API) toProfessional(row dbgen.ListProfessionalsRow, zone *time.Location
 }
 
 // applyTo applies the fields to a professional and validates the result.
-func (f *professionalFields) applyTo(professional *dbgen.Professional) error {
+func (f *professionalFields) applyTo(professional *store.Professional) error {
 	f.UserID.ApplyToNullable(&professional.UserID)
 	f.Name.ApplyTo(&professional.Name)
 	f.Email.ApplyToNullable(&professional.Email)
@@ -118,7 +118,7 @@ func (a *API) listProfessionals(ctx context.Context, _ *struct{}) (*listOutput[P
 		return nil, err
 	}
 	rows, err := a.store.ListProfessionals(ctx, org.ID, nil)
-	return toListOutput(rows, func(row dbgen.ListProfessionalsRow) Professional { return a.toProfessional(row, org.Zone) }), err
+	return toListOutput(rows, func(row store.ProfessionalWithServices) Professional { return a.toProfessional(row, org.Zone) }), err
 }
 
 func (a *API) getProfessional(ctx context.Context, id uuid.UUID) (*professionalOutput, error) {
@@ -141,7 +141,7 @@ func (a *API) createProfessional(ctx context.Context, in *createProfessionalInpu
 	if err != nil {
 		return nil, err
 	}
-	draft := dbgen.Professional{Color: defaultColor, IsActive: true, AcceptsOnlineBooking: true}
+	draft := store.Professional{Color: defaultColor, IsActive: true, AcceptsOnlineBooking: true}
 	if err := in.Body.applyTo(&draft); err != nil {
 		return nil, err
 	}
@@ -219,7 +219,7 @@ type OfferedService struct {
 
 type offeredOutput struct{ Body []OfferedService }
 
-func toOfferedService(row dbgen.ProfessionalServicesRow) OfferedService {
+func toOfferedService(row store.ProfessionalService) OfferedService {
 	offer := booking.NewOffer(store.ServiceRules(row.Service), booking.Override{DurationMinutes: row.CustomDurationMinutes, Price: row.CustomPriceCents}, booking.Policy{})
 	return OfferedService{
 		ServiceID: row.Service.ID, Name: row.Service.Name, DurationMinutes: row.Service.DurationMinutes, Price: row.Service.PriceCents,
@@ -236,7 +236,7 @@ func (a *API) listProfessionalServices(ctx context.Context, in *ByID) (*offeredO
 	if err := requireProfessional(ctx, a.store.Queries, org, in.ID); err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ProfessionalServices(ctx, org, in.ID)
+	rows, err := a.store.ListProfessionalServices(ctx, org, in.ID)
 	return &offeredOutput{rest.Map(rows, toOfferedService)}, err
 }
 
@@ -301,7 +301,7 @@ func (a *API) setProfessionalServices(ctx context.Context, in *setServicesInput)
 		if count != len(ids) {
 			return hub.NotFound("Service")
 		}
-		if err := tx.ClearProfessionalServices(ctx, org.ID, in.ID); err != nil {
+		if err := tx.DeleteProfessionalServices(ctx, org.ID, in.ID); err != nil {
 			return err
 		}
 		return tx.AddProfessionalServices(ctx, toServiceColumns(org.ID, in.ID, ids, overrides))

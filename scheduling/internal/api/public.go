@@ -12,7 +12,6 @@ import (
 	"integrationhub/scheduling/internal/proofofwork"
 	"integrationhub/scheduling/internal/publicbooking"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // Slug is the path parameter of an organization's public booking.
@@ -79,7 +78,7 @@ func (a *API) listPublicServices(ctx context.Context, in *Slug) (*struct{ Body [
 		return nil, err
 	}
 	rows, err := a.publicBooking.Services(ctx, org)
-	return &struct{ Body []PublicService }{rest.Map(rows, func(service dbgen.Service) PublicService {
+	return &struct{ Body []PublicService }{rest.Map(rows, func(service store.Service) PublicService {
 		return PublicService{service.ID, service.Name, service.Description, service.DurationMinutes, service.PriceCents, service.Color, service.RequiresDeposit, service.DepositCents, service.Category}
 	})}, err
 }
@@ -95,7 +94,7 @@ func (a *API) listPublicProfessionals(ctx context.Context, in *publicProfessiona
 		return nil, err
 	}
 	offers, err := a.publicBooking.Professionals(ctx, org, in.ServiceID)
-	return &struct{ Body []PublicProfessional }{rest.Map(offers, func(row dbgen.OffersRow) PublicProfessional {
+	return &struct{ Body []PublicProfessional }{rest.Map(offers, func(row store.ServiceOffer) PublicProfessional {
 		offer := store.ResolveOffer(row, org.Policy)
 		return PublicProfessional{
 			ID: row.ProfessionalID, Name: row.ProfessionalName, Bio: row.Bio, AvatarURL: row.AvatarUrl, Specialty: row.Specialty,
@@ -160,7 +159,7 @@ type PublicBooked struct {
 
 func toPublicBooked(org store.Org, booked publicbooking.Booking) *struct{ Body PublicBooked } {
 	return &struct{ Body PublicBooked }{PublicBooked{
-		AppointmentID: booked.ID, CancelToken: booked.Token, CancelURL: booked.CancelURL, Status: booked.Status, StartAt: booked.StartAt.In(org.Zone), EndAt: booked.EndAt.In(org.Zone),
+		AppointmentID: booked.ID, CancelToken: booked.Token, CancelURL: booked.ManageURL, Status: booked.Status, StartAt: booked.StartAt.In(org.Zone), EndAt: booked.EndAt.In(org.Zone),
 		Timezone: org.Timezone, Service: booked.ServiceName, Professional: booked.ProfessionalName, Deposit: booked.Deposit,
 	}}
 }
@@ -227,7 +226,7 @@ func (a *API) cancelByToken(ctx context.Context, in *publicCancelInput) (*struct
 		return nil, err
 	}
 	output := PublicCancelled{AppointmentID: cancelled.ID, Status: cancelled.Status, CancelledAt: inZone(cancelled.CancelledAt, org.Zone)}
-	if cancelled.DepositStatus == booking.DepositRefunded {
+	if cancelled.DepositStatus == booking.DepositReleased {
 		pending := "pending"
 		output.Refund = &pending
 	}
@@ -268,11 +267,11 @@ func (a *API) rescheduleByToken(ctx context.Context, in *publicRescheduleInput) 
 	if err != nil {
 		return nil, err
 	}
-	moved, err := a.publicBooking.Reschedule(ctx, org, in.Body.CancelToken, start)
+	rescheduled, err := a.publicBooking.Reschedule(ctx, org, in.Body.CancelToken, start)
 	if err != nil {
 		return nil, err
 	}
-	return toPublicBooked(org, moved), nil
+	return toPublicBooked(org, rescheduled), nil
 }
 
 type holdSlotInput struct {

@@ -45,7 +45,7 @@ type Campaign struct {
 	DoneAt     *time.Time `json:"done_at"`
 }
 
-func toCampaign(row dbgen.Campaign, sent int, zone *time.Location) Campaign {
+func toCampaign(row store.Campaign, sent int, zone *time.Location) Campaign {
 	campaign := Campaign{
 		ID: &row.ID, Status: "sending", Message: row.Message, Days: row.Days, Recipients: row.Recipients, Sent: sent,
 		CreatedAt: inZone(&row.CreatedAt, zone), DoneAt: inZone(row.DoneAt, zone),
@@ -104,13 +104,13 @@ func (a *API) listCampaigns(ctx context.Context, in *Paging) (*struct{ Body Page
 	if err != nil {
 		return nil, err
 	}
-	items := rest.Map(rows, func(row dbgen.ListCampaignsRow) Campaign { return toCampaign(row.Campaign, row.Sent, org.Zone) })
+	items := rest.Map(rows, func(row store.CampaignProgress) Campaign { return toCampaign(row.Campaign, row.Sent, org.Zone) })
 	total, err := a.store.CountCampaigns(ctx, org.ID)
 	return &struct{ Body Page[Campaign] }{rest.NewPage(items, total, *in)}, err
 }
 
 // applyConsent records or withdraws the client's marketing consent.
-func (f *clientFields) applyConsent(client *dbgen.Client, now time.Time) {
+func (f *clientFields) applyConsent(client *store.Client, now time.Time) {
 	switch {
 	case !f.MarketingConsent.Set:
 	case !f.MarketingConsent.Value:

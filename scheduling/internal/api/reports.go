@@ -96,7 +96,7 @@ func (a *API) resolveScope(ctx context.Context, in *ReportQuery) (reportScope, e
 // requireKnownProfessional returns a 404 error unless the professional belongs or belonged
 // to the organization.
 func (a *API) requireKnownProfessional(ctx context.Context, org, professional uuid.UUID) error {
-	exists, err := a.store.WasProfessional(ctx, org, professional)
+	exists, err := a.store.ProfessionalEverExisted(ctx, org, professional)
 	if err == nil && !exists {
 		return hub.NotFound("Professional")
 	}
@@ -162,12 +162,12 @@ func (a *API) getDashboard(ctx context.Context, in *ReportQuery) (Dashboard, err
 // appointments.
 func (a *API) sumRevenue(ctx context.Context, scope reportScope) (revenue booking.Cents, err error) {
 	if scope.professional == nil {
-		total, err := a.store.TakingsTotal(ctx, dbgen.TakingsTotalParams{OrgID: scope.org.ID, Since: scope.since, Until: scope.until})
+		total, err := a.store.SumRevenue(ctx, dbgen.SumRevenueParams{OrgID: scope.org.ID, Since: scope.since, Until: scope.until})
 		return booking.Cents(total), err
 	}
-	takings, err := a.loadTakings(ctx, scope, scope.since, scope.until)
-	for _, taking := range takings {
-		revenue += booking.Cents(taking.Amount)
+	days, err := a.loadRevenue(ctx, scope, scope.since, scope.until)
+	for _, day := range days {
+		revenue += booking.Cents(day.Amount)
 	}
 	return revenue, err
 }
@@ -207,11 +207,11 @@ func sumMinutes(professionals []Occupied) (available, booked int64) {
 // measureOccupancy computes each professional's occupancy without holds. A removed
 // professional counts until the day of removal.
 func (a *API) measureOccupancy(ctx context.Context, scope reportScope) ([]Occupied, error) {
-	rows, err := a.store.ReportPeople(ctx, dbgen.ReportPeopleParams{OrgID: scope.org.ID, Since: scope.since, ID: scope.professional})
+	rows, err := a.store.ReportProfessionals(ctx, dbgen.ReportProfessionalsParams{OrgID: scope.org.ID, Since: scope.since, ID: scope.professional})
 	if err != nil {
 		return nil, err
 	}
-	ids := rest.Map(rows, func(row dbgen.ReportPeopleRow) uuid.UUID { return row.ID })
+	ids := rest.Map(rows, func(row store.ReportProfessional) uuid.UUID { return row.ID })
 	weeks, err := a.store.LoadWeeks(ctx, scope.org.ID, ids, scope.first, scope.last)
 	if err != nil {
 		return nil, err
@@ -228,7 +228,7 @@ func (a *API) measureOccupancy(ctx context.Context, scope reportScope) ([]Occupi
 	if err != nil {
 		return nil, err
 	}
-	return rest.Map(rows, func(row dbgen.ReportPeopleRow) Occupied {
+	return rest.Map(rows, func(row store.ReportProfessional) Occupied {
 		week, last := weeks[row.ID], scope.last
 		if row.DeletedAt != nil {
 			last = min(last, booking.DateOf(*row.DeletedAt, scope.org.Zone))
@@ -289,7 +289,7 @@ func (a *API) getNoShows(ctx context.Context, in *ReportQuery) (NoshowReport, er
 	if err != nil {
 		return NoshowReport{}, err
 	}
-	rows, err := a.store.Attendance(ctx, dbgen.AttendanceParams{OrgID: scope.org.ID, Zone: scope.org.Timezone, Since: scope.since, Until: scope.until, ProfessionalID: scope.professional})
+	rows, err := a.store.AttendanceByWeekday(ctx, dbgen.AttendanceByWeekdayParams{OrgID: scope.org.ID, Zone: scope.org.Timezone, Since: scope.since, Until: scope.until, ProfessionalID: scope.professional})
 	report := NoshowReport{Professionals: []Missed{}, ByWeekday: make([]MissedWeekday, 7), Span: scope.toSpan()}
 	for i := range report.ByWeekday {
 		report.ByWeekday[i].DayOfWeek = i
@@ -355,12 +355,12 @@ func (a *API) findInactive(ctx context.Context, in *inactiveInput, consented boo
 		in.Days = org.Settings.InactiveAfterDays
 	}
 	now := a.host.Now()
-	rows, err := a.store.Inactive(ctx, dbgen.InactiveParams{OrgID: org.ID, Consented: consented, Now: now, Before: now.AddDate(0, 0, -in.Days), RowLimit: in.PerPage, RowOffset: in.Offset()})
+	rows, err := a.store.InactiveClients(ctx, dbgen.InactiveClientsParams{OrgID: org.ID, Consented: consented, Now: now, Before: now.AddDate(0, 0, -in.Days), RowLimit: in.PerPage, RowOffset: in.Offset()})
 	if err != nil {
 		return InactiveReport{}, err
 	}
 	today, total := booking.DateOf(now, org.Zone), 0
-	items := rest.Map(rows, func(row dbgen.InactiveRow) Inactive {
+	items := rest.Map(rows, func(row store.InactiveClient) Inactive {
 		total = int(row.Total)
 		since := row.LastAt
 		if since.IsZero() {
@@ -372,7 +372,7 @@ func (a *API) findInactive(ctx context.Context, in *inactiveInput, consented boo
 		}
 	})
 	if len(rows) == 0 && in.Page > 1 {
-		total, err = a.store.CountInactive(ctx, dbgen.CountInactiveParams{OrgID: org.ID, Consented: consented, Now: now, Before: now.AddDate(0, 0, -in.Days)})
+		total, err = a.store.CountInactiveClients(ctx, dbgen.CountInactiveClientsParams{OrgID: org.ID, Consented: consented, Now: now, Before: now.AddDate(0, 0, -in.Days)})
 	}
 	return InactiveReport{rest.NewPage(items, total, in.Paging), in.Days, Span{(today - booking.Date(in.Days)).String(), today.String(), org.Timezone}}, err
 }
@@ -410,8 +410,8 @@ func (a *API) getPopular(ctx context.Context, in *popularInput) (PopularReport, 
 	if err != nil {
 		return PopularReport{}, err
 	}
-	rows, err := a.store.Popular(ctx, dbgen.PopularParams{OrgID: scope.org.ID, Since: scope.since, Until: scope.until, ProfessionalID: scope.professional, RowLimit: in.Limit})
-	return PopularReport{rest.Map(rows, func(row dbgen.PopularRow) PopularService {
+	rows, err := a.store.PopularServices(ctx, dbgen.PopularServicesParams{OrgID: scope.org.ID, Since: scope.since, Until: scope.until, ProfessionalID: scope.professional, RowLimit: in.Limit})
+	return PopularReport{rest.Map(rows, func(row store.PopularService) PopularService {
 		return PopularService{row.ServiceID, row.Name, row.Appointments, booking.Cents(row.Revenue), rate(int64(row.Appointments), row.Total)}
 	}), scope.toSpan()}, err
 }

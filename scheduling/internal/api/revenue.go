@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
@@ -59,8 +60,8 @@ func (r RevenueReport) table() [][]any {
 	return rows
 }
 
-func (a *API) loadTakings(ctx context.Context, scope reportScope, since, until time.Time) ([]dbgen.TakingsRow, error) {
-	return a.store.Takings(ctx, dbgen.TakingsParams{OrgID: scope.org.ID, Zone: scope.org.Timezone, Since: since, Until: until, ProfessionalID: scope.professional})
+func (a *API) loadRevenue(ctx context.Context, scope reportScope, since, until time.Time) ([]store.DailyRevenue, error) {
+	return a.store.RevenueByDay(ctx, dbgen.RevenueByDayParams{OrgID: scope.org.ID, Zone: scope.org.Timezone, Since: since, Until: until, ProfessionalID: scope.professional})
 }
 
 // tally sums revenue by key and keeps the keys in order of appearance.
@@ -69,7 +70,7 @@ type tally[K comparable] struct {
 	sums map[K]*Taken
 }
 
-func (t *tally[K]) add(key K, row dbgen.TakingsRow) {
+func (t *tally[K]) add(key K, row store.DailyRevenue) {
 	if t.sums == nil {
 		t.sums = make(map[K]*Taken)
 	}
@@ -98,12 +99,12 @@ func (a *API) getRevenue(ctx context.Context, in *ReportQuery) (RevenueReport, e
 	if err != nil {
 		return RevenueReport{}, err
 	}
-	rows, err := a.loadTakings(ctx, scope, scope.since, scope.until)
+	rows, err := a.loadRevenue(ctx, scope, scope.since, scope.until)
 	if err != nil {
 		return RevenueReport{}, err
 	}
 	first, last := periodBounds(scope.period, scope.first, -1)
-	previous, err := a.loadTakings(ctx, scope, booking.DayStart(scope.org.Zone, first), booking.DayStart(scope.org.Zone, last+1))
+	previous, err := a.loadRevenue(ctx, scope, booking.DayStart(scope.org.Zone, first), booking.DayStart(scope.org.Zone, last+1))
 	if err != nil {
 		return RevenueReport{}, err
 	}
@@ -143,7 +144,7 @@ func (a *API) getRevenue(ctx context.Context, in *ReportQuery) (RevenueReport, e
 }
 
 // buildSeries sums revenue by day, week or month. Empty periods are zero.
-func buildSeries(scope reportScope, rows []dbgen.TakingsRow) []Taken {
+func buildSeries(scope reportScope, rows []store.DailyRevenue) []Taken {
 	bucketStart := func(date booking.Date) booking.Date {
 		switch scope.period {
 		case "quarter":

@@ -141,7 +141,7 @@ func (a *API) paymentRoutes() []rest.Route {
 		rest.Get(prefix+"/payments", rest.User, 200, "payments.list", "Monthly statement", handle(a.listPayments)),
 		rest.Post(prefix+"/payments", rest.User, 201, "payments.create", "Record a payment", rest.WithErrors(handle(a.createPayment), 404)),
 		rest.Post(prefix+"/payments/pix", rest.User, 201, "payments.pix", "Create an instant-payment charge", rest.WithSuccessStatus(rest.WithErrors(handle(a.createCharge), 404, 502, 504), 200, "The charge that was there already")),
-		rest.Post(prefix+"/payments/webhook/{provider}", rest.Anyone, 200, "payments.webhook", "Notices of a payment provider", rest.WithErrors(handle(a.receivePaymentNotice), 401)),
+		rest.Post(prefix+"/payments/webhook/{provider}", rest.Anyone, 200, "payments.webhook", "Notices of a payment provider", rest.WithErrors(handle(a.receiveProviderWebhook), 401)),
 
 		rest.Get(prefix+"/reports/dashboard", rest.User, 200, "reports.dashboard", "KPIs", rest.WithErrors(bindReport(a.getDashboard), 404)),
 		rest.Get(prefix+"/reports/occupancy", rest.User, 200, "reports.occupancy", "Occupancy per professional", rest.WithErrors(bindReport(a.getOccupancy), 404)),

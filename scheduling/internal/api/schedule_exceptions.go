@@ -56,7 +56,7 @@ type updateExceptionInput struct {
 // maxExceptionDays is the longest range of an exception.
 const maxExceptionDays = 366
 
-func toException(row dbgen.ScheduleException, zone *time.Location) ScheduleException {
+func toException(row store.ScheduleException, zone *time.Location) ScheduleException {
 	return ScheduleException{
 		ID: row.ID, ProfessionalID: row.ProfessionalID, Date: row.Date.Format(time.DateOnly), StartTime: formatClock(row.StartMinute), EndTime: formatClock(row.EndMinute),
 		Reason: row.Reason, ExceptionType: row.ExceptionType, CreatedAt: row.CreatedAt.In(zone), UpdatedAt: row.UpdatedAt.In(zone),
@@ -64,7 +64,7 @@ func toException(row dbgen.ScheduleException, zone *time.Location) ScheduleExcep
 }
 
 // applyTo applies the fields to an exception and validates the result.
-func (f *exceptionFields) applyTo(exception *dbgen.ScheduleException) error {
+func (f *exceptionFields) applyTo(exception *store.ScheduleException) error {
 	f.ProfessionalID.ApplyTo(&exception.ProfessionalID)
 	f.Reason.ApplyTo(&exception.Reason)
 	if f.Reason.Null {
@@ -121,7 +121,7 @@ func (a *API) listExceptions(ctx context.Context, in *exceptionsInput) (*listOut
 		}
 	}
 	rows, err := a.store.ListExceptions(ctx, dbgen.ListExceptionsParams{OrgID: org.ID, First: first.Time(), Last: last.Time(), ProfessionalID: professional})
-	return toListOutput(rows, func(exception dbgen.ScheduleException) ScheduleException { return toException(exception, org.Zone) }), err
+	return toListOutput(rows, func(exception store.ScheduleException) ScheduleException { return toException(exception, org.Zone) }), err
 }
 
 func (a *API) createException(ctx context.Context, in *createExceptionInput) (*struct{ Body MadeException }, error) {
@@ -136,7 +136,7 @@ func (a *API) createException(ctx context.Context, in *createExceptionInput) (*s
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	var exception dbgen.ScheduleException
+	var exception store.ScheduleException
 	if err := in.Body.applyTo(&exception); err != nil {
 		return nil, err
 	}
@@ -176,13 +176,13 @@ func (a *API) createException(ctx context.Context, in *createExceptionInput) (*s
 }
 
 // findConflicts returns the appointments that overlap a new block.
-func findConflicts(ctx context.Context, tx *store.Tx, org store.Org, exception dbgen.ScheduleException, first, last booking.Date) ([]AppointmentSummary, error) {
+func findConflicts(ctx context.Context, tx *store.Tx, org store.Org, exception store.ScheduleException, first, last booking.Date) ([]AppointmentSummary, error) {
 	found := []AppointmentSummary{}
 	if exception.ExceptionType != string(booking.Block) {
 		return found, nil
 	}
 	since, until := dayBounds(first, last, org.Zone)
-	rows, err := tx.Conflicts(ctx, dbgen.ConflictsParams{OrgID: org.ID, ProfessionalID: exception.ProfessionalID, Since: since, Until: until})
+	rows, err := tx.OverlappingAppointments(ctx, dbgen.OverlappingAppointmentsParams{OrgID: org.ID, ProfessionalID: exception.ProfessionalID, Since: since, Until: until})
 	for _, row := range rows {
 		openRule := booking.Rule{Start: 0, End: 23*60 + 59, Active: true}
 		var hours *booking.Hours
@@ -211,7 +211,7 @@ func (a *API) updateException(ctx context.Context, in *updateExceptionInput) (*s
 	if err != nil {
 		return nil, err
 	}
-	var updated dbgen.ScheduleException
+	var updated store.ScheduleException
 	err = a.store.InTx(ctx, "updating an exception", func(tx *store.Tx) error {
 		exception, err := tx.LockException(ctx, org.ID, in.ID)
 		if err != nil {

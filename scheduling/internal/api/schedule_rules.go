@@ -46,7 +46,7 @@ const maxRules = 200
 
 // listRulesWithinLimit lists a professional's rules. It fails if there are more than
 // [maxRules].
-func listRulesWithinLimit(ctx context.Context, queries *dbgen.Queries, org, professional uuid.UUID, location string) ([]dbgen.ScheduleRule, error) {
+func listRulesWithinLimit(ctx context.Context, queries *dbgen.Queries, org, professional uuid.UUID, location string) ([]store.ScheduleRule, error) {
 	rows, err := queries.ListRules(ctx, org, &professional)
 	if err == nil && len(rows) > maxRules {
 		err = hub.Invalid(location, fmt.Sprintf("would have more than %d rules", maxRules))
@@ -71,7 +71,7 @@ func formatClock(c *booking.Clock) *string {
 	return &s
 }
 
-func toRule(row dbgen.ScheduleRule, zone *time.Location) ScheduleRule {
+func toRule(row store.ScheduleRule, zone *time.Location) ScheduleRule {
 	return ScheduleRule{
 		ID: row.ID, ProfessionalID: row.ProfessionalID, DayOfWeek: row.DayOfWeek, StartTime: row.StartMinute.String(), EndTime: row.EndMinute.String(),
 		BreakStart: formatClock(row.BreakStartMinute), BreakEnd: formatClock(row.BreakEndMinute), IsActive: row.IsActive, CreatedAt: row.CreatedAt.In(zone), UpdatedAt: row.UpdatedAt.In(zone),
@@ -79,7 +79,7 @@ func toRule(row dbgen.ScheduleRule, zone *time.Location) ScheduleRule {
 }
 
 // applyTo applies the fields to a rule and validates the result.
-func (f *ruleFields) applyTo(row *dbgen.ScheduleRule) error {
+func (f *ruleFields) applyTo(row *store.ScheduleRule) error {
 	f.ProfessionalID.ApplyTo(&row.ProfessionalID)
 	f.DayOfWeek.ApplyTo(&row.DayOfWeek)
 	f.IsActive.ApplyTo(&row.IsActive)
@@ -154,7 +154,7 @@ func (a *API) listRules(ctx context.Context, in *rulesInput) (*listOutput[Schedu
 		}
 	}
 	rows, err := a.store.ListRules(ctx, org.ID, professional)
-	return toListOutput(rows, func(rule dbgen.ScheduleRule) ScheduleRule { return toRule(rule, org.Zone) }), err
+	return toListOutput(rows, func(rule store.ScheduleRule) ScheduleRule { return toRule(rule, org.Zone) }), err
 }
 
 func (a *API) createRule(ctx context.Context, in *createRuleInput) (*ruleOutput, error) {
@@ -170,14 +170,14 @@ func (a *API) createRule(ctx context.Context, in *createRuleInput) (*ruleOutput,
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	draft := dbgen.ScheduleRule{IsActive: true}
+	draft := store.ScheduleRule{IsActive: true}
 	if err := in.Body.applyTo(&draft); err != nil {
 		return nil, err
 	}
 	if err := requireProfessional(ctx, a.store.Queries, org.ID, draft.ProfessionalID); err != nil {
 		return nil, err
 	}
-	var created dbgen.ScheduleRule
+	var created store.ScheduleRule
 	err = a.store.InTx(ctx, "making a rule", func(tx *store.Tx) error {
 		created, err = tx.CreateRule(ctx, dbgen.CreateRuleParams{
 			OrgID: org.ID, ID: store.NewID(), ProfessionalID: draft.ProfessionalID, DayOfWeek: draft.DayOfWeek, StartMinute: draft.StartMinute, EndMinute: draft.EndMinute,
@@ -197,7 +197,7 @@ func (a *API) updateRule(ctx context.Context, in *updateRuleInput) (*ruleOutput,
 	if err != nil {
 		return nil, err
 	}
-	var updated dbgen.ScheduleRule
+	var updated store.ScheduleRule
 	err = a.store.InTx(ctx, "updating a rule", func(tx *store.Tx) error {
 		rule, err := tx.LockRule(ctx, org.ID, in.ID)
 		if err != nil {
@@ -260,7 +260,7 @@ func (a *API) copyRules(ctx context.Context, in *copyRulesInput) (*copyRulesOutp
 			}
 		}
 		if in.Mode == "replace" {
-			replaced, err := tx.ClearRules(ctx, org.ID, in.To)
+			replaced, err := tx.DeleteRules(ctx, org.ID, in.To)
 			if err != nil {
 				return err
 			}
@@ -272,7 +272,7 @@ func (a *API) copyRules(ctx context.Context, in *copyRulesInput) (*copyRulesOutp
 		}
 		out.Body.Copied = int(copied)
 		rules, err := listRulesWithinLimit(ctx, tx.Queries, org.ID, in.To, "path.toId")
-		out.Body.Rules = rest.Map(rules, func(rule dbgen.ScheduleRule) ScheduleRule { return toRule(rule, org.Zone) })
+		out.Body.Rules = rest.Map(rules, func(rule store.ScheduleRule) ScheduleRule { return toRule(rule, org.Zone) })
 		return err
 	})
 	return out, err

@@ -69,7 +69,7 @@ type updateServiceInput struct {
 	Body serviceFields `nameHint:"ServiceFields"`
 }
 
-func toService(row dbgen.Service, zone *time.Location) Service {
+func toService(row store.Service, zone *time.Location) Service {
 	return Service{
 		ID: row.ID, Name: row.Name, Description: row.Description, DurationMinutes: row.DurationMinutes, Price: row.PriceCents, Color: row.Color,
 		RequiresDeposit: row.RequiresDeposit, DepositAmount: row.DepositCents, IsActive: row.IsActive, IsPublic: row.IsPublic, Position: row.Position,
@@ -79,7 +79,7 @@ func toService(row dbgen.Service, zone *time.Location) Service {
 }
 
 // applyTo applies the fields to a service and validates the result.
-func (f *serviceFields) applyTo(service *dbgen.Service, currency string) error {
+func (f *serviceFields) applyTo(service *store.Service, currency string) error {
 	f.Name.ApplyTo(&service.Name)
 	f.Description.ApplyTo(&service.Description)
 	f.DurationMinutes.ApplyTo(&service.DurationMinutes)
@@ -122,7 +122,7 @@ func (a *API) listServices(ctx context.Context, _ *struct{}) (*listOutput[Servic
 		return nil, err
 	}
 	rows, err := a.store.ListServices(ctx, org.ID)
-	return toListOutput(rows, func(service dbgen.Service) Service { return toService(service, org.Zone) }), err
+	return toListOutput(rows, func(service store.Service) Service { return toService(service, org.Zone) }), err
 }
 
 func (a *API) createService(ctx context.Context, in *createServiceInput) (*serviceOutput, error) {
@@ -130,7 +130,7 @@ func (a *API) createService(ctx context.Context, in *createServiceInput) (*servi
 	if err != nil {
 		return nil, err
 	}
-	draft := dbgen.Service{Color: defaultColor, Capacity: 1, IsActive: true, IsPublic: true}
+	draft := store.Service{Color: defaultColor, Capacity: 1, IsActive: true, IsPublic: true}
 	if !in.Body.DurationMinutes.HasValue() {
 		return nil, hub.Invalid("body.duration_minutes", "is required")
 	}
@@ -151,7 +151,7 @@ func (a *API) updateService(ctx context.Context, in *updateServiceInput) (*servi
 	if err != nil {
 		return nil, err
 	}
-	var updated dbgen.Service
+	var updated store.Service
 	err = a.store.InTx(ctx, "updating a service", func(tx *store.Tx) error {
 		service, err := tx.LockService(ctx, org.ID, in.ID)
 		if err != nil {
@@ -220,7 +220,7 @@ func (a *API) reorderServices(ctx context.Context, in *reorderInput) (*listOutpu
 		if err != nil {
 			return err
 		}
-		return tx.PlaceServices(ctx, org, order)
+		return tx.SetServicePositions(ctx, org, order)
 	})
 	if err != nil {
 		return nil, err
@@ -229,18 +229,18 @@ func (a *API) reorderServices(ctx context.Context, in *reorderInput) (*listOutpu
 }
 
 // completeOrder returns the named services, then the others in their present order.
-func completeOrder(first []uuid.UUID, services []dbgen.Service, location string) ([]uuid.UUID, error) {
+func completeOrder(first []uuid.UUID, services []store.Service, location string) ([]uuid.UUID, error) {
 	unplaced := make(map[uuid.UUID]bool, len(services))
 	for _, service := range services {
 		unplaced[service.ID] = true
 	}
 	order := make([]uuid.UUID, 0, len(services))
 	for _, id := range first {
-		waiting, exists := unplaced[id]
+		isUnplaced, isKnown := unplaced[id]
 		switch {
-		case !exists:
+		case !isKnown:
 			return nil, hub.NotFound("Service")
-		case !waiting:
+		case !isUnplaced:
 			return nil, hub.Invalid(location, "must not name a service twice")
 		}
 		unplaced[id] = false

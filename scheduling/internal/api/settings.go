@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // Settings are the booking settings of an organization.
@@ -117,7 +116,7 @@ func (p *BookingPage) validate() error {
 	return errs.Err()
 }
 
-func toSettings(row dbgen.Settings) Settings {
+func toSettings(row store.Settings) Settings {
 	return Settings{
 		BookingEnabled: row.BookingEnabled, BookingDisabledMessage: row.BookingDisabledMessage, AutoConfirm: row.AutoConfirm,
 		SlotIntervalMinutes: row.SlotIntervalMinutes, MinNoticeMinutes: row.MinNoticeMinutes, MaxAdvanceDays: row.MaxAdvanceDays,
@@ -147,7 +146,7 @@ func addPageDefaults(raw json.RawMessage) json.RawMessage {
 }
 
 // applyTo applies the fields to the settings and validates the result.
-func (f *settingsFields) applyTo(settings *dbgen.Settings) error {
+func (f *settingsFields) applyTo(settings *store.Settings) error {
 	f.BookingEnabled.ApplyTo(&settings.BookingEnabled)
 	f.BookingDisabledMessage.ApplyToNullable(&settings.BookingDisabledMessage)
 	f.AutoConfirm.ApplyTo(&settings.AutoConfirm)
@@ -181,7 +180,7 @@ func (f *settingsFields) applyTo(settings *dbgen.Settings) error {
 	return validateSettings(settings)
 }
 
-func validateSettings(settings *dbgen.Settings) error {
+func validateSettings(settings *store.Settings) error {
 	var errs fieldErrors
 	if err := errs.merge(store.PolicyOf(*settings).Validate()); err != nil {
 		return err

@@ -53,12 +53,12 @@ type updateUserInput struct {
 	Body userFields `nameHint:"UserFields"`
 }
 
-func toUser(row dbgen.User, zone *time.Location) User {
+func toUser(row store.User, zone *time.Location) User {
 	return User{ID: row.ID, OrgID: row.OrgID, Name: row.Name, Email: row.Email, Role: row.Role, Phone: row.Phone, AvatarURL: row.AvatarUrl, IsActive: row.IsActive, CreatedAt: row.CreatedAt.In(zone)}
 }
 
 // applyTo applies the fields to a user and validates the result.
-func (f userFields) applyTo(user *dbgen.User) error {
+func (f userFields) applyTo(user *store.User) error {
 	f.Name.ApplyTo(&user.Name)
 	f.Email.ApplyTo(&user.Email)
 	f.Role.ApplyTo(&user.Role)
@@ -79,7 +79,7 @@ func (a *API) listUsers(ctx context.Context, _ *struct{}) (*struct{ Body []User 
 		return nil, err
 	}
 	rows, err := a.store.ListUsers(ctx, org.ID)
-	return &struct{ Body []User }{rest.Map(rows, func(user dbgen.User) User { return toUser(user, org.Zone) })}, err
+	return &struct{ Body []User }{rest.Map(rows, func(user store.User) User { return toUser(user, org.Zone) })}, err
 }
 
 // requireOwnerFor refuses other callers than owners if any of the roles is owner.
@@ -96,14 +96,14 @@ func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput,
 	if err != nil {
 		return nil, err
 	}
-	draft := dbgen.User{Role: "staff", IsActive: true}
+	draft := store.User{Role: "staff", IsActive: true}
 	if err := in.Body.applyTo(&draft); err != nil {
 		return nil, err
 	}
 	if err := requireOwnerFor(ctx, draft.Role); err != nil {
 		return nil, err
 	}
-	var created dbgen.User
+	var created store.User
 	err = a.store.InTx(ctx, "making a user", func(tx *store.Tx) error {
 		created, err = tx.CreateUser(ctx, dbgen.CreateUserParams{
 			OrgID: org.ID, ID: store.NewID(), Name: draft.Name, Email: draft.Email, Role: draft.Role, Phone: draft.Phone, IsActive: draft.IsActive,
@@ -118,7 +118,7 @@ func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput,
 
 // withLockedUser locks the organization's users and calls update with the user of the ID.
 // The lock keeps two owners from removing each other at once.
-func (a *API) withLockedUser(ctx context.Context, id uuid.UUID, update func(tx *store.Tx, user dbgen.User, lastOwner bool) error) error {
+func (a *API) withLockedUser(ctx context.Context, id uuid.UUID, update func(tx *store.Tx, user store.User, lastOwner bool) error) error {
 	org, err := callerOrgID(ctx)
 	if err != nil {
 		return err
@@ -128,11 +128,11 @@ func (a *API) withLockedUser(ctx context.Context, id uuid.UUID, update func(tx *
 		if err != nil {
 			return err
 		}
-		index := slices.IndexFunc(users, func(user dbgen.User) bool { return user.ID == id })
+		index := slices.IndexFunc(users, func(user store.User) bool { return user.ID == id })
 		if index < 0 {
 			return hub.NotFound("User")
 		}
-		hasOtherOwner := slices.ContainsFunc(users, func(user dbgen.User) bool { return user.ID != id && user.Role == roleOwner && user.IsActive })
+		hasOtherOwner := slices.ContainsFunc(users, func(user store.User) bool { return user.ID != id && user.Role == roleOwner && user.IsActive })
 		return update(tx, users[index], users[index].Role == roleOwner && users[index].IsActive && !hasOtherOwner)
 	})
 }
@@ -146,8 +146,8 @@ func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput,
 	if err != nil {
 		return nil, err
 	}
-	var updated dbgen.User
-	err = a.withLockedUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, isLastOwner bool) error {
+	var updated store.User
+	err = a.withLockedUser(ctx, in.ID, func(tx *store.Tx, user store.User, isLastOwner bool) error {
 		before := user.Role
 		if err := in.Body.applyTo(&user); err != nil {
 			return err
@@ -171,7 +171,7 @@ func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput,
 }
 
 func (a *API) deleteUser(ctx context.Context, in *ByID) (*noContent, error) {
-	return nil, a.withLockedUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, isLastOwner bool) error {
+	return nil, a.withLockedUser(ctx, in.ID, func(tx *store.Tx, user store.User, isLastOwner bool) error {
 		if err := requireOwnerFor(ctx, user.Role); err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ func (s Status) Blocks() bool { return s == Scheduled || s == Confirmed || s == 
 // Terminal reports whether the appointment is over; only [Reopen] leads back.
 func (s Status) Terminal() bool { return s == Completed || s == Cancelled || s == NoShow }
 
-// Source is where an appointment was made.
+// Source is where an appointment was booked.
 type Source string
 
 // The sources of appointments.
@@ -50,7 +50,8 @@ func (p Policy) InitialStatus(source Source, deposit DepositStatus) Status {
 	return Scheduled
 }
 
-// Actor is who changes an appointment; it is what cancelled_by says.
+// Actor is the kind of person or system that changes an appointment; cancelled_by
+// stores it.
 type Actor string
 
 // The actors.
@@ -61,7 +62,7 @@ const (
 	IntegrationActor Actor = "integration" // a connected product
 )
 
-// Action is something done to an appointment that decides its status.
+// Action is a change of an appointment that decides its status.
 type Action string
 
 // The actions, named as the last part of their paths.
@@ -71,7 +72,7 @@ const (
 	Complete   Action = "complete"
 	MarkNoShow Action = "noshow"
 	Reschedule Action = "reschedule"
-	Reopen     Action = "reopen" // owners and administrators: takes back a mistake
+	Reopen     Action = "reopen" // owners and administrators: undoes a mistake
 )
 
 // Actions are all actions.
@@ -79,10 +80,10 @@ func Actions() []Action {
 	return []Action{Confirm, Cancel, Complete, MarkNoShow, Reschedule, Reopen}
 }
 
-// transitionRule is what an action does: the states it starts from and the one it ends in.
+// transitionRule has the states an action starts from and the state it ends in.
 type transitionRule struct {
 	from []Status
-	to   Status // empty: the state stays, but see Action.Apply
+	to   Status // empty: the state stays; see Action.Apply for the exception
 }
 
 func (a Action) rule() transitionRule {
@@ -121,33 +122,32 @@ func AllowedActions(status Status, manager bool) []Action {
 	return allowed
 }
 
-// TransitionError tells that an action is not possible in the appointment's
-// state. It unwraps to a [hub.Error] of kind ErrConflict and code
+// TransitionError is returned for an action that is not possible in the
+// appointment's state. It unwraps to a [hub.Error] of kind ErrConflict and code
 // invalid_transition.
 type TransitionError struct {
 	Problem *hub.Error
 	Status  Status   // the appointment's
-	Allowed []Action // what is possible instead
+	Allowed []Action // the possible actions
 }
 
 // Error implements error.
 func (e *TransitionError) Error() string { return e.Problem.Error() }
 
-// Unwrap gives the hub's error.
+// Unwrap returns the hub's error.
 func (e *TransitionError) Unwrap() error { return e.Problem }
 
-// Transition is what an action comes to.
+// Transition is the result of an action.
 type Transition struct {
 	To      Status
-	Changed bool // false: it was done before; answer as then, with no effect of any kind
+	Changed bool // false: the action was done before and has no further effect
 }
 
-// Apply says what the action, done by an actor, makes of an appointment in state
-// s. An action repeated in its own target state changes nothing and is no error.
-// A client who moves a confirmed appointment has it confirmed anew, unless the
-// organization confirms by itself. manager counts for what an error says is
-// allowed; whether the actor may do it at all is decided elsewhere. The error is
-// a *[TransitionError].
+// Apply returns the transition of an action. An action repeated in its own target
+// state changes nothing and is no error. If a client reschedules a confirmed
+// appointment and auto_confirm is off, it returns to scheduled. manager affects
+// only the allowed actions in the error; the caller checks permission. The error
+// is a *[TransitionError].
 func (a Action) Apply(status Status, actor Actor, manager bool, policy Policy) (Transition, error) {
 	rule := a.rule()
 	switch {

@@ -205,15 +205,15 @@ func TestDeposits(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	policy := DefaultPolicy()
-	require.Equal(t, DepositRefunded, policy.DepositAfterCancel(DepositPaid, start, start.Add(-24*time.Hour)))
+	require.Equal(t, DepositReleased, policy.DepositAfterCancel(DepositPaid, start, start.Add(-24*time.Hour)))
 	require.Equal(t, DepositForfeited, policy.DepositAfterCancel(DepositPaid, start, start.Add(-24*time.Hour+time.Second)))
 	require.Equal(t, DepositNone, policy.DepositAfterCancel(DepositPending, start, start))
-	for _, status := range []DepositStatus{DepositNone, DepositRefunded, DepositForfeited} {
+	for _, status := range []DepositStatus{DepositNone, DepositReleased, DepositForfeited} {
 		require.Equal(t, status, policy.DepositAfterCancel(status, start, start.Add(-72*time.Hour)))
 		require.Equal(t, status, DepositAfterNoShow(status))
 	}
 	policy.DepositRefundNoticeMinutes = nil
 	require.Equal(t, DepositForfeited, policy.DepositAfterCancel(DepositPaid, start, start.Add(-720*time.Hour)))
 	require.Equal(t, DepositForfeited, DepositAfterNoShow(DepositPaid))
-	require.Equal(t, start.Add(30*time.Minute), policy.DepositHoldEnd(start))
+	require.Equal(t, start.Add(30*time.Minute), policy.DepositDeadline(start))
 }

@@ -1,5 +1,4 @@
-// Package booking holds the rules of the scheduling service: which slots are
-// free, how an appointment moves through its states, what money and points come
-// to. It is pure: no I/O, no clock of its own, no database; whoever calls it
-// brings the rows and the time.
+// Package booking holds the rules of the scheduling service: free slots, the states
+// of appointments, deposits, amounts and loyalty points. It is pure: no I/O, no
+// clock and no database. Callers pass the rows and the time.
 package booking

@@ -22,7 +22,7 @@ func ParseDate(text string) (Date, error) {
 	return NewDate(t.Date()), nil
 }
 
-// ParseMonth reads YYYY-MM and gives the month's first and last day.
+// ParseMonth parses YYYY-MM and returns the month's first and last day.
 func ParseMonth(text string) (first, last Date, err error) {
 	t, err := time.Parse("2006-01", text)
 	if err != nil || t.Year() < 1 {

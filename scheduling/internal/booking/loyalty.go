@@ -16,7 +16,7 @@ const (
 	Visit Accrual = "visit" // appointments completed
 )
 
-// Loyalty is an organization's programme, as far as arithmetic goes.
+// Loyalty is the part of an organization's loyalty program that the rules read.
 type Loyalty struct {
 	Enabled          bool
 	Accrual          Accrual
@@ -36,7 +36,7 @@ func (l *Loyalty) isEligible(service uuid.UUID) bool {
 	return l.Enabled && (l.EligibleServices == nil || slices.Contains(l.EligibleServices, service))
 }
 
-// PaymentPoints is what a payment earns.
+// PaymentPoints returns the points that a payment earns.
 func (l *Loyalty) PaymentPoints(amount Cents, service uuid.UUID) int64 {
 	if l.Accrual != Spend || amount <= 0 || amount < l.MinSpend || l.PointsPerUnit <= 0 || !l.isEligible(service) {
 		return 0
@@ -44,7 +44,7 @@ func (l *Loyalty) PaymentPoints(amount Cents, service uuid.UUID) int64 {
 	return l.Rounding.MulDiv(int64(amount), int64(l.PointsPerUnit), 100*100)
 }
 
-// VisitPoints is what a completed appointment earns.
+// VisitPoints returns the points that a completed appointment earns.
 func (l *Loyalty) VisitPoints(price Cents, service uuid.UUID) int64 {
 	if l.Accrual != Visit || price < l.MinSpend || !l.isEligible(service) {
 		return 0
@@ -52,18 +52,18 @@ func (l *Loyalty) VisitPoints(price Cents, service uuid.UUID) int64 {
 	return max(0, l.PointsPerVisit)
 }
 
-// Reversal is how many of the points earned by a payment go back when refunded of
-// its amount is given back in all; what stays is never more than the share kept.
-// Points that were reversed before are the caller's to take off.
+// Reversal returns how many of the points earned by a payment are reversed when
+// refunded is the total refunded so far. The points that stay never exceed the share
+// that was not refunded. The caller subtracts points that were reversed before.
 func Reversal(earned int64, amount, refunded Cents) int64 {
 	if amount <= 0 || earned <= 0 {
 		return 0
 	}
-	kept := max(0, amount-max(0, refunded))
-	return earned - Floor.MulDiv(earned, int64(kept), int64(amount))
+	remaining := max(0, amount-max(0, refunded))
+	return earned - Floor.MulDiv(earned, int64(remaining), int64(amount))
 }
 
-// RewardType is what a reward gives.
+// RewardType is the kind of a reward's discount.
 type RewardType string
 
 // The types of rewards.
@@ -84,8 +84,8 @@ type Reward struct {
 	Active  bool
 }
 
-// Discount is what the reward takes off the price of a service: never more than
-// the price, and nothing where it does not count for the service.
+// Discount returns the reward's reduction of a service's price: never more than the
+// price, and 0 where the reward is for another service.
 func (r *Reward) Discount(price Cents, service uuid.UUID) Cents {
 	if r.Service != nil && *r.Service != service {
 		return 0
@@ -102,17 +102,17 @@ func (r *Reward) Discount(price Cents, service uuid.UUID) Cents {
 	}
 }
 
-// Reward finds an active reward; nil where there is none with this id.
+// Reward returns the active reward with an id, or nil.
 func (l *Loyalty) Reward(id uuid.UUID) *Reward {
-	at := slices.IndexFunc(l.Rewards, func(reward Reward) bool { return reward.ID == id && reward.Active })
-	if at < 0 {
+	i := slices.IndexFunc(l.Rewards, func(reward Reward) bool { return reward.ID == id && reward.Active })
+	if i < 0 {
 		return nil
 	}
-	return &l.Rewards[at]
+	return &l.Rewards[i]
 }
 
-// NextReward is the cheapest active reward that a balance does not reach yet, and the
-// points it still takes; nil and 0 where it reaches them all.
+// NextReward returns the cheapest active reward that a balance does not reach yet, and
+// the missing points; nil and 0 where the balance reaches all.
 func (l *Loyalty) NextReward(balance int64) (next *Reward, missing int64) {
 	for i := range l.Rewards {
 		reward := &l.Rewards[i]
@@ -128,16 +128,16 @@ func (l *Loyalty) NextReward(balance int64) (next *Reward, missing int64) {
 
 // LedgerEntry is one line of a client's points, in the order they were written.
 type LedgerEntry struct {
-	Points int64 // positive: given; negative: taken
+	Points int64 // positive: granted; negative: used, expired or reversed
 	At     time.Time
 }
 
-// Expiry looks at a client's points: those that have run out by now and are still
-// to be taken (overdue), and those that run out next, with the moment they do.
-// Points are used up oldest first, whoever takes them. They last until the end of
-// the day, in the organization's zone, that lies ExpirationDays after the one
-// they were given on. Where points do not expire everything is zero.
-func (l *Loyalty) Expiry(entries []LedgerEntry, now time.Time, loc *time.Location) (overdue, next int64, at time.Time) {
+// Expiry returns the points that have expired but are not deducted yet (overdue),
+// and the points that expire next, with their expiry. The oldest points are used
+// first. Points last until the end of the day, in the organization's zone, that
+// lies ExpirationDays after the day they were granted. If points do not expire,
+// all results are zero.
+func (l *Loyalty) Expiry(entries []LedgerEntry, now time.Time, loc *time.Location) (overdue, next int64, nextAt time.Time) {
 	if l.ExpirationDays == nil {
 		return 0, 0, time.Time{}
 	}
@@ -163,11 +163,11 @@ func (l *Loyalty) Expiry(entries []LedgerEntry, now time.Time, loc *time.Locatio
 		switch {
 		case !end.After(now):
 			overdue += lot.Points
-		case at.IsZero() || end.Before(at):
-			next, at = lot.Points, end
-		case end.Equal(at):
+		case nextAt.IsZero() || end.Before(nextAt):
+			next, nextAt = lot.Points, end
+		case end.Equal(nextAt):
 			next += lot.Points
 		}
 	}
-	return overdue, next, at
+	return overdue, next, nextAt
 }

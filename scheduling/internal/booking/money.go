@@ -14,20 +14,20 @@ type Cents int64
 // MaxPrice is the highest price of a service: 99999999.99.
 const MaxPrice Cents = 99_999_999_99
 
-// What [ParseCents] finds wrong with an amount.
+// The errors of [ParseCents].
 var (
 	ErrNotANumber      error = fieldError("must be a number")
 	ErrTooManyDecimals error = fieldError("must have at most two decimals")
 	ErrAmountTooLarge  error = fieldError("is too large")
 )
 
-// fieldError is an error that callers are told as it is.
+// fieldError is an error whose text is public.
 type fieldError string
 
 // Error implements error.
 func (f fieldError) Error() string { return string(f) }
 
-// PublicMessage is what callers are told.
+// PublicMessage returns the text for callers.
 func (f fieldError) PublicMessage() string { return string(f) }
 
 // maxExponent bounds the power of ten of a JSON number; what is beyond it is
@@ -134,7 +134,7 @@ func (c *Cents) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// Rounding is what becomes of a fraction.
+// Rounding is how a fraction is rounded.
 type Rounding string
 
 // The ways of rounding.
@@ -147,8 +147,8 @@ const (
 // Valid reports whether r is one of the ways of rounding.
 func (r Rounding) Valid() bool { return r == Floor || r == Nearest || r == Ceil }
 
-// MulDiv is a × b ÷ by in whole numbers, rounded. a and b are not negative, by is
-// positive; a product beyond 64 bits gives the largest number.
+// MulDiv returns a × b ÷ divisor in whole numbers, rounded. a and b are not
+// negative, divisor is positive. A product beyond 64 bits returns the largest number.
 func (r Rounding) MulDiv(a, b, divisor int64) int64 {
 	if b != 0 && a > math.MaxInt64/b {
 		return math.MaxInt64
@@ -161,8 +161,8 @@ func (r Rounding) MulDiv(a, b, divisor int64) int64 {
 	return whole
 }
 
-// Share is c × part ÷ whole, to the nearest cent, halves away from zero: averages
-// and percentages of money. A whole of 0 gives 0.
+// Share returns c × part ÷ whole, to the nearest cent, halves away from zero: averages
+// and percentages of money. For a whole of 0 it returns 0.
 func (c Cents) Share(part, whole int64) Cents {
 	if whole == 0 {
 		return 0
@@ -173,7 +173,7 @@ func (c Cents) Share(part, whole int64) Cents {
 	return Cents(Nearest.MulDiv(int64(c), part, whole))
 }
 
-// Decimals is how many decimals a currency has by ISO 4217.
+// Decimals returns how many decimals a currency has by ISO 4217.
 func Decimals(currency string) int {
 	switch {
 	case slices.Contains([]string{"BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF"}, currency):
@@ -188,7 +188,7 @@ func Decimals(currency string) int {
 // Payable reports whether an amount exists in a currency: yen have no hundredths.
 func (c Cents) Payable(currency string) bool { return Decimals(currency) > 0 || c%100 == 0 }
 
-// Whole is the amount without what the currency has no coins for.
+// Whole returns the amount without decimals that the currency lacks.
 func (c Cents) Whole(currency string) Cents {
 	if c.Payable(currency) {
 		return c
@@ -196,7 +196,7 @@ func (c Cents) Whole(currency string) Cents {
 	return c - c%100
 }
 
-// MinorUnits is the amount in the currency's smallest unit, as payment providers
+// MinorUnits returns the amount in the currency's smallest unit, as payment providers
 // count. The amount must be [Cents.Payable].
 func (c Cents) MinorUnits(currency string) int64 {
 	switch Decimals(currency) {

@@ -14,20 +14,20 @@ type DayFree struct {
 	First time.Time // start of the first one; zero where there is none
 }
 
-// FreeDays sums up the days first to last, all of them in order. What it says of a
-// dayHours agrees with [FreeSlots] for the same calendars.
+// FreeDays sums up the days first to last, all of them in order. Each day's count
+// agrees with [FreeSlots].
 func FreeDays(loc *time.Location, limits Limits, first, last Date, calendars []Calendar) []DayFree {
 	if last < first {
 		return nil
 	}
-	engine := newEngine(loc, limits, first, last)
-	marks := newMarks(&engine.zone, first, last)
+	finder := newSlotFinder(loc, limits, first, last)
+	marks := newMarks(&finder.zone, first, last)
 	for i := range calendars {
-		engine.loadCalendar(&calendars[i])
+		finder.loadCalendar(&calendars[i])
 		for date := first; date <= last; date++ {
 			starts := marks.wordsOf(date)
 			begin := marks.dayStarts[date-first]
-			engine.eachSlot(date, func(start int64, _ int) {
+			finder.eachSlot(date, func(start int64, _ int) {
 				minute := (start - begin) / 60
 				starts[minute/64] |= 1 << (minute % 64)
 			})
@@ -35,7 +35,7 @@ func FreeDays(loc *time.Location, limits Limits, first, last Date, calendars []C
 	}
 	days := make([]DayFree, 0, len(marks.dayStarts)-1)
 	for date := first; date <= last; date++ {
-		days = append(days, marks.summarize(&engine.zone, date))
+		days = append(days, marks.summarize(&finder.zone, date))
 	}
 	return days
 }

@@ -9,27 +9,27 @@ import (
 // MaxBufferMinutes is the longest buffer before or after an appointment.
 const MaxBufferMinutes = 240
 
-// Service is what of a service decides about its slots.
+// Service is the part of a service that decides its slots.
 type Service struct {
 	ID                  uuid.UUID
 	DurationMinutes     int
 	Price               Cents
 	Capacity            int  // clients in one session; 1: one at a time
-	SlotIntervalMinutes *int // nil: as the organization says
-	BufferBeforeMinutes *int // nil: as the organization says
-	BufferAfterMinutes  *int // nil: as the organization says
+	SlotIntervalMinutes *int // nil: the organization's
+	BufferBeforeMinutes *int // nil: the organization's
+	BufferAfterMinutes  *int // nil: the organization's
 	RequiresDeposit     bool
 	DepositAmount       Cents // where a deposit is required
 }
 
-// Override is what a professional does differently with a service.
+// Override is a professional's own duration and price of a service.
 type Override struct {
 	DurationMinutes *int   // nil: as the service
 	Price           *Cents // nil: as the service
 }
 
-// Offer is a service as one professional gives it: everything an override, the
-// service and the organization say, resolved.
+// Offer is a service as one professional offers it, resolved from the override, the
+// service and the organization's policy.
 type Offer struct {
 	Service       uuid.UUID
 	Duration      time.Duration // of a slot, in real elapsed time
@@ -59,14 +59,14 @@ func NewOffer(service Service, override Override, policy Policy) Offer {
 	return offer
 }
 
-// WithDurationAndPrice is the offer for an appointment that moves: its length and price stay
-// what they were when it was booked.
+// WithDurationAndPrice returns the offer with the length and price of an appointment
+// that is rescheduled: they stay as they were booked.
 func (o Offer) WithDurationAndPrice(length time.Duration, price Cents) Offer {
 	o.Duration, o.Price = length, price
 	return o
 }
 
-// valueOr is the value behind p, or other where there is none.
+// valueOr returns the value behind a pointer, or other for nil.
 func valueOr[T any](value *T, other T) T {
 	if value == nil {
 		return other
@@ -80,14 +80,14 @@ func minutes(n int) time.Duration { return time.Duration(n) * time.Minute }
 type Limits struct {
 	Earliest time.Time // no slot starts before it
 	LastDate *Date     // no slot starts on a later day; nil: no bound
-	FullDays bool      // also on days that have as many bookings as [Calendar.MaxPerDay] allows
+	FullDays bool      // allow days that have reached [Calendar.MaxPerDay]
 }
 
-// StaffLimits are those of the front desk, which sees every free slot from now on.
+// StaffLimits returns the limits of staff, who see every free slot from now on.
 func StaffLimits(now time.Time) Limits { return Limits{Earliest: now, FullDays: true} }
 
-// PublicLimits are those of clients: the minimum notice, and the horizon counted
-// in days of the organization's zone.
+// PublicLimits returns the limits of clients: the minimum notice, and the horizon
+// counted in days of the organization's zone.
 func (p Policy) PublicLimits(now time.Time, loc *time.Location) Limits {
 	limits := Limits{Earliest: now.Add(minutes(p.MinNoticeMinutes))}
 	if p.MaxAdvanceDays != nil {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Person is somebody as a product knows them. What is "" is not known.
+// Person is what a product knows of a person. "" means unknown.
 type Person struct {
 	Name   string // in the form of searches: lower case, without accents
 	Email  string
-	Shared bool // the product knows somebody else under the same phone number
+	Shared bool // the product has another person with the same phone number
 }
 
 func sameName(a, b string) bool {
@@ -17,7 +17,7 @@ func sameName(a, b string) bool {
 	return a != "" && a == b
 }
 
-// sameEmail reports whether two addresses are the same; none is like no other.
+// sameEmail reports whether two addresses are the same. An empty one equals no other.
 func sameEmail(a, b string) bool { return a != "" && strings.EqualFold(a, b) }
 
 // Agrees reports whether a client has the person's name or e-mail address.
@@ -25,16 +25,16 @@ func (p Person) Agrees(client Person) bool {
 	return sameName(p.Name, client.Name) || sameEmail(p.Email, client.Email)
 }
 
-// Contradicts reports whether a client has another name and another address, which is more
-// than somebody who is called or written to in two ways.
+// Contradicts reports whether a client has both another name and another address. A
+// single difference may be a second spelling or address of the same person.
 func (p Person) Contradicts(client Person) bool {
 	return !p.Agrees(client) && p.Name != "" && client.Name != "" && p.Email != "" && client.Email != ""
 }
 
-// Match finds the person among the clients under a phone number, by their places in
-// the list. A single client is the person, unless somebody else is known under the
-// number and nothing agrees. Among several, name and e-mail address decide; where they
-// leave it open, or contradict each other, there is none.
+// Match returns the indices of the clients with a phone number that are the person.
+// A single client is the person, unless the product has another person with the
+// number and nothing agrees. Among several, name and e-mail address decide. If they
+// are ambiguous or contradict each other, the result is empty.
 func (p Person) Match(clients []Person) []int {
 	if len(clients) == 1 {
 		if p.Shared && !p.Agrees(clients[0]) {
@@ -42,34 +42,34 @@ func (p Person) Match(clients []Person) []int {
 		}
 		return []int{0}
 	}
-	var named, mailed, both []int
+	var byName, byEmail, both []int
 	for i, client := range clients {
 		name, email := sameName(p.Name, client.Name), sameEmail(p.Email, client.Email)
 		if name {
-			named = append(named, i)
+			byName = append(byName, i)
 		}
 		if email {
-			mailed = append(mailed, i)
+			byEmail = append(byEmail, i)
 		}
 		if name && email {
 			both = append(both, i)
 		}
 	}
 	switch {
-	case len(both) > 0: // a namesake on the phone, or another with the address, is somebody else
+	case len(both) > 0: // others share only the name or only the address
 		return both
-	case len(named) == 0:
-		return mailed
-	case len(mailed) > 0 && slices.ContainsFunc(named, func(i int) bool { return clients[i].Email != "" }):
+	case len(byName) == 0:
+		return byEmail
+	case len(byEmail) > 0 && slices.ContainsFunc(byName, func(i int) bool { return clients[i].Email != "" }):
 		return nil
 	}
 	address := ""
-	for _, i := range named { // namesakes who can be told apart
+	for _, i := range byName { // namesakes with different addresses are different people
 		if email := clients[i].Email; email != "" && address != "" && !sameEmail(email, address) {
 			return nil
 		} else if email != "" {
 			address = email
 		}
 	}
-	return named
+	return byName
 }

@@ -6,11 +6,11 @@ import (
 	"integrationhub/hub/module/brazil"
 )
 
-// Digits are the ASCII digits of a text.
+// Digits returns the ASCII digits of a text.
 func Digits(text string) string { return brazil.Digits(text) }
 
-// E164 writes a phone number in international form, as [brazil.FormatE164] does; nil where
-// that is not possible.
+// E164 returns a phone number in international form, as [brazil.FormatE164] does, or
+// nil where that is not possible.
 func E164(phone string) *string {
 	if number := brazil.FormatE164(phone); number != "" {
 		return &number
@@ -18,9 +18,9 @@ func E164(phone string) *string {
 	return nil
 }
 
-// PhoneForms are the international forms under which a number may have been stored:
-// those of [brazil.PhoneVariants], and its digits as they are, for foreign numbers that
-// are asked for without a plus.
+// PhoneForms returns the international forms under which a number may be stored: those
+// of [brazil.PhoneVariants], and its digits unchanged, for foreign numbers without a
+// plus.
 func PhoneForms(phone string) []string {
 	var forms []string
 	if number := brazil.FormatE164(phone); number != "" {
@@ -37,7 +37,7 @@ func PhoneForms(phone string) []string {
 }
 
 // CPFDigits reads a Brazilian tax id: 11 digits with or without dots and dash. valid
-// reports whether its check digits fit: people mistype, so that is no reason to refuse.
+// reports whether its check digits fit. Callers warn instead of refusing: people mistype.
 func CPFDigits(text string) (digits string, valid, ok bool) {
 	digits, valid = brazil.ParseCPF(text)
 	return digits, valid, digits != ""

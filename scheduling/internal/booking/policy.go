@@ -24,7 +24,7 @@ type Policy struct {
 	DepositRefundNoticeMinutes *int `json:"deposit_refund_notice_minutes"` // nil: deposits are not refunded
 }
 
-// DefaultPolicy is that of a new organization.
+// DefaultPolicy returns the policy of a new organization.
 func DefaultPolicy() Policy {
 	refundNotice := 1440
 	return Policy{
@@ -33,14 +33,14 @@ func DefaultPolicy() Policy {
 	}
 }
 
-// MaxPerDay is the bound for [Calendar.MaxPerDay]: the professional's own, else the
-// organization's, else 0.
+// MaxPerDay returns the value for [Calendar.MaxPerDay]: the professional's own, else
+// the organization's, else 0.
 func (p Policy) MaxPerDay(professional *int) int {
 	return valueOr(professional, valueOr(p.MaxBookingsPerDay, 0))
 }
 
-// WindowClosedError tells a client that it is too late to change an appointment
-// online. It unwraps to a [hub.Error] of kind ErrConflict.
+// WindowClosedError is returned when it is too late for a client to change an
+// appointment online. It unwraps to a [hub.Error] of kind ErrConflict.
 type WindowClosedError struct {
 	Problem  *hub.Error
 	Deadline time.Time // the last moment at which it was possible
@@ -49,12 +49,12 @@ type WindowClosedError struct {
 // Error implements error.
 func (e *WindowClosedError) Error() string { return e.Problem.Error() }
 
-// Unwrap gives the hub's error.
+// Unwrap returns the hub's error.
 func (e *WindowClosedError) Unwrap() error { return e.Problem }
 
-// ClientMayCancel checks the notice a client has to keep. The deadline itself is
-// still in time; the start is not. The status is checked first, by [Action.Apply]:
-// cancelling again is answered as before, however late.
+// ClientMayCancel checks the cancellation notice for clients. The deadline itself is
+// in time. Callers check the status first, by [Action.Apply]: repeating a
+// cancellation is no error, however late.
 func (p Policy) ClientMayCancel(start, now time.Time) error {
 	if !p.AllowClientCancel {
 		return hub.Errorf(hub.ErrForbidden, "client_cancel_disabled", "This business does not take cancellations online. Contact the business.")
@@ -65,8 +65,8 @@ func (p Policy) ClientMayCancel(start, now time.Time) error {
 	return nil
 }
 
-// ClientMayReschedule checks the notice a client has to keep before the
-// appointment's present start.
+// ClientMayReschedule checks the rescheduling notice for clients before the
+// appointment's current start.
 func (p Policy) ClientMayReschedule(start, now time.Time) error {
 	if !p.AllowClientReschedule {
 		return hub.Errorf(hub.ErrForbidden, "client_reschedule_disabled", "This business does not move appointments online. Contact the business.")
@@ -82,8 +82,8 @@ func clientWindow(start, now time.Time, notice int) (deadline time.Time, open bo
 	return deadline, now.Before(start) && !now.After(deadline)
 }
 
-// SlotTakenError tells that a time cannot be booked, with other times. It unwraps
-// to a [hub.Error] of kind ErrConflict and code slot_unavailable.
+// SlotTakenError is returned for a time that cannot be booked, with alternatives. It
+// unwraps to a [hub.Error] of kind ErrConflict and code slot_unavailable.
 type SlotTakenError struct {
 	Problem      *hub.Error
 	Alternatives []Slot
@@ -92,28 +92,28 @@ type SlotTakenError struct {
 // Error implements error.
 func (e *SlotTakenError) Error() string { return e.Problem.Error() }
 
-// Unwrap gives the hub's error.
+// Unwrap returns the hub's error.
 func (e *SlotTakenError) Unwrap() error { return e.Problem }
 
-// NewSlotTakenError makes a [SlotTakenError].
+// NewSlotTakenError returns a [SlotTakenError].
 func NewSlotTakenError(alternatives []Slot) *SlotTakenError {
 	return &SlotTakenError{hub.Errorf(hub.ErrConflict, "slot_unavailable", "Time slot not available"), alternatives}
 }
 
-// DepositStatus is where an appointment's deposit stands.
+// DepositStatus is the state of an appointment's deposit.
 type DepositStatus string
 
 // The states of a deposit.
 const (
-	DepositNone      DepositStatus = "none"      // nothing was asked for, or nothing is due any more
-	DepositPending   DepositStatus = "pending"   // asked for; the slot is held until it is paid or the hold ends
+	DepositNone      DepositStatus = "none"      // none was required, or none is due any more
+	DepositPending   DepositStatus = "pending"   // due; the appointment is cancelled unless it is paid by the deadline
 	DepositPaid      DepositStatus = "paid"      //
-	DepositRefunded  DepositStatus = "refunded"  // given back, or on its way back
+	DepositReleased  DepositStatus = "refunded"  // refunded, or to be refunded
 	DepositForfeited DepositStatus = "forfeited" // kept by the business
 )
 
-// DepositAfterCancel says what becomes of a deposit when its appointment is
-// cancelled now. A paid one goes back where the notice was kept, whoever cancels.
+// DepositAfterCancel returns the deposit status after a cancellation now. A paid
+// deposit is released if the refund notice was kept.
 func (p Policy) DepositAfterCancel(status DepositStatus, start, now time.Time) DepositStatus {
 	switch status {
 	case DepositPending:
@@ -123,14 +123,14 @@ func (p Policy) DepositAfterCancel(status DepositStatus, start, now time.Time) D
 		if notice == nil || now.After(start.Add(-minutes(*notice))) {
 			return DepositForfeited
 		}
-		return DepositRefunded
+		return DepositReleased
 	default:
 		return status
 	}
 }
 
-// DepositAfterNoShow says what becomes of a deposit when the client did not come:
-// it is kept.
+// DepositAfterNoShow returns the deposit status after a no-show: a paid deposit is
+// forfeited.
 func DepositAfterNoShow(status DepositStatus) DepositStatus {
 	if status == DepositPaid {
 		return DepositForfeited
@@ -138,7 +138,7 @@ func DepositAfterNoShow(status DepositStatus) DepositStatus {
 	return status
 }
 
-// DepositHoldEnd is when an unpaid deposit lets go of its slot.
-func (p Policy) DepositHoldEnd(bookedAt time.Time) time.Time {
+// DepositDeadline returns the deadline for the deposit.
+func (p Policy) DepositDeadline(bookedAt time.Time) time.Time {
 	return bookedAt.Add(minutes(p.DepositHoldMinutes))
 }

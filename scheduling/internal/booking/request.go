@@ -11,37 +11,37 @@ import (
 // Request is a booking as a client asks for it.
 type Request struct {
 	Service      uuid.UUID
-	Professional *uuid.UUID // nil: anybody who gives it
+	Professional *uuid.UUID // nil: any who offers the service
 	Start        time.Time
 	Name         string
-	Phone        string // "" = not told
-	Email        string // "" = not told
+	Phone        string // "" = not given
+	Email        string // "" = not given
 	Notes        string
-	Consent      bool      // to be written to now and then
-	Hold         uuid.UUID // that the client has of the time; zero: none
-	Proof        string    // of work, where the organization wants one
+	Consent      bool      // consents to marketing
+	Hold         uuid.UUID // the client's hold of the time; zero: none
+	Proof        string    // of work, where the organization requires it
 }
 
-// RequiredFields are what an organization wants of a request.
+// RequiredFields says which fields an organization requires in a request.
 type RequiredFields struct {
 	Phone, Email bool
-	PhoneOrEmail bool // one of them at least: bookings are counted under it
-	Professional bool // anybody will not do
+	PhoneOrEmail bool // at least one of them: bookings are counted by it
+	Professional bool // a professional must be chosen
 }
 
 // Validate checks what a client typed, trimming it. The error is a [hub.Error] that
 // names every field as the interface does: body.client_name.
-func (r *Request) Validate(demands RequiredFields) error {
+func (r *Request) Validate(required RequiredFields) error {
 	r.Name, r.Phone, r.Email = strings.TrimSpace(r.Name), strings.TrimSpace(r.Phone), strings.TrimSpace(r.Email)
 	var errs fieldErrors
 	name := len([]rune(r.Name))
 	errs.check(name >= 2 && name <= 120, "client_name", "is too short or too long")
-	errs.check(r.Phone != "" || !demands.Phone && (r.Email != "" || !demands.PhoneOrEmail), "client_phone", "is required")
+	errs.check(r.Phone != "" || !required.Phone && (r.Email != "" || !required.PhoneOrEmail), "client_phone", "is required")
 	errs.check(r.Phone == "" || ValidPhone(r.Phone), "client_phone", "must be a phone number of 8 to 15 digits")
-	errs.check(r.Email != "" || !demands.Email, "client_email", "is required")
+	errs.check(r.Email != "" || !required.Email, "client_email", "is required")
 	errs.check(r.Email == "" || ValidEmail(r.Email), "client_email", "must be an e-mail address")
 	errs.check(len([]rune(r.Notes)) <= 500, "notes", "is too short or too long")
-	errs.check(r.Professional != nil || !demands.Professional, "professional_id", "is required")
+	errs.check(r.Professional != nil || !required.Professional, "professional_id", "is required")
 	return errs.err()
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Busy is time that a professional has given away: an appointment whose status
-// blocks ([Status.Blocks]) or a hold that has not run out. One row is one seat.
+// Busy is taken time of a professional: an appointment whose status blocks
+// ([Status.Blocks]) or a hold that has not expired. One row is one seat.
 type Busy struct {
 	Start, End   time.Time
 	Service      uuid.UUID
@@ -17,12 +17,12 @@ type Busy struct {
 	BufferAfter  time.Duration // of its service
 }
 
-// Calendar is what the slots of one professional for one service are made of.
+// Calendar is the data from which one professional's slots for one service are computed.
 type Calendar struct {
 	Professional uuid.UUID
 	Offer        Offer
 	Rules        []Rule
-	Exceptions   []Exception // of the days asked about; others have no effect
+	Exceptions   []Exception // of the requested days; others have no effect
 	Busy         []Busy      // see [LoadRange]; quickest when ordered by start
 	MaxPerDay    int         // bookings that may start on one day; 0: no bound
 }
@@ -41,7 +41,7 @@ func (c *Calendar) Full(loc *time.Location, date Date) bool {
 // Slot is a time that can be booked.
 type Slot struct {
 	Professional uuid.UUID
-	Start, End   time.Time // in the zone that was asked for
+	Start, End   time.Time // in the requested zone
 	Remaining    int       // free seats, at least 1
 }
 
@@ -49,16 +49,16 @@ type Slot struct {
 type busySpan struct {
 	blockedFrom, blockedUntil int64 // with its buffers
 	start, end                int64
-	sameSession               bool // a seat in a session of the service that is being looked for
+	sameSession               bool // a seat in a session of the requested service
 }
 
-// slotFinder works through the calendars of one question. Its slices are used again
-// for each of them.
+// slotFinder computes the slots of several calendars. Its slices are reused for each
+// calendar.
 type slotFinder struct {
 	zone     zone
 	earliest int64
 	last     Date // no slot starts on a later day
-	first    Date // the first day asked about; perDay counts from here
+	first    Date // the first requested day; perDay counts from here
 	fullDays bool
 
 	calendar     *Calendar
@@ -66,7 +66,7 @@ type slotFinder struct {
 	step         int64
 	hours        dayHours
 	taken        []busySpan
-	latestEnd    []int64 // latest[i] is the latest to of taken[0..i]
+	latestEnd    []int64 // latestEnd[i] is the latest blockedUntil of taken[0..i]
 	perDay       []int   // bookings that start on each day
 	bufferBefore int64
 	bufferAfter  int64
@@ -74,31 +74,31 @@ type slotFinder struct {
 	maxPerDay    int
 }
 
-func newEngine(loc *time.Location, limits Limits, first, last Date) *slotFinder {
-	e := &slotFinder{
+func newSlotFinder(loc *time.Location, limits Limits, first, last Date) *slotFinder {
+	f := &slotFinder{
 		zone: newZone(loc, first, last), earliest: ceilUnix(limits.Earliest),
 		first: first, last: last, fullDays: limits.FullDays, perDay: make([]int, max(0, int(last)-int(first)+1)),
 	}
 	if limits.LastDate != nil && *limits.LastDate < last {
-		e.last = *limits.LastDate
+		f.last = *limits.LastDate
 	}
-	return e
+	return f
 }
 
 // loadCalendar prepares a calendar. Each neighbour of a slot keeps its own buffers, so
 // the needed gap is the earlier one's buffer after and the later one's before:
 // the same as both with their buffers not overlapping.
-func (e *slotFinder) loadCalendar(calendar *Calendar) {
+func (f *slotFinder) loadCalendar(calendar *Calendar) {
 	offer := &calendar.Offer
-	e.calendar = calendar
-	e.length, e.step = seconds(offer.Duration), seconds(offer.Step)
-	if e.step <= 0 {
-		e.step = e.length
+	f.calendar = calendar
+	f.length, f.step = seconds(offer.Duration), seconds(offer.Step)
+	if f.step <= 0 {
+		f.step = f.length
 	}
-	e.bufferBefore, e.bufferAfter = seconds(offer.BufferBefore), seconds(offer.BufferAfter)
-	e.capacity, e.maxPerDay = max(offer.Capacity, 1), calendar.MaxPerDay
-	e.taken, e.latestEnd = e.taken[:0], e.latestEnd[:0]
-	clear(e.perDay)
+	f.bufferBefore, f.bufferAfter = seconds(offer.BufferBefore), seconds(offer.BufferAfter)
+	f.capacity, f.maxPerDay = max(offer.Capacity, 1), calendar.MaxPerDay
+	f.taken, f.latestEnd = f.taken[:0], f.latestEnd[:0]
+	clear(f.perDay)
 	inOrder := true
 	for i := range calendar.Busy {
 		busy := &calendar.Busy[i]
@@ -106,72 +106,72 @@ func (e *slotFinder) loadCalendar(calendar *Calendar) {
 		t := busySpan{
 			blockedFrom: start - seconds(busy.BufferBefore), blockedUntil: end + seconds(busy.BufferAfter),
 			start: start, end: end,
-			sameSession: e.capacity > 1 && busy.Service == offer.Service,
+			sameSession: f.capacity > 1 && busy.Service == offer.Service,
 		}
-		inOrder = inOrder && (i == 0 || e.taken[i-1].blockedFrom <= t.blockedFrom)
-		e.taken = append(e.taken, t)
-		if n := e.zone.date(start) - e.first; n >= 0 && int(n) < len(e.perDay) {
-			e.perDay[n]++
+		inOrder = inOrder && (i == 0 || f.taken[i-1].blockedFrom <= t.blockedFrom)
+		f.taken = append(f.taken, t)
+		if n := f.zone.date(start) - f.first; n >= 0 && int(n) < len(f.perDay) {
+			f.perDay[n]++
 		}
 	}
 	if !inOrder {
-		slices.SortFunc(e.taken, func(a, b busySpan) int { return cmp.Compare(a.blockedFrom, b.blockedFrom) })
+		slices.SortFunc(f.taken, func(a, b busySpan) int { return cmp.Compare(a.blockedFrom, b.blockedFrom) })
 	}
-	for i := range e.taken {
-		until := e.taken[i].blockedUntil
+	for i := range f.taken {
+		until := f.taken[i].blockedUntil
 		if i > 0 {
-			until = max(until, e.latestEnd[i-1])
+			until = max(until, f.latestEnd[i-1])
 		}
-		e.latestEnd = append(e.latestEnd, until)
+		f.latestEnd = append(f.latestEnd, until)
 	}
 }
 
 func seconds(duration time.Duration) int64 { return int64(duration / time.Second) }
 
-// bookingsOn is how many bookings of the calendar in use start on a day.
-func (e *slotFinder) bookingsOn(date Date) int { return e.perDay[date-e.first] }
+// bookingsOn returns how many bookings of the loaded calendar start on a day.
+func (f *slotFinder) bookingsOn(date Date) int { return f.perDay[date-f.first] }
 
 // eachSlot calls yield with every slot of a day, in order. A slot starts at its
-// window's start and then every step; blocks and busy times take slots away and
-// do not move the others.
-func (e *slotFinder) eachSlot(date Date, yield func(start int64, remaining int)) {
-	if date > e.last || e.length <= 0 || e.zone.dayStart(date+1) <= e.earliest {
+// window's start and then every step; blocks and busy times remove slots and
+// do not shift the others.
+func (f *slotFinder) eachSlot(date Date, yield func(start int64, remaining int)) {
+	if date > f.last || f.length <= 0 || f.zone.dayStart(date+1) <= f.earliest {
 		return
 	}
-	if e.maxPerDay > 0 && e.bookingsOn(date) >= e.maxPerDay && !e.fullDays {
+	if f.maxPerDay > 0 && f.bookingsOn(date) >= f.maxPerDay && !f.fullDays {
 		return
 	}
-	e.hours.load(&e.zone, date, e.calendar.Rules, e.calendar.Exceptions)
-	if len(e.hours.windows) == 0 {
+	f.hours.load(&f.zone, date, f.calendar.Rules, f.calendar.Exceptions)
+	if len(f.hours.windows) == 0 {
 		return
 	}
-	next, _ := slices.BinarySearch(e.latestEnd, e.hours.windows[0].from-e.bufferBefore)
-	for _, window := range e.hours.windows {
-		for start := window.from; start+e.length <= window.until; start += e.step {
-			end := start + e.length
-			if start < e.earliest || e.zone.date(start) != date || e.hours.isBlocked(start, end) {
+	next, _ := slices.BinarySearch(f.latestEnd, f.hours.windows[0].from-f.bufferBefore)
+	for _, window := range f.hours.windows {
+		for start := window.from; start+f.length <= window.until; start += f.step {
+			end := start + f.length
+			if start < f.earliest || f.zone.date(start) != date || f.hours.isBlocked(start, end) {
 				continue
 			}
-			for next < len(e.latestEnd) && e.latestEnd[next] <= start-e.bufferBefore {
+			for next < len(f.latestEnd) && f.latestEnd[next] <= start-f.bufferBefore {
 				next++
 			}
-			if remaining := e.remaining(next, start, end); remaining > 0 {
+			if remaining := f.remaining(next, start, end); remaining > 0 {
 				yield(start, remaining)
 			}
 		}
 	}
 }
 
-// remaining counts the free seats in [start, end): none where the professional
-// is busy with something else, which is everything but the very same session.
-// Busy times before index next are over by then.
-func (e *slotFinder) remaining(next int, start, end int64) int {
-	free := e.capacity
-	for _, t := range e.taken[next:] {
-		if t.blockedFrom >= end+e.bufferAfter {
+// remaining returns the free seats in [start, end). It is 0 where the professional
+// is busy with anything but the same session. Busy times before index next have
+// ended by start.
+func (f *slotFinder) remaining(next int, start, end int64) int {
+	free := f.capacity
+	for _, t := range f.taken[next:] {
+		if t.blockedFrom >= end+f.bufferAfter {
 			break
 		}
-		if t.blockedUntil <= start-e.bufferBefore {
+		if t.blockedUntil <= start-f.bufferBefore {
 			continue
 		}
 		if !t.sameSession || t.start != start || t.end != end {
@@ -182,15 +182,15 @@ func (e *slotFinder) remaining(next int, start, end int64) int {
 	return free
 }
 
-// SeatsAt counts the seats that are free at start for a professional, whatever
-// the hours and the grid say: the check of a write. 0 means that the time is
-// busySpan. MaxPerDay plays no part.
+// SeatsAt returns a professional's free seats at start, regardless of working hours
+// and slot grid. Writes check it. 0 means that the time is taken.
+// MaxPerDay plays no part.
 func SeatsAt(start time.Time, offer Offer, busy []Busy) int {
 	date := DateOf(start, time.UTC)
-	engine := newEngine(time.UTC, Limits{}, date, date)
-	engine.loadCalendar(&Calendar{Offer: offer, Busy: busy})
+	finder := newSlotFinder(time.UTC, Limits{}, date, date)
+	finder.loadCalendar(&Calendar{Offer: offer, Busy: busy})
 	from := start.Unix()
-	return max(0, engine.remaining(0, from, ceilUnix(start.Add(offer.Duration))))
+	return max(0, finder.remaining(0, from, ceilUnix(start.Add(offer.Duration))))
 }
 
 // FreeSlots lists the slots of a date in order. With several calendars it is "any
@@ -204,12 +204,12 @@ func FreeSlots(loc *time.Location, limits Limits, date Date, calendars []Calenda
 		length    int64
 		remaining int
 	}
-	engine := newEngine(loc, limits, date, date)
+	finder := newSlotFinder(loc, limits, date, date)
 	var found []candidate
 	for i := range calendars {
-		engine.loadCalendar(&calendars[i])
-		engine.eachSlot(date, func(start int64, remaining int) {
-			found = append(found, candidate{start, engine.bookingsOn(date), i, engine.length, remaining})
+		finder.loadCalendar(&calendars[i])
+		finder.eachSlot(date, func(start int64, remaining int) {
+			found = append(found, candidate{start, finder.bookingsOn(date), i, finder.length, remaining})
 		})
 	}
 	if len(calendars) > 1 {
@@ -222,7 +222,7 @@ func FreeSlots(loc *time.Location, limits Limits, date Date, calendars []Calenda
 	for i, c := range found {
 		slots[i] = Slot{
 			Professional: calendars[c.calendar].Professional,
-			Start:        engine.zone.time(c.start), End: engine.zone.time(c.start + c.length),
+			Start:        finder.zone.time(c.start), End: finder.zone.time(c.start + c.length),
 			Remaining: c.remaining,
 		}
 	}

@@ -8,36 +8,36 @@ import (
 	"integrationhub/hub"
 )
 
-// fieldErrors gathers what is wrong with a body, field by field.
+// fieldErrors collects the errors of a body's fields.
 type fieldErrors []hub.FieldError
 
-// check notes that a field of the body breaks a rule, unless ok.
-func (p *fieldErrors) check(ok bool, field, message string) {
+// check adds an error for a field of the body, unless ok.
+func (f *fieldErrors) check(ok bool, field, message string) {
 	if !ok {
-		*p = append(*p, hub.FieldError{Location: "body." + field, Message: message})
+		*f = append(*f, hub.FieldError{Location: "body." + field, Message: message})
 	}
 }
 
-func (p *fieldErrors) checkRange(n, least, most int, field string) {
-	p.check(least <= n && n <= most, field, fmt.Sprintf("must be %d to %d", least, most))
+func (f *fieldErrors) checkRange(n, least, most int, field string) {
+	f.check(least <= n && n <= most, field, fmt.Sprintf("must be %d to %d", least, most))
 }
 
 // checkOptionalRange lets null pass.
-func (p *fieldErrors) checkOptionalRange(n *int, least, most int, field string) {
-	p.checkRange(valueOr(n, least), least, most, field)
+func (f *fieldErrors) checkOptionalRange(n *int, least, most int, field string) {
+	f.checkRange(valueOr(n, least), least, most, field)
 }
 
-// err is nil, or a [hub.Error] of kind ErrInvalid that names every field.
-func (p fieldErrors) err() error {
-	if len(p) == 0 {
+// err returns nil, or a [hub.Error] of kind ErrInvalid that names every field.
+func (f fieldErrors) err() error {
+	if len(f) == 0 {
 		return nil
 	}
-	detail := make([]string, len(p))
-	for i, fieldErr := range p {
+	detail := make([]string, len(f))
+	for i, fieldErr := range f {
 		detail[i] = fieldErr.Location + " " + fieldErr.Message
 	}
-	problem := hub.Invalid(p[0].Location, p[0].Message)
-	problem.Detail, problem.Fields = strings.Join(detail, "; "), p
+	problem := hub.Invalid(f[0].Location, f[0].Message)
+	problem.Detail, problem.Fields = strings.Join(detail, "; "), f
 	return problem
 }
 
@@ -62,9 +62,9 @@ func (e Exception) Validate() error {
 	return errs.err()
 }
 
-// ParsePair reads two times of day that come together or not at all, as breaks
-// and the hours of exceptions do. Both nil gives nil. The fields name them in the
-// error, which is a [hub.Error].
+// ParsePair parses two times of day that must be given together or not at all, such
+// as breaks and the hours of exceptions. It returns nil if both are nil. The fields
+// name them in the error, which is a [hub.Error].
 func ParsePair(start, end *string, startField, endField string) (*Hours, error) {
 	var errs fieldErrors
 	errs.check(start != nil || end == nil, startField, "is needed with "+endField)
@@ -104,7 +104,7 @@ func (s Service) Validate() error {
 }
 
 // Validate checks the rules for a professional's overrides of one service; path is
-// where it stands in the body, e.g. overrides.<id>. The error is a [hub.Error].
+// its place in the body, e.g. overrides.<id>. The error is a [hub.Error].
 func (o Override) Validate(path string) error {
 	var errs fieldErrors
 	errs.check(o.DurationMinutes == nil || minDuration <= *o.DurationMinutes && *o.DurationMinutes <= maxDuration,
@@ -136,7 +136,7 @@ func (p Policy) Validate() error {
 	return errs.err()
 }
 
-// Validate checks the rules for the programme. The error is a [hub.Error].
+// Validate checks the rules for the loyalty program. The error is a [hub.Error].
 func (l *Loyalty) Validate() error {
 	var errs fieldErrors
 	errs.check(l.Accrual == Spend || l.Accrual == Visit, "accrual_type", "must be spend or visit")
@@ -154,8 +154,7 @@ func (l *Loyalty) Validate() error {
 	return errs.err()
 }
 
-// Bounds of the programme: where the document gives none, so wide that only
-// mistakes reach them.
+// Bounds of the loyalty program, so wide that only mistakes exceed them.
 const (
 	maxRewards    = 20
 	maxPoints     = 1_000_000
@@ -179,8 +178,8 @@ func (r *Reward) check(errs *fieldErrors, path string) {
 // slugPattern is how an organization's slug is written.
 var slugPattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// ValidSlug reports whether a slug may be taken by an organization: its form, 3 to
-// 63 characters, and none of the words that addresses need for themselves.
+// ValidSlug reports whether an organization may use a slug: its form, 3 to 63
+// characters, and no reserved word.
 func ValidSlug(slug string) bool {
 	switch slug {
 	case "api", "book", "admin", "www", "public", "health", "docs":

@@ -21,7 +21,7 @@ type Break struct {
 	Start, End Clock
 }
 
-// ExceptionKind tells what an exception does to its day.
+// ExceptionKind is the effect of an exception on its day.
 type ExceptionKind string
 
 // The kinds of exceptions.
@@ -42,7 +42,7 @@ type Hours struct {
 	Start, End Clock
 }
 
-// span is the instants [from, to), in Unix seconds.
+// span is the instants [from, until), in Unix seconds.
 type span struct{ from, until int64 }
 
 func (s span) overlaps(from, until int64) bool { return s.from < until && from < s.until }
@@ -100,7 +100,7 @@ func (h *dayHours) addWindow(from, until int64) {
 	}
 }
 
-// isBlocked reports whether any block overlaps [from, to).
+// isBlocked reports whether any block overlaps [from, until).
 func (h *dayHours) isBlocked(from, until int64) bool {
 	for _, b := range h.blocks {
 		if b.overlaps(from, until) {
@@ -110,7 +110,7 @@ func (h *dayHours) isBlocked(from, until int64) bool {
 	return false
 }
 
-// workingSpans gives the windows without the blocks.
+// workingSpans returns the windows without the blocks.
 func (h *dayHours) workingSpans() []span {
 	var out []span
 	blocks := mergeSpans(slices.Clone(h.blocks))
@@ -152,8 +152,8 @@ func mergeSpans(spans []span) []span {
 }
 
 // WithinHours reports whether the whole of [start, end) is working time: open by
-// rules or extra hours and not blocked. It may run past midnight into the next
-// dayHours's hours.
+// rules or extra hours and not blocked. It may run past midnight into the
+// next day's hours.
 func WithinHours(loc *time.Location, start, end time.Time, rules []Rule, exceptions []Exception) bool {
 	from, until := start.Unix(), ceilUnix(end)
 	first, last := DateOf(start, loc), DateOf(end, loc)

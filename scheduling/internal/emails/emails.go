@@ -1,5 +1,5 @@
 // Package emails renders e-mails and short messages in the languages of the service. It
-// is pure. words/ holds the templates, one file per language.
+// is pure. templates/ has one file per language.
 package emails
 
 import (
@@ -16,51 +16,51 @@ import (
 // Kind is the kind of an e-mail.
 type Kind string
 
-// The kinds of letters. Those with Staff and Unclear are for the organization, the others
-// for clients.
+// The kinds of e-mails. StaffBooked, StaffCancelled, StaffRescheduled and
+// AmbiguousErasure go to the organization, the others to clients.
 const (
-	Received         Kind = "received"  // a booking, which is still to be confirmed
+	Received         Kind = "received"  // a booking to be confirmed
 	Confirmed        Kind = "confirmed" // a booking
-	Deposit          Kind = "deposit"   // a booking whose deposit is to be paid
+	Deposit          Kind = "deposit"   // a booking with a deposit due
 	Cancelled        Kind = "cancelled"
-	Moved            Kind = "moved"
+	Rescheduled      Kind = "moved"
 	Reminder         Kind = "reminder"
-	Message          Kind = "message" // a reminder in one line
+	ReminderMessage  Kind = "message" // a reminder in one line
 	Waitlist         Kind = "waitlist"
 	StaffBooked      Kind = "staff_booked"
 	StaffCancelled   Kind = "staff_cancelled"
-	StaffMoved       Kind = "staff_moved"
-	Campaign         Kind = "campaign"         // to clients who have not come for long
+	StaffRescheduled Kind = "staff_moved"
+	Campaign         Kind = "campaign"         // to inactive clients
 	CampaignMessage  Kind = "campaign_message" // the same in one line
-	AmbiguousErasure Kind = "unclear"          // whom the clinic deleted may be one of several clients
+	AmbiguousErasure Kind = "unclear"          // which of several clients is a deleted patient
 )
 
 // Data is the data of the templates. Empty fields are left out of the text.
 type Data struct {
-	Business     string
-	Place        string // the organization's address
-	Phone        string // the organization's
-	Client       string
-	Service      string
-	Professional string
-	Start        time.Time // in the organization's zone
-	Before       time.Time // where it was moved from
-	TwelveHours  bool      // how times of day are written
-	Amount       string    // of the deposit, with its currency
-	Until        time.Time // by when it is to be paid
-	Code         string    // Pix copy and paste
-	Reason       string
-	Link         string // to change or cancel; to book
-	Reference    string // of a request elsewhere
-	Message      string // of a campaign; "" = words of ours
-	Leave        string // link with which clients leave the list
-	List         []string
+	Business        string
+	Address         string // the organization's address
+	Phone           string // the organization's
+	Client          string
+	Service         string
+	Professional    string
+	Start           time.Time // in the organization's zone
+	PreviousStart   time.Time // before rescheduling
+	TwelveHours     bool      // how times of day are written
+	Amount          string    // of the deposit, with its currency
+	DepositDeadline time.Time // of the deposit
+	PixCode         string    // Pix copy and paste
+	Reason          string
+	Link            string // to change or cancel; to book
+	Reference       string // of a request elsewhere
+	Message         string // of a campaign; "" = the standard text
+	UnsubscribeURL  string // link to withdraw marketing consent
+	ClientIDs       []string
 }
 
 // Email is a rendered e-mail.
 type Email struct{ Subject, Text, HTML string }
 
-// language holds the words for dates.
+// language has the names and formats of dates.
 type language struct {
 	tag           string
 	weekdays      [7]string // Sunday first
@@ -69,7 +69,7 @@ type language struct {
 	timeSeparator string // between a day and a time
 }
 
-//go:embed words/*.txt
+//go:embed templates/*.txt
 var files embed.FS
 
 // languageFor returns the language of a locale such as pt-BR. Unknown locales get
@@ -101,17 +101,17 @@ func languageFor(locale string) language {
 }
 
 // Render renders an e-mail in the language of a locale.
-func Render(kind Kind, locale string, facts Data) (Email, error) {
+func Render(kind Kind, locale string, data Data) (Email, error) {
 	lang := languageFor(locale)
-	templates, err := template.New(lang.tag).Funcs(template.FuncMap{"when": func(t time.Time) string { return lang.formatTime(t, facts.TwelveHours) }}).
-		Option("missingkey=error").ParseFS(files, "words/"+lang.tag+".txt")
+	templates, err := template.New(lang.tag).Funcs(template.FuncMap{"when": func(t time.Time) string { return lang.formatTime(t, data.TwelveHours) }}).
+		Option("missingkey=error").ParseFS(files, "templates/"+lang.tag+".txt")
 	if err != nil {
-		return Email{}, fmt.Errorf("reading the words of %s: %w", lang.tag, err)
+		return Email{}, fmt.Errorf("parsing the templates of %s: %w", lang.tag, err)
 	}
 	var parts [2]strings.Builder
 	for i, part := range []string{".subject", ".text"} {
-		if err := templates.ExecuteTemplate(&parts[i], string(kind)+part, facts); err != nil {
-			return Email{}, fmt.Errorf("writing a letter: %w", err)
+		if err := templates.ExecuteTemplate(&parts[i], string(kind)+part, data); err != nil {
+			return Email{}, fmt.Errorf("rendering an e-mail: %w", err)
 		}
 	}
 	text := collapseBlankLines(parts[1].String())

@@ -15,15 +15,15 @@ func facts(t *testing.T) emails.Data {
 	zone, err := time.LoadLocation("America/Sao_Paulo")
 	require.NoError(t, err)
 	return emails.Data{
-		Business: "Studio <b>", Place: "Rua A, 1", Phone: "+55 11 4000-0000", Client: "Gil", Service: "Corte", Professional: "Ana",
-		Start: time.Date(2026, 3, 2, 9, 0, 0, 0, zone), Before: time.Date(2026, 3, 3, 14, 30, 0, 0, zone), Until: time.Date(2026, 2, 27, 9, 30, 0, 0, zone),
-		Amount: "R$ 20,00", Code: "000201pix", Reason: "Chuva & vento", Link: "https://app.example.com/book/studio/cancel?token=a&b=c",
+		Business: "Studio <b>", Address: "Rua A, 1", Phone: "+55 11 4000-0000", Client: "Gil", Service: "Corte", Professional: "Ana",
+		Start: time.Date(2026, 3, 2, 9, 0, 0, 0, zone), PreviousStart: time.Date(2026, 3, 3, 14, 30, 0, 0, zone), DepositDeadline: time.Date(2026, 2, 27, 9, 30, 0, 0, zone),
+		Amount: "R$ 20,00", PixCode: "000201pix", Reason: "Chuva & vento", Link: "https://app.example.com/book/studio/cancel?token=a&b=c",
 	}
 }
 
 var kinds = []emails.Kind{
-	emails.Received, emails.Confirmed, emails.Deposit, emails.Cancelled, emails.Moved, emails.Reminder, emails.Message, emails.Waitlist,
-	emails.StaffBooked, emails.StaffCancelled, emails.StaffMoved, emails.AmbiguousErasure, emails.Campaign, emails.CampaignMessage,
+	emails.Received, emails.Confirmed, emails.Deposit, emails.Cancelled, emails.Rescheduled, emails.Reminder, emails.ReminderMessage, emails.Waitlist,
+	emails.StaffBooked, emails.StaffCancelled, emails.StaffRescheduled, emails.AmbiguousErasure, emails.Campaign, emails.CampaignMessage,
 }
 
 // Every letter exists in every language, says something else in each, and leaves out
@@ -35,7 +35,7 @@ func TestEveryLetterInEveryLanguage(t *testing.T) {
 		for _, locale := range []string{"pt-BR", "en", "es"} {
 			full, err := emails.Render(kind, locale, facts(t))
 			require.NoError(t, err, "%s %s", kind, locale)
-			require.Equal(t, kind == emails.Message || kind == emails.CampaignMessage, full.Subject == "")
+			require.Equal(t, kind == emails.ReminderMessage || kind == emails.CampaignMessage, full.Subject == "")
 			require.Empty(t, seen[full.Text], "%s in %s is the same as in %s", kind, locale, seen[full.Text])
 			seen[full.Text] = locale
 			require.NotContains(t, full.Text, "\n\n\n")
@@ -61,7 +61,7 @@ func TestWhatALetterSays(t *testing.T) {
 	require.Contains(t, email.HTML, `<a href="https://app.example.com/book/studio/cancel?token=a&amp;b=c">`)
 	f := facts(t)
 	f.TwelveHours = true
-	email, err = emails.Render(emails.Moved, "en-US", f)
+	email, err = emails.Render(emails.Rescheduled, "en-US", f)
 	require.NoError(t, err)
 	require.Equal(t, "Booking moved: Corte, Monday, March 2, 2026 at 9:00 AM", email.Subject)
 	require.Contains(t, email.Text, "Tuesday, March 3, 2026 at 2:30 PM")
@@ -69,7 +69,7 @@ func TestWhatALetterSays(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, email.Text, "Motivo: Chuva & vento")
 	require.Contains(t, email.Text, "lunes, 2 de marzo de 2026 a las 09:00")
-	email, err = emails.Render(emails.Message, "pt-BR", facts(t))
+	email, err = emails.Render(emails.ReminderMessage, "pt-BR", facts(t))
 	require.NoError(t, err)
 	require.Len(t, strings.Split(strings.TrimSpace(email.Text), "\n"), 1)
 	email, err = emails.Render(emails.Received, "fr", facts(t))

@@ -20,7 +20,7 @@ func List(maintenance *Maintenance, payments *payment.Service, notifier *notify.
 		{Name: store.JobNotifications, Run: notifier.SendChangeEmails},
 		{Name: store.JobWaitlist, Run: notifier.OfferFreedTime},
 		{Name: store.JobAmbiguousErasure, Run: notifier.AskWhichClient},
-		{Name: store.JobPatientRefresh, Run: notifier.RefreshPatient},
+		{Name: store.JobPatientRefresh, Run: notifier.SyncPatient},
 		{Name: store.JobCampaigns, Timeout: 10 * time.Minute, Run: notifier.SendCampaign},
 		{Name: "reminders", Every: 20 * time.Second, Timeout: 10 * time.Minute, Run: withoutPayload(notifier.SendReminders)},
 		{Name: "loyalty", Every: time.Hour, Timeout: 10 * time.Minute, Run: withoutPayload(maintenance.updateLoyaltyPoints)},

@@ -28,32 +28,32 @@ func NewMaintenance(host module.Host, s *store.Store) *Maintenance { return &Mai
 const clientBatch = 500
 
 // updateLoyaltyPoints expires points and grants those of birthdays.
-func (k *Maintenance) updateLoyaltyPoints(ctx context.Context) error {
-	expiring, err := k.store.ExpiringPrograms(ctx)
+func (m *Maintenance) updateLoyaltyPoints(ctx context.Context) error {
+	expiring, err := m.store.OrgsWithExpiringPoints(ctx)
 	if err != nil {
 		return err
 	}
-	birthdays, err := k.store.BirthdayPrograms(ctx)
+	birthdays, err := m.store.OrgsWithBirthdayBonus(ctx)
 	if err != nil {
 		return err
 	}
-	var failed []error
+	var errs []error
 	for _, id := range expiring {
-		failed = append(failed, k.forOrg(ctx, id, k.expirePoints))
+		errs = append(errs, m.forOrg(ctx, id, m.expirePoints))
 	}
 	for _, id := range birthdays {
-		failed = append(failed, k.forOrg(ctx, id, k.grantBirthdayPoints))
+		errs = append(errs, m.forOrg(ctx, id, m.grantBirthdayPoints))
 	}
-	return errors.Join(failed...)
+	return errors.Join(errs...)
 }
 
 // forOrg runs update for one organization with its loyalty program.
-func (k *Maintenance) forOrg(ctx context.Context, id uuid.UUID, update func(context.Context, store.Org, booking.Loyalty) error) error {
-	org, err := k.store.LoadOrg(ctx, id)
+func (m *Maintenance) forOrg(ctx context.Context, id uuid.UUID, update func(context.Context, store.Org, booking.Loyalty) error) error {
+	org, err := m.store.LoadOrg(ctx, id)
 	if err != nil {
 		return err
 	}
-	program, err := store.LoadLoyalty(ctx, k.store.Queries, id)
+	program, err := store.LoadLoyalty(ctx, m.store.DB, id)
 	if err != nil {
 		return err
 	}
@@ -61,18 +61,18 @@ func (k *Maintenance) forOrg(ctx context.Context, id uuid.UUID, update func(cont
 }
 
 // expirePoints expires the points of an organization's clients.
-func (k *Maintenance) expirePoints(ctx context.Context, org store.Org, program booking.Loyalty) error {
+func (m *Maintenance) expirePoints(ctx context.Context, org store.Org, program booking.Loyalty) error {
 	if program.ExpirationDays == nil {
 		return nil
 	}
-	before := k.host.Now().AddDate(0, 0, -*program.ExpirationDays)
+	before := m.host.Now().AddDate(0, 0, -*program.ExpirationDays)
 	for after := uuid.Nil; ; {
-		clients, err := k.store.ClientsWithOldPoints(ctx, dbgen.ClientsWithOldPointsParams{OrgID: org.ID, Before: before, After: after, RowLimit: clientBatch})
+		clients, err := m.store.ClientsWithOldPoints(ctx, dbgen.ClientsWithOldPointsParams{OrgID: org.ID, Before: before, After: after, RowLimit: clientBatch})
 		if err != nil || len(clients) == 0 {
 			return err
 		}
 		for _, id := range clients {
-			if err := k.expireClientPoints(ctx, org, program, id); err != nil {
+			if err := m.expireClientPoints(ctx, org, program, id); err != nil {
 				return err
 			}
 		}
@@ -80,13 +80,13 @@ func (k *Maintenance) expirePoints(ctx context.Context, org store.Org, program b
 	}
 }
 
-func (k *Maintenance) expireClientPoints(ctx context.Context, org store.Org, program booking.Loyalty, client uuid.UUID) error {
-	return k.store.InTx(ctx, "taking points that ran out", func(tx *store.Tx) error {
+func (m *Maintenance) expireClientPoints(ctx context.Context, org store.Org, program booking.Loyalty, client uuid.UUID) error {
+	return m.store.InTx(ctx, "expiring points", func(tx *store.Tx) error {
 		locked, err := tx.LockClient(ctx, org.ID, client)
 		if err != nil {
 			return store.IgnoreNotFound(err)
 		}
-		rows, err := tx.Ledger(ctx, org.ID, client)
+		rows, err := tx.LoyaltyLedger(ctx, org.ID, client)
 		if err != nil {
 			return err
 		}
@@ -97,27 +97,27 @@ func (k *Maintenance) expireClientPoints(ctx context.Context, org store.Org, pro
 		overdue, _, _ := program.Expiry(entries, tx.Now(), org.Zone)
 		return tx.AddPoints(ctx, store.PointsChange{
 			Org: org.ID, Client: client, Type: "expire", Points: -min(overdue, locked.LoyaltyPoints),
-			Source: fmt.Sprintf("expiry:%s:%d", client, len(rows)), // each entry of the ledger is looked at once
+			Source: fmt.Sprintf("expiry:%s:%d", client, len(rows)), // once per state of the ledger
 		})
 	})
 }
 
 // grantBirthdayPoints grants the points of birthdays, once a year. Clients born on 29
 // February get theirs on the 28th in other years.
-func (k *Maintenance) grantBirthdayPoints(ctx context.Context, org store.Org, program booking.Loyalty) error {
-	today := k.host.Now().In(org.Zone)
+func (m *Maintenance) grantBirthdayPoints(ctx context.Context, org store.Org, program booking.Loyalty) error {
+	today := m.host.Now().In(org.Zone)
 	days := []int{today.Day()}
 	if today.Month() == time.February && today.Day() == 28 && today.AddDate(0, 0, 1).Month() == time.March {
 		days = append(days, 29)
 	}
 	year := strconv.Itoa(today.Year())
 	for {
-		clients, err := k.store.Birthdays(ctx, dbgen.BirthdaysParams{OrgID: org.ID, Month: int(today.Month()), Days: days, Year: year, RowLimit: clientBatch})
+		clients, err := m.store.ClientsWithBirthday(ctx, dbgen.ClientsWithBirthdayParams{OrgID: org.ID, Month: int(today.Month()), Days: days, Year: year, RowLimit: clientBatch})
 		if err != nil || len(clients) == 0 {
 			return err
 		}
 		for _, id := range clients {
-			err := k.store.InTx(ctx, "giving the points of a birthday", func(tx *store.Tx) error {
+			err := m.store.InTx(ctx, "granting birthday points", func(tx *store.Tx) error {
 				return tx.AddPoints(ctx, store.PointsChange{
 					Org: org.ID, Client: id, Type: "bonus", Points: program.BirthdayBonus, Source: fmt.Sprintf("birthday:%s:%s", id, year),
 				})
@@ -131,32 +131,32 @@ func (k *Maintenance) grantBirthdayPoints(ctx context.Context, org store.Org, pr
 
 // How long rows are kept after they expired.
 const (
-	answerRetention   = 24 * time.Hour      // to requests with an Idempotency-Key
-	noticeRetention   = 90 * 24 * time.Hour // of payment providers, which repeat for days
-	holdRetention     = time.Minute
-	slugRetention     = 0
-	waitlistRetention = 7 * 24 * time.Hour
+	answerRetention        = 24 * time.Hour      // to requests with an Idempotency-Key
+	providerEventRetention = 90 * 24 * time.Hour // of payment providers, which repeat for days
+	holdRetention          = time.Minute
+	slugRetention          = 0
+	waitlistRetention      = 7 * 24 * time.Hour
 )
 
 // deleteExpiredRows deletes rows that are no longer needed.
-func (k *Maintenance) deleteExpiredRows(ctx context.Context) error {
-	now := k.host.Now()
-	var failed []error
-	for _, table := range []struct {
-		what   string
-		forget func(context.Context, time.Time) (int64, error)
-		kept   time.Duration
+func (m *Maintenance) deleteExpiredRows(ctx context.Context) error {
+	now := m.host.Now()
+	var errs []error
+	for _, cleanup := range []struct {
+		rows      string
+		deleteOld func(context.Context, time.Time) (int64, error)
+		retention time.Duration
 	}{
-		{"answers", k.store.ForgetIdempotency, answerRetention},
-		{"held times", k.store.ForgetHolds, holdRetention},
-		{"spent proofs", k.store.ForgetProofs, 0},
-		{"old slugs", k.store.ForgetOldSlugs, slugRetention},
-		{"payment notices", k.store.ForgetNotices, noticeRetention},
-		{"waiting clients", k.store.ForgetWaiting, waitlistRetention},
+		{"idempotency keys", m.store.DeleteExpiredIdempotencyKeys, answerRetention},
+		{"holds", m.store.DeleteExpiredHolds, holdRetention},
+		{"spent proofs", m.store.DeleteExpiredProofs, 0},
+		{"old slugs", m.store.DeleteExpiredSlugs, slugRetention},
+		{"provider events", m.store.DeleteProcessedProviderEvents, providerEventRetention},
+		{"waitlist entries", m.store.DeletePastWaitlistEntries, waitlistRetention},
 	} {
-		if _, err := table.forget(ctx, now.Add(-table.kept)); err != nil {
-			failed = append(failed, fmt.Errorf("forgetting %s: %w", table.what, err))
+		if _, err := cleanup.deleteOld(ctx, now.Add(-cleanup.retention)); err != nil {
+			errs = append(errs, fmt.Errorf("deleting %s: %w", cleanup.rows, err))
 		}
 	}
-	return errors.Join(failed...)
+	return errors.Join(errs...)
 }

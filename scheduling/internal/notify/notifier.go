@@ -1,6 +1,7 @@
 // Package notify sends e-mails and messages: to clients about their bookings, and to
-// organizations about what clients do. It runs as jobs that the changes enqueue. E-mails
-// go out through the hub's mail, in a transaction of their own.
+// organizations about their clients' changes. It runs as jobs that the changes enqueue.
+// E-mails are queued in the hub's mail, in a transaction of their own. It also reads
+// changed patients from a connected clinic, see [Notifier.SyncPatient].
 package notify
 
 import (
@@ -25,21 +26,21 @@ import (
 type Notifier struct {
 	host          module.Host
 	store         *store.Store
-	publicBooking *publicbooking.PublicBooking
+	publicBooking *publicbooking.Service
 }
 
 // New returns the notifier of an opened product.
-func New(host module.Host, s *store.Store, publicBooking *publicbooking.PublicBooking) *Notifier {
+func New(host module.Host, s *store.Store, publicBooking *publicbooking.Service) *Notifier {
 	return &Notifier{host, s, publicBooking}
 }
 
-// appointmentFacts returns the data for e-mails about an appointment; name is its
+// appointmentData returns the data for e-mails about an appointment; name is its
 // client's.
-func (o *Notifier) appointmentFacts(org store.Org, appointment dbgen.AppointmentDetail, name string) emails.Data {
+func (n *Notifier) appointmentData(org store.Org, appointment store.AppointmentDetail, name string) emails.Data {
 	return emails.Data{
-		Business: org.Name, Place: valueOrEmpty(org.Address), Phone: valueOrEmpty(org.Phone), Client: name, Service: appointment.ServiceName, Professional: appointment.ProfessionalName,
+		Business: org.Name, Address: valueOrEmpty(org.Address), Phone: valueOrEmpty(org.Phone), Client: name, Service: appointment.ServiceName, Professional: appointment.ProfessionalName,
 		Start: appointment.StartAt.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Reason: valueOrEmpty(appointment.CancelReason),
-		Link: o.publicBooking.CancelURL(org, o.publicBooking.BookingToken(appointment.ID, appointment.TokenVersion)),
+		Link: n.publicBooking.ManageURL(org, n.publicBooking.BookingToken(appointment.ID, appointment.TokenVersion)),
 	}
 }
 
@@ -50,32 +51,32 @@ func valueOrEmpty(value *string) string {
 	return *value
 }
 
-// recipient is where an e-mail goes.
-type recipient struct {
+// envelope is the recipient of an e-mail and what accompanies its text.
+type envelope struct {
 	to          string
-	subject     uuid.UUID // the client it tells of: whoever is forgotten has it dropped; zero: none
+	clientID    uuid.UUID // the client it is about; erasing the client drops the e-mail. Zero: none
 	attachments []module.Attachment
-	unsubscribe string // address at which they leave the list; "" = it is of none
+	unsubscribe string // link to unsubscribe; "" = not a marketing e-mail
 }
 
 // sendEmail renders an e-mail and passes it to the hub's mail in the transaction. Sent
 // is false without an address, or for an invalid one.
-func (o *Notifier) sendEmail(ctx context.Context, tx *store.Tx, org store.Org, e recipient, kind emails.Kind, facts emails.Data) (sent bool, err error) {
+func (n *Notifier) sendEmail(ctx context.Context, tx *store.Tx, org store.Org, e envelope, kind emails.Kind, data emails.Data) (sent bool, err error) {
 	if e.to == "" {
 		return false, nil
 	}
-	email, err := emails.Render(kind, org.Locale, facts)
+	email, err := emails.Render(kind, org.Locale, data)
 	if err != nil {
 		return false, err
 	}
-	mail := module.Email{TenantID: org.ID, To: e.to, FromName: org.Name, ReplyTo: valueOrEmpty(org.Email), Subject: email.Subject, Text: email.Text, HTML: email.HTML, Attachments: e.attachments}
-	mail.Unsubscribe = e.unsubscribe
-	if e.subject != uuid.Nil {
-		mail.SubjectID = e.subject.String()
+	message := module.Email{TenantID: org.ID, To: e.to, FromName: org.Name, ReplyTo: valueOrEmpty(org.Email), Subject: email.Subject, Text: email.Text, HTML: email.HTML, Attachments: e.attachments}
+	message.Unsubscribe = e.unsubscribe
+	if e.clientID != uuid.Nil {
+		message.SubjectID = e.clientID.String()
 	}
-	err = o.host.Mail.Send(ctx, tx.Raw, mail)
+	err = n.host.Mail.Send(ctx, tx.Raw, message)
 	if errors.Is(err, hub.ErrInvalid) {
-		o.host.Log.Warn("an address that mail cannot go to", "organization", org.ID, "letter", string(kind))
+		n.host.Log.Warn("invalid e-mail address", "organization", org.ID, "letter", string(kind))
 		return false, nil
 	}
 	return err == nil, err
@@ -83,7 +84,7 @@ func (o *Notifier) sendEmail(ctx context.Context, tx *store.Tx, org store.Org, e
 
 // SendChangeEmails sends the e-mails about a change of an appointment. The payload is a
 // [store.Notification].
-func (o *Notifier) SendChangeEmails(ctx context.Context, payload []byte) error {
+func (n *Notifier) SendChangeEmails(ctx context.Context, payload []byte) error {
 	var notification store.Notification
 	if len(payload) == 0 {
 		return nil
@@ -91,41 +92,41 @@ func (o *Notifier) SendChangeEmails(ctx context.Context, payload []byte) error {
 	if err := json.Unmarshal(payload, &notification); err != nil {
 		return err
 	}
-	org, err := o.store.LoadOrg(ctx, notification.Org)
+	org, err := n.store.LoadOrg(ctx, notification.Org)
 	if errors.Is(err, hub.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return o.store.InTx(ctx, "writing letters", func(tx *store.Tx) error {
+	return n.store.InTx(ctx, "rendering an e-mail", func(tx *store.Tx) error {
 		appointment, err := tx.AppointmentByID(ctx, notification.Org, notification.Appointment)
 		if err != nil {
 			return err
 		}
-		contact, err := tx.ContactOf(ctx, notification.Org, notification.Appointment)
+		contact, err := tx.AppointmentRecipient(ctx, notification.Org, notification.Appointment)
 		if err != nil {
 			return err
 		}
-		facts := o.appointmentFacts(org, appointment, contact.Name)
+		data := n.appointmentData(org, appointment, contact.Name)
 		if !notification.PreviousStart.IsZero() {
-			facts.Before = notification.PreviousStart.In(org.Zone)
+			data.PreviousStart = notification.PreviousStart.In(org.Zone)
 		}
-		if kind, files, err := o.clientEmail(ctx, tx, org, appointment, notification, contact, &facts); err != nil {
+		if kind, files, err := n.clientEmail(ctx, tx, org, appointment, notification, contact, &data); err != nil {
 			return err
 		} else if kind != "" {
-			if _, err := o.sendEmail(ctx, tx, org, recipient{to: contact.Email, subject: appointment.ClientID, attachments: files}, kind, facts); err != nil {
+			if _, err := n.sendEmail(ctx, tx, org, envelope{to: contact.Email, clientID: appointment.ClientID, attachments: files}, kind, data); err != nil {
 				return err
 			}
 		}
-		facts.Client = appointment.ClientName
+		data.Client = appointment.ClientName
 		kind := staffEmailKind(notification)
 		for _, address := range org.Settings.NotifyEmails {
 			if kind == "" {
 				break
 			}
-			facts.Link, facts.Place = "", ""
-			if _, err := o.sendEmail(ctx, tx, org, recipient{to: address, subject: appointment.ClientID}, kind, facts); err != nil {
+			data.Link, data.Address = "", ""
+			if _, err := n.sendEmail(ctx, tx, org, envelope{to: address, clientID: appointment.ClientID}, kind, data); err != nil {
 				return err
 			}
 		}
@@ -136,7 +137,7 @@ func (o *Notifier) SendChangeEmails(ctx context.Context, payload []byte) error {
 // clientEmail chooses the client's e-mail for a change by the appointment's current
 // state. The kind is "" where none is due: the appointment ended, or another e-mail
 // follows.
-func (o *Notifier) clientEmail(ctx context.Context, tx *store.Tx, org store.Org, appointment dbgen.AppointmentDetail, notification store.Notification, contact dbgen.ContactOfRow, facts *emails.Data) (emails.Kind, []module.Attachment, error) {
+func (n *Notifier) clientEmail(ctx context.Context, tx *store.Tx, org store.Org, appointment store.AppointmentDetail, notification store.Notification, contact store.AppointmentRecipient, data *emails.Data) (emails.Kind, []module.Attachment, error) {
 	open := appointment.Status == booking.Scheduled || appointment.Status == booking.Confirmed
 	if notification.SkipClient || contact.Email == "" || !appointment.StartAt.After(tx.Now()) {
 		return "", nil, nil
@@ -145,18 +146,18 @@ func (o *Notifier) clientEmail(ctx context.Context, tx *store.Tx, org store.Org,
 	switch {
 	case notification.Change == store.ChangeCancelled && appointment.Status == booking.Cancelled:
 		kind = emails.Cancelled
-	case notification.Change == store.ChangeMoved && open:
-		kind = emails.Moved
+	case notification.Change == store.ChangeRescheduled && open:
+		kind = emails.Rescheduled
 	case notification.Change == store.ChangeBooked && open && appointment.DepositStatus == booking.DepositPending:
-		charge, err := tx.OpenDeposit(ctx, appointment.OrgID, &appointment.ID)
+		charge, err := tx.PendingDepositCharge(ctx, appointment.OrgID, &appointment.ID)
 		if err != nil {
 			return "", nil, store.IgnoreNotFound(err)
 		}
-		facts.Amount, facts.Code = formatAmount(charge.AmountCents, org), valueOrEmpty(charge.PixCopyPaste)
-		if appointment.HoldUntil != nil {
-			facts.Until = appointment.HoldUntil.In(org.Zone)
+		data.Amount, data.PixCode = formatAmount(charge.AmountCents, org), valueOrEmpty(charge.PixCopyPaste)
+		if appointment.DepositDeadline != nil {
+			data.DepositDeadline = appointment.DepositDeadline.In(org.Zone)
 		}
-		return emails.Deposit, nil, nil // the calendar comes once it is paid
+		return emails.Deposit, nil, nil // the calendar file follows once the deposit is paid
 	case (notification.Change == store.ChangeBooked || notification.Change == store.ChangeConfirmed) && appointment.Status == booking.Confirmed:
 		kind = emails.Confirmed
 	case notification.Change == store.ChangeBooked && appointment.Status == booking.Scheduled:
@@ -164,7 +165,7 @@ func (o *Notifier) clientEmail(ctx context.Context, tx *store.Tx, org store.Org,
 	default:
 		return "", nil, nil
 	}
-	method, file := o.publicBooking.CalendarInvite(org, appointment, contact)
+	method, file := n.publicBooking.CalendarInvite(org, appointment, contact)
 	return kind, []module.Attachment{{Name: "appointment.ics", Type: method.MediaType(), Content: file}}, nil
 }
 
@@ -174,7 +175,7 @@ func staffEmailKind(notification store.Notification) emails.Kind {
 		return ""
 	}
 	return map[string]emails.Kind{
-		store.ChangeBooked: emails.StaffBooked, store.ChangeCancelled: emails.StaffCancelled, store.ChangeMoved: emails.StaffMoved,
+		store.ChangeBooked: emails.StaffBooked, store.ChangeCancelled: emails.StaffCancelled, store.ChangeRescheduled: emails.StaffRescheduled,
 	}[notification.Change]
 }
 
@@ -196,7 +197,7 @@ func formatAmount(amount booking.Cents, org store.Org) string {
 
 // OfferFreedTime offers a freed time to the first matching waitlist entry. The payload
 // is a [store.FreedTime].
-func (o *Notifier) OfferFreedTime(ctx context.Context, payload []byte) error {
+func (n *Notifier) OfferFreedTime(ctx context.Context, payload []byte) error {
 	var freed store.FreedTime
 	if len(payload) == 0 {
 		return nil
@@ -204,7 +205,7 @@ func (o *Notifier) OfferFreedTime(ctx context.Context, payload []byte) error {
 	if err := json.Unmarshal(payload, &freed); err != nil {
 		return err
 	}
-	org, err := o.store.LoadOrg(ctx, freed.Org)
+	org, err := n.store.LoadOrg(ctx, freed.Org)
 	if errors.Is(err, hub.ErrNotFound) {
 		return nil
 	}
@@ -212,12 +213,12 @@ func (o *Notifier) OfferFreedTime(ctx context.Context, payload []byte) error {
 		return err
 	}
 	day := booking.DateOf(freed.Start, org.Zone)
-	rows, err := o.store.Waiting(ctx, dbgen.WaitingParams{OrgID: org.ID, Date: day.Time(), ProfessionalID: &freed.Professional})
+	entries, err := n.store.MatchingWaitlistEntries(ctx, dbgen.MatchingWaitlistEntriesParams{OrgID: org.ID, Date: day.Time(), ProfessionalID: &freed.Professional})
 	if err != nil {
 		return err
 	}
-	for _, entry := range rows {
-		sent, err := o.offerTo(ctx, org, entry, freed, day)
+	for _, entry := range entries {
+		sent, err := n.offerTo(ctx, org, entry, freed, day)
 		if err != nil || sent {
 			return err
 		}
@@ -226,8 +227,8 @@ func (o *Notifier) OfferFreedTime(ctx context.Context, payload []byte) error {
 }
 
 // offerTo offers a freed time to a waitlist entry if it is long enough for its service.
-func (o *Notifier) offerTo(ctx context.Context, org store.Org, entry dbgen.Waiting, freed store.FreedTime, day booking.Date) (sent bool, err error) {
-	shown, err := o.publicBooking.FreeSlots(ctx, o.publicBooking.ClientView(org), publicbooking.Choice{Service: entry.ServiceID, Professional: &freed.Professional}, day)
+func (n *Notifier) offerTo(ctx context.Context, org store.Org, entry store.WaitlistEntry, freed store.FreedTime, day booking.Date) (sent bool, err error) {
+	shown, err := n.publicBooking.FreeSlots(ctx, n.publicBooking.ClientView(org), publicbooking.Choice{Service: entry.ServiceID, Professional: &freed.Professional}, day)
 	if errors.Is(err, hub.ErrNotFound) || errors.Is(err, hub.ErrInvalid) || err == nil && len(shown.Slots) == 0 {
 		return false, nil
 	}
@@ -240,7 +241,7 @@ func (o *Notifier) offerTo(ctx context.Context, org store.Org, entry dbgen.Waiti
 			slot = candidate
 		}
 	}
-	err = o.store.InTx(ctx, "offering a freed time", func(tx *store.Tx) error {
+	err = n.store.InTx(ctx, "offering a freed time", func(tx *store.Tx) error {
 		sent = false // the transaction may be repeated
 		client, err := tx.LoadClient(ctx, org.ID, entry.ClientID)
 		if err != nil {
@@ -250,16 +251,16 @@ func (o *Notifier) offerTo(ctx context.Context, org store.Org, entry dbgen.Waiti
 		if entry.ContactEmail != nil {
 			name, email = valueOrEmpty(entry.ContactName), *entry.ContactEmail
 		}
-		facts := emails.Data{
+		data := emails.Data{
 			Business: org.Name, Client: name, Service: shown.Offers[0].Service.Name, Professional: shown.Offers[0].ProfessionalName,
-			Start: slot.Start.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Place: valueOrEmpty(org.Address),
-			Link: o.host.URLs.Public + "/book/" + url.PathEscape(org.Slug),
+			Start: slot.Start.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Address: valueOrEmpty(org.Address),
+			Link: n.host.URLs.Public + "/book/" + url.PathEscape(org.Slug),
 		}
-		n, err := tx.OfferWaiting(ctx, dbgen.OfferWaitingParams{Now: tx.Now(), OrgID: org.ID, ID: entry.ID})
-		if err != nil || n == 0 {
+		offered, err := tx.SetWaitlistOffered(ctx, dbgen.SetWaitlistOfferedParams{Now: tx.Now(), OrgID: org.ID, ID: entry.ID})
+		if err != nil || offered == 0 {
 			return err
 		}
-		sent, err = o.sendEmail(ctx, tx, org, recipient{to: email, subject: client.ID}, emails.Waitlist, facts)
+		sent, err = n.sendEmail(ctx, tx, org, envelope{to: email, clientID: client.ID}, emails.Waitlist, data)
 		return err
 	})
 	return sent, err

@@ -20,7 +20,7 @@ const (
 // AskWhichClient asks an organization which client a deleted patient is. It writes to
 // the notification addresses, or without any to owners and admins. The payload is a
 // [store.AmbiguousErasure].
-func (o *Notifier) AskWhichClient(ctx context.Context, payload []byte) error {
+func (n *Notifier) AskWhichClient(ctx context.Context, payload []byte) error {
 	var erasure store.AmbiguousErasure
 	if len(payload) == 0 {
 		return nil
@@ -28,26 +28,26 @@ func (o *Notifier) AskWhichClient(ctx context.Context, payload []byte) error {
 	if err := json.Unmarshal(payload, &erasure); err != nil {
 		return err
 	}
-	org, err := o.store.LoadOrg(ctx, erasure.Org)
+	org, err := n.store.LoadOrg(ctx, erasure.Org)
 	if errors.Is(err, hub.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	facts := emails.Data{Business: org.Name, Reference: erasure.RequestID}
+	data := emails.Data{Business: org.Name, Reference: erasure.RequestID}
 	for _, id := range erasure.Clients {
-		facts.List = append(facts.List, id.String())
+		data.ClientIDs = append(data.ClientIDs, id.String())
 	}
-	return o.store.InTx(ctx, "asking whom to forget", func(tx *store.Tx) (err error) {
+	return n.store.InTx(ctx, "asking which client to erase", func(tx *store.Tx) (err error) {
 		recipients := org.Settings.NotifyEmails
 		if len(recipients) == 0 {
-			if recipients, err = tx.ManagersEmails(ctx, org.ID); err != nil {
+			if recipients, err = tx.ManagerEmails(ctx, org.ID); err != nil {
 				return err
 			}
 		}
 		for _, address := range recipients {
-			if _, err := o.sendEmail(ctx, tx, org, recipient{to: address}, emails.AmbiguousErasure, facts); err != nil {
+			if _, err := n.sendEmail(ctx, tx, org, envelope{to: address}, emails.AmbiguousErasure, data); err != nil {
 				return err
 			}
 		}
@@ -55,10 +55,10 @@ func (o *Notifier) AskWhichClient(ctx context.Context, payload []byte) error {
 	})
 }
 
-// RefreshPatient reads a changed patient from the clinic, because the event does not
+// SyncPatient reads a changed patient from the clinic, because the event does not
 // contain the new name and address. An unreachable clinic is asked again later. The
 // payload is a [store.PatientChange].
-func (o *Notifier) RefreshPatient(ctx context.Context, payload []byte) error {
+func (n *Notifier) SyncPatient(ctx context.Context, payload []byte) error {
 	var change store.PatientChange
 	if len(payload) == 0 {
 		return nil
@@ -66,7 +66,7 @@ func (o *Notifier) RefreshPatient(ctx context.Context, payload []byte) error {
 	if err := json.Unmarshal(payload, &change); err != nil {
 		return err
 	}
-	integrations, err := o.host.Peers.List(ctx, change.Org, hub.Live)
+	integrations, err := n.host.Peers.List(ctx, change.Org, hub.Live)
 	if err != nil {
 		return err
 	}
@@ -74,32 +74,32 @@ func (o *Notifier) RefreshPatient(ctx context.Context, payload []byte) error {
 		if integration.Product != change.Product || integration.Status == "inactive" || !slices.Contains(integration.Features, featurePatientSearch) {
 			continue
 		}
-		raw, err := o.host.Peers.Call(ctx, integration.ID, hub.Call{Name: callSearchPatients, Query: url.Values{"phone": {change.Phone}}})
+		body, err := n.host.Peers.Call(ctx, integration.ID, hub.Call{Name: callSearchPatients, Query: url.Values{"phone": {change.Phone}}})
 		if err != nil {
-			return o.handleUnreadPatient(change, err)
+			return n.handleUnreadPatient(change, err)
 		}
 		var answer struct {
 			Patient *struct{ ID, Name, Email string } `json:"patient"`
 		}
-		if err := json.Unmarshal(raw, &answer); err != nil {
-			return o.handleUnreadPatient(change, err)
+		if err := json.Unmarshal(body, &answer); err != nil {
+			return n.handleUnreadPatient(change, err)
 		}
-		answered := answer.Patient
-		if answered == nil || answered.ID != change.PatientID { // somebody else with that phone
+		patient := answer.Patient
+		if patient == nil || patient.ID != change.PatientID { // another patient with the phone
 			return nil
 		}
-		return o.store.RefreshPatient(ctx, change, answered.Name, answered.Email)
+		return n.store.UpdateClientFromPatient(ctx, change, patient.Name, patient.Email)
 	}
 	return nil
 }
 
 // handleUnreadPatient returns err while reading the patient can be retried. A clinic
 // that refuses is not asked again.
-func (o *Notifier) handleUnreadPatient(change store.PatientChange, err error) error {
-	away := errors.Is(err, hub.ErrPeer) || errors.Is(err, hub.ErrPeerTimeout) || errors.Is(err, hub.ErrUnavailable)
-	if away && o.host.Now().Before(change.GiveUpAt) {
+func (n *Notifier) handleUnreadPatient(change store.PatientChange, err error) error {
+	unreachable := errors.Is(err, hub.ErrPeer) || errors.Is(err, hub.ErrPeerTimeout) || errors.Is(err, hub.ErrUnavailable)
+	if unreachable && n.host.Now().Before(change.GiveUpAt) {
 		return err
 	}
-	o.host.Log.Warn("a patient who changed could not be read back", "organization", change.Org, "error", err)
+	n.host.Log.Warn("reading a changed patient failed", "organization", change.Org, "error", err)
 	return nil
 }

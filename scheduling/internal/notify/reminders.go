@@ -17,8 +17,8 @@ import (
 
 const (
 	reminderBatch = 200
-	// messagingProduct sends messages for organizations that are connected to it for
-	// one of these uses, by this call.
+	// messagingProduct sends messages for organizations that enabled one of these uses
+	// in their integration with it.
 	messagingProduct = "messaging"
 	useReminders     = "reminders"
 	useRemarketing   = "remarketing"
@@ -26,61 +26,61 @@ const (
 )
 
 // SendReminders sends the reminders that are due.
-func (o *Notifier) SendReminders(ctx context.Context) error {
+func (n *Notifier) SendReminders(ctx context.Context) error {
 	for {
-		list, err := o.store.DueReminders(ctx, o.host.Now(), reminderBatch)
+		reminders, err := n.store.DueReminders(ctx, n.host.Now(), reminderBatch)
 		if err != nil {
 			return err
 		}
 		failed := false
-		for _, due := range list {
-			if err := o.sendReminder(ctx, due); err != nil {
+		for _, due := range reminders {
+			if err := n.sendReminder(ctx, due); err != nil {
 				failed = true
-				o.host.Log.Warn("sending a reminder failed", "organization", due.OrgID, "appointment", due.AppointmentID, "error", err)
+				n.host.Log.Warn("sending a reminder failed", "organization", due.OrgID, "appointment", due.AppointmentID, "error", err)
 			}
 		}
-		if failed || len(list) < reminderBatch || ctx.Err() != nil {
+		if failed || len(reminders) < reminderBatch || ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
 }
 
-func (o *Notifier) sendReminder(ctx context.Context, due store.DueReminder) error {
-	org, err := o.store.LoadOrg(ctx, due.OrgID)
+func (n *Notifier) sendReminder(ctx context.Context, due store.DueReminder) error {
+	org, err := n.store.LoadOrg(ctx, due.OrgID)
 	if err != nil {
 		return err
 	}
 	if due.Channel == "whatsapp" {
-		return o.sendClaimedReminder(ctx, org, due)
+		return n.sendClaimedReminder(ctx, org, due)
 	}
-	return o.store.SendReminder(ctx, due, func(tx *store.Tx, reminder store.ReminderDetails) (bool, error) {
-		return o.sendEmail(ctx, tx, org, recipient{to: reminder.Contact.Email, subject: reminder.ClientID}, emails.Reminder, o.appointmentFacts(org, reminder.AppointmentDetail, reminder.Contact.Name))
+	return n.store.SendReminder(ctx, due, func(tx *store.Tx, reminder store.ReminderDetails) (bool, error) {
+		return n.sendEmail(ctx, tx, org, envelope{to: reminder.Contact.Email, clientID: reminder.ClientID}, emails.Reminder, n.appointmentData(org, reminder.AppointmentDetail, reminder.Contact.Name))
 	})
 }
 
 // sendClaimedReminder sends a reminder through the messaging product: claimed first,
 // sent without an open transaction, then settled.
-func (o *Notifier) sendClaimedReminder(ctx context.Context, org store.Org, due store.DueReminder) error {
-	reminder, claimed, err := o.store.ClaimReminder(ctx, due)
+func (n *Notifier) sendClaimedReminder(ctx context.Context, org store.Org, due store.DueReminder) error {
+	reminder, claimed, err := n.store.ClaimReminder(ctx, due)
 	if err != nil || !claimed {
 		return err
 	}
-	return o.store.SettleReminder(context.WithoutCancel(ctx), due, reminder, o.sendReminderText(ctx, org, reminder))
+	return n.store.SettleReminder(context.WithoutCancel(ctx), due, reminder, n.sendReminderText(ctx, org, reminder))
 }
 
-func (o *Notifier) sendReminderText(ctx context.Context, org store.Org, reminder store.ReminderDetails) store.Outcome {
-	peer, found, err := o.findMessagingIntegration(ctx, org.ID, useReminders)
+func (n *Notifier) sendReminderText(ctx context.Context, org store.Org, reminder store.ReminderDetails) store.Outcome {
+	peer, found, err := n.findMessagingIntegration(ctx, org.ID, useReminders)
 	number := booking.Digits(reminder.Phone)
 	if err != nil || !found || number == "" {
 		return store.Outcome{}
 	}
-	email, err := emails.Render(emails.Message, org.Locale, o.appointmentFacts(org, reminder.AppointmentDetail, reminder.Contact.Name))
+	email, err := emails.Render(emails.ReminderMessage, org.Locale, n.appointmentData(org, reminder.AppointmentDetail, reminder.Contact.Name))
 	if err != nil {
 		return store.Outcome{}
 	}
-	outcome, err := o.sendText(ctx, peer, number, email.Text)
+	outcome, err := n.sendText(ctx, peer, number, email.Text)
 	if err != nil {
-		o.host.Log.Warn("sending a reminder through the messaging product failed", "organization", org.ID, "appointment", reminder.ID, "again", outcome.RetryAfter.String(), "error", err)
+		n.host.Log.Warn("sending a reminder through the messaging product failed", "organization", org.ID, "appointment", reminder.ID, "again", outcome.RetryAfter.String(), "error", err)
 	}
 	return outcome
 }
@@ -110,8 +110,8 @@ func isRefusal(err error) bool {
 
 // findMessagingIntegration finds the integration with the messaging product that is
 // enabled for a purpose.
-func (o *Notifier) findMessagingIntegration(ctx context.Context, org uuid.UUID, purpose string) (uuid.UUID, bool, error) {
-	integrations, err := o.host.Peers.List(ctx, org, hub.Live)
+func (n *Notifier) findMessagingIntegration(ctx context.Context, org uuid.UUID, purpose string) (uuid.UUID, bool, error) {
+	integrations, err := n.host.Peers.List(ctx, org, hub.Live)
 	if err != nil {
 		return uuid.Nil, false, err
 	}

@@ -15,19 +15,19 @@ import (
 
 const (
 	batchSize                = 100                // of each kind of work in one run
-	maxNoticeAttempts        = 30                 // of a notice: about eight hours
-	maxUnknownChargeAttempts = 5                  // of one about a charge that we do not know: it may be about to be stored
+	maxEventAttempts         = 30                 // of a provider event: about eight hours
+	maxUnknownChargeAttempts = 5                  // of a provider event for an unknown charge: the charge may not be stored yet
 	maxRefundAttempts        = 12                 // about a day
-	cancelRetryInterval      = 10 * time.Minute   // about a charge that could not be ended at the provider
-	cancelRetryLimit         = 2 * 24 * time.Hour // after its time was over
+	cancelRetryInterval      = 10 * time.Minute   // for a charge that could not be cancelled at the provider
+	cancelRetryLimit         = 2 * 24 * time.Hour // after its expiry
 )
 
-// ProcessDue settles notices, ends unpaid charges, cancels appointments without a
+// ProcessDue settles provider events, ends unpaid charges, cancels appointments without a
 // deposit and sends refunds. Each item has its own transaction and is retried later if
 // it fails.
-func (c *Service) ProcessDue(ctx context.Context) error {
-	r := &paymentRun{Service: c, now: c.host.Now()}
-	for _, part := range []func(context.Context) error{r.settleNotices, r.endDueCharges, r.cancelUnpaidAppointments, r.sendDueRefunds} {
+func (s *Service) ProcessDue(ctx context.Context) error {
+	r := &paymentRun{Service: s, now: s.host.Now()}
+	for _, part := range []func(context.Context) error{r.settleProviderEvents, r.endDueCharges, r.cancelUnpaidAppointments, r.sendDueRefunds} {
 		if err := part(ctx); err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ type paymentRun struct {
 }
 
 // errProviderDown is returned for a call that was not made.
-var errProviderDown = errors.New("the payment provider does not answer")
+var errProviderDown = errors.New("the payment provider does not respond")
 
 // callProvider makes a call unless the provider is down.
 func (r *paymentRun) callProvider(call func() error) error {
@@ -63,35 +63,35 @@ func (r *paymentRun) readCharge(ctx context.Context, id string) (charge provider
 	return charge, err
 }
 
-// settleNotices reads the charges of stored notices and settles them.
-func (r *paymentRun) settleNotices(ctx context.Context) error {
+// settleProviderEvents reads the charges of stored provider events and settles them.
+func (r *paymentRun) settleProviderEvents(ctx context.Context) error {
 	if r.provider == nil {
 		return nil
 	}
 	name := r.provider.Name()
-	list, err := r.store.ClaimNotices(ctx, dbgen.ClaimNoticesParams{Now: r.now, Provider: name, RowLimit: batchSize})
+	events, err := r.store.ClaimProviderEvents(ctx, dbgen.ClaimProviderEventsParams{Now: r.now, Provider: name, RowLimit: batchSize})
 	if err != nil {
 		return err
 	}
-	for _, notice := range list {
-		charge, err := r.readCharge(ctx, notice.ChargeID)
+	for _, event := range events {
+		charge, err := r.readCharge(ctx, event.ChargeID)
 		if err == nil {
 			err = r.store.SettleCharge(ctx, name, charge)
 		}
-		finished := notice.Attempts >= maxNoticeAttempts
+		finished := event.Attempts >= maxEventAttempts
 		switch {
 		case err == nil:
 			finished = true
 		case errors.Is(err, provider.ErrMismatch):
 			finished = true
-			r.host.Log.Error("a charge is not what was ordered; it does not count as paid", "charge", notice.ChargeID)
+			r.host.Log.Error("a charge differs from its order and does not count as paid", "charge", event.ChargeID)
 		case errors.Is(err, store.ErrUnknownCharge), errors.Is(err, hub.ErrNotFound):
-			finished = notice.Attempts >= maxUnknownChargeAttempts
+			finished = event.Attempts >= maxUnknownChargeAttempts
 		default:
-			r.host.Log.Warn("settling a payment failed", "charge", notice.ChargeID, "attempt", notice.Attempts, "last", finished, "error", err)
+			r.host.Log.Warn("settling a payment failed", "charge", event.ChargeID, "attempt", event.Attempts, "last", finished, "error", err)
 		}
 		if finished {
-			if err := r.store.FinishNotice(ctx, dbgen.FinishNoticeParams{Now: r.now, Provider: name, EventID: notice.EventID}); err != nil {
+			if err := r.store.SetProviderEventProcessed(ctx, dbgen.SetProviderEventProcessedParams{Now: r.now, Provider: name, EventID: event.EventID}); err != nil {
 				return err
 			}
 		}
@@ -102,18 +102,18 @@ func (r *paymentRun) settleNotices(ctx context.Context) error {
 // endDueCharges ends expired charges here and at the provider. A charge paid at the
 // last moment is settled.
 func (r *paymentRun) endDueCharges(ctx context.Context) error {
-	list, err := r.store.DueCharges(ctx, r.now, batchSize)
+	charges, err := r.store.DueCharges(ctx, r.now, batchSize)
 	if err != nil {
 		return err
 	}
-	for _, due := range list {
+	for _, due := range charges {
 		charge, err := r.readCharge(ctx, due.ProviderPaymentID)
 		open := err == nil && charge.Status == provider.Pending
 		if err == nil && !open {
 			err = r.store.SettleCharge(ctx, due.Provider, charge)
 		}
 		if errors.Is(err, provider.ErrMismatch) {
-			r.host.Log.Error("a charge is not what was ordered; it does not count as paid", "charge", due.ProviderPaymentID)
+			r.host.Log.Error("a charge differs from its order and does not count as paid", "charge", due.ProviderPaymentID)
 		}
 		if err := r.store.ExpireCharge(ctx, due.OrgID, due.PaymentID); err != nil {
 			return err
@@ -121,36 +121,36 @@ func (r *paymentRun) endDueCharges(ctx context.Context) error {
 		if open {
 			err = r.callProvider(func() error { return r.provider.Cancel(ctx, due.ProviderPaymentID) })
 		}
-		if err := r.scheduleCharge(ctx, due, err); err != nil {
+		if err := r.scheduleChargeCheck(ctx, due, err); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// scheduleCharge sets when the provider is asked about a charge again: never, once it
-// is final there.
-func (r *paymentRun) scheduleCharge(ctx context.Context, due dbgen.DueChargesRow, failed error) error {
+// scheduleChargeCheck sets when the charge is read from the provider again: never, once
+// its state is final.
+func (r *paymentRun) scheduleChargeCheck(ctx context.Context, due dbgen.DueChargesRow, checkErr error) error {
 	next := r.now.Add(cancelRetryInterval)
-	again := &next
+	checkAt := &next
 	switch {
-	case failed == nil, errors.Is(failed, hub.ErrNotFound), errors.Is(failed, provider.ErrMismatch), r.now.Sub(due.ExpiresAt) > cancelRetryLimit:
-		again = nil
-	case !errors.Is(failed, errProviderDown):
-		r.host.Log.Warn("ending a charge failed", append(logIDs(due.OrgID, due.PaymentID), "error", failed)...)
+	case checkErr == nil, errors.Is(checkErr, hub.ErrNotFound), errors.Is(checkErr, provider.ErrMismatch), r.now.Sub(due.ExpiresAt) > cancelRetryLimit:
+		checkAt = nil
+	case !errors.Is(checkErr, errProviderDown):
+		r.host.Log.Warn("cancelling an expired charge failed", append(logIDs(due.OrgID, due.PaymentID), "error", checkErr)...)
 	}
-	return r.store.PutOffCharge(ctx, dbgen.PutOffChargeParams{DueAt: again, OrgID: due.OrgID, PaymentID: due.PaymentID})
+	return r.store.SetChargeCheckAt(ctx, dbgen.SetChargeCheckAtParams{DueAt: checkAt, OrgID: due.OrgID, PaymentID: due.PaymentID})
 }
 
 // cancelUnpaidAppointments cancels appointments whose deposit was not paid in time.
 func (r *paymentRun) cancelUnpaidAppointments(ctx context.Context) error {
-	list, err := r.store.DueHolds(ctx, r.now, batchSize)
+	appointments, err := r.store.AppointmentsWithOverdueDeposit(ctx, r.now, batchSize)
 	if err != nil {
 		return err
 	}
-	for _, appointment := range list {
+	for _, appointment := range appointments {
 		if err := r.store.CancelUnpaid(ctx, appointment.OrgID, appointment.ID); err != nil {
-			r.host.Log.Warn("letting go of a slot failed", "organization", appointment.OrgID, "appointment", appointment.ID, "error", err)
+			r.host.Log.Warn("cancelling an unpaid appointment failed", "organization", appointment.OrgID, "appointment", appointment.ID, "error", err)
 		}
 	}
 	return nil
@@ -162,14 +162,14 @@ func (r *paymentRun) sendDueRefunds(ctx context.Context) error {
 		return nil
 	}
 	name := r.provider.Name()
-	list, err := r.store.ClaimRefunds(ctx, dbgen.ClaimRefundsParams{Now: r.now, Provider: &name, RowLimit: batchSize})
+	refunds, err := r.store.ClaimRefunds(ctx, dbgen.ClaimRefundsParams{Now: r.now, Provider: &name, RowLimit: batchSize})
 	if err != nil {
 		return err
 	}
-	for _, due := range list {
-		if err := r.sendRefund(ctx, due.ID, *due.ProviderPaymentID, provider.Refund{ID: due.ID, Amount: due.AmountCents}); err != nil {
+	for _, due := range refunds {
+		if err := r.refund(ctx, due.ID, *due.ProviderPaymentID, provider.Refund{ID: due.ID, Amount: due.AmountCents}); err != nil {
 			last := due.Attempts >= maxRefundAttempts
-			r.host.Log.Warn("giving a deposit back failed", append(logIDs(due.OrgID, due.PaymentID), "attempt", due.Attempts, "last", last, "error", err)...)
+			r.host.Log.Warn("refunding a deposit failed", append(logIDs(due.OrgID, due.PaymentID), "attempt", due.Attempts, "last", last, "error", err)...)
 			if last {
 				if err := r.store.MarkRefundFailed(ctx, due.OrgID, due.ID, due.AppointmentID); err != nil {
 					return err
@@ -180,18 +180,18 @@ func (r *paymentRun) sendDueRefunds(ctx context.Context) error {
 	return nil
 }
 
-func (r *paymentRun) sendRefund(ctx context.Context, id uuid.UUID, charge string, sendRefund provider.Refund) error {
-	err := r.callProvider(func() error { return r.provider.Refund(ctx, charge, sendRefund) })
-	isStateConflict := errors.Is(err, hub.ErrConflict) // somebody else gave it back, perhaps
+func (r *paymentRun) refund(ctx context.Context, id uuid.UUID, chargeID string, refund provider.Refund) error {
+	err := r.callProvider(func() error { return r.provider.Refund(ctx, chargeID, refund) })
+	isStateConflict := errors.Is(err, hub.ErrConflict) // it may have been refunded already
 	if err != nil && !isStateConflict {
 		return err
 	}
-	now, readErr := r.readCharge(ctx, charge)
+	current, readErr := r.readCharge(ctx, chargeID)
 	if readErr != nil {
 		return readErr
 	}
-	if isStateConflict && now.RefundedAmount() < sendRefund.Amount {
+	if isStateConflict && current.RefundedAmount() < refund.Amount {
 		return err
 	}
-	return r.store.SettleRefund(ctx, r.provider.Name(), now, id)
+	return r.store.SettleRefund(ctx, r.provider.Name(), current, id)
 }

@@ -15,7 +15,6 @@ import (
 	"integrationhub/hub/module"
 	"integrationhub/scheduling/internal/payment/provider"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // Service collects payments. Without a provider it returns [provider.NotConfiguredError].
@@ -36,11 +35,11 @@ func New(host module.Host, s *store.Store) (*Service, error) {
 }
 
 // HasProvider reports whether a provider is configured.
-func (c *Service) HasProvider() bool { return c.provider != nil }
+func (s *Service) HasProvider() bool { return s.provider != nil }
 
 // RequiresPayerEmail reports whether payers must have an e-mail address.
-func (c *Service) RequiresPayerEmail() bool {
-	return c.provider != nil && c.provider.RequiresPayerEmail()
+func (s *Service) RequiresPayerEmail() bool {
+	return s.provider != nil && s.provider.RequiresPayerEmail()
 }
 
 // ChargeRequest describes a charge to create.
@@ -51,39 +50,39 @@ type ChargeRequest struct {
 	Idempotency *store.IdempotencyKey
 }
 
-// CreateCharge creates a charge at the provider and stores it. If one for the same
-// purpose was stored meanwhile it returns that one, with created false.
-func (c *Service) CreateCharge(ctx context.Context, org store.Org, r ChargeRequest) (p dbgen.PaymentDetail, made bool, err error) {
-	n, err := c.requestCharge(ctx, org, r)
+// CreateCharge creates a charge at the provider and stores it. If another charge for
+// the same purpose was stored meanwhile, it returns that charge, with created false.
+func (s *Service) CreateCharge(ctx context.Context, org store.Org, request ChargeRequest) (payment store.PaymentDetail, created bool, err error) {
+	charge, err := s.requestCharge(ctx, org, request)
 	if err != nil {
-		return p, false, err
+		return payment, false, err
 	}
-	p, made, err = c.store.AddCharge(ctx, org, n, r.Idempotency)
-	if !made {
-		c.cancelUnusedCharge(ctx, n)
+	payment, created, err = s.store.AddCharge(ctx, org, charge, request.Idempotency)
+	if !created {
+		s.cancelUnusedCharge(ctx, charge)
 	}
-	return p, made, err
+	return payment, created, err
 }
 
 // requestCharge creates the charge at the provider.
-func (c *Service) requestCharge(ctx context.Context, org store.Org, r ChargeRequest) (store.NewCharge, error) {
-	if c.provider == nil {
+func (s *Service) requestCharge(ctx context.Context, org store.Org, request ChargeRequest) (store.NewCharge, error) {
+	if s.provider == nil {
 		return store.NewCharge{}, provider.NotConfiguredError()
 	}
-	n := store.NewCharge{NewPayment: r.NewPayment, ID: store.NewID(), Provider: c.provider.Name(), ExpiresAt: r.ExpiresAt}
-	charge, err := c.provider.Create(ctx, provider.Order{
-		ID: n.ID, Amount: r.Amount, Currency: org.Currency, Description: r.Description, ExpiresAt: r.ExpiresAt, Payer: r.Payer,
-		Payee: provider.Payee{Name: org.Name, City: "Brasil"}, NotifyURL: c.host.URLs.Base + "/api/v1/payments/webhook/" + c.provider.Name(),
+	charge := store.NewCharge{NewPayment: request.NewPayment, ID: store.NewID(), Provider: s.provider.Name(), ExpiresAt: request.ExpiresAt}
+	created, err := s.provider.Create(ctx, provider.Order{
+		ID: charge.ID, Amount: request.Amount, Currency: org.Currency, Description: request.Description, ExpiresAt: request.ExpiresAt, Payer: request.Payer,
+		Payee: provider.Payee{Name: org.Name, City: "Brasil"}, NotifyURL: s.host.URLs.Base + "/api/v1/payments/webhook/" + s.provider.Name(),
 	})
-	n.Charge = charge
-	return n, err
+	charge.Charge = created
+	return charge, err
 }
 
 // cancelUnusedCharge cancels a charge whose code was never shown. Failing is harmless:
 // the charge expires.
-func (c *Service) cancelUnusedCharge(ctx context.Context, n store.NewCharge) {
-	if err := c.provider.Cancel(context.WithoutCancel(ctx), n.Charge.ID); err != nil {
-		c.host.Log.Warn("ending a charge that is not needed failed; it runs out by itself", "charge", n.Charge.ID, "error", err)
+func (s *Service) cancelUnusedCharge(ctx context.Context, charge store.NewCharge) {
+	if err := s.provider.Cancel(context.WithoutCancel(ctx), charge.Charge.ID); err != nil {
+		s.host.Log.Warn("cancelling an unused charge failed; it will expire", "charge", charge.Charge.ID, "error", err)
 	}
 }
 
@@ -98,39 +97,40 @@ const (
 	repeatTimeout  = 30 * time.Second
 )
 
-// Book books for a client. A required deposit is charged with the booking: the time is
-// held during the provider call, and if that fails nothing is stored. deposit is nil
+// BookCollectingDeposit books for a client, with or without a deposit. A required
+// deposit is charged with the booking: the time is held during the provider call, and
+// if that fails nothing is stored. deposit is nil
 // where none is due or the booking existed. Errors are those of [store.Store.Book],
 // [store.Store.HoldSlot] and the provider.
-func (c *Service) Book(ctx context.Context, n store.NewAppointment, payer provider.Payer) (made store.BookedAppointment, deposit *dbgen.PaymentDetail, err error) {
-	waiting, cancel := context.WithTimeout(ctx, repeatTimeout)
+func (s *Service) BookCollectingDeposit(ctx context.Context, request store.NewAppointment, payer provider.Payer) (booked store.BookedAppointment, deposit *store.PaymentDetail, err error) {
+	waitCtx, cancel := context.WithTimeout(ctx, repeatTimeout)
 	defer cancel()
 	for {
-		if made, err = c.store.Book(ctx, n); !errors.Is(err, store.ErrDepositDue) {
-			return made, nil, err
+		if booked, err = s.store.Book(ctx, request); !errors.Is(err, store.ErrDepositDue) {
+			return booked, nil, err
 		}
-		if err := c.checkCurrency(n.Org.Currency); err != nil {
-			return made, nil, err
+		if err := s.checkCurrency(request.Org.Currency); err != nil {
+			return booked, nil, err
 		}
-		held, err := c.store.HoldSlot(ctx, n, providerHoldTTL)
+		held, err := s.store.HoldSlot(ctx, request, providerHoldTTL)
 		if err == nil {
-			made, deposit, err = c.bookHeld(ctx, n, held, payer)
+			booked, deposit, err = s.bookHeld(ctx, request, held, payer)
 		}
-		if !errors.Is(err, store.ErrRequestInProgress) && !errors.Is(err, store.ErrDepositDue) { // the price was changed meanwhile
-			return made, deposit, err
+		if !errors.Is(err, store.ErrRequestInProgress) && !errors.Is(err, store.ErrDepositDue) { // the price changed meanwhile
+			return booked, deposit, err
 		}
 		select {
 		case <-time.After(repeatInterval):
-		case <-waiting.Done():
-			return made, nil, err
+		case <-waitCtx.Done():
+			return booked, nil, err
 		}
 	}
 }
 
 // checkCurrency rejects deposits that cannot be collected.
-func (c *Service) checkCurrency(currency string) error {
+func (s *Service) checkCurrency(currency string) error {
 	switch {
-	case c.provider == nil:
+	case s.provider == nil:
 		return provider.NotConfiguredError()
 	case currency != provider.Currency:
 		return provider.CurrencyError()
@@ -139,33 +139,33 @@ func (c *Service) checkCurrency(currency string) error {
 }
 
 // bookHeld books a held time with the charge for its deposit.
-func (c *Service) bookHeld(ctx context.Context, n store.NewAppointment, held store.HeldSlot, payer provider.Payer) (made store.BookedAppointment, deposit *dbgen.PaymentDetail, err error) {
-	n.HoldID, n.Professional = held.ID, &held.Professional
-	if held.Deposit > 0 { // else it came to somebody who asks for none
+func (s *Service) bookHeld(ctx context.Context, request store.NewAppointment, held store.HeldSlot, payer provider.Payer) (booked store.BookedAppointment, deposit *store.PaymentDetail, err error) {
+	request.HoldID, request.Professional = held.ID, &held.Professional
+	if held.Deposit > 0 { // else the chosen professional requires no deposit
 		var charge store.NewCharge
-		charge, err = c.requestCharge(ctx, n.Org, ChargeRequest{
-			NewPayment: store.NewPayment{Org: n.Org.ID, Amount: held.Deposit, Description: held.Service, Kind: store.KindDeposit},
-			ExpiresAt:  n.Org.Policy.DepositHoldEnd(c.host.Now().Truncate(time.Microsecond)), Payer: payer,
+		charge, err = s.requestCharge(ctx, request.Org, ChargeRequest{
+			NewPayment: store.NewPayment{Org: request.Org.ID, Amount: held.Deposit, Description: held.Service, Kind: store.KindDeposit},
+			ExpiresAt:  request.Org.Policy.DepositDeadline(s.host.Now().Truncate(time.Microsecond)), Payer: payer,
 		})
-		n.Charge = &charge
+		request.Charge = &charge
 	}
 	if err == nil {
-		made, err = c.store.Book(ctx, n)
-		if n.Charge != nil && (err != nil || made.Repeated) {
-			c.cancelUnusedCharge(ctx, *n.Charge)
+		booked, err = s.store.Book(ctx, request)
+		if request.Charge != nil && (err != nil || booked.Repeated) {
+			s.cancelUnusedCharge(ctx, *request.Charge)
 		}
 	}
-	if err != nil || made.Repeated {
-		if failed := c.store.ReleaseHold(context.WithoutCancel(ctx), n.Org.ID, held.ID); failed != nil {
-			c.host.Log.Warn("letting go of a held time failed; it runs out by itself", "error", failed)
+	if err != nil || booked.Repeated {
+		if releaseErr := s.store.ReleaseHold(context.WithoutCancel(ctx), request.Org.ID, held.ID); releaseErr != nil {
+			s.host.Log.Warn("deleting a hold failed; it will expire", "error", releaseErr)
 		}
-		return made, nil, err
+		return booked, nil, err
 	}
-	if n.Charge == nil {
-		return made, nil, nil
+	if request.Charge == nil {
+		return booked, nil, nil
 	}
-	p, err := c.store.PaymentByID(ctx, n.Org.ID, n.Charge.ID)
-	return made, &p, err
+	payment, err := s.store.PaymentByID(ctx, request.Org.ID, request.Charge.ID)
+	return booked, &payment, err
 }
 
 // WithPayerEmailField adds the request's field to a provider's error about a missing
@@ -175,39 +175,39 @@ func WithPayerEmailField(err error, location string) error {
 	if !errors.As(err, &problem) || problem.Code != provider.CodePayerEmail {
 		return err
 	}
-	with := *problem
-	with.Fields = []hub.FieldError{{Location: location, Message: "needs an e-mail address"}}
-	return &with
+	extended := *problem
+	extended.Fields = []hub.FieldError{{Location: location, Message: "needs an e-mail address"}}
+	return &extended
 }
 
 // ReceiveWebhook verifies and stores a provider's webhook; [Service.ProcessDue] settles
 // it. [hub.ErrNotFound] for a provider that is not configured, [hub.ErrUnauthorized]
 // for an invalid signature.
-func (c *Service) ReceiveWebhook(ctx context.Context, provider string, in provider.Inbound) error {
-	if c.provider == nil || c.provider.Name() != provider {
+func (s *Service) ReceiveWebhook(ctx context.Context, providerName string, webhook provider.Inbound) error {
+	if s.provider == nil || s.provider.Name() != providerName {
 		return hub.Errorf(hub.ErrNotFound, "not_found", "Payment provider not found")
 	}
-	const longest = 256 << 10
-	if len(in.Body) > longest {
+	const maxBody = 256 << 10
+	if len(webhook.Body) > maxBody {
 		return hub.Errorf(hub.ErrTooLarge, "body_too_large", "A webhook may have 256 KiB.")
 	}
-	notice, err := c.provider.DecodeNotice(in)
+	event, err := s.provider.DecodeEvent(webhook)
 	switch {
-	case errors.Is(err, hub.ErrMalformed): // the provider would send it again and again
-		c.host.Log.Warn("a webhook of the payment provider cannot be read", "provider", provider)
+	case errors.Is(err, hub.ErrMalformed): // otherwise the provider keeps repeating it
+		s.host.Log.Warn("a webhook of the payment provider is malformed", "provider", providerName)
 		return nil
 	case err != nil:
 		return err
-	case notice.Charge == "":
+	case event.ChargeID == "":
 		return nil
 	}
-	return c.store.StoreNotice(ctx, provider, notice, in.Body)
+	return s.store.StoreProviderEvent(ctx, providerName, event, webhook.Body)
 }
 
 // PaySandboxCharge pays a charge of the sandbox by its transaction id.
 // [hub.ErrNotFound] where another provider is configured.
-func (c *Service) PaySandboxCharge(ctx context.Context, txid string) (provider.Charge, error) {
-	sandbox, ok := c.provider.(*provider.Sandbox)
+func (s *Service) PaySandboxCharge(ctx context.Context, txid string) (provider.Charge, error) {
+	sandbox, ok := s.provider.(*provider.Sandbox)
 	if !ok {
 		return provider.Charge{}, hub.Errorf(hub.ErrNotFound, "not_found", "There is no sandbox here.")
 	}

@@ -25,13 +25,13 @@ import (
 
 // Booking is an appointment as its client sees it.
 type Booking struct {
-	dbgen.AppointmentDetail
-	Token     string // with which the client changes it
-	CancelURL string
-	Deposit   *Deposit // nil: none is due
+	store.AppointmentDetail
+	Token     string // authorizes the client's changes
+	ManageURL string
+	Deposit   *Deposit // nil: no deposit is due
 }
 
-// Deposit is what a client has to pay to keep the slot.
+// Deposit is the amount due to keep the slot, with its payment code.
 type Deposit struct {
 	Amount       booking.Cents `json:"amount"`
 	PixCopyPaste *string       `json:"pix_copy_paste"`
@@ -39,14 +39,14 @@ type Deposit struct {
 	ExpiresAt    *time.Time    `json:"expires_at"`
 }
 
-// newBooking converts an appointment; charge is the one for its deposit, or nil.
-func (d *PublicBooking) newBooking(org store.Org, appointment dbgen.AppointmentDetail, charge *dbgen.PaymentDetail) (Booking, error) {
-	booked := Booking{AppointmentDetail: appointment, Token: d.BookingToken(appointment.ID, appointment.TokenVersion)}
-	booked.CancelURL = d.CancelURL(org, booked.Token)
-	if appointment.DepositStatus != booking.DepositPending || appointment.DepositCents == nil || appointment.HoldUntil == nil {
+// newBooking converts an appointment; charge is the deposit's charge, or nil.
+func (s *Service) newBooking(org store.Org, appointment store.AppointmentDetail, charge *store.PaymentDetail) (Booking, error) {
+	booked := Booking{AppointmentDetail: appointment, Token: s.BookingToken(appointment.ID, appointment.TokenVersion)}
+	booked.ManageURL = s.ManageURL(org, booked.Token)
+	if appointment.DepositStatus != booking.DepositPending || appointment.DepositCents == nil || appointment.DepositDeadline == nil {
 		return booked, nil
 	}
-	expires := appointment.HoldUntil.In(org.Zone)
+	expires := appointment.DepositDeadline.In(org.Zone)
 	booked.Deposit = &Deposit{Amount: *appointment.DepositCents, ExpiresAt: &expires}
 	if charge == nil || charge.PixCopyPaste == nil {
 		return booked, nil
@@ -57,65 +57,65 @@ func (d *PublicBooking) newBooking(org store.Org, appointment dbgen.AppointmentD
 	return booked, err
 }
 
-// loadBooking is [PublicBooking.newBooking] with the charge loaded.
-func (d *PublicBooking) loadBooking(ctx context.Context, org store.Org, appointment dbgen.AppointmentDetail) (Booking, error) {
+// loadBooking is [Service.newBooking] with the charge loaded.
+func (s *Service) loadBooking(ctx context.Context, org store.Org, appointment store.AppointmentDetail) (Booking, error) {
 	if appointment.DepositStatus != booking.DepositPending {
-		return d.newBooking(org, appointment, nil)
+		return s.newBooking(org, appointment, nil)
 	}
-	charge, err := d.store.OpenDeposit(ctx, org.ID, &appointment.ID)
+	charge, err := s.store.PendingDepositCharge(ctx, org.ID, &appointment.ID)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return d.newBooking(org, appointment, nil)
+		return s.newBooking(org, appointment, nil)
 	case err != nil:
 		return Booking{}, err
 	}
-	return d.newBooking(org, appointment, &charge)
+	return s.newBooking(org, appointment, &charge)
 }
 
-// CancelURL returns the page on which a client changes a booking.
-func (d *PublicBooking) CancelURL(org store.Org, token string) string {
-	return d.host.URLs.Public + "/book/" + org.Slug + "/cancel?token=" + url.QueryEscape(token)
+// ManageURL returns the page on which a client changes a booking.
+func (s *Service) ManageURL(org store.Org, token string) string {
+	return s.host.URLs.Public + "/book/" + org.Slug + "/cancel?token=" + url.QueryEscape(token)
 }
 
 // BookingToken returns the token with which a client changes an appointment. It is
 // derived from the id, so later e-mails contain the same link.
-func (d *PublicBooking) BookingToken(id uuid.UUID, version int) string {
-	mac := hmac.New(sha256.New, d.host.Sealer.Derive("client link"))
+func (s *Service) BookingToken(id uuid.UUID, version int) string {
+	mac := hmac.New(sha256.New, s.host.Sealer.Derive("client link"))
 	mac.Write(id[:])
 	mac.Write([]byte(strconv.Itoa(version)))
 	return base64.RawURLEncoding.EncodeToString(append(id[:], mac.Sum(nil)...))
 }
 
 // appointmentByToken loads the appointment a client's token belongs to.
-func (d *PublicBooking) appointmentByToken(ctx context.Context, org store.Org, token string) (dbgen.AppointmentDetail, error) {
+func (s *Service) appointmentByToken(ctx context.Context, org store.Org, token string) (store.AppointmentDetail, error) {
 	notFound := hub.Errorf(hub.ErrNotFound, "invalid_token", "Invalid cancel token")
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(raw) != 16+sha256.Size {
-		return dbgen.AppointmentDetail{}, notFound
+		return store.AppointmentDetail{}, notFound
 	}
-	appointment, err := d.store.AppointmentByID(ctx, org.ID, uuid.UUID(raw[:16]))
+	appointment, err := s.store.AppointmentByID(ctx, org.ID, uuid.UUID(raw[:16]))
 	if errors.Is(err, pgx.ErrNoRows) {
 		return appointment, notFound
 	}
-	if err == nil && !hmac.Equal([]byte(d.BookingToken(appointment.ID, appointment.TokenVersion)), []byte(token)) {
-		return dbgen.AppointmentDetail{}, notFound
+	if err == nil && !hmac.Equal([]byte(s.BookingToken(appointment.ID, appointment.TokenVersion)), []byte(token)) {
+		return store.AppointmentDetail{}, notFound
 	}
 	return appointment, err
 }
 
 // Appointment returns a client's booking; [hub.ErrNotFound] for an invalid token.
-func (d *PublicBooking) Appointment(ctx context.Context, org store.Org, token string) (Booking, error) {
-	found, err := d.appointmentByToken(ctx, org, token)
+func (s *Service) Appointment(ctx context.Context, org store.Org, token string) (Booking, error) {
+	found, err := s.appointmentByToken(ctx, org, token)
 	if err != nil {
 		return Booking{}, err
 	}
-	return d.loadBooking(ctx, org, found)
+	return s.loadBooking(ctx, org, found)
 }
 
 // Book books for a client. With a key, repeated requests count once. A time that is not
 // offered is a *[booking.SlotTakenError]. A required deposit is charged with the
 // booking; if the provider fails, the error is a [hub.ErrPeer].
-func (d *PublicBooking) Book(ctx context.Context, org store.Org, request booking.Request, key *store.IdempotencyKey) (Booking, error) {
+func (s *Service) Book(ctx context.Context, org store.Org, request booking.Request, key *store.IdempotencyKey) (Booking, error) {
 	if !org.Settings.BookingEnabled {
 		return Booking{}, bookingDisabledError()
 	}
@@ -127,16 +127,16 @@ func (d *PublicBooking) Book(ctx context.Context, org store.Org, request booking
 		return Booking{}, err
 	}
 	contact := store.Contact{Name: request.Name, Phone: request.Phone, Email: request.Email, Source: "client", MarketingConsent: request.Consent}
-	solved, err := d.verifyProof(org, request.Proof)
+	solved, err := s.verifyProof(org, request.Proof)
 	if err != nil {
 		return Booking{}, err
 	}
-	booked, err := d.BookWithDeposit(ctx, store.NewAppointment{
+	booked, err := s.BookAppointment(ctx, store.NewAppointment{
 		Org: org, ServiceChoice: store.ServiceChoice{Service: request.Service, Professional: request.Professional, Online: true}, Start: request.Start, Notes: request.Notes, Source: booking.Web,
-		By: store.Actor{Kind: booking.Client}, Limits: org.Policy.PublicLimits(d.host.Now(), org.Zone), Idempotency: key, HoldID: request.Hold, Contact: &contact,
-		ResolveClient: func(ctx context.Context, tx *store.Tx) (dbgen.Client, error) {
+		By: store.Actor{Kind: booking.Client}, Limits: org.Policy.PublicLimits(s.host.Now(), org.Zone), Idempotency: key, HoldID: request.Hold, Contact: &contact,
+		ResolveAndCheckClient: func(ctx context.Context, tx *store.Tx) (store.Client, error) {
 			if err := spendProof(ctx, tx, org, solved); err != nil {
-				return dbgen.Client{}, err
+				return store.Client{}, err
 			}
 			client, err := tx.FindOrCreateClient(ctx, org.ID, contact)
 			if err != nil {
@@ -148,43 +148,45 @@ func (d *PublicBooking) Book(ctx context.Context, org store.Org, request booking
 	return booked, payment.WithPayerEmailField(err, "body.client_email")
 }
 
-// BookWithDeposit books for a client, with the charge for a required deposit. Errors
-// are those of [PublicBooking.Book].
-func (d *PublicBooking) BookWithDeposit(ctx context.Context, request store.NewAppointment, payer provider.Payer) (Booking, error) {
-	booked, charge, err := d.payments.Book(ctx, request, payer)
-	if dberr.ConstraintName(err) == "appointments_source" { // the same request, at the same time
-		booked, charge, err = d.payments.Book(ctx, request, payer)
+// BookAppointment books for a client, with the charge for a deposit if one is
+// required. Errors
+// are those of [Service.Book].
+func (s *Service) BookAppointment(ctx context.Context, request store.NewAppointment, payer provider.Payer) (Booking, error) {
+	booked, charge, err := s.payments.BookCollectingDeposit(ctx, request, payer)
+	if dberr.ConstraintName(err) == "appointments_source" { // a concurrent repetition was stored first
+		booked, charge, err = s.payments.BookCollectingDeposit(ctx, request, payer)
 	}
 	switch {
 	case err != nil:
 		return Booking{}, err
 	case booked.Repeated:
-		return d.loadBooking(ctx, request.Org, booked.AppointmentDetail)
+		return s.loadBooking(ctx, request.Org, booked.AppointmentDetail)
 	}
-	return d.newBooking(request.Org, booked.AppointmentDetail, charge)
+	return s.newBooking(request.Org, booked.AppointmentDetail, charge)
 }
 
 // DepositNeedsEmail reports whether paying a deposit requires an e-mail address.
-func (d *PublicBooking) DepositNeedsEmail() bool { return d.payments.RequiresPayerEmail() }
+func (s *Service) DepositNeedsEmail() bool { return s.payments.RequiresPayerEmail() }
 
-// formHoldTTL is how long a client has to fill in the form.
+// formHoldTTL is how long a hold of the public API lasts, for filling in a form. The
+// pages place no holds.
 const formHoldTTL = 5 * time.Minute
 
 // Hold reserves an offered time for a client, replacing the client's previous hold
 // (zero: none). A time that is not offered is a *[booking.SlotTakenError].
-func (d *PublicBooking) Hold(ctx context.Context, org store.Org, choice Choice, start time.Time, before uuid.UUID) (store.HeldSlot, error) {
+func (s *Service) Hold(ctx context.Context, org store.Org, choice Choice, start time.Time, previousHold uuid.UUID) (store.HeldSlot, error) {
 	switch {
 	case !org.Settings.BookingEnabled:
 		return store.HeldSlot{}, bookingDisabledError()
 	case choice.Professional == nil && !org.Settings.AllowAnyProfessional:
 		return store.HeldSlot{}, hub.Invalid("body.professional_id", "is required")
 	}
-	if err := d.host.RateLimiter.Allow(ctx, "holds", module.ClientIP(ctx)); err != nil {
+	if err := s.host.RateLimiter.Allow(ctx, "holds", module.ClientIP(ctx)); err != nil {
 		return store.HeldSlot{}, err
 	}
-	return d.store.HoldSlot(ctx, store.NewAppointment{
-		Org: org, ServiceChoice: store.ServiceChoice{Service: choice.Service, Professional: choice.Professional, Online: true}, Start: start, HoldID: before,
-		Limits: org.Policy.PublicLimits(d.host.Now(), org.Zone),
+	return s.store.HoldSlot(ctx, store.NewAppointment{
+		Org: org, ServiceChoice: store.ServiceChoice{Service: choice.Service, Professional: choice.Professional, Online: true}, Start: start, HoldID: previousHold,
+		Limits: org.Policy.PublicLimits(s.host.Now(), org.Zone),
 	}, formHoldTTL)
 }
 
@@ -194,8 +196,8 @@ func bookingDisabledError() *hub.Error {
 
 // JoinWaitlist adds a client to the waitlist for a range of days. A repeated request
 // returns the same entry.
-func (d *PublicBooking) JoinWaitlist(ctx context.Context, org store.Org, choice Choice, contact store.Contact, first, last booking.Date) (id uuid.UUID, err error) {
-	today := booking.DateOf(d.host.Now(), org.Zone)
+func (s *Service) JoinWaitlist(ctx context.Context, org store.Org, choice Choice, contact store.Contact, first, last booking.Date) (id uuid.UUID, err error) {
+	today := booking.DateOf(s.host.Now(), org.Zone)
 	switch {
 	case !org.Settings.BookingEnabled:
 		return id, bookingDisabledError()
@@ -208,8 +210,8 @@ func (d *PublicBooking) JoinWaitlist(ctx context.Context, org store.Org, choice 
 	case last-first > maxWaitlistDays:
 		return id, hub.Invalid("body.last_date", "must be at most 92 days after first_date")
 	}
-	err = d.store.InTx(ctx, "waiting", func(tx *store.Tx) error {
-		offers, err := store.LoadOffers(ctx, tx.Queries, org.ID, store.ServiceChoice{Service: choice.Service, Professional: choice.Professional, Online: true})
+	err = s.store.InTx(ctx, "joining the waitlist", func(tx *store.Tx) error {
+		offers, err := store.LoadOffers(ctx, tx.DB, org.ID, store.ServiceChoice{Service: choice.Service, Professional: choice.Professional, Online: true})
 		if err != nil {
 			return err
 		}
@@ -223,22 +225,22 @@ func (d *PublicBooking) JoinWaitlist(ctx context.Context, org store.Org, choice 
 		if client.IsBlocked {
 			return hub.Errorf(hub.ErrForbidden, "booking_refused", "This booking cannot be made online. Contact the business.")
 		}
-		// Two wishes at once are one: nobody else has this client now.
-		id, err = tx.SameWaiting(ctx, dbgen.SameWaitingParams{
+		// The client is locked, so concurrent repeats find the first entry.
+		id, err = tx.FindWaitlistEntry(ctx, dbgen.FindWaitlistEntryParams{
 			OrgID: org.ID, ServiceID: choice.Service, ClientID: client.ID, ProfessionalID: choice.Professional, FirstDate: first.Time(), LastDate: last.Time(), ContactEmail: &contact.Email,
 		})
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
-		n, err := tx.CountWaiting(ctx, org.ID, client.ID)
+		entries, err := tx.CountWaitlistEntries(ctx, org.ID, client.ID)
 		if err != nil {
 			return err
 		}
-		if n >= maxWaitlistEntries {
+		if entries >= maxWaitlistEntries {
 			return hub.Errorf(hub.ErrConflict, "too_many_waiting", "There are too many waiting list entries under this phone number.")
 		}
 		id = store.NewID()
-		return tx.AddWaiting(ctx, dbgen.AddWaitingParams{
+		return tx.CreateWaitlistEntry(ctx, dbgen.CreateWaitlistEntryParams{
 			OrgID: org.ID, ID: id, ServiceID: choice.Service, ProfessionalID: choice.Professional, ClientID: client.ID,
 			FirstDate: first.Time(), LastDate: last.Time(), CreatedAt: tx.Now(), ContactName: &contact.Name, ContactEmail: &contact.Email,
 		})
@@ -253,7 +255,7 @@ const (
 )
 
 // CheckNotBlocked returns a [hub.ErrForbidden] for a blocked client.
-func CheckNotBlocked(client dbgen.Client) error {
+func CheckNotBlocked(client store.Client) error {
 	if client.IsBlocked {
 		return hub.Errorf(hub.ErrForbidden, "booking_refused", "This booking cannot be made online. Contact the business.")
 	}
@@ -262,7 +264,7 @@ func CheckNotBlocked(client dbgen.Client) error {
 
 // checkMayBook rejects clients who are blocked or have too many open bookings. Because
 // [store.Tx.FindOrCreateClient] locks the client, concurrent bookings are counted.
-func checkMayBook(ctx context.Context, tx *store.Tx, org store.Org, client dbgen.Client) error {
+func checkMayBook(ctx context.Context, tx *store.Tx, org store.Org, client store.Client) error {
 	if err := CheckNotBlocked(client); err != nil {
 		return err
 	}
@@ -270,7 +272,7 @@ func checkMayBook(ctx context.Context, tx *store.Tx, org store.Org, client dbgen
 	if limit == nil {
 		return nil
 	}
-	n, err := tx.ActiveBookings(ctx, dbgen.ActiveBookingsParams{OrgID: org.ID, ClientID: client.ID, Now: tx.Now()})
+	n, err := tx.CountActiveBookings(ctx, dbgen.CountActiveBookingsParams{OrgID: org.ID, ClientID: client.ID, Now: tx.Now()})
 	if err == nil && n >= *limit {
 		err = hub.Errorf(hub.ErrConflict, "too_many_bookings", "There are too many open bookings under this phone number.")
 	}
@@ -278,33 +280,33 @@ func checkMayBook(ctx context.Context, tx *store.Tx, org store.Org, client dbgen
 }
 
 // Cancel cancels a client's booking. Repeating it is no error.
-func (d *PublicBooking) Cancel(ctx context.Context, org store.Org, token string, reason *string) (dbgen.AppointmentDetail, error) {
-	found, err := d.appointmentByToken(ctx, org, token)
+func (s *Service) Cancel(ctx context.Context, org store.Org, token string, reason *string) (store.AppointmentDetail, error) {
+	found, err := s.appointmentByToken(ctx, org, token)
 	if err != nil {
 		return found, err
 	}
-	return d.store.ApplyAction(ctx, booking.Cancel, store.AppointmentChange{
+	return s.store.ApplyAction(ctx, booking.Cancel, store.AppointmentChange{
 		Org: org, ID: found.ID, By: store.Actor{Kind: booking.Client}, Reason: reason,
-		Check: func(before dbgen.Appointment) error {
-			return org.Policy.ClientMayCancel(before.StartAt.In(org.Zone), d.host.Now())
+		Check: func(before store.Appointment) error {
+			return org.Policy.ClientMayCancel(before.StartAt.In(org.Zone), s.host.Now())
 		},
 	})
 }
 
 // Reschedule moves a client's booking to another offered time.
-func (d *PublicBooking) Reschedule(ctx context.Context, org store.Org, token string, start time.Time) (Booking, error) {
-	found, err := d.appointmentByToken(ctx, org, token)
+func (s *Service) Reschedule(ctx context.Context, org store.Org, token string, start time.Time) (Booking, error) {
+	found, err := s.appointmentByToken(ctx, org, token)
 	if err != nil {
 		return Booking{}, err
 	}
-	updated, err := d.store.UpdateAppointment(ctx, store.AppointmentUpdate{Start: &start, Online: true, Reschedule: true, Limits: d.ClientView(org).Limits}, store.AppointmentChange{
+	updated, err := s.store.UpdateAppointment(ctx, store.AppointmentUpdate{Start: &start, Online: true, Reschedule: true, Limits: s.ClientView(org).Limits}, store.AppointmentChange{
 		Org: org, ID: found.ID, By: store.Actor{Kind: booking.Client},
-		Check: func(before dbgen.Appointment) error {
-			return org.Policy.ClientMayReschedule(before.StartAt.In(org.Zone), d.host.Now())
+		Check: func(before store.Appointment) error {
+			return org.Policy.ClientMayReschedule(before.StartAt.In(org.Zone), s.host.Now())
 		},
 	})
 	if err != nil {
 		return Booking{}, err
 	}
-	return d.loadBooking(ctx, org, updated.AppointmentDetail)
+	return s.loadBooking(ctx, org, updated.AppointmentDetail)
 }

@@ -20,17 +20,17 @@ import (
 )
 
 // CalendarFile returns a booking as an .ics file and the file's name.
-func (d *PublicBooking) CalendarFile(org store.Org, booked Booking) (file []byte, name string) {
-	event := calendarEvent(org, booked.AppointmentDetail, booked.CancelURL)
+func (s *Service) CalendarFile(org store.Org, booked Booking) (file []byte, name string) {
+	event := calendarEvent(org, booked.AppointmentDetail, booked.ManageURL)
 	return calendar.Calendar{Method: calendar.Publish, Events: []calendar.Event{event}}.Bytes(), org.Slug + ".ics"
 }
 
 // CalendarInvite returns an appointment as an iCalendar message for an e-mail. The
-// client's program adds, changes or removes it. The organizer is the organization's
+// recipient's calendar program adds, changes or removes it. The organizer is the organization's
 // address, or the hub's where it has none.
-func (d *PublicBooking) CalendarInvite(org store.Org, appointment dbgen.AppointmentDetail, contact dbgen.ContactOfRow) (calendar.Method, []byte) {
-	event := calendarEvent(org, appointment, d.CancelURL(org, d.BookingToken(appointment.ID, appointment.TokenVersion)))
-	event.Organizer, event.Attendee = calendar.Person{Name: org.Name, Email: d.host.Settings.MailFrom}, calendar.Person{Name: contact.Name, Email: contact.Email}
+func (s *Service) CalendarInvite(org store.Org, appointment store.AppointmentDetail, contact store.AppointmentRecipient) (calendar.Method, []byte) {
+	event := calendarEvent(org, appointment, s.ManageURL(org, s.BookingToken(appointment.ID, appointment.TokenVersion)))
+	event.Organizer, event.Attendee = calendar.Person{Name: org.Name, Email: s.host.Settings.MailFrom}, calendar.Person{Name: contact.Name, Email: contact.Email}
 	if org.Email != nil {
 		event.Organizer.Email = *org.Email
 	}
@@ -42,7 +42,7 @@ func (d *PublicBooking) CalendarInvite(org store.Org, appointment dbgen.Appointm
 }
 
 // calendarEvent converts an appointment. Every copy has the same UID.
-func calendarEvent(org store.Org, appointment dbgen.AppointmentDetail, link string) calendar.Event {
+func calendarEvent(org store.Org, appointment store.AppointmentDetail, link string) calendar.Event {
 	event := calendar.Event{
 		UID: appointment.ID.String() + "@scheduling", Sequence: appointment.IcsSequence, Stamp: appointment.UpdatedAt, Start: appointment.StartAt.In(org.Zone), End: appointment.EndAt.In(org.Zone),
 		Summary: appointment.ServiceName + " · " + org.Name, Description: appointment.ProfessionalName + "\n" + link, URL: link, Cancelled: !appointment.Status.Blocks(),
@@ -55,12 +55,12 @@ func calendarEvent(org store.Org, appointment dbgen.AppointmentDetail, link stri
 
 // FeedURL returns the secret address of a professional's calendar feed. Rotating the
 // feed changes it.
-func (d *PublicBooking) FeedURL(professional dbgen.Professional) string {
-	return fmt.Sprintf("%s/calendar/%s/%s.ics", d.host.URLs.Base, professional.ID, d.feedSecret(professional))
+func (s *Service) FeedURL(professional store.Professional) string {
+	return fmt.Sprintf("%s/calendar/%s/%s.ics", s.host.URLs.Base, professional.ID, s.feedSecret(professional))
 }
 
-func (d *PublicBooking) feedSecret(professional dbgen.Professional) string {
-	mac := hmac.New(sha256.New, d.host.Sealer.Derive("calendar feed"))
+func (s *Service) feedSecret(professional store.Professional) string {
+	mac := hmac.New(sha256.New, s.host.Sealer.Derive("calendar feed"))
 	mac.Write(professional.ID[:])
 	mac.Write([]byte(strconv.Itoa(professional.FeedVersion)))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
@@ -75,24 +75,24 @@ const (
 
 // Feed returns a professional's calendar as an .ics file, or [hub.ErrNotFound] for a
 // secret that is not valid or was rotated.
-func (d *PublicBooking) Feed(ctx context.Context, professional uuid.UUID, secret string) ([]byte, error) {
+func (s *Service) Feed(ctx context.Context, professional uuid.UUID, secret string) ([]byte, error) {
 	notFound := hub.Errorf(hub.ErrNotFound, "not_found", "Calendar not found")
-	p, err := d.store.ProfessionalAnywhere(ctx, professional)
+	p, err := s.store.ProfessionalInAnyOrg(ctx, professional)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, notFound
 	}
 	if err != nil {
 		return nil, err
 	}
-	if !hmac.Equal([]byte(d.feedSecret(p)), []byte(secret)) {
+	if !hmac.Equal([]byte(s.feedSecret(p)), []byte(secret)) {
 		return nil, notFound
 	}
-	org, err := d.store.LoadOrg(ctx, p.OrgID)
+	org, err := s.store.LoadOrg(ctx, p.OrgID)
 	if err != nil {
 		return nil, err
 	}
-	since, until := d.host.Now().Add(-feedPast), d.host.Now().Add(feedFuture)
-	rows, err := d.store.ListAppointments(ctx, dbgen.ListAppointmentsParams{
+	since, until := s.host.Now().Add(-feedPast), s.host.Now().Add(feedFuture)
+	rows, err := s.store.ListAppointments(ctx, dbgen.ListAppointmentsParams{
 		OrgID: org.ID, ProfessionalID: &p.ID, Since: &since, Until: &until, Statuses: []string{}, RowLimit: maxFeedEntries,
 	})
 	if err != nil {

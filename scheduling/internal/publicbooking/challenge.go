@@ -15,24 +15,24 @@ import (
 const challengeTTL = time.Hour
 
 // challengeKey returns the key that signs an organization's challenges.
-func (d *PublicBooking) challengeKey(org store.Org) []byte {
-	return d.host.Sealer.Derive("proof of work " + org.ID.String())
+func (s *Service) challengeKey(org store.Org) []byte {
+	return s.host.Sealer.Derive("proof of work " + org.ID.String())
 }
 
 // NewChallenge returns a proof-of-work challenge for one booking.
-func (d *PublicBooking) NewChallenge(org store.Org) proofofwork.Challenge {
+func (s *Service) NewChallenge(org store.Org) proofofwork.Challenge {
 	random := make([]byte, 24)
 	_, _ = rand.Read(random) // it never fails
 	number := int(binary.BigEndian.Uint64(random[16:]) % (proofofwork.MaxNumber + 1))
-	return proofofwork.New(d.challengeKey(org), random[:16], number, d.host.Now().Add(challengeTTL))
+	return proofofwork.New(s.challengeKey(org), random[:16], number, s.host.Now().Add(challengeTTL))
 }
 
 // verifyProof checks a booking's proof of work, where the organization requires one.
-func (d *PublicBooking) verifyProof(org store.Org, answer string) (proofofwork.Solved, error) {
+func (s *Service) verifyProof(org store.Org, answer string) (proofofwork.Solved, error) {
 	if !org.Settings.ProofOfWork {
 		return proofofwork.Solved{}, nil
 	}
-	return proofofwork.Verify(d.challengeKey(org), answer, d.host.Now())
+	return proofofwork.Verify(s.challengeKey(org), answer, s.host.Now())
 }
 
 // spendProof marks a proof of work as used. A used one is rejected.
@@ -40,7 +40,7 @@ func spendProof(ctx context.Context, tx *store.Tx, org store.Org, solved proofof
 	if !org.Settings.ProofOfWork {
 		return nil
 	}
-	n, err := tx.SpendProof(ctx, dbgen.SpendProofParams{OrgID: org.ID, Challenge: solved.Challenge, ExpiresAt: solved.Expires})
+	n, err := tx.InsertSpentProof(ctx, dbgen.InsertSpentProofParams{OrgID: org.ID, Challenge: solved.Challenge, ExpiresAt: solved.Expires})
 	if err == nil && n == 0 {
 		return proofofwork.RequiredError()
 	}

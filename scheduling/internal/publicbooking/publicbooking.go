@@ -13,19 +13,18 @@ import (
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/payment"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// PublicBooking serves an organization's clients. It is safe for concurrent use.
-type PublicBooking struct {
+// Service implements public booking. It is safe for concurrent use.
+type Service struct {
 	host     module.Host
 	store    *store.Store
 	payments *payment.Service
 }
 
 // New returns the public booking of an opened product.
-func New(host module.Host, s *store.Store, payments *payment.Service) *PublicBooking {
-	return &PublicBooking{host, s, payments}
+func New(host module.Host, s *store.Store, payments *payment.Service) *Service {
+	return &Service{host, s, payments}
 }
 
 // Limits returns the rate limits per address. They are wide because a clinic's clients
@@ -34,40 +33,40 @@ func Limits() []module.RateLimit {
 	return []module.RateLimit{
 		{Name: "public-reads", Max: 300, Period: time.Minute},
 		{Name: "public-writes", Max: 120, Period: time.Minute},
-		{Name: "holds", Max: 30, Period: time.Minute}, // which keep times from others
+		{Name: "holds", Max: 30, Period: time.Minute}, // each blocks a time for others
 	}
 }
 
 // AllowRead counts a read request. Over the limit the error is [hub.ErrRateLimited].
-func (d *PublicBooking) AllowRead(ctx context.Context) error {
-	return d.host.RateLimiter.Allow(ctx, "public-reads", module.ClientIP(ctx))
+func (s *Service) AllowRead(ctx context.Context) error {
+	return s.host.RateLimiter.Allow(ctx, "public-reads", module.ClientIP(ctx))
 }
 
 // AllowWrite counts a request that may change something. Over the limit the error is
 // [hub.ErrRateLimited].
-func (d *PublicBooking) AllowWrite(ctx context.Context) error {
-	return d.host.RateLimiter.Allow(ctx, "public-writes", module.ClientIP(ctx))
+func (s *Service) AllowWrite(ctx context.Context) error {
+	return s.host.RateLimiter.Allow(ctx, "public-writes", module.ClientIP(ctx))
 }
 
 // Organization finds an organization by its current slug or a recent former one. The
 // result has the current slug. [hub.ErrNotFound] where there is none.
-func (d *PublicBooking) Organization(ctx context.Context, slug string) (store.Org, error) {
-	return d.store.LoadOrgBySlug(ctx, slug)
+func (s *Service) Organization(ctx context.Context, slug string) (store.Org, error) {
+	return s.store.LoadOrgBySlug(ctx, slug)
 }
 
 // LogoURL returns the address of an organization's logo, or nil.
-func (d *PublicBooking) LogoURL(org store.Org) *string {
+func (s *Service) LogoURL(org store.Org) *string {
 	if org.LogoKey == nil {
 		return nil
 	}
-	link := d.host.Files.URL(*org.LogoKey)
+	link := s.host.Files.URL(*org.LogoKey)
 	return &link
 }
 
 // Services returns the services clients can book, in display order.
-func (d *PublicBooking) Services(ctx context.Context, org store.Org) ([]dbgen.Service, error) {
-	all, err := d.store.ListServices(ctx, org.ID)
-	var list []dbgen.Service
+func (s *Service) Services(ctx context.Context, org store.Org) ([]store.Service, error) {
+	all, err := s.store.ListServices(ctx, org.ID)
+	var list []store.Service
 	for _, service := range all {
 		if service.IsActive && service.IsPublic {
 			list = append(list, service)
@@ -78,20 +77,20 @@ func (d *PublicBooking) Services(ctx context.Context, org store.Org) ([]dbgen.Se
 
 // Professionals returns the professionals with whom clients can book a service, or
 // [hub.ErrNotFound] where clients cannot book it.
-func (d *PublicBooking) Professionals(ctx context.Context, org store.Org, service uuid.UUID) ([]dbgen.OffersRow, error) {
-	return store.LoadOffers(ctx, d.store.Queries, org.ID, store.ServiceChoice{Service: service, Online: true})
+func (s *Service) Professionals(ctx context.Context, org store.Org, service uuid.UUID) ([]store.ServiceOffer, error) {
+	return store.LoadOffers(ctx, s.store.DB, org.ID, store.ServiceChoice{Service: service, Online: true})
 }
 
 // View is what a requester may see of an organization's calendars.
 type View struct {
 	Org    store.Org
-	Online bool // as its clients do
+	Online bool // the view of a client
 	Limits booking.Limits
 }
 
 // ClientView returns what clients see. While online booking is off that is nothing.
-func (d *PublicBooking) ClientView(org store.Org) View {
-	view := View{org, true, org.Policy.PublicLimits(d.host.Now(), org.Zone)}
+func (s *Service) ClientView(org store.Org) View {
+	view := View{org, true, org.Policy.PublicLimits(s.host.Now(), org.Zone)}
 	if !org.Settings.BookingEnabled {
 		view.Limits.LastDate = new(booking.Date) // nothing can be booked
 	}
@@ -101,31 +100,31 @@ func (d *PublicBooking) ClientView(org store.Org) View {
 // Choice is the requested service and professional.
 type Choice struct {
 	Service      uuid.UUID
-	Professional *uuid.UUID // nil: anybody
-	// Moved is an appointment that looks for another time: its own counts as free, and
+	Professional *uuid.UUID // nil: any
+	// Rescheduled is an appointment that looks for another time: its own counts as free, and
 	// its length and price stay. nil: none.
-	Moved *dbgen.AppointmentDetail
+	Rescheduled *store.AppointmentDetail
 }
 
-// RescheduleChoice returns the choice for moving a booking.
-func RescheduleChoice(appointment dbgen.AppointmentDetail) Choice {
-	return Choice{Service: appointment.ServiceID, Professional: &appointment.ProfessionalID, Moved: &appointment}
+// RescheduleChoice returns the choice for rescheduling a booking.
+func RescheduleChoice(appointment store.AppointmentDetail) Choice {
+	return Choice{Service: appointment.ServiceID, Professional: &appointment.ProfessionalID, Rescheduled: &appointment}
 }
 
 // LoadCalendars loads the offers of a choice and their calendars. Errors are those of
 // [store.LoadOffers].
-func (d *PublicBooking) LoadCalendars(ctx context.Context, view View, choice Choice, first, last booking.Date) ([]dbgen.OffersRow, []booking.Calendar, error) {
-	offers, err := store.LoadOffers(ctx, d.store.Queries, view.Org.ID, store.ServiceChoice{Service: choice.Service, Professional: choice.Professional, Online: view.Online, Field: "query.service_id"})
+func (s *Service) LoadCalendars(ctx context.Context, view View, choice Choice, first, last booking.Date) ([]store.ServiceOffer, []booking.Calendar, error) {
+	offers, err := store.LoadOffers(ctx, s.store.DB, view.Org.ID, store.ServiceChoice{Service: choice.Service, Professional: choice.Professional, Online: view.Online, Field: "query.service_id"})
 	if err != nil {
 		return nil, nil, err
 	}
-	days := store.DayRange{First: first, Last: last, Now: d.host.Now()}
-	if choice.Moved != nil {
-		days.ExceptID = choice.Moved.ID
+	days := store.DayRange{First: first, Last: last, Now: s.host.Now()}
+	if choice.Rescheduled != nil {
+		days.ExceptID = choice.Rescheduled.ID
 	}
-	calendars, err := store.LoadCalendars(ctx, d.store.DB, view.Org, offers, days)
+	calendars, err := store.LoadCalendars(ctx, s.store.DB, view.Org, offers, days)
 	for i := range calendars {
-		if moved := choice.Moved; moved != nil {
+		if moved := choice.Rescheduled; moved != nil {
 			calendars[i].Offer = calendars[i].Offer.WithDurationAndPrice(moved.EndAt.Sub(moved.StartAt), moved.PriceCents)
 		}
 	}
@@ -134,17 +133,17 @@ func (d *PublicBooking) LoadCalendars(ctx context.Context, view View, choice Cho
 
 // DaySlots are the free slots of a day.
 type DaySlots struct {
-	Offers    []dbgen.OffersRow // who offers the service; empty: nobody does
+	Offers    []store.ServiceOffer // empty: no professional offers the service
 	Calendars []booking.Calendar
 	Slots     []booking.Slot
 }
 
 // FreeSlots returns the free slots of a day. Errors are those of [store.LoadOffers].
-func (d *PublicBooking) FreeSlots(ctx context.Context, view View, choice Choice, day booking.Date) (DaySlots, error) {
+func (s *Service) FreeSlots(ctx context.Context, view View, choice Choice, day booking.Date) (DaySlots, error) {
 	if err := view.checkChoice(choice); err != nil {
 		return DaySlots{}, err
 	}
-	offers, calendars, err := d.LoadCalendars(ctx, view, choice, day, day)
+	offers, calendars, err := s.LoadCalendars(ctx, view, choice, day, day)
 	return DaySlots{offers, calendars, booking.FreeSlots(view.Org.Zone, view.Limits, day, calendars)}, err
 }
 
@@ -158,15 +157,15 @@ func (v View) checkChoice(choice Choice) error {
 
 // FreeDays summarizes the days from first to last. Errors are those of
 // [store.LoadOffers].
-func (d *PublicBooking) FreeDays(ctx context.Context, view View, choice Choice, first, last booking.Date) ([]booking.DayFree, error) {
+func (s *Service) FreeDays(ctx context.Context, view View, choice Choice, first, last booking.Date) ([]booking.DayFree, error) {
 	if err := view.checkChoice(choice); err != nil {
 		return nil, err
 	}
-	_, calendars, err := d.LoadCalendars(ctx, view, choice, first, last)
+	_, calendars, err := s.LoadCalendars(ctx, view, choice, first, last)
 	return booking.FreeDays(view.Org.Zone, view.Limits, first, last, calendars), err
 }
 
-// Range of [PublicBooking.NextFreeDay] and the days it loads per query.
+// Range of [Service.NextFreeDay] and the days it loads per query.
 const (
 	nextFreeDays  = 366
 	nextFreeChunk = 61
@@ -174,13 +173,13 @@ const (
 
 // NextFreeDay finds the first day with free slots within a year; ok is false where
 // there is none.
-func (d *PublicBooking) NextFreeDay(ctx context.Context, view View, choice Choice, from booking.Date) (found booking.DayFree, ok bool, err error) {
+func (s *Service) NextFreeDay(ctx context.Context, view View, choice Choice, from booking.Date) (found booking.DayFree, ok bool, err error) {
 	last := from + nextFreeDays
 	if view.Limits.LastDate != nil {
 		last = min(last, *view.Limits.LastDate)
 	}
 	for first := from; first <= last; first += nextFreeChunk {
-		days, err := d.FreeDays(ctx, view, choice, first, min(last, first+nextFreeChunk-1))
+		days, err := s.FreeDays(ctx, view, choice, first, min(last, first+nextFreeChunk-1))
 		if err != nil {
 			return found, false, err
 		}

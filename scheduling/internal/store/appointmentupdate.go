@@ -13,7 +13,7 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// AppointmentUpdate moves or edits an appointment. Nil fields stay unchanged.
+// AppointmentUpdate reschedules or edits an appointment. Nil fields stay unchanged.
 type AppointmentUpdate struct {
 	Start        *time.Time
 	Professional *uuid.UUID
@@ -24,20 +24,20 @@ type AppointmentUpdate struct {
 	Overbook     bool
 	Online       bool // by a client: to an offered slot within the limits
 	Limits       booking.Limits
-	Reschedule   bool // it was asked to be moved, so its status has to allow that
+	Reschedule   bool // a reschedule was requested, so the status must allow it
 }
 
 // isReschedule reports whether the appointment's place in time changes.
-func (m AppointmentUpdate) isReschedule(appointment dbgen.Appointment) bool {
-	return m.Reschedule || m.Start != nil && !m.Start.Equal(appointment.StartAt) ||
-		m.Professional != nil && *m.Professional != appointment.ProfessionalID || m.Service != nil && *m.Service != appointment.ServiceID
+func (u AppointmentUpdate) isReschedule(appointment Appointment) bool {
+	return u.Reschedule || u.Start != nil && !u.Start.Equal(appointment.StartAt) ||
+		u.Professional != nil && *u.Professional != appointment.ProfessionalID || u.Service != nil && *u.Service != appointment.ServiceID
 }
 
-// UpdateAppointment moves or edits an appointment. Errors are those of [Store.Book] and
+// UpdateAppointment reschedules or edits an appointment. Errors are those of [Store.Book] and
 // [Store.ApplyAction].
 func (s *Store) UpdateAppointment(ctx context.Context, update AppointmentUpdate, change AppointmentChange) (BookedAppointment, error) {
 	var updated BookedAppointment
-	var before dbgen.Appointment
+	var before Appointment
 	err := s.InTx(ctx, "changing the appointment", func(tx *Tx) (err error) {
 		if before, err = tx.lockForChange(ctx, change, update.Professional); err != nil {
 			return err
@@ -70,15 +70,15 @@ func (s *Store) UpdateAppointment(ctx context.Context, update AppointmentUpdate,
 }
 
 // publishRescheduled publishes appointment.created again, with the same id and the new
-// time. There is no event for a move, and a product that keeps the appointment too
+// time. There is no event for rescheduling, and a product with a copy of the appointment
 // would otherwise expect the client at the former time. See
 // docs/interfaces/scheduling.md, "Events".
-func (t *Tx) publishRescheduled(ctx context.Context, before dbgen.Appointment, appointment dbgen.AppointmentDetail) error {
+func (t *Tx) publishRescheduled(ctx context.Context, before Appointment, appointment AppointmentDetail) error {
 	if appointment.StartAt.Equal(before.StartAt) && appointment.ProfessionalID == before.ProfessionalID && appointment.ServiceID == before.ServiceID && appointment.ClientID == before.ClientID {
 		return nil
 	}
 	client, err := t.ClientByID(ctx, appointment.OrgID, appointment.ClientID)
-	if errors.Is(err, pgx.ErrNoRows) { // somebody who was forgotten
+	if errors.Is(err, pgx.ErrNoRows) { // the client was erased
 		return nil
 	}
 	if err != nil {
@@ -89,7 +89,7 @@ func (t *Tx) publishRescheduled(ctx context.Context, before dbgen.Appointment, a
 
 // applyLowerPrice adjusts what is due after a price reduction: charges above the rest
 // are closed, and the money received may now cover the deposit.
-func (t *Tx) applyLowerPrice(ctx context.Context, org Org, before dbgen.Appointment) error {
+func (t *Tx) applyLowerPrice(ctx context.Context, org Org, before Appointment) error {
 	appointment, err := t.LockAppointment(ctx, org.ID, before.ID)
 	if err != nil || appointment.PriceCents >= before.PriceCents {
 		return err
@@ -104,23 +104,23 @@ func (t *Tx) applyLowerPrice(ctx context.Context, org Org, before dbgen.Appointm
 }
 
 // target returns the time and choice the update leads to.
-func (m AppointmentUpdate) target(before dbgen.Appointment) (time.Time, ServiceChoice) {
-	start, choice := before.StartAt, ServiceChoice{Service: before.ServiceID, Professional: &before.ProfessionalID, Online: m.Online}
-	if m.Start != nil {
-		start = *m.Start
+func (u AppointmentUpdate) target(before Appointment) (time.Time, ServiceChoice) {
+	start, choice := before.StartAt, ServiceChoice{Service: before.ServiceID, Professional: &before.ProfessionalID, Online: u.Online}
+	if u.Start != nil {
+		start = *u.Start
 	}
-	if m.Professional != nil {
-		choice.Professional = m.Professional
+	if u.Professional != nil {
+		choice.Professional = u.Professional
 	}
-	if m.Service != nil {
-		choice.Service = *m.Service
+	if u.Service != nil {
+		choice.Service = *u.Service
 	} else {
 		choice.Field = "body.professional_id"
 	}
 	return start, choice
 }
 
-func (t *Tx) reschedule(ctx context.Context, update AppointmentUpdate, change AppointmentChange, before dbgen.Appointment) (warnings []string, err error) {
+func (t *Tx) reschedule(ctx context.Context, update AppointmentUpdate, change AppointmentChange, before Appointment) (warnings []string, err error) {
 	next, err := booking.Reschedule.Apply(before.Status, change.By.Kind, change.By.Manager, change.Org.Policy)
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (t *Tx) reschedule(ctx context.Context, update AppointmentUpdate, change Ap
 		}
 	}
 	start, choice := update.target(before)
-	offers, err := LoadOffers(ctx, t.Queries, change.Org.ID, choice)
+	offers, err := LoadOffers(ctx, t.DB, change.Org.ID, choice)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (t *Tx) reschedule(ctx context.Context, update AppointmentUpdate, change Ap
 	if err != nil {
 		return nil, err
 	}
-	err = t.MoveAppointment(ctx, dbgen.MoveAppointmentParams{
+	err = t.RescheduleAppointment(ctx, dbgen.RescheduleAppointmentParams{
 		OrgID: change.Org.ID, ID: change.ID, ProfessionalID: *choice.Professional, ServiceID: choice.Service, StartAt: start, EndAt: start.Add(offer.Duration),
 		PriceCents: offer.Price, Capacity: offer.Capacity, Seat: placement.seat, Overbooked: placement.overbooked, Status: next.To, Now: t.now,
 	})
@@ -151,17 +151,17 @@ func (t *Tx) reschedule(ctx context.Context, update AppointmentUpdate, change Ap
 		return nil, err
 	}
 	from := string(before.Status)
-	err = t.recordHistory(ctx, change.Org.ID, change.ID, dbgen.RecordHistoryParams{
+	err = t.recordHistory(ctx, change.Org.ID, change.ID, dbgen.InsertHistoryEntryParams{
 		Action: string(booking.Reschedule), FromStatus: &from, ToStatus: string(next.To), FromStartAt: &before.StartAt, ToStartAt: &start,
 		FromProfessionalID: &before.ProfessionalID, ToProfessionalID: choice.Professional, Reason: change.Reason,
 	}, change.By)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.DropReminders(ctx, change.Org.ID, change.ID); err != nil {
+	if err := t.DeleteUnsentReminders(ctx, change.Org.ID, change.ID); err != nil {
 		return nil, err
 	}
-	if err := t.enqueueNotification(ctx, Notification{Org: change.Org.ID, Appointment: change.ID, Change: ChangeMoved, By: change.By.Kind, PreviousStart: before.StartAt, SkipClient: change.SkipClient}); err != nil {
+	if err := t.enqueueNotification(ctx, Notification{Org: change.Org.ID, Appointment: change.ID, Change: ChangeRescheduled, By: change.By.Kind, PreviousStart: before.StartAt, SkipClient: change.SkipClient}); err != nil {
 		return nil, err
 	}
 	if err := t.enqueueFreedTime(ctx, change.Org, before); err != nil {
@@ -171,56 +171,56 @@ func (t *Tx) reschedule(ctx context.Context, update AppointmentUpdate, change Ap
 }
 
 // editDetails changes client, notes and price.
-func (t *Tx) editDetails(ctx context.Context, update AppointmentUpdate, c AppointmentChange, before dbgen.Appointment) error {
+func (t *Tx) editDetails(ctx context.Context, update AppointmentUpdate, change AppointmentChange, before Appointment) error {
 	if update.Client == nil && update.Notes == nil && update.Price == nil {
 		return nil
 	}
-	current, err := t.LockAppointment(ctx, c.Org.ID, c.ID)
+	current, err := t.LockAppointment(ctx, change.Org.ID, change.ID)
 	if err != nil {
 		return err
 	}
-	change := dbgen.EditAppointmentParams{OrgID: c.Org.ID, ID: c.ID, ClientID: before.ClientID, Notes: before.Notes, PriceCents: current.PriceCents, Now: t.now}
+	edit := dbgen.EditAppointmentParams{OrgID: change.Org.ID, ID: change.ID, ClientID: before.ClientID, Notes: before.Notes, PriceCents: current.PriceCents, Now: t.now}
 	if update.Client != nil && *update.Client != before.ClientID {
-		client, err := t.LoadClient(ctx, c.Org.ID, *update.Client)
+		client, err := t.LoadClient(ctx, change.Org.ID, *update.Client)
 		if err != nil {
 			return err
 		}
 		if current.Status != booking.Scheduled && current.Status != booking.Confirmed {
-			// What the appointment counted for is the old client's.
+			// Its points and totals were credited to the former client.
 			return hub.Errorf(hub.ErrConflict, "appointment_over", "The client of an appointment can be changed while it is scheduled or confirmed; this one is %s.", current.Status)
 		}
-		change.ClientID = client.ID
+		edit.ClientID = client.ID
 	}
 	if update.Notes != nil {
-		change.Notes = *update.Notes
+		edit.Notes = *update.Notes
 	}
 	if update.Price != nil {
-		change.PriceCents = *update.Price
+		edit.PriceCents = *update.Price
 	}
-	if err := t.recordEdit(ctx, c, current, change); err != nil {
+	if err := t.recordEdit(ctx, change, current, edit); err != nil {
 		return err
 	}
-	if change.ClientID != before.ClientID {
-		err := t.GiveCharges(ctx, dbgen.GiveChargesParams{OrgID: c.Org.ID, AppointmentID: &c.ID, ClientID: change.ClientID, Now: t.now})
+	if edit.ClientID != before.ClientID {
+		err := t.ReassignPendingPayments(ctx, dbgen.ReassignPendingPaymentsParams{OrgID: change.Org.ID, AppointmentID: &change.ID, ClientID: edit.ClientID, Now: t.now})
 		if err != nil {
 			return err
 		}
 	}
-	return t.EditAppointment(ctx, change)
+	return t.EditAppointment(ctx, edit)
 }
 
 // recordEdit adds the edit to the history, if it changes anything.
-func (t *Tx) recordEdit(ctx context.Context, change AppointmentChange, before dbgen.Appointment, edit dbgen.EditAppointmentParams) error {
+func (t *Tx) recordEdit(ctx context.Context, change AppointmentChange, before Appointment, edit dbgen.EditAppointmentParams) error {
 	if edit.Notes == before.Notes && edit.PriceCents == before.PriceCents && edit.ClientID == before.ClientID {
 		return nil
 	}
 	status := string(before.Status)
-	line := dbgen.RecordHistoryParams{Action: "edit", FromStatus: &status, ToStatus: status, Reason: change.Reason}
+	entry := dbgen.InsertHistoryEntryParams{Action: "edit", FromStatus: &status, ToStatus: status, Reason: change.Reason}
 	if edit.PriceCents != before.PriceCents {
-		line.FromPriceCents, line.ToPriceCents = &before.PriceCents, &edit.PriceCents
+		entry.FromPriceCents, entry.ToPriceCents = &before.PriceCents, &edit.PriceCents
 	}
 	if edit.ClientID != before.ClientID {
-		line.FromClientID, line.ToClientID = &before.ClientID, &edit.ClientID
+		entry.FromClientID, entry.ToClientID = &before.ClientID, &edit.ClientID
 	}
-	return t.recordHistory(ctx, change.Org.ID, change.ID, line, change.By)
+	return t.recordHistory(ctx, change.Org.ID, change.ID, entry, change.By)
 }

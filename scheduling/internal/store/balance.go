@@ -3,7 +3,6 @@ package store
 import (
 	"integrationhub/hub"
 	"integrationhub/scheduling/internal/booking"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // Balance is what an appointment costs and what was paid for it.
@@ -14,7 +13,7 @@ type Balance struct {
 	DepositStatus booking.DepositStatus
 }
 
-func balanceOf(appointment dbgen.Appointment) Balance {
+func balanceOf(appointment Appointment) Balance {
 	return Balance{appointment.Status, appointment.PriceCents, appointment.PaidCents, appointment.DepositCents, appointment.DepositStatus}
 }
 

@@ -13,30 +13,30 @@ import (
 // Waiting in the database instead would hold a connection each and create clients that
 // are rolled back. The gate only saves work: the database decides what is booked.
 type bookingGate struct {
-	mu       sync.Mutex
-	underWay map[uuid.UUID]chan struct{} // by professional, closed when it ends
+	mu      sync.Mutex
+	running map[uuid.UUID]chan struct{} // by professional, closed when the booking ends
 }
 
-// acquire starts a booking, which ends with done. While another booking is running it
-// waits until that one has ended and returns waited true instead.
-func (t *bookingGate) acquire(ctx context.Context, professional uuid.UUID) (done func(), waited bool, err error) {
-	t.mu.Lock()
-	other, busy := t.underWay[professional]
+// tryAcquire starts a booking, which ends with release. If another booking is running, it
+// waits until that booking ends and returns waited true instead.
+func (g *bookingGate) tryAcquire(ctx context.Context, professional uuid.UUID) (release func(), waited bool, err error) {
+	g.mu.Lock()
+	other, busy := g.running[professional]
 	if !busy {
-		mine := make(chan struct{})
-		if t.underWay == nil {
-			t.underWay = make(map[uuid.UUID]chan struct{})
+		current := make(chan struct{})
+		if g.running == nil {
+			g.running = make(map[uuid.UUID]chan struct{})
 		}
-		t.underWay[professional] = mine
-		t.mu.Unlock()
+		g.running[professional] = current
+		g.mu.Unlock()
 		return func() {
-			t.mu.Lock()
-			delete(t.underWay, professional)
-			t.mu.Unlock()
-			close(mine)
+			g.mu.Lock()
+			delete(g.running, professional)
+			g.mu.Unlock()
+			close(current)
 		}, false, nil
 	}
-	t.mu.Unlock()
+	g.mu.Unlock()
 	select {
 	case <-other:
 		return nil, true, nil
@@ -45,16 +45,16 @@ func (t *bookingGate) acquire(ctx context.Context, professional uuid.UUID) (done
 	}
 }
 
-// enterGate waits at the gate at most twice and then proceeds anyway. After a wait it
+// waitForProfessional waits at the gate at most twice and then proceeds anyway. After a wait it
 // checks whether the time is still offered; if not, the error is a
 // *[booking.SlotTakenError].
-func (s *Store) enterGate(ctx context.Context, request NewAppointment) (done func(), err error) {
+func (s *Store) waitForProfessional(ctx context.Context, request NewAppointment) (release func(), err error) {
 	for range 2 {
-		done, waited, err := s.gate.acquire(ctx, *request.Professional)
+		release, waited, err := s.gate.tryAcquire(ctx, *request.Professional)
 		if err != nil || !waited {
-			return done, err
+			return release, err
 		}
-		calendars, err := s.loadTwoWeeks(ctx, request.Org, request.ServiceChoice, request.Start)
+		calendars, err := s.loadAlternativeCalendars(ctx, request.Org, request.ServiceChoice, request.Start)
 		if err != nil {
 			return nil, err
 		}

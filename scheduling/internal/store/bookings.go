@@ -1,9 +1,7 @@
 package store
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -12,7 +10,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"integrationhub/hub"
 	"integrationhub/hub/events"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/scheduling/internal/booking"
@@ -26,41 +23,35 @@ type Actor struct {
 	Manager bool       // owner or administrator
 }
 
+// systemActor is the actor of automatic changes.
+var systemActor = Actor{Kind: booking.System}
+
 // NewAppointment describes an appointment to be booked.
 type NewAppointment struct {
-	Org           Org
-	ResolveClient func(ctx context.Context, tx *Tx) (dbgen.Client, error) // finds or makes who it is for
+	Org                   Org
+	ResolveAndCheckClient func(ctx context.Context, tx *Tx) (Client, error) // finds or creates the client and checks that they may book
 	ServiceChoice
 	Start       time.Time
 	Notes       string
 	Source      booking.Source
-	SourceID    *string // of a connected product, which may ask twice
+	SourceID    *string // the connected product's id of the request; repeats return the same appointment
 	By          Actor
-	Overbook    bool            // staff: even where the time is taken
-	Limits      booking.Limits  // for clients; staff have none but what is taken
-	Idempotency *IdempotencyKey // nil: every request counts
-	Contact     *Contact        // who books, where that is not staff; nil: the client itself
-	HoldID      uuid.UUID       // of this time, which it takes the place of; zero: none
-	// Charge is what the provider was asked to collect as the deposit. Without one
-	// clients cannot book what has a deposit: that is [ErrDepositDue].
+	Overbook    bool            // staff: book even a taken time
+	Limits      booking.Limits  // apply to online bookings only
+	Idempotency *IdempotencyKey // nil: the request has no key
+	Contact     *Contact        // the details typed; nil: use the stored client
+	HoldID      uuid.UUID       // hold to replace; zero: none
+	// Charge is the charge for the deposit, created at the provider. Without it, a
+	// client's booking that requires a deposit returns [ErrDepositDue].
 	Charge *NewCharge
-}
-
-// IdempotencyKey identifies a request that must take effect once.
-type IdempotencyKey struct {
-	Operation, Key string
-	RequestHash    []byte
 }
 
 // BookedAppointment is the result of a booking or an update.
 type BookedAppointment struct {
-	dbgen.AppointmentDetail
+	AppointmentDetail
 	Warnings []string // outside_working_hours, in_the_past, daily_limit_reached
-	Repeated bool     // it had been made before, by the same request
+	Repeated bool     // an earlier repetition of the request created it
 }
-
-// idempotencyTTL is how long an Idempotency-Key is stored.
-const idempotencyTTL = 24 * time.Hour
 
 // errSlotTaken aborts a transaction whose time is taken.
 var errSlotTaken = errors.New("the time is taken")
@@ -68,14 +59,14 @@ var errSlotTaken = errors.New("the time is taken")
 // Book creates an appointment. A time that is taken, or not offered to clients, is a
 // *[booking.SlotTakenError] with alternatives.
 func (s *Store) Book(ctx context.Context, request NewAppointment) (BookedAppointment, error) {
-	// What may have been booked before, or is held for this very request, is not to be
-	// told that its own time is taken.
+	// Requests that may repeat an earlier one, or that own a hold, skip the gate: their
+	// own time would count as taken.
 	if request.Online && request.Professional != nil && request.Idempotency == nil && request.SourceID == nil && request.HoldID == uuid.Nil {
-		done, err := s.enterGate(ctx, request)
+		release, err := s.waitForProfessional(ctx, request)
 		if err != nil {
 			return BookedAppointment{}, err
 		}
-		defer done()
+		defer release()
 	}
 	var booked BookedAppointment
 	err := s.InTx(ctx, "booking", func(tx *Tx) (err error) {
@@ -95,14 +86,14 @@ func isSlotConflict(err error) bool {
 
 // slotTakenError returns the error for a taken time, with alternatives. adjust changes
 // the offer before alternatives are computed; nil leaves it.
-func (s *Store) slotTakenError(ctx context.Context, org Org, choice ServiceChoice, start time.Time, limits booking.Limits, keep func(*booking.Offer)) error {
-	calendars, err := s.loadTwoWeeks(ctx, org, choice, start)
+func (s *Store) slotTakenError(ctx context.Context, org Org, choice ServiceChoice, start time.Time, limits booking.Limits, adjustOffer func(*booking.Offer)) error {
+	calendars, err := s.loadAlternativeCalendars(ctx, org, choice, start)
 	if err != nil {
 		return err
 	}
 	for i := range calendars {
-		if keep != nil {
-			keep(&calendars[i].Offer)
+		if adjustOffer != nil {
+			adjustOffer(&calendars[i].Offer)
 		}
 	}
 	if !choice.Online {
@@ -111,13 +102,14 @@ func (s *Store) slotTakenError(ctx context.Context, org Org, choice ServiceChoic
 	return booking.NewSlotTakenError(booking.Alternatives(org.Zone, limits, start, maxAlternatives, calendars))
 }
 
-// maxAlternatives is how many other times an error proposes.
+// maxAlternatives is how many alternatives an error proposes.
 const maxAlternatives = 3
 
-// loadTwoWeeks loads the calendars of a choice for the day of start and the 14 after.
-func (s *Store) loadTwoWeeks(ctx context.Context, org Org, choice ServiceChoice, start time.Time) ([]booking.Calendar, error) {
+// loadAlternativeCalendars loads the calendars of a choice for the day of start and the
+// 14 days after it.
+func (s *Store) loadAlternativeCalendars(ctx context.Context, org Org, choice ServiceChoice, start time.Time) ([]booking.Calendar, error) {
 	day := booking.DateOf(start, org.Zone)
-	offers, err := LoadOffers(ctx, s.Queries, org.ID, choice)
+	offers, err := LoadOffers(ctx, s.DB, org.ID, choice)
 	if err != nil {
 		return nil, err
 	}
@@ -150,40 +142,6 @@ type storedBooking struct {
 	Warnings []string  `json:"warnings"`
 }
 
-// claimIdempotencyKey reserves the key for this request, or decodes the answer stored
-// under it and returns found. A key used for another request is a [hub.ErrConflict].
-func (t *Tx) claimIdempotencyKey(ctx context.Context, org uuid.UUID, key IdempotencyKey, stored any) (found bool, err error) {
-	inserted, err := t.ClaimIdempotency(ctx, dbgen.ClaimIdempotencyParams{
-		OrgID: org, Operation: key.Operation, Key: key.Key, RequestHash: key.RequestHash, CreatedAt: t.now, Expired: t.now.Add(-idempotencyTTL),
-	})
-	if err != nil || inserted > 0 {
-		return false, err
-	}
-	kept, err := t.IdempotentAnswer(ctx, dbgen.IdempotentAnswerParams{OrgID: org, Operation: key.Operation, Key: key.Key})
-	if err != nil {
-		return false, err
-	}
-	return true, decodeStoredAnswer(kept, key, stored)
-}
-
-// decodeStoredAnswer decodes the answer to an earlier request with the same key.
-func decodeStoredAnswer(stored dbgen.Idempotency, key IdempotencyKey, before any) error {
-	if !bytes.Equal(stored.RequestHash, key.RequestHash) {
-		return hub.Errorf(hub.ErrConflict, "idempotency_key_reused", "This Idempotency-Key was used for another request.")
-	}
-	return json.Unmarshal(stored.Answer, before)
-}
-
-// storeAnswer stores the answer to a request under its key.
-func (t *Tx) storeAnswer(ctx context.Context, org uuid.UUID, key IdempotencyKey, what any) error {
-	answer, err := json.Marshal(what)
-	if err != nil {
-		return err
-	}
-	created := 201
-	return t.KeepAnswer(ctx, dbgen.KeepAnswerParams{OrgID: org, Operation: key.Operation, Key: key.Key, Status: &created, Answer: answer})
-}
-
 func (t *Tx) book(ctx context.Context, request NewAppointment) (BookedAppointment, error) {
 	if request.SourceID != nil {
 		existing, err := t.AppointmentBySource(ctx, request.Org.ID, request.SourceID)
@@ -191,12 +149,14 @@ func (t *Tx) book(ctx context.Context, request NewAppointment) (BookedAppointmen
 			return BookedAppointment{AppointmentDetail: existing, Repeated: true}, err
 		}
 	}
-	offers, err := LoadOffers(ctx, t.Queries, request.Org.ID, request.ServiceChoice)
+	offers, err := LoadOffers(ctx, t.DB, request.Org.ID, request.ServiceChoice)
 	if err != nil {
 		return BookedAppointment{}, err
 	}
-	if request.requiresDeposit() && len(offers) > 0 && !slices.ContainsFunc(offers, func(offer dbgen.OffersRow) bool { return ResolveOffer(offer, request.Org.Policy).DepositAmount == 0 }) {
-		return BookedAppointment{}, ErrDepositDue // whoever gives it
+	if request.requiresDeposit() && len(offers) > 0 && !slices.ContainsFunc(offers, func(offer ServiceOffer) bool {
+		return ResolveOffer(offer, request.Org.Policy).DepositAmount == 0
+	}) {
+		return BookedAppointment{}, ErrDepositDue // whichever professional is chosen
 	}
 	return t.bookWithOffers(ctx, request, offers)
 }
@@ -211,8 +171,8 @@ func (n NewAppointment) requiresDeposit() bool {
 }
 
 // bookWithOffers books with one of the offering professionals.
-func (t *Tx) bookWithOffers(ctx context.Context, request NewAppointment, offers []dbgen.OffersRow) (BookedAppointment, error) {
-	client, err := request.ResolveClient(ctx, t)
+func (t *Tx) bookWithOffers(ctx context.Context, request NewAppointment, offers []ServiceOffer) (BookedAppointment, error) {
+	client, err := request.ResolveAndCheckClient(ctx, t)
 	if err != nil {
 		return BookedAppointment{}, err
 	}
@@ -233,13 +193,13 @@ func (t *Tx) bookWithOffers(ctx context.Context, request NewAppointment, offers 
 		DepositStatus: booking.DepositNone, Capacity: placement.offer.Capacity, Seat: placement.seat, Overbooked: placement.overbooked,
 		CreatedBy: request.By.User, CreatedAt: t.now,
 	}
-	contact, err := t.resolveRecipient(ctx, request.Contact, client)
+	contact, err := t.resolveContact(ctx, request.Contact, client)
 	if err != nil {
 		return BookedAppointment{}, err
 	}
 	params.ContactName, params.ContactEmail = contact.name, contact.email
 	if request.Charge != nil {
-		params.DepositStatus, params.DepositCents, params.HoldUntil = booking.DepositPending, &request.Charge.Amount, &request.Charge.ExpiresAt
+		params.DepositStatus, params.DepositCents, params.DepositDeadline = booking.DepositPending, &request.Charge.Amount, &request.Charge.ExpiresAt
 	}
 	if params.Status = request.Org.Policy.InitialStatus(request.Source, params.DepositStatus); params.Status == booking.Confirmed {
 		params.ConfirmedAt = &t.now
@@ -247,7 +207,7 @@ func (t *Tx) bookWithOffers(ctx context.Context, request NewAppointment, offers 
 	if err := t.CreateAppointment(ctx, params); err != nil {
 		return BookedAppointment{}, err
 	}
-	if err := t.recordHistory(ctx, request.Org.ID, params.ID, dbgen.RecordHistoryParams{Action: "create", ToStatus: string(params.Status), ToStartAt: &params.StartAt, ToProfessionalID: &params.ProfessionalID}, request.By); err != nil {
+	if err := t.recordHistory(ctx, request.Org.ID, params.ID, dbgen.InsertHistoryEntryParams{Action: "create", ToStatus: string(params.Status), ToStartAt: &params.StartAt, ToProfessionalID: &params.ProfessionalID}, request.By); err != nil {
 		return BookedAppointment{}, err
 	}
 	if request.Charge != nil {
@@ -276,151 +236,27 @@ func (t *Tx) bookWithOffers(ctx context.Context, request NewAppointment, offers 
 	return BookedAppointment{AppointmentDetail: detail, Warnings: placement.warnings}, t.publishCreated(ctx, detail, clientPhone(client))
 }
 
-// publishCreated publishes appointment.created for an appointment that takes place.
-func (t *Tx) publishCreated(ctx context.Context, appointment dbgen.AppointmentDetail, phone string) error {
+// publishCreated publishes appointment.created. Products that have the appointment
+// replace their copy.
+func (t *Tx) publishCreated(ctx context.Context, appointment AppointmentDetail, phone string) error {
 	return t.publish(ctx, appointment.OrgID, createdEvent(appointment, phone))
 }
 
-func createdEvent(appointment dbgen.AppointmentDetail, phone string) events.AppointmentCreated {
+func createdEvent(appointment AppointmentDetail, phone string) events.AppointmentCreated {
 	return events.AppointmentCreated{
 		AppointmentID: appointment.ID.String(), ClientPhone: phone, Service: appointment.ServiceName, Professional: appointment.ProfessionalName,
 		Datetime: formatUTC(appointment.StartAt), EndAt: formatUTC(appointment.EndAt), Status: string(appointment.Status), Source: string(appointment.Source),
 	}
 }
 
-// slotPlacement is a seat in a professional's time.
-type slotPlacement struct {
-	offer      booking.Offer
-	seat       int
-	overbooked bool
-	warnings   []string
-}
-
-// choosePlacement locks a professional's time and finds a seat. With "anybody" it tries
-// the professionals who offer the time in turn, the least booked first.
-func (t *Tx) choosePlacement(ctx context.Context, request NewAppointment, offers []dbgen.OffersRow) (dbgen.OffersRow, slotPlacement, error) {
-	if request.Professional != nil {
-		placement, err := t.lockAndPlace(ctx, request, offers[0])
-		return offers[0], placement, err
-	}
-	day := booking.DateOf(request.Start, request.Org.Zone)
-	for len(offers) > 0 {
-		calendars, err := LoadCalendars(ctx, t.DB, request.Org, offers, DayRange{First: day, Last: day, ExceptID: request.HoldID, Now: t.now})
-		if err != nil {
-			return dbgen.OffersRow{}, slotPlacement{}, err
-		}
-		slot, ok := booking.FindSlot(request.Org.Zone, request.Limits, request.Start, calendars)
-		if !ok {
-			break
-		}
-		var rest []dbgen.OffersRow
-		for _, offer := range offers {
-			if offer.ProfessionalID != slot.Professional {
-				rest = append(rest, offer)
-				continue
-			}
-			placement, err := t.tryPlacement(ctx, request, offer)
-			if err == nil || !errors.Is(err, errSlotTaken) {
-				return offer, placement, err
-			}
-		}
-		offers = rest
-	}
-	return dbgen.OffersRow{}, slotPlacement{}, errSlotTaken
-}
-
-func (t *Tx) lockAndPlace(ctx context.Context, request NewAppointment, offer dbgen.OffersRow) (slotPlacement, error) {
-	if err := t.LockTime(ctx, offer.ProfessionalID); err != nil {
-		return slotPlacement{}, err
-	}
-	return t.findPlacement(ctx, request.Org, offer, ResolveOffer(offer, request.Org.Policy), request.Start, request.HoldID, placementOptions{online: request.Online, limits: request.Limits, overbook: request.Overbook})
-}
-
-// tryPlacement is [Tx.lockAndPlace] in a savepoint. Where there is no seat it releases
-// the lock before the next professional is tried.
-func (t *Tx) tryPlacement(ctx context.Context, request NewAppointment, offer dbgen.OffersRow) (placement slotPlacement, err error) {
-	err = t.withSavepoint(ctx, func(tx *Tx) error {
-		placement, err = tx.lockAndPlace(ctx, request, offer)
-		return err
-	})
-	return placement, err
-}
-
-// placementOptions are the constraints of a placement.
-type placementOptions struct {
-	online   bool // only what is offered within the limits
-	limits   booking.Limits
-	overbook bool
-}
-
-// findPlacement finds a seat at a time, ignoring the appointment or hold exceptID. The
-// caller holds the lock of the professional's time.
-func (t *Tx) findPlacement(ctx context.Context, org Org, o dbgen.OffersRow, offer booking.Offer, start time.Time, exceptID uuid.UUID, options placementOptions) (slotPlacement, error) {
-	day := booking.DateOf(start, org.Zone)
-	last := booking.DateOf(start.Add(offer.Duration), org.Zone)
-	calendars, err := LoadCalendars(ctx, t.DB, org, []dbgen.OffersRow{o}, DayRange{First: min(day, last), Last: max(day, last), ExceptID: exceptID, Now: t.now})
-	if err != nil {
-		return slotPlacement{}, err
-	}
-	calendar := &calendars[0]
-	calendar.Offer = offer
-	placement := slotPlacement{offer: offer}
-	if options.online {
-		if _, ok := booking.FindSlot(org.Zone, options.limits, start, calendars); !ok {
-			return slotPlacement{}, errSlotTaken
-		}
-	} else {
-		placement.warnings = staffWarnings(org, calendar, start, t.now)
-	}
-	if booking.SeatsAt(start, offer, calendar.Busy) > 0 {
-		placement.seat, err = t.FreeSeat(ctx, dbgen.FreeSeatParams{
-			Capacity: offer.Capacity, ProfessionalID: o.ProfessionalID, ServiceID: o.Service.ID, StartAt: start, EndAt: start.Add(offer.Duration), MovedID: exceptID,
-		})
-		if err != nil {
-			return slotPlacement{}, err
-		}
-	}
-	if placement.seat == 0 {
-		if !options.overbook {
-			return slotPlacement{}, errSlotTaken
-		}
-		placement.seat, placement.overbooked = 1, true
-	}
-	return placement, nil
-}
-
-func staffWarnings(org Org, calendar *booking.Calendar, start, now time.Time) []string {
-	var list []string
-	if !booking.WithinHours(org.Zone, start, start.Add(calendar.Offer.Duration), calendar.Rules, calendar.Exceptions) {
-		list = append(list, "outside_working_hours")
-	}
-	if start.Before(now) {
-		list = append(list, "in_the_past")
-	}
-	if calendar.Full(org.Zone, booking.DateOf(start, org.Zone)) {
-		list = append(list, "daily_limit_reached")
-	}
-	return list
-}
-
 // recordHistory adds an entry to an appointment's history.
-func (t *Tx) recordHistory(ctx context.Context, org, appointment uuid.UUID, line dbgen.RecordHistoryParams, actor Actor) error {
-	line.OrgID, line.ID, line.AppointmentID, line.At, line.Actor, line.UserID = org, NewID(), appointment, t.now, string(actor.Kind), actor.User
-	return t.RecordHistory(ctx, line)
-}
-
-func (t *Tx) planReminders(ctx context.Context, org Org, appointment uuid.UUID, start time.Time) error {
-	if !org.Settings.RemindersEnabled {
-		return nil
-	}
-	return t.PlanReminders(ctx, dbgen.PlanRemindersParams{
-		OrgID: org.ID, AppointmentID: appointment, StartAt: start, Now: t.now,
-		Offsets: org.Settings.ReminderOffsetsMinutes, Channels: org.Settings.ReminderChannels,
-	})
+func (t *Tx) recordHistory(ctx context.Context, org, appointment uuid.UUID, entry dbgen.InsertHistoryEntryParams, actor Actor) error {
+	entry.OrgID, entry.ID, entry.AppointmentID, entry.At, entry.Actor, entry.UserID = org, NewID(), appointment, t.now, string(actor.Kind), actor.User
+	return t.InsertHistoryEntry(ctx, entry)
 }
 
 // clientPhone returns a client's phone number in the form other products use.
-func clientPhone(client dbgen.Client) string {
+func clientPhone(client Client) string {
 	switch {
 	case client.PhoneE164 != nil:
 		return *client.PhoneE164

@@ -35,13 +35,13 @@ type BusyQuery struct {
 	Now           time.Time
 }
 
-var errBusyFormat = errors.New("reading what is taken: the answer does not have the expected form")
+var errBusyFormat = errors.New("reading busy times: the rows do not have the expected format")
 
 // EachBusy decodes taken times straight from the wire format. A month of a large
 // organization has ten thousand rows, and scanning them value by value took most of
 // the response time.
-func (d DB) EachBusy(ctx context.Context, t BusyQuery, policy booking.Policy, yield func(professional uuid.UUID, busy booking.Busy)) error {
-	rows, err := d.conn.Query(ctx, busySQL, t.Org, t.Professionals, t.Until, t.Since, t.ExceptID, t.Now)
+func (d DB) EachBusy(ctx context.Context, query BusyQuery, policy booking.Policy, yield func(professional uuid.UUID, busy booking.Busy)) error {
+	rows, err := d.conn.Query(ctx, busySQL, query.Org, query.Professionals, query.Until, query.Since, query.ExceptID, query.Now)
 	if err != nil {
 		return err
 	}

@@ -18,31 +18,35 @@ import (
 // ServiceChoice is a requested service, with the professional and the kind of requester.
 type ServiceChoice struct {
 	Service      uuid.UUID
-	Professional *uuid.UUID // nil: anybody who gives it
+	Professional *uuid.UUID // nil: any who offers it
 	Online       bool       // by a client: only what is active and public
-	Field        string     // the field that asks, for errors; "" is body.service_id
+	Field        string     // the request's field, for errors; "" means body.service_id
 }
 
-// notOfferedError is the error for a professional who does not give the service.
+// notOfferedError is the error for a professional who does not offer the service.
 func (c ServiceChoice) notOfferedError() *hub.Error {
 	problem := hub.Errorf(hub.ErrInvalid, "service_not_offered", "Professional does not offer this service")
 	problem.Fields = []hub.FieldError{{Location: cmp.Or(c.Field, "body.service_id"), Message: "does not fit: the professional does not offer the service"}}
 	return problem
 }
 
-// LoadOffers loads the professionals who give the service of a choice. A service or
+// ServiceOffer is a service with a professional who offers it and their own duration
+// and price.
+type ServiceOffer = dbgen.ServiceOffersRow
+
+// LoadOffers loads the professionals who offer the service of a choice. A service or
 // professional that the requester cannot see is a [hub.ErrNotFound]. A professional who
-// does not give the service is a [hub.ErrInvalid] with code service_not_offered.
+// does not offer the service is a [hub.ErrInvalid] with code service_not_offered.
 // Without a professional the list may be empty.
-func LoadOffers(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, choice ServiceChoice) ([]dbgen.OffersRow, error) {
-	all, err := queries.Offers(ctx, org, choice.Service)
+func LoadOffers(ctx context.Context, db DB, org uuid.UUID, choice ServiceChoice) ([]ServiceOffer, error) {
+	all, err := db.ServiceOffers(ctx, org, choice.Service)
 	if err != nil {
 		return nil, dberr.Wrap("loading offers", err)
 	}
-	if err := checkService(ctx, queries, org, choice, all); err != nil {
+	if err := checkService(ctx, db, org, choice, all); err != nil {
 		return nil, err
 	}
-	var found []dbgen.OffersRow
+	var found []ServiceOffer
 	for _, offer := range all {
 		if choice.Professional != nil && offer.ProfessionalID != *choice.Professional {
 			continue
@@ -56,11 +60,11 @@ func LoadOffers(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, choi
 		found = append(found, offer)
 	}
 	if choice.Professional != nil && len(found) == 0 {
-		people, err := queries.ListProfessionals(ctx, org, choice.Professional)
+		professionals, err := db.ListProfessionals(ctx, org, choice.Professional)
 		switch {
 		case err != nil:
 			return nil, dberr.Wrap("loading the professional", err)
-		case len(people) == 0 || choice.Online && (!people[0].Professional.IsActive || !people[0].Professional.AcceptsOnlineBooking):
+		case len(professionals) == 0 || choice.Online && (!professionals[0].Professional.IsActive || !professionals[0].Professional.AcceptsOnlineBooking):
 			return nil, hub.NotFound("Professional")
 		}
 		return nil, choice.notOfferedError()
@@ -68,13 +72,13 @@ func LoadOffers(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, choi
 	return found, nil
 }
 
-func checkService(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, choice ServiceChoice, offers []dbgen.OffersRow) error {
-	var service dbgen.Service
+func checkService(ctx context.Context, db DB, org uuid.UUID, choice ServiceChoice, offers []ServiceOffer) error {
+	var service Service
 	if len(offers) > 0 {
 		service = offers[0].Service
 	} else {
 		var err error
-		if service, err = queries.ServiceByID(ctx, org, choice.Service); errors.Is(err, pgx.ErrNoRows) {
+		if service, err = db.ServiceByID(ctx, org, choice.Service); errors.Is(err, pgx.ErrNoRows) {
 			return hub.NotFound("Service")
 		} else if err != nil {
 			return dberr.Wrap("loading the service", err)
@@ -95,39 +99,39 @@ type DayRange struct {
 }
 
 // LoadCalendars loads the calendars of offers with two queries in total.
-func LoadCalendars(ctx context.Context, db DB, org Org, offers []dbgen.OffersRow, days DayRange) ([]booking.Calendar, error) {
+func LoadCalendars(ctx context.Context, db DB, org Org, offers []ServiceOffer, days DayRange) ([]booking.Calendar, error) {
 	if len(offers) == 0 {
 		return nil, nil
 	}
 	ids := make([]uuid.UUID, len(offers))
-	at := make(map[uuid.UUID]int, len(offers))
+	indexByProfessional := make(map[uuid.UUID]int, len(offers))
 	calendars := make([]booking.Calendar, len(offers))
 	for i, offer := range offers {
-		ids[i], at[offer.ProfessionalID] = offer.ProfessionalID, i
+		ids[i], indexByProfessional[offer.ProfessionalID] = offer.ProfessionalID, i
 		calendars[i] = booking.Calendar{Professional: offer.ProfessionalID, Offer: ResolveOffer(offer, org.Policy), MaxPerDay: org.Policy.MaxPerDay(offer.MaxBookingsPerDay)}
 	}
-	if err := loadHours(ctx, db.Queries, org.ID, ids, days, func(id uuid.UUID) *booking.Calendar { return &calendars[at[id]] }); err != nil {
+	if err := loadHours(ctx, db, org.ID, ids, days, func(id uuid.UUID) *booking.Calendar { return &calendars[indexByProfessional[id]] }); err != nil {
 		return nil, err
 	}
 	since, until := booking.LoadRange(org.Zone, days.First, days.Last)
 	err := db.EachBusy(ctx, BusyQuery{org.ID, ids, since, until, days.ExceptID, days.Now}, org.Policy, func(id uuid.UUID, busy booking.Busy) {
-		calendar := &calendars[at[id]]
+		calendar := &calendars[indexByProfessional[id]]
 		calendar.Busy = append(calendar.Busy, busy)
 	})
 	if err != nil {
-		return nil, dberr.Wrap("loading what is taken", err)
+		return nil, dberr.Wrap("loading busy times", err)
 	}
 	return calendars, nil
 }
 
 // loadHours loads the rules and exceptions of professionals.
-func loadHours(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, ids []uuid.UUID, days DayRange, of func(uuid.UUID) *booking.Calendar) error {
-	rows, err := queries.Hours(ctx, dbgen.HoursParams{OrgID: org, ProfessionalIds: ids, First: days.First.Time(), Last: days.Last.Time()})
+func loadHours(ctx context.Context, db DB, org uuid.UUID, ids []uuid.UUID, days DayRange, calendarOf func(uuid.UUID) *booking.Calendar) error {
+	rows, err := db.WorkingHours(ctx, dbgen.WorkingHoursParams{OrgID: org, ProfessionalIds: ids, First: days.First.Time(), Last: days.Last.Time()})
 	if err != nil {
 		return dberr.Wrap("loading working hours", err)
 	}
 	for _, row := range rows {
-		calendar := of(row.ProfessionalID)
+		calendar := calendarOf(row.ProfessionalID)
 		hours := booking.Hours{Start: booking.Clock(row.Starts), End: booking.Clock(row.Ends)}
 		if row.Kind == "rule" {
 			rule := booking.Rule{Weekday: row.Weekday, Start: hours.Start, End: hours.End, Active: true}
@@ -146,20 +150,8 @@ func loadHours(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, ids [
 	return nil
 }
 
-// ServiceRules returns the part of a service that the rules read.
-func ServiceRules(service dbgen.Service) booking.Service {
-	rules := booking.Service{
-		ID: service.ID, DurationMinutes: service.DurationMinutes, Price: service.PriceCents, Capacity: service.Capacity, SlotIntervalMinutes: service.SlotIntervalMinutes,
-		BufferBeforeMinutes: service.BufferBeforeMinutes, BufferAfterMinutes: service.BufferAfterMinutes, RequiresDeposit: service.RequiresDeposit,
-	}
-	if service.DepositCents != nil {
-		rules.DepositAmount = *service.DepositCents
-	}
-	return rules
-}
-
 // ResolveOffer combines a service with the professional's overrides and the policy.
-func ResolveOffer(offer dbgen.OffersRow, policy booking.Policy) booking.Offer {
+func ResolveOffer(offer ServiceOffer, policy booking.Policy) booking.Offer {
 	return booking.NewOffer(ServiceRules(offer.Service), booking.Override{DurationMinutes: offer.CustomDurationMinutes, Price: offer.CustomPriceCents}, policy)
 }
 
@@ -169,5 +161,5 @@ func (s *Store) LoadWeeks(ctx context.Context, org uuid.UUID, ids []uuid.UUID, f
 	for _, id := range ids {
 		weeks[id] = &booking.Calendar{Professional: id}
 	}
-	return weeks, loadHours(ctx, s.Queries, org, ids, DayRange{First: first, Last: last}, func(id uuid.UUID) *booking.Calendar { return weeks[id] })
+	return weeks, loadHours(ctx, s.DB, org, ids, DayRange{First: first, Last: last}, func(id uuid.UUID) *booking.Calendar { return weeks[id] })
 }

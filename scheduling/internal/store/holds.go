@@ -40,12 +40,12 @@ func (s *Store) HoldSlot(ctx context.Context, request NewAppointment, ttl time.D
 		if err != nil {
 			return err
 		}
-		offers, err := LoadOffers(ctx, tx.Queries, request.Org.ID, request.ServiceChoice)
+		offers, err := LoadOffers(ctx, tx.DB, request.Org.ID, request.ServiceChoice)
 		if err != nil {
 			return err
 		}
-		if request.ResolveClient != nil {
-			if err := tx.checkClientMayBook(ctx, request); err != nil {
+		if request.ResolveAndCheckClient != nil {
+			if err := tx.dryRunResolveClient(ctx, request); err != nil {
 				return err
 			}
 		}
@@ -72,10 +72,10 @@ func (t *Tx) claimRequestHold(ctx context.Context, request NewAppointment) (hold
 		return uuid.New(), nil
 	}
 	hold = uuid.NewSHA1(request.Org.ID, []byte(name))
-	if err := t.LockNames(ctx, []string{hold.String()}); err != nil {
+	if err := t.LockAdvisoryKeys(ctx, []string{hold.String()}); err != nil {
 		return hold, err
 	}
-	underWay, err := t.HoldLasts(ctx, dbgen.HoldLastsParams{OrgID: request.Org.ID, ID: hold, Now: t.now})
+	underWay, err := t.IsHoldActive(ctx, dbgen.IsHoldActiveParams{OrgID: request.Org.ID, ID: hold, Now: t.now})
 	if err == nil && !underWay {
 		underWay, err = t.isAlreadyBooked(ctx, request)
 	}
@@ -85,7 +85,7 @@ func (t *Tx) claimRequestHold(ctx context.Context, request NewAppointment) (hold
 	case underWay:
 		return hold, ErrRequestInProgress
 	}
-	return hold, t.DropHold(ctx, request.Org.ID, hold) // which ran out
+	return hold, t.DeleteHold(ctx, request.Org.ID, hold) // an expired one
 }
 
 // isAlreadyBooked reports whether a request with an idempotency key has been booked.
@@ -103,12 +103,12 @@ func (t *Tx) isAlreadyBooked(ctx context.Context, request NewAppointment) (bool,
 	return err == nil && (request.Idempotency == nil || stored.CreatedAt.After(t.now.Add(-idempotencyTTL))), err
 }
 
-var errRollback = errors.New("tried")
+var errRollback = errors.New("rolled back on purpose")
 
-// checkClientMayBook resolves the client in a savepoint that is rolled back.
-func (t *Tx) checkClientMayBook(ctx context.Context, request NewAppointment) error {
+// dryRunResolveClient resolves the client in a savepoint that is rolled back.
+func (t *Tx) dryRunResolveClient(ctx context.Context, request NewAppointment) error {
 	err := t.withSavepoint(ctx, func(tx *Tx) error {
-		if _, err := request.ResolveClient(ctx, tx); err != nil {
+		if _, err := request.ResolveAndCheckClient(ctx, tx); err != nil {
 			return err
 		}
 		return errRollback
@@ -119,7 +119,7 @@ func (t *Tx) checkClientMayBook(ctx context.Context, request NewAppointment) err
 	return err
 }
 
-func (t *Tx) storeHold(ctx context.Context, id uuid.UUID, request NewAppointment, offers []dbgen.OffersRow, ttl time.Duration) (HeldSlot, error) {
+func (t *Tx) storeHold(ctx context.Context, id uuid.UUID, request NewAppointment, offers []ServiceOffer, ttl time.Duration) (HeldSlot, error) {
 	offers, err := t.consumeHold(ctx, &request, offers)
 	if err != nil {
 		return HeldSlot{}, err
@@ -141,11 +141,11 @@ func (t *Tx) storeHold(ctx context.Context, id uuid.UUID, request NewAppointment
 // consumeHold deletes the hold that a booking replaces; it still blocks others until
 // the transaction commits. A hold for this very time narrows the offers to its
 // professional. An expired hold has no effect.
-func (t *Tx) consumeHold(ctx context.Context, request *NewAppointment, offers []dbgen.OffersRow) ([]dbgen.OffersRow, error) {
+func (t *Tx) consumeHold(ctx context.Context, request *NewAppointment, offers []ServiceOffer) ([]ServiceOffer, error) {
 	if request.HoldID == uuid.Nil {
 		return offers, nil
 	}
-	held, err := t.TakeHold(ctx, dbgen.TakeHoldParams{OrgID: request.Org.ID, ID: request.HoldID, Now: t.now})
+	held, err := t.LockHold(ctx, dbgen.LockHoldParams{OrgID: request.Org.ID, ID: request.HoldID, Now: t.now})
 	if errors.Is(err, pgx.ErrNoRows) {
 		request.HoldID = uuid.Nil
 		return offers, nil
@@ -153,14 +153,14 @@ func (t *Tx) consumeHold(ctx context.Context, request *NewAppointment, offers []
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(offers, func(offer dbgen.OffersRow) bool { return offer.ProfessionalID == held.ProfessionalID })
-	if at >= 0 && held.ServiceID == request.Service && held.StartAt.Equal(request.Start) {
-		request.Professional, offers = &held.ProfessionalID, offers[at:at+1]
+	i := slices.IndexFunc(offers, func(offer ServiceOffer) bool { return offer.ProfessionalID == held.ProfessionalID })
+	if i >= 0 && held.ServiceID == request.Service && held.StartAt.Equal(request.Start) {
+		request.Professional, offers = &held.ProfessionalID, offers[i:i+1]
 	}
-	return offers, t.DropHold(ctx, request.Org.ID, request.HoldID)
+	return offers, t.DeleteHold(ctx, request.Org.ID, request.HoldID)
 }
 
 // ReleaseHold deletes a hold.
 func (s *Store) ReleaseHold(ctx context.Context, org, hold uuid.UUID) error {
-	return s.DropHold(ctx, org, hold)
+	return s.DeleteHold(ctx, org, hold)
 }

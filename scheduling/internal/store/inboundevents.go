@@ -15,7 +15,7 @@ import (
 )
 
 // HandleEvent applies an event of a connected product. It returns [module.ErrIgnored]
-// for an event that concerns nobody here.
+// for an event without effect here.
 func (t *Tx) HandleEvent(ctx context.Context, event hub.Event) error {
 	if event.Environment == hub.Test {
 		return module.ErrIgnored
@@ -58,7 +58,7 @@ func (t *Tx) handlePaymentReceived(ctx context.Context, event hub.Event) error {
 		return err
 	}
 	appointment, amount, method, description := data.AppointmentID, data.Amount, data.Method, data.Description
-	a, err := t.AppointmentByID(ctx, event.TenantID, appointment)
+	detail, err := t.AppointmentByID(ctx, event.TenantID, appointment)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return module.ErrIgnored
 	}
@@ -66,7 +66,7 @@ func (t *Tx) handlePaymentReceived(ctx context.Context, event hub.Event) error {
 		return err
 	}
 	source := event.Product + ":" + event.ID
-	exists, err := t.PaymentOfSource(ctx, event.TenantID, &source)
+	exists, err := t.PaymentSourceExists(ctx, event.TenantID, &source)
 	if err != nil || exists {
 		return err
 	}
@@ -81,7 +81,7 @@ func (t *Tx) handlePaymentReceived(ctx context.Context, event hub.Event) error {
 	if text := []rune(description); len(text) > 200 {
 		description = string(text[:200])
 	}
-	row, err := t.Organization(ctx, event.TenantID)
+	row, err := t.OrganizationByID(ctx, event.TenantID)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (t *Tx) handlePaymentReceived(ctx context.Context, event hub.Event) error {
 		return hub.Invalid("data.amount", "must not have decimals in this currency")
 	}
 	_, err = t.AddPayment(ctx, org, NewPayment{
-		Org: event.TenantID, Appointment: &appointment, Client: a.ClientID, Amount: amount, Method: method, Description: description, Kind: "other", SourceID: &source,
+		Org: event.TenantID, Appointment: &appointment, Client: detail.ClientID, Amount: amount, Method: method, Description: description, Kind: "other", SourceID: &source,
 	})
 	return err
 }

@@ -10,14 +10,14 @@ import (
 
 // handleLatePayment handles a charge that was paid after it had been closed: the
 // appointment was cancelled or paid otherwise.
-func (t *Tx) handleLatePayment(ctx context.Context, org Org, payment dbgen.Payment, appointment *dbgen.Appointment, ended bool) error {
+func (t *Tx) handleLatePayment(ctx context.Context, org Org, payment Payment, appointment *Appointment, wasClosed bool) error {
 	switch {
 	case appointment == nil:
 	case appointment.Status == booking.Cancelled:
 		return t.handlePaidAfterCancel(ctx, org, payment, appointment)
-	case ended && appointment.PaidCents > appointment.PriceCents:
+	case wasClosed && appointment.PaidCents > appointment.PriceCents:
 		appointment.NeedsRefund = true
-		return t.SetDeposit(ctx, dbgen.SetDepositParams{DepositStatus: appointment.DepositStatus, NeedsRefund: true, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
+		return t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: appointment.DepositStatus, NeedsRefund: true, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
 	}
 	return nil
 }
@@ -25,25 +25,19 @@ func (t *Tx) handleLatePayment(ctx context.Context, org Org, payment dbgen.Payme
 // handlePaidAfterCancel handles a charge paid for a cancelled appointment. If the
 // system cancelled it for an unpaid deposit and the time is still free, it is restored.
 // Otherwise staff must refund the money.
-func (t *Tx) handlePaidAfterCancel(ctx context.Context, org Org, payment dbgen.Payment, appointment *dbgen.Appointment) error {
+func (t *Tx) handlePaidAfterCancel(ctx context.Context, org Org, payment Payment, appointment *Appointment) error {
 	depositExpired := appointment.CancelledBy != nil && *appointment.CancelledBy == string(booking.System) && payment.Kind == KindDeposit && appointment.DepositCents != nil
 	if depositExpired && appointment.PaidCents >= *appointment.DepositCents && appointment.StartAt.After(t.now) {
-		if restored, err := t.restoreAppointment(ctx, org, appointment); err != nil || restored {
+		if restored, err := t.restoreAfterLateDeposit(ctx, org, appointment); err != nil || restored {
 			return err
 		}
 	}
-	return t.SetDeposit(ctx, dbgen.SetDepositParams{DepositStatus: appointment.DepositStatus, NeedsRefund: true, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
+	return t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: appointment.DepositStatus, NeedsRefund: true, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
 }
 
-// KindDeposit is the kind of payments that keep a slot.
-const KindDeposit = "deposit"
-
-// systemActor is the actor of automatic changes.
-var systemActor = Actor{Kind: booking.System}
-
-// restoreAppointment restores an appointment that the system cancelled. It returns
+// restoreAfterLateDeposit restores an appointment that the system cancelled. It returns
 // false where the time is no longer free.
-func (t *Tx) restoreAppointment(ctx context.Context, org Org, appointment *dbgen.Appointment) (bool, error) {
+func (t *Tx) restoreAfterLateDeposit(ctx context.Context, org Org, appointment *Appointment) (bool, error) {
 	placement, offered, err := t.findFormerPlacement(ctx, org, *appointment)
 	if errors.Is(err, errSlotTaken) || err == nil && !offered {
 		return false, nil
@@ -52,13 +46,13 @@ func (t *Tx) restoreAppointment(ctx context.Context, org Org, appointment *dbgen
 		return false, err
 	}
 	status := org.Policy.InitialStatus(appointment.Source, booking.DepositPaid)
-	err = t.Rebook(ctx, dbgen.RebookParams{Status: status, Seat: placement.seat, Capacity: placement.offer.Capacity, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
+	err = t.RestoreAppointment(ctx, dbgen.RestoreAppointmentParams{Status: status, Seat: placement.seat, Capacity: placement.offer.Capacity, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
 	if err != nil {
 		return false, err
 	}
 	from, reason := string(appointment.Status), "deposit paid late"
 	appointment.Status, appointment.DepositStatus = status, booking.DepositPaid
-	if err := t.recordHistory(ctx, appointment.OrgID, appointment.ID, dbgen.RecordHistoryParams{Action: "rebook", FromStatus: &from, ToStatus: string(status), Reason: &reason}, systemActor); err != nil {
+	if err := t.recordHistory(ctx, appointment.OrgID, appointment.ID, dbgen.InsertHistoryEntryParams{Action: "rebook", FromStatus: &from, ToStatus: string(status), Reason: &reason}, systemActor); err != nil {
 		return false, err
 	}
 	if err := t.planReminders(ctx, org, appointment.ID, appointment.StartAt); err != nil {
@@ -74,8 +68,8 @@ func (t *Tx) restoreAppointment(ctx context.Context, org Org, appointment *dbgen
 	phone := ""
 	if detail.ClientPhone != nil {
 		phone = *detail.ClientPhone
-		if known := booking.E164(phone); known != nil {
-			phone = *known
+		if formatted := booking.E164(phone); formatted != nil {
+			phone = *formatted
 		}
 	}
 	return true, t.publishCreated(ctx, detail, phone)

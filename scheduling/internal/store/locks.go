@@ -10,22 +10,23 @@ import (
 	"integrationhub/scheduling/internal/booking"
 )
 
-// The order of locks. Every transaction takes what it needs of these from the top to
-// the bottom and never goes back up, so that none of them wait for each other in a
-// circle:
+// The order of locks. Every transaction takes these locks in this order; this prevents
+// deadlocks:
 //
-//  1. what makes a request count once: its Idempotency-Key, its own hold ([Tx.claimRequestHold]), its
-//     proof of work
-//  2. who books: [Tx.lockContacts]
-//  3. a hold that is given up for a booking or another hold
-//  4. professionals' time ([Tx.LockTime]), of several the lowest id first; with
-//     "anybody" one at a time, let go of before the next: [Tx.tryPlacement]
+//  1. what identifies a repeated request: its Idempotency-Key, its own hold
+//     ([Tx.claimRequestHold]), its proof of work
+//  2. the client's contacts: [Tx.lockContacts]
+//  3. a hold that a booking or another hold replaces
+//  4. professionals' time ([Tx.LockProfessionalTime]), the lowest id first; if any
+//     professional will do, one at a time, released before the next: [Tx.tryPlacement]
 //  5. the appointment's row
 //  6. rows of payments, charges and refunds
 //  7. the client's row
 //
-// Rows are locked "for no key update". A plain "for update" also waits for those who
-// have only inserted something that refers to the row, and who may be waiting in turn.
+// Rows that others refer to are locked "for no key update". A plain "for update" also
+// waits for transactions that only inserted a reference to the row, and that may be
+// waiting in turn. Holds, reminders, schedule rules and exceptions, and the loyalty
+// program are locked "for update".
 
 // lockContacts prevents other transactions from finding or creating clients with the
 // same phone number, in any form, or without a phone the same e-mail address. All
@@ -43,5 +44,5 @@ func (t *Tx) lockContacts(ctx context.Context, org uuid.UUID, list ...Contact) e
 		keys[i] = org.String() + " " + keys[i]
 	}
 	slices.Sort(keys)
-	return t.LockNames(ctx, keys)
+	return t.LockAdvisoryKeys(ctx, keys)
 }

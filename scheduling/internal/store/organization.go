@@ -15,17 +15,23 @@ import (
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
+// Organization is a row of scheduling.organizations.
+type Organization = dbgen.Organization
+
+// Settings is a row of scheduling.settings.
+type Settings = dbgen.Settings
+
 // Org is an organization with its settings and the policy derived from them.
 type Org struct {
-	dbgen.Organization
-	Settings dbgen.Settings
+	Organization
+	Settings Settings
 	Zone     *time.Location
 	Policy   booking.Policy
 }
 
 // LoadOrg loads an organization, or returns [hub.ErrNotFound].
 func (s *Store) LoadOrg(ctx context.Context, id uuid.UUID) (Org, error) {
-	row, err := s.Organization(ctx, id)
+	row, err := s.OrganizationByID(ctx, id)
 	if err != nil {
 		return Org{}, dberr.Wrap("loading the organization", err)
 	}
@@ -54,7 +60,7 @@ func (t *Tx) LockOrg(ctx context.Context, id uuid.UUID) (Org, error) {
 }
 
 // NewOrg combines an organization with its settings.
-func NewOrg(organization dbgen.Organization, settings dbgen.Settings) (Org, error) {
+func NewOrg(organization Organization, settings Settings) (Org, error) {
 	zone, err := time.LoadLocation(organization.Timezone)
 	if err != nil {
 		return Org{}, fmt.Errorf("loading the organization's time zone: %w", err)
@@ -63,7 +69,7 @@ func NewOrg(organization dbgen.Organization, settings dbgen.Settings) (Org, erro
 }
 
 // PolicyOf returns the part of the settings that the rules read.
-func PolicyOf(settings dbgen.Settings) booking.Policy {
+func PolicyOf(settings Settings) booking.Policy {
 	return booking.Policy{
 		AutoConfirm: settings.AutoConfirm, SlotIntervalMinutes: settings.SlotIntervalMinutes, MinNoticeMinutes: settings.MinNoticeMinutes,
 		MaxAdvanceDays: settings.MaxAdvanceDays, CancelNoticeMinutes: settings.CancelNoticeMinutes, RescheduleNoticeMinutes: settings.RescheduleNoticeMinutes,
@@ -71,4 +77,45 @@ func PolicyOf(settings dbgen.Settings) booking.Policy {
 		BufferBeforeMinutes: settings.BufferBeforeMinutes, BufferAfterMinutes: settings.BufferAfterMinutes, MaxBookingsPerDay: settings.MaxBookingsPerDay,
 		DepositHoldMinutes: settings.DepositHoldMinutes, DepositRefundNoticeMinutes: settings.DepositRefundNoticeMinutes,
 	}
+}
+
+// AddOrganization stores a new organization with default settings and a disabled
+// loyalty program. notifyEmail gets its notifications.
+func (t *Tx) AddOrganization(ctx context.Context, organization Organization, notifyEmail string) error {
+	err := t.CreateOrganization(ctx, dbgen.CreateOrganizationParams{ID: organization.ID, Name: organization.Name, Slug: organization.Slug, Phone: organization.Phone})
+	if err != nil {
+		return err
+	}
+	if err := t.CreateSettings(ctx, organization.ID, []string{notifyEmail}); err != nil {
+		return err
+	}
+	return t.CreateLoyaltyProgram(ctx, organization.ID)
+}
+
+// SaveOrganization stores a changed organization, without its logo.
+func (t *Tx) SaveOrganization(ctx context.Context, organization Organization) error {
+	return t.UpdateOrganization(ctx, dbgen.UpdateOrganizationParams{
+		ID: organization.ID, Name: organization.Name, Slug: organization.Slug, Phone: organization.Phone, Email: organization.Email, Address: organization.Address,
+		Timezone: organization.Timezone, Currency: organization.Currency, Locale: organization.Locale, UpdatedAt: t.now,
+	})
+}
+
+// SaveLogo stores the file of an organization's logo; nil removes it.
+func (t *Tx) SaveLogo(ctx context.Context, org uuid.UUID, file *string) error {
+	return t.SetLogo(ctx, dbgen.SetLogoParams{ID: org, LogoKey: file, UpdatedAt: t.now})
+}
+
+// SaveSettings stores changed settings.
+func (t *Tx) SaveSettings(ctx context.Context, settings Settings) error {
+	return t.UpdateSettings(ctx, dbgen.UpdateSettingsParams(settings))
+}
+
+// RedirectsElsewhere reports whether a slug still redirects to another organization.
+func (t *Tx) RedirectsElsewhere(ctx context.Context, slug string, org uuid.UUID) (bool, error) {
+	return t.IsSlugReserved(ctx, dbgen.IsSlugReservedParams{Slug: slug, Now: t.now, OrgID: org})
+}
+
+// RedirectSlug makes a former slug redirect to its organization for a period.
+func (t *Tx) RedirectSlug(ctx context.Context, slug string, org uuid.UUID, period time.Duration) error {
+	return t.StoreOldSlug(ctx, dbgen.StoreOldSlugParams{Slug: slug, OrgID: org, RedirectsUntil: t.now.Add(period)})
 }

@@ -20,7 +20,7 @@ import (
 type patientEvent struct {
 	ID      string   `json:"patient_id"`
 	Phone   string   `json:"phone"`
-	Phones  []string `json:"phones"` // that were the patient's, or still are
+	Phones  []string `json:"phones"` // present and former numbers of the patient
 	Name    string   `json:"name"`
 	Email   string   `json:"email"`
 	Changed []string `json:"changed_fields"`
@@ -29,7 +29,7 @@ type patientEvent struct {
 }
 
 // clientsWithPhones finds the clients with any of the phones, ignoring empty ones.
-func (t *Tx) clientsWithPhones(ctx context.Context, org uuid.UUID, phones ...string) ([]dbgen.Client, error) {
+func (t *Tx) clientsWithPhones(ctx context.Context, org uuid.UUID, phones ...string) ([]Client, error) {
 	var forms []string
 	for _, phone := range phones {
 		if phone != "" {
@@ -48,7 +48,7 @@ func (t *Tx) personOf(ctx context.Context, p patientEvent) (booking.Person, erro
 	return booking.Person{Name: name, Email: p.Email, Shared: p.Shared}, err
 }
 
-func personsOf(clients []dbgen.Client) []booking.Person {
+func personsOf(clients []Client) []booking.Person {
 	list := make([]booking.Person, len(clients))
 	for i, client := range clients {
 		list[i] = booking.Person{Name: client.NameSearch}
@@ -60,7 +60,7 @@ func personsOf(clients []dbgen.Client) []booking.Person {
 }
 
 // matchingClients returns the clients that are the person; see [booking.Person.Match].
-func matchingClients(person booking.Person, clients []dbgen.Client) (list []dbgen.Client) {
+func matchingClients(person booking.Person, clients []Client) (list []Client) {
 	for _, i := range person.Match(personsOf(clients)) {
 		list = append(list, clients[i])
 	}
@@ -69,7 +69,7 @@ func matchingClients(person booking.Person, clients []dbgen.Client) (list []dbge
 
 // agreeingClients returns the clients with the person's name or address, without those
 // in excluded.
-func agreeingClients(person booking.Person, clients, excluded []dbgen.Client) (list []dbgen.Client) {
+func agreeingClients(person booking.Person, clients, excluded []Client) (list []Client) {
 	for i, candidate := range personsOf(clients) {
 		if person.Agrees(candidate) && !containsClient(excluded, clients[i].ID) {
 			list = append(list, clients[i])
@@ -78,8 +78,8 @@ func agreeingClients(person booking.Person, clients, excluded []dbgen.Client) (l
 	return list
 }
 
-func containsClient(list []dbgen.Client, id uuid.UUID) bool {
-	return slices.ContainsFunc(list, func(client dbgen.Client) bool { return client.ID == id })
+func containsClient(list []Client, id uuid.UUID) bool {
+	return slices.ContainsFunc(list, func(client Client) bool { return client.ID == id })
 }
 
 // handlePatientDeleted erases the client who is the patient. If several clients may be
@@ -90,7 +90,7 @@ func (t *Tx) handlePatientDeleted(ctx context.Context, event hub.Event, p patien
 	for _, phone := range p.Phones {
 		contacts = append(contacts, Contact{Phone: phone})
 	}
-	if err := t.lockContacts(ctx, event.TenantID, contacts...); err != nil { // who books at this moment is forgotten with it
+	if err := t.lockContacts(ctx, event.TenantID, contacts...); err != nil { // concurrent bookings with these contacts wait
 		return err
 	}
 	person, err := t.personOf(ctx, p)
@@ -106,14 +106,14 @@ func (t *Tx) handlePatientDeleted(ctx context.Context, event hub.Event, p patien
 		return err
 	}
 	if p.Email != "" {
-		mailed, err := t.ClientsByEmail(ctx, event.TenantID, p.Email)
+		byEmail, err := t.ClientsByEmail(ctx, event.TenantID, p.Email)
 		if err != nil {
 			return err
 		}
 		if len(candidates)+len(others) == 0 {
-			candidates = mailed
-		} else if p.Name != "" { // the name besides: the patient under yet another number
-			others = append(others, clientsNamed(person, mailed)...)
+			candidates = byEmail
+		} else if p.Name != "" { // same name and address: the patient under another number
+			others = append(others, clientsNamed(person, byEmail)...)
 		}
 	}
 	if len(candidates)+len(others) == 0 {
@@ -121,9 +121,9 @@ func (t *Tx) handlePatientDeleted(ctx context.Context, event hub.Event, p patien
 	}
 	found := matchingClients(person, candidates)
 	if len(candidates) == 1 && person.Contradicts(personsOf(candidates)[0]) {
-		found = nil // what is forgotten does not come back: rather ask
+		found = nil // erasure is final, so ask instead
 	}
-	// A number that was the patient's once may be somebody else's by now.
+	// A former number of the patient may belong to another person now.
 	found = append(found, agreeingClients(person, others, found)...)
 	if len(found) == 0 {
 		return t.enqueueAmbiguousErasure(ctx, event, p, append(candidates, others...))
@@ -141,8 +141,8 @@ func (t *Tx) handlePatientDeleted(ctx context.Context, event hub.Event, p patien
 
 // addErasureTraces passes the clients' names and addresses to the erasure of the
 // hub's log, and which of their numbers other clients share.
-func (t *Tx) addErasureTraces(ctx context.Context, event hub.Event, found []dbgen.Client) error {
-	var traces module.Traces
+func (t *Tx) addErasureTraces(ctx context.Context, event hub.Event, found []Client) error {
+	var traces module.LogTraces
 	for _, client := range found {
 		traces.Names = append(traces.Names, client.Name)
 		if client.Email != nil {
@@ -155,7 +155,7 @@ func (t *Tx) addErasureTraces(ctx context.Context, event hub.Event, found []dbge
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(matches, func(client dbgen.Client) bool { return !containsClient(found, client.ID) }) {
+		if slices.ContainsFunc(matches, func(client Client) bool { return !containsClient(found, client.ID) }) {
 			traces.Shared = append(traces.Shared, *client.PhoneE164)
 		} else {
 			traces.Phones = append(traces.Phones, *client.PhoneE164)
@@ -168,11 +168,11 @@ func (t *Tx) addErasureTraces(ctx context.Context, event hub.Event, found []dbge
 type AmbiguousErasure struct {
 	Org       uuid.UUID   `json:"org_id"`
 	RequestID string      `json:"deletion_request_id"` // the clinic's
-	Clients   []uuid.UUID `json:"clients"`             // who it may be
+	Clients   []uuid.UUID `json:"clients"`             // the possible clients
 }
 
 // enqueueAmbiguousErasure asks the organization which client the deleted patient is.
-func (t *Tx) enqueueAmbiguousErasure(ctx context.Context, event hub.Event, p patientEvent, candidates []dbgen.Client) error {
+func (t *Tx) enqueueAmbiguousErasure(ctx context.Context, event hub.Event, p patientEvent, candidates []Client) error {
 	erasure := AmbiguousErasure{Org: event.TenantID}
 	if id, err := uuid.Parse(p.Request); err == nil {
 		erasure.RequestID = id.String()
@@ -182,7 +182,7 @@ func (t *Tx) enqueueAmbiguousErasure(ctx context.Context, event hub.Event, p pat
 			erasure.Clients = append(erasure.Clients, client.ID)
 		}
 	}
-	t.Host.Log.Warn("a deleted patient may be one of several clients; nobody was forgotten", "organization", event.TenantID, "event", event.ID, "clients", len(erasure.Clients))
+	t.Host.Log.Warn("a deleted patient may be one of several clients; nobody was erased", "organization", event.TenantID, "event", event.ID, "clients", len(erasure.Clients))
 	payload, err := json.Marshal(erasure)
 	if err != nil {
 		return err
@@ -193,21 +193,21 @@ func (t *Tx) enqueueAmbiguousErasure(ctx context.Context, event hub.Event, p pat
 	return module.ErrIgnored
 }
 
-const maxAmbiguousClients = 10 // clients whom a letter names
+const maxAmbiguousClients = 10 // named in the e-mail
 
 // handlePatientCreated stores a new patient's e-mail address with the client who is
 // the patient and has none.
 func (t *Tx) handlePatientCreated(ctx context.Context, org uuid.UUID, p patientEvent) error {
-	n, err := t.refreshClient(ctx, org, p)
+	n, err := t.updateMatchingClient(ctx, org, p)
 	if err == nil && n == 0 {
 		err = module.ErrIgnored
 	}
 	return err
 }
 
-// refreshClient updates name and address of the client who is the patient, where the
+// updateMatchingClient updates name and address of the client who is the patient, where the
 // stored ones came from the clinic or are missing. n is the number of updated clients.
-func (t *Tx) refreshClient(ctx context.Context, org uuid.UUID, p patientEvent) (n int64, err error) {
+func (t *Tx) updateMatchingClient(ctx context.Context, org uuid.UUID, p patientEvent) (n int64, err error) {
 	clients, err := t.clientsWithPhones(ctx, org, p.Phone)
 	if err != nil {
 		return 0, err
@@ -225,20 +225,20 @@ func (t *Tx) refreshClient(ctx context.Context, org uuid.UUID, p patientEvent) (
 	if !booking.ValidEmail(p.Email) {
 		p.Email = ""
 	}
-	return t.RefreshClient(ctx, dbgen.RefreshClientParams{OrgID: org, ID: clients[0].ID, Name: p.Name, Email: p.Email, Now: t.now})
+	return t.UpdateClientFromClinic(ctx, dbgen.UpdateClientFromClinicParams{OrgID: org, ID: clients[0].ID, Name: p.Name, Email: p.Email, Now: t.now})
 }
 
 // PatientChange is a patient whose name or address the clinic changed. The event does
-// not contain the new values; [Store.RefreshPatient] stores what the clinic answers.
+// not contain the new values; [Store.UpdateClientFromPatient] stores what the clinic answers.
 type PatientChange struct {
 	Org       uuid.UUID `json:"org_id"`
-	Product   string    `json:"product"` // that told
+	Product   string    `json:"product"` // the clinic that sent the event
 	PatientID string    `json:"patient_id"`
-	Phone     string    `json:"phone"` // as it was before the change
-	GiveUpAt  time.Time `json:"until"` // when it is given up
+	Phone     string    `json:"phone"` // before the change
+	GiveUpAt  time.Time `json:"until"` // when retries end
 }
 
-// patientRefreshTTL is how long an unreachable clinic is asked again.
+// patientRefreshTTL is how long reading from an unreachable clinic is retried.
 const patientRefreshTTL = 3 * 24 * time.Hour
 
 // handlePatientUpdated enqueues reading a patient where that can change a client.
@@ -250,7 +250,7 @@ func (t *Tx) handlePatientUpdated(ctx context.Context, event hub.Event, p patien
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(clients, func(client dbgen.Client) bool {
+	if !slices.ContainsFunc(clients, func(client Client) bool {
 		return client.Email == nil || client.EmailSource == nameSourceClinic || client.NameSource == nameSourceClinic
 	}) {
 		return module.ErrIgnored
@@ -264,16 +264,16 @@ func (t *Tx) handlePatientUpdated(ctx context.Context, event hub.Event, p patien
 
 const nameSourceClinic = "clinic"
 
-// RefreshPatient stores the name and address the clinic answered.
-func (s *Store) RefreshPatient(ctx context.Context, change PatientChange, name, email string) error {
+// UpdateClientFromPatient stores the name and address the clinic answered.
+func (s *Store) UpdateClientFromPatient(ctx context.Context, change PatientChange, name, email string) error {
 	return s.InTx(ctx, "refreshing a client", func(tx *Tx) error {
-		_, err := tx.refreshClient(ctx, change.Org, patientEvent{Phone: change.Phone, Name: name, Email: email})
+		_, err := tx.updateMatchingClient(ctx, change.Org, patientEvent{Phone: change.Phone, Name: name, Email: email})
 		return err
 	})
 }
 
 // clientsNamed returns the clients with the person's name.
-func clientsNamed(person booking.Person, clients []dbgen.Client) (list []dbgen.Client) {
+func clientsNamed(person booking.Person, clients []Client) (list []Client) {
 	for i, candidate := range personsOf(clients) {
 		if (booking.Person{Name: person.Name}).Agrees(candidate) {
 			list = append(list, clients[i])
@@ -283,11 +283,11 @@ func clientsNamed(person booking.Person, clients []dbgen.Client) (list []dbgen.C
 }
 
 // EraseClient removes a client's personal data and keeps appointments and payments.
-func (t *Tx) EraseClient(ctx context.Context, client dbgen.Client) error {
+func (t *Tx) EraseClient(ctx context.Context, client Client) error {
 	if err := t.Host.Mail.EraseSubject(ctx, t.Raw, client.OrgID, client.ID.String()); err != nil {
 		return err
 	}
-	if err := t.ClearTracesOfClient(ctx, client.OrgID, client.ID); err != nil {
+	if err := t.ClearClientTexts(ctx, client.OrgID, client.ID); err != nil {
 		return err
 	}
 	return t.AnonymizeClient(ctx, dbgen.AnonymizeClientParams{OrgID: client.OrgID, ID: client.ID, Now: t.now})
@@ -295,7 +295,7 @@ func (t *Tx) EraseClient(ctx context.Context, client dbgen.Client) error {
 
 // EraseClientByID is [Tx.EraseClient] by id; [hub.ErrNotFound] where there is none.
 func (s *Store) EraseClientByID(ctx context.Context, org, id uuid.UUID) error {
-	return s.InTx(ctx, "forgetting a client", func(tx *Tx) error {
+	return s.InTx(ctx, "erasing a client", func(tx *Tx) error {
 		client, err := tx.ClientByID(ctx, org, id)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return hub.NotFound("Client")

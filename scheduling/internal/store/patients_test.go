@@ -38,7 +38,7 @@ func TestDeletedPatientOfAFamily(t *testing.T) {
 		require.NotContains(t, text, personal)
 		require.NotContains(t, org.Hub.Log(), personal+`"`)
 	}
-	require.Contains(t, org.Hub.Log(), "nobody was forgotten")
+	require.Contains(t, org.Hub.Log(), "nobody was erased")
 
 	require.Zero(t, org.Count("hub.erasure_traces"))
 	require.NoError(t, deleted("evt_7123456789abcdef", object{"email": "ANA@example.com"}))

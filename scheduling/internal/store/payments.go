@@ -2,25 +2,67 @@ package store
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/payment/provider"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// LoadClient loads a client, or returns [hub.ErrNotFound].
-func (t *Tx) LoadClient(ctx context.Context, org, id uuid.UUID) (dbgen.Client, error) {
-	client, err := t.ClientByID(ctx, org, id)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return client, hub.NotFound("Client")
+// KindDeposit is the kind of payments for deposits.
+const KindDeposit = "deposit"
+
+// Statuses of payments.
+const (
+	paymentPending   = string(provider.Pending)
+	paymentPaid      = string(provider.Paid)
+	paymentExpired   = string(provider.Expired)
+	paymentCancelled = string(provider.Cancelled)
+	paymentRefunded  = string(provider.Refunded)
+)
+
+// Payment is a row of scheduling.payments.
+type Payment = dbgen.Payment
+
+// PaymentDetail is a payment with its charge at the provider, if it has one: a row of
+// scheduling.payment_details.
+type PaymentDetail = dbgen.PaymentDetail
+
+// PaymentTotal is the sum of payments with the same method and status.
+type PaymentTotal = dbgen.SumPaymentsRow
+
+// PaymentFilter selects payments by the time they were paid or, until then, created.
+type PaymentFilter struct {
+	Since, Until time.Time // Until is excluded
+	Status       *string   // nil: any
+	Client       *uuid.UUID
+}
+
+// PaymentsBetween loads a page of an organization's payments, the newest first.
+func (d DB) PaymentsBetween(ctx context.Context, org uuid.UUID, filter PaymentFilter, page Page) ([]PaymentDetail, error) {
+	return d.ListPayments(ctx, dbgen.ListPaymentsParams{
+		OrgID: org, Since: filter.Since, Until: filter.Until, Status: filter.Status, ClientID: filter.Client, RowLimit: page.Limit, RowOffset: page.Offset,
+	})
+}
+
+// PaymentTotals sums an organization's payments by method and status.
+func (d DB) PaymentTotals(ctx context.Context, org uuid.UUID, filter PaymentFilter) ([]PaymentTotal, error) {
+	return d.SumPayments(ctx, dbgen.SumPaymentsParams{OrgID: org, Since: filter.Since, Until: filter.Until, Status: filter.Status, ClientID: filter.Client})
+}
+
+// ClientPaymentPage loads a page of a client's payments, the newest first, and their
+// total number.
+func (d DB) ClientPaymentPage(ctx context.Context, org, client uuid.UUID, page Page) (payments []PaymentDetail, total int, err error) {
+	payments, err = d.ListClientPayments(ctx, dbgen.ListClientPaymentsParams{OrgID: org, ClientID: client, RowLimit: page.Limit, RowOffset: page.Offset})
+	if err != nil {
+		return nil, 0, err
 	}
-	return client, dberr.Wrap("loading the client", err)
+	total, err = d.CountClientPayments(ctx, org, client)
+	return payments, total, err
 }
 
 // NewPayment is money received or requested.
@@ -29,7 +71,7 @@ type NewPayment struct {
 	Appointment *uuid.UUID
 	Client      uuid.UUID
 	Amount      booking.Cents
-	AmountGiven bool // the amount, by somebody: it is not what happens to be due
+	AmountGiven bool // the request names the amount; else it is the amount due
 	Method      string
 	Description string
 	Kind        string
@@ -39,7 +81,7 @@ type NewPayment struct {
 
 // RecordPayment runs add and stores its payment as the answer to the key. A repeated
 // request returns the stored payment.
-func (s *Store) RecordPayment(ctx context.Context, org uuid.UUID, key *IdempotencyKey, pay func(*Tx) (dbgen.PaymentDetail, error)) (payment dbgen.PaymentDetail, err error) {
+func (s *Store) RecordPayment(ctx context.Context, org uuid.UUID, key *IdempotencyKey, add func(*Tx) (PaymentDetail, error)) (payment PaymentDetail, err error) {
 	err = s.InTx(ctx, "recording a payment", func(tx *Tx) error {
 		if key != nil {
 			existing, found, err := tx.claimPaymentKey(ctx, org, *key)
@@ -48,7 +90,7 @@ func (s *Store) RecordPayment(ctx context.Context, org uuid.UUID, key *Idempoten
 				return err
 			}
 		}
-		if payment, err = pay(tx); err != nil {
+		if payment, err = add(tx); err != nil {
 			return err
 		}
 		return tx.storePaymentAnswer(ctx, org, key, payment.ID)
@@ -58,15 +100,15 @@ func (s *Store) RecordPayment(ctx context.Context, org uuid.UUID, key *Idempoten
 
 // AddPayment records received money: the payment, the totals of client and
 // appointment, the deposit it covers and the points it earns.
-func (t *Tx) AddPayment(ctx context.Context, org Org, n NewPayment) (dbgen.PaymentDetail, error) {
-	var appointment *dbgen.Appointment
+func (t *Tx) AddPayment(ctx context.Context, org Org, n NewPayment) (PaymentDetail, error) {
+	var appointment *Appointment
 	if n.Appointment != nil {
 		locked, err := t.lockForChange(ctx, AppointmentChange{Org: org, ID: *n.Appointment}, nil)
 		switch {
 		case err != nil:
-			return dbgen.PaymentDetail{}, dberr.Wrap("loading the appointment", err)
+			return PaymentDetail{}, dberr.Wrap("loading the appointment", err)
 		case locked.ClientID != n.Client:
-			return dbgen.PaymentDetail{}, hub.Invalid("body.client_id", "is not the appointment's client")
+			return PaymentDetail{}, hub.Invalid("body.client_id", "is not the appointment's client")
 		}
 		appointment = &locked
 	}
@@ -75,20 +117,20 @@ func (t *Tx) AddPayment(ctx context.Context, org Org, n NewPayment) (dbgen.Payme
 		Status: "paid", Kind: n.Kind, PaidAt: &t.now, SourceID: n.SourceID, CreatedBy: n.By, CreatedAt: t.now,
 	})
 	if err != nil {
-		return dbgen.PaymentDetail{}, err
+		return PaymentDetail{}, err
 	}
 	if err := t.creditPayment(ctx, org, payment, appointment); err != nil {
-		return dbgen.PaymentDetail{}, err
+		return PaymentDetail{}, err
 	}
 	return t.PaymentByID(ctx, n.Org, payment.ID)
 }
 
 // creditPayment adds received money to the appointment, the client and their points.
-func (t *Tx) creditPayment(ctx context.Context, org Org, payment dbgen.Payment, appointment *dbgen.Appointment) error {
+func (t *Tx) creditPayment(ctx context.Context, org Org, payment Payment, appointment *Appointment) error {
 	service := uuid.Nil
 	if appointment != nil {
 		service = appointment.ServiceID
-		if err := t.AddPaid(ctx, dbgen.AddPaidParams{OrgID: payment.OrgID, ID: appointment.ID, Amount: int64(payment.AmountCents), Now: t.now}); err != nil {
+		if err := t.AdjustPaidAmount(ctx, dbgen.AdjustPaidAmountParams{OrgID: payment.OrgID, ID: appointment.ID, Amount: int64(payment.AmountCents), Now: t.now}); err != nil {
 			return err
 		}
 		appointment.PaidCents += payment.AmountCents
@@ -99,10 +141,10 @@ func (t *Tx) creditPayment(ctx context.Context, org Org, payment dbgen.Payment, 
 			return err
 		}
 	}
-	if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: payment.OrgID, ID: payment.ClientID, Spent: int64(payment.AmountCents)}); err != nil {
+	if _, err := t.AdjustClientTotals(ctx, dbgen.AdjustClientTotalsParams{OrgID: payment.OrgID, ID: payment.ClientID, Spent: int64(payment.AmountCents)}); err != nil {
 		return err
 	}
-	program, err := LoadLoyalty(ctx, t.Queries, payment.OrgID)
+	program, err := LoadLoyalty(ctx, t.DB, payment.OrgID)
 	if err != nil {
 		return err
 	}
@@ -113,125 +155,24 @@ func (t *Tx) creditPayment(ctx context.Context, org Org, payment dbgen.Payment, 
 	return ignoreErased(err)
 }
 
-// ignoreErased drops the error for points of an erased client. Their appointments and
-// payments stay.
-func ignoreErased(err error) error {
-	if errors.Is(err, hub.ErrNotFound) {
+// claimPaymentKey claims an Idempotency-Key, or returns the payment stored under it.
+func (t *Tx) claimPaymentKey(ctx context.Context, org uuid.UUID, key IdempotencyKey) (payment PaymentDetail, found bool, err error) {
+	var id uuid.UUID
+	if found, err = t.claimIdempotencyKey(ctx, org, key, &id); err != nil || !found {
+		return payment, found, err
+	}
+	payment, err = t.PaymentByID(ctx, org, id)
+	return payment, true, err
+}
+
+func (t *Tx) storePaymentAnswer(ctx context.Context, org uuid.UUID, key *IdempotencyKey, id uuid.UUID) error {
+	if key == nil {
 		return nil
 	}
-	return err
+	return t.storeAnswer(ctx, org, *key, id)
 }
 
-func paymentPointsSource(payment dbgen.Payment) string { return "payment:" + payment.ID.String() }
-
-// LoadLoyalty loads a loyalty program as the rules read it.
-func LoadLoyalty(ctx context.Context, queries *dbgen.Queries, org uuid.UUID) (booking.Loyalty, error) {
-	program, err := queries.LoyaltyProgram(ctx, org)
-	if err != nil {
-		return booking.Loyalty{}, dberr.Wrap("loading the loyalty program", err)
-	}
-	rewards, err := queries.Rewards(ctx, org)
-	if err != nil {
-		return booking.Loyalty{}, dberr.Wrap("loading rewards", err)
-	}
-	return LoyaltyRules(program, rewards), nil
-}
-
-// LoyaltyRules converts a loyalty program for the rules.
-func LoyaltyRules(program dbgen.LoyaltyProgram, rewards []dbgen.LoyaltyReward) booking.Loyalty {
-	l := booking.Loyalty{
-		Enabled: program.Enabled, Accrual: booking.Accrual(program.AccrualType), PointsPerUnit: booking.Cents(program.PointsPerHundred), PointsPerVisit: program.PointsPerVisit,
-		MinSpend: program.MinSpendCents, Rounding: booking.Rounding(program.Rounding), EligibleServices: program.EligibleServiceIds, ExpirationDays: program.PointsExpirationDays,
-		SignupBonus: program.SignupBonus, BirthdayBonus: program.BirthdayBonus,
-	}
-	for _, reward := range rewards {
-		l.Rewards = append(l.Rewards, booking.Reward{
-			ID: reward.ID, Name: reward.Name, Points: reward.Points, Type: booking.RewardType(reward.Type), Value: booking.Cents(reward.Value), Service: reward.ServiceID, Active: reward.IsActive,
-		})
-	}
-	return l
-}
-
-// PointsChange is a change of a client's balance. Type and Source are unique together.
-type PointsChange struct {
-	Org, Client          uuid.UUID
-	Type                 string
-	Points               int64
-	Source               string
-	Appointment, Payment *uuid.UUID
-	Reward               *uuid.UUID
-	Description          string
-}
-
-// AddPoints writes a change of a client's balance, once per type and source; 0 points
-// write nothing. A balance below 0 is a [hub.ErrConflict], insufficient_points.
-func (t *Tx) AddPoints(ctx context.Context, points PointsChange) error {
-	if points.Points == 0 {
-		return nil
-	}
-	client, err := t.LockClient(ctx, points.Org, points.Client)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return hub.NotFound("Client")
-	}
-	if err != nil {
-		return err
-	}
-	exists, err := t.HasEntry(ctx, dbgen.HasEntryParams{OrgID: points.Org, Type: points.Type, Source: points.Source})
-	if err != nil || exists {
-		return err
-	}
-	balance := client.LoyaltyPoints + points.Points
-	if balance < 0 {
-		return hub.Errorf(hub.ErrConflict, "insufficient_points", "The client has %d points.", client.LoyaltyPoints)
-	}
-	if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: points.Org, ID: points.Client, Points: points.Points}); err != nil {
-		return err
-	}
-	_, err = t.AddEntry(ctx, dbgen.AddEntryParams{
-		OrgID: points.Org, ID: NewID(), ClientID: points.Client, Type: points.Type, Points: points.Points, BalanceAfter: balance, Source: points.Source,
-		AppointmentID: points.Appointment, PaymentID: points.Payment, RewardID: points.Reward, Description: points.Description, CreatedAt: t.now,
-	})
-	return err
-}
-
-// visitPointsSource names one completion of an appointment. It contains the version
-// because a corrected appointment may be completed again. Points of an earlier
-// completion that could not be deducted are not earned twice.
-func visitPointsSource(appointment dbgen.Appointment) string {
-	return fmt.Sprintf("visit:%s:%d", appointment.ID, appointment.Version)
-}
-
-func (t *Tx) earnVisitPoints(ctx context.Context, a dbgen.Appointment) error {
-	program, err := LoadLoyalty(ctx, t.Queries, a.OrgID)
-	if err != nil {
-		return err
-	}
-	kept, err := t.Accrued(ctx, a.OrgID, &a.ID)
-	if err != nil {
-		return err
-	}
-	err = t.AddPoints(ctx, PointsChange{
-		Org: a.OrgID, Client: a.ClientID, Type: "earn", Points: max(0, program.VisitPoints(a.PriceCents, a.ServiceID)-kept),
-		Source: visitPointsSource(a), Appointment: &a.ID,
-	})
-	return ignoreErased(err)
-}
-
-// reverseVisitPoints deducts what a completion earned, as far as it was not spent.
-func (t *Tx) reverseVisitPoints(ctx context.Context, a dbgen.Appointment) error {
-	earned, err := t.Accrued(ctx, a.OrgID, &a.ID)
-	if err != nil || earned <= 0 {
-		return err
-	}
-	client, err := t.LockClient(ctx, a.OrgID, a.ClientID)
-	if errors.Is(err, pgx.ErrNoRows) { // who was forgotten
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return t.AddPoints(ctx, PointsChange{
-		Org: a.OrgID, Client: a.ClientID, Type: "reverse", Points: -min(earned, client.LoyaltyPoints),
-		Source: visitPointsSource(a), Appointment: &a.ID,
-	})
+// endUnpaidPayment sets a final status on a payment without money received.
+func (t *Tx) endUnpaidPayment(ctx context.Context, payment Payment, status string) error {
+	return t.UpdatePaymentStatus(ctx, dbgen.UpdatePaymentStatusParams{Status: status, Now: t.now, OrgID: payment.OrgID, ID: payment.ID})
 }

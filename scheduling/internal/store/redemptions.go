@@ -13,7 +13,7 @@ import (
 // Redemption exchanges a client's points for a reward.
 type Redemption struct {
 	Client, Reward uuid.UUID
-	Appointment    *uuid.UUID // nil: the reward is given at the desk
+	Appointment    *uuid.UUID // nil: the reward is redeemed without an appointment
 }
 
 // RedeemReward deducts the points of a reward and its discount from the appointment's
@@ -38,8 +38,8 @@ func (t *Tx) runOnce(ctx context.Context, org uuid.UUID, key *IdempotencyKey, wo
 	if key == nil {
 		return work()
 	}
-	var done bool
-	if found, err := t.claimIdempotencyKey(ctx, org, *key, &done); err != nil || found {
+	var stored bool
+	if found, err := t.claimIdempotencyKey(ctx, org, *key, &stored); err != nil || found {
 		return err
 	}
 	if err := work(); err != nil {
@@ -53,7 +53,7 @@ func (t *Tx) redeemReward(ctx context.Context, org Org, redemption Redemption) e
 		return err
 	}
 	points := PointsChange{Org: org.ID, Client: redemption.Client, Type: "redeem", Source: "redeem:" + NewID().String(), Appointment: redemption.Appointment}
-	var appointment dbgen.Appointment
+	var appointment Appointment
 	if redemption.Appointment != nil {
 		var err error
 		if appointment, err = t.lockForChange(ctx, AppointmentChange{Org: org, ID: *redemption.Appointment}, nil); err != nil {
@@ -63,12 +63,12 @@ func (t *Tx) redeemReward(ctx context.Context, org Org, redemption Redemption) e
 			return hub.Invalid("body.appointment_id", "is not an appointment of this client")
 		}
 		points.Source = "redeem:" + appointment.ID.String() + ":" + redemption.Reward.String()
-		exists, err := t.HasEntry(ctx, dbgen.HasEntryParams{OrgID: org.ID, Type: points.Type, Source: points.Source})
+		exists, err := t.HasLoyaltyEntry(ctx, dbgen.HasLoyaltyEntryParams{OrgID: org.ID, Type: points.Type, Source: points.Source})
 		if err != nil || exists {
 			return err
 		}
 	}
-	program, err := LoadLoyalty(ctx, t.Queries, org.ID)
+	program, err := LoadLoyalty(ctx, t.DB, org.ID)
 	if err != nil {
 		return err
 	}
@@ -89,8 +89,8 @@ func (t *Tx) redeemReward(ctx context.Context, org Org, redemption Redemption) e
 }
 
 // applyDiscount reduces an appointment's price by a reward. Money received and a
-// pending deposit stay; charges above the rest are closed.
-func (t *Tx) applyDiscount(ctx context.Context, org Org, appointment dbgen.Appointment, reward *booking.Reward) error {
+// pending deposit stay; charges above the remaining balance are closed.
+func (t *Tx) applyDiscount(ctx context.Context, org Org, appointment Appointment, reward *booking.Reward) error {
 	if appointment.Status == booking.Cancelled || appointment.Status == booking.NoShow {
 		return hub.Errorf(hub.ErrConflict, "appointment_over", "A reward counts for appointments that take place; this one is %s.", appointment.Status)
 	}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -10,66 +9,18 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub/events"
-	"integrationhub/hub/module"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
-// Jobs that transactions enqueue.
-const (
-	JobNotifications    = "letters"  // a [Notification]: who is to be told writes themselves what it came to
-	JobWaitlist         = "waitlist" // a [FreedTime]
-	JobAmbiguousErasure = "unclear"  // an [AmbiguousErasure]
-	JobPatientRefresh   = "patients" // a [PatientChange]
-
-	JobCampaigns = "campaigns" // a [CampaignRun]
-)
-
-// Notification is a change of an appointment that people are notified of.
-type Notification struct {
-	Org           uuid.UUID     `json:"org_id"`
-	Appointment   uuid.UUID     `json:"appointment_id"`
-	Change        string        `json:"what"` // one of the constants below
-	By            booking.Actor `json:"by"`
-	PreviousStart time.Time     `json:"before,omitzero"` // where it was moved from
-	SkipClient    bool          `json:"quiet,omitempty"` // the client is not told
-}
-
-// Values of [Notification.Change].
-const (
-	ChangeBooked    = "booked"
-	ChangeConfirmed = "confirmed"
-	ChangeCancelled = "cancelled"
-	ChangeMoved     = "moved"
-)
-
-// enqueueNotification leaves the e-mails about a change to a job. Enqueueing costs the
-// transaction less than rendering them.
-func (t *Tx) enqueueNotification(ctx context.Context, notification Notification) error {
-	payload, err := json.Marshal(notification)
-	if err != nil {
-		return err
-	}
-	return t.Host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobNotifications, Payload: payload})
-}
-
-// FreedTime is a time that became available again.
-type FreedTime struct {
-	Org          uuid.UUID `json:"org_id"`
-	Professional uuid.UUID `json:"professional_id"`
-	Start        time.Time `json:"start"`
-}
-
-// enqueueFreedTime leaves it to a job to offer the appointment's time to the waitlist.
-func (t *Tx) enqueueFreedTime(ctx context.Context, org Org, appointment dbgen.Appointment) error {
-	if !org.Settings.WaitlistEnabled || !appointment.StartAt.After(t.now) {
+func (t *Tx) planReminders(ctx context.Context, org Org, appointment uuid.UUID, start time.Time) error {
+	if !org.Settings.RemindersEnabled {
 		return nil
 	}
-	payload, err := json.Marshal(FreedTime{org.ID, appointment.ProfessionalID, appointment.StartAt})
-	if err != nil {
-		return err
-	}
-	return t.Host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: JobWaitlist, Payload: payload})
+	return t.InsertReminders(ctx, dbgen.InsertRemindersParams{
+		OrgID: org.ID, AppointmentID: appointment, StartAt: start, Now: t.now,
+		Offsets: org.Settings.ReminderOffsetsMinutes, Channels: org.Settings.ReminderChannels,
+	})
 }
 
 // DueReminder is a reminder whose time has come.
@@ -78,25 +29,25 @@ type DueReminder = dbgen.DueRemindersRow
 // ReminderDetails is the content of a reminder. Phone is the client's number in the
 // form other products use.
 type ReminderDetails struct {
-	dbgen.AppointmentDetail
+	AppointmentDetail
 	Phone   string
-	Contact dbgen.ContactOfRow // who is reminded by mail
+	Contact AppointmentRecipient // recipient of the reminder by e-mail
 }
 
-// lockReminder locks a reminder with its appointment and loads its content. It drops
-// the reminder and returns ok false where it must not be sent: the appointment moved
-// or ended, or a nearer reminder is due too.
-func (t *Tx) lockReminder(ctx context.Context, due DueReminder) (reminder ReminderDetails, r dbgen.Reminder, ok bool, err error) {
+// prepareReminder locks a reminder with its appointment and loads its content. It deletes
+// the reminder and returns ok false if it must not be sent: the appointment was
+// rescheduled or ended, or a nearer reminder is due too.
+func (t *Tx) prepareReminder(ctx context.Context, due DueReminder) (reminder ReminderDetails, r dbgen.Reminder, ok bool, err error) {
 	appointment, err := t.LockAppointment(ctx, due.OrgID, due.AppointmentID)
 	if err != nil {
 		return reminder, r, false, err
 	}
 	if r, err = t.LockReminder(ctx, dbgen.LockReminderParams(due)); errors.Is(err, pgx.ErrNoRows) {
-		return reminder, r, false, nil // sent, or dropped
+		return reminder, r, false, nil // sent or deleted
 	} else if err != nil {
 		return reminder, r, false, err
 	}
-	nearer, err := t.NearerReminder(ctx, dbgen.NearerReminderParams{
+	nearer, err := t.HasNearerReminder(ctx, dbgen.HasNearerReminderParams{
 		OrgID: due.OrgID, AppointmentID: due.AppointmentID, Channel: due.Channel, OffsetMinutes: due.OffsetMinutes, Now: t.now,
 	})
 	if err != nil {
@@ -111,20 +62,20 @@ func (t *Tx) lockReminder(ctx context.Context, due DueReminder) (reminder Remind
 		return reminder, r, false, err
 	}
 	client, err := t.ClientByID(ctx, due.OrgID, appointment.ClientID)
-	if errors.Is(err, pgx.ErrNoRows) { // somebody who was forgotten
+	if errors.Is(err, pgx.ErrNoRows) { // the client was erased
 		return reminder, r, false, t.dropReminder(ctx, due)
 	}
 	if err != nil {
 		return reminder, r, false, err
 	}
 	reminder.Phone = clientPhone(client)
-	reminder.Contact, err = t.ContactOf(ctx, due.OrgID, due.AppointmentID)
+	reminder.Contact, err = t.AppointmentRecipient(ctx, due.OrgID, due.AppointmentID)
 	return reminder, r, err == nil, err
 }
 
 // markReminderSent records that a reminder was sent and publishes the event.
 func (t *Tx) markReminderSent(ctx context.Context, due DueReminder, reminder ReminderDetails) error {
-	err := t.ReminderSent(ctx, dbgen.ReminderSentParams{
+	err := t.SetReminderSentAt(ctx, dbgen.SetReminderSentAtParams{
 		Now: t.now, OrgID: due.OrgID, AppointmentID: due.AppointmentID, OffsetMinutes: due.OffsetMinutes, Channel: due.Channel, DueAt: due.DueAt,
 	})
 	if err != nil {
@@ -137,15 +88,15 @@ func (t *Tx) markReminderSent(ctx context.Context, due DueReminder, reminder Rem
 // the client has no address; the reminder is then dropped.
 func (s *Store) SendReminder(ctx context.Context, due DueReminder, send func(tx *Tx, reminder ReminderDetails) (bool, error)) error {
 	return s.InTx(ctx, "sending a reminder", func(tx *Tx) error {
-		reminder, _, ok, err := tx.lockReminder(ctx, due)
+		reminder, _, ok, err := tx.prepareReminder(ctx, due)
 		if err != nil || !ok {
 			return err
 		}
-		done, err := send(tx, reminder)
+		sent, err := send(tx, reminder)
 		switch {
 		case err != nil:
 			return err
-		case !done:
+		case !sent:
 			return tx.dropReminder(ctx, due)
 		}
 		return tx.markReminderSent(ctx, due, reminder)
@@ -153,7 +104,7 @@ func (s *Store) SendReminder(ctx context.Context, due DueReminder, send func(tx 
 }
 
 func (t *Tx) dropReminder(ctx context.Context, due DueReminder) error {
-	return t.DropReminder(ctx, dbgen.DropReminderParams(due))
+	return t.DeleteReminder(ctx, dbgen.DeleteReminderParams(due))
 }
 
 // ClaimReminder reserves a reminder that another product sends outside of any
@@ -163,10 +114,10 @@ func (t *Tx) dropReminder(ctx context.Context, due DueReminder) error {
 func (s *Store) ClaimReminder(ctx context.Context, due DueReminder) (reminder ReminderDetails, claimed bool, err error) {
 	err = s.InTx(ctx, "claiming a reminder", func(tx *Tx) error {
 		var r dbgen.Reminder
-		if reminder, r, claimed, err = tx.lockReminder(ctx, due); err != nil || !claimed {
+		if reminder, r, claimed, err = tx.prepareReminder(ctx, due); err != nil || !claimed {
 			return err
 		}
-		if r.RetryAt != nil && r.RetryAt.After(tx.now) { // somebody else has it
+		if r.RetryAt != nil && r.RetryAt.After(tx.now) { // another process has claimed it
 			claimed = false
 			return nil
 		}
@@ -175,7 +126,7 @@ func (s *Store) ClaimReminder(ctx context.Context, due DueReminder) (reminder Re
 			return tx.dropReminder(ctx, due)
 		}
 		later := tx.now.Add(reminderClaimTTL)
-		return tx.ReminderClaimed(ctx, dbgen.ReminderClaimedParams{
+		return tx.SetReminderClaim(ctx, dbgen.SetReminderClaimParams{
 			ClaimedAt: &tx.now, RetryAt: &later, Attempts: r.Attempts + 1, OrgID: due.OrgID, AppointmentID: due.AppointmentID,
 			OffsetMinutes: due.OffsetMinutes, Channel: due.Channel, DueAt: due.DueAt,
 		})
@@ -191,7 +142,7 @@ const (
 // Outcome is the result of sending a claimed message.
 type Outcome struct {
 	Sent       bool
-	RetryAfter time.Duration // it surely was not sent: when to try again; 0 = nobody knows, or it never will be
+	RetryAfter time.Duration // set only if the message was certainly not sent; 0: never retry
 }
 
 // SettleReminder records the outcome of a claimed reminder. Unless it is to be retried
@@ -199,7 +150,7 @@ type Outcome struct {
 func (s *Store) SettleReminder(ctx context.Context, due DueReminder, reminder ReminderDetails, outcome Outcome) error {
 	return s.InTx(ctx, "settling a reminder", func(tx *Tx) error {
 		r, err := tx.LockReminder(ctx, dbgen.LockReminderParams(due))
-		cancelledMeanwhile := errors.Is(err, pgx.ErrNoRows) // moved or cancelled meanwhile
+		cancelledMeanwhile := errors.Is(err, pgx.ErrNoRows) // the appointment was rescheduled or cancelled
 		switch {
 		case err != nil && !cancelledMeanwhile:
 			return err
@@ -211,7 +162,7 @@ func (s *Store) SettleReminder(ctx context.Context, due DueReminder, reminder Re
 			return tx.dropReminder(ctx, due)
 		}
 		later := tx.now.Add(outcome.RetryAfter)
-		return tx.ReminderClaimed(ctx, dbgen.ReminderClaimedParams{
+		return tx.SetReminderClaim(ctx, dbgen.SetReminderClaimParams{
 			RetryAt: &later, Attempts: r.Attempts, OrgID: due.OrgID, AppointmentID: due.AppointmentID,
 			OffsetMinutes: due.OffsetMinutes, Channel: due.Channel, DueAt: due.DueAt,
 		})

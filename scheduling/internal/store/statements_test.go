@@ -85,7 +85,7 @@ func TestAMonthsPaymentsAreFoundByAnIndex(t *testing.T) {
 	got := org.OK(200, "GET", "/payments?month=2026-03&per_page=2&page=3", nil)
 	require.Greater(t, got["total"], 600.0)
 	require.Len(t, got["items"], 2)
-	for _, name := range []string{"MonthPayments", "SumPayments"} {
+	for _, name := range []string{"ListPayments", "SumPayments"} {
 		plan := s.explain(org, name)
 		require.Contains(t, plan, "payments_month", plan)
 		require.Regexp(t, `Index Cond: \(.*COALESCE\(.*paid_at, .*created_at\) >= .*COALESCE`, plan)
@@ -93,8 +93,8 @@ func TestAMonthsPaymentsAreFoundByAnIndex(t *testing.T) {
 	}
 	org.OK(200, "GET", "/clients/"+org.ClientID+"/payments", nil)
 	org.OK(200, "GET", "/appointments/"+org.Book(0), nil)
-	require.Contains(t, s.explain(org, "ClientPayments"), "payments_of_client")
-	require.Contains(t, s.explain(org, "AppointmentPayments"), "payments_appointment")
+	require.Contains(t, s.explain(org, "ListClientPayments"), "payments_of_client")
+	require.Contains(t, s.explain(org, "ListAppointmentPayments"), "payments_appointment")
 }
 
 // A page beyond the last is empty and says how many there are.
@@ -172,7 +172,7 @@ func TestPointsOfAnAppointmentAreFoundByAnIndex(t *testing.T) {
 	org.Exec("analyze scheduling.loyalty_entries")
 	org.Transition(200, "reopen", id, nil)
 	require.EqualValues(t, 0, org.LoyaltyAccount(org.ClientID)["balance"], "what payments earned stays out of it")
-	plan := s.explain(org, "Accrued")
+	plan := s.explain(org, "EarnedVisitPoints")
 	require.Contains(t, plan, "loyalty_entries_appointment", plan)
 	require.NotContains(t, plan, "Seq Scan", plan)
 }

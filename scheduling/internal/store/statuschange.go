@@ -20,22 +20,22 @@ type AppointmentChange struct {
 	ID         uuid.UUID
 	By         Actor
 	Reason     *string
-	Version    *int // the caller has seen this one; nil: any
-	SkipClient bool // the client is not told
+	Version    *int // the version the caller has read; nil: any
+	SkipClient bool // the client gets no e-mail
 	// Check may refuse the change once the appointment is locked and the action is
-	// possible in its state; nil: it is fine.
-	Check func(a dbgen.Appointment) error
+	// possible in its state; nil: no further check.
+	Check func(a Appointment) error
 }
 
 // lockForChange loads and locks an appointment. The locks of the professionals'
-// time, including the one it may move to, are taken before the row, as bookings do.
-func (t *Tx) lockForChange(ctx context.Context, change AppointmentChange, otherProfessional *uuid.UUID) (dbgen.Appointment, error) {
+// time, including the professional it may move to, are taken before the row, as bookings do.
+func (t *Tx) lockForChange(ctx context.Context, change AppointmentChange, otherProfessional *uuid.UUID) (Appointment, error) {
 	current, err := t.AppointmentByID(ctx, change.Org.ID, change.ID)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return dbgen.Appointment{}, hub.NotFound("Appointment")
+		return Appointment{}, hub.NotFound("Appointment")
 	}
 	if err != nil {
-		return dbgen.Appointment{}, err
+		return Appointment{}, err
 	}
 	first := current.ProfessionalID
 	if otherProfessional != nil && *otherProfessional != first {
@@ -43,13 +43,13 @@ func (t *Tx) lockForChange(ctx context.Context, change AppointmentChange, otherP
 		if second.String() < first.String() {
 			first, second = second, first
 		}
-		if err := t.LockTime(ctx, first); err != nil {
-			return dbgen.Appointment{}, err
+		if err := t.LockProfessionalTime(ctx, first); err != nil {
+			return Appointment{}, err
 		}
 		first = second
 	}
-	if err := t.LockTime(ctx, first); err != nil {
-		return dbgen.Appointment{}, err
+	if err := t.LockProfessionalTime(ctx, first); err != nil {
+		return Appointment{}, err
 	}
 	appointment, err := t.LockAppointment(ctx, change.Org.ID, change.ID)
 	switch {
@@ -63,10 +63,10 @@ func (t *Tx) lockForChange(ctx context.Context, change AppointmentChange, otherP
 
 // ApplyAction applies an action that changes the status but not the time. Repeating it
 // has no effect and is no error. An impossible action is a *[booking.TransitionError].
-func (s *Store) ApplyAction(ctx context.Context, action booking.Action, change AppointmentChange) (dbgen.AppointmentDetail, error) {
-	var updated dbgen.AppointmentDetail
-	var before dbgen.Appointment
-	err := s.InTx(ctx, string(action), func(tx *Tx) (err error) {
+func (s *Store) ApplyAction(ctx context.Context, action booking.Action, change AppointmentChange) (AppointmentDetail, error) {
+	var updated AppointmentDetail
+	var before Appointment
+	err := s.InTx(ctx, "changing the status of an appointment", func(tx *Tx) (err error) {
 		if before, err = tx.lockForChange(ctx, change, nil); err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func (s *Store) ApplyAction(ctx context.Context, action booking.Action, change A
 	return updated, err
 }
 
-func (t *Tx) applyAction(ctx context.Context, action booking.Action, change AppointmentChange, before dbgen.Appointment) error {
+func (t *Tx) applyAction(ctx context.Context, action booking.Action, change AppointmentChange, before Appointment) error {
 	next, err := action.Apply(before.Status, change.By.Kind, change.By.Manager, change.Org.Policy)
 	if err != nil || !next.Changed {
 		return err
@@ -97,16 +97,16 @@ func (t *Tx) applyAction(ctx context.Context, action booking.Action, change Appo
 			return err
 		}
 	}
-	params := dbgen.SetStatusParams{OrgID: change.Org.ID, ID: change.ID, Status: next.To, Now: t.now, Expected: []string{string(before.Status)}, DepositStatus: depositAfter(action, change.Org.Policy, before, t.now)}
+	params := dbgen.UpdateAppointmentStatusParams{OrgID: change.Org.ID, ID: change.ID, Status: next.To, Now: t.now, Expected: []string{string(before.Status)}, DepositStatus: depositAfter(action, change.Org.Policy, before, t.now)}
 	if action == booking.Cancel {
 		cancelledBy := string(change.By.Kind)
 		params.CancelledBy, params.CancelReason = &cancelledBy, change.Reason
 	}
-	if _, err := t.SetStatus(ctx, params); err != nil {
+	if _, err := t.UpdateAppointmentStatus(ctx, params); err != nil {
 		return err
 	}
 	from := string(before.Status)
-	if err := t.recordHistory(ctx, change.Org.ID, change.ID, dbgen.RecordHistoryParams{Action: string(action), FromStatus: &from, ToStatus: string(next.To), Reason: change.Reason}, change.By); err != nil {
+	if err := t.recordHistory(ctx, change.Org.ID, change.ID, dbgen.InsertHistoryEntryParams{Action: string(action), FromStatus: &from, ToStatus: string(next.To), Reason: change.Reason}, change.By); err != nil {
 		return err
 	}
 	return t.applyActionEffects(ctx, action, change, before)
@@ -114,15 +114,15 @@ func (t *Tx) applyAction(ctx context.Context, action booking.Action, change Appo
 
 // checkSlotFree checks that the time of a restored appointment is still free. Where the
 // professional no longer offers the service, the database constraint decides.
-func (t *Tx) checkSlotFree(ctx context.Context, org Org, appointment dbgen.Appointment) error {
+func (t *Tx) checkSlotFree(ctx context.Context, org Org, appointment Appointment) error {
 	_, _, err := t.findFormerPlacement(ctx, org, appointment)
 	return err
 }
 
 // findFormerPlacement finds the seat of an appointment that is restored. offered is
-// false where its professional no longer gives the service.
-func (t *Tx) findFormerPlacement(ctx context.Context, org Org, appointment dbgen.Appointment) (placement slotPlacement, offered bool, err error) {
-	offers, err := t.Offers(ctx, org.ID, appointment.ServiceID)
+// false where its professional no longer offers the service.
+func (t *Tx) findFormerPlacement(ctx context.Context, org Org, appointment Appointment) (placement slotPlacement, offered bool, err error) {
+	offers, err := t.ServiceOffers(ctx, org.ID, appointment.ServiceID)
 	if err != nil {
 		return placement, false, err
 	}
@@ -135,7 +135,7 @@ func (t *Tx) findFormerPlacement(ctx context.Context, org Org, appointment dbgen
 	return placement, false, nil
 }
 
-func depositAfter(action booking.Action, policy booking.Policy, appointment dbgen.Appointment, now time.Time) booking.DepositStatus {
+func depositAfter(action booking.Action, policy booking.Policy, appointment Appointment, now time.Time) booking.DepositStatus {
 	switch {
 	case action == booking.Cancel:
 		return policy.DepositAfterCancel(appointment.DepositStatus, appointment.StartAt, now)
@@ -148,7 +148,7 @@ func depositAfter(action booking.Action, policy booking.Policy, appointment dbge
 }
 
 // applyActionEffects applies the effects of an action besides the status.
-func (t *Tx) applyActionEffects(ctx context.Context, action booking.Action, change AppointmentChange, before dbgen.Appointment) error {
+func (t *Tx) applyActionEffects(ctx context.Context, action booking.Action, change AppointmentChange, before Appointment) error {
 	switch action {
 	case booking.Confirm:
 		return t.enqueueNotification(ctx, Notification{Org: change.Org.ID, Appointment: change.ID, Change: ChangeConfirmed, By: change.By.Kind})
@@ -162,16 +162,16 @@ func (t *Tx) applyActionEffects(ctx context.Context, action booking.Action, chan
 		}
 		return t.publish(ctx, change.Org.ID, events.AppointmentCancelled{AppointmentID: change.ID.String(), Reason: reason})
 	case booking.MarkNoShow:
-		client, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: change.Org.ID, ID: before.ClientID, NoShows: 1})
+		client, err := t.AdjustClientTotals(ctx, dbgen.AdjustClientTotalsParams{OrgID: change.Org.ID, ID: before.ClientID, NoShows: 1})
 		if err != nil {
 			return err
 		}
-		if err := t.DropReminders(ctx, change.Org.ID, change.ID); err != nil {
+		if err := t.DeleteUnsentReminders(ctx, change.Org.ID, change.ID); err != nil {
 			return err
 		}
 		return t.publish(ctx, change.Org.ID, events.AppointmentNoShow{AppointmentID: change.ID.String(), ClientPhone: clientPhone(client)})
 	case booking.Complete:
-		if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: change.Org.ID, ID: before.ClientID, Appointments: 1}); err != nil {
+		if _, err := t.AdjustClientTotals(ctx, dbgen.AdjustClientTotalsParams{OrgID: change.Org.ID, ID: before.ClientID, Appointments: 1}); err != nil {
 			return err
 		}
 		return t.earnVisitPoints(ctx, before)
@@ -179,7 +179,7 @@ func (t *Tx) applyActionEffects(ctx context.Context, action booking.Action, chan
 		if before.Status == booking.NoShow {
 			return t.undoNoShow(ctx, change, before)
 		}
-		if _, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: change.Org.ID, ID: before.ClientID, Appointments: -1}); err != nil {
+		if _, err := t.AdjustClientTotals(ctx, dbgen.AdjustClientTotalsParams{OrgID: change.Org.ID, ID: before.ClientID, Appointments: -1}); err != nil {
 			return err
 		}
 		return t.reverseVisitPoints(ctx, before)
@@ -189,25 +189,25 @@ func (t *Tx) applyActionEffects(ctx context.Context, action booking.Action, chan
 
 // undoNoShow reverses a no-show. Products that received the no-show event receive
 // appointment.created again.
-func (t *Tx) undoNoShow(ctx context.Context, change AppointmentChange, before dbgen.Appointment) error {
-	client, err := t.AddToClient(ctx, dbgen.AddToClientParams{OrgID: change.Org.ID, ID: before.ClientID, NoShows: -1})
+func (t *Tx) undoNoShow(ctx context.Context, change AppointmentChange, before Appointment) error {
+	client, err := t.AdjustClientTotals(ctx, dbgen.AdjustClientTotalsParams{OrgID: change.Org.ID, ID: before.ClientID, NoShows: -1})
 	if err != nil {
 		return err
 	}
 	if err := t.planReminders(ctx, change.Org, change.ID, before.StartAt); err != nil {
 		return err
 	}
-	current, err := t.AppointmentByID(ctx, change.Org.ID, change.ID)
+	appointment, err := t.AppointmentByID(ctx, change.Org.ID, change.ID)
 	if err != nil {
 		return err
 	}
-	return t.publishCreated(ctx, current, clientPhone(client))
+	return t.publishCreated(ctx, appointment, clientPhone(client))
 }
 
 // applyCancellation drops planned reminders, closes open charges and refunds the
 // deposit where the policy says so.
-func (t *Tx) applyCancellation(ctx context.Context, change AppointmentChange, before dbgen.Appointment) error {
-	if err := t.DropReminders(ctx, change.Org.ID, change.ID); err != nil {
+func (t *Tx) applyCancellation(ctx context.Context, change AppointmentChange, before Appointment) error {
+	if err := t.DeleteUnsentReminders(ctx, change.Org.ID, change.ID); err != nil {
 		return err
 	}
 	if err := t.enqueueNotification(ctx, Notification{Org: change.Org.ID, Appointment: change.ID, Change: ChangeCancelled, By: change.By.Kind}); err != nil {
@@ -220,10 +220,10 @@ func (t *Tx) applyCancellation(ctx context.Context, change AppointmentChange, be
 	if change.By.Kind == booking.System {
 		status = paymentExpired
 	}
-	if err := t.closeOpenCharges(ctx, before, status); err != nil {
+	if err := t.closePendingCharges(ctx, before, status); err != nil {
 		return err
 	}
-	if before.DepositStatus == booking.DepositPaid && depositAfter(booking.Cancel, change.Org.Policy, before, t.now) == booking.DepositRefunded {
+	if before.DepositStatus == booking.DepositPaid && depositAfter(booking.Cancel, change.Org.Policy, before, t.now) == booking.DepositReleased {
 		return t.enqueueDepositRefund(ctx, before)
 	}
 	return nil

@@ -1,6 +1,5 @@
 // Package store holds the SQL of the scheduling service: queries/*.sql, the code
-// sqlc generates from them in dbgen, and the changes that take more than one
-// statement. A change publishes its events here, in its own transaction, so that no
+// sqlc generates from them in dbgen, and the changes that need several statements. A change publishes its events here, in its own transaction, so that no
 // caller can skip them.
 package store
 
@@ -45,6 +44,9 @@ type Tx struct {
 	*tx.Tx
 	now time.Time // [tx.Tx.Now], addressable
 }
+
+// Page is a part of a list: at most Limit rows after the first Offset.
+type Page struct{ Limit, Offset int }
 
 // InTx runs work in one transaction, which commits when work returns nil. Database
 // errors become errors for callers; doing names the work in them. [tx.Run] repeats work

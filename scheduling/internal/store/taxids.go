@@ -18,7 +18,7 @@ func cpfContext(client uuid.UUID) string { return "client/" + client.String() + 
 
 // SealCPF encrypts a tax id of 11 digits into the client, with its search hashes. An
 // empty string removes it.
-func (s *Store) SealCPF(client *dbgen.Client, digits string) {
+func (s *Store) SealCPF(client *Client, digits string) {
 	if client.CpfSealed, client.CpfHash, client.CpfParts = nil, nil, nil; digits == "" {
 		return
 	}
@@ -26,7 +26,7 @@ func (s *Store) SealCPF(client *dbgen.Client, digits string) {
 }
 
 // OpenCPF decrypts a client's tax id; "" where there is none.
-func (s *Store) OpenCPF(client *dbgen.Client) (string, error) {
+func (s *Store) OpenCPF(client *Client) (string, error) {
 	if client.CpfSealed == nil {
 		return "", nil
 	}
@@ -73,7 +73,7 @@ const cpfBatch = 500
 func (s *Store) IndexCPFs(ctx context.Context) error {
 	var failed []error
 	for org, after := uuid.Nil, uuid.Nil; ; {
-		rows, err := s.UnpreparedCPFs(ctx, dbgen.UnpreparedCPFsParams{AfterOrg: org, After: after, RowLimit: cpfBatch})
+		rows, err := s.ClientsWithUnindexedCPF(ctx, dbgen.ClientsWithUnindexedCPFParams{AfterOrg: org, After: after, RowLimit: cpfBatch})
 		if err != nil || len(rows) == 0 {
 			return errors.Join(append(failed, err)...)
 		}
@@ -84,7 +84,7 @@ func (s *Store) IndexCPFs(ctx context.Context) error {
 				failed = append(failed, fmt.Errorf("client %s: %w", client.ID, err))
 				continue
 			}
-			err = s.PrepareCPF(ctx, dbgen.PrepareCPFParams{Parts: s.cpfPartHashes(client.OrgID, digits), OrgID: client.OrgID, ID: client.ID, CpfHash: client.CpfHash})
+			err = s.SetCPFParts(ctx, dbgen.SetCPFPartsParams{Parts: s.cpfPartHashes(client.OrgID, digits), OrgID: client.OrgID, ID: client.ID, CpfHash: client.CpfHash})
 			if err != nil {
 				return err
 			}

@@ -318,11 +318,11 @@ func decodeCharge(answer hub.Response, err error) (Charge, error) {
 	return charge, nil
 }
 
-// DecodeNotice implements [Provider]. x-signature is "ts=…,v1=…": v1 is the HMAC-SHA256,
+// DecodeEvent implements [Provider]. x-signature is "ts=…,v1=…": v1 is the HMAC-SHA256,
 // in hex, of "id:<data.id of the query>;request-id:<x-request-id>;ts:<ts>;" without the
 // absent parts. The body is not signed and not trusted. There is no age limit: retries
 // come days later, and a repetition only reads the charge again.
-func (m *MercadoPago) DecodeNotice(webhook Inbound) (Notice, error) {
+func (m *MercadoPago) DecodeEvent(webhook Inbound) (Event, error) {
 	sent := make(map[string]string)
 	for part := range strings.SplitSeq(webhook.Header.Get("X-Signature"), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
@@ -334,7 +334,7 @@ func (m *MercadoPago) DecodeNotice(webhook Inbound) (Notice, error) {
 	mac.Write([]byte(manifest))
 	given, err := hex.DecodeString(sent["v1"])
 	if err != nil || sent["ts"] == "" || id == "" || m.config.Secret == "" || !hmac.Equal(given, mac.Sum(nil)) {
-		return Notice{}, signatureError()
+		return Event{}, signatureError()
 	}
 	var body struct {
 		Type string `json:"type"`
@@ -343,12 +343,12 @@ func (m *MercadoPago) DecodeNotice(webhook Inbound) (Notice, error) {
 		} `json:"data"`
 	}
 	if json.Unmarshal(webhook.Body, &body) != nil || strings.ToLower(strings.Trim(string(body.Data.ID), `"`)) != id {
-		return Notice{}, malformedError()
+		return Event{}, malformedError()
 	}
 	hash := sha256.Sum256([]byte(manifest))
-	notice := Notice{ID: hex.EncodeToString(hash[:])}
+	notice := Event{ID: hex.EncodeToString(hash[:])}
 	if body.Type == "payment" && mpID.MatchString(id) {
-		notice.Charge = id
+		notice.ChargeID = id
 	}
 	return notice, nil
 }

@@ -420,31 +420,31 @@ func TestMercadoPagoWebhooks(t *testing.T) {
 	webhook := func() provider.Inbound {
 		return mpWebhook(mpSecret, "999999999", "bb56a2f1-6aae-46ac-982e-9dcd3581d08e", "1742505638683", mpNotice)
 	}
-	first, err := client.DecodeNotice(webhook())
+	first, err := client.DecodeEvent(webhook())
 	require.NoError(t, err)
-	require.Equal(t, "999999999", first.Charge)
-	again, err := client.DecodeNotice(webhook())
+	require.Equal(t, "999999999", first.ChargeID)
+	again, err := client.DecodeEvent(webhook())
 	require.NoError(t, err)
 	require.Equal(t, first, again, "a replay has the same id")
 	other := webhook()
 	other.Body = []byte(strings.Replace(mpNotice, "12345", "67890", 1)) // the body is not signed
-	forged, err := client.DecodeNotice(other)
+	forged, err := client.DecodeEvent(other)
 	require.NoError(t, err)
 	require.Equal(t, first.ID, forged.ID, "nothing unsigned makes another notice of it")
-	later, err := client.DecodeNotice(mpWebhook(mpSecret, "999999999", "another-request", "1742505638683", mpNotice))
+	later, err := client.DecodeEvent(mpWebhook(mpSecret, "999999999", "another-request", "1742505638683", mpNotice))
 	require.NoError(t, err)
 	require.NotEqual(t, first.ID, later.ID)
-	_, err = client.DecodeNotice(mpWebhook(mpSecret, "999999999", "", "1742505638683", mpNotice))
+	_, err = client.DecodeEvent(mpWebhook(mpSecret, "999999999", "", "1742505638683", mpNotice))
 	require.NoError(t, err, "what is absent is not signed")
-	order, err := client.DecodeNotice(mpWebhook(mpSecret, "ORD01ABC", "r", "1", `{"type":"order","data":{"id":"ORD01ABC"}}`))
+	order, err := client.DecodeEvent(mpWebhook(mpSecret, "ORD01ABC", "r", "1", `{"type":"order","data":{"id":"ORD01ABC"}}`))
 	require.NoError(t, err)
-	require.Empty(t, order.Charge, "other topics are nothing to us")
-	claim, err := client.DecodeNotice(mpWebhook(mpSecret, "8", "r", "1", `{"type":"topic_claims_integration_wh","data":{"id":8}}`))
+	require.Empty(t, order.ChargeID, "other topics are nothing to us")
+	claim, err := client.DecodeEvent(mpWebhook(mpSecret, "8", "r", "1", `{"type":"topic_claims_integration_wh","data":{"id":8}}`))
 	require.NoError(t, err)
-	require.Empty(t, claim.Charge)
-	numeric, err := client.DecodeNotice(mpWebhook(mpSecret, "7", "r", "1", `{"type":"payment","data":{"id":7}}`))
+	require.Empty(t, claim.ChargeID)
+	numeric, err := client.DecodeEvent(mpWebhook(mpSecret, "7", "r", "1", `{"type":"payment","data":{"id":7}}`))
 	require.NoError(t, err)
-	require.Equal(t, "7", numeric.Charge)
+	require.Equal(t, "7", numeric.ChargeID)
 
 	for name, change := range map[string]func(*provider.Inbound){
 		"no signature": func(webhook *provider.Inbound) { webhook.Header.Del("x-signature") },
@@ -469,16 +469,16 @@ func TestMercadoPagoWebhooks(t *testing.T) {
 	} {
 		in := webhook()
 		change(&in)
-		_, err := client.DecodeNotice(in)
+		_, err := client.DecodeEvent(in)
 		require.ErrorIs(t, err, hub.ErrUnauthorized, name)
 	}
 	for name, body := range map[string]string{"no JSON": "x", "empty": "", "another charge": strings.Replace(mpNotice, "999999999", "1", 1)} {
 		in := webhook()
 		in.Body = []byte(body)
-		_, err := client.DecodeNotice(in)
+		_, err := client.DecodeEvent(in)
 		require.ErrorIs(t, err, hub.ErrMalformed, name)
 	}
 	none := provider.NewMercadoPago(provider.MercadoPagoConfig{})
-	_, err = none.DecodeNotice(mpWebhook("", "999999999", "r", "1", mpNotice))
+	_, err = none.DecodeEvent(mpWebhook("", "999999999", "r", "1", mpNotice))
 	require.ErrorIs(t, err, hub.ErrUnauthorized, "without a secret nothing is signed")
 }

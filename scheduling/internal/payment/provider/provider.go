@@ -35,10 +35,10 @@ type Provider interface {
 	Cancel(ctx context.Context, id string) error
 	// Refund refunds money, once per refund ID.
 	Refund(ctx context.Context, id string, r Refund) error
-	// DecodeNotice verifies a webhook and returns the charge it is about.
+	// DecodeEvent verifies a webhook and returns the charge it is about.
 	// [hub.ErrUnauthorized] for an invalid signature, [hub.ErrMalformed] for an invalid
 	// body. A notice is not trusted for facts: the charge is read afterwards.
-	DecodeNotice(in Inbound) (Notice, error)
+	DecodeEvent(in Inbound) (Event, error)
 }
 
 // Error codes.
@@ -141,10 +141,10 @@ type Inbound struct {
 	Body   []byte // at most 256 KiB
 }
 
-// Notice is a verified webhook.
-type Notice struct {
-	ID     string // the same for what was sent twice; made of signed parts only
-	Charge string // "" = about something else: to be answered and forgotten
+// Event is a verified webhook.
+type Event struct {
+	ID       string // the same for what was sent twice; made of signed parts only
+	ChargeID string // "" = about something else: to be answered and forgotten
 }
 
 // NotConfiguredError is the 409 without a provider.

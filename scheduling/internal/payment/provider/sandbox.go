@@ -112,14 +112,14 @@ func (s *Sandbox) Read(ctx context.Context, id string) (Charge, error) {
 }
 
 // changeCharge runs change on a locked charge.
-func (s *Sandbox) changeCharge(ctx context.Context, where, value string, changeCharge func(tx pgx.Tx, charge Charge) error) (Charge, string, error) {
+func (s *Sandbox) change(ctx context.Context, where, value string, change func(tx pgx.Tx, charge Charge) error) (Charge, string, error) {
 	var charge Charge
 	var notify string
 	err := pgx.BeginFunc(ctx, s.config.DB, func(tx pgx.Tx) (err error) {
 		if charge, notify, err = s.loadCharge(ctx, tx, where+" for update", value); err != nil {
 			return err
 		}
-		return changeCharge(tx, charge)
+		return change(tx, charge)
 	})
 	var hubErr *hub.Error
 	if err != nil && !errors.As(err, &hubErr) {
@@ -130,7 +130,7 @@ func (s *Sandbox) changeCharge(ctx context.Context, where, value string, changeC
 
 // Cancel implements [Provider].
 func (s *Sandbox) Cancel(ctx context.Context, id string) error {
-	_, _, err := s.changeCharge(ctx, "id = $1", id, func(tx pgx.Tx, charge Charge) error {
+	_, _, err := s.change(ctx, "id = $1", id, func(tx pgx.Tx, charge Charge) error {
 		if charge.Status != Pending && charge.Status != Expired {
 			return chargeStateError()
 		}
@@ -145,7 +145,7 @@ func (s *Sandbox) Refund(ctx context.Context, id string, refund Refund) error {
 	if refund.Amount <= 0 {
 		return hub.Invalid("body.amount", "must be more than 0")
 	}
-	_, _, err := s.changeCharge(ctx, "id = $1", id, func(tx pgx.Tx, charge Charge) error {
+	_, _, err := s.change(ctx, "id = $1", id, func(tx pgx.Tx, charge Charge) error {
 		inserted, err := tx.Exec(ctx, `insert into scheduling.sandbox_refunds (id, charge_id) values ($1, $2) on conflict (id) do nothing`, refund.ID, id)
 		if err != nil || inserted.RowsAffected() == 0 {
 			return err // it was made before
@@ -172,7 +172,7 @@ type sandboxNotice struct {
 // Pay pays a charge by its transaction id and sends the signed webhook. For a paid
 // charge it only sends the webhook again.
 func (s *Sandbox) Pay(ctx context.Context, txid string) (Charge, error) {
-	charge, notify, err := s.changeCharge(ctx, "txid = $1", txid, func(tx pgx.Tx, charge Charge) error {
+	charge, notify, err := s.change(ctx, "txid = $1", txid, func(tx pgx.Tx, charge Charge) error {
 		switch charge.Status {
 		case Paid:
 			return nil
@@ -214,18 +214,18 @@ func (s *Sandbox) sendWebhook(ctx context.Context, address, charge string) error
 	return nil
 }
 
-// DecodeNotice implements [Provider]: X-Webhook-Signature signs the body.
-func (s *Sandbox) DecodeNotice(webhook Inbound) (Notice, error) {
+// DecodeEvent implements [Provider]: X-Webhook-Signature signs the body.
+func (s *Sandbox) DecodeEvent(webhook Inbound) (Event, error) {
 	values := webhook.Header.Values(hub.HeaderSignature)
 	if len(values) != 1 || s.config.Secret == "" || !hub.VerifyBody(values[0], webhook.Body, s.config.Secret) {
-		return Notice{}, signatureError()
+		return Event{}, signatureError()
 	}
 	var body sandboxNotice
 	if json.Unmarshal(webhook.Body, &body) != nil || body.ID == "" {
-		return Notice{}, malformedError()
+		return Event{}, malformedError()
 	}
 	if body.Type != "charge.paid" {
 		body.Charge = ""
 	}
-	return Notice{ID: body.ID, Charge: body.Charge}, nil
+	return Event{ID: body.ID, ChargeID: body.Charge}, nil
 }

@@ -120,10 +120,10 @@ func TestSandboxCollects(t *testing.T) {
 	_, err = client.Pay(t.Context(), charge.TxID)
 	require.NoError(t, err)
 	require.Len(t, n.list, 2, "told twice")
-	first, err := client.DecodeNotice(n.list[0])
+	first, err := client.DecodeEvent(n.list[0])
 	require.NoError(t, err)
-	require.Equal(t, charge.ID, first.Charge)
-	second, err := client.DecodeNotice(n.list[1])
+	require.Equal(t, charge.ID, first.ChargeID)
+	second, err := client.DecodeEvent(n.list[1])
 	require.NoError(t, err)
 	require.Equal(t, first, second)
 	again, err := sandbox(t, clock).Read(t.Context(), charge.ID)
@@ -211,20 +211,20 @@ func TestSandboxWebhookIsSentAgain(t *testing.T) {
 	} {
 		webhook := provider.Inbound{Header: good.Header.Clone(), Body: good.Body}
 		change(&webhook)
-		_, err := client.DecodeNotice(webhook)
+		_, err := client.DecodeEvent(webhook)
 		require.ErrorIs(t, err, hub.ErrUnauthorized, name)
 	}
 	for body, want := range map[string]error{"x": hub.ErrMalformed, `{"type":"charge.paid"}`: hub.ErrMalformed, `{"id":"e","type":"other","charge":"c"}`: nil} {
-		notice, err := client.DecodeNotice(provider.Inbound{Header: http.Header{hub.HeaderSignature: {hub.SignBody("sandbox-secret", []byte(body))}}, Body: []byte(body)})
+		notice, err := client.DecodeEvent(provider.Inbound{Header: http.Header{hub.HeaderSignature: {hub.SignBody("sandbox-secret", []byte(body))}}, Body: []byte(body)})
 		if want != nil {
 			require.ErrorIs(t, err, want)
 			continue
 		}
 		require.NoError(t, err)
-		require.Equal(t, provider.Notice{ID: "e"}, notice)
+		require.Equal(t, provider.Event{ID: "e"}, notice)
 	}
 	unsigned := provider.NewSandbox(provider.SandboxConfig{})
-	_, err = unsigned.DecodeNotice(provider.Inbound{Header: http.Header{hub.HeaderSignature: {hub.SignBody("", good.Body)}}, Body: good.Body})
+	_, err = unsigned.DecodeEvent(provider.Inbound{Header: http.Header{hub.HeaderSignature: {hub.SignBody("", good.Body)}}, Body: good.Body})
 	require.ErrorIs(t, err, hub.ErrUnauthorized)
 }
 

@@ -13,21 +13,25 @@ import (
 	"integrationhub/scheduling/internal/booking"
 )
 
-const activeBookings = `-- name: ActiveBookings :one
-select count(*)::int from scheduling.appointments where org_id = $1 and client_id = $2 and status in ('scheduled', 'confirmed') and end_at > $3::timestamptz
+const adjustPaidAmount = `-- name: AdjustPaidAmount :exec
+update scheduling.appointments set paid_cents = paid_cents + $1::bigint, version = version + 1, updated_at = $2 where org_id = $3 and id = $4
 `
 
-type ActiveBookingsParams struct {
-	OrgID    uuid.UUID
-	ClientID uuid.UUID
-	Now      time.Time
+type AdjustPaidAmountParams struct {
+	Amount int64
+	Now    time.Time
+	OrgID  uuid.UUID
+	ID     uuid.UUID
 }
 
-func (q *Queries) ActiveBookings(ctx context.Context, arg ActiveBookingsParams) (int, error) {
-	row := q.db.QueryRow(ctx, activeBookings, arg.OrgID, arg.ClientID, arg.Now)
-	var column_1 int
-	err := row.Scan(&column_1)
-	return column_1, err
+func (q *Queries) AdjustPaidAmount(ctx context.Context, arg AdjustPaidAmountParams) error {
+	_, err := q.db.Exec(ctx, adjustPaidAmount,
+		arg.Amount,
+		arg.Now,
+		arg.OrgID,
+		arg.ID,
+	)
+	return err
 }
 
 const appointmentByID = `-- name: AppointmentByID :one
@@ -59,7 +63,7 @@ func (q *Queries) AppointmentByID(ctx context.Context, orgID uuid.UUID, iD uuid.
 		&i.OriginalStartAt,
 		&i.DepositStatus,
 		&i.DepositCents,
-		&i.HoldUntil,
+		&i.DepositDeadline,
 		&i.PaidCents,
 		&i.NeedsRefund,
 		&i.Version,
@@ -108,7 +112,7 @@ func (q *Queries) AppointmentBySource(ctx context.Context, orgID uuid.UUID, sour
 		&i.OriginalStartAt,
 		&i.DepositStatus,
 		&i.DepositCents,
-		&i.HoldUntil,
+		&i.DepositDeadline,
 		&i.PaidCents,
 		&i.NeedsRefund,
 		&i.Version,
@@ -127,24 +131,44 @@ func (q *Queries) AppointmentBySource(ctx context.Context, orgID uuid.UUID, sour
 	return i, err
 }
 
-const conflicts = `-- name: Conflicts :many
-select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1 and professional_id = $2
-and status in ('scheduled', 'confirmed') and start_at < $3::timestamptz and end_at > $4::timestamptz order by start_at, id limit 200
+const appointmentRecipient = `-- name: AppointmentRecipient :one
+select coalesce(a.contact_name, c.name)::text as name, coalesce(a.contact_email, c.email, '')::text as email
+from scheduling.appointments a join scheduling.clients c on c.org_id = a.org_id and c.id = a.client_id
+where a.org_id = $1 and a.id = $2
 `
 
-type ConflictsParams struct {
-	OrgID          uuid.UUID
-	ProfessionalID uuid.UUID
-	Until          time.Time
-	Since          time.Time
+type AppointmentRecipientRow struct {
+	Name  string
+	Email string
 }
 
-func (q *Queries) Conflicts(ctx context.Context, arg ConflictsParams) ([]AppointmentDetail, error) {
-	rows, err := q.db.Query(ctx, conflicts,
+// Who is told of an appointment, and where; ” for nowhere.
+func (q *Queries) AppointmentRecipient(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (AppointmentRecipientRow, error) {
+	row := q.db.QueryRow(ctx, appointmentRecipient, orgID, iD)
+	var i AppointmentRecipientRow
+	err := row.Scan(&i.Name, &i.Email)
+	return i, err
+}
+
+const appointmentsOfClients = `-- name: AppointmentsOfClients :many
+select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1 and client_id = any($2::uuid[])
+and (cardinality($3::text[]) = 0 or status = any($3::text[]))
+order by start_at desc, id limit $4::int
+`
+
+type AppointmentsOfClientsParams struct {
+	OrgID     uuid.UUID
+	ClientIds []uuid.UUID
+	Statuses  []string
+	RowLimit  int
+}
+
+func (q *Queries) AppointmentsOfClients(ctx context.Context, arg AppointmentsOfClientsParams) ([]AppointmentDetail, error) {
+	rows, err := q.db.Query(ctx, appointmentsOfClients,
 		arg.OrgID,
-		arg.ProfessionalID,
-		arg.Until,
-		arg.Since,
+		arg.ClientIds,
+		arg.Statuses,
+		arg.RowLimit,
 	)
 	if err != nil {
 		return nil, err
@@ -175,7 +199,7 @@ func (q *Queries) Conflicts(ctx context.Context, arg ConflictsParams) ([]Appoint
 			&i.OriginalStartAt,
 			&i.DepositStatus,
 			&i.DepositCents,
-			&i.HoldUntil,
+			&i.DepositDeadline,
 			&i.PaidCents,
 			&i.NeedsRefund,
 			&i.Version,
@@ -201,23 +225,21 @@ func (q *Queries) Conflicts(ctx context.Context, arg ConflictsParams) ([]Appoint
 	return items, nil
 }
 
-const contactOf = `-- name: ContactOf :one
-select coalesce(a.contact_name, c.name)::text as name, coalesce(a.contact_email, c.email, '')::text as email
-from scheduling.appointments a join scheduling.clients c on c.org_id = a.org_id and c.id = a.client_id
-where a.org_id = $1 and a.id = $2
+const countActiveBookings = `-- name: CountActiveBookings :one
+select count(*)::int from scheduling.appointments where org_id = $1 and client_id = $2 and status in ('scheduled', 'confirmed') and end_at > $3::timestamptz
 `
 
-type ContactOfRow struct {
-	Name  string
-	Email string
+type CountActiveBookingsParams struct {
+	OrgID    uuid.UUID
+	ClientID uuid.UUID
+	Now      time.Time
 }
 
-// Who is told of an appointment, and where; ” for nowhere.
-func (q *Queries) ContactOf(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (ContactOfRow, error) {
-	row := q.db.QueryRow(ctx, contactOf, orgID, iD)
-	var i ContactOfRow
-	err := row.Scan(&i.Name, &i.Email)
-	return i, err
+func (q *Queries) CountActiveBookings(ctx context.Context, arg CountActiveBookingsParams) (int, error) {
+	row := q.db.QueryRow(ctx, countActiveBookings, arg.OrgID, arg.ClientID, arg.Now)
+	var column_1 int
+	err := row.Scan(&column_1)
+	return column_1, err
 }
 
 const countAppointments = `-- name: CountAppointments :one
@@ -260,29 +282,29 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $
 `
 
 type CreateAppointmentParams struct {
-	OrgID          uuid.UUID
-	ID             uuid.UUID
-	ClientID       uuid.UUID
-	ProfessionalID uuid.UUID
-	ServiceID      uuid.UUID
-	StartAt        time.Time
-	EndAt          time.Time
-	PriceCents     booking.Cents
-	Status         booking.Status
-	Source         booking.Source
-	SourceID       *string
-	Notes          string
-	ConfirmedAt    *time.Time
-	DepositStatus  booking.DepositStatus
-	DepositCents   *booking.Cents
-	HoldUntil      *time.Time
-	Capacity       int
-	Seat           int
-	Overbooked     bool
-	CreatedBy      *uuid.UUID
-	CreatedAt      time.Time
-	ContactName    *string
-	ContactEmail   *string
+	OrgID           uuid.UUID
+	ID              uuid.UUID
+	ClientID        uuid.UUID
+	ProfessionalID  uuid.UUID
+	ServiceID       uuid.UUID
+	StartAt         time.Time
+	EndAt           time.Time
+	PriceCents      booking.Cents
+	Status          booking.Status
+	Source          booking.Source
+	SourceID        *string
+	Notes           string
+	ConfirmedAt     *time.Time
+	DepositStatus   booking.DepositStatus
+	DepositCents    *booking.Cents
+	DepositDeadline *time.Time
+	Capacity        int
+	Seat            int
+	Overbooked      bool
+	CreatedBy       *uuid.UUID
+	CreatedAt       time.Time
+	ContactName     *string
+	ContactEmail    *string
 }
 
 func (q *Queries) CreateAppointment(ctx context.Context, arg CreateAppointmentParams) error {
@@ -302,7 +324,7 @@ func (q *Queries) CreateAppointment(ctx context.Context, arg CreateAppointmentPa
 		arg.ConfirmedAt,
 		arg.DepositStatus,
 		arg.DepositCents,
-		arg.HoldUntil,
+		arg.DepositDeadline,
 		arg.Capacity,
 		arg.Seat,
 		arg.Overbooked,
@@ -311,15 +333,6 @@ func (q *Queries) CreateAppointment(ctx context.Context, arg CreateAppointmentPa
 		arg.ContactName,
 		arg.ContactEmail,
 	)
-	return err
-}
-
-const dropReminders = `-- name: DropReminders :exec
-delete from scheduling.reminders where org_id = $1 and appointment_id = $2 and sent_at is null
-`
-
-func (q *Queries) DropReminders(ctx context.Context, orgID uuid.UUID, appointmentID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, dropReminders, orgID, appointmentID)
 	return err
 }
 
@@ -356,13 +369,14 @@ func (q *Queries) EditAppointment(ctx context.Context, arg EditAppointmentParams
 	return err
 }
 
-const history = `-- name: History :many
-select h.org_id, h.id, h.appointment_id, h.at, h.action, h.actor, h.user_id, h.from_status, h.to_status, h.from_start_at, h.to_start_at, h.from_professional_id, h.to_professional_id, h.reason, h.from_price_cents, h.to_price_cents, h.from_client_id, h.to_client_id, u.name as user_name from scheduling.appointment_history h
-left join scheduling.users u on u.org_id = h.org_id and u.id = h.user_id
-where h.org_id = $1 and h.appointment_id = $2 order by h.id
+const insertHistoryEntry = `-- name: InsertHistoryEntry :exec
+insert into scheduling.appointment_history (org_id, id, appointment_id, at, action, actor, user_id, from_status, to_status,
+    from_start_at, to_start_at, from_professional_id, to_professional_id, reason,
+    from_price_cents, to_price_cents, from_client_id, to_client_id)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
 `
 
-type HistoryRow struct {
+type InsertHistoryEntryParams struct {
 	OrgID              uuid.UUID
 	ID                 uuid.UUID
 	AppointmentID      uuid.UUID
@@ -381,47 +395,30 @@ type HistoryRow struct {
 	ToPriceCents       *booking.Cents
 	FromClientID       *uuid.UUID
 	ToClientID         *uuid.UUID
-	UserName           *string
 }
 
-func (q *Queries) History(ctx context.Context, orgID uuid.UUID, appointmentID uuid.UUID) ([]HistoryRow, error) {
-	rows, err := q.db.Query(ctx, history, orgID, appointmentID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []HistoryRow{}
-	for rows.Next() {
-		var i HistoryRow
-		if err := rows.Scan(
-			&i.OrgID,
-			&i.ID,
-			&i.AppointmentID,
-			&i.At,
-			&i.Action,
-			&i.Actor,
-			&i.UserID,
-			&i.FromStatus,
-			&i.ToStatus,
-			&i.FromStartAt,
-			&i.ToStartAt,
-			&i.FromProfessionalID,
-			&i.ToProfessionalID,
-			&i.Reason,
-			&i.FromPriceCents,
-			&i.ToPriceCents,
-			&i.FromClientID,
-			&i.ToClientID,
-			&i.UserName,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+func (q *Queries) InsertHistoryEntry(ctx context.Context, arg InsertHistoryEntryParams) error {
+	_, err := q.db.Exec(ctx, insertHistoryEntry,
+		arg.OrgID,
+		arg.ID,
+		arg.AppointmentID,
+		arg.At,
+		arg.Action,
+		arg.Actor,
+		arg.UserID,
+		arg.FromStatus,
+		arg.ToStatus,
+		arg.FromStartAt,
+		arg.ToStartAt,
+		arg.FromProfessionalID,
+		arg.ToProfessionalID,
+		arg.Reason,
+		arg.FromPriceCents,
+		arg.ToPriceCents,
+		arg.FromClientID,
+		arg.ToClientID,
+	)
+	return err
 }
 
 const listAppointments = `-- name: ListAppointments :many
@@ -488,7 +485,7 @@ func (q *Queries) ListAppointments(ctx context.Context, arg ListAppointmentsPara
 			&i.OriginalStartAt,
 			&i.DepositStatus,
 			&i.DepositCents,
-			&i.HoldUntil,
+			&i.DepositDeadline,
 			&i.PaidCents,
 			&i.NeedsRefund,
 			&i.Version,
@@ -503,6 +500,74 @@ func (q *Queries) ListAppointments(ctx context.Context, arg ListAppointmentsPara
 			&i.ProfessionalName,
 			&i.ServiceName,
 			&i.ServiceColor,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const listHistory = `-- name: ListHistory :many
+select h.org_id, h.id, h.appointment_id, h.at, h.action, h.actor, h.user_id, h.from_status, h.to_status, h.from_start_at, h.to_start_at, h.from_professional_id, h.to_professional_id, h.reason, h.from_price_cents, h.to_price_cents, h.from_client_id, h.to_client_id, u.name as user_name from scheduling.appointment_history h
+left join scheduling.users u on u.org_id = h.org_id and u.id = h.user_id
+where h.org_id = $1 and h.appointment_id = $2 order by h.id
+`
+
+type ListHistoryRow struct {
+	OrgID              uuid.UUID
+	ID                 uuid.UUID
+	AppointmentID      uuid.UUID
+	At                 time.Time
+	Action             string
+	Actor              string
+	UserID             *uuid.UUID
+	FromStatus         *string
+	ToStatus           string
+	FromStartAt        *time.Time
+	ToStartAt          *time.Time
+	FromProfessionalID *uuid.UUID
+	ToProfessionalID   *uuid.UUID
+	Reason             *string
+	FromPriceCents     *booking.Cents
+	ToPriceCents       *booking.Cents
+	FromClientID       *uuid.UUID
+	ToClientID         *uuid.UUID
+	UserName           *string
+}
+
+func (q *Queries) ListHistory(ctx context.Context, orgID uuid.UUID, appointmentID uuid.UUID) ([]ListHistoryRow, error) {
+	rows, err := q.db.Query(ctx, listHistory, orgID, appointmentID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ListHistoryRow{}
+	for rows.Next() {
+		var i ListHistoryRow
+		if err := rows.Scan(
+			&i.OrgID,
+			&i.ID,
+			&i.AppointmentID,
+			&i.At,
+			&i.Action,
+			&i.Actor,
+			&i.UserID,
+			&i.FromStatus,
+			&i.ToStatus,
+			&i.FromStartAt,
+			&i.ToStartAt,
+			&i.FromProfessionalID,
+			&i.ToProfessionalID,
+			&i.Reason,
+			&i.FromPriceCents,
+			&i.ToPriceCents,
+			&i.FromClientID,
+			&i.ToClientID,
+			&i.UserName,
 		); err != nil {
 			return nil, err
 		}
@@ -544,7 +609,7 @@ func (q *Queries) LockAppointment(ctx context.Context, orgID uuid.UUID, iD uuid.
 		&i.OriginalStartAt,
 		&i.DepositStatus,
 		&i.DepositCents,
-		&i.HoldUntil,
+		&i.DepositDeadline,
 		&i.PaidCents,
 		&i.NeedsRefund,
 		&i.Version,
@@ -563,7 +628,81 @@ func (q *Queries) LockAppointment(ctx context.Context, orgID uuid.UUID, iD uuid.
 	return i, err
 }
 
-const moveAppointment = `-- name: MoveAppointment :exec
+const overlappingAppointments = `-- name: OverlappingAppointments :many
+select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1 and professional_id = $2
+and status in ('scheduled', 'confirmed') and start_at < $3::timestamptz and end_at > $4::timestamptz order by start_at, id limit 200
+`
+
+type OverlappingAppointmentsParams struct {
+	OrgID          uuid.UUID
+	ProfessionalID uuid.UUID
+	Until          time.Time
+	Since          time.Time
+}
+
+func (q *Queries) OverlappingAppointments(ctx context.Context, arg OverlappingAppointmentsParams) ([]AppointmentDetail, error) {
+	rows, err := q.db.Query(ctx, overlappingAppointments,
+		arg.OrgID,
+		arg.ProfessionalID,
+		arg.Until,
+		arg.Since,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AppointmentDetail{}
+	for rows.Next() {
+		var i AppointmentDetail
+		if err := rows.Scan(
+			&i.OrgID,
+			&i.ID,
+			&i.ClientID,
+			&i.ProfessionalID,
+			&i.ServiceID,
+			&i.StartAt,
+			&i.EndAt,
+			&i.PriceCents,
+			&i.Status,
+			&i.Source,
+			&i.Notes,
+			&i.CancelReason,
+			&i.CancelledBy,
+			&i.CancelledAt,
+			&i.ConfirmedAt,
+			&i.CompletedAt,
+			&i.NoShowAt,
+			&i.RescheduledCount,
+			&i.OriginalStartAt,
+			&i.DepositStatus,
+			&i.DepositCents,
+			&i.DepositDeadline,
+			&i.PaidCents,
+			&i.NeedsRefund,
+			&i.Version,
+			&i.TokenVersion,
+			&i.IcsSequence,
+			&i.Overbooked,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.ClientName,
+			&i.ClientPhone,
+			&i.ClientEmail,
+			&i.ProfessionalName,
+			&i.ServiceName,
+			&i.ServiceColor,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const rescheduleAppointment = `-- name: RescheduleAppointment :exec
 update scheduling.appointments set professional_id = $1, service_id = $2, start_at = $3, end_at = $4,
     price_cents = $5, capacity = $6, seat = $7, overbooked = $8, status = $9,
     deposit_cents = case when deposit_status = 'pending' then nullif(least(deposit_cents, $5), 0) else deposit_cents end,
@@ -574,7 +713,7 @@ update scheduling.appointments set professional_id = $1, service_id = $2, start_
 where org_id = $11 and id = $12
 `
 
-type MoveAppointmentParams struct {
+type RescheduleAppointmentParams struct {
 	ProfessionalID uuid.UUID
 	ServiceID      uuid.UUID
 	StartAt        time.Time
@@ -590,8 +729,8 @@ type MoveAppointmentParams struct {
 }
 
 // A deposit that is due is never more than the price.
-func (q *Queries) MoveAppointment(ctx context.Context, arg MoveAppointmentParams) error {
-	_, err := q.db.Exec(ctx, moveAppointment,
+func (q *Queries) RescheduleAppointment(ctx context.Context, arg RescheduleAppointmentParams) error {
+	_, err := q.db.Exec(ctx, rescheduleAppointment,
 		arg.ProfessionalID,
 		arg.ServiceID,
 		arg.StartAt,
@@ -608,88 +747,35 @@ func (q *Queries) MoveAppointment(ctx context.Context, arg MoveAppointmentParams
 	return err
 }
 
-const planReminders = `-- name: PlanReminders :exec
-insert into scheduling.reminders (org_id, appointment_id, offset_minutes, channel, due_at)
-select $1, $2, o, c, $3::timestamptz - o * interval '1 minute'
-from unnest($4::int[]) o, unnest($5::text[]) c
-where $3::timestamptz - o * interval '1 minute' > $6::timestamptz
-on conflict do nothing
+const restoreAppointment = `-- name: RestoreAppointment :exec
+update scheduling.appointments set status = $1, deposit_status = 'paid', seat = $2, capacity = $3, overbooked = false,
+    cancelled_at = null, cancelled_by = null, cancel_reason = null,
+    confirmed_at = case when $1 = 'confirmed' then coalesce(confirmed_at, $4::timestamptz) else confirmed_at end,
+    ics_sequence = ics_sequence + 1, version = version + 1, updated_at = $4 where org_id = $5 and id = $6
 `
 
-type PlanRemindersParams struct {
-	OrgID         uuid.UUID
-	AppointmentID uuid.UUID
-	StartAt       time.Time
-	Offsets       []int
-	Channels      []string
-	Now           time.Time
+type RestoreAppointmentParams struct {
+	Status   booking.Status
+	Seat     int
+	Capacity int
+	Now      time.Time
+	OrgID    uuid.UUID
+	ID       uuid.UUID
 }
 
-func (q *Queries) PlanReminders(ctx context.Context, arg PlanRemindersParams) error {
-	_, err := q.db.Exec(ctx, planReminders,
-		arg.OrgID,
-		arg.AppointmentID,
-		arg.StartAt,
-		arg.Offsets,
-		arg.Channels,
+func (q *Queries) RestoreAppointment(ctx context.Context, arg RestoreAppointmentParams) error {
+	_, err := q.db.Exec(ctx, restoreAppointment,
+		arg.Status,
+		arg.Seat,
+		arg.Capacity,
 		arg.Now,
-	)
-	return err
-}
-
-const recordHistory = `-- name: RecordHistory :exec
-insert into scheduling.appointment_history (org_id, id, appointment_id, at, action, actor, user_id, from_status, to_status,
-    from_start_at, to_start_at, from_professional_id, to_professional_id, reason,
-    from_price_cents, to_price_cents, from_client_id, to_client_id)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
-`
-
-type RecordHistoryParams struct {
-	OrgID              uuid.UUID
-	ID                 uuid.UUID
-	AppointmentID      uuid.UUID
-	At                 time.Time
-	Action             string
-	Actor              string
-	UserID             *uuid.UUID
-	FromStatus         *string
-	ToStatus           string
-	FromStartAt        *time.Time
-	ToStartAt          *time.Time
-	FromProfessionalID *uuid.UUID
-	ToProfessionalID   *uuid.UUID
-	Reason             *string
-	FromPriceCents     *booking.Cents
-	ToPriceCents       *booking.Cents
-	FromClientID       *uuid.UUID
-	ToClientID         *uuid.UUID
-}
-
-func (q *Queries) RecordHistory(ctx context.Context, arg RecordHistoryParams) error {
-	_, err := q.db.Exec(ctx, recordHistory,
 		arg.OrgID,
 		arg.ID,
-		arg.AppointmentID,
-		arg.At,
-		arg.Action,
-		arg.Actor,
-		arg.UserID,
-		arg.FromStatus,
-		arg.ToStatus,
-		arg.FromStartAt,
-		arg.ToStartAt,
-		arg.FromProfessionalID,
-		arg.ToProfessionalID,
-		arg.Reason,
-		arg.FromPriceCents,
-		arg.ToPriceCents,
-		arg.FromClientID,
-		arg.ToClientID,
 	)
 	return err
 }
 
-const setStatus = `-- name: SetStatus :execrows
+const updateAppointmentStatus = `-- name: UpdateAppointmentStatus :execrows
 update scheduling.appointments set status = $1, version = version + 1, updated_at = $2,
     confirmed_at = case when $1 = 'confirmed' then coalesce(confirmed_at, $2) else confirmed_at end,
     completed_at = case when $1 = 'completed' then $2 end,
@@ -702,7 +788,7 @@ update scheduling.appointments set status = $1, version = version + 1, updated_a
 where org_id = $6 and id = $7 and status = any($8::text[])
 `
 
-type SetStatusParams struct {
+type UpdateAppointmentStatusParams struct {
 	Status        booking.Status
 	Now           time.Time
 	CancelledBy   *string
@@ -713,8 +799,8 @@ type SetStatusParams struct {
 	Expected      []string
 }
 
-func (q *Queries) SetStatus(ctx context.Context, arg SetStatusParams) (int64, error) {
-	result, err := q.db.Exec(ctx, setStatus,
+func (q *Queries) UpdateAppointmentStatus(ctx context.Context, arg UpdateAppointmentStatusParams) (int64, error) {
+	result, err := q.db.Exec(ctx, updateAppointmentStatus,
 		arg.Status,
 		arg.Now,
 		arg.CancelledBy,

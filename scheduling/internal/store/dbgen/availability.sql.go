@@ -26,7 +26,7 @@ type FreeSeatParams struct {
 	ServiceID      uuid.UUID
 	StartAt        time.Time
 	EndAt          time.Time
-	MovedID        uuid.UUID
+	ExceptID       uuid.UUID
 }
 
 func (q *Queries) FreeSeat(ctx context.Context, arg FreeSeatParams) (int, error) {
@@ -36,85 +36,14 @@ func (q *Queries) FreeSeat(ctx context.Context, arg FreeSeatParams) (int, error)
 		arg.ServiceID,
 		arg.StartAt,
 		arg.EndAt,
-		arg.MovedID,
+		arg.ExceptID,
 	)
 	var seat int
 	err := row.Scan(&seat)
 	return seat, err
 }
 
-const hours = `-- name: Hours :many
-select r.professional_id, 'rule'::text as kind, r.day_of_week::int as weekday, '0001-01-01'::date as date,
-    r.start_minute::int as starts, r.end_minute::int as ends, coalesce(r.break_start_minute, -1)::int as break_starts, coalesce(r.break_end_minute, -1)::int as break_ends
-from scheduling.schedule_rules r where r.org_id = $1 and r.professional_id = any($2::uuid[]) and r.is_active
-union all
-select e.professional_id, e.exception_type, 0, e.date, coalesce(e.start_minute, -1), coalesce(e.end_minute, -1), -1, -1
-from scheduling.schedule_exceptions e
-where e.org_id = $1 and e.professional_id = any($2::uuid[]) and e.date between $3 and $4
-`
-
-type HoursParams struct {
-	OrgID           uuid.UUID
-	ProfessionalIds []uuid.UUID
-	First           time.Time
-	Last            time.Time
-}
-
-type HoursRow struct {
-	ProfessionalID uuid.UUID
-	Kind           string
-	Weekday        int
-	Date           time.Time
-	Starts         int
-	Ends           int
-	BreakStarts    int
-	BreakEnds      int
-}
-
-func (q *Queries) Hours(ctx context.Context, arg HoursParams) ([]HoursRow, error) {
-	rows, err := q.db.Query(ctx, hours,
-		arg.OrgID,
-		arg.ProfessionalIds,
-		arg.First,
-		arg.Last,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []HoursRow{}
-	for rows.Next() {
-		var i HoursRow
-		if err := rows.Scan(
-			&i.ProfessionalID,
-			&i.Kind,
-			&i.Weekday,
-			&i.Date,
-			&i.Starts,
-			&i.Ends,
-			&i.BreakStarts,
-			&i.BreakEnds,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const lockTime = `-- name: LockTime :exec
-select scheduling.lock_professional($1::uuid)
-`
-
-func (q *Queries) LockTime(ctx context.Context, professionalID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, lockTime, professionalID)
-	return err
-}
-
-const offers = `-- name: Offers :many
+const serviceOffers = `-- name: ServiceOffers :many
 select s.org_id, s.id, s.name, s.description, s.duration_minutes, s.price_cents, s.color, s.requires_deposit, s.deposit_cents, s.category, s.capacity, s.slot_interval_minutes, s.buffer_before_minutes, s.buffer_after_minutes, s.image_url, s.is_active, s.is_public, s.position, s.created_at, s.updated_at, s.deleted_at, p.id as professional_id, p.name as professional_name, p.max_bookings_per_day, p.is_active as professional_active,
     p.accepts_online_booking, p.bio, p.avatar_url, p.specialty, ps.custom_duration_minutes, ps.custom_price_cents
 from scheduling.professional_services ps
@@ -124,7 +53,7 @@ where ps.org_id = $1 and ps.service_id = $2
 order by p.position, p.created_at, p.id
 `
 
-type OffersRow struct {
+type ServiceOffersRow struct {
 	Service               Service
 	ProfessionalID        uuid.UUID
 	ProfessionalName      string
@@ -138,15 +67,15 @@ type OffersRow struct {
 	CustomPriceCents      *booking.Cents
 }
 
-func (q *Queries) Offers(ctx context.Context, orgID uuid.UUID, serviceID uuid.UUID) ([]OffersRow, error) {
-	rows, err := q.db.Query(ctx, offers, orgID, serviceID)
+func (q *Queries) ServiceOffers(ctx context.Context, orgID uuid.UUID, serviceID uuid.UUID) ([]ServiceOffersRow, error) {
+	rows, err := q.db.Query(ctx, serviceOffers, orgID, serviceID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []OffersRow{}
+	items := []ServiceOffersRow{}
 	for rows.Next() {
-		var i OffersRow
+		var i ServiceOffersRow
 		if err := rows.Scan(
 			&i.Service.OrgID,
 			&i.Service.ID,
@@ -179,6 +108,68 @@ func (q *Queries) Offers(ctx context.Context, orgID uuid.UUID, serviceID uuid.UU
 			&i.Specialty,
 			&i.CustomDurationMinutes,
 			&i.CustomPriceCents,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const workingHours = `-- name: WorkingHours :many
+select r.professional_id, 'rule'::text as kind, r.day_of_week::int as weekday, '0001-01-01'::date as date,
+    r.start_minute::int as starts, r.end_minute::int as ends, coalesce(r.break_start_minute, -1)::int as break_starts, coalesce(r.break_end_minute, -1)::int as break_ends
+from scheduling.schedule_rules r where r.org_id = $1 and r.professional_id = any($2::uuid[]) and r.is_active
+union all
+select e.professional_id, e.exception_type, 0, e.date, coalesce(e.start_minute, -1), coalesce(e.end_minute, -1), -1, -1
+from scheduling.schedule_exceptions e
+where e.org_id = $1 and e.professional_id = any($2::uuid[]) and e.date between $3 and $4
+`
+
+type WorkingHoursParams struct {
+	OrgID           uuid.UUID
+	ProfessionalIds []uuid.UUID
+	First           time.Time
+	Last            time.Time
+}
+
+type WorkingHoursRow struct {
+	ProfessionalID uuid.UUID
+	Kind           string
+	Weekday        int
+	Date           time.Time
+	Starts         int
+	Ends           int
+	BreakStarts    int
+	BreakEnds      int
+}
+
+func (q *Queries) WorkingHours(ctx context.Context, arg WorkingHoursParams) ([]WorkingHoursRow, error) {
+	rows, err := q.db.Query(ctx, workingHours,
+		arg.OrgID,
+		arg.ProfessionalIds,
+		arg.First,
+		arg.Last,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []WorkingHoursRow{}
+	for rows.Next() {
+		var i WorkingHoursRow
+		if err := rows.Scan(
+			&i.ProfessionalID,
+			&i.Kind,
+			&i.Weekday,
+			&i.Date,
+			&i.Starts,
+			&i.Ends,
+			&i.BreakStarts,
+			&i.BreakEnds,
 		); err != nil {
 			return nil, err
 		}

@@ -13,49 +13,22 @@ import (
 	"integrationhub/scheduling/internal/booking"
 )
 
-const addNotice = `-- name: AddNotice :execrows
-insert into scheduling.provider_events (provider, event_id, charge_id, body, received_at, due_at) values ($1, $2, $3, $4, $5, $5)
-on conflict do nothing
-`
-
-type AddNoticeParams struct {
-	Provider   string
-	EventID    string
-	ChargeID   string
-	Body       []byte
-	ReceivedAt time.Time
-}
-
-func (q *Queries) AddNotice(ctx context.Context, arg AddNoticeParams) (int64, error) {
-	result, err := q.db.Exec(ctx, addNotice,
-		arg.Provider,
-		arg.EventID,
-		arg.ChargeID,
-		arg.Body,
-		arg.ReceivedAt,
-	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
-const chargeAtProvider = `-- name: ChargeAtProvider :one
+const chargeByProviderID = `-- name: ChargeByProviderID :one
 select c.org_id, c.payment_id, p.appointment_id, p.amount_cents from scheduling.charges c
 join scheduling.payments p on p.org_id = c.org_id and p.id = c.payment_id
 where c.provider = $1 and c.provider_payment_id = $2
 `
 
-type ChargeAtProviderRow struct {
+type ChargeByProviderIDRow struct {
 	OrgID         uuid.UUID
 	PaymentID     uuid.UUID
 	AppointmentID *uuid.UUID
 	AmountCents   booking.Cents
 }
 
-func (q *Queries) ChargeAtProvider(ctx context.Context, provider string, providerPaymentID string) (ChargeAtProviderRow, error) {
-	row := q.db.QueryRow(ctx, chargeAtProvider, provider, providerPaymentID)
-	var i ChargeAtProviderRow
+func (q *Queries) ChargeByProviderID(ctx context.Context, provider string, providerPaymentID string) (ChargeByProviderIDRow, error) {
+	row := q.db.QueryRow(ctx, chargeByProviderID, provider, providerPaymentID)
+	var i ChargeByProviderIDRow
 	err := row.Scan(
 		&i.OrgID,
 		&i.PaymentID,
@@ -63,99 +36,6 @@ func (q *Queries) ChargeAtProvider(ctx context.Context, provider string, provide
 		&i.AmountCents,
 	)
 	return i, err
-}
-
-const claimNotices = `-- name: ClaimNotices :many
-update scheduling.provider_events e set attempts = e.attempts + 1, due_at = $1::timestamptz + least(e.attempts + 1, 60) * interval '1 minute'
-where (e.provider, e.event_id) in (
-    select d.provider, d.event_id from scheduling.provider_events d where d.processed_at is null and d.due_at <= $1 and d.provider = $2
-    order by d.due_at limit $3::int for update skip locked)
-returning e.event_id, e.charge_id, e.attempts
-`
-
-type ClaimNoticesParams struct {
-	Now      time.Time
-	Provider string
-	RowLimit int
-}
-
-type ClaimNoticesRow struct {
-	EventID  string
-	ChargeID string
-	Attempts int
-}
-
-func (q *Queries) ClaimNotices(ctx context.Context, arg ClaimNoticesParams) ([]ClaimNoticesRow, error) {
-	rows, err := q.db.Query(ctx, claimNotices, arg.Now, arg.Provider, arg.RowLimit)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []ClaimNoticesRow{}
-	for rows.Next() {
-		var i ClaimNoticesRow
-		if err := rows.Scan(&i.EventID, &i.ChargeID, &i.Attempts); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const claimRefunds = `-- name: ClaimRefunds :many
-update scheduling.refunds r set attempts = r.attempts + 1, due_at = $1::timestamptz + least(power(2, r.attempts), 120) * interval '1 minute'
-from scheduling.payment_details p
-where p.org_id = r.org_id and p.id = r.payment_id and p.provider = $2 and (r.org_id, r.id) in (
-    select d.org_id, d.id from scheduling.refunds d where d.done_at is null and d.failed_at is null and d.due_at <= $1
-    order by d.due_at limit $3::int for update skip locked)
-returning r.org_id, r.id, r.payment_id, r.amount_cents, r.attempts, p.provider_payment_id, p.appointment_id
-`
-
-type ClaimRefundsParams struct {
-	Now      time.Time
-	Provider *string
-	RowLimit int
-}
-
-type ClaimRefundsRow struct {
-	OrgID             uuid.UUID
-	ID                uuid.UUID
-	PaymentID         uuid.UUID
-	AmountCents       booking.Cents
-	Attempts          int
-	ProviderPaymentID *string
-	AppointmentID     *uuid.UUID
-}
-
-func (q *Queries) ClaimRefunds(ctx context.Context, arg ClaimRefundsParams) ([]ClaimRefundsRow, error) {
-	rows, err := q.db.Query(ctx, claimRefunds, arg.Now, arg.Provider, arg.RowLimit)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []ClaimRefundsRow{}
-	for rows.Next() {
-		var i ClaimRefundsRow
-		if err := rows.Scan(
-			&i.OrgID,
-			&i.ID,
-			&i.PaymentID,
-			&i.AmountCents,
-			&i.Attempts,
-			&i.ProviderPaymentID,
-			&i.AppointmentID,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const closeCharges = `-- name: CloseCharges :exec
@@ -217,67 +97,6 @@ func (q *Queries) CreateCharge(ctx context.Context, arg CreateChargeParams) erro
 	return err
 }
 
-const createHold = `-- name: CreateHold :exec
-insert into scheduling.holds (org_id, id, professional_id, service_id, start_at, end_at, created_at, expires_at) values ($1, $2, $3, $4, $5, $6, $7, $8)
-`
-
-type CreateHoldParams struct {
-	OrgID          uuid.UUID
-	ID             uuid.UUID
-	ProfessionalID uuid.UUID
-	ServiceID      uuid.UUID
-	StartAt        time.Time
-	EndAt          time.Time
-	CreatedAt      time.Time
-	ExpiresAt      time.Time
-}
-
-func (q *Queries) CreateHold(ctx context.Context, arg CreateHoldParams) error {
-	_, err := q.db.Exec(ctx, createHold,
-		arg.OrgID,
-		arg.ID,
-		arg.ProfessionalID,
-		arg.ServiceID,
-		arg.StartAt,
-		arg.EndAt,
-		arg.CreatedAt,
-		arg.ExpiresAt,
-	)
-	return err
-}
-
-const createRefund = `-- name: CreateRefund :exec
-insert into scheduling.refunds (org_id, id, payment_id, amount_cents, created_at, due_at) values ($1, $2, $3, $4, $5, $5)
-`
-
-type CreateRefundParams struct {
-	OrgID       uuid.UUID
-	ID          uuid.UUID
-	PaymentID   uuid.UUID
-	AmountCents booking.Cents
-	CreatedAt   time.Time
-}
-
-func (q *Queries) CreateRefund(ctx context.Context, arg CreateRefundParams) error {
-	_, err := q.db.Exec(ctx, createRefund,
-		arg.OrgID,
-		arg.ID,
-		arg.PaymentID,
-		arg.AmountCents,
-		arg.CreatedAt,
-	)
-	return err
-}
-
-const dropHold = `-- name: DropHold :exec
-delete from scheduling.holds where org_id = $1 and id = $2
-`
-
-func (q *Queries) DropHold(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) error {
-	_, err := q.db.Exec(ctx, dropHold, orgID, iD)
-	return err
-}
-
 const dueCharges = `-- name: DueCharges :many
 select c.org_id, c.payment_id, c.provider, c.provider_payment_id, c.expires_at, p.status
 from scheduling.charges c join scheduling.payments p on p.org_id = c.org_id and p.id = c.payment_id
@@ -320,156 +139,20 @@ func (q *Queries) DueCharges(ctx context.Context, now time.Time, rowLimit int) (
 	return items, nil
 }
 
-const dueHolds = `-- name: DueHolds :many
-select a.org_id, a.id from scheduling.appointments a
-where a.deposit_status = 'pending' and a.status = 'scheduled' and a.hold_until <= $1::timestamptz
-and not exists (select from scheduling.payments p join scheduling.charges c on c.org_id = p.org_id and c.payment_id = p.id
-    where p.org_id = a.org_id and p.appointment_id = a.id and p.kind = 'deposit' and p.status = 'pending' and c.due_at <= $1)
-order by a.hold_until limit $2::int
-`
-
-type DueHoldsRow struct {
-	OrgID uuid.UUID
-	ID    uuid.UUID
-}
-
-func (q *Queries) DueHolds(ctx context.Context, now time.Time, rowLimit int) ([]DueHoldsRow, error) {
-	rows, err := q.db.Query(ctx, dueHolds, now, rowLimit)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []DueHoldsRow{}
-	for rows.Next() {
-		var i DueHoldsRow
-		if err := rows.Scan(&i.OrgID, &i.ID); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const finishNotice = `-- name: FinishNotice :exec
-update scheduling.provider_events set processed_at = $1::timestamptz where provider = $2 and event_id = $3
-`
-
-type FinishNoticeParams struct {
-	Now      time.Time
-	Provider string
-	EventID  string
-}
-
-func (q *Queries) FinishNotice(ctx context.Context, arg FinishNoticeParams) error {
-	_, err := q.db.Exec(ctx, finishNotice, arg.Now, arg.Provider, arg.EventID)
-	return err
-}
-
-const finishRefund = `-- name: FinishRefund :exec
-update scheduling.refunds set done_at = $1, failed_at = $2 where org_id = $3 and id = $4
-`
-
-type FinishRefundParams struct {
-	DoneAt   *time.Time
-	FailedAt *time.Time
-	OrgID    uuid.UUID
-	ID       uuid.UUID
-}
-
-func (q *Queries) FinishRefund(ctx context.Context, arg FinishRefundParams) error {
-	_, err := q.db.Exec(ctx, finishRefund,
-		arg.DoneAt,
-		arg.FailedAt,
-		arg.OrgID,
-		arg.ID,
-	)
-	return err
-}
-
-const giveCharges = `-- name: GiveCharges :exec
-update scheduling.payments set client_id = $1, updated_at = $2
-where org_id = $3 and appointment_id = $4 and status = 'pending'
-`
-
-type GiveChargesParams struct {
-	ClientID      uuid.UUID
-	Now           time.Time
-	OrgID         uuid.UUID
-	AppointmentID *uuid.UUID
-}
-
-// What is to be paid for an appointment is its client's to pay.
-func (q *Queries) GiveCharges(ctx context.Context, arg GiveChargesParams) error {
-	_, err := q.db.Exec(ctx, giveCharges,
-		arg.ClientID,
-		arg.Now,
-		arg.OrgID,
-		arg.AppointmentID,
-	)
-	return err
-}
-
-const holdLasts = `-- name: HoldLasts :one
-select exists (select from scheduling.holds where org_id = $1 and id = $2 and expires_at > $3::timestamptz)
-`
-
-type HoldLastsParams struct {
-	OrgID uuid.UUID
-	ID    uuid.UUID
-	Now   time.Time
-}
-
-func (q *Queries) HoldLasts(ctx context.Context, arg HoldLastsParams) (bool, error) {
-	row := q.db.QueryRow(ctx, holdLasts, arg.OrgID, arg.ID, arg.Now)
-	var exists bool
-	err := row.Scan(&exists)
-	return exists, err
-}
-
-const lockPayment = `-- name: LockPayment :one
-select org_id, id, appointment_id, client_id, amount_cents, method, description, status, kind, paid_at, refunded_cents, source_id, created_by, created_at, updated_at from scheduling.payments where org_id = $1 and id = $2 for no key update
-`
-
-func (q *Queries) LockPayment(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (Payment, error) {
-	row := q.db.QueryRow(ctx, lockPayment, orgID, iD)
-	var i Payment
-	err := row.Scan(
-		&i.OrgID,
-		&i.ID,
-		&i.AppointmentID,
-		&i.ClientID,
-		&i.AmountCents,
-		&i.Method,
-		&i.Description,
-		&i.Status,
-		&i.Kind,
-		&i.PaidAt,
-		&i.RefundedCents,
-		&i.SourceID,
-		&i.CreatedBy,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-	)
-	return i, err
-}
-
-const openCharge = `-- name: OpenCharge :one
+const pendingCharge = `-- name: PendingCharge :one
 select org_id, id, appointment_id, client_id, amount_cents, method, description, status, kind, paid_at, refunded_cents, created_by, created_at, provider, provider_payment_id, txid, pix_copy_paste, qr_code_url, expires_at from scheduling.payment_details where org_id = $1 and appointment_id = $2 and kind = $3
 and amount_cents = $4 and status = 'pending' and method = 'pix'
 `
 
-type OpenChargeParams struct {
+type PendingChargeParams struct {
 	OrgID         uuid.UUID
 	AppointmentID *uuid.UUID
 	Kind          string
 	AmountCents   booking.Cents
 }
 
-func (q *Queries) OpenCharge(ctx context.Context, arg OpenChargeParams) (PaymentDetail, error) {
-	row := q.db.QueryRow(ctx, openCharge,
+func (q *Queries) PendingCharge(ctx context.Context, arg PendingChargeParams) (PaymentDetail, error) {
+	row := q.db.QueryRow(ctx, pendingCharge,
 		arg.OrgID,
 		arg.AppointmentID,
 		arg.Kind,
@@ -500,258 +183,17 @@ func (q *Queries) OpenCharge(ctx context.Context, arg OpenChargeParams) (Payment
 	return i, err
 }
 
-const openDeposit = `-- name: OpenDeposit :one
-select org_id, id, appointment_id, client_id, amount_cents, method, description, status, kind, paid_at, refunded_cents, created_by, created_at, provider, provider_payment_id, txid, pix_copy_paste, qr_code_url, expires_at from scheduling.payment_details where org_id = $1 and appointment_id = $2 and kind = 'deposit'
-and status = 'pending' and method = 'pix' order by created_at desc, id limit 1
-`
-
-func (q *Queries) OpenDeposit(ctx context.Context, orgID uuid.UUID, appointmentID *uuid.UUID) (PaymentDetail, error) {
-	row := q.db.QueryRow(ctx, openDeposit, orgID, appointmentID)
-	var i PaymentDetail
-	err := row.Scan(
-		&i.OrgID,
-		&i.ID,
-		&i.AppointmentID,
-		&i.ClientID,
-		&i.AmountCents,
-		&i.Method,
-		&i.Description,
-		&i.Status,
-		&i.Kind,
-		&i.PaidAt,
-		&i.RefundedCents,
-		&i.CreatedBy,
-		&i.CreatedAt,
-		&i.Provider,
-		&i.ProviderPaymentID,
-		&i.Txid,
-		&i.PixCopyPaste,
-		&i.QrCodeUrl,
-		&i.ExpiresAt,
-	)
-	return i, err
-}
-
-const paidDeposits = `-- name: PaidDeposits :many
-select org_id, id, appointment_id, client_id, amount_cents, method, description, status, kind, paid_at, refunded_cents, created_by, created_at, provider, provider_payment_id, txid, pix_copy_paste, qr_code_url, expires_at from scheduling.payment_details where org_id = $1 and appointment_id = $2 and kind = 'deposit' and status = 'paid'
-and provider is not null and refunded_cents = 0
-`
-
-func (q *Queries) PaidDeposits(ctx context.Context, orgID uuid.UUID, appointmentID *uuid.UUID) ([]PaymentDetail, error) {
-	rows, err := q.db.Query(ctx, paidDeposits, orgID, appointmentID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []PaymentDetail{}
-	for rows.Next() {
-		var i PaymentDetail
-		if err := rows.Scan(
-			&i.OrgID,
-			&i.ID,
-			&i.AppointmentID,
-			&i.ClientID,
-			&i.AmountCents,
-			&i.Method,
-			&i.Description,
-			&i.Status,
-			&i.Kind,
-			&i.PaidAt,
-			&i.RefundedCents,
-			&i.CreatedBy,
-			&i.CreatedAt,
-			&i.Provider,
-			&i.ProviderPaymentID,
-			&i.Txid,
-			&i.PixCopyPaste,
-			&i.QrCodeUrl,
-			&i.ExpiresAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const paymentByID = `-- name: PaymentByID :one
-select org_id, id, appointment_id, client_id, amount_cents, method, description, status, kind, paid_at, refunded_cents, created_by, created_at, provider, provider_payment_id, txid, pix_copy_paste, qr_code_url, expires_at from scheduling.payment_details where org_id = $1 and id = $2
-`
-
-func (q *Queries) PaymentByID(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (PaymentDetail, error) {
-	row := q.db.QueryRow(ctx, paymentByID, orgID, iD)
-	var i PaymentDetail
-	err := row.Scan(
-		&i.OrgID,
-		&i.ID,
-		&i.AppointmentID,
-		&i.ClientID,
-		&i.AmountCents,
-		&i.Method,
-		&i.Description,
-		&i.Status,
-		&i.Kind,
-		&i.PaidAt,
-		&i.RefundedCents,
-		&i.CreatedBy,
-		&i.CreatedAt,
-		&i.Provider,
-		&i.ProviderPaymentID,
-		&i.Txid,
-		&i.PixCopyPaste,
-		&i.QrCodeUrl,
-		&i.ExpiresAt,
-	)
-	return i, err
-}
-
-const paymentPoints = `-- name: PaymentPoints :one
-select coalesce(sum(points) filter (where type = 'earn'), 0)::bigint as earned,
-       coalesce(-sum(points) filter (where type = 'reverse'), 0)::bigint as reversed
-from scheduling.loyalty_entries where org_id = $1 and payment_id = $2
-`
-
-type PaymentPointsRow struct {
-	Earned   int64
-	Reversed int64
-}
-
-func (q *Queries) PaymentPoints(ctx context.Context, orgID uuid.UUID, paymentID *uuid.UUID) (PaymentPointsRow, error) {
-	row := q.db.QueryRow(ctx, paymentPoints, orgID, paymentID)
-	var i PaymentPointsRow
-	err := row.Scan(&i.Earned, &i.Reversed)
-	return i, err
-}
-
-const putOffCharge = `-- name: PutOffCharge :exec
+const setChargeCheckAt = `-- name: SetChargeCheckAt :exec
 update scheduling.charges set due_at = $1 where org_id = $2 and payment_id = $3
 `
 
-type PutOffChargeParams struct {
+type SetChargeCheckAtParams struct {
 	DueAt     *time.Time
 	OrgID     uuid.UUID
 	PaymentID uuid.UUID
 }
 
-func (q *Queries) PutOffCharge(ctx context.Context, arg PutOffChargeParams) error {
-	_, err := q.db.Exec(ctx, putOffCharge, arg.DueAt, arg.OrgID, arg.PaymentID)
+func (q *Queries) SetChargeCheckAt(ctx context.Context, arg SetChargeCheckAtParams) error {
+	_, err := q.db.Exec(ctx, setChargeCheckAt, arg.DueAt, arg.OrgID, arg.PaymentID)
 	return err
-}
-
-const rebook = `-- name: Rebook :exec
-update scheduling.appointments set status = $1, deposit_status = 'paid', seat = $2, capacity = $3, overbooked = false,
-    cancelled_at = null, cancelled_by = null, cancel_reason = null,
-    confirmed_at = case when $1 = 'confirmed' then coalesce(confirmed_at, $4::timestamptz) else confirmed_at end,
-    ics_sequence = ics_sequence + 1, version = version + 1, updated_at = $4 where org_id = $5 and id = $6
-`
-
-type RebookParams struct {
-	Status   booking.Status
-	Seat     int
-	Capacity int
-	Now      time.Time
-	OrgID    uuid.UUID
-	ID       uuid.UUID
-}
-
-func (q *Queries) Rebook(ctx context.Context, arg RebookParams) error {
-	_, err := q.db.Exec(ctx, rebook,
-		arg.Status,
-		arg.Seat,
-		arg.Capacity,
-		arg.Now,
-		arg.OrgID,
-		arg.ID,
-	)
-	return err
-}
-
-const refundsDone = `-- name: RefundsDone :one
-select coalesce(sum(amount_cents), 0)::bigint as amount from scheduling.refunds where org_id = $1 and payment_id = $2 and done_at is not null
-`
-
-func (q *Queries) RefundsDone(ctx context.Context, orgID uuid.UUID, paymentID uuid.UUID) (int64, error) {
-	row := q.db.QueryRow(ctx, refundsDone, orgID, paymentID)
-	var amount int64
-	err := row.Scan(&amount)
-	return amount, err
-}
-
-const setDeposit = `-- name: SetDeposit :exec
-update scheduling.appointments set deposit_status = $1, needs_refund = $2,
-    version = version + 1, updated_at = $3 where org_id = $4 and id = $5
-`
-
-type SetDepositParams struct {
-	DepositStatus booking.DepositStatus
-	NeedsRefund   bool
-	Now           time.Time
-	OrgID         uuid.UUID
-	ID            uuid.UUID
-}
-
-func (q *Queries) SetDeposit(ctx context.Context, arg SetDepositParams) error {
-	_, err := q.db.Exec(ctx, setDeposit,
-		arg.DepositStatus,
-		arg.NeedsRefund,
-		arg.Now,
-		arg.OrgID,
-		arg.ID,
-	)
-	return err
-}
-
-const settlePayment = `-- name: SettlePayment :exec
-update scheduling.payments set status = $1, paid_at = $2, refunded_cents = $3, updated_at = $4
-where org_id = $5 and id = $6
-`
-
-type SettlePaymentParams struct {
-	Status        string
-	PaidAt        *time.Time
-	RefundedCents booking.Cents
-	Now           time.Time
-	OrgID         uuid.UUID
-	ID            uuid.UUID
-}
-
-func (q *Queries) SettlePayment(ctx context.Context, arg SettlePaymentParams) error {
-	_, err := q.db.Exec(ctx, settlePayment,
-		arg.Status,
-		arg.PaidAt,
-		arg.RefundedCents,
-		arg.Now,
-		arg.OrgID,
-		arg.ID,
-	)
-	return err
-}
-
-const takeHold = `-- name: TakeHold :one
-select org_id, id, professional_id, service_id, start_at, end_at, created_at, expires_at from scheduling.holds where org_id = $1 and id = $2 and expires_at > $3::timestamptz for update
-`
-
-type TakeHoldParams struct {
-	OrgID uuid.UUID
-	ID    uuid.UUID
-	Now   time.Time
-}
-
-func (q *Queries) TakeHold(ctx context.Context, arg TakeHoldParams) (Hold, error) {
-	row := q.db.QueryRow(ctx, takeHold, arg.OrgID, arg.ID, arg.Now)
-	var i Hold
-	err := row.Scan(
-		&i.OrgID,
-		&i.ID,
-		&i.ProfessionalID,
-		&i.ServiceID,
-		&i.StartAt,
-		&i.EndAt,
-		&i.CreatedAt,
-		&i.ExpiresAt,
-	)
-	return i, err
 }

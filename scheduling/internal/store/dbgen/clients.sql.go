@@ -12,13 +12,13 @@ import (
 	"github.com/google/uuid"
 )
 
-const addToClient = `-- name: AddToClient :one
+const adjustClientTotals = `-- name: AdjustClientTotals :one
 update scheduling.clients set total_appointments = total_appointments + $1::int, no_show_count = no_show_count + $2::int,
     total_spent_cents = total_spent_cents + $3::bigint, loyalty_points = loyalty_points + $4::bigint
 where org_id = $5 and id = $6 returning org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source
 `
 
-type AddToClientParams struct {
+type AdjustClientTotalsParams struct {
 	Appointments int
 	NoShows      int
 	Spent        int64
@@ -27,8 +27,8 @@ type AddToClientParams struct {
 	ID           uuid.UUID
 }
 
-func (q *Queries) AddToClient(ctx context.Context, arg AddToClientParams) (Client, error) {
-	row := q.db.QueryRow(ctx, addToClient,
+func (q *Queries) AdjustClientTotals(ctx context.Context, arg AdjustClientTotalsParams) (Client, error) {
+	row := q.db.QueryRow(ctx, adjustClientTotals,
 		arg.Appointments,
 		arg.NoShows,
 		arg.Spent,
@@ -85,82 +85,7 @@ func (q *Queries) AnonymizeClient(ctx context.Context, arg AnonymizeClientParams
 	return err
 }
 
-const appointmentsOfClients = `-- name: AppointmentsOfClients :many
-select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1 and client_id = any($2::uuid[])
-and (cardinality($3::text[]) = 0 or status = any($3::text[]))
-order by start_at desc, id limit $4::int
-`
-
-type AppointmentsOfClientsParams struct {
-	OrgID     uuid.UUID
-	ClientIds []uuid.UUID
-	Statuses  []string
-	RowLimit  int
-}
-
-func (q *Queries) AppointmentsOfClients(ctx context.Context, arg AppointmentsOfClientsParams) ([]AppointmentDetail, error) {
-	rows, err := q.db.Query(ctx, appointmentsOfClients,
-		arg.OrgID,
-		arg.ClientIds,
-		arg.Statuses,
-		arg.RowLimit,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []AppointmentDetail{}
-	for rows.Next() {
-		var i AppointmentDetail
-		if err := rows.Scan(
-			&i.OrgID,
-			&i.ID,
-			&i.ClientID,
-			&i.ProfessionalID,
-			&i.ServiceID,
-			&i.StartAt,
-			&i.EndAt,
-			&i.PriceCents,
-			&i.Status,
-			&i.Source,
-			&i.Notes,
-			&i.CancelReason,
-			&i.CancelledBy,
-			&i.CancelledAt,
-			&i.ConfirmedAt,
-			&i.CompletedAt,
-			&i.NoShowAt,
-			&i.RescheduledCount,
-			&i.OriginalStartAt,
-			&i.DepositStatus,
-			&i.DepositCents,
-			&i.HoldUntil,
-			&i.PaidCents,
-			&i.NeedsRefund,
-			&i.Version,
-			&i.TokenVersion,
-			&i.IcsSequence,
-			&i.Overbooked,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.ClientName,
-			&i.ClientPhone,
-			&i.ClientEmail,
-			&i.ProfessionalName,
-			&i.ServiceName,
-			&i.ServiceColor,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const clearTracesOfClient = `-- name: ClearTracesOfClient :exec
+const clearClientTexts = `-- name: ClearClientTexts :exec
 with cleared as (
     update scheduling.appointments a set notes = '', cancel_reason = null, contact_name = null, contact_email = null
     where a.org_id = $1 and a.client_id = $2 returning a.id
@@ -177,8 +102,8 @@ with cleared as (
 `
 
 // What people wrote beside a client's bookings, payments and points may name the client.
-func (q *Queries) ClearTracesOfClient(ctx context.Context, orgID uuid.UUID, clientID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, clearTracesOfClient, orgID, clientID)
+func (q *Queries) ClearClientTexts(ctx context.Context, orgID uuid.UUID, clientID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, clearClientTexts, orgID, clientID)
 	return err
 }
 
@@ -260,48 +185,35 @@ func (q *Queries) ClientByID(ctx context.Context, orgID uuid.UUID, iD uuid.UUID)
 	return i, err
 }
 
-const clientsAnywhere = `-- name: ClientsAnywhere :many
-select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source from scheduling.clients where phone_e164 = any($1::text[]) and anonymized_at is null order by org_id, created_at limit 100
+const clientVisitDates = `-- name: ClientVisitDates :many
+select c.id, coalesce(max(a.start_at) filter (where a.status = 'completed'), '0001-01-01 00:00:00Z')::timestamptz as last_at,
+       coalesce(min(a.start_at) filter (where a.status in ('scheduled', 'confirmed') and a.start_at > $1::timestamptz), '0001-01-01 00:00:00Z')::timestamptz as next_at
+from scheduling.clients c left join scheduling.appointments a on a.org_id = c.org_id and a.client_id = c.id
+where c.org_id = $2 and c.id = any($3::uuid[]) group by c.id
 `
 
-func (q *Queries) ClientsAnywhere(ctx context.Context, phones []string) ([]Client, error) {
-	rows, err := q.db.Query(ctx, clientsAnywhere, phones)
+type ClientVisitDatesParams struct {
+	Now       time.Time
+	OrgID     uuid.UUID
+	ClientIds []uuid.UUID
+}
+
+type ClientVisitDatesRow struct {
+	ID     uuid.UUID
+	LastAt time.Time
+	NextAt time.Time
+}
+
+func (q *Queries) ClientVisitDates(ctx context.Context, arg ClientVisitDatesParams) ([]ClientVisitDatesRow, error) {
+	rows, err := q.db.Query(ctx, clientVisitDates, arg.Now, arg.OrgID, arg.ClientIds)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []Client{}
+	items := []ClientVisitDatesRow{}
 	for rows.Next() {
-		var i Client
-		if err := rows.Scan(
-			&i.OrgID,
-			&i.ID,
-			&i.Name,
-			&i.NameSearch,
-			&i.Phone,
-			&i.PhoneE164,
-			&i.PhoneDigits,
-			&i.Email,
-			&i.CpfSealed,
-			&i.CpfHash,
-			&i.BirthDate,
-			&i.Notes,
-			&i.Tags,
-			&i.IsBlocked,
-			&i.NameSource,
-			&i.EmailSource,
-			&i.MarketingConsentAt,
-			&i.LastCampaignAt,
-			&i.TotalAppointments,
-			&i.TotalSpentCents,
-			&i.NoShowCount,
-			&i.LoyaltyPoints,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.AnonymizedAt,
-			&i.CpfParts,
-			&i.MarketingConsentSource,
-		); err != nil {
+		var i ClientVisitDatesRow
+		if err := rows.Scan(&i.ID, &i.LastAt, &i.NextAt); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -371,6 +283,117 @@ select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cp
 
 func (q *Queries) ClientsByPhone(ctx context.Context, orgID uuid.UUID, phones []string) ([]Client, error) {
 	rows, err := q.db.Query(ctx, clientsByPhone, orgID, phones)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Client{}
+	for rows.Next() {
+		var i Client
+		if err := rows.Scan(
+			&i.OrgID,
+			&i.ID,
+			&i.Name,
+			&i.NameSearch,
+			&i.Phone,
+			&i.PhoneE164,
+			&i.PhoneDigits,
+			&i.Email,
+			&i.CpfSealed,
+			&i.CpfHash,
+			&i.BirthDate,
+			&i.Notes,
+			&i.Tags,
+			&i.IsBlocked,
+			&i.NameSource,
+			&i.EmailSource,
+			&i.MarketingConsentAt,
+			&i.LastCampaignAt,
+			&i.TotalAppointments,
+			&i.TotalSpentCents,
+			&i.NoShowCount,
+			&i.LoyaltyPoints,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.AnonymizedAt,
+			&i.CpfParts,
+			&i.MarketingConsentSource,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const clientsByPhoneInAllOrgs = `-- name: ClientsByPhoneInAllOrgs :many
+select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source from scheduling.clients where phone_e164 = any($1::text[]) and anonymized_at is null order by org_id, created_at limit 100
+`
+
+func (q *Queries) ClientsByPhoneInAllOrgs(ctx context.Context, phones []string) ([]Client, error) {
+	rows, err := q.db.Query(ctx, clientsByPhoneInAllOrgs, phones)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Client{}
+	for rows.Next() {
+		var i Client
+		if err := rows.Scan(
+			&i.OrgID,
+			&i.ID,
+			&i.Name,
+			&i.NameSearch,
+			&i.Phone,
+			&i.PhoneE164,
+			&i.PhoneDigits,
+			&i.Email,
+			&i.CpfSealed,
+			&i.CpfHash,
+			&i.BirthDate,
+			&i.Notes,
+			&i.Tags,
+			&i.IsBlocked,
+			&i.NameSource,
+			&i.EmailSource,
+			&i.MarketingConsentAt,
+			&i.LastCampaignAt,
+			&i.TotalAppointments,
+			&i.TotalSpentCents,
+			&i.NoShowCount,
+			&i.LoyaltyPoints,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.AnonymizedAt,
+			&i.CpfParts,
+			&i.MarketingConsentSource,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const clientsWithUnindexedCPF = `-- name: ClientsWithUnindexedCPF :many
+select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source from scheduling.clients where cpf_hash is not null and cpf_parts is null and (org_id, id) > ($1::uuid, $2::uuid)
+order by org_id, id limit $3::int
+`
+
+type ClientsWithUnindexedCPFParams struct {
+	AfterOrg uuid.UUID
+	After    uuid.UUID
+	RowLimit int
+}
+
+func (q *Queries) ClientsWithUnindexedCPF(ctx context.Context, arg ClientsWithUnindexedCPFParams) ([]Client, error) {
+	rows, err := q.db.Query(ctx, clientsWithUnindexedCPF, arg.AfterOrg, arg.After, arg.RowLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -535,109 +558,6 @@ func (q *Queries) LockClient(ctx context.Context, orgID uuid.UUID, iD uuid.UUID)
 	return i, err
 }
 
-const lockNames = `-- name: LockNames :exec
-select pg_advisory_xact_lock(hashtextextended(name, 7240913)) from unnest($1::text[]) name
-`
-
-// Until the transaction ends nobody else has the same names; they are given in order.
-func (q *Queries) LockNames(ctx context.Context, names []string) error {
-	_, err := q.db.Exec(ctx, lockNames, names)
-	return err
-}
-
-const neighboursOf = `-- name: NeighboursOf :many
-select c.id, coalesce(max(a.start_at) filter (where a.status = 'completed'), '0001-01-01 00:00:00Z')::timestamptz as last_at,
-       coalesce(min(a.start_at) filter (where a.status in ('scheduled', 'confirmed') and a.start_at > $1::timestamptz), '0001-01-01 00:00:00Z')::timestamptz as next_at
-from scheduling.clients c left join scheduling.appointments a on a.org_id = c.org_id and a.client_id = c.id
-where c.org_id = $2 and c.id = any($3::uuid[]) group by c.id
-`
-
-type NeighboursOfParams struct {
-	Now       time.Time
-	OrgID     uuid.UUID
-	ClientIds []uuid.UUID
-}
-
-type NeighboursOfRow struct {
-	ID     uuid.UUID
-	LastAt time.Time
-	NextAt time.Time
-}
-
-func (q *Queries) NeighboursOf(ctx context.Context, arg NeighboursOfParams) ([]NeighboursOfRow, error) {
-	rows, err := q.db.Query(ctx, neighboursOf, arg.Now, arg.OrgID, arg.ClientIds)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []NeighboursOfRow{}
-	for rows.Next() {
-		var i NeighboursOfRow
-		if err := rows.Scan(&i.ID, &i.LastAt, &i.NextAt); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const prepareCPF = `-- name: PrepareCPF :exec
-update scheduling.clients set cpf_parts = $1::bigint[] where org_id = $2 and id = $3 and cpf_hash = $4 and cpf_parts is null
-`
-
-type PrepareCPFParams struct {
-	Parts   []int64
-	OrgID   uuid.UUID
-	ID      uuid.UUID
-	CpfHash []byte
-}
-
-func (q *Queries) PrepareCPF(ctx context.Context, arg PrepareCPFParams) error {
-	_, err := q.db.Exec(ctx, prepareCPF,
-		arg.Parts,
-		arg.OrgID,
-		arg.ID,
-		arg.CpfHash,
-	)
-	return err
-}
-
-const refreshClient = `-- name: RefreshClient :execrows
-update scheduling.clients set
-    name = case when name_source = 'clinic' then coalesce(nullif($1::text, ''), name) else name end,
-    email = case when $2::text <> '' and (email is null or email_source = 'clinic') then $2::text else email end,
-    email_source = case when $2::text <> '' and email is null then 'clinic' else email_source end,
-    updated_at = $3::timestamptz where org_id = $4 and id = $5 and anonymized_at is null
-and (name_source = 'clinic' and $1::text not in ('', name)
-    or $2::text <> '' and (email is null or email_source = 'clinic') and email is distinct from $2::text)
-`
-
-type RefreshClientParams struct {
-	Name  string
-	Email string
-	Now   time.Time
-	OrgID uuid.UUID
-	ID    uuid.UUID
-}
-
-// What the clinic told of a client; what others told stays.
-func (q *Queries) RefreshClient(ctx context.Context, arg RefreshClientParams) (int64, error) {
-	result, err := q.db.Exec(ctx, refreshClient,
-		arg.Name,
-		arg.Email,
-		arg.Now,
-		arg.OrgID,
-		arg.ID,
-	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
 const searchClients = `-- name: SearchClients :many
 select c.org_id, c.id, c.name, c.name_search, c.phone, c.phone_e164, c.phone_digits, c.email, c.cpf_sealed, c.cpf_hash, c.birth_date, c.notes, c.tags, c.is_blocked, c.name_source, c.email_source, c.marketing_consent_at, c.last_campaign_at, c.total_appointments, c.total_spent_cents, c.no_show_count, c.loyalty_points, c.created_at, c.updated_at, c.anonymized_at, c.cpf_parts, c.marketing_consent_source, count(*) over () as total from scheduling.clients c where c.org_id = $1 and c.anonymized_at is null
 and ($2::text = '' or c.name_search like '%' || scheduling.search_form($2) || '%'
@@ -732,81 +652,47 @@ func (q *Queries) SearchForm(ctx context.Context, name string) (string, error) {
 	return form, err
 }
 
-const spendProof = `-- name: SpendProof :execrows
-insert into scheduling.spent_proofs (org_id, challenge, expires_at) values ($1, $2, $3) on conflict do nothing
+const setCPFParts = `-- name: SetCPFParts :exec
+update scheduling.clients set cpf_parts = $1::bigint[] where org_id = $2 and id = $3 and cpf_hash = $4 and cpf_parts is null
 `
 
-type SpendProofParams struct {
-	OrgID     uuid.UUID
-	Challenge string
-	ExpiresAt time.Time
+type SetCPFPartsParams struct {
+	Parts   []int64
+	OrgID   uuid.UUID
+	ID      uuid.UUID
+	CpfHash []byte
 }
 
-func (q *Queries) SpendProof(ctx context.Context, arg SpendProofParams) (int64, error) {
-	result, err := q.db.Exec(ctx, spendProof, arg.OrgID, arg.Challenge, arg.ExpiresAt)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+func (q *Queries) SetCPFParts(ctx context.Context, arg SetCPFPartsParams) error {
+	_, err := q.db.Exec(ctx, setCPFParts,
+		arg.Parts,
+		arg.OrgID,
+		arg.ID,
+		arg.CpfHash,
+	)
+	return err
 }
 
-const unpreparedCPFs = `-- name: UnpreparedCPFs :many
-select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source from scheduling.clients where cpf_hash is not null and cpf_parts is null and (org_id, id) > ($1::uuid, $2::uuid)
-order by org_id, id limit $3::int
+const setMarketingConsent = `-- name: SetMarketingConsent :exec
+update scheduling.clients set marketing_consent_at = $1::timestamptz, marketing_consent_source = $2, updated_at = $1
+where org_id = $3 and id = $4 and marketing_consent_at is null and anonymized_at is null
 `
 
-type UnpreparedCPFsParams struct {
-	AfterOrg uuid.UUID
-	After    uuid.UUID
-	RowLimit int
+type SetMarketingConsentParams struct {
+	Now    time.Time
+	Source *string
+	OrgID  uuid.UUID
+	ID     uuid.UUID
 }
 
-func (q *Queries) UnpreparedCPFs(ctx context.Context, arg UnpreparedCPFsParams) ([]Client, error) {
-	rows, err := q.db.Query(ctx, unpreparedCPFs, arg.AfterOrg, arg.After, arg.RowLimit)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Client{}
-	for rows.Next() {
-		var i Client
-		if err := rows.Scan(
-			&i.OrgID,
-			&i.ID,
-			&i.Name,
-			&i.NameSearch,
-			&i.Phone,
-			&i.PhoneE164,
-			&i.PhoneDigits,
-			&i.Email,
-			&i.CpfSealed,
-			&i.CpfHash,
-			&i.BirthDate,
-			&i.Notes,
-			&i.Tags,
-			&i.IsBlocked,
-			&i.NameSource,
-			&i.EmailSource,
-			&i.MarketingConsentAt,
-			&i.LastCampaignAt,
-			&i.TotalAppointments,
-			&i.TotalSpentCents,
-			&i.NoShowCount,
-			&i.LoyaltyPoints,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.AnonymizedAt,
-			&i.CpfParts,
-			&i.MarketingConsentSource,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+func (q *Queries) SetMarketingConsent(ctx context.Context, arg SetMarketingConsentParams) error {
+	_, err := q.db.Exec(ctx, setMarketingConsent,
+		arg.Now,
+		arg.Source,
+		arg.OrgID,
+		arg.ID,
+	)
+	return err
 }
 
 const updateClient = `-- name: UpdateClient :one
@@ -888,4 +774,56 @@ func (q *Queries) UpdateClient(ctx context.Context, arg UpdateClientParams) (Cli
 		&i.MarketingConsentSource,
 	)
 	return i, err
+}
+
+const updateClientFromClinic = `-- name: UpdateClientFromClinic :execrows
+update scheduling.clients set
+    name = case when name_source = 'clinic' then coalesce(nullif($1::text, ''), name) else name end,
+    email = case when $2::text <> '' and (email is null or email_source = 'clinic') then $2::text else email end,
+    email_source = case when $2::text <> '' and email is null then 'clinic' else email_source end,
+    updated_at = $3::timestamptz where org_id = $4 and id = $5 and anonymized_at is null
+and (name_source = 'clinic' and $1::text not in ('', name)
+    or $2::text <> '' and (email is null or email_source = 'clinic') and email is distinct from $2::text)
+`
+
+type UpdateClientFromClinicParams struct {
+	Name  string
+	Email string
+	Now   time.Time
+	OrgID uuid.UUID
+	ID    uuid.UUID
+}
+
+// What the clinic told of a client; what others told stays.
+func (q *Queries) UpdateClientFromClinic(ctx context.Context, arg UpdateClientFromClinicParams) (int64, error) {
+	result, err := q.db.Exec(ctx, updateClientFromClinic,
+		arg.Name,
+		arg.Email,
+		arg.Now,
+		arg.OrgID,
+		arg.ID,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const withdrawMarketingConsent = `-- name: WithdrawMarketingConsent :execrows
+update scheduling.clients set marketing_consent_at = null, marketing_consent_source = null, updated_at = $1::timestamptz
+where org_id = $2 and id = $3 and anonymized_at is null
+`
+
+type WithdrawMarketingConsentParams struct {
+	Now   time.Time
+	OrgID uuid.UUID
+	ID    uuid.UUID
+}
+
+func (q *Queries) WithdrawMarketingConsent(ctx context.Context, arg WithdrawMarketingConsentParams) (int64, error) {
+	result, err := q.db.Exec(ctx, withdrawMarketingConsent, arg.Now, arg.OrgID, arg.ID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }

@@ -36,7 +36,7 @@ type Appointment struct {
 	OriginalStartAt  *time.Time
 	DepositStatus    booking.DepositStatus
 	DepositCents     *booking.Cents
-	HoldUntil        *time.Time
+	DepositDeadline  *time.Time
 	PaidCents        booking.Cents
 	NeedsRefund      bool
 	Version          int
@@ -75,7 +75,7 @@ type AppointmentDetail struct {
 	OriginalStartAt  *time.Time
 	DepositStatus    booking.DepositStatus
 	DepositCents     *booking.Cents
-	HoldUntil        *time.Time
+	DepositDeadline  *time.Time
 	PaidCents        booking.Cents
 	NeedsRefund      bool
 	Version          int
@@ -103,7 +103,7 @@ type Campaign struct {
 	DoneAt     *time.Time
 }
 
-type CampaignLetter struct {
+type CampaignRecipient struct {
 	OrgID      uuid.UUID
 	CampaignID uuid.UUID
 	ClientID   uuid.UUID
@@ -399,7 +399,7 @@ type User struct {
 	UpdatedAt    time.Time
 }
 
-type Waiting struct {
+type WaitlistEntry struct {
 	OrgID          uuid.UUID
 	ID             uuid.UUID
 	ServiceID      uuid.UUID

@@ -13,7 +13,7 @@ import (
 	"integrationhub/scheduling/internal/booking"
 )
 
-const attendance = `-- name: Attendance :many
+const attendanceByWeekday = `-- name: AttendanceByWeekday :many
 select a.professional_id, p.name, (extract(isodow from a.start_at at time zone $1::text)::int - 1)::int as weekday,
     count(*) filter (where a.status in ('completed', 'no_show'))::int as total, count(*) filter (where a.status = 'no_show')::int as no_shows,
     coalesce(sum(a.price_cents) filter (where a.status = 'no_show'), 0)::bigint as lost
@@ -23,7 +23,7 @@ and ($5::uuid is null or a.professional_id = $5)
 group by 1, 2, 3 order by 2, 1, 3
 `
 
-type AttendanceParams struct {
+type AttendanceByWeekdayParams struct {
 	Zone           string
 	OrgID          uuid.UUID
 	Since          time.Time
@@ -31,7 +31,7 @@ type AttendanceParams struct {
 	ProfessionalID *uuid.UUID
 }
 
-type AttendanceRow struct {
+type AttendanceByWeekdayRow struct {
 	ProfessionalID uuid.UUID
 	Name           string
 	Weekday        int
@@ -40,8 +40,8 @@ type AttendanceRow struct {
 	Lost           int64
 }
 
-func (q *Queries) Attendance(ctx context.Context, arg AttendanceParams) ([]AttendanceRow, error) {
-	rows, err := q.db.Query(ctx, attendance,
+func (q *Queries) AttendanceByWeekday(ctx context.Context, arg AttendanceByWeekdayParams) ([]AttendanceByWeekdayRow, error) {
+	rows, err := q.db.Query(ctx, attendanceByWeekday,
 		arg.Zone,
 		arg.OrgID,
 		arg.Since,
@@ -52,9 +52,9 @@ func (q *Queries) Attendance(ctx context.Context, arg AttendanceParams) ([]Atten
 		return nil, err
 	}
 	defer rows.Close()
-	items := []AttendanceRow{}
+	items := []AttendanceByWeekdayRow{}
 	for rows.Next() {
-		var i AttendanceRow
+		var i AttendanceByWeekdayRow
 		if err := rows.Scan(
 			&i.ProfessionalID,
 			&i.Name,
@@ -73,7 +73,7 @@ func (q *Queries) Attendance(ctx context.Context, arg AttendanceParams) ([]Atten
 	return items, nil
 }
 
-const countInactive = `-- name: CountInactive :one
+const countInactiveClients = `-- name: CountInactiveClients :one
 select count(*)::int from scheduling.clients c
 cross join lateral (select max(a.start_at) filter (where a.status = 'completed') as last_at,
         count(*) filter (where a.status in ('scheduled', 'confirmed') and a.start_at > $1::timestamptz)::int as upcoming
@@ -82,15 +82,15 @@ where c.org_id = $2 and c.anonymized_at is null and coalesce(v.last_at, c.create
 and (not $4::bool or c.marketing_consent_at is not null)
 `
 
-type CountInactiveParams struct {
+type CountInactiveClientsParams struct {
 	Now       time.Time
 	OrgID     uuid.UUID
 	Before    time.Time
 	Consented bool
 }
 
-func (q *Queries) CountInactive(ctx context.Context, arg CountInactiveParams) (int, error) {
-	row := q.db.QueryRow(ctx, countInactive,
+func (q *Queries) CountInactiveClients(ctx context.Context, arg CountInactiveClientsParams) (int, error) {
+	row := q.db.QueryRow(ctx, countInactiveClients,
 		arg.Now,
 		arg.OrgID,
 		arg.Before,
@@ -164,7 +164,7 @@ func (q *Queries) DashboardCounts(ctx context.Context, arg DashboardCountsParams
 	return i, err
 }
 
-const inactive = `-- name: Inactive :many
+const inactiveClients = `-- name: InactiveClients :many
 select c.id, c.name, c.phone, c.email, c.total_appointments, c.total_spent_cents, c.created_at, coalesce(v.last_at, '0001-01-01 00:00:00Z')::timestamptz as last_at, v.upcoming,
     coalesce((select s.name from scheduling.appointments f join scheduling.services s on s.org_id = f.org_id and s.id = f.service_id
         where f.org_id = c.org_id and f.client_id = c.id and f.status = 'completed' group by s.id, s.name order by count(*) desc, s.name limit 1), '')::text as favorite,
@@ -178,7 +178,7 @@ and (not $4::bool or c.marketing_consent_at is not null)
 order by coalesce(v.last_at, c.created_at), c.id limit $6::int offset $5::int
 `
 
-type InactiveParams struct {
+type InactiveClientsParams struct {
 	Now       time.Time
 	OrgID     uuid.UUID
 	Before    time.Time
@@ -187,7 +187,7 @@ type InactiveParams struct {
 	RowLimit  int
 }
 
-type InactiveRow struct {
+type InactiveClientsRow struct {
 	ID                uuid.UUID
 	Name              string
 	Phone             *string
@@ -201,8 +201,8 @@ type InactiveRow struct {
 	Total             int64
 }
 
-func (q *Queries) Inactive(ctx context.Context, arg InactiveParams) ([]InactiveRow, error) {
-	rows, err := q.db.Query(ctx, inactive,
+func (q *Queries) InactiveClients(ctx context.Context, arg InactiveClientsParams) ([]InactiveClientsRow, error) {
+	rows, err := q.db.Query(ctx, inactiveClients,
 		arg.Now,
 		arg.OrgID,
 		arg.Before,
@@ -214,9 +214,9 @@ func (q *Queries) Inactive(ctx context.Context, arg InactiveParams) ([]InactiveR
 		return nil, err
 	}
 	defer rows.Close()
-	items := []InactiveRow{}
+	items := []InactiveClientsRow{}
 	for rows.Next() {
-		var i InactiveRow
+		var i InactiveClientsRow
 		if err := rows.Scan(
 			&i.ID,
 			&i.Name,
@@ -240,7 +240,7 @@ func (q *Queries) Inactive(ctx context.Context, arg InactiveParams) ([]InactiveR
 	return items, nil
 }
 
-const popular = `-- name: Popular :many
+const popularServices = `-- name: PopularServices :many
 select a.service_id, s.name, count(*)::int as appointments, coalesce(sum(a.paid_cents), 0)::bigint as revenue, (sum(count(*)) over ())::bigint as total
 from scheduling.appointments a join scheduling.services s on s.org_id = a.org_id and s.id = a.service_id
 where a.org_id = $1 and a.start_at >= $2::timestamptz and a.start_at < $3::timestamptz and a.status <> 'cancelled'
@@ -248,7 +248,7 @@ and ($4::uuid is null or a.professional_id = $4)
 group by 1, 2 order by 3 desc, 2, 1 limit $5::int
 `
 
-type PopularParams struct {
+type PopularServicesParams struct {
 	OrgID          uuid.UUID
 	Since          time.Time
 	Until          time.Time
@@ -256,7 +256,7 @@ type PopularParams struct {
 	RowLimit       int
 }
 
-type PopularRow struct {
+type PopularServicesRow struct {
 	ServiceID    uuid.UUID
 	Name         string
 	Appointments int
@@ -264,8 +264,8 @@ type PopularRow struct {
 	Total        int64
 }
 
-func (q *Queries) Popular(ctx context.Context, arg PopularParams) ([]PopularRow, error) {
-	rows, err := q.db.Query(ctx, popular,
+func (q *Queries) PopularServices(ctx context.Context, arg PopularServicesParams) ([]PopularServicesRow, error) {
+	rows, err := q.db.Query(ctx, popularServices,
 		arg.OrgID,
 		arg.Since,
 		arg.Until,
@@ -276,9 +276,9 @@ func (q *Queries) Popular(ctx context.Context, arg PopularParams) ([]PopularRow,
 		return nil, err
 	}
 	defer rows.Close()
-	items := []PopularRow{}
+	items := []PopularServicesRow{}
 	for rows.Next() {
-		var i PopularRow
+		var i PopularServicesRow
 		if err := rows.Scan(
 			&i.ServiceID,
 			&i.Name,
@@ -296,34 +296,45 @@ func (q *Queries) Popular(ctx context.Context, arg PopularParams) ([]PopularRow,
 	return items, nil
 }
 
-const reportPeople = `-- name: ReportPeople :many
+const professionalEverExisted = `-- name: ProfessionalEverExisted :one
+select exists(select from scheduling.professionals where org_id = $1 and id = $2) as found
+`
+
+func (q *Queries) ProfessionalEverExisted(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (bool, error) {
+	row := q.db.QueryRow(ctx, professionalEverExisted, orgID, iD)
+	var found bool
+	err := row.Scan(&found)
+	return found, err
+}
+
+const reportProfessionals = `-- name: ReportProfessionals :many
 select id, name, deleted_at from scheduling.professionals
 where org_id = $1 and (deleted_at is null or deleted_at > $2::timestamptz) and ($3::uuid is null or id = $3)
 order by position, created_at, id
 `
 
-type ReportPeopleParams struct {
+type ReportProfessionalsParams struct {
 	OrgID uuid.UUID
 	Since time.Time
 	ID    *uuid.UUID
 }
 
-type ReportPeopleRow struct {
+type ReportProfessionalsRow struct {
 	ID        uuid.UUID
 	Name      string
 	DeletedAt *time.Time
 }
 
 // Whoever was there at some time since then.
-func (q *Queries) ReportPeople(ctx context.Context, arg ReportPeopleParams) ([]ReportPeopleRow, error) {
-	rows, err := q.db.Query(ctx, reportPeople, arg.OrgID, arg.Since, arg.ID)
+func (q *Queries) ReportProfessionals(ctx context.Context, arg ReportProfessionalsParams) ([]ReportProfessionalsRow, error) {
+	rows, err := q.db.Query(ctx, reportProfessionals, arg.OrgID, arg.Since, arg.ID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []ReportPeopleRow{}
+	items := []ReportProfessionalsRow{}
 	for rows.Next() {
-		var i ReportPeopleRow
+		var i ReportProfessionalsRow
 		if err := rows.Scan(&i.ID, &i.Name, &i.DeletedAt); err != nil {
 			return nil, err
 		}
@@ -335,7 +346,7 @@ func (q *Queries) ReportPeople(ctx context.Context, arg ReportPeopleParams) ([]R
 	return items, nil
 }
 
-const takings = `-- name: Takings :many
+const revenueByDay = `-- name: RevenueByDay :many
 select (p.paid_at at time zone $1::text)::date as day, p.method, a.professional_id, a.service_id,
     coalesce(w.name, '')::text as professional_name, coalesce(s.name, '')::text as service_name,
     sum(p.amount_cents - p.refunded_cents)::bigint as amount, count(*)::int as payments
@@ -347,7 +358,7 @@ and ($5::uuid is null or a.professional_id = $5)
 group by 1, 2, 3, 4, 5, 6 order by 1
 `
 
-type TakingsParams struct {
+type RevenueByDayParams struct {
 	Zone           string
 	OrgID          uuid.UUID
 	Since          time.Time
@@ -355,7 +366,7 @@ type TakingsParams struct {
 	ProfessionalID *uuid.UUID
 }
 
-type TakingsRow struct {
+type RevenueByDayRow struct {
 	Day              time.Time
 	Method           string
 	ProfessionalID   *uuid.UUID
@@ -366,8 +377,8 @@ type TakingsRow struct {
 	Payments         int
 }
 
-func (q *Queries) Takings(ctx context.Context, arg TakingsParams) ([]TakingsRow, error) {
-	rows, err := q.db.Query(ctx, takings,
+func (q *Queries) RevenueByDay(ctx context.Context, arg RevenueByDayParams) ([]RevenueByDayRow, error) {
+	rows, err := q.db.Query(ctx, revenueByDay,
 		arg.Zone,
 		arg.OrgID,
 		arg.Since,
@@ -378,9 +389,9 @@ func (q *Queries) Takings(ctx context.Context, arg TakingsParams) ([]TakingsRow,
 		return nil, err
 	}
 	defer rows.Close()
-	items := []TakingsRow{}
+	items := []RevenueByDayRow{}
 	for rows.Next() {
-		var i TakingsRow
+		var i RevenueByDayRow
 		if err := rows.Scan(
 			&i.Day,
 			&i.Method,
@@ -401,31 +412,20 @@ func (q *Queries) Takings(ctx context.Context, arg TakingsParams) ([]TakingsRow,
 	return items, nil
 }
 
-const takingsTotal = `-- name: TakingsTotal :one
+const sumRevenue = `-- name: SumRevenue :one
 select coalesce(sum(p.amount_cents - p.refunded_cents), 0)::bigint from scheduling.payments p
 where p.org_id = $1 and p.paid_at >= $2::timestamptz and p.paid_at < $3::timestamptz and p.status in ('paid', 'refunded')
 `
 
-type TakingsTotalParams struct {
+type SumRevenueParams struct {
 	OrgID uuid.UUID
 	Since time.Time
 	Until time.Time
 }
 
-func (q *Queries) TakingsTotal(ctx context.Context, arg TakingsTotalParams) (int64, error) {
-	row := q.db.QueryRow(ctx, takingsTotal, arg.OrgID, arg.Since, arg.Until)
+func (q *Queries) SumRevenue(ctx context.Context, arg SumRevenueParams) (int64, error) {
+	row := q.db.QueryRow(ctx, sumRevenue, arg.OrgID, arg.Since, arg.Until)
 	var column_1 int64
 	err := row.Scan(&column_1)
 	return column_1, err
-}
-
-const wasProfessional = `-- name: WasProfessional :one
-select exists(select from scheduling.professionals where org_id = $1 and id = $2) as found
-`
-
-func (q *Queries) WasProfessional(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (bool, error) {
-	row := q.db.QueryRow(ctx, wasProfessional, orgID, iD)
-	var found bool
-	err := row.Scan(&found)
-	return found, err
 }

@@ -32,7 +32,25 @@ and (cardinality(@statuses::text[]) = 0 or status = any(@statuses::text[]))
 and (sqlc.narg('professional_id')::uuid is null or professional_id = sqlc.narg('professional_id'))
 and (sqlc.narg('client_id')::uuid is null or client_id = sqlc.narg('client_id'));
 
--- name: SetStatus :execrows
+-- name: AppointmentsOfClients :many
+select * from scheduling.appointment_details where org_id = @org_id and client_id = any(@client_ids::uuid[])
+and (cardinality(@statuses::text[]) = 0 or status = any(@statuses::text[]))
+order by start_at desc, id limit @row_limit::int;
+
+-- name: OverlappingAppointments :many
+select * from scheduling.appointment_details where org_id = @org_id and professional_id = @professional_id
+and status in ('scheduled', 'confirmed') and start_at < @until::timestamptz and end_at > @since::timestamptz order by start_at, id limit 200;
+
+-- name: CountActiveBookings :one
+select count(*)::int from scheduling.appointments where org_id = $1 and client_id = $2 and status in ('scheduled', 'confirmed') and end_at > @now::timestamptz;
+
+-- name: AppointmentRecipient :one
+-- Who is told of an appointment, and where; '' for nowhere.
+select coalesce(a.contact_name, c.name)::text as name, coalesce(a.contact_email, c.email, '')::text as email
+from scheduling.appointments a join scheduling.clients c on c.org_id = a.org_id and c.id = a.client_id
+where a.org_id = @org_id and a.id = @id;
+
+-- name: UpdateAppointmentStatus :execrows
 update scheduling.appointments set status = @status, version = version + 1, updated_at = @now,
     confirmed_at = case when @status = 'confirmed' then coalesce(confirmed_at, @now) else confirmed_at end,
     completed_at = case when @status = 'completed' then @now end,
@@ -44,7 +62,7 @@ update scheduling.appointments set status = @status, version = version + 1, upda
     ics_sequence = ics_sequence + case when @status = 'cancelled' then 1 else 0 end
 where org_id = @org_id and id = @id and status = any(@expected::text[]);
 
--- name: MoveAppointment :exec
+-- name: RescheduleAppointment :exec
 -- A deposit that is due is never more than the price.
 update scheduling.appointments set professional_id = @professional_id, service_id = @service_id, start_at = @start_at, end_at = @end_at,
     price_cents = @price_cents, capacity = @capacity, seat = @seat, overbooked = @overbooked, status = @status,
@@ -66,36 +84,22 @@ update scheduling.appointments set client_id = @client_id, notes = @notes,
     version = version + 1, updated_at = @now
 where org_id = @org_id and id = @id;
 
--- name: RecordHistory :exec
+-- name: RestoreAppointment :exec
+update scheduling.appointments set status = @status, deposit_status = 'paid', seat = @seat, capacity = @capacity, overbooked = false,
+    cancelled_at = null, cancelled_by = null, cancel_reason = null,
+    confirmed_at = case when @status = 'confirmed' then coalesce(confirmed_at, @now::timestamptz) else confirmed_at end,
+    ics_sequence = ics_sequence + 1, version = version + 1, updated_at = @now where org_id = @org_id and id = @id;
+
+-- name: AdjustPaidAmount :exec
+update scheduling.appointments set paid_cents = paid_cents + @amount::bigint, version = version + 1, updated_at = @now where org_id = @org_id and id = @id;
+
+-- name: InsertHistoryEntry :exec
 insert into scheduling.appointment_history (org_id, id, appointment_id, at, action, actor, user_id, from_status, to_status,
     from_start_at, to_start_at, from_professional_id, to_professional_id, reason,
     from_price_cents, to_price_cents, from_client_id, to_client_id)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18);
 
--- name: History :many
+-- name: ListHistory :many
 select h.*, u.name as user_name from scheduling.appointment_history h
 left join scheduling.users u on u.org_id = h.org_id and u.id = h.user_id
 where h.org_id = $1 and h.appointment_id = $2 order by h.id;
-
--- name: PlanReminders :exec
-insert into scheduling.reminders (org_id, appointment_id, offset_minutes, channel, due_at)
-select @org_id, @appointment_id, o, c, sqlc.arg('start_at')::timestamptz - o * interval '1 minute'
-from unnest(@offsets::int[]) o, unnest(@channels::text[]) c
-where sqlc.arg('start_at')::timestamptz - o * interval '1 minute' > @now::timestamptz
-on conflict do nothing;
-
--- name: DropReminders :exec
-delete from scheduling.reminders where org_id = $1 and appointment_id = $2 and sent_at is null;
-
--- name: ActiveBookings :one
-select count(*)::int from scheduling.appointments where org_id = $1 and client_id = $2 and status in ('scheduled', 'confirmed') and end_at > @now::timestamptz;
-
--- name: Conflicts :many
-select * from scheduling.appointment_details where org_id = @org_id and professional_id = @professional_id
-and status in ('scheduled', 'confirmed') and start_at < @until::timestamptz and end_at > @since::timestamptz order by start_at, id limit 200;
-
--- name: ContactOf :one
--- Who is told of an appointment, and where; '' for nowhere.
-select coalesce(a.contact_name, c.name)::text as name, coalesce(a.contact_email, c.email, '')::text as email
-from scheduling.appointments a join scheduling.clients c on c.org_id = a.org_id and c.id = a.client_id
-where a.org_id = @org_id and a.id = @id;

@@ -1,4 +1,4 @@
--- name: Offers :many
+-- name: ServiceOffers :many
 select sqlc.embed(s), p.id as professional_id, p.name as professional_name, p.max_bookings_per_day, p.is_active as professional_active,
     p.accepts_online_booking, p.bio, p.avatar_url, p.specialty, ps.custom_duration_minutes, ps.custom_price_cents
 from scheduling.professional_services ps
@@ -7,7 +7,7 @@ join scheduling.professionals p on p.org_id = ps.org_id and p.id = ps.profession
 where ps.org_id = @org_id and ps.service_id = @service_id
 order by p.position, p.created_at, p.id;
 
--- name: Hours :many
+-- name: WorkingHours :many
 select r.professional_id, 'rule'::text as kind, r.day_of_week::int as weekday, '0001-01-01'::date as date,
     r.start_minute::int as starts, r.end_minute::int as ends, coalesce(r.break_start_minute, -1)::int as break_starts, coalesce(r.break_end_minute, -1)::int as break_ends
 from scheduling.schedule_rules r where r.org_id = @org_id and r.professional_id = any(@professional_ids::uuid[]) and r.is_active
@@ -16,11 +16,8 @@ select e.professional_id, e.exception_type, 0, e.date, coalesce(e.start_minute, 
 from scheduling.schedule_exceptions e
 where e.org_id = @org_id and e.professional_id = any(@professional_ids::uuid[]) and e.date between @first and @last;
 
--- name: LockTime :exec
-select scheduling.lock_professional(@professional_id::uuid);
-
 -- name: FreeSeat :one
 select coalesce(min(n), 0)::int as seat from generate_series(1, @capacity::int) n
 where not exists (select from scheduling.appointments a
     where a.professional_id = @professional_id and a.service_id = @service_id and a.start_at = @start_at and a.end_at = @end_at
-      and a.status in ('scheduled', 'confirmed', 'completed') and not a.overbooked and a.seat = n and a.id <> @moved_id);
+      and a.status in ('scheduled', 'confirmed', 'completed') and not a.overbooked and a.seat = n and a.id <> @except_id);

@@ -14,6 +14,16 @@ update scheduling.clients set name = $3, phone = $4, phone_e164 = $5, email = $6
     notes = $10, tags = $11, is_blocked = $12, name_source = $13, email_source = $14, updated_at = $15, cpf_parts = $16,
     marketing_consent_at = $17, marketing_consent_source = $18 where org_id = $1 and id = $2 returning *;
 
+-- name: UpdateClientFromClinic :execrows
+-- What the clinic told of a client; what others told stays.
+update scheduling.clients set
+    name = case when name_source = 'clinic' then coalesce(nullif(@name::text, ''), name) else name end,
+    email = case when @email::text <> '' and (email is null or email_source = 'clinic') then @email::text else email end,
+    email_source = case when @email::text <> '' and email is null then 'clinic' else email_source end,
+    updated_at = @now::timestamptz where org_id = @org_id and id = @id and anonymized_at is null
+and (name_source = 'clinic' and @name::text not in ('', name)
+    or @email::text <> '' and (email is null or email_source = 'clinic') and email is distinct from @email::text);
+
 -- name: SearchClients :many
 select sqlc.embed(c), count(*) over () as total from scheduling.clients c where c.org_id = @org_id and c.anonymized_at is null
 and (@term::text = '' or c.name_search like '%' || scheduling.search_form(@term) || '%'
@@ -25,23 +35,23 @@ order by c.name_search, c.id limit @row_limit::int offset @row_offset::int;
 -- name: ClientsByPhone :many
 select * from scheduling.clients where org_id = @org_id and anonymized_at is null and phone_e164 = any(@phones::text[]) order by created_at, id limit 50;
 
+-- name: ClientsByPhoneInAllOrgs :many
+select * from scheduling.clients where phone_e164 = any(@phones::text[]) and anonymized_at is null order by org_id, created_at limit 100;
+
 -- name: ClientByEmail :one
 select * from scheduling.clients where org_id = @org_id and anonymized_at is null and lower(email) = lower(@email::text) order by created_at, id limit 1;
 
--- name: SpendProof :execrows
-insert into scheduling.spent_proofs (org_id, challenge, expires_at) values ($1, $2, $3) on conflict do nothing;
+-- name: ClientsByEmail :many
+select * from scheduling.clients where org_id = @org_id and anonymized_at is null and email is not null and lower(email) = lower(@email::text)
+order by created_at, id limit 50;
 
--- name: LockNames :exec
--- Until the transaction ends nobody else has the same names; they are given in order.
-select pg_advisory_xact_lock(hashtextextended(name, 7240913)) from unnest(@names::text[]) name;
-
--- name: NeighboursOf :many
+-- name: ClientVisitDates :many
 select c.id, coalesce(max(a.start_at) filter (where a.status = 'completed'), '0001-01-01 00:00:00Z')::timestamptz as last_at,
        coalesce(min(a.start_at) filter (where a.status in ('scheduled', 'confirmed') and a.start_at > @now::timestamptz), '0001-01-01 00:00:00Z')::timestamptz as next_at
 from scheduling.clients c left join scheduling.appointments a on a.org_id = c.org_id and a.client_id = c.id
 where c.org_id = @org_id and c.id = any(@client_ids::uuid[]) group by c.id;
 
--- name: AddToClient :one
+-- name: AdjustClientTotals :one
 update scheduling.clients set total_appointments = total_appointments + @appointments::int, no_show_count = no_show_count + @no_shows::int,
     total_spent_cents = total_spent_cents + @spent::bigint, loyalty_points = loyalty_points + @points::bigint
 where org_id = @org_id and id = @id returning *;
@@ -50,15 +60,7 @@ where org_id = @org_id and id = @id returning *;
 update scheduling.clients set name = 'Removed', phone = null, phone_e164 = null, email = null, cpf_sealed = null, cpf_hash = null, cpf_parts = null, birth_date = null,
     notes = '', tags = '{}', marketing_consent_at = null, marketing_consent_source = null, anonymized_at = @now::timestamptz, updated_at = @now where org_id = @org_id and id = @id;
 
--- name: AppointmentsOfClients :many
-select * from scheduling.appointment_details where org_id = @org_id and client_id = any(@client_ids::uuid[])
-and (cardinality(@statuses::text[]) = 0 or status = any(@statuses::text[]))
-order by start_at desc, id limit @row_limit::int;
-
--- name: ClientsAnywhere :many
-select * from scheduling.clients where phone_e164 = any(@phones::text[]) and anonymized_at is null order by org_id, created_at limit 100;
-
--- name: ClearTracesOfClient :exec
+-- name: ClearClientTexts :exec
 -- What people wrote beside a client's bookings, payments and points may name the client.
 with cleared as (
     update scheduling.appointments a set notes = '', cancel_reason = null, contact_name = null, contact_email = null
@@ -74,26 +76,20 @@ with cleared as (
     delete from scheduling.waitlist w where w.org_id = @org_id and w.client_id = @client_id
 ) update scheduling.appointment_history h set reason = null from cleared where h.org_id = @org_id and h.appointment_id = cleared.id and h.reason is not null;
 
--- name: ClientsByEmail :many
-select * from scheduling.clients where org_id = @org_id and anonymized_at is null and email is not null and lower(email) = lower(@email::text)
-order by created_at, id limit 50;
-
--- name: UnpreparedCPFs :many
-select * from scheduling.clients where cpf_hash is not null and cpf_parts is null and (org_id, id) > (@after_org::uuid, @after::uuid)
-order by org_id, id limit @row_limit::int;
-
--- name: PrepareCPF :exec
-update scheduling.clients set cpf_parts = @parts::bigint[] where org_id = @org_id and id = @id and cpf_hash = @cpf_hash and cpf_parts is null;
-
 -- name: SearchForm :one
 select scheduling.search_form(@name::text)::text as form;
 
--- name: RefreshClient :execrows
--- What the clinic told of a client; what others told stays.
-update scheduling.clients set
-    name = case when name_source = 'clinic' then coalesce(nullif(@name::text, ''), name) else name end,
-    email = case when @email::text <> '' and (email is null or email_source = 'clinic') then @email::text else email end,
-    email_source = case when @email::text <> '' and email is null then 'clinic' else email_source end,
-    updated_at = @now::timestamptz where org_id = @org_id and id = @id and anonymized_at is null
-and (name_source = 'clinic' and @name::text not in ('', name)
-    or @email::text <> '' and (email is null or email_source = 'clinic') and email is distinct from @email::text);
+-- name: ClientsWithUnindexedCPF :many
+select * from scheduling.clients where cpf_hash is not null and cpf_parts is null and (org_id, id) > (@after_org::uuid, @after::uuid)
+order by org_id, id limit @row_limit::int;
+
+-- name: SetCPFParts :exec
+update scheduling.clients set cpf_parts = @parts::bigint[] where org_id = @org_id and id = @id and cpf_hash = @cpf_hash and cpf_parts is null;
+
+-- name: SetMarketingConsent :exec
+update scheduling.clients set marketing_consent_at = @now::timestamptz, marketing_consent_source = @source, updated_at = @now
+where org_id = @org_id and id = @id and marketing_consent_at is null and anonymized_at is null;
+
+-- name: WithdrawMarketingConsent :execrows
+update scheduling.clients set marketing_consent_at = null, marketing_consent_source = null, updated_at = @now::timestamptz
+where org_id = @org_id and id = @id and anonymized_at is null;

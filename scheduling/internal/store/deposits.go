@@ -1,0 +1,69 @@
+package store
+
+import (
+	"context"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store/dbgen"
+
+	"github.com/google/uuid"
+)
+
+// coverDeposit marks a pending deposit as paid once enough money was received.
+func (t *Tx) coverDeposit(ctx context.Context, org Org, appointment *Appointment) error {
+	open := appointment.Status == booking.Scheduled || appointment.Status == booking.Confirmed
+	if !open || appointment.DepositStatus != booking.DepositPending || appointment.PaidCents < *appointment.DepositCents {
+		return nil
+	}
+	appointment.DepositStatus = booking.DepositPaid
+	if err := t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: appointment.DepositStatus, NeedsRefund: appointment.NeedsRefund, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID}); err != nil {
+		return err
+	}
+	return t.confirmAfterDeposit(ctx, org, appointment)
+}
+
+// confirmAfterDeposit confirms an appointment that only waited for its deposit.
+func (t *Tx) confirmAfterDeposit(ctx context.Context, org Org, appointment *Appointment) error {
+	if appointment.Status == booking.Scheduled && org.Policy.InitialStatus(appointment.Source, appointment.DepositStatus) == booking.Confirmed {
+		return t.applyAction(ctx, booking.Confirm, AppointmentChange{Org: org, ID: appointment.ID, By: systemActor}, *appointment)
+	}
+	return nil
+}
+
+// CancelUnpaid cancels an appointment whose deposit was not paid in time.
+func (s *Store) CancelUnpaid(ctx context.Context, orgID, id uuid.UUID) error {
+	org, err := s.LoadOrg(ctx, orgID)
+	if err != nil {
+		return err
+	}
+	reason := "Deposit not paid in time"
+	return s.InTx(ctx, "cancelling an unpaid appointment", func(tx *Tx) error {
+		change := AppointmentChange{Org: org, ID: id, By: systemActor, Reason: &reason}
+		before, err := tx.lockForChange(ctx, change, nil)
+		if err != nil {
+			return err
+		}
+		if before.Status != booking.Scheduled || before.DepositStatus != booking.DepositPending || before.DepositDeadline == nil || before.DepositDeadline.After(tx.now) {
+			return nil
+		}
+		return tx.applyAction(ctx, booking.Cancel, change, before)
+	})
+}
+
+// enqueueDepositRefund schedules the refund of a paid deposit with the provider that
+// collected it. Money received otherwise is marked for staff to refund.
+func (t *Tx) enqueueDepositRefund(ctx context.Context, appointment Appointment) error {
+	paid, err := t.PaidDeposits(ctx, appointment.OrgID, &appointment.ID)
+	if err != nil {
+		return err
+	}
+	for _, payment := range paid {
+		err := t.CreateRefund(ctx, dbgen.CreateRefundParams{OrgID: appointment.OrgID, ID: NewID(), PaymentID: payment.ID, AmountCents: payment.AmountCents, CreatedAt: t.now})
+		if err != nil {
+			return err
+		}
+	}
+	if len(paid) == 0 {
+		return t.SetDepositStatus(ctx, dbgen.SetDepositStatusParams{DepositStatus: booking.DepositReleased, NeedsRefund: true, Now: t.now, OrgID: appointment.OrgID, ID: appointment.ID})
+	}
+	return t.wakePaymentsJob(ctx)
+}

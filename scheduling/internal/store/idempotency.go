@@ -1,0 +1,55 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"integrationhub/hub"
+	"integrationhub/scheduling/internal/store/dbgen"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// IdempotencyKey identifies a request that must take effect once.
+type IdempotencyKey struct {
+	Operation, Key string
+	RequestHash    []byte
+}
+
+// idempotencyTTL is how long an Idempotency-Key is stored.
+const idempotencyTTL = 24 * time.Hour
+
+// claimIdempotencyKey reserves the key for this request, or decodes the answer stored
+// under it and returns found. A key used for another request is a [hub.ErrConflict].
+func (t *Tx) claimIdempotencyKey(ctx context.Context, org uuid.UUID, key IdempotencyKey, stored any) (found bool, err error) {
+	inserted, err := t.InsertIdempotencyKey(ctx, dbgen.InsertIdempotencyKeyParams{
+		OrgID: org, Operation: key.Operation, Key: key.Key, RequestHash: key.RequestHash, CreatedAt: t.now, Expired: t.now.Add(-idempotencyTTL),
+	})
+	if err != nil || inserted > 0 {
+		return false, err
+	}
+	answer, err := t.IdempotentAnswer(ctx, dbgen.IdempotentAnswerParams{OrgID: org, Operation: key.Operation, Key: key.Key})
+	if err != nil {
+		return false, err
+	}
+	return true, decodeStoredAnswer(answer, key, stored)
+}
+
+// decodeStoredAnswer decodes the answer to an earlier request with the same key.
+func decodeStoredAnswer(stored dbgen.Idempotency, key IdempotencyKey, into any) error {
+	if !bytes.Equal(stored.RequestHash, key.RequestHash) {
+		return hub.Errorf(hub.ErrConflict, "idempotency_key_reused", "This Idempotency-Key was used for another request.")
+	}
+	return json.Unmarshal(stored.Answer, into)
+}
+
+// storeAnswer stores the answer to a request under its key.
+func (t *Tx) storeAnswer(ctx context.Context, org uuid.UUID, key IdempotencyKey, answer any) error {
+	encoded, err := json.Marshal(answer)
+	if err != nil {
+		return err
+	}
+	created := 201
+	return t.StoreIdempotentAnswer(ctx, dbgen.StoreIdempotentAnswerParams{OrgID: org, Operation: key.Operation, Key: key.Key, Status: &created, Answer: encoded})
+}

@@ -1,0 +1,63 @@
+package store
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// Professional is a row of scheduling.professionals.
+type Professional = dbgen.Professional
+
+// ProfessionalWithServices is a professional with the ids of the services on offer.
+type ProfessionalWithServices = dbgen.ListProfessionalsRow
+
+// ProfessionalService is a service with a professional's own duration and price.
+type ProfessionalService = dbgen.ListProfessionalServicesRow
+
+// AddProfessional stores a new professional; without a position at the end of the list.
+func (d DB) AddProfessional(ctx context.Context, professional Professional, position *int) error {
+	return d.CreateProfessional(ctx, dbgen.CreateProfessionalParams{
+		OrgID: professional.OrgID, ID: professional.ID, UserID: professional.UserID, Name: professional.Name, Email: professional.Email, Phone: professional.Phone, Bio: professional.Bio,
+		Specialty: professional.Specialty, AvatarUrl: professional.AvatarUrl, Color: professional.Color, IsActive: professional.IsActive,
+		AcceptsOnlineBooking: professional.AcceptsOnlineBooking, MaxBookingsPerDay: professional.MaxBookingsPerDay, Position: position,
+	})
+}
+
+// SaveProfessional stores a changed professional.
+func (t *Tx) SaveProfessional(ctx context.Context, professional Professional) error {
+	return t.UpdateProfessional(ctx, dbgen.UpdateProfessionalParams{
+		OrgID: professional.OrgID, ID: professional.ID, UserID: professional.UserID, Name: professional.Name, Email: professional.Email, Phone: professional.Phone, Bio: professional.Bio,
+		Specialty: professional.Specialty, AvatarUrl: professional.AvatarUrl, Color: professional.Color, IsActive: professional.IsActive,
+		AcceptsOnlineBooking: professional.AcceptsOnlineBooking, MaxBookingsPerDay: professional.MaxBookingsPerDay, Position: professional.Position, UpdatedAt: t.now,
+	})
+}
+
+// RemoveProfessional marks a professional as deleted and returns how many rows that
+// changed. Appointments still refer to them.
+func (s *Store) RemoveProfessional(ctx context.Context, org, id uuid.UUID) (int64, error) {
+	return s.DeleteProfessional(ctx, dbgen.DeleteProfessionalParams{OrgID: org, ID: id, Now: s.host.Now()})
+}
+
+// SetProfessionalServices replaces the services a professional offers, with the
+// professional's own durations and prices by service.
+func (t *Tx) SetProfessionalServices(ctx context.Context, org, professional uuid.UUID, services []uuid.UUID, overrides map[uuid.UUID]booking.Override) error {
+	if err := t.DeleteProfessionalServices(ctx, org, professional); err != nil {
+		return err
+	}
+	params := dbgen.AddProfessionalServicesParams{OrgID: org, ProfessionalID: professional, ServiceIds: services}
+	for _, id := range services {
+		duration, price := -1, int64(-1) // -1: no override
+		if override := overrides[id]; override.DurationMinutes != nil {
+			duration = *override.DurationMinutes
+		}
+		if override := overrides[id]; override.Price != nil {
+			price = int64(*override.Price)
+		}
+		params.Durations, params.Prices = append(params.Durations, duration), append(params.Prices, price)
+	}
+	return t.AddProfessionalServices(ctx, params)
+}

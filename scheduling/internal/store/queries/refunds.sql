@@ -1,0 +1,16 @@
+-- name: CreateRefund :exec
+insert into scheduling.refunds (org_id, id, payment_id, amount_cents, created_at, due_at) values ($1, $2, $3, $4, $5, $5);
+
+-- name: ClaimRefunds :many
+update scheduling.refunds r set attempts = r.attempts + 1, due_at = sqlc.arg('now')::timestamptz + least(power(2, r.attempts), 120) * interval '1 minute'
+from scheduling.payment_details p
+where p.org_id = r.org_id and p.id = r.payment_id and p.provider = @provider and (r.org_id, r.id) in (
+    select d.org_id, d.id from scheduling.refunds d where d.done_at is null and d.failed_at is null and d.due_at <= @now
+    order by d.due_at limit @row_limit::int for update skip locked)
+returning r.org_id, r.id, r.payment_id, r.amount_cents, r.attempts, p.provider_payment_id, p.appointment_id;
+
+-- name: SetRefundOutcome :exec
+update scheduling.refunds set done_at = sqlc.narg('done_at'), failed_at = sqlc.narg('failed_at') where org_id = @org_id and id = @id;
+
+-- name: SumCompletedRefunds :one
+select coalesce(sum(amount_cents), 0)::bigint as amount from scheduling.refunds where org_id = $1 and payment_id = $2 and done_at is not null;

@@ -1,0 +1,33 @@
+-- name: InsertReminders :exec
+insert into scheduling.reminders (org_id, appointment_id, offset_minutes, channel, due_at)
+select @org_id, @appointment_id, o, c, sqlc.arg('start_at')::timestamptz - o * interval '1 minute'
+from unnest(@offsets::int[]) o, unnest(@channels::text[]) c
+where sqlc.arg('start_at')::timestamptz - o * interval '1 minute' > @now::timestamptz
+on conflict do nothing;
+
+-- name: DueReminders :many
+select r.org_id, r.appointment_id, r.offset_minutes, r.channel, r.due_at from scheduling.reminders r
+where r.sent_at is null and r.due_at <= @now::timestamptz and coalesce(r.retry_at, r.due_at) <= @now
+order by r.due_at limit @row_limit::int;
+
+-- name: LockReminder :one
+select * from scheduling.reminders where org_id = $1 and appointment_id = $2 and offset_minutes = $3 and channel = $4 and due_at = $5
+and sent_at is null for update;
+
+-- name: HasNearerReminder :one
+select exists(select from scheduling.reminders where org_id = @org_id and appointment_id = @appointment_id and channel = @channel
+and offset_minutes < @offset_minutes and due_at <= @now::timestamptz) as found;
+
+-- name: SetReminderClaim :exec
+update scheduling.reminders set claimed_at = sqlc.narg('claimed_at'), retry_at = sqlc.narg('retry_at'), attempts = @attempts
+where org_id = @org_id and appointment_id = @appointment_id and offset_minutes = @offset_minutes and channel = @channel and due_at = @due_at;
+
+-- name: SetReminderSentAt :exec
+update scheduling.reminders set sent_at = @now::timestamptz where org_id = @org_id and appointment_id = @appointment_id
+and offset_minutes = @offset_minutes and channel = @channel and due_at = @due_at;
+
+-- name: DeleteReminder :exec
+delete from scheduling.reminders where org_id = $1 and appointment_id = $2 and offset_minutes = $3 and channel = $4 and due_at = $5 and sent_at is null;
+
+-- name: DeleteUnsentReminders :exec
+delete from scheduling.reminders where org_id = $1 and appointment_id = $2 and sent_at is null;

@@ -1,0 +1,6 @@
+package store
+
+import "integrationhub/scheduling/internal/store/dbgen"
+
+// WaitlistEntry is a row of scheduling.waitlist.
+type WaitlistEntry = dbgen.WaitlistEntry
