@@ -39,23 +39,23 @@ func (m moduleTenants) Put(ctx context.Context, tx pgx.Tx, t module.Tenant) erro
 	if t.Ref != "" {
 		ref = &t.Ref
 	}
-	put, err := dbgen.New(tx).PutTenant(ctx, dbgen.PutTenantParams{ID: t.ID, Product: m.product, Name: t.Name, ExternalRef: ref})
+	put, err := dbgen.New(tx).UpsertTenant(ctx, dbgen.UpsertTenantParams{ID: t.ID, Product: m.product, Name: t.Name, ExternalRef: ref})
 	if err == nil && put == 0 {
 		return hub.Errorf(hub.ErrConflict, "tenant_taken", "This id belongs to a tenant of another product.")
 	}
-	return store.Failed("storing a tenant", err)
+	return store.Wrap("storing a tenant", err)
 }
 
 // Get implements [module.Tenants].
 func (m moduleTenants) Get(ctx context.Context, id uuid.UUID) (module.Tenant, error) {
 	row, err := dbgen.New(m.db).TenantOfProduct(ctx, id, m.product)
-	return tenantOf(row), store.Failed("loading a tenant", err)
+	return tenantOf(row), store.Wrap("loading a tenant", err)
 }
 
 // GetByRef implements [module.Tenants].
 func (m moduleTenants) GetByRef(ctx context.Context, ref string) (module.Tenant, error) {
-	row, err := dbgen.New(m.db).TenantByRef(ctx, ref, m.product)
-	return tenantOf(row), store.Failed("loading a tenant", err)
+	row, err := dbgen.New(m.db).TenantByExternalRef(ctx, ref, m.product)
+	return tenantOf(row), store.Wrap("loading a tenant", err)
 }
 
 func tenantOf(row dbgen.Tenant) module.Tenant {

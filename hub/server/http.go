@@ -37,7 +37,7 @@ type probes struct {
 func newApp(publicURL string, log *slog.Logger, p *probes, uploads *httpx.Uploads) *fiber.App {
 	app := fiber.New(fiber.Config{
 		AppName: "hub", DisableStartupMessage: true, BodyLimit: httpx.MaxBody, ReadBufferSize: headerBytes,
-		ReadTimeout: readTimeout, IdleTimeout: idleTimeout, ErrorHandler: uploads.Errors(httpx.ErrorHandler(log)),
+		ReadTimeout: readTimeout, IdleTimeout: idleTimeout, ErrorHandler: uploads.ErrorHandler(httpx.ErrorHandler(log)),
 		// fiber reuses its buffers; huma's handlers keep strings of the request.
 		Immutable: true,
 	})

@@ -104,7 +104,7 @@ func CheckDecode(t *testing.T, c Case, directory string, translated map[string]s
 		if !given {
 			want = name
 		}
-		events, err := c.Connector.Decode(c.Connection, c.genuine(body))
+		events, err := c.Connector.Decode(c.Connection, c.signedInbound(body))
 		require.NoError(t, err, name)
 		if want == "" {
 			require.Empty(t, events, name)

@@ -68,7 +68,7 @@ func (s *Service) Accept(ctx context.Context, caller keys.Principal, r Registrat
 	}
 	i, secret, err := s.storeRegistration(ctx, product, caller, r)
 	if err != nil {
-		return Accepted{}, store.Failed("storing the registration", err)
+		return Accepted{}, store.Wrap("storing the registration", err)
 	}
 	failpoint.Here("registration_after_commit")
 	return Accepted{
@@ -182,7 +182,7 @@ func (s *Service) Unregister(ctx context.Context, caller keys.Principal) (View, 
 		case err != nil:
 			return err
 		case key.Superseded:
-			return keys.Refused()
+			return keys.InvalidKeyError()
 		case i.RevokedAt == nil:
 			i.Disconnect("The other product ended the connection.")
 		}
@@ -215,5 +215,5 @@ func (s *Service) updateLocked(ctx context.Context, id uuid.UUID, change func(*i
 		i, err = integrations.Save(ctx, i)
 		return err
 	})
-	return i, store.Failed("changing the integration", err)
+	return i, store.Wrap("changing the integration", err)
 }

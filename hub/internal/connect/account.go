@@ -90,7 +90,7 @@ func (s *Service) identifyRegistrant(ctx context.Context, caller keys.Principal,
 	isPeer, err := isFromPeer(ctx, dbgen.New(s.DB), caller, r, existing)
 	baseURL, found := strings.CutSuffix(r.WebhookURL, webhookSuffix)
 	if err != nil || isPeer || !found || r.Key == "" {
-		return known, store.Failed("loading the key", err)
+		return known, store.Wrap("loading the key", err)
 	}
 	status, err := s.probeAccount(ctx, hub.Connection{
 		Product: r.Product, LocalProduct: caller.Product, Environment: caller.Environment, URL: baseURL, Key: r.Key, Now: s.Now(),
@@ -126,7 +126,7 @@ func (s *Service) claimIntegration(ctx context.Context, tx pgx.Tx, caller keys.P
 		return err
 	}
 	if isNew {
-		err := queries.EndOtherKeys(ctx, dbgen.EndOtherKeysParams{Until: s.Now(), IntegrationID: i.ID, Keep: caller.KeyID})
+		err := queries.ExpireOtherKeys(ctx, dbgen.ExpireOtherKeysParams{Until: s.Now(), IntegrationID: i.ID, Keep: caller.KeyID})
 		if err != nil {
 			return err
 		}

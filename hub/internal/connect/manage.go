@@ -32,7 +32,7 @@ func (s *Service) Revoke(ctx context.Context, id uuid.UUID, filter integration.F
 		now := s.Now()
 		before = *i
 		i.Revoke(now)
-		return dbgen.New(tx).RevokeKeysOf(ctx, now, id)
+		return dbgen.New(tx).RevokeIntegrationKeys(ctx, now, id)
 	})
 	if err != nil {
 		return View{}, err
@@ -103,7 +103,7 @@ func (s *Service) Call(ctx context.Context, id uuid.UUID, product string, call h
 	}
 	tenant, err := dbgen.New(s.DB).TenantOfProduct(ctx, i.TenantID, product)
 	if err != nil {
-		return nil, store.Failed("loading the integration", err)
+		return nil, store.Wrap("loading the integration", err)
 	}
 	if err := i.CanCall(); err != nil {
 		return nil, err

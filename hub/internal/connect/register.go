@@ -99,7 +99,7 @@ func (s *Service) storeOutcome(ctx context.Context, sent integration.Integration
 	if err == nil && hasRecovered {
 		s.OnRecovered(i.ID)
 	}
-	return i, store.Failed("storing the registration", err)
+	return i, store.Wrap("storing the registration", err)
 }
 
 // completeRegistration puts into force what the peer received with sent, and applies the
@@ -110,7 +110,7 @@ func (s *Service) completeRegistration(ctx context.Context, queries *dbgen.Queri
 		return err
 	}
 	if i.PendingLocalKeyID != nil && sent.PendingLocalKeyID != nil && *i.PendingLocalKeyID == *sent.PendingLocalKeyID {
-		err := queries.EndOtherKeys(ctx, dbgen.EndOtherKeysParams{Until: now.Add(overlap), IntegrationID: i.ID, Keep: *i.PendingLocalKeyID})
+		err := queries.ExpireOtherKeys(ctx, dbgen.ExpireOtherKeysParams{Until: now.Add(overlap), IntegrationID: i.ID, Keep: *i.PendingLocalKeyID})
 		if err != nil {
 			return err
 		}
@@ -168,7 +168,7 @@ func (s *Service) reregister(ctx context.Context, id uuid.UUID) (i integration.I
 		return err
 	})
 	if err != nil {
-		return i, store.Failed("preparing a registration", err)
+		return i, store.Wrap("preparing a registration", err)
 	}
 	if !i.CanRegister() {
 		return i, nil
