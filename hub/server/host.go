@@ -84,7 +84,7 @@ func newModuleLimits(limiter *limit.Limiter, spec module.Spec, set config.Assign
 		if product != spec.Name {
 			continue
 		}
-		if _, known := m.rates[name]; !known {
+		if _, isLimit := m.rates[name]; !isLimit {
 			return m, fmt.Errorf("%w: HUB_PRODUCT_LIMITS sets %q, which is none of the limits of %s (%s)",
 				ErrSetting, name, product, strings.Join(slices.Sorted(maps.Keys(m.rates)), ", "))
 		}
@@ -99,8 +99,8 @@ func newModuleLimits(limiter *limit.Limiter, spec module.Spec, set config.Assign
 
 // Allow implements [module.RateLimiter].
 func (m moduleLimits) Allow(ctx context.Context, name, subject string) error {
-	rate, known := m.rates[name]
-	if !known {
+	rate, found := m.rates[name]
+	if !found {
 		return fmt.Errorf("counting requests: %s has no limit called %q", m.product, name)
 	}
 	return m.limiter.Allow(ctx, m.product+"/"+name, subject, rate).Err()

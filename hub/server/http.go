@@ -113,8 +113,8 @@ func serveMetrics(app *fiber.App, cfg config.Config, e *engine) {
 		switch {
 		case !cfg.IsProduction():
 		case token != "":
-			given := strings.TrimPrefix(c.Get(fiber.HeaderAuthorization), "Bearer ")
-			if subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1 {
+			presented := strings.TrimPrefix(c.Get(fiber.HeaderAuthorization), "Bearer ")
+			if subtle.ConstantTimeCompare([]byte(presented), []byte(token)) != 1 {
 				return hub.Errorf(hub.ErrUnauthorized, "unauthorized", "Send the metrics token as Authorization: Bearer.")
 			}
 		case !c.Context().RemoteIP().IsLoopback():

@@ -17,7 +17,7 @@ import (
 )
 
 // standIn is a plain HTTP server in the place of the peer, and the [hub.Doer] that
-// reaches it and watches what the connector does.
+// reaches it and records what the connector does.
 type standIn struct {
 	t      *testing.T
 	client *http.Client
@@ -29,7 +29,7 @@ type standIn struct {
 	read       int64 // bytes taken of the last answer
 }
 
-// recordedRequest is a request as it arrived.
+// recordedRequest is a request as it was received.
 type recordedRequest struct {
 	method, path, query string
 	header              http.Header
@@ -63,7 +63,7 @@ func startStandIn(t *testing.T, answer http.HandlerFunc) *standIn {
 	return s
 }
 
-// ctx is what connectors are called with, and must hand on.
+// ctx returns the context that connectors are called with and must pass on.
 func (s *standIn) ctx() context.Context { return context.WithValue(s.t.Context(), contextMark{}, s) }
 
 // Do implements [hub.Doer].
@@ -87,14 +87,14 @@ func (s *standIn) Do(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// recorded are the requests so far.
+// recorded returns the requests so far.
 func (s *standIn) recorded() []recordedRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]recordedRequest(nil), s.requests...)
 }
 
-// requireBodiesClosed demands that answers were closed, and read within bounds.
+// requireBodiesClosed requires that bodies were closed, and read within bounds.
 func (s *standIn) requireBodiesClosed(t *testing.T, name string) {
 	t.Helper()
 	s.mu.Lock()
@@ -103,7 +103,7 @@ func (s *standIn) requireBodiesClosed(t *testing.T, name string) {
 	require.LessOrEqual(t, s.read, int64(hub.MaxResponseBytes+4096), "%s: too much was read", name)
 }
 
-// trackedBody counts what is read of an answer and notes its closing.
+// trackedBody counts the bytes read from a body and records that it was closed.
 type trackedBody struct {
 	io.ReadCloser
 	standIn *standIn
@@ -128,7 +128,7 @@ func (w *trackedBody) Close() error {
 	return w.ReadCloser.Close()
 }
 
-// failingDoer is a Doer that reaches nobody.
+// failingDoer is a Doer whose requests fail.
 type failingDoer struct{ err error }
 
 func (f failingDoer) Do(*http.Request) (*http.Response, error) { return nil, f.err }
@@ -141,7 +141,7 @@ func (r forbiddenDoer) Do(*http.Request) (*http.Response, error) {
 	return nil, errors.New("refused")
 }
 
-// faultyResponse is one way in which a peer answers wrongly, and what a connector says to it.
+// faultyResponse is a faulty response of a peer and the error expected of a connector.
 type faultyResponse struct {
 	name   string
 	answer http.HandlerFunc
@@ -149,8 +149,8 @@ type faultyResponse struct {
 	code   string // "": any
 }
 
-// echoHeader answers with a status and repeats what was sent, keys and all: a connector
-// that quotes it gives secrets away.
+// echoHeader responds with a status and repeats what was sent, keys and all: a connector
+// that quotes it reveals secrets.
 func echoHeader(status int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -159,7 +159,7 @@ func echoHeader(status int) http.HandlerFunc {
 	}
 }
 
-// broken are the answers that no call of a connector takes for good.
+// broken returns the responses that every call of a connector must refuse.
 func broken() []faultyResponse {
 	return []faultyResponse{
 		{"401", echoHeader(401), hub.ErrInvalid, hub.CodeKeyRejected},
@@ -184,7 +184,7 @@ func broken() []faultyResponse {
 	}
 }
 
-// nonJSONResponses are answers that are no JSON.
+// nonJSONResponses returns responses that are not JSON.
 func nonJSONResponses() []faultyResponse {
 	list := []faultyResponse{}
 	for _, body := range []string{"", "<html>Welcome</html>", "{", `{"product":`, "[]", "OK", `{} {}`} {
@@ -193,7 +193,7 @@ func nonJSONResponses() []faultyResponse {
 	return list
 }
 
-// respondWith answers with a status and a body.
+// respondWith responds with a status and a body.
 func respondWith(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -94,7 +94,7 @@ func Start(t testing.TB, m module.Module, o Options) *Hub {
 	return h
 }
 
-// preparedDatabase gives a database with the product's schema and an operator in it: making
+// preparedDatabase returns the URL of a database with the product's schema and an operator: making
 // them takes longer than copying.
 func preparedDatabase(t testing.TB, m module.Module) string {
 	t.Helper()
@@ -145,7 +145,7 @@ func (c queryCounter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.Tr
 // TraceQueryEnd implements pgx.QueryTracer.
 func (queryCounter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// publisher is the hub's, unless it is told to fail.
+// publisher is the hub's publisher, which a test can make fail.
 type publisher struct {
 	module.Publisher
 	fail *atomic.Bool

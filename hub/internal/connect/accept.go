@@ -80,7 +80,7 @@ func (s *Service) Accept(ctx context.Context, caller keys.Principal, r Registrat
 // the webhook secret if it generated one.
 func (s *Service) storeRegistration(ctx context.Context, product Product, caller keys.Principal, r Registration) (i integration.Integration, secret string, err error) {
 	for range maxClaims {
-		known, err := s.identifyRegistrant(ctx, caller, r)
+		registrant, err := s.identifyRegistrant(ctx, caller, r)
 		if err != nil {
 			return i, "", err
 		}
@@ -89,7 +89,7 @@ func (s *Service) storeRegistration(ctx context.Context, product Product, caller
 			if i, err = integrations.Ensure(ctx, r.identity(caller), product.webhookURL()); err != nil {
 				return err
 			}
-			if err := s.claimIntegration(ctx, tx, caller, r, &i, known); err != nil {
+			if err := s.claimIntegration(ctx, tx, caller, r, &i, registrant); err != nil {
 				return err
 			}
 			if secret, err = s.applyRegistration(&i, r); err != nil {

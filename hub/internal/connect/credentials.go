@@ -112,7 +112,7 @@ func (s *Service) acceptSecret(i *integration.Integration, secret string) (gener
 }
 
 // promotePendingSecret makes the secret that the peer received the current one, unless
-// it was replaced since. sent is the integration as the peer was told of it.
+// it was replaced since. sent is the integration as it was sent to the peer.
 func (s *Service) promotePendingSecret(i *integration.Integration, sent integration.Integration) error {
 	secrets, err := sent.OpenSecrets(s.Box)
 	if err != nil {

@@ -33,7 +33,7 @@ func (s *Service) register(ctx context.Context, i integration.Integration, local
 	return i, err
 }
 
-// callRegister tells the peer where we receive, with the pending secret and key. A peer
+// callRegister registers our webhook with the peer, with the pending secret and key. A peer
 // whose connector has no such call is configured by people: that counts as a success.
 func (s *Service) callRegister(ctx context.Context, i integration.Integration, localProduct string) (answer hub.RegistrationResponse, peerErr, err error) {
 	registrar, ok := s.Connectors(i.Product).(hub.Registrar)

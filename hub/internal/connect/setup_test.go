@@ -210,7 +210,7 @@ func (p *plainPeer) set(change func(*plainPeer)) {
 	change(p)
 }
 
-// seen gives the calls to a path so far.
+// seen returns the calls to a path so far.
 func (p *plainPeer) seen(path string) []peerCall {
 	p.mu.Lock()
 	defer p.mu.Unlock()
