@@ -91,7 +91,7 @@ func setup(t *testing.T) *bundle {
 	b.signKey = b.box.Derive("jwt")
 	local, plain := auth.NewLocalToken()
 	b.local = plain
-	b.auth = auth.NewService(b.db, auth.Config{SigningKey: b.signKey, AccessTTL: 30 * time.Minute, RefreshTTL: 720 * time.Hour, Local: local, Now: b.clock.Now})
+	b.auth = auth.NewService(b.db, auth.Config{SigningKey: b.signKey, AccessTTL: 30 * time.Minute, RefreshTTL: 720 * time.Hour, Local: local, Now: b.clock.Now, HashMemory: hubtest.PasswordHashMemory})
 	b.keys = keys.NewService(b.db, func(string) []string { return []string{"patient.search"} }, "100-M", b.clock.Now)
 	logger := slog.New(slog.NewJSONHandler(b.log, nil))
 	b.engine.start(b, logger)

@@ -8,14 +8,13 @@ import (
 
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
-	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/brazil"
 	"integrationhub/hub/module/rest"
 )
 
-// FoundPatient is a patient as connected products see one.
+// FoundPatient is a patient as connected products see it.
 type FoundPatient struct {
 	ID              uuid.UUID   `json:"id"`
 	Name            string      `json:"name"`
@@ -29,39 +28,35 @@ type FoundPatient struct {
 	Status          string      `json:"status"`
 }
 
-type searchPatientsInput struct {
+type peerPatientSearchInput struct {
 	Phone string `query:"phone" required:"true" maxLength:"40" doc:"International, or Brazilian with its area code; with or without the ninth digit" example:"+5511987654321"`
 }
 
-type searchPatientsOutput struct {
+type peerPatientSearchOutput struct {
 	Body struct {
 		Found   bool          `json:"found"`
 		Patient *FoundPatient `json:"patient"`
 	} `nameHint:"PatientSearch"`
 }
 
-func needPhone(wrong *rest.FieldErrors, phone, location string) {
-	wrong.Check(care.FormatE164(phone) != "", location, "must be a phone number of 8 to 15 digits")
-}
-
-func (a *API) searchPatients(ctx context.Context, in *searchPatientsInput) (*searchPatientsOutput, error) {
-	at, _, err := scope(ctx)
+func (a *API) searchPatientForPeer(ctx context.Context, in *peerPatientSearchInput) (*peerPatientSearchOutput, error) {
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
 	in.Phone = brazil.PhoneFromQuery(in.Phone)
-	var wrong rest.FieldErrors
-	needPhone(&wrong, in.Phone, "query.phone")
-	if err := wrong.Err(); err != nil {
+	var errs rest.FieldErrors
+	checkPhone(&errs, in.Phone, "query.phone")
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	out := &searchPatientsOutput{}
-	module.RequireAudit(ctx) // what finds nobody too
-	rows, err := a.store.FindByPhone(ctx, at, in.Phone)
+	out := &peerPatientSearchOutput{}
+	module.RequireAudit(ctx) // also if no patient is found
+	rows, err := a.store.FindByPhone(ctx, scope, in.Phone)
 	if err != nil || len(rows) == 0 {
 		return out, err
 	}
-	list, err := a.shown(ctx, at, rows[0])
+	list, err := a.patientResponses(ctx, scope, rows[0])
 	if err != nil {
 		return nil, err
 	}
@@ -74,16 +69,17 @@ func (a *API) searchPatients(ctx context.Context, in *searchPatientsInput) (*sea
 	return out, nil
 }
 
-// OfPatient asks for what connected products may see of a patient.
-type OfPatient struct {
+// PeerPatientQuery asks for a patient's items that connected products may see. It is exported
+// because huma binds no unexported embedded struct.
+type PeerPatientQuery struct {
 	PatientID uuid.UUID `query:"patient_id" required:"true" format:"uuid"`
 	Limit     int       `query:"limit" minimum:"1" maximum:"100" default:"20"`
 }
 
-// visible requires that a patient is there for connected products: who was anonymized
-// is nobody's any more.
-func (a *API) visible(ctx context.Context, at store.Scope, id uuid.UUID) error {
-	p, err := a.store.Patient(ctx, at.Clinic, at.Env, id)
+// requireVisiblePatient is a [hub.ErrNotFound] if the clinic has no such patient, or erased
+// it.
+func (a *API) requireVisiblePatient(ctx context.Context, scope store.Scope, id uuid.UUID) error {
+	p, err := a.store.Patient(ctx, scope.Clinic, scope.Env, id)
 	if err == nil {
 		module.SetSubject(ctx, id.String())
 	}
@@ -109,15 +105,15 @@ type searchRecordsOutput struct {
 	} `nameHint:"RecordSearch"`
 }
 
-func (a *API) searchRecords(ctx context.Context, in *OfPatient) (*searchRecordsOutput, error) {
-	at, _, err := scope(ctx)
+func (a *API) searchRecords(ctx context.Context, in *PeerPatientQuery) (*searchRecordsOutput, error) {
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.visible(ctx, at, in.PatientID); err != nil {
+	if err := a.requireVisiblePatient(ctx, scope, in.PatientID); err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ListVisibleRecords(ctx, dbgen.ListVisibleRecordsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.PatientID, RowLimit: in.Limit})
+	rows, err := a.store.ListRecordsForPeer(ctx, scope, in.PatientID, in.Limit)
 	out := &searchRecordsOutput{}
 	out.Body.Records = []RecordSummary{}
 	for _, r := range rows {
@@ -125,8 +121,8 @@ func (a *API) searchRecords(ctx context.Context, in *OfPatient) (*searchRecordsO
 		if shown == nil {
 			continue
 		}
-		summary := RecordSummary{r.ID, day(r.Date), shown.Type, care.Redact(r.Professional), shown.Summary, a.shownURL(r)}
-		if r.Sensitivity != care.Normal { // whom a patient sees, and where it is kept, tell what it is about
+		summary := RecordSummary{r.ID, formatDate(r.Date), shown.Type, care.Redact(r.Professional), shown.Summary, a.peerRecordURL(r)}
+		if r.Sensitivity != care.Normal { // the professional and the address would reveal the subject
 			summary.Professional, summary.URL = shown.Summary, ""
 		}
 		out.Body.Records = append(out.Body.Records, summary)
@@ -145,7 +141,7 @@ type AppointmentSummary struct {
 }
 
 type searchAppointmentsInput struct {
-	OfPatient
+	PeerPatientQuery
 	Status string `query:"status" enum:"scheduled,confirmed,completed,cancelled,no_show"`
 }
 
@@ -156,29 +152,30 @@ type searchAppointmentsOutput struct {
 }
 
 func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInput) (*searchAppointmentsOutput, error) {
-	at, _, err := scope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.visible(ctx, at, in.PatientID); err != nil {
+	if err := a.requireVisiblePatient(ctx, scope, in.PatientID); err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ListAppointments(ctx, dbgen.ListAppointmentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.PatientID, Status: in.Status, RowLimit: in.Limit})
+	rows, err := a.store.ListAppointments(ctx, scope, in.PatientID, in.Status, store.Page{Limit: in.Limit})
 	out := &searchAppointmentsOutput{}
-	out.Body.Appointments = rest.Map(rows, func(appointment dbgen.Appointment) AppointmentSummary {
-		return AppointmentSummary{appointment.ID, care.ClampInstant(appointment.StartsAt), care.Redact(appointment.Service), care.Redact(appointment.Professional), appointment.Status, a.host.URLs.Public + appointmentPages + appointment.ID.String()}
+	out.Body.Appointments = rest.Map(rows, func(appointment store.Appointment) AppointmentSummary {
+		return AppointmentSummary{appointment.ID, care.ClampInstant(appointment.StartsAt), care.Redact(appointment.Service), care.Redact(appointment.Professional), appointment.Status, a.host.URLs.Public + appointmentPagePath + appointment.ID.String()}
 	})
 	return out, err
 }
 
-// SearchPhone gives what any clinic knows under a phone number, for the console's lookup.
+// SearchPhone returns the patients of all clinics with a phone number, for the console's
+// search.
 func (a *API) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatch, error) {
 	number := care.FormatE164(phone)
 	if number == "" {
 		return nil, nil
 	}
-	rows, err := a.store.PatientsByPhoneAnywhere(ctx, []string{care.PhoneKey(number)})
-	return rest.Map(rows, func(p dbgen.Patient) module.PhoneMatch {
+	rows, err := a.store.PatientsOfAllClinicsByPhone(ctx, []string{care.PhoneKey(number)})
+	return rest.Map(rows, func(p store.Patient) module.PhoneMatch {
 		return module.PhoneMatch{TenantID: p.ClinicID, Kind: "patient", ID: p.ID.String(), Name: p.Name}
 	}), err
 }

@@ -1,16 +1,4 @@
--- name: CreateClinic :exec
-insert into clinic.clinics (id, name, created_at, updated_at) values ($1, $2, $3, $3);
-
--- name: Clinic :one
-select * from clinic.clinics where id = $1;
-
--- name: LockClinic :one
-select * from clinic.clinics where id = $1 for update;
-
--- name: UpdateClinic :one
-update clinic.clinics set name = $2, timezone = $3, reveal_cpf = $4, locale = $5, updated_at = $6 where id = $1 returning *;
-
--- name: CreateUser :one
+-- name: InsertUser :one
 insert into clinic.users (clinic_id, id, name, email, password_hash, role, is_active, created_at, updated_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $8) returning *;
 
@@ -20,11 +8,11 @@ select * from clinic.users where lower(email) = lower(@email);
 -- name: UserByID :one
 select * from clinic.users where id = $1;
 
--- name: UserByLogin :one
+-- name: ActiveUserByLogin :one
 select u.* from clinic.users u where u.id = @id and u.is_active
 and exists (select from clinic.refresh_tokens t where t.family_id = @login and t.user_id = u.id and t.revoked_at is null);
 
--- name: ListUsers :many
+-- name: UsersPage :many
 select * from clinic.users where clinic_id = @clinic_id order by name, id limit @row_limit::int offset @row_offset::int;
 
 -- name: LockUsers :many
@@ -33,7 +21,7 @@ select * from clinic.users where clinic_id = $1 order by id for update;
 -- name: LockUser :one
 select * from clinic.users where id = $1 for no key update;
 
--- name: UpdateUser :one
+-- name: UpdateUserRow :one
 update clinic.users set name = $3, email = $4, role = $5, is_active = $6, updated_at = $7 where clinic_id = $1 and id = $2 returning *;
 
 -- name: DeleteUser :exec
