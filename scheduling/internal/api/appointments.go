@@ -13,7 +13,6 @@ import (
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // Appointment is an appointment in API responses.
@@ -214,21 +213,15 @@ func (a *API) listAppointments(ctx context.Context, in *appointmentsInput) (*app
 	if in.Limit > 0 {
 		in.PerPage = in.Limit
 	}
-	statuses := append([]string{}, in.Status...)
-	rows, err := a.store.ListAppointments(ctx, dbgen.ListAppointmentsParams{
-		OrgID: org.ID, Since: since, Until: until, Statuses: statuses, ProfessionalID: professional, ClientID: client,
-		RowLimit: in.PerPage, RowOffset: (in.Page - 1) * in.PerPage,
-	})
+	filter := store.AppointmentFilter{Since: since, Until: until, Statuses: in.Status, Professional: professional, Client: client}
+	rows, total, err := a.store.AppointmentPage(ctx, org.ID, filter, store.Page{Limit: in.PerPage, Offset: (in.Page - 1) * in.PerPage})
 	if err != nil {
 		return nil, err
 	}
-	total, err := a.store.CountAppointments(ctx, dbgen.CountAppointmentsParams{
-		OrgID: org.ID, Since: since, Until: until, Statuses: statuses, ProfessionalID: professional, ClientID: client,
-	})
 	return &appointmentsOutput{
 		Total: total, Link: a.pageLinks(in, total),
 		Body: rest.Map(rows, func(appointment store.AppointmentDetail) Appointment { return toAppointment(appointment, org.Zone) }),
-	}, err
+	}, nil
 }
 
 // pageLinks returns the Link header with the neighbouring pages (RFC 8288).

@@ -8,7 +8,6 @@ import (
 
 	"integrationhub/scheduling/internal/imageupload"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // formOverheadBytes is the room for a multipart form around its file.
@@ -74,7 +73,7 @@ func (a *API) replaceLogo(ctx context.Context, id uuid.UUID, name *string) error
 			return err
 		}
 		previous = org.LogoKey
-		return tx.SetLogo(ctx, dbgen.SetLogoParams{ID: id, LogoKey: name, UpdatedAt: tx.Now()})
+		return tx.SaveLogo(ctx, id, name)
 	})
 	if err == nil && previous != nil {
 		a.deleteFile(ctx, *previous)

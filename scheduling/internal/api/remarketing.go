@@ -10,7 +10,6 @@ import (
 
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 type inactiveClientsInput struct {
@@ -100,13 +99,12 @@ func (a *API) listCampaigns(ctx context.Context, in *Paging) (*struct{ Body Page
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ListCampaigns(ctx, dbgen.ListCampaignsParams{OrgID: org.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
+	rows, total, err := a.store.CampaignPage(ctx, org.ID, toPage(*in))
 	if err != nil {
 		return nil, err
 	}
 	items := rest.Map(rows, func(row store.CampaignProgress) Campaign { return toCampaign(row.Campaign, row.Sent, org.Zone) })
-	total, err := a.store.CountCampaigns(ctx, org.ID)
-	return &struct{ Body Page[Campaign] }{rest.NewPage(items, total, *in)}, err
+	return &struct{ Body Page[Campaign] }{rest.NewPage(items, total, *in)}, nil
 }
 
 // applyConsent records or withdraws the client's marketing consent.

@@ -303,14 +303,14 @@ func TestACampaignThatIsRefused(t *testing.T) {
 	require.Len(t, m.messages(), 3)
 	org.WaitForEmails("ana@example.com", 1)
 	org.WaitForEmails("bia@example.com", 1)
-	require.Contains(t, org.Hub.Log(), "the messaging product refuses a letter of a campaign")
+	require.Contains(t, org.Hub.Log(), "the messaging product refuses a campaign message")
 
 	// Caro was not reached. What may have been sent counts as sent.
 	m.fails = []error{status(500)}
 	created = over(org, org.OK(202, "POST", campaigns, object{})["id"])
 	require.EqualValues(t, 1, created["recipients"])
 	require.EqualValues(t, 1, created["sent"])
-	require.Contains(t, org.Hub.Log(), "a letter of a campaign may not have been sent")
+	require.Contains(t, org.Hub.Log(), "a campaign message may not have been sent")
 }
 
 // id finds a client by the name.
