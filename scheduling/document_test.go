@@ -88,7 +88,7 @@ GET /api/v1/loyalty/clients/{id} Yes
 GET /health No`
 
 // Every row is served, and asks for a token where the document says so.
-func TestEveryRowOfTheDocument(t *testing.T) {
+func TestEveryDocumentedEndpoint(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewOrganization(t)
 	list := strings.Split(strings.TrimSpace(rows), "\n")
@@ -122,7 +122,7 @@ func TestEveryRowOfTheDocument(t *testing.T) {
 }
 
 // The table of errors, with the document's own sentences.
-func TestErrorsOfTheDocument(t *testing.T) {
+func TestDocumentedErrors(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewOrganization(t)
 	someone := org.As("")
@@ -153,7 +153,7 @@ func TestErrorsOfTheDocument(t *testing.T) {
 }
 
 // The document from its first page to its last, as an organization lives it.
-func TestTheDocumentsFlow(t *testing.T) {
+func TestDocumentedFlow(t *testing.T) {
 	t.Parallel()
 	h := schedulingtest.StartHub(t)
 

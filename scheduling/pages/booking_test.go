@@ -131,7 +131,7 @@ func TestLanguageIsChosen(t *testing.T) {
 
 // "double submit (post/redirect/get with an idempotency token: refresh and double click
 // make one booking)".
-func TestSentTwiceIsOneBooking(t *testing.T) {
+func TestDuplicateSubmitBooksOnce(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	v := s.visitor("en")
@@ -158,7 +158,7 @@ func TestSentTwiceIsOneBooking(t *testing.T) {
 }
 
 // "slot just taken (details kept, alternatives)".
-func TestTakenSlotKeepsWhatWasTyped(t *testing.T) {
+func TestTakenSlotKeepsFormValues(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	v := s.visitor("en")
@@ -189,7 +189,7 @@ func TestTakenSlotKeepsWhatWasTyped(t *testing.T) {
 }
 
 // "validation errors beside their fields with what was typed kept".
-func TestWrongDetails(t *testing.T) {
+func TestInvalidDetails(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	v := s.visitor("pt-BR")
@@ -265,7 +265,7 @@ func TestDeposit(t *testing.T) {
 }
 
 // What stands in the way of a booking is told with what was typed kept.
-func TestBookingsThatAreRefused(t *testing.T) {
+func TestRefusedBookings(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, "HUB_PAYMENT_PROVIDER=none")
 	s.changeSettings(object{"max_active_bookings_per_client": 1})

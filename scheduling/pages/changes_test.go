@@ -53,7 +53,7 @@ func TestCancelling(t *testing.T) {
 }
 
 // Too late, or not allowed at all: the page says so, and whom to ask.
-func TestWhatCannotBeChanged(t *testing.T) {
+func TestUnchangeableBookings(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	s.OK(200, "PUT", "/organization", object{"phone": "+5511999990000"})
@@ -89,7 +89,7 @@ func TestWhatCannotBeChanged(t *testing.T) {
 }
 
 // "reschedule from there".
-func TestMoving(t *testing.T) {
+func TestRescheduling(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	v := s.visitor("en")

@@ -173,7 +173,7 @@ func TestOldSlugs(t *testing.T) {
 }
 
 // A database that is away is a page too, and nothing of what went wrong is told.
-func TestDatabaseAway(t *testing.T) {
+func TestDatabaseUnavailable(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	v := s.visitor("en")
@@ -206,7 +206,7 @@ func TestTooManyRequests(t *testing.T) {
 }
 
 // "CSRF: same-origin checks via Origin/Sec-Fetch-Site".
-func TestFormsOfOtherSites(t *testing.T) {
+func TestForeignFormsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	v := s.visitor("en")
@@ -230,7 +230,7 @@ var directive = regexp.MustCompile(`style-src 'self' 'sha256-([^']+)'`)
 
 // "CSP strict, nosniff, frame-ancestors by embed_allowed_origins, Referrer-Policy; cache
 // headers sane; noindex".
-func TestWhatBrowsersAreTold(t *testing.T) {
+func TestSecurityHeaders(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	s.changeSettings(object{"booking_page": object{"primary_color": "#7C3AED"}})

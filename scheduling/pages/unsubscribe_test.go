@@ -29,7 +29,7 @@ func (s *studio) leaveLink() string {
 
 // Who books may agree to be written to: the box is theirs to tick, and stays as it was
 // where something else has to be typed anew. A page ends it again.
-func TestAgreeingAndLeaving(t *testing.T) {
+func TestConsentAndUnsubscribe(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	v := s.visitor("en")

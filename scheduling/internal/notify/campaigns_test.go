@@ -163,7 +163,7 @@ func TestCampaign(t *testing.T) {
 }
 
 // Leaving takes a look and a press of a button, or one POST of the mail program.
-func TestLeavingTheList(t *testing.T) {
+func TestUnsubscribe(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	ana, bia := consenting(org, "Ana", nil), consenting(org, "Bia", nil)
@@ -286,7 +286,7 @@ func TestCampaignByMessage(t *testing.T) {
 
 // What the messaging product refuses was not sent: it goes by mail, or the client is
 // free for the next campaign.
-func TestACampaignThatIsRefused(t *testing.T) {
+func TestCampaignRefusedByMessagingProduct(t *testing.T) {
 	t.Parallel()
 	m := &messenger{uses: []string{"remarketing"}}
 	org := schedulingtest.NewBookableOn(t, func(host *module.Host) { host.Peers = m })

@@ -20,7 +20,7 @@ func file(org *schedulingtest.Organization, to string) (text string) {
 
 // Several people share a phone. Each is told under the name and at the address they
 // typed, and learns nothing of the client on file, who stays as it is.
-func TestWhoBooksIsWhoIsTold(t *testing.T) {
+func TestEmailsGoToTheTypedContact(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	org.OK(200, "PUT", "/organization/settings", object{"notify_emails": []string{"desk@example.com"}, "waitlist_enabled": true, "reminder_offsets_minutes": []int{60}})

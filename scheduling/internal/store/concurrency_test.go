@@ -19,7 +19,7 @@ import (
 )
 
 // Fifty at once for one time, and for times that overlap by a quarter of an hour.
-func TestFiftyAtOnceBookOnce(t *testing.T) {
+func TestFiftyConcurrentRequestsBookOnce(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	for round, apart := range []time.Duration{0, 15 * time.Minute} {
@@ -55,7 +55,7 @@ func TestFiftyAtOnceBookOnce(t *testing.T) {
 }
 
 // However much is written at once, it takes as many statements.
-func TestManyAreWrittenAtOnce(t *testing.T) {
+func TestBulkWritesUseAFixedNumberOfStatements(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	var ids []string
@@ -153,7 +153,7 @@ func spread(org *schedulingtest.Bookable, people []string, who object) []answer 
 
 // Somebody who books for the first time, many times at once, is one client, and has no
 // more bookings than are allowed.
-func TestFirstBookingsAtOnceAreOfOneClient(t *testing.T) {
+func TestConcurrentFirstBookingsCreateOneClient(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	people := []string{org.ProfessionalID, org.AddProfessional("Eva", org.ServiceID), org.AddProfessional("Rui", org.ServiceID)}
@@ -189,7 +189,7 @@ func TestFirstBookingsAtOnceAreOfOneClient(t *testing.T) {
 
 // Whatever is done at once to one client and the same professionals, nobody waits for
 // each other in a circle: every path takes its locks in one order.
-func TestNobodyWaitsInACircle(t *testing.T) {
+func TestNoDeadlocks(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t, schedulingtest.Unlimited)
 	org.OK(200, "PUT", "/organization/settings", object{"max_active_bookings_per_client": 50, "waitlist_enabled": true})

@@ -10,7 +10,7 @@ import (
 )
 
 // With the client of an appointment change who may cancel and move it.
-func TestTheLinkOfAFormerClient(t *testing.T) {
+func TestLinkOfAFormerClientIsInvalid(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	guest := org.Guest()
@@ -26,7 +26,7 @@ func TestTheLinkOfAFormerClient(t *testing.T) {
 }
 
 // What somebody had booked who was forgotten takes place, and is paid.
-func TestAppointmentsOfWhoWasForgotten(t *testing.T) {
+func TestAppointmentsOfAnErasedClient(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewPaidBookable(t)
 	org.OK(200, "PUT", "/loyalty/config", object{"enabled": true, "accrual_type": "visit", "points_per_visit": 5})

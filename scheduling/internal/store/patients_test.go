@@ -101,7 +101,7 @@ func TestDeletedPatientUnderOtherNumbers(t *testing.T) {
 }
 
 // Nothing in the service's schema, nor mail on its way, knows somebody who was forgotten.
-func TestNothingIsLeftOfWhoWasForgotten(t *testing.T) {
+func TestErasureLeavesNoPersonalData(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t, "HUB_PAYMENT_PROVIDER=sandbox")
 	const name, email, number = "Zuleica Quirino", "zuleica@example.org", "987112233"
@@ -155,7 +155,7 @@ func TestNothingIsLeftOfWhoWasForgotten(t *testing.T) {
 
 // Who is forgotten takes along the letters about them, in one organization: what others
 // wrote to the same address stays, and so does what is written to its users.
-func TestMailOfWhoWasForgotten(t *testing.T) {
+func TestErasureDropsQueuedEmails(t *testing.T) {
 	t.Parallel()
 	p := schedulingtest.NewBookable(t)
 	q := schedulingtest.RegisterOrganization(t, p.Hub).MakeBookable()

@@ -71,7 +71,7 @@ func (s *statements) explain(org *schedulingtest.Bookable, name string) string {
 }
 
 // A month's statement does not look at the payments of all other months.
-func TestAMonthsPaymentsAreFoundByAnIndex(t *testing.T) {
+func TestPaymentsOfAMonthUseAnIndex(t *testing.T) {
 	t.Parallel()
 	var s statements
 	org := s.traced(t)
@@ -160,7 +160,7 @@ func TestRemovedProfessionalsStayInPastReports(t *testing.T) {
 }
 
 // What an appointment earned is found without reading what all others did.
-func TestPointsOfAnAppointmentAreFoundByAnIndex(t *testing.T) {
+func TestPointsOfAnAppointmentUseAnIndex(t *testing.T) {
 	t.Parallel()
 	var s statements
 	org := s.traced(t)
