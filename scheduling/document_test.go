@@ -11,7 +11,7 @@ import (
 	"integrationhub/scheduling/internal/schedulingtest"
 )
 
-// rows are the endpoint tables of interface document 1 with their column Auth; "key" is
+// rows are the endpoints of docs/interfaces/scheduling.md with their authentication; "key" is
 // the webhook's qualifier: it is signed by a connected product.
 const rows = `
 POST /api/v1/auth/register No
@@ -252,7 +252,7 @@ func TestDocumentedFlow(t *testing.T) {
 	visitor.OK(200, "POST", public+"/cancel", object{"cancel_token": booked["cancel_token"]})
 	require.Len(t, schedulingtest.SlotTimesOf(free("2026-03-04")), 3, "the time is free again")
 
-	// All of it was told, in the transaction that did it.
+	// All changes were published, in their own transactions.
 	var entry []string
 	for _, e := range h.Events(uuid.MustParse(org["id"].(string))) {
 		entry = append(entry, e.Type)

@@ -40,7 +40,7 @@ type Appointment struct {
 	DepositStatus    booking.DepositStatus `json:"deposit_status" enum:"none,pending,paid,refunded,forfeited"`
 	DepositAmount    *booking.Cents        `json:"deposit_amount"`
 	PaymentStatus    booking.PaymentStatus `json:"payment_status" enum:"unpaid,partial,paid"`
-	NeedsRefund      bool                  `json:"needs_refund" doc:"Money came in, or is to go back, that somebody has to give back by hand"`
+	NeedsRefund      bool                  `json:"needs_refund" doc:"Money must be refunded by hand"`
 	Version          int                   `json:"version" doc:"Send it as If-Match to change only what you have seen"`
 	Overbooked       bool                  `json:"overbooked"`
 	Client           NamedClient           `json:"client"`
@@ -411,7 +411,7 @@ type rescheduleInput struct {
 		StartAt        string              `json:"start_at" doc:"ISO 8601 date-time with UTC offset"`
 		ProfessionalID optional[uuid.UUID] `json:"professional_id,omitempty"`
 		Reason         optional[string]    `json:"reason,omitempty"`
-		NotifyClient   optional[bool]      `json:"notify_client,omitempty" doc:"false: the client is not told. Absent: true"`
+		NotifyClient   optional[bool]      `json:"notify_client,omitempty" doc:"false: the client is not notified. Absent: true"`
 		Overbook       bool                `json:"overbook,omitempty"`
 	} `nameHint:"Reschedule"`
 }

@@ -19,7 +19,7 @@ import (
 // accountOptions configures the accounts module for this product.
 var accountOptions = accounts.Options{Product: "Scheduling", RefreshTokenPrefix: "schr_", PasswordPage: "/reset-password"}
 
-// userStore gives the accounts module access to the users table.
+// userStore implements [accounts.UserStore] on the users table.
 type userStore struct{ store *store.Store }
 
 // FindByEmail implements [accounts.UserStore].

@@ -36,7 +36,7 @@ type Client struct {
 
 	MarketingConsent       bool       `json:"marketing_consent" doc:"The client agreed to be written to"`
 	MarketingConsentAt     *time.Time `json:"marketing_consent_at"`
-	MarketingConsentSource *string    `json:"marketing_consent_source" enum:"staff,client" doc:"Who noted it"`
+	MarketingConsentSource *string    `json:"marketing_consent_source" enum:"staff,client" doc:"Who recorded it"`
 }
 
 // SavedClient is a stored client with its warnings and possible duplicates.

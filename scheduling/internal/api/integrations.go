@@ -141,7 +141,7 @@ type bookByPhoneOutput struct {
 		Service       string                 `json:"service"`
 		Professional  string                 `json:"professional"`
 		CancelURL     string                 `json:"cancel_url"`
-		Deposit       *publicbooking.Deposit `json:"deposit" doc:"To be paid by then, or the slot is let go of; null: none is due"`
+		Deposit       *publicbooking.Deposit `json:"deposit" doc:"To be paid by expires_at, or the appointment is cancelled; null: none is due"`
 	} `nameHint:"ActionBooked"`
 }
 

@@ -85,6 +85,6 @@ func (a *API) replaceLogo(ctx context.Context, id uuid.UUID, name *string) error
 // harm.
 func (a *API) deleteFile(ctx context.Context, name string) {
 	if err := a.host.Files.Delete(ctx, name); err != nil {
-		a.host.Log.WarnContext(ctx, "a picture stays behind", "name", name, "error", err)
+		a.host.Log.WarnContext(ctx, "deleting an unused file failed", "name", name, "error", err)
 	}
 }

@@ -26,8 +26,8 @@ func (a *API) listInactiveClients(ctx context.Context, in *inactiveClientsInput)
 
 type startCampaignInput struct {
 	Body struct {
-		Message optional[string] `json:"message,omitempty" doc:"Absent: the settings' remarketing_message, or words of ours"`
-		Days    optional[int]    `json:"days,omitempty" doc:"For which they have not come. Absent: the settings' inactive_after_days"`
+		Message optional[string] `json:"message,omitempty" doc:"Absent: the settings' remarketing_message, or the standard text"`
+		Days    optional[int]    `json:"days,omitempty" doc:"Since the last visit. Absent: the settings' inactive_after_days"`
 		DryRun  optional[bool]   `json:"dry_run,omitempty" doc:"Only count"`
 	} `nameHint:"CampaignFields"`
 }
@@ -36,7 +36,7 @@ type startCampaignInput struct {
 type Campaign struct {
 	ID         *uuid.UUID `json:"id" doc:"null for a dry run"`
 	Status     string     `json:"status" enum:"dry_run,sending,done"`
-	Message    string     `json:"message" doc:"Empty: words of ours"`
+	Message    string     `json:"message" doc:"Empty: the standard text"`
 	Days       int        `json:"days"`
 	Recipients int        `json:"recipients"`
 	Sent       int        `json:"sent"`

@@ -30,7 +30,7 @@ func consenting(org *schedulingtest.Bookable, name string, more object) string {
 	return org.OK(201, "POST", "/clients", client)["id"].(string)
 }
 
-// over waits until a campaign is done, and gives it.
+// over waits until a campaign is done and returns it.
 func over(org *schedulingtest.Bookable, id any) (found object) {
 	org.T.Helper()
 	require.Eventually(org.T, func() bool {
@@ -192,7 +192,7 @@ func TestUnsubscribe(t *testing.T) {
 		require.Contains(t, page, `method="post"`)
 	}
 	require.Equal(t, true, agrees(ana))
-	// A letter may be older than the slug, by any time, and others may have the old one.
+	// An e-mail may be older than the slug, and another organization may have the old slug.
 	org.OK(200, "PUT", "/organization", object{"slug": "renamed-" + org.Slug})
 	org.Exec(`delete from scheduling.old_slugs where org_id = $1`, org.ID)
 	other := schedulingtest.RegisterOrganization(t, org.Hub)
@@ -263,7 +263,7 @@ func TestCampaignByMessage(t *testing.T) {
 	org.WaitForEmails("ana@example.com", 0)
 	org.WaitForEmails("davi@example.com", 1)
 
-	// A process that died while it sent, with one letter claimed and one not.
+	// A process that died while it sent, with one message claimed and one not.
 	org.AdvanceClock(91 * 24 * time.Hour)
 	consenting(org, "Eva", object{"phone": "+5511900001119", "marketing_consent": true})
 	next := org.OK(202, "POST", campaigns, object{})

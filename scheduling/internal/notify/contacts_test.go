@@ -10,7 +10,7 @@ import (
 	"integrationhub/scheduling/internal/schedulingtest"
 )
 
-// file gives the newest attachment sent to an address, its lines unfolded.
+// file returns the newest attachment sent to an address, its lines unfolded.
 func file(org *schedulingtest.Organization, to string) (text string) {
 	org.T.Helper()
 	require.NoError(org.T, org.Hub.Host.Pool.QueryRow(org.T.Context(), `select convert_from(decode(attachments->0->>'Content', 'base64'), 'UTF8')
@@ -51,7 +51,7 @@ func TestEmailsGoToTheTypedContact(t *testing.T) {
 	require.Contains(t, text, "Olá, Bia!")
 	org.WaitForEmails("desk@example.com", 4)
 
-	// Reminders and later letters go the same way.
+	// Reminders and later e-mails go to the same address.
 	org.Transition(200, "confirm", created["appointment_id"].(string), nil)
 	org.WaitForEmails("gil@example.com", 2)
 	org.AdvanceClock(71 * time.Hour)

@@ -93,11 +93,11 @@ func TestEmailsAreInTheOrganizationsLanguage(t *testing.T) {
 	require.Contains(t, form, `<html lang="en">`)
 	require.Contains(t, text, "/reset-password?token=")
 	org.Guest().OK(200, "POST", "/auth/forgot-password", object{"email": org.Email})
-	subjects, _ = org.WaitForEmails(org.Email, 4) // the owner is told of the three bookings
+	subjects, _ = org.WaitForEmails(org.Email, 4) // the owner is notified of the three bookings
 	require.Equal(t, "Set a new password", subjects[3])
 }
 
-// What is rolled back is not told of.
+// A change that is rolled back sends no e-mail.
 func TestEmailsAndChangesAreAtomic(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)

@@ -25,7 +25,7 @@ func TestLinkOfAFormerClientIsInvalid(t *testing.T) {
 	require.Equal(t, "scheduled", org.Appointment(id)["status"])
 }
 
-// What somebody had booked who was forgotten takes place, and is paid.
+// Appointments of an erased client take place and can be paid.
 func TestAppointmentsOfAnErasedClient(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewPaidBookable(t)
@@ -44,7 +44,7 @@ func TestAppointmentsOfAnErasedClient(t *testing.T) {
 	org.OK(200, "PUT", "/appointments/"+open, object{"client_id": org.ClientID, "notes": "came with a friend"})
 }
 
-// Who changed a price, a client or the notes can be read afterwards.
+// Changes of price, client and notes are recorded in the history.
 func TestEditsAreInTheHistory(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
