@@ -48,7 +48,7 @@ const description = `Patients, records, appointments, payments and what connecte
 
 Logging in: ` + "`POST /api/v1/auth/register`" + ` makes a clinic with its first administrator, ` + "`POST /api/v1/auth/login`" + ` logs a user in. Both answer an access token, which is sent with requests, and a refresh token, which ` + "`POST /api/v1/auth/refresh`" + ` trades for a new pair once.
 
-Roles: administrators may do everything; staff works with patients, and neither manages users, professionals and integrations, nor imports, exports, puts away or forgets patients.
+Roles: administrators may do everything; staff works with patients, and neither manages users, professionals and integrations, nor imports, exports or erases patients.
 
 Lists are pages: ` + "`page`" + ` and ` + "`per_page`" + ` ask for one, and the answer has ` + "`items`" + ` and ` + "`total`" + `. Users and professionals are plain lists. Below ` + "`/fhir`" + ` errors are an OperationOutcome, and searches go on at the link ` + "`next`" + `.
 
@@ -59,13 +59,13 @@ func (Module) Migrations() fs.FS { return migrations.FS() }
 
 // Open implements [module.Module].
 func (Module) Open(_ context.Context, host module.Host) (module.Instance, error) {
-	s := store.New(host)
-	entries := inbox.New(host, s)
-	deletions, files := erasure.New(host, s, entries), imports.New(host, s)
-	a := api.New(host, s, entries, deletions, files)
+	clinicStore := store.New(host)
+	inboxService := inbox.New(host, clinicStore)
+	erasureService, importService := erasure.New(host, clinicStore, inboxService), imports.New(host, clinicStore)
+	a := api.New(host, clinicStore, inboxService, erasureService, importService)
 	return &instance{
-		api: a, inbox: entries,
-		jobs: append(a.Accounts().Jobs(), jobs.List(s, entries, deletions, files)...),
+		api: a, inbox: inboxService,
+		jobs: append(a.Authenticator().Jobs(), jobs.List(clinicStore, inboxService, erasureService, importService)...),
 	}, nil
 }
 
@@ -109,7 +109,7 @@ func (i *instance) Jobs() []module.Job { return i.jobs }
 
 // Pages implements [module.PageProvider].
 func (i *instance) Pages() map[string]http.Handler {
-	pages := i.api.Accounts().Pages()
+	pages := i.api.Authenticator().Pages()
 	maps.Copy(pages, api.LinkPages())
 	return pages
 }

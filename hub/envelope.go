@@ -62,7 +62,7 @@ func envelopeFields(object []byte) (fields [len(envelopeNames)][]byte) {
 	for rest[0] != '}' {
 		end := valueEnd(rest)
 		name := rest[1 : end-1]
-		if bytes.IndexByte(name, '\\') >= 0 {
+		if bytes.ContainsRune(name, '\\') {
 			var unescaped string
 			if json.Unmarshal(rest[:end], &unescaped) == nil {
 				name = []byte(unescaped)
@@ -80,10 +80,10 @@ func envelopeFields(object []byte) (fields [len(envelopeNames)][]byte) {
 	return fields
 }
 
-// valueEnd returns the end of the first value in valid JSON.
+// valueEnd returns the end of the first value in the rest of a valid JSON object.
 func valueEnd(raw []byte) int {
 	depth := 0
-	for i := 0; i < len(raw); i++ {
+	for i := 0; ; i++ { // the object ends behind the value
 		switch raw[i] {
 		case '"':
 			for i++; raw[i] != '"'; i++ {
@@ -97,11 +97,11 @@ func valueEnd(raw []byte) int {
 		case '{', '[':
 			depth++
 		case '}', ']':
+			if depth == 0 { // of what the value stands in
+				return i
+			}
 			if depth--; depth == 0 {
 				return i + 1
-			}
-			if depth < 0 { // of what the value stands in
-				return i
 			}
 		case ',', ' ', '\t', '\r', '\n':
 			if depth == 0 {
@@ -109,7 +109,6 @@ func valueEnd(raw []byte) int {
 			}
 		}
 	}
-	return len(raw)
 }
 
 // parseString parses a JSON string into target. It leaves target unchanged if the
@@ -118,7 +117,7 @@ func parseString(raw []byte, name string, target *string) error {
 	if raw == nil {
 		return nil
 	}
-	if len(raw) >= 2 && raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) { // the usual case, without a second parse
+	if raw[0] == '"' && !bytes.ContainsRune(raw, '\\') && utf8.Valid(raw) { // the usual case, without a second parse
 		*target = string(raw[1 : len(raw)-1])
 		return nil
 	}

@@ -29,6 +29,28 @@ func TestParseEnvelope(t *testing.T) {
 	require.Equal(t, vectorBody, string(hub.AppendEnvelope(nil, e)))
 }
 
+// An escaped name is the name it stands for; times reach from year 1 to year 9999.
+func TestParseEnvelopeNamesAndTimes(t *testing.T) {
+	t.Parallel()
+	const fields = `"product":"clinic","event_type":"x","data":{}`
+	for text, want := range map[string]time.Time{
+		"0001-01-01T00:00:00Z": time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC), "9999-12-31T23:59:59Z": time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
+		"0000-12-31T23:30:00-01:00": time.Date(1, 1, 1, 0, 30, 0, 0, time.UTC),
+	} {
+		e, err := hub.ParseEnvelope([]byte(`{"\u0069d":"` + vectorID + `","timestamp":"` + text + `",` + fields + `}`))
+		require.NoError(t, err, text)
+		require.Equal(t, want, e.Time)
+		require.Equal(t, vectorID, e.ID, "the name is escaped")
+	}
+	for _, text := range []string{"0000-12-31T23:59:59Z", "10000-01-01T00:00:00Z"} {
+		_, err := hub.ParseEnvelope([]byte(`{"id":"` + vectorID + `","timestamp":"` + text + `",` + fields + `}`))
+		require.ErrorIs(t, err, hub.ErrInvalid, text)
+	}
+	e, err := hub.ParseEnvelope([]byte(`{"timestamp":"2026-01-02T03:04:05Z","id":"` + vectorID + `","\\u0069d":"x","correlation_id":"",` + fields + `}`))
+	require.NoError(t, err)
+	require.Equal(t, vectorID, e.ID, "an escaped backslash is not an escape of i")
+}
+
 func TestParseEnvelopeErrors(t *testing.T) {
 	t.Parallel()
 	const good = `"id":"evt_0123456789abcdef","product":"clinic","event_type":"x","timestamp":"2026-01-02T03:04:05Z","data":{}`

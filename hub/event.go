@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -109,7 +110,7 @@ func AppendEnvelope(dst []byte, e Event) []byte {
 // appendJSONString appends s as a JSON string, with a fast path for plain ASCII.
 func appendJSONString(dst []byte, s string) []byte {
 	for i := range len(s) {
-		if c := s[i]; c < 0x20 || c == '"' || c == '\\' || c >= 0x7f {
+		if c := s[i]; c < 0x20 || c == '"' || c == '\\' || c >= utf8.RuneSelf {
 			quoted, err := json.Marshal(s)
 			if err != nil { // cannot happen: every string marshals
 				return strconv.AppendQuote(dst, s)

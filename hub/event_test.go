@@ -24,6 +24,50 @@ func TestEventID(t *testing.T) {
 	}
 }
 
+func TestEnvironmentValid(t *testing.T) {
+	t.Parallel()
+	for environment, want := range map[hub.Environment]bool{hub.Live: true, hub.Test: true, "": false, "LIVE": false, "staging": false} {
+		require.Equal(t, want, environment.Valid(), environment)
+	}
+}
+
+// The bits of an id are its digits, the highest first.
+func TestEventIDBits(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]uint64{vectorID: 0x0123456789abcdef, "evt_fedcba9876543210": 0xfedcba9876543210, "evt_0000000000000009": 9, "evt_a000000000000000": 0xa << 60} {
+		bits, ok := hub.ParseEventID(id)
+		require.True(t, ok, id)
+		require.Equal(t, want, bits, id)
+		require.Equal(t, id, hub.FormatEventID(bits))
+	}
+	for _, invalid := range []string{"evt_000000000000000/", "evt_000000000000000:", "evt_000000000000000`", "evt_000000000000000g", "evx_0123456789abcdef"} {
+		_, ok := hub.ParseEventID(invalid)
+		require.False(t, ok, invalid)
+	}
+}
+
+// Words of ASCII letters, digits, _ and -, joined by single dots.
+func TestValidEventType(t *testing.T) {
+	t.Parallel()
+	for _, valid := range []string{"a", "z", "A", "Z", "0", "9", "_", "-", "az.AZ.09.a_b-c", "appointment.created", "a.b.c"} {
+		require.True(t, hub.ValidEventType(valid), valid)
+	}
+	for _, invalid := range []string{"", ".", "a.", ".a", "a..b", "a b", "*", "patient.*", "é", "a\x00", "a/", "a:", "a@", "a[", "a`", "a{", "a^", "a,", "/", ":", "@", "[", "`", "{"} {
+		require.False(t, hub.ValidEventType(invalid), "%q", invalid)
+	}
+}
+
+// Texts are quoted as JSON wants it: quotation marks, backslashes, control characters.
+func TestEnvelopeQuotesTexts(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"plain ~", " ", `a"b`, `a\b`, `"`, `\`, "\u2028", "\x80", "\xff", "\x7f", "a\x1fb", "a\x00b", "a\x7fb", "é", "\n"} {
+		raw := hub.AppendEnvelope(nil, hub.Event{ID: vectorID, Product: text, Type: text, CorrelationID: text, Time: time.Unix(vectorTime, 0)})
+		want, err := json.Marshal(text)
+		require.NoError(t, err)
+		require.Equal(t, `{"id":"`+vectorID+`","product":`+string(want)+`,"event_type":`+string(want)+`,"timestamp":"2026-01-02T03:04:05Z","correlation_id":`+string(want)+`,"data":{}}`, string(raw))
+	}
+}
+
 func FuzzEnvelope(f *testing.F) {
 	f.Add("clinic", "patient.created", "corr-1", `{"a":1}`)
 	f.Add("a\"b", "x\\y", "é\u2028", `[ 1 ]`)

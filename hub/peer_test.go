@@ -128,6 +128,73 @@ func TestPeerRegisterWithAnotherAccount(t *testing.T) {
 	}
 }
 
+// An event goes to the webhook the peer named when it registered, else below its address.
+func TestPeerEncodesAndDecodes(t *testing.T) {
+	t.Parallel()
+	clinic := hub.NewPeerConnector("clinic", "Clinic")
+	e := hub.Event{ID: vectorID, Product: "scheduling", Type: "appointment.created", Time: time.Unix(vectorTime, 0), Data: []byte(`{"a":1}`)}
+	c := connection("https://clinic.example/api/v1/")
+	for webhook, want := range map[string]string{"": "https://clinic.example/api/v1/integrations/webhook", "https://in.example/x": "https://in.example/x"} {
+		c.WebhookURL = webhook
+		out, err := clinic.Encode(c, e)
+		require.NoError(t, err)
+		require.Equal(t, want, out.URL)
+		require.Equal(t, string(hub.AppendEnvelope(nil, e)), string(out.Body))
+		require.NoError(t, c.VerifySignature(hub.Inbound{Header: out.Header, Body: out.Body}))
+
+		decoded, err := clinic.Decode(c, hub.Inbound{Header: out.Header, Body: out.Body})
+		require.NoError(t, err)
+		require.Len(t, decoded, 1)
+		require.Equal(t, vectorID, decoded[0].ID)
+		decoded, err = clinic.Decode(c, hub.Inbound{Header: out.Header, Body: append(out.Body, ' ')})
+		require.ErrorIs(t, err, hub.ErrUnauthorized)
+		require.Nil(t, decoded)
+	}
+	malformed := []byte("{")
+	_, err := clinic.Decode(c, hub.Inbound{Header: http.Header{hub.HeaderSignature: {hub.SignBody(vectorSecret, malformed)}}, Body: malformed})
+	require.ErrorIs(t, err, hub.ErrMalformed)
+	clinic.PeerSpec.Sends = []string{"appointment.*"}
+	_, err = clinic.Encode(c, hub.Event{Type: "unheard.of"})
+	require.ErrorIs(t, err, hub.ErrInvalid)
+	c.Secrets = nil
+	_, err = clinic.Encode(c, e)
+	require.ErrorIs(t, err, hub.ErrInvalid, "nothing is sent unsigned")
+}
+
+// Peers that cannot unregister are left without it; other failures are reported.
+func TestPeerUnregister(t *testing.T) {
+	t.Parallel()
+	clinic := hub.NewPeerConnector("clinic", "Clinic")
+	c := connection("https://clinic.example")
+	for _, status := range []int{200, 204, 404, 405, 410, 501} {
+		require.NoError(t, clinic.Unregister(t.Context(), doer{status: status}, c), status)
+	}
+	require.ErrorIs(t, clinic.Unregister(t.Context(), doer{status: 500}, c), hub.ErrPeer)
+	require.ErrorIs(t, clinic.Unregister(t.Context(), doer{status: 401}, c), hub.ErrInvalid)
+	require.ErrorIs(t, clinic.Unregister(t.Context(), doer{err: context.DeadlineExceeded}, c), hub.ErrPeerTimeout)
+	_, err := clinic.Register(t.Context(), doer{err: context.DeadlineExceeded}, c, hub.Registration{})
+	require.ErrorIs(t, err, hub.ErrPeerTimeout)
+	_, err = clinic.Register(t.Context(), doer{status: 500, body: `{"code":"other_account_connected"}`}, c, hub.Registration{})
+	require.ErrorIs(t, err, hub.ErrPeer, "the code counts with 409 only")
+}
+
+// A call is one of the peer's, and its name is safe in a path.
+func TestPeerActRejectsOtherCalls(t *testing.T) {
+	t.Parallel()
+	clinic := hub.NewPeerConnector("clinic", "Clinic")
+	clinic.PeerSpec.Calls = []string{"search/*", "action/az-09"}
+	for name, valid := range map[string]bool{
+		"search/patients": true, "action/az-09": true, "action/other": false, "search/": false, "search": false, "search/a/b": false, "search/A": false, "search/a?b": false, "": false,
+	} {
+		_, err := clinic.Act(t.Context(), doer{status: 200, body: `{}`}, connection("https://clinic.example"), hub.Call{Name: name})
+		if valid {
+			require.NoError(t, err, name)
+		} else {
+			require.Equal(t, "unknown_call", codeOf(t, err, hub.ErrInvalid), name)
+		}
+	}
+}
+
 func TestPeerAct(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t, map[string]string{"/integrations/search/patients": `{"found":false,"patient":null}`, "/integrations/action/log-interaction": `{"logged":true}`})

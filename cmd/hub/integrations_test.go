@@ -55,6 +55,7 @@ func hostingOf(t *testing.T, products ...module.Module) *hosting {
 	cfg.AdminPassword = anaPassword
 	s, err := server.Start(context.Background(), server.Options{
 		Config: cfg, Version: "test", Log: slog.New(slog.DiscardHandler), Modules: products,
+		PasswordHashMemory: hubtest.PasswordHashMemory,
 	})
 	require.NoError(t, err)
 	t.Cleanup(s.Stop)

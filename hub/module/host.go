@@ -72,16 +72,16 @@ type Erasures interface {
 	// AddTraces adds identifiers of the person's data in the log, in the transaction that
 	// publishes or handles the event. The hub stores them encrypted until the payloads
 	// are erased, and sends them to nobody.
-	AddTraces(ctx context.Context, tx pgx.Tx, event hub.Event, traces Traces) error
+	AddTraces(ctx context.Context, tx pgx.Tx, event hub.Event, traces LogTraces) error
 	// Release ends the wait for receivers that have not accepted the event, and erases
 	// the event itself. Its failed deliveries can no longer be retried, and its parked
 	// deliveries are given up.
 	Release(ctx context.Context, tx pgx.Tx, event hub.Event) error
 }
 
-// Traces are identifiers of a person to erase, in addition to those in the deletion
+// LogTraces are identifiers of a person to erase, in addition to those in the deletion
 // event.
-type Traces struct {
+type LogTraces struct {
 	Names  []string `json:"names,omitempty"`  // used with shared numbers only: a name alone may be a namesake's
 	Emails []string `json:"emails,omitempty"` // including earlier ones
 	Phones []string `json:"phones,omitempty"` // international, with a leading plus

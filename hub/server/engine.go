@@ -16,7 +16,7 @@ import (
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/egress"
 	"integrationhub/hub/internal/erasure"
-	"integrationhub/hub/internal/ledger/jobs"
+	"integrationhub/hub/internal/ledger/maintain"
 	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/internal/ledger/write"
 	"integrationhub/hub/internal/metrics"
@@ -26,19 +26,19 @@ import (
 
 // engine accepts and delivers events: everything that needs no HTTP interface.
 type engine struct {
-	directory  *directory.Directory
-	outbox     *outbox.Outbox
-	dispatcher *delivery.Dispatcher
-	retrier    *delivery.Retrier
-	writer     *write.Writer
-	reader     *query.Reader
-	replays    *jobs.Replays
-	retries    *jobs.Retries
-	tail       *query.Tail
-	metrics    *metrics.Metrics
-	tracer     *tracing.Tracer // nil = off
-	client     *client.Client
-	log        *slog.Logger
+	directory      *directory.Directory
+	outbox         *outbox.Outbox
+	dispatcher     *delivery.Dispatcher
+	retryScheduler *delivery.RetryScheduler
+	writer         *write.Writer
+	reader         *query.Reader
+	replays        *maintain.Replays
+	requeuer       *maintain.Requeuer
+	tail           *query.Tail
+	metrics        *metrics.Metrics
+	tracer         *tracing.Tracer // nil = off
+	client         *client.Client
+	log            *slog.Logger
 
 	cancel     context.CancelFunc
 	background sync.WaitGroup
@@ -67,16 +67,16 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 	e.reader.WaitFor(e.writer)
 	var wake func(uuid.UUID)
 	if s.miniredis == nil { // else this process is the only one
-		wake = func(target uuid.UUID) { e.retrier.WakeOthers(target) }
+		wake = func(target uuid.UUID) { e.retryScheduler.WakeOthers(target) }
 	}
 	e.dispatcher = delivery.NewDispatcher(delivery.Config{
-		Pool: s.engine, Directory: e.directory, Client: e.client, Log: e.writer, Pacer: delivery.RedisPacer{Client: s.redis},
+		Pool: s.engine, Directory: e.directory, Client: e.client, Attempts: e.writer, Pacer: delivery.RedisPacer{Client: s.redis},
 		Logger: log, Now: now, WakeOthers: wake, Concurrency: cfg.DeliveryConcurrency, EndpointConcurrency: cfg.EndpointConcurrency,
 	})
-	e.retrier = delivery.NewRetrier(s.redis, e.dispatcher, log)
+	e.retryScheduler = delivery.NewRetryScheduler(s.redis, e.dispatcher, log)
 	e.outbox = outbox.New(s.engine, e.directory, e.dispatcher, e.metrics, log, now)
-	e.replays = jobs.NewReplays(s.api, log, now, e.dispatcher.Wake)
-	e.retries = jobs.NewRetries(s.api, e.reader)
+	e.replays = maintain.NewReplays(s.api, log, now, e.dispatcher.Wake)
+	e.requeuer = maintain.NewRequeuer(s.api, e.reader)
 	e.metrics.Gauge("hub_queue_depth", "Leased deliveries waiting in this process.", func() float64 {
 		queued, _ := e.dispatcher.Depth()
 		return float64(queued)
@@ -90,11 +90,11 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 
 	ctx, cancel := context.WithCancel(context.Background())
 	e.cancel = cancel
-	drainer := jobs.NewDrainer(s.api, log, e.dispatcher.Wake)
+	drainer := maintain.NewDrainer(s.api, log, e.dispatcher.Wake)
 	eraser := erasure.New(s.api, log, e.metrics, s.box, e.dispatcher.SetErasingTenants)
-	maintenance := jobs.NewMaintenance(s.api, log, now, cfg.Retention, e.metrics.CountFailedUnsent)
+	maintenance := maintain.NewMaintenance(s.api, log, now, cfg.Retention, e.metrics.CountFailedUnsent)
 	for _, work := range append(more,
-		e.directory.Run, e.dispatcher.Sweep, e.replays.Run, e.tail.Run, maintenance.Run, drainer.Run, eraser.Run, e.runRetrier,
+		e.directory.Run, e.dispatcher.Sweep, e.replays.Run, e.tail.Run, maintenance.Run, drainer.Run, eraser.Run, e.runRetryScheduler,
 		func(ctx context.Context) { e.dispatcher.Listen(ctx, outbox.DueChannel) },
 	) {
 		e.background.Go(func() { work(ctx) })
@@ -102,17 +102,18 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 	return e
 }
 
-// attemptsStored notifies retries, metrics, the tail and traces of stored attempts.
-func (e *engine) attemptsStored(batch []delivery.Attempt) {
-	e.retrier.Schedule(batch)
+// attemptsStored schedules the retries of stored attempts and reports them to metrics,
+// the tail and traces.
+func (e *engine) attemptsStored(batch []delivery.AttemptResult) {
+	e.retryScheduler.Schedule(batch)
 	e.metrics.CountAttempts(batch, time.Now())
 	e.tail.Publish(batch)
 	e.tracer.RecordAttempts(batch)
 }
 
-func (e *engine) runRetrier(ctx context.Context) {
-	if err := e.retrier.Run(ctx); err != nil {
-		e.log.Error("the retry clock did not start; the sweep retries", "error", err)
+func (e *engine) runRetryScheduler(ctx context.Context) {
+	if err := e.retryScheduler.Run(ctx); err != nil {
+		e.log.Error("the retry scheduler did not start; the sweep retries", "error", err)
 	}
 }
 

@@ -42,7 +42,8 @@ type Options struct {
 	Modules    []module.Module // the products this hub can host; settings say which run
 	Connectors []hub.Connector // of products that have one of their own
 
-	ProductClock func() time.Time // the clock provided to products; nil = time.Now
+	ProductClock       func() time.Time // the clock provided to products; nil = time.Now
+	PasswordHashMemory uint32           // KiB; 0 = 19 MiB. For tests: they hash many passwords that protect nothing
 }
 
 // Server is a running hub.
@@ -152,7 +153,7 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 	local, plain := auth.NewLocalToken()
 	operators := auth.NewService(db, auth.Config{
 		SigningKey: s.storage.box.Derive("operator-tokens"), AccessTTL: cfg.AccessTTL, RefreshTTL: cfg.RefreshTTL,
-		Local: local, Now: time.Now,
+		Local: local, Now: time.Now, HashMemory: s.options.PasswordHashMemory,
 	})
 	if err := s.firstOperator(ctx, operators); err != nil {
 		return err
@@ -175,7 +176,7 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 		Directory: registry.NewDirectory(db), Endpoints: registry.NewEndpoints(db, s.storage.box, guard, time.Now),
 		Audit: audit.NewRecorder(db), Publisher: pings{e.directory, e.outbox}, Mail: readable,
 		Publish: receive.Publish, PublishBatch: receive.PublishBatch,
-		Ledger: e.reader, Replays: e.replays, Retries: e.retries, Tail: e.tail, Lookup: lookup.New(s.products.phoneSearchers(), e.reader), LookupLimiter: limits, Wake: e.dispatcher.Wake, Now: time.Now, Stopping: s.stopping,
+		Ledger: e.reader, Replays: e.replays, Requeuer: e.requeuer, Tail: e.tail, Lookup: lookup.New(s.products.phoneSearchers(), e.reader), LookupLimiter: limits, Wake: e.dispatcher.Wake, Now: time.Now, Stopping: s.stopping,
 		TrustedProxies: cfg.TrustedProxies, Version: s.options.Version, Docs: !cfg.IsProduction(),
 	})
 	if err == nil && !cfg.IsProduction() {

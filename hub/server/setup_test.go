@@ -98,6 +98,7 @@ func (p place) start(t *testing.T, change func(*config.Config)) *node {
 	n := &node{t: t, cfg: cfg, log: &lockedBuffer{}, http: &http.Client{Timeout: soon, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	s, err := server.Start(context.Background(), server.Options{
 		Config: cfg, Version: "test", Log: slog.New(slog.NewJSONHandler(n.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		PasswordHashMemory: hubtest.PasswordHashMemory,
 	})
 	require.NoError(t, err)
 	n.url = s.URL()

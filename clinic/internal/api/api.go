@@ -1,5 +1,5 @@
-// Package api is the clinic's HTTP interface. [API.routes] is the one table of its
-// routes; each resource has a file with its requests, answers and handlers.
+// Package api is the clinic's HTTP interface. [API.routes] is the one table of its routes.
+// Each resource has a file with its requests, responses and handlers.
 package api
 
 import (
@@ -22,23 +22,23 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// API is the interface.
+// API serves the interface.
 type API struct {
-	host    module.Host
-	store   *store.Store
-	inbox   *inbox.Service
-	erasure *erasure.Service
-	imports *imports.Service
-	desk    *accounts.Authenticator
+	host          module.Host
+	store         *store.Store
+	inbox         *inbox.Service
+	erasure       *erasure.Service
+	imports       *imports.Service
+	authenticator *accounts.Authenticator
 }
 
-// New returns the interface of an opened product.
-func New(host module.Host, s *store.Store, entries *inbox.Service, deletions *erasure.Service, files *imports.Service) *API {
-	return &API{host, s, entries, deletions, files, accounts.New(host, place, users{s})}
+// New returns the API of an opened product.
+func New(host module.Host, s *store.Store, inboxService *inbox.Service, erasureService *erasure.Service, importService *imports.Service) *API {
+	return &API{host, s, inboxService, erasureService, importService, accounts.New(host, accountOptions, userStore{s})}
 }
 
-// Accounts is the desk that logs users in.
-func (a *API) Accounts() *accounts.Authenticator { return a.desk }
+// Authenticator returns the logins of the clinic's users.
+func (a *API) Authenticator() *accounts.Authenticator { return a.authenticator }
 
 // Routes registers every row of the table.
 func (a *API) Routes(api huma.API) { a.register(api, a.routes()) }
@@ -54,21 +54,20 @@ func (a *API) register(api huma.API, rows []rest.Route) {
 	rest.Register(api, rest.Map(rows, func(r rest.Route) rest.Route {
 		bind := r.Bind
 		r.Bind = func(api huma.API, op huma.Operation) {
-			op.Middlewares = append(op.Middlewares, concerned)
+			op.Middlewares = append(op.Middlewares, setPatientSubject)
 			bind(api, op)
 		}
 		return r
-	}), a.limit)
+	}), a.checkRateLimit)
 }
 
-// ofPatient are the paths whose id is a patient's.
-var ofPatient = []string{"/api/v1/patients/{id}", facadePath + "/Patient/{id}"}
+// patientPaths begin the paths whose id is a patient's.
+var patientPaths = []string{"/api/v1/patients/{id}", fhirPath + "/Patient/{id}"}
 
-// concerned tells the audit log whose data a request was about, where its path says so:
-// reading a patient's data is on record, and what was tried with it too.
-func concerned(ctx huma.Context, next func(huma.Context)) {
+// setPatientSubject sets the audit entry's patient from the path, unless the response is 404.
+func setPatientSubject(ctx huma.Context, next func(huma.Context)) {
 	next(ctx)
-	if !slices.ContainsFunc(ofPatient, func(path string) bool { return strings.HasPrefix(ctx.Operation().Path, path) }) {
+	if !slices.ContainsFunc(patientPaths, func(path string) bool { return strings.HasPrefix(ctx.Operation().Path, path) }) {
 		return
 	}
 	if id, err := uuid.Parse(ctx.Param("id")); err == nil && ctx.Status() != http.StatusNotFound {
@@ -76,21 +75,21 @@ func concerned(ctx huma.Context, next func(huma.Context)) {
 	}
 }
 
-// limit refuses requests beyond what their caller may make. Those of keys are limited by
-// the hub.
-func (a *API) limit(ctx context.Context, r rest.Route) error {
-	who, known := module.CallerFrom(ctx)
+// checkRateLimit is a rate limit error if a user, or an address that signs up, made too many
+// requests. The hub limits those of keys.
+func (a *API) checkRateLimit(ctx context.Context, r rest.Route) error {
+	caller, isAuthenticated := module.CallerFrom(ctx)
 	switch {
-	case known && who.UserID != uuid.Nil:
-		return a.host.RateLimiter.Allow(ctx, "users", who.TenantID.String())
+	case isAuthenticated && caller.UserID != uuid.Nil:
+		return a.host.RateLimiter.Allow(ctx, "users", caller.TenantID.String())
 	case r.ID == "auth.register":
 		return a.host.RateLimiter.Allow(ctx, "sign-ups", module.ClientIP(ctx))
 	}
 	return nil
 }
 
-// scope is whose data a request is about, and who makes it.
-func scope(ctx context.Context) (store.Scope, module.Caller, error) {
-	who, err := rest.RequireCaller(ctx)
-	return store.Scope{Clinic: who.TenantID, Env: who.Environment}, who, err
+// requestScope returns the scope of a request's data, and its caller.
+func requestScope(ctx context.Context) (store.Scope, module.Caller, error) {
+	caller, err := rest.RequireCaller(ctx)
+	return store.Scope{Clinic: caller.TenantID, Env: caller.Environment}, caller, err
 }

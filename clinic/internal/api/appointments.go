@@ -8,7 +8,6 @@ import (
 
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
-	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub/module/rest"
 )
 
@@ -27,10 +26,10 @@ type Appointment struct {
 	CreatedAt    time.Time              `json:"created_at"`
 }
 
-func appointmentOf(a dbgen.Appointment) Appointment {
+func toAppointment(a store.Appointment) Appointment {
 	return Appointment{
 		ID: a.ID, PatientID: a.PatientID, Datetime: care.ClampInstant(a.StartsAt), Service: a.Service, Professional: a.Professional, Status: a.Status,
-		Reason: a.Reason, RemindedAt: maybeMoment(a.RemindedAt), Source: a.Source, ExternalID: a.ExternalID, CreatedAt: a.CreatedAt.UTC(),
+		Reason: a.Reason, RemindedAt: clampOptionalTime(a.RemindedAt), Source: a.Source, ExternalID: a.ExternalID, CreatedAt: a.CreatedAt.UTC(),
 	}
 }
 
@@ -47,76 +46,74 @@ type appointmentInput struct {
 	Body appointmentFields `nameHint:"AppointmentFields"`
 }
 
-func (f *appointmentFields) into(d *store.AppointmentData) error {
-	var wrong rest.FieldErrors
+func (f *appointmentFields) applyTo(d *store.AppointmentData) error {
+	var errs rest.FieldErrors
 	if f.Datetime.HasValue() {
-		d.StartsAt = wrong.ParseTime(f.Datetime.Value, "body.datetime")
+		d.StartsAt = errs.ParseTime(f.Datetime.Value, "body.datetime")
 	}
-	wrong.Check(f.Datetime.HasValue() || !d.StartsAt.IsZero(), "body.datetime", "is required")
+	errs.Check(f.Datetime.HasValue() || !d.StartsAt.IsZero(), "body.datetime", "is required")
 	f.Service.ApplyTo(&d.Service)
 	f.Professional.ApplyTo(&d.Professional)
-	f.Reason.Value = typed(f.Reason.Value)
+	f.Reason.Value = redactInput(f.Reason.Value)
 	f.Reason.ApplyToNullable(&d.Reason)
-	d.Service, d.Professional = typed(d.Service), typed(d.Professional)
-	wrong.CheckLength(d.Service, "body.service", 0, 200)
-	wrong.CheckLength(d.Professional, "body.professional", 0, 120)
-	wrong.CheckLength(f.Reason.Value, "body.reason", 0, 500)
+	d.Service, d.Professional = redactInput(d.Service), redactInput(d.Professional)
+	errs.CheckLength(d.Service, "body.service", 0, 200)
+	errs.CheckLength(d.Professional, "body.professional", 0, 120)
+	errs.CheckLength(f.Reason.Value, "body.reason", 0, 500)
 	if f.Status.HasValue() {
 		d.Status = care.AppointmentStatus(f.Status.Value)
 	}
-	wrong.Check(d.Status.IsValid(), "body.status", "must be scheduled, confirmed, completed, cancelled or no_show")
-	return wrong.Err()
+	errs.Check(d.Status.IsValid(), "body.status", "must be scheduled, confirmed, completed, cancelled or no_show")
+	return errs.Err()
 }
 
 func (a *API) createAppointment(ctx context.Context, in *appointmentInput) (*struct{ Body Appointment }, error) {
-	at, _, err := scope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
 	d := store.AppointmentData{Status: care.Scheduled}
-	if err := in.Body.into(&d); err != nil {
+	if err := in.Body.applyTo(&d); err != nil {
 		return nil, err
 	}
-	var made dbgen.Appointment
+	var appointment store.Appointment
 	err = a.store.InTx(ctx, "making an appointment", func(tx *store.Tx) error {
-		made, err = tx.CreateAppointment(ctx, at, in.ID, d)
+		appointment, err = tx.CreateAppointment(ctx, scope, in.ID, d)
 		return err
 	})
-	return &struct{ Body Appointment }{appointmentOf(made)}, err
+	return &struct{ Body Appointment }{toAppointment(appointment)}, err
 }
 
 func (a *API) updateAppointment(ctx context.Context, in *appointmentInput) (*struct{ Body Appointment }, error) {
-	at, _, err := scope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var done dbgen.Appointment
+	var appointment store.Appointment
 	err = a.store.InTx(ctx, "changing an appointment", func(tx *store.Tx) error {
-		done, err = tx.ChangeAppointment(ctx, at, in.ID, in.Body.into)
+		appointment, err = tx.ChangeAppointment(ctx, scope, in.ID, in.Body.applyTo)
 		return err
 	})
-	return &struct{ Body Appointment }{appointmentOf(done)}, err
+	return &struct{ Body Appointment }{toAppointment(appointment)}, err
 }
 
 type appointmentsInput struct {
-	PatientList
+	PatientItemsInput
 	Status string `query:"status" enum:"scheduled,confirmed,completed,cancelled,no_show"`
 }
 
 func (a *API) listAppointments(ctx context.Context, in *appointmentsInput) (*struct{ Body rest.Page[Appointment] }, error) {
-	at, _, err := scope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.known(ctx, at, in.ID); err != nil {
+	if err := a.requirePatient(ctx, scope, in.ID); err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ListAppointments(ctx, dbgen.ListAppointmentsParams{
-		ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, Status: in.Status, RowLimit: in.PerPage, RowOffset: in.Offset(),
-	})
+	rows, err := a.store.ListAppointments(ctx, scope, in.ID, in.Status, toPage(in.PageParams))
 	if err != nil {
 		return nil, err
 	}
-	total, err := a.store.CountAppointments(ctx, dbgen.CountAppointmentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, Status: in.Status, MaxCount: store.MaxCount})
-	return &struct{ Body rest.Page[Appointment] }{rest.NewPage(rest.Map(rows, appointmentOf), total, in.PageParams)}, err
+	total, err := a.store.CountPatientAppointments(ctx, scope, in.ID, in.Status)
+	return &struct{ Body rest.Page[Appointment] }{rest.NewPage(rest.Map(rows, toAppointment), total, in.PageParams)}, err
 }

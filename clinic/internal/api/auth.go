@@ -7,7 +7,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/clinic/internal/store"
-	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/accounts"
@@ -15,32 +14,32 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// place is where accounts are the clinic's own.
-var place = accounts.Options{Product: "Clinic", RefreshTokenPrefix: "clir_", PasswordPage: "/reset-password/clinic"}
+// accountOptions are the settings of the clinic's logins.
+var accountOptions = accounts.Options{Product: "Clinic", RefreshTokenPrefix: "clir_", PasswordPage: "/reset-password/clinic"}
 
-// users is where the desk finds them.
-type users struct{ store *store.Store }
+// userStore implements [accounts.UserStore] on the clinic's users.
+type userStore struct{ store *store.Store }
 
 // FindByEmail implements [accounts.UserStore].
-func (u users) FindByEmail(ctx context.Context, email string) (accounts.User, error) {
+func (u userStore) FindByEmail(ctx context.Context, email string) (accounts.User, error) {
 	row, err := u.store.UserByEmail(ctx, email)
-	return accountOf(row), err
+	return toAccount(row), err
 }
 
 // Lock implements [accounts.UserStore].
-func (u users) Lock(ctx context.Context, tx pgx.Tx, user uuid.UUID) (accounts.User, error) {
+func (u userStore) Lock(ctx context.Context, tx pgx.Tx, user uuid.UUID) (accounts.User, error) {
 	row, err := u.store.Join(tx).LockUser(ctx, user)
-	return accountOf(row), err
+	return toAccount(row), err
 }
 
 // SetPassword implements [accounts.UserStore].
-func (u users) SetPassword(ctx context.Context, tx pgx.Tx, user uuid.UUID, stored string) error {
+func (u userStore) SetPassword(ctx context.Context, tx pgx.Tx, user uuid.UUID, stored string) error {
 	joined := u.store.Join(tx)
 	return joined.SetPassword(ctx, user, &stored, joined.Now())
 }
 
 // Recipient implements [accounts.UserStore].
-func (u users) Recipient(ctx context.Context, tx pgx.Tx, user uuid.UUID) (accounts.Recipient, error) {
+func (u userStore) Recipient(ctx context.Context, tx pgx.Tx, user uuid.UUID) (accounts.Recipient, error) {
 	joined := u.store.Join(tx)
 	row, err := joined.UserByID(ctx, user)
 	if err != nil {
@@ -50,7 +49,7 @@ func (u users) Recipient(ctx context.Context, tx pgx.Tx, user uuid.UUID) (accoun
 	return accounts.Recipient{Name: row.Name, Email: row.Email, Tenant: module.Tenant{ID: clinic.ID, Name: clinic.Name}, Locale: clinic.Locale}, err
 }
 
-func accountOf(row dbgen.User) accounts.User {
+func toAccount(row store.User) accounts.User {
 	u := accounts.User{ID: row.ID, Email: row.Email, Active: row.IsActive}
 	if row.PasswordHash != nil {
 		u.Password = *row.PasswordHash
@@ -69,7 +68,7 @@ type signUpInput struct {
 
 type signUpOutput struct{ Body Registered }
 
-// Registered is what registering hands out.
+// Registered is the session of a clinic's first administrator.
 type Registered struct {
 	accounts.Session
 	User   User   `json:"user"`
@@ -78,12 +77,12 @@ type Registered struct {
 
 func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error) {
 	b := &in.Body
-	b.ClinicName, b.Name = typed(b.ClinicName), typed(b.Name)
-	var wrong rest.FieldErrors
-	wrong.CheckName(b.ClinicName, "body.clinic_name", 120)
-	wrong.CheckName(b.Name, "body.name", 120)
-	wrong.CheckEmail(&b.Email, "body.email")
-	if err := wrong.Err(); err != nil {
+	b.ClinicName, b.Name = redactInput(b.ClinicName), redactInput(b.Name)
+	var errs rest.FieldErrors
+	errs.CheckName(b.ClinicName, "body.clinic_name", 120)
+	errs.CheckName(b.Name, "body.name", 120)
+	errs.CheckEmail(&b.Email, "body.email")
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
 	hash, err := a.host.Credentials.HashPassword(ctx, b.Password)
@@ -93,34 +92,32 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error
 	clinic := store.NewID()
 	out := &signUpOutput{}
 	err = a.store.InTx(ctx, "registering", func(tx *store.Tx) error {
-		if err := tx.CreateClinic(ctx, clinic, b.ClinicName, tx.Now()); err != nil {
+		if err := tx.InsertClinic(ctx, clinic, b.ClinicName, tx.Now()); err != nil {
 			return err
 		}
 		if err := a.host.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: clinic, Name: b.ClinicName}); err != nil {
 			return err
 		}
-		admin, err := tx.CreateUser(ctx, dbgen.CreateUserParams{
-			ClinicID: clinic, ID: store.NewID(), Name: b.Name, Email: b.Email, PasswordHash: &hash, Role: roleAdmin, IsActive: true, CreatedAt: tx.Now(),
-		})
+		admin, err := tx.CreateUser(ctx, store.User{ClinicID: clinic, Name: b.Name, Email: b.Email, PasswordHash: &hash, Role: roleAdmin})
 		if err != nil {
 			return err
 		}
-		made, err := tx.Clinic(ctx, clinic)
+		row, err := tx.Clinic(ctx, clinic)
 		if err != nil {
 			return err
 		}
-		out.Body.User, out.Body.Clinic = userOf(admin), clinicOf(made)
-		out.Body.Session, err = a.desk.IssueSession(ctx, tx.Raw, admin.ID, uuid.New())
+		out.Body.User, out.Body.Clinic = toUser(admin), toClinic(row)
+		out.Body.Session, err = a.authenticator.IssueSession(ctx, tx.Raw, admin.ID, uuid.New())
 		return err
 	})
 	if err != nil {
-		return nil, emailTaken(err)
+		return nil, mapEmailConflict(err)
 	}
 	return out, nil
 }
 
-// emailTaken answers for an address that somebody else has.
-func emailTaken(err error) error {
+// mapEmailConflict turns a violation of the unique e-mail address into an error for callers.
+func mapEmailConflict(err error) error {
 	if dberr.ConstraintName(err) == "users_email" {
 		return hub.Errorf(hub.ErrConflict, "email_taken", "Email already registered")
 	}
@@ -129,19 +126,19 @@ func emailTaken(err error) error {
 
 // Authenticate implements the product's part of [module.Instance].
 func (a *API) Authenticate(ctx context.Context, token string) (module.Caller, error) {
-	return a.desk.Authenticate(ctx, token, func(ctx context.Context, id, login uuid.UUID) (module.Caller, error) {
-		user, err := a.store.UserByLogin(ctx, id, login)
+	return a.authenticator.Authenticate(ctx, token, func(ctx context.Context, id, login uuid.UUID) (module.Caller, error) {
+		user, err := a.store.ActiveUserByLogin(ctx, id, login)
 		return module.Caller{
 			TenantID: user.ClinicID, Environment: hub.Live, UserID: user.ID, Name: user.Name, Role: user.Role, Admin: user.Role == roleAdmin,
 		}, err
 	})
 }
 
-func (a *API) me(ctx context.Context, _ *struct{}) (*userOutput, error) {
-	_, who, err := scope(ctx)
+func (a *API) getMe(ctx context.Context, _ *struct{}) (*userOutput, error) {
+	_, caller, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	user, err := a.store.UserByID(ctx, who.UserID)
-	return &userOutput{userOf(user)}, rest.NotFoundIfNoRows("User", err)
+	user, err := a.store.UserByID(ctx, caller.UserID)
+	return &userOutput{toUser(user)}, rest.NotFoundIfNoRows("User", err)
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/clinic/internal/erasure"
-	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/clinic/internal/store"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/rest"
 )
 
-// Deletion is a patient's request to be forgotten.
+// Deletion is a request to erase a patient.
 type Deletion struct {
 	ID          uuid.UUID      `json:"id"`
 	PatientID   uuid.UUID      `json:"patient_id"`
@@ -22,7 +22,7 @@ type Deletion struct {
 	CompletedAt *time.Time     `json:"completed_at"`
 }
 
-// DeletionPeer is a connected product that was asked to forget the patient.
+// DeletionPeer is a connected product that has to erase the patient too.
 type DeletionPeer struct {
 	Product        string     `json:"product"`
 	Status         string     `json:"status" enum:"pending,acknowledged,failed" doc:"failed: it did not take the event for a day, or is paused or disconnected. It is still sent the event when it is enabled or answers again; else somebody retries it, or people have to tell it"`
@@ -33,24 +33,27 @@ type DeletionPeer struct {
 
 type deletionOutput struct{ Body Deletion }
 
-func deletionOf(d erasure.Request) *deletionOutput { return &deletionOutput{shownDeletion(d)} }
+func toDeletionOutput(request erasure.Request) *deletionOutput {
+	return &deletionOutput{toDeletion(request)}
+}
 
-func shownDeletion(d erasure.Request) Deletion {
+func toDeletion(request erasure.Request) Deletion {
 	return Deletion{
-		ID: d.ID, PatientID: d.PatientID, Status: d.Status, RequestedAt: d.RequestedAt.UTC(), CompletedAt: maybeMoment(d.CompletedAt),
-		Peers: rest.Map(d.Peers, func(p dbgen.DeletionPeer) DeletionPeer {
-			return DeletionPeer{p.Product, p.Status, maybeMoment(p.AcknowledgedAt), p.AcknowledgedBy, p.Note}
+		ID: request.Row.ID, PatientID: request.Row.PatientID, Status: request.Row.Status, RequestedAt: request.Row.RequestedAt.UTC(),
+		CompletedAt: clampOptionalTime(request.Row.CompletedAt),
+		Peers: rest.Map(request.Peers, func(peer store.DeletionPeer) DeletionPeer {
+			return DeletionPeer{peer.Product, peer.Status, clampOptionalTime(peer.AcknowledgedAt), peer.AcknowledgedBy, peer.Note}
 		}),
 	}
 }
 
 func (a *API) requestDeletion(ctx context.Context, in *rest.IDParam) (*deletionOutput, error) {
-	at, who, err := scope(ctx)
+	scope, caller, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.erasure.RequestDeletion(ctx, at, in.ID, who.UserID)
-	return deletionOf(done), err
+	request, err := a.erasure.ErasePatient(ctx, scope, in.ID, caller.UserID)
+	return toDeletionOutput(request), err
 }
 
 type deletionsInput struct {
@@ -58,27 +61,26 @@ type deletionsInput struct {
 	Status string `query:"status" enum:"waiting,needs_attention,completed" doc:"Absent: any. As the clinic last saw it: it looks every five minutes"`
 }
 
-// listDeletions shows which requests wait, and which need people.
 func (a *API) listDeletions(ctx context.Context, in *deletionsInput) (*struct{ Body rest.Page[Deletion] }, error) {
-	at, _, err := scope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
 	module.RequireAudit(ctx)
-	list, total, err := a.erasure.Requests(ctx, at, in.Status, in.PerPage, in.Offset())
-	return &struct{ Body rest.Page[Deletion] }{rest.NewPage(rest.Map(list, shownDeletion), total, in.PageParams)}, err
+	requests, total, err := a.erasure.ListRequests(ctx, scope, in.Status, in.PerPage, in.Offset())
+	return &struct{ Body rest.Page[Deletion] }{rest.NewPage(rest.Map(requests, toDeletion), total, in.PageParams)}, err
 }
 
 func (a *API) getDeletion(ctx context.Context, in *rest.IDParam) (*deletionOutput, error) {
-	at, _, err := scope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.erasure.Request(ctx, at, in.ID)
+	request, err := a.erasure.RefreshRequest(ctx, scope, in.ID)
 	if err == nil {
-		module.SetSubject(ctx, found.PatientID.String())
+		module.SetSubject(ctx, request.Row.PatientID.String())
 	}
-	return deletionOf(found), err
+	return toDeletionOutput(request), err
 }
 
 type acknowledgeFields struct {
@@ -91,24 +93,24 @@ type acknowledgeInput struct {
 	Body    *acknowledgeFields `nameHint:"AcknowledgeDeletion" required:"false"`
 }
 
-// acknowledgeDeletion notes that people told a product by other means.
+// acknowledgeDeletion records that somebody informed a product by other means.
 func (a *API) acknowledgeDeletion(ctx context.Context, in *acknowledgeInput) (*deletionOutput, error) {
-	at, who, err := scope(ctx)
+	scope, caller, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
 	note := ""
 	if in.Body != nil {
-		note = typed(in.Body.Note.Value)
+		note = redactInput(in.Body.Note.Value)
 	}
-	var wrong rest.FieldErrors
-	wrong.CheckLength(note, "body.note", 0, 500)
-	if err := wrong.Err(); err != nil {
+	var errs rest.FieldErrors
+	errs.CheckLength(note, "body.note", 0, 500)
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	done, err := a.erasure.Acknowledge(ctx, at, in.ID, in.Product, note, who.UserID)
+	request, err := a.erasure.Acknowledge(ctx, scope, in.ID, in.Product, note, caller.UserID)
 	if err == nil {
-		module.SetSubject(ctx, done.PatientID.String())
+		module.SetSubject(ctx, request.Row.PatientID.String())
 	}
-	return deletionOf(done), err
+	return toDeletionOutput(request), err
 }

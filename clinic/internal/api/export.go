@@ -1,9 +1,7 @@
 package api
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"reflect"
@@ -14,9 +12,7 @@ import (
 
 	"integrationhub/clinic/internal/fhir"
 	"integrationhub/clinic/internal/store"
-	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
-	"integrationhub/hub/module"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 )
@@ -27,7 +23,7 @@ type exportInput struct {
 	Reveal string `query:"reveal" enum:"cpf" doc:"Where the clinic allows it; on record. Not with format=fhir, which never shows whole tax ids (422)"`
 }
 
-// Export is all that the clinic has about a patient.
+// Export is all data that the clinic has about a patient.
 type Export struct {
 	ExportedAt   time.Time     `json:"exported_at"`
 	Clinic       ExportClinic  `json:"clinic"`
@@ -40,7 +36,7 @@ type Export struct {
 	Interactions []Interaction `json:"interactions" nullable:"false"`
 }
 
-// exportHead is how an [Export] begins.
+// exportHead has the members of an [Export] before its lists.
 type exportHead struct {
 	ExportedAt   time.Time    `json:"exported_at"`
 	Clinic       ExportClinic `json:"clinic"`
@@ -49,7 +45,7 @@ type exportHead struct {
 	ExternalRef  *string      `json:"external_ref"`
 }
 
-// ExportClinic is whose patient it is.
+// ExportClinic is the clinic that exports.
 type ExportClinic struct {
 	ID   uuid.UUID `json:"id"`
 	Name string    `json:"name"`
@@ -60,8 +56,8 @@ type exportOutput struct {
 	Body        func(huma.Context)
 }
 
-// export binds an operation that answers in the form that was asked for.
-func (a *API) export(api huma.API, op huma.Operation) {
+// bindExport binds an operation that answers in one of several formats.
+func (a *API) bindExport(api huma.API, op huma.Operation) {
 	registry := api.OpenAPI().Components.Schemas
 	op.Responses = map[string]*huma.Response{"200": {
 		Description: "All that the clinic has about the patient",
@@ -71,192 +67,80 @@ func (a *API) export(api huma.API, op huma.Operation) {
 		},
 	}}
 	huma.Register(api, op, func(ctx context.Context, in *exportInput) (*exportOutput, error) {
-		media, write, err := a.exported(ctx, in)
+		media, write, err := a.prepareExport(ctx, in)
 		if err != nil {
 			return nil, dberr.Wrap(op.OperationID, err)
 		}
 		extension := map[string]string{"csv": "csv", "fhir": "json", "json": "json"}[in.Format]
-		return &exportOutput{fmt.Sprintf(`attachment; filename="patient-%s.%s"`, in.ID, extension), a.streamed(op, media, write)}, nil
+		return &exportOutput{fmt.Sprintf(`attachment; filename="patient-%s.%s"`, in.ID, extension), a.streamBody(op, media, write)}, nil
 	})
 }
 
-// writing writes an answer while it reads what it is about.
-type writing func(ctx context.Context, w io.Writer) error
-
-// streamed sends what is written.
-func (a *API) streamed(op huma.Operation, media string, write writing) func(huma.Context) {
-	return func(c huma.Context) {
-		c.SetHeader("Content-Type", media)
-		module.Stream(c, write, func(err error) {
-			a.host.Log.Error("an answer broke off", "operation", op.OperationID, "error", err)
-		})
-	}
-}
-
-// exported begins to write everything down.
-func (a *API) exported(ctx context.Context, in *exportInput) (media string, write writing, err error) {
-	at, _, err := scope(ctx)
+// prepareExport checks the request and returns the export's media type and writer.
+func (a *API) prepareExport(ctx context.Context, in *exportInput) (media string, write streamWriter, err error) {
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return "", nil, err
 	}
 	if in.Reveal != "" && in.Format == "fhir" {
 		return "", nil, hub.Invalid("query.reveal", "cannot be had with format=fhir, which never shows whole tax ids")
 	}
-	row, err := a.store.Patient(ctx, at.Clinic, at.Env, in.ID)
+	row, err := a.store.Patient(ctx, scope.Clinic, scope.Env, in.ID)
 	if err != nil {
 		return "", nil, rest.NotFoundIfNoRows("Patient", err)
 	}
 	if in.Format == "fhir" {
-		f, err := a.facade(ctx, featurePatientRead)
+		f, err := a.newFHIRView(ctx, featurePatientRead)
 		if err != nil {
 			return "", nil, err
 		}
-		write, err = a.bundle(ctx, f, in.ID.String(), fhir.Extent{})
+		write, err = a.prepareBundle(ctx, f, in.ID.String(), fhir.EverythingQuery{})
 		return fhir.MediaType, write, err
 	}
-	clinic, err := a.store.Clinic(ctx, at.Clinic)
+	clinic, err := a.store.Clinic(ctx, scope.Clinic)
 	if err != nil {
 		return "", nil, err
 	}
-	shown, err := a.shown(ctx, at, row)
+	patients, err := a.patientResponses(ctx, scope, row)
 	if err != nil {
 		return "", nil, err
 	}
-	of := exportHead{ExportedAt: a.host.Now().UTC(), Clinic: ExportClinic{clinic.ID, clinic.Name}, Patient: shown[0], LinkedPhones: []string{}, ExternalRef: row.ExternalRef}
-	linked, err := a.store.LinkedPhones(ctx, at.Clinic, at.Env, row.ID)
+	head := exportHead{ExportedAt: a.host.Now().UTC(), Clinic: ExportClinic{clinic.ID, clinic.Name}, Patient: patients[0], LinkedPhones: []string{}, ExternalRef: row.ExternalRef}
+	linked, err := a.store.LinkedPhones(ctx, scope.Clinic, scope.Env, row.ID)
 	if err != nil {
 		return "", nil, err
 	}
-	of.LinkedPhones = append(of.LinkedPhones, linked...)
+	head.LinkedPhones = append(head.LinkedPhones, linked...)
 	if in.Reveal != "" {
-		if of.Patient.CPF, err = a.reveal(ctx, at, row); err != nil {
+		if head.Patient.CPF, err = a.reveal(ctx, scope, row); err != nil {
 			return "", nil, err
 		}
 	}
-	q := store.Search{Scope: at, Patients: []uuid.UUID{row.ID}, Limit: everythingPage, SkipCount: true}
+	q := store.ResourceFilter{Scope: scope, Patients: []uuid.UUID{row.ID}, Limit: itemsPerQuery, SkipCount: true}
 	if in.Format == "csv" {
-		return "text/csv; charset=utf-8", func(ctx context.Context, w io.Writer) error { return a.writeTable(ctx, w, of, q) }, nil
+		return "text/csv; charset=utf-8", func(ctx context.Context, w io.Writer) error { return a.writeTable(ctx, w, head, q) }, nil
 	}
-	return "application/json", func(ctx context.Context, w io.Writer) error { return a.writeObject(ctx, w, of, q) }, nil
-}
-
-// everythingPage is how many of a patient's things are held at a time: records may be long.
-const everythingPage = 50
-
-// each reads all pages of a search, and hands over what it finds as it is shown.
-func each[Row, Shown any](ctx context.Context, q store.Search, find func(context.Context, store.Search) ([]Row, int, error), id func(Row) uuid.UUID,
-	convert func(Row) (Shown, error), take func(Shown) error,
-) error {
-	for {
-		rows, _, err := find(ctx, q)
-		if err != nil {
-			return err
-		}
-		for _, row := range rows {
-			element, err := convert(row)
-			if err == nil {
-				err = take(element)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if len(rows) < q.Limit {
-			return nil
-		}
-		q.After = id(rows[len(rows)-1])
-	}
-}
-
-func sure[A, B any](convert func(A) B) func(A) (B, error) {
-	return func(a A) (B, error) { return convert(a), nil }
-}
-
-// things hands over all that a patient has, kind by kind; begin is called before each.
-type things struct {
-	begin       func(kind string) error
-	record      func(Record) error
-	appointment func(Appointment) error
-	payment     func(Payment) error
-	interaction func(Interaction) error
-}
-
-func (a *API) walk(ctx context.Context, q store.Search, to things) error {
-	for _, kind := range []struct {
-		name string
-		read func() error
-	}{
-		{"records", func() error {
-			return each(ctx, q, a.store.FindRecords, func(r dbgen.Record) uuid.UUID { return r.ID }, a.recordOf, to.record)
-		}},
-		{"appointments", func() error {
-			return each(ctx, q, a.store.FindAppointments, func(r dbgen.Appointment) uuid.UUID { return r.ID }, sure(appointmentOf), to.appointment)
-		}},
-		{"payments", func() error {
-			return each(ctx, q, a.store.FindPayments, func(r dbgen.Payment) uuid.UUID { return r.ID }, sure(paymentOf), to.payment)
-		}},
-		{"interactions", func() error {
-			return each(ctx, q, a.store.FindInteractions, func(r dbgen.Interaction) uuid.UUID { return r.ID }, sure(interactionOf), to.interaction)
-		}},
-	} {
-		if err := to.begin(kind.name); err != nil {
-			return err
-		}
-		if err := kind.read(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// series writes the members of a JSON array.
-type series struct {
-	w    io.Writer
-	rest bool // something stands before
-}
-
-func (s *series) add(value any) error {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Errorf("writing an export: %w", err)
-	}
-	if s.rest {
-		raw = append([]byte(","), raw...)
-	}
-	s.rest = true
-	_, err = s.w.Write(raw)
-	return err
-}
-
-func member[T any](s *series) func(T) error { return func(element T) error { return s.add(element) } }
-
-// opened writes a JSON object without its end.
-func opened(w io.Writer, value any) error {
-	raw, err := json.Marshal(value)
-	if err == nil {
-		_, err = w.Write(bytes.TrimSuffix(raw, []byte("}")))
-	}
-	return err
+	return "application/json", func(ctx context.Context, w io.Writer) error { return a.writeObject(ctx, w, head, q) }, nil
 }
 
 // writeObject writes an [Export].
-func (a *API) writeObject(ctx context.Context, w io.Writer, of exportHead, q store.Search) error {
-	if err := opened(w, of); err != nil {
+func (a *API) writeObject(ctx context.Context, w io.Writer, head exportHead, q store.ResourceFilter) error {
+	if err := writeOpenObject(w, head); err != nil {
 		return err
 	}
-	list := &series{w: w}
-	begun := false
-	err := a.walk(ctx, q, things{
+	list := &jsonArrayWriter{w: w}
+	hasArray := false
+	err := a.visitPatientItems(ctx, q, exportVisitor{
 		begin: func(kind string) error {
 			end := ""
-			if begun {
+			if hasArray {
 				end = "]"
 			}
-			begun, list.rest = true, false
+			hasArray, list.hasElements = true, false
 			_, err := fmt.Fprintf(w, "%s,%q:[", end, kind)
 			return err
 		},
-		record: member[Record](list), appointment: member[Appointment](list), payment: member[Payment](list), interaction: member[Interaction](list),
+		record: addElement[Record](list), appointment: addElement[Appointment](list), payment: addElement[Payment](list), interaction: addElement[Interaction](list),
 	})
 	if err == nil {
 		_, err = io.WriteString(w, "]}")

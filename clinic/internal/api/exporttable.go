@@ -12,58 +12,58 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// columns are those of an exported table, in their order.
+// columns are those of an exported table, in order.
 var columns = []string{
 	"kind", "id", "date", "type", "professional", "status", "amount", "summary", "content", "source", "source_id", "url", "paid_at", "reminded_at",
 	"phone", "email", "cpf", "linked_phones", "external_ref",
 }
 
-// line is a row of an exported table, by column; what it does not say is empty.
-type line map[string]string
+// tableRow is a row of an exported table, by column.
+type tableRow map[string]string
 
-// writeTable writes an export as one table for a spreadsheet: a row for each thing.
-func (a *API) writeTable(ctx context.Context, w io.Writer, of exportHead, q store.Search) error {
-	if _, err := io.WriteString(w, "\ufeff"); err != nil { // spreadsheets take other files for Latin-1
+// writeTable writes an export as one CSV table, with a row for each item.
+func (a *API) writeTable(ctx context.Context, w io.Writer, head exportHead, q store.ResourceFilter) error {
+	if _, err := io.WriteString(w, "\ufeff"); err != nil { // spreadsheets read files without a byte order mark as Latin-1
 		return err
 	}
 	table := csv.NewWriter(w)
-	write := func(entry line) error {
+	write := func(row tableRow) error {
 		cells := make([]string, len(columns))
 		for i, name := range columns {
-			cells[i] = rest.EscapeCSVCell(entry[name])
+			cells[i] = rest.EscapeCSVCell(row[name])
 		}
 		return table.Write(cells)
 	}
-	p := of.Patient
-	err := errors.Join(table.Write(columns), write(line{
-		"kind": "patient", "id": p.ID.String(), "date": text(p.BirthDate), "status": p.Status, "amount": p.BalanceDue.String(), "summary": p.Name,
-		"phone": text(p.Phone), "email": text(p.Email), "cpf": text(p.CPF), "linked_phones": strings.Join(of.LinkedPhones, " "), "external_ref": text(of.ExternalRef),
+	p := head.Patient
+	err := errors.Join(table.Write(columns), write(tableRow{
+		"kind": "patient", "id": p.ID.String(), "date": stringOrEmpty(p.BirthDate), "status": p.Status, "amount": p.BalanceDue.String(), "summary": p.Name,
+		"phone": stringOrEmpty(p.Phone), "email": stringOrEmpty(p.Email), "cpf": stringOrEmpty(p.CPF), "linked_phones": strings.Join(head.LinkedPhones, " "), "external_ref": stringOrEmpty(head.ExternalRef),
 	}))
 	if err != nil {
 		return err
 	}
-	err = a.walk(ctx, q, things{
+	err = a.visitPatientItems(ctx, q, exportVisitor{
 		begin: func(string) error { return nil },
 		record: func(r Record) error {
-			return write(line{
+			return write(tableRow{
 				"kind": "record", "id": r.ID.String(), "date": r.Date, "type": r.Type, "professional": r.Professional, "status": string(r.Sensitivity),
 				"summary": r.Summary, "content": r.Content, "url": r.URL,
 			})
 		},
 		appointment: func(r Appointment) error {
-			return write(line{
+			return write(tableRow{
 				"kind": "appointment", "id": r.ID.String(), "date": r.Datetime.Format(time.RFC3339), "type": r.Service, "professional": r.Professional,
-				"status": string(r.Status), "content": text(r.Reason), "source": text(r.Source), "source_id": text(r.ExternalID), "reminded_at": stamp(r.RemindedAt),
+				"status": string(r.Status), "content": stringOrEmpty(r.Reason), "source": stringOrEmpty(r.Source), "source_id": stringOrEmpty(r.ExternalID), "reminded_at": formatOptionalTime(r.RemindedAt),
 			})
 		},
 		payment: func(r Payment) error {
-			return write(line{
-				"kind": "payment", "id": r.ID.String(), "date": r.DueDate, "type": text(r.Method), "status": string(r.Status), "amount": r.Amount.String(),
-				"summary": r.Description, "paid_at": stamp(r.PaidAt),
+			return write(tableRow{
+				"kind": "payment", "id": r.ID.String(), "date": r.DueDate, "type": stringOrEmpty(r.Method), "status": string(r.Status), "amount": r.Amount.String(),
+				"summary": r.Description, "paid_at": formatOptionalTime(r.PaidAt),
 			})
 		},
 		interaction: func(r Interaction) error {
-			return write(line{
+			return write(tableRow{
 				"kind": "interaction", "id": r.ID.String(), "date": r.OccurredAt.Format(time.RFC3339), "type": r.Type, "summary": r.Summary,
 				"source": r.Source, "source_id": r.SourceID,
 			})
@@ -71,12 +71,4 @@ func (a *API) writeTable(ctx context.Context, w io.Writer, of exportHead, q stor
 	})
 	table.Flush()
 	return errors.Join(err, table.Error())
-}
-
-// stamp is an instant that may be missing.
-func stamp(t *time.Time) string {
-	if t == nil {
-		return ""
-	}
-	return t.Format(time.RFC3339)
 }

@@ -19,17 +19,16 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// facadePath is where the FHIR facade lies under the product's base.
-const facadePath = "/fhir"
+// fhirPath is the path of the FHIR facade below the product's base.
+const fhirPath = "/fhir"
 
-// facadeChanged is when the abilities of the facade last changed.
-const facadeChanged = "2026-11-22"
+// capabilitiesReleased is the date on which the capabilities of the facade last changed.
+const capabilitiesReleased = "2026-11-22"
 
-// reader lets administrators and connected products call; [API.facade] says what a
-// key needs.
-var reader = rest.Access{{module.SchemeBearer: {module.RoleAdmin}}, {module.SchemeKey: {}}}
+// fhirAccess admits administrators and keys. [API.newFHIRView] checks the scopes of a key.
+var fhirAccess = rest.Access{{module.SchemeBearer: {module.RoleAdmin}}, {module.SchemeKey: {}}}
 
-// resource is an answer of the facade.
+// resource is a response body of the facade.
 type resource struct{ value any }
 
 // MarshalJSON implements json.Marshaler.
@@ -48,18 +47,18 @@ func (resource) Schema(huma.Registry) *huma.Schema {
 
 type resourceOutput struct{ Body resource }
 
-// outcomes are the errors of the facade, whoever refuses a request to it.
-var outcomes = module.ErrorFormat{MediaType: fhir.MediaType, Write: func(e module.ErrorResponse) any {
-	wrong := rest.Map(e.Locations, func(location string) string { return strings.TrimPrefix(location, parameterPrefix) })
-	return fhir.Outcome(e.Status, e.Code, e.Detail, wrong...)
+// outcomeFormat writes errors of the facade as an OperationOutcome, also those of middleware.
+var outcomeFormat = module.ErrorFormat{MediaType: fhir.MediaType, Write: func(e module.ErrorResponse) any {
+	parameters := rest.Map(e.Locations, func(location string) string { return strings.TrimPrefix(location, parameterPrefix) })
+	return fhir.NewOutcome(e.Status, e.Code, e.Detail, parameters...)
 }}
 
-// withOutcomes documents how the facade answers, as well as does it.
-func withOutcomes(bind rest.Binder) rest.Binder {
+// withOutcomeErrors makes an operation answer errors as an OperationOutcome, and documents it.
+func withOutcomeErrors(bind rest.Binder) rest.Binder {
 	return func(api huma.API, op huma.Operation) {
 		op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusNotAcceptable)
-		op.Middlewares = append(op.Middlewares, noteAsking)
-		op.Metadata = map[string]any{module.MetadataErrorFormat: outcomes}
+		op.Middlewares = append(op.Middlewares, withFHIRRequest)
+		op.Metadata = map[string]any{module.MetadataErrorFormat: outcomeFormat}
 		if op.Responses == nil {
 			op.Responses = make(map[string]*huma.Response)
 		}
@@ -69,7 +68,7 @@ func withOutcomes(bind rest.Binder) rest.Binder {
 				continue
 			}
 			content := map[string]*huma.MediaType{fhir.MediaType: {Schema: outcomeSchema()}}
-			if status == "413" { // refused before it is known what it was for
+			if status == "413" { // the hub refuses the body before it knows the operation
 				maps.Copy(content, answer.Content)
 			}
 			answer.Content = content
@@ -77,7 +76,7 @@ func withOutcomes(bind rest.Binder) rest.Binder {
 	}
 }
 
-// outcomeSchema is what is documented of an error.
+// outcomeSchema returns the documented schema of an error.
 func outcomeSchema() *huma.Schema {
 	s := resource{}.Schema(nil)
 	s.Description = "A FHIR R4 OperationOutcome"
@@ -85,25 +84,25 @@ func outcomeSchema() *huma.Schema {
 	return s
 }
 
-// fhirHandle binds a handler of the facade to its row.
-func fhirHandle[I any](handler func(context.Context, *I) (any, error)) rest.Binder {
+// handleFHIR binds a handler of the facade to its route.
+func handleFHIR[I any](handler func(context.Context, *I) (any, error)) rest.Binder {
 	return func(api huma.API, op huma.Operation) {
-		withOutcomes(rest.Handle(func(ctx context.Context, in *I) (*resourceOutput, error) {
-			value, err := answered(ctx, op, in, handler)
-			module.RequireAudit(ctx) // what finds nobody too
+		withOutcomeErrors(rest.Handle(func(ctx context.Context, in *I) (*resourceOutput, error) {
+			value, err := handleAcceptable(ctx, op, in, handler)
+			module.RequireAudit(ctx) // also if no patient is found
 			return &resourceOutput{resource{value}}, err
 		}))(api, op)
 	}
 }
 
-// answered has a handler answer who can read the answer. What a form asks for, its
-// handler knows.
-func answered[I any](ctx context.Context, op huma.Operation, in *I, handler func(context.Context, *I) (any, error)) (any, error) {
+// handleAcceptable checks the Accept header of GET requests, then calls the handler. POST
+// handlers check their own.
+func handleAcceptable[I any](ctx context.Context, op huma.Operation, in *I, handler func(context.Context, *I) (any, error)) (any, error) {
 	if op.Method == http.MethodGet {
-		asks := askingFrom(ctx)
-		asked, err := asks.parameters("")
+		request := fhirRequestFrom(ctx)
+		params, err := request.parameters("")
 		if err == nil {
-			err = asks.answerable(asked.Get(fhir.ParamFormat))
+			err = request.checkAccept(params.Get(fhir.ParamFormat))
 		}
 		if err != nil {
 			return nil, err
@@ -112,69 +111,69 @@ func answered[I any](ctx context.Context, op huma.Operation, in *I, handler func
 	return handler(ctx, in)
 }
 
-// facade is how somebody sees the clinic.
-type facade struct {
-	fhir.Reader
-	at      store.Scope
+// fhirView is the clinic's data as one caller may read it.
+type fhirView struct {
+	fhir.Converter
+	scope   store.Scope
 	zone    *time.Location
 	sources []string // of interactions; nil = all
 }
 
-func (a *API) facadeBase() string { return a.host.URLs.Base + facadePath }
+func (a *API) fhirBase() string { return a.host.URLs.Base + fhirPath }
 
-// facade is the clinic as whoever asks may see it: an administrator, or a key with
-// the scope patient.read or one that is the resource's own.
-func (a *API) facade(ctx context.Context, ownScope string) (facade, error) {
-	at, who, err := scope(ctx)
+// newFHIRView returns the view of an administrator, or of a key with the scope patient.read or
+// the resource's own. Other keys are a [hub.ErrForbidden].
+func (a *API) newFHIRView(ctx context.Context, ownScope string) (fhirView, error) {
+	scope, caller, err := requestScope(ctx)
 	if err != nil {
-		return facade{}, err
+		return fhirView{}, err
 	}
-	outside := who.UserID == uuid.Nil
-	if outside && !who.HasScope(featurePatientRead) && !who.HasScope(ownScope) {
-		return facade{}, hub.Errorf(hub.ErrForbidden, "missing_scope", "This key lacks the scope %s.", ownScope)
+	forPeer := caller.UserID == uuid.Nil
+	if forPeer && !caller.HasScope(featurePatientRead) && !caller.HasScope(ownScope) {
+		return fhirView{}, hub.Errorf(hub.ErrForbidden, "missing_scope", "This key lacks the scope %s.", ownScope)
 	}
-	clinic, err := a.store.Clinic(ctx, at.Clinic)
+	clinic, err := a.store.Clinic(ctx, scope.Clinic)
 	if err != nil {
-		return facade{}, err
+		return fhirView{}, err
 	}
 	zone, err := time.LoadLocation(clinic.Timezone)
 	if err != nil {
-		return facade{}, err
+		return fhirView{}, err
 	}
-	f := facade{Reader: fhir.Reader{Base: a.facadeBase(), Clinic: clinic.Name, Outside: outside}, at: at, zone: zone}
-	if outside { // what others did with a patient is not its business; a key of no product's is nobody
+	f := fhirView{Converter: fhir.Converter{Base: a.fhirBase(), Clinic: clinic.Name, ForPeer: forPeer}, scope: scope, zone: zone}
+	if forPeer { // a product sees its own interactions only; a key of no product sees none
 		f.sources = []string{}
-		if who.Peer != "" {
-			f.sources = []string{who.Peer}
+		if caller.Peer != "" {
+			f.sources = []string{caller.Peer}
 		}
 	}
 	return f, nil
 }
 
-// kind is one type of resource.
-type kind struct {
+// resourceType is one type of FHIR resource.
+type resourceType struct {
 	name  string
 	scope string // of keys
-	// statuses are the clinic's for FHIR's code, which belongs to system; "" is any.
+	// statuses returns the clinic's statuses for a FHIR code of the system; all for "".
 	system   string
 	statuses func(code string) []string
-	// read reads what a search of it asks for, beside what all can ask for.
-	read func(of kind, f facade, q *store.Search, used url.Values) error
-	// find gives a page, and how many there are in all.
-	find func(ctx context.Context, f facade, q store.Search) (list []fhir.Resource, total int, err error)
+	// parse adds the conditions of the type's own parameters to a filter.
+	parse func(of resourceType, f fhirView, q *store.ResourceFilter, used url.Values) error
+	// find returns a page of resources, and the total.
+	find func(ctx context.Context, f fhirView, q store.ResourceFilter) (list []fhir.Resource, total int, err error)
 }
 
-func only(code, ours string) func(string) []string {
-	return func(asked string) []string {
-		if asked == code || asked == "" {
-			return []string{ours}
+func singleStatus(code, status string) func(string) []string {
+	return func(requested string) []string {
+		if requested == code || requested == "" {
+			return []string{status}
 		}
 		return nil
 	}
 }
 
-// writtenAs makes resources of rows, and has it on record whose they are.
-func writtenAs[T any](ctx context.Context, rows []T, total int, err error, patient func(T) uuid.UUID, write func(T) (fhir.Resource, bool)) ([]fhir.Resource, int, error) {
+// toResources converts rows to resources, and records their patients in the audit log.
+func toResources[T any](ctx context.Context, rows []T, total int, err error, patient func(T) uuid.UUID, write func(T) (fhir.Resource, bool)) ([]fhir.Resource, int, error) {
 	list := make([]fhir.Resource, 0, len(rows))
 	for _, row := range rows {
 		module.SetSubject(ctx, patient(row).String())
@@ -186,9 +185,9 @@ func writtenAs[T any](ctx context.Context, rows []T, total int, err error, patie
 }
 
 func (a *API) capabilities(context.Context, *struct{}) (any, error) {
-	return fhir.Capabilities(a.facadeBase(), "1.0.0", facadeChanged), nil
+	return fhir.NewCapabilityStatement(a.fhirBase(), "1.0.0", capabilitiesReleased), nil
 }
 
 func (a *API) everythingDefinition(context.Context, *struct{}) (any, error) {
-	return fhir.EverythingDefinition(a.facadeBase(), facadeChanged), nil
+	return fhir.NewEverythingDefinition(a.fhirBase(), capabilitiesReleased), nil
 }

@@ -16,8 +16,8 @@ import (
 
 type bundleOutput struct{ Body func(huma.Context) }
 
-// everything binds the operation that gives a patient with all that belongs to it.
-func (a *API) everything(api huma.API, op huma.Operation) {
+// bindEverything binds $everything: a patient with all of its resources.
+func (a *API) bindEverything(api huma.API, op huma.Operation) {
 	for _, everythingParam := range fhir.EverythingParams() {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: everythingParam.Name, In: "query", Description: everythingParam.Documentation, Schema: &huma.Schema{Type: huma.TypeString}})
 	}
@@ -26,68 +26,69 @@ func (a *API) everything(api huma.API, op huma.Operation) {
 	}
 	huma.Register(api, op, func(ctx context.Context, in *fhirID) (*bundleOutput, error) {
 		module.RequireAudit(ctx)
-		write, err := a.askedBundle(ctx, in.ID)
+		write, err := a.prepareEverything(ctx, in.ID)
 		if err != nil {
 			return nil, dberr.Wrap(op.OperationID, err)
 		}
-		return &bundleOutput{a.streamed(op, fhir.MediaType, write)}, nil
+		return &bundleOutput{a.streamBody(op, fhir.MediaType, write)}, nil
 	})
 }
 
-// askedBundle begins to write as much of a patient as is asked for.
-func (a *API) askedBundle(ctx context.Context, patient string) (writing, error) {
-	f, err := a.facade(ctx, featurePatientRead)
+// prepareEverything checks a request of $everything and returns the writer of its bundle.
+func (a *API) prepareEverything(ctx context.Context, patient string) (streamWriter, error) {
+	f, err := a.newFHIRView(ctx, featurePatientRead)
 	if err != nil {
 		return nil, err
 	}
-	asks := askingFrom(ctx)
-	asked, err := asks.parameters("")
+	request := fhirRequestFrom(ctx)
+	params, err := request.parameters("")
 	if err != nil {
 		return nil, err
 	}
-	if err := asks.answerable(asked.Get(fhir.ParamFormat)); err != nil {
+	if err := request.checkAccept(params.Get(fhir.ParamFormat)); err != nil {
 		return nil, err
 	}
-	extent, err := fhir.ExtentOf(asked, f.zone)
+	query, err := fhir.ParseEverythingQuery(params, f.zone)
 	if err != nil {
 		return nil, mapParamError(err)
 	}
-	return a.bundle(ctx, f, patient, extent)
+	return a.prepareBundle(ctx, f, patient, query)
 }
 
-// bundle begins to write a patient with what is asked for of all that belongs to it.
-func (a *API) bundle(ctx context.Context, f facade, patient string, extent fhir.Extent) (writing, error) {
-	resource, err := a.oneFHIR(ctx, a.fhirPatients(), f, patient)
+// prepareBundle returns the writer of a bundle with a patient's resources that a query asks
+// for.
+func (a *API) prepareBundle(ctx context.Context, f fhirView, patient string, query fhir.EverythingQuery) (streamWriter, error) {
+	resource, err := a.findResource(ctx, a.patientResources(), f, patient)
 	if err != nil {
 		return nil, err
 	}
 	id := uuid.MustParse(patient)
 	address := f.Base + "/" + fhir.TypePatient + "/" + id.String() + "/$everything"
-	if query := extent.Query(); query != "" {
+	if query := query.Encode(); query != "" {
 		address += "?" + query
 	}
-	head := fhir.Searchset(fhir.Found{Base: f.Base, Self: address, At: fhir.Instant(a.host.Now())})
+	head := fhir.NewSearchset(fhir.SearchPage{Base: f.Base, Self: address, Timestamp: fhir.FormatInstant(a.host.Now())})
 	return func(ctx context.Context, w io.Writer) error {
-		if err := opened(w, head); err != nil {
+		if err := writeOpenObject(w, head); err != nil {
 			return err
 		}
 		if _, err := io.WriteString(w, `,"entry":[`); err != nil {
 			return err
 		}
-		entries := &series{w: w}
+		entries := &jsonArrayWriter{w: w}
 		total := 0
-		if extent.Has(fhir.TypePatient) {
+		if query.Has(fhir.TypePatient) {
 			total++
-			if err := entries.add(fhir.EntryOf(f.Base, resource)); err != nil {
+			if err := entries.add(fhir.NewEntry(f.Base, resource)); err != nil {
 				return err
 			}
 		}
-		for _, of := range []kind{a.fhirAppointments(), a.fhirEncounters(), a.fhirDocuments(), a.fhirCommunications()} {
-			if !extent.Has(of.name) {
+		for _, of := range []resourceType{a.appointmentResources(), a.encounterResources(), a.documentResources(), a.communicationResources()} {
+			if !query.Has(of.name) {
 				continue
 			}
-			q := store.Search{
-				Scope: f.at, ForPeer: f.Outside, Patients: []uuid.UUID{id}, Time: store.TimeFilter{{store.TimeRange(extent.Range)}}, Limit: everythingPage, SkipCount: true,
+			q := store.ResourceFilter{
+				Scope: f.scope, ForPeer: f.ForPeer, Patients: []uuid.UUID{id}, Time: store.TimeFilter{{store.TimeRange(query.Range)}}, Limit: itemsPerQuery, SkipCount: true,
 			}
 			for {
 				list, _, err := of.find(ctx, f, q)
@@ -95,14 +96,14 @@ func (a *API) bundle(ctx context.Context, f facade, patient string, extent fhir.
 					return err
 				}
 				for _, entry := range list {
-					if err := entries.add(fhir.EntryOf(f.Base, entry)); err != nil {
+					if err := entries.add(fhir.NewEntry(f.Base, entry)); err != nil {
 						return err
 					}
 				}
-				if total += len(list); len(list) < everythingPage {
+				if total += len(list); len(list) < itemsPerQuery {
 					break
 				}
-				_, last := list[len(list)-1].Name()
+				_, last := list[len(list)-1].TypeAndID()
 				q.After = uuid.MustParse(last)
 			}
 		}

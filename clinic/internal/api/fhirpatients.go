@@ -15,64 +15,63 @@ import (
 	"integrationhub/hub/module/brazil"
 )
 
-// How long what names a person may be in a search: PostgreSQL refuses longer words and
-// more of them, and nobody is called that.
+// Bounds of names and numbers in a search. PostgreSQL refuses longer words and more of them.
 const (
-	mostLetters = 200
-	mostWords   = 40
+	maxLetters = 200
+	maxWords   = 40
 )
 
-// private are the parameters that name a person: links end up in logs, and never have them.
-var private = []string{"phone", "telecom", "name", "name:exact", "identifier", "birthdate"}
+// personParameters identify a person. Links end up in logs, so they never contain these.
+var personParameters = []string{"phone", "telecom", "name", "name:exact", "identifier", "birthdate"}
 
-// bounded refuses what is too long to be looked for.
-func bounded(used url.Values) error {
+// checkSearchLengths is an error for values that are too long to search for.
+func checkSearchLengths(params url.Values) error {
 	for _, name := range []string{"phone", "telecom", "name", "name:exact", "identifier"} {
-		for _, value := range used[name] {
+		for _, value := range params[name] {
 			words := strings.FieldsFunc(value, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-			if utf8.RuneCountInString(value) > mostLetters || len(words) > mostWords {
-				return misread(name, fmt.Sprintf("must have at most %d letters and %d words", mostLetters, mostWords))
+			if utf8.RuneCountInString(value) > maxLetters || len(words) > maxWords {
+				return invalidParameter(name, fmt.Sprintf("must have at most %d letters and %d words", maxLetters, maxWords))
 			}
 		}
 	}
 	return nil
 }
 
-// sealedQuery writes parameters that name a person for a link.
-func (a *API) sealedQuery(at store.Scope) func(url.Values) string {
-	return func(used url.Values) string {
-		sealed := a.host.Sealer.Seal([]byte(used.Encode()), pageContext(at))
+// sealQuery returns an encoder of links that encrypts the parameters.
+func (a *API) sealQuery(scope store.Scope) func(url.Values) string {
+	return func(params url.Values) string {
+		sealed := a.host.Sealer.Seal([]byte(params.Encode()), pageContext(scope))
 		return url.Values{fhir.ParamPage: {base64.RawURLEncoding.EncodeToString(sealed)}}.Encode()
 	}
 }
 
-// pageContext binds a sealed search to the data it was made in.
-func pageContext(at store.Scope) string {
-	return "fhir-page/" + at.Clinic.String() + "/" + string(at.Env)
+// pageContext binds an encrypted query to its scope.
+func pageContext(scope store.Scope) string {
+	return "fhir-page/" + scope.Clinic.String() + "/" + string(scope.Env)
 }
 
-// unsealed opens the parameters of a link.
-func (a *API) unsealed(at store.Scope, page string) (url.Values, error) {
+// openQuery decrypts the parameters of a link.
+func (a *API) openQuery(scope store.Scope, page string) (url.Values, error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(page)
 	if err == nil {
 		var plain []byte
-		if plain, err = a.host.Sealer.Open(sealed, pageContext(at)); err == nil {
+		if plain, err = a.host.Sealer.Open(sealed, pageContext(scope)); err == nil {
 			var values url.Values
 			if values, err = url.ParseQuery(string(plain)); err == nil {
 				return values, nil
 			}
 		}
 	}
-	return nil, misread(fhir.ParamPage, "must come from the link of another page")
+	return nil, invalidParameter(fhir.ParamPage, "must come from the link of another page")
 }
 
-// readPatients reads what searches of patients can ask for.
-func (a *API) readPatients(_ kind, f facade, q *store.Search, used url.Values) error {
-	if err := bounded(used); err != nil {
+// parsePatientFilter adds the conditions of a search of patients to a filter.
+func (a *API) parsePatientFilter(_ resourceType, f fhirView, q *store.ResourceFilter, params url.Values) error {
+	if err := checkSearchLengths(params); err != nil {
 		return err
 	}
 	for _, name := range []string{"phone", "telecom"} {
-		for _, value := range used[name] {
+		for _, value := range params[name] {
 			keys, err := phoneKeys(name, value)
 			if err != nil {
 				return err
@@ -80,90 +79,90 @@ func (a *API) readPatients(_ kind, f facade, q *store.Search, used url.Values) e
 			q.PhoneKeys = append(q.PhoneKeys, keys)
 		}
 	}
-	for _, value := range used["name"] {
-		q.Names = append(q.Names, texts(value))
+	for _, value := range params["name"] {
+		q.Names = append(q.Names, parseStringAlternatives(value))
 	}
-	for _, value := range used["name:exact"] {
-		q.ExactNames = append(q.ExactNames, texts(value))
+	for _, value := range params["name:exact"] {
+		q.ExactNames = append(q.ExactNames, parseStringAlternatives(value))
 	}
-	for _, value := range used["identifier"] {
-		hashes, err := a.taxIDs(f, value)
+	for _, value := range params["identifier"] {
+		hashes, err := a.cpfHashes(f, value)
 		if err != nil {
 			return err
 		}
 		q.CPFHashes = append(q.CPFHashes, hashes)
 	}
-	for _, value := range used["active"] {
-		statuses, err := activities(value)
+	for _, value := range params["active"] {
+		statuses, err := activeStatuses(value)
 		if err != nil {
 			return err
 		}
-		q.Statuses = narrowed(q.Statuses, statuses)
+		q.Statuses = intersect(q.Statuses, statuses)
 	}
-	for _, value := range used["birthdate"] {
+	for _, value := range params["birthdate"] {
 		if strings.Contains(value, "T") {
-			return misread("birthdate", "must be a day, a month or a year: nobody knows at what time")
+			return invalidParameter("birthdate", "must be a day, a month or a year: nobody knows at what time")
 		}
 	}
 	var err error
-	q.BirthDate, err = spans("birthdate", used, time.UTC)
+	q.BirthDate, err = parseDateParameter("birthdate", params, time.UTC)
 	return err
 }
 
-// texts are the alternatives of a string parameter.
-func texts(value string) []string {
+// parseStringAlternatives returns the alternatives of a string parameter.
+func parseStringAlternatives(value string) []string {
 	list := fhir.Alternatives(value)
 	for i, text := range list {
-		list[i] = strings.TrimSpace(fhir.Text(text))
+		list[i] = strings.TrimSpace(fhir.Unescape(text))
 	}
 	return list
 }
 
-// phoneKeys are the numbers that a parameter may mean.
+// phoneKeys returns the phone keys of a parameter's alternatives.
 func phoneKeys(parameter, value string) ([]string, error) {
 	keys := []string{}
 	for _, alternative := range fhir.Alternatives(value) {
-		token := fhir.TokenOf(alternative)
+		token := fhir.ParseToken(alternative)
 		number := care.FormatE164(brazil.PhoneFromQuery(token.Code))
 		switch {
-		case token.System == "email" && token.Placed:
-			return nil, &fhir.Fault{Parameter: parameter, Message: "must be a phone number: e-mail addresses are not searched", Unsupported: true}
+		case token.System == "email" && token.HasSystem:
+			return nil, &fhir.ParameterError{Parameter: parameter, Message: "must be a phone number: e-mail addresses are not searched", Unsupported: true}
 		case number == "":
-			return nil, misread(parameter, "must be a phone number of 8 to 15 digits")
-		case token.In(fhir.Phones...):
+			return nil, invalidParameter(parameter, "must be a phone number of 8 to 15 digits")
+		case token.IsOf(fhir.PhoneSystems...):
 			keys = append(keys, care.PhoneKey(number))
 		}
 	}
 	return keys, nil
 }
 
-// taxIDs are what the tax ids that a parameter may mean are found by: patients have no
-// other identifiers.
-func (a *API) taxIDs(f facade, value string) ([][]byte, error) {
+// cpfHashes returns the hashes of the CPFs in an identifier parameter. Patients have no other
+// identifiers.
+func (a *API) cpfHashes(f fhirView, value string) ([][]byte, error) {
 	hashes := [][]byte{}
 	for _, alternative := range fhir.Alternatives(value) {
-		token := fhir.TokenOf(alternative)
+		token := fhir.ParseToken(alternative)
 		if token.Code == "" {
-			return nil, &fhir.Fault{Parameter: "identifier", Message: "must have a value: whoever has any is not searched", Unsupported: true}
+			return nil, &fhir.ParameterError{Parameter: "identifier", Message: "must have a value: whoever has any is not searched", Unsupported: true}
 		}
-		if digits := care.ParseCPF(token.Code); digits != "" && token.In(fhir.SystemCPF) {
-			hashes = append(hashes, a.store.CPFHash(f.at, digits))
+		if digits := care.ParseCPF(token.Code); digits != "" && token.IsOf(fhir.SystemCPF) {
+			hashes = append(hashes, a.store.CPFHash(f.scope, digits))
 		}
 	}
 	return hashes, nil
 }
 
-// activities are the statuses of patients who are active, or who are not.
-func activities(value string) ([]string, error) {
+// activeStatuses returns the statuses that a value of the parameter active stands for.
+func activeStatuses(value string) ([]string, error) {
 	statuses := []string{}
 	for _, alternative := range fhir.Alternatives(value) {
-		token := fhir.TokenOf(alternative)
-		ours, known := map[string][]string{"true": {store.Active}, "false": {store.Inactive, store.Anonymized}}[token.Code]
-		if !known {
-			return nil, misread("active", "must be true or false")
+		token := fhir.ParseToken(alternative)
+		matching, ok := map[string][]string{"true": {store.Active}, "false": {store.Inactive, store.Anonymized}}[token.Code]
+		if !ok {
+			return nil, invalidParameter("active", "must be true or false")
 		}
-		if token.System == "" || token.In(fhir.Booleans...) {
-			statuses = append(statuses, ours...)
+		if token.System == "" || token.IsOf(fhir.BooleanSystems...) {
+			statuses = append(statuses, matching...)
 		}
 	}
 	return statuses, nil

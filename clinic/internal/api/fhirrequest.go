@@ -14,88 +14,87 @@ import (
 	"integrationhub/hub"
 )
 
-// asking is how a request to the facade asks: its parameters as they came, and what it
-// prefers.
-type asking struct {
+// fhirRequest is the query and the headers of a request to the facade.
+type fhirRequest struct {
 	query  string
 	prefer string
 	accept string
 }
 
-type askingKey struct{}
+type fhirRequestKey struct{}
 
-// noteAsking keeps how a request asks for its handler.
-func noteAsking(ctx huma.Context, next func(huma.Context)) {
+// withFHIRRequest is middleware that adds the [fhirRequest] to the context.
+func withFHIRRequest(ctx huma.Context, next func(huma.Context)) {
 	address := ctx.URL()
-	next(huma.WithValue(ctx, askingKey{}, asking{address.RawQuery, ctx.Header("Prefer"), ctx.Header("Accept")}))
+	next(huma.WithValue(ctx, fhirRequestKey{}, fhirRequest{address.RawQuery, ctx.Header("Prefer"), ctx.Header("Accept")}))
 }
 
-func askingFrom(ctx context.Context) asking {
-	a, _ := ctx.Value(askingKey{}).(asking)
+func fhirRequestFrom(ctx context.Context) fhirRequest {
+	a, _ := ctx.Value(fhirRequestKey{}).(fhirRequest)
 	return a
 }
 
-// parameters are those of the address, with those of a form behind them.
-func (a asking) parameters(form string) (url.Values, error) {
-	all, err := parsed(a.query, "query")
+// parameters returns the parameters of the address and of a form.
+func (a fhirRequest) parameters(form string) (url.Values, error) {
+	params, err := parseForm(a.query, "query")
 	if err != nil {
 		return nil, err
 	}
-	more, err := parsed(form, "body")
-	for name, values := range more {
-		all[name] = append(all[name], values...)
+	formParams, err := parseForm(form, "body")
+	for name, values := range formParams {
+		params[name] = append(params[name], values...)
 	}
-	return all, err
+	return params, err
 }
 
-func parsed(text, where string) (url.Values, error) {
-	values, err := url.ParseQuery(text)
+func parseForm(form, location string) (url.Values, error) {
+	values, err := url.ParseQuery(form)
 	if err != nil {
-		return nil, misread(where, "must be a form: name=value&…")
+		return nil, invalidParameter(location, "must be a form: name=value&…")
 	}
 	return values, nil
 }
 
-// strict reports whether parameters that nobody knows are to be refused.
-func (a asking) strict() bool {
-	for text := range strings.FieldsFuncSeq(a.prefer, func(c rune) bool { return c == ',' || c == ';' || c == ' ' }) {
-		if strings.EqualFold(strings.ReplaceAll(text, `"`, ""), "handling=strict") {
+// isStrict reports whether the caller wants unknown parameters refused.
+func (a fhirRequest) isStrict() bool {
+	for preference := range strings.FieldsFuncSeq(a.prefer, func(c rune) bool { return c == ',' || c == ';' || c == ' ' }) {
+		if strings.EqualFold(strings.ReplaceAll(preference, `"`, ""), "handling=strict") {
 			return true
 		}
 	}
 	return false
 }
 
-// forms are the names of the one that resources are sent in.
-var forms = []string{fhir.MediaType, "application/json", "text/json", "json", "application/*", "*/*", "*"}
+// acceptedMediaTypes are the media types accepted for resources.
+var acceptedMediaTypes = []string{fhir.MediaType, "application/json", "text/json", "json", "application/*", "*/*", "*"}
 
-// answerable refuses a request for a form that resources are not sent in. What _format
-// says counts before the header.
-func (a asking) answerable(format string) error {
-	accepted := []string{strings.ReplaceAll(format, " ", "+")} // a plus that nobody escaped
+// checkAccept is a [hub.ErrNotAcceptable] if the caller accepts no media type of resources.
+// The parameter _format takes precedence over the header.
+func (a fhirRequest) checkAccept(format string) error {
+	accepted := []string{strings.ReplaceAll(format, " ", "+")} // an unescaped plus
 	if format == "" {
 		if strings.TrimSpace(a.accept) == "" {
 			return nil
 		}
 		accepted = strings.Split(a.accept, ",")
 	}
-	for _, text := range accepted {
-		name, options, err := mime.ParseMediaType(text)
+	for _, mediaRange := range accepted {
+		name, options, err := mime.ParseMediaType(mediaRange)
 		refused := options["q"] != "" && strings.Trim(options["q"], "0.") == ""
-		if err == nil && slices.Contains(forms, name) && !refused {
+		if err == nil && slices.Contains(acceptedMediaTypes, name) && !refused {
 			return nil
 		}
 	}
 	return hub.Errorf(hub.ErrNotAcceptable, "not_acceptable", "Resources are sent as %s only.", fhir.MediaType)
 }
 
-// misread is a parameter that cannot be understood.
-func misread(parameter, message string) *hub.Error {
-	return refusal(&fhir.Fault{Parameter: parameter, Message: message})
+// invalidParameter returns the error of a parameter that cannot be parsed.
+func invalidParameter(parameter, message string) *hub.Error {
+	return parameterError(&fhir.ParameterError{Parameter: parameter, Message: message})
 }
 
-// refusal answers for a parameter that is not answered.
-func refusal(f *fhir.Fault) *hub.Error {
+// parameterError converts an error of a parameter into an error for callers.
+func parameterError(f *fhir.ParameterError) *hub.Error {
 	code := "invalid_parameter"
 	if f.Unsupported {
 		code = fhir.NotSupported
@@ -105,14 +104,14 @@ func refusal(f *fhir.Fault) *hub.Error {
 	return e
 }
 
-// parameterPrefix stands before the names of parameters in errors.
+// parameterPrefix begins the locations of parameters in errors.
 const parameterPrefix = "query."
 
-// mapParamError turns errors of parameters into errors for callers.
+// mapParamError is [parameterError] for errors of package fhir; others stay.
 func mapParamError(err error) error {
-	var fault *fhir.Fault
-	if errors.As(err, &fault) {
-		return refusal(fault)
+	var paramErr *fhir.ParameterError
+	if errors.As(err, &paramErr) {
+		return parameterError(paramErr)
 	}
 	return err
 }

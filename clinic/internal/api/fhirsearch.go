@@ -19,67 +19,69 @@ import (
 
 // Sizes of pages.
 const (
-	usualCount = 50
-	mostCount  = 200
+	defaultCount = 50
+	maxCount     = 200
 )
 
-// summaryCount is the _summary that only counts.
+// summaryCount is the value of _summary that only counts.
 const summaryCount = "count"
 
-// fhirID is the path of one resource. What can be no id is one that is not there.
+// fhirID has the path of one resource. An id that is no UUID is not found.
 type fhirID struct {
 	ID string `path:"id"`
 }
 
-// fhirForm is a search by POST: its parameters in the body, or in the address as well.
+// fhirForm is the body of a search by POST. The address may have parameters too.
 type fhirForm struct {
 	RawBody []byte `contentType:"application/x-www-form-urlencoded" required:"false" doc:"The parameters of the search by GET"`
 }
 
-// search binds a search of a type to its rows: by GET, and by POST with a form.
-func (a *API) search(kinds func() kind) rest.Binder {
+// bindFHIRSearch binds the searches of a type: by GET, and by POST with a form.
+func (a *API) bindFHIRSearch(kinds func() resourceType) rest.Binder {
 	of := kinds()
 	return func(api huma.API, op huma.Operation) {
 		if op.Method == http.MethodPost {
 			op.SkipValidateBody = true // the form is read by the handler
 			op.RequestBody = &huma.RequestBody{Content: make(map[string]*huma.MediaType)}
-			fhirHandle(func(ctx context.Context, in *fhirForm) (any, error) { return a.found(ctx, of, string(in.RawBody)) })(api, op)
+			handleFHIR(func(ctx context.Context, in *fhirForm) (any, error) {
+				return a.handleFHIRSearch(ctx, of, string(in.RawBody))
+			})(api, op)
 			for _, content := range op.RequestBody.Content {
-				content.Schema = formOf(of.name)
+				content.Schema = searchFormSchema(of.name)
 			}
 			return
 		}
-		op.Parameters = parametersOf(of.name)
-		fhirHandle(func(ctx context.Context, _ *struct{}) (any, error) { return a.found(ctx, of, "") })(api, op)
+		op.Parameters = searchParameters(of.name)
+		handleFHIR(func(ctx context.Context, _ *struct{}) (any, error) { return a.handleFHIRSearch(ctx, of, "") })(api, op)
 	}
 }
 
-// formOf documents a search by POST.
-func formOf(name string) *huma.Schema {
+// searchFormSchema documents the form of a search by POST.
+func searchFormSchema(name string) *huma.Schema {
 	form := &huma.Schema{Type: huma.TypeObject, Properties: make(map[string]*huma.Schema), AdditionalProperties: true}
-	for _, param := range parametersOf(name) {
+	for _, param := range searchParameters(name) {
 		form.Properties[param.Name] = &huma.Schema{Type: huma.TypeString, Description: param.Description}
 		if param.Name == fhir.ParamCount {
-			form.Properties[param.Name].Examples = []any{strconv.Itoa(usualCount)}
+			form.Properties[param.Name].Examples = []any{strconv.Itoa(defaultCount)}
 		}
 	}
 	return form
 }
 
-// parametersOf document a search by GET.
-func parametersOf(name string) []*huma.Param {
+// searchParameters documents the parameters of a search by GET.
+func searchParameters(name string) []*huma.Param {
 	var list []*huma.Param
 	add := func(name, doc string) {
 		list = append(list, &huma.Param{Name: name, In: "query", Description: doc, Schema: &huma.Schema{Type: huma.TypeString}})
 	}
 	for _, searchParam := range fhir.SearchParams(name) {
 		doc := searchParam.Documentation
-		if slices.Contains(private, searchParam.Name) {
+		if slices.Contains(personParameters, searchParam.Name) {
 			doc += " Addresses are logged on their way: better sent in the body of POST _search."
 		}
 		add(searchParam.Name, doc)
 	}
-	add(fhir.ParamCount, "Resources on a page, "+strconv.Itoa(usualCount)+" unless told, "+strconv.Itoa(mostCount)+" at most; 0 only counts")
+	add(fhir.ParamCount, "Resources on a page, "+strconv.Itoa(defaultCount)+" unless told, "+strconv.Itoa(maxCount)+" at most; 0 only counts")
 	add(fhir.ParamSummary, "count only counts, false is what is sent anyway; there are no others")
 	add(fhir.ParamFormat, "json is the only one there is")
 	add(fhir.ParamAfter, "Of the next page; see the link in the answer")
@@ -89,195 +91,195 @@ func parametersOf(name string) []*huma.Param {
 	return list
 }
 
-// found answers a search with the parameters of the address and of a form.
-func (a *API) found(ctx context.Context, of kind, form string) (any, error) {
-	f, err := a.facade(ctx, of.scope)
+// handleFHIRSearch answers a search with the parameters of the address and of a form.
+func (a *API) handleFHIRSearch(ctx context.Context, of resourceType, form string) (any, error) {
+	f, err := a.newFHIRView(ctx, of.scope)
 	if err != nil {
 		return nil, err
 	}
-	asks := askingFrom(ctx)
-	asked, err := asks.parameters(form)
+	request := fhirRequestFrom(ctx)
+	requested, err := request.parameters(form)
 	if err != nil {
 		return nil, err
 	}
-	used, err := fhir.Understood(of.name, asked, asks.strict())
+	params, err := fhir.ParseSearchParams(of.name, requested, request.isStrict())
 	if err != nil {
 		return nil, mapParamError(err)
 	}
-	if err := asks.answerable(used.Get(fhir.ParamFormat)); err != nil {
+	if err := request.checkAccept(params.Get(fhir.ParamFormat)); err != nil {
 		return nil, err
 	}
-	used.Del(fhir.ParamPretty)
-	if page := used.Get(fhir.ParamPage); page != "" {
-		used.Del(fhir.ParamFormat)
-		if len(used) > 1 || of.name != fhir.TypePatient {
-			return nil, misread(fhir.ParamPage, "must stand alone: it holds all the others")
+	params.Del(fhir.ParamPretty)
+	if page := params.Get(fhir.ParamPage); page != "" {
+		params.Del(fhir.ParamFormat)
+		if len(params) > 1 || of.name != fhir.TypePatient {
+			return nil, invalidParameter(fhir.ParamPage, "must stand alone: it holds all the others")
 		}
-		if used, err = a.unsealed(f.at, page); err != nil {
+		if params, err = a.openQuery(f.scope, page); err != nil {
 			return nil, err
 		}
 	}
-	q, err := begun(f, used)
+	q, err := commonFilter(f, params)
 	if err == nil {
-		err = of.read(of, f, &q, used)
+		err = of.parse(of, f, &q, params)
 	}
 	if err != nil {
 		return nil, mapParamError(err)
 	}
-	written := plainQuery
-	if slices.ContainsFunc(private, used.Has) {
-		written = a.sealedQuery(f.at)
+	encodeQuery := encodePlain
+	if slices.ContainsFunc(personParameters, params.Has) {
+		encodeQuery = a.sealQuery(f.scope)
 	}
-	return a.searchset(ctx, of, f, q, used, written)
+	return a.searchset(ctx, of, f, q, params, encodeQuery)
 }
 
-// begun reads what every search can ask for.
-func begun(f facade, used url.Values) (store.Search, error) {
-	q := store.Search{Scope: f.at, ForPeer: f.Outside, IDs: fhir.IDs(used["_id"]), Limit: usualCount}
+// commonFilter returns a filter with the conditions that all types share.
+func commonFilter(f fhirView, params url.Values) (store.ResourceFilter, error) {
+	q := store.ResourceFilter{Scope: f.scope, ForPeer: f.ForPeer, IDs: fhir.ParseIDs(params["_id"]), Limit: defaultCount}
 	var err error
-	if q.ChangedAt, err = spans("_lastUpdated", used, time.UTC); err != nil {
+	if q.ChangedAt, err = parseDateParameter("_lastUpdated", params, time.UTC); err != nil {
 		return q, err
 	}
-	if count := used.Get(fhir.ParamCount); count != "" {
+	if count := params.Get(fhir.ParamCount); count != "" {
 		if q.Limit, err = strconv.Atoi(count); err != nil || q.Limit < 0 {
-			return q, misread(fhir.ParamCount, "must be a number")
+			return q, invalidParameter(fhir.ParamCount, "must be a number")
 		}
-		q.Limit = min(q.Limit, mostCount)
-		used.Set(fhir.ParamCount, strconv.Itoa(q.Limit)) // what links tell is what was done
+		q.Limit = min(q.Limit, maxCount)
+		params.Set(fhir.ParamCount, strconv.Itoa(q.Limit)) // links have the limit that applies
 	}
-	switch used.Get(fhir.ParamSummary) {
+	switch params.Get(fhir.ParamSummary) {
 	case "", "false":
 	case summaryCount:
 		q.Limit = 0
 	default:
-		return q, &fhir.Fault{Parameter: fhir.ParamSummary, Message: "must be count or false: other summaries are not supported", Unsupported: true}
+		return q, &fhir.ParameterError{Parameter: fhir.ParamSummary, Message: "must be count or false: other summaries are not supported", Unsupported: true}
 	}
-	if after := used.Get(fhir.ParamAfter); after != "" {
+	if after := params.Get(fhir.ParamAfter); after != "" {
 		if q.After, err = uuid.Parse(after); err != nil {
-			return q, misread(fhir.ParamAfter, "must come from the link of another page")
+			return q, invalidParameter(fhir.ParamAfter, "must come from the link of another page")
 		}
 	}
 	return q, nil
 }
 
-// spans reads a date parameter.
-func spans(parameter string, used url.Values, zone *time.Location) (store.TimeFilter, error) {
-	ranges, err := fhir.Ranges(used[parameter], zone)
+// parseDateParameter parses all values of a date parameter.
+func parseDateParameter(parameter string, params url.Values, zone *time.Location) (store.TimeFilter, error) {
+	ranges, err := fhir.ParseDateRanges(params[parameter], zone)
 	if err != nil {
-		return nil, misread(parameter, err.Error())
+		return nil, invalidParameter(parameter, err.Error())
 	}
-	return spansOf(ranges), nil
+	return toTimeFilter(ranges), nil
 }
 
-func spansOf(ranges [][]fhir.Range) store.TimeFilter {
-	var all store.TimeFilter
-	for _, either := range ranges {
-		span := make([]store.TimeRange, len(either))
-		for i, entry := range either {
-			span[i] = store.TimeRange(entry)
+func toTimeFilter(ranges [][]fhir.Range) store.TimeFilter {
+	var filter store.TimeFilter
+	for _, alternatives := range ranges {
+		timeRanges := make([]store.TimeRange, len(alternatives))
+		for i, dateRange := range alternatives {
+			timeRanges[i] = store.TimeRange(dateRange)
 		}
-		all = append(all, span)
+		filter = append(filter, timeRanges)
 	}
-	return all
+	return filter
 }
 
-// readOfPatients reads what searches of a patient's things can ask for.
-func readOfPatients(of kind, f facade, q *store.Search, used url.Values) error {
-	q.Patients = fhir.Patients(slices.Concat(used["patient"], used["patient:Patient"], used["subject"], used["subject:Patient"]), f.Base)
+// parsePatientItemFilter adds the conditions of resources that belong to a patient to a
+// filter.
+func parsePatientItemFilter(of resourceType, f fhirView, q *store.ResourceFilter, params url.Values) error {
+	q.Patients = fhir.ParsePatientReferences(slices.Concat(params["patient"], params["patient:Patient"], params["subject"], params["subject:Patient"]), f.Base)
 	for _, name := range []string{"date", "sent"} {
-		at, err := spans(name, used, f.zone)
+		times, err := parseDateParameter(name, params, f.zone)
 		if err != nil {
 			return err
 		}
-		q.Time = append(q.Time, at...)
+		q.Time = append(q.Time, times...)
 	}
-	for _, value := range used["status"] {
-		var either []string
+	for _, value := range params["status"] {
+		var statuses []string
 		for _, alternative := range fhir.Alternatives(value) {
-			token := fhir.TokenOf(alternative)
-			if known := token.System == of.system; known || token.System == "" && token.Code != "" {
-				either = append(either, of.statuses(token.Code)...)
+			token := fhir.ParseToken(alternative)
+			if isOfSystem := token.System == of.system; isOfSystem || token.System == "" && token.Code != "" {
+				statuses = append(statuses, of.statuses(token.Code)...)
 			}
 		}
-		q.Statuses = narrowed(q.Statuses, either)
+		q.Statuses = intersect(q.Statuses, statuses)
 	}
 	return nil
 }
 
-// narrowed are what two conditions have in common; nil, of the first, is no condition.
-func narrowed(before, more []string) []string {
-	all := []string{}
-	for _, text := range more {
-		if before == nil || slices.Contains(before, text) {
-			all = append(all, text)
+// intersect returns the values that are allowed; a nil list allows all.
+func intersect(allowed, values []string) []string {
+	common := []string{}
+	for _, value := range values {
+		if allowed == nil || slices.Contains(allowed, value) {
+			common = append(common, value)
 		}
 	}
-	return all
+	return common
 }
 
-// plainQuery writes the parameters of a search that names nobody.
-func plainQuery(used url.Values) string { return used.Encode() }
+// encodePlain encodes parameters that identify nobody.
+func encodePlain(params url.Values) string { return params.Encode() }
 
-// searchset finds a page and puts it together; written is how links carry the
-// parameters that were asked for.
-func (a *API) searchset(ctx context.Context, of kind, f facade, q store.Search, used url.Values, written func(url.Values) string) (any, error) {
+// searchset finds a page and returns its bundle. encodeQuery encodes the parameters of links.
+func (a *API) searchset(ctx context.Context, of resourceType, f fhirView, q store.ResourceFilter, params url.Values, encodeQuery func(url.Values) string) (any, error) {
 	if q.Limit > 0 {
-		q.Limit++ // one more shows whether there is a next page
+		q.Limit++ // an extra row shows whether there is a next page
 	}
 	list, total, err := of.find(ctx, f, q)
 	if err != nil {
 		return nil, err
 	}
-	more := q.Limit > 0 && len(list) == q.Limit
-	if more {
+	hasNext := q.Limit > 0 && len(list) == q.Limit
+	if hasNext {
 		list = list[:len(list)-1]
 	}
 	link := func() string {
 		address := f.Base + "/" + of.name
-		if len(used) == 0 {
+		if len(params) == 0 {
 			return address
 		}
-		return address + "?" + written(used)
+		return address + "?" + encodeQuery(params)
 	}
-	found := fhir.Found{Base: f.Base, Self: link(), At: fhir.Instant(a.host.Now()), Matches: list}
+	page := fhir.SearchPage{Base: f.Base, Self: link(), Timestamp: fhir.FormatInstant(a.host.Now()), Matches: list}
 	if q.Limit == 0 || total < store.MaxCount {
-		found.Total = &total // FHIR knows no "or more": it is left out
+		page.Total = &total // FHIR has no "or more"
 	}
-	if more {
-		_, last := list[len(list)-1].Name()
-		used.Set(fhir.ParamAfter, last)
-		found.Next = link()
+	if hasNext {
+		_, last := list[len(list)-1].TypeAndID()
+		params.Set(fhir.ParamAfter, last)
+		page.Next = link()
 	}
-	return fhir.Searchset(found), nil
+	return fhir.NewSearchset(page), nil
 }
 
-// one finds a single resource.
-func (a *API) oneFHIR(ctx context.Context, of kind, f facade, text string) (fhir.Resource, error) {
+// findResource returns one resource. It is a [hub.ErrNotFound] if there is none.
+func (a *API) findResource(ctx context.Context, of resourceType, f fhirView, text string) (fhir.Resource, error) {
 	id, err := uuid.Parse(text)
 	if err == nil {
-		list, _, err := of.find(ctx, f, store.Search{Scope: f.at, ForPeer: f.Outside, IDs: []uuid.UUID{id}, Limit: 1, SkipCount: true})
+		list, _, err := of.find(ctx, f, store.ResourceFilter{Scope: f.scope, ForPeer: f.ForPeer, IDs: []uuid.UUID{id}, Limit: 1, SkipCount: true})
 		if err != nil || len(list) == 1 {
-			return first(list), err
+			return firstOrNil(list), err
 		}
 	}
 	return nil, hub.Errorf(hub.ErrNotFound, "not_found", "%s not found", of.name)
 }
 
-func first(list []fhir.Resource) fhir.Resource {
+func firstOrNil(list []fhir.Resource) fhir.Resource {
 	if len(list) == 0 {
 		return nil
 	}
 	return list[0]
 }
 
-// readFHIR reads one resource.
-func (a *API) readFHIR(kinds func() kind) func(context.Context, *fhirID) (any, error) {
+// readResource returns the handler that reads one resource.
+func (a *API) readResource(kinds func() resourceType) func(context.Context, *fhirID) (any, error) {
 	of := kinds()
 	return func(ctx context.Context, in *fhirID) (any, error) {
-		f, err := a.facade(ctx, of.scope)
+		f, err := a.newFHIRView(ctx, of.scope)
 		if err != nil {
 			return nil, err
 		}
-		return a.oneFHIR(ctx, of, f, in.ID)
+		return a.findResource(ctx, of, f, in.ID)
 	}
 }

@@ -10,41 +10,39 @@ import (
 	"integrationhub/clinic/internal/importfile"
 	"integrationhub/clinic/internal/imports"
 	"integrationhub/clinic/internal/store"
-	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 )
 
-// maxImport is how long an uploaded file may be, with the form around it, in bytes:
-// a table of some 100,000 patients. A form of that size is held in memory until its
-// file is stored.
-const maxImport = 16 << 20
+// maxImportFormBytes bounds an uploaded file with the form around it, in bytes: a table of
+// some 100,000 patients. The form is held in memory until its file is stored.
+const maxImportFormBytes = 16 << 20
 
-type importInput struct {
+type createImportInput struct {
 	RawBody huma.MultipartFormFiles[struct {
 		File   huma.FormFile `form:"file" required:"true" doc:"A table with names of columns in its first line (external_id, name, phone, email, cpf, birth_date, status, or in Portuguese), or FHIR R4 patients, one on each line; 16 MiB at most"`
 		Format string        `form:"format" required:"true" enum:"csv,fhir-ndjson"`
 	}]
 }
 
-type importMade struct {
+type createImportOutput struct {
 	Body struct {
 		ID uuid.UUID `json:"id"`
 	} `nameHint:"ImportMade"`
 }
 
-// importFile binds an operation whose body may be longer than others.
-func (a *API) importFile(api huma.API, op huma.Operation) {
-	op.MaxBodyBytes = maxImport
-	huma.Register(api, op, func(ctx context.Context, in *importInput) (*importMade, error) {
+// bindCreateImport binds an operation with a larger body limit than others.
+func (a *API) bindCreateImport(api huma.API, op huma.Operation) {
+	op.MaxBodyBytes = maxImportFormBytes
+	huma.Register(api, op, func(ctx context.Context, in *createImportInput) (*createImportOutput, error) {
 		out, err := a.createImport(ctx, in)
 		return out, dberr.Wrap(op.OperationID, err)
 	})
 }
 
-func (a *API) createImport(ctx context.Context, in *importInput) (*importMade, error) {
-	at, who, err := scope(ctx)
+func (a *API) createImport(ctx context.Context, in *createImportInput) (*createImportOutput, error) {
+	scope, caller, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -53,12 +51,12 @@ func (a *API) createImport(ctx context.Context, in *importInput) (*importMade, e
 	if format != importfile.CSV && format != importfile.NDJSON {
 		return nil, hub.Invalid("body.format", "must be csv or fhir-ndjson")
 	}
-	out := &importMade{}
-	out.Body.ID, err = a.imports.Create(ctx, at, imports.Upload{Format: format, File: form.File, User: who.UserID})
+	out := &createImportOutput{}
+	out.Body.ID, err = a.imports.Create(ctx, scope, imports.Upload{Format: format, File: form.File, User: caller.UserID})
 	return out, err
 }
 
-// Import is how an import does.
+// Import is an import's progress.
 type Import struct {
 	ID         uuid.UUID  `json:"id"`
 	Format     string     `json:"format" enum:"csv,fhir-ndjson"`
@@ -67,57 +65,53 @@ type Import struct {
 	Processed  int        `json:"processed" doc:"Of them, so far"`
 	Created    int        `json:"created"`
 	Updated    int        `json:"updated"`
-	Skipped    int        `json:"skipped" doc:"The clinic knew all of it; or it is about somebody who asked to be forgotten: those are among the errors"`
+	Skipped    int        `json:"skipped" doc:"Lines without new data, and lines about erased patients; the latter are among the errors"`
 	Failed     int        `json:"failed" doc:"Lines with an error"`
 	Problem    *string    `json:"problem" doc:"Why the import as a whole failed"`
 	CreatedAt  time.Time  `json:"created_at"`
 	FinishedAt *time.Time `json:"finished_at"`
 }
 
-// ImportError is what is wrong with a line.
+// ImportError is a problem with a line.
 type ImportError struct {
 	Line  int    `json:"line" doc:"The first line of the file is 1"`
 	Error string `json:"error" doc:"For people, without the values"`
 }
 
-func importOf(i dbgen.Import) Import {
+func toImport(i store.Import) Import {
 	return Import{
 		ID: i.ID, Format: i.Format, Status: i.Status, Total: i.Total, Processed: i.Created + i.Updated + i.Skipped + i.Failed, Created: i.Created,
-		Updated: i.Updated, Skipped: i.Skipped, Failed: i.Failed, Problem: i.Problem, CreatedAt: i.CreatedAt.UTC(), FinishedAt: maybeMoment(i.FinishedAt),
+		Updated: i.Updated, Skipped: i.Skipped, Failed: i.Failed, Problem: i.Problem, CreatedAt: i.CreatedAt.UTC(), FinishedAt: clampOptionalTime(i.FinishedAt),
 	}
 }
 
-// ImportDetail adds what is wrong with which line.
+// ImportDetail is an Import with its errors by line.
 type ImportDetail struct {
 	Import
 	Errors []ImportError `json:"errors" nullable:"false" doc:"The first thousand"`
 }
 
 func (a *API) getImport(ctx context.Context, in *rest.IDParam) (*struct{ Body ImportDetail }, error) {
-	at, _, err := scope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	row, err := a.store.ImportByID(ctx, at.Clinic, at.Env, in.ID)
+	row, err := a.store.ImportByID(ctx, scope.Clinic, scope.Env, in.ID)
 	if err != nil {
 		return nil, rest.NotFoundIfNoRows("Import", err)
 	}
-	wrong, err := a.store.ImportErrors(ctx, at.Clinic, at.Env, in.ID)
+	lineErrors, err := a.imports.LineErrors(ctx, scope, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body ImportDetail }{ImportDetail{importOf(row), rest.Map(wrong, func(e dbgen.ImportErrorsRow) ImportError { return ImportError(e) })}}, nil
+	return &struct{ Body ImportDetail }{ImportDetail{toImport(row), rest.Map(lineErrors, func(e imports.LineError) ImportError { return ImportError{Line: e.Line, Error: e.Message} })}}, nil
 }
 
 func (a *API) listImports(ctx context.Context, in *rest.PageParams) (*struct{ Body rest.Page[Import] }, error) {
-	at, _, err := scope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ListImports(ctx, dbgen.ListImportsParams{ClinicID: at.Clinic, Env: at.Env, RowLimit: in.PerPage, RowOffset: in.Offset()})
-	if err != nil {
-		return nil, err
-	}
-	total, err := a.store.CountImports(ctx, at.Clinic, at.Env, store.MaxCount)
-	return &struct{ Body rest.Page[Import] }{rest.NewPage(rest.Map(rows, importOf), total, *in)}, err
+	rows, total, err := a.store.ListImports(ctx, scope, toPage(*in))
+	return &struct{ Body rest.Page[Import] }{rest.NewPage(rest.Map(rows, toImport), total, *in)}, err
 }

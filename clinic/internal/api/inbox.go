@@ -7,13 +7,13 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/clinic/internal/inbox"
-	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/clinic/internal/store"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/rest"
 )
 
-// InboxEntry is an event that matched no patient. [inbox.OpenRetention] and [inbox.SettledRetention]
-// say how long it is kept.
+// InboxEntry is an event that matched no patient. See [inbox.OpenRetention] and
+// [inbox.SettledRetention] for how long it is kept.
 type InboxEntry struct {
 	ID         uuid.UUID  `json:"id"`
 	EventID    string     `json:"event_id"`
@@ -30,10 +30,10 @@ type InboxEntry struct {
 	SettledAt  *time.Time `json:"settled_at"`
 }
 
-func inboxEntryOf(e dbgen.InboxEntry) InboxEntry {
+func toInboxEntry(entry store.InboxEntry) InboxEntry {
 	return InboxEntry{
-		ID: e.ID, EventID: e.EventID, EventType: e.EventType, Product: e.Source, Phone: e.Phone, Name: e.Name, Status: e.Status, PatientID: e.PatientID,
-		OccurredAt: e.OccurredAt.UTC(), ReceivedAt: e.ReceivedAt.UTC(), SettledAt: maybeMoment(e.SettledAt),
+		ID: entry.ID, EventID: entry.EventID, EventType: entry.EventType, Product: entry.Source, Phone: entry.Phone, Name: entry.Name, Status: entry.Status, PatientID: entry.PatientID,
+		OccurredAt: entry.OccurredAt.UTC(), ReceivedAt: entry.ReceivedAt.UTC(), SettledAt: clampOptionalTime(entry.SettledAt),
 	}
 }
 
@@ -43,20 +43,20 @@ type inboxInput struct {
 }
 
 func (a *API) listInbox(ctx context.Context, in *inboxInput) (*struct{ Body rest.Page[InboxEntry] }, error) {
-	at, _, err := scope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, total, err := a.inbox.List(ctx, at, in.Status, in.PerPage, in.Offset())
+	items, total, err := a.inbox.List(ctx, scope, in.Status, in.PerPage, in.Offset())
 	if in.Status == inbox.Open {
-		module.RequireAudit(ctx) // what people wrote
+		module.RequireAudit(ctx) // open entries have the contents of events
 	}
-	list := rest.Map(rows, func(row inbox.Item) InboxEntry {
-		if row.Suggested != nil {
-			module.SetSubject(ctx, row.Suggested.String())
+	list := rest.Map(items, func(item inbox.Item) InboxEntry {
+		if item.Suggested != nil {
+			module.SetSubject(ctx, item.Suggested.String())
 		}
-		inboxEntry := inboxEntryOf(row.InboxEntry)
-		inboxEntry.Summary, inboxEntry.Suggested = row.Summary, row.Suggested
+		inboxEntry := toInboxEntry(item.Entry)
+		inboxEntry.Summary, inboxEntry.Suggested = item.Summary, item.Suggested
 		return inboxEntry
 	})
 	return &struct{ Body rest.Page[InboxEntry] }{rest.NewPage(list, total, in.PageParams)}, err
@@ -78,21 +78,21 @@ type linkOutput struct {
 }
 
 func (a *API) linkInbox(ctx context.Context, in *linkInput) (*linkOutput, error) {
-	at, who, err := scope(ctx)
+	scope, caller, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	linked, err := a.inbox.Link(ctx, at, in.ID, in.Body.PatientID, who.UserID)
+	linked, err := a.inbox.Link(ctx, scope, in.ID, in.Body.PatientID, caller.UserID)
 	out := &linkOutput{}
-	out.Body.InboxEntry, out.Body.AlsoLinked, out.Body.StillLinking = inboxEntryOf(linked.InboxEntry), linked.AlsoLinked, linked.StillLinking
+	out.Body.InboxEntry, out.Body.AlsoLinked, out.Body.StillLinking = toInboxEntry(linked.Entry), linked.AlsoLinked, linked.StillLinking
 	return out, err
 }
 
 func (a *API) dismissInbox(ctx context.Context, in *rest.IDParam) (*struct{ Body InboxEntry }, error) {
-	at, who, err := scope(ctx)
+	scope, caller, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	dismissed, err := a.inbox.Dismiss(ctx, at, in.ID, who.UserID)
-	return &struct{ Body InboxEntry }{inboxEntryOf(dismissed)}, err
+	dismissed, err := a.inbox.Dismiss(ctx, scope, in.ID, caller.UserID)
+	return &struct{ Body InboxEntry }{toInboxEntry(dismissed)}, err
 }

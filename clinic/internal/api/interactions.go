@@ -10,12 +10,11 @@ import (
 
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
-	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
 	"integrationhub/hub/module/rest"
 )
 
-// Interaction is something on a patient's history.
+// Interaction is an entry of a patient's history.
 type Interaction struct {
 	ID         uuid.UUID `json:"id"`
 	PatientID  uuid.UUID `json:"patient_id"`
@@ -26,17 +25,17 @@ type Interaction struct {
 	OccurredAt time.Time `json:"occurred_at"`
 }
 
-func interactionOf(i dbgen.Interaction) Interaction {
+func toInteraction(i store.Interaction) Interaction {
 	return Interaction{i.ID, i.PatientID, i.Type, i.Summary, i.Source, i.SourceID, i.OccurredAt.UTC()}
 }
 
-// ownSource is the source of what the clinic's users write down themselves.
-const ownSource = "clinic"
+// clinicSource is the source of interactions that the clinic's users enter.
+const clinicSource = "clinic"
 
 var interactionType = regexp.MustCompile(`^[a-z][a-z0-9_]{0,59}$`)
 
-func needType(wrong *rest.FieldErrors, s string) {
-	wrong.Check(interactionType.MatchString(s), "body.interaction_type", "must be at most 60 lower-case letters, digits and underscores, a letter first, such as message_received")
+func checkInteractionType(errs *rest.FieldErrors, s string) {
+	errs.Check(interactionType.MatchString(s), "body.interaction_type", "must be at most 60 lower-case letters, digits and underscores, a letter first, such as message_received")
 }
 
 type interactionInput struct {
@@ -49,43 +48,39 @@ type interactionInput struct {
 }
 
 func (a *API) createInteraction(ctx context.Context, in *interactionInput) (*struct{ Body Interaction }, error) {
-	at, _, err := scope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var wrong rest.FieldErrors
-	needType(&wrong, in.Body.Type)
-	d := store.InteractionData{Type: in.Body.Type, Summary: care.Redact(in.Body.Summary), Source: ownSource, SourceID: uuid.NewString(), Origin: store.OriginEvent, At: a.host.Now()}
+	var errs rest.FieldErrors
+	checkInteractionType(&errs, in.Body.Type)
+	d := store.InteractionData{Type: in.Body.Type, Summary: care.Redact(in.Body.Summary), Source: clinicSource, SourceID: uuid.NewString(), Origin: store.OriginEvent, At: a.host.Now()}
 	if in.Body.OccurredAt.HasValue() {
-		d.At = wrong.ParseTime(in.Body.OccurredAt.Value, "body.occurred_at")
-		wrong.Check(!d.At.After(a.host.Now().Add(clockSkew)), "body.occurred_at", "must not be in the future")
+		d.At = errs.ParseTime(in.Body.OccurredAt.Value, "body.occurred_at")
+		errs.Check(!d.At.After(a.host.Now().Add(clockSkew)), "body.occurred_at", "must not be in the future")
 	}
-	wrong.CheckLength(d.Summary, "body.summary", 0, store.MaxSummary)
-	if err := wrong.Err(); err != nil {
+	errs.CheckLength(d.Summary, "body.summary", 0, store.MaxSummary)
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	var made dbgen.Interaction
+	var interaction store.Interaction
 	err = a.store.InTx(ctx, "writing an interaction", func(tx *store.Tx) error {
-		made, err = tx.LogInteraction(ctx, at, in.ID, d)
+		interaction, err = tx.LogInteraction(ctx, scope, in.ID, d)
 		return err
 	})
-	return &struct{ Body Interaction }{interactionOf(made)}, err
+	return &struct{ Body Interaction }{toInteraction(interaction)}, err
 }
 
-func (a *API) listInteractions(ctx context.Context, in *PatientList) (*struct{ Body rest.Page[Interaction] }, error) {
-	at, _, err := scope(ctx)
+func (a *API) listInteractions(ctx context.Context, in *PatientItemsInput) (*struct{ Body rest.Page[Interaction] }, error) {
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.known(ctx, at, in.ID); err != nil {
+	if err := a.requirePatient(ctx, scope, in.ID); err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ListInteractions(ctx, dbgen.ListInteractionsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
-	if err != nil {
-		return nil, err
-	}
-	total, err := a.store.CountInteractions(ctx, dbgen.CountInteractionsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, MaxCount: store.MaxCount})
-	return &struct{ Body rest.Page[Interaction] }{rest.NewPage(rest.Map(rows, interactionOf), total, in.PageParams)}, err
+	rows, total, err := a.store.ListInteractions(ctx, scope, in.ID, toPage(in.PageParams))
+	return &struct{ Body rest.Page[Interaction] }{rest.NewPage(rest.Map(rows, toInteraction), total, in.PageParams)}, err
 }
 
 type logInteractionInput struct {
@@ -106,10 +101,10 @@ type logInteractionOutput struct {
 	} `nameHint:"InteractionLogged"`
 }
 
-// logInteraction puts what a connected product did on the history of the patient with
-// a phone number.
+// logInteraction adds what a connected product did to the history of the patient with a phone
+// number.
 func (a *API) logInteraction(ctx context.Context, in *logInteractionInput) (*logInteractionOutput, error) {
-	at, who, err := scope(ctx)
+	scope, caller, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -117,11 +112,11 @@ func (a *API) logInteraction(ctx context.Context, in *logInteractionInput) (*log
 	d := store.InteractionData{
 		Type: b.Type, Summary: care.Redact(b.Summary.Value), Source: b.Source.Value, SourceID: b.SourceID.Value, Origin: store.OriginKey, At: a.host.Now(),
 	}
-	if who.Peer != "" {
+	if caller.Peer != "" {
 		d.Origin = store.OriginPeer
 	}
 	if d.Source == "" {
-		d.Source = who.Peer
+		d.Source = caller.Peer
 	}
 	if d.Source == "" {
 		d.Source = "integration"
@@ -129,32 +124,32 @@ func (a *API) logInteraction(ctx context.Context, in *logInteractionInput) (*log
 	if d.SourceID == "" {
 		d.SourceID = uuid.NewString()
 	}
-	var wrong rest.FieldErrors
-	needPhone(&wrong, b.PatientPhone, "body.patient_phone")
-	needType(&wrong, d.Type)
-	wrong.CheckLength(d.Summary, "body.summary", 0, store.MaxSummary)
-	wrong.CheckName(d.Source, "body.source", 60)
-	wrong.Check(who.Peer == "" || d.Source == who.Peer, "body.source", "must be the product that the key belongs to")
-	wrong.Check(!strings.EqualFold(strings.TrimSpace(d.Source), ownSource), "body.source", "must not be the clinic itself")
-	wrong.CheckLength(d.SourceID, "body.source_id", 1, 200)
+	var errs rest.FieldErrors
+	checkPhone(&errs, b.PatientPhone, "body.patient_phone")
+	checkInteractionType(&errs, d.Type)
+	errs.CheckLength(d.Summary, "body.summary", 0, store.MaxSummary)
+	errs.CheckName(d.Source, "body.source", 60)
+	errs.Check(caller.Peer == "" || d.Source == caller.Peer, "body.source", "must be the product that the key belongs to")
+	errs.Check(!strings.EqualFold(strings.TrimSpace(d.Source), clinicSource), "body.source", "must not be the clinic itself")
+	errs.CheckLength(d.SourceID, "body.source_id", 1, 200)
 	for _, entry := range []struct{ text, location string }{{d.Type, "body.interaction_type"}, {d.Source, "body.source"}} {
-		wrong.Check(care.RedactCPFs(entry.text) == entry.text, entry.location, "must not have a CPF in it")
+		errs.Check(care.RedactCPFs(entry.text) == entry.text, entry.location, "must not have a CPF in it")
 	}
-	if err := wrong.Err(); err != nil {
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
 	out := &logInteractionOutput{}
 	err = a.store.InTx(ctx, "logging an interaction", func(tx *store.Tx) error {
-		patients, err := tx.FindByPhone(ctx, at, b.PatientPhone)
+		patients, err := tx.FindByPhone(ctx, scope, b.PatientPhone)
 		if err != nil {
 			return err
 		}
 		if len(patients) == 0 {
 			return hub.Errorf(hub.ErrNotFound, "patient_not_found", "No patient has this phone number.")
 		}
-		d.SourceID = tx.MaskExternalID(at, d.SourceID)
-		made, err := tx.LogInteraction(ctx, at, patients[0].ID, d)
-		out.Body.Logged, out.Body.InteractionID, out.Body.PatientID = true, made.ID, made.PatientID
+		d.SourceID = tx.MaskExternalID(scope, d.SourceID)
+		interaction, err := tx.LogInteraction(ctx, scope, patients[0].ID, d)
+		out.Body.Logged, out.Body.InteractionID, out.Body.PatientID = true, interaction.ID, interaction.PatientID
 		return err
 	})
 	return out, err

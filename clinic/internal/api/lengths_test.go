@@ -43,7 +43,7 @@ func TestLengthsOfEveryField(t *testing.T) {
 	}
 	ids, key, good := ResourceIDs(clinic), clinic.NewKey(), goodBodies()
 	tried := 0
-	for _, text := range texts(clinic.Clinic) {
+	for _, text := range parseStringAlternatives(clinic.Clinic) {
 		if !ours[text.operation] || formed[text.name] {
 			continue
 		}

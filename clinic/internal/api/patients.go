@@ -9,13 +9,12 @@ import (
 
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
-	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/rest"
 )
 
-// Patient is a patient as the clinic's users and connected products see one.
+// Patient is a patient as the clinic's users see it. Connected products get [FoundPatient].
 type Patient struct {
 	ID              uuid.UUID   `json:"id"`
 	Name            string      `json:"name"`
@@ -30,43 +29,21 @@ type Patient struct {
 	CreatedAt       time.Time   `json:"created_at"`
 }
 
-// moment is an instant in UTC; nil for the zero time.
-func moment(t time.Time) *time.Time {
-	if t.Year() <= 1 {
-		return nil
-	}
-	t = care.ClampInstant(t)
-	return &t
-}
-
-func maybeMoment(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	return moment(*t)
-}
-
-func day(t time.Time) string { return t.Format(time.DateOnly) }
-
-// shown adds to rows what is known beside them.
-func (a *API) shown(ctx context.Context, at store.Scope, rows ...dbgen.Patient) ([]Patient, error) {
-	ids := rest.Map(rows, func(p dbgen.Patient) uuid.UUID { return p.ID })
-	figures, err := a.store.PatientFigures(ctx, dbgen.PatientFiguresParams{Now: a.host.Now(), ClinicID: at.Clinic, Env: at.Env, Ids: ids})
+// patientResponses converts rows and adds their aggregates.
+func (a *API) patientResponses(ctx context.Context, scope store.Scope, rows ...store.Patient) ([]Patient, error) {
+	ids := rest.Map(rows, func(p store.Patient) uuid.UUID { return p.ID })
+	aggregates, err := a.store.PatientAggregates(ctx, scope, ids)
 	if err != nil {
 		return nil, err
 	}
-	known := make(map[uuid.UUID]dbgen.PatientFiguresRow, len(figures))
-	for _, f := range figures {
-		known[f.ID] = f
-	}
-	return rest.Map(rows, func(p dbgen.Patient) Patient {
-		f := known[p.ID]
+	return rest.Map(rows, func(p store.Patient) Patient {
+		aggregate := aggregates[p.ID]
 		patient := Patient{
-			ID: p.ID, Name: p.Name, Phone: p.Phone, Email: p.Email, CPF: store.MaskedCPF(p), LastAppointment: moment(f.LastAt),
-			NextAppointment: moment(f.NextAt), BalanceDue: f.Balance, Status: p.Status, CreatedAt: p.CreatedAt.UTC(),
+			ID: p.ID, Name: p.Name, Phone: p.Phone, Email: p.Email, CPF: store.MaskedCPF(p), LastAppointment: timeOrNil(aggregate.LastAppointment),
+			NextAppointment: timeOrNil(aggregate.NextAppointment), BalanceDue: aggregate.BalanceDue, Status: p.Status, CreatedAt: p.CreatedAt.UTC(),
 		}
 		if p.BirthDate != nil {
-			born := day(*p.BirthDate)
+			born := formatDate(*p.BirthDate)
 			patient.BirthDate = &born
 		}
 		return patient
@@ -75,8 +52,8 @@ func (a *API) shown(ctx context.Context, at store.Scope, rows ...dbgen.Patient) 
 
 type patientOutput struct{ Body Patient }
 
-func (a *API) patientOutput(ctx context.Context, at store.Scope, p dbgen.Patient) (*patientOutput, error) {
-	list, err := a.shown(ctx, at, p)
+func (a *API) patientOutput(ctx context.Context, scope store.Scope, p store.Patient) (*patientOutput, error) {
+	list, err := a.patientResponses(ctx, scope, p)
 	if err != nil {
 		return nil, err
 	}
@@ -96,63 +73,49 @@ type patientInput struct {
 	Body patientFields `nameHint:"PatientFields"`
 }
 
-type onePatientInput struct {
+type updatePatientInput struct {
 	rest.IDParam
 	Body patientFields `nameHint:"PatientFields"`
 }
 
-// emptied makes "" of an optional text the same as null.
-func emptied(o rest.Optional[string]) rest.Optional[string] {
-	if o.Value = strings.TrimSpace(o.Value); o.Value == "" && o.Set {
-		o.Null = true
-	}
-	return o
-}
-
-// typed is a text as it is kept of what somebody typed: lengths are those of what is kept.
-func typed(text string) string { return care.RedactCPFs(strings.TrimSpace(text)) }
-
-// into applies the fields and checks what comes out. today is the clinic's.
-func (f *patientFields) into(d *store.PatientData, today time.Time) error {
-	var wrong rest.FieldErrors
+// applyTo applies the fields to d and validates the result. today is the clinic's date.
+func (f *patientFields) applyTo(d *store.PatientData, today time.Time) error {
+	var errs rest.FieldErrors
 	f.Name.ApplyTo(&d.Name)
-	d.Name = typed(d.Name)
-	wrong.CheckName(d.Name, "body.name", 120)
-	if f.Phone = emptied(f.Phone); f.Phone.HasValue() {
+	d.Name = redactInput(d.Name)
+	errs.CheckName(d.Name, "body.name", 120)
+	if f.Phone = emptyAsNull(f.Phone); f.Phone.HasValue() {
 		number := care.FormatE164(f.Phone.Value)
-		wrong.Check(number != "", "body.phone", "must be a phone number of 8 to 15 digits")
+		errs.Check(number != "", "body.phone", "must be a phone number of 8 to 15 digits")
 		f.Phone.Value = number
 	}
 	f.Phone.ApplyToNullable(&d.Phone)
-	f.Email = emptied(f.Email)
+	f.Email = emptyAsNull(f.Email)
 	if f.Email.ApplyToNullable(&d.Email); f.Email.HasValue() {
-		wrong.CheckEmail(d.Email, "body.email")
+		errs.CheckEmail(d.Email, "body.email")
 	}
-	if f.CPF = emptied(f.CPF); f.CPF.HasValue() {
+	if f.CPF = emptyAsNull(f.CPF); f.CPF.HasValue() {
 		digits := care.ParseCPF(f.CPF.Value)
-		wrong.Check(digits != "", "body.cpf", "must be a CPF: 11 digits with the right check digits")
+		errs.Check(digits != "", "body.cpf", "must be a CPF: 11 digits with the right check digits")
 		f.CPF.Value = digits
 	}
 	f.CPF.ApplyToNullable(&d.CPF)
-	if f.BirthDate = emptied(f.BirthDate); f.BirthDate.Set {
+	if f.BirthDate = emptyAsNull(f.BirthDate); f.BirthDate.Set {
 		d.BirthDate = nil
 		if f.BirthDate.HasValue() {
-			born := wrong.ParseDate(f.BirthDate.Value, "body.birth_date")
-			wrong.Check(!born.After(today), "body.birth_date", "must not be in the future")
+			born := errs.ParseDate(f.BirthDate.Value, "body.birth_date")
+			errs.Check(!born.After(today), "body.birth_date", "must not be in the future")
 			d.BirthDate = &born
 		}
 	}
 	f.Status.ApplyTo(&d.Status)
-	wrong.Check(d.Status == store.Active || d.Status == store.Inactive, "body.status", "must be active or inactive")
-	return wrong.Err()
+	errs.Check(d.Status == store.Active || d.Status == store.Inactive, "body.status", "must be active or inactive")
+	return errs.Err()
 }
 
-// clockSkew is how far callers' clocks may be ahead of the hub's.
-const clockSkew = 5 * time.Minute
-
-// today is the date where a clinic is, as midnight UTC.
-func (a *API) today(ctx context.Context, at store.Scope) (time.Time, error) {
-	clinic, err := a.store.Clinic(ctx, at.Clinic)
+// today returns the date in the clinic's time zone, as midnight UTC.
+func (a *API) today(ctx context.Context, scope store.Scope) (time.Time, error) {
+	clinic, err := a.store.Clinic(ctx, scope.Clinic)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -160,59 +123,57 @@ func (a *API) today(ctx context.Context, at store.Scope) (time.Time, error) {
 }
 
 func (a *API) createPatient(ctx context.Context, in *patientInput) (*patientOutput, error) {
-	at, _, err := scope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
 	d := store.PatientData{Status: store.Active}
-	today, err := a.today(ctx, at)
+	today, err := a.today(ctx, scope)
 	if err != nil {
 		return nil, err
 	}
-	if err := in.Body.into(&d, today); err != nil {
+	if err := in.Body.applyTo(&d, today); err != nil {
 		return nil, err
 	}
-	var made dbgen.Patient
+	var patient store.Patient
 	err = a.store.InTx(ctx, "making a patient", func(tx *store.Tx) error {
-		made, err = tx.CreatePatient(ctx, at, d)
+		patient, err = tx.CreatePatient(ctx, scope, d)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return a.patientOutput(ctx, at, made)
+	return a.patientOutput(ctx, scope, patient)
 }
 
-func (a *API) updatePatient(ctx context.Context, in *onePatientInput) (*patientOutput, error) {
-	at, _, err := scope(ctx)
+func (a *API) updatePatient(ctx context.Context, in *updatePatientInput) (*patientOutput, error) {
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	today, err := a.today(ctx, at)
+	today, err := a.today(ctx, scope)
 	if err != nil {
 		return nil, err
 	}
-	var done dbgen.Patient
+	var patient store.Patient
 	err = a.store.InTx(ctx, "updating a patient", func(tx *store.Tx) error {
-		done, err = tx.ChangePatient(ctx, at, in.ID, func(d *store.PatientData) error { return in.Body.into(d, today) })
+		patient, err = tx.ChangePatient(ctx, scope, in.ID, func(d *store.PatientData) error { return in.Body.applyTo(d, today) })
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return a.patientOutput(ctx, at, done)
+	return a.patientOutput(ctx, scope, patient)
 }
 
-// deletePatient puts a patient away, as a change of the status does, so whoever may do
-// that may do this; the law has the records kept. Who asks to be forgotten makes a
-// deletion request.
+// deletePatient archives a patient. Erasure is requestDeletion.
 func (a *API) deletePatient(ctx context.Context, in *rest.IDParam) (*rest.NoContent, error) {
-	at, _, err := scope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return nil, a.store.InTx(ctx, "putting a patient away", func(tx *store.Tx) error {
-		_, err := tx.ChangePatient(ctx, at, in.ID, func(d *store.PatientData) error {
+	return nil, a.store.InTx(ctx, "archiving a patient", func(tx *store.Tx) error {
+		_, err := tx.ChangePatient(ctx, scope, in.ID, func(d *store.PatientData) error {
 			d.Status = store.Inactive
 			return nil
 		})
@@ -220,39 +181,39 @@ func (a *API) deletePatient(ctx context.Context, in *rest.IDParam) (*rest.NoCont
 	})
 }
 
-type patientQuery struct {
+type getPatientInput struct {
 	rest.IDParam
 	Reveal string `query:"reveal" enum:"cpf" doc:"Administrators only, where the clinic allows it; on record"`
 }
 
-func (a *API) getPatient(ctx context.Context, in *patientQuery) (*patientOutput, error) {
-	at, _, err := scope(ctx)
+func (a *API) getPatient(ctx context.Context, in *getPatientInput) (*patientOutput, error) {
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	row, err := a.store.Patient(ctx, at.Clinic, at.Env, in.ID)
+	row, err := a.store.Patient(ctx, scope.Clinic, scope.Env, in.ID)
 	if err != nil {
 		return nil, rest.NotFoundIfNoRows("Patient", err)
 	}
-	out, err := a.patientOutput(ctx, at, row)
+	out, err := a.patientOutput(ctx, scope, row)
 	if err != nil || in.Reveal == "" {
 		return out, err
 	}
-	out.Body.CPF, err = a.reveal(ctx, at, row)
+	out.Body.CPF, err = a.reveal(ctx, scope, row)
 	return out, err
 }
 
-// reveal shows a whole tax id to an administrator, once that is on record.
-func (a *API) reveal(ctx context.Context, at store.Scope, p dbgen.Patient) (*string, error) {
-	_, who, err := scope(ctx)
+// reveal returns a whole CPF to an administrator, after recording that in the audit log.
+func (a *API) reveal(ctx context.Context, scope store.Scope, p store.Patient) (*string, error) {
+	_, caller, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	clinic, err := a.store.Clinic(ctx, at.Clinic)
+	clinic, err := a.store.Clinic(ctx, scope.Clinic)
 	if err != nil {
 		return nil, err
 	}
-	if !who.Admin || !clinic.RevealCpf {
+	if !caller.Admin || !clinic.RevealCpf {
 		return nil, hub.Errorf(hub.ErrForbidden, "reveal_forbidden", "Whole tax ids are shown to administrators only, where the clinic's settings allow it.")
 	}
 	digits, err := a.store.CPF(p)
@@ -267,21 +228,21 @@ func (a *API) reveal(ctx context.Context, at store.Scope, p dbgen.Patient) (*str
 	return &whole, nil
 }
 
-type patientsInput struct {
+type listPatientsInput struct {
 	rest.PageParams
 	Status string `query:"status" enum:"active,inactive,anonymized" doc:"Absent: all that were not anonymized. The total is counted up to 10,000"`
-	// Search is refused: what names a person has no place in an address. Overlooked,
-	// it would be answered with everybody.
+	// Search is refused: addresses are logged, so they must not have names. Were it ignored,
+	// all patients would be returned.
 	Search string `query:"search" hidden:"true"`
 }
 
 type patientsOutput struct{ Body rest.Page[Patient] }
 
-func (a *API) listPatients(ctx context.Context, in *patientsInput) (*patientsOutput, error) {
+func (a *API) listPatients(ctx context.Context, in *listPatientsInput) (*patientsOutput, error) {
 	if in.Search != "" {
 		return nil, hub.Invalid("query.search", "must not be in an address, which is logged on its way: send it in the body of POST /patients/search")
 	}
-	return a.pageOfPatients(ctx, "", in.Status, in.PageParams)
+	return a.patientPage(ctx, "", in.Status, in.PageParams)
 }
 
 type patientSearchInput struct {
@@ -292,32 +253,25 @@ type patientSearchInput struct {
 	} `nameHint:"SearchPatients"`
 }
 
-// findPatients searches by POST, so that what names a person is in no address.
-func (a *API) findPatients(ctx context.Context, in *patientSearchInput) (*patientsOutput, error) {
-	return a.pageOfPatients(ctx, strings.TrimSpace(in.Body.Search), in.Body.Status, in.Body.PageParams)
+// searchPatients searches by POST, so that no name is in an address.
+func (a *API) searchPatients(ctx context.Context, in *patientSearchInput) (*patientsOutput, error) {
+	return a.patientPage(ctx, strings.TrimSpace(in.Body.Search), in.Body.Status, in.Body.PageParams)
 }
 
-// pageOfPatients reads a page of who may be meant by a term, or of all, and has it on
-// record.
-func (a *API) pageOfPatients(ctx context.Context, term, status string, page rest.PageParams) (*patientsOutput, error) {
-	at, _, err := scope(ctx)
+// patientPage returns a page of the patients that a term matches, or of all.
+func (a *API) patientPage(ctx context.Context, term, status string, page rest.PageParams) (*patientsOutput, error) {
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, total, err := a.store.ListPatients(ctx, store.PatientList{Scope: at, Status: status, Term: term, Limit: page.PerPage, Offset: page.Offset()})
+	rows, total, err := a.store.ListPatients(ctx, store.PatientListQuery{Scope: scope, Status: status, Term: term, Limit: page.PerPage, Offset: page.Offset()})
 	if err != nil {
 		return nil, err
 	}
-	module.RequireAudit(ctx) // what finds nobody too, as it is over FHIR
+	module.RequireAudit(ctx) // also if no patient is found, as in FHIR
 	for _, row := range rows {
 		module.SetSubject(ctx, row.ID.String())
 	}
-	list, err := a.shown(ctx, at, rows...)
+	list, err := a.patientResponses(ctx, scope, rows...)
 	return &patientsOutput{rest.NewPage(list, total, page)}, err
-}
-
-// known requires that a patient is there for whoever asks.
-func (a *API) known(ctx context.Context, at store.Scope, id uuid.UUID) error {
-	_, err := a.store.Patient(ctx, at.Clinic, at.Env, id)
-	return rest.NotFoundIfNoRows("Patient", err)
 }

@@ -9,11 +9,10 @@ import (
 
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
-	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub/module/rest"
 )
 
-// Payment is what a patient owes or paid.
+// Payment is a payment of a patient, made or owed.
 type Payment struct {
 	ID            uuid.UUID          `json:"id"`
 	PatientID     uuid.UUID          `json:"patient_id"`
@@ -27,10 +26,10 @@ type Payment struct {
 	CreatedAt     time.Time          `json:"created_at"`
 }
 
-func paymentOf(p dbgen.Payment) Payment {
+func toPayment(p store.Payment) Payment {
 	return Payment{
-		ID: p.ID, PatientID: p.PatientID, AppointmentID: p.AppointmentID, Amount: p.Amount, Description: p.Description, DueDate: day(p.DueDate),
-		Status: p.Status, Method: p.Method, PaidAt: maybeMoment(p.PaidAt), CreatedAt: p.CreatedAt.UTC(),
+		ID: p.ID, PatientID: p.PatientID, AppointmentID: p.AppointmentID, Amount: p.Amount, Description: p.Description, DueDate: formatDate(p.DueDate),
+		Status: p.Status, Method: p.Method, PaidAt: clampOptionalTime(p.PaidAt), CreatedAt: p.CreatedAt.UTC(),
 	}
 }
 
@@ -49,63 +48,60 @@ type paymentInput struct {
 	} `nameHint:"NewPayment"`
 }
 
-// paid reads how and when a payment was made.
-func (a *API) paid(method, at rest.Optional[string], wrong *rest.FieldErrors) (*string, time.Time) {
-	var how *string
-	method = emptied(method)
+// parsePaidFields parses the method and the time of a payment that was made; the time is now
+// by default.
+func (a *API) parsePaidFields(method, paidAtField rest.Optional[string], errs *rest.FieldErrors) (*string, time.Time) {
+	var paymentMethod *string
+	method = emptyAsNull(method)
 	method.Value = care.RedactCPFs(method.Value)
-	method.ApplyToNullable(&how)
-	wrong.CheckLength(method.Value, "body.method", 0, 40)
-	when := a.host.Now()
-	if at.HasValue() {
-		when = wrong.ParseTime(at.Value, "body.paid_at")
-		wrong.Check(!when.After(a.host.Now().Add(clockSkew)), "body.paid_at", "must not be in the future")
+	method.ApplyToNullable(&paymentMethod)
+	errs.CheckLength(method.Value, "body.method", 0, 40)
+	paidAt := a.host.Now()
+	if paidAtField.HasValue() {
+		paidAt = errs.ParseTime(paidAtField.Value, "body.paid_at")
+		errs.Check(!paidAt.After(a.host.Now().Add(clockSkew)), "body.paid_at", "must not be in the future")
 	}
-	return how, when
+	return paymentMethod, paidAt
 }
 
 func (a *API) createPayment(ctx context.Context, in *paymentInput) (*paymentOutput, error) {
-	at, _, err := scope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
 	b := &in.Body
-	var wrong rest.FieldErrors
-	d := store.PaymentData{Amount: b.Amount.Value, Description: care.Redact(strings.TrimSpace(b.Description.Value)), DueDate: wrong.ParseDate(b.DueDate, "body.due_date"), Status: b.Status}
+	var errs rest.FieldErrors
+	d := store.PaymentData{Amount: b.Amount.Value, Description: care.Redact(strings.TrimSpace(b.Description.Value)), DueDate: errs.ParseDate(b.DueDate, "body.due_date"), Status: b.Status}
 	b.AppointmentID.ApplyToNullable(&d.AppointmentID)
-	wrong.Check(d.Amount > 0 && d.Amount <= care.MaxAmount, "body.amount", "must be above 0 and at most "+care.MaxAmount.String())
-	wrong.CheckLength(d.Description, "body.description", 0, 200)
-	if method, when := a.paid(b.Method, b.PaidAt, &wrong); d.Status == care.Paid {
-		d.Method, d.PaidAt = method, &when
+	errs.Check(d.Amount > 0 && d.Amount <= care.MaxAmount, "body.amount", "must be above 0 and at most "+care.MaxAmount.String())
+	errs.CheckLength(d.Description, "body.description", 0, 200)
+	if method, paidAt := a.parsePaidFields(b.Method, b.PaidAt, &errs); d.Status == care.Paid {
+		d.Method, d.PaidAt = method, &paidAt
 	} else {
-		wrong.Check(method == nil, "body.method", "is of a payment that is paid: say so with status paid")
-		wrong.Check(!b.PaidAt.HasValue(), "body.paid_at", "is of a payment that is paid: say so with status paid")
+		errs.Check(method == nil, "body.method", "is of a payment that is paid: say so with status paid")
+		errs.Check(!b.PaidAt.HasValue(), "body.paid_at", "is of a payment that is paid: say so with status paid")
 	}
-	if err := wrong.Err(); err != nil {
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	var made dbgen.Payment
+	var payment store.Payment
 	err = a.store.InTx(ctx, "making a payment", func(tx *store.Tx) error {
-		made, err = tx.CreatePayment(ctx, at, in.ID, d)
+		payment, err = tx.CreatePayment(ctx, scope, in.ID, d)
 		return err
 	})
-	return &paymentOutput{paymentOf(made)}, err
+	return &paymentOutput{toPayment(payment)}, err
 }
 
-func (a *API) listPayments(ctx context.Context, in *PatientList) (*struct{ Body rest.Page[Payment] }, error) {
-	at, _, err := scope(ctx)
+func (a *API) listPayments(ctx context.Context, in *PatientItemsInput) (*struct{ Body rest.Page[Payment] }, error) {
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.known(ctx, at, in.ID); err != nil {
+	if err := a.requirePatient(ctx, scope, in.ID); err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ListPayments(ctx, dbgen.ListPaymentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
-	if err != nil {
-		return nil, err
-	}
-	total, err := a.store.CountPayments(ctx, dbgen.CountPaymentsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, MaxCount: store.MaxCount})
-	return &struct{ Body rest.Page[Payment] }{rest.NewPage(rest.Map(rows, paymentOf), total, in.PageParams)}, err
+	rows, total, err := a.store.ListPayments(ctx, scope, in.ID, toPage(in.PageParams))
+	return &struct{ Body rest.Page[Payment] }{rest.NewPage(rest.Map(rows, toPayment), total, in.PageParams)}, err
 }
 
 type payFields struct {
@@ -119,38 +115,38 @@ type payInput struct {
 }
 
 func (a *API) pay(ctx context.Context, in *payInput) (*paymentOutput, error) {
-	at, _, err := scope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var how payFields
+	var fields payFields
 	if in.Body != nil {
-		how = *in.Body
+		fields = *in.Body
 	}
-	var wrong rest.FieldErrors
-	method, when := a.paid(how.Method, how.PaidAt, &wrong)
-	if err := wrong.Err(); err != nil {
+	var errs rest.FieldErrors
+	method, paidAt := a.parsePaidFields(fields.Method, fields.PaidAt, &errs)
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	var done dbgen.Payment
+	var payment store.Payment
 	err = a.store.InTx(ctx, "recording a payment", func(tx *store.Tx) error {
-		done, err = tx.Pay(ctx, at, in.ID, method, when)
+		payment, err = tx.Pay(ctx, scope, in.ID, method, paidAt)
 		return err
 	})
-	return &paymentOutput{paymentOf(done)}, err
+	return &paymentOutput{toPayment(payment)}, err
 }
 
 func (a *API) cancelPayment(ctx context.Context, in *rest.IDParam) (*paymentOutput, error) {
-	at, _, err := scope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var done dbgen.Payment
+	var payment store.Payment
 	err = a.store.InTx(ctx, "cancelling a payment", func(tx *store.Tx) error {
-		done, err = tx.CancelPayment(ctx, at, in.ID)
+		payment, err = tx.CancelPayment(ctx, scope, in.ID)
 		return err
 	})
-	return &paymentOutput{paymentOf(done)}, err
+	return &paymentOutput{toPayment(payment)}, err
 }
 
 type overdueOutput struct {
@@ -160,11 +156,11 @@ type overdueOutput struct {
 }
 
 func (a *API) runOverdue(ctx context.Context, _ *struct{}) (*overdueOutput, error) {
-	at, _, err := scope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
 	out := &overdueOutput{}
-	out.Body.Overdue, err = a.store.MarkOverdue(ctx, at)
+	out.Body.Overdue, err = a.store.MarkOverdue(ctx, scope)
 	return out, err
 }

@@ -8,12 +8,11 @@ import (
 
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
-	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
 	"integrationhub/hub/module/rest"
 )
 
-// Professional is somebody who treats patients.
+// Professional is a person who treats patients.
 type Professional struct {
 	ID        uuid.UUID `json:"id"`
 	Name      string    `json:"name"`
@@ -23,8 +22,8 @@ type Professional struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-func professionalOf(p dbgen.Professional) Professional {
-	return Professional{p.ID, p.Name, p.Specialty, p.Register, p.IsActive, p.CreatedAt.UTC()}
+func toProfessional(professional store.Professional) Professional {
+	return Professional{professional.ID, professional.Name, professional.Specialty, professional.Register, professional.IsActive, professional.CreatedAt.UTC()}
 }
 
 type professionalOutput struct{ Body Professional }
@@ -36,86 +35,74 @@ type professionalFields struct {
 	IsActive  rest.Optional[bool]   `json:"is_active,omitempty" doc:"Of a new one: true"`
 }
 
-func (f *professionalFields) into(p *dbgen.Professional) error {
-	f.Name.ApplyTo(&p.Name)
-	p.Name = typed(p.Name)
-	f.Specialty, f.Register = emptied(f.Specialty), emptied(f.Register)
+func (f *professionalFields) applyTo(professional *store.Professional) error {
+	f.Name.ApplyTo(&professional.Name)
+	professional.Name = redactInput(professional.Name)
+	f.Specialty, f.Register = emptyAsNull(f.Specialty), emptyAsNull(f.Register)
 	f.Specialty.Value, f.Register.Value = care.RedactCPFs(f.Specialty.Value), care.RedactCPFs(f.Register.Value)
-	f.Specialty.ApplyToNullable(&p.Specialty)
-	f.Register.ApplyToNullable(&p.Register)
-	f.IsActive.ApplyTo(&p.IsActive)
-	var wrong rest.FieldErrors
-	wrong.CheckName(p.Name, "body.name", 120)
-	wrong.CheckLength(f.Specialty.Value, "body.specialty", 0, 120)
-	wrong.CheckLength(f.Register.Value, "body.register", 0, 60)
-	return wrong.Err()
+	f.Specialty.ApplyToNullable(&professional.Specialty)
+	f.Register.ApplyToNullable(&professional.Register)
+	f.IsActive.ApplyTo(&professional.IsActive)
+	var errs rest.FieldErrors
+	errs.CheckName(professional.Name, "body.name", 120)
+	errs.CheckLength(f.Specialty.Value, "body.specialty", 0, 120)
+	errs.CheckLength(f.Register.Value, "body.register", 0, 60)
+	return errs.Err()
 }
 
-// plainPage asks for a page of a short list that is answered without counts.
-type plainPage struct {
-	Page    int `query:"page" minimum:"1" maximum:"100000" default:"1"`
-	PerPage int `query:"per_page" minimum:"1" maximum:"500" default:"500" doc:"A page that is not full is the last"`
-}
-
-func (p plainPage) offset() int { return (p.Page - 1) * p.PerPage }
-
-func (a *API) listProfessionals(ctx context.Context, in *plainPage) (*struct{ Body []Professional }, error) {
-	at, _, err := scope(ctx)
+func (a *API) listProfessionals(ctx context.Context, in *uncountedPage) (*struct{ Body []Professional }, error) {
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ListProfessionals(ctx, dbgen.ListProfessionalsParams{ClinicID: at.Clinic, Env: at.Env, RowLimit: in.PerPage, RowOffset: in.offset()})
-	return &struct{ Body []Professional }{rest.Map(rows, professionalOf)}, err
+	rows, err := a.store.ListProfessionals(ctx, scope, in.toPage())
+	return &struct{ Body []Professional }{rest.Map(rows, toProfessional)}, err
 }
 
 func (a *API) createProfessional(ctx context.Context, in *struct {
 	Body professionalFields `nameHint:"ProfessionalFields"`
 }) (*professionalOutput, error) {
-	at, _, err := scope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	p := dbgen.Professional{IsActive: true}
-	if err := in.Body.into(&p); err != nil {
+	professional := store.Professional{IsActive: true}
+	if err := in.Body.applyTo(&professional); err != nil {
 		return nil, err
 	}
-	made, err := a.store.CreateProfessional(ctx, dbgen.CreateProfessionalParams{
-		ClinicID: at.Clinic, Env: at.Env, ID: store.NewID(), Name: p.Name, Specialty: p.Specialty, Register: p.Register, IsActive: p.IsActive, CreatedAt: a.host.Now(),
-	})
-	return &professionalOutput{professionalOf(made)}, err
+	professional, err = a.store.CreateProfessional(ctx, scope, professional)
+	return &professionalOutput{toProfessional(professional)}, err
 }
 
 func (a *API) updateProfessional(ctx context.Context, in *struct {
 	rest.IDParam
 	Body professionalFields `nameHint:"ProfessionalFields"`
 }) (*professionalOutput, error) {
-	at, _, err := scope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var done dbgen.Professional
+	var updated store.Professional
 	err = a.store.InTx(ctx, "updating a professional", func(tx *store.Tx) error {
-		p, err := tx.LockProfessional(ctx, at.Clinic, at.Env, in.ID)
+		professional, err := tx.LockProfessional(ctx, scope.Clinic, scope.Env, in.ID)
 		if err != nil {
 			return rest.NotFoundIfNoRows("Professional", err)
 		}
-		if err := in.Body.into(&p); err != nil {
+		if err := in.Body.applyTo(&professional); err != nil {
 			return err
 		}
-		done, err = tx.UpdateProfessional(ctx, dbgen.UpdateProfessionalParams{
-			ClinicID: at.Clinic, Env: at.Env, ID: in.ID, Name: p.Name, Specialty: p.Specialty, Register: p.Register, IsActive: p.IsActive, UpdatedAt: tx.Now(),
-		})
+		updated, err = tx.UpdateProfessional(ctx, professional)
 		return err
 	})
-	return &professionalOutput{professionalOf(done)}, err
+	return &professionalOutput{toProfessional(updated)}, err
 }
 
 func (a *API) deleteProfessional(ctx context.Context, in *rest.IDParam) (*rest.NoContent, error) {
-	at, _, err := scope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.store.DeleteProfessional(ctx, at.Clinic, at.Env, in.ID)
+	rows, err := a.store.DeleteProfessional(ctx, scope.Clinic, scope.Env, in.ID)
 	if err == nil && rows == 0 {
 		err = hub.NotFound("Professional")
 	}

@@ -9,7 +9,6 @@ import (
 
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
-	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub/module/rest"
 )
 
@@ -28,25 +27,25 @@ type Record struct {
 	CreatedAt    time.Time        `json:"created_at"`
 }
 
-func (a *API) recordOf(r dbgen.Record) (Record, error) {
+func (a *API) toRecord(r store.Record) (Record, error) {
 	content, err := a.store.Content(r)
 	return Record{
-		ID: r.ID, PatientID: r.PatientID, Date: day(r.Date), Type: r.Type, Professional: r.Professional, Content: content, Summary: r.ExternalSummary,
+		ID: r.ID, PatientID: r.PatientID, Date: formatDate(r.Date), Type: r.Type, Professional: r.Professional, Content: content, Summary: r.ExternalSummary,
 		URL: a.recordURL(r), Sensitivity: r.Sensitivity, Locked: r.LockedAt != nil, CreatedAt: r.CreatedAt.UTC(),
 	}, err
 }
 
-// recordURL is where people look at a record.
-func (a *API) recordURL(r dbgen.Record) string {
+// recordURL returns the address at which users read a record.
+func (a *API) recordURL(r store.Record) string {
 	if r.Url != nil {
 		return *r.Url
 	}
-	return a.host.URLs.Public + recordPages + r.ID.String()
+	return a.host.URLs.Public + recordPagePath + r.ID.String()
 }
 
-// shownURL is where others look at a record: the page that says nothing about it, where
-// the address itself says too much.
-func (a *API) shownURL(r dbgen.Record) string {
+// peerRecordURL returns the address of a record for connected products. If the stored address
+// contains a CPF or a diagnosis code, it is the landing page.
+func (a *API) peerRecordURL(r store.Record) string {
 	if r.Url != nil && care.Redact(*r.Url) != *r.Url {
 		r.Url = nil
 	}
@@ -69,68 +68,61 @@ type recordInput struct {
 const maxContent = 200_000 // characters
 
 func (a *API) createRecord(ctx context.Context, in *recordInput) (*struct{ Body Record }, error) {
-	at, who, err := scope(ctx)
+	scope, caller, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	today, err := a.today(ctx, at)
+	today, err := a.today(ctx, scope)
 	if err != nil {
 		return nil, err
 	}
 	b := &in.Body
-	var wrong rest.FieldErrors
+	var errs rest.FieldErrors
 	d := store.RecordData{
-		Date: wrong.ParseDate(b.Date, "body.date"), Type: typed(b.Type), Professional: typed(b.Professional.Value), Content: b.Content.Value,
-		Summary: care.Redact(strings.TrimSpace(b.Summary.Value)), Sensitivity: b.Sensitivity, By: &who.UserID,
+		Date: errs.ParseDate(b.Date, "body.date"), Type: redactInput(b.Type), Professional: redactInput(b.Professional.Value), Content: b.Content.Value,
+		Summary: care.Redact(strings.TrimSpace(b.Summary.Value)), Sensitivity: b.Sensitivity, By: &caller.UserID,
 	}
-	b.URL = emptied(b.URL)
+	b.URL = emptyAsNull(b.URL)
 	b.URL.ApplyToNullable(&d.URL)
-	wrong.Check(!d.Date.After(today), "body.date", "must not be in the future")
-	wrong.CheckLength(d.Type, "body.type", 1, 60)
-	wrong.CheckLength(d.Professional, "body.professional", 0, 120)
-	wrong.CheckLength(d.Content, "body.content", 0, maxContent)
-	wrong.CheckLength(d.Summary, "body.summary", 0, 500)
-	wrong.CheckURL(d.URL, "body.url")
-	wrong.Check(care.RedactCPFs(b.URL.Value) == b.URL.Value, "body.url", "must not have a CPF in it")
-	if err := wrong.Err(); err != nil {
+	errs.Check(!d.Date.After(today), "body.date", "must not be in the future")
+	errs.CheckLength(d.Type, "body.type", 1, 60)
+	errs.CheckLength(d.Professional, "body.professional", 0, 120)
+	errs.CheckLength(d.Content, "body.content", 0, maxContent)
+	errs.CheckLength(d.Summary, "body.summary", 0, 500)
+	errs.CheckURL(d.URL, "body.url")
+	errs.Check(care.RedactCPFs(b.URL.Value) == b.URL.Value, "body.url", "must not have a CPF in it")
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	var made dbgen.Record
+	var record store.Record
 	err = a.store.InTx(ctx, "writing a record", func(tx *store.Tx) error {
-		made, err = tx.CreateRecord(ctx, at, in.ID, d)
+		record, err = tx.CreateRecord(ctx, scope, in.ID, d)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	shown, err := a.recordOf(made)
+	shown, err := a.toRecord(record)
 	return &struct{ Body Record }{shown}, err
 }
 
-// PatientList asks for a page of what a patient has.
-type PatientList struct {
-	rest.IDParam
-	rest.PageParams
-}
-
-func (a *API) listRecords(ctx context.Context, in *PatientList) (*struct{ Body rest.Page[Record] }, error) {
-	at, _, err := scope(ctx)
+func (a *API) listRecords(ctx context.Context, in *PatientItemsInput) (*struct{ Body rest.Page[Record] }, error) {
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.known(ctx, at, in.ID); err != nil {
+	if err := a.requirePatient(ctx, scope, in.ID); err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ListRecords(ctx, dbgen.ListRecordsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
+	rows, total, err := a.store.ListRecords(ctx, scope, in.ID, toPage(in.PageParams))
 	if err != nil {
 		return nil, err
 	}
 	items := make([]Record, len(rows))
 	for i, r := range rows {
-		if items[i], err = a.recordOf(r); err != nil {
+		if items[i], err = a.toRecord(r); err != nil {
 			return nil, err
 		}
 	}
-	total, err := a.store.CountRecords(ctx, dbgen.CountRecordsParams{ClinicID: at.Clinic, Env: at.Env, PatientID: in.ID, MaxCount: store.MaxCount})
 	return &struct{ Body rest.Page[Record] }{rest.NewPage(items, total, in.PageParams)}, err
 }

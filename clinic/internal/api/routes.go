@@ -8,11 +8,8 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// Features are what the clinic offers connected products, as document 3 lists it;
-// also the scopes of its keys. No call asks for the last two: what a key with
-// payment.read learns of payments comes in events and in balance_due, which document 3
-// has in every answer to patient.search, and a clinic's messages are written and sent
-// by the messaging product it is connected to.
+// Features lists what docs/interfaces/clinic.md offers connected products; they are also key
+// scopes. No operation requires payment.read or message.send.
 func Features() []string {
 	return []string{featurePatientSearch, featurePatientRead, featureRecordRead, featureAppointmentRead, featurePaymentRead, featureMessageSend}
 }
@@ -26,22 +23,22 @@ const (
 	featureMessageSend     = "message.send"
 )
 
-// routes is the one table of the interface, ordered by resource; [API.searchRoutes] and
+// routes is the one table of the interface, ordered by resource. [API.searchRoutes] and
 // [API.actionRoutes] lie below the hub's own integration interface.
 func (a *API) routes() []rest.Route {
 	return slices.Concat(a.accountRoutes(), a.patientRoutes(), a.exchangeRoutes(), a.fhirRoutes())
 }
 
-// accountRoutes are the rows about users and the clinic itself.
+// accountRoutes returns the routes of users, the clinic and its professionals.
 func (a *API) accountRoutes() []rest.Route {
 	const v = "/api/v1"
 	return []rest.Route{
 		rest.Post(v+"/auth/register", rest.Anyone, 201, "auth.register", "Register a clinic with its first administrator", rest.Handle(a.signUp)),
-		rest.Post(v+"/auth/login", rest.Anyone, 200, "auth.login", "Log in", rest.WithErrors(rest.Handle(a.desk.HandleLogin), 401)),
-		rest.Post(v+"/auth/refresh", rest.Anyone, 200, "auth.refresh", "Trade a refresh token for a new pair", rest.WithErrors(rest.Handle(a.desk.HandleRefresh), 401)),
-		rest.Post(v+"/auth/forgot-password", rest.Anyone, 200, "auth.forgot-password", "Ask for a link to set a new password", rest.Handle(a.desk.HandleForgotPassword)),
-		rest.Post(v+"/auth/reset-password", rest.Anyone, 200, "auth.reset-password", "Set a new password", rest.Handle(a.desk.HandleResetPassword)),
-		rest.Get(v+"/auth/me", rest.User, 200, "auth.me", "Who is logged in", rest.Handle(a.me)),
+		rest.Post(v+"/auth/login", rest.Anyone, 200, "auth.login", "Log in", rest.WithErrors(rest.Handle(a.authenticator.HandleLogin), 401)),
+		rest.Post(v+"/auth/refresh", rest.Anyone, 200, "auth.refresh", "Trade a refresh token for a new pair", rest.WithErrors(rest.Handle(a.authenticator.HandleRefresh), 401)),
+		rest.Post(v+"/auth/forgot-password", rest.Anyone, 200, "auth.forgot-password", "Ask for a link to set a new password", rest.Handle(a.authenticator.HandleForgotPassword)),
+		rest.Post(v+"/auth/reset-password", rest.Anyone, 200, "auth.reset-password", "Set a new password", rest.Handle(a.authenticator.HandleResetPassword)),
+		rest.Get(v+"/auth/me", rest.User, 200, "auth.me", "Who is logged in", rest.Handle(a.getMe)),
 
 		rest.Get(v+"/users", rest.Admin, 200, "users.list", "List users", rest.Handle(a.listUsers)),
 		rest.Post(v+"/users", rest.Admin, 201, "users.create", "Make a user, or invite one", rest.Handle(a.createUser)),
@@ -58,17 +55,17 @@ func (a *API) accountRoutes() []rest.Route {
 	}
 }
 
-// patientRoutes are the rows about patients and what the clinic keeps about them.
+// patientRoutes returns the routes of patients and their items.
 func (a *API) patientRoutes() []rest.Route {
 	const v, patient = "/api/v1", "/api/v1/patients/{id}"
 	return []rest.Route{
 		rest.Get(v+"/patients", rest.User, 200, "patients.list", "List patients", rest.Handle(a.listPatients)),
-		rest.Post(v+"/patients/search", rest.User, 200, "patients.search", "Find patients by name, e-mail address or phone", rest.Handle(a.findPatients)),
+		rest.Post(v+"/patients/search", rest.User, 200, "patients.search", "Find patients by name, e-mail address or phone", rest.Handle(a.searchPatients)),
 		rest.Post(v+"/patients", rest.User, 201, "patients.create", "Add a patient", rest.WithRequiredFields("NewPatient", rest.WithHandlerValidation(rest.Handle(a.createPatient)), "name")),
 		rest.Get(patient, rest.User, 200, "patients.get", "Read a patient", rest.Handle(a.getPatient)),
 		rest.Put(patient, rest.User, 200, "patients.update", "Update a patient", rest.WithHandlerValidation(rest.Handle(a.updatePatient))),
-		rest.Delete(patient, rest.User, 204, "patients.delete", "Put a patient away: the same as status inactive, and taken back with status active", rest.Handle(a.deletePatient)),
-		rest.Get(patient+"/export", rest.Admin, 200, "patients.export", "All that the clinic has about a patient", a.export),
+		rest.Delete(patient, rest.User, 204, "patients.delete", "Archive a patient: the same as status inactive; status active reactivates", rest.Handle(a.deletePatient)),
+		rest.Get(patient+"/export", rest.Admin, 200, "patients.export", "All that the clinic has about a patient", a.bindExport),
 
 		rest.Get(patient+"/records", rest.User, 200, "records.list", "Records of a patient", rest.Handle(a.listRecords)),
 		rest.Post(patient+"/records", rest.User, 201, "records.create", "Write a record", rest.Handle(a.createRecord)),
@@ -88,61 +85,60 @@ func (a *API) patientRoutes() []rest.Route {
 	}
 }
 
-// exchangeRoutes are the rows about what comes from elsewhere, and about deleting patients
-// everywhere.
+// exchangeRoutes returns the routes of imports, the inbox and deletion requests.
 func (a *API) exchangeRoutes() []rest.Route {
 	const v, patient = "/api/v1", "/api/v1/patients/{id}"
 	return []rest.Route{
-		rest.Post(v+"/imports", rest.Admin, 202, "imports.create", "Import patients from a file", a.importFile),
+		rest.Post(v+"/imports", rest.Admin, 202, "imports.create", "Import patients from a file", a.bindCreateImport),
 		rest.Get(v+"/imports", rest.Admin, 200, "imports.list", "List imports", rest.Handle(a.listImports)),
-		rest.Get(v+"/imports/{id}", rest.Admin, 200, "imports.get", "How an import does", rest.Handle(a.getImport)),
+		rest.Get(v+"/imports/{id}", rest.Admin, 200, "imports.get", "Get an import's progress", rest.Handle(a.getImport)),
 
 		rest.Get(v+"/integrations/inbox", rest.Admin, 200, "inbox.list", "Events that matched no patient: open ones for 180 days, settled ones for a year", rest.Handle(a.listInbox)),
 		rest.Post(v+"/integrations/inbox/{id}/link", rest.Admin, 200, "inbox.link", "Say whom an event is about", rest.Handle(a.linkInbox)),
 		rest.Post(v+"/integrations/inbox/{id}/dismiss", rest.Admin, 200, "inbox.dismiss", "Say that an event is about nobody", rest.Handle(a.dismissInbox)),
 
-		rest.Post(patient+"/deletion-request", rest.Admin, 202, "deletions.request", "Forget who a patient was, here and in the connected products", rest.Handle(a.requestDeletion)),
-		rest.Get(v+"/deletion-requests", rest.Admin, 200, "deletions.list", "Requests to be forgotten, and where they stand", rest.Handle(a.listDeletions)),
-		rest.Get(v+"/deletion-requests/{id}", rest.Admin, 200, "deletions.get", "Where a deletion stands", rest.Handle(a.getDeletion)),
-		rest.Post(v+"/deletion-requests/{id}/peers/{product}/acknowledge", rest.Admin, 200, "deletions.acknowledge", "Note that a product was told by other means", rest.Handle(a.acknowledgeDeletion)),
+		rest.Post(patient+"/deletion-request", rest.Admin, 202, "deletions.request", "Request a patient's erasure, here and in the connected products", rest.Handle(a.requestDeletion)),
+		rest.Get(v+"/deletion-requests", rest.Admin, 200, "deletions.list", "List deletion requests", rest.Handle(a.listDeletions)),
+		rest.Get(v+"/deletion-requests/{id}", rest.Admin, 200, "deletions.get", "Get a deletion request", rest.Handle(a.getDeletion)),
+		rest.Post(v+"/deletion-requests/{id}/peers/{product}/acknowledge", rest.Admin, 200, "deletions.acknowledge", "Acknowledge a deletion for a product", rest.Handle(a.acknowledgeDeletion)),
 	}
 }
 
-// fhirRoutes are the FHIR R4 facade.
+// fhirRoutes returns the routes of the FHIR R4 facade.
 func (a *API) fhirRoutes() []rest.Route {
-	const f = facadePath
+	const f = fhirPath
 	return []rest.Route{
-		rest.Get(f+"/metadata", rest.Anyone, 200, "fhir.metadata", "What the facade can do", fhirHandle(a.capabilities)),
-		rest.Get(f+fhir.PathEverything, rest.Anyone, 200, "fhir.everything-definition", "What $everything can be asked", fhirHandle(a.everythingDefinition)),
-		rest.Get(f+"/Patient", reader, 200, "fhir.search-patients", "Search Patient", a.search(a.fhirPatients)),
-		rest.Post(f+"/Patient/_search", reader, 200, "fhir.find-patients", "Search Patient, with what names a person in the body and not in the address", a.search(a.fhirPatients)),
-		rest.Get(f+"/Patient/{id}", reader, 200, "fhir.read-patient", "Read a Patient", fhirHandle(a.readFHIR(a.fhirPatients))),
-		rest.Get(f+"/Patient/{id}/$everything", reader, 200, "fhir.everything", "All of a patient's resources", withOutcomes(a.everything)),
-		rest.Get(f+"/Appointment", reader, 200, "fhir.search-appointments", "Search Appointment", a.search(a.fhirAppointments)),
-		rest.Post(f+"/Appointment/_search", reader, 200, "fhir.find-appointments", "Search Appointment by a form", a.search(a.fhirAppointments)),
-		rest.Get(f+"/Appointment/{id}", reader, 200, "fhir.read-appointment", "Read an Appointment", fhirHandle(a.readFHIR(a.fhirAppointments))),
-		rest.Get(f+"/Encounter", reader, 200, "fhir.search-encounters", "Search Encounter: appointments that took place", a.search(a.fhirEncounters)),
-		rest.Post(f+"/Encounter/_search", reader, 200, "fhir.find-encounters", "Search Encounter by a form", a.search(a.fhirEncounters)),
-		rest.Get(f+"/Encounter/{id}", reader, 200, "fhir.read-encounter", "Read an Encounter", fhirHandle(a.readFHIR(a.fhirEncounters))),
-		rest.Get(f+"/DocumentReference", reader, 200, "fhir.search-documents", "Search DocumentReference: records", a.search(a.fhirDocuments)),
-		rest.Post(f+"/DocumentReference/_search", reader, 200, "fhir.find-documents", "Search DocumentReference by a form", a.search(a.fhirDocuments)),
-		rest.Get(f+"/DocumentReference/{id}", reader, 200, "fhir.read-document", "Read a DocumentReference", fhirHandle(a.readFHIR(a.fhirDocuments))),
-		rest.Get(f+"/Communication", reader, 200, "fhir.search-communications", "Search Communication: what happened with patients", a.search(a.fhirCommunications)),
-		rest.Post(f+"/Communication/_search", reader, 200, "fhir.find-communications", "Search Communication by a form", a.search(a.fhirCommunications)),
-		rest.Get(f+"/Communication/{id}", reader, 200, "fhir.read-communication", "Read a Communication", fhirHandle(a.readFHIR(a.fhirCommunications))),
+		rest.Get(f+"/metadata", rest.Anyone, 200, "fhir.metadata", "What the facade can do", handleFHIR(a.capabilities)),
+		rest.Get(f+fhir.PathEverything, rest.Anyone, 200, "fhir.everything-definition", "What $everything can be asked", handleFHIR(a.everythingDefinition)),
+		rest.Get(f+"/Patient", fhirAccess, 200, "fhir.search-patients", "Search Patient", a.bindFHIRSearch(a.patientResources)),
+		rest.Post(f+"/Patient/_search", fhirAccess, 200, "fhir.find-patients", "Search Patient, with what names a person in the body and not in the address", a.bindFHIRSearch(a.patientResources)),
+		rest.Get(f+"/Patient/{id}", fhirAccess, 200, "fhir.read-patient", "Read a Patient", handleFHIR(a.readResource(a.patientResources))),
+		rest.Get(f+"/Patient/{id}/$everything", fhirAccess, 200, "fhir.everything", "All of a patient's resources", withOutcomeErrors(a.bindEverything)),
+		rest.Get(f+"/Appointment", fhirAccess, 200, "fhir.search-appointments", "Search Appointment", a.bindFHIRSearch(a.appointmentResources)),
+		rest.Post(f+"/Appointment/_search", fhirAccess, 200, "fhir.find-appointments", "Search Appointment by a form", a.bindFHIRSearch(a.appointmentResources)),
+		rest.Get(f+"/Appointment/{id}", fhirAccess, 200, "fhir.read-appointment", "Read an Appointment", handleFHIR(a.readResource(a.appointmentResources))),
+		rest.Get(f+"/Encounter", fhirAccess, 200, "fhir.search-encounters", "Search Encounter: appointments that took place", a.bindFHIRSearch(a.encounterResources)),
+		rest.Post(f+"/Encounter/_search", fhirAccess, 200, "fhir.find-encounters", "Search Encounter by a form", a.bindFHIRSearch(a.encounterResources)),
+		rest.Get(f+"/Encounter/{id}", fhirAccess, 200, "fhir.read-encounter", "Read an Encounter", handleFHIR(a.readResource(a.encounterResources))),
+		rest.Get(f+"/DocumentReference", fhirAccess, 200, "fhir.search-documents", "Search DocumentReference: records", a.bindFHIRSearch(a.documentResources)),
+		rest.Post(f+"/DocumentReference/_search", fhirAccess, 200, "fhir.find-documents", "Search DocumentReference by a form", a.bindFHIRSearch(a.documentResources)),
+		rest.Get(f+"/DocumentReference/{id}", fhirAccess, 200, "fhir.read-document", "Read a DocumentReference", handleFHIR(a.readResource(a.documentResources))),
+		rest.Get(f+"/Communication", fhirAccess, 200, "fhir.search-communications", "Search Communication: what happened with patients", a.bindFHIRSearch(a.communicationResources)),
+		rest.Post(f+"/Communication/_search", fhirAccess, 200, "fhir.find-communications", "Search Communication by a form", a.bindFHIRSearch(a.communicationResources)),
+		rest.Get(f+"/Communication/{id}", fhirAccess, 200, "fhir.read-communication", "Read a Communication", handleFHIR(a.readResource(a.communicationResources))),
 	}
 }
 
-// searchRoutes are the rows below search/*.
+// searchRoutes returns the routes below search/*.
 func (a *API) searchRoutes() []rest.Route {
 	return []rest.Route{
-		rest.Get("/patients", rest.Key(featurePatientSearch), 200, "integrations.search-patients", "Find a patient by phone", rest.Handle(a.searchPatients)),
+		rest.Get("/patients", rest.Key(featurePatientSearch), 200, "integrations.search-patients", "Find a patient by phone", rest.Handle(a.searchPatientForPeer)),
 		rest.Get("/records", rest.Key(featureRecordRead), 200, "integrations.search-records", "Records of a patient", rest.WithErrors(rest.Handle(a.searchRecords), 404)),
 		rest.Get("/appointments", rest.Key(featureAppointmentRead), 200, "integrations.search-appointments", "Appointments of a patient", rest.WithErrors(rest.Handle(a.searchAppointments), 404)),
 	}
 }
 
-// actionRoutes are the rows below action/*.
+// actionRoutes returns the routes below action/*.
 func (a *API) actionRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Post("/log-interaction", rest.Key(module.ScopeInteraction), 200, "integrations.log-interaction", "Put something on a patient's history", rest.WithErrors(rest.Handle(a.logInteraction), 404)),

@@ -17,8 +17,8 @@ type field struct {
 	operation, method, path, name string
 }
 
-// texts are the texts of all JSON bodies that the document describes.
-func texts(clinic *clinictest.Clinic) (list []field) {
+// parseStringAlternatives are the texts of all JSON bodies that the document describes.
+func parseStringAlternatives(clinic *clinictest.Clinic) (list []field) {
 	t := clinic.T
 	t.Helper()
 	res, err := http.Get(clinic.Hub.Base + "/openapi.json")
@@ -89,7 +89,7 @@ func TestTaxIDsInEveryField(t *testing.T) {
 		ours[op.ID] = true
 	}
 	key, stored := clinic.NewKey(), map[string]bool{}
-	for n, text := range texts(clinic.Clinic) {
+	for n, text := range parseStringAlternatives(clinic.Clinic) {
 		if apart[text.name] || !ours[text.operation] || strings.HasPrefix(text.operation, "auth.") && text.operation != "auth.register" {
 			continue
 		}

@@ -8,9 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/clinic/internal/store"
-	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
-	"integrationhub/hub/module"
 	"integrationhub/hub/module/accounts"
 	"integrationhub/hub/module/rest"
 )
@@ -21,7 +19,7 @@ const (
 	roleStaff = "staff"
 )
 
-// User is somebody who works at the clinic.
+// User is a person who works at the clinic.
 type User struct {
 	ID        uuid.UUID `json:"id"`
 	ClinicID  uuid.UUID `json:"clinic_id"`
@@ -34,85 +32,17 @@ type User struct {
 
 type userOutput struct{ Body User }
 
-func userOf(u dbgen.User) User {
+func toUser(u store.User) User {
 	return User{u.ID, u.ClinicID, u.Name, u.Email, u.Role, u.IsActive, u.CreatedAt.UTC()}
 }
 
-// Clinic is the customer of the product.
-type Clinic struct {
-	ID        uuid.UUID `json:"id"`
-	Name      string    `json:"name"`
-	Timezone  string    `json:"timezone" example:"America/Sao_Paulo"`
-	Locale    string    `json:"locale" example:"pt-BR" doc:"Letters to users are in this language, where it is Portuguese, English or Spanish, else in Portuguese"`
-	RevealCPF bool      `json:"reveal_cpf" doc:"Administrators may ask for whole tax ids; each time is on record"`
-	CreatedAt time.Time `json:"created_at"`
-}
-
-type clinicOutput struct{ Body Clinic }
-
-func clinicOf(c dbgen.Clinic) Clinic {
-	return Clinic{c.ID, c.Name, c.Timezone, c.Locale, c.RevealCpf, c.CreatedAt.UTC()}
-}
-
-func (a *API) getClinic(ctx context.Context, _ *struct{}) (*clinicOutput, error) {
-	at, _, err := scope(ctx)
+func (a *API) listUsers(ctx context.Context, in *uncountedPage) (*struct{ Body []User }, error) {
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	row, err := a.store.Clinic(ctx, at.Clinic)
-	return &clinicOutput{clinicOf(row)}, rest.NotFoundIfNoRows("Clinic", err)
-}
-
-type clinicInput struct {
-	Body struct {
-		Name      rest.Optional[string] `json:"name,omitempty"`
-		Timezone  rest.Optional[string] `json:"timezone,omitempty"`
-		Locale    rest.Optional[string] `json:"locale,omitempty"`
-		RevealCPF rest.Optional[bool]   `json:"reveal_cpf,omitempty"`
-	} `nameHint:"ClinicFields"`
-}
-
-func (a *API) updateClinic(ctx context.Context, in *clinicInput) (*clinicOutput, error) {
-	at, _, err := scope(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var done dbgen.Clinic
-	err = a.store.InTx(ctx, "updating the clinic", func(tx *store.Tx) error {
-		c, err := tx.LockClinic(ctx, at.Clinic)
-		if err != nil {
-			return err
-		}
-		in.Body.Name.ApplyTo(&c.Name)
-		in.Body.Timezone.ApplyTo(&c.Timezone)
-		in.Body.Locale.ApplyTo(&c.Locale)
-		in.Body.RevealCPF.ApplyTo(&c.RevealCpf)
-		c.Name = typed(c.Name)
-		var wrong rest.FieldErrors
-		wrong.CheckName(c.Name, "body.name", 120)
-		if in.Body.Timezone.HasValue() {
-			wrong.CheckTimeZone(c.Timezone, "body.timezone")
-		}
-		wrong.CheckLocale(c.Locale, "body.locale")
-		if err := wrong.Err(); err != nil {
-			return err
-		}
-		if err := a.host.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: c.ID, Name: c.Name}); err != nil {
-			return err
-		}
-		done, err = tx.UpdateClinic(ctx, dbgen.UpdateClinicParams{ID: c.ID, Name: c.Name, Timezone: c.Timezone, RevealCpf: c.RevealCpf, Locale: c.Locale, UpdatedAt: tx.Now()})
-		return err
-	})
-	return &clinicOutput{clinicOf(done)}, err
-}
-
-func (a *API) listUsers(ctx context.Context, in *plainPage) (*struct{ Body []User }, error) {
-	at, _, err := scope(ctx)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := a.store.ListUsers(ctx, at.Clinic, in.offset(), in.PerPage)
-	return &struct{ Body []User }{rest.Map(rows, userOf)}, err
+	rows, err := a.store.ListUsers(ctx, scope.Clinic, in.toPage())
+	return &struct{ Body []User }{rest.Map(rows, toUser)}, err
 }
 
 type createUserInput struct {
@@ -125,22 +55,22 @@ type createUserInput struct {
 }
 
 func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput, error) {
-	at, _, err := scope(ctx)
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
 	b := &in.Body
-	b.Name = typed(b.Name)
-	var wrong rest.FieldErrors
-	wrong.CheckName(b.Name, "body.name", 120)
-	wrong.CheckEmail(&b.Email, "body.email")
+	b.Name = redactInput(b.Name)
+	var errs rest.FieldErrors
+	errs.CheckName(b.Name, "body.name", 120)
+	errs.CheckEmail(&b.Email, "body.email")
 	if b.Password.HasValue() {
-		wrong.CheckLength(b.Password.Value, "body.password", 8, 128)
+		errs.CheckLength(b.Password.Value, "body.password", 8, 128)
 	}
-	if err := wrong.Err(); err != nil {
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	draft := dbgen.CreateUserParams{ClinicID: at.Clinic, ID: store.NewID(), Name: b.Name, Email: b.Email, Role: b.Role, IsActive: true}
+	draft := store.User{ClinicID: scope.Clinic, Name: b.Name, Email: b.Email, Role: b.Role}
 	if b.Password.HasValue() {
 		hash, err := a.host.Credentials.HashPassword(ctx, b.Password.Value)
 		if err != nil {
@@ -148,15 +78,14 @@ func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput,
 		}
 		draft.PasswordHash = &hash
 	}
-	var made dbgen.User
+	var user store.User
 	err = a.store.InTx(ctx, "making a user", func(tx *store.Tx) error {
-		draft.CreatedAt = tx.Now()
-		if made, err = tx.CreateUser(ctx, draft); err != nil || draft.PasswordHash != nil {
+		if user, err = tx.CreateUser(ctx, draft); err != nil || draft.PasswordHash != nil {
 			return err
 		}
-		return a.desk.EmailPasswordLink(ctx, tx.Raw, accountOf(made), accounts.PurposeInvite)
+		return a.authenticator.EmailPasswordLink(ctx, tx.Raw, toAccount(user), accounts.PurposeInvite)
 	})
-	return &userOutput{userOf(made)}, emailTaken(err)
+	return &userOutput{toUser(user)}, mapEmailConflict(err)
 }
 
 type updateUserInput struct {
@@ -169,66 +98,63 @@ type updateUserInput struct {
 	} `nameHint:"UserFields"`
 }
 
-// changeUser locks the clinic's users, so that two administrators cannot remove each
-// other at once, and hands over the one with an id and whether it is the last
-// administrator.
-func (a *API) changeUser(ctx context.Context, id uuid.UUID, work func(tx *store.Tx, user dbgen.User, last bool) error) error {
-	at, _, err := scope(ctx)
+// withLockedUser locks the clinic's users, so that two administrators cannot remove each other
+// at once. It calls work with one user, and whether that is the last active administrator.
+func (a *API) withLockedUser(ctx context.Context, id uuid.UUID, work func(tx *store.Tx, user store.User, isLastAdmin bool) error) error {
+	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return err
 	}
 	return a.store.InTx(ctx, "changing a user", func(tx *store.Tx) error {
-		all, err := tx.LockUsers(ctx, at.Clinic)
+		users, err := tx.LockUsers(ctx, scope.Clinic)
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(all, func(u dbgen.User) bool { return u.ID == id })
+		i := slices.IndexFunc(users, func(u store.User) bool { return u.ID == id })
 		if i < 0 {
 			return hub.NotFound("User")
 		}
-		others := slices.ContainsFunc(all, func(u dbgen.User) bool { return u.ID != id && u.Role == roleAdmin && u.IsActive })
-		return work(tx, all[i], all[i].Role == roleAdmin && all[i].IsActive && !others)
+		hasOtherAdmin := slices.ContainsFunc(users, func(u store.User) bool { return u.ID != id && u.Role == roleAdmin && u.IsActive })
+		return work(tx, users[i], users[i].Role == roleAdmin && users[i].IsActive && !hasOtherAdmin)
 	})
 }
 
-func lastAdmin() *hub.Error {
+func errLastAdmin() *hub.Error {
 	return hub.Errorf(hub.ErrConflict, "last_admin", "This is the last active administrator; make another one first.")
 }
 
 func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput, error) {
-	var done dbgen.User
-	err := a.changeUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, last bool) error {
+	var updated store.User
+	err := a.withLockedUser(ctx, in.ID, func(tx *store.Tx, user store.User, isLastAdmin bool) error {
 		in.Body.Name.ApplyTo(&user.Name)
 		in.Body.Email.ApplyTo(&user.Email)
 		in.Body.Role.ApplyTo(&user.Role)
 		in.Body.IsActive.ApplyTo(&user.IsActive)
-		user.Name = typed(user.Name)
-		var wrong rest.FieldErrors
-		wrong.CheckName(user.Name, "body.name", 120)
-		wrong.CheckEmail(&user.Email, "body.email")
-		wrong.Check(user.Role == roleAdmin || user.Role == roleStaff, "body.role", "must be admin or staff")
-		if err := wrong.Err(); err != nil {
+		user.Name = redactInput(user.Name)
+		var errs rest.FieldErrors
+		errs.CheckName(user.Name, "body.name", 120)
+		errs.CheckEmail(&user.Email, "body.email")
+		errs.Check(user.Role == roleAdmin || user.Role == roleStaff, "body.role", "must be admin or staff")
+		if err := errs.Err(); err != nil {
 			return err
 		}
-		if last && (user.Role != roleAdmin || !user.IsActive) {
-			return lastAdmin()
+		if isLastAdmin && (user.Role != roleAdmin || !user.IsActive) {
+			return errLastAdmin()
 		}
 		var err error
-		done, err = tx.UpdateUser(ctx, dbgen.UpdateUserParams{
-			ClinicID: user.ClinicID, ID: user.ID, Name: user.Name, Email: user.Email, Role: user.Role, IsActive: user.IsActive, UpdatedAt: tx.Now(),
-		})
+		updated, err = tx.UpdateUser(ctx, user)
 		if err == nil && !user.IsActive {
-			err = a.desk.RevokeSessions(ctx, tx.Raw, user.ID)
+			err = a.authenticator.RevokeSessions(ctx, tx.Raw, user.ID)
 		}
 		return err
 	})
-	return &userOutput{userOf(done)}, emailTaken(err)
+	return &userOutput{toUser(updated)}, mapEmailConflict(err)
 }
 
 func (a *API) deleteUser(ctx context.Context, in *rest.IDParam) (*rest.NoContent, error) {
-	return nil, a.changeUser(ctx, in.ID, func(tx *store.Tx, user dbgen.User, last bool) error {
-		if last {
-			return lastAdmin()
+	return nil, a.withLockedUser(ctx, in.ID, func(tx *store.Tx, user store.User, isLastAdmin bool) error {
+		if isLastAdmin {
+			return errLastAdmin()
 		}
 		return tx.DeleteUser(ctx, user.ClinicID, user.ID)
 	})

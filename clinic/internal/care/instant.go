@@ -3,7 +3,7 @@ package care
 import "time"
 
 // ParseInstant parses an ISO 8601 date-time with its UTC offset; the seconds may be missing.
-// ok is false for anything else, and for years before 1900 or after 9998.
+// ok is false for anything else, and for years before 1900 or after 9998 as written.
 func ParseInstant(s string) (instant time.Time, ok bool) {
 	instant, err := time.Parse(time.RFC3339, s)
 	if err != nil {

@@ -6,11 +6,12 @@ func Redact(text string) string { return redactDiagnoses(RedactCPFs(text)) }
 
 // Truncate shortens a text to a number of characters.
 func Truncate(text string, maxLength int) string {
-	if len(text) <= maxLength {
-		return text
-	}
-	if runes := []rune(text); len(runes) > maxLength {
-		return string(runes[:maxLength])
+	count := 0
+	for i := range text {
+		if count == maxLength {
+			return text[:i]
+		}
+		count++
 	}
 	return text
 }

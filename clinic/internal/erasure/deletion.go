@@ -15,40 +15,40 @@ import (
 	"integrationhub/hub/events"
 )
 
-// RequestDeletion erases a patient at once, and asks the connected products to do the same.
+// ErasePatient erases a patient at once, and asks the connected products to do the same.
 // If the patient is erased already, it returns the earlier request. user is who asks for
 // it.
-func (s *Service) RequestDeletion(ctx context.Context, scope store.Scope, patient, user uuid.UUID) (Request, error) {
-	var request dbgen.DeletionRequest
+func (s *Service) ErasePatient(ctx context.Context, scope store.Scope, patient, user uuid.UUID) (Request, error) {
+	var request store.DeletionRequest
 	err := s.store.InTx(ctx, "erasing a patient", func(tx *store.Tx) (err error) {
-		request, err = s.requestDeletion(ctx, tx, scope, patient, user)
+		request, err = s.erasePatient(ctx, tx, scope, patient, user)
 		return err
 	})
 	if err != nil {
 		return Request{}, err
 	}
-	return s.Request(ctx, scope, request.ID)
+	return s.RefreshRequest(ctx, scope, request.ID)
 }
 
-func (s *Service) requestDeletion(ctx context.Context, tx *store.Tx, scope store.Scope, patient, user uuid.UUID) (dbgen.DeletionRequest, error) {
+func (s *Service) erasePatient(ctx context.Context, tx *store.Tx, scope store.Scope, patient, user uuid.UUID) (store.DeletionRequest, error) {
 	p, err := tx.LockPatient(ctx, scope.Clinic, scope.Env, patient)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return dbgen.DeletionRequest{}, hub.NotFound("Patient")
+		return store.DeletionRequest{}, hub.NotFound("Patient")
 	}
 	if err != nil {
-		return dbgen.DeletionRequest{}, err
+		return store.DeletionRequest{}, err
 	}
 	if p.Status == store.Anonymized {
 		return tx.DeletionRequestByPatient(ctx, scope.Clinic, scope.Env, patient)
 	}
 	peers, err := s.host.Peers.List(ctx, scope.Clinic, scope.Env)
 	if err != nil {
-		return dbgen.DeletionRequest{}, err
+		return store.DeletionRequest{}, err
 	}
 	id := store.NewID()
 	eventID, err := s.publishAndErase(ctx, tx, scope, p, id)
 	if err != nil {
-		return dbgen.DeletionRequest{}, err
+		return store.DeletionRequest{}, err
 	}
 	request, err := tx.InsertDeletionRequest(ctx, dbgen.InsertDeletionRequestParams{
 		ClinicID: scope.Clinic, Env: scope.Env, ID: id, PatientID: patient, EventID: eventID, RequestedBy: &user, RequestedAt: tx.Now(),
@@ -71,8 +71,8 @@ func (s *Service) requestDeletion(ctx context.Context, tx *store.Tx, scope store
 // publishAndErase publishes patient.deleted and erases the patient. Peers learn the numbers
 // and addresses by which they may know the patient, but no earlier number that another
 // patient has too. The hub alone gets the rest, to clear its log.
-func (s *Service) publishAndErase(ctx context.Context, tx *store.Tx, scope store.Scope, p dbgen.Patient, request uuid.UUID) (eventID string, err error) {
-	identity, err := tx.TakeIdentity(ctx, scope, p)
+func (s *Service) publishAndErase(ctx context.Context, tx *store.Tx, scope store.Scope, p store.Patient, request uuid.UUID) (eventID string, err error) {
+	identity, err := tx.ReadAndDeleteIdentity(ctx, scope, p)
 	if err != nil {
 		return "", err
 	}
@@ -91,7 +91,7 @@ func (s *Service) publishAndErase(ctx context.Context, tx *store.Tx, scope store
 }
 
 // otherPhones returns the numbers beside the present one that no other patient has.
-func otherPhones(identity *store.Identity, present *string) []string {
+func otherPhones(identity *store.PatientIdentity, present *string) []string {
 	phones := []string{}
 	for _, phone := range identity.Phones {
 		if !identity.IsSharedPhone(phone) && (present == nil || care.PhoneKey(phone) != care.PhoneKey(*present)) {
@@ -101,9 +101,9 @@ func otherPhones(identity *store.Identity, present *string) []string {
 	return phones
 }
 
-// Request returns a deletion request after updating it with the latest deliveries. It is a
+// RefreshRequest returns a deletion request after updating it with the latest deliveries. It is a
 // [hub.ErrNotFound] if there is none.
-func (s *Service) Request(ctx context.Context, scope store.Scope, id uuid.UUID) (Request, error) {
+func (s *Service) RefreshRequest(ctx context.Context, scope store.Scope, id uuid.UUID) (Request, error) {
 	row, err := s.store.DeletionRequest(ctx, scope.Clinic, scope.Env, id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Request{}, hub.NotFound("Deletion request")
@@ -116,20 +116,20 @@ func (s *Service) Request(ctx context.Context, scope store.Scope, id uuid.UUID) 
 		return Request{}, err
 	}
 	request := Request{row, peers}
-	if request.Status == requestCompleted {
+	if request.Row.Status == requestCompleted {
 		return request, nil
 	}
 	deliveries, err := s.host.Deliveries.ForEvents(ctx, []hub.Event{deletionEvent(row)})
 	if err != nil {
 		return Request{}, err
 	}
-	return s.update(ctx, request, deliveries[0])
+	return s.updateFromDeliveries(ctx, request, deliveries[0])
 }
 
-// Requests returns a page of the deletion requests with a status ("" = any), newest first,
+// ListRequests returns a page of the deletion requests with a status ("" = any), newest first,
 // as they were last updated, and the total, counted up to [store.MaxCount].
-func (s *Service) Requests(ctx context.Context, scope store.Scope, status string, limit, offset int) (requests []Request, total int, err error) {
-	rows, err := s.store.ListDeletionRequests(ctx, dbgen.ListDeletionRequestsParams{ClinicID: scope.Clinic, Env: scope.Env, Status: status, RowLimit: limit, RowOffset: offset})
+func (s *Service) ListRequests(ctx context.Context, scope store.Scope, status string, limit, offset int) (requests []Request, total int, err error) {
+	rows, err := s.store.DeletionRequestsPage(ctx, dbgen.DeletionRequestsPageParams{ClinicID: scope.Clinic, Env: scope.Env, Status: status, RowLimit: limit, RowOffset: offset})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -148,15 +148,15 @@ func (s *Service) Requests(ctx context.Context, scope store.Scope, status string
 // event is being sent. The last acknowledgement has the hub erase the event, even a parked
 // one: a product that had not received it by then never would.
 func (s *Service) Acknowledge(ctx context.Context, scope store.Scope, id uuid.UUID, product, note string, user uuid.UUID) (request Request, err error) {
-	if request, err = s.Request(ctx, scope, id); err != nil {
+	if request, err = s.RefreshRequest(ctx, scope, id); err != nil {
 		return request, err
 	}
-	deliveries, err := s.host.Deliveries.ForEvents(ctx, []hub.Event{deletionEvent(request.DeletionRequest)})
+	deliveries, err := s.host.Deliveries.ForEvents(ctx, []hub.Event{deletionEvent(request.Row)})
 	if err != nil {
 		return request, err
 	}
 	err = s.store.InTx(ctx, "acknowledging a deletion", func(tx *store.Tx) error {
-		request.DeletionRequest, err = tx.LockDeletionRequest(ctx, scope.Clinic, scope.Env, id)
+		request.Row, err = tx.LockDeletionRequest(ctx, scope.Clinic, scope.Env, id)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return hub.NotFound("Deletion request")
 		}
@@ -175,7 +175,7 @@ func (s *Service) Acknowledge(ctx context.Context, scope store.Scope, id uuid.UU
 				return hub.Errorf(hub.ErrConflict, "still_being_sent", "The event is being sent to this product; where it does not take it, this can be noted about a minute later.")
 			}
 			now, note := tx.Now(), care.RedactCPFs(note)
-			_, err := tx.SettleDeletionPeer(ctx, dbgen.SettleDeletionPeerParams{
+			_, err := tx.UpdateDeletionPeer(ctx, dbgen.UpdateDeletionPeerParams{
 				ClinicID: scope.Clinic, Env: scope.Env, RequestID: id, Product: product, Status: peerAcknowledged, AcknowledgedAt: &now, AcknowledgedBy: &user, Note: &note,
 			})
 			if err != nil {

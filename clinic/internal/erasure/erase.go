@@ -9,15 +9,15 @@ import (
 )
 
 // erase removes a patient's personal data from everything that stays.
-func (s *Service) erase(ctx context.Context, tx *store.Tx, scope store.Scope, p dbgen.Patient, identity *store.Identity) error {
-	tickets, err := s.inbox.Erase(ctx, tx, scope, identity)
+func (s *Service) erase(ctx context.Context, tx *store.Tx, scope store.Scope, p store.Patient, identity *store.PatientIdentity) error {
+	ticketTombstones, err := s.inbox.Erase(ctx, tx, scope, identity)
 	if err != nil {
 		return err
 	}
 	if err := eraseTexts(ctx, tx, scope, identity); err != nil {
 		return err
 	}
-	if err := insertTombstones(ctx, tx, scope, p, identity, tickets); err != nil {
+	if err := insertTombstones(ctx, tx, scope, p, identity, ticketTombstones); err != nil {
 		return err
 	}
 	now := tx.Now()
@@ -27,37 +27,37 @@ func (s *Service) erase(ctx context.Context, tx *store.Tx, scope store.Scope, p 
 // insertTombstones stores tombstones of a patient's present and earlier identifiers and of
 // the patient's tickets, so that imports and events do not bring the patient back. Numbers
 // and addresses of the past that another patient has too get none.
-func insertTombstones(ctx context.Context, tx *store.Tx, scope store.Scope, p dbgen.Patient, identity *store.Identity, tickets [][]byte) error {
-	hashes := tx.Tombstones(scope, store.Identifiers{Name: p.Name, Phone: p.Phone, Email: p.Email, ExternalRef: p.ExternalRef, CPFHash: p.CpfHmac})
+func insertTombstones(ctx context.Context, tx *store.Tx, scope store.Scope, p store.Patient, identity *store.PatientIdentity, ticketTombstones [][]byte) error {
+	hashes := tx.Tombstones(scope, store.TombstoneIdentifiers{Name: p.Name, Phone: p.Phone, Email: p.Email, ExternalRef: p.ExternalRef, CPFHash: p.CpfHmac})
 	for _, name := range identity.Names {
 		for _, phone := range identity.Phones {
 			if !identity.IsSharedPhone(phone) {
-				hashes = append(hashes, tx.Tombstones(scope, store.Identifiers{Name: name, Phone: &phone})...)
+				hashes = append(hashes, tx.Tombstones(scope, store.TombstoneIdentifiers{Name: name, Phone: &phone})...)
 			}
 		}
 		for _, email := range identity.Emails {
 			if !identity.IsSharedEmail(email) {
-				hashes = append(hashes, tx.Tombstones(scope, store.Identifiers{Name: name, Email: &email})...)
+				hashes = append(hashes, tx.Tombstones(scope, store.TombstoneIdentifiers{Name: name, Email: &email})...)
 			}
 		}
 	}
 	for _, hash := range identity.CPFHashes {
-		hashes = append(hashes, tx.Tombstones(scope, store.Identifiers{CPFHash: hash})...)
+		hashes = append(hashes, tx.Tombstones(scope, store.TombstoneIdentifiers{CPFHash: hash})...)
 	}
 	rows, err := tx.DeleteTickets(ctx, scope.Clinic, scope.Env, p.ID)
 	if err != nil {
 		return err
 	}
-	hashes = append(hashes, tickets...)
-	for _, row := range rows {
-		hashes = append(hashes, tx.TicketTombstone(scope, row.Source, row.TicketID))
+	hashes = append(hashes, ticketTombstones...)
+	for _, ticket := range rows {
+		hashes = append(hashes, tx.TicketTombstone(scope, ticket.Source, ticket.TicketID))
 	}
 	return tx.InsertTombstones(ctx, dbgen.InsertTombstonesParams{ClinicID: scope.Clinic, Env: scope.Env, Hashes: hashes, ErasedAt: tx.Now()})
 }
 
 // logTraces returns what the hub searches its log for.
-func logTraces(identity *store.Identity) module.Traces {
-	traces := module.Traces{Names: identity.Names, Events: identity.EventIDs}
+func logTraces(identity *store.PatientIdentity) module.LogTraces {
+	traces := module.LogTraces{Names: identity.Names, Events: identity.EventIDs}
 	for _, email := range identity.Emails {
 		if identity.IsSharedEmail(email) {
 			traces.Shared = append(traces.Shared, email)

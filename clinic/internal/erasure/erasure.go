@@ -21,7 +21,7 @@ type Service struct {
 // Inbox is the part of the inbox that an erasure needs.
 type Inbox interface {
 	// Erase deletes the entries about a patient and returns tombstones of their tickets.
-	Erase(ctx context.Context, tx *store.Tx, scope store.Scope, patient *store.Identity) (ticketTombstones [][]byte, err error)
+	Erase(ctx context.Context, tx *store.Tx, scope store.Scope, patient *store.PatientIdentity) (ticketTombstones [][]byte, err error)
 }
 
 // New returns the erasure service of an opened product.

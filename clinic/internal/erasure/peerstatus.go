@@ -29,24 +29,24 @@ const (
 	deliveryParked    = "parked" // sent when its receiver is healthy or enabled again
 )
 
-// update stores what the deliveries of the event show: a peer that answered it with a 2xx
+// updateFromDeliveries stores what the deliveries of the event show: a peer that answered it with a 2xx
 // has acknowledged, however late.
-func (s *Service) update(ctx context.Context, request Request, deliveries []module.Delivery) (_ Request, err error) {
+func (s *Service) updateFromDeliveries(ctx context.Context, request Request, deliveries []module.Delivery) (_ Request, err error) {
 	changes := s.changedPeers(request, deliveries)
-	if request.Status == requestCompleted || len(changes) == 0 && request.Status == statusOf(request.Peers) {
+	if request.Row.Status == requestCompleted || len(changes) == 0 && request.Row.Status == requestStatus(request.Peers) {
 		return request, nil
 	}
 	err = s.store.InTx(ctx, "updating a deletion request", func(tx *store.Tx) error {
-		if request.DeletionRequest, err = tx.LockDeletionRequest(ctx, request.ClinicID, request.Env, request.ID); err != nil {
+		if request.Row, err = tx.LockDeletionRequest(ctx, request.Row.ClinicID, request.Row.Env, request.Row.ID); err != nil {
 			return err
 		}
 		for product, status := range changes {
-			params := dbgen.SettleDeletionPeerParams{ClinicID: request.ClinicID, Env: request.Env, RequestID: request.ID, Product: product, Status: status}
+			params := dbgen.UpdateDeletionPeerParams{ClinicID: request.Row.ClinicID, Env: request.Row.Env, RequestID: request.Row.ID, Product: product, Status: status}
 			if status == peerAcknowledged {
 				now := tx.Now()
 				params.AcknowledgedAt = &now
 			}
-			if _, err := tx.SettleDeletionPeer(ctx, params); err != nil {
+			if _, err := tx.UpdateDeletionPeer(ctx, params); err != nil {
 				return err
 			}
 		}
@@ -58,7 +58,7 @@ func (s *Service) update(ctx context.Context, request Request, deliveries []modu
 // changedPeers returns the new statuses of peers whose status changed, by product.
 func (s *Service) changedPeers(request Request, deliveries []module.Delivery) map[string]string {
 	changes := make(map[string]string)
-	overdue := s.host.Now().Sub(request.RequestedAt) > maxParked
+	overdue := s.host.Now().Sub(request.Row.RequestedAt) > maxParked
 	for _, peer := range request.Peers {
 		if peer.Status == peerAcknowledged {
 			continue
@@ -97,8 +97,8 @@ func isParked(deliveries []module.Delivery, integration uuid.UUID) bool {
 	return slices.ContainsFunc(deliveries, func(d module.Delivery) bool { return d.IntegrationID == integration && d.Status == deliveryParked })
 }
 
-// statusOf returns the status of a request with these peers.
-func statusOf(peers []dbgen.DeletionPeer) string {
+// requestStatus returns the status of a request with these peers.
+func requestStatus(peers []store.DeletionPeer) string {
 	status := requestCompleted
 	for _, peer := range peers {
 		switch peer.Status {
@@ -114,22 +114,22 @@ func statusOf(peers []dbgen.DeletionPeer) string {
 // updateStatus reloads the peers of a locked request and stores the status that they imply.
 // Completing a request lets the hub erase the event.
 func (s *Service) updateStatus(ctx context.Context, tx *store.Tx, request *Request) (err error) {
-	if request.Peers, err = tx.DeletionPeers(ctx, request.ClinicID, request.Env, request.ID); err != nil {
+	if request.Peers, err = tx.DeletionPeers(ctx, request.Row.ClinicID, request.Row.Env, request.Row.ID); err != nil {
 		return err
 	}
-	status := statusOf(request.Peers)
-	if status == request.Status || request.Status == requestCompleted {
+	status := requestStatus(request.Peers)
+	if status == request.Row.Status || request.Row.Status == requestCompleted {
 		return nil
 	}
-	params := dbgen.SetDeletionStatusParams{ClinicID: request.ClinicID, Env: request.Env, ID: request.ID, Status: status}
+	params := dbgen.UpdateDeletionStatusParams{ClinicID: request.Row.ClinicID, Env: request.Row.Env, ID: request.Row.ID, Status: status}
 	if status == requestCompleted {
 		now := tx.Now()
 		params.CompletedAt = &now
-		if err := s.host.Erasures.Release(ctx, tx.Raw, deletionEvent(request.DeletionRequest)); err != nil {
+		if err := s.host.Erasures.Release(ctx, tx.Raw, deletionEvent(request.Row)); err != nil {
 			return err
 		}
 	}
-	request.DeletionRequest, err = tx.SetDeletionStatus(ctx, params)
+	request.Row, err = tx.UpdateDeletionStatus(ctx, params)
 	return err
 }
 
@@ -162,7 +162,7 @@ func (s *Service) UpdateOpenRequests(ctx context.Context) error {
 			return err
 		}
 		for i, row := range page {
-			if _, err := s.update(ctx, Request{row, peers[row.ID]}, deliveries[i]); err != nil {
+			if _, err := s.updateFromDeliveries(ctx, Request{row, peers[row.ID]}, deliveries[i]); err != nil {
 				errs = append(errs, fmt.Errorf("deletion request %s: %w", row.ID, err))
 			}
 		}
@@ -175,14 +175,14 @@ func (s *Service) UpdateOpenRequests(ctx context.Context) error {
 }
 
 // peersByRequest returns the peers of requests, by request id.
-func (s *Service) peersByRequest(ctx context.Context, requests []dbgen.DeletionRequest) (map[uuid.UUID][]dbgen.DeletionPeer, error) {
+func (s *Service) peersByRequest(ctx context.Context, requests []store.DeletionRequest) (map[uuid.UUID][]store.DeletionPeer, error) {
 	var clinics, ids []uuid.UUID
 	var envs []string
 	for _, row := range requests {
 		clinics, envs, ids = append(clinics, row.ClinicID), append(envs, string(row.Env)), append(ids, row.ID)
 	}
-	rows, err := s.store.DeletionPeersOfRequests(ctx, clinics, envs, ids)
-	peers := make(map[uuid.UUID][]dbgen.DeletionPeer, len(requests))
+	rows, err := s.store.PeersOfDeletionRequests(ctx, clinics, envs, ids)
+	peers := make(map[uuid.UUID][]store.DeletionPeer, len(requests))
 	for _, peer := range rows {
 		peers[peer.RequestID] = append(peers[peer.RequestID], peer)
 	}

@@ -10,8 +10,8 @@ import (
 	"integrationhub/clinic/internal/care"
 )
 
-// Person recognizes a person in texts that people wrote.
-type Person struct {
+// MentionMatcher recognizes a person in texts that people wrote.
+type MentionMatcher struct {
 	Names  []string // complete
 	Phones []string // in any notation that ends in the number
 	Emails []string
@@ -22,7 +22,7 @@ const phoneSuffix = 8
 
 // HasContactIn reports whether a text contains one of the person's phone numbers or e-mail
 // addresses. Numbers match by their last eight digits, however they are separated.
-func (p Person) HasContactIn(text string) bool {
+func (p MentionMatcher) HasContactIn(text string) bool {
 	lower, digits := strings.ToLower(text), care.Digits(text)
 	return slices.ContainsFunc(p.Emails, func(email string) bool { return strings.Contains(lower, strings.ToLower(email)) }) ||
 		slices.ContainsFunc(p.Phones, func(phone string) bool {
@@ -31,9 +31,9 @@ func (p Person) HasContactIn(text string) bool {
 		})
 }
 
-// IsNamedIn reports whether a text contains one of the person's phone numbers, e-mail
+// IsIdentifiedIn reports whether a text contains one of the person's phone numbers, e-mail
 // addresses or names. A name matches as a whole, or by its first and last word.
-func (p Person) IsNamedIn(text string) bool {
+func (p MentionMatcher) IsIdentifiedIn(text string) bool {
 	normalized := " " + normalize(text) + " "
 	return p.HasContactIn(text) || slices.ContainsFunc(p.Names, func(name string) bool {
 		name = normalize(name)
@@ -45,11 +45,11 @@ func (p Person) IsNamedIn(text string) bool {
 // minFirstName is how many letters a first name must have to identify a person alone.
 const minFirstName = 3
 
-// IsMentionedIn is [Person.IsNamedIn], and also matches the first name alone. It is for
+// IsIdentifiedByFirstNameIn is [MentionMatcher.IsIdentifiedIn], and also matches the first name alone. It is for
 // texts that are about this person only.
-func (p Person) IsMentionedIn(text string) bool {
+func (p MentionMatcher) IsIdentifiedByFirstNameIn(text string) bool {
 	words := strings.Fields(normalize(text))
-	return p.IsNamedIn(text) || slices.ContainsFunc(p.Names, func(name string) bool {
+	return p.IsIdentifiedIn(text) || slices.ContainsFunc(p.Names, func(name string) bool {
 		first, _, _ := strings.Cut(normalize(name), " ")
 		return len(first) >= minFirstName && slices.Contains(words, first)
 	})

@@ -10,7 +10,7 @@ import (
 
 func TestPersonInTexts(t *testing.T) {
 	t.Parallel()
-	person := erasure.Person{Names: []string{"João da Silva", "J. P. Lima"}, Phones: []string{"+5511977771234", "+12025550123"}, Emails: []string{"Joao@Example.com"}}
+	person := erasure.MentionMatcher{Names: []string{"João da Silva", "J. P. Lima"}, Phones: []string{"+5511977771234", "+12025550123"}, Emails: []string{"Joao@Example.com"}}
 	for text, want := range map[string][3]bool{ // has contact, is named, is mentioned
 		"":                           {},
 		"Consulta":                   {},
@@ -31,10 +31,10 @@ func TestPersonInTexts(t *testing.T) {
 		"J. P. Lima":                 {false, true, true},
 		"Maria da Silva, John Lima ": {},
 	} {
-		require.Equal(t, want, [3]bool{person.HasContactIn(text), person.IsNamedIn(text), person.IsMentionedIn(text)}, text)
+		require.Equal(t, want, [3]bool{person.HasContactIn(text), person.IsIdentifiedIn(text), person.IsIdentifiedByFirstNameIn(text)}, text)
 	}
-	unknown := erasure.Person{Names: []string{"", "…"}, Phones: []string{"", "123"}}
+	unknown := erasure.MentionMatcher{Names: []string{"", "…"}, Phones: []string{"", "123"}}
 	for _, text := range []string{"", "anything 123", "…"} {
-		require.False(t, unknown.IsMentionedIn(text), text)
+		require.False(t, unknown.IsIdentifiedByFirstNameIn(text), text)
 	}
 }

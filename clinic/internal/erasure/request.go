@@ -1,14 +1,14 @@
 package erasure
 
 import (
-	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/clinic/internal/store"
 	"integrationhub/hub"
 )
 
 // Request is a deletion request with the state of each connected product.
 type Request struct {
-	dbgen.DeletionRequest
-	Peers []dbgen.DeletionPeer
+	Row   store.DeletionRequest
+	Peers []store.DeletionPeer
 }
 
 // Statuses of deletion requests.
@@ -19,6 +19,6 @@ const (
 )
 
 // deletionEvent returns the key of the event that a request published.
-func deletionEvent(r dbgen.DeletionRequest) hub.Event {
+func deletionEvent(r store.DeletionRequest) hub.Event {
 	return hub.Event{ID: r.EventID, TenantID: r.ClinicID, Environment: r.Env}
 }

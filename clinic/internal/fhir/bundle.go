@@ -18,45 +18,45 @@ type Link struct {
 
 // Entry is one resource of a bundle.
 type Entry struct {
-	FullURL  string   `json:"fullUrl"`
-	Resource Resource `json:"resource"`
-	Search   *Search  `json:"search,omitempty"`
+	FullURL  string       `json:"fullUrl"`
+	Resource Resource     `json:"resource"`
+	Search   *EntrySearch `json:"search,omitempty"`
 }
 
-// Search is why an entry is there.
-type Search struct {
+// EntrySearch is why an entry is there.
+type EntrySearch struct {
 	Mode string `json:"mode"`
 }
 
-// match is the mode of what was asked for. Nothing else is sent.
-const match = "match"
+// searchModeMatch is the mode of what was asked for. Nothing else is sent.
+const searchModeMatch = "match"
 
-// Found is a page of what a search found.
-type Found struct {
-	Base    string // address of the facade: https://host/clinic/fhir
-	Self    string // address of this page
-	Next    string // of the next one; "" on the last
-	At      string // instant of the answer
-	Total   *int   // of all pages; nil = not counted
-	Matches []Resource
+// SearchPage is a page of what a search found.
+type SearchPage struct {
+	Base      string // address of the facade: https://host/clinic/fhir
+	Self      string // address of this page
+	Next      string // of the next one; "" on the last
+	Timestamp string // instant of the answer
+	Total     *int   // of all pages; nil = not counted
+	Matches   []Resource
 }
 
-// Searchset writes what a search found.
-func Searchset(f Found) Bundle {
-	b := Bundle{Base: Base{ResourceType: "Bundle"}, Type: "searchset", Timestamp: f.At, Total: f.Total, Link: []Link{{"self", f.Self}}}
-	if f.Next != "" {
-		b.Link = append(b.Link, Link{"next", f.Next})
+// NewSearchset writes what a search found.
+func NewSearchset(page SearchPage) Bundle {
+	bundle := Bundle{Base: Base{ResourceType: "Bundle"}, Type: "searchset", Timestamp: page.Timestamp, Total: page.Total, Link: []Link{{"self", page.Self}}}
+	if page.Next != "" {
+		bundle.Link = append(bundle.Link, Link{"next", page.Next})
 	}
-	for _, match := range f.Matches {
-		b.Entry = append(b.Entry, EntryOf(f.Base, match))
+	for _, resource := range page.Matches {
+		bundle.Entry = append(bundle.Entry, NewEntry(page.Base, resource))
 	}
-	return b
+	return bundle
 }
 
-// EntryOf is a resource as an entry of a searchset, as what was asked for.
-func EntryOf(base string, r Resource) Entry {
-	kind, id := r.Name()
-	return Entry{FullURL: base + "/" + kind + "/" + id, Resource: r, Search: &Search{match}}
+// NewEntry is a resource as an entry of a searchset, as what was asked for.
+func NewEntry(base string, r Resource) Entry {
+	resourceType, id := r.TypeAndID()
+	return Entry{FullURL: base + "/" + resourceType + "/" + id, Resource: r, Search: &EntrySearch{searchModeMatch}}
 }
 
 // OperationOutcome is http://hl7.org/fhir/R4/operationoutcome.html: how errors are told.
@@ -83,17 +83,17 @@ var issueTypes = map[int]string{
 // NotSupported is the hub's own code for what FHIR has and the facade has not.
 const NotSupported = "not_supported"
 
-// Outcome describes an error: its HTTP status, the hub's own code for it, a sentence for
+// NewOutcome describes an error: its HTTP status, the hub's own code for it, a sentence for
 // people, and the parameters that are wrong.
-func Outcome(status int, code, detail string, parameters ...string) OperationOutcome {
-	kind := issueTypes[status]
-	if kind == "" {
-		kind = "exception"
+func NewOutcome(status int, code, detail string, parameters ...string) OperationOutcome {
+	issueType := issueTypes[status]
+	if issueType == "" {
+		issueType = "exception"
 	}
 	if code == NotSupported {
-		kind = "not-supported"
+		issueType = "not-supported"
 	}
-	issue := Issue{Severity: "error", Code: kind, Diagnostics: detail}
+	issue := Issue{Severity: "error", Code: issueType, Diagnostics: detail}
 	if code != "" {
 		issue.Details = &CodeableConcept{Text: code}
 	}

@@ -63,9 +63,9 @@ type Operation struct {
 	Documentation string `json:"documentation,omitempty"`
 }
 
-// Capabilities tells what the facade at an address can do. released is the day its
+// NewCapabilityStatement tells what the facade at an address can do. released is the day its
 // abilities last changed.
-func Capabilities(base, softwareVersion, released string) CapabilityStatement {
+func NewCapabilityStatement(base, softwareVersion, released string) CapabilityStatement {
 	statement := CapabilityStatement{
 		Base: Base{ResourceType: "CapabilityStatement"}, URL: base + "/metadata", Version: softwareVersion,
 		Name: "ClinicFacade", Title: "Clinic", Status: "active", Date: released, Kind: "instance",
@@ -74,7 +74,7 @@ func Capabilities(base, softwareVersion, released string) CapabilityStatement {
 	}
 	rest := Rest{Mode: "server", Security: Security{Description: "An administrator's access token as Authorization: Bearer, or an API key as X-Integration-Key " +
 		"with the scope patient.read or the resource's own. What is seen is always one clinic's."}}
-	for _, name := range types {
+	for _, name := range resourceTypes {
 		restResource := RestResource{
 			Type: name, Interaction: []Interaction{{"read"}, {"search-type"}}, Versioning: "no-version",
 			SearchParam: SearchParams(name),

@@ -14,11 +14,11 @@ import (
 // language is what clinics write in.
 const language = "pt-BR"
 
-// Reader is who a resource is written for.
-type Reader struct {
+// Converter is who a resource is written for.
+type Converter struct {
 	Base    string // address of the facade
 	Clinic  string // name of the clinic
-	Outside bool   // a connected product, which sees what the clinic lets out
+	ForPeer bool   // a connected product, which sees what the clinic lets out
 }
 
 // PatientRow is a patient as the clinic has one; "" and zero are what it has not.
@@ -35,17 +35,17 @@ type PatientRow struct {
 }
 
 // Patient writes a patient.
-func (r Reader) Patient(row PatientRow) Patient {
-	p := Patient{Base: base(TypePatient, row.ID, row.UpdatedAt), Active: &row.Active, BirthDate: Date(row.BirthDate)}
+func (r Converter) Patient(row PatientRow) Patient {
+	p := Patient{Base: newBase(TypePatient, row.ID, row.UpdatedAt), Active: &row.Active, BirthDate: FormatDate(row.BirthDate)}
 	p.ManagingOrganization = &Reference{Type: "Organization", Display: r.Clinic}
 	if row.Anonymized {
-		p.PatientName = []HumanName{{TextShown: absent(absentMasked)}}
+		p.PatientName = []HumanName{{TextShown: absentElement(absentMasked)}}
 		return p
 	}
 	p.PatientName = []HumanName{{Use: "official", Text: row.Name}}
 	if row.CPF != "" {
 		p.Identifier = []Identifier{{
-			Use: "official", System: SystemCPF, ValueShown: masked(row.CPF),
+			Use: "official", System: SystemCPF, ValueShown: maskedElement(row.CPF),
 			Type: &CodeableConcept{Coding: []Coding{{System: systemIdentifierType, Code: "TAX", Display: "Tax ID number"}}, Text: "CPF"},
 		}}
 	}
@@ -62,7 +62,7 @@ func (r Reader) Patient(row PatientRow) Patient {
 type AppointmentRow struct {
 	ID           uuid.UUID
 	PatientID    uuid.UUID
-	At           time.Time
+	StartsAt     time.Time
 	Service      string
 	Professional string
 	Status       care.AppointmentStatus
@@ -84,50 +84,50 @@ var appointmentCodes = map[care.AppointmentStatus]string{
 // AppointmentStatuses gives the clinic's statuses for FHIR's code, all of them for "";
 // none where no appointment can have it.
 func AppointmentStatuses(code string) []care.AppointmentStatus {
-	var list []care.AppointmentStatus
-	for ours, theirs := range appointmentCodes {
-		if theirs == code || code == "" {
-			list = append(list, ours)
+	var statuses []care.AppointmentStatus
+	for status, fhirCode := range appointmentCodes {
+		if fhirCode == code || code == "" {
+			statuses = append(statuses, status)
 		}
 	}
-	return list
+	return statuses
 }
 
 // Appointment writes an appointment.
-func (r Reader) Appointment(row AppointmentRow) Appointment {
+func (r Converter) Appointment(row AppointmentRow) Appointment {
 	a := Appointment{
-		Base: base(TypeAppointment, row.ID, row.UpdatedAt), Status: appointmentCodes[row.Status],
-		Start: Instant(row.At), EndShown: absent(absentUnknown), Created: Instant(row.CreatedAt), ServiceType: named(row.Service),
+		Base: newBase(TypeAppointment, row.ID, row.UpdatedAt), Status: appointmentCodes[row.Status],
+		Start: FormatInstant(row.StartsAt), EndShown: absentElement(absentUnknown), Created: FormatInstant(row.CreatedAt), ServiceType: toConcept(row.Service),
 	}
-	coming := "needs-action"
+	participation := "needs-action"
 	switch row.Status {
 	case care.Confirmed, care.Completed:
-		coming = "accepted"
+		participation = "accepted"
 	case care.Cancelled:
-		coming = "declined"
+		participation = "declined"
 	case care.Scheduled, care.NoShow:
 	}
-	a.Participant = []AppointmentParticipant{{patient(row.PatientID), coming}}
+	a.Participant = []AppointmentParticipant{{patientReference(row.PatientID), participation}}
 	if row.Professional != "" {
-		a.Participant = append(a.Participant, AppointmentParticipant{practitioner(row.Professional), "accepted"})
+		a.Participant = append(a.Participant, AppointmentParticipant{practitionerReference(row.Professional), "accepted"})
 	}
 	return a
 }
 
 // Encounter writes the visit that an appointment became: one that is completed. It
 // has the appointment's id.
-func (r Reader) Encounter(row AppointmentRow) Encounter {
+func (r Converter) Encounter(row AppointmentRow) Encounter {
 	e := Encounter{
-		Base: base(TypeEncounter, row.ID, row.UpdatedAt), Status: CodeFinished,
+		Base: newBase(TypeEncounter, row.ID, row.UpdatedAt), Status: CodeFinished,
 		Class:   Coding{systemActCode, "AMB", "ambulatory"},
-		Subject: patient(row.PatientID), Appointment: []Reference{{Reference: TypeAppointment + "/" + row.ID.String()}},
-		Period: Period{Start: Instant(row.At), EndShown: absent(absentUnknown)}, ServiceProvider: &Reference{Type: "Organization", Display: r.Clinic},
+		Subject: patientReference(row.PatientID), Appointment: []Reference{{Reference: TypeAppointment + "/" + row.ID.String()}},
+		Period: Period{Start: FormatInstant(row.StartsAt), EndShown: absentElement(absentUnknown)}, ServiceProvider: &Reference{Type: "Organization", Display: r.Clinic},
 	}
 	if row.Service != "" {
 		e.ServiceType = &CodeableConcept{Text: row.Service}
 	}
 	if row.Professional != "" {
-		e.Participant = []EncounterParticipant{{practitioner(row.Professional)}}
+		e.Participant = []EncounterParticipant{{practitionerReference(row.Professional)}}
 	}
 	return e
 }
@@ -149,38 +149,38 @@ type RecordRow struct {
 
 var confidentiality = map[care.Sensitivity]string{care.Normal: "normal", care.Restricted: "restricted", care.VeryRestricted: "very restricted"}
 
-// hidden stands for a text that is not shown.
-const hidden = "***"
+// redactedText stands for a text that is not shown.
+const redactedText = "***"
 
 // DocumentReference writes a record; ok is false for one that the reader must not
 // know of. Of a restricted one connected products see that there is one; of the
 // others its summary, never the content.
-func (r Reader) DocumentReference(row RecordRow) (d DocumentReference, ok bool) {
-	if r.Outside && row.Sensitivity == care.VeryRestricted {
+func (r Converter) DocumentReference(row RecordRow) (d DocumentReference, ok bool) {
+	if r.ForPeer && row.Sensitivity == care.VeryRestricted {
 		return DocumentReference{}, false
 	}
 	d = DocumentReference{
-		Base: base(TypeDocumentReference, row.ID, row.UpdatedAt), Status: CodeCurrent, Type: CodeableConcept{Text: row.Type},
-		Subject: patient(row.PatientID), Date: Instant(startOf(row.Date, row.Zone)), Description: row.Summary,
+		Base: newBase(TypeDocumentReference, row.ID, row.UpdatedAt), Status: CodeCurrent, Type: CodeableConcept{Text: row.Type},
+		Subject: patientReference(row.PatientID), Date: FormatInstant(startOfDay(row.Date, row.Zone)), Description: row.Summary,
 		SecurityLabel: []CodeableConcept{{Coding: []Coding{{systemConfidentiality, string(row.Sensitivity), confidentiality[row.Sensitivity]}}}},
-		Context:       DocumentContext{Period{Start: Date(row.Date)}},
+		Context:       DocumentContext{Period{Start: FormatDate(row.Date)}},
 	}
 	if row.Professional != "" {
-		d.Author = []Reference{practitioner(row.Professional)}
+		d.Author = []Reference{practitionerReference(row.Professional)}
 	}
-	attachment := Attachment{ContentType: "text/plain; charset=utf-8", Language: language, URL: address(row.URL)}
+	attachment := Attachment{ContentType: "text/plain; charset=utf-8", Language: language, URL: escapeURL(row.URL)}
 	switch {
-	case r.Outside && row.Sensitivity == care.Restricted:
-		d.Type.Text, d.Description = "restricted", hidden
+	case r.ForPeer && row.Sensitivity == care.Restricted:
+		d.Type.Text, d.Description = "restricted", redactedText
 		d.Author = nil
-		attachment = Attachment{ContentType: attachment.ContentType, DataShown: masked(hidden)}
-	case r.Outside:
+		attachment = Attachment{ContentType: attachment.ContentType, DataShown: maskedElement(redactedText)}
+	case r.ForPeer:
 		attachment.Data = []byte(row.Summary)
 	default:
 		attachment.Data = []byte(row.Content)
 	}
 	if len(attachment.Data) == 0 && attachment.DataShown == nil && attachment.URL == "" {
-		attachment.DataShown = absent(absentUnknown)
+		attachment.DataShown = absentElement(absentUnknown)
 	}
 	d.Content = []Content{{attachment}}
 	return d, true
@@ -188,22 +188,22 @@ func (r Reader) DocumentReference(row RecordRow) (d DocumentReference, ok bool) 
 
 // InteractionRow is what a connected product did with a patient.
 type InteractionRow struct {
-	ID        uuid.UUID
-	PatientID uuid.UUID
-	Type      string
-	Summary   string
-	Source    string // the product
-	SourceID  string // its id there
-	At        time.Time
-	UpdatedAt time.Time
+	ID         uuid.UUID
+	PatientID  uuid.UUID
+	Type       string
+	Summary    string
+	Source     string // the product
+	SourceID   string // its id there
+	OccurredAt time.Time
+	UpdatedAt  time.Time
 }
 
 // Communication writes an interaction.
-func (r Reader) Communication(row InteractionRow) Communication {
+func (r Converter) Communication(row InteractionRow) Communication {
 	c := Communication{
-		Base: base(TypeCommunication, row.ID, row.UpdatedAt), Status: CodeCompleted, Category: named(row.Type),
-		Medium: named(row.Source), Subject: patient(row.PatientID), Sent: Instant(row.At),
-		Identifier: []Identifier{{System: r.Base + "/NamingSystem/" + pathSegment(row.Source), Value: row.SourceID}},
+		Base: newBase(TypeCommunication, row.ID, row.UpdatedAt), Status: CodeCompleted, Category: toConcept(row.Type),
+		Medium: toConcept(row.Source), Subject: patientReference(row.PatientID), Sent: FormatInstant(row.OccurredAt),
+		Identifier: []Identifier{{System: r.Base + "/NamingSystem/" + sanitizePathSegment(row.Source), Value: row.SourceID}},
 	}
 	if row.Summary != "" {
 		c.Payload = []Payload{{row.Summary}}
@@ -211,11 +211,11 @@ func (r Reader) Communication(row InteractionRow) Communication {
 	return c
 }
 
-// address writes the address of something elsewhere: FHIR has none with spaces, of any
+// escapeURL writes the address of something elsewhere: FHIR has none with spaces, of any
 // kind, in it.
-func address(written string) string {
+func escapeURL(rawURL string) string {
 	var b strings.Builder
-	for _, c := range written {
+	for _, c := range rawURL {
 		if c == ' ' || !unicode.IsPrint(c) {
 			b.WriteString(url.PathEscape(string(c)))
 		} else {
@@ -225,38 +225,40 @@ func address(written string) string {
 	return b.String()
 }
 
-func base(kind string, id uuid.UUID, updated time.Time) Base {
-	b := Base{ResourceType: kind, ID: id.String()}
+func newBase(resourceType string, id uuid.UUID, updated time.Time) Base {
+	b := Base{ResourceType: resourceType, ID: id.String()}
 	if !updated.IsZero() {
-		b.Meta = &Meta{LastUpdated: Instant(updated)}
+		b.Meta = &Meta{LastUpdated: FormatInstant(updated)}
 	}
 	return b
 }
 
-func patient(id uuid.UUID) Reference {
+func patientReference(id uuid.UUID) Reference {
 	return Reference{Reference: TypePatient + "/" + id.String(), Type: TypePatient}
 }
 
-// practitioner is a professional, of whom the clinic shows the name only.
-func practitioner(name string) Reference { return Reference{Type: "Practitioner", Display: name} }
+// practitionerReference is a professional, of whom the clinic shows the name only.
+func practitionerReference(name string) Reference {
+	return Reference{Type: "Practitioner", Display: name}
+}
 
-// named is a concept by its words; none without any.
-func named(text string) []CodeableConcept {
+// toConcept is a concept by its words; none without any.
+func toConcept(text string) []CodeableConcept {
 	if text == "" {
 		return nil
 	}
 	return []CodeableConcept{{Text: text}}
 }
 
-// pathSegment keeps what needs no escaping in an address.
-func pathSegment(s string) string {
-	kept := make([]rune, 0, len(s))
+// sanitizePathSegment keeps what needs no escaping in an address.
+func sanitizePathSegment(s string) string {
+	segment := make([]rune, 0, len(s))
 	for _, c := range s {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' {
-			kept = append(kept, c)
+			segment = append(segment, c)
 		} else {
-			kept = append(kept, '-')
+			segment = append(segment, '-')
 		}
 	}
-	return string(kept)
+	return string(segment)
 }

@@ -58,9 +58,9 @@ func EverythingParams() []OperationParameter {
 	}
 }
 
-// EverythingDefinition is what the facade at an address understands by $everything: less
+// NewEverythingDefinition is what the facade at an address understands by $everything: less
 // than the standard has.
-func EverythingDefinition(base, released string) OperationDefinition {
+func NewEverythingDefinition(base, released string) OperationDefinition {
 	return OperationDefinition{
 		Base: Base{ResourceType: "OperationDefinition", ID: "Patient-everything"}, URL: base + PathEverything, Name: "PatientEverything",
 		Status: "active", Kind: "operation", Date: released, Description: "A patient with all that belongs to it, by GET, in one answer without pages: _count and _since are refused.",
@@ -69,44 +69,46 @@ func EverythingDefinition(base, released string) OperationDefinition {
 	}
 }
 
-// Extent is how much of a patient's things is asked for.
-type Extent struct {
-	types []string // nil = all
-	Range Range    // when they took place
-	used  url.Values
+// EverythingQuery is how much of a patient's things is asked for.
+type EverythingQuery struct {
+	types  []string // nil = all
+	Range  Range    // when they took place
+	params url.Values
 }
 
 // Has reports whether a type is asked for.
-func (e Extent) Has(kind string) bool { return e.types == nil || slices.Contains(e.types, kind) }
+func (e EverythingQuery) Has(resourceType string) bool {
+	return e.types == nil || slices.Contains(e.types, resourceType)
+}
 
-// Query are the parameters it was asked for with.
-func (e Extent) Query() string { return e.used.Encode() }
+// Encode are the parameters it was asked for with.
+func (e EverythingQuery) Encode() string { return e.params.Encode() }
 
-// ExtentOf reads the parameters of $everything. zone is where days lie.
-func ExtentOf(asked url.Values, zone *time.Location) (Extent, error) {
-	e := Extent{used: url.Values{}}
-	for name, values := range asked {
+// ParseEverythingQuery reads the parameters of $everything. zone is where days lie.
+func ParseEverythingQuery(requested url.Values, zone *time.Location) (EverythingQuery, error) {
+	query := EverythingQuery{params: url.Values{}}
+	for name, values := range requested {
 		values = slices.DeleteFunc(slices.Clone(values), func(text string) bool { return text == "" })
 		if len(values) == 0 || name == ParamFormat || name == ParamPretty {
 			continue
 		}
 		switch name {
 		case paramType:
-			e.types = strings.Split(strings.Join(values, ","), ",")
+			query.types = strings.Split(strings.Join(values, ","), ",")
 		case paramStart, paramEnd:
-			low, high, ok := moment(values[0], zone)
+			low, high, ok := parseDateSpan(values[0], zone)
 			if !ok || len(values) > 1 {
-				return e, &Fault{name, "must be one date such as 2026-03-02", false}
+				return query, &ParameterError{name, "must be one date such as 2026-03-02", false}
 			}
 			if name == paramStart {
-				e.Range.From = low
+				query.Range.From = low
 			} else {
-				e.Range.To = high
+				query.Range.To = high
 			}
 		default:
-			return e, &Fault{shown(name), "is not supported: " + strings.Join([]string{paramStart, paramEnd, paramType, ParamFormat, ParamPretty}, ", ") + " are", true}
+			return query, &ParameterError{sanitizeName(name), "is not supported: " + strings.Join([]string{paramStart, paramEnd, paramType, ParamFormat, ParamPretty}, ", ") + " are", true}
 		}
-		e.used[name] = values
+		query.params[name] = values
 	}
-	return e, nil
+	return query, nil
 }

@@ -57,13 +57,13 @@ type Element struct {
 	Extension []Extension `json:"extension,omitempty"`
 }
 
-func absent(reason string) *Element {
+func absentElement(reason string) *Element {
 	return &Element{[]Extension{{URL: extensionAbsent, ValueCode: reason}}}
 }
 
-// masked is a value that is not shown, and how people see it.
-func masked(shown string) *Element {
-	e := absent(absentMasked)
+// maskedElement is a value that is not shown, and how people see it.
+func maskedElement(shown string) *Element {
+	e := absentElement(absentMasked)
 	if shown != "" {
 		e.Extension = append(e.Extension, Extension{URL: extensionRendered, ValueString: shown})
 	}
@@ -105,16 +105,16 @@ type Period struct {
 	EndShown *Element `json:"_end,omitempty"`
 }
 
-// Instant writes a moment as FHIR has them.
-func Instant(at time.Time) string {
-	if at.IsZero() {
+// FormatInstant writes a moment as FHIR has them.
+func FormatInstant(instant time.Time) string {
+	if instant.IsZero() {
 		return ""
 	}
-	return at.UTC().Format("2006-01-02T15:04:05.000Z")
+	return instant.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// Date writes a day; "" for none.
-func Date(day time.Time) string {
+// FormatDate writes a day; "" for none.
+func FormatDate(day time.Time) string {
 	if day.IsZero() {
 		return ""
 	}

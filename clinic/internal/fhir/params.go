@@ -29,19 +29,19 @@ const (
 	dates                   = "With eq, gt, ge, lt, le, sa, eb; several narrow it down, commas widen it."
 )
 
-// Booleans are the systems that true and false belong to.
-var Booleans = []string{SystemSpecialValues, systemSpecialValues}
+// BooleanSystems are the systems that true and false belong to.
+var BooleanSystems = []string{SystemSpecialValues, systemSpecialValues}
 
-// Phones is what stands for the system of a telephone number.
-var Phones = []string{systemPhone}
+// PhoneSystems is what stands for the system of a telephone number.
+var PhoneSystems = []string{systemPhone}
 
 // searchParams are the parameters of each type's searches, beside those of all types.
 var (
-	paramsOfAll = []SearchParam{
+	commonParams = []SearchParam{
 		{"_id", "token", "One or several ids, with commas between them.", nil},
 		{"_lastUpdated", "date", "When the clinic last changed it. " + dates, nil},
 	}
-	paramsOfPatients = []SearchParam{
+	patientReferenceParams = []SearchParam{
 		{"patient", "reference", "An id, or Patient/ and an id; also patient:Patient.", []string{TypePatient}},
 		{"subject", "reference", "The same as patient.", []string{TypePatient}},
 	}
@@ -54,21 +54,23 @@ var (
 			{"birthdate", "date", "A day, or a range of them. " + dates, nil},
 			{"active", "token", "true or false.", nil},
 		},
-		TypeAppointment:       ofPatients(SearchParam{"date", "date", "When it begins. " + dates, nil}, "booked, fulfilled, cancelled or noshow."),
-		TypeEncounter:         ofPatients(SearchParam{"date", "date", "When it began. " + dates, nil}, "finished is the only one there is."),
-		TypeDocumentReference: ofPatients(SearchParam{"date", "date", "The instant at which the day it is about began, where the clinic is. " + dates, nil}, "current is the only one there is."),
-		TypeCommunication: ofPatients(SearchParam{"sent", "date", "When it happened. " + dates, nil}, "completed is the only one there is.",
+		TypeAppointment:       patientItemParams(SearchParam{"date", "date", "When it begins. " + dates, nil}, "booked, fulfilled, cancelled or noshow."),
+		TypeEncounter:         patientItemParams(SearchParam{"date", "date", "When it began. " + dates, nil}, "finished is the only one there is."),
+		TypeDocumentReference: patientItemParams(SearchParam{"date", "date", "The instant at which the day it is about began, where the clinic is. " + dates, nil}, "current is the only one there is."),
+		TypeCommunication: patientItemParams(SearchParam{"sent", "date", "When it happened. " + dates, nil}, "completed is the only one there is.",
 			SearchParam{"date", "date", "The same as sent.", nil}),
 	}
-	types = []string{TypePatient, TypeAppointment, TypeEncounter, TypeDocumentReference, TypeCommunication}
+	resourceTypes = []string{TypePatient, TypeAppointment, TypeEncounter, TypeDocumentReference, TypeCommunication}
 )
 
-func ofPatients(date SearchParam, statuses string, more ...SearchParam) []SearchParam {
-	return append(slices.Concat(paramsOfPatients, []SearchParam{date, {"status", "token", statuses, nil}}), more...)
+func patientItemParams(date SearchParam, statuses string, more ...SearchParam) []SearchParam {
+	return append(slices.Concat(patientReferenceParams, []SearchParam{date, {"status", "token", statuses, nil}}), more...)
 }
 
 // SearchParams are the parameters that searches of a type have.
-func SearchParams(kind string) []SearchParam { return slices.Concat(paramsOfAll, searchParams[kind]) }
+func SearchParams(resourceType string) []SearchParam {
+	return slices.Concat(commonParams, searchParams[resourceType])
+}
 
 // Parameters that say how an answer is to look, each given once.
 const (
@@ -80,87 +82,87 @@ const (
 	ParamPretty  = "_pretty"
 )
 
-// Shaping are the parameters that say how the answer to a search is to look.
-var Shaping = []string{ParamCount, ParamSummary, ParamAfter, ParamPage, ParamFormat, ParamPretty}
+// ResultParams are the parameters that say how the answer to a search is to look.
+var ResultParams = []string{ParamCount, ParamSummary, ParamAfter, ParamPage, ParamFormat, ParamPretty}
 
-// Fault is a parameter that is not answered, and why. It holds no value.
-type Fault struct {
+// ParameterError is a parameter that is not answered, and why. It holds no value.
+type ParameterError struct {
 	Parameter   string
 	Message     string // what it must be
 	Unsupported bool   // FHIR has it, the facade has not
 }
 
 // Error implements error.
-func (f *Fault) Error() string { return f.Parameter + " " + f.Message }
+func (f *ParameterError) Error() string { return f.Parameter + " " + f.Message }
 
 // How much a search can ask for: each time a parameter is given is a condition, and each
 // value between commas one more way to meet it.
 const (
-	mostTimes        = 10
-	mostAlternatives = 200
+	maxRepetitions  = 10
+	maxAlternatives = 200
 )
 
-// Understood are the parameters that a search is answered by. Those that nobody knows do
+// ParseSearchParams are the parameters that a search is answered by. Those that nobody knows do
 // not count, or are refused where the asker wants them handled strictly; what would change
 // the meaning of a known one, a modifier, is always refused unless it is supported.
-func Understood(kind string, asked url.Values, strict bool) (url.Values, error) {
-	known := SearchParams(kind)
-	used := url.Values{}
-	for _, name := range slices.Sorted(maps.Keys(asked)) {
-		values := slices.DeleteFunc(slices.Clone(asked[name]), func(text string) bool { return text == "" })
+func ParseSearchParams(resourceType string, requested url.Values, strict bool) (url.Values, error) {
+	supported := SearchParams(resourceType)
+	params := url.Values{}
+	for _, name := range slices.Sorted(maps.Keys(requested)) {
+		values := slices.DeleteFunc(slices.Clone(requested[name]), func(text string) bool { return text == "" })
 		if len(values) == 0 {
 			continue // as if it were not there: forms send fields that nobody filled in
 		}
-		bare, modifier, modified := strings.Cut(name, ":")
-		at := slices.IndexFunc(known, func(searchParam SearchParam) bool { return searchParam.Name == bare })
+		baseName, modifier, hasModifier := strings.Cut(name, ":")
+		i := slices.IndexFunc(supported, func(searchParam SearchParam) bool { return searchParam.Name == baseName })
 		switch {
-		case modified && (at < 0 || !slices.Contains(known[at].Modifiers, modifier)):
-			return nil, &Fault{shown(name), "has a modifier that is not supported; " + modifiersOf(known), true}
-		case at >= 0:
-			if len(values) > mostTimes || slices.ContainsFunc(values, tooMany) {
-				return nil, &Fault{name, fmt.Sprintf("can be given %d times, each with %d values", mostTimes, mostAlternatives), false}
+		case hasModifier && (i < 0 || !slices.Contains(supported[i].Modifiers, modifier)):
+			return nil, &ParameterError{sanitizeName(name), "has a modifier that is not supported; " + listModifiers(supported), true}
+		case i >= 0:
+			if len(values) > maxRepetitions || slices.ContainsFunc(values, hasTooManyAlternatives) {
+				return nil, &ParameterError{name, fmt.Sprintf("can be given %d times, each with %d values", maxRepetitions, maxAlternatives), false}
 			}
-		case slices.Contains(Shaping, name):
+		case slices.Contains(ResultParams, name):
 			if len(values) > 1 {
-				return nil, &Fault{name, "can be given once", false}
+				return nil, &ParameterError{name, "can be given once", false}
 			}
 		case strict:
-			return nil, &Fault{shown(name), "is not supported: " + namesOf(known) + " are", true}
+			return nil, &ParameterError{sanitizeName(name), "is not supported: " + listNames(supported) + " are", true}
 		default:
 			continue
 		}
-		if slices.ContainsFunc(values, notText) {
-			return nil, &Fault{name, "must be text", false}
+		if slices.ContainsFunc(values, isNotText) {
+			return nil, &ParameterError{name, "must be text", false}
 		}
-		used[name] = values
+		params[name] = values
 	}
-	return used, nil
+	return params, nil
 }
 
-func tooMany(value string) bool { return strings.Count(value, ",") >= mostAlternatives }
+func hasTooManyAlternatives(value string) bool { return strings.Count(value, ",") >= maxAlternatives }
 
-func notText(value string) bool { return !utf8.ValidString(value) || strings.ContainsRune(value, 0) }
+func isNotText(value string) bool { return !utf8.ValidString(value) || strings.ContainsRune(value, 0) }
 
-// shown is a name that somebody else chose, as far as it is one that parameters have.
-func shown(name string) string {
-	const longest = 60
+// sanitizeName is a name that somebody else chose, as far as it is one that parameters have.
+func sanitizeName(name string) string {
+	const maxLength = 60
 	for i, c := range name {
-		if i >= longest || !strings.ContainsRune("_-:.", c) && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
+		if i >= maxLength || !strings.ContainsRune("_-:.", c) && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
 			return name[:i] + "…"
 		}
 	}
 	return name
 }
 
-func namesOf(params []SearchParam) string {
+func listNames(params []SearchParam) string {
 	var names []string
 	for _, param := range params {
 		names = append(names, param.Name)
 	}
-	return strings.Join(append(names, Shaping...), ", ")
+	return strings.Join(append(names, ResultParams...), ", ")
 }
 
-func modifiersOf(params []SearchParam) string {
+func listModifiers(params []SearchParam) string {
 	var names []string
 	for _, param := range params {
 		for _, modifier := range param.Modifiers {

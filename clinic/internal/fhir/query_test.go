@@ -34,18 +34,18 @@ func TestRanges(t *testing.T) {
 		"gt2026-03-02T12:30:00.000Z":  {From: day(2026, 3, 2).Add(9*time.Hour + 30*time.Minute + time.Millisecond)},
 		"ge2026-03-02T14:30:00 02:00": {From: day(2026, 3, 2).Add(9*time.Hour + 30*time.Minute)}, // a plus that nobody escaped
 	} {
-		got, err := fhir.Ranges([]string{value}, zone)
+		got, err := fhir.ParseDateRanges([]string{value}, zone)
 		require.NoError(t, err, value)
 		require.Len(t, got, 1)
 		require.Len(t, got[0], 1)
 		require.True(t, want.From.Equal(got[0][0].From) && want.To.Equal(got[0][0].To), "%s: %v", value, got)
 	}
-	both, err := fhir.Ranges([]string{"ge2026-03-02", "2026-04-01,2026-04-03"}, zone)
+	both, err := fhir.ParseDateRanges([]string{"ge2026-03-02", "2026-04-01,2026-04-03"}, zone)
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 2}, []int{len(both[0]), len(both[1])}, "all of the values, one of the alternatives")
 	require.True(t, both[1][1].From.Equal(day(2026, 4, 3)))
 	for _, wrong := range []string{"", "ge", "tomorrow", "ne2026-03-02", "ap2026", "02/03/2026", "2026-13-01", "xx2026-03-02", "lt0001", "2026-03-02,x", "2026-04-05T12"} {
-		_, err := fhir.Ranges([]string{wrong}, zone)
+		_, err := fhir.ParseDateRanges([]string{wrong}, zone)
 		require.Error(t, err, wrong)
 		if len(wrong) > len("ge") {
 			require.NotContains(t, err.Error(), wrong, "no submitted value")
@@ -85,9 +85,9 @@ func TestDays(t *testing.T) {
 			if test.day == "1994-12-31" && !strings.Contains(value, "T") {
 				continue // no instant is of that day
 			}
-			ranges, err := fhir.Ranges([]string{value}, zone)
+			ranges, err := fhir.ParseDateRanges([]string{value}, zone)
 			require.NoError(t, err)
-			days := fhir.Days(ranges[0][0], zone)
+			days := fhir.ToDays(ranges[0][0], zone)
 			got := (days.From.IsZero() || !day.Before(days.From)) && (days.To.IsZero() || day.Before(days.To))
 			require.Equal(t, found, got, "%s in %s, asked for %s: %v", test.day, test.zone, value, days)
 		}
@@ -103,11 +103,11 @@ func TestUnderstood(t *testing.T) {
 	} {
 		asked, err := url.ParseQuery(query)
 		require.NoError(t, err)
-		used, err := fhir.Understood(fhir.TypeAppointment, asked, false)
+		used, err := fhir.ParseSearchParams(fhir.TypeAppointment, asked, false)
 		require.NoError(t, err, query)
 		require.Equal(t, want, used.Encode(), query)
 	}
-	for query, wrong := range map[string]fhir.Fault{
+	for query, wrong := range map[string]fhir.ParameterError{
 		"patient:Group=a": {Parameter: "patient:Group", Unsupported: true}, "status:not=a": {Parameter: "status:not", Unsupported: true}, "foo:bar=a": {Parameter: "foo:bar", Unsupported: true},
 		"patient:=a": {Parameter: "patient:", Unsupported: true}, "patient:Patient.name=a": {Parameter: "patient:Patient.name", Unsupported: true},
 		"_has:Encounter:patient:date=a": {Parameter: "_has:Encounter:patient:date", Unsupported: true}, "_count=1&_count=2": {Parameter: "_count"}, "status=%00": {Parameter: "status"},
@@ -115,17 +115,17 @@ func TestUnderstood(t *testing.T) {
 	} {
 		asked, err := url.ParseQuery(query)
 		require.NoError(t, err)
-		_, err = fhir.Understood(fhir.TypeAppointment, asked, false)
-		var fault *fhir.Fault
+		_, err = fhir.ParseSearchParams(fhir.TypeAppointment, asked, false)
+		var fault *fhir.ParameterError
 		require.ErrorAs(t, err, &fault, query)
 		require.Equal(t, wrong.Parameter, fault.Parameter, query)
 		require.Equal(t, wrong.Unsupported, fault.Unsupported, query)
 	}
 	for _, name := range []string{"family", "_sort", "patient.name", "sent"} {
-		_, err := fhir.Understood(fhir.TypeAppointment, url.Values{name: {"a"}}, true)
+		_, err := fhir.ParseSearchParams(fhir.TypeAppointment, url.Values{name: {"a"}}, true)
 		require.ErrorContains(t, err, name+" is not supported: _id, _lastUpdated, patient,")
 	}
-	_, err := fhir.Understood(fhir.TypeAppointment, url.Values{"a 529.982.247-25": {"a"}}, true)
+	_, err := fhir.ParseSearchParams(fhir.TypeAppointment, url.Values{"a 529.982.247-25": {"a"}}, true)
 	require.NotContains(t, err.Error(), "529")
 }
 
@@ -133,27 +133,27 @@ func TestReferences(t *testing.T) {
 	t.Parallel()
 	base := "https://hub.example.com/clinic/fhir"
 	for _, form := range []string{someone.String(), "Patient/" + someone.String(), base + "/Patient/" + someone.String()} {
-		require.Equal(t, []uuid.UUID{someone}, fhir.Patients([]string{form}, base), form)
+		require.Equal(t, []uuid.UUID{someone}, fhir.ParsePatientReferences([]string{form}, base), form)
 	}
 	for _, form := range []string{"Patient/x", "Group/" + someone.String(), "https://elsewhere.example.com/Patient/" + someone.String(), ""} {
-		require.Equal(t, []uuid.UUID{}, fhir.Patients([]string{form}, base), "none is not all")
+		require.Equal(t, []uuid.UUID{}, fhir.ParsePatientReferences([]string{form}, base), "none is not all")
 	}
-	require.Equal(t, []uuid.UUID{someone, thing}, fhir.IDs([]string{someone.String() + ",x," + thing.String()}))
-	require.Equal(t, []uuid.UUID{thing}, fhir.IDs([]string{someone.String() + "," + thing.String(), thing.String() + ",x"}), "all of the values")
-	require.Equal(t, []uuid.UUID{}, fhir.IDs([]string{someone.String(), thing.String()}))
-	require.Nil(t, fhir.IDs(nil), "no condition")
+	require.Equal(t, []uuid.UUID{someone, thing}, fhir.ParseIDs([]string{someone.String() + ",x," + thing.String()}))
+	require.Equal(t, []uuid.UUID{thing}, fhir.ParseIDs([]string{someone.String() + "," + thing.String(), thing.String() + ",x"}), "all of the values")
+	require.Equal(t, []uuid.UUID{}, fhir.ParseIDs([]string{someone.String(), thing.String()}))
+	require.Nil(t, fhir.ParseIDs(nil), "no condition")
 }
 
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]fhir.Token{
-		"urn:x|52998224725": {System: "urn:x", Code: "52998224725", Placed: true}, "52998224725": {Code: "52998224725"}, "|52998224725": {Code: "52998224725", Placed: true},
-		"urn:x|": {System: "urn:x", Placed: true}, `a\|b`: {Code: "a|b"}, `urn:x|a\,b`: {System: "urn:x", Code: "a,b", Placed: true},
+		"urn:x|52998224725": {System: "urn:x", Code: "52998224725", HasSystem: true}, "52998224725": {Code: "52998224725"}, "|52998224725": {Code: "52998224725", HasSystem: true},
+		"urn:x|": {System: "urn:x", HasSystem: true}, `a\|b`: {Code: "a|b"}, `urn:x|a\,b`: {System: "urn:x", Code: "a,b", HasSystem: true},
 	} {
-		require.Equal(t, want, fhir.TokenOf(value), value)
+		require.Equal(t, want, fhir.ParseToken(value), value)
 	}
 	require.Equal(t, []string{`a\,b`, "c", ""}, fhir.Alternatives(`a\,b,c,`))
-	require.True(t, fhir.Token{Code: "a"}.In("urn:x"), "of any system")
-	require.True(t, fhir.Token{System: "urn:x", Placed: true}.In("urn:y", "urn:x"))
-	require.False(t, fhir.Token{Placed: true}.In("urn:x"), "of none")
+	require.True(t, fhir.Token{Code: "a"}.IsOf("urn:x"), "of any system")
+	require.True(t, fhir.Token{System: "urn:x", HasSystem: true}.IsOf("urn:y", "urn:x"))
+	require.False(t, fhir.Token{HasSystem: true}.IsOf("urn:x"), "of none")
 }

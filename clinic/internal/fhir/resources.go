@@ -11,8 +11,8 @@ const (
 
 // Resource is any of the resources of this package.
 type Resource interface {
-	// Name gives its type and id.
-	Name() (resourceType, id string)
+	// TypeAndID gives its type and id.
+	TypeAndID() (resourceType, id string)
 }
 
 // Base is what resources have in common.
@@ -22,8 +22,8 @@ type Base struct {
 	Meta         *Meta  `json:"meta,omitempty"`
 }
 
-// Name implements [Resource].
-func (b Base) Name() (resourceType, id string) { return b.ResourceType, b.ID }
+// TypeAndID implements [Resource].
+func (b Base) TypeAndID() (resourceType, id string) { return b.ResourceType, b.ID }
 
 // Patient is http://hl7.org/fhir/R4/patient.html.
 type Patient struct {

@@ -39,8 +39,8 @@ func TestSchemaRefuses(t *testing.T) {
 }
 
 var (
-	people  = fhir.Reader{Base: "https://hub.example.com/clinic/fhir", Clinic: "Clínica Aurora"}
-	outside = fhir.Reader{Base: people.Base, Clinic: people.Clinic, Outside: true}
+	people  = fhir.Converter{Base: "https://hub.example.com/clinic/fhir", Clinic: "Clínica Aurora"}
+	outside = fhir.Converter{Base: people.Base, Clinic: people.Clinic, ForPeer: true}
 	someone = uuid.MustParse("019bd2a4-7c1e-7a55-9d0c-2f6f5a0e9b11")
 	thing   = uuid.MustParse("019bd2a4-7c1e-7a55-9d0c-2f6f5a0e9b12")
 	at      = time.Date(2026, 3, 2, 9, 30, 0, 123_456_789, time.FixedZone("", -3*3600))
@@ -103,7 +103,7 @@ func TestForgottenPatient(t *testing.T) {
 
 func TestAppointment(t *testing.T) {
 	t.Parallel()
-	row := fhir.AppointmentRow{ID: thing, PatientID: someone, At: at, Service: "Consulta", Professional: "Dra. Lia", CreatedAt: at, UpdatedAt: at}
+	row := fhir.AppointmentRow{ID: thing, PatientID: someone, StartsAt: at, Service: "Consulta", Professional: "Dra. Lia", CreatedAt: at, UpdatedAt: at}
 	for ours, theirs := range map[care.AppointmentStatus][2]string{
 		"scheduled": {"booked", "needs-action"}, "confirmed": {"booked", "accepted"}, "completed": {"fulfilled", "accepted"},
 		"cancelled": {"cancelled", "declined"}, "no_show": {"noshow", "needs-action"},
@@ -126,7 +126,7 @@ func TestAppointment(t *testing.T) {
 
 func TestEncounter(t *testing.T) {
 	t.Parallel()
-	got := written(t, people.Encounter(fhir.AppointmentRow{ID: thing, PatientID: someone, At: at, Service: "Consulta", Professional: "Dra. Lia", Status: "completed", UpdatedAt: at}))
+	got := written(t, people.Encounter(fhir.AppointmentRow{ID: thing, PatientID: someone, StartsAt: at, Service: "Consulta", Professional: "Dra. Lia", Status: "completed", UpdatedAt: at}))
 	require.Equal(t, "finished", got["status"])
 	require.Equal(t, "AMB", pick(t, got, "class", "code"))
 	require.Equal(t, "Patient/"+someone.String(), pick(t, got, "subject", "reference"))
@@ -134,7 +134,7 @@ func TestEncounter(t *testing.T) {
 	require.Equal(t, "2026-03-02T12:30:00.123Z", pick(t, got, "period", "start"))
 	require.Equal(t, "Dra. Lia", pick(t, got, "participant", 0, "individual", "display"))
 	require.Equal(t, "Clínica Aurora", pick(t, got, "serviceProvider", "display"))
-	written(t, people.Encounter(fhir.AppointmentRow{ID: thing, PatientID: someone, At: at, Status: "completed"}))
+	written(t, people.Encounter(fhir.AppointmentRow{ID: thing, PatientID: someone, StartsAt: at, Status: "completed"}))
 }
 
 func TestDocumentReference(t *testing.T) {
@@ -145,7 +145,7 @@ func TestDocumentReference(t *testing.T) {
 	}
 	content := func(d map[string]any) any { return pick(t, d, "content", 0, "attachment") }
 	for _, test := range []struct {
-		reader      fhir.Reader
+		reader      fhir.Converter
 		sensitivity care.Sensitivity
 		data        string // base64
 	}{
@@ -194,7 +194,7 @@ func TestDocumentReference(t *testing.T) {
 
 func TestCommunication(t *testing.T) {
 	t.Parallel()
-	row := fhir.InteractionRow{ID: thing, PatientID: someone, Type: "message_received", Summary: "Olá", Source: "my messages", SourceID: "evt_0123456789abcdef", At: at, UpdatedAt: at}
+	row := fhir.InteractionRow{ID: thing, PatientID: someone, Type: "message_received", Summary: "Olá", Source: "my messages", SourceID: "evt_0123456789abcdef", OccurredAt: at, UpdatedAt: at}
 	got := written(t, people.Communication(row))
 	require.Equal(t, "completed", got["status"])
 	require.Equal(t, "message_received", pick(t, got, "category", 0, "text"))
@@ -210,8 +210,8 @@ func TestCommunication(t *testing.T) {
 func TestBundle(t *testing.T) {
 	t.Parallel()
 	total := 3
-	b := written(t, fhir.Searchset(fhir.Found{
-		Base: people.Base, Self: people.Base + "/Patient?_count=1", Next: people.Base + "/Patient?_count=1&_after=x", At: fhir.Instant(at), Total: &total,
+	b := written(t, fhir.NewSearchset(fhir.SearchPage{
+		Base: people.Base, Self: people.Base + "/Patient?_count=1", Next: people.Base + "/Patient?_count=1&_after=x", Timestamp: fhir.FormatInstant(at), Total: &total,
 		Matches: []fhir.Resource{people.Patient(fhir.PatientRow{ID: someone, Name: "Ana", CPF: "***.***.***-09"})},
 	}))
 	require.Equal(t, "searchset", b["type"])
@@ -222,7 +222,7 @@ func TestBundle(t *testing.T) {
 	require.Equal(t, "match", pick(t, b, "entry", 0, "search", "mode"))
 	require.Len(t, b["entry"], 1)
 
-	empty := written(t, fhir.Searchset(fhir.Found{Base: people.Base, Self: people.Base + "/Patient", Total: new(int)}))
+	empty := written(t, fhir.NewSearchset(fhir.SearchPage{Base: people.Base, Self: people.Base + "/Patient", Total: new(int)}))
 	require.EqualValues(t, 0, empty["total"])
 	require.NotContains(t, empty, "entry")
 	require.Len(t, empty["link"], 1)
@@ -230,21 +230,21 @@ func TestBundle(t *testing.T) {
 
 func TestOutcome(t *testing.T) {
 	t.Parallel()
-	got := written(t, fhir.Outcome(404, "not_found", "Patient not found"))
+	got := written(t, fhir.NewOutcome(404, "not_found", "Patient not found"))
 	require.Equal(t, "not-found", pick(t, got, "issue", 0, "code"))
 	require.Equal(t, "error", pick(t, got, "issue", 0, "severity"))
 	require.Equal(t, "Patient not found", pick(t, got, "issue", 0, "diagnostics"))
 	require.Equal(t, "not_found", pick(t, got, "issue", 0, "details", "text"))
 	require.NotContains(t, pick(t, got, "issue", 0), "expression")
-	got = written(t, fhir.Outcome(400, "not_supported", "patient:Group has …", "patient:Group"))
+	got = written(t, fhir.NewOutcome(400, "not_supported", "patient:Group has …", "patient:Group"))
 	require.Equal(t, "not-supported", pick(t, got, "issue", 0, "code"))
 	require.Equal(t, "http.patient:Group", pick(t, got, "issue", 0, "expression", 0))
-	require.Equal(t, "exception", pick(t, written(t, fhir.Outcome(500, "", "x")), "issue", 0, "code"))
+	require.Equal(t, "exception", pick(t, written(t, fhir.NewOutcome(500, "", "x")), "issue", 0, "code"))
 }
 
 func TestCapabilities(t *testing.T) {
 	t.Parallel()
-	statement := fhir.Capabilities(people.Base, "1.0.0", "2026-11-20")
+	statement := fhir.NewCapabilityStatement(people.Base, "1.0.0", "2026-11-20")
 	require.Equal(t, "4.0.1", statement.FHIRVersion)
 	statement.FHIRVersion = "4.0.0" // the schema's own version is the last it knows
 	got := written(t, statement)
@@ -256,7 +256,7 @@ func TestCapabilities(t *testing.T) {
 	}
 	require.Equal(t, []any{"Patient", "Appointment", "Encounter", "DocumentReference", "Communication"}, names)
 	require.Equal(t, "everything", pick(t, got, "rest", 0, "resource", 0, "operation", 0, "name"))
-	definition := written(t, fhir.EverythingDefinition(people.Base, "2026-11-20"))
+	definition := written(t, fhir.NewEverythingDefinition(people.Base, "2026-11-20"))
 	require.Equal(t, definition["url"], pick(t, got, "rest", 0, "resource", 0, "operation", 0, "definition"), "what the standard has is more")
 	require.Equal(t, "http://hl7.org/fhir/OperationDefinition/Patient-everything", definition["base"])
 }

@@ -87,8 +87,11 @@ func newUTF16Reader(file io.ReadSeeker, start int, order binary.ByteOrder) (io.R
 	}
 	readUnit := func() (rune, error) {
 		var pair [2]byte
-		if _, err := io.ReadFull(in, pair[:]); err != nil {
+		switch _, err := io.ReadFull(in, pair[:]); {
+		case errors.Is(err, io.ErrUnexpectedEOF):
 			return 0, io.EOF // a single last byte is ignored
+		case err != nil:
+			return 0, err
 		}
 		return rune(order.Uint16(pair[:])), nil
 	}
@@ -98,8 +101,11 @@ func newUTF16Reader(file io.ReadSeeker, start int, order binary.ByteOrder) (io.R
 			return first, err
 		}
 		second, err := readUnit()
-		if err != nil {
+		if errors.Is(err, io.EOF) {
 			return unicode.ReplacementChar, nil
+		}
+		if err != nil {
+			return 0, err
 		}
 		return utf16.DecodeRune(first, second), nil
 	}}, nil
@@ -121,10 +127,7 @@ func (c *runeReader) Read(p []byte) (n int, err error) {
 		}
 		r, err := c.next()
 		if err != nil {
-			if n == 0 {
-				return 0, err
-			}
-			return n, nil
+			return n, err
 		}
 		c.rest = utf8.AppendRune(c.rest[:0], r)
 	}

@@ -57,7 +57,7 @@ func parsePatient(line []byte) (row Row, blank bool) {
 	if p.ResourceType != "Patient" {
 		return Row{Problem: "resourceType must be Patient: no other resources are imported"}, false
 	}
-	row = Row{ExternalID: p.ID, Name: bestName(p.Name), Phone: bestContact(p.Telecom, "phone", "sms"), Email: bestContact(p.Telecom, "email")}
+	row = Row{ExternalRef: p.ID, Name: bestName(p.Name), Phone: bestContact(p.Telecom, "phone", "sms"), Email: bestContact(p.Telecom, "email")}
 	for _, identifier := range p.Identifier {
 		if slices.Contains(cpfSystems, identifier.System) {
 			setIfEmpty(&row.CPF, identifier.Value)
@@ -75,7 +75,7 @@ func parsePatient(line []byte) (row Row, blank bool) {
 		}
 		row.BirthDate = p.BirthDate
 	}
-	for _, field := range []*string{&row.ExternalID, &row.Name, &row.Phone, &row.Email, &row.CPF} {
+	for _, field := range []*string{&row.ExternalRef, &row.Name, &row.Phone, &row.Email, &row.CPF} {
 		var ok bool
 		if *field, ok = cleanText(*field); !ok {
 			return Row{Problem: "has characters that are no text"}, false

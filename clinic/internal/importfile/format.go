@@ -75,7 +75,7 @@ func CheckFormat(file io.ReadSeeker, format Format) error {
 
 // checkHead examines the beginning of a text.
 func checkHead(head []byte, format Format) error {
-	if bytes.IndexByte(head, 0) >= 0 {
+	if bytes.ContainsRune(head, 0) {
 		return ErrBinary
 	}
 	head = bytes.TrimSpace(head)
@@ -96,7 +96,7 @@ func checkHead(head []byte, format Format) error {
 		return ErrArray
 	case first != '{':
 		return ErrNotNDJSON
-	case hasMoreLines && bytes.IndexByte(line, ':') < 0: // the first line has no member yet
+	case hasMoreLines && !bytes.ContainsRune(line, ':'): // the first line has no member yet
 		return ErrIndented
 	}
 	return nil

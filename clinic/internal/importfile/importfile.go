@@ -1,6 +1,7 @@
 // Package importfile reads files of patients from other systems: tables as spreadsheets
-// write them (CSV), and FHIR R4 Patient resources, one on each line. It reads a file once,
-// line by line, and can resume at any line. Memory use does not grow with the file.
+// write them (CSV), and FHIR R4 Patient resources, one on each line. It reads line by line
+// and can resume at any line, with the header read again. Memory use does not grow with the
+// file.
 package importfile
 
 import (
@@ -18,16 +19,17 @@ const (
 	NDJSON Format = "fhir-ndjson"
 )
 
-// Row is what a file says about one patient, as written; "" is what it does not say.
+// Row is what a file says about one patient; "" is what it does not say. White space, dates,
+// statuses and the leading zeros of a CPF are normalized. Nothing else is validated.
 type Row struct {
-	Line       int    // where the row begins; the first line is 1
-	ExternalID string // the patient's id in the system that wrote the file
-	Name       string
-	Phone      string
-	Email      string
-	CPF        string
-	BirthDate  string // YYYY-MM-DD
-	Status     string // active or inactive
+	Line        int    // where the row begins; the first line is 1
+	ExternalRef string // the patient's id in the system that wrote the file (column external_id)
+	Name        string
+	Phone       string
+	Email       string
+	CPF         string
+	BirthDate   string // YYYY-MM-DD
+	Status      string // active or inactive
 	// Problem says why the row cannot be read, for users and without its values; "" if it
 	// can. The other fields but Line are empty then.
 	Problem string

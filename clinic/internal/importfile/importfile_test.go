@@ -46,7 +46,7 @@ func resumed(t testing.TB, text string, head *importfile.Header, at importfile.P
 
 func TestTables(t *testing.T) {
 	t.Parallel()
-	ana := importfile.Row{Line: 2, ExternalID: "17", Name: "Ana Souza", Phone: "(11) 98765-4321", Email: "ana@example.com", CPF: "529.982.247-25", BirthDate: "1980-03-02"}
+	ana := importfile.Row{Line: 2, ExternalRef: "17", Name: "Ana Souza", Phone: "(11) 98765-4321", Email: "ana@example.com", CPF: "529.982.247-25", BirthDate: "1980-03-02"}
 	for name, text := range map[string]string{
 		"English":    "external_id,name,phone,email,cpf,birth_date\n17,Ana Souza,(11) 98765-4321,ana@example.com,529.982.247-25,1980-03-02\n",
 		"Portuguese": "Código;Nome Completo;Telefone;E-mail;CPF;Data de Nascimento\r\n17;Ana Souza;(11) 98765-4321;ana@example.com;529.982.247-25;02/03/1980\r\n",
@@ -133,20 +133,20 @@ func TestFHIR(t *testing.T) {
 		`"` + "\n" +
 		`{"resourceType":"Patient","id":"last"}`
 	rows := resumed(t, text, nil, importfile.Start)
-	require.Equal(t, importfile.Row{Line: 1, ExternalID: "a-1", Name: "Ana Maria Souza", Phone: "+55 11 98765-4321", Email: "ana@example.com", CPF: "52998224725", BirthDate: "1980-03-02", Status: "active"}, rows[0])
+	require.Equal(t, importfile.Row{Line: 1, ExternalRef: "a-1", Name: "Ana Maria Souza", Phone: "+55 11 98765-4321", Email: "ana@example.com", CPF: "52998224725", BirthDate: "1980-03-02", Status: "active"}, rows[0])
 	require.Equal(t, importfile.Row{Line: 3, Name: `Bia "B" Lima`, Status: "inactive"}, rows[1])
 	for i, want := range []string{"resourceType", "birthDate", "not a FHIR resource", "not a FHIR resource", "no text", "longer", "not a FHIR resource"} {
 		require.Equal(t, i+4, rows[i+2].Line)
 		require.Contains(t, rows[i+2].Problem, want)
 	}
-	require.Equal(t, importfile.Row{Line: 11, ExternalID: "last"}, rows[9])
+	require.Equal(t, importfile.Row{Line: 11, ExternalRef: "last"}, rows[9])
 	require.Len(t, rows, 10)
 }
 
 // What Brazilian programs call their columns, and what spreadsheets make of rows.
 func TestHeadings(t *testing.T) {
 	t.Parallel()
-	ana := importfile.Row{Line: 2, ExternalID: "17", Name: "Ana Souza", Phone: "11 98765-4321", Email: "ana@example.com", CPF: "529.982.247-25", BirthDate: "1980-03-02", Status: "active"}
+	ana := importfile.Row{Line: 2, ExternalRef: "17", Name: "Ana Souza", Phone: "11 98765-4321", Email: "ana@example.com", CPF: "529.982.247-25", BirthDate: "1980-03-02", Status: "active"}
 	const row = "17;Ana Souza;11 98765-4321;ana@example.com;529.982.247-25;02/03/1980;Ativo"
 	for _, head := range []string{
 		"Código;Nome;Telefone;E-mail;CPF;Data de Nascimento;Situação", "Nº Prontuário;Nome Completo;Celular/WhatsApp;Email;CPF/CNPJ;Nascimento;Status",

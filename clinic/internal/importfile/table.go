@@ -11,7 +11,7 @@ type column int
 
 const (
 	other column = iota
-	externalID
+	externalRef
 	name
 	phone
 	email
@@ -22,8 +22,8 @@ const (
 
 // columnsByHeading has the columns by their headings, as [normalizeHeading] returns them.
 var columnsByHeading = map[string]column{
-	"externalid": externalID, "externalref": externalID, "id": externalID, "code": externalID, "patientid": externalID,
-	"codigo": externalID, "cod": externalID, "idexterno": externalID, "prontuario": externalID, "nprontuario": externalID, "numerodoprontuario": externalID, "matricula": externalID, "idpaciente": externalID, "codigopaciente": externalID, "codigodopaciente": externalID,
+	"externalid": externalRef, "externalref": externalRef, "id": externalRef, "code": externalRef, "patientid": externalRef,
+	"codigo": externalRef, "cod": externalRef, "idexterno": externalRef, "prontuario": externalRef, "nprontuario": externalRef, "numerodoprontuario": externalRef, "matricula": externalRef, "idpaciente": externalRef, "codigopaciente": externalRef, "codigodopaciente": externalRef,
 	"name": name, "fullname": name, "patient": name, "patientname": name,
 	"nome": name, "nomecompleto": name, "paciente": name, "nomedopaciente": name, "nomepaciente": name, "cliente": name, "nomedocliente": name, "nomecliente": name,
 	"phone": phone, "phonenumber": phone, "mobile": phone, "mobilephone": phone, "cellphone": phone, "telephone": phone, "whatsapp": phone,
@@ -144,8 +144,8 @@ func (h *Header) parseRow(line []byte) (row Row, blank bool) {
 // empty counts. problem is for users, "" if there is none.
 func (r *Row) set(kind column, text string) (problem string) {
 	switch kind {
-	case externalID:
-		setIfEmpty(&r.ExternalID, text)
+	case externalRef:
+		setIfEmpty(&r.ExternalRef, text)
 	case name:
 		setIfEmpty(&r.Name, text)
 	case phone:

@@ -27,7 +27,7 @@ func TestForgottenAreNotImported(t *testing.T) {
 	again := clinic.Import("csv", file)
 	clinictest.RequireImportCounts(t, again, 0, 0, 5, 0)
 	require.Len(t, again["errors"], 4)
-	require.Contains(t, again["errors"].([]any)[0].(object)["error"], "asked to be forgotten")
+	require.Contains(t, again["errors"].([]any)[0].(object)["error"], "was erased")
 	require.Len(t, clinic.Items("/patients"), 1)
 	clinic.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": clinictest.Phone, "cpf": "529.982.247-25"}) // she came back
 	clinictest.RequireImportCounts(t, clinic.Import("csv", strings.Join(strings.Split(file, "\n")[:2], "\n")), 0, 1, 0, 0)

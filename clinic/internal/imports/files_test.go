@@ -123,7 +123,7 @@ func TestImportOfItsOwnExport(t *testing.T) {
 	sent := len(clinic.Events())
 	got := clinic.Import("fhir-ndjson", file)
 	clinictest.RequireImportCounts(t, got, 0, 0, 4, 0)
-	require.Contains(t, fmt.Sprint(got["errors"]), "asked to be forgotten")
+	require.Contains(t, fmt.Sprint(got["errors"]), "was erased")
 	require.Equal(t, before, clinic.Get("/patients/"+id))
 	require.Len(t, clinic.Items("/patients?status=inactive"), 1)
 	require.Empty(t, clinic.EventTypes(sent), "nobody is told of nothing")

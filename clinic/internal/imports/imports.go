@@ -1,6 +1,6 @@
 // Package imports brings patients from files into a clinic. A file is stored encrypted, and
 // a job reads it in batches. Each row is matched with the clinic's patients: it creates a
-// patient, changes one, says nothing new, or is listed with an error.
+// patient, updates one, is skipped, or is listed with an error.
 package imports
 
 import (
@@ -16,7 +16,7 @@ import (
 	"integrationhub/hub/module"
 )
 
-// Statuses of imports.
+// Statuses of imports. A new import is pending, the column's default.
 const (
 	statusRunning = "running"
 	statusDone    = "done"
@@ -24,16 +24,16 @@ const (
 )
 
 const (
-	// Job is the name of the job that reads imported files.
-	Job = "import"
-	// Timeout is for one run of the job, with a slow database.
-	Timeout = 15 * time.Second
+	// ImportJob is the name of the job that reads imported files.
+	ImportJob = "import"
+	// ImportTimeout bounds one run of the job, with a slow database.
+	ImportTimeout = 15 * time.Second
 
 	// Runs are short: imports of several clinics take turns, and an import whose process
 	// died goes on within a minute.
 	runTime   = 3 * time.Second
 	batchSize = 100  // rows in a transaction
-	maxErrors = 1000 // rows with errors that are stored for an import
+	maxErrors = 1000 // lines with problems that are stored for an import
 )
 
 // Service imports patients of all clinics.
@@ -59,5 +59,21 @@ func (s *Service) enqueue(ctx context.Context, tx *store.Tx, key importKey) erro
 	if err != nil {
 		return fmt.Errorf("planning an import: %w", err)
 	}
-	return s.host.Jobs.Enqueue(ctx, tx.Raw, module.JobRun{Job: Job, Key: key.ID.String(), Payload: payload})
+	return s.host.Jobs.Enqueue(ctx, tx.Raw, module.JobRun{Job: ImportJob, Key: key.ID.String(), Payload: payload})
+}
+
+// LineError is a problem with a line of an imported file.
+type LineError struct {
+	Line    int
+	Message string // for users, without values of the line
+}
+
+// LineErrors returns the stored problems of an import, by line: the first thousand.
+func (s *Service) LineErrors(ctx context.Context, scope store.Scope, id uuid.UUID) ([]LineError, error) {
+	rows, err := s.store.ImportErrorLines(ctx, scope.Clinic, scope.Env, id)
+	lineErrors := make([]LineError, len(rows))
+	for i, row := range rows {
+		lineErrors[i] = LineError{Line: row.Line, Message: row.Error}
+	}
+	return lineErrors, err
 }

@@ -160,7 +160,7 @@ func TestImportErrors(t *testing.T) {
 		3:  "birth_date must be like 1980-03-02 or 02/03/1980",
 		4:  "name must not be empty",
 		5:  "phone must be a phone number of 8 to 15 digits; email must be an e-mail address; cpf must be a CPF: 11 digits with the right check digits; birth_date must not be in the future",
-		6:  "tells another thing of a patient that an earlier line was about",
+		6:  "contradicts an earlier line about the same patient",
 		8:  "has more cells than the first line has columns",
 		9:  "cpf is another patient's",
 		10: "has characters that are no text",

@@ -29,6 +29,12 @@ type patientMatcher struct {
 	erased map[string]bool         // tombstones of erased patients that rows describe
 }
 
+// candidate is a patient that rows of a batch may describe.
+type candidate struct {
+	store.Patient
+	firstMatchedLine int // the line of the import that described this patient; 0 = none so far
+}
+
 // newPatientMatcher loads and locks the candidates of a batch, with a few queries for all
 // of its rows.
 func newPatientMatcher(ctx context.Context, tx *store.Tx, key importKey, batch []importLine) (*patientMatcher, error) {
@@ -62,11 +68,11 @@ func (m *patientMatcher) loadCandidates(ctx context.Context, batch []importLine)
 	var hashes [][]byte
 	var ids []uuid.UUID
 	for _, line := range batch {
-		if id, err := uuid.Parse(line.ExternalID); err == nil {
+		if id, err := uuid.Parse(line.ExternalRef); err == nil {
 			ids = append(ids, id)
 		}
-		if line.ExternalID != "" {
-			refs = append(refs, m.tx.MaskExternalID(m.key.scope(), line.ExternalID))
+		if line.ExternalRef != "" {
+			refs = append(refs, m.tx.MaskExternalID(m.key.scope(), line.ExternalRef))
 		}
 		if digits := care.ParseCPF(line.CPF); digits != "" {
 			hashes = append(hashes, m.parser.hashCPF(digits))
@@ -78,12 +84,12 @@ func (m *patientMatcher) loadCandidates(ctx context.Context, batch []importLine)
 		}
 	}
 	clinic, env := m.key.Clinic, m.key.Env
-	for _, query := range []func() ([]dbgen.Patient, error){
-		func() ([]dbgen.Patient, error) { return m.tx.PatientsByIDs(ctx, clinic, env, ids) },
-		func() ([]dbgen.Patient, error) { return m.tx.PatientsByRefs(ctx, clinic, env, refs) },
-		func() ([]dbgen.Patient, error) { return m.tx.PatientsByCPFs(ctx, clinic, env, hashes) },
-		func() ([]dbgen.Patient, error) { return m.tx.PatientsByPhones(ctx, clinic, env, phones) },
-		func() ([]dbgen.Patient, error) { return m.tx.PatientsByNameWithoutPhone(ctx, clinic, env, names) },
+	for _, query := range []func() ([]store.Patient, error){
+		func() ([]store.Patient, error) { return m.tx.PatientsByIDs(ctx, clinic, env, ids) },
+		func() ([]store.Patient, error) { return m.tx.PatientsByExternalRefs(ctx, clinic, env, refs) },
+		func() ([]store.Patient, error) { return m.tx.PatientsByCPFHashes(ctx, clinic, env, hashes) },
+		func() ([]store.Patient, error) { return m.tx.PatientsByPhoneKeys(ctx, clinic, env, phones) },
+		func() ([]store.Patient, error) { return m.tx.PatientsByNamesWithoutPhone(ctx, clinic, env, names) },
 	} {
 		patients, err := query()
 		if err != nil {
@@ -106,7 +112,7 @@ func (m *patientMatcher) ids() []uuid.UUID { return slices.Collect(maps.Keys(m.b
 func (m *patientMatcher) loadTombstones(ctx context.Context, batch []importLine) error {
 	var hashes [][]byte
 	for _, line := range batch {
-		if row, problem := m.parse(line.Row); problem == "" {
+		if row, problem := m.parseAndResolveID(line.Row); problem == "" {
 			hashes = append(hashes, m.tombstones(row)...)
 		}
 	}
@@ -118,11 +124,11 @@ func (m *patientMatcher) loadTombstones(ctx context.Context, batch []importLine)
 	return err
 }
 
-// parse validates a row. A row with the id of a candidate has no external reference: the
-// clinic exported the file itself.
-func (m *patientMatcher) parse(line importfile.Row) (row parsedRow, problem string) {
-	row, problem = m.parser.parse(line)
-	if row.own = m.byID[row.id]; row.own != nil {
+// parseAndResolveID validates a row. If the row has the id of a candidate, the clinic itself
+// exported the file: the id is not stored as an external reference.
+func (m *patientMatcher) parseAndResolveID(fileRow importfile.Row) (row parsedRow, problem string) {
+	row, problem = m.parser.parse(fileRow)
+	if row.patientByExportedID = m.byID[row.exportedID]; row.patientByExportedID != nil {
 		row.ExternalRef = nil
 	}
 	return row, problem
@@ -141,7 +147,7 @@ func (m *patientMatcher) isErased(row parsedRow) bool {
 func (m *patientMatcher) loadPriorMatches(ctx context.Context) error {
 	matches, err := m.tx.ImportMatches(ctx, dbgen.ImportMatchesParams{ClinicID: m.key.Clinic, Env: m.key.Env, ImportID: m.key.ID, Patients: m.ids()})
 	for _, match := range matches {
-		m.byID[match.PatientID].line = match.Line
+		m.byID[match.PatientID].firstMatchedLine = match.Line
 	}
 	return err
 }
@@ -169,14 +175,14 @@ func (m *patientMatcher) match(row parsedRow) (match *candidate, problem string)
 	if row.cpfHash != nil {
 		cpfOwner = m.byCPF[hex.EncodeToString(row.cpfHash)]
 	}
-	if match = row.own; row.ExternalRef != nil {
+	if match = row.patientByExportedID; row.ExternalRef != nil {
 		match = m.byRef[*row.ExternalRef]
 	}
 	switch {
 	case match == nil && cpfOwner != nil:
 		return cpfOwner, ""
 	case match == nil:
-		return m.matchByContact(row), ""
+		return m.matchByNameAndPhone(row), ""
 	case cpfOwner != nil && cpfOwner != match:
 		return nil, "cpf is another patient's"
 	case row.cpfHash != nil && match.CpfHmac != nil && !bytes.Equal(row.cpfHash, match.CpfHmac),
@@ -186,21 +192,22 @@ func (m *patientMatcher) match(row parsedRow) (match *candidate, problem string)
 	return match, ""
 }
 
-// matchByContact returns a patient with the same phone number, name and birth date. If only
-// one side has a birth date, a patient matches too whose external reference does not
-// differ.
-func (m *patientMatcher) matchByContact(row parsedRow) *candidate {
-	var likely *candidate
+// matchByNameAndPhone returns a patient with the same name and phone number, or one without
+// a number if the row has none; their CPFs must not differ. A patient with the same birth
+// date comes first. If the row or the patient lacks a birth date, one of them must also lack
+// an external reference.
+func (m *patientMatcher) matchByNameAndPhone(row parsedRow) *candidate {
+	var matchWithoutBirthDate *candidate
 	for _, c := range m.byName[store.FoldName(row.Name)] {
 		switch {
 		case phoneKey(row.Phone) != phoneKey(c.Phone), row.cpfHash != nil && c.CpfHmac != nil && !bytes.Equal(row.cpfHash, c.CpfHmac):
 		case row.BirthDate != nil && c.BirthDate != nil && row.BirthDate.Equal(*c.BirthDate):
 			return c
-		case likely == nil && (row.BirthDate == nil || c.BirthDate == nil) && (row.ExternalRef == nil || c.ExternalRef == nil):
-			likely = c
+		case matchWithoutBirthDate == nil && (row.BirthDate == nil || c.BirthDate == nil) && (row.ExternalRef == nil || c.ExternalRef == nil):
+			matchWithoutBirthDate = c
 		}
 	}
-	return likely
+	return matchWithoutBirthDate
 }
 
 // phoneKey is [care.PhoneKey] for an optional number, "" for none.

@@ -9,16 +9,15 @@ import (
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/importfile"
 	"integrationhub/clinic/internal/store"
-	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub/module/rest"
 )
 
 // parsedRow is a valid row of a file. Its Status is "" if the file does not say it.
 type parsedRow struct {
 	store.PatientData
-	cpfHash []byte
-	id      uuid.UUID  // the external reference, if it is a UUID
-	own     *candidate // the patient with that id: the clinic exported the file itself
+	cpfHash             []byte
+	exportedID          uuid.UUID  // the external reference, if it is a UUID
+	patientByExportedID *candidate // the patient with that id: the clinic exported the file itself
 }
 
 // rowParser validates the rows of a clinic's file.
@@ -31,35 +30,35 @@ type rowParser struct {
 
 // parse validates a row. problem is for users and has no values of the row; "" if the row
 // is valid.
-func (p *rowParser) parse(line importfile.Row) (row parsedRow, problem string) {
+func (p *rowParser) parse(fileRow importfile.Row) (row parsedRow, problem string) {
 	var errs rest.FieldErrors
-	row.Name, row.Status = care.RedactCPFs(line.Name), line.Status
+	row.Name, row.Status = care.RedactCPFs(fileRow.Name), fileRow.Status
 	errs.CheckName(row.Name, "name", 120)
-	if line.ExternalID != "" {
-		errs.CheckLength(line.ExternalID, "external_id", 1, 200)
-		if id, err := uuid.Parse(line.ExternalID); err == nil {
-			row.id = id
+	if fileRow.ExternalRef != "" {
+		errs.CheckLength(fileRow.ExternalRef, "external_id", 1, 200)
+		if id, err := uuid.Parse(fileRow.ExternalRef); err == nil {
+			row.exportedID = id
 		}
-		ref := p.tx.MaskExternalID(p.scope, line.ExternalID)
+		ref := p.tx.MaskExternalID(p.scope, fileRow.ExternalRef)
 		row.ExternalRef = &ref
 	}
-	if line.Phone != "" {
-		number := care.FormatE164(line.Phone)
+	if fileRow.Phone != "" {
+		number := care.FormatE164(fileRow.Phone)
 		errs.Check(number != "", "phone", "must be a phone number of 8 to 15 digits")
 		row.Phone = &number
 	}
-	if line.Email != "" {
-		row.Email = &line.Email
+	if fileRow.Email != "" {
+		row.Email = &fileRow.Email
 		errs.CheckEmail(row.Email, "email")
 	}
-	if line.CPF != "" {
-		digits := care.ParseCPF(line.CPF)
+	if fileRow.CPF != "" {
+		digits := care.ParseCPF(fileRow.CPF)
 		errs.Check(digits != "", "cpf", "must be a CPF: 11 digits with the right check digits")
 		row.CPF = &digits
 		row.cpfHash = p.hashCPF(digits)
 	}
-	if line.BirthDate != "" {
-		birthDate := errs.ParseDate(line.BirthDate, "birth_date")
+	if fileRow.BirthDate != "" {
+		birthDate := errs.ParseDate(fileRow.BirthDate, "birth_date")
 		errs.Check(!birthDate.After(p.today), "birth_date", "must not be in the future")
 		row.BirthDate = &birthDate
 	}
@@ -69,9 +68,9 @@ func (p *rowParser) parse(line importfile.Row) (row parsedRow, problem string) {
 	return row, ""
 }
 
-// changes reports whether the row has something that the patient does not. An external
+// hasNewData reports whether the row has something that the patient does not. An external
 // reference counts only if the patient has none, as patients may come from several systems.
-func (r parsedRow) changes(p dbgen.Patient) bool {
+func (r parsedRow) hasNewData(p store.Patient) bool {
 	differs := func(value, current *string) bool {
 		return value != nil && (current == nil || *value != *current)
 	}
@@ -100,13 +99,7 @@ func (r parsedRow) apply(d *store.PatientData) error {
 	return nil
 }
 
-// importLine is a row of the file and where the next one begins.
-type importLine struct {
-	importfile.Row
-	end importfile.Position
-}
-
 // identifiers returns what an erased patient would be recognized by.
-func (r parsedRow) identifiers() store.Identifiers {
-	return store.Identifiers{Name: r.Name, Phone: r.Phone, Email: r.Email, ExternalRef: r.ExternalRef, CPFHash: r.cpfHash}
+func (r parsedRow) identifiers() store.TombstoneIdentifiers {
+	return store.TombstoneIdentifiers{Name: r.Name, Phone: r.Phone, Email: r.Email, ExternalRef: r.ExternalRef, CPFHash: r.cpfHash}
 }

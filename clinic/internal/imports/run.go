@@ -17,21 +17,21 @@ import (
 	"integrationhub/hub/module/dberr"
 )
 
-// Continue is a run of [Job]: it imports more rows of a file for some seconds, and leaves
-// the rest to another run.
-func (s *Service) Continue(ctx context.Context, payload []byte) error {
+// ContinueImport is a run of [ImportJob]. It imports more rows of a file for a few seconds,
+// and leaves the rest to another run.
+func (s *Service) ContinueImport(ctx context.Context, payload []byte) error {
 	var key importKey
 	if err := json.Unmarshal(payload, &key); err != nil {
 		return fmt.Errorf("decoding the import to continue: %w", err)
 	}
-	row, err := s.store.ImportByID(ctx, key.Clinic, key.Env, key.ID)
-	if errors.Is(err, pgx.ErrNoRows) || err == nil && row.FinishedAt != nil {
+	importState, err := s.store.ImportByID(ctx, key.Clinic, key.Env, key.ID)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && importState.FinishedAt != nil {
 		return nil
 	}
 	if err != nil {
 		return dberr.Wrap("reading an import", err)
 	}
-	err = s.importRows(ctx, key, row, time.Now().Add(runTime))
+	err = s.importUntilDeadline(ctx, key, importState, time.Now().Add(runTime))
 	switch {
 	case errors.Is(err, errConcurrentRun):
 		return nil
@@ -42,19 +42,19 @@ func (s *Service) Continue(ctx context.Context, payload []byte) error {
 	return err
 }
 
-// importRows imports batches until the file ends or the deadline has passed.
-func (s *Service) importRows(ctx context.Context, key importKey, row dbgen.Import, deadline time.Time) error {
-	rows, err := s.openRows(ctx, key, row)
+// importUntilDeadline imports batches until the file ends or the deadline has passed.
+func (s *Service) importUntilDeadline(ctx context.Context, key importKey, importState store.Import, deadline time.Time) error {
+	rows, err := s.openRows(ctx, key, importState)
 	if err != nil {
 		return err
 	}
-	position := importfile.Position{Offset: row.Position, Line: row.Line}
+	position := importfile.Position{Offset: importState.Position, Line: importState.Line}
 	for {
 		batch, err := readBatch(rows)
 		if err != nil {
 			return err
 		}
-		if err := s.importBatch(ctx, key, position, batch); err != nil {
+		if err := s.importBatchSplitting(ctx, key, position, batch); err != nil {
 			return err
 		}
 		if len(batch) < batchSize {
@@ -65,6 +65,12 @@ func (s *Service) importRows(ctx context.Context, key importKey, row dbgen.Impor
 			return s.store.InTx(ctx, "planning an import", func(tx *store.Tx) error { return s.enqueue(ctx, tx, key) })
 		}
 	}
+}
+
+// importLine is a row of the file and where the next one begins.
+type importLine struct {
+	importfile.Row
+	end importfile.Position
 }
 
 // readBatch reads up to [batchSize] rows; fewer are the last.
@@ -86,62 +92,62 @@ func readBatch(rows *importfile.Reader) ([]importLine, error) {
 // errConcurrentRun means that another run of the job has advanced the import.
 var errConcurrentRun = errors.New("another run has advanced the import")
 
-// importBatch imports a batch that begins at a position: its patients and the progress in
-// one transaction. A batch that violates a constraint of the database is divided until the
-// row that does so is alone.
-func (s *Service) importBatch(ctx context.Context, key importKey, position importfile.Position, batch []importLine) error {
+// importBatchSplitting imports a batch that begins at a position: its patients and the
+// progress in one transaction. A batch that violates a constraint of the database is halved
+// until the violating row is alone; that row fails.
+func (s *Service) importBatchSplitting(ctx context.Context, key importKey, position importfile.Position, batch []importLine) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	err := s.importLines(ctx, key, position, batch, "")
+	err := s.importBatchInTx(ctx, key, position, batch, "")
 	if !isRowError(err) {
 		return err
 	}
 	if len(batch) == 1 {
-		return s.importLines(ctx, key, position, batch, "clashes with another patient")
+		return s.importBatchInTx(ctx, key, position, batch, "conflicts with another patient's CPF or external_id")
 	}
 	half := len(batch) / 2
-	if err := s.importBatch(ctx, key, position, batch[:half]); err != nil {
+	if err := s.importBatchSplitting(ctx, key, position, batch[:half]); err != nil {
 		return err
 	}
-	return s.importBatch(ctx, key, batch[half-1].end, batch[half:])
+	return s.importBatchSplitting(ctx, key, batch[half-1].end, batch[half:])
 }
 
-// isRowError reports whether an error is due to the contents of a row.
+// isRowError reports whether the contents of a row caused an error.
 func isRowError(err error) bool {
 	return errors.Is(err, hub.ErrConflict) || errors.Is(err, hub.ErrMalformed) || dberr.ConstraintName(err) != ""
 }
 
-// importLines imports a batch in one transaction. If problem is not "", all rows fail with
+// importBatchInTx imports a batch in one transaction. If problem is not "", all rows fail with
 // it.
-func (s *Service) importLines(ctx context.Context, key importKey, position importfile.Position, batch []importLine, problem string) error {
+func (s *Service) importBatchInTx(ctx context.Context, key importKey, position importfile.Position, batch []importLine, problem string) error {
 	return s.store.InTx(ctx, "importing patients", func(tx *store.Tx) error {
 		// A plan that was made while the table was empty scans it all, until PostgreSQL
 		// gathers statistics a minute later.
 		if _, err := tx.Raw.Exec(ctx, "set local plan_cache_mode = force_custom_plan"); err != nil {
 			return err
 		}
-		row, err := tx.LockImport(ctx, key.Clinic, key.Env, key.ID)
+		importState, err := tx.LockImport(ctx, key.Clinic, key.Env, key.ID)
 		if err != nil {
 			return err
 		}
-		if row.FinishedAt != nil || row.Position != position.Offset {
+		if importState.FinishedAt != nil || importState.Position != position.Offset {
 			return errConcurrentRun
 		}
 		matcher, err := newPatientMatcher(ctx, tx, key, batch)
 		if err != nil {
 			return err
 		}
-		result := &batchResult{matcher: matcher}
+		importer := &batchImporter{matcher: matcher}
 		for _, line := range batch {
 			if problem != "" {
 				line.Problem = problem
 			}
-			if err := result.importRow(ctx, line.Row); err != nil {
+			if err := importer.importRow(ctx, line.Row); err != nil {
 				return err
 			}
 		}
-		return result.save(ctx, row, batch[len(batch)-1].end)
+		return importer.commit(ctx, batch[len(batch)-1].end)
 	})
 }
 
@@ -153,19 +159,19 @@ func (s *Service) markFailed(ctx context.Context, key importKey) error {
 // finish ends an import and deletes its file.
 func (s *Service) finish(ctx context.Context, key importKey, status string, problem *string) error {
 	return s.store.InTx(ctx, "finishing an import", func(tx *store.Tx) error {
-		row, err := tx.LockImport(ctx, key.Clinic, key.Env, key.ID)
+		importState, err := tx.LockImport(ctx, key.Clinic, key.Env, key.ID)
 		if err != nil {
 			return err
 		}
 		now := tx.Now()
-		if err := tx.AdvanceImport(ctx, dbgen.AdvanceImportParams{
-			ClinicID: key.Clinic, Env: key.Env, ID: key.ID, Status: status, Position: row.Position, Line: row.Line, Problem: problem, FinishedAt: &now,
+		if err := tx.UpdateImportProgress(ctx, dbgen.UpdateImportProgressParams{
+			ClinicID: key.Clinic, Env: key.Env, ID: key.ID, Status: status, Position: importState.Position, Line: importState.Line, Problem: problem, FinishedAt: &now,
 		}); err != nil {
 			return err
 		}
 		if err := tx.DeleteImportMatches(ctx, key.Clinic, key.Env, key.ID); err != nil {
 			return err
 		}
-		return tx.DeleteImportFile(ctx, key.Clinic, key.Env, key.ID)
+		return tx.DeleteImportChunks(ctx, key.Clinic, key.Env, key.ID)
 	})
 }

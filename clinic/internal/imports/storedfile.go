@@ -62,7 +62,7 @@ type chunkReader struct {
 // Read implements io.Reader.
 func (c *chunkReader) Read(p []byte) (int, error) {
 	if len(c.rest) == 0 {
-		sealed, err := c.service.store.ImportChunk(c.ctx, dbgen.ImportChunkParams{ClinicID: c.key.Clinic, Env: c.key.Env, ImportID: c.key.ID, N: c.next})
+		sealed, err := c.service.store.ImportChunkContent(c.ctx, dbgen.ImportChunkContentParams{ClinicID: c.key.Clinic, Env: c.key.Env, ImportID: c.key.ID, N: c.next})
 		if errors.Is(err, pgx.ErrNoRows) {
 			return 0, io.EOF
 		}
@@ -87,9 +87,9 @@ func (s *Service) openText(ctx context.Context, key importKey, offset int64) (io
 }
 
 // openRows returns the rows of a stored file that its import has not processed.
-func (s *Service) openRows(ctx context.Context, key importKey, row dbgen.Import) (*importfile.Reader, error) {
+func (s *Service) openRows(ctx context.Context, key importKey, importState store.Import) (*importfile.Reader, error) {
 	var header *importfile.Header
-	if row.Format == string(importfile.CSV) {
+	if importState.Format == string(importfile.CSV) {
 		text, err := s.openText(ctx, key, 0)
 		if err == nil {
 			header, _, err = importfile.ReadHeader(text)
@@ -98,9 +98,9 @@ func (s *Service) openRows(ctx context.Context, key importKey, row dbgen.Import)
 			return nil, err
 		}
 	}
-	text, err := s.openText(ctx, key, row.Position)
+	text, err := s.openText(ctx, key, importState.Position)
 	if err != nil {
 		return nil, err
 	}
-	return importfile.NewReader(text, importfile.Position{Offset: row.Position, Line: row.Line}, header), nil
+	return importfile.NewReader(text, importfile.Position{Offset: importState.Position, Line: importState.Line}, header), nil
 }

@@ -18,11 +18,11 @@ import (
 type Upload struct {
 	Format importfile.Format
 	File   io.ReadSeeker
-	User   uuid.UUID // who uploads it
+	User   uuid.UUID // the uploader
 }
 
-// Create stores a file, encrypted, and has it read in the background. It returns the id of
-// the import. A file that cannot be read as its format is a [hub.ErrInvalid].
+// Create stores a file, encrypted, and enqueues the job that imports it. It returns the id
+// of the import. A file that cannot be read as its format is a [hub.ErrInvalid].
 func (s *Service) Create(ctx context.Context, scope store.Scope, upload Upload) (uuid.UUID, error) {
 	start, total, err := countRows(upload)
 	var formatErr importfile.FormatError
@@ -51,7 +51,8 @@ func (s *Service) Create(ctx context.Context, scope store.Scope, upload Upload) 
 	return key.ID, err
 }
 
-// countRows reads a file once. It returns where the rows begin and how many there are.
+// countRows reads the whole file. It returns where the rows begin and how many there are.
+// storeFile reads the file again.
 func countRows(upload Upload) (start importfile.Position, total int, err error) {
 	if err := importfile.CheckFormat(upload.File, upload.Format); err != nil {
 		return start, 0, err

@@ -21,7 +21,7 @@ func (t *transaction) resolveErasedAppointment(ctx context.Context, event *inbou
 		return nil
 	}
 	erasedID := t.ErasedExternalID(event.scope, event.source, id)
-	_, err := t.ExternalAppointment(ctx, dbgen.ExternalAppointmentParams{ClinicID: event.scope.Clinic, Env: event.scope.Env, Source: &event.source, ExternalID: &erasedID})
+	_, err := t.AppointmentByExternalID(ctx, dbgen.AppointmentByExternalIDParams{ClinicID: event.scope.Clinic, Env: event.scope.Env, Source: &event.source, ExternalID: &erasedID})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil
@@ -51,7 +51,7 @@ func (t *transaction) apply(ctx context.Context, event *inboundEvent, patient uu
 		}
 	}
 	if ticketID := event.data.TicketID; ticketID != "" && !event.isAboutAppointment() {
-		if err := t.SaveTicket(ctx, dbgen.SaveTicketParams{ClinicID: event.scope.Clinic, Env: event.scope.Env, Source: event.source, TicketID: ticketID, PatientID: patient}); err != nil {
+		if err := t.UpsertTicket(ctx, dbgen.UpsertTicketParams{ClinicID: event.scope.Clinic, Env: event.scope.Env, Source: event.source, TicketID: ticketID, PatientID: patient}); err != nil {
 			return false, err
 		}
 	}

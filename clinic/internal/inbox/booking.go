@@ -20,7 +20,7 @@ import (
 // again.
 func (t *transaction) saveBooking(ctx context.Context, event *inboundEvent, patient uuid.UUID) (summary string, err error) {
 	service, professional := care.Truncate(care.RedactCPFs(event.data.Service), 200), care.Truncate(care.RedactCPFs(event.data.Professional), 120)
-	var a dbgen.Appointment
+	var a store.Appointment
 	if event.data.AppointmentID == "" {
 		a, err = t.UpsertUnidentifiedBooking(ctx, dbgen.UpsertUnidentifiedBookingParams{
 			ClinicID: event.scope.Clinic, Env: event.scope.Env, ID: store.NewID(), PatientID: patient, StartsAt: event.startsAt, Service: service, Professional: professional,
@@ -45,7 +45,7 @@ func (t *transaction) saveBooking(ctx context.Context, event *inboundEvent, pati
 
 // updateBooking changes the appointment of an event and returns it, nil if it is not known.
 // A later change stays as it is.
-func (t *transaction) updateBooking(ctx context.Context, event *inboundEvent, patient uuid.UUID) (*dbgen.Appointment, error) {
+func (t *transaction) updateBooking(ctx context.Context, event *inboundEvent, patient uuid.UUID) (*store.Appointment, error) {
 	a, err := t.lockBooking(ctx, event, patient)
 	if err != nil || a == nil {
 		return nil, err
@@ -70,10 +70,10 @@ const noShowWindow = 48 * time.Hour
 
 // lockBooking locks the appointment of an event; nil if it is not known. An appointment
 // without an external id gets the event's.
-func (t *transaction) lockBooking(ctx context.Context, event *inboundEvent, patient uuid.UUID) (*dbgen.Appointment, error) {
+func (t *transaction) lockBooking(ctx context.Context, event *inboundEvent, patient uuid.UUID) (*store.Appointment, error) {
 	id := event.storedAppointmentID()
 	if id != "" {
-		a, err := t.LockExternalAppointment(ctx, dbgen.LockExternalAppointmentParams{ClinicID: event.scope.Clinic, Env: event.scope.Env, Source: &event.source, ExternalID: &id})
+		a, err := t.LockAppointmentByExternalID(ctx, dbgen.LockAppointmentByExternalIDParams{ClinicID: event.scope.Clinic, Env: event.scope.Env, Source: &event.source, ExternalID: &id})
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return &a, err
 		}
@@ -89,7 +89,7 @@ func (t *transaction) lockBooking(ctx context.Context, event *inboundEvent, pati
 // without an external id: some products do not send one. The time identifies it. If the
 // event has no time, it is the only booking in the future, or, for a no-show, the only one
 // of the last two days; nil if there are several.
-func (t *transaction) lockUnidentifiedBooking(ctx context.Context, event *inboundEvent, patient uuid.UUID) (*dbgen.Appointment, error) {
+func (t *transaction) lockUnidentifiedBooking(ctx context.Context, event *inboundEvent, patient uuid.UUID) (*store.Appointment, error) {
 	if !event.startsAt.IsZero() {
 		a, err := t.LockUnidentifiedBookingAt(ctx, dbgen.LockUnidentifiedBookingAtParams{
 			ClinicID: event.scope.Clinic, Env: event.scope.Env, Source: &event.source, PatientID: patient, StartsAt: event.startsAt,

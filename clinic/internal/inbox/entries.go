@@ -15,7 +15,7 @@ import (
 
 // checkSettled reports whether an entry has the status already that it is about to get. It
 // is a [hub.ErrConflict] if the entry was settled otherwise.
-func checkSettled(entry dbgen.InboxEntry, status string) (settled bool, err error) {
+func checkSettled(entry store.InboxEntry, status string) (settled bool, err error) {
 	if entry.Status != Open && entry.Status != status {
 		return false, hub.Errorf(hub.ErrConflict, "already_settled", "This entry was linked or dismissed already.")
 	}
@@ -31,7 +31,7 @@ func mapNoEntry(err error) error {
 
 // LinkResult is the outcome of linking an entry.
 type LinkResult struct {
-	dbgen.InboxEntry
+	Entry        store.InboxEntry
 	AlsoLinked   int  // other entries that were linked in the same transaction
 	StillLinking bool // the job links more of them
 }
@@ -53,7 +53,7 @@ func (t *transaction) link(ctx context.Context, scope store.Scope, id, patient, 
 	if err != nil {
 		return result, mapNoEntry(err)
 	}
-	linking := dbgen.Linking{
+	linking := store.Linking{
 		ClinicID: scope.Clinic, Env: scope.Env, ID: id, PatientID: patient, PhoneKey: entry.PhoneKey, Source: entry.Source, ExternalID: entry.ExternalID, SettledBy: &user,
 	}
 	var rows []dbgen.WaitingEntriesRow
@@ -77,7 +77,7 @@ func (t *transaction) link(ctx context.Context, scope store.Scope, id, patient, 
 	if err != nil {
 		return result, err
 	}
-	own := slices.IndexFunc(waiting, func(e dbgen.InboxEntry) bool { return e.ID == id })
+	own := slices.IndexFunc(waiting, func(e store.InboxEntry) bool { return e.ID == id })
 	if own < 0 {
 		return result, hub.NotFound("Inbox entry") // an erasure deleted it meanwhile
 	}
@@ -94,7 +94,7 @@ func (t *transaction) link(ctx context.Context, scope store.Scope, id, patient, 
 		return result, err
 	}
 	if settled {
-		result.InboxEntry = entry
+		result.Entry = entry
 		result.StillLinking, err = t.isStillLinking(ctx, scope, id)
 		return result, err
 	}
@@ -104,24 +104,24 @@ func (t *transaction) link(ctx context.Context, scope store.Scope, id, patient, 
 	if result.AlsoLinked, result.StillLinking, err = t.beginLinking(ctx, linking, rows, waiting); err != nil {
 		return result, err
 	}
-	result.InboxEntry, err = t.InboxEntry(ctx, scope.Clinic, scope.Env, id)
+	result.Entry, err = t.InboxEntry(ctx, scope.Clinic, scope.Env, id)
 	return result, err
 }
 
 // linkEntry settles the entry that a user links, even if its appointment is not known, and
 // stores its phone number as the patient's.
-func (t *transaction) linkEntry(ctx context.Context, entry dbgen.InboxEntry, linking dbgen.Linking) error {
+func (t *transaction) linkEntry(ctx context.Context, entry store.InboxEntry, linking store.Linking) error {
 	if _, err := t.settle(ctx, entry, linking.PatientID, linking.SettledBy, true); err != nil || entry.PhoneKey == nil {
 		return err
 	}
-	return t.SaveLinkedPhone(ctx, dbgen.SaveLinkedPhoneParams{
+	return t.UpsertLinkedPhone(ctx, dbgen.UpsertLinkedPhoneParams{
 		ClinicID: linking.ClinicID, Env: linking.Env, PhoneKey: *entry.PhoneKey, PatientID: linking.PatientID, CreatedAt: t.Now(),
 	})
 }
 
 // Dismiss marks an entry as being about no patient, and deletes its data. user is who
 // dismisses it.
-func (s *Service) Dismiss(ctx context.Context, scope store.Scope, id, user uuid.UUID) (entry dbgen.InboxEntry, err error) {
+func (s *Service) Dismiss(ctx context.Context, scope store.Scope, id, user uuid.UUID) (entry store.InboxEntry, err error) {
 	err = s.store.InTx(ctx, "dismissing an event", func(tx *store.Tx) error {
 		entry, err = s.join(tx).dismiss(ctx, scope, id, user)
 		return err
@@ -129,7 +129,7 @@ func (s *Service) Dismiss(ctx context.Context, scope store.Scope, id, user uuid.
 	return entry, err
 }
 
-func (t *transaction) dismiss(ctx context.Context, scope store.Scope, id, user uuid.UUID) (dbgen.InboxEntry, error) {
+func (t *transaction) dismiss(ctx context.Context, scope store.Scope, id, user uuid.UUID) (store.InboxEntry, error) {
 	entry, err := t.InboxEntry(ctx, scope.Clinic, scope.Env, id)
 	if err != nil {
 		return entry, mapNoEntry(err)

@@ -13,17 +13,17 @@ import (
 // Erase deletes the entries about a patient in the caller's transaction, and ends the
 // linkings to the patient. It returns the tombstones of the tickets of entries that were
 // being linked: a user had said that they are the patient's.
-func (s *Service) Erase(ctx context.Context, tx *store.Tx, scope store.Scope, patient *store.Identity) (ticketTombstones [][]byte, err error) {
+func (s *Service) Erase(ctx context.Context, tx *store.Tx, scope store.Scope, patient *store.PatientIdentity) (ticketTombstones [][]byte, err error) {
 	t := s.join(tx)
 	ids, ticketTombstones, err := t.eraseLinkings(ctx, scope, patient.ID)
 	if err != nil {
 		return nil, err
 	}
-	params := dbgen.InboxEntriesAboutParams{ClinicID: scope.Clinic, Env: scope.Env, PatientID: patient.ID, PhoneKeys: patient.PhoneKeys(), Emails: [][]byte{}}
+	params := dbgen.InboxEntryCandidatesParams{ClinicID: scope.Clinic, Env: scope.Env, PatientID: patient.ID, PhoneKeys: patient.PhoneKeys(), Emails: [][]byte{}}
 	for _, email := range patient.Emails {
 		params.Emails = append(params.Emails, t.InboxEmailHash(scope, email))
 	}
-	entries, err := t.InboxEntriesAbout(ctx, params)
+	entries, err := t.InboxEntryCandidates(ctx, params)
 	if err != nil {
 		return nil, err
 	}
@@ -45,12 +45,12 @@ func (s *Service) Erase(ctx context.Context, tx *store.Tx, scope store.Scope, pa
 // eraseLinkings deletes the linkings to a patient. It returns the entries that they had not
 // reached yet, and the tombstones of those entries' tickets.
 func (t *transaction) eraseLinkings(ctx context.Context, scope store.Scope, patient uuid.UUID) (entries []uuid.UUID, ticketTombstones [][]byte, err error) {
-	linkings, err := t.DeletePatientLinkings(ctx, scope.Clinic, scope.Env, patient)
+	linkings, err := t.DeleteLinkingsOfPatient(ctx, scope.Clinic, scope.Env, patient)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, linking := range linkings {
-		rows, err := t.EntriesBeingLinked(ctx, dbgen.EntriesBeingLinkedParams{
+		rows, err := t.EntriesAwaitingLinking(ctx, dbgen.EntriesAwaitingLinkingParams{
 			ClinicID: scope.Clinic, Env: scope.Env, PhoneKey: linking.PhoneKey, Source: linking.Source, ExternalID: linking.ExternalID,
 			AfterAt: linking.AfterAt, AfterID: linking.AfterID,
 		})

@@ -13,7 +13,6 @@ import (
 
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
-	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
 	"integrationhub/hub/events"
 	"integrationhub/hub/module"
@@ -207,7 +206,7 @@ func (e *inboundEvent) saysItTakesPlace() bool {
 }
 
 // isNewerThan reports whether no later change of an appointment's status is stored.
-func (e *inboundEvent) isNewerThan(a dbgen.Appointment) bool {
+func (e *inboundEvent) isNewerThan(a store.Appointment) bool {
 	return a.StateAt == nil || !e.time.Before(*a.StateAt)
 }
 
@@ -266,7 +265,7 @@ func describeBooking(service, professional string, startsAt time.Time) string {
 func sealContext(entry uuid.UUID) string { return "inbox/" + entry.String() }
 
 // openEntry decrypts and parses the event of an open inbox entry.
-func openEntry(sealer module.Sealer, entry dbgen.InboxEntry) (inboundEvent, error) {
+func openEntry(sealer module.Sealer, entry store.InboxEntry) (inboundEvent, error) {
 	raw, err := sealer.Open(entry.DataEnc, sealContext(entry.ID))
 	if err != nil {
 		return inboundEvent{}, err

@@ -6,7 +6,6 @@ package inbox
 
 import (
 	"integrationhub/clinic/internal/store"
-	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub/module"
 )
 
@@ -28,6 +27,6 @@ type transaction struct {
 func (s *Service) join(tx *store.Tx) *transaction { return &transaction{tx, s.host} }
 
 // openEntry decrypts and parses the event of an open entry.
-func (t *transaction) openEntry(entry dbgen.InboxEntry) (inboundEvent, error) {
+func (t *transaction) openEntry(entry store.InboxEntry) (inboundEvent, error) {
 	return openEntry(t.host.Sealer, entry)
 }

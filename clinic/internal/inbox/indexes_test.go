@@ -34,12 +34,12 @@ func TestInboxUsesIndexes(t *testing.T) {
 		indexes []string
 		args    []any
 	}{
-		{"countInbox", []string{"inbox_list"}, []any{clinic.ID, "live", "open", 100}},
-		{"listInbox", []string{"inbox_list"}, []any{clinic.ID, "live", "open", 500, 20}},
+		{"countInboxEntries", []string{"inbox_list"}, []any{clinic.ID, "live", "open", 100}},
+		{"inboxPage", []string{"inbox_list"}, []any{clinic.ID, "live", "open", 500, 20}},
 		{"uniquePatientsByPhone", []string{"patients_phone", "linked_phones_", "patients_pkey"}, []any{clinic.ID, "live", []string{number}}},
 		{"waitingEntries", []string{"inbox_open_phone", "inbox_open_subject", "inbox_meant"}, []any{clinic.ID, "live", clinic.ID, number, first, clinic.ID, 201, "messaging", subject}},
-		{"inboxEntriesAbout", []string{"inbox_patient", "inbox_open_phone", "inbox_email", "inbox_unhashed", "inbox_meant"}, []any{clinic.ID, "live", clinic.ID, []string{number}, [][]byte{{1}}}},
-		{"entriesBeingLinked", []string{"inbox_open_phone", "inbox_open_subject"}, []any{clinic.ID, "live", first, clinic.ID, number, "messaging", subject}},
+		{"inboxEntryCandidates", []string{"inbox_patient", "inbox_open_phone", "inbox_email", "inbox_unhashed", "inbox_meant"}, []any{clinic.ID, "live", clinic.ID, []string{number}, [][]byte{{1}}}},
+		{"entriesAwaitingLinking", []string{"inbox_open_phone", "inbox_open_subject"}, []any{clinic.ID, "live", first, clinic.ID, number, "messaging", subject}},
 		{"entriesWithoutEmailHash", []string{"inbox_unhashed"}, []any{clinic.ID, "live", clinic.ID, 500}},
 		{"deleteOldOpenEntries", []string{"inbox_open_age"}, []any{time.Now().Add(-time.Hour), 20}},
 		{"deleteOldSettledEntries", []string{"inbox_settled_age"}, []any{time.Now().Add(-time.Hour), 20}},

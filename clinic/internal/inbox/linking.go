@@ -50,7 +50,7 @@ func (s *Service) advanceLinking(ctx context.Context, run linkingRun) (more bool
 	return more, err
 }
 
-func (t *transaction) advanceLinking(ctx context.Context, linking dbgen.Linking) (more bool, err error) {
+func (t *transaction) advanceLinking(ctx context.Context, linking store.Linking) (more bool, err error) {
 	scope := store.Scope{Clinic: linking.ClinicID, Env: linking.Env}
 	rows, err := t.waitingEntries(ctx, linking)
 	if err != nil {
@@ -88,7 +88,7 @@ func (t *transaction) advanceLinking(ctx context.Context, linking dbgen.Linking)
 }
 
 // lockPatientsOf locks the patient of a linking, and those for whom rows are meant, by id.
-func (t *transaction) lockPatientsOf(ctx context.Context, linking dbgen.Linking, rows []dbgen.WaitingEntriesRow) error {
+func (t *transaction) lockPatientsOf(ctx context.Context, linking store.Linking, rows []dbgen.WaitingEntriesRow) error {
 	patients := []uuid.UUID{linking.PatientID}
 	for _, row := range rows {
 		if row.MeantFor != nil {
@@ -106,7 +106,7 @@ func (t *transaction) lockPatientsOf(ctx context.Context, linking dbgen.Linking,
 
 // endLinking deletes a locked linking: from then on no event waits behind it. more reports
 // whether there are entries that came to wait before.
-func (t *transaction) endLinking(ctx context.Context, linking dbgen.Linking) (more bool, err error) {
+func (t *transaction) endLinking(ctx context.Context, linking store.Linking) (more bool, err error) {
 	rows, err := t.waitingEntries(ctx, linking)
 	if err != nil || len(rows) > 0 {
 		return true, err
@@ -130,7 +130,7 @@ func (t *transaction) isBehindLinking(ctx context.Context, event *inboundEvent) 
 
 // claimedFor returns the patient to whom an open entry is being linked, nil if there is
 // none.
-func (t *transaction) claimedFor(ctx context.Context, entry dbgen.InboxEntry) (*uuid.UUID, error) {
+func (t *transaction) claimedFor(ctx context.Context, entry store.InboxEntry) (*uuid.UUID, error) {
 	if entry.Status != Open || entry.MeantFor != nil {
 		return entry.MeantFor, nil
 	}

@@ -11,7 +11,7 @@ import (
 
 // Item is an entry of the list. Summary and Suggested are nil unless the entry is open.
 type Item struct {
-	dbgen.InboxEntry
+	Entry     store.InboxEntry
 	Summary   *string    // of the event, as a history would have it; nil if it is empty
 	Suggested *uuid.UUID // the only patient with the phone number
 }
@@ -19,11 +19,11 @@ type Item struct {
 // List returns a page of the entries with a status, newest first, and the total, counted
 // up to [store.MaxCount].
 func (s *Service) List(ctx context.Context, scope store.Scope, status string, limit, offset int) (items []Item, total int, err error) {
-	total, err = s.store.CountInbox(ctx, dbgen.CountInboxParams{ClinicID: scope.Clinic, Env: scope.Env, Status: status, MaxCount: store.MaxCount})
+	total, err = s.store.CountInboxEntries(ctx, dbgen.CountInboxEntriesParams{ClinicID: scope.Clinic, Env: scope.Env, Status: status, MaxCount: store.MaxCount})
 	if err != nil || offset >= total && total < store.MaxCount {
 		return nil, total, err
 	}
-	entries, err := s.store.ListInbox(ctx, dbgen.ListInboxParams{ClinicID: scope.Clinic, Env: scope.Env, Status: status, RowLimit: limit, RowOffset: offset})
+	entries, err := s.store.InboxPage(ctx, dbgen.InboxPageParams{ClinicID: scope.Clinic, Env: scope.Env, Status: status, RowLimit: limit, RowOffset: offset})
 	if err != nil {
 		return nil, total, err
 	}
@@ -33,7 +33,7 @@ func (s *Service) List(ctx context.Context, scope store.Scope, status string, li
 	}
 	items = make([]Item, len(entries))
 	for i, entry := range entries {
-		items[i].InboxEntry = entry
+		items[i].Entry = entry
 		if entry.Status != Open {
 			continue
 		}
@@ -51,7 +51,7 @@ func (s *Service) List(ctx context.Context, scope store.Scope, status string, li
 
 // suggestPatients returns the patients who alone have the phone number of an open entry,
 // by phone key.
-func (s *Service) suggestPatients(ctx context.Context, scope store.Scope, entries []dbgen.InboxEntry) (map[string]*uuid.UUID, error) {
+func (s *Service) suggestPatients(ctx context.Context, scope store.Scope, entries []store.InboxEntry) (map[string]*uuid.UUID, error) {
 	var keys []string
 	for _, entry := range entries {
 		if entry.Status == Open && entry.PhoneKey != nil {

@@ -70,7 +70,7 @@ func (t *transaction) advisoryLock(ctx context.Context, name string) error {
 
 // lockEntries locks the entries of some rows that are still open, and the entry with an id,
 // which may be [uuid.Nil].
-func (t *transaction) lockEntries(ctx context.Context, scope store.Scope, rows []dbgen.WaitingEntriesRow, id uuid.UUID) ([]dbgen.InboxEntry, error) {
+func (t *transaction) lockEntries(ctx context.Context, scope store.Scope, rows []dbgen.WaitingEntriesRow, id uuid.UUID) ([]store.InboxEntry, error) {
 	ids := make([]uuid.UUID, 0, len(rows)+1)
 	for _, row := range rows {
 		ids = append(ids, row.ID)

@@ -45,7 +45,7 @@ type linkingRun struct {
 
 // waitingEntries returns the oldest entries that a linking has to settle, and one more
 // than a transaction does, which shows whether that is all.
-func (t *transaction) waitingEntries(ctx context.Context, linking dbgen.Linking) ([]dbgen.WaitingEntriesRow, error) {
+func (t *transaction) waitingEntries(ctx context.Context, linking store.Linking) ([]dbgen.WaitingEntriesRow, error) {
 	return t.WaitingEntries(ctx, dbgen.WaitingEntriesParams{
 		ClinicID: linking.ClinicID, Env: linking.Env, ID: linking.ID, PhoneKey: linking.PhoneKey, Source: linking.Source, ExternalID: linking.ExternalID,
 		AfterAt: linking.AfterAt, AfterID: linking.AfterID, RowLimit: MaxLinkedPerTransaction + 1,
@@ -54,7 +54,7 @@ func (t *transaction) waitingEntries(ctx context.Context, linking dbgen.Linking)
 
 // unclaimedEntries is [transaction.waitingEntries] for a linking that begins: without the
 // entries that wait for their turn behind another linking, which will settle them.
-func (t *transaction) unclaimedEntries(ctx context.Context, linking dbgen.Linking) ([]dbgen.WaitingEntriesRow, error) {
+func (t *transaction) unclaimedEntries(ctx context.Context, linking store.Linking) ([]dbgen.WaitingEntriesRow, error) {
 	rows, err := t.waitingEntries(ctx, linking)
 	return slices.DeleteFunc(rows, func(row dbgen.WaitingEntriesRow) bool { return row.MeantFor != nil }), err
 }
@@ -63,9 +63,9 @@ func (t *transaction) unclaimedEntries(ctx context.Context, linking dbgen.Linkin
 // the open entries about the same ticket or appointment. entry is the event's own inbox
 // entry, or [uuid.Nil]. applied is false if the event's appointment is not known.
 func (t *transaction) applyWithWaiting(ctx context.Context, event *inboundEvent, patient, entry uuid.UUID) (applied bool, err error) {
-	linking := dbgen.Linking{ClinicID: event.scope.Clinic, Env: event.scope.Env, ID: entry, PatientID: patient, Source: event.source, ExternalID: event.subject()}
+	linking := store.Linking{ClinicID: event.scope.Clinic, Env: event.scope.Env, ID: entry, PatientID: patient, Source: event.source, ExternalID: event.subject()}
 	var rows []dbgen.WaitingEntriesRow
-	var waiting []dbgen.InboxEntry
+	var waiting []store.InboxEntry
 	if linking.ExternalID != nil {
 		if rows, err = t.unclaimedEntries(ctx, linking); err != nil {
 			return false, err
@@ -88,7 +88,7 @@ func (t *transaction) applyWithWaiting(ctx context.Context, event *inboundEvent,
 
 // beginLinking settles the locked entries of a linking that begins, and leaves the rest to
 // the job. It returns how many it settled and whether there are more.
-func (t *transaction) beginLinking(ctx context.Context, linking dbgen.Linking, rows []dbgen.WaitingEntriesRow, entries []dbgen.InboxEntry) (n int, more bool, err error) {
+func (t *transaction) beginLinking(ctx context.Context, linking store.Linking, rows []dbgen.WaitingEntriesRow, entries []store.InboxEntry) (n int, more bool, err error) {
 	if n, err = t.settleAll(ctx, entries, linking); err != nil || len(rows) <= MaxLinkedPerTransaction {
 		return n, false, err
 	}
@@ -114,15 +114,15 @@ func (t *transaction) enqueueLinking(ctx context.Context, run linkingRun) error 
 // linking or to the patient they are meant for. The transaction has locked the patients.
 // settleAll returns how many it settled. An entry stays open if its appointment is not
 // known or if it fails; that does not keep the others open.
-func (t *transaction) settleAll(ctx context.Context, entries []dbgen.InboxEntry, linking dbgen.Linking) (n int, err error) {
-	slices.SortFunc(entries, func(a, b dbgen.InboxEntry) int {
+func (t *transaction) settleAll(ctx context.Context, entries []store.InboxEntry, linking store.Linking) (n int, err error) {
+	slices.SortFunc(entries, func(a, b store.InboxEntry) int {
 		return compareEntries(a.OccurredAt, b.OccurredAt, a.ID, b.ID)
 	})
 	err = t.nested(ctx, func(nested *transaction) (err error) {
 		n, err = nested.settleEach(ctx, entries, linking)
 		return err
 	})
-	if err == nil || tx.IsSerializationFailure(err) || ctx.Err() != nil {
+	if err == nil || tx.IsRetryable(err) || ctx.Err() != nil {
 		return n, err
 	}
 	n = 0
@@ -135,7 +135,7 @@ func (t *transaction) settleAll(ctx context.Context, entries []dbgen.InboxEntry,
 		switch {
 		case err == nil:
 			n += settled
-		case tx.IsSerializationFailure(err) || ctx.Err() != nil:
+		case tx.IsRetryable(err) || ctx.Err() != nil:
 			return n, err
 		default:
 			t.host.Log.ErrorContext(ctx, "an inbox entry cannot be linked; it stays open", "entry_id", entry.ID, "error", err)
@@ -160,7 +160,7 @@ func compareEntries(timeA, timeB time.Time, idA, idB uuid.UUID) int {
 	return bytes.Compare(idA[:], idB[:])
 }
 
-func (t *transaction) settleEach(ctx context.Context, entries []dbgen.InboxEntry, linking dbgen.Linking) (n int, err error) {
+func (t *transaction) settleEach(ctx context.Context, entries []store.InboxEntry, linking store.Linking) (n int, err error) {
 	stale := false // settling an entry may have settled others of these
 	for _, entry := range entries {
 		if stale {
@@ -191,7 +191,7 @@ func (t *transaction) settleEach(ctx context.Context, entries []dbgen.InboxEntry
 // settleInTurn does what [Service.Receive] would have done with an entry's event if no
 // older entry had waited before it. If its appointment is not known, the entry waits for a
 // user.
-func (t *transaction) settleInTurn(ctx context.Context, entry dbgen.InboxEntry) (settled bool, err error) {
+func (t *transaction) settleInTurn(ctx context.Context, entry store.InboxEntry) (settled bool, err error) {
 	event, err := t.openEntry(entry)
 	if err != nil {
 		return false, err
@@ -211,7 +211,7 @@ func (t *transaction) settleInTurn(ctx context.Context, entry dbgen.InboxEntry) 
 
 // settle applies an open entry to a patient and marks it as linked. byUser is that of
 // [transaction.apply]; user is nil unless a user linked it.
-func (t *transaction) settle(ctx context.Context, entry dbgen.InboxEntry, patient uuid.UUID, user *uuid.UUID, byUser bool) (settled bool, err error) {
+func (t *transaction) settle(ctx context.Context, entry store.InboxEntry, patient uuid.UUID, user *uuid.UUID, byUser bool) (settled bool, err error) {
 	event, err := t.openEntry(entry)
 	if err != nil {
 		return false, err

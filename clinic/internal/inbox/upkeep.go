@@ -57,7 +57,7 @@ func (s *Service) addEmailHashes(ctx context.Context) error {
 	params := dbgen.EntriesWithoutEmailHashParams{RowLimit: upkeepBatch}
 	unreadable := 0
 	for {
-		var page []dbgen.InboxEntry
+		var page []store.InboxEntry
 		unreadableInPage := 0
 		err := s.store.InTx(ctx, "hashing addresses of the inbox", func(tx *store.Tx) (err error) {
 			unreadableInPage = 0

@@ -14,13 +14,13 @@ import (
 
 // List returns the jobs of the clinic's own services. Names are stored with waiting runs,
 // so they never change.
-func List(payments *store.Store, entries *inbox.Service, deletions *erasure.Service, files *imports.Service) []module.Job {
+func List(clinicStore *store.Store, inboxService *inbox.Service, erasureService *erasure.Service, importService *imports.Service) []module.Job {
 	return []module.Job{
-		{Name: imports.Job, Timeout: imports.Timeout, Run: files.Continue},
-		{Name: inbox.LinkingJob, Timeout: inbox.LinkingTimeout, Run: entries.ContinueLinking},
-		{Name: "overdue", Every: time.Hour, Timeout: 10 * time.Minute, Run: withoutPayload(payments.MarkAllOverdue)},
-		{Name: "deletions", Every: 5 * time.Minute, Timeout: 5 * time.Minute, Run: withoutPayload(deletions.UpdateOpenRequests)},
-		{Name: "inbox", Every: time.Hour, Timeout: 10 * time.Minute, Run: withoutPayload(entries.Upkeep)},
+		{Name: imports.ImportJob, Timeout: imports.ImportTimeout, Run: importService.ContinueImport},
+		{Name: inbox.LinkingJob, Timeout: inbox.LinkingTimeout, Run: inboxService.ContinueLinking},
+		{Name: "overdue", Every: time.Hour, Timeout: 10 * time.Minute, Run: withoutPayload(clinicStore.MarkAllOverdue)},
+		{Name: "deletions", Every: 5 * time.Minute, Timeout: 5 * time.Minute, Run: withoutPayload(erasureService.UpdateOpenRequests)},
+		{Name: "inbox", Every: time.Hour, Timeout: 10 * time.Minute, Run: withoutPayload(inboxService.Upkeep)},
 	}
 }
 

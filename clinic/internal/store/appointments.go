@@ -13,6 +13,23 @@ import (
 	"integrationhub/hub"
 )
 
+// Appointment is a row of clinic.appointments.
+type Appointment = dbgen.Appointment
+
+// ListAppointments returns a page of a patient's appointments with a status ("" = any),
+// latest first.
+func (s *Store) ListAppointments(ctx context.Context, scope Scope, patient uuid.UUID, status string, page Page) ([]Appointment, error) {
+	return s.AppointmentsPage(ctx, dbgen.AppointmentsPageParams{
+		ClinicID: scope.Clinic, Env: scope.Env, PatientID: patient, Status: status, RowLimit: page.Limit, RowOffset: page.Offset,
+	})
+}
+
+// CountPatientAppointments returns how many appointments with a status a patient has,
+// counted up to [MaxCount].
+func (s *Store) CountPatientAppointments(ctx context.Context, scope Scope, patient uuid.UUID, status string) (int, error) {
+	return s.CountAppointments(ctx, dbgen.CountAppointmentsParams{ClinicID: scope.Clinic, Env: scope.Env, PatientID: patient, Status: status, MaxCount: MaxCount})
+}
+
 // AppointmentData are the fields of an appointment that users write.
 type AppointmentData struct {
 	StartsAt     time.Time
@@ -23,9 +40,9 @@ type AppointmentData struct {
 }
 
 // CreateAppointment inserts an appointment of a patient. Errors like [Tx.HoldPatient].
-func (t *Tx) CreateAppointment(ctx context.Context, scope Scope, patient uuid.UUID, d AppointmentData) (dbgen.Appointment, error) {
+func (t *Tx) CreateAppointment(ctx context.Context, scope Scope, patient uuid.UUID, d AppointmentData) (Appointment, error) {
 	if err := t.HoldPatient(ctx, scope, patient); err != nil {
-		return dbgen.Appointment{}, err
+		return Appointment{}, err
 	}
 	return t.InsertAppointment(ctx, dbgen.InsertAppointmentParams{
 		ClinicID: scope.Clinic, Env: scope.Env, ID: NewID(), PatientID: patient, StartsAt: d.StartsAt, Service: care.RedactCPFs(d.Service), Professional: care.RedactCPFs(d.Professional),
@@ -35,7 +52,7 @@ func (t *Tx) CreateAppointment(ctx context.Context, scope Scope, patient uuid.UU
 
 // ChangeAppointment edits an appointment. It is a [hub.ErrConflict] if an event moved the
 // appointment to another patient at the same time.
-func (t *Tx) ChangeAppointment(ctx context.Context, scope Scope, id uuid.UUID, edit func(*AppointmentData) error) (dbgen.Appointment, error) {
+func (t *Tx) ChangeAppointment(ctx context.Context, scope Scope, id uuid.UUID, edit func(*AppointmentData) error) (Appointment, error) {
 	a, err := t.Appointment(ctx, scope.Clinic, scope.Env, id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return a, hub.NotFound("Appointment")
@@ -70,8 +87,8 @@ func (t *Tx) ChangeAppointment(ctx context.Context, scope Scope, id uuid.UUID, e
 }
 
 // SaveAppointment stores all fields of an appointment that the transaction has locked.
-func (t *Tx) SaveAppointment(ctx context.Context, a dbgen.Appointment) (dbgen.Appointment, error) {
-	return t.SetAppointment(ctx, dbgen.SetAppointmentParams{
+func (t *Tx) SaveAppointment(ctx context.Context, a Appointment) (Appointment, error) {
+	return t.UpdateAppointmentRow(ctx, dbgen.UpdateAppointmentRowParams{
 		ClinicID: a.ClinicID, Env: a.Env, ID: a.ID, PatientID: a.PatientID, StartsAt: a.StartsAt, Service: a.Service, Professional: a.Professional,
 		Status: a.Status, Reason: a.Reason, RemindedAt: a.RemindedAt, ExternalID: a.ExternalID, DetailsAt: a.DetailsAt, StateAt: a.StateAt, UpdatedAt: t.Now(),
 	})
@@ -82,6 +99,6 @@ func redactCPFs(text *string) *string {
 	if text == nil {
 		return nil
 	}
-	hidden := care.RedactCPFs(*text)
-	return &hidden
+	redacted := care.RedactCPFs(*text)
+	return &redacted
 }

@@ -1,23 +1,15 @@
 package store
 
 import (
-	"time"
+	"context"
 
-	"integrationhub/hub"
+	"integrationhub/clinic/internal/store/dbgen"
 )
 
-// Today returns the current date in a clinic's time zone, as midnight UTC. An unknown
-// time zone is a [hub.ErrConflict]: the settings accept known ones only.
-func Today(timezone string, now time.Time) (time.Time, error) {
-	location, err := time.LoadLocation(timezone)
-	if err != nil {
-		return time.Time{}, hub.Errorf(hub.ErrConflict, "timezone_unknown", "The clinic's time zone is not known: give it another in its settings.")
-	}
-	return dateOf(now.In(location)), nil
-}
+// Clinic is a row of clinic.clinics.
+type Clinic = dbgen.Clinic
 
-// dateOf returns the date of an instant in its own location, as midnight UTC.
-func dateOf(t time.Time) time.Time {
-	year, month, day := t.Date()
-	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
+// UpdateClinic stores the settings of a clinic that the transaction has locked.
+func (t *Tx) UpdateClinic(ctx context.Context, c Clinic) (Clinic, error) {
+	return t.UpdateClinicRow(ctx, dbgen.UpdateClinicRowParams{ID: c.ID, Name: c.Name, Timezone: c.Timezone, RevealCpf: c.RevealCpf, Locale: c.Locale, UpdatedAt: t.Now()})
 }

@@ -63,8 +63,8 @@ func (t *Tx) saveEarlierContacts(ctx context.Context, scope Scope, patient uuid.
 	return nil
 }
 
-// TakeEarlierContacts returns a patient's earlier contacts and deletes them.
-func (t *Tx) TakeEarlierContacts(ctx context.Context, scope Scope, patient uuid.UUID) (contacts EarlierContacts, err error) {
+// ReadAndDeleteEarlierContacts returns a patient's earlier contacts and deletes them.
+func (t *Tx) ReadAndDeleteEarlierContacts(ctx context.Context, scope Scope, patient uuid.UUID) (contacts EarlierContacts, err error) {
 	rows, err := t.DeleteEarlierContacts(ctx, scope.Clinic, scope.Env, patient)
 	if err != nil {
 		return contacts, err

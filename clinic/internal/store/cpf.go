@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/clinic/internal/care"
-	"integrationhub/clinic/internal/store/dbgen"
 )
 
 // cpfContext binds an encrypted CPF to its patient.
@@ -35,9 +34,9 @@ func cpfHash(key []byte, scope Scope, digits string) []byte {
 }
 
 // CPF decrypts a patient's CPF and returns its 11 digits, nil if there is none.
-func (s *Store) CPF(patient dbgen.Patient) (*string, error) { return s.Join(nil).cpf(patient) }
+func (s *Store) CPF(patient Patient) (*string, error) { return s.Join(nil).cpf(patient) }
 
-func (t *Tx) cpf(patient dbgen.Patient) (*string, error) {
+func (t *Tx) cpf(patient Patient) (*string, error) {
 	if patient.CpfEnc == nil {
 		return nil, nil
 	}
@@ -51,7 +50,7 @@ func (t *Tx) cpf(patient dbgen.Patient) (*string, error) {
 
 // MaskedCPF returns a patient's CPF with all but the last two digits hidden, nil if there
 // is none.
-func MaskedCPF(patient dbgen.Patient) *string {
+func MaskedCPF(patient Patient) *string {
 	if patient.CpfLast2 == nil {
 		return nil
 	}

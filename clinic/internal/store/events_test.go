@@ -13,7 +13,6 @@ import (
 	"integrationhub/clinic"
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
-	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
 	"integrationhub/hub/hubtest"
 	"integrationhub/hub/hubtest/moduletest"
@@ -44,14 +43,14 @@ func TestPublishedBytes(t *testing.T) {
 	scope := store.Scope{Clinic: store.NewID(), Env: hub.Live}
 	var patient, visitor uuid.UUID
 	require.NoError(t, s.InTx(ctx, "testing", func(tx *store.Tx) error {
-		require.NoError(t, tx.CreateClinic(ctx, scope.Clinic, "Clínica Sol", tx.Now()))
+		require.NoError(t, tx.InsertClinic(ctx, scope.Clinic, "Clínica Sol", tx.Now()))
 		phone, email, cpf := "+5511987654321", "ana@example.com", "52998224725"
 		p, err := tx.CreatePatient(ctx, scope, store.PatientData{Name: "Ana Souza", Phone: &phone, Email: &email, CPF: &cpf, Status: store.Active})
 		require.NoError(t, err)
 		patient = p.ID
 		draft := tx.DraftPatient(scope, store.PatientData{Name: "Zoë <&>", Status: store.Active})
 		visitor = draft.ID
-		require.NoError(t, tx.CreatePatients(ctx, scope, []dbgen.Patient{draft}))
+		require.NoError(t, tx.CreatePatients(ctx, scope, []store.Patient{draft}))
 		_, err = tx.ChangePatient(ctx, scope, patient, func(d *store.PatientData) error {
 			d.Name, d.Phone = "Ana Lima", nil
 			return nil

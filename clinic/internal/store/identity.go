@@ -11,8 +11,8 @@ import (
 	"integrationhub/clinic/internal/store/dbgen"
 )
 
-// Identity is everything by which a patient is or was known.
-type Identity struct {
+// PatientIdentity is everything by which a patient is or was known.
+type PatientIdentity struct {
 	ID        uuid.UUID
 	Names     []string // the present one first
 	Emails    []string
@@ -24,17 +24,17 @@ type Identity struct {
 	shared      map[string]bool // phone keys, and e-mail addresses in lower case, that another patient has too
 }
 
-// TakeIdentity returns the identity of a patient who is being erased. It deletes the
+// ReadAndDeleteIdentity returns the identity of a patient who is being erased. It deletes the
 // earlier contacts and the linked phone numbers, which are stored for this purpose.
-func (t *Tx) TakeIdentity(ctx context.Context, scope Scope, p dbgen.Patient) (*Identity, error) {
-	identity := &Identity{ID: p.ID, Names: []string{p.Name}, shared: make(map[string]bool)}
+func (t *Tx) ReadAndDeleteIdentity(ctx context.Context, scope Scope, p Patient) (*PatientIdentity, error) {
+	identity := &PatientIdentity{ID: p.ID, Names: []string{p.Name}, shared: make(map[string]bool)}
 	if p.Phone != nil {
 		identity.Phones = append(identity.Phones, *p.Phone)
 	}
 	if p.Email != nil {
 		identity.Emails = append(identity.Emails, *p.Email)
 	}
-	earlier, err := t.TakeEarlierContacts(ctx, scope, p.ID)
+	earlier, err := t.ReadAndDeleteEarlierContacts(ctx, scope, p.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -50,15 +50,15 @@ func (t *Tx) TakeIdentity(ctx context.Context, scope Scope, p dbgen.Patient) (*I
 		return nil, err
 	}
 	identity.Phones = append(identity.Phones, linked...)
-	if err := t.findShared(ctx, scope, identity); err != nil {
+	if err := t.loadSharedContacts(ctx, scope, identity); err != nil {
 		return nil, err
 	}
 	identity.EventIDs, err = t.PatientEventIDs(ctx, scope.Clinic, scope.Env, p.ID)
 	return identity, err
 }
 
-// findShared finds out which numbers and addresses other patients have too.
-func (t *Tx) findShared(ctx context.Context, scope Scope, identity *Identity) error {
+// loadSharedContacts finds out which numbers and addresses other patients have too.
+func (t *Tx) loadSharedContacts(ctx context.Context, scope Scope, identity *PatientIdentity) error {
 	phones, err := t.SharedPhones(ctx, dbgen.SharedPhonesParams{ClinicID: scope.Clinic, Env: scope.Env, PatientID: identity.ID, PhoneKeys: identity.PhoneKeys()})
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (t *Tx) findShared(ctx context.Context, scope Scope, identity *Identity) er
 }
 
 // PhoneKeys returns the keys of the phone numbers.
-func (i *Identity) PhoneKeys() []string {
+func (i *PatientIdentity) PhoneKeys() []string {
 	keys := make([]string, len(i.Phones))
 	for n, phone := range i.Phones {
 		keys[n] = care.PhoneKey(phone)
@@ -87,15 +87,15 @@ func (i *Identity) PhoneKeys() []string {
 }
 
 // IsSharedPhone reports whether another patient has a number too.
-func (i *Identity) IsSharedPhone(phone string) bool { return i.shared[care.PhoneKey(phone)] }
+func (i *PatientIdentity) IsSharedPhone(phone string) bool { return i.shared[care.PhoneKey(phone)] }
 
 // IsSharedEmail reports whether another patient has an e-mail address too.
-func (i *Identity) IsSharedEmail(email string) bool { return i.shared[strings.ToLower(email)] }
+func (i *PatientIdentity) IsSharedEmail(email string) bool { return i.shared[strings.ToLower(email)] }
 
 // Matches reports whether an event with a name, an e-mail address and a phone key is about
 // the patient. A number or address of the patient suffices; if another patient has it too,
 // the name must match as well. Empty values are unknown.
-func (i *Identity) Matches(name, email string, phoneKey *string) bool {
+func (i *PatientIdentity) Matches(name, email string, phoneKey *string) bool {
 	sharedContact := false
 	if phoneKey != nil && slices.Contains(i.PhoneKeys(), *phoneKey) {
 		if !i.shared[*phoneKey] {

@@ -13,6 +13,20 @@ import (
 	"integrationhub/hub"
 )
 
+// Interaction is a row of clinic.interactions.
+type Interaction = dbgen.Interaction
+
+// ListInteractions returns a page of a patient's interactions, newest first, and the total,
+// counted up to [MaxCount].
+func (s *Store) ListInteractions(ctx context.Context, scope Scope, patient uuid.UUID, page Page) (interactions []Interaction, total int, err error) {
+	interactions, err = s.InteractionsPage(ctx, dbgen.InteractionsPageParams{ClinicID: scope.Clinic, Env: scope.Env, PatientID: patient, RowLimit: page.Limit, RowOffset: page.Offset})
+	if err != nil {
+		return nil, 0, err
+	}
+	total, err = s.CountInteractions(ctx, dbgen.CountInteractionsParams{ClinicID: scope.Clinic, Env: scope.Env, PatientID: patient, MaxCount: MaxCount})
+	return interactions, total, err
+}
+
 // Origin says who chose the source and source id of an interaction. Source ids are unique
 // for each origin, so that one cannot block those of another.
 type Origin string
@@ -40,9 +54,9 @@ const MaxSummary = 4000
 // LogInteraction adds an interaction to a patient's history. If the history has it
 // already, that one is returned. It is a [hub.ErrConflict] if the same source stands for
 // another interaction or another patient's; other errors like [Tx.HoldPatient].
-func (t *Tx) LogInteraction(ctx context.Context, scope Scope, patient uuid.UUID, d InteractionData) (dbgen.Interaction, error) {
+func (t *Tx) LogInteraction(ctx context.Context, scope Scope, patient uuid.UUID, d InteractionData) (Interaction, error) {
 	if err := t.HoldPatient(ctx, scope, patient); err != nil {
-		return dbgen.Interaction{}, err
+		return Interaction{}, err
 	}
 	interaction, err := t.AddInteraction(ctx, scope, patient, d)
 	if err != nil || d.Origin == OriginEvent { // ids of events are generated and survive an erasure
@@ -61,7 +75,7 @@ func errSourceReused() *hub.Error {
 }
 
 // AddInteraction is [Tx.LogInteraction] for a patient whom the transaction has locked.
-func (t *Tx) AddInteraction(ctx context.Context, scope Scope, patient uuid.UUID, d InteractionData) (dbgen.Interaction, error) {
+func (t *Tx) AddInteraction(ctx context.Context, scope Scope, patient uuid.UUID, d InteractionData) (Interaction, error) {
 	d.Summary = HistorySummary(d.Summary)
 	interaction, err := t.InsertInteraction(ctx, dbgen.InsertInteractionParams{
 		ClinicID: scope.Clinic, Env: scope.Env, ID: NewID(), PatientID: patient, Type: d.Type, Summary: d.Summary,
@@ -70,7 +84,7 @@ func (t *Tx) AddInteraction(ctx context.Context, scope Scope, patient uuid.UUID,
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return interaction, err
 	}
-	interaction, err = t.InteractionOfSource(ctx, dbgen.InteractionOfSourceParams{ClinicID: scope.Clinic, Env: scope.Env, Source: d.Source, SourceID: d.SourceID, Origin: string(d.Origin)})
+	interaction, err = t.InteractionBySource(ctx, dbgen.InteractionBySourceParams{ClinicID: scope.Clinic, Env: scope.Env, Source: d.Source, SourceID: d.SourceID, Origin: string(d.Origin)})
 	if err == nil && (interaction.PatientID != patient || interaction.Type != d.Type || interaction.Summary != d.Summary) {
 		err = errSourceReused()
 	}

@@ -87,7 +87,7 @@ func (s *Store) markOverdue(ctx context.Context, clinic uuid.UUID, timezone stri
 	}
 }
 
-func (t *Tx) markPaymentOverdue(ctx context.Context, p dbgen.Payment, anonymized bool) error {
+func (t *Tx) markPaymentOverdue(ctx context.Context, p Payment, anonymized bool) error {
 	if err := t.MarkPaymentOverdue(ctx, dbgen.MarkPaymentOverdueParams{Now: t.Now(), ClinicID: p.ClinicID, Env: p.Env, ID: p.ID}); err != nil || anonymized {
 		return err
 	}

@@ -8,12 +8,10 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-
-	"integrationhub/clinic/internal/store/dbgen"
 )
 
-// PatientList asks for a page of a clinic's patients, ordered by name.
-type PatientList struct {
+// PatientListQuery asks for a page of a clinic's patients, ordered by name.
+type PatientListQuery struct {
 	Scope
 	Status string // "" = all except anonymized ones
 	// Term is the beginning of words of the name, the beginning of the e-mail address, or
@@ -27,17 +25,17 @@ type PatientList struct {
 const byName = "name_search using ~<~, id"
 
 // ListPatients returns a page of patients, and the total, counted up to [MaxCount].
-func (s *Store) ListPatients(ctx context.Context, q PatientList) (rows []dbgen.Patient, total int, err error) {
+func (s *Store) ListPatients(ctx context.Context, q PatientListQuery) (rows []Patient, total int, err error) {
 	ids, total, err := s.listPatientIDs(ctx, q)
 	if err != nil || len(ids) == 0 {
 		return nil, total, err
 	}
-	found, err := s.host.Pool.Query(ctx, "select t.* from clinic.patients t where t.clinic_id = $1 and t.env = $2 and t.id = any($3) order by "+byName,
+	patientRows, err := s.host.Pool.Query(ctx, "select t.* from clinic.patients t where t.clinic_id = $1 and t.env = $2 and t.id = any($3) order by "+byName,
 		q.Clinic, string(q.Env), ids)
 	if err != nil {
 		return nil, 0, err
 	}
-	rows, err = pgx.CollectRows(found, pgx.RowToStructByPos[dbgen.Patient])
+	rows, err = pgx.CollectRows(patientRows, pgx.RowToStructByPos[Patient])
 	return rows, total, err
 }
 
@@ -49,7 +47,7 @@ const maxScan = 5_000
 // they are found first and sorted then: PostgreSQL misjudges how many they are, and a plan
 // for many scans all patients. If it matches more than are counted, the first page is
 // probably filled by scanning the patients by name.
-func (s *Store) listPatientIDs(ctx context.Context, q PatientList) (ids []uuid.UUID, total int, err error) {
+func (s *Store) listPatientIDs(ctx context.Context, q PatientListQuery) (ids []uuid.UUID, total int, err error) {
 	b := &searchQuery{args: []any{q.Clinic, string(q.Env)}}
 	status := "q.status <> 'anonymized'"
 	if q.Status != "" {

@@ -16,6 +16,9 @@ import (
 	"integrationhub/hub/module/tx"
 )
 
+// Patient is a row of clinic.patients.
+type Patient = dbgen.Patient
+
 // Statuses of patients.
 const (
 	Active     = "active"
@@ -23,13 +26,13 @@ const (
 	Anonymized = "anonymized" // erased
 )
 
-func patientCreated(p dbgen.Patient) events.PatientCreated {
+func patientCreated(p Patient) events.PatientCreated {
 	return events.PatientCreated{PatientID: p.ID.String(), Phone: p.Phone, Name: p.Name, Email: p.Email, CPF: MaskedCPF(p)}
 }
 
 // CreatePatient inserts a patient and publishes patient.created. It is a
 // [hub.ErrConflict] if another patient has the CPF or the external reference.
-func (t *Tx) CreatePatient(ctx context.Context, scope Scope, d PatientData) (dbgen.Patient, error) {
+func (t *Tx) CreatePatient(ctx context.Context, scope Scope, d PatientData) (Patient, error) {
 	draft := t.DraftPatient(scope, d)
 	p, err := t.InsertPatient(ctx, dbgen.InsertPatientParams{
 		ClinicID: draft.ClinicID, Env: draft.Env, ID: draft.ID, Name: draft.Name, Phone: draft.Phone, Email: draft.Email, CpfEnc: draft.CpfEnc, CpfHmac: draft.CpfHmac,
@@ -45,8 +48,8 @@ func (t *Tx) CreatePatient(ctx context.Context, scope Scope, d PatientData) (dbg
 
 // DraftPatient returns the row of a new patient, for [Tx.CreatePatients]. It has an id,
 // and none of the columns that the database fills in.
-func (t *Tx) DraftPatient(scope Scope, d PatientData) dbgen.Patient {
-	p := dbgen.Patient{
+func (t *Tx) DraftPatient(scope Scope, d PatientData) Patient {
+	p := Patient{
 		ClinicID: scope.Clinic, Env: scope.Env, ID: NewID(), Name: d.Name, Phone: d.Phone, Email: d.Email, BirthDate: d.BirthDate,
 		Status: d.Status, ExternalRef: d.ExternalRef,
 	}
@@ -56,7 +59,7 @@ func (t *Tx) DraftPatient(scope Scope, d PatientData) dbgen.Patient {
 
 // CreatePatients does what [Tx.CreatePatient] does for many drafts, with a few statements
 // for all of them.
-func (t *Tx) CreatePatients(ctx context.Context, scope Scope, drafts []dbgen.Patient) error {
+func (t *Tx) CreatePatients(ctx context.Context, scope Scope, drafts []Patient) error {
 	if len(drafts) == 0 {
 		return nil
 	}
@@ -98,45 +101,45 @@ func errPatientAnonymized() *hub.Error {
 // ChangePatient edits a patient. If a field changed, it publishes patient.updated with the
 // names of the changed fields. Errors: [hub.ErrNotFound]; [hub.ErrConflict] if the patient
 // was anonymized, and like [Tx.CreatePatient].
-func (t *Tx) ChangePatient(ctx context.Context, scope Scope, id uuid.UUID, edit func(*PatientData) error) (dbgen.Patient, error) {
-	current, err := t.LockPatient(ctx, scope.Clinic, scope.Env, id)
+func (t *Tx) ChangePatient(ctx context.Context, scope Scope, id uuid.UUID, edit func(*PatientData) error) (Patient, error) {
+	patient, err := t.LockPatient(ctx, scope.Clinic, scope.Env, id)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return current, hub.NotFound("Patient")
+		return patient, hub.NotFound("Patient")
 	}
 	if err != nil {
-		return current, err
+		return patient, err
 	}
-	if current.Status == Anonymized {
-		return current, errPatientAnonymized()
+	if patient.Status == Anonymized {
+		return patient, errPatientAnonymized()
 	}
-	cpf, err := t.cpf(current)
+	cpf, err := t.cpf(patient)
 	if err != nil {
-		return current, err
+		return patient, err
 	}
-	before := PatientData{current.Name, current.Phone, current.Email, cpf, current.BirthDate, current.Status, current.ExternalRef}
+	before := PatientData{patient.Name, patient.Phone, patient.Email, cpf, patient.BirthDate, patient.Status, patient.ExternalRef}
 	after := before
 	if err := edit(&after); err != nil {
-		return current, err
+		return patient, err
 	}
 	changed := before.changedFields(after)
 	if len(changed) == 0 {
-		return current, nil
+		return patient, nil
 	}
-	params := dbgen.SetPatientParams{
-		ClinicID: scope.Clinic, Env: scope.Env, ID: id, Name: after.Name, Phone: after.Phone, Email: after.Email, CpfEnc: current.CpfEnc, CpfHmac: current.CpfHmac,
-		CpfLast2: current.CpfLast2, BirthDate: after.BirthDate, Status: after.Status, ExternalRef: after.ExternalRef, UpdatedAt: t.Now(),
+	params := dbgen.UpdatePatientRowParams{
+		ClinicID: scope.Clinic, Env: scope.Env, ID: id, Name: after.Name, Phone: after.Phone, Email: after.Email, CpfEnc: patient.CpfEnc, CpfHmac: patient.CpfHmac,
+		CpfLast2: patient.CpfLast2, BirthDate: after.BirthDate, Status: after.Status, ExternalRef: after.ExternalRef, UpdatedAt: t.Now(),
 	}
 	if err := t.saveEarlierContacts(ctx, scope, id, before, after); err != nil {
-		return current, err
+		return patient, err
 	}
 	if !equal(before.CPF, after.CPF) {
 		params.CpfEnc, params.CpfHmac, params.CpfLast2 = t.sealCPF(scope, id, after.CPF)
 	}
-	p, err := t.SetPatient(ctx, params)
+	p, err := t.UpdatePatientRow(ctx, params)
 	if err != nil {
 		return p, mapPatientConflict(err)
 	}
-	_, err = t.Publish(ctx, scope.Clinic, scope.Env, events.PatientUpdated{PatientID: id.String(), ChangedFields: changed, Phone: current.Phone})
+	_, err = t.Publish(ctx, scope.Clinic, scope.Env, events.PatientUpdated{PatientID: id.String(), ChangedFields: changed, Phone: patient.Phone})
 	return p, err
 }
 
@@ -159,19 +162,19 @@ func (t *Tx) HoldPatient(ctx context.Context, scope Scope, id uuid.UUID) error {
 
 // FindByPhone returns a clinic's patients with a phone number in any notation, the most
 // likely first.
-func (s *Store) FindByPhone(ctx context.Context, scope Scope, phone string) ([]dbgen.Patient, error) {
+func (s *Store) FindByPhone(ctx context.Context, scope Scope, phone string) ([]Patient, error) {
 	return findByPhone(ctx, s.Queries, scope, phone)
 }
 
 // FindByPhone is [Store.FindByPhone] in the transaction.
-func (t *Tx) FindByPhone(ctx context.Context, scope Scope, phone string) ([]dbgen.Patient, error) {
+func (t *Tx) FindByPhone(ctx context.Context, scope Scope, phone string) ([]Patient, error) {
 	return findByPhone(ctx, t.Queries, scope, phone)
 }
 
 // maxByPhone is how many patients with the same number are returned: families share one.
 const maxByPhone = 20
 
-func findByPhone(ctx context.Context, q *dbgen.Queries, scope Scope, phone string) ([]dbgen.Patient, error) {
+func findByPhone(ctx context.Context, q *dbgen.Queries, scope Scope, phone string) ([]Patient, error) {
 	number := care.FormatE164(phone)
 	if number == "" {
 		return nil, nil

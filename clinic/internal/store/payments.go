@@ -15,6 +15,20 @@ import (
 	"integrationhub/hub/module"
 )
 
+// Payment is a row of clinic.payments.
+type Payment = dbgen.Payment
+
+// ListPayments returns a page of a patient's payments, latest due date first, and the total,
+// counted up to [MaxCount].
+func (s *Store) ListPayments(ctx context.Context, scope Scope, patient uuid.UUID, page Page) (payments []Payment, total int, err error) {
+	payments, err = s.PaymentsPage(ctx, dbgen.PaymentsPageParams{ClinicID: scope.Clinic, Env: scope.Env, PatientID: patient, RowLimit: page.Limit, RowOffset: page.Offset})
+	if err != nil {
+		return nil, 0, err
+	}
+	total, err = s.CountPayments(ctx, dbgen.CountPaymentsParams{ClinicID: scope.Clinic, Env: scope.Env, PatientID: patient, MaxCount: MaxCount})
+	return payments, total, err
+}
+
 // PaymentData are the fields of a new payment, which may be paid already.
 type PaymentData struct {
 	Amount        care.Amount
@@ -29,17 +43,17 @@ type PaymentData struct {
 // CreatePayment inserts a payment of a patient. If it is paid, CreatePayment publishes
 // payment.received. Errors like [Tx.HoldPatient]; [hub.ErrNotFound] also if the
 // appointment is not the patient's.
-func (t *Tx) CreatePayment(ctx context.Context, scope Scope, patient uuid.UUID, d PaymentData) (dbgen.Payment, error) {
+func (t *Tx) CreatePayment(ctx context.Context, scope Scope, patient uuid.UUID, d PaymentData) (Payment, error) {
 	if err := t.HoldPatient(ctx, scope, patient); err != nil {
-		return dbgen.Payment{}, err
+		return Payment{}, err
 	}
 	if d.AppointmentID != nil {
 		a, err := t.Appointment(ctx, scope.Clinic, scope.Env, *d.AppointmentID)
 		if errors.Is(err, pgx.ErrNoRows) || err == nil && a.PatientID != patient {
-			return dbgen.Payment{}, hub.NotFound("Appointment")
+			return Payment{}, hub.NotFound("Appointment")
 		}
 		if err != nil {
-			return dbgen.Payment{}, err
+			return Payment{}, err
 		}
 	}
 	p, err := t.InsertPayment(ctx, dbgen.InsertPaymentParams{
@@ -52,7 +66,7 @@ func (t *Tx) CreatePayment(ctx context.Context, scope Scope, patient uuid.UUID, 
 	return p, t.publishPaymentReceived(ctx, scope, p)
 }
 
-func (t *Tx) publishPaymentReceived(ctx context.Context, scope Scope, p dbgen.Payment) error {
+func (t *Tx) publishPaymentReceived(ctx context.Context, scope Scope, p Payment) error {
 	var externalID *string // the appointment's, at the product that it was booked with
 	if p.AppointmentID != nil {
 		a, err := t.Appointment(ctx, scope.Clinic, scope.Env, *p.AppointmentID)
@@ -70,7 +84,7 @@ func (t *Tx) publishPaymentReceived(ctx context.Context, scope Scope, p dbgen.Pa
 // holdPayment locks a payment and its patient. anonymized reports whether the patient was
 // erased: then users still settle the payment, and no event is published. It is a
 // [hub.ErrNotFound] if there is no such payment.
-func (t *Tx) holdPayment(ctx context.Context, scope Scope, id uuid.UUID) (p dbgen.Payment, anonymized bool, err error) {
+func (t *Tx) holdPayment(ctx context.Context, scope Scope, id uuid.UUID) (p Payment, anonymized bool, err error) {
 	p, err = t.Payment(ctx, scope.Clinic, scope.Env, id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return p, false, hub.NotFound("Payment")
@@ -89,7 +103,7 @@ func (t *Tx) holdPayment(ctx context.Context, scope Scope, id uuid.UUID) (p dbge
 
 // Pay marks a payment as paid and publishes payment.received. A payment that is paid
 // already stays as it is; a cancelled one is a [hub.ErrConflict].
-func (t *Tx) Pay(ctx context.Context, scope Scope, id uuid.UUID, method *string, paidAt time.Time) (dbgen.Payment, error) {
+func (t *Tx) Pay(ctx context.Context, scope Scope, id uuid.UUID, method *string, paidAt time.Time) (Payment, error) {
 	p, anonymized, err := t.holdPayment(ctx, scope, id)
 	if err != nil || p.Status == care.Paid {
 		return p, err
@@ -115,7 +129,7 @@ func redact(text *string) *string {
 
 // CancelPayment cancels a payment that is not paid; a paid one is a [hub.ErrConflict]. A
 // payment that is cancelled already stays as it is.
-func (t *Tx) CancelPayment(ctx context.Context, scope Scope, id uuid.UUID) (dbgen.Payment, error) {
+func (t *Tx) CancelPayment(ctx context.Context, scope Scope, id uuid.UUID) (Payment, error) {
 	p, _, err := t.holdPayment(ctx, scope, id)
 	if err != nil || p.Status == care.CancelledPayment {
 		return p, err

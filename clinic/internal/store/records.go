@@ -12,6 +12,26 @@ import (
 	"integrationhub/hub/events"
 )
 
+// Record is a row of clinic.records.
+type Record = dbgen.Record
+
+// ListRecords returns a page of a patient's records, newest first, and the total,
+// counted up to [MaxCount].
+func (s *Store) ListRecords(ctx context.Context, scope Scope, patient uuid.UUID, page Page) (records []Record, total int, err error) {
+	records, err = s.RecordsPage(ctx, dbgen.RecordsPageParams{ClinicID: scope.Clinic, Env: scope.Env, PatientID: patient, RowLimit: page.Limit, RowOffset: page.Offset})
+	if err != nil {
+		return nil, 0, err
+	}
+	total, err = s.CountRecords(ctx, dbgen.CountRecordsParams{ClinicID: scope.Clinic, Env: scope.Env, PatientID: patient, MaxCount: MaxCount})
+	return records, total, err
+}
+
+// ListRecordsForPeer returns the newest records of a patient that connected products may see:
+// all but very restricted ones.
+func (s *Store) ListRecordsForPeer(ctx context.Context, scope Scope, patient uuid.UUID, limit int) ([]Record, error) {
+	return s.RecordsVisibleToPeers(ctx, dbgen.RecordsVisibleToPeersParams{ClinicID: scope.Clinic, Env: scope.Env, PatientID: patient, RowLimit: limit})
+}
+
 // RecordData are the fields of a new record.
 type RecordData struct {
 	Date         time.Time // midnight UTC
@@ -29,7 +49,7 @@ type RecordData struct {
 func contentContext(record uuid.UUID) string { return "record/" + record.String() + "/content" }
 
 // Content decrypts a record's content.
-func (s *Store) Content(r dbgen.Record) (string, error) {
+func (s *Store) Content(r Record) (string, error) {
 	if r.ContentEnc == nil {
 		return "", nil
 	}
@@ -42,9 +62,9 @@ func (s *Store) Content(r dbgen.Record) (string, error) {
 
 // CreateRecord inserts a record of a patient and publishes record.created with what its
 // sensitivity lets connected products see. Errors like [Tx.HoldPatient].
-func (t *Tx) CreateRecord(ctx context.Context, scope Scope, patient uuid.UUID, d RecordData) (dbgen.Record, error) {
+func (t *Tx) CreateRecord(ctx context.Context, scope Scope, patient uuid.UUID, d RecordData) (Record, error) {
 	if err := t.HoldPatient(ctx, scope, patient); err != nil {
-		return dbgen.Record{}, err
+		return Record{}, err
 	}
 	id := NewID()
 	var content []byte

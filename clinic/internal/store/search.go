@@ -9,12 +9,11 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/clinic/internal/care"
-	"integrationhub/clinic/internal/store/dbgen"
 )
 
-// Search selects rows of one kind. Zero fields do not narrow it down. Rows come in the
+// ResourceFilter selects rows of one kind. Zero fields do not narrow it down. Rows come in the
 // order of their ids, which is the order in which they were created.
-type Search struct {
+type ResourceFilter struct {
 	Scope
 	ForPeer   bool        // leaves out what connected products must not see
 	IDs       []uuid.UUID // nil = any; empty = none
@@ -38,9 +37,9 @@ type Search struct {
 	Sources []string // of interactions; nil = any
 }
 
-// query returns the statement with the conditions that all kinds share. changedColumn has
+// newQuery returns the statement with the conditions that all kinds share. changedColumn has
 // the time of the last change, statusColumn the status, or is "".
-func (s Search) query(table, changedColumn, statusColumn string) *searchQuery {
+func (s ResourceFilter) newQuery(table, changedColumn, statusColumn string) *searchQuery {
 	b := &searchQuery{table: "clinic." + table}
 	b.where("t.clinic_id = %s", s.Clinic)
 	b.where("t.env = %s", string(s.Env))
@@ -56,7 +55,7 @@ func (s Search) query(table, changedColumn, statusColumn string) *searchQuery {
 }
 
 // wherePatient adds the conditions of tables whose rows belong to a patient.
-func (s Search) wherePatient(b *searchQuery) {
+func (s ResourceFilter) wherePatient(b *searchQuery) {
 	if s.Patients != nil {
 		b.where("t.patient_id = any(%s)", s.Patients)
 	}
@@ -67,7 +66,7 @@ func (s Search) wherePatient(b *searchQuery) {
 }
 
 // find returns a page of a search and, unless it skips that, the total.
-func find[T any](ctx context.Context, s *Store, b *searchQuery, q Search) (rows []T, total int, err error) {
+func find[T any](ctx context.Context, s *Store, b *searchQuery, q ResourceFilter) (rows []T, total int, err error) {
 	selective := false
 	switch {
 	case q.Limit == 0:
@@ -87,17 +86,17 @@ func find[T any](ctx context.Context, s *Store, b *searchQuery, q Search) (rows 
 		statement += " and t.id > " + b.arg(q.After)
 	}
 	statement += " order by t.id limit " + b.arg(q.Limit)
-	found, err := s.host.Pool.Query(ctx, "select t.* "+statement, slices.Concat([]any{customPlan}, b.args)...)
+	resourceRows, err := s.host.Pool.Query(ctx, "select t.* "+statement, slices.Concat([]any{customPlan}, b.args)...)
 	if err != nil {
 		return nil, 0, err
 	}
-	rows, err = pgx.CollectRows(found, pgx.RowToStructByPos[T])
+	rows, err = pgx.CollectRows(resourceRows, pgx.RowToStructByPos[T])
 	return rows, total, err
 }
 
 // FindPatients returns a page of patients, and the total.
-func (s *Store) FindPatients(ctx context.Context, q Search) ([]dbgen.Patient, int, error) {
-	b := q.query("patients", "t.updated_at", "t.status")
+func (s *Store) FindPatients(ctx context.Context, q ResourceFilter) ([]Patient, int, error) {
+	b := q.newQuery("patients", "t.updated_at", "t.status")
 	if q.ForPeer {
 		b.baseConditions++
 		b.conditions = append(b.conditions, "t.status <> 'anonymized'")
@@ -121,43 +120,43 @@ func (s *Store) FindPatients(ctx context.Context, q Search) ([]dbgen.Patient, in
 		b.where("t.cpf_hmac = any(%s)", hashes)
 	}
 	b.whereTime("t.birth_date", q.BirthDate)
-	return find[dbgen.Patient](ctx, s, b, q)
+	return find[Patient](ctx, s, b, q)
 }
 
 // FindAppointments returns a page of appointments, and the total.
-func (s *Store) FindAppointments(ctx context.Context, q Search) ([]dbgen.Appointment, int, error) {
-	b := q.query("appointments", "t.updated_at", "t.status")
+func (s *Store) FindAppointments(ctx context.Context, q ResourceFilter) ([]Appointment, int, error) {
+	b := q.newQuery("appointments", "t.updated_at", "t.status")
 	q.wherePatient(b)
 	b.whereTime("t.starts_at", q.Time)
-	return find[dbgen.Appointment](ctx, s, b, q)
+	return find[Appointment](ctx, s, b, q)
 }
 
 // FindRecords returns a page of records, and the total. The times of q.Time are compared
 // as dates.
-func (s *Store) FindRecords(ctx context.Context, q Search) ([]dbgen.Record, int, error) {
-	b := q.query("records", "t.updated_at", "")
+func (s *Store) FindRecords(ctx context.Context, q ResourceFilter) ([]Record, int, error) {
+	b := q.newQuery("records", "t.updated_at", "")
 	q.wherePatient(b)
 	if q.ForPeer {
 		b.where("t.sensitivity <> %s", string(care.VeryRestricted))
 	}
 	b.whereTime("t.date", q.Time)
-	return find[dbgen.Record](ctx, s, b, q)
+	return find[Record](ctx, s, b, q)
 }
 
 // FindInteractions returns a page of interactions, and the total.
-func (s *Store) FindInteractions(ctx context.Context, q Search) ([]dbgen.Interaction, int, error) {
-	b := q.query("interactions", "coalesce(t.updated_at, t.created_at)", "")
+func (s *Store) FindInteractions(ctx context.Context, q ResourceFilter) ([]Interaction, int, error) {
+	b := q.newQuery("interactions", "coalesce(t.updated_at, t.created_at)", "")
 	q.wherePatient(b)
 	b.whereTime("t.occurred_at", q.Time)
 	if q.Sources != nil {
 		b.where("t.source = any(%s)", q.Sources)
 	}
-	return find[dbgen.Interaction](ctx, s, b, q)
+	return find[Interaction](ctx, s, b, q)
 }
 
 // FindPayments returns a page of payments, and the total.
-func (s *Store) FindPayments(ctx context.Context, q Search) ([]dbgen.Payment, int, error) {
-	b := q.query("payments", "t.updated_at", "t.status")
+func (s *Store) FindPayments(ctx context.Context, q ResourceFilter) ([]Payment, int, error) {
+	b := q.newQuery("payments", "t.updated_at", "t.status")
 	q.wherePatient(b)
-	return find[dbgen.Payment](ctx, s, b, q)
+	return find[Payment](ctx, s, b, q)
 }

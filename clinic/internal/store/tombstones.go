@@ -35,8 +35,8 @@ func (t *Tx) keyedHash(scope Scope, kind string, values ...string) []byte {
 	return mac.Sum(nil)
 }
 
-// Identifiers are what a patient is recognized by. Nil fields are unknown.
-type Identifiers struct {
+// TombstoneIdentifiers are what a patient is recognized by. Nil fields are unknown.
+type TombstoneIdentifiers struct {
 	Name        string
 	Phone       *string
 	Email       *string
@@ -47,7 +47,7 @@ type Identifiers struct {
 // Tombstones returns the tombstones of a patient: one keyed hash for each identifier. An
 // erasure stores them, so that imports and events do not bring the patient back. A phone
 // number or an e-mail address counts together with the name only, as families share them.
-func (t *Tx) Tombstones(scope Scope, patient Identifiers) (hashes [][]byte) {
+func (t *Tx) Tombstones(scope Scope, patient TombstoneIdentifiers) (hashes [][]byte) {
 	name := FoldName(patient.Name)
 	if patient.Phone != nil {
 		hashes = append(hashes, t.keyedHash(scope, hashPhone, name, care.PhoneKey(*patient.Phone)))

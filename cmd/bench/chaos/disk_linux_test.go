@@ -18,8 +18,8 @@ import (
 )
 
 // While the database's disk is full nothing is accepted that could be lost; when
-// there is room again everything goes on without anybody's help. Who may not mount
-// a small disk tries in a namespace, and without those lets no file grow.
+// there is room again everything goes on by itself. Where the user may not mount a small
+// disk, it is mounted in a namespace; else the size of files is limited instead.
 func TestChaosDiskFull(t *testing.T) {
 	t.Parallel()
 	disk, ok := hubtest.SmallDisk(t, 256)
@@ -27,62 +27,62 @@ func TestChaosDiskFull(t *testing.T) {
 		return
 	}
 	if !ok {
-		filesCannotGrow(t)
+		requireSurvivesFileLimit(t)
 		return
 	}
 	ballast := filepath.Join(disk, "ballast")
-	w := newWorldOn(t, hubtest.StartPostgresIn(t, disk), receiver.Options{FailFirst: 0.05, FailStatus: 500})
-	w.withoutRoom(func() { fill(t, disk, ballast, 4<<20) }, func() { require.NoError(t, os.Remove(ballast)) })
+	bed := newTestbedOn(t, hubtest.StartPostgresIn(t, disk), receiver.Options{FailFirst: 0.05, FailStatus: 500})
+	bed.requireSurvivesFullDisk(func() { fillDisk(t, disk, ballast, 4<<20) }, func() { require.NoError(t, os.Remove(ballast)) })
 }
 
-// The same where it is not the disk that is full but a quota or a limit of the
-// size of files that stops tables from growing. It takes no rights.
+// The same with a limit of the size of files instead of a full disk. It needs no
+// privileges.
 func TestChaosFilesCannotGrow(t *testing.T) {
 	t.Parallel()
-	filesCannotGrow(t)
+	requireSurvivesFileLimit(t)
 }
 
-func filesCannotGrow(t *testing.T) {
+func requireSurvivesFileLimit(t *testing.T) {
 	t.Helper()
 	const limit = 16 << 20 // a segment of PostgreSQL's own log must fit
-	w := newWorld(t, receiver.Options{FailFirst: 0.05, FailStatus: 500})
-	w.eventBytes = 1800 // else tables take long to reach it; more would be stored apart
-	w.withoutRoom(func() { w.postgres.LimitFiles(strconv.Itoa(limit)) }, func() { w.postgres.LimitFiles(hubtest.UnlimitedFileSize) })
+	bed := newTestbed(t, receiver.Options{FailFirst: 0.05, FailStatus: 500})
+	bed.eventBytes = 1800 // else tables take long to reach it; more would be stored apart
+	bed.requireSurvivesFullDisk(func() { bed.postgres.LimitFiles(strconv.Itoa(limit)) }, func() { bed.postgres.LimitFiles(hubtest.UnlimitedFileSize) })
 }
 
-// withoutRoom takes the room away from the database under load and gives it back.
-func (w *world) withoutRoom(take, giveBack func()) {
-	t := w.t
+// requireSurvivesFullDisk fills the database's disk under load and empties it again.
+func (bed *testbed) requireSurvivesFullDisk(take, giveBack func()) {
+	t := bed.t
 	t.Helper()
-	h := w.newHub("a")
-	h.ready()
-	w.furnish(h)
-	p := w.publish(h.base())
-	loadFor(time.Second)
+	replica := bed.newReplica("a")
+	replica.startReady()
+	bed.setUp(replica)
+	publisher := bed.startPublisher(replica.baseURL())
+	runLoad(time.Second)
 	take()
-	before := p.answered(h.base())[http.StatusServiceUnavailable]
-	full := w.await(2*leaseTime, "there is no room", func() bool {
-		return p.answered(h.base())[http.StatusServiceUnavailable] > before+100
+	before := publisher.responseCounts(replica.baseURL())[http.StatusServiceUnavailable]
+	full := bed.await(2*leaseTime, "there is no room", func() bool {
+		return publisher.responseCounts(replica.baseURL())[http.StatusServiceUnavailable] > before+100
 	})
-	loadFor(2 * time.Second)
+	runLoad(2 * time.Second)
 	giveBack()
-	loadFor(500 * time.Millisecond)
-	ended := w.postgres.RestartIfEnded()
+	runLoad(500 * time.Millisecond)
+	ended := bed.postgres.RestartIfEnded()
 	healed := time.Now()
-	took := w.await(10*time.Second, "events are accepted again", func() bool {
-		_, again := p.acceptedAfter(healed)
+	took := bed.await(10*time.Second, "events are accepted again", func() bool {
+		_, again := publisher.firstAcceptedAfter(healed)
 		return again
 	})
 	t.Logf("full after %s; PostgreSQL ended over it: %v; accepting %s after there was room again",
 		full.Round(time.Millisecond), ended, took.Round(time.Millisecond))
-	sent := p.stop()
-	t.Logf("answers: %v; settled after %s", p.answered(h.base()), w.drain(leaseTime+recoverTime).Round(time.Millisecond))
-	b := w.balance(p, sent)
-	require.LessOrEqual(t, b.Duplicated, unstored)
+	sent := publisher.stop()
+	t.Logf("answers: %v; settled after %s", publisher.responseCounts(replica.baseURL()), bed.awaitSettled(leaseTime+recoveryTime).Round(time.Millisecond))
+	balance := bed.requireBalance(publisher, sent)
+	require.LessOrEqual(t, balance.Duplicated, maxUnstored)
 }
 
-// fill writes a file until only so many bytes of a disk are free.
-func fill(t *testing.T, disk, path string, free int64) {
+// fillDisk writes a file until only free bytes of a disk are left.
+func fillDisk(t *testing.T, disk, path string, free int64) {
 	t.Helper()
 	var stat syscall.Statfs_t
 	require.NoError(t, syscall.Statfs(disk, &stat))
@@ -91,7 +91,7 @@ func fill(t *testing.T, disk, path string, free int64) {
 	file, err := os.Create(path)
 	require.NoError(t, err)
 	defer file.Close()
-	if _, err := io.CopyN(file, zeros{}, size); !errors.Is(err, syscall.ENOSPC) {
+	if _, err := io.CopyN(file, zeroReader{}, size); !errors.Is(err, syscall.ENOSPC) {
 		require.NoError(t, err)
 	}
 }

@@ -13,19 +13,19 @@ import (
 	"integrationhub/cmd/bench/internal/records"
 )
 
-// How often the hub is killed. `make chaos` asks for more than `make test`.
+// How often the hub is killed. `make chaos` kills it more often than `make test`.
 var (
-	chaosKills  = flag.Int("chaos.kills", 3, "kills at each failpoint")
-	chaosRandom = flag.Int("chaos.random", 20, "kills at random moments")
+	killsPerFailpoint = flag.Int("chaos.kills", 3, "kills at each failpoint")
+	randomKills       = flag.Int("chaos.random", 20, "kills at random moments")
 )
 
-// unstored is how many deliveries of one hub may have been made without being
+// maxUnstored is how many deliveries of one hub may have been made without being
 // stored yet: the attempts in flight, and as many again in each of the writer's
 // two lanes and in its queue.
-const unstored = 4 * attemptsInFlight
+const maxUnstored = 4 * attemptsInFlight
 
-// failpoints are the places of the hub's code where it is killed, and up to how
-// many passes it is spared first. A commit or a batch of attempts serves many
+// failpoints are the places in the hub's code where it is killed, at a random one of the
+// first passes. A commit or a batch of attempts serves many
 // events, so those places are passed less often.
 var failpoints = []struct {
 	name   string
@@ -45,50 +45,50 @@ var failpoints = []struct {
 // starting included, while events keep coming.
 func TestChaosKilledHub(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, receiver.Options{FailFirst: 0.05, FailStatus: 500})
-	h := w.newHub("a")
-	w.t.Logf("first start: ready after %s", h.ready().Round(time.Millisecond))
-	w.furnish(h)
-	stopReviving := w.revive()
-	p := w.publish(h.base())
-	h.process.Kill()
-	k := &kills{pending: make(map[records.DeliveryKey]int)}
-	k.note(w)
+	bed := newTestbed(t, receiver.Options{FailFirst: 0.05, FailStatus: 500})
+	replica := bed.newReplica("a")
+	bed.t.Logf("first start: ready after %s", replica.startReady().Round(time.Millisecond))
+	bed.setUp(replica)
+	stopReviving := bed.reenableEndpoints()
+	publisher := bed.startPublisher(replica.baseURL())
+	replica.process.Kill()
+	kills := &killRecord{pendingAtKills: make(map[records.DeliveryKey]int)}
+	kills.add(bed)
 	for _, place := range failpoints {
-		for range *chaosKills {
-			h.start(fmt.Sprintf("%s:%d", place.name, 1+rand.IntN(place.passes)))
+		for range *killsPerFailpoint {
+			replica.start(fmt.Sprintf("%s:%d", place.name, 1+rand.IntN(place.passes)))
 			select {
-			case <-h.process.Exited():
+			case <-replica.process.Exited():
 			case <-time.After(leaseTime):
-				require.Fail(t, "never reached "+place.name, h.process.LogTail())
+				require.Fail(t, "never reached "+place.name, replica.process.LogTail())
 			}
-			require.True(t, h.process.Killed(), "at %s the hub ended by itself: %s", place.name, h.process.LogTail())
-			k.note(w)
+			require.True(t, replica.process.Killed(), "at %s the hub ended by itself: %s", place.name, replica.process.LogTail())
+			kills.add(bed)
 		}
 	}
-	for range *chaosRandom {
-		h.start("")
+	for range *randomKills {
+		replica.start("")
 		select {
-		case <-h.process.Exited():
-			require.Fail(t, "the hub ended by itself", h.process.LogTail())
+		case <-replica.process.Exited():
+			require.Fail(t, "the hub ended by itself", replica.process.LogTail())
 		case <-time.After(time.Duration(rand.Int64N(int64(1500 * time.Millisecond)))):
 		}
-		h.process.Kill()
-		k.note(w)
+		replica.process.Kill()
+		kills.add(bed)
 	}
 	restarted := time.Now()
-	t.Logf("ready %s after the last kill", h.ready().Round(time.Millisecond))
-	w.await(leaseTime, "events are accepted again", func() bool {
-		_, again := p.acceptedAfter(restarted)
+	t.Logf("ready %s after the last kill", replica.startReady().Round(time.Millisecond))
+	bed.await(leaseTime, "events are accepted again", func() bool {
+		_, again := publisher.firstAcceptedAfter(restarted)
 		return again
 	})
-	again, _ := p.acceptedAfter(restarted)
+	again, _ := publisher.firstAcceptedAfter(restarted)
 	t.Logf("accepting %s after the last kill", again.Sub(restarted).Round(time.Millisecond))
-	sent := p.stop()
+	sent := publisher.stop()
 	stopReviving()
-	t.Logf("%d kills; answers %v; everything settled %s after the last", k.count, p.answered(h.base()), w.drain(leaseTime+recoverTime).Round(time.Millisecond))
-	b := w.balance(p, sent)
-	k.checkDuplicates(w)
-	require.LessOrEqual(t, b.Duplicated, k.count*unstored, "a kill repeats at most what was in flight")
-	w.failIfLogged("panic")
+	t.Logf("%d kills; answers %v; everything settled %s after the last", kills.count, publisher.responseCounts(replica.baseURL()), bed.awaitSettled(leaseTime+recoveryTime).Round(time.Millisecond))
+	balance := bed.requireBalance(publisher, sent)
+	kills.requireExplained(bed)
+	require.LessOrEqual(t, balance.Duplicated, kills.count*maxUnstored, "a kill repeats at most what was in flight")
+	bed.requireNotLogged("panic")
 }

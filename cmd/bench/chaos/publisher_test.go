@@ -21,36 +21,37 @@ import (
 
 const (
 	publisherConnections = 8
-	publisherPause       = 5 * time.Millisecond // after each POST: about 1,000 events a second
-	publisherBytes       = 256                  // of each data object
-	withID               = 3                    // every third event chooses its own id
-	ofGoneType           = 20                   // every twentieth event goes to the dead endpoint too
+	publishPause         = 5 * time.Millisecond // after each POST: about 1,000 events a second
+	defaultEventBytes    = 256                  // of each data object
+	idEvery              = 3                    // every third event chooses its own id
+	goneEvery            = 20                   // every twentieth event goes to the dead endpoint too
 )
 
-// publisher keeps sending and records what it was told: what was answered 2xx
-// must never be lost.
+// publisher keeps publishing, and records every event with its response.
 type publisher struct {
-	key     string
-	bytes   int                      // of each event's data
-	bases   atomic.Pointer[[]string] // connection i sends to bases[i % len]
-	next    atomic.Uint64
-	stopped chan struct{}
-	done    sync.WaitGroup
+	key        string
+	eventBytes int                      // of each event's data
+	baseURLs   atomic.Pointer[[]string] // connection i publishes to baseURLs[i % len]
+	next       atomic.Uint64
+	stopped    chan struct{}
+	done       sync.WaitGroup
 
-	mu       sync.Mutex
-	sent     []records.Sent
-	by       map[string]map[int]int // base → status → answers
-	offences []string               // answers no client should ever get
+	mu         sync.Mutex
+	sent       []records.Sent
+	responses  map[string]map[int]int // base URL → status → responses
+	violations []string               // responses that break the API's promises
 }
 
-// publish starts the connections. They end with [publisher.stop].
-func (w *world) publish(bases ...string) *publisher { return w.publishFrom(0, bases...) }
+// startPublisher starts the connections. They end with [publisher.stop].
+func (bed *testbed) startPublisher(bases ...string) *publisher {
+	return bed.startPublisherFrom(0, bases...)
+}
 
-// publishFrom is publish with events numbered from n+1 on.
-func (w *world) publishFrom(n uint64, bases ...string) *publisher {
-	p := &publisher{key: w.apiKey, bytes: w.eventBytes, stopped: make(chan struct{}), by: make(map[string]map[int]int)}
+// startPublisherFrom is startPublisher with events numbered from n+1 on.
+func (bed *testbed) startPublisherFrom(n uint64, bases ...string) *publisher {
+	p := &publisher{key: bed.apiKey, eventBytes: bed.eventBytes, stopped: make(chan struct{}), responses: make(map[string]map[int]int)}
 	p.next.Store(n)
-	p.bases.Store(&bases)
+	p.baseURLs.Store(&bases)
 	if len(bases) == 0 { // events are sent one by one
 		return p
 	}
@@ -60,58 +61,58 @@ func (w *world) publishFrom(n uint64, bases ...string) *publisher {
 	return p
 }
 
-// stop ends the sending and gives the record of every event.
+// stop ends the publishing and returns the record of every event.
 func (p *publisher) stop() []records.Sent {
 	close(p.stopped)
 	p.done.Wait()
 	return p.sent
 }
 
-// answered counts the answers of one hub so far, by status; 0 is none.
-func (p *publisher) answered(base string) map[int]int {
+// responseCounts returns how many responses a hub gave so far, by status; 0 = no response.
+func (p *publisher) responseCounts(base string) map[int]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	counts := make(map[int]int)
-	for status, n := range p.by[base] {
+	for status, n := range p.responses[base] {
 		counts[status] = n
 	}
 	return counts
 }
 
-// acceptedAfter tells when the first event that was sent after a moment was accepted.
-func (p *publisher) acceptedAfter(moment time.Time) (time.Time, bool) {
+// firstAcceptedAfter returns when the first event that was sent after a moment was accepted.
+func (p *publisher) firstAcceptedAfter(after time.Time) (time.Time, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	first := int64(0)
-	for _, s := range p.sent {
-		if s.Accepted() && s.SentAt > moment.UnixNano() && (first == 0 || s.AnsweredAt < first) {
-			first = s.AnsweredAt
+	for _, sent := range p.sent {
+		if sent.Accepted() && sent.SentAt > after.UnixNano() && (first == 0 || sent.AnsweredAt < first) {
+			first = sent.AnsweredAt
 		}
 	}
 	return time.Unix(0, first), first != 0
 }
 
-// between gives the records of events answered in a span of time.
-func (p *publisher) between(from, to time.Time) []records.Sent {
+// sentBetween returns the records of events sent and answered between two moments.
+func (p *publisher) sentBetween(from, to time.Time) []records.Sent {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var found []records.Sent
+	var sent []records.Sent
 	for _, s := range p.sent {
 		if s.SentAt >= from.UnixNano() && s.AnsweredAt <= to.UnixNano() {
-			found = append(found, s)
+			sent = append(sent, s)
 		}
 	}
-	return found
+	return sent
 }
 
 func (p *publisher) run(number int) {
 	c := &publisherConnection{publisher: p, number: number, clients: make(map[string]*fasthttp.HostClient)}
-	for !c.send(newChaosEvent(p.next.Add(1), p.bytes)) {
+	for !c.send(newEvent(p.next.Add(1), p.eventBytes)) {
 	}
 }
 
-// publisherConnection sends one event after the other to one hub, until that asks
-// to go elsewhere or does not answer.
+// publisherConnection publishes one event after the other to one hub. It changes to
+// the next hub when this one closes the connection or does not respond.
 type publisherConnection struct {
 	*publisher
 	number  int
@@ -119,7 +120,7 @@ type publisherConnection struct {
 }
 
 func (c *publisherConnection) client() (*fasthttp.HostClient, string) {
-	bases := *c.bases.Load()
+	bases := *c.baseURLs.Load()
 	base := bases[c.number%len(bases)]
 	if c.clients[base] == nil {
 		c.clients[base] = &fasthttp.HostClient{
@@ -130,26 +131,26 @@ func (c *publisherConnection) client() (*fasthttp.HostClient, string) {
 	return c.clients[base], base
 }
 
-// chaosEvent is one event with the bytes that publish it.
-type chaosEvent struct {
+// event is an event with the request body that publishes it.
+type event struct {
 	sent records.Sent
 	id   string // chosen, or ""
 	body []byte
 }
 
-func newChaosEvent(n uint64, size int) chaosEvent {
-	if n%ofGoneType == 0 {
-		return sizedChaosEvent(n, goneType, size)
+func newEvent(n uint64, size int) event {
+	if n%goneEvery == 0 {
+		return newSizedEvent(n, goneType, size)
 	}
-	return sizedChaosEvent(n, payload.EventType, size)
+	return newSizedEvent(n, payload.EventType, size)
 }
 
-func chaosEventOf(n uint64, kind string) chaosEvent { return sizedChaosEvent(n, kind, publisherBytes) }
+func newEventOfType(n uint64, kind string) event { return newSizedEvent(n, kind, defaultEventBytes) }
 
-func sizedChaosEvent(n uint64, kind string, size int) chaosEvent {
-	e := chaosEvent{sent: records.Sent{Number: n, SentAt: time.Now().UnixNano()}}
+func newSizedEvent(n uint64, kind string, size int) event {
+	e := event{sent: records.Sent{Number: n, SentAt: time.Now().UnixNano()}}
 	e.body = append(e.body, `{"event_type":"`+kind+`",`...)
-	if n%withID == 0 {
+	if n%idEvery == 0 {
 		e.id = hub.NewEventID()
 		e.body = append(e.body, `"id":"`+e.id+`",`...)
 	}
@@ -162,15 +163,14 @@ func sizedChaosEvent(n uint64, kind string, size int) chaosEvent {
 }
 
 // send publishes an event and reports whether it was the last. One with an id is
-// sent again until it is accepted, here or elsewhere, as a careful client would;
-// one without is given up after one try.
-func (c *publisherConnection) send(e chaosEvent) (ended bool) {
+// sent again, to any hub, until it is accepted; one without is sent once.
+func (c *publisherConnection) send(e event) (ended bool) {
 	for {
 		client, base := c.client()
 		if closing := c.post(client, base, &e); closing || e.sent.Status == 0 {
 			c.number++
 		}
-		pause := publisherPause
+		pause := publishPause
 		if !e.sent.Accepted() {
 			pause = load.RefusalBackoff
 		}
@@ -180,20 +180,20 @@ func (c *publisherConnection) send(e chaosEvent) (ended bool) {
 		case <-time.After(pause):
 		}
 		if ended || e.id == "" || e.sent.Accepted() {
-			c.keep(e)
+			c.record(e)
 			return ended
 		}
 	}
 }
 
-func (p *publisher) keep(e chaosEvent) {
+func (p *publisher) record(e event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sent = append(p.sent, e.sent)
 }
 
 // post makes one POST; it reports whether the hub asked to close the connection.
-func (p *publisher) post(client *fasthttp.HostClient, base string, e *chaosEvent) (closing bool) {
+func (p *publisher) post(client *fasthttp.HostClient, base string, e *event) (closing bool) {
 	req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(req)
 	defer fasthttp.ReleaseResponse(resp)
@@ -211,18 +211,18 @@ func (p *publisher) post(client *fasthttp.HostClient, base string, e *chaosEvent
 	if e.sent.Accepted() {
 		e.sent.ID, e.sent.Deliveries = load.ParseAcceptance(resp.Body())
 	}
-	p.note(base, status, resp, e)
+	p.countResponse(base, status, resp, e)
 	return closing
 }
 
-// note counts an answer and keeps those that are wrong whatever happened.
-func (p *publisher) note(base string, status int, resp *fasthttp.Response, e *chaosEvent) {
+// countResponse counts a response, and records it when it breaks a promise of the API.
+func (p *publisher) countResponse(base string, status int, resp *fasthttp.Response, e *event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.by[base] == nil {
-		p.by[base] = make(map[int]int)
+	if p.responses[base] == nil {
+		p.responses[base] = make(map[int]int)
 	}
-	p.by[base][status]++
+	p.responses[base][status]++
 	offence := ""
 	switch status {
 	case 0:
@@ -240,12 +240,12 @@ func (p *publisher) note(base string, status int, resp *fasthttp.Response, e *ch
 	default:
 		offence = strconv.Itoa(status) + " " + string(resp.Body())
 	}
-	if offence != "" && len(p.offences) < 10 {
-		p.offences = append(p.offences, offence)
+	if offence != "" && len(p.violations) < 10 {
+		p.violations = append(p.violations, offence)
 	}
 }
 
-// percentile of how long the answers took.
+// percentile returns a percentile of the response times.
 func percentile(sent []records.Sent, share float64) time.Duration {
 	if len(sent) == 0 {
 		return 0
@@ -260,21 +260,21 @@ func percentile(sent []records.Sent, share float64) time.Duration {
 
 func TestChaosEventIsWhatTheReceiverReads(t *testing.T) {
 	t.Parallel()
-	for n := range uint64(2 * ofGoneType) {
-		e := newChaosEvent(n, publisherBytes)
+	for n := range uint64(2 * goneEvery) {
+		event := newEvent(n, defaultEventBytes)
 		var body struct {
 			ID   string          `json:"id"`
 			Type string          `json:"event_type"`
 			Data json.RawMessage `json:"data"`
 		}
-		require.NoError(t, json.Unmarshal(e.body, &body))
-		require.Equal(t, e.id, body.ID)
-		require.Equal(t, n%withID == 0, e.id != "")
-		require.Equal(t, n%ofGoneType == 0, body.Type == goneType)
-		stamped, at, data, ok := payload.ReadStamp(e.body)
+		require.NoError(t, json.Unmarshal(event.body, &body))
+		require.Equal(t, event.id, body.ID)
+		require.Equal(t, n%idEvery == 0, event.id != "")
+		require.Equal(t, n%goneEvery == 0, body.Type == goneType)
+		stamped, at, data, ok := payload.ReadStamp(event.body)
 		require.True(t, ok)
-		require.Equal(t, e.sent.Number, stamped)
-		require.Equal(t, e.sent.SentAt, at)
-		require.Equal(t, e.sent.DataCRC, crc32.ChecksumIEEE(data))
+		require.Equal(t, event.sent.Number, stamped)
+		require.Equal(t, event.sent.SentAt, at)
+		require.Equal(t, event.sent.DataCRC, crc32.ChecksumIEEE(data))
 	}
 }

@@ -36,6 +36,8 @@ type Options struct {
 	Settings     []string        // as in the environment: "HUB_PAYMENT_PROVIDER=none"
 	OtherModules []module.Module // more products
 
+	RealPasswordHashes bool // that take as much memory as outside tests
+
 	Connectors []hub.Connector // of products that are elsewhere
 }
 
@@ -72,6 +74,9 @@ func Start(t testing.TB, m module.Module, o Options) *Hub {
 	options := server.Options{
 		Config: cfg, Version: "test", Log: slog.New(slog.NewJSONHandler(&h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Modules: append([]module.Module{watched{m, h}}, o.OtherModules...), Connectors: o.Connectors,
+	}
+	if !o.RealPasswordHashes {
+		options.PasswordHashMemory = hubtest.PasswordHashMemory
 	}
 	if !o.Start.IsZero() {
 		h.Clock = hubtest.NewClock(o.Start)

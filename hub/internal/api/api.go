@@ -26,7 +26,7 @@ import (
 	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/keys"
-	"integrationhub/hub/internal/ledger/jobs"
+	"integrationhub/hub/internal/ledger/maintain"
 	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/internal/lookup"
 	"integrationhub/hub/internal/mail"
@@ -68,8 +68,8 @@ type Deps struct {
 	Publish        fiber.Handler // POST /events; checks credentials itself
 	PublishBatch   fiber.Handler // POST /events/batch, likewise
 	Ledger         *query.Reader
-	Replays        *jobs.Replays
-	Retries        *jobs.Retries
+	Replays        *maintain.Replays
+	Requeuer       *maintain.Requeuer
 	Tail           *query.Tail
 	Lookup         *lookup.Service
 	LookupLimiter  LookupLimiter          // nil = lookups are not limited
@@ -186,7 +186,7 @@ func (a *API) complete(op huma.Operation) {
 	case "events.publish", "events.publish-batch":
 		op.Responses["200"] = &huma.Response{Description: "All of it was accepted before, with the same id or Idempotency-Key: the first answer", Content: own.Content}
 	case "replays.create":
-		own.Description, own.Content = "The job that was started", a.content(reflect.TypeFor[jobs.Replay]())
+		own.Description, own.Content = "The job that was started", a.content(reflect.TypeFor[maintain.Replay]())
 		op.Responses["200"] = &huma.Response{Description: "Dry run: the count", Content: a.content(reflect.TypeFor[ReplayCount]())}
 	case actionStream:
 		own.Description = `Messages named "delivery", each with a delivery as its data; the id names the delivery and its change`

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/ledger/query"
 )
@@ -115,10 +116,10 @@ type Retried struct {
 }
 
 func (a *API) retryDelivery(ctx context.Context, in *idPath) (*struct{ Body Retried }, error) {
-	target, status, err := a.deps.Retries.Requeue(ctx, in.ID)
+	target, err := a.deps.Requeuer.Requeue(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
 	a.deps.Wake(target)
-	return &struct{ Body Retried }{Retried{in.ID, status.String()}}, nil
+	return &struct{ Body Retried }{Retried{in.ID, delivery.Pending.String()}}, nil
 }

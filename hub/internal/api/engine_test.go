@@ -22,7 +22,7 @@ import (
 	"integrationhub/hub/internal/delivery/client"
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/keys"
-	"integrationhub/hub/internal/ledger/jobs"
+	"integrationhub/hub/internal/ledger/maintain"
 	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/internal/ledger/write"
 	"integrationhub/hub/internal/limit"
@@ -42,8 +42,8 @@ type engine struct {
 	directory  *directory.Directory
 	dispatcher *delivery.Dispatcher
 	outbox     *outbox.Outbox
-	replays    *jobs.Replays
-	retries    *jobs.Retries
+	replays    *maintain.Replays
+	requeuer   *maintain.Requeuer
 	tail       *query.Tail
 	hook       *hook
 	stopping   chan struct{}
@@ -61,11 +61,11 @@ func (e *engine) start(b *bundle, log *slog.Logger) {
 	sender := client.New(client.Config{Dial: e.hook.dial, Timeout: soon})
 	writer := write.NewWriter(b.db, log, b.clock.Now, e.tail.Publish)
 	e.dispatcher = delivery.NewDispatcher(delivery.Config{
-		Pool: b.db, Directory: e.directory, Client: sender, Log: writer, Logger: log, Now: b.clock.Now, Concurrency: 8, EndpointConcurrency: 4,
+		Pool: b.db, Directory: e.directory, Client: sender, Attempts: writer, Logger: log, Now: b.clock.Now, Concurrency: 8, EndpointConcurrency: 4,
 	})
 	e.outbox = outbox.New(b.db, e.directory, e.dispatcher, metrics.New(), log, b.clock.Now)
-	e.replays = jobs.NewReplays(b.db, log, b.clock.Now, e.dispatcher.Wake)
-	e.retries = jobs.NewRetries(b.db, query.NewReader(b.db))
+	e.replays = maintain.NewReplays(b.db, log, b.clock.Now, e.dispatcher.Wake)
+	e.requeuer = maintain.NewRequeuer(b.db, query.NewReader(b.db))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	e.background = func(work func(context.Context)) { running.Go(func() { work(ctx) }) }
@@ -132,7 +132,7 @@ func (k keyLimits) Allow(ctx context.Context, key keys.Principal, setHeader func
 func (b *bundle) tidy() {
 	b.t.Helper()
 	const retention = 10 * 365 * 24 * time.Hour // nothing is dropped
-	require.NoError(b.t, jobs.NewMaintenance(b.db, slog.New(slog.DiscardHandler), b.clock.Now, retention, func(string, int) {}).EnforceRetention(context.Background()))
+	require.NoError(b.t, maintain.NewMaintenance(b.db, slog.New(slog.DiscardHandler), b.clock.Now, retention, func(string, int) {}).EnforceRetention(context.Background()))
 }
 
 // publish publishes an event with a key and returns its id.

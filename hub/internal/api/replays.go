@@ -8,7 +8,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/httpx"
-	"integrationhub/hub/internal/ledger/jobs"
+	"integrationhub/hub/internal/ledger/maintain"
 	"integrationhub/hub/internal/ledger/query"
 )
 
@@ -24,7 +24,7 @@ type ReplayCount struct {
 	Count int64 `json:"count" doc:"How many deliveries match, exactly"`
 }
 
-// createReplayOutput has a ReplayCount (200) or a jobs.Replay (202).
+// createReplayOutput has a ReplayCount (200) or a maintain.Replay (202).
 type createReplayOutput struct {
 	Status int
 	Body   any
@@ -53,7 +53,7 @@ func (a *API) createReplay(ctx context.Context, in *createReplayInput) (*createR
 	return &createReplayOutput{http.StatusAccepted, replay}, nil
 }
 
-func (a *API) listReplays(ctx context.Context, in *struct{ httpx.PageQuery }) (*struct{ Body httpx.Page[jobs.Replay] }, error) {
+func (a *API) listReplays(ctx context.Context, in *struct{ httpx.PageQuery }) (*struct{ Body httpx.Page[maintain.Replay] }, error) {
 	before, err := beforeID(in.PageQuery)
 	if err != nil {
 		return nil, err
@@ -62,22 +62,22 @@ func (a *API) listReplays(ctx context.Context, in *struct{ httpx.PageQuery }) (*
 	if err != nil {
 		return nil, err
 	}
-	page := httpx.PageOf(replays, in.Limit, func(last jobs.Replay) []byte { return last.ID[:] })
-	return &struct{ Body httpx.Page[jobs.Replay] }{page}, nil
+	page := httpx.PageOf(replays, in.Limit, func(last maintain.Replay) []byte { return last.ID[:] })
+	return &struct{ Body httpx.Page[maintain.Replay] }{page}, nil
 }
 
-func (a *API) getReplay(ctx context.Context, in *idPath) (*struct{ Body jobs.Replay }, error) {
+func (a *API) getReplay(ctx context.Context, in *idPath) (*struct{ Body maintain.Replay }, error) {
 	replay, err := a.deps.Replays.Get(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body jobs.Replay }{replay}, nil
+	return &struct{ Body maintain.Replay }{replay}, nil
 }
 
-func (a *API) cancelReplay(ctx context.Context, in *idPath) (*struct{ Body jobs.Replay }, error) {
+func (a *API) cancelReplay(ctx context.Context, in *idPath) (*struct{ Body maintain.Replay }, error) {
 	replay, err := a.deps.Replays.Cancel(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body jobs.Replay }{replay}, nil
+	return &struct{ Body maintain.Replay }{replay}, nil
 }

@@ -91,7 +91,7 @@ func setup(t *testing.T) *bundle {
 	b.signKey = b.box.Derive("jwt")
 	local, plain := auth.NewLocalToken()
 	b.local = plain
-	b.auth = auth.NewService(b.db, auth.Config{SigningKey: b.signKey, AccessTTL: 30 * time.Minute, RefreshTTL: 720 * time.Hour, Local: local, Now: b.clock.Now})
+	b.auth = auth.NewService(b.db, auth.Config{SigningKey: b.signKey, AccessTTL: 30 * time.Minute, RefreshTTL: 720 * time.Hour, Local: local, Now: b.clock.Now, HashMemory: hubtest.PasswordHashMemory})
 	b.keys = keys.NewService(b.db, func(string) []string { return []string{"patient.search"} }, "100-M", b.clock.Now)
 	logger := slog.New(slog.NewJSONHandler(b.log, nil))
 	b.engine.start(b, logger)
@@ -110,7 +110,7 @@ func setup(t *testing.T) *bundle {
 	b.api, err = api.New(app, api.Deps{
 		Log: logger, Auth: b.auth, Keys: b.keys, KeyFinder: b.keys, KeyLimiter: limits, Directory: registry.NewDirectory(b.db),
 		Endpoints: registry.NewEndpoints(b.db, b.box, newGuard(t), b.clock.Now), Audit: audit.NewRecorder(b.db), Publisher: b.sent, Connect: connections, Mail: b.mail,
-		Publish: receive.Publish, PublishBatch: receive.PublishBatch, Ledger: query.NewReader(b.db), Replays: b.engine.replays, Retries: b.engine.retries,
+		Publish: receive.Publish, PublishBatch: receive.PublishBatch, Ledger: query.NewReader(b.db), Replays: b.engine.replays, Requeuer: b.engine.requeuer,
 		Tail: b.engine.tail, Lookup: lookup.New(nil, query.NewReader(b.db)), Wake: b.engine.dispatcher.Wake, Now: b.clock.Now, Stopping: b.engine.stopping,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix(localPeer)}, Version: "test", Docs: true,
 	})

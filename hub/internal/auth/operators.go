@@ -54,6 +54,10 @@ type Config struct {
 	RefreshTTL time.Duration    //
 	Local      LocalToken       // the zero token: none
 	Now        func() time.Time //
+
+	// HashMemory is what one password hash takes, in KiB; 0 = 19 MiB. Only hashes made with
+	// the same value match.
+	HashMemory uint32
 }
 
 // Service manages operators and their logins.
@@ -66,7 +70,7 @@ type Service struct {
 
 // NewService returns a service.
 func NewService(db *pgxpool.Pool, config Config) *Service {
-	return &Service{db: db, config: config, hasher: newHasher(), signer: newSigner(config.SigningKey, tokenAudience)}
+	return &Service{db: db, config: config, hasher: newHasher(config.HashMemory), signer: newSigner(config.SigningKey, tokenAudience)}
 }
 
 // Draft describes a new operator.

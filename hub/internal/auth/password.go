@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -23,25 +24,29 @@ const (
 
 // Cost of one argon2id hash (OWASP's second choice): 19 MiB, two passes, one lane.
 const (
-	hashMemory = 19 * 1024 // KiB
-	hashPasses = 2
-	hashLanes  = 1
-	hashSize   = 32
-	hashSalt   = 16
-	maxHashes  = 2               // at the same time: 38 MiB in total
-	hashWait   = 5 * time.Second // for a free slot, then 503
+	defaultHashMemory = 19 * 1024 // KiB
+	hashPasses        = 2
+	hashLanes         = 1
+	hashSize          = 32
+	hashSalt          = 16
+	maxHashes         = 2               // at the same time: 38 MiB in total
+	hashWait          = 5 * time.Second // for a free slot, then 503
 )
 
 // hasher computes and checks password hashes, a few at a time: a flood of logins
 // waits instead of using up the memory.
 type hasher struct {
-	slots chan struct{}
-	dummy string // checked for accounts that do not exist, so that they take as long
+	slots  chan struct{}
+	memory uint32 // KiB for one hash
+	prefix string // of every stored form (the PHC string format), cost included
+	dummy  string // checked for accounts that do not exist, so that they take as long
 }
 
-func newHasher() *hasher {
-	h := &hasher{slots: make(chan struct{}, maxHashes)}
-	h.dummy = encodeHash(make([]byte, hashSalt), make([]byte, hashSize))
+// newHasher returns a hasher whose hashes take memory KiB, 0 = the default.
+func newHasher(memory uint32) *hasher {
+	h := &hasher{slots: make(chan struct{}, maxHashes), memory: cmp.Or(memory, defaultHashMemory)}
+	h.prefix = fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$", argon2.Version, h.memory, hashPasses, hashLanes)
+	h.dummy = h.encode(make([]byte, hashSalt), make([]byte, hashSize))
 	return h
 }
 
@@ -71,33 +76,30 @@ func (h *hasher) hash(ctx context.Context, password string) (string, error) {
 	defer release()
 	salt := make([]byte, hashSalt)
 	_, _ = rand.Read(salt) // never fails: crypto/rand ends the program instead
-	return encodeHash(salt, derive(password, salt)), nil
+	return h.encode(salt, h.derive(password, salt)), nil
 }
 
 // matches reports whether a password belongs to a stored form. The caller holds a
 // slot.
 func (h *hasher) matches(stored, password string) bool {
-	salt, want, ok := decodeHash(stored)
+	salt, want, ok := h.decode(stored)
 	if !ok {
 		return false
 	}
-	return subtle.ConstantTimeCompare(derive(password, salt), want) == 1
+	return subtle.ConstantTimeCompare(h.derive(password, salt), want) == 1
 }
 
-func derive(password string, salt []byte) []byte {
-	return argon2.IDKey([]byte(password), salt, hashPasses, hashMemory, hashLanes, hashSize)
+func (h *hasher) derive(password string, salt []byte) []byte {
+	return argon2.IDKey([]byte(password), salt, hashPasses, h.memory, hashLanes, hashSize)
 }
 
-// hashPrefix begins every stored form (the PHC string format), cost included.
-var hashPrefix = fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$", argon2.Version, hashMemory, hashPasses, hashLanes)
-
-func encodeHash(salt, sum []byte) string {
+func (h *hasher) encode(salt, sum []byte) string {
 	encoding := base64.RawStdEncoding
-	return hashPrefix + encoding.EncodeToString(salt) + "$" + encoding.EncodeToString(sum)
+	return h.prefix + encoding.EncodeToString(salt) + "$" + encoding.EncodeToString(sum)
 }
 
-func decodeHash(stored string) (salt, sum []byte, ok bool) {
-	encoded, ok := strings.CutPrefix(stored, hashPrefix)
+func (h *hasher) decode(stored string) (salt, sum []byte, ok bool) {
+	encoded, ok := strings.CutPrefix(stored, h.prefix)
 	if !ok {
 		return nil, nil, false
 	}

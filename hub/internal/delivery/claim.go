@@ -15,63 +15,64 @@ import (
 	"integrationhub/hub/internal/logid"
 )
 
-// claimed is the part of a claiming statement that takes the lease and returns
-// what a Job needs. A leased row has no next_attempt_at.
-const claimed = `
+// leaseAndReturnSQL is the part of a claiming statement that takes the lease and returns
+// the columns of a LeasedDelivery. A leased row has no next_attempt_at. The 30 seconds
+// must equal [LeaseDuration].
+const leaseAndReturnSQL = `
 	set due_at = now() + interval '30 seconds', next_attempt_at = null
 	from picked p where d.id = p.id
 	returning d.id, d.target_id, d.integration, d.attempts, d.spent, d.round_at, now() - p.due_at`
 
-// claimTarget takes up to limit due rows of one target, oldest first.
-const claimTarget = `
+// claimTargetSQL claims up to $2 due rows of one target, oldest first.
+const claimTargetSQL = `
 	with picked as (
 		select id, due_at from hub.deliveries
 		where status = 0 and target_id = $1 and due_at <= now()
 		order by due_at, id limit $2 for update skip locked)
-	update hub.deliveries d` + claimed
+	update hub.deliveries d` + leaseAndReturnSQL
 
 // "status + 0" keeps the planner from reading all pending rows by their index
 // where the rows are found by id.
 
-// claimRetries takes rows whose retry is due. One that another process has, that
-// was settled, or whose time by the database's clock has not come is left alone.
-const claimRetries = `
+// claimRetriesSQL claims rows whose retry is due by the database's clock. It skips rows
+// that are locked or settled.
+const claimRetriesSQL = `
 	with picked as (
 		select d.id, d.next_attempt_at as due_at from hub.deliveries d
 		join unnest($1::uuid[], $2::integer[]) r(id, attempts) on d.id = r.id and d.attempts = r.attempts
 		where d.status + 0 = 0 and d.next_attempt_at <= now()
 		for update of d skip locked)
-	update hub.deliveries d` + claimed
+	update hub.deliveries d` + leaseAndReturnSQL
 
-// claim runs a claiming statement and reads the events of what it took.
-func (d *Dispatcher) claim(ctx context.Context, statement string, args ...any) ([]Job, error) {
+// claim runs a claiming statement and reads the events of the claimed deliveries.
+func (d *Dispatcher) claim(ctx context.Context, statement string, args ...any) ([]LeasedDelivery, error) {
 	leasedAt := d.Now()
 	rows, err := d.Pool.Query(ctx, statement, args...)
 	if err != nil {
 		return nil, fmt.Errorf("claiming deliveries: %w", err)
 	}
-	jobs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Job, error) {
-		job := Job{LeasedAt: leasedAt}
-		var late time.Duration
-		err := row.Scan(&job.ID, &job.Target, &job.ToIntegration, &job.Attempts, &job.Spent, &job.RoundAt, &late)
-		job.DueAt = leasedAt.Add(-max(0, late))
-		return job, err
+	deliveries, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (LeasedDelivery, error) {
+		delivery := LeasedDelivery{LeasedAt: leasedAt}
+		var overdue time.Duration
+		err := row.Scan(&delivery.ID, &delivery.Target, &delivery.IsIntegration, &delivery.PriorAttempts, &delivery.Spent, &delivery.RoundAt, &overdue)
+		delivery.ReadyAt = leasedAt.Add(-max(0, overdue))
+		return delivery, err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("claiming deliveries: %w", err)
 	}
-	slices.SortFunc(jobs, func(a, b Job) int { // returning has no order
-		return cmp.Or(a.DueAt.Compare(b.DueAt), bytes.Compare(a.ID[:], b.ID[:]))
+	slices.SortFunc(deliveries, func(a, b LeasedDelivery) int { // the rows come in no order
+		return cmp.Or(a.ReadyAt.Compare(b.ReadyAt), bytes.Compare(a.ID[:], b.ID[:]))
 	})
-	return jobs, d.readEvents(ctx, jobs)
+	return deliveries, d.readEvents(ctx, deliveries)
 }
 
-// readEvents gives jobs their events; the events of one fan-out are read once.
-func (d *Dispatcher) readEvents(ctx context.Context, jobs []Job) error {
-	events := make(map[uuid.UUID]*Event, len(jobs))
-	seqs := make([]uuid.UUID, 0, len(jobs))
-	for _, job := range jobs {
-		seq := logid.Seq(job.ID)
+// readEvents sets the deliveries' events. Deliveries of one event share it.
+func (d *Dispatcher) readEvents(ctx context.Context, deliveries []LeasedDelivery) error {
+	events := make(map[uuid.UUID]*Event, len(deliveries))
+	seqs := make([]uuid.UUID, 0, len(deliveries))
+	for _, delivery := range deliveries {
+		seq := logid.Seq(delivery.ID)
 		if events[seq] == nil {
 			events[seq] = &Event{Seq: seq}
 			seqs = append(seqs, seq)
@@ -96,41 +97,77 @@ func (d *Dispatcher) readEvents(ctx context.Context, jobs []Job) error {
 	if err != nil {
 		return fmt.Errorf("reading events: %w", err)
 	}
-	for i := range jobs {
-		jobs[i].Event = events[logid.Seq(jobs[i].ID)]
+	for i := range deliveries {
+		deliveries[i].Event = events[logid.Seq(deliveries[i].ID)]
 	}
 	return nil
 }
 
-// materializeExpired inserts the rows of deliveries whose leases have ended: the process
-// that took them on died, or they were not attempted in time.
+// materializeExpired inserts the rows of deliveries whose leases have ended: their process
+// died, or did not attempt them in time.
 func (d *Dispatcher) materializeExpired(ctx context.Context) error {
 	_, err := d.Pool.Exec(ctx, `
 		select hub.unfold_leases(array(
 			select id from hub.leases where due_at <= now() order by id limit 100 for update skip locked))`)
 	if err != nil {
-		return fmt.Errorf("taking over leases that have ended: %w", err)
+		return fmt.Errorf("materializing expired leases: %w", err)
 	}
 	return nil
 }
 
-// makeDue makes deliveries due again at once: they were leased but not attempted.
-func (d *Dispatcher) makeDue(ctx context.Context, jobs []Job) error {
-	ids := make([]uuid.UUID, len(jobs))
-	var leases []uuid.UUID
-	for i, job := range jobs {
-		ids[i] = job.ID
-		if job.Lease != nil && !slices.Contains(leases, job.Lease.ID) {
-			leases = append(leases, job.Lease.ID)
+// claimDue claims the rows of due retries, many in one statement.
+func (r *RetryScheduler) claimDue(ctx context.Context) {
+	for {
+		var keys []retryKey
+		select {
+		case <-ctx.Done():
+			return
+		case key := <-r.due:
+			keys = append(keys, key)
+		}
+		linger := time.NewTimer(claimLinger)
+	fill:
+		for len(keys) < maxRetriesPerClaim {
+			select {
+			case key := <-r.due:
+				keys = append(keys, key)
+			case <-linger.C:
+				break fill
+			}
+		}
+		linger.Stop()
+		if err := r.dispatcher.claimRetries(ctx, keys); err != nil && ctx.Err() == nil {
+			r.log.Warn("claiming due retries failed; the sweep will", "error", err)
 		}
 	}
-	statements := &pgx.Batch{}
-	statements.Queue(`select hub.unfold_leases($1)`, leases)
-	statements.Queue(`
-		update hub.deliveries d set due_at = now()
-		from unnest($1::uuid[]) u(id) where d.id = u.id and d.status + 0 = 0 and d.next_attempt_at is null`, ids)
-	if err := d.Pool.SendBatch(ctx, statements).Close(); err != nil {
-		return fmt.Errorf("giving leases back: %w", err)
+}
+
+// claimRetries claims due retries and queues them, also beyond the lanes' capacity: their
+// number is bounded by the attempts that were made a moment ago.
+func (d *Dispatcher) claimRetries(ctx context.Context, keys []retryKey) error {
+	if !d.beginClaim() {
+		return nil // other processes, or the next start
 	}
+	defer d.endClaim()
+	ids, attempts := make([]uuid.UUID, len(keys)), make([]int32, len(keys))
+	for i, key := range keys {
+		ids[i], attempts[i] = key.id, key.attempts
+	}
+	deliveries, err := d.claim(ctx, claimRetriesSQL, ids, attempts)
+	if err != nil {
+		return err
+	}
+	d.enqueueClaimed(deliveries)
 	return nil
+}
+
+// enqueueClaimed queues claimed deliveries that have no reserved place.
+func (d *Dispatcher) enqueueClaimed(deliveries []LeasedDelivery) {
+	d.mu.Lock()
+	for _, delivery := range deliveries {
+		d.laneOf(delivery.Target).reserved++
+		d.queued++
+	}
+	d.mu.Unlock()
+	d.Dispatch(deliveries, nil)
 }

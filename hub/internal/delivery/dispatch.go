@@ -14,31 +14,31 @@ import (
 	"integrationhub/hub/internal/directory"
 )
 
-// AttemptLog stores what came of attempts. Record may block: that is the back-pressure
-// on dispatch when the database cannot keep up. Took tells of deliveries that have
-// no rows yet, before the first of their attempts is recorded.
+// AttemptLog stores the results of attempts. Record may block: that is the back-pressure
+// on dispatch when the database cannot keep up. TrackLease registers a lease before the
+// first attempt of its deliveries is recorded.
 type AttemptLog interface {
-	TrackLease(*Lease)
-	Record(Attempt)
+	TrackLease(*CommitLease)
+	Record(AttemptResult)
 }
 
-// Pacer hands out, across all processes, the right to start one attempt at a
-// paced target: at most one each interval. ok is false where another process
-// just had it; then wait is how long to hold back.
+// Pacer grants, across all processes, the right to start one attempt at a paced
+// target: at most one each interval. ok is false if another process just had it;
+// wait is then the time until the next turn.
 type Pacer interface {
 	TakeTurn(ctx context.Context, target uuid.UUID, interval time.Duration) (wait time.Duration, ok bool)
 }
 
-// Config is what a Dispatcher is made of.
+// Config holds the dependencies and limits of a Dispatcher.
 type Config struct {
 	Pool                *pgxpool.Pool
 	Directory           *directory.Directory
 	Client              *client.Client
-	Log                 AttemptLog
+	Attempts            AttemptLog
 	Pacer               Pacer // nil: this process only
 	Logger              *slog.Logger
 	Now                 func() time.Time
-	WakeOthers          func(target uuid.UUID) // tells the other processes of rows left without a lease; nil: there are none
+	WakeOthers          func(target uuid.UUID) // asks another process to claim rows left without a lease; nil: there is none
 	Concurrency         int                    // attempts in flight, all targets
 	EndpointConcurrency int                    // attempts in flight, one target
 }
@@ -47,36 +47,36 @@ type Config struct {
 // its share of the workers: a dead or slow target delays nobody else.
 type Dispatcher struct {
 	Config
-	targets sync.Map                           // URL → *client.Target
-	erasing atomic.Pointer[map[uuid.UUID]bool] // tenants whose payloads are being erased now; nil: none
-	work    chan assignment                    // to workers that rest; nobody waits to send
-	stopped chan struct{}                      // closed when stopping: those that rest end
+	destinations sync.Map                           // URL → *client.Target
+	erasing      atomic.Pointer[map[uuid.UUID]bool] // tenants whose payloads are being erased now; nil: none
+	work         chan assignment                    // to idle workers; senders never wait
+	stopSignal   chan struct{}                      // closed when stopping begins: idle workers end
 
-	mu       sync.Mutex
-	lanes    map[uuid.UUID]*lane
-	ready    []*lane // lanes that have work but found no free worker, in turn
-	queued   int     // jobs waiting and places reserved
-	inFlight int
-	resting  int   // workers that wait for an assignment
-	claiming int   // claims from the database under way
-	late     []Job // not attempted because their leases were too old; the sweep gives them back
-	stopping bool
-	idle     *sync.Cond // inFlight or claiming fell while stopping
+	mu             sync.Mutex
+	lanes          map[uuid.UUID]*lane
+	awaitingWorker []*lane // lanes that have work but no free worker, in turn
+	queued         int     // deliveries waiting and places reserved
+	inFlight       int
+	idleWorkers    int              // workers waiting for an assignment
+	claiming       int              // claims from the database under way
+	expired        []LeasedDelivery // not attempted because their leases were too old; the sweep releases them
+	stopping       bool
+	stopCond       *sync.Cond // inFlight or claiming fell while stopping
 
-	wakeups chan uuid.UUID // targets with room again, to be filled from the database
+	wakeups chan uuid.UUID // targets with free capacity again, to be filled from the database
 }
 
-// NewDispatcher returns a dispatcher; nothing runs until it is given work.
+// NewDispatcher returns a dispatcher. No goroutine runs until it has work.
 func NewDispatcher(config Config) *Dispatcher {
 	d := &Dispatcher{
 		Config: config, lanes: make(map[uuid.UUID]*lane), wakeups: make(chan uuid.UUID, 1024),
-		work: make(chan assignment), stopped: make(chan struct{}),
+		work: make(chan assignment), stopSignal: make(chan struct{}),
 	}
-	d.idle = sync.NewCond(&d.mu)
+	d.stopCond = sync.NewCond(&d.mu)
 	return d
 }
 
-// laneOf finds or makes a target's lane; the caller holds mu.
+// laneOf returns a target's lane, a new one if there is none. The caller holds mu.
 func (d *Dispatcher) laneOf(target uuid.UUID) *lane {
 	l := d.lanes[target]
 	if l == nil {
@@ -91,8 +91,8 @@ func (d *Dispatcher) Reserve(target *directory.Target) bool {
 	return d.reserveUpTo(target.ID, 1, paceInterval(target)) == 1
 }
 
-// reserveUpTo takes up to n places and returns how many it got. The lane has to know its
-// pace by then: it must not take more than can start while the leases are young.
+// reserveUpTo takes up to n places and returns how many it got. It sets the lane's pace
+// first: a lane must not take more than can start while the leases are young.
 func (d *Dispatcher) reserveUpTo(target uuid.UUID, n int, interval time.Duration) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -101,13 +101,13 @@ func (d *Dispatcher) reserveUpTo(target uuid.UUID, n int, interval time.Duration
 		return 0
 	}
 	l.interval = interval
-	n = max(0, min(n, l.room(d.EndpointConcurrency), maxQueued-d.queued))
+	n = max(0, min(n, l.freeCapacity(d.EndpointConcurrency), maxQueued-d.queued))
 	l.reserved += n
 	d.queued += n
 	return n
 }
 
-// Release gives back a reserved place.
+// Release frees a reserved place.
 func (d *Dispatcher) Release(target uuid.UUID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -115,88 +115,60 @@ func (d *Dispatcher) Release(target uuid.UUID) {
 	d.queued--
 }
 
-// MarkBacklog remembers that rows of a target wait in the database: they are fetched
-// when its lane has room, or by other processes that have some.
-func (d *Dispatcher) MarkBacklog(target uuid.UUID) {
-	d.mu.Lock()
-	l := d.laneOf(target)
-	l.backlog = true
-	empty := l.waiting() == 0 && l.reserved == 0
-	wake := d.WakeOthers != nil && d.Now().Sub(l.wokeOthersAt) >= wakeEvery
-	if wake {
-		l.wokeOthersAt = d.Now()
-	}
-	d.mu.Unlock()
-	if wake {
-		go d.WakeOthers(target)
-	}
-	if empty {
-		d.Wake(target)
-	}
-}
-
-// Wake asks for a target's due rows to be fetched soon.
-func (d *Dispatcher) Wake(target uuid.UUID) {
-	select {
-	case d.wakeups <- target:
-	default: // the sweep finds them within a second
-	}
-}
-
-// Dispatch queues committed jobs whose places were reserved. leased stands for those
-// that have no rows yet; nil: all have one.
-func (d *Dispatcher) Dispatch(jobs []Job, lease *Lease) {
+// Dispatch queues committed deliveries whose places were reserved. lease covers those
+// without rows; nil if every one has a row.
+func (d *Dispatcher) Dispatch(deliveries []LeasedDelivery, lease *CommitLease) {
 	if lease != nil {
-		d.Log.TrackLease(lease)
+		d.Attempts.TrackLease(lease)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, job := range jobs {
-		l := d.laneOf(job.Target)
+	for _, delivery := range deliveries {
+		l := d.laneOf(delivery.Target)
 		l.reserved--
-		l.push(job)
-		d.pump(l)
+		l.push(delivery)
+		d.startWorkers(l)
 	}
 }
 
-// pump starts workers for a lane while it may have more; the caller holds mu.
-func (d *Dispatcher) pump(l *lane) {
+// startWorkers starts workers for a lane up to its limit. The caller holds mu.
+func (d *Dispatcher) startWorkers(l *lane) {
 	for d.runnable(l) {
 		if d.inFlight >= d.Concurrency {
-			if !l.ready {
-				l.ready = true
-				d.ready = append(d.ready, l)
+			if !l.awaitsWorker {
+				l.awaitsWorker = true
+				d.awaitingWorker = append(d.awaitingWorker, l)
 			}
 			return
 		}
 		d.inFlight++
-		next := assignment{l, d.take(l)}
+		assigned := assignment{l, d.popAndStart(l)}
 		select {
-		case d.work <- next:
-			d.resting--
+		case d.work <- assigned:
+			d.idleWorkers--
 		default:
-			go d.run(next)
+			go d.run(assigned)
 		}
 	}
 }
 
 // assignment is a worker's next attempt.
 type assignment struct {
-	lane *lane
-	job  Job
+	lane     *lane
+	delivery LeasedDelivery
 }
 
-// full reports whether a lane has its share of the workers: its own limit, and only
+// atWorkerLimit reports whether a lane has its share of the workers: its own limit, and only
 // one attempt at a time while three quarters of all workers are busy, so that many
 // slow targets together leave some to the others. The caller holds mu.
-func (d *Dispatcher) full(l *lane) bool {
-	return l.running >= l.limit(d.EndpointConcurrency) || l.running > 0 && d.inFlight >= d.Concurrency*3/4
+func (d *Dispatcher) atWorkerLimit(l *lane) bool {
+	return l.running >= l.maxRunning(d.EndpointConcurrency) || l.running > 0 && d.inFlight >= d.Concurrency*3/4
 }
 
-// runnable reports whether a lane may start an attempt now; for a paced lane that
-// may soon it sets the wake-up. The caller holds mu.
+// runnable reports whether a lane may start an attempt now. For a paced lane that has
+// to wait it sets the timer. The caller holds mu.
 func (d *Dispatcher) runnable(l *lane) bool {
-	if l.waiting() == 0 || d.full(l) || d.stopping {
+	if l.waiting() == 0 || d.atWorkerLimit(l) || d.stopping {
 		return false
 	}
 	if l.interval == 0 {
@@ -216,39 +188,39 @@ func (d *Dispatcher) resumeLane(l *lane) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l.timer = nil
-	d.pump(l)
+	d.startWorkers(l)
 }
 
-// take removes a lane's next job and counts it as running; the caller holds mu.
-func (d *Dispatcher) take(l *lane) Job {
-	job := l.pop()
+// popAndStart removes a lane's next delivery and counts it as running. The caller holds mu.
+func (d *Dispatcher) popAndStart(l *lane) LeasedDelivery {
+	delivery := l.pop()
 	l.running++
 	d.queued--
-	job.paced = l.interval > 0
-	if job.paced {
+	delivery.paced = l.interval > 0
+	if delivery.paced {
 		l.nextAt = d.Now().Add(l.interval)
 	}
-	if l.backlog && (l.waiting() == 0 || 2*l.room(d.EndpointConcurrency) >= l.size(d.EndpointConcurrency)) {
+	if l.backlog && (l.waiting() == 0 || 2*l.freeCapacity(d.EndpointConcurrency) >= l.capacity(d.EndpointConcurrency)) {
 		l.backlog = false
 		d.Wake(l.target)
 	}
-	return job
+	return delivery
 }
 
-// run is one worker: it makes attempts until there is nothing for it to do, and
-// then rests for a next time, unless enough others do.
-func (d *Dispatcher) run(next assignment) {
+// run is one worker: it makes attempts while there is work, and then waits for more
+// unless enough workers are idle.
+func (d *Dispatcher) run(assigned assignment) {
 	w := &worker{}
 	for {
-		result := d.attempt(w, next.lane, next.job)
+		result := d.attempt(w, assigned.lane, assigned.delivery)
 		var rest bool
-		next.lane, next.job, rest = d.next(next.lane, next.job, result)
+		assigned.lane, assigned.delivery, rest = d.finishAndTakeNext(assigned.lane, assigned.delivery, result)
 		switch {
-		case next.lane != nil:
+		case assigned.lane != nil:
 		case rest:
 			select {
-			case next = <-d.work:
-			case <-d.stopped:
+			case assigned = <-d.work:
+			case <-d.stopSignal:
 				return
 			}
 		default:
@@ -257,62 +229,62 @@ func (d *Dispatcher) run(next assignment) {
 	}
 }
 
-// next books a finished attempt and finds the worker's next job: first from lanes
-// that wait for a worker, in turn, then from its own. Where there is none, rest tells
-// whether the worker is to wait for one.
-func (d *Dispatcher) next(l *lane, done Job, result result) (own *lane, job Job, rest bool) {
+// finishAndTakeNext records a finished attempt in its lane and returns the worker's next
+// delivery: first from lanes awaiting a worker, in turn, then from its own. If there is
+// none, rest reports whether the worker should wait for one.
+func (d *Dispatcher) finishAndTakeNext(l *lane, finished LeasedDelivery, result laneUpdate) (own *lane, delivery LeasedDelivery, rest bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l.running--
 	l.update(result)
-	if result.late {
-		d.late = append(d.late, done)
+	if result.leaseTooOld {
+		d.expired = append(d.expired, finished)
 	}
-	if result.heldBack > 0 { // another process had this interval's turn
-		l.nextAt = d.Now().Add(result.heldBack) // the turn this process gave it was not used
-		l.putBack(done)
+	if result.pacedFor > 0 { // another process had this interval's turn
+		l.nextAt = d.Now().Add(result.pacedFor) // this process's turn was not used
+		l.unpop(finished)
 		d.queued++
-		if l.timer != nil && l.timer.Stop() { // set for later
-			l.timer = time.AfterFunc(result.heldBack, func() { d.resumeLane(l) })
+		if l.timer != nil && l.timer.Stop() { // it was set for later
+			l.timer = time.AfterFunc(result.pacedFor, func() { d.resumeLane(l) })
 		}
 	}
 	if d.stopping {
 		d.inFlight--
-		d.idle.Broadcast()
-		return nil, Job{}, false
+		d.stopCond.Broadcast()
+		return nil, LeasedDelivery{}, false
 	}
-	if len(d.ready) > 0 && d.runnable(l) && !l.ready {
-		l.ready = true
-		d.ready = append(d.ready, l)
+	if len(d.awaitingWorker) > 0 && d.runnable(l) && !l.awaitsWorker {
+		l.awaitsWorker = true
+		d.awaitingWorker = append(d.awaitingWorker, l)
 	}
-	for len(d.ready) > 0 {
-		first := d.ready[0]
-		d.ready = d.ready[1:]
-		first.ready = false
+	for len(d.awaitingWorker) > 0 {
+		first := d.awaitingWorker[0]
+		d.awaitingWorker = d.awaitingWorker[1:]
+		first.awaitsWorker = false
 		if d.runnable(first) {
-			job := d.take(first)
+			delivery := d.popAndStart(first)
 			if d.runnable(first) {
-				first.ready = true
-				d.ready = append(d.ready, first)
+				first.awaitsWorker = true
+				d.awaitingWorker = append(d.awaitingWorker, first)
 			}
-			return first, job, false
+			return first, delivery, false
 		}
 	}
 	if d.runnable(l) {
-		job := d.take(l)
-		d.pump(l) // the lane may have more than one worker's share now, as when its breaker closes
-		return l, job, false
+		delivery := d.popAndStart(l)
+		d.startWorkers(l) // the lane may have more than one worker's share now, as when its breaker closes
+		return l, delivery, false
 	}
 	d.inFlight--
-	if rest = d.resting < maxResting; rest {
-		d.resting++
+	if rest = d.idleWorkers < maxIdleWorkers; rest {
+		d.idleWorkers++
 	}
-	return nil, Job{}, rest
+	return nil, LeasedDelivery{}, rest
 }
 
-// takeLocalTurn takes a paced target's next turn in this process, for a job that started
-// before its lane knew of the pacing; wait is how long to hold back where another
-// job has the turn.
+// takeLocalTurn takes a paced target's next turn in this process, for a delivery that
+// started before its lane was paced. ok is false if another delivery has the turn; wait
+// is then the time until the next.
 func (d *Dispatcher) takeLocalTurn(l *lane, interval time.Duration) (wait time.Duration, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -324,48 +296,48 @@ func (d *Dispatcher) takeLocalTurn(l *lane, interval time.Duration) (wait time.D
 	return 0, true
 }
 
-// update feeds a target's breaker and pacing with what an attempt showed.
-func (l *lane) update(r result) {
+// update feeds a target's breaker and pacing with the outcome of an attempt.
+func (l *lane) update(r laneUpdate) {
 	switch {
 	case r.skipped:
-		l.backlog = true // fetched again when it was given back, or its lease ends
-	case r.heldBack > 0:
+		l.backlog = true // claimed again once released, or when its lease ends
+	case r.pacedFor > 0:
 	case r.healthy:
 		l.failures = 0
 	default:
 		l.failures++
 	}
-	if r.known {
+	if r.hasInterval {
 		l.interval = r.interval
 	}
 	switch {
-	case r.took == 0:
+	case r.duration == 0:
 	case l.attemptTime == 0:
-		l.attemptTime = r.took
+		l.attemptTime = r.duration
 	default:
-		l.attemptTime = (7*l.attemptTime + r.took) / 8
+		l.attemptTime = (7*l.attemptTime + r.duration) / 8
 	}
 }
 
-// dropIdleLanes drops the lanes nothing waits in; called now and then.
+// dropIdleLanes deletes lanes without work; called every idleLaneInterval.
 func (d *Dispatcher) dropIdleLanes() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for target, l := range d.lanes {
-		if l.idle(d.Now()) {
+		if l.isIdle(d.Now()) {
 			delete(d.lanes, target)
 		}
 	}
 }
 
-// Depth is how many jobs wait in this process and how many attempts are in flight.
+// Depth returns how many deliveries wait in this process and how many attempts are in flight.
 func (d *Dispatcher) Depth() (queued, inFlight int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.queued, d.inFlight
 }
 
-// beginClaim reports whether leases may still be taken; then endClaim must follow
+// beginClaim reports whether leases may still be taken. If so, endClaim must follow
 // once they are queued, so that Stop misses none.
 func (d *Dispatcher) beginClaim() bool {
 	d.mu.Lock()
@@ -380,45 +352,45 @@ func (d *Dispatcher) endClaim() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.claiming--
-	d.idle.Broadcast()
+	d.stopCond.Broadcast()
 }
 
-// StopAccepting starts no more attempts; those in flight go on. What is accepted from now on
-// is left to other processes.
+// StopAccepting starts no more attempts; those in flight go on. Deliveries accepted from
+// now on are left to other processes.
 func (d *Dispatcher) StopAccepting() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.hold()
+	d.beginStop()
 }
 
-// hold ends the workers that rest; the caller holds mu.
-func (d *Dispatcher) hold() {
+// beginStop ends idle workers. The caller holds mu.
+func (d *Dispatcher) beginStop() {
 	if !d.stopping {
 		d.stopping = true
-		close(d.stopped)
+		close(d.stopSignal)
 	}
 }
 
 // Stop starts no more attempts, waits for those in flight until ctx ends, and
-// returns the deliveries that were leased but not attempted. quiet is false where
+// returns the deliveries that were leased but not attempted. drained is false if
 // attempts are still in flight.
-func (d *Dispatcher) Stop(ctx context.Context) (left []Job, quiet bool) {
+func (d *Dispatcher) Stop(ctx context.Context) (unattempted []LeasedDelivery, drained bool) {
 	unblock := context.AfterFunc(ctx, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.idle.Broadcast()
+		d.stopCond.Broadcast()
 	})
 	defer unblock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.hold()
+	d.beginStop()
 	for (d.inFlight > 0 || d.claiming > 0) && ctx.Err() == nil {
-		d.idle.Wait()
+		d.stopCond.Wait()
 	}
 	for _, l := range d.lanes {
 		for l.waiting() > 0 {
-			left = append(left, l.pop())
+			unattempted = append(unattempted, l.pop())
 		}
 	}
-	return append(left, d.stillLeased(d.late)...), d.inFlight == 0
+	return append(unattempted, d.stillLeased(d.expired)...), d.inFlight == 0
 }

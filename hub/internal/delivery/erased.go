@@ -11,9 +11,8 @@ import (
 	"integrationhub/hub"
 )
 
-// SetErasingTenants sets the tenants whose payloads are being erased now. What this process has
-// of their events in memory may have been erased since: the row is looked at before
-// each of their attempts.
+// SetErasingTenants sets the tenants whose payloads are being erased now. Their events in
+// this process's memory may be outdated, so each attempt reads the row first.
 func (d *Dispatcher) SetErasingTenants(tenants []uuid.UUID) {
 	if len(tenants) == 0 {
 		d.erasing.Store(nil)
@@ -26,7 +25,7 @@ func (d *Dispatcher) SetErasingTenants(tenants []uuid.UUID) {
 	d.erasing.Store(&set)
 }
 
-// erased reports whether an event's payload was erased: then it is not sent any more.
+// erased reports whether an event's payload was erased.
 func (d *Dispatcher) erased(ctx context.Context, event *Event) (bool, error) {
 	if string(event.Body) == hub.ErasedPayload {
 		return true, nil

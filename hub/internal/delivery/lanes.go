@@ -11,105 +11,105 @@ import (
 
 // Bounds of what one process holds in memory.
 const (
-	maxQueued     = 16_384 // jobs of all targets
-	maxResting    = 64     // workers without work that are kept: a new one's stack has to grow first
-	laneQueue     = 2_048  // jobs of one healthy target
-	breakerAfter  = 10     // failures in a row that open a target's breaker
-	breakerShare  = 8      // an open breaker leaves 1/8 of the target's concurrency
-	laneIdleSweep = time.Minute
-	wakeEvery     = time.Second // at most one call for help to other processes, for one target
+	maxQueued        = 16_384 // deliveries of all targets
+	maxIdleWorkers   = 64     // workers kept without work: a new one's stack has to grow first
+	laneCapacity     = 2_048  // deliveries of one healthy target
+	breakerAfter     = 10     // failures in a row that open a target's breaker
+	breakerDivisor   = 8      // an open breaker leaves 1/8 of the target's concurrency
+	idleLaneInterval = time.Minute
+	wakeInterval     = time.Second // minimum interval between wake tasks for one target
 )
 
 // lane is the queue of one target and its share of the workers. All fields are
 // guarded by Dispatcher.mu.
 type lane struct {
 	target       uuid.UUID
-	queue        []Job
+	queue        []LeasedDelivery
 	head         int           // queue[head:] waits
-	reserved     int           // places promised to commits under way
+	reserved     int           // places reserved by commits under way
 	running      int           // attempts in flight
 	failures     int           // in a row
-	attemptTime  time.Duration // what an attempt takes, a moving average; 0 = not known
-	ready        bool          // stands in Dispatcher.ready, waiting for a worker
-	backlog      bool          // rows of this target stand in the database without a lease
-	wokeOthersAt time.Time     // when other processes were last told of such rows
+	attemptTime  time.Duration // moving average of an attempt's duration; 0 = unknown
+	awaitsWorker bool          // is in Dispatcher.awaitingWorker
+	backlog      bool          // the database has rows of this target without a lease
+	wokeOthersAt time.Time     // when the last wake task was enqueued
 	interval     time.Duration // pacing: least time between starts; 0 = none
 	nextAt       time.Time     // pacing: earliest next start
-	timer        *time.Timer   // the wake-up for nextAt; nil = none is set
+	timer        *time.Timer   // fires at nextAt; nil = not set
 }
 
 func (l *lane) waiting() int { return len(l.queue) - l.head }
 
-// limit is how many attempts may be in flight: the breaker's share after
+// maxRunning returns how many attempts may be in flight: the breaker's share after
 // repeated failures, so that a dead target holds few workers.
-func (l *lane) limit(concurrency int) int {
+func (l *lane) maxRunning(concurrency int) int {
 	if l.failures >= breakerAfter {
-		return max(1, concurrency/breakerShare)
+		return max(1, concurrency/breakerDivisor)
 	}
 	return concurrency
 }
 
-// size is how many jobs may wait: those that can start before their leases are too
-// old. One that cannot would be left alone until its lease has ended.
-func (l *lane) size(concurrency int) int {
-	size := laneQueue
+// capacity returns how many deliveries may wait: those that can start before their
+// leases are too old. Any other would be stuck until its lease ends.
+func (l *lane) capacity(concurrency int) int {
+	capacity := laneCapacity
 	if l.failures >= breakerAfter {
-		size = 2 * l.limit(concurrency)
+		capacity = 2 * l.maxRunning(concurrency)
 	}
 	if l.attemptTime > 0 {
-		size = min(size, 1+int(time.Duration(l.limit(concurrency))*(startWithin/2)/l.attemptTime))
+		capacity = min(capacity, 1+int(time.Duration(l.maxRunning(concurrency))*(startWithin/2)/l.attemptTime))
 	}
 	if l.interval > 0 {
-		size = min(size, 1+int(startWithin/2/l.interval))
+		capacity = min(capacity, 1+int(startWithin/2/l.interval))
 	}
-	return size
+	return capacity
 }
 
-// room is how many more jobs may be taken.
-func (l *lane) room(concurrency int) int {
-	return l.size(concurrency) - l.waiting() - l.reserved
+// freeCapacity returns how many more deliveries may be taken.
+func (l *lane) freeCapacity(concurrency int) int {
+	return l.capacity(concurrency) - l.waiting() - l.reserved
 }
 
-func (l *lane) push(job Job) {
+func (l *lane) push(delivery LeasedDelivery) {
 	if l.head > 0 && l.head == len(l.queue) {
 		l.queue, l.head = l.queue[:0], 0
 	}
-	l.queue = append(l.queue, job)
+	l.queue = append(l.queue, delivery)
 }
 
-// putBack returns a job that was popped and not attempted to its place: the oldest
+// unpop returns a delivery that was popped and not attempted to its place: the oldest
 // stays first.
-func (l *lane) putBack(job Job) {
+func (l *lane) unpop(delivery LeasedDelivery) {
 	if l.head == 0 {
-		l.queue = slices.Insert(l.queue, 0, Job{})
+		l.queue = slices.Insert(l.queue, 0, LeasedDelivery{})
 		l.head = 1
 	}
 	l.head--
-	at := l.head
-	for ; at+1 < len(l.queue) && older(l.queue[at+1], job) < 0; at++ {
-		l.queue[at] = l.queue[at+1]
+	place := l.head
+	for ; place+1 < len(l.queue) && older(l.queue[place+1], delivery) < 0; place++ {
+		l.queue[place] = l.queue[place+1]
 	}
-	l.queue[at] = job
+	l.queue[place] = delivery
 }
 
-// older compares jobs by when they became due, and by their ids.
-func older(a, b Job) int {
-	return cmp.Or(a.DueAt.Compare(b.DueAt), bytes.Compare(a.ID[:], b.ID[:]))
+// older compares deliveries by when they became ready, then by id.
+func older(a, b LeasedDelivery) int {
+	return cmp.Or(a.ReadyAt.Compare(b.ReadyAt), bytes.Compare(a.ID[:], b.ID[:]))
 }
 
-func (l *lane) pop() Job {
-	job := l.queue[l.head]
-	l.queue[l.head] = Job{} // let the event go
+func (l *lane) pop() LeasedDelivery {
+	delivery := l.queue[l.head]
+	l.queue[l.head] = LeasedDelivery{} // release the event's memory
 	l.head++
 	if l.head >= 512 && l.head*2 >= len(l.queue) {
 		n := copy(l.queue, l.queue[l.head:])
 		clear(l.queue[n:])
 		l.queue, l.head = l.queue[:n], 0
 	}
-	return job
+	return delivery
 }
 
-// idle reports whether nothing would be lost by forgetting the lane.
-func (l *lane) idle(now time.Time) bool {
+// isIdle reports whether the lane holds no state and may be deleted.
+func (l *lane) isIdle(now time.Time) bool {
 	return l.waiting() == 0 && l.reserved == 0 && l.running == 0 && !l.backlog && l.failures < breakerAfter && !now.Before(l.nextAt)
 }

@@ -20,12 +20,12 @@ func TestLaneHoldsWhatCanStartInTime(t *testing.T) {
 		lane lane
 		want int
 	}{
-		"nothing known":     {lane{}, laneQueue},
-		"fast":              {lane{attemptTime: time.Millisecond}, laneQueue},
+		"nothing known":     {lane{}, laneCapacity},
+		"fast":              {lane{attemptTime: time.Millisecond}, laneCapacity},
 		"a second each":     {lane{attemptTime: time.Second}, 481},
 		"hangs":             {lane{attemptTime: 10 * time.Second}, 49},
 		"hangs, breaker":    {lane{attemptTime: 10 * time.Second, failures: breakerAfter}, 7},
-		"refuses at once":   {lane{attemptTime: time.Microsecond, failures: breakerAfter}, 2 * concurrency / breakerShare},
+		"refuses at once":   {lane{attemptTime: time.Microsecond, failures: breakerAfter}, 2 * concurrency / breakerDivisor},
 		"one in 2 seconds":  {lane{interval: 2 * time.Second}, 4},
 		"one in an hour":    {lane{interval: time.Hour}, 1},
 		"paced and slow":    {lane{interval: 10 * time.Millisecond, attemptTime: time.Second}, 481},
@@ -33,7 +33,7 @@ func TestLaneHoldsWhatCanStartInTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, c.want, c.lane.room(concurrency))
+			require.Equal(t, c.want, c.lane.freeCapacity(concurrency))
 		})
 	}
 }
@@ -56,11 +56,11 @@ func TestLateJobsAreGivenBack(t *testing.T) {
 	now := time.Unix(1767323045, 0)
 	d := NewDispatcher(Config{Now: func() time.Time { return now }, Concurrency: 1, EndpointConcurrency: 1})
 	target := uuid.New()
-	jobs := []Job{
+	jobs := []LeasedDelivery{
 		{ID: uuid.UUID{1}, Target: target, LeasedAt: now.Add(-startWithin - time.Second)},
 		{ID: uuid.UUID{2}, Target: target, LeasedAt: now.Add(-LeaseDuration + time.Second)},
 	}
-	d.admit(jobs)
+	d.enqueueClaimed(jobs)
 	require.Eventually(t, func() bool { queued, inFlight := d.Depth(); return queued+inFlight == 0 }, 10*time.Second, time.Millisecond)
 	left, quiet := d.Stop(t.Context())
 	require.True(t, quiet)
@@ -71,11 +71,11 @@ func TestLateJobsAreGivenBack(t *testing.T) {
 func TestLaneLearnsHowLongAttemptsTake(t *testing.T) {
 	t.Parallel()
 	l := &lane{}
-	l.update(result{took: 800 * time.Millisecond})
+	l.update(laneUpdate{duration: 800 * time.Millisecond})
 	require.Equal(t, 800*time.Millisecond, l.attemptTime, "the first attempt is all that is known")
-	l.update(result{skipped: true})
+	l.update(laneUpdate{skipped: true})
 	require.Equal(t, 800*time.Millisecond, l.attemptTime, "what was not attempted took no time")
-	l.update(result{took: 1600 * time.Millisecond})
+	l.update(laneUpdate{duration: 1600 * time.Millisecond})
 	require.Equal(t, 900*time.Millisecond, l.attemptTime)
 }
 
@@ -86,7 +86,7 @@ func TestFillWithoutRoomDoesNotKickItself(t *testing.T) {
 	d.Directory = directory.New(hubtest.Database(t), nil, nil, slog.New(slog.DiscardHandler), time.Now)
 	d.queued = maxQueued
 	target := uuid.New()
-	require.NoError(t, d.fill(t.Context(), target))
+	require.NoError(t, d.claimForLane(t.Context(), target))
 	require.Empty(t, d.wakeups)
 	require.True(t, d.lanes[target].backlog, "it is remembered that rows wait")
 }
@@ -95,23 +95,23 @@ func TestFillWithoutRoomDoesNotKickItself(t *testing.T) {
 func TestLanePutsBackInOrder(t *testing.T) {
 	t.Parallel()
 	l := &lane{}
-	jobs := make([]Job, 6)
+	jobs := make([]LeasedDelivery, 6)
 	for i := range jobs {
-		jobs[i] = Job{ID: uuid.UUID{byte(i)}, DueAt: time.Unix(int64(i/2), 0)} // pairs become due at once
+		jobs[i] = LeasedDelivery{ID: uuid.UUID{byte(i)}, ReadyAt: time.Unix(int64(i/2), 0)} // pairs become due at once
 		l.push(jobs[i])
 	}
 	first, second, third := l.pop(), l.pop(), l.pop()
-	l.putBack(second)
-	l.putBack(third)
-	l.putBack(first)
+	l.unpop(second)
+	l.unpop(third)
+	l.unpop(first)
 	require.Equal(t, len(jobs), l.waiting())
 	for i := range jobs {
 		require.Equal(t, jobs[i].ID, l.pop().ID)
 	}
-	l.putBack(jobs[0])
+	l.unpop(jobs[0])
 	require.Equal(t, 1, l.waiting())
 	require.Equal(t, jobs[0].ID, l.pop().ID)
 	empty := &lane{}
-	empty.putBack(jobs[1])
+	empty.unpop(jobs[1])
 	require.Equal(t, jobs[1].ID, empty.pop().ID)
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// listenAgain is how long to wait before a broken connection is opened again; the
-// sweep finds everything meanwhile.
-const listenAgain = 2 * time.Second
+// reconnectPause is the pause before a broken connection is opened again; the sweep finds due
+// deliveries meanwhile.
+const reconnectPause = 2 * time.Second
 
-// Listen hears on a channel of the database which targets have due deliveries, and
-// fetches them, until ctx ends.
+// Listen wakes the targets named by notifications on a channel of the database, until
+// ctx ends.
 func (d *Dispatcher) Listen(ctx context.Context, channel string) {
 	failing := false
 	for ctx.Err() == nil {
@@ -23,17 +23,17 @@ func (d *Dispatcher) Listen(ctx context.Context, channel string) {
 			return
 		}
 		if !failing {
-			d.Logger.Warn("hearing of due deliveries failed; they are found by the sweep meanwhile", "error", err)
+			d.Logger.Warn("listening for due deliveries failed; the sweep finds them meanwhile", "error", err)
 		}
 		failing = true
 		select {
 		case <-ctx.Done():
-		case <-time.After(listenAgain):
+		case <-time.After(reconnectPause):
 		}
 	}
 }
 
-func (d *Dispatcher) listen(ctx context.Context, channel string, heard func()) error {
+func (d *Dispatcher) listen(ctx context.Context, channel string, onListening func()) error {
 	conn, err := pgx.ConnectConfig(ctx, d.Pool.Config().ConnConfig)
 	if err != nil {
 		return fmt.Errorf("connecting: %w", err)
@@ -42,7 +42,7 @@ func (d *Dispatcher) listen(ctx context.Context, channel string, heard func()) e
 	if _, err := conn.Exec(ctx, "listen "+pgx.Identifier{channel}.Sanitize()); err != nil {
 		return fmt.Errorf("listening: %w", err)
 	}
-	heard()
+	onListening()
 	for {
 		notification, err := conn.WaitForNotification(ctx)
 		if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// RedisPacer paces targets across all processes: Redis holds the moment of each
-// target's next turn, on its own clock.
+// RedisPacer paces targets across all processes: Redis stores the time of each target's
+// next turn, by its own clock.
 type RedisPacer struct {
 	Client redis.UniversalClient
 }
@@ -17,11 +17,11 @@ type RedisPacer struct {
 // pacerTimeout bounds what a slow Redis can cost an attempt.
 const pacerTimeout = 200 * time.Millisecond
 
-// permit takes a turn or returns how many microseconds are left until the next. The
+// takeTurnScript takes a turn or returns how many microseconds are left until the next. The
 // moment is a value, not the life of a key: in-process Redis ages keys in coarse
 // steps, which halved some rates. A wait longer than the interval means that Redis's
 // clock was put back, or that the pace has changed.
-var permit = redis.NewScript(`
+var takeTurnScript = redis.NewScript(`
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
 local wait = tonumber(redis.call('GET', KEYS[1]) or '0') - now
@@ -33,7 +33,7 @@ return 0`)
 func (p RedisPacer) TakeTurn(ctx context.Context, target uuid.UUID, interval time.Duration) (time.Duration, bool) {
 	ctx, cancel := context.WithTimeout(ctx, pacerTimeout)
 	defer cancel()
-	wait, err := permit.Run(ctx, p.Client, []string{"hub:turn:" + target.String()}, interval.Microseconds()).Int64()
+	wait, err := takeTurnScript.Run(ctx, p.Client, []string{"hub:turn:" + target.String()}, interval.Microseconds()).Int64()
 	if err != nil || wait <= 0 {
 		return 0, true
 	}

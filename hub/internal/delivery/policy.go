@@ -1,73 +1,76 @@
 package delivery
 
 import (
+	"integrationhub/hub/internal/directory"
+	"integrationhub/hub/internal/integration"
+	"integrationhub/hub/internal/logid"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// waits are the pauses before the second, third and fourth attempt
+// retryDelays are the pauses before the second, third and fourth attempt
 // (docs/interfaces/clinic.md, "Retries").
-var waits = [...]time.Duration{time.Second, 5 * time.Second, 25 * time.Second}
+var retryDelays = [...]time.Duration{time.Second, 5 * time.Second, 25 * time.Second}
 
 const (
 	maxRetryAfter = time.Hour      // the longest Retry-After that is honoured
 	maxDeferral   = 24 * time.Hour // how long a peer may put a delivery off in all
 )
 
-// Why a delivery is parked or failed.
+// Reasons of parked and failed deliveries.
 const (
 	ReasonRetriesExhausted    = "retries_exhausted"
-	ReasonEndpointGone        = "gone"              // the endpoint answered 410
+	ReasonEndpointGone        = "gone"              // the endpoint responded 410
 	ReasonDeferredTooLong     = "deferred_too_long" // Retry-After for 24 h
 	ReasonEndpointDisabled    = "endpoint_disabled"
 	ReasonEndpointDeleted     = "endpoint_deleted"
-	ReasonPeerUnavailable     = "peer_unavailable"     // the integration is in error: redelivered when the peer is well
-	ReasonIntegrationInactive = "integration_inactive" // redelivered when it is active again
-	ReasonEventNotSent        = "event_not_sent"       // the peer's interface has no such event
+	ReasonPeerUnavailable     = "peer_unavailable"     // the integration is in error: drained when the peer is well
+	ReasonIntegrationInactive = "integration_inactive" // drained when it is active again
+	ReasonEventNotSent        = "event_not_sent"       // the connector has no such event
 	ReasonParkedTooLong       = "parked_too_long"      // parked for 15 days
-	ReasonOtherAccount        = "other_account"        // the integration is with another account of its product by now
-	ReasonErased              = "erased"               // the person it was about was deleted
+	ReasonOtherAccount        = "other_account"        // the integration is connected to another account by now
+	ReasonErased              = "erased"               // its payload was erased
 )
 
-// Outcome is what came of one attempt, as far as the policy cares.
-type Outcome struct {
-	Status     int    // 0 = no answer
-	Complete   bool   // false: the answer did not end in time, or was broken
-	RetryAfter string // the answer's header
+// Response is the part of an HTTP response that the policy reads.
+type Response struct {
+	Status     int    // 0 = no response
+	Complete   bool   // false: the response did not end in time, or was broken
+	RetryAfter string // the header
 }
 
-// Verdict is what an outcome means for the delivery.
-type Verdict struct {
+// Decision is the delivery's next state.
+type Decision struct {
 	Status          Status
-	Wait            time.Duration // pending: until the next attempt
-	Spent           int           // attempts of this round used up so far
+	Wait            time.Duration // pending: time until the next attempt
+	Spent           int           // attempts of this round that count
 	Reason          string        // parked, failed
 	DisableEndpoint bool          // the endpoint is to be disabled
-	Healthy         bool          // the endpoint answers: feeds its breaker
+	Healthy         bool          // the endpoint responds: closes its breaker
 }
 
-// Judge decides about a delivery after an attempt. roundAt is when this round of
-// attempts began and spent how many were used up before this one.
-func Judge(o Outcome, spent int, roundAt, now time.Time) Verdict {
+// Decide returns the decision about a delivery after an attempt. roundAt is when this round
+// of attempts began, spent how many attempts of it counted before this one.
+func Decide(o Response, spent int, roundAt, now time.Time) Decision {
 	switch {
 	case o.Complete && o.Status >= 200 && o.Status <= 299:
-		return Verdict{Status: Delivered, Spent: spent + 1, Healthy: true}
+		return Decision{Status: Delivered, Spent: spent + 1, Healthy: true}
 	case o.Complete && o.Status == http.StatusGone:
-		return Verdict{Status: Parked, Spent: spent + 1, Reason: ReasonEndpointGone, DisableEndpoint: true, Healthy: true}
+		return Decision{Status: Parked, Spent: spent + 1, Reason: ReasonEndpointGone, DisableEndpoint: true, Healthy: true}
 	case o.Complete && (o.Status == http.StatusTooManyRequests || o.Status == http.StatusServiceUnavailable):
 		if wait, ok := parseRetryAfter(o.RetryAfter, now); ok {
 			if now.Add(wait).Sub(roundAt) > maxDeferral {
-				return Verdict{Status: Parked, Spent: spent, Reason: ReasonDeferredTooLong, Healthy: true}
+				return Decision{Status: Parked, Spent: spent, Reason: ReasonDeferredTooLong, Healthy: true}
 			}
-			return Verdict{Status: Pending, Wait: wait, Spent: spent, Healthy: true}
+			return Decision{Status: Pending, Wait: wait, Spent: spent, Healthy: true}
 		}
 	}
-	if spent < len(waits) {
-		return Verdict{Status: Pending, Wait: waits[spent], Spent: spent + 1}
+	if spent < len(retryDelays) {
+		return Decision{Status: Pending, Wait: retryDelays[spent], Spent: spent + 1}
 	}
-	return Verdict{Status: Parked, Spent: spent + 1, Reason: ReasonRetriesExhausted}
+	return Decision{Status: Parked, Spent: spent + 1, Reason: ReasonRetriesExhausted}
 }
 
 // parseRetryAfter reads seconds or an HTTP date, at least 1 s and at most 1 h.
@@ -81,8 +84,8 @@ func parseRetryAfter(value string, now time.Time) (time.Duration, bool) {
 		if seconds < uint64(maxRetryAfter/time.Second) {
 			wait = time.Duration(seconds) * time.Second
 		}
-	} else if at, err := http.ParseTime(value); err == nil {
-		wait = at.Sub(now)
+	} else if date, err := http.ParseTime(value); err == nil {
+		wait = date.Sub(now)
 	} else if !isDigits(value) {
 		return 0, false
 	}
@@ -91,4 +94,23 @@ func parseRetryAfter(value string, now time.Time) (time.Duration, bool) {
 
 func isDigits(s string) bool {
 	return strings.Trim(s, "0123456789") == ""
+}
+
+// decideUnsent returns the decision about a delivery whose target accepts none.
+func decideUnsent(target *directory.Target, delivery LeasedDelivery) (Decision, bool) {
+	spent := delivery.Spent
+	switch {
+	case target == nil:
+		return Decision{Status: Failed, Spent: spent, Reason: ReasonEndpointDeleted}, true
+	case target.Peer != nil && target.Peer.PredatesAccount(logid.Time(delivery.Event.Seq)):
+		return Decision{Status: Failed, Spent: spent, Reason: ReasonOtherAccount}, true
+	case target.Enabled:
+		return Decision{}, false
+	case target.Peer == nil:
+		return Decision{Status: Parked, Spent: spent, Reason: ReasonEndpointDisabled}, true
+	case target.Peer.Status == integration.StatusInactive:
+		return Decision{Status: Parked, Spent: spent, Reason: ReasonIntegrationInactive}, true
+	default:
+		return Decision{Status: Parked, Spent: spent, Reason: ReasonPeerUnavailable}, true
+	}
 }

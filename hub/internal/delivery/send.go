@@ -13,82 +13,81 @@ import (
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/failpoint"
 	"integrationhub/hub/internal/integration"
-	"integrationhub/hub/internal/logid"
 )
 
-// Attempt is what is known after one attempt, ready to be stored.
-type Attempt struct {
-	Job
-	Verdict        Verdict
-	Sent           bool // false: decided without sending, as for a deleted endpoint
+// AttemptResult is the result of one attempt, ready to be stored.
+type AttemptResult struct {
+	LeasedDelivery
+	Decision       Decision
+	Sent           bool // false: decided without a request, as for a deleted endpoint
 	StartedAt      time.Time
-	QueueTime      time.Duration // due → started
+	QueueTime      time.Duration // ready → started
 	Phases         client.Phases
-	StatusCode     int    // 0 = no answer
-	Error          string // why there is no complete answer; no secrets
+	StatusCode     int    // 0 = no response
+	Error          string // why there is no complete response; contains no secrets
 	Signature      [32]byte
-	ResponseHeader []byte // of the answer
-	ResponseBody   []byte // of the answer, its beginning
+	ResponseHeader []byte // raw lines
+	ResponseBody   []byte // the beginning
 }
 
-// worker holds what one attempt needs, reused by the next.
+// worker holds the buffers of an attempt, reused by the next.
 type worker struct {
 	response client.Response
 	request  request
 }
 
-// result is what an attempt tells the target's lane.
-type result struct {
-	healthy  bool
-	skipped  bool          // not attempted: the lease was too old, or the configuration unreadable
-	late     bool          // it was the lease
-	heldBack time.Duration // not attempted: paced by another process
-	known    bool          // interval is set
-	interval time.Duration
-	took     time.Duration // 0: not attempted
+// laneUpdate is what the target's lane learns from an attempt.
+type laneUpdate struct {
+	healthy     bool
+	skipped     bool          // not attempted: the lease was too old, or the configuration unreadable
+	leaseTooOld bool          // skipped because of the lease
+	pacedFor    time.Duration // not attempted: another process had the turn; time until the next
+	hasInterval bool          // interval is set
+	interval    time.Duration
+	duration    time.Duration // 0: not attempted
 }
 
-// attempt sends one delivery and records what came of it.
-func (d *Dispatcher) attempt(w *worker, l *lane, job Job) result {
+// attempt sends one delivery and records the result.
+func (d *Dispatcher) attempt(w *worker, l *lane, delivery LeasedDelivery) laneUpdate {
 	ctx := context.Background()
 	started := d.Now()
-	if started.Sub(job.LeasedAt) > startWithin {
-		return result{skipped: true, late: true}
+	if started.Sub(delivery.LeasedAt) > startWithin {
+		return laneUpdate{skipped: true, leaseTooOld: true}
 	}
-	erased, err := d.erased(ctx, job.Event)
+	erased, err := d.erased(ctx, delivery.Event)
 	if err != nil {
-		return result{skipped: true}
+		return laneUpdate{skipped: true}
 	}
 	if erased {
-		d.Log.Record(Attempt{Job: job, Verdict: Verdict{Status: Failed, Spent: job.Spent, Reason: ReasonErased}})
-		return result{healthy: true}
+		d.Attempts.Record(AttemptResult{LeasedDelivery: delivery, Decision: Decision{Status: Failed, Spent: delivery.Spent, Reason: ReasonErased}})
+		return laneUpdate{healthy: true}
 	}
-	target, err := d.Directory.Target(ctx, job.Target, job.ToIntegration)
+	target, err := d.Directory.Target(ctx, delivery.Target, delivery.IsIntegration)
 	if err != nil {
-		return result{skipped: true}
+		return laneUpdate{skipped: true}
 	}
-	if verdict, decided := decideUnsent(target, job); decided {
-		d.Log.Record(Attempt{Job: job, Verdict: verdict})
-		return result{healthy: true}
+	if verdict, decided := decideUnsent(target, delivery); decided {
+		d.Attempts.Record(AttemptResult{LeasedDelivery: delivery, Decision: verdict})
+		return laneUpdate{healthy: true}
 	}
-	paced := result{known: true, interval: paceInterval(target)}
-	if paced.interval > 0 {
-		if !job.paced {
-			if wait, ok := d.takeLocalTurn(l, paced.interval); !ok {
-				return result{heldBack: wait, known: true, interval: paced.interval}
+	outcome := laneUpdate{hasInterval: true, interval: paceInterval(target)}
+	if outcome.interval > 0 {
+		if !delivery.paced {
+			if wait, ok := d.takeLocalTurn(l, outcome.interval); !ok {
+				return laneUpdate{pacedFor: wait, hasInterval: true, interval: outcome.interval}
 			}
 		}
 		if d.Pacer != nil {
-			if wait, ok := d.Pacer.TakeTurn(ctx, job.Target, paced.interval); !ok {
-				return result{heldBack: wait, known: true, interval: paced.interval}
+			if wait, ok := d.Pacer.TakeTurn(ctx, delivery.Target, outcome.interval); !ok {
+				return laneUpdate{pacedFor: wait, hasInterval: true, interval: outcome.interval}
 			}
 		}
 	}
-	a := d.send(ctx, w, job, target, started)
+	a := d.send(ctx, w, delivery, target, started)
 	failpoint.Here("after_response")
-	d.Log.Record(a)
-	paced.healthy, paced.took = a.Verdict.Healthy, a.Phases.Total
-	return paced
+	d.Attempts.Record(a)
+	outcome.healthy, outcome.duration = a.Decision.Healthy, a.Phases.Total
+	return outcome
 }
 
 // paceInterval returns the least time between two starts at a target; 0 = none.
@@ -99,90 +98,71 @@ func paceInterval(target *directory.Target) time.Duration {
 	return time.Minute / time.Duration(target.RatePerMinute)
 }
 
-// decideUnsent decides about deliveries whose target takes none.
-func decideUnsent(target *directory.Target, job Job) (Verdict, bool) {
-	spent := job.Spent
-	switch {
-	case target == nil:
-		return Verdict{Status: Failed, Spent: spent, Reason: ReasonEndpointDeleted}, true
-	case target.Peer != nil && target.Peer.PredatesAccount(logid.Time(job.Event.Seq)):
-		return Verdict{Status: Failed, Spent: spent, Reason: ReasonOtherAccount}, true
-	case target.Enabled:
-		return Verdict{}, false
-	case target.Peer == nil:
-		return Verdict{Status: Parked, Spent: spent, Reason: ReasonEndpointDisabled}, true
-	case target.Peer.Status == integration.StatusInactive:
-		return Verdict{Status: Parked, Spent: spent, Reason: ReasonIntegrationInactive}, true
-	default:
-		return Verdict{Status: Parked, Spent: spent, Reason: ReasonPeerUnavailable}, true
-	}
-}
-
-// request is what an attempt sends.
+// request is the HTTP request of an attempt.
 type request struct {
 	url       string
 	header    []client.Header
 	body      []byte
-	signature [32]byte // as X-Webhook-Signature, to be kept; zero where the peer has another
+	signature [32]byte // as X-Webhook-Signature, for the log; zero if the peer uses another
 }
 
-// send signs and posts one delivery and judges the answer.
-func (d *Dispatcher) send(ctx context.Context, w *worker, job Job, to *directory.Target, started time.Time) Attempt {
-	a := Attempt{Job: job, Sent: true, StartedAt: started, QueueTime: started.Sub(job.DueAt)}
+// send signs and posts one delivery and decides by the response.
+func (d *Dispatcher) send(ctx context.Context, w *worker, delivery LeasedDelivery, to *directory.Target, started time.Time) AttemptResult {
+	a := AttemptResult{LeasedDelivery: delivery, Sent: true, StartedAt: started, QueueTime: started.Sub(delivery.ReadyAt)}
 	var err error
 	if to.Peer == nil {
-		w.toEndpoint(job, to, started)
-	} else if err = w.toPeer(job, to.Peer, started); err != nil {
+		w.buildForEndpoint(delivery, to, started)
+	} else if err = w.buildForPeer(delivery, to.Peer, started); err != nil {
 		a.Sent, a.Error = false, err.Error()
-		a.Verdict = Verdict{Status: Failed, Spent: job.Spent, Reason: ReasonEventNotSent, Healthy: true}
+		a.Decision = Decision{Status: Failed, Spent: delivery.Spent, Reason: ReasonEventNotSent, Healthy: true}
 		return a
 	}
 	a.Signature = w.request.signature
-	outcome := Outcome{}
-	target, err := d.target(w.request.url)
+	response := Response{}
+	destination, err := d.destination(w.request.url)
 	if err == nil {
 		failpoint.Here("during_post")
-		err = d.Client.Post(ctx, target, w.request.header, w.request.body, &w.response)
+		err = d.Client.Post(ctx, destination, w.request.header, w.request.body, &w.response)
 		a.Phases = w.response.Phases
-		outcome = Outcome{Status: w.response.Status, Complete: err == nil, RetryAfter: w.response.RetryAfter}
+		response = Response{Status: w.response.Status, Complete: err == nil, RetryAfter: w.response.RetryAfter}
 		a.StatusCode = w.response.Status
 		a.ResponseHeader, a.ResponseBody = copyBytes(w.response.Header), copyBytes(w.response.Body)
 	}
 	if err != nil {
 		a.Error = err.Error()
 	}
-	a.Verdict = Judge(outcome, job.Spent, job.RoundAt, d.Now())
+	a.Decision = Decide(response, delivery.Spent, delivery.RoundAt, d.Now())
 	return a
 }
 
-// toEndpoint makes the request for a plain endpoint: the envelope, with both kinds
-// of signature.
-func (w *worker) toEndpoint(job Job, to *directory.Target, at time.Time) {
+// buildForEndpoint builds the request for an endpoint: the envelope, with both kinds of
+// signature.
+func (w *worker) buildForEndpoint(delivery LeasedDelivery, target *directory.Target, now time.Time) {
 	r := &w.request
-	r.url, r.body = to.URL, job.Event.Body
-	signer, previous := to.Signers(at)
+	r.url, r.body = target.URL, delivery.Event.Body
+	signer, previous := target.Signers(now)
 	r.signature = signer.BodyHMAC(r.body)
-	standard := signer.SignStandard(job.Event.ID, at.Unix(), r.body)
+	standard := signer.SignStandard(delivery.Event.ID, now.Unix(), r.body)
 	if previous != nil {
-		standard += " " + previous.SignStandard(job.Event.ID, at.Unix(), r.body)
+		standard += " " + previous.SignStandard(delivery.Event.ID, now.Unix(), r.body)
 	}
 	r.header = append(r.header[:0],
 		client.Header{Name: "Content-Type", Value: "application/json"},
 		client.Header{Name: hub.HeaderSignature, Value: hub.FormatBodySignature(r.signature)},
-		client.Header{Name: hub.HeaderStdID, Value: job.Event.ID},
-		client.Header{Name: hub.HeaderStdTimestamp, Value: strconv.FormatInt(at.Unix(), 10)},
+		client.Header{Name: hub.HeaderStdID, Value: delivery.Event.ID},
+		client.Header{Name: hub.HeaderStdTimestamp, Value: strconv.FormatInt(now.Unix(), 10)},
 		client.Header{Name: hub.HeaderStdSignature, Value: standard},
 	)
 }
 
-// toPeer makes the request for an integration, as its connector has it.
-func (w *worker) toPeer(job Job, peer *integration.Peer, at time.Time) error {
-	event, err := hub.ParseEnvelope(job.Event.Body)
+// buildForPeer builds the request for an integration with its connector.
+func (w *worker) buildForPeer(delivery LeasedDelivery, peer *integration.Peer, now time.Time) error {
+	event, err := hub.ParseEnvelope(delivery.Event.Body)
 	if err != nil {
 		return fmt.Errorf("reading the stored envelope: %w", err)
 	}
-	event.TenantID, event.Environment = job.Event.TenantID, job.Event.Environment
-	out, err := peer.Connector.Encode(peer.Connection(at), event)
+	event.TenantID, event.Environment = delivery.Event.TenantID, delivery.Event.Environment
+	out, err := peer.Connector.Encode(peer.Connection(now), event)
 	if err != nil {
 		return err
 	}
@@ -196,13 +176,13 @@ func (w *worker) toPeer(job Job, peer *integration.Peer, at time.Time) error {
 	r.signature = [32]byte{}
 	if digits, found := strings.CutPrefix(out.Header.Get(hub.HeaderSignature), "sha256="); found && len(digits) == 2*len(r.signature) {
 		if _, err := hex.Decode(r.signature[:], []byte(digits)); err != nil {
-			r.signature = [32]byte{} // the peer's own way to write one
+			r.signature = [32]byte{} // in a format of the peer's own
 		}
 	}
 	return nil
 }
 
-// copyBytes copies what outlives the worker's buffers.
+// copyBytes copies bytes that outlive the worker's buffers.
 func copyBytes(b []byte) []byte {
 	if len(b) == 0 {
 		return nil
@@ -210,15 +190,15 @@ func copyBytes(b []byte) []byte {
 	return append(make([]byte, 0, len(b)), b...)
 }
 
-// target parses an endpoint's URL once.
-func (d *Dispatcher) target(url string) (*client.Target, error) {
-	if known, ok := d.targets.Load(url); ok {
-		return known.(*client.Target), nil
+// destination returns the parsed URL of a receiver, cached by URL.
+func (d *Dispatcher) destination(url string) (*client.Destination, error) {
+	if parsed, ok := d.destinations.Load(url); ok {
+		return parsed.(*client.Destination), nil
 	}
-	target, err := client.NewTarget(url)
+	destination, err := client.NewDestination(url)
 	if err != nil {
 		return nil, err
 	}
-	d.targets.Store(url, target)
-	return target, nil
+	d.destinations.Store(url, destination)
+	return destination, nil
 }

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	sweepEvery = time.Second
-	claimBatch = 512             // rows taken from the database at once, one target
-	leaseRest  = 5 * time.Second // of a lease, in which it may be given back safely
+	sweepInterval = time.Second
+	claimBatch    = 512             // rows taken from the database at once, one target
+	releaseMargin = 5 * time.Second // a lease with less time left is not released but runs out
 )
 
-// dueTargets finds the targets that have due rows without reading the rows of
-// one target more than once: it hops along the index from target to target.
-const dueTargets = `
+// dueTargetsSQL selects the targets that have due rows. It hops along the index from target to
+// target, so it does not read every row.
+const dueTargetsSQL = `
 	with recursive t (target_id) as (
 		(select target_id from hub.deliveries where status = 0 order by target_id limit 1)
 		union all
@@ -28,12 +28,11 @@ const dueTargets = `
 	where t.target_id is not null and exists (
 		select from hub.deliveries d where d.status = 0 and d.target_id = t.target_id and d.due_at <= now())`
 
-// Sweep brings due rows from the database to the queue until ctx ends: rows that
-// found no place when they were committed, whose process died, or whose retry
-// Redis lost. Every target gets its share, so a long backlog of one delays
-// nobody else.
+// Sweep claims due rows for this process's lanes until ctx ends: rows that had no place
+// when they were committed, whose process died, or whose retry Redis lost. Every target
+// gets its share, so a long backlog of one delays no other.
 func (d *Dispatcher) Sweep(ctx context.Context) {
-	tick, tidy := time.NewTicker(sweepEvery), time.NewTicker(laneIdleSweep)
+	tick, tidy := time.NewTicker(sweepInterval), time.NewTicker(idleLaneInterval)
 	defer tick.Stop()
 	defer tidy.Stop()
 	failing := false
@@ -46,7 +45,7 @@ func (d *Dispatcher) Sweep(ctx context.Context) {
 			d.dropIdleLanes()
 			continue
 		case target := <-d.wakeups:
-			err = d.fill(ctx, target)
+			err = d.claimForLane(ctx, target)
 		case <-tick.C:
 			err = d.sweepAll(ctx)
 		}
@@ -58,102 +57,64 @@ func (d *Dispatcher) Sweep(ctx context.Context) {
 }
 
 func (d *Dispatcher) sweepAll(ctx context.Context) error {
-	if err := d.releaseLate(ctx); err != nil {
+	if err := d.releaseExpired(ctx); err != nil {
 		return err
 	}
 	if err := d.materializeExpired(ctx); err != nil {
 		return err
 	}
-	rows, err := d.Pool.Query(ctx, dueTargets)
+	rows, err := d.Pool.Query(ctx, dueTargetsSQL)
 	if err != nil {
 		return fmt.Errorf("finding targets with due deliveries: %w", err)
 	}
-	targets, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	due, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 	if err != nil {
 		return fmt.Errorf("finding targets with due deliveries: %w", err)
 	}
-	for _, target := range targets {
-		if err := d.fill(ctx, target); err != nil {
+	for _, target := range due {
+		if err := d.claimForLane(ctx, target); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fill takes as many of a target's due rows as its lane has room for.
-func (d *Dispatcher) fill(ctx context.Context, target uuid.UUID) error {
+// claimForLane claims as many of a target's due rows as its lane has capacity for.
+func (d *Dispatcher) claimForLane(ctx context.Context, target uuid.UUID) error {
 	if !d.beginClaim() {
 		return nil
 	}
 	defer d.endClaim()
-	room := d.reserveUpTo(target, claimBatch, d.intervalOf(ctx, target))
-	if room == 0 { // asked again when the lane moves on, or by the next sweep
-		d.markBacklog(target)
+	places := d.reserveUpTo(target, claimBatch, d.paceOf(ctx, target))
+	if places == 0 { // claimed when the lane moves on, or by the next sweep
+		d.setBacklog(target)
 		return nil
 	}
-	jobs, err := d.claim(ctx, claimTarget, target, room)
-	for range room - len(jobs) {
+	deliveries, err := d.claim(ctx, claimTargetSQL, target, places)
+	for range places - len(deliveries) {
 		d.Release(target)
 	}
 	if err != nil {
-		for range jobs { // claimed but unreadable: their leases end by themselves
+		for range deliveries { // claimed but unreadable: their leases end by themselves
 			d.Release(target)
 		}
 		return err
 	}
-	if len(jobs) == room { // there may be more
-		d.markBacklog(target)
+	if len(deliveries) == places { // there may be more
+		d.setBacklog(target)
 	}
-	d.Dispatch(jobs, nil)
+	d.Dispatch(deliveries, nil)
 	return nil
 }
 
-// intervalOf is the pace of a target whose kind is not known. One that cannot be read now
-// is not paced here: its deliveries wait for the configuration, not for their turn.
-func (d *Dispatcher) intervalOf(ctx context.Context, target uuid.UUID) time.Duration {
-	for _, integration := range []bool{false, true} {
-		found, err := d.Directory.Target(ctx, target, integration)
-		if err == nil && found != nil {
-			return paceInterval(found)
+// paceOf returns the pace of a target, endpoint or integration; 0 if it is not paced or
+// cannot be read now: its deliveries then wait for the configuration, not for a turn.
+func (d *Dispatcher) paceOf(ctx context.Context, target uuid.UUID) time.Duration {
+	for _, isIntegration := range []bool{false, true} {
+		receiver, err := d.Directory.Target(ctx, target, isIntegration)
+		if err == nil && receiver != nil {
+			return paceInterval(receiver)
 		}
 	}
 	return 0
-}
-
-// markBacklog notes that rows of a target wait in the database.
-func (d *Dispatcher) markBacklog(target uuid.UUID) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.laneOf(target).backlog = true
-}
-
-// releaseLate gives back what could not start while its lease was young, as when other
-// processes had most of a paced target's turns: nobody has to wait for the lease's end.
-func (d *Dispatcher) releaseLate(ctx context.Context) error {
-	d.mu.Lock()
-	late := d.stillLeased(d.late)
-	d.late = nil
-	d.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, leaseRest)
-	defer cancel()
-	return d.ReleaseLeases(ctx, late)
-}
-
-// stillLeased returns the jobs whose leases are this process's for a while yet.
-func (d *Dispatcher) stillLeased(jobs []Job) []Job {
-	var list []Job
-	for _, job := range jobs {
-		if d.Now().Sub(job.LeasedAt) < LeaseDuration-leaseRest {
-			list = append(list, job)
-		}
-	}
-	return list
-}
-
-// ReleaseLeases returns the leases of deliveries that will not be attempted here.
-func (d *Dispatcher) ReleaseLeases(ctx context.Context, jobs []Job) error {
-	if len(jobs) == 0 {
-		return nil
-	}
-	return d.makeDue(ctx, jobs)
 }

@@ -63,7 +63,7 @@ type Eraser struct {
 	watch  func(tenants []uuid.UUID)
 }
 
-// New returns an eraser. box decrypts what [Traces] stores. watch is called every second
+// New returns an eraser. box decrypts what [TraceStore] stores. watch is called every second
 // with the tenants that have erasures under way: events of theirs in this process's memory
 // may be outdated.
 func New(pool *pgxpool.Pool, log *slog.Logger, record Recorder, box *seal.Box, watch func(tenants []uuid.UUID)) *Eraser {

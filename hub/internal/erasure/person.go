@@ -121,7 +121,7 @@ func scalars(members map[string]json.RawMessage, names []string) (texts []string
 }
 
 // addTraces adds what the publisher of the deletion event stored besides.
-func (p *person) addTraces(traces module.Traces) {
+func (p *person) addTraces(traces module.LogTraces) {
 	for _, email := range traces.Emails {
 		addEmail(&p.emails, email)
 	}

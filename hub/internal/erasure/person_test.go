@@ -130,14 +130,14 @@ func TestSharedNumbers(t *testing.T) {
 func TestKnownBeside(t *testing.T) {
 	t.Parallel()
 	who := readPerson([]byte(`{"data":{"patient_id":"0198c9a0-1111-7222-8333-444455556666","name":"Ana","phone":"+5511987654321"}}`))
-	who.addTraces(module.Traces{
+	who.addTraces(module.LogTraces{
 		Names: []string{"Ana Lima"}, Emails: []string{"Old@example.com"}, Phones: []string{"+5521987651111", "+5511987654321"}, Shared: []string{"+551187654321"},
 		Events: []string{hub.FormatEventID(7), "x"},
 	})
 	for _, text := range []string{`{"e":"old@example.com"}`, `{"p":"21 98765-1111"}`, `{"phone":"11987654321","name":"Ana Lima"}`, `{"phone":"11987654321","name":"Ana"}`} {
 		require.True(t, who.isIn([]byte(text)), text)
 	}
-	who.addTraces(module.Traces{Shared: []string{"OLD2@example.com"}, Emails: []string{"old2@example.com"}})
+	who.addTraces(module.LogTraces{Shared: []string{"OLD2@example.com"}, Emails: []string{"old2@example.com"}})
 	require.False(t, who.isIn([]byte(`{"e":"old2@example.com"}`)))
 	require.True(t, who.isIn([]byte(`{"e":"old2@example.com","name":"ana"}`)))
 	require.False(t, who.matches(logEvent{id: 7}, []byte(`{"e":"old2@example.com"}`)))

@@ -13,11 +13,11 @@ import (
 	"integrationhub/hub/module"
 )
 
-// Traces stores, encrypted, what publishers know about a deleted person besides the
+// TraceStore stores, encrypted, what publishers know about a deleted person besides the
 // deletion event. It implements [module.Erasures].
-type Traces struct{ Box *seal.Box }
+type TraceStore struct{ Box *seal.Box }
 
-var _ module.Erasures = Traces{}
+var _ module.Erasures = TraceStore{}
 
 // traceContext returns what traces are encrypted under: it binds them to their event.
 func traceContext(tenant, environment string, eventID int64) string {
@@ -27,7 +27,7 @@ func traceContext(tenant, environment string, eventID int64) string {
 var errEventID = errors.New("not an event's id")
 
 // AddTraces implements [module.Erasures].
-func (t Traces) AddTraces(ctx context.Context, tx pgx.Tx, event hub.Event, traces module.Traces) error {
+func (t TraceStore) AddTraces(ctx context.Context, tx pgx.Tx, event hub.Event, traces module.LogTraces) error {
 	bits, ok := hub.ParseEventID(event.ID)
 	if !ok {
 		return fmt.Errorf("keeping traces of a person: %w", errEventID)
@@ -47,7 +47,7 @@ func (t Traces) AddTraces(ctx context.Context, tx pgx.Tx, event hub.Event, trace
 }
 
 // Release implements [module.Erasures].
-func (t Traces) Release(ctx context.Context, tx pgx.Tx, event hub.Event) error {
+func (t TraceStore) Release(ctx context.Context, tx pgx.Tx, event hub.Event) error {
 	bits, ok := hub.ParseEventID(event.ID)
 	if !ok {
 		return fmt.Errorf("releasing a deletion event: %w", errEventID)
@@ -62,7 +62,7 @@ func (t Traces) Release(ctx context.Context, tx pgx.Tx, event hub.Event) error {
 }
 
 // loadTraces returns what the publisher stored about the person besides the event.
-func (j *job) loadTraces(ctx context.Context, tx pgx.Tx, eventID int64) (traces module.Traces, err error) {
+func (j *job) loadTraces(ctx context.Context, tx pgx.Tx, eventID int64) (traces module.LogTraces, err error) {
 	var sealed []byte
 	err = tx.QueryRow(ctx, `select traces from hub.erasure_traces where tenant_id = $1 and environment = $2 and event_id = $3`, j.tenant, j.environment, eventID).Scan(&sealed)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && sealed == nil {

@@ -20,36 +20,36 @@ const (
 	maxBatch       = 500 // events of one batch
 )
 
-// parseEvent reads one publication. at names its place in the body, "body" or
+// parseEvent reads one publication. location is its place in the body, "body" or
 // "body.events[3]". The data is a part of body: copy it before the body goes.
-func parseEvent(key *directory.Key, body []byte, at string) (*outbox.Publication, error) {
+func parseEvent(key *directory.Key, body []byte, location string) (*outbox.Publication, error) {
 	p := &outbox.Publication{Key: key, TenantID: key.TenantID, Environment: key.Environment, Product: key.Product}
-	err := httpx.TopLevel(body, httpx.JSONRules{UniqueKeys: true}, func(name, value []byte) error {
+	err := httpx.VisitMembers(body, httpx.JSONRules{UniqueKeys: true}, func(name, value []byte) error {
 		var err error
 		switch string(name) {
 		case "event_type":
-			p.Type, err = text(value, at+".event_type", maxType)
+			p.Type, err = parseString(value, location+".event_type", maxType)
 		case "data":
 			if value[0] != '{' {
-				return hub.Invalid(at+".data", "must be a JSON object")
+				return hub.Invalid(location+".data", "must be a JSON object")
 			}
 			p.Data = value
 		case "correlation_id":
 			if string(value) != "null" {
-				p.CorrelationID, err = text(value, at+".correlation_id", maxCorrelation)
+				p.CorrelationID, err = parseString(value, location+".correlation_id", maxCorrelation)
 			}
 		case "id":
 			if string(value) == "null" {
 				return nil
 			}
-			if p.ID, err = text(value, at+".id", maxType); err != nil {
+			if p.ID, err = parseString(value, location+".id", maxType); err != nil {
 				return err
 			}
 			if _, ok := hub.ParseEventID(p.ID); !ok {
-				return hub.Invalid(at+".id", `must be "evt_" and 16 lowercase hexadecimal digits`)
+				return hub.Invalid(location+".id", `must be "evt_" and 16 lowercase hexadecimal digits`)
 			}
 		default:
-			return hub.Invalid(at, "has a field that is not known: the fields are event_type, data, correlation_id and id")
+			return hub.Invalid(location, "has a field that is not known: the fields are event_type, data, correlation_id and id")
 		}
 		return err
 	})
@@ -58,11 +58,11 @@ func parseEvent(key *directory.Key, body []byte, at string) (*outbox.Publication
 	}
 	switch {
 	case p.Type == "":
-		return nil, hub.Invalid(at+".event_type", "is required")
+		return nil, hub.Invalid(location+".event_type", "is required")
 	case !hub.ValidEventType(p.Type):
-		return nil, hub.Invalid(at+".event_type", "must be words of letters, digits, _ and - joined by dots, such as appointment.created")
+		return nil, hub.Invalid(location+".event_type", "must be words of letters, digits, _ and - joined by dots, such as appointment.created")
 	case p.Data == nil:
-		return nil, hub.Invalid(at+".data", "is required")
+		return nil, hub.Invalid(location+".data", "is required")
 	}
 	if p.ID != "" {
 		p.IdempotencyKey = p.ID
@@ -74,12 +74,12 @@ func parseEvent(key *directory.Key, body []byte, at string) (*outbox.Publication
 // parseBatch reads {"events":[…]}.
 func parseBatch(key *directory.Key, body []byte) ([]*outbox.Publication, error) {
 	var events []json.RawMessage
-	found := false
-	err := httpx.TopLevel(body, httpx.JSONRules{UniqueKeys: true}, func(name, value []byte) error {
+	hasEvents := false
+	err := httpx.VisitMembers(body, httpx.JSONRules{UniqueKeys: true}, func(name, value []byte) error {
 		if string(name) != "events" {
 			return hub.Invalid("body", "has a field that is not known: the only field is events")
 		}
-		found = true
+		hasEvents = true
 		if value[0] != '[' {
 			return hub.Invalid("body.events", "must be an array")
 		}
@@ -88,7 +88,7 @@ func parseBatch(key *directory.Key, body []byte) ([]*outbox.Publication, error) 
 	switch {
 	case err != nil:
 		return nil, err
-	case !found || len(events) == 0:
+	case !hasEvents || len(events) == 0:
 		return nil, hub.Invalid("body.events", "must have at least one event")
 	case len(events) > maxBatch:
 		return nil, hub.Invalid("body.events", "must have at most "+strconv.Itoa(maxBatch)+" events")
@@ -96,13 +96,13 @@ func parseBatch(key *directory.Key, body []byte) ([]*outbox.Publication, error) 
 	publications := make([]*outbox.Publication, len(events))
 	seen := make(map[string]bool)
 	for i, raw := range events {
-		at := "body.events[" + strconv.Itoa(i) + "]"
-		if publications[i], err = parseEvent(key, raw, at); err != nil {
+		location := "body.events[" + strconv.Itoa(i) + "]"
+		if publications[i], err = parseEvent(key, raw, location); err != nil {
 			return nil, err
 		}
 		if id := publications[i].ID; id != "" {
 			if seen[id] {
-				return nil, hub.Invalid(at+".id", "stands twice in this batch")
+				return nil, hub.Invalid(location+".id", "stands twice in this batch")
 			}
 			seen[id] = true
 		}
@@ -110,19 +110,19 @@ func parseBatch(key *directory.Key, body []byte) ([]*outbox.Publication, error) 
 	return publications, nil
 }
 
-// text reads a JSON string that was checked before.
-func text(value []byte, at string, longest int) (string, error) {
+// parseString returns a JSON string whose syntax was checked before.
+func parseString(value []byte, location string, longest int) (string, error) {
 	if value[0] != '"' {
-		return "", hub.Invalid(at, "must be a string")
+		return "", hub.Invalid(location, "must be a string")
 	}
-	inner := string(value[1 : len(value)-1])
-	if strings.IndexByte(inner, '\\') >= 0 {
-		if err := json.Unmarshal(value, &inner); err != nil {
-			return "", hub.Invalid(at, "must be a string")
+	text := string(value[1 : len(value)-1])
+	if strings.IndexByte(text, '\\') >= 0 {
+		if err := json.Unmarshal(value, &text); err != nil {
+			return "", hub.Invalid(location, "must be a string")
 		}
 	}
-	if len(inner) > longest {
-		return "", hub.Invalid(at, "must have at most "+strconv.Itoa(longest)+" bytes")
+	if len(text) > longest {
+		return "", hub.Invalid(location, "must have at most "+strconv.Itoa(longest)+" bytes")
 	}
-	return inner, nil
+	return text, nil
 }

@@ -32,14 +32,14 @@ func CheckJSON(body []byte, rules JSONRules) error {
 	return nil
 }
 
-// TopLevel is [CheckJSON] for a body that must be an object, and calls visit for each of
+// VisitMembers is [CheckJSON] for a body that must be an object, and calls visit for each of
 // its members in the same pass: the decoded key, and the value as it is in body without
 // surrounding space. Neither may be changed; value is part of body, key is valid until
 // visit returns. Members are visited before the rest of the body has been checked, so a
 // non-nil error invalidates them all. An error of visit ends the visits and is returned,
 // unless the rest of the body is malformed, which takes precedence. A JSON value that is
 // not an object is a 422.
-func TopLevel(body []byte, rules JSONRules, visit func(key, value []byte) error) error {
+func VisitMembers(body []byte, rules JSONRules, visit func(key, value []byte) error) error {
 	s := scanner{b: body, unique: rules.UniqueKeys}
 	if !s.begin() {
 		return s.err()

@@ -155,28 +155,28 @@ func TestTopLevel(t *testing.T) {
 		return nil
 	}
 	body := ` { "event_type" : "a.b" , "data": { "x" : [ 1 , {"event_type":2} ] }  ,"\u0069d":null,"n":-1.5}`
-	require.NoError(t, TopLevel([]byte(body), JSONRules{UniqueKeys: true}, collect))
+	require.NoError(t, VisitMembers([]byte(body), JSONRules{UniqueKeys: true}, collect))
 	require.Equal(t, []string{`event_type="a.b"`, `data={ "x" : [ 1 , {"event_type":2} ] }`, `id=null`, `n=-1.5`}, got)
 
 	got = nil
-	require.NoError(t, TopLevel([]byte(`{}`), JSONRules{}, collect))
+	require.NoError(t, VisitMembers([]byte(`{}`), JSONRules{}, collect))
 	require.Empty(t, got)
 
 	for _, body := range []string{`[]`, `1`, ` "x"`, `null`} {
-		require.ErrorIs(t, TopLevel([]byte(body), JSONRules{}, collect), hub.ErrInvalid, body)
+		require.ErrorIs(t, VisitMembers([]byte(body), JSONRules{}, collect), hub.ErrInvalid, body)
 	}
 	for _, body := range []string{``, `[`, `{"a":1}}`, `{"a":1`, `{"a":1,"b":{]}`} {
-		require.ErrorIs(t, TopLevel([]byte(body), JSONRules{}, collect), hub.ErrMalformed, body)
+		require.ErrorIs(t, VisitMembers([]byte(body), JSONRules{}, collect), hub.ErrMalformed, body)
 	}
-	require.ErrorIs(t, TopLevel([]byte(`{"a":1,"a":1}`), JSONRules{UniqueKeys: true}, collect), hub.ErrMalformed)
+	require.ErrorIs(t, VisitMembers([]byte(`{"a":1,"a":1}`), JSONRules{UniqueKeys: true}, collect), hub.ErrMalformed)
 
 	stop := errors.New("stop")
 	calls := 0
-	err := TopLevel([]byte(`{"a":1,"b":2}`), JSONRules{}, func(_, _ []byte) error { calls++; return stop })
+	err := VisitMembers([]byte(`{"a":1,"b":2}`), JSONRules{}, func(_, _ []byte) error { calls++; return stop })
 	require.Equal(t, stop, err)
 	require.Equal(t, 1, calls)
 	for _, body := range []string{`{"a":1,"b":`, `{"a":1,"b":{"c":1,"c":2}}`, `{"a":1,"a":2}`, `{"a":1} x`, "{\"a\":1,\"b\":\"\xff\"}"} {
-		err := TopLevel([]byte(body), JSONRules{UniqueKeys: true}, func(_, _ []byte) error { return stop })
+		err := VisitMembers([]byte(body), JSONRules{UniqueKeys: true}, func(_, _ []byte) error { return stop })
 		require.ErrorIs(t, err, hub.ErrMalformed, "what is no JSON is said first: %s", body)
 	}
 }
@@ -188,7 +188,7 @@ func TestCheckJSONDoesNotAllocate(t *testing.T) { //nolint:paralleltest // Alloc
 		if CheckJSON(body, JSONRules{UniqueKeys: true}) != nil {
 			panic("refused")
 		}
-		err := TopLevel(body, JSONRules{UniqueKeys: true}, func(key, value []byte) error {
+		err := VisitMembers(body, JSONRules{UniqueKeys: true}, func(key, value []byte) error {
 			switch string(key) {
 			case "id":
 				id = value
@@ -231,7 +231,7 @@ func BenchmarkCheckJSON(b *testing.B) {
 		b.SetBytes(int64(len(body)))
 		var data []byte
 		for b.Loop() {
-			_ = TopLevel(body, JSONRules{UniqueKeys: true}, func(key, value []byte) error {
+			_ = VisitMembers(body, JSONRules{UniqueKeys: true}, func(key, value []byte) error {
 				if string(key) == "data" {
 					data = value
 				}
@@ -296,7 +296,7 @@ func requireSameMembers(t *testing.T, body []byte) {
 	var want map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(body, &want))
 	got := map[string]json.RawMessage{}
-	require.NoError(t, TopLevel(body, JSONRules{}, func(key, value []byte) error {
+	require.NoError(t, VisitMembers(body, JSONRules{}, func(key, value []byte) error {
 		got[string(key)] = value
 		return nil
 	}))

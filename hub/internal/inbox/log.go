@@ -108,9 +108,9 @@ func (d *dayColumns) queue(statements *bulk.Batch, day string, entries []logEntr
 	}
 	statements.Add(`
 		insert into hub.events_`+day+` (seq, id, tenant_id, environment, product, event_type, correlation_id, deliveries, body)
-		select u.seq, u.id, u.tenant, u.environment, u.product, u.type, u.story, 1, u.body
+		select u.seq, u.id, u.tenant, u.environment, u.product, u.type, u.correlation_id, 1, u.body
 		from unnest($1::uuid[], $2::int8[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bytea[])
-			u(seq, id, tenant, environment, product, type, story, body)`, d.events)
+			u(seq, id, tenant, environment, product, type, correlation_id, body)`, d.events)
 	statements.Add(`
 		insert into hub.deliveries_`+day+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, response_body, status, status_code, reason,
 			inbound, integration, attempts, spent, round_at, due_at, finished_at)

@@ -3,8 +3,8 @@
 // who use them: the columns of an attempt, latency classes, the scopes and widths of
 // the statistics.
 //
-// Package write stores attempts, package query answers questions, package jobs keeps
-// the log in shape and sends deliveries again. Imports run one way: jobs may import
+// Package write stores attempts, package query answers questions, package maintain
+// maintains the log and sends deliveries again. Imports run one way: maintain may import
 // query, all three import ledger, and ledger imports none of them. Package
 // ledgertest holds what their tests share.
 package ledger
@@ -13,7 +13,3 @@ package ledger
 // the first attempt of a delivery, in hub.deliveries. The delivery's id is named
 // apart: it has another name in each table.
 const AttemptColumns = `started_at, queue_us, dns_us, connect_us, tls_us, first_byte_us, total_us, status_code, signature, response_headers, response_body`
-
-// TrialWait is an SQL interval: how long an active integration whose webhook refused
-// a delivery to the end is left alone until a parked delivery is tried there.
-const TrialWait = `interval '5 minutes'`

@@ -9,9 +9,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// The 64 bits behind an event id that the hub chose name its moment and who made
-// it, so that they are unique without asking anybody and need no index: the moment
-// leads to the event's seq.
+// The 64 bits of an event id that the hub chose contain its time and its generator. So
+// they are unique without coordination and need no index: the time leads to the event's
+// seq.
 //
 //	41 bits  milliseconds since 2020-01-01 UTC (until 2089)
 //	10 bits  node: which generator made it
@@ -20,14 +20,14 @@ const (
 	counterBits = 13
 	nodeBits    = 10
 
-	// Nodes is how many nodes there are: numbers given out come round after as many.
+	// Nodes is the number of nodes; node numbers are taken modulo Nodes.
 	Nodes = 1 << nodeBits
 )
 
 var eventEpoch = uint64(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli())
 
-// stepBack is how far the clock may go back before a generator takes a new node:
-// shorter steps it waits out with ids of the last millisecond.
+// stepBack is how many milliseconds the clock may go back before a generator takes a new
+// node. During shorter steps it makes ids of the last millisecond.
 const stepBack = 1000
 
 // EventIDs makes event ids. It is safe for concurrent use.
@@ -41,14 +41,14 @@ type EventIDs struct {
 	counter uint64
 }
 
-// NewEventIDs returns a generator. node gives it a number no other generator has; it
-// is asked again whenever the clock went back.
+// NewEventIDs returns a generator. node returns a number that no other generator has; it is
+// called again whenever the clock went back.
 func NewEventIDs(node func(context.Context) (uint64, error)) *EventIDs {
 	return &EventIDs{node: node}
 }
 
-// Next makes the id of an event that happens now, and gives the moment it names,
-// which is now but where the clock went back.
+// Next returns the id of an event that happens now. at equals now unless the clock went
+// back.
 func (g *EventIDs) Next(ctx context.Context, now time.Time) (bits uint64, at time.Time, err error) {
 	ms := uint64(max(0, now.UnixMilli())) - eventEpoch
 	g.mu.Lock()
@@ -74,8 +74,8 @@ func (g *EventIDs) Next(ctx context.Context, now time.Time) (bits uint64, at tim
 	return g.last<<(nodeBits+counterBits) | g.number<<counterBits | g.counter, now, nil
 }
 
-// EventSpan is where the seq of an event lies whose id the hub chose: from the first
-// up to, not including, the second. An id that somebody else chose says nothing.
+// EventSpan returns the range of the seq of an event whose id the hub chose; upto is
+// exclusive. The range of an id that a publisher chose is meaningless.
 func EventSpan(bits uint64) (from, upto uuid.UUID) {
 	at := time.UnixMilli(int64(bits>>(nodeBits+counterBits) + eventEpoch))
 	return Floor(at), Floor(at.Add(time.Millisecond))

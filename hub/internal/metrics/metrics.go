@@ -30,7 +30,7 @@ type Metrics struct {
 	localOnly  prometheus.Counter
 	erasures   prometheus.Counter
 	erased     prometheus.Counter
-	known      sync.Map // products whose counters stand at 0 or more
+	known      sync.Map // products whose counters are exported
 }
 
 // seconds are histogram bounds from 1 ms to 60 s.
@@ -51,7 +51,7 @@ func New() *Metrics {
 		settled:    counter("hub_deliveries_settled_total", "Deliveries that were delivered, parked or failed.", "product", "status"),
 		attempts:   counter("hub_attempts_total", "Attempts made, by the class of the answer (2xx, 4xx, …, none).", "product", "answer"),
 		duration:   histogram("hub_attempt_duration_seconds", "Time of one attempt, from dialling to the answer's end."),
-		endToEnd:   histogram("hub_delivery_latency_seconds", "Time from an event's acceptance to its delivery."),
+		endToEnd:   histogram("hub_delivery_latency_seconds", "Time to deliver, from an event's acceptance or from sending it again."),
 		received:   counter("hub_events_received_total", "Events that peers sent to a hosted product, by what became of them (accepted, duplicate, ignored, refused, failed).", "product", "outcome"),
 		handshakes: counter("hub_handshake_failures_total", "Handshakes of a hosted product that failed because of the peer, by step (status: nothing was stored; register: it is tried again).", "product", "step"),
 		publishing: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -79,8 +79,8 @@ func (m *Metrics) CountAccepted(product string, events, deliveries int) {
 	m.accepted.WithLabelValues(product).Add(float64(deliveries))
 }
 
-// begin shows a product's counters at 0 before anything is counted: an increase from
-// nothing to 1 is none to Prometheus, and no alert about a first failure would come.
+// begin exports a product's counters at 0: to Prometheus a counter that appears at 1 is no
+// increase, and no alert about a first failure would come.
 func (m *Metrics) begin(product string) {
 	for _, status := range []delivery.Status{delivery.Delivered, delivery.Parked, delivery.Failed} {
 		m.settled.WithLabelValues(product, status.String())
@@ -90,8 +90,8 @@ func (m *Metrics) begin(product string) {
 
 // Outcomes of events that were not taken in; the others are inbox's.
 const (
-	OutcomeRefused = "refused" // by our rules: the peer is to blame
-	OutcomeFailed  = "failed"  // by us: the peer will send again
+	OutcomeRefused = "refused" // by a rule: the peer's fault
+	OutcomeFailed  = "failed"  // an error of ours: the peer sends again
 )
 
 // RegisterProduct shows a hosted product's counters at 0, for the same reason; outcomes are
@@ -116,7 +116,7 @@ func (m *Metrics) CountHandshakeFailure(product, step string) {
 }
 
 // ObservePublish observes how long a publisher waited for the commit.
-func (m *Metrics) ObservePublish(took time.Duration) { m.publishing.Observe(took.Seconds()) }
+func (m *Metrics) ObservePublish(duration time.Duration) { m.publishing.Observe(duration.Seconds()) }
 
 // CountLocalLimit counts a limit that was decided without Redis.
 func (m *Metrics) CountLocalLimit() { m.localOnly.Inc() }
@@ -127,7 +127,7 @@ func (m *Metrics) CountLimited() { m.limited.Inc() }
 var answers = [...]string{"none", "1xx", "2xx", "3xx", "4xx", "5xx"}
 
 // CountAttempts counts attempts that were stored.
-func (m *Metrics) CountAttempts(batch []delivery.Attempt, now time.Time) {
+func (m *Metrics) CountAttempts(batch []delivery.AttemptResult, now time.Time) {
 	for i := range batch {
 		a := &batch[i]
 		product := a.Event.Product
@@ -135,11 +135,11 @@ func (m *Metrics) CountAttempts(batch []delivery.Attempt, now time.Time) {
 			m.attempts.WithLabelValues(product, answerClass(a.StatusCode)).Inc()
 			m.duration.WithLabelValues(product).Observe(a.Phases.Total.Seconds())
 		}
-		if a.Verdict.Status == delivery.Pending {
+		if a.Decision.Status == delivery.Pending {
 			continue
 		}
-		m.settled.WithLabelValues(product, a.Verdict.Status.String()).Inc()
-		if a.Verdict.Status == delivery.Delivered {
+		m.settled.WithLabelValues(product, a.Decision.Status.String()).Inc()
+		if a.Decision.Status == delivery.Delivered {
 			m.endToEnd.WithLabelValues(product).Observe(now.Sub(a.RoundAt).Seconds())
 		}
 	}

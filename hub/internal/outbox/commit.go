@@ -12,91 +12,90 @@ import (
 	"integrationhub/hub/internal/store/bulk"
 )
 
-// sameConfig fails where the cached configuration is not the committed one: with a
-// division by zero, because a function that raises an error costs more than all the
-// rest of a small commit's overhead. Every commit runs it first, so that nothing is
+// assertConfigVersionSQL fails with division_by_zero if the configuration has changed. A
+// function raising an error would be slower. Every commit runs it first, so that nothing is
 // accepted on revoked keys or fanned out to a stale set of endpoints.
 const (
-	sameConfig    = `select 1 / (version = $1)::integer from hub.config_version`
-	configChanged = "22012"
+	assertConfigVersionSQL = `select 1 / (version = $1)::integer from hub.config_version`
+	configVersionChanged   = "22012"
 )
 
-// maxConfigTries bounds how often a commit chases a configuration that keeps changing.
+// maxConfigTries is how often a commit is tried while the configuration keeps changing.
 const maxConfigTries = 8
 
-// commitPlain stores a batch of requests without idempotency keys and answers each.
-func (l *lane) commitPlain(ctx context.Context, batch []*request) {
+// commitPlain stores and answers a batch of requests without idempotency keys.
+func (l *committer) commitPlain(ctx context.Context, batch []*request) {
 	err := errors.New("configuration kept changing")
 	for range maxConfigTries {
-		var all []*prepared
-		var keep []*request
+		var events []*prepared
+		var storable []*request
 		version := l.directory.Version()
-		all, keep = l.prepareAll(ctx, batch)
-		if batch = keep; len(batch) == 0 {
+		events, storable = l.prepareAll(ctx, batch)
+		if batch = storable; len(batch) == 0 {
 			return
 		}
-		lease := l.reserve(all)
+		lease := l.reserve(events)
 		failpoint.Here("before_commit")
-		if err = l.insert(ctx, version, all, lease); err == nil {
+		if err = l.insert(ctx, version, events, lease); err == nil {
 			failpoint.Here("after_commit")
-			l.committed(all, lease)
-			finish(batch, all)
+			l.dispatchCommitted(events, lease)
+			answerStored(batch, events)
 			return
 		}
-		l.release(all)
+		l.release(events)
 		if !l.shouldRetry(ctx, err) {
 			break
 		}
 	}
-	l.failed(ctx, batch, err, l.commitPlain)
+	l.answerFailed(ctx, batch, err, l.commitPlain)
 }
 
 // prepareAll answers the requests that cannot be stored and returns the rest.
-func (o *Outbox) prepareAll(ctx context.Context, batch []*request) (all []*prepared, keep []*request) {
-	keep = make([]*request, 0, len(batch))
-	all = make([]*prepared, 0, len(batch))
+func (o *Outbox) prepareAll(ctx context.Context, batch []*request) (events []*prepared, storable []*request) {
+	storable = make([]*request, 0, len(batch))
+	events = make([]*prepared, 0, len(batch))
 	for _, r := range batch {
-		mark := len(all)
+		eventsBefore := len(events)
 		var refused error
 		for _, publication := range r.publications {
-			p, err := o.prepare(ctx, publication)
+			event, err := o.prepare(ctx, publication)
 			if err != nil {
 				refused = err
 				break
 			}
-			all = append(all, p)
+			events = append(events, event)
 		}
 		if refused != nil {
-			all = all[:mark]
+			events = events[:eventsBefore]
 			r.answer(refused)
 			continue
 		}
-		keep = append(keep, r)
+		storable = append(storable, r)
 	}
-	return all, keep
+	return events, storable
 }
 
-// finish answers requests whose publications were all stored, in order.
-func finish(batch []*request, all []*prepared) {
+// answerStored answers requests whose publications were all stored, in order.
+func answerStored(batch []*request, events []*prepared) {
 	for _, r := range batch {
 		r.results = make([]Result, len(r.publications))
 		for i := range r.publications {
-			r.results[i] = Result{ID: all[i].event.ID, Deliveries: len(all[i].targets)}
+			r.results[i] = Result{ID: events[i].event.ID, Deliveries: len(events[i].targets)}
 		}
-		all = all[len(r.publications):]
+		events = events[len(r.publications):]
 		r.answer(nil)
 	}
 }
 
-// shouldRetry reports whether a failed commit is worth another try now, after mending
-// what it failed for.
+// shouldRetry reports whether a failed commit is worth another try now. It
+// refreshes the configuration or creates partitions if those were the cause.
 func (o *Outbox) shouldRetry(ctx context.Context, err error) bool {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
 		return false
 	}
 	switch pg.Code {
-	case configChanged:
+	case configVersionChanged:
 		return o.directory.Refresh(ctx) == nil
 	case "42P01": // no tables for this day
 		_, err := o.pool.Exec(ctx, `select hub.ensure_partitions($1::date - 1, 3)`, o.now().UTC())
@@ -107,9 +106,9 @@ func (o *Outbox) shouldRetry(ctx context.Context, err error) bool {
 	return false
 }
 
-// failed answers a batch that could not be stored. Where PostgreSQL refused the
-// data of one request, the others are committed without it, one by one.
-func (l *lane) failed(ctx context.Context, batch []*request, err error, commit func(context.Context, []*request)) {
+// answerFailed answers a batch that could not be stored. If PostgreSQL refused the data
+// of one request, each request is committed by itself.
+func (l *committer) answerFailed(ctx context.Context, batch []*request, err error, commit func(context.Context, []*request)) {
 	var pg *pgconn.PgError
 	refusedData := errors.As(err, &pg) && (pg.Code[:2] == "22" || pg.Code[:2] == "23")
 	if refusedData && len(batch) > 1 {
@@ -126,12 +125,12 @@ func (l *lane) failed(ctx context.Context, batch []*request, err error, commit f
 
 // insert stores prepared events in one transaction: the statements travel
 // together and end in one commit.
-func (l *lane) insert(ctx context.Context, version int64, all []*prepared, lease *delivery.Lease) error {
+func (l *committer) insert(ctx context.Context, version int64, events []*prepared, lease *delivery.CommitLease) error {
 	batch := &bulk.Batch{}
-	batch.AddInt8(sameConfig, version)
-	l.rows.queue(batch, all, lease)
+	batch.AddInt8(assertConfigVersionSQL, version)
+	l.rows.queue(batch, events, lease)
 	if err := batch.Run(ctx, l.pool); err != nil {
-		return fmt.Errorf("committing %d events: %w", len(all), err)
+		return fmt.Errorf("committing %d events: %w", len(events), err)
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
-// Package outbox makes events durable: an event and its deliveries are stored in
-// one transaction, and concurrent publishes share one commit. A publisher is
-// answered after the commit, never before.
+// Package outbox makes events durable: an event and its deliveries are stored in one
+// transaction, and concurrent publications share one commit. Publishers are answered after
+// the commit, never before.
 package outbox
 
 import (
@@ -24,13 +24,13 @@ import (
 const (
 	maxPublishes  = 256  // publications in one commit
 	maxDeliveries = 4096 // deliveries in one commit, about
-	queueLength   = 4096 // publications waiting for a lane
+	queueLength   = 4096 // publications waiting for a committer
 	commitTimeout = 10 * time.Second
 )
 
 // Publication is an event to be stored and fanned out.
 type Publication struct {
-	Key            *directory.Key // whose key published it; nil for the hub itself
+	Key            *directory.Key // the publisher's key; nil for the hub itself
 	TenantID       uuid.UUID
 	Environment    hub.Environment
 	Product        string
@@ -42,28 +42,28 @@ type Publication struct {
 	IdempotencyKey string              // stored idempotency key, or "": not idempotent
 	BodyHash       [sha256.Size]byte   // of the request, for idempotent publications
 	Targets        []*directory.Target // nil: every subscriber
-	Trace          *trace.SpanContext  // what the attempts' spans hang on; nil = not traced
+	Trace          *trace.SpanContext  // parent of the attempts' spans; nil = not traced
 }
 
-// Result is the answer to one publication.
+// Result is the result of one publication.
 type Result struct {
 	ID         string
 	Deliveries int
-	Duplicate  bool // the same publication was accepted before; this is its first answer
+	Duplicate  bool // the same publication was accepted before; this is its first result
 }
 
-// Dispatcher takes deliveries to their receivers once they are committed.
+// Dispatcher sends deliveries once they are committed.
 type Dispatcher interface {
-	// Reserve takes a place in this process's queue for a target; false means the
-	// row is left for whoever has room.
+	// Reserve takes a place in this process's queue for a target. false means that there
+	// is none: the delivery needs a row.
 	Reserve(target *directory.Target) bool
-	// Release returns a reserved place back.
+	// Release frees a reserved place.
 	Release(target uuid.UUID)
-	// Dispatch queues committed deliveries whose places were reserved; leased stands
-	// for them in the database.
-	Dispatch(jobs []delivery.Job, lease *delivery.Lease)
-	// MarkBacklog tells that committed deliveries of a target were left without a place.
-	MarkBacklog(target uuid.UUID)
+	// Dispatch queues committed deliveries whose places were reserved. lease covers the
+	// ones without rows; nil if every one has a row.
+	Dispatch(jobs []delivery.LeasedDelivery, lease *delivery.CommitLease)
+	// AnnounceBacklog wakes this process and others for rows of a target without a place.
+	AnnounceBacklog(target uuid.UUID)
 }
 
 // Recorder counts what was accepted.
@@ -73,50 +73,50 @@ type Recorder interface {
 
 // Outbox is safe for concurrent use.
 type Outbox struct {
-	pool      *pgxpool.Pool
-	directory *directory.Directory
-	dispatch  Dispatcher
-	record    Recorder
-	log       *slog.Logger
-	now       func() time.Time
-	ids       *logid.EventIDs
+	pool       *pgxpool.Pool
+	directory  *directory.Directory
+	dispatcher Dispatcher
+	recorder   Recorder
+	log        *slog.Logger
+	now        func() time.Time
+	ids        *logid.EventIDs
 
-	plain chan *request // no idempotency keys: straight inserts
-	keyed chan *request
-	stop  chan struct{}
-	ended chan struct{} // closed when nothing will be committed any more
-	done  sync.WaitGroup
+	plain      chan *request // no idempotency keys: straight inserts
+	idempotent chan *request
+	stop       chan struct{}
+	ended      chan struct{} // closed when the committers have ended
+	done       sync.WaitGroup
 }
 
-// request is one call: its publications are stored together or not at all.
+// request is one call. Its publications are stored together or not at all.
 type request struct {
 	publications []*Publication
 	results      []Result
 	done         chan error
 }
 
-// New starts the commit lanes; Close ends them.
-func New(pool *pgxpool.Pool, dir *directory.Directory, dispatch Dispatcher, record Recorder, log *slog.Logger, now func() time.Time) *Outbox {
+// New starts the committers; Close ends them.
+func New(pool *pgxpool.Pool, dir *directory.Directory, dispatcher Dispatcher, recorder Recorder, log *slog.Logger, now func() time.Time) *Outbox {
 	o := &Outbox{
-		pool: pool, directory: dir, dispatch: dispatch, record: record, log: log, now: now,
-		plain: make(chan *request, queueLength), keyed: make(chan *request, queueLength),
+		pool: pool, directory: dir, dispatcher: dispatcher, recorder: recorder, log: log, now: now,
+		plain: make(chan *request, queueLength), idempotent: make(chan *request, queueLength),
 		stop: make(chan struct{}), ended: make(chan struct{}),
 	}
-	o.ids = logid.NewEventIDs(o.node)
-	plain, keyed := &lane{Outbox: o}, &lane{Outbox: o}
+	o.ids = logid.NewEventIDs(o.nextNode)
+	plain, idempotent := &committer{Outbox: o}, &committer{Outbox: o}
 	o.done.Go(func() { plain.run(o.plain, plain.commitPlain) })
-	o.done.Go(func() { keyed.run(o.keyed, keyed.commitKeyed) })
+	o.done.Go(func() { idempotent.run(o.idempotent, idempotent.commitIdempotent) })
 	return o
 }
 
-// node returns a generator of event ids its number.
-func (o *Outbox) node(ctx context.Context) (number uint64, err error) {
+// nextNode returns the node number of a new generator of event ids.
+func (o *Outbox) nextNode(ctx context.Context) (number uint64, err error) {
 	err = o.pool.QueryRow(ctx, `select nextval('hub.event_nodes')`).Scan(&number)
 	return number, err
 }
 
-// Close waits for what was queued to be committed. Whoever publishes afterwards is
-// told that it is unavailable.
+// Close waits until queued publications are committed. Later ones are a
+// [hub.ErrUnavailable].
 func (o *Outbox) Close() {
 	close(o.stop)
 	o.done.Wait()
@@ -132,7 +132,8 @@ func (o *Outbox) Publish(ctx context.Context, p *Publication) (Result, error) {
 	return results[0], nil
 }
 
-// errUnavailable answers a publisher when commits cannot keep up or the database is away.
+// errUnavailable returns the error for publishers when commits cannot keep up or the
+// database is away.
 func errUnavailable(cause error) error {
 	e := hub.Errorf(hub.ErrUnavailable, "database_unavailable", "It is not certain that the event was stored: send it again. With an id or an Idempotency-Key of yours it is stored once.")
 	e.RetryAfter = time.Second
@@ -145,7 +146,7 @@ func (o *Outbox) PublishAll(ctx context.Context, publications []*Publication) ([
 	queue := o.plain
 	for _, p := range publications {
 		if p.IdempotencyKey != "" {
-			queue = o.keyed
+			queue = o.idempotent
 		}
 	}
 	select {
@@ -158,7 +159,7 @@ func (o *Outbox) PublishAll(ctx context.Context, publications []*Publication) ([
 	default:
 		return nil, errUnavailable(errors.New("the commit queue is full"))
 	}
-	if err := o.wait(r); err != nil {
+	if err := o.awaitAnswer(r); err != nil {
 		return nil, err
 	}
 	return r.results, nil
@@ -166,9 +167,9 @@ func (o *Outbox) PublishAll(ctx context.Context, publications []*Publication) ([
 
 var errClosed = errors.New("the hub is stopping")
 
-// wait waits for a queued request's answer, whatever happens to the caller: it may
-// be committed. One that came too late for the lanes gets none.
-func (o *Outbox) wait(r *request) error {
+// awaitAnswer waits for a queued request's answer even if the caller gives up: it may be
+// committed. A request that came after the committers ended is a [hub.ErrUnavailable].
+func (o *Outbox) awaitAnswer(r *request) error {
 	select {
 	case err := <-r.done:
 		return err
@@ -182,15 +183,15 @@ func (o *Outbox) wait(r *request) error {
 	}
 }
 
-// lane commits batches, one at a time: a full one costs less than two half ones.
-type lane struct {
+// committer commits batches, one at a time: a full one costs less than two half ones.
+type committer struct {
 	*Outbox
 	rows   rows
-	fanOut int // deliveries of one publication, as the last commit had it
+	fanOut int // deliveries of one publication, in the last commit
 }
 
 // run commits batches from a queue until the outbox is closed and the queue empty.
-func (l *lane) run(queue chan *request, commit func(context.Context, []*request)) {
+func (l *committer) run(queue chan *request, commit func(context.Context, []*request)) {
 	var batch []*request
 	for {
 		batch = batch[:0]

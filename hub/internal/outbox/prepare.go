@@ -14,7 +14,7 @@ import (
 	"integrationhub/hub/internal/logid"
 )
 
-// prepared is a publication that has its ids, its envelope and its receivers.
+// prepared is a publication with its ids, envelope and receivers.
 type prepared struct {
 	*Publication
 	event    *delivery.Event
@@ -49,7 +49,7 @@ func (o *Outbox) prepare(ctx context.Context, p *Publication) (*prepared, error)
 		id = hub.FormatEventID(bits)
 	}
 	event := &delivery.Event{
-		Seq: logid.NewSeq(now), ID: id, IDBits: signed(bits), TenantID: p.TenantID, Environment: p.Environment,
+		Seq: logid.NewSeq(now), ID: id, IDBits: toInt64(bits), TenantID: p.TenantID, Environment: p.Environment,
 		Product: p.Product, Type: p.Type, CorrelationID: p.CorrelationID, Trace: p.Trace,
 	}
 	if !p.OccurredAt.IsZero() {
@@ -61,13 +61,13 @@ func (o *Outbox) prepare(ctx context.Context, p *Publication) (*prepared, error)
 	return &prepared{Publication: p, event: event, targets: targets, hasPlace: make([]bool, len(targets))}, nil
 }
 
-// reserve asks for places in this process's queue and gives the lease of the
-// deliveries that got one; nil where none did.
-func (o *Outbox) reserve(all []*prepared) *delivery.Lease {
-	lease := &delivery.Lease{TakenAt: o.now()}
-	for _, p := range all {
-		for i, target := range p.targets {
-			if p.hasPlace[i] = o.dispatch.Reserve(target); p.hasPlace[i] {
+// reserve reserves places in this process's queue and returns the lease of the deliveries
+// that got one; nil if none did.
+func (o *Outbox) reserve(events []*prepared) *delivery.CommitLease {
+	lease := &delivery.CommitLease{TakenAt: o.now()}
+	for _, event := range events {
+		for i, target := range event.targets {
+			if event.hasPlace[i] = o.dispatcher.Reserve(target); event.hasPlace[i] {
 				lease.WithoutRow++
 			}
 		}
@@ -79,63 +79,63 @@ func (o *Outbox) reserve(all []*prepared) *delivery.Lease {
 	return lease
 }
 
-// release returns the places back after a commit that did not happen.
-func (o *Outbox) release(all []*prepared) {
-	for _, p := range all {
-		for i, target := range p.targets {
-			if p.hasPlace[i] {
-				o.dispatch.Release(target.ID)
-				p.hasPlace[i] = false
+// release frees the places after a failed commit.
+func (o *Outbox) release(events []*prepared) {
+	for _, event := range events {
+		for i, target := range event.targets {
+			if event.hasPlace[i] {
+				o.dispatcher.Release(target.ID)
+				event.hasPlace[i] = false
 			}
 		}
 	}
 }
 
-// committed hands the stored deliveries on. The lease was taken before the commit,
-// so locally it ends before the database's.
-func (l *lane) committed(all []*prepared, lease *delivery.Lease) {
-	total := deliveriesOf(all)
-	l.fanOut = total / max(1, len(all))
-	jobs := make([]delivery.Job, 0, total)
+// dispatchCommitted dispatches the stored deliveries. The lease's local time was taken before
+// the commit, so it ends before the database's.
+func (l *committer) dispatchCommitted(events []*prepared, lease *delivery.CommitLease) {
+	total := countDeliveries(events)
+	l.fanOut = total / max(1, len(events))
+	deliveries := make([]delivery.LeasedDelivery, 0, total)
 	now := l.now()
-	for _, p := range all {
-		for i, target := range p.targets {
-			if !p.hasPlace[i] {
-				l.dispatch.MarkBacklog(target.ID)
+	for _, event := range events {
+		for i, target := range event.targets {
+			if !event.hasPlace[i] {
+				l.dispatcher.AnnounceBacklog(target.ID)
 				continue
 			}
-			jobs = append(jobs, delivery.Job{
-				ID: logid.Delivery(p.event.Seq, i+1), Target: target.ID, ToIntegration: target.Peer != nil, Event: p.event,
-				RoundAt: now, DueAt: now, LeasedAt: lease.TakenAt, Lease: lease,
+			deliveries = append(deliveries, delivery.LeasedDelivery{
+				ID: logid.Delivery(event.event.Seq, i+1), Target: target.ID, IsIntegration: target.Peer != nil, Event: event.event,
+				RoundAt: now, ReadyAt: now, LeasedAt: lease.TakenAt, CommitLease: lease,
 			})
 		}
-		l.record.CountAccepted(p.Product, 1, len(p.targets))
+		l.recorder.CountAccepted(event.Product, 1, len(event.targets))
 	}
-	l.dispatch.Dispatch(jobs, lease)
+	l.dispatcher.Dispatch(deliveries, lease)
 	failpoint.Here("after_dispatch")
 }
 
-// delta counts what a commit accepted, by minute, tenant and target.
-type delta struct {
+// deltaKey is the minute, tenant and target that accepted deliveries are counted by.
+type deltaKey struct {
 	bucket  time.Time
 	tenant  uuid.UUID
 	target  uuid.UUID
 	product string
 }
 
-func acceptedDeltas(all []*prepared) map[delta]int32 {
-	counts := make(map[delta]int32)
-	for _, p := range all {
-		bucket := logid.Time(p.event.Seq).Truncate(time.Minute)
-		for _, target := range p.targets {
-			counts[delta{bucket, p.TenantID, target.ID, p.Product}]++
+func acceptedDeltas(events []*prepared) map[deltaKey]int32 {
+	counts := make(map[deltaKey]int32)
+	for _, event := range events {
+		bucket := logid.Time(event.event.Seq).Truncate(time.Minute)
+		for _, target := range event.targets {
+			counts[deltaKey{bucket, event.TenantID, target.ID, event.Product}]++
 		}
 	}
 	return counts
 }
 
-// signed keeps the 64 bits of an event id in PostgreSQL's signed bigint.
-func signed(bits uint64) int64 {
+// toInt64 returns the 64 bits of an event id as PostgreSQL's signed bigint.
+func toInt64(bits uint64) int64 {
 	if bits > math.MaxInt64 {
 		return -int64(math.MaxUint64-bits) - 1
 	}

@@ -15,8 +15,8 @@ import (
 	"integrationhub/hub/internal/store/bulk"
 )
 
-// DueChannel is where processes are told, when a transaction commits, of targets that
-// have due deliveries: the payload is the target's id.
+// DueChannel is the NOTIFY channel for targets with due deliveries. The payload is the
+// target id.
 const DueChannel = "hub_due"
 
 // ProductPublisher publishes the events of a hosted product in its own transactions. It
@@ -27,7 +27,7 @@ type ProductPublisher struct {
 }
 
 // Publish stores an event and its deliveries in the caller's transaction. They are
-// due at once, so whichever process hears of the commit first sends them.
+// due at once, and the first process to claim them after the commit sends them.
 func (p ProductPublisher) Publish(ctx context.Context, tx pgx.Tx, e hub.Event) (string, error) {
 	ids, err := p.PublishAll(ctx, tx, []hub.Event{e})
 	if err != nil {
@@ -48,17 +48,17 @@ func (p ProductPublisher) PublishAll(ctx context.Context, tx pgx.Tx, events []hu
 			return nil, err
 		}
 	}
-	all, err := p.Outbox.prepareInTx(ctx, tx, publications)
+	stored, err := p.Outbox.prepareInTx(ctx, tx, publications)
 	if err != nil {
 		return nil, err
 	}
 	statements := &bulk.Batch{}
-	(&rows{}).queue(statements, all, nil)
+	(&rows{}).queue(statements, stored, nil)
 	if err := statements.RunOn(ctx, tx.Conn()); err != nil {
 		return nil, fmt.Errorf("storing event %s: %w", events[0].Type, err)
 	}
-	ids, targets, deliveries := make([]string, len(all)), make(map[uuid.UUID]bool), 0
-	for i, event := range all {
+	ids, targets, deliveries := make([]string, len(stored)), make(map[uuid.UUID]bool), 0
+	for i, event := range stored {
 		ids[i] = event.event.ID
 		deliveries += len(event.targets)
 		for _, target := range event.targets {
@@ -70,11 +70,11 @@ func (p ProductPublisher) PublishAll(ctx context.Context, tx pgx.Tx, events []hu
 			return nil, fmt.Errorf("announcing event %s: %w", events[0].Type, err)
 		}
 	}
-	p.Outbox.record.CountAccepted(p.Name, len(all), deliveries)
+	p.Outbox.recorder.CountAccepted(p.Name, len(stored), deliveries)
 	return ids, nil
 }
 
-// publication checks what a product hands over: it goes out as it is.
+// publication checks an event of a product, which is published unchanged.
 func (p ProductPublisher) publication(e hub.Event) (*Publication, error) {
 	switch {
 	case !e.Environment.Valid():
@@ -82,7 +82,7 @@ func (p ProductPublisher) publication(e hub.Event) (*Publication, error) {
 	case !hub.ValidEventType(e.Type):
 		return nil, fmt.Errorf("publishing %q: an event type is words joined by dots", e.Type)
 	}
-	if err := httpx.TopLevel(e.Data, httpx.JSONRules{UniqueKeys: true}, func(_, _ []byte) error { return nil }); err != nil {
+	if err := httpx.VisitMembers(e.Data, httpx.JSONRules{UniqueKeys: true}, func(_, _ []byte) error { return nil }); err != nil {
 		return nil, fmt.Errorf("publishing %s: data: %w", e.Type, err)
 	}
 	if _, ok := hub.ParseEventID(e.ID); e.ID != "" && !ok {
@@ -95,13 +95,13 @@ func (p ProductPublisher) publication(e hub.Event) (*Publication, error) {
 }
 
 // prepareInTx prepares publications by the configuration that is committed now.
-func (o *Outbox) prepareInTx(ctx context.Context, tx pgx.Tx, list []*Publication) ([]*prepared, error) {
+func (o *Outbox) prepareInTx(ctx context.Context, tx pgx.Tx, publications []*Publication) ([]*prepared, error) {
 	for range maxConfigTries {
 		version := o.directory.Version()
-		events := make([]*prepared, len(list))
-		for i, p := range list {
+		events := make([]*prepared, len(publications))
+		for i, publication := range publications {
 			var err error
-			if events[i], err = o.prepare(ctx, p); err != nil {
+			if events[i], err = o.prepare(ctx, publication); err != nil {
 				return nil, err
 			}
 		}
@@ -116,7 +116,7 @@ func (o *Outbox) prepareInTx(ctx context.Context, tx pgx.Tx, list []*Publication
 			return nil, err
 		}
 		if o.directory.Version() == version {
-			return events, nil // the caller's own transaction changed it, which nobody sees yet
+			return events, nil // the caller's own transaction changed it, not yet visible to others
 		}
 	}
 	return nil, errUnavailable(errors.New("configuration kept changing"))

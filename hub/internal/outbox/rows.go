@@ -15,14 +15,14 @@ type rows struct {
 	events, deliveries []bulk.Columns // by day of the commit, mostly one
 	deltas, lease      bulk.Columns
 	erasures           bulk.Columns
-	promised           []byte // the lease's deliveries, as hub.leases has them
+	leaseEntries       []byte // the lease's deliveries, as hub.leases has them
 }
 
-// queue adds the inserts of prepared events to a batch, with rows for those of
-// their deliveries that the lease does not stand for. The batch uses the buffers: it
-// must have run before the next one is queued.
-func (r *rows) queue(batch *bulk.Batch, all []*prepared, lease *delivery.Lease) {
-	for day, rest := 0, all; len(rest) > 0; day++ {
+// queue adds the inserts of prepared events to a batch, with rows for the
+// deliveries that the lease does not cover. The batch uses the buffers: it must have run
+// before the next one is queued.
+func (r *rows) queue(batch *bulk.Batch, events []*prepared, lease *delivery.CommitLease) {
+	for day, rest := 0, events; len(rest) > 0; day++ {
 		n := 1
 		for n < len(rest) && logid.SameDay(rest[0].event.Seq, rest[n].event.Seq) {
 			n++
@@ -36,35 +36,35 @@ func (r *rows) queue(batch *bulk.Batch, all []*prepared, lease *delivery.Lease) 
 		rest = rest[n:]
 	}
 	if lease != nil {
-		r.queueLease(batch, all, lease)
+		r.queueLease(batch, events, lease)
 	}
-	if deliveriesOf(all) > 0 {
-		r.queueDeltas(batch, all)
+	if countDeliveries(events) > 0 {
+		r.queueDeltas(batch, events)
 	}
-	r.queueErasures(batch, all)
+	r.queueErasures(batch, events)
 }
 
-func deliveriesOf(all []*prepared) int {
+func countDeliveries(events []*prepared) int {
 	total := 0
-	for _, p := range all {
-		total += len(p.targets)
+	for _, event := range events {
+		total += len(event.targets)
 	}
 	return total
 }
 
-func queueEvents(batch *bulk.Batch, columns *bulk.Columns, all []*prepared, partition string) {
+func queueEvents(batch *bulk.Batch, columns *bulk.Columns, events []*prepared, partition string) {
 	columns.Reset(eventTypes...)
 	c := *columns
-	for _, p := range all {
-		c[colEventSeq].UUID(p.event.Seq)
-		c[colEventEventID].Int8(p.event.IDBits)
-		c[colEventTenantID].UUID(p.TenantID)
-		c[colEventEnvironment].Text(string(p.Environment))
-		c[colEventProduct].Text(p.Product)
-		c[colEventEventType].Text(p.Type)
-		c[colEventCorrelationID].OptionalText(p.CorrelationID)
-		c[colEventDeliveries].Int4(int32(len(p.targets)))
-		c[colEventBody].Bytes(p.event.Body)
+	for _, event := range events {
+		c[colEventSeq].UUID(event.event.Seq)
+		c[colEventEventID].Int8(event.event.IDBits)
+		c[colEventTenantID].UUID(event.TenantID)
+		c[colEventEnvironment].Text(string(event.Environment))
+		c[colEventProduct].Text(event.Product)
+		c[colEventEventType].Text(event.Type)
+		c[colEventCorrelationID].OptionalText(event.CorrelationID)
+		c[colEventDeliveries].Int4(int32(len(event.targets)))
+		c[colEventBody].Bytes(event.event.Body)
 	}
 	batch.Add(`
 		insert into hub.events_`+partition+` (seq, id, tenant_id, environment, product, event_type, correlation_id, deliveries, body)
@@ -73,85 +73,85 @@ func queueEvents(batch *bulk.Batch, columns *bulk.Columns, all []*prepared, part
 
 // queueDeliveries adds rows, due at once, for the deliveries without a place in this
 // process's queue.
-func queueDeliveries(batch *bulk.Batch, columns *bulk.Columns, all []*prepared, partition string) {
+func queueDeliveries(batch *bulk.Batch, columns *bulk.Columns, events []*prepared, partition string) {
 	columns.Reset(deliveryTypes...)
 	c := *columns
-	found := false
-	for _, p := range all {
-		for i, target := range p.targets {
-			if p.hasPlace[i] {
+	hasRows := false
+	for _, event := range events {
+		for i, target := range event.targets {
+			if event.hasPlace[i] {
 				continue
 			}
-			found = true
-			c[colDeliveryID].UUID(logid.Delivery(p.event.Seq, i+1))
-			c[colDeliveryEventID].Int8(p.event.IDBits)
-			c[colDeliveryTenantID].UUID(p.TenantID)
+			hasRows = true
+			c[colDeliveryID].UUID(logid.Delivery(event.event.Seq, i+1))
+			c[colDeliveryEventID].Int8(event.event.IDBits)
+			c[colDeliveryTenantID].UUID(event.TenantID)
 			c[colDeliveryTargetID].UUID(target.ID)
-			c[colDeliveryEnvironment].Text(string(p.Environment))
-			c[colDeliveryProduct].Text(p.Product)
-			c[colDeliveryEventType].Text(p.Type)
-			c[colDeliveryCorrelationID].OptionalText(p.CorrelationID)
+			c[colDeliveryEnvironment].Text(string(event.Environment))
+			c[colDeliveryProduct].Text(event.Product)
+			c[colDeliveryEventType].Text(event.Type)
+			c[colDeliveryCorrelationID].OptionalText(event.CorrelationID)
 			c[colDeliveryIntegration].Bool(target.Peer != nil)
 		}
 	}
-	if found {
+	if hasRows {
 		batch.Add(`
 			insert into hub.deliveries_`+partition+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, integration)
 			select * from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::boolean[])`, c)
 	}
 }
 
-// queueLease adds the row that stands for the deliveries this process takes on.
-func (r *rows) queueLease(batch *bulk.Batch, all []*prepared, lease *delivery.Lease) {
-	r.promised = r.promised[:0]
-	for _, p := range all {
-		for i, target := range p.targets {
-			if p.hasPlace[i] {
-				id := logid.Delivery(p.event.Seq, i+1)
-				r.promised = append(append(r.promised, id[:]...), target.ID[:]...)
-				kind := byte(0)
+// queueLease adds the lease, which covers the deliveries with a place.
+func (r *rows) queueLease(batch *bulk.Batch, events []*prepared, lease *delivery.CommitLease) {
+	r.leaseEntries = r.leaseEntries[:0]
+	for _, event := range events {
+		for i, target := range event.targets {
+			if event.hasPlace[i] {
+				id := logid.Delivery(event.event.Seq, i+1)
+				r.leaseEntries = append(append(r.leaseEntries, id[:]...), target.ID[:]...)
+				isIntegration := byte(0)
 				if target.Peer != nil {
-					kind = 1
+					isIntegration = 1
 				}
-				r.promised = append(r.promised, kind)
+				r.leaseEntries = append(r.leaseEntries, isIntegration)
 			}
 		}
 	}
 	r.lease.Reset(bulk.UUIDs, bulk.Byteas)
 	r.lease[colLeaseID].UUID(lease.ID)
-	r.lease[colLeaseDeliveries].Bytes(r.promised)
+	r.lease[colLeaseDeliveries].Bytes(r.leaseEntries)
 	batch.Add(`insert into hub.leases (id, deliveries) select * from unnest($1::uuid[], $2::bytea[])`, r.lease)
 }
 
-// queueErasures has the log cleared of the persons that events say were deleted.
-func (r *rows) queueErasures(batch *bulk.Batch, all []*prepared) {
-	found := false
-	for _, p := range all {
-		if p.Type != events.TypePatientDeleted {
+// queueErasures requests an erasure for each patient.deleted event.
+func (r *rows) queueErasures(batch *bulk.Batch, publications []*prepared) {
+	hasRows := false
+	for _, event := range publications {
+		if event.Type != events.TypePatientDeleted {
 			continue
 		}
-		if !found {
+		if !hasRows {
 			r.erasures.Reset(bulk.UUIDs, bulk.UUIDs, bulk.Texts)
-			found = true
+			hasRows = true
 		}
-		r.erasures[colErasureSeq].UUID(p.event.Seq)
-		r.erasures[colErasureTenantID].UUID(p.TenantID)
-		r.erasures[colErasureEnvironment].Text(string(p.Environment))
+		r.erasures[colErasureSeq].UUID(event.event.Seq)
+		r.erasures[colErasureTenantID].UUID(event.TenantID)
+		r.erasures[colErasureEnvironment].Text(string(event.Environment))
 	}
-	if found {
+	if hasRows {
 		batch.Add(erasure.Insert, r.erasures)
 	}
 }
 
 // queueDeltas counts what the commit accepts, by minute, tenant and target.
-func (r *rows) queueDeltas(batch *bulk.Batch, all []*prepared) {
+func (r *rows) queueDeltas(batch *bulk.Batch, events []*prepared) {
 	r.deltas.Reset(deltaTypes...)
 	c := r.deltas
-	for d, count := range acceptedDeltas(all) {
-		c[colDeltaBucket].Time(d.bucket)
-		c[colDeltaTenantID].UUID(d.tenant)
-		c[colDeltaTargetID].UUID(d.target)
-		c[colDeltaProduct].Text(d.product)
+	for key, count := range acceptedDeltas(events) {
+		c[colDeltaBucket].Time(key.bucket)
+		c[colDeltaTenantID].UUID(key.tenant)
+		c[colDeltaTargetID].UUID(key.target)
+		c[colDeltaProduct].Text(key.product)
 		c[colDeltaAccepted].Int4(count)
 	}
 	batch.Add(`

@@ -66,7 +66,7 @@ func startWith(t testing.TB, products []module.Module, change func(*config.Confi
 	n := &node{t: t, log: &lockedBuffer{}}
 	s, err := server.Start(context.Background(), server.Options{
 		Config: cfg, Version: "test", Log: slog.New(slog.NewJSONHandler(n.log, nil)),
-		Modules: products, Connectors: connectors,
+		Modules: products, Connectors: connectors, PasswordHashMemory: hubtest.PasswordHashMemory,
 	})
 	require.NoError(t, err)
 	t.Cleanup(s.Stop)

@@ -179,7 +179,7 @@ func (t *Tracer) StartCommit(ctx context.Context) *Span {
 // that accepted the event belong to the publication's trace. Others, retries and
 // those another process made, begin traces of their own; hub.event_id and
 // hub.delivery_id are the same in all.
-func (t *Tracer) RecordAttempts(batch []delivery.Attempt) {
+func (t *Tracer) RecordAttempts(batch []delivery.AttemptResult) {
 	if t == nil {
 		return
 	}
@@ -190,7 +190,7 @@ func (t *Tracer) RecordAttempts(batch []delivery.Attempt) {
 	}
 }
 
-func (t *Tracer) attempt(a *delivery.Attempt) {
+func (t *Tracer) attempt(a *delivery.AttemptResult) {
 	ctx := context.Background()
 	if parent := a.Event.Trace; parent != nil {
 		ctx = trace.ContextWithSpanContext(ctx, *parent)
@@ -203,8 +203,8 @@ func (t *Tracer) attempt(a *delivery.Attempt) {
 			attribute.String("hub.event_id", a.Event.ID),
 			attribute.String("hub.delivery_id", a.ID.String()),
 			attribute.String("hub.target_id", a.Target.String()),
-			attribute.String("hub.delivery_status", a.Verdict.Status.String()),
-			attribute.Int("hub.attempt", a.Attempts+1),
+			attribute.String("hub.delivery_status", a.Decision.Status.String()),
+			attribute.Int("hub.attempt", a.PriorAttempts+1),
 			attribute.Int64("hub.queue_us", a.QueueTime.Microseconds()),
 			attribute.Int64("hub.dns_us", a.Phases.DNS.Microseconds()),
 			attribute.Int64("hub.connect_us", a.Phases.Connect.Microseconds()),
@@ -214,7 +214,7 @@ func (t *Tracer) attempt(a *delivery.Attempt) {
 		if a.StatusCode != 0 {
 			span.SetAttributes(attribute.Int("http.response.status_code", a.StatusCode))
 		}
-		if a.Verdict.Status != delivery.Delivered {
+		if a.Decision.Status != delivery.Delivered {
 			span.SetStatus(codes.Error, a.Error)
 		}
 	}

@@ -19,7 +19,7 @@ func TestOffAllocatesNothing(t *testing.T) { //nolint:paralleltest // it counts 
 	off, err := New(t.Context(), "", "test", slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	require.Nil(t, off)
-	ctx, batch, failed := t.Context(), []delivery.Attempt{{Sent: true}}, errors.New("failed")
+	ctx, batch, failed := t.Context(), []delivery.AttemptResult{{Sent: true}}, errors.New("failed")
 	parent, state := []byte("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"), []byte("a=b")
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
 		span := off.StartPublication(parent, state)

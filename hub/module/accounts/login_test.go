@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub"
+	"integrationhub/hub/hubtest/moduletest"
 	"integrationhub/hub/module/accounts"
 )
 
@@ -34,7 +35,7 @@ func TestLogin(t *testing.T) {
 // Whether somebody has an address cannot be told by how long a refusal takes: each does
 // the work of comparing a password, which is measured by the memory that this takes.
 func TestFailedLoginsDoTheSameWork(t *testing.T) { //nolint:paralleltest // it measures the process's memory
-	r := start(t)
+	r := startWith(t, moduletest.Options{Start: noon, RealPasswordHashes: true})
 	work := func(email, word string) uint64 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

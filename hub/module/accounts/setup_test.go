@@ -183,8 +183,13 @@ var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
 func start(t *testing.T, settings ...string) *running {
 	t.Helper()
+	return startWith(t, moduletest.Options{Start: noon, Settings: settings})
+}
+
+func startWith(t *testing.T, options moduletest.Options) *running {
+	t.Helper()
 	c := &club{}
-	r := &running{club: c, t: t, hub: moduletest.Start(t, c, moduletest.Options{Start: noon, Settings: settings})}
+	r := &running{club: c, t: t, hub: moduletest.Start(t, c, options)}
 	t.Cleanup(c.db.Close)
 	stored, err := c.host.Credentials.HashPassword(t.Context(), password)
 	require.NoError(t, err)

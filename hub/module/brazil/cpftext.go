@@ -39,8 +39,10 @@ func findCPF[T string | []byte](text T, from int) (start, end int) {
 			continue
 		}
 		n := countDigits(text, i)
-		if end := cpfEnd(text, i, n); end != 0 {
-			return i, end
+		if n == 3 || n == 6 || n == 9 || n == cpfLength { // whole groups of a tax id
+			if end := cpfEnd(text, i, n); end != 0 {
+				return i, end
+			}
 		}
 		i += n
 	}
@@ -61,11 +63,8 @@ func cpfEnd[T string | []byte](text T, start, n int) (end int) {
 			end = pos
 			break
 		}
-		if found%3 != 0 { // not whole groups
-			return 0
-		}
 		gap := separatorBytes(text, pos)
-		if gap == 0 {
+		if found%3 != 0 || gap == 0 {
 			return 0
 		}
 		pos += gap
@@ -98,7 +97,10 @@ func separatorBytes[T string | []byte](text T, start int) int {
 		if i == len(text) {
 			break
 		}
-		r, size := utf8.DecodeRuneInString(string(text[i:min(i+utf8.UTFMax, len(text))]))
+		r, size := rune(text[i]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(string(text[i:min(i+utf8.UTFMax, len(text))]))
+		}
 		if !isSeparator(r) {
 			break
 		}
@@ -114,5 +116,8 @@ func isSeparator(r rune) bool {
 	case '.', ',', '-', '/', '_', '\\', ' ', '·', '•', '−', '⁄', '∕':
 		return true
 	}
-	return '\t' <= r && r <= '\r' || unicode.In(r, unicode.Z, unicode.Pd, unicode.Cf)
+	if r < utf8.RuneSelf {
+		return '\t' <= r && r <= '\r'
+	}
+	return unicode.In(r, unicode.Z, unicode.Pd, unicode.Cf)
 }

@@ -16,9 +16,10 @@ import (
 
 // Wrap maps an error of a database operation to an error for callers: no row is a
 // [hub.ErrNotFound], text that PostgreSQL cannot store is a [hub.ErrMalformed], and a
-// database that is connectErr, full or shutting down is a [hub.ErrUnavailable]. Any
+// database that is unreachable, full or shutting down is a [hub.ErrUnavailable]. Any
 // other error is wrapped and stays an internal failure. A *[hub.Error] and nil are
-// returned unchanged. operation is a gerund, such as "refreshing".
+// returned unchanged. operation names what failed, for the log: a gerund such as
+// "loading the client", or an operation id.
 func Wrap(operation string, err error) error {
 	if err == nil {
 		return nil
@@ -55,7 +56,7 @@ func isUnstorableText(err error) bool {
 	return errors.As(err, &pgErr) && (pgErr.Code == "22021" || pgErr.Code == "22P05")
 }
 
-// isUnavailable reports whether the database is connectErr or cannot work at the moment:
+// isUnavailable reports whether the database is unreachable or cannot work at the moment:
 // connection exceptions (08), serialization failures and deadlocks (40), insufficient
 // resources such as a full disk (53), operator intervention such as a restart (57), and
 // system errors (58).

@@ -1,6 +1,5 @@
-// Package tx runs the transactions of hosted products: begun anew where PostgreSQL ended
-// them in favour of another one, joined where the hub began them, with the events of a
-// change published inside.
+// Package tx runs the transactions of hosted products. It retries those that PostgreSQL
+// aborted for a conflict, joins those that the hub began, and publishes events in them.
 package tx
 
 import (
@@ -20,7 +19,7 @@ import (
 	"integrationhub/hub/module/dberr"
 )
 
-// maxAttempts is how often work is begun that PostgreSQL ended in favour of others.
+// maxAttempts is how often work runs while PostgreSQL aborts it for a conflict.
 const maxAttempts = 5
 
 // Tx is a transaction under way. A product's own type embeds it beside its queries.
@@ -34,21 +33,21 @@ type Tx struct {
 // Work runs again, up to five times in all, when PostgreSQL ended the transaction for a
 // deadlock or a serialization failure, so it must set what it captures anew each time and
 // have no effect outside of the transaction. Errors of the database become errors for
-// callers ([dberr.Wrap]); doing names the work, a gerund.
-func Run(ctx context.Context, host module.Host, doing string, work func(tx *Tx) error) error {
+// callers ([dberr.Wrap]). operation names the work in the log, as there.
+func Run(ctx context.Context, host module.Host, operation string, work func(tx *Tx) error) error {
 	var err error
 	for range maxAttempts {
 		err = pgx.BeginFunc(ctx, host.Pool, func(raw pgx.Tx) error { return work(Join(host, raw)) })
-		if !IsSerializationFailure(err) {
+		if !IsRetryable(err) {
 			break
 		}
 	}
-	return dberr.Wrap(doing, err)
+	return dberr.Wrap(operation, err)
 }
 
-// IsSerializationFailure reports whether PostgreSQL ended a transaction in favour of
-// another one: serialization_failure or deadlock_detected.
-func IsSerializationFailure(err error) bool {
+// IsRetryable reports whether PostgreSQL aborted a transaction for a conflict with another
+// one: serialization_failure or deadlock_detected.
+func IsRetryable(err error) bool {
 	var pgErr *pgconn.PgError
 	return errors.As(err, &pgErr) && (pgErr.Code == "40001" || pgErr.Code == "40P01")
 }
@@ -79,16 +78,16 @@ func PublishAll[D events.Data](ctx context.Context, t *Tx, tenant uuid.UUID, env
 	if len(list) == 0 {
 		return nil
 	}
-	all := make([]hub.Event, len(list))
+	batch := make([]hub.Event, len(list))
 	for i, data := range list {
 		event, err := eventOf(tenant, environment, data)
 		if err != nil {
 			return err
 		}
-		all[i] = event
+		batch[i] = event
 	}
-	if _, err := t.Host.Events.PublishAll(ctx, t.Raw, all); err != nil {
-		return fmt.Errorf("publishing %d events: %w", len(all), err)
+	if _, err := t.Host.Events.PublishAll(ctx, t.Raw, batch); err != nil {
+		return fmt.Errorf("publishing %d events: %w", len(batch), err)
 	}
 	return nil
 }

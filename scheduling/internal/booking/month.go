@@ -31,7 +31,7 @@ func FreeDays(loc *time.Location, limits Limits, first, last Date, calendars []C
 			})
 		}
 	}
-	days := make([]DayFree, 0, len(marks.dayStarts)-1)
+	days := make([]DayFree, 0, len(marks.dayStarts))
 	for date := first; date <= last; date++ {
 		days = append(days, marks.summarize(&finder.zone, date))
 	}

@@ -79,8 +79,8 @@ func newSlotFinder(loc *time.Location, limits Limits, first, last Date) *slotFin
 		zone: newZone(loc, first, last), earliest: ceilUnix(limits.Earliest),
 		first: first, last: last, fullDays: limits.FullDays, perDay: make([]int, max(0, int(last)-int(first)+1)),
 	}
-	if limits.LastDate != nil && *limits.LastDate < last {
-		f.last = *limits.LastDate
+	if limits.LastDate != nil {
+		f.last = min(last, *limits.LastDate)
 	}
 	return f
 }
@@ -106,7 +106,7 @@ func (f *slotFinder) loadCalendar(calendar *Calendar) {
 		t := busySpan{
 			blockedFrom: start - seconds(busy.BufferBefore), blockedUntil: end + seconds(busy.BufferAfter),
 			start: start, end: end,
-			sameSession: f.capacity > 1 && busy.Service == offer.Service,
+			sameSession: busy.Service == offer.Service,
 		}
 		inOrder = inOrder && (i == 0 || f.taken[i-1].blockedFrom <= t.blockedFrom)
 		f.taken = append(f.taken, t)

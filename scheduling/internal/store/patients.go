@@ -142,7 +142,7 @@ func (t *Tx) handlePatientDeleted(ctx context.Context, event hub.Event, p patien
 // addErasureTraces passes the clients' names and addresses to the erasure of the
 // hub's log, and which of their numbers other clients share.
 func (t *Tx) addErasureTraces(ctx context.Context, event hub.Event, found []Client) error {
-	var traces module.Traces
+	var traces module.LogTraces
 	for _, client := range found {
 		traces.Names = append(traces.Names, client.Name)
 		if client.Email != nil {

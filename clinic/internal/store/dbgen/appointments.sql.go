@@ -42,45 +42,19 @@ func (q *Queries) Appointment(ctx context.Context, clinicID uuid.UUID, env hub.E
 	return i, err
 }
 
-const countAppointments = `-- name: CountAppointments :one
-select count(*)::int from (select 1 from clinic.appointments
-    where clinic_id = $1 and env = $2 and patient_id = $3 and ($4::text = '' or status = $4) limit $5::int) n
-`
-
-type CountAppointmentsParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	PatientID uuid.UUID
-	Status    string
-	MaxCount  int
-}
-
-func (q *Queries) CountAppointments(ctx context.Context, arg CountAppointmentsParams) (int, error) {
-	row := q.db.QueryRow(ctx, countAppointments,
-		arg.ClinicID,
-		arg.Env,
-		arg.PatientID,
-		arg.Status,
-		arg.MaxCount,
-	)
-	var column_1 int
-	err := row.Scan(&column_1)
-	return column_1, err
-}
-
-const externalAppointment = `-- name: ExternalAppointment :one
+const appointmentByExternalID = `-- name: AppointmentByExternalID :one
 select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at from clinic.appointments where clinic_id = $1 and env = $2 and source = $3 and external_id = $4
 `
 
-type ExternalAppointmentParams struct {
+type AppointmentByExternalIDParams struct {
 	ClinicID   uuid.UUID
 	Env        hub.Environment
 	Source     *string
 	ExternalID *string
 }
 
-func (q *Queries) ExternalAppointment(ctx context.Context, arg ExternalAppointmentParams) (Appointment, error) {
-	row := q.db.QueryRow(ctx, externalAppointment,
+func (q *Queries) AppointmentByExternalID(ctx context.Context, arg AppointmentByExternalIDParams) (Appointment, error) {
+	row := q.db.QueryRow(ctx, appointmentByExternalID,
 		arg.ClinicID,
 		arg.Env,
 		arg.Source,
@@ -106,6 +80,90 @@ func (q *Queries) ExternalAppointment(ctx context.Context, arg ExternalAppointme
 		&i.StateAt,
 	)
 	return i, err
+}
+
+const appointmentsPage = `-- name: AppointmentsPage :many
+select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at from clinic.appointments where clinic_id = $1 and env = $2 and patient_id = $3 and ($4::text = '' or status = $4)
+order by starts_at desc, id desc limit $6::int offset $5::int
+`
+
+type AppointmentsPageParams struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	PatientID uuid.UUID
+	Status    string
+	RowOffset int
+	RowLimit  int
+}
+
+func (q *Queries) AppointmentsPage(ctx context.Context, arg AppointmentsPageParams) ([]Appointment, error) {
+	rows, err := q.db.Query(ctx, appointmentsPage,
+		arg.ClinicID,
+		arg.Env,
+		arg.PatientID,
+		arg.Status,
+		arg.RowOffset,
+		arg.RowLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Appointment{}
+	for rows.Next() {
+		var i Appointment
+		if err := rows.Scan(
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.PatientID,
+			&i.StartsAt,
+			&i.Service,
+			&i.Professional,
+			&i.Status,
+			&i.Reason,
+			&i.RemindedAt,
+			&i.Source,
+			&i.ExternalID,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.DetailsAt,
+			&i.StateAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const countAppointments = `-- name: CountAppointments :one
+select count(*)::int from (select 1 from clinic.appointments
+    where clinic_id = $1 and env = $2 and patient_id = $3 and ($4::text = '' or status = $4) limit $5::int) n
+`
+
+type CountAppointmentsParams struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	PatientID uuid.UUID
+	Status    string
+	MaxCount  int
+}
+
+func (q *Queries) CountAppointments(ctx context.Context, arg CountAppointmentsParams) (int, error) {
+	row := q.db.QueryRow(ctx, countAppointments,
+		arg.ClinicID,
+		arg.Env,
+		arg.PatientID,
+		arg.Status,
+		arg.MaxCount,
+	)
+	var column_1 int
+	err := row.Scan(&column_1)
+	return column_1, err
 }
 
 const insertAppointment = `-- name: InsertAppointment :one
@@ -165,64 +223,6 @@ func (q *Queries) InsertAppointment(ctx context.Context, arg InsertAppointmentPa
 	return i, err
 }
 
-const listAppointments = `-- name: ListAppointments :many
-select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at from clinic.appointments where clinic_id = $1 and env = $2 and patient_id = $3 and ($4::text = '' or status = $4)
-order by starts_at desc, id desc limit $6::int offset $5::int
-`
-
-type ListAppointmentsParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	PatientID uuid.UUID
-	Status    string
-	RowOffset int
-	RowLimit  int
-}
-
-func (q *Queries) ListAppointments(ctx context.Context, arg ListAppointmentsParams) ([]Appointment, error) {
-	rows, err := q.db.Query(ctx, listAppointments,
-		arg.ClinicID,
-		arg.Env,
-		arg.PatientID,
-		arg.Status,
-		arg.RowOffset,
-		arg.RowLimit,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Appointment{}
-	for rows.Next() {
-		var i Appointment
-		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.ID,
-			&i.PatientID,
-			&i.StartsAt,
-			&i.Service,
-			&i.Professional,
-			&i.Status,
-			&i.Reason,
-			&i.RemindedAt,
-			&i.Source,
-			&i.ExternalID,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.DetailsAt,
-			&i.StateAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const lockAppointment = `-- name: LockAppointment :one
 select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at from clinic.appointments where clinic_id = $1 and env = $2 and id = $3 for update
 `
@@ -251,19 +251,19 @@ func (q *Queries) LockAppointment(ctx context.Context, clinicID uuid.UUID, env h
 	return i, err
 }
 
-const lockExternalAppointment = `-- name: LockExternalAppointment :one
+const lockAppointmentByExternalID = `-- name: LockAppointmentByExternalID :one
 select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at from clinic.appointments where clinic_id = $1 and env = $2 and source = $3 and external_id = $4 for update
 `
 
-type LockExternalAppointmentParams struct {
+type LockAppointmentByExternalIDParams struct {
 	ClinicID   uuid.UUID
 	Env        hub.Environment
 	Source     *string
 	ExternalID *string
 }
 
-func (q *Queries) LockExternalAppointment(ctx context.Context, arg LockExternalAppointmentParams) (Appointment, error) {
-	row := q.db.QueryRow(ctx, lockExternalAppointment,
+func (q *Queries) LockAppointmentByExternalID(ctx context.Context, arg LockAppointmentByExternalIDParams) (Appointment, error) {
+	row := q.db.QueryRow(ctx, lockAppointmentByExternalID,
 		arg.ClinicID,
 		arg.Env,
 		arg.Source,
@@ -394,13 +394,13 @@ func (q *Queries) LockUnidentifiedBookings(ctx context.Context, arg LockUnidenti
 	return items, nil
 }
 
-const setAppointment = `-- name: SetAppointment :one
+const updateAppointmentRow = `-- name: UpdateAppointmentRow :one
 update clinic.appointments set patient_id = $4, starts_at = $5, service = $6, professional = $7, status = $8, reason = $9, reminded_at = $10, external_id = $11,
     details_at = $12, state_at = $13, updated_at = $14
 where clinic_id = $1 and env = $2 and id = $3 returning clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at
 `
 
-type SetAppointmentParams struct {
+type UpdateAppointmentRowParams struct {
 	ClinicID     uuid.UUID
 	Env          hub.Environment
 	ID           uuid.UUID
@@ -417,8 +417,8 @@ type SetAppointmentParams struct {
 	UpdatedAt    time.Time
 }
 
-func (q *Queries) SetAppointment(ctx context.Context, arg SetAppointmentParams) (Appointment, error) {
-	row := q.db.QueryRow(ctx, setAppointment,
+func (q *Queries) UpdateAppointmentRow(ctx context.Context, arg UpdateAppointmentRowParams) (Appointment, error) {
+	row := q.db.QueryRow(ctx, updateAppointmentRow,
 		arg.ClinicID,
 		arg.Env,
 		arg.ID,

@@ -71,41 +71,6 @@ func (q *Queries) DeletionPeers(ctx context.Context, clinicID uuid.UUID, env hub
 	return items, nil
 }
 
-const deletionPeersOfRequests = `-- name: DeletionPeersOfRequests :many
-select clinic_id, env, request_id, product, integration_id, status, acknowledged_at, acknowledged_by, note from clinic.deletion_peers
-where (clinic_id, env, request_id) in (select unnest($1::uuid[]), unnest($2::text[]), unnest($3::uuid[])) order by product
-`
-
-func (q *Queries) DeletionPeersOfRequests(ctx context.Context, clinics []uuid.UUID, envs []string, ids []uuid.UUID) ([]DeletionPeer, error) {
-	rows, err := q.db.Query(ctx, deletionPeersOfRequests, clinics, envs, ids)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []DeletionPeer{}
-	for rows.Next() {
-		var i DeletionPeer
-		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.RequestID,
-			&i.Product,
-			&i.IntegrationID,
-			&i.Status,
-			&i.AcknowledgedAt,
-			&i.AcknowledgedBy,
-			&i.Note,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const deletionRequest = `-- name: DeletionRequest :one
 select clinic_id, env, id, patient_id, status, event_id, requested_by, requested_at, completed_at from clinic.deletion_requests where clinic_id = $1 and env = $2 and id = $3
 `
@@ -146,6 +111,56 @@ func (q *Queries) DeletionRequestByPatient(ctx context.Context, clinicID uuid.UU
 		&i.CompletedAt,
 	)
 	return i, err
+}
+
+const deletionRequestsPage = `-- name: DeletionRequestsPage :many
+select clinic_id, env, id, patient_id, status, event_id, requested_by, requested_at, completed_at from clinic.deletion_requests
+where clinic_id = $1 and env = $2 and ($3::text = '' or status = $3)
+order by id desc limit $5::int offset $4::int
+`
+
+type DeletionRequestsPageParams struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	Status    string
+	RowOffset int
+	RowLimit  int
+}
+
+func (q *Queries) DeletionRequestsPage(ctx context.Context, arg DeletionRequestsPageParams) ([]DeletionRequest, error) {
+	rows, err := q.db.Query(ctx, deletionRequestsPage,
+		arg.ClinicID,
+		arg.Env,
+		arg.Status,
+		arg.RowOffset,
+		arg.RowLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []DeletionRequest{}
+	for rows.Next() {
+		var i DeletionRequest
+		if err := rows.Scan(
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.PatientID,
+			&i.Status,
+			&i.EventID,
+			&i.RequestedBy,
+			&i.RequestedAt,
+			&i.CompletedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const insertDeletionPeer = `-- name: InsertDeletionPeer :exec
@@ -208,56 +223,6 @@ func (q *Queries) InsertDeletionRequest(ctx context.Context, arg InsertDeletionR
 		&i.CompletedAt,
 	)
 	return i, err
-}
-
-const listDeletionRequests = `-- name: ListDeletionRequests :many
-select clinic_id, env, id, patient_id, status, event_id, requested_by, requested_at, completed_at from clinic.deletion_requests
-where clinic_id = $1 and env = $2 and ($3::text = '' or status = $3)
-order by id desc limit $5::int offset $4::int
-`
-
-type ListDeletionRequestsParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	Status    string
-	RowOffset int
-	RowLimit  int
-}
-
-func (q *Queries) ListDeletionRequests(ctx context.Context, arg ListDeletionRequestsParams) ([]DeletionRequest, error) {
-	rows, err := q.db.Query(ctx, listDeletionRequests,
-		arg.ClinicID,
-		arg.Env,
-		arg.Status,
-		arg.RowOffset,
-		arg.RowLimit,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []DeletionRequest{}
-	for rows.Next() {
-		var i DeletionRequest
-		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.ID,
-			&i.PatientID,
-			&i.Status,
-			&i.EventID,
-			&i.RequestedBy,
-			&i.RequestedAt,
-			&i.CompletedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const lockDeletionRequest = `-- name: LockDeletionRequest :one
@@ -329,11 +294,80 @@ func (q *Queries) OpenDeletionRequests(ctx context.Context, arg OpenDeletionRequ
 	return items, nil
 }
 
-const setDeletionStatus = `-- name: SetDeletionStatus :one
+const peersOfDeletionRequests = `-- name: PeersOfDeletionRequests :many
+select clinic_id, env, request_id, product, integration_id, status, acknowledged_at, acknowledged_by, note from clinic.deletion_peers
+where (clinic_id, env, request_id) in (select unnest($1::uuid[]), unnest($2::text[]), unnest($3::uuid[])) order by product
+`
+
+func (q *Queries) PeersOfDeletionRequests(ctx context.Context, clinics []uuid.UUID, envs []string, ids []uuid.UUID) ([]DeletionPeer, error) {
+	rows, err := q.db.Query(ctx, peersOfDeletionRequests, clinics, envs, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []DeletionPeer{}
+	for rows.Next() {
+		var i DeletionPeer
+		if err := rows.Scan(
+			&i.ClinicID,
+			&i.Env,
+			&i.RequestID,
+			&i.Product,
+			&i.IntegrationID,
+			&i.Status,
+			&i.AcknowledgedAt,
+			&i.AcknowledgedBy,
+			&i.Note,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const updateDeletionPeer = `-- name: UpdateDeletionPeer :execrows
+update clinic.deletion_peers set status = $5, acknowledged_at = $6, acknowledged_by = $7, note = $8
+where clinic_id = $1 and env = $2 and request_id = $3 and product = $4 and status <> 'acknowledged'
+`
+
+type UpdateDeletionPeerParams struct {
+	ClinicID       uuid.UUID
+	Env            hub.Environment
+	RequestID      uuid.UUID
+	Product        string
+	Status         string
+	AcknowledgedAt *time.Time
+	AcknowledgedBy *uuid.UUID
+	Note           *string
+}
+
+// An acknowledgement is final.
+func (q *Queries) UpdateDeletionPeer(ctx context.Context, arg UpdateDeletionPeerParams) (int64, error) {
+	result, err := q.db.Exec(ctx, updateDeletionPeer,
+		arg.ClinicID,
+		arg.Env,
+		arg.RequestID,
+		arg.Product,
+		arg.Status,
+		arg.AcknowledgedAt,
+		arg.AcknowledgedBy,
+		arg.Note,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const updateDeletionStatus = `-- name: UpdateDeletionStatus :one
 update clinic.deletion_requests set status = $4, completed_at = $5 where clinic_id = $1 and env = $2 and id = $3 returning clinic_id, env, id, patient_id, status, event_id, requested_by, requested_at, completed_at
 `
 
-type SetDeletionStatusParams struct {
+type UpdateDeletionStatusParams struct {
 	ClinicID    uuid.UUID
 	Env         hub.Environment
 	ID          uuid.UUID
@@ -341,8 +375,8 @@ type SetDeletionStatusParams struct {
 	CompletedAt *time.Time
 }
 
-func (q *Queries) SetDeletionStatus(ctx context.Context, arg SetDeletionStatusParams) (DeletionRequest, error) {
-	row := q.db.QueryRow(ctx, setDeletionStatus,
+func (q *Queries) UpdateDeletionStatus(ctx context.Context, arg UpdateDeletionStatusParams) (DeletionRequest, error) {
+	row := q.db.QueryRow(ctx, updateDeletionStatus,
 		arg.ClinicID,
 		arg.Env,
 		arg.ID,
@@ -362,38 +396,4 @@ func (q *Queries) SetDeletionStatus(ctx context.Context, arg SetDeletionStatusPa
 		&i.CompletedAt,
 	)
 	return i, err
-}
-
-const settleDeletionPeer = `-- name: SettleDeletionPeer :execrows
-update clinic.deletion_peers set status = $5, acknowledged_at = $6, acknowledged_by = $7, note = $8
-where clinic_id = $1 and env = $2 and request_id = $3 and product = $4 and status <> 'acknowledged'
-`
-
-type SettleDeletionPeerParams struct {
-	ClinicID       uuid.UUID
-	Env            hub.Environment
-	RequestID      uuid.UUID
-	Product        string
-	Status         string
-	AcknowledgedAt *time.Time
-	AcknowledgedBy *uuid.UUID
-	Note           *string
-}
-
-// An acknowledgement is final.
-func (q *Queries) SettleDeletionPeer(ctx context.Context, arg SettleDeletionPeerParams) (int64, error) {
-	result, err := q.db.Exec(ctx, settleDeletionPeer,
-		arg.ClinicID,
-		arg.Env,
-		arg.RequestID,
-		arg.Product,
-		arg.Status,
-		arg.AcknowledgedAt,
-		arg.AcknowledgedBy,
-		arg.Note,
-	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
 }

@@ -13,43 +13,15 @@ import (
 	"integrationhub/hub"
 )
 
-const advanceImport = `-- name: AdvanceImport :exec
-update clinic.imports set status = $1, created = created + $2, updated = updated + $3, skipped = skipped + $4,
-    failed = failed + $5, position = $6, line = $7, problem = $8, finished_at = $9
-where clinic_id = $10 and env = $11 and id = $12
+const countImportErrors = `-- name: CountImportErrors :one
+select count(*)::int from clinic.import_errors where clinic_id = $1 and env = $2 and import_id = $3
 `
 
-type AdvanceImportParams struct {
-	Status     string
-	Created    int
-	Updated    int
-	Skipped    int
-	Failed     int
-	Position   int64
-	Line       int
-	Problem    *string
-	FinishedAt *time.Time
-	ClinicID   uuid.UUID
-	Env        hub.Environment
-	ID         uuid.UUID
-}
-
-func (q *Queries) AdvanceImport(ctx context.Context, arg AdvanceImportParams) error {
-	_, err := q.db.Exec(ctx, advanceImport,
-		arg.Status,
-		arg.Created,
-		arg.Updated,
-		arg.Skipped,
-		arg.Failed,
-		arg.Position,
-		arg.Line,
-		arg.Problem,
-		arg.FinishedAt,
-		arg.ClinicID,
-		arg.Env,
-		arg.ID,
-	)
-	return err
+func (q *Queries) CountImportErrors(ctx context.Context, clinicID uuid.UUID, env hub.Environment, importID uuid.UUID) (int, error) {
+	row := q.db.QueryRow(ctx, countImportErrors, clinicID, env, importID)
+	var column_1 int
+	err := row.Scan(&column_1)
+	return column_1, err
 }
 
 const countImports = `-- name: CountImports :one
@@ -63,12 +35,12 @@ func (q *Queries) CountImports(ctx context.Context, clinicID uuid.UUID, env hub.
 	return column_1, err
 }
 
-const deleteImportFile = `-- name: DeleteImportFile :exec
+const deleteImportChunks = `-- name: DeleteImportChunks :exec
 delete from clinic.import_chunks where clinic_id = $1 and env = $2 and import_id = $3
 `
 
-func (q *Queries) DeleteImportFile(ctx context.Context, clinicID uuid.UUID, env hub.Environment, importID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, deleteImportFile, clinicID, env, importID)
+func (q *Queries) DeleteImportChunks(ctx context.Context, clinicID uuid.UUID, env hub.Environment, importID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, deleteImportChunks, clinicID, env, importID)
 	return err
 }
 
@@ -109,19 +81,19 @@ func (q *Queries) ImportByID(ctx context.Context, clinicID uuid.UUID, env hub.En
 	return i, err
 }
 
-const importChunk = `-- name: ImportChunk :one
+const importChunkContent = `-- name: ImportChunkContent :one
 select content from clinic.import_chunks where clinic_id = $1 and env = $2 and import_id = $3 and n = $4
 `
 
-type ImportChunkParams struct {
+type ImportChunkContentParams struct {
 	ClinicID uuid.UUID
 	Env      hub.Environment
 	ImportID uuid.UUID
 	N        int
 }
 
-func (q *Queries) ImportChunk(ctx context.Context, arg ImportChunkParams) ([]byte, error) {
-	row := q.db.QueryRow(ctx, importChunk,
+func (q *Queries) ImportChunkContent(ctx context.Context, arg ImportChunkContentParams) ([]byte, error) {
+	row := q.db.QueryRow(ctx, importChunkContent,
 		arg.ClinicID,
 		arg.Env,
 		arg.ImportID,
@@ -132,24 +104,24 @@ func (q *Queries) ImportChunk(ctx context.Context, arg ImportChunkParams) ([]byt
 	return content, err
 }
 
-const importErrors = `-- name: ImportErrors :many
+const importErrorLines = `-- name: ImportErrorLines :many
 select line, error from clinic.import_errors where clinic_id = $1 and env = $2 and import_id = $3 order by line
 `
 
-type ImportErrorsRow struct {
+type ImportErrorLinesRow struct {
 	Line  int
 	Error string
 }
 
-func (q *Queries) ImportErrors(ctx context.Context, clinicID uuid.UUID, env hub.Environment, importID uuid.UUID) ([]ImportErrorsRow, error) {
-	rows, err := q.db.Query(ctx, importErrors, clinicID, env, importID)
+func (q *Queries) ImportErrorLines(ctx context.Context, clinicID uuid.UUID, env hub.Environment, importID uuid.UUID) ([]ImportErrorLinesRow, error) {
+	rows, err := q.db.Query(ctx, importErrorLines, clinicID, env, importID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []ImportErrorsRow{}
+	items := []ImportErrorLinesRow{}
 	for rows.Next() {
-		var i ImportErrorsRow
+		var i ImportErrorLinesRow
 		if err := rows.Scan(&i.Line, &i.Error); err != nil {
 			return nil, err
 		}
@@ -193,6 +165,59 @@ func (q *Queries) ImportMatches(ctx context.Context, arg ImportMatchesParams) ([
 	for rows.Next() {
 		var i ImportMatchesRow
 		if err := rows.Scan(&i.PatientID, &i.Line); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const importsPage = `-- name: ImportsPage :many
+select clinic_id, env, id, format, status, total, created, updated, skipped, failed, created_by, created_at, finished_at, position, line, problem from clinic.imports where clinic_id = $1 and env = $2 order by id desc limit $4::int offset $3::int
+`
+
+type ImportsPageParams struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	RowOffset int
+	RowLimit  int
+}
+
+func (q *Queries) ImportsPage(ctx context.Context, arg ImportsPageParams) ([]Import, error) {
+	rows, err := q.db.Query(ctx, importsPage,
+		arg.ClinicID,
+		arg.Env,
+		arg.RowOffset,
+		arg.RowLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Import{}
+	for rows.Next() {
+		var i Import
+		if err := rows.Scan(
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.Format,
+			&i.Status,
+			&i.Total,
+			&i.Created,
+			&i.Updated,
+			&i.Skipped,
+			&i.Failed,
+			&i.CreatedBy,
+			&i.CreatedAt,
+			&i.FinishedAt,
+			&i.Position,
+			&i.Line,
+			&i.Problem,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -271,6 +296,7 @@ type InsertImportErrorsParams struct {
 	Errors   []string
 }
 
+// lines and errors are parallel arrays.
 func (q *Queries) InsertImportErrors(ctx context.Context, arg InsertImportErrorsParams) error {
 	_, err := q.db.Exec(ctx, insertImportErrors,
 		arg.ClinicID,
@@ -306,59 +332,6 @@ func (q *Queries) InsertImportMatches(ctx context.Context, arg InsertImportMatch
 	return err
 }
 
-const listImports = `-- name: ListImports :many
-select clinic_id, env, id, format, status, total, created, updated, skipped, failed, created_by, created_at, finished_at, position, line, problem from clinic.imports where clinic_id = $1 and env = $2 order by id desc limit $4::int offset $3::int
-`
-
-type ListImportsParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	RowOffset int
-	RowLimit  int
-}
-
-func (q *Queries) ListImports(ctx context.Context, arg ListImportsParams) ([]Import, error) {
-	rows, err := q.db.Query(ctx, listImports,
-		arg.ClinicID,
-		arg.Env,
-		arg.RowOffset,
-		arg.RowLimit,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Import{}
-	for rows.Next() {
-		var i Import
-		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.ID,
-			&i.Format,
-			&i.Status,
-			&i.Total,
-			&i.Created,
-			&i.Updated,
-			&i.Skipped,
-			&i.Failed,
-			&i.CreatedBy,
-			&i.CreatedAt,
-			&i.FinishedAt,
-			&i.Position,
-			&i.Line,
-			&i.Problem,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const lockImport = `-- name: LockImport :one
 select clinic_id, env, id, format, status, total, created, updated, skipped, failed, created_by, created_at, finished_at, position, line, problem from clinic.imports where clinic_id = $1 and env = $2 and id = $3 for update
 `
@@ -385,4 +358,43 @@ func (q *Queries) LockImport(ctx context.Context, clinicID uuid.UUID, env hub.En
 		&i.Problem,
 	)
 	return i, err
+}
+
+const updateImportProgress = `-- name: UpdateImportProgress :exec
+update clinic.imports set status = $1, created = created + $2, updated = updated + $3, skipped = skipped + $4,
+    failed = failed + $5, position = $6, line = $7, problem = $8, finished_at = $9
+where clinic_id = $10 and env = $11 and id = $12
+`
+
+type UpdateImportProgressParams struct {
+	Status     string
+	Created    int
+	Updated    int
+	Skipped    int
+	Failed     int
+	Position   int64
+	Line       int
+	Problem    *string
+	FinishedAt *time.Time
+	ClinicID   uuid.UUID
+	Env        hub.Environment
+	ID         uuid.UUID
+}
+
+func (q *Queries) UpdateImportProgress(ctx context.Context, arg UpdateImportProgressParams) error {
+	_, err := q.db.Exec(ctx, updateImportProgress,
+		arg.Status,
+		arg.Created,
+		arg.Updated,
+		arg.Skipped,
+		arg.Failed,
+		arg.Position,
+		arg.Line,
+		arg.Problem,
+		arg.FinishedAt,
+		arg.ClinicID,
+		arg.Env,
+		arg.ID,
+	)
+	return err
 }

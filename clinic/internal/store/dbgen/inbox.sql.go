@@ -13,34 +13,11 @@ import (
 	"integrationhub/hub"
 )
 
-const advanceLinking = `-- name: AdvanceLinking :exec
-update clinic.linkings set after_at = $4, after_id = $5 where clinic_id = $1 and env = $2 and id = $3
-`
-
-type AdvanceLinkingParams struct {
-	ClinicID uuid.UUID
-	Env      hub.Environment
-	ID       uuid.UUID
-	AfterAt  time.Time
-	AfterID  uuid.UUID
-}
-
-func (q *Queries) AdvanceLinking(ctx context.Context, arg AdvanceLinkingParams) error {
-	_, err := q.db.Exec(ctx, advanceLinking,
-		arg.ClinicID,
-		arg.Env,
-		arg.ID,
-		arg.AfterAt,
-		arg.AfterID,
-	)
-	return err
-}
-
-const countInbox = `-- name: CountInbox :one
+const countInboxEntries = `-- name: CountInboxEntries :one
 select count(*)::int from (select from clinic.inbox i where i.clinic_id = $1 and i.env = $2 and i.status = $3::text limit $4::int) n
 `
 
-type CountInboxParams struct {
+type CountInboxEntriesParams struct {
 	ClinicID uuid.UUID
 	Env      hub.Environment
 	Status   string
@@ -48,8 +25,8 @@ type CountInboxParams struct {
 }
 
 // Up to max_count.
-func (q *Queries) CountInbox(ctx context.Context, arg CountInboxParams) (int, error) {
-	row := q.db.QueryRow(ctx, countInbox,
+func (q *Queries) CountInboxEntries(ctx context.Context, arg CountInboxEntriesParams) (int, error) {
+	row := q.db.QueryRow(ctx, countInboxEntries,
 		arg.ClinicID,
 		arg.Env,
 		arg.Status,
@@ -84,15 +61,6 @@ func (q *Queries) DeleteInboxEntries(ctx context.Context, arg DeleteInboxEntries
 	return err
 }
 
-const deleteLinking = `-- name: DeleteLinking :exec
-delete from clinic.linkings where clinic_id = $1 and env = $2 and id = $3
-`
-
-func (q *Queries) DeleteLinking(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) error {
-	_, err := q.db.Exec(ctx, deleteLinking, clinicID, env, iD)
-	return err
-}
-
 const deleteOldOpenEntries = `-- name: DeleteOldOpenEntries :execrows
 delete from clinic.inbox d where (d.clinic_id, d.env, d.id) in (
     select i.clinic_id, i.env, i.id from clinic.inbox i where i.status = 'open' and i.received_at < $1 and i.meant_for is null
@@ -124,49 +92,13 @@ func (q *Queries) DeleteOldSettledEntries(ctx context.Context, before *time.Time
 	return result.RowsAffected(), nil
 }
 
-const deletePatientLinkings = `-- name: DeletePatientLinkings :many
-delete from clinic.linkings where clinic_id = $1 and env = $2 and patient_id = $3 returning clinic_id, env, id, patient_id, phone_key, source, external_id, settled_by, after_at, after_id, created_at
-`
-
-func (q *Queries) DeletePatientLinkings(ctx context.Context, clinicID uuid.UUID, env hub.Environment, patientID uuid.UUID) ([]Linking, error) {
-	rows, err := q.db.Query(ctx, deletePatientLinkings, clinicID, env, patientID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Linking{}
-	for rows.Next() {
-		var i Linking
-		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.ID,
-			&i.PatientID,
-			&i.PhoneKey,
-			&i.Source,
-			&i.ExternalID,
-			&i.SettledBy,
-			&i.AfterAt,
-			&i.AfterID,
-			&i.CreatedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const entriesBeingLinked = `-- name: EntriesBeingLinked :many
+const entriesAwaitingLinking = `-- name: EntriesAwaitingLinking :many
 select i.id, i.source, i.external_id from clinic.inbox i where i.clinic_id = $1 and i.env = $2 and i.status = 'open' and i.meant_for is null
 and (i.occurred_at, i.id) > ($3::timestamptz, $4::uuid)
 and (i.phone_key = $5::text or i.source = $6::text and i.external_id = $7::text)
 `
 
-type EntriesBeingLinkedParams struct {
+type EntriesAwaitingLinkingParams struct {
 	ClinicID   uuid.UUID
 	Env        hub.Environment
 	AfterAt    time.Time
@@ -176,15 +108,15 @@ type EntriesBeingLinkedParams struct {
 	ExternalID *string
 }
 
-type EntriesBeingLinkedRow struct {
+type EntriesAwaitingLinkingRow struct {
 	ID         uuid.UUID
 	Source     string
 	ExternalID *string
 }
 
 // Open entries that a linking has not reached yet, without their data.
-func (q *Queries) EntriesBeingLinked(ctx context.Context, arg EntriesBeingLinkedParams) ([]EntriesBeingLinkedRow, error) {
-	rows, err := q.db.Query(ctx, entriesBeingLinked,
+func (q *Queries) EntriesAwaitingLinking(ctx context.Context, arg EntriesAwaitingLinkingParams) ([]EntriesAwaitingLinkingRow, error) {
+	rows, err := q.db.Query(ctx, entriesAwaitingLinking,
 		arg.ClinicID,
 		arg.Env,
 		arg.AfterAt,
@@ -197,9 +129,9 @@ func (q *Queries) EntriesBeingLinked(ctx context.Context, arg EntriesBeingLinked
 		return nil, err
 	}
 	defer rows.Close()
-	items := []EntriesBeingLinkedRow{}
+	items := []EntriesAwaitingLinkingRow{}
 	for rows.Next() {
-		var i EntriesBeingLinkedRow
+		var i EntriesAwaitingLinkingRow
 		if err := rows.Scan(&i.ID, &i.Source, &i.ExternalID); err != nil {
 			return nil, err
 		}
@@ -230,156 +162,6 @@ func (q *Queries) EntriesWithoutEmailHash(ctx context.Context, arg EntriesWithou
 		arg.Env,
 		arg.ID,
 		arg.RowLimit,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []InboxEntry{}
-	for rows.Next() {
-		var i InboxEntry
-		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.ID,
-			&i.Source,
-			&i.EventID,
-			&i.EventType,
-			&i.OccurredAt,
-			&i.Phone,
-			&i.PhoneKey,
-			&i.Name,
-			&i.ExternalID,
-			&i.DataEnc,
-			&i.Status,
-			&i.PatientID,
-			&i.SettledBy,
-			&i.SettledAt,
-			&i.ReceivedAt,
-			&i.EmailHmac,
-			&i.MeantFor,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const findLinking = `-- name: FindLinking :one
-select clinic_id, env, id, patient_id, phone_key, source, external_id, settled_by, after_at, after_id, created_at from clinic.linkings where clinic_id = $1 and env = $2
-and (phone_key = $3::text or source = $4::text and external_id = $5::text)
-order by created_at, id limit 1
-`
-
-type FindLinkingParams struct {
-	ClinicID   uuid.UUID
-	Env        hub.Environment
-	PhoneKey   *string
-	Source     string
-	ExternalID *string
-}
-
-// The linking in progress for a phone key, or for a ticket or appointment.
-func (q *Queries) FindLinking(ctx context.Context, arg FindLinkingParams) (Linking, error) {
-	row := q.db.QueryRow(ctx, findLinking,
-		arg.ClinicID,
-		arg.Env,
-		arg.PhoneKey,
-		arg.Source,
-		arg.ExternalID,
-	)
-	var i Linking
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.PatientID,
-		&i.PhoneKey,
-		&i.Source,
-		&i.ExternalID,
-		&i.SettledBy,
-		&i.AfterAt,
-		&i.AfterID,
-		&i.CreatedAt,
-	)
-	return i, err
-}
-
-const findLinkingShared = `-- name: FindLinkingShared :one
-select clinic_id, env, id, patient_id, phone_key, source, external_id, settled_by, after_at, after_id, created_at from clinic.linkings where clinic_id = $1 and env = $2
-and (phone_key = $3::text or source = $4::text and external_id = $5::text)
-order by created_at, id limit 1 for share
-`
-
-type FindLinkingSharedParams struct {
-	ClinicID   uuid.UUID
-	Env        hub.Environment
-	PhoneKey   *string
-	Source     string
-	ExternalID *string
-}
-
-// The same, locked so that it does not end before the transaction does.
-func (q *Queries) FindLinkingShared(ctx context.Context, arg FindLinkingSharedParams) (Linking, error) {
-	row := q.db.QueryRow(ctx, findLinkingShared,
-		arg.ClinicID,
-		arg.Env,
-		arg.PhoneKey,
-		arg.Source,
-		arg.ExternalID,
-	)
-	var i Linking
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.PatientID,
-		&i.PhoneKey,
-		&i.Source,
-		&i.ExternalID,
-		&i.SettledBy,
-		&i.AfterAt,
-		&i.AfterID,
-		&i.CreatedAt,
-	)
-	return i, err
-}
-
-const inboxEntriesAbout = `-- name: InboxEntriesAbout :many
-select clinic_id, env, id, source, event_id, event_type, occurred_at, phone, phone_key, name, external_id, data_enc, status, patient_id, settled_by, settled_at, received_at, email_hmac, meant_for from clinic.inbox i where i.clinic_id = $1 and i.env = $2 and i.patient_id = $3::uuid
-union all
-select clinic_id, env, id, source, event_id, event_type, occurred_at, phone, phone_key, name, external_id, data_enc, status, patient_id, settled_by, settled_at, received_at, email_hmac, meant_for from clinic.inbox i where i.clinic_id = $1 and i.env = $2 and i.status = 'open' and (i.meant_for is null or i.meant_for = $3)
-and i.id = any(array(
-    select a.id from clinic.inbox a where a.clinic_id = $1 and a.env = $2 and a.meant_for = $3
-    union all
-    select b.id from clinic.inbox b where b.clinic_id = $1 and b.env = $2 and b.status = 'open' and b.phone_key = any($4::text[])
-    union all
-    select c.id from clinic.inbox c where c.clinic_id = $1 and c.env = $2 and c.status = 'open' and c.email_hmac = any($5::bytea[])
-    union all
-    select d.id from clinic.inbox d where d.clinic_id = $1 and d.env = $2 and d.status = 'open' and d.email_hmac is null and d.event_type = 'contact.created'))
-`
-
-type InboxEntriesAboutParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	PatientID uuid.UUID
-	PhoneKeys []string
-	Emails    [][]byte
-}
-
-// Entries that may be about a patient: linked to the patient, or open with one of the phone keys or e-mail hashes. Entries from
-// before e-mail hashes were stored are included too: their address is not known yet.
-func (q *Queries) InboxEntriesAbout(ctx context.Context, arg InboxEntriesAboutParams) ([]InboxEntry, error) {
-	rows, err := q.db.Query(ctx, inboxEntriesAbout,
-		arg.ClinicID,
-		arg.Env,
-		arg.PatientID,
-		arg.PhoneKeys,
-		arg.Emails,
 	)
 	if err != nil {
 		return nil, err
@@ -450,115 +232,84 @@ func (q *Queries) InboxEntry(ctx context.Context, clinicID uuid.UUID, env hub.En
 	return i, err
 }
 
-const insertInboxEntry = `-- name: InsertInboxEntry :exec
-insert into clinic.inbox (clinic_id, env, id, source, event_id, event_type, occurred_at, phone, name, external_id, data_enc, email_hmac, meant_for, received_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) on conflict (clinic_id, env, source, event_id) do nothing
+const inboxEntryCandidates = `-- name: InboxEntryCandidates :many
+select clinic_id, env, id, source, event_id, event_type, occurred_at, phone, phone_key, name, external_id, data_enc, status, patient_id, settled_by, settled_at, received_at, email_hmac, meant_for from clinic.inbox i where i.clinic_id = $1 and i.env = $2 and i.patient_id = $3::uuid
+union all
+select clinic_id, env, id, source, event_id, event_type, occurred_at, phone, phone_key, name, external_id, data_enc, status, patient_id, settled_by, settled_at, received_at, email_hmac, meant_for from clinic.inbox i where i.clinic_id = $1 and i.env = $2 and i.status = 'open' and (i.meant_for is null or i.meant_for = $3)
+and i.id = any(array(
+    select a.id from clinic.inbox a where a.clinic_id = $1 and a.env = $2 and a.meant_for = $3
+    union all
+    select b.id from clinic.inbox b where b.clinic_id = $1 and b.env = $2 and b.status = 'open' and b.phone_key = any($4::text[])
+    union all
+    select c.id from clinic.inbox c where c.clinic_id = $1 and c.env = $2 and c.status = 'open' and c.email_hmac = any($5::bytea[])
+    union all
+    select d.id from clinic.inbox d where d.clinic_id = $1 and d.env = $2 and d.status = 'open' and d.email_hmac is null and d.event_type = 'contact.created'))
 `
 
-type InsertInboxEntryParams struct {
-	ClinicID   uuid.UUID
-	Env        hub.Environment
-	ID         uuid.UUID
-	Source     string
-	EventID    string
-	EventType  string
-	OccurredAt time.Time
-	Phone      *string
-	Name       *string
-	ExternalID *string
-	DataEnc    []byte
-	EmailHmac  []byte
-	MeantFor   *uuid.UUID
-	ReceivedAt time.Time
+type InboxEntryCandidatesParams struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	PatientID uuid.UUID
+	PhoneKeys []string
+	Emails    [][]byte
 }
 
-func (q *Queries) InsertInboxEntry(ctx context.Context, arg InsertInboxEntryParams) error {
-	_, err := q.db.Exec(ctx, insertInboxEntry,
+// Entries that may be about a patient: linked to the patient, or open with one of the phone keys or e-mail hashes. Entries from
+// before e-mail hashes were stored are included too: their address is not known yet.
+func (q *Queries) InboxEntryCandidates(ctx context.Context, arg InboxEntryCandidatesParams) ([]InboxEntry, error) {
+	rows, err := q.db.Query(ctx, inboxEntryCandidates,
 		arg.ClinicID,
 		arg.Env,
-		arg.ID,
-		arg.Source,
-		arg.EventID,
-		arg.EventType,
-		arg.OccurredAt,
-		arg.Phone,
-		arg.Name,
-		arg.ExternalID,
-		arg.DataEnc,
-		arg.EmailHmac,
-		arg.MeantFor,
-		arg.ReceivedAt,
-	)
-	return err
-}
-
-const insertLinking = `-- name: InsertLinking :exec
-insert into clinic.linkings (clinic_id, env, id, patient_id, phone_key, source, external_id, settled_by, after_at, after_id, created_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-`
-
-type InsertLinkingParams struct {
-	ClinicID   uuid.UUID
-	Env        hub.Environment
-	ID         uuid.UUID
-	PatientID  uuid.UUID
-	PhoneKey   *string
-	Source     string
-	ExternalID *string
-	SettledBy  *uuid.UUID
-	AfterAt    time.Time
-	AfterID    uuid.UUID
-	CreatedAt  time.Time
-}
-
-func (q *Queries) InsertLinking(ctx context.Context, arg InsertLinkingParams) error {
-	_, err := q.db.Exec(ctx, insertLinking,
-		arg.ClinicID,
-		arg.Env,
-		arg.ID,
 		arg.PatientID,
-		arg.PhoneKey,
-		arg.Source,
-		arg.ExternalID,
-		arg.SettledBy,
-		arg.AfterAt,
-		arg.AfterID,
-		arg.CreatedAt,
+		arg.PhoneKeys,
+		arg.Emails,
 	)
-	return err
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []InboxEntry{}
+	for rows.Next() {
+		var i InboxEntry
+		if err := rows.Scan(
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.Source,
+			&i.EventID,
+			&i.EventType,
+			&i.OccurredAt,
+			&i.Phone,
+			&i.PhoneKey,
+			&i.Name,
+			&i.ExternalID,
+			&i.DataEnc,
+			&i.Status,
+			&i.PatientID,
+			&i.SettledBy,
+			&i.SettledAt,
+			&i.ReceivedAt,
+			&i.EmailHmac,
+			&i.MeantFor,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
-const linking = `-- name: Linking :one
-select clinic_id, env, id, patient_id, phone_key, source, external_id, settled_by, after_at, after_id, created_at from clinic.linkings where clinic_id = $1 and env = $2 and id = $3
-`
-
-func (q *Queries) Linking(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (Linking, error) {
-	row := q.db.QueryRow(ctx, linking, clinicID, env, iD)
-	var i Linking
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.PatientID,
-		&i.PhoneKey,
-		&i.Source,
-		&i.ExternalID,
-		&i.SettledBy,
-		&i.AfterAt,
-		&i.AfterID,
-		&i.CreatedAt,
-	)
-	return i, err
-}
-
-const listInbox = `-- name: ListInbox :many
+const inboxPage = `-- name: InboxPage :many
 select o.clinic_id, o.env, o.id, o.source, o.event_id, o.event_type, o.occurred_at, o.phone, o.phone_key, o.name, o.external_id, o.data_enc, o.status, o.patient_id, o.settled_by, o.settled_at, o.received_at, o.email_hmac, o.meant_for from clinic.inbox o where o.clinic_id = $1 and o.env = $2 and o.id = any(array(
     select i.id from clinic.inbox i where i.clinic_id = $1 and i.env = $2 and i.status = $3::text
     order by i.id desc limit $5::int offset $4::int))
 order by o.id desc
 `
 
-type ListInboxParams struct {
+type InboxPageParams struct {
 	ClinicID  uuid.UUID
 	Env       hub.Environment
 	Status    string
@@ -567,8 +318,8 @@ type ListInboxParams struct {
 }
 
 // The rows before the page are read from the index alone.
-func (q *Queries) ListInbox(ctx context.Context, arg ListInboxParams) ([]InboxEntry, error) {
-	rows, err := q.db.Query(ctx, listInbox,
+func (q *Queries) InboxPage(ctx context.Context, arg InboxPageParams) ([]InboxEntry, error) {
+	rows, err := q.db.Query(ctx, inboxPage,
 		arg.ClinicID,
 		arg.Env,
 		arg.Status,
@@ -611,6 +362,48 @@ func (q *Queries) ListInbox(ctx context.Context, arg ListInboxParams) ([]InboxEn
 		return nil, err
 	}
 	return items, nil
+}
+
+const insertInboxEntry = `-- name: InsertInboxEntry :exec
+insert into clinic.inbox (clinic_id, env, id, source, event_id, event_type, occurred_at, phone, name, external_id, data_enc, email_hmac, meant_for, received_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) on conflict (clinic_id, env, source, event_id) do nothing
+`
+
+type InsertInboxEntryParams struct {
+	ClinicID   uuid.UUID
+	Env        hub.Environment
+	ID         uuid.UUID
+	Source     string
+	EventID    string
+	EventType  string
+	OccurredAt time.Time
+	Phone      *string
+	Name       *string
+	ExternalID *string
+	DataEnc    []byte
+	EmailHmac  []byte
+	MeantFor   *uuid.UUID
+	ReceivedAt time.Time
+}
+
+func (q *Queries) InsertInboxEntry(ctx context.Context, arg InsertInboxEntryParams) error {
+	_, err := q.db.Exec(ctx, insertInboxEntry,
+		arg.ClinicID,
+		arg.Env,
+		arg.ID,
+		arg.Source,
+		arg.EventID,
+		arg.EventType,
+		arg.OccurredAt,
+		arg.Phone,
+		arg.Name,
+		arg.ExternalID,
+		arg.DataEnc,
+		arg.EmailHmac,
+		arg.MeantFor,
+		arg.ReceivedAt,
+	)
+	return err
 }
 
 const lockInboxEntries = `-- name: LockInboxEntries :many
@@ -697,29 +490,6 @@ func (q *Queries) LockInboxEntry(ctx context.Context, clinicID uuid.UUID, env hu
 		&i.ReceivedAt,
 		&i.EmailHmac,
 		&i.MeantFor,
-	)
-	return i, err
-}
-
-const lockLinking = `-- name: LockLinking :one
-select clinic_id, env, id, patient_id, phone_key, source, external_id, settled_by, after_at, after_id, created_at from clinic.linkings where clinic_id = $1 and env = $2 and id = $3 for update
-`
-
-func (q *Queries) LockLinking(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (Linking, error) {
-	row := q.db.QueryRow(ctx, lockLinking, clinicID, env, iD)
-	var i Linking
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.PatientID,
-		&i.PhoneKey,
-		&i.Source,
-		&i.ExternalID,
-		&i.SettledBy,
-		&i.AfterAt,
-		&i.AfterID,
-		&i.CreatedAt,
 	)
 	return i, err
 }

@@ -36,6 +36,31 @@ func (q *Queries) CountInteractions(ctx context.Context, arg CountInteractionsPa
 	return column_1, err
 }
 
+const erasedSourceExists = `-- name: ErasedSourceExists :one
+select exists (select from clinic.interactions where clinic_id = $1 and env = $2 and source = any($3::text[]) and source_id = $4 and origin = $5)
+`
+
+type ErasedSourceExistsParams struct {
+	ClinicID uuid.UUID
+	Env      hub.Environment
+	Sources  []string
+	SourceID string
+	Origin   string
+}
+
+func (q *Queries) ErasedSourceExists(ctx context.Context, arg ErasedSourceExistsParams) (bool, error) {
+	row := q.db.QueryRow(ctx, erasedSourceExists,
+		arg.ClinicID,
+		arg.Env,
+		arg.Sources,
+		arg.SourceID,
+		arg.Origin,
+	)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const insertInteraction = `-- name: InsertInteraction :one
 insert into clinic.interactions (clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, origin, created_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict (clinic_id, env, source, source_id, origin) do nothing returning clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at, origin, updated_at
@@ -88,11 +113,11 @@ func (q *Queries) InsertInteraction(ctx context.Context, arg InsertInteractionPa
 	return i, err
 }
 
-const interactionOfSource = `-- name: InteractionOfSource :one
+const interactionBySource = `-- name: InteractionBySource :one
 select clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at, origin, updated_at from clinic.interactions where clinic_id = $1 and env = $2 and source = $3 and source_id = $4 and origin = $5
 `
 
-type InteractionOfSourceParams struct {
+type InteractionBySourceParams struct {
 	ClinicID uuid.UUID
 	Env      hub.Environment
 	Source   string
@@ -100,8 +125,8 @@ type InteractionOfSourceParams struct {
 	Origin   string
 }
 
-func (q *Queries) InteractionOfSource(ctx context.Context, arg InteractionOfSourceParams) (Interaction, error) {
-	row := q.db.QueryRow(ctx, interactionOfSource,
+func (q *Queries) InteractionBySource(ctx context.Context, arg InteractionBySourceParams) (Interaction, error) {
+	row := q.db.QueryRow(ctx, interactionBySource,
 		arg.ClinicID,
 		arg.Env,
 		arg.Source,
@@ -126,12 +151,12 @@ func (q *Queries) InteractionOfSource(ctx context.Context, arg InteractionOfSour
 	return i, err
 }
 
-const listInteractions = `-- name: ListInteractions :many
+const interactionsPage = `-- name: InteractionsPage :many
 select clinic_id, env, id, patient_id, type, summary, source, source_id, occurred_at, created_at, origin, updated_at from clinic.interactions where clinic_id = $1 and env = $2 and patient_id = $3
 order by occurred_at desc, id desc limit $5::int offset $4::int
 `
 
-type ListInteractionsParams struct {
+type InteractionsPageParams struct {
 	ClinicID  uuid.UUID
 	Env       hub.Environment
 	PatientID uuid.UUID
@@ -139,8 +164,8 @@ type ListInteractionsParams struct {
 	RowLimit  int
 }
 
-func (q *Queries) ListInteractions(ctx context.Context, arg ListInteractionsParams) ([]Interaction, error) {
-	rows, err := q.db.Query(ctx, listInteractions,
+func (q *Queries) InteractionsPage(ctx context.Context, arg InteractionsPageParams) ([]Interaction, error) {
+	rows, err := q.db.Query(ctx, interactionsPage,
 		arg.ClinicID,
 		arg.Env,
 		arg.PatientID,
@@ -178,110 +203,33 @@ func (q *Queries) ListInteractions(ctx context.Context, arg ListInteractionsPara
 	return items, nil
 }
 
-const patientByAppointment = `-- name: PatientByAppointment :one
-select p.clinic_id, p.env, p.id, p.name, p.name_search, p.phone, p.phone_key, p.email, p.cpf_enc, p.cpf_hmac, p.cpf_last2, p.birth_date, p.status, p.external_ref, p.created_at, p.updated_at, p.anonymized_at from clinic.appointments a join clinic.patients p on p.clinic_id = a.clinic_id and p.env = a.env and p.id = a.patient_id
-where a.clinic_id = $1 and a.env = $2 and a.source = $3 and a.external_id = $4
+const patientEventIDs = `-- name: PatientEventIDs :many
+select h.source_id from clinic.interactions h where h.clinic_id = $1 and h.env = $2 and h.patient_id = $3 and h.origin = 'event' and h.source_id like 'evt\_%'
+union
+select i.event_id from clinic.linkings l join clinic.inbox i on i.clinic_id = l.clinic_id and i.env = l.env and i.status = 'open' and i.meant_for is null
+    and (i.phone_key = l.phone_key or i.source = l.source and i.external_id = l.external_id) and (i.occurred_at, i.id) > (l.after_at, l.after_id)
+where l.clinic_id = $1 and l.env = $2 and l.patient_id = $3 and i.event_id like 'evt\_%'
+union
+select i.event_id from clinic.inbox i where i.clinic_id = $1 and i.env = $2 and i.meant_for = $3 and i.event_id like 'evt\_%'
 `
 
-type PatientByAppointmentParams struct {
-	ClinicID   uuid.UUID
-	Env        hub.Environment
-	Source     *string
-	ExternalID *string
-}
-
-func (q *Queries) PatientByAppointment(ctx context.Context, arg PatientByAppointmentParams) (Patient, error) {
-	row := q.db.QueryRow(ctx, patientByAppointment,
-		arg.ClinicID,
-		arg.Env,
-		arg.Source,
-		arg.ExternalID,
-	)
-	var i Patient
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.Name,
-		&i.NameSearch,
-		&i.Phone,
-		&i.PhoneKey,
-		&i.Email,
-		&i.CpfEnc,
-		&i.CpfHmac,
-		&i.CpfLast2,
-		&i.BirthDate,
-		&i.Status,
-		&i.ExternalRef,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.AnonymizedAt,
-	)
-	return i, err
-}
-
-const patientByTicket = `-- name: PatientByTicket :one
-select p.clinic_id, p.env, p.id, p.name, p.name_search, p.phone, p.phone_key, p.email, p.cpf_enc, p.cpf_hmac, p.cpf_last2, p.birth_date, p.status, p.external_ref, p.created_at, p.updated_at, p.anonymized_at from clinic.tickets t join clinic.patients p on p.clinic_id = t.clinic_id and p.env = t.env and p.id = t.patient_id
-where t.clinic_id = $1 and t.env = $2 and t.source = $3 and t.ticket_id = $4
-`
-
-type PatientByTicketParams struct {
-	ClinicID uuid.UUID
-	Env      hub.Environment
-	Source   string
-	TicketID string
-}
-
-func (q *Queries) PatientByTicket(ctx context.Context, arg PatientByTicketParams) (Patient, error) {
-	row := q.db.QueryRow(ctx, patientByTicket,
-		arg.ClinicID,
-		arg.Env,
-		arg.Source,
-		arg.TicketID,
-	)
-	var i Patient
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.Name,
-		&i.NameSearch,
-		&i.Phone,
-		&i.PhoneKey,
-		&i.Email,
-		&i.CpfEnc,
-		&i.CpfHmac,
-		&i.CpfLast2,
-		&i.BirthDate,
-		&i.Status,
-		&i.ExternalRef,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.AnonymizedAt,
-	)
-	return i, err
-}
-
-const saveTicket = `-- name: SaveTicket :exec
-insert into clinic.tickets (clinic_id, env, source, ticket_id, patient_id) values ($1, $2, $3, $4, $5)
-on conflict (clinic_id, env, source, ticket_id) do update set patient_id = excluded.patient_id
-`
-
-type SaveTicketParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	Source    string
-	TicketID  string
-	PatientID uuid.UUID
-}
-
-func (q *Queries) SaveTicket(ctx context.Context, arg SaveTicketParams) error {
-	_, err := q.db.Exec(ctx, saveTicket,
-		arg.ClinicID,
-		arg.Env,
-		arg.Source,
-		arg.TicketID,
-		arg.PatientID,
-	)
-	return err
+// The ids of peers' events in a patient's history, and of those that are being linked to the patient.
+func (q *Queries) PatientEventIDs(ctx context.Context, clinicID uuid.UUID, env hub.Environment, patientID uuid.UUID) ([]string, error) {
+	rows, err := q.db.Query(ctx, patientEventIDs, clinicID, env, patientID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var source_id string
+		if err := rows.Scan(&source_id); err != nil {
+			return nil, err
+		}
+		items = append(items, source_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

@@ -14,6 +14,84 @@ import (
 	"integrationhub/hub"
 )
 
+const aggregatesOfPatients = `-- name: AggregatesOfPatients :many
+select p.id,
+    coalesce((select max(a.starts_at) from clinic.appointments a where a.clinic_id = p.clinic_id and a.env = p.env and a.patient_id = p.id
+        and a.starts_at <= $1::timestamptz and a.status not in ('cancelled', 'no_show')), '0001-01-01 00:00:00Z')::timestamptz as last_at,
+    coalesce((select min(a.starts_at) from clinic.appointments a where a.clinic_id = p.clinic_id and a.env = p.env and a.patient_id = p.id
+        and a.starts_at > $1 and a.status in ('scheduled', 'confirmed')), '0001-01-01 00:00:00Z')::timestamptz as next_at,
+    coalesce((select sum(m.amount) from clinic.payments m where m.clinic_id = p.clinic_id and m.env = p.env and m.patient_id = p.id
+        and m.status in ('pending', 'overdue')), 0)::numeric as balance
+from clinic.patients p where p.clinic_id = $2 and p.env = $3 and p.id = any($4::uuid[])
+`
+
+type AggregatesOfPatientsParams struct {
+	Now      time.Time
+	ClinicID uuid.UUID
+	Env      hub.Environment
+	Ids      []uuid.UUID
+}
+
+type AggregatesOfPatientsRow struct {
+	ID      uuid.UUID
+	LastAt  time.Time
+	NextAt  time.Time
+	Balance care.Amount
+}
+
+// Computed values beside a patient's row. Zero times stand for none.
+func (q *Queries) AggregatesOfPatients(ctx context.Context, arg AggregatesOfPatientsParams) ([]AggregatesOfPatientsRow, error) {
+	rows, err := q.db.Query(ctx, aggregatesOfPatients,
+		arg.Now,
+		arg.ClinicID,
+		arg.Env,
+		arg.Ids,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AggregatesOfPatientsRow{}
+	for rows.Next() {
+		var i AggregatesOfPatientsRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.LastAt,
+			&i.NextAt,
+			&i.Balance,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const anonymizePatient = `-- name: AnonymizePatient :exec
+update clinic.patients set name = 'Removed', phone = null, email = null, cpf_enc = null, cpf_hmac = null, cpf_last2 = null, birth_date = null,
+    external_ref = null, status = 'anonymized', anonymized_at = $4, updated_at = $4 where clinic_id = $1 and env = $2 and id = $3
+`
+
+type AnonymizePatientParams struct {
+	ClinicID     uuid.UUID
+	Env          hub.Environment
+	ID           uuid.UUID
+	AnonymizedAt *time.Time
+}
+
+func (q *Queries) AnonymizePatient(ctx context.Context, arg AnonymizePatientParams) error {
+	_, err := q.db.Exec(ctx, anonymizePatient,
+		arg.ClinicID,
+		arg.Env,
+		arg.ID,
+		arg.AnonymizedAt,
+	)
+	return err
+}
+
 const insertPatient = `-- name: InsertPatient :one
 insert into clinic.patients (clinic_id, env, id, name, phone, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13) returning clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at
@@ -72,30 +150,6 @@ func (q *Queries) InsertPatient(ctx context.Context, arg InsertPatientParams) (P
 		&i.AnonymizedAt,
 	)
 	return i, err
-}
-
-const linkedPhones = `-- name: LinkedPhones :many
-select phone_key from clinic.linked_phones where clinic_id = $1 and env = $2 and patient_id = $3 order by created_at, phone_key
-`
-
-func (q *Queries) LinkedPhones(ctx context.Context, clinicID uuid.UUID, env hub.Environment, patientID uuid.UUID) ([]string, error) {
-	rows, err := q.db.Query(ctx, linkedPhones, clinicID, env, patientID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []string{}
-	for rows.Next() {
-		var phone_key string
-		if err := rows.Scan(&phone_key); err != nil {
-			return nil, err
-		}
-		items = append(items, phone_key)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const lockPatient = `-- name: LockPatient :one
@@ -195,51 +249,121 @@ func (q *Queries) Patient(ctx context.Context, clinicID uuid.UUID, env hub.Envir
 	return i, err
 }
 
-const patientFigures = `-- name: PatientFigures :many
-select p.id,
-    coalesce((select max(a.starts_at) from clinic.appointments a where a.clinic_id = p.clinic_id and a.env = p.env and a.patient_id = p.id
-        and a.starts_at <= $1::timestamptz and a.status not in ('cancelled', 'no_show')), '0001-01-01 00:00:00Z')::timestamptz as last_at,
-    coalesce((select min(a.starts_at) from clinic.appointments a where a.clinic_id = p.clinic_id and a.env = p.env and a.patient_id = p.id
-        and a.starts_at > $1 and a.status in ('scheduled', 'confirmed')), '0001-01-01 00:00:00Z')::timestamptz as next_at,
-    coalesce((select sum(m.amount) from clinic.payments m where m.clinic_id = p.clinic_id and m.env = p.env and m.patient_id = p.id
-        and m.status in ('pending', 'overdue')), 0)::numeric as balance
-from clinic.patients p where p.clinic_id = $2 and p.env = $3 and p.id = any($4::uuid[])
+const patientByAppointment = `-- name: PatientByAppointment :one
+select p.clinic_id, p.env, p.id, p.name, p.name_search, p.phone, p.phone_key, p.email, p.cpf_enc, p.cpf_hmac, p.cpf_last2, p.birth_date, p.status, p.external_ref, p.created_at, p.updated_at, p.anonymized_at from clinic.appointments a join clinic.patients p on p.clinic_id = a.clinic_id and p.env = a.env and p.id = a.patient_id
+where a.clinic_id = $1 and a.env = $2 and a.source = $3 and a.external_id = $4
 `
 
-type PatientFiguresParams struct {
-	Now      time.Time
-	ClinicID uuid.UUID
-	Env      hub.Environment
-	Ids      []uuid.UUID
+type PatientByAppointmentParams struct {
+	ClinicID   uuid.UUID
+	Env        hub.Environment
+	Source     *string
+	ExternalID *string
 }
 
-type PatientFiguresRow struct {
-	ID      uuid.UUID
-	LastAt  time.Time
-	NextAt  time.Time
-	Balance care.Amount
-}
-
-// Computed values beside a patient's row. Zero times stand for none.
-func (q *Queries) PatientFigures(ctx context.Context, arg PatientFiguresParams) ([]PatientFiguresRow, error) {
-	rows, err := q.db.Query(ctx, patientFigures,
-		arg.Now,
+func (q *Queries) PatientByAppointment(ctx context.Context, arg PatientByAppointmentParams) (Patient, error) {
+	row := q.db.QueryRow(ctx, patientByAppointment,
 		arg.ClinicID,
 		arg.Env,
-		arg.Ids,
+		arg.Source,
+		arg.ExternalID,
 	)
+	var i Patient
+	err := row.Scan(
+		&i.ClinicID,
+		&i.Env,
+		&i.ID,
+		&i.Name,
+		&i.NameSearch,
+		&i.Phone,
+		&i.PhoneKey,
+		&i.Email,
+		&i.CpfEnc,
+		&i.CpfHmac,
+		&i.CpfLast2,
+		&i.BirthDate,
+		&i.Status,
+		&i.ExternalRef,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.AnonymizedAt,
+	)
+	return i, err
+}
+
+const patientByTicket = `-- name: PatientByTicket :one
+select p.clinic_id, p.env, p.id, p.name, p.name_search, p.phone, p.phone_key, p.email, p.cpf_enc, p.cpf_hmac, p.cpf_last2, p.birth_date, p.status, p.external_ref, p.created_at, p.updated_at, p.anonymized_at from clinic.tickets t join clinic.patients p on p.clinic_id = t.clinic_id and p.env = t.env and p.id = t.patient_id
+where t.clinic_id = $1 and t.env = $2 and t.source = $3 and t.ticket_id = $4
+`
+
+type PatientByTicketParams struct {
+	ClinicID uuid.UUID
+	Env      hub.Environment
+	Source   string
+	TicketID string
+}
+
+func (q *Queries) PatientByTicket(ctx context.Context, arg PatientByTicketParams) (Patient, error) {
+	row := q.db.QueryRow(ctx, patientByTicket,
+		arg.ClinicID,
+		arg.Env,
+		arg.Source,
+		arg.TicketID,
+	)
+	var i Patient
+	err := row.Scan(
+		&i.ClinicID,
+		&i.Env,
+		&i.ID,
+		&i.Name,
+		&i.NameSearch,
+		&i.Phone,
+		&i.PhoneKey,
+		&i.Email,
+		&i.CpfEnc,
+		&i.CpfHmac,
+		&i.CpfLast2,
+		&i.BirthDate,
+		&i.Status,
+		&i.ExternalRef,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.AnonymizedAt,
+	)
+	return i, err
+}
+
+const patientsByCPFHashes = `-- name: PatientsByCPFHashes :many
+select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and cpf_hmac = any($3::bytea[])
+`
+
+func (q *Queries) PatientsByCPFHashes(ctx context.Context, clinicID uuid.UUID, env hub.Environment, hashes [][]byte) ([]Patient, error) {
+	rows, err := q.db.Query(ctx, patientsByCPFHashes, clinicID, env, hashes)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []PatientFiguresRow{}
+	items := []Patient{}
 	for rows.Next() {
-		var i PatientFiguresRow
+		var i Patient
 		if err := rows.Scan(
+			&i.ClinicID,
+			&i.Env,
 			&i.ID,
-			&i.LastAt,
-			&i.NextAt,
-			&i.Balance,
+			&i.Name,
+			&i.NameSearch,
+			&i.Phone,
+			&i.PhoneKey,
+			&i.Email,
+			&i.CpfEnc,
+			&i.CpfHmac,
+			&i.CpfLast2,
+			&i.BirthDate,
+			&i.Status,
+			&i.ExternalRef,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.AnonymizedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -251,12 +375,12 @@ func (q *Queries) PatientFigures(ctx context.Context, arg PatientFiguresParams) 
 	return items, nil
 }
 
-const patientsByCPFs = `-- name: PatientsByCPFs :many
-select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and cpf_hmac = any($3::bytea[])
+const patientsByExternalRefs = `-- name: PatientsByExternalRefs :many
+select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and external_ref = any($3::text[])
 `
 
-func (q *Queries) PatientsByCPFs(ctx context.Context, clinicID uuid.UUID, env hub.Environment, hashes [][]byte) ([]Patient, error) {
-	rows, err := q.db.Query(ctx, patientsByCPFs, clinicID, env, hashes)
+func (q *Queries) PatientsByExternalRefs(ctx context.Context, clinicID uuid.UUID, env hub.Environment, refs []string) ([]Patient, error) {
+	rows, err := q.db.Query(ctx, patientsByExternalRefs, clinicID, env, refs)
 	if err != nil {
 		return nil, err
 	}
@@ -335,13 +459,13 @@ func (q *Queries) PatientsByIDs(ctx context.Context, clinicID uuid.UUID, env hub
 	return items, nil
 }
 
-const patientsByNameWithoutPhone = `-- name: PatientsByNameWithoutPhone :many
+const patientsByNamesWithoutPhone = `-- name: PatientsByNamesWithoutPhone :many
 select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and name_search = any($3::text[]) and phone is null and status <> 'anonymized'
 order by created_at, id
 `
 
-func (q *Queries) PatientsByNameWithoutPhone(ctx context.Context, clinicID uuid.UUID, env hub.Environment, names []string) ([]Patient, error) {
-	rows, err := q.db.Query(ctx, patientsByNameWithoutPhone, clinicID, env, names)
+func (q *Queries) PatientsByNamesWithoutPhone(ctx context.Context, clinicID uuid.UUID, env hub.Environment, names []string) ([]Patient, error) {
+	rows, err := q.db.Query(ctx, patientsByNamesWithoutPhone, clinicID, env, names)
 	if err != nil {
 		return nil, err
 	}
@@ -440,7 +564,50 @@ func (q *Queries) PatientsByPhone(ctx context.Context, arg PatientsByPhoneParams
 	return items, nil
 }
 
-const patientsByPhoneAnywhere = `-- name: PatientsByPhoneAnywhere :many
+const patientsByPhoneKeys = `-- name: PatientsByPhoneKeys :many
+select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and phone_key = any($3::text[]) and status <> 'anonymized'
+order by created_at, id
+`
+
+func (q *Queries) PatientsByPhoneKeys(ctx context.Context, clinicID uuid.UUID, env hub.Environment, phoneKeys []string) ([]Patient, error) {
+	rows, err := q.db.Query(ctx, patientsByPhoneKeys, clinicID, env, phoneKeys)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Patient{}
+	for rows.Next() {
+		var i Patient
+		if err := rows.Scan(
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.Name,
+			&i.NameSearch,
+			&i.Phone,
+			&i.PhoneKey,
+			&i.Email,
+			&i.CpfEnc,
+			&i.CpfHmac,
+			&i.CpfLast2,
+			&i.BirthDate,
+			&i.Status,
+			&i.ExternalRef,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.AnonymizedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const patientsOfAllClinicsByPhone = `-- name: PatientsOfAllClinicsByPhone :many
 select p.clinic_id, p.env, p.id, p.name, p.name_search, p.phone, p.phone_key, p.email, p.cpf_enc, p.cpf_hmac, p.cpf_last2, p.birth_date, p.status, p.external_ref, p.created_at, p.updated_at, p.anonymized_at from clinic.patients p
 where p.env = 'live' and p.status <> 'anonymized' and (p.clinic_id, p.env, p.id) in (
     select q.clinic_id, q.env, q.id from clinic.patients q where q.phone_key = any($1::text[])
@@ -450,8 +617,8 @@ order by p.created_at, p.id limit 100
 `
 
 // Of all clinics, by their own numbers and by linked ones.
-func (q *Queries) PatientsByPhoneAnywhere(ctx context.Context, phoneKeys []string) ([]Patient, error) {
-	rows, err := q.db.Query(ctx, patientsByPhoneAnywhere, phoneKeys)
+func (q *Queries) PatientsOfAllClinicsByPhone(ctx context.Context, phoneKeys []string) ([]Patient, error) {
+	rows, err := q.db.Query(ctx, patientsOfAllClinicsByPhone, phoneKeys)
 	if err != nil {
 		return nil, err
 	}
@@ -488,122 +655,13 @@ func (q *Queries) PatientsByPhoneAnywhere(ctx context.Context, phoneKeys []strin
 	return items, nil
 }
 
-const patientsByPhones = `-- name: PatientsByPhones :many
-select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and phone_key = any($3::text[]) and status <> 'anonymized'
-order by created_at, id
-`
-
-func (q *Queries) PatientsByPhones(ctx context.Context, clinicID uuid.UUID, env hub.Environment, phoneKeys []string) ([]Patient, error) {
-	rows, err := q.db.Query(ctx, patientsByPhones, clinicID, env, phoneKeys)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Patient{}
-	for rows.Next() {
-		var i Patient
-		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.ID,
-			&i.Name,
-			&i.NameSearch,
-			&i.Phone,
-			&i.PhoneKey,
-			&i.Email,
-			&i.CpfEnc,
-			&i.CpfHmac,
-			&i.CpfLast2,
-			&i.BirthDate,
-			&i.Status,
-			&i.ExternalRef,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.AnonymizedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const patientsByRefs = `-- name: PatientsByRefs :many
-select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and external_ref = any($3::text[])
-`
-
-func (q *Queries) PatientsByRefs(ctx context.Context, clinicID uuid.UUID, env hub.Environment, refs []string) ([]Patient, error) {
-	rows, err := q.db.Query(ctx, patientsByRefs, clinicID, env, refs)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Patient{}
-	for rows.Next() {
-		var i Patient
-		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.ID,
-			&i.Name,
-			&i.NameSearch,
-			&i.Phone,
-			&i.PhoneKey,
-			&i.Email,
-			&i.CpfEnc,
-			&i.CpfHmac,
-			&i.CpfLast2,
-			&i.BirthDate,
-			&i.Status,
-			&i.ExternalRef,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.AnonymizedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const saveLinkedPhone = `-- name: SaveLinkedPhone :exec
-insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id, created_at) values ($1, $2, $3, $4, $5)
-on conflict (clinic_id, env, phone_key) do update set patient_id = excluded.patient_id, created_at = excluded.created_at
-`
-
-type SaveLinkedPhoneParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	PhoneKey  string
-	PatientID uuid.UUID
-	CreatedAt time.Time
-}
-
-func (q *Queries) SaveLinkedPhone(ctx context.Context, arg SaveLinkedPhoneParams) error {
-	_, err := q.db.Exec(ctx, saveLinkedPhone,
-		arg.ClinicID,
-		arg.Env,
-		arg.PhoneKey,
-		arg.PatientID,
-		arg.CreatedAt,
-	)
-	return err
-}
-
-const setPatient = `-- name: SetPatient :one
+const updatePatientRow = `-- name: UpdatePatientRow :one
 update clinic.patients set name = $4, phone = $5, email = $6, cpf_enc = $7, cpf_hmac = $8, cpf_last2 = $9, birth_date = $10, status = $11,
     external_ref = $12, updated_at = $13
 where clinic_id = $1 and env = $2 and id = $3 returning clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at
 `
 
-type SetPatientParams struct {
+type UpdatePatientRowParams struct {
 	ClinicID    uuid.UUID
 	Env         hub.Environment
 	ID          uuid.UUID
@@ -619,8 +677,8 @@ type SetPatientParams struct {
 	UpdatedAt   time.Time
 }
 
-func (q *Queries) SetPatient(ctx context.Context, arg SetPatientParams) (Patient, error) {
-	row := q.db.QueryRow(ctx, setPatient,
+func (q *Queries) UpdatePatientRow(ctx context.Context, arg UpdatePatientRowParams) (Patient, error) {
+	row := q.db.QueryRow(ctx, updatePatientRow,
 		arg.ClinicID,
 		arg.Env,
 		arg.ID,

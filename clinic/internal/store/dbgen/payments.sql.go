@@ -125,60 +125,6 @@ func (q *Queries) InsertPayment(ctx context.Context, arg InsertPaymentParams) (P
 	return i, err
 }
 
-const listPayments = `-- name: ListPayments :many
-select clinic_id, env, id, patient_id, appointment_id, amount, description, due_date, status, method, paid_at, overdue_notified_at, created_at, updated_at from clinic.payments where clinic_id = $1 and env = $2 and patient_id = $3
-order by due_date desc, id desc limit $5::int offset $4::int
-`
-
-type ListPaymentsParams struct {
-	ClinicID  uuid.UUID
-	Env       hub.Environment
-	PatientID uuid.UUID
-	RowOffset int
-	RowLimit  int
-}
-
-func (q *Queries) ListPayments(ctx context.Context, arg ListPaymentsParams) ([]Payment, error) {
-	rows, err := q.db.Query(ctx, listPayments,
-		arg.ClinicID,
-		arg.Env,
-		arg.PatientID,
-		arg.RowOffset,
-		arg.RowLimit,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Payment{}
-	for rows.Next() {
-		var i Payment
-		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.ID,
-			&i.PatientID,
-			&i.AppointmentID,
-			&i.Amount,
-			&i.Description,
-			&i.DueDate,
-			&i.Status,
-			&i.Method,
-			&i.PaidAt,
-			&i.OverdueNotifiedAt,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const lockOverduePayments = `-- name: LockOverduePayments :many
 select m.clinic_id, m.env, m.id, m.patient_id, m.appointment_id, m.amount, m.description, m.due_date, m.status, m.method, m.paid_at, m.overdue_notified_at, m.created_at, m.updated_at, p.status as patient_status from clinic.payments m
 join clinic.patients p on p.clinic_id = m.clinic_id and p.env = m.env and p.id = m.patient_id
@@ -391,4 +337,58 @@ func (q *Queries) Payment(ctx context.Context, clinicID uuid.UUID, env hub.Envir
 		&i.UpdatedAt,
 	)
 	return i, err
+}
+
+const paymentsPage = `-- name: PaymentsPage :many
+select clinic_id, env, id, patient_id, appointment_id, amount, description, due_date, status, method, paid_at, overdue_notified_at, created_at, updated_at from clinic.payments where clinic_id = $1 and env = $2 and patient_id = $3
+order by due_date desc, id desc limit $5::int offset $4::int
+`
+
+type PaymentsPageParams struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	PatientID uuid.UUID
+	RowOffset int
+	RowLimit  int
+}
+
+func (q *Queries) PaymentsPage(ctx context.Context, arg PaymentsPageParams) ([]Payment, error) {
+	rows, err := q.db.Query(ctx, paymentsPage,
+		arg.ClinicID,
+		arg.Env,
+		arg.PatientID,
+		arg.RowOffset,
+		arg.RowLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Payment{}
+	for rows.Next() {
+		var i Payment
+		if err := rows.Scan(
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.PatientID,
+			&i.AppointmentID,
+			&i.Amount,
+			&i.Description,
+			&i.DueDate,
+			&i.Status,
+			&i.Method,
+			&i.PaidAt,
+			&i.OverdueNotifiedAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

@@ -13,12 +13,24 @@ import (
 	"integrationhub/hub"
 )
 
-const createProfessional = `-- name: CreateProfessional :one
+const deleteProfessional = `-- name: DeleteProfessional :execrows
+delete from clinic.professionals where clinic_id = $1 and env = $2 and id = $3
+`
+
+func (q *Queries) DeleteProfessional(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (int64, error) {
+	result, err := q.db.Exec(ctx, deleteProfessional, clinicID, env, iD)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const insertProfessional = `-- name: InsertProfessional :one
 insert into clinic.professionals (clinic_id, env, id, name, specialty, register, is_active, created_at, updated_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $8) returning clinic_id, env, id, name, specialty, register, is_active, created_at, updated_at
 `
 
-type CreateProfessionalParams struct {
+type InsertProfessionalParams struct {
 	ClinicID  uuid.UUID
 	Env       hub.Environment
 	ID        uuid.UUID
@@ -29,8 +41,8 @@ type CreateProfessionalParams struct {
 	CreatedAt time.Time
 }
 
-func (q *Queries) CreateProfessional(ctx context.Context, arg CreateProfessionalParams) (Professional, error) {
-	row := q.db.QueryRow(ctx, createProfessional,
+func (q *Queries) InsertProfessional(ctx context.Context, arg InsertProfessionalParams) (Professional, error) {
+	row := q.db.QueryRow(ctx, insertProfessional,
 		arg.ClinicID,
 		arg.Env,
 		arg.ID,
@@ -55,31 +67,40 @@ func (q *Queries) CreateProfessional(ctx context.Context, arg CreateProfessional
 	return i, err
 }
 
-const deleteProfessional = `-- name: DeleteProfessional :execrows
-delete from clinic.professionals where clinic_id = $1 and env = $2 and id = $3
+const lockProfessional = `-- name: LockProfessional :one
+select clinic_id, env, id, name, specialty, register, is_active, created_at, updated_at from clinic.professionals where clinic_id = $1 and env = $2 and id = $3 for update
 `
 
-func (q *Queries) DeleteProfessional(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (int64, error) {
-	result, err := q.db.Exec(ctx, deleteProfessional, clinicID, env, iD)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+func (q *Queries) LockProfessional(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (Professional, error) {
+	row := q.db.QueryRow(ctx, lockProfessional, clinicID, env, iD)
+	var i Professional
+	err := row.Scan(
+		&i.ClinicID,
+		&i.Env,
+		&i.ID,
+		&i.Name,
+		&i.Specialty,
+		&i.Register,
+		&i.IsActive,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+	)
+	return i, err
 }
 
-const listProfessionals = `-- name: ListProfessionals :many
+const professionalsPage = `-- name: ProfessionalsPage :many
 select clinic_id, env, id, name, specialty, register, is_active, created_at, updated_at from clinic.professionals where clinic_id = $1 and env = $2 order by name, id limit $4::int offset $3::int
 `
 
-type ListProfessionalsParams struct {
+type ProfessionalsPageParams struct {
 	ClinicID  uuid.UUID
 	Env       hub.Environment
 	RowOffset int
 	RowLimit  int
 }
 
-func (q *Queries) ListProfessionals(ctx context.Context, arg ListProfessionalsParams) ([]Professional, error) {
-	rows, err := q.db.Query(ctx, listProfessionals,
+func (q *Queries) ProfessionalsPage(ctx context.Context, arg ProfessionalsPageParams) ([]Professional, error) {
+	rows, err := q.db.Query(ctx, professionalsPage,
 		arg.ClinicID,
 		arg.Env,
 		arg.RowOffset,
@@ -113,33 +134,12 @@ func (q *Queries) ListProfessionals(ctx context.Context, arg ListProfessionalsPa
 	return items, nil
 }
 
-const lockProfessional = `-- name: LockProfessional :one
-select clinic_id, env, id, name, specialty, register, is_active, created_at, updated_at from clinic.professionals where clinic_id = $1 and env = $2 and id = $3 for update
-`
-
-func (q *Queries) LockProfessional(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (Professional, error) {
-	row := q.db.QueryRow(ctx, lockProfessional, clinicID, env, iD)
-	var i Professional
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.Name,
-		&i.Specialty,
-		&i.Register,
-		&i.IsActive,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-	)
-	return i, err
-}
-
-const updateProfessional = `-- name: UpdateProfessional :one
+const updateProfessionalRow = `-- name: UpdateProfessionalRow :one
 update clinic.professionals set name = $4, specialty = $5, register = $6, is_active = $7, updated_at = $8
 where clinic_id = $1 and env = $2 and id = $3 returning clinic_id, env, id, name, specialty, register, is_active, created_at, updated_at
 `
 
-type UpdateProfessionalParams struct {
+type UpdateProfessionalRowParams struct {
 	ClinicID  uuid.UUID
 	Env       hub.Environment
 	ID        uuid.UUID
@@ -150,8 +150,8 @@ type UpdateProfessionalParams struct {
 	UpdatedAt time.Time
 }
 
-func (q *Queries) UpdateProfessional(ctx context.Context, arg UpdateProfessionalParams) (Professional, error) {
-	row := q.db.QueryRow(ctx, updateProfessional,
+func (q *Queries) UpdateProfessionalRow(ctx context.Context, arg UpdateProfessionalRowParams) (Professional, error) {
+	row := q.db.QueryRow(ctx, updateProfessionalRow,
 		arg.ClinicID,
 		arg.Env,
 		arg.ID,

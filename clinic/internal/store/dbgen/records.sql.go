@@ -99,12 +99,40 @@ func (q *Queries) InsertRecord(ctx context.Context, arg InsertRecordParams) (Rec
 	return i, err
 }
 
-const listRecords = `-- name: ListRecords :many
+const record = `-- name: Record :one
+select clinic_id, env, id, patient_id, date, type, professional, content_enc, external_summary, url, sensitivity, external_ref, created_by, locked_at, created_at, updated_at from clinic.records where clinic_id = $1 and env = $2 and id = $3
+`
+
+func (q *Queries) Record(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (Record, error) {
+	row := q.db.QueryRow(ctx, record, clinicID, env, iD)
+	var i Record
+	err := row.Scan(
+		&i.ClinicID,
+		&i.Env,
+		&i.ID,
+		&i.PatientID,
+		&i.Date,
+		&i.Type,
+		&i.Professional,
+		&i.ContentEnc,
+		&i.ExternalSummary,
+		&i.Url,
+		&i.Sensitivity,
+		&i.ExternalRef,
+		&i.CreatedBy,
+		&i.LockedAt,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+	)
+	return i, err
+}
+
+const recordsPage = `-- name: RecordsPage :many
 select clinic_id, env, id, patient_id, date, type, professional, content_enc, external_summary, url, sensitivity, external_ref, created_by, locked_at, created_at, updated_at from clinic.records where clinic_id = $1 and env = $2 and patient_id = $3
 order by date desc, id desc limit $5::int offset $4::int
 `
 
-type ListRecordsParams struct {
+type RecordsPageParams struct {
 	ClinicID  uuid.UUID
 	Env       hub.Environment
 	PatientID uuid.UUID
@@ -112,8 +140,8 @@ type ListRecordsParams struct {
 	RowLimit  int
 }
 
-func (q *Queries) ListRecords(ctx context.Context, arg ListRecordsParams) ([]Record, error) {
-	rows, err := q.db.Query(ctx, listRecords,
+func (q *Queries) RecordsPage(ctx context.Context, arg RecordsPageParams) ([]Record, error) {
+	rows, err := q.db.Query(ctx, recordsPage,
 		arg.ClinicID,
 		arg.Env,
 		arg.PatientID,
@@ -155,12 +183,12 @@ func (q *Queries) ListRecords(ctx context.Context, arg ListRecordsParams) ([]Rec
 	return items, nil
 }
 
-const listVisibleRecords = `-- name: ListVisibleRecords :many
+const recordsVisibleToPeers = `-- name: RecordsVisibleToPeers :many
 select clinic_id, env, id, patient_id, date, type, professional, content_enc, external_summary, url, sensitivity, external_ref, created_by, locked_at, created_at, updated_at from clinic.records where clinic_id = $1 and env = $2 and patient_id = $3 and sensitivity <> 'V'
 order by date desc, id desc limit $4::int
 `
 
-type ListVisibleRecordsParams struct {
+type RecordsVisibleToPeersParams struct {
 	ClinicID  uuid.UUID
 	Env       hub.Environment
 	PatientID uuid.UUID
@@ -168,8 +196,8 @@ type ListVisibleRecordsParams struct {
 }
 
 // The records that connected products may see: all but very restricted ones.
-func (q *Queries) ListVisibleRecords(ctx context.Context, arg ListVisibleRecordsParams) ([]Record, error) {
-	rows, err := q.db.Query(ctx, listVisibleRecords,
+func (q *Queries) RecordsVisibleToPeers(ctx context.Context, arg RecordsVisibleToPeersParams) ([]Record, error) {
+	rows, err := q.db.Query(ctx, recordsVisibleToPeers,
 		arg.ClinicID,
 		arg.Env,
 		arg.PatientID,
@@ -208,32 +236,4 @@ func (q *Queries) ListVisibleRecords(ctx context.Context, arg ListVisibleRecords
 		return nil, err
 	}
 	return items, nil
-}
-
-const record = `-- name: Record :one
-select clinic_id, env, id, patient_id, date, type, professional, content_enc, external_summary, url, sensitivity, external_ref, created_by, locked_at, created_at, updated_at from clinic.records where clinic_id = $1 and env = $2 and id = $3
-`
-
-func (q *Queries) Record(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (Record, error) {
-	row := q.db.QueryRow(ctx, record, clinicID, env, iD)
-	var i Record
-	err := row.Scan(
-		&i.ClinicID,
-		&i.Env,
-		&i.ID,
-		&i.PatientID,
-		&i.Date,
-		&i.Type,
-		&i.Professional,
-		&i.ContentEnc,
-		&i.ExternalSummary,
-		&i.Url,
-		&i.Sensitivity,
-		&i.ExternalRef,
-		&i.CreatedBy,
-		&i.LockedAt,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-	)
-	return i, err
 }

@@ -2,7 +2,7 @@
 insert into clinic.appointments (clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, source, external_id, created_at, updated_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12) returning *;
 
--- name: SetAppointment :one
+-- name: UpdateAppointmentRow :one
 update clinic.appointments set patient_id = $4, starts_at = $5, service = $6, professional = $7, status = $8, reason = $9, reminded_at = $10, external_id = $11,
     details_at = $12, state_at = $13, updated_at = $14
 where clinic_id = $1 and env = $2 and id = $3 returning *;
@@ -13,13 +13,13 @@ select * from clinic.appointments where clinic_id = $1 and env = $2 and id = $3;
 -- name: LockAppointment :one
 select * from clinic.appointments where clinic_id = $1 and env = $2 and id = $3 for update;
 
--- name: ExternalAppointment :one
+-- name: AppointmentByExternalID :one
 select * from clinic.appointments where clinic_id = $1 and env = $2 and source = @source and external_id = @external_id;
 
--- name: LockExternalAppointment :one
+-- name: LockAppointmentByExternalID :one
 select * from clinic.appointments where clinic_id = $1 and env = $2 and source = @source and external_id = @external_id for update;
 
--- name: ListAppointments :many
+-- name: AppointmentsPage :many
 select * from clinic.appointments where clinic_id = @clinic_id and env = @env and patient_id = @patient_id and (@status::text = '' or status = @status)
 order by starts_at desc, id desc limit @row_limit::int offset @row_offset::int;
 

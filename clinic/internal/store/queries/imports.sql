@@ -5,7 +5,7 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9);
 -- name: InsertImportChunk :exec
 insert into clinic.import_chunks (clinic_id, env, import_id, n, content) values ($1, $2, $3, $4, $5);
 
--- name: ImportChunk :one
+-- name: ImportChunkContent :one
 select content from clinic.import_chunks where clinic_id = $1 and env = $2 and import_id = $3 and n = @n;
 
 -- name: ImportByID :one
@@ -14,21 +14,25 @@ select * from clinic.imports where clinic_id = $1 and env = $2 and id = $3;
 -- name: LockImport :one
 select * from clinic.imports where clinic_id = $1 and env = $2 and id = $3 for update;
 
--- name: ListImports :many
+-- name: ImportsPage :many
 select * from clinic.imports where clinic_id = @clinic_id and env = @env order by id desc limit @row_limit::int offset @row_offset::int;
 
 -- name: CountImports :one
 select count(*)::int from (select 1 from clinic.imports where clinic_id = @clinic_id and env = @env limit @max_count::int) n;
 
--- name: ImportErrors :many
+-- name: ImportErrorLines :many
 select line, error from clinic.import_errors where clinic_id = $1 and env = $2 and import_id = $3 order by line;
 
--- name: AdvanceImport :exec
+-- name: UpdateImportProgress :exec
 update clinic.imports set status = @status, created = created + @created, updated = updated + @updated, skipped = skipped + @skipped,
     failed = failed + @failed, position = @position, line = @line, problem = @problem, finished_at = @finished_at
 where clinic_id = @clinic_id and env = @env and id = @id;
 
+-- name: CountImportErrors :one
+select count(*)::int from clinic.import_errors where clinic_id = $1 and env = $2 and import_id = $3;
+
 -- name: InsertImportErrors :exec
+-- lines and errors are parallel arrays.
 insert into clinic.import_errors (clinic_id, env, import_id, line, error)
 select @clinic_id, @env, @import_id, unnest(@lines::int[]), unnest(@errors::text[]);
 
@@ -40,7 +44,7 @@ select @clinic_id, @env, @import_id, unnest(@patients::uuid[]), unnest(@lines::i
 select patient_id, line from clinic.import_matches
 where clinic_id = @clinic_id and env = @env and import_id = @import_id and patient_id = any(@patients::uuid[]);
 
--- name: DeleteImportFile :exec
+-- name: DeleteImportChunks :exec
 delete from clinic.import_chunks where clinic_id = $1 and env = $2 and import_id = $3;
 
 -- name: DeleteImportMatches :exec

@@ -2,11 +2,11 @@
 insert into clinic.inbox (clinic_id, env, id, source, event_id, event_type, occurred_at, phone, name, external_id, data_enc, email_hmac, meant_for, received_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) on conflict (clinic_id, env, source, event_id) do nothing;
 
--- name: CountInbox :one
+-- name: CountInboxEntries :one
 -- Up to max_count.
 select count(*)::int from (select from clinic.inbox i where i.clinic_id = @clinic_id and i.env = @env and i.status = @status::text limit @max_count::int) n;
 
--- name: ListInbox :many
+-- name: InboxPage :many
 -- The rows before the page are read from the index alone.
 select o.* from clinic.inbox o where o.clinic_id = @clinic_id and o.env = @env and o.id = any(array(
     select i.id from clinic.inbox i where i.clinic_id = @clinic_id and i.env = @env and i.status = @status::text
@@ -56,49 +56,18 @@ where clinic_id = $1 and env = $2 and id = $3 returning *;
 -- It waits for a user to link or dismiss it.
 update clinic.inbox set meant_for = null where clinic_id = $1 and env = $2 and id = $3;
 
--- name: InsertLinking :exec
-insert into clinic.linkings (clinic_id, env, id, patient_id, phone_key, source, external_id, settled_by, after_at, after_id, created_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
-
--- name: Linking :one
-select * from clinic.linkings where clinic_id = $1 and env = $2 and id = $3;
-
--- name: LockLinking :one
-select * from clinic.linkings where clinic_id = $1 and env = $2 and id = $3 for update;
-
--- name: FindLinking :one
--- The linking in progress for a phone key, or for a ticket or appointment.
-select * from clinic.linkings where clinic_id = @clinic_id and env = @env
-and (phone_key = sqlc.narg('phone_key')::text or source = @source::text and external_id = sqlc.narg('external_id')::text)
-order by created_at, id limit 1;
-
--- name: FindLinkingShared :one
--- The same, locked so that it does not end before the transaction does.
-select * from clinic.linkings where clinic_id = @clinic_id and env = @env
-and (phone_key = sqlc.narg('phone_key')::text or source = @source::text and external_id = sqlc.narg('external_id')::text)
-order by created_at, id limit 1 for share;
-
--- name: AdvanceLinking :exec
-update clinic.linkings set after_at = $4, after_id = $5 where clinic_id = $1 and env = $2 and id = $3;
-
--- name: DeleteLinking :exec
-delete from clinic.linkings where clinic_id = $1 and env = $2 and id = $3;
-
--- name: DeletePatientLinkings :many
-delete from clinic.linkings where clinic_id = @clinic_id and env = @env and patient_id = @patient_id returning *;
-
 -- name: ReleaseEntriesForOthers :exec
 -- Entries of other patients that waited behind a linking that is deleted: they wait for a user again.
 update clinic.inbox set meant_for = null where clinic_id = @clinic_id and env = @env and meant_for is not null and meant_for <> @patient_id
 and (phone_key = sqlc.narg('phone_key')::text or source = @source::text and external_id = sqlc.narg('external_id')::text);
 
--- name: EntriesBeingLinked :many
+-- name: EntriesAwaitingLinking :many
 -- Open entries that a linking has not reached yet, without their data.
 select i.id, i.source, i.external_id from clinic.inbox i where i.clinic_id = @clinic_id and i.env = @env and i.status = 'open' and i.meant_for is null
 and (i.occurred_at, i.id) > (@after_at::timestamptz, @after_id::uuid)
 and (i.phone_key = sqlc.narg('phone_key')::text or i.source = @source::text and i.external_id = sqlc.narg('external_id')::text);
 
--- name: InboxEntriesAbout :many
+-- name: InboxEntryCandidates :many
 -- Entries that may be about a patient: linked to the patient, or open with one of the phone keys or e-mail hashes. Entries from
 -- before e-mail hashes were stored are included too: their address is not known yet.
 select * from clinic.inbox i where i.clinic_id = @clinic_id and i.env = @env and i.patient_id = @patient_id::uuid

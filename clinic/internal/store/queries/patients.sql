@@ -6,7 +6,7 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13) returning *
 insert into clinic.patients (clinic_id, env, id, name, phone, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13);
 
--- name: SetPatient :one
+-- name: UpdatePatientRow :one
 update clinic.patients set name = $4, phone = $5, email = $6, cpf_enc = $7, cpf_hmac = $8, cpf_last2 = $9, birth_date = $10, status = $11,
     external_ref = $12, updated_at = $13
 where clinic_id = $1 and env = $2 and id = $3 returning *;
@@ -33,24 +33,24 @@ where p.clinic_id = @clinic_id and p.env = @env and p.status <> 'anonymized' and
     select l.patient_id from clinic.linked_phones l where l.clinic_id = @clinic_id and l.env = @env and l.phone_key = @phone_key)
 order by (p.phone is not distinct from @phone::text) desc, (p.status = 'active') desc, p.created_at, p.id limit @row_limit::int;
 
--- name: PatientsByRefs :many
+-- name: PatientsByExternalRefs :many
 select * from clinic.patients where clinic_id = @clinic_id and env = @env and external_ref = any(@refs::text[]);
 
 -- name: PatientsByIDs :many
 select * from clinic.patients where clinic_id = @clinic_id and env = @env and id = any(@ids::uuid[]);
 
--- name: PatientsByCPFs :many
+-- name: PatientsByCPFHashes :many
 select * from clinic.patients where clinic_id = @clinic_id and env = @env and cpf_hmac = any(@hashes::bytea[]);
 
--- name: PatientsByPhones :many
+-- name: PatientsByPhoneKeys :many
 select * from clinic.patients where clinic_id = @clinic_id and env = @env and phone_key = any(@phone_keys::text[]) and status <> 'anonymized'
 order by created_at, id;
 
--- name: PatientsByNameWithoutPhone :many
+-- name: PatientsByNamesWithoutPhone :many
 select * from clinic.patients where clinic_id = @clinic_id and env = @env and name_search = any(@names::text[]) and phone is null and status <> 'anonymized'
 order by created_at, id;
 
--- name: PatientsByPhoneAnywhere :many
+-- name: PatientsOfAllClinicsByPhone :many
 -- Of all clinics, by their own numbers and by linked ones.
 select p.* from clinic.patients p
 where p.env = 'live' and p.status <> 'anonymized' and (p.clinic_id, p.env, p.id) in (
@@ -59,14 +59,7 @@ where p.env = 'live' and p.status <> 'anonymized' and (p.clinic_id, p.env, p.id)
     select l.clinic_id, l.env, l.patient_id from clinic.linked_phones l where l.phone_key = any(@phone_keys::text[]))
 order by p.created_at, p.id limit 100;
 
--- name: LinkedPhones :many
-select phone_key from clinic.linked_phones where clinic_id = @clinic_id and env = @env and patient_id = @patient_id order by created_at, phone_key;
-
--- name: SaveLinkedPhone :exec
-insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id, created_at) values ($1, $2, $3, $4, $5)
-on conflict (clinic_id, env, phone_key) do update set patient_id = excluded.patient_id, created_at = excluded.created_at;
-
--- name: PatientFigures :many
+-- name: AggregatesOfPatients :many
 -- Computed values beside a patient's row. Zero times stand for none.
 select p.id,
     coalesce((select max(a.starts_at) from clinic.appointments a where a.clinic_id = p.clinic_id and a.env = p.env and a.patient_id = p.id
@@ -76,3 +69,15 @@ select p.id,
     coalesce((select sum(m.amount) from clinic.payments m where m.clinic_id = p.clinic_id and m.env = p.env and m.patient_id = p.id
         and m.status in ('pending', 'overdue')), 0)::numeric as balance
 from clinic.patients p where p.clinic_id = @clinic_id and p.env = @env and p.id = any(@ids::uuid[]);
+
+-- name: PatientByTicket :one
+select p.* from clinic.tickets t join clinic.patients p on p.clinic_id = t.clinic_id and p.env = t.env and p.id = t.patient_id
+where t.clinic_id = @clinic_id and t.env = @env and t.source = @source and t.ticket_id = @ticket_id;
+
+-- name: PatientByAppointment :one
+select p.* from clinic.appointments a join clinic.patients p on p.clinic_id = a.clinic_id and p.env = a.env and p.id = a.patient_id
+where a.clinic_id = @clinic_id and a.env = @env and a.source = @source and a.external_id = @external_id;
+
+-- name: AnonymizePatient :exec
+update clinic.patients set name = 'Removed', phone = null, email = null, cpf_enc = null, cpf_hmac = null, cpf_last2 = null, birth_date = null,
+    external_ref = null, status = 'anonymized', anonymized_at = $4, updated_at = $4 where clinic_id = $1 and env = $2 and id = $3;

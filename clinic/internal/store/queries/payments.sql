@@ -14,7 +14,7 @@ update clinic.payments set status = 'paid', method = $4, paid_at = $5, updated_a
 -- name: MarkPaymentCancelled :one
 update clinic.payments set status = 'cancelled', updated_at = $4 where clinic_id = $1 and env = $2 and id = $3 returning *;
 
--- name: ListPayments :many
+-- name: PaymentsPage :many
 select * from clinic.payments where clinic_id = @clinic_id and env = @env and patient_id = @patient_id
 order by due_date desc, id desc limit @row_limit::int offset @row_offset::int;
 

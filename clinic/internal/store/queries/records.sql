@@ -5,7 +5,7 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14) return
 -- name: Record :one
 select * from clinic.records where clinic_id = $1 and env = $2 and id = $3;
 
--- name: ListRecords :many
+-- name: RecordsPage :many
 select * from clinic.records where clinic_id = @clinic_id and env = @env and patient_id = @patient_id
 order by date desc, id desc limit @row_limit::int offset @row_offset::int;
 
@@ -13,7 +13,7 @@ order by date desc, id desc limit @row_limit::int offset @row_offset::int;
 -- Lists are counted in a query of their own, because a page beyond the last has no rows.
 select count(*)::int from (select 1 from clinic.records where clinic_id = @clinic_id and env = @env and patient_id = @patient_id limit @max_count::int) n;
 
--- name: ListVisibleRecords :many
+-- name: RecordsVisibleToPeers :many
 -- The records that connected products may see: all but very restricted ones.
 select * from clinic.records where clinic_id = @clinic_id and env = @env and patient_id = @patient_id and sensitivity <> 'V'
 order by date desc, id desc limit @row_limit::int;

@@ -10,50 +10,50 @@ import (
 	"integrationhub/cmd/bench/internal/stage"
 )
 
-// Select gives the scenarios that match any of the patterns.
+// Select returns the scenarios whose names match any of the patterns; all without patterns.
 func Select(patterns []string) ([]Scenario, error) {
 	if len(patterns) == 0 {
 		return All, nil
 	}
-	var chosen []Scenario
-	for _, s := range All {
+	var selected []Scenario
+	for _, scenario := range All {
 		for _, pattern := range patterns {
-			matched, err := path.Match(pattern, s.Name)
+			isMatch, err := path.Match(pattern, scenario.Name)
 			if err != nil {
 				return nil, fmt.Errorf("reading --only: %w", err)
 			}
-			if matched {
-				chosen = append(chosen, s)
+			if isMatch {
+				selected = append(selected, scenario)
 				break
 			}
 		}
 	}
-	if len(chosen) == 0 {
+	if len(selected) == 0 {
 		return nil, fmt.Errorf("reading --only: no scenario matches; there are\n%s", List())
 	}
-	return chosen, nil
+	return selected, nil
 }
 
-// RunRounds runs the rounds. What fails is reported at the end; the others go on.
-func RunRounds(ctx context.Context, b *stage.Run, chosen []Scenario) (results []*report.Result, failures []error) {
-	for round := 1; round <= b.Options.Rounds; round++ {
-		for _, s := range chosen {
-			if s.once && round > 1 {
+// RunRounds runs the scenarios in rounds. After a failure it goes on; failures are returned at the end.
+func RunRounds(ctx context.Context, run *stage.Run, selected []Scenario) (results []*report.Result, failures []error) {
+	for round := 1; round <= run.Options.Rounds; round++ {
+		for _, scenario := range selected {
+			if scenario.once && round > 1 {
 				continue
 			}
 			if ctx.Err() != nil {
 				return results, append(failures, ctx.Err())
 			}
-			fmt.Fprintf(b.Progress, "round %d: %s (%s)\n", round, s.Name, s.Description)
-			result, err := s.run(ctx, b)
+			fmt.Fprintf(run.Progress, "round %d: %s (%s)\n", round, scenario.Name, scenario.Description)
+			result, err := scenario.measure(ctx, run)
 			if err != nil {
-				failures = append(failures, fmt.Errorf("%s: %w", s.Name, err))
+				failures = append(failures, fmt.Errorf("%s: %w", scenario.Name, err))
 				continue
 			}
-			result.Scenario, result.Round = s.Name, round
+			result.Scenario, result.Round = scenario.Name, round
 			results = append(results, result)
 			if !result.Ledger.Sound() {
-				failures = append(failures, fmt.Errorf("%s: the ledger does not hold: %d lost, %d unknown, %d altered, %d forged", s.Name,
+				failures = append(failures, fmt.Errorf("%s: the ledger does not hold: %d lost, %d unknown, %d altered, %d forged", scenario.Name,
 					result.Ledger.Lost, result.Ledger.Unknown, result.Ledger.Altered, result.Ledger.Forged))
 			}
 		}
@@ -61,11 +61,11 @@ func RunRounds(ctx context.Context, b *stage.Run, chosen []Scenario) (results []
 	return results, failures
 }
 
-// List describes every scenario in a line.
+// List returns a line for each scenario, for help texts.
 func List() string {
-	var list strings.Builder
-	for _, s := range All {
-		fmt.Fprintf(&list, "  %-20s %s\n", s.Name, s.Description)
+	var text strings.Builder
+	for _, scenario := range All {
+		fmt.Fprintf(&text, "  %-20s %s\n", scenario.Name, scenario.Description)
 	}
-	return list.String()
+	return text.String()
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestChoose(t *testing.T) {
+func TestSelect(t *testing.T) {
 	t.Parallel()
 	all, err := Select(nil)
 	require.NoError(t, err)

@@ -16,11 +16,11 @@ import (
 type Scenario struct {
 	Name        string
 	Description string
-	once        bool // not repeated in later rounds
-	run         func(ctx context.Context, b *stage.Run) (*report.Result, error)
+	once        bool // measured in the first round only
+	measure     func(ctx context.Context, b *stage.Run) (*report.Result, error)
 }
 
-// All are run in this order, floor and gateway side by side.
+// All are the scenarios, in the order in which they run.
 var All = []Scenario{
 	{"floor-closed", "the floor, as fast as it answers", false, throughput.MeasureLoad(throughput.Floor, throughput.ClosedLoop)},
 	{"gateway-closed", "the gateway, as fast as it answers", false, throughput.MeasureLoad(throughput.Gateway, throughput.ClosedLoop)},

@@ -125,7 +125,7 @@ func benchClient(ctx context.Context, body []byte) func(b *testing.B, url string
 	return func(b *testing.B, url string) func() func() error {
 		c := New(Config{Dial: dialPlain})
 		b.Cleanup(c.Close)
-		target, err := NewTarget(url)
+		target, err := NewDestination(url)
 		require.NoError(b, err)
 		return func() func() error {
 			resp := new(Response)

@@ -96,7 +96,7 @@ type exchange struct {
 // Transfer-Encoding, Connection, TE, Trailer, Upgrade and Expect are the
 // client's and refused. A context that can end costs a few allocations; one
 // without Done costs none.
-func (c *Client) Post(ctx context.Context, t *Target, header []Header, body []byte, resp *Response) error {
+func (c *Client) Post(ctx context.Context, t *Destination, header []Header, body []byte, resp *Response) error {
 	start := time.Now()
 	resp.reset()
 	x := c.spare.Get().(*exchange)
@@ -111,7 +111,7 @@ func (c *Client) Post(ctx context.Context, t *Target, header []Header, body []by
 }
 
 // post returns the time the response ended, where it is known.
-func (c *Client) post(ctx context.Context, t *Target, header []Header, body []byte, resp *Response,
+func (c *Client) post(ctx context.Context, t *Destination, header []Header, body []byte, resp *Response,
 	x *exchange, deadline time.Time,
 ) (end time.Time, err error) {
 	if x.out, err = appendRequest(x.out[:0], t, c.fixed, header, len(body)); err != nil {

@@ -31,7 +31,7 @@ type conn struct {
 func (cn *conn) close() { _ = cn.socket.Close() }
 
 // dial connects to the target and sets up TLS, all before deadline.
-func (c *Client) dial(ctx context.Context, t *Target, deadline time.Time, ph *Phases) (*conn, error) {
+func (c *Client) dial(ctx context.Context, t *Destination, deadline time.Time, ph *Phases) (*conn, error) {
 	dialCtx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	raw, dns, connect, err := c.cfg.Dial(dialCtx, "tcp", t.addr)

@@ -16,7 +16,7 @@ type Header struct {
 const inlineBody = 16 << 10
 
 // appendRequest writes the request up to and including the empty line.
-func appendRequest(dst []byte, t *Target, fixed string, header []Header, bodyLen int) ([]byte, error) {
+func appendRequest(dst []byte, t *Destination, fixed string, header []Header, bodyLen int) ([]byte, error) {
 	dst = append(dst, t.start...)
 	dst = append(dst, fixed...)
 	for i := range header {

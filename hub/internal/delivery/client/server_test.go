@@ -140,14 +140,14 @@ func newClient(t testing.TB, cfg Config) *Client {
 	return c
 }
 
-func target(t testing.TB, url string) *Target {
-	tg, err := NewTarget(url)
+func target(t testing.TB, url string) *Destination {
+	tg, err := NewDestination(url)
 	require.NoError(t, err)
 	return tg
 }
 
 // post sends a small request.
-func post(c *Client, tg *Target, resp *Response) error {
+func post(c *Client, tg *Destination, resp *Response) error {
 	return c.Post(context.Background(), tg, []Header{{"Content-Type", "application/json"}}, []byte(`{"a":1}`), resp)
 }
 

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Target is where one endpoint's webhooks go, parsed once so that a POST does
-// no work on the URL. It is immutable and may be shared between goroutines.
-type Target struct {
+// Destination is the parsed URL of a receiver, so that a POST does no work on the URL. It
+// is immutable and may be shared between goroutines.
+type Destination struct {
 	tls   bool
 	host  string // for TLS: the name the certificate must carry, without port or brackets
 	addr  string // host:port to dial
@@ -19,23 +19,23 @@ type Target struct {
 	start []byte // request line and Host header, CRLF at the end
 }
 
-// NewTarget parses an absolute http or https URL. The fragment is dropped;
+// NewDestination parses an absolute http or https URL. The fragment is dropped;
 // spaces and other bytes that may not stand in a request line are
 // percent-encoded. Userinfo, zones of IPv6 addresses and host names that are not
 // plain ASCII are refused. The error never repeats the URL, which may carry a
 // token in its query.
-func NewTarget(rawURL string) (*Target, error) {
+func NewDestination(rawURL string) (*Destination, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
-		return nil, badTarget("it is not a URL")
+		return nil, invalidURL("it is not a URL")
 	}
 	if u.Scheme != "http" && u.Scheme != "https" {
-		return nil, badTarget("the scheme must be http or https")
+		return nil, invalidURL("the scheme must be http or https")
 	}
 	if u.User != nil {
-		return nil, badTarget("it must not carry a user name or password")
+		return nil, invalidURL("it must not carry a user name or password")
 	}
-	t := &Target{tls: u.Scheme == "https"}
+	t := &Destination{tls: u.Scheme == "https"}
 	if t.host, err = checkHost(u); err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func NewTarget(rawURL string) (*Target, error) {
 	}
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || number == 0 {
-		return nil, badTarget("the port must be between 1 and 65535")
+		return nil, invalidURL("the port must be between 1 and 65535")
 	}
 	port = strconv.FormatUint(number, 10) // "0443" is 443
 	t.addr = net.JoinHostPort(t.host, port)
@@ -67,7 +67,7 @@ func NewTarget(rawURL string) (*Target, error) {
 	return t, nil
 }
 
-func badTarget(why string) error {
+func invalidURL(why string) error {
 	return fmt.Errorf("parsing the webhook URL: %s", why)
 }
 
@@ -75,12 +75,12 @@ func badTarget(why string) error {
 func checkHost(u *url.URL) (string, error) {
 	host := strings.ToLower(u.Hostname())
 	if host == "" {
-		return "", badTarget("it has no host")
+		return "", invalidURL("it has no host")
 	}
 	if strings.HasPrefix(u.Host, "[") {
 		ip, err := netip.ParseAddr(host)
 		if err != nil || ip.Zone() != "" {
-			return "", badTarget("the host is not a plain IPv6 address")
+			return "", invalidURL("the host is not a plain IPv6 address")
 		}
 		return host, nil
 	}
@@ -88,7 +88,7 @@ func checkHost(u *url.URL) (string, error) {
 		switch c := host[i]; {
 		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '.', c == '-', c == '_':
 		default:
-			return "", badTarget("the host may only have ASCII letters, digits, dots and hyphens")
+			return "", invalidURL("the host may only have ASCII letters, digits, dots and hyphens")
 		}
 	}
 	return host, nil

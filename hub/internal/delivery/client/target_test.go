@@ -25,7 +25,7 @@ func TestNewTarget(t *testing.T) {
 		"http://a.b/%2e%2e/%0d%0aX":      {"http://a.b:80", "POST /%2e%2e/%0d%0aX HTTP/1.1\r\nHost: a.b\r\n"},
 		"http://a.b?":                    {"http://a.b:80", "POST /? HTTP/1.1\r\nHost: a.b\r\n"},
 	} {
-		tg, err := NewTarget(url)
+		tg, err := NewDestination(url)
 		require.NoError(t, err, url)
 		require.Equal(t, want.key, tg.key, url)
 		require.Equal(t, want.start, string(tg.start), url)
@@ -38,7 +38,7 @@ func TestNewTarget(t *testing.T) {
 		"http://a.b?x\nHost: y", "http://[fe80::1%25eth0]/", "http://[127.0.0.1]/", "http://[::g]/", "http://a,b/", "http://a;b/",
 		"http://a.b\\c/", "http://a%00b/",
 	} {
-		_, err := NewTarget(url)
+		_, err := NewDestination(url)
 		require.Error(t, err, url)
 		require.NotContains(t, err.Error(), "peer.example", "the URL may be a secret")
 	}

@@ -18,8 +18,8 @@ import (
 // the deliveries have no rows, the lease represents them.
 type Commit struct {
 	pool  *pgxpool.Pool
-	Lease *delivery.Lease
-	Jobs  []delivery.Job
+	Lease *delivery.CommitLease
+	Jobs  []delivery.LeasedDelivery
 }
 
 // NewCommit stores an event and a lease for its deliveries.
@@ -30,10 +30,10 @@ func NewCommit(t *testing.T, pool *pgxpool.Pool, deliveries int) *Commit {
 		Seq: logid.NewSeq(now), ID: hub.FormatEventID(7), IDBits: 7, TenantID: uuid.New(), Environment: "test",
 		Product: "shop", Type: "a.b", CorrelationID: "story", Body: []byte("{}"),
 	}
-	c := &Commit{pool: pool, Lease: &delivery.Lease{ID: logid.New(now), TakenAt: now, WithoutRow: deliveries}}
+	c := &Commit{pool: pool, Lease: &delivery.CommitLease{ID: logid.New(now), TakenAt: now, WithoutRow: deliveries}}
 	var promised []byte
 	for n := range deliveries {
-		job := delivery.Job{ID: logid.Delivery(event.Seq, n+1), Target: uuid.New(), Event: event, Lease: c.Lease}
+		job := delivery.LeasedDelivery{ID: logid.Delivery(event.Seq, n+1), Target: uuid.New(), Event: event, CommitLease: c.Lease}
 		c.Jobs = append(c.Jobs, job)
 		promised = append(append(append(promised, job.ID[:]...), job.Target[:]...), byte(n%2))
 	}
@@ -47,13 +47,13 @@ func NewCommit(t *testing.T, pool *pgxpool.Pool, deliveries int) *Commit {
 }
 
 // Attempt returns an attempt of the n-th delivery with the given outcome.
-func (c *Commit) Attempt(n int, status delivery.Status) delivery.Attempt {
-	a := delivery.Attempt{
-		Job: c.Jobs[n], Sent: true, StartedAt: time.Now(), StatusCode: 200, ResponseHeader: []byte("A: b"), ResponseBody: []byte("ok"),
-		Verdict: delivery.Verdict{Status: status, Spent: 1},
+func (c *Commit) Attempt(n int, status delivery.Status) delivery.AttemptResult {
+	a := delivery.AttemptResult{
+		LeasedDelivery: c.Jobs[n], Sent: true, StartedAt: time.Now(), StatusCode: 200, ResponseHeader: []byte("A: b"), ResponseBody: []byte("ok"),
+		Decision: delivery.Decision{Status: status, Spent: 1},
 	}
 	if status != delivery.Delivered {
-		a.StatusCode, a.Verdict.Wait, a.Error = 0, time.Second, "timed out"
+		a.StatusCode, a.Decision.Wait, a.Error = 0, time.Second, "timed out"
 	}
 	return a
 }

@@ -24,7 +24,7 @@ func (r *Reader) ListByIDs(ctx context.Context, f Filter, ids []uuid.UUID) ([]It
 	if err != nil {
 		return nil, err
 	}
-	return r.inOrder(ctx, found)
+	return r.itemsByChange(ctx, found)
 }
 
 // DatabaseTime is the time by the database's clock, which attempts are stored by.
@@ -35,15 +35,15 @@ func (r *Reader) DatabaseTime(ctx context.Context) (now time.Time, err error) {
 	return now, nil
 }
 
-// attemptsBack is how many attempts are looked at, newest first, for what changed.
-const attemptsBack = 2000
+// maxAttemptsRead is how many attempts are looked at, newest first, for what changed.
+const maxAttemptsRead = 2000
 
 // ListAttemptedSince reads what matches and had an attempt stored since a moment, in the order
 // it changed; of more than limit, what changed last. It looks at a bounded number of
 // attempts. Each delivery is looked up by its id: the tables joined as a whole would be
 // read as a whole.
 func (r *Reader) ListAttemptedSince(ctx context.Context, f Filter, since time.Time, limit int) ([]Item, error) {
-	attempted, items, err := r.changed(ctx, f, since, limit)
+	attempted, items, err := r.findChanged(ctx, f, since, limit)
 	return slices.DeleteFunc(items, func(it Item) bool {
 		return it.Status == delivery.Pending.String() && !slices.Contains(attempted, it.ID)
 	}), err
@@ -51,23 +51,23 @@ func (r *Reader) ListAttemptedSince(ctx context.Context, f Filter, since time.Ti
 
 // ListChangedSince reads what matches and was accepted or attempted since a moment, in the order
 // it changed; of more than limit, what changed last.
-func (r *Reader) ListChangedSince(ctx context.Context, f Filter, at time.Time, limit int) ([]Item, error) {
+func (r *Reader) ListChangedSince(ctx context.Context, f Filter, since time.Time, limit int) ([]Item, error) {
 	if err := r.Materialize(ctx); err != nil {
 		return nil, err
 	}
-	_, items, err := r.changed(ctx, f, at, limit)
+	_, items, err := r.findChanged(ctx, f, since, limit)
 	return items, err
 }
 
-// changed reads what changed since a moment, and tells what of it has attempts in the
+// findChanged reads what changed since a moment, and tells what of it has attempts in the
 // table of attempts. A first attempt that delivers has none there, but it is made
 // within a lease of the delivery being accepted.
-func (r *Reader) changed(ctx context.Context, f Filter, at time.Time, limit int) (attempted []uuid.UUID, items []Item, err error) {
-	if attempted, err = r.attempted(ctx, f, at, limit); err != nil {
+func (r *Reader) findChanged(ctx context.Context, f Filter, since time.Time, limit int) (attempted []uuid.UUID, items []Item, err error) {
+	if attempted, err = r.findAttempted(ctx, f, since, limit); err != nil {
 		return nil, nil, err
 	}
-	floor := logid.Floor(at.Add(-delivery.LeaseDuration))
-	p, ok, err := f.plan(ctx, r.pool, r.effort, &floor, nil)
+	floor := logid.Floor(since.Add(-delivery.LeaseDuration))
+	p, ok, err := f.plan(ctx, r.pool, r.limits, &floor, nil)
 	if err != nil || !ok {
 		return nil, nil, err
 	}
@@ -75,12 +75,12 @@ func (r *Reader) changed(ctx context.Context, f Filter, at time.Time, limit int)
 	if err != nil {
 		return nil, nil, err
 	}
-	items, err = r.inOrder(ctx, slices.Concat(attempted, accepted))
-	items = slices.DeleteFunc(items, func(it Item) bool { return it.ChangedAt.Before(at) })
+	items, err = r.itemsByChange(ctx, slices.Concat(attempted, accepted))
+	items = slices.DeleteFunc(items, func(it Item) bool { return it.ChangedAt.Before(since) })
 	return attempted, items[max(0, len(items)-limit):], err
 }
 
-func (r *Reader) attempted(ctx context.Context, f Filter, since time.Time, limit int) ([]uuid.UUID, error) {
+func (r *Reader) findAttempted(ctx context.Context, f Filter, since time.Time, limit int) ([]uuid.UUID, error) {
 	c, ok, err := f.conditions(ctx, r.pool)
 	if err != nil || !ok {
 		return nil, err
@@ -92,12 +92,12 @@ func (r *Reader) attempted(ctx context.Context, f Filter, since time.Time, limit
 			select delivery_id, max(stored_at) as at from recent group by delivery_id)
 		select d.id from latest l, lateral (
 			select d.id from hub.deliveries d where d.id = l.delivery_id and `+c.Where()+` limit 1) d
-		order by l.at desc limit ?`, since, attemptsBack, limit)
+		order by l.at desc limit ?`, since, maxAttemptsRead, limit)
 	return readIDs(ctx, r.pool, "reading attempts", statement, c.args...)
 }
 
-// inOrder reads deliveries in the order they changed, each once.
-func (r *Reader) inOrder(ctx context.Context, ids []uuid.UUID) ([]Item, error) {
+// itemsByChange reads deliveries in the order they changed, each once.
+func (r *Reader) itemsByChange(ctx context.Context, ids []uuid.UUID) ([]Item, error) {
 	slices.SortFunc(ids, func(a, b uuid.UUID) int { return bytes.Compare(b[:], a[:]) })
 	items, err := r.items(ctx, slices.Compact(ids))
 	slices.SortStableFunc(items, func(a, b Item) int { return a.ChangedAt.Compare(b.ChangedAt) })

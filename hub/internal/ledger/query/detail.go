@@ -79,7 +79,7 @@ func (r *Reader) Get(ctx context.Context, id uuid.UUID) (Detail, error) {
 	return detail, nil
 }
 
-func scanAttempt(row pgx.CollectableRow, of Item) (AttemptItem, error) {
+func scanAttempt(row pgx.CollectableRow, item Item) (AttemptItem, error) {
 	var a AttemptItem
 	var queue, dns, connect, tls, first, total int64
 	var signature, headers, body []byte
@@ -93,18 +93,18 @@ func scanAttempt(row pgx.CollectableRow, of Item) (AttemptItem, error) {
 	a.RequestHeaders = map[string]string{
 		"Content-Type":         "application/json",
 		hub.HeaderSignature:    "sha256=" + hex.EncodeToString(signature),
-		hub.HeaderStdID:        of.EventID,
+		hub.HeaderStdID:        item.EventID,
 		hub.HeaderStdTimestamp: strconv.FormatInt(a.StartedAt.Unix(), 10),
 		hub.HeaderStdSignature: "v1,***",
 	}
-	if of.IntegrationID != nil {
+	if item.IntegrationID != nil {
 		a.RequestHeaders[hub.HeaderKey] = "***"
 	}
 	if bytes.Count(signature, []byte{0}) == len(signature) { // the peer has signatures of its own
 		delete(a.RequestHeaders, hub.HeaderSignature)
 	}
 	a.ResponseHeaders = headerMap(headers)
-	a.ResponseBody = shown(body)
+	a.ResponseBody = toDisplay(body)
 	return a, nil
 }
 
@@ -116,14 +116,14 @@ func headerMap(raw []byte) map[string]string {
 		if !found {
 			continue
 		}
-		key, text := strings.ToValidUTF8(string(name), "\uFFFD"), strings.ToValidUTF8(string(bytes.TrimSpace(value)), "\uFFFD")
-		if strings.EqualFold(key, "set-cookie") {
+		headerName, text := strings.ToValidUTF8(string(name), "\uFFFD"), strings.ToValidUTF8(string(bytes.TrimSpace(value)), "\uFFFD")
+		if strings.EqualFold(headerName, "set-cookie") {
 			text = "***"
 		}
-		if before, ok := headers[key]; ok {
-			text = before + ", " + text
+		if earlier, ok := headers[headerName]; ok {
+			text = earlier + ", " + text
 		}
-		headers[key] = text
+		headers[headerName] = text
 	}
 	return headers
 }

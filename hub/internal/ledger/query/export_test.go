@@ -4,5 +4,5 @@ package query
 // log is walked with few rows: it looks at hardly any row in hope of a page, takes no
 // day for small and two targets for many.
 func (r *Reader) Hasty() *Reader {
-	return &Reader{pool: r.pool, effort: effort{newest: 7, driven: 3, dense: 5, fewTargets: 1, manyTargets: 5}}
+	return &Reader{pool: r.pool, limits: readLimits{newest: 7, perDriver: 3, perDenseDriver: 5, fewTargets: 1, manyTargets: 5}}
 }

@@ -34,43 +34,43 @@ type Filter struct {
 
 // Check refuses values that could match nothing, and text that the database cannot
 // hold; at is where in a request the filter stands, for the errors.
-func (f Filter) Check(at string) error {
+func (f Filter) Check(location string) error {
 	if f.Direction != "" && f.Direction != "inbound" && f.Direction != "outbound" {
-		return hub.Invalid(at+".direction", "must be inbound or outbound")
+		return hub.Invalid(location+".direction", "must be inbound or outbound")
 	}
 	if f.Environment != "" && f.Environment != string(hub.Live) && f.Environment != string(hub.Test) {
-		return hub.Invalid(at+".environment", "must be live or test")
+		return hub.Invalid(location+".environment", "must be live or test")
 	}
 	if _, ok := delivery.ParseStatus(f.Status); f.Status != "" && !ok {
-		return hub.Invalid(at+".status", "must be pending, delivered, parked or failed")
+		return hub.Invalid(location+".status", "must be pending, delivered, parked or failed")
 	}
 	if _, ok := hub.ParseEventID(f.EventID); f.EventID != "" && !ok {
-		return hub.Invalid(at+".event_id", `must be "evt_" and 16 lowercase hexadecimal digits`)
+		return hub.Invalid(location+".event_id", `must be "evt_" and 16 lowercase hexadecimal digits`)
 	}
 	if f.StatusCode < 0 || f.StatusCode > 999 {
-		return hub.Invalid(at+".status_code", "must be an HTTP status")
+		return hub.Invalid(location+".status_code", "must be an HTTP status")
 	}
-	for _, text := range []struct {
+	for _, field := range []struct {
 		name, value string
 		longest     int
 	}{{"product", f.Product, 40}, {"event_type", f.EventType, 128}, {"correlation_id", f.CorrelationID, 200}, {"q", f.Search, 200}} {
-		if len(text.value) > text.longest {
-			return hub.Invalid(at+"."+text.name, "must have at most "+strconv.Itoa(text.longest)+" characters")
+		if len(field.value) > field.longest {
+			return hub.Invalid(location+"."+field.name, "must have at most "+strconv.Itoa(field.longest)+" characters")
 		}
-		if strings.ContainsRune(text.value, 0) || !utf8.ValidString(text.value) {
-			return hub.Errorf(hub.ErrMalformed, "malformed", "%s.%s is not text: it has broken UTF-8 or a NUL.", at, text.name)
+		if strings.ContainsRune(field.value, 0) || !utf8.ValidString(field.value) {
+			return hub.Errorf(hub.ErrMalformed, "malformed", "%s.%s is not text: it has broken UTF-8 or a NUL.", location, field.name)
 		}
 	}
-	if err := CheckTime(at+".since", f.Since); err != nil {
+	if err := CheckTime(location+".since", f.Since); err != nil {
 		return err
 	}
-	return CheckTime(at+".until", f.Until)
+	return CheckTime(location+".until", f.Until)
 }
 
 // CheckTime refuses times that ids cannot tell: they count from 1970.
-func CheckTime(at string, t *time.Time) error {
+func CheckTime(location string, t *time.Time) error {
 	if t != nil && (t.Year() < 1970 || t.Year() > 9999) {
-		return hub.Invalid(at, "must be a time such as 2026-01-02T03:04:05Z")
+		return hub.Invalid(location, "must be a time such as 2026-01-02T03:04:05Z")
 	}
 	return nil
 }
@@ -100,10 +100,10 @@ func (f Filter) conditions(ctx context.Context, db DB) (c filterConditions, ok b
 		case id == f.EventID:
 			return c, false, nil
 		default:
-			if delivery, err := uuid.Parse(id); err == nil {
-				c.addRange("d.id = ?", delivery)
-				c.raiseFirst(delivery)
-				c.lowerLast(delivery)
+			if deliveryID, err := uuid.Parse(id); err == nil {
+				c.addRange("d.id = ?", deliveryID)
+				c.raiseFirst(deliveryID)
+				c.lowerLast(deliveryID)
 				continue
 			}
 			c.correlation = c.addNamed("d.correlation_id = ?", id)
@@ -142,7 +142,7 @@ func (f Filter) plainConditions(c *filterConditions) {
 		c.eventType = c.addNamed("d.event_type = ?", f.EventType)
 	}
 	if status, ok := delivery.ParseStatus(f.Status); ok {
-		c.status = c.addNamed(is(status))
+		c.status = c.addNamed(statusCondition(status))
 	}
 	if f.StatusCode != 0 {
 		// Written out: only so the planner sees that the partial index serves.

@@ -23,35 +23,35 @@ type IntegrationDelivery struct {
 
 // published is where an event stands in the log; n is its place among those asked for.
 type published struct {
-	n   int
-	seq uuid.UUID
+	index int
+	seq   uuid.UUID
 }
 
 // IntegrationDeliveries returns the deliveries of tenants' events to integrations, in the order of the
 // events, of which ID, TenantID and Environment count. Its statements are one for each day
 // on which the events were published and two more, however many events these are.
 func (r *Reader) IntegrationDeliveries(ctx context.Context, events []hub.Event) ([][]IntegrationDelivery, error) {
-	answers := make([][]IntegrationDelivery, len(events))
+	deliveries := make([][]IntegrationDelivery, len(events))
 	if len(events) == 0 {
-		return answers, nil
+		return deliveries, nil
 	}
 	if err := r.Materialize(ctx); err != nil {
 		return nil, err
 	}
-	found, err := r.publishedOf(ctx, events)
-	for err == nil && len(found) > 0 {
+	published, err := r.findPublished(ctx, events)
+	for err == nil && len(published) > 0 {
 		n := 1
-		for n < len(found) && logid.SameDay(found[0].seq, found[n].seq) {
+		for n < len(published) && logid.SameDay(published[0].seq, published[n].seq) {
 			n++
 		}
-		err = r.addAnswers(ctx, answers, events, found[:n])
-		found = found[n:]
+		err = r.addDeliveries(ctx, deliveries, events, published[:n])
+		published = published[n:]
 	}
-	return answers, err
+	return deliveries, err
 }
 
-// publishedOf finds events, in the order of time. Several tenants may have chosen one id.
-func (r *Reader) publishedOf(ctx context.Context, events []hub.Event) ([]published, error) {
+// findPublished finds events, in the order of time. Several tenants may have chosen one id.
+func (r *Reader) findPublished(ctx context.Context, events []hub.Event) ([]published, error) {
 	ids, from, upto := make([]int64, len(events)), make([]uuid.UUID, len(events)), make([]uuid.UUID, len(events))
 	for i, e := range events {
 		bits, ok := hub.ParseEventID(e.ID)
@@ -72,8 +72,8 @@ func (r *Reader) publishedOf(ctx context.Context, events []hub.Event) ([]publish
 		return nil, fmt.Errorf("looking up events: %w", err)
 	}
 	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (p published, err error) {
-		err = row.Scan(&p.n, &p.seq)
-		p.n--
+		err = row.Scan(&p.index, &p.seq)
+		p.index--
 		return p, err
 	})
 	if err != nil {
@@ -83,29 +83,29 @@ func (r *Reader) publishedOf(ctx context.Context, events []hub.Event) ([]publish
 	return found, nil
 }
 
-// addAnswers adds the deliveries of events of one day.
-func (r *Reader) addAnswers(ctx context.Context, answers [][]IntegrationDelivery, events []hub.Event, of []published) error {
-	places, first, last := make([]int, len(of)), make([]uuid.UUID, len(of)), make([]uuid.UUID, len(of))
+// addDeliveries adds the deliveries of events of one day.
+func (r *Reader) addDeliveries(ctx context.Context, deliveries [][]IntegrationDelivery, events []hub.Event, of []published) error {
+	indices, first, last := make([]int, len(of)), make([]uuid.UUID, len(of)), make([]uuid.UUID, len(of))
 	tenants, environments := make([]uuid.UUID, len(of)), make([]string, len(of))
-	for i, published := range of {
-		places[i], first[i], last[i] = published.n, published.seq, logid.Last(published.seq)
-		tenants[i], environments[i] = events[published.n].TenantID, string(events[published.n].Environment)
+	for i, event := range of {
+		indices[i], first[i], last[i] = event.index, event.seq, logid.Last(event.seq)
+		tenants[i], environments[i] = events[event.index].TenantID, string(events[event.index].Environment)
 	}
 	rows, err := r.pool.Query(ctx, `
 		select w.n, d.target_id, d.status, coalesce(i.status <> 'inactive', false)
 		from unnest($1::int[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[]) w(n, first, last, tenant, environment)
 		join hub.deliveries_`+logid.Partition(of[0].seq)+` d on d.id between w.first and w.last and d.tenant_id = w.tenant and d.environment = w.environment
 		left join hub.integrations i on i.id = d.target_id
-		where d.integration and not d.inbound order by w.n, d.id desc`, places, first, last, tenants, environments)
+		where d.integration and not d.inbound order by w.n, d.id desc`, indices, first, last, tenants, environments)
 	if err == nil {
 		var n int
 		var integrationDelivery IntegrationDelivery
 		_, err = pgx.ForEachRow(rows, []any{&n, &integrationDelivery.IntegrationID, &integrationDelivery.Status, &integrationDelivery.Connected}, func() error {
-			answers[n] = append(answers[n], integrationDelivery)
+			deliveries[n] = append(deliveries[n], integrationDelivery)
 			return nil
 		})
 	}
-	if err != nil && !noTable(err) { // the day's retention has ended
+	if err != nil && !isMissingTable(err) { // the day's retention has ended
 		return fmt.Errorf("reading deliveries: %w", err)
 	}
 	return nil

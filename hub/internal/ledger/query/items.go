@@ -44,9 +44,9 @@ type Item struct {
 	ChangedAt     time.Time       `json:"-"` // when its last attempt was stored, or it was settled or accepted, by the database's clock
 }
 
-// readItems reads Items by id, with their events and their last attempts, from the
+// readItemsSQL reads Items by id, with their events and their last attempts, from the
 // tables of one day: on the parent tables the planning alone takes longer.
-const readItems = `
+const readItemsSQL = `
 	select d.id, d.event_id, d.inbound, d.product, d.tenant_id, d.environment, d.target_id, d.integration, d.event_type,
 		d.correlation_id, e.body, d.status, d.reason, d.status_code,
 		coalesce(a.response_body, d.response_body), d.attempts, coalesce(d.duration_ms, d.total_us / 1000),
@@ -60,8 +60,8 @@ const readItems = `
 		where a.delivery_id = d.id and d.started_at is null order by a.number desc, a.started_at desc limit 1) a on true
 	where d.id = any($1::uuid[]) order by d.id desc`
 
-// sameDay counts the first ids of one day.
-func sameDay(ids []uuid.UUID) int {
+// countSameDay counts the first ids of one day.
+func countSameDay(ids []uuid.UUID) int {
 	n := 1
 	for n < len(ids) && logid.SameDay(ids[0], ids[n]) {
 		n++
@@ -73,16 +73,16 @@ func sameDay(ids []uuid.UUID) int {
 func (r *Reader) items(ctx context.Context, ids []uuid.UUID) ([]Item, error) {
 	var items []Item
 	for len(ids) > 0 {
-		n := sameDay(ids)
-		rows, err := r.pool.Query(ctx, fmt.Sprintf(readItems, logid.Partition(ids[0])), ids[:n])
-		var some []Item
+		n := countSameDay(ids)
+		rows, err := r.pool.Query(ctx, fmt.Sprintf(readItemsSQL, logid.Partition(ids[0])), ids[:n])
+		var dayItems []Item
 		if err == nil {
-			some, err = collectItems(rows)
+			dayItems, err = collectItems(rows)
 		}
-		if err != nil && !noTable(err) { // the day's retention has ended, or it has not begun
+		if err != nil && !isMissingTable(err) { // the day's retention has ended, or it has not begun
 			return nil, fmt.Errorf("reading deliveries: %w", err)
 		}
-		items, ids = append(items, some...), ids[n:]
+		items, ids = append(items, dayItems...), ids[n:]
 	}
 	return items, nil
 }
@@ -123,19 +123,19 @@ func scanItem(row pgx.CollectableRow) (Item, error) {
 	if body != nil {
 		it.Payload = mask.CPF(body)
 	}
-	it.ResponseBody = shown(response)
+	it.ResponseBody = toDisplay(response)
 	return it, nil
 }
 
-// shown makes a body fit for people: valid UTF-8, CPF numbers masked.
-func shown(body []byte) *string {
+// toDisplay makes a body fit for people: valid UTF-8, CPF numbers masked.
+func toDisplay(body []byte) *string {
 	if len(body) == 0 {
 		return nil
 	}
-	text := string(mask.CPF(body))
-	if !utf8.ValidString(text) {
-		text = strings.ToValidUTF8(text, "\uFFFD")
+	display := string(mask.CPF(body))
+	if !utf8.ValidString(display) {
+		display = strings.ToValidUTF8(display, "\uFFFD")
 	}
-	text = strings.ReplaceAll(text, "\x00", "\uFFFD")
-	return &text
+	display = strings.ReplaceAll(display, "\x00", "\uFFFD")
+	return &display
 }

@@ -9,27 +9,27 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// pendingCap is how many waiting deliveries are counted at most: beyond it the
+// maxPendingCounted is how many waiting deliveries are counted at most: beyond it the
 // number matters less than what counting costs.
-const pendingCap = 100_000
+const maxPendingCounted = 100_000
 
-// pendingFor is how long a count is served before it is made anew.
-const pendingFor = 10 * time.Second
+// pendingCacheTime is how long a count is served before it is made anew.
+const pendingCacheTime = 10 * time.Second
 
 // PendingCollector counts what waits in the database, by product, for the metrics.
 type PendingCollector struct {
-	reader *Reader
-	now    func() time.Time
-	mu     sync.Mutex
-	at     time.Time
-	counts []pendingCount
+	reader    *Reader
+	now       func() time.Time
+	mu        sync.Mutex
+	countedAt time.Time
+	counts    []pendingCount
 }
 
 type pendingCount struct {
-	product string
-	n       int64
-	oldest  float64 // seconds
-	parked  bool
+	product       string
+	count         int64
+	oldestSeconds float64 // seconds
+	isParked      bool
 }
 
 var (
@@ -55,37 +55,37 @@ func (p *PendingCollector) Describe(ch chan<- *prometheus.Desc) {
 func (p *PendingCollector) Collect(ch chan<- prometheus.Metric) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.now().Sub(p.at) > pendingFor {
+	if p.now().Sub(p.countedAt) > pendingCacheTime {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
-		if counts, err := p.reader.waiting(ctx); err == nil {
-			p.counts, p.at = counts, p.now()
+		if counts, err := p.reader.countPending(ctx); err == nil {
+			p.counts, p.countedAt = counts, p.now()
 		}
 	}
 	for _, c := range p.counts {
-		if c.parked {
-			ch <- prometheus.MustNewConstMetric(parkedDesc, prometheus.GaugeValue, float64(c.n), c.product)
+		if c.isParked {
+			ch <- prometheus.MustNewConstMetric(parkedDesc, prometheus.GaugeValue, float64(c.count), c.product)
 			continue
 		}
-		ch <- prometheus.MustNewConstMetric(pendingDesc, prometheus.GaugeValue, float64(c.n), c.product)
-		ch <- prometheus.MustNewConstMetric(oldestDesc, prometheus.GaugeValue, c.oldest, c.product)
+		ch <- prometheus.MustNewConstMetric(pendingDesc, prometheus.GaugeValue, float64(c.count), c.product)
+		ch <- prometheus.MustNewConstMetric(oldestDesc, prometheus.GaugeValue, c.oldestSeconds, c.product)
 	}
 }
 
-// waiting counts the oldest that wait, so that the age of the oldest is right even
+// countPending counts the oldest that wait, so that the age of the oldest is right even
 // where more wait than are counted.
-func (r *Reader) waiting(ctx context.Context) ([]pendingCount, error) {
+func (r *Reader) countPending(ctx context.Context) ([]pendingCount, error) {
 	rows, err := r.pool.Query(ctx, `
 		select product, count(*), coalesce(extract(epoch from now() - min(created_at)), 0)::float8, false
 		from (select product, created_at from hub.deliveries where status = 0 order by id limit $1) d group by product
 		union all
 		select product, count(*), 0, true
-		from (select product from hub.deliveries where status = 2 limit $1) d group by product`, pendingCap)
+		from (select product from hub.deliveries where status = 2 limit $1) d group by product`, maxPendingCounted)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (pendingCount, error) {
 		var c pendingCount
-		return c, row.Scan(&c.product, &c.n, &c.oldest, &c.parked)
+		return c, row.Scan(&c.product, &c.count, &c.oldestSeconds, &c.isParked)
 	})
 }

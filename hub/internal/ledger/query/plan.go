@@ -14,27 +14,27 @@ import (
 // plan is how a filter is read from each day's table.
 type plan struct {
 	filterConditions
-	targets string // the targets the filter can mean, as the last argument; "": not known
-	implied bool   // tenant and environment are true of every row of these targets
-	reads   []read
-	atOnce  []read // the same in fewer reads, for small days; nil: reads
-	newest  bool   // look among the newest rows first: the reads cost more than that
-	headed  bool   // the targets are many: look at the newest row of each first
+	targets            string // the targets the filter can mean, as the last argument; "": not known
+	targetsImplyTenant bool   // tenant and environment are true of every row of these targets
+	reads              []read
+	smallDayReads      []read // the same in fewer reads, for small days; nil: reads
+	triesNewest        bool   // look among the newest rows first: the reads cost more than that
+	hasManyTargets     bool   // the targets are many: look at the newest row of each first
 }
 
 // read is a part of a day's rows: those of a driver, a condition that an index
 // serves in the order of ids. The reads of a plan have no row in common and leave
 // none out.
 type read struct {
-	driver string // "true": every row, by the primary key
-	sieve  bool   // further conditions may leave few of the driver's rows
-	each   string // read by these statuses, and by target where they are known: an index gives the rows of each pair in order
-	status string // the statuses of a sieved read, "1,2"; "": any
+	driver      string // "true": every row, by the primary key
+	isSieved    bool   // further conditions may leave few of the driver's rows
+	perStatuses string // read by these statuses, and by target where they are known: an index gives the rows of each pair in order
+	status      string // the statuses of a sieved read, "1,2"; "": any
 }
 
 // plan turns a filter into reads of the rows after and before the given ones, where
 // there are any. ok is false where nothing can match.
-func (f Filter) plan(ctx context.Context, db DB, e effort, after, before *uuid.UUID) (p plan, ok bool, err error) {
+func (f Filter) plan(ctx context.Context, db DB, e readLimits, after, before *uuid.UUID) (p plan, ok bool, err error) {
 	if p.filterConditions, ok, err = f.conditions(ctx, db); err != nil || !ok {
 		return p, ok, err
 	}
@@ -46,27 +46,27 @@ func (f Filter) plan(ctx context.Context, db DB, e effort, after, before *uuid.U
 		p.addRange("d.id < ?", *before)
 		p.lowerLast(*before)
 	}
-	if p.reads = p.named(f); p.reads != nil {
+	if p.reads = p.readsByID(f); p.reads != nil {
 		return p, true, nil
 	}
 	targets, err := f.targets(ctx, db, e)
 	if err != nil || targets != nil && len(targets) == 0 {
 		return p, false, err
 	}
-	p.headed = len(targets) > e.fewTargets
+	p.hasManyTargets = len(targets) > e.fewTargets
 	if targets != nil {
 		p.targets = p.numbered("?::uuid[]", targets)
 		if f.EndpointID == nil && f.IntegrationID == nil {
-			p.implied = true
+			p.targetsImplyTenant = true
 		}
 	}
 	p.reads = f.reads(&p)
 	return p, true, nil
 }
 
-// named returns the reads of a filter that names an event, a delivery or a story; nil
+// readsByID returns the reads of a filter that names an event, a delivery or a correlation id; nil
 // where it does not.
-func (p *plan) named(f Filter) []read {
+func (p *plan) readsByID(f Filter) []read {
 	switch {
 	case f.EventID == "" && f.Search == "" && f.CorrelationID == "":
 		return nil
@@ -82,99 +82,99 @@ func (p *plan) named(f Filter) []read {
 	if len(p.parts)-len(p.ranges) == 1 {
 		return []read{{driver: p.correlation}}
 	}
-	return split(p.correlation, f.statuses())
+	return splitByPending(p.correlation, f.statuses())
 }
 
 // statuses lists those a filter can mean.
 func (f Filter) statuses() []delivery.Status {
-	if status, flag := delivery.ParseStatus(f.Status); flag {
+	if status, ok := delivery.ParseStatus(f.Status); ok {
 		return []delivery.Status{status}
 	}
 	return []delivery.Status{delivery.Delivered, delivery.Parked, delivery.Failed, delivery.Pending}
 }
 
-// shape is which kinds of fields a filter has, as far as they decide how it is read.
-type shape struct {
-	whose   bool // whose deliveries: product, tenant, environment, endpoint, integration
-	kind    bool // an event type
-	coded   bool // a status code that few rows have; most have 200
-	inbound bool // few rows are
-	few     bool // a status that few rows have
-	only    bool // one field at all
+// filterShape is which kinds of fields a filter has, as far as they decide how it is read.
+type filterShape struct {
+	hasOwner      bool // whose deliveries: product, tenant, environment, endpoint, integration
+	hasType       bool // an event type
+	hasRareCode   bool // a status code that few rows have; most have 200
+	isInbound     bool // few rows are
+	hasRareStatus bool // a status that few rows have
+	hasOneField   bool // one field at all
 }
 
-func (f Filter) shape(statuses []delivery.Status) shape {
-	has := shape{
-		whose:   f.Product != "" || f.TenantID != nil || f.Environment != "" || f.EndpointID != nil || f.IntegrationID != nil,
-		kind:    f.EventType != "",
-		coded:   f.StatusCode != 0 && f.StatusCode != 200,
-		inbound: f.Direction == "inbound",
-		few:     len(statuses) == 1 && statuses[0] != delivery.Delivered,
+func (f Filter) shape(statuses []delivery.Status) filterShape {
+	s := filterShape{
+		hasOwner:      f.Product != "" || f.TenantID != nil || f.Environment != "" || f.EndpointID != nil || f.IntegrationID != nil,
+		hasType:       f.EventType != "",
+		hasRareCode:   f.StatusCode != 0 && f.StatusCode != 200,
+		isInbound:     f.Direction == "inbound",
+		hasRareStatus: len(statuses) == 1 && statuses[0] != delivery.Delivered,
 	}
 	fields := 0
-	for _, given := range []bool{has.whose, has.kind, has.inbound, f.StatusCode != 0, f.Status != ""} {
+	for _, given := range []bool{s.hasOwner, s.hasType, s.isInbound, f.StatusCode != 0, f.Status != ""} {
 		if given {
 			fields++
 		}
 	}
-	has.only = fields == 1
-	return has
+	s.hasOneField = fields == 1
+	return s
 }
 
 // reads chooses what drives the reading: the field whose values single out the
 // fewest rows by an index.
 func (f Filter) reads(p *plan) []read {
 	statuses := f.statuses()
-	has := f.shape(statuses)
+	shape := f.shape(statuses)
 	if f.Product == hubProduct {
-		return []read{{driver: hubDriver}} // whatever else is asked: they are few
+		return []read{{driver: hubProductCondition}} // whatever else is asked: they are few
 	}
-	p.newest = has.whose || has.kind || has.inbound || has.coded
+	p.triesNewest = shape.hasOwner || shape.hasType || shape.isInbound || shape.hasRareCode
 	switch {
-	case p.targets != "" && !has.kind && !has.coded && !has.inbound:
-		return readEach(statuses)
-	case has.few && !has.kind && (p.targets == "" || has.inbound || has.coded):
-		return has.drive(is(statuses[0]), statuses)
-	case has.coded:
-		return has.drive(p.statusCode, statuses)
-	case has.inbound:
-		return has.drive("d.inbound", statuses)
-	case has.kind && !has.whose && f.StatusCode == 0:
-		return readEach(statuses)
-	case has.kind:
-		p.atOnce = split(p.eventType, statuses)
+	case p.targets != "" && !shape.hasType && !shape.hasRareCode && !shape.isInbound:
+		return readPerTarget(statuses)
+	case shape.hasRareStatus && !shape.hasType && (p.targets == "" || shape.isInbound || shape.hasRareCode):
+		return shape.readsBy(statusCondition(statuses[0]), statuses)
+	case shape.hasRareCode:
+		return shape.readsBy(p.statusCode, statuses)
+	case shape.isInbound:
+		return shape.readsBy("d.inbound", statuses)
+	case shape.hasType && !shape.hasOwner && f.StatusCode == 0:
+		return readPerTarget(statuses)
+	case shape.hasType:
+		p.smallDayReads = splitByPending(p.eventType, statuses)
 		return readType(p.eventType, statuses)
-	case has.whose:
-		return split("true", statuses)
+	case shape.hasOwner:
+		return splitByPending("true", statuses)
 	}
 	return []read{{driver: "true"}}
 }
 
-// drive reads by the filter's only field, in the order of its index; with others
+// readsBy reads by the filter's only field, in the order of its index; with others
 // beside it, settled and pending rows are read apart.
-func (s shape) drive(driver string, statuses []delivery.Status) []read {
-	if s.only {
+func (s filterShape) readsBy(driver string, statuses []delivery.Status) []read {
+	if s.hasOneField {
 		return []read{{driver: driver}}
 	}
-	return split(driver, statuses)
+	return splitByPending(driver, statuses)
 }
 
-func is(status delivery.Status) string { return "d.status = " + strconv.Itoa(int(status)) }
+func statusCondition(status delivery.Status) string { return "d.status = " + strconv.Itoa(int(status)) }
 
-// split reads settled rows and pending ones apart: other indexes hold them.
-func split(driver string, statuses []delivery.Status) []read {
+// splitByPending reads settled rows and pending ones apart: other indexes hold them.
+func splitByPending(driver string, statuses []delivery.Status) []read {
 	var reads []read
-	settled, pending := settled(statuses)
+	settled, pending := splitStatuses(statuses)
 	if settled != "" {
-		reads = append(reads, read{driver: driver + " and d.status <> 0", sieve: true, status: settled})
+		reads = append(reads, read{driver: driver + " and d.status <> 0", isSieved: true, status: settled})
 	}
 	if pending {
-		reads = append(reads, read{driver: is(delivery.Pending), sieve: true})
+		reads = append(reads, read{driver: statusCondition(delivery.Pending), isSieved: true})
 	}
 	return reads
 }
 
-func settled(statuses []delivery.Status) (settled string, pending bool) {
+func splitStatuses(statuses []delivery.Status) (splitStatuses string, pending bool) {
 	var list []string
 	for _, status := range statuses {
 		if status == delivery.Pending {
@@ -186,28 +186,28 @@ func settled(statuses []delivery.Status) (settled string, pending bool) {
 	return strings.Join(list, ","), pending
 }
 
-// readEach reads the settled rows of each target, or of a type, along their own
+// readPerTarget reads the settled rows of each target, or of a type, along their own
 // index, which holds them by status and then by id, and what is pending by the
 // index of that.
-func readEach(statuses []delivery.Status) []read {
-	settled, pending := settled(statuses)
+func readPerTarget(statuses []delivery.Status) []read {
+	settled, pending := splitStatuses(statuses)
 	var reads []read
 	if settled != "" {
-		reads = append(reads, read{each: settled})
+		reads = append(reads, read{perStatuses: settled})
 	}
 	if pending {
-		reads = append(reads, read{driver: is(delivery.Pending), sieve: true})
+		reads = append(reads, read{driver: statusCondition(delivery.Pending), isSieved: true})
 	}
 	return reads
 }
 
 // readType reads the rows of a type that meet further conditions, status by status.
-func readType(kind string, statuses []delivery.Status) []read {
+func readType(eventType string, statuses []delivery.Status) []read {
 	reads := make([]read, len(statuses))
 	for i, status := range statuses {
-		reads[i] = read{driver: kind + " and " + is(status), sieve: true, status: strconv.Itoa(int(status))}
+		reads[i] = read{driver: eventType + " and " + statusCondition(status), isSieved: true, status: strconv.Itoa(int(status))}
 		if status == delivery.Pending {
-			reads[i] = read{driver: is(status), sieve: true}
+			reads[i] = read{driver: statusCondition(status), isSieved: true}
 		}
 	}
 	return reads
@@ -215,7 +215,7 @@ func readType(kind string, statuses []delivery.Status) []read {
 
 // targets finds the endpoints and integrations a filter can mean, deleted ones
 // included; nil where they are too many to be read one by one.
-func (f Filter) targets(ctx context.Context, db DB, e effort) ([]uuid.UUID, error) {
+func (f Filter) targets(ctx context.Context, db DB, e readLimits) ([]uuid.UUID, error) {
 	switch {
 	case f.Product == hubProduct:
 		return nil, nil // pings go to every endpoint
@@ -245,5 +245,5 @@ func (f Filter) targets(ctx context.Context, db DB, e effort) ([]uuid.UUID, erro
 // hubProduct is the product of the hub's own events, such as hub.ping.
 const hubProduct = "hub"
 
-// hubDriver is written as the condition of the index that has them.
-const hubDriver = "d.product = '" + hubProduct + "'"
+// hubProductCondition is written as the condition of the index that has them.
+const hubProductCondition = "d.product = '" + hubProduct + "'"

@@ -1,6 +1,6 @@
 // Package query reads the delivery log: filters and lists, one delivery with its
-// attempts, statistics, sums, the live tail. It imports package ledger, not write or
-// jobs: package jobs imports it.
+// attempts, statistics, balances, the live tail. It imports package ledger; package
+// maintain imports it.
 package query
 
 import (
@@ -26,15 +26,14 @@ type Syncer interface {
 // Reader answers questions about the log.
 type Reader struct {
 	pool   *pgxpool.Pool
-	effort effort
+	limits readLimits
 	writer Syncer // of this process, or nil
 }
 
 // NewReader returns a reader.
-func NewReader(pool *pgxpool.Pool) *Reader { return &Reader{pool: pool, effort: usualEffort} }
+func NewReader(pool *pgxpool.Pool) *Reader { return &Reader{pool: pool, limits: defaultLimits} }
 
-// WaitFor makes the reader wait for what this process's writer has at hand before it
-// reads what is newest.
+// WaitFor makes reads of the newest deliveries wait until writer has stored what it has.
 func (r *Reader) WaitFor(writer Syncer) *Reader {
 	r.writer = writer
 	return r
@@ -48,7 +47,7 @@ func (r *Reader) List(ctx context.Context, f Filter, before *uuid.UUID, limit in
 			return nil, err
 		}
 	}
-	p, ok, err := f.plan(ctx, r.pool, r.effort, nil, before)
+	p, ok, err := f.plan(ctx, r.pool, r.limits, nil, before)
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -59,8 +58,8 @@ func (r *Reader) List(ctx context.Context, f Filter, before *uuid.UUID, limit in
 	return r.items(ctx, ids)
 }
 
-// Materialize inserts the rows of deliveries that a lease stands for, so that what was
-// just accepted is in the log. Each row is inserted once, however many processes ask.
+// Materialize inserts the rows of deliveries that a lease covers, so that what was just
+// accepted is in the log. Each row is inserted once, however many processes ask.
 func (r *Reader) Materialize(ctx context.Context) error {
 	if r.writer != nil {
 		r.writer.Sync(ctx)
@@ -72,29 +71,27 @@ func (r *Reader) Materialize(ctx context.Context) error {
 		case err == nil:
 			return nil
 		case tries < materializeTries && errors.As(err, &pg) && pg.Code == deadlockDetected:
-			// Writers of attempts make the same rows, in the order of the attempts; who has
-			// to give way goes again, and finds them made.
+			// A writer inserts the same rows in another order; the next try finds them.
 		default:
 			return fmt.Errorf("reading what was just accepted: %w", err)
 		}
 	}
 }
 
-// deadlockDetected is the code of PostgreSQL for a transaction that gave way to another.
+// deadlockDetected is PostgreSQL's code of an aborted deadlock.
 const deadlockDetected = "40P01"
 
-// materializeTries is how often a reader tries to give rows to what was just accepted.
+// materializeTries is how often a reader tries to materialize.
 const materializeTries = 5
 
-// SearchPayloads returns those of the newest deliveries that match whose payload has one of
-// some words in it, letter for letter, newest first and up to limit. It looks at so many
-// deliveries, however large the log is.
-func (r *Reader) SearchPayloads(ctx context.Context, f Filter, words []string, among, limit int) ([]Item, error) {
-	p, ok, err := f.plan(ctx, r.pool, r.effort, nil, nil)
+// SearchPayloads returns deliveries that match and whose payload contains one of the words
+// literally, newest first and up to limit. It reads the newest maxRead deliveries only.
+func (r *Reader) SearchPayloads(ctx context.Context, f Filter, words []string, maxRead, limit int) ([]Item, error) {
+	p, ok, err := f.plan(ctx, r.pool, r.limits, nil, nil)
 	if err != nil || !ok {
 		return nil, err
 	}
-	ids, err := r.find(ctx, &p, among)
+	ids, err := r.find(ctx, &p, maxRead)
 	if err != nil {
 		return nil, err
 	}
@@ -104,31 +101,31 @@ func (r *Reader) SearchPayloads(ctx context.Context, f Filter, words []string, a
 	}
 	var found []uuid.UUID
 	for len(ids) > 0 && len(found) < limit {
-		n := sameDay(ids)
-		some, err := readIDs(ctx, r.pool, "reading payloads", fmt.Sprintf(`
+		n := countSameDay(ids)
+		dayIDs, err := readIDs(ctx, r.pool, "reading payloads", fmt.Sprintf(`
 			select d.id from unnest($1::uuid[]) d(id)
 			join hub.events_%s e on e.seq = (overlay(d.id::text placing '0000' from 33))::uuid
 			where exists (select from unnest($2::bytea[]) w(word) where position(w.word in e.body) > 0)
 			order by d.id desc limit $3`, logid.Partition(ids[0])), ids[:n], needles, limit-len(found))
-		if err != nil && !noTable(err) { // the day's retention has ended
+		if err != nil && !isMissingTable(err) { // the day's retention has ended
 			return nil, err
 		}
-		found, ids = append(found, some...), ids[n:]
+		found, ids = append(found, dayIDs...), ids[n:]
 	}
 	return r.items(ctx, found)
 }
 
-// readIDs reads a statement's only column; doing says what for, should it fail.
-func readIDs(ctx context.Context, db DB, doing, statement string, args ...any) ([]uuid.UUID, error) {
+// readIDs returns a statement's only column. operation is a gerund for the error.
+func readIDs(ctx context.Context, db DB, operation, statement string, args ...any) ([]uuid.UUID, error) {
 	rows, err := db.Query(ctx, statement, args...)
-	var found []uuid.UUID
+	var ids []uuid.UUID
 	if err == nil {
-		found, err = pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+		ids, err = pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", doing, err)
+		return nil, fmt.Errorf("%s: %w", operation, err)
 	}
-	return found, nil
+	return ids, nil
 }
 
 // DB is what reading the log needs of a pool or a transaction.

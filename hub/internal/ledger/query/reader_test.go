@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub/internal/delivery"
-	"integrationhub/hub/internal/ledger/jobs"
+	"integrationhub/hub/internal/ledger/maintain"
 	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/internal/logid"
 )
@@ -19,7 +19,7 @@ import (
 func TestFiltersGiveWhatReadingEveryRowGives(t *testing.T) {
 	t.Parallel()
 	b := newBook(t, 600)
-	replays := jobs.NewReplays(b.pool, nil, func() time.Time { return b.noon.Add(48 * time.Hour) }, nil)
+	replays := maintain.NewReplays(b.pool, nil, func() time.Time { return b.noon.Add(48 * time.Hour) }, nil)
 	parts := b.parts()
 	for i, part := range parts {
 		for j := i; j < len(parts); j++ {

@@ -25,9 +25,9 @@ const firstDays = 1
 
 // find returns the newest ids that match, newest first, at most limit.
 func (r *Reader) find(ctx context.Context, p *plan, limit int) ([]uuid.UUID, error) {
-	for again := false; ; again = true {
-		ids, err := r.walk(ctx, p, limit)
-		if noTable(err) && !again {
+	for retried := false; ; retried = true {
+		ids, err := r.searchDays(ctx, p, limit)
+		if isMissingTable(err) && !retried {
 			continue // a day was dropped meanwhile
 		}
 		if err != nil {
@@ -37,27 +37,27 @@ func (r *Reader) find(ctx context.Context, p *plan, limit int) ([]uuid.UUID, err
 	}
 }
 
-// noTable reports whether a statement failed because a day has no tables.
-func noTable(err error) bool {
+// isMissingTable reports whether a statement failed because a day has no tables.
+func isMissingTable(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == "42P01"
 }
 
-func (r *Reader) walk(ctx context.Context, p *plan, limit int) ([]uuid.UUID, error) {
+func (r *Reader) searchDays(ctx context.Context, p *plan, limit int) ([]uuid.UUID, error) {
 	days, err := p.days(ctx, r.pool)
 	if err != nil {
 		return nil, err
 	}
-	if p.newest && len(days) > 0 {
-		statement, args := p.amongNewest(days[0], limit, r.effort)
-		if found, err := r.ids(ctx, statement, args); err != nil || len(found) == limit {
+	if p.triesNewest && len(days) > 0 {
+		statement, args := p.newestStatement(days[0], limit, r.limits)
+		if found, err := r.searchIDs(ctx, statement, args); err != nil || len(found) == limit {
 			return found, err
 		}
 	}
 	var found []uuid.UUID
 	for next := firstDays; len(days) > 0 && len(found) < limit; next *= 2 {
 		n := min(next, len(days))
-		ids, err := r.ids(ctx, p.statement(days[:n], limit-len(found), r.effort), p.args)
+		ids, err := r.searchIDs(ctx, p.statement(days[:n], limit-len(found), r.limits), p.args)
 		if err != nil {
 			return nil, err
 		}
@@ -66,10 +66,10 @@ func (r *Reader) walk(ctx context.Context, p *plan, limit int) ([]uuid.UUID, err
 	return found, nil
 }
 
-// ids runs a search. It is planned anew with the values at hand: a value's
+// searchIDs runs a search. It is planned anew with the values at hand: a value's
 // frequency decides which index serves, and there are too many statements to keep
 // plans of.
-func (r *Reader) ids(ctx context.Context, statement string, args []any) ([]uuid.UUID, error) {
+func (r *Reader) searchIDs(ctx context.Context, statement string, args []any) ([]uuid.UUID, error) {
 	rows, err := r.pool.Query(ctx, statement, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
 	if err != nil {
 		return nil, err
@@ -100,23 +100,23 @@ func (p *plan) days(ctx context.Context, db DB) ([]day, error) {
 }
 
 // dayName is the day of a bound of ids; ids of far away times have none.
-func dayName(id uuid.UUID, none string) string {
-	at := logid.Time(id)
-	if id == uuid.Nil || at.Year() > 9999 {
-		return none
+func dayName(id uuid.UUID, unbounded string) string {
+	idTime := logid.Time(id)
+	if id == uuid.Nil || idTime.Year() > 9999 {
+		return unbounded
 	}
 	return logid.Partition(id)
 }
 
-// effort bounds how many rows are looked at, newest first, in the hope that a page
+// readLimits bounds how many rows are looked at, newest first, in the hope that a page
 // is among them, before every match of the day is gathered. Rows that lie side by
 // side cost far less than those an index finds here and there.
-type effort struct {
-	newest int // of all rows of the newest day
-	driven int // of a driver's rows
-	dense  int // of a driver's rows that lie side by side
+type readLimits struct {
+	newest         int // of all rows of the newest day
+	perDriver      int // of a driver's rows
+	perDenseDriver int // of a driver's rows that lie side by side
 
-	small int64 // size in bytes of a day's table up to which matches are gathered at once
+	smallDay int64 // size in bytes of a day's table up to which matches are gathered at once
 
 	// How many targets of a tenant or product are read one by one: few of them as they
 	// are, many by the newest row of each. Who has still more has rows everywhere in
@@ -124,10 +124,10 @@ type effort struct {
 	fewTargets, manyTargets int
 }
 
-var usualEffort = effort{newest: 4000, driven: 1000, dense: 5000, small: 16 << 20, fewTargets: 100, manyTargets: 3000}
+var defaultLimits = readLimits{newest: 4000, perDriver: 1000, perDenseDriver: 5000, smallDay: 16 << 20, fewTargets: 100, manyTargets: 3000}
 
-// amongNewest writes the search of a day's newest rows.
-func (p *plan) amongNewest(newest day, limit int, e effort) (statement string, args []any) {
+// newestStatement writes the search of a day's newest rows.
+func (p *plan) newestStatement(newest day, limit int, e readLimits) (statement string, args []any) {
 	args = p.args
 	if p.targets != "" {
 		args = args[:len(args)-1]
@@ -137,15 +137,15 @@ func (p *plan) amongNewest(newest day, limit int, e effort) (statement string, a
 }
 
 // statement writes the search of some days.
-func (p *plan) statement(days []day, limit int, e effort) string {
+func (p *plan) statement(days []day, limit int, e readLimits) string {
 	parts := make([]string, 0, len(days)*len(p.reads))
 	for _, d := range days {
 		reads := p.reads
-		if d.bytes <= e.small && p.atOnce != nil {
-			reads = p.atOnce
+		if d.bytes <= e.smallDay && p.smallDayReads != nil {
+			reads = p.smallDayReads
 		}
 		for _, r := range reads {
-			parts = append(parts, p.part(r, d, limit, e))
+			parts = append(parts, p.readStatement(r, d, limit, e))
 		}
 	}
 	if len(parts) == 1 {
@@ -154,55 +154,55 @@ func (p *plan) statement(days []day, limit int, e effort) string {
 	return "select id from ((" + strings.Join(parts, ") union all (") + ")) merged order by id desc limit " + strconv.Itoa(limit)
 }
 
-// part writes one read of one day's table.
-func (p *plan) part(r read, d day, limit int, e effort) string {
+// readStatement writes one read of one day's table.
+func (p *plan) readStatement(r read, d day, limit int, e readLimits) string {
 	table, page := d.table(), " order by d.id desc limit "+strconv.Itoa(limit)
 	switch {
-	case r.each != "":
+	case r.perStatuses != "":
 		where := p.Where()
-		if p.implied { // without them the index alone answers; the tenant's argument has to stay
+		if p.targetsImplyTenant { // without them the index alone answers; the tenant's argument has to stay
 			where = p.without(p.tenant, p.environment)
 			if p.tenant != "" {
 				where += " and " + strings.Replace(p.tenant, "d.tenant_id = ", "", 1) + "::uuid is not null"
 			}
 		}
-		pairs := "unnest('{" + r.each + "}'::smallint[]) s(status)"
+		pairs := "unnest('{" + r.perStatuses + "}'::smallint[]) s(status)"
 		if p.targets != "" {
 			pairs += ", unnest(" + p.targets + ") t(target)"
 			where += " and d.target_id = t.target"
 		}
 		each := fmt.Sprintf("%s, lateral (select d.id from %s d where %s and d.status = s.status and d.status <> 0", pairs, table, where)
-		if p.headed {
-			each += " and d.id >= " + bound(each, limit)
+		if p.hasManyTargets {
+			each += " and d.id >= " + pageBound(each, limit)
 		}
 		return "select d.id from " + each + page + ") d" + page
-	case r.sieve:
-		return p.sieved(r, d, page, limit, e)
+	case r.isSieved:
+		return p.sievedStatement(r, d, page, limit, e)
 	}
 	return "select d.id from " + table + " d where " + r.driver + " and " + p.Where() + page
 }
 
-// bound writes the id that no row of a page is older than, by the newest row of each
+// pageBound writes the id that no row of a page is older than, by the newest row of each
 // pair of a read: a page of them is a page of rows. With it a pair gives only rows of
 // the page, mostly none; without it each of many pairs would give a page.
-func bound(each string, limit int) string {
+func pageBound(each string, limit int) string {
 	return "coalesce((select h.id from " + each + " order by d.id desc limit 1) h order by h.id desc offset " + strconv.Itoa(limit-1) +
 		" limit 1), '00000000-0000-0000-0000-000000000000')"
 }
 
-// sieved writes a read whose page may be far away. Its first half looks at a
+// sievedStatement writes a read whose page may be far away. Its first half looks at a
 // bounded number of the driver's rows; only if they do not fill the page, the
 // second half gathers every match, in the way the planner finds cheapest without
 // regard to order: "offset 0" keeps the limit from it, for it would trust in
 // matches being everywhere and walk the whole day.
-func (p *plan) sieved(r read, d day, page string, limit int, e effort) string {
+func (p *plan) sievedStatement(r read, d day, page string, limit int, e readLimits) string {
 	gathered := "select d.id from (select d.id from " + d.table() + " d where %s offset 0) d" + page
-	if d.bytes <= e.small || r.status == "2" || r.status == "3" { // few rows
-		return fmt.Sprintf(gathered, p.gathering(r))
+	if d.bytes <= e.smallDay || r.status == "2" || r.status == "3" { // few rows
+		return fmt.Sprintf(gathered, p.gatheringCondition(r))
 	}
-	bound := e.driven
+	bound := e.perDriver
 	if r.status == "" || strings.HasPrefix(r.driver, "true") {
-		bound = e.dense
+		bound = e.perDenseDriver
 	}
 	return fmt.Sprintf(`
 		with quick as materialized (
@@ -211,14 +211,14 @@ func (p *plan) sieved(r read, d day, page string, limit int, e effort) string {
 		union all
 		(%[8]s)`,
 		d.table(), r.driver, conjunction(p.ranges), bound, p.Where(), page, limit,
-		fmt.Sprintf(gathered, p.gathering(r)+" and (select count(*) from quick) < "+strconv.Itoa(limit)))
+		fmt.Sprintf(gathered, p.gatheringCondition(r)+" and (select count(*) from quick) < "+strconv.Itoa(limit)))
 }
 
-// gathering returns the conditions to gather a sieved read's matches by. PostgreSQL
+// gatheringCondition returns the conditions to gather a sieved read's matches by. PostgreSQL
 // intersects two indexes only where they share no condition, so of those that have
 // most rows only one says that rows are settled; the status is compared in a way no
 // index serves, unless it singles out few rows itself.
-func (p *plan) gathering(r read) string {
+func (p *plan) gatheringCondition(r read) string {
 	where := p.Where() + " and d.status = 0"
 	if r.status != "" {
 		where = p.without(p.status) + " and d.status <> 0"

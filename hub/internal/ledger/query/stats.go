@@ -39,9 +39,9 @@ type StatsBucket struct {
 // maxBuckets bounds one answer.
 const maxBuckets = 1500
 
-// Stats counts from the statistics; what is not yet folded into them is read from the
-// deltas. Every bucket from From to To is there, empty ones included. Minutes are kept
-// for [minutesFor], half hours for [statisticsFor].
+// Stats counts from the statistics; deltas are added. Every bucket from
+// From to To is present, empty ones included. Minutes are kept for 35 days, half hours for
+// 400 days.
 func (r *Reader) Stats(ctx context.Context, q StatsQuery) ([]StatsBucket, error) {
 	first := q.From.Truncate(q.Bucket)
 	n := int((q.To.Sub(first) + q.Bucket - 1) / q.Bucket)
@@ -65,8 +65,8 @@ func (r *Reader) Stats(ctx context.Context, q StatsQuery) ([]StatsBucket, error)
 	return buckets, nil
 }
 
-// kept returns the conditions of the question's rows of the statistics.
-func (q StatsQuery) kept(c *Conditions) string {
+// statisticsConditions returns the conditions of the question's rows of the statistics.
+func (q StatsQuery) statisticsConditions(conditions *Conditions) string {
 	scope, id := ledger.ScopeAll, uuid.Nil
 	switch {
 	case q.TargetID != nil:
@@ -74,18 +74,18 @@ func (q StatsQuery) kept(c *Conditions) string {
 	case q.TenantID != nil:
 		scope, id = ledger.ScopeTenant, *q.TenantID
 	}
-	where := c.numbered("scope = ? and scope_id = ?", scope, id)
+	where := conditions.numbered("scope = ? and scope_id = ?", scope, id)
 	if q.Product != "" || scope == ledger.ScopeAll {
-		where += c.numbered(" and product = ?", q.Product)
+		where += conditions.numbered(" and product = ?", q.Product)
 	}
 	if q.TargetID != nil && q.TenantID != nil {
-		where += c.numbered(" and tenant_id = ?", *q.TenantID)
+		where += conditions.numbered(" and tenant_id = ?", *q.TenantID)
 	}
 	return where
 }
 
-// waiting returns the conditions of the question's deltas.
-func (q StatsQuery) waiting(c *Conditions) string {
+// deltaConditions returns the conditions of the question's deltas.
+func (q StatsQuery) deltaConditions(c *Conditions) string {
 	where := "true"
 	if q.Product != "" {
 		where += c.numbered(" and product = ?", q.Product)
@@ -109,30 +109,30 @@ func (r *Reader) addStats(ctx context.Context, buckets []StatsBucket, q StatsQue
 		edge = q.To.Truncate(ledger.CoarseBucket)
 	}
 	var c Conditions
-	kept, counts := q.kept(&c), "accepted, delivered, failed, parked, attempts, errors, latency"
+	condition, columns := q.statisticsConditions(&c), "accepted, delivered, failed, parked, attempts, errors, latency"
 	statement := c.numbered(`
-		select bucket, true, `+counts+` from hub.statistics where width = 30 and `+kept+` and bucket >= ? and bucket < ?`, first, edge) + c.numbered(`
+		select bucket, true, `+columns+` from hub.statistics where width = 30 and `+condition+` and bucket >= ? and bucket < ?`, first, edge) + c.numbered(`
 		union all
-		select bucket, true, `+counts+` from hub.statistics where width = 1 and `+kept+` and bucket >= ? and bucket < ?`, edge, q.To) + c.numbered(`
+		select bucket, true, `+columns+` from hub.statistics where width = 1 and `+condition+` and bucket >= ? and bucket < ?`, edge, q.To) + c.numbered(`
 		union all
-		select bucket, false, `+counts+` from hub.rollup_deltas where bucket >= ? and bucket < ? and `, first, q.To) + q.waiting(&c)
+		select bucket, false, `+columns+` from hub.rollup_deltas where bucket >= ? and bucket < ? and `, first, q.To) + q.deltaConditions(&c)
 	rows, err := r.pool.Query(ctx, statement, c.args...)
 	if err != nil {
 		return fmt.Errorf("reading statistics: %w", err)
 	}
-	var at time.Time
-	var folded bool
-	var statsBucket StatsBucket
+	var bucketStart time.Time
+	var isRolledUp bool
+	var counts StatsBucket
 	var latency []int32
-	_, err = pgx.ForEachRow(rows, []any{&at, &folded, &statsBucket.Accepted, &statsBucket.Delivered, &statsBucket.Failed, &statsBucket.Parked, &statsBucket.Attempts, &statsBucket.Errors, &latency}, func() error {
-		b := &buckets[at.Sub(first)/q.Bucket]
-		b.Accepted += statsBucket.Accepted
-		b.Delivered += statsBucket.Delivered
-		b.Failed += statsBucket.Failed
-		b.Parked += statsBucket.Parked
-		b.Attempts += statsBucket.Attempts
-		b.Errors += statsBucket.Errors
-		if folded {
+	_, err = pgx.ForEachRow(rows, []any{&bucketStart, &isRolledUp, &counts.Accepted, &counts.Delivered, &counts.Failed, &counts.Parked, &counts.Attempts, &counts.Errors, &latency}, func() error {
+		b := &buckets[bucketStart.Sub(first)/q.Bucket]
+		b.Accepted += counts.Accepted
+		b.Delivered += counts.Delivered
+		b.Failed += counts.Failed
+		b.Parked += counts.Parked
+		b.Attempts += counts.Attempts
+		b.Errors += counts.Errors
+		if isRolledUp {
 			b.latency = ledger.AddLatencyCounts(b.latency, latency)
 		} else {
 			b.latency = ledger.AddLatencyClasses(b.latency, latency)

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	tailChannel = "hub:tail"
-	tailBuffer  = 1024 // deliveries a slow listener may be behind before it misses some
-	tailAskedOf = 2 * time.Second
+	tailChannel      = "hub:tail"
+	tailBuffer       = 1024 // deliveries a slow listener may be behind before it misses some
+	tailPollInterval = 2 * time.Second
 )
 
 // Tail tells listeners which deliveries just changed, in every process: through
@@ -38,7 +38,7 @@ func NewTail(rdb redis.UniversalClient, log *slog.Logger) *Tail {
 }
 
 // Publish announces stored attempts. It costs next to nothing without listeners.
-func (t *Tail) Publish(batch []delivery.Attempt) {
+func (t *Tail) Publish(batch []delivery.AttemptResult) {
 	if t.listeners.Load() > 0 {
 		t.mu.Lock()
 		for feed := range t.feeds {
@@ -90,7 +90,7 @@ func (t *Tail) Subscribe() (feed <-chan uuid.UUID, stop func()) {
 // Run listens to the other processes while somebody listens here, and asks now
 // and then whether somebody listens there.
 func (t *Tail) Run(ctx context.Context) {
-	tick := time.NewTicker(tailAskedOf)
+	tick := time.NewTicker(tailPollInterval)
 	defer tick.Stop()
 	var subscription *redis.PubSub
 	defer func() {
@@ -112,25 +112,25 @@ func (t *Tail) Run(ctx context.Context) {
 			_ = subscription.Close()
 			subscription = nil
 		}
-		own := int64(0)
+		ownSubscriptions := int64(0)
 		if subscription != nil {
-			own = 1
+			ownSubscriptions = 1
 		}
 		counts, err := t.rdb.PubSubNumSub(ctx, tailChannel).Result()
-		t.elsewhere.Store(err == nil && counts[tailChannel] > own)
+		t.elsewhere.Store(err == nil && counts[tailChannel] > ownSubscriptions)
 	}
 }
 
 func (t *Tail) relay(messages <-chan *redis.Message) {
 	for message := range messages {
-		raw := []byte(message.Payload)
-		if len(raw)%16 != 0 || len(raw) == 0 || uuid.UUID(raw[:16]) == t.self {
+		ids := []byte(message.Payload)
+		if len(ids)%16 != 0 || len(ids) == 0 || uuid.UUID(ids[:16]) == t.self {
 			continue
 		}
 		t.mu.Lock()
-		for raw = raw[16:]; len(raw) > 0; raw = raw[16:] {
+		for ids = ids[16:]; len(ids) > 0; ids = ids[16:] {
 			for feed := range t.feeds {
-				offer(feed, uuid.UUID(raw[:16]))
+				offer(feed, uuid.UUID(ids[:16]))
 			}
 		}
 		t.mu.Unlock()

@@ -31,7 +31,7 @@ var attemptTypes = []uint32{
 }
 
 // addAttempt appends an attempt's values to columns that begin with attemptTypes.
-func addAttempt(c bulk.Columns, a *delivery.Attempt) {
+func addAttempt(c bulk.Columns, a *delivery.AttemptResult) {
 	c[colDeliveryID].UUID(a.ID)
 	c[colStartedAt].Time(a.StartedAt)
 	c[colQueueUS].Int8(max(0, a.QueueTime.Microseconds()))

@@ -13,37 +13,39 @@ import (
 )
 
 const (
-	// materializeAfter is how long the row of a lease stands for deliveries: most are settled
-	// within milliseconds, and one that is not should be seen in the log.
+	// materializeAfter is how long a lease covers deliveries: most are settled within
+	// milliseconds, and the others should be visible in the log.
 	materializeAfter = 2 * time.Second
 	materializeEvery = 250 * time.Millisecond
 )
 
-// TrackLease notes a lease whose deliveries have no rows yet.
-func (w *Writer) TrackLease(lease *delivery.Lease) {
+// TrackLease registers a lease whose deliveries have no rows yet.
+func (w *Writer) TrackLease(lease *delivery.CommitLease) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.open = append(w.open, lease)
+	w.openLeases = append(w.openLeases, lease)
 }
 
 // hasNoRow reports whether an attempt's delivery has no row yet.
-func hasNoRow(a *delivery.Attempt) bool { return a.Lease != nil && !a.Lease.Materialized }
+func hasNoRow(a *delivery.AttemptResult) bool {
+	return a.CommitLease != nil && !a.CommitLease.Materialized
+}
 
-// subtractStored notes on the leases which of their deliveries have rows now.
-func subtractStored(batch []delivery.Attempt) {
+// subtractStored updates the leases' counts of deliveries without a row.
+func subtractStored(batch []delivery.AttemptResult) {
 	for i := range batch {
 		if hasNoRow(&batch[i]) {
-			batch[i].Lease.WithoutRow--
+			batch[i].CommitLease.WithoutRow--
 		}
 	}
 }
 
-// settledLeases returns the leases that stand for no delivery once a batch is stored.
-func settledLeases(batch []delivery.Attempt) []uuid.UUID {
-	counts := make(map[*delivery.Lease]int)
+// settledLeases returns the leases that cover no delivery once a batch is stored.
+func settledLeases(batch []delivery.AttemptResult) []uuid.UUID {
+	counts := make(map[*delivery.CommitLease]int)
 	for i := range batch {
 		if hasNoRow(&batch[i]) {
-			counts[batch[i].Lease]++
+			counts[batch[i].CommitLease]++
 		}
 	}
 	ids := make([]uuid.UUID, 0, len(counts))
@@ -59,46 +61,45 @@ func settledLeases(batch []delivery.Attempt) []uuid.UUID {
 // stay leased. (The SQL function keeps its earlier name, hub.unfold_leases.)
 func (w *Writer) materializeWaiting() {
 	before := w.now().Add(-materializeAfter)
-	var old []*delivery.Lease
+	var waiting []*delivery.CommitLease
 	w.mu.Lock()
-	w.open = slices.DeleteFunc(w.open, func(lease *delivery.Lease) bool {
+	w.openLeases = slices.DeleteFunc(w.openLeases, func(lease *delivery.CommitLease) bool {
 		if lease.WithoutRow == 0 || lease.Materialized {
 			return true
 		}
 		if lease.TakenAt.Before(before) {
-			old = append(old, lease)
+			waiting = append(waiting, lease)
 		}
 		return false
 	})
 	w.mu.Unlock()
-	if len(old) == 0 {
+	if len(waiting) == 0 {
 		return
 	}
-	ids := make([]uuid.UUID, len(old))
-	for i, lease := range old {
+	ids := make([]uuid.UUID, len(waiting))
+	for i, lease := range waiting {
 		ids[i] = lease.ID
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
 	if _, err := w.pool.Exec(ctx, `select hub.unfold_leases($1)`, ids); err != nil {
-		w.log.Warn("giving waiting deliveries their rows failed; trying again", "error", err, "leases", len(ids))
+		w.log.Warn("materializing waiting deliveries failed; trying again", "error", err, "leases", len(ids))
 		return
 	}
-	for _, lease := range old {
+	for _, lease := range waiting {
 		lease.Materialized = true
 	}
 }
 
-// findConflicts finds out why PostgreSQL has a row of the batch already. committed: the
-// try before was committed and its answer lost. Else rows of the batch were made by
-// somebody else, because a lease ended before its deliveries were settled or because
-// a reader wanted them; those leases are marked, and found reports whether there are any.
-func (w *Writer) findConflicts(ctx context.Context, batch []delivery.Attempt) (committed, found bool, err error) {
-	leases := make(map[uuid.UUID]*delivery.Attempt)
+// findConflicts reports why rows already exist: committed if the previous try succeeded,
+// found if another process materialized them, because a lease ended or for a reader. It
+// marks those leases.
+func (w *Writer) findConflicts(ctx context.Context, batch []delivery.AttemptResult) (committed, found bool, err error) {
+	leases := make(map[uuid.UUID]*delivery.AttemptResult)
 	ids, numbers, times := make([]uuid.UUID, len(batch)), make([]int32, len(batch)), make([]time.Time, len(batch))
 	for i := range batch {
 		a := &batch[i]
-		ids[i], numbers[i], times[i] = a.ID, int32(a.Attempts+1), a.StartedAt
+		ids[i], numbers[i], times[i] = a.ID, int32(a.PriorAttempts+1), a.StartedAt
 		if hasNoRow(a) {
 			leases[a.ID] = a
 		}
@@ -112,12 +113,12 @@ func (w *Writer) findConflicts(ctx context.Context, batch []delivery.Attempt) (c
 		return false, false, fmt.Errorf("looking for rows: %w", err)
 	}
 	var id uuid.UUID
-	var ours bool
-	_, err = pgx.ForEachRow(rows, []any{&id, &ours}, func() error {
-		committed = committed || ours
-		if a := leases[id]; a != nil && !ours {
+	var isOurs bool
+	_, err = pgx.ForEachRow(rows, []any{&id, &isOurs}, func() error {
+		committed = committed || isOurs
+		if a := leases[id]; a != nil && !isOurs {
 			found = true
-			a.Lease.Materialized = true
+			a.CommitLease.Materialized = true
 		}
 		return nil
 	})

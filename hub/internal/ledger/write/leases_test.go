@@ -103,7 +103,7 @@ func TestWriterKnowsItsOwnRows(t *testing.T) {
 			a := c.Attempt(0, status)
 			for range 2 {
 				again := *c.Lease // as it was before the first try
-				a.Lease = &again
+				a.CommitLease = &again
 				w := newWriter(pool)
 				w.TrackLease(&again)
 				w.Record(a)

@@ -23,15 +23,15 @@ import (
 const (
 	writerQueue       = 8192                  // attempts waiting to be stored; beyond it senders wait
 	maxAttempts       = 1024                  // attempts in one commit
-	linger            = 10 * time.Millisecond // nobody waits for the log: let a batch form
+	linger            = 10 * time.Millisecond // lets a batch form: nothing waits for the log
 	flushTimeout      = 15 * time.Second
-	firstRetryPause   = 50 * time.Millisecond
-	longestRetryPause = 2 * time.Second
-	retryGrace        = 2 * time.Second // how long a retry's clock may be late before the sweep takes the row
+	firstStorePause   = 50 * time.Millisecond
+	longestStorePause = 2 * time.Second
+	retryGrace        = 2 * time.Second // how late a retry task may be before the sweep claims the row
 )
 
-// OnStored is told about attempts once they and their deliveries' new states are durable.
-type OnStored func([]delivery.Attempt)
+// OnStored receives attempts once they and their deliveries' new states are durable.
+type OnStored func([]delivery.AttemptResult)
 
 // Writer stores attempts in batches. An attempt that was recorded is kept until
 // the database has it.
@@ -39,26 +39,26 @@ type Writer struct {
 	pool         *pgxpool.Pool
 	log          *slog.Logger
 	now          func() time.Time
-	committed    OnStored
-	queue        chan delivery.Attempt
+	onStored     OnStored
+	queue        chan delivery.AttemptResult
 	syncRequests chan chan struct{} // closed when what was recorded so far is stored
 	syncWaiters  []chan struct{}
 	rows         rows
 	done         sync.WaitGroup
 
-	mu   sync.Mutex
-	open []*delivery.Lease // oldest first; those that are settled go when they are looked at
+	mu         sync.Mutex
+	openLeases []*delivery.CommitLease // oldest first; those that are settled go when they are looked at
 }
 
 // NewWriter starts the writer; [Writer.Close] ends it.
-func NewWriter(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, committed OnStored) *Writer {
-	w := &Writer{pool: pool, log: log, now: now, committed: committed, queue: make(chan delivery.Attempt, writerQueue), syncRequests: make(chan chan struct{})}
+func NewWriter(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, onStored OnStored) *Writer {
+	w := &Writer{pool: pool, log: log, now: now, onStored: onStored, queue: make(chan delivery.AttemptResult, writerQueue), syncRequests: make(chan chan struct{})}
 	w.done.Go(w.run) // one: a full batch costs less than two half ones
 	return w
 }
 
-// Record hands an attempt over; it waits while the database cannot keep up.
-func (w *Writer) Record(a delivery.Attempt) { w.queue <- a }
+// Record queues an attempt. It blocks while the database cannot keep up.
+func (w *Writer) Record(a delivery.AttemptResult) { w.queue <- a }
 
 // syncTimeout is how long a reader waits for the writer.
 const syncTimeout = 200 * time.Millisecond
@@ -86,13 +86,13 @@ func (w *Writer) Close() {
 }
 
 func (w *Writer) run() {
-	batch := make([]delivery.Attempt, 0, maxAttempts)
-	timer, look := time.NewTimer(linger), time.NewTicker(materializeEvery)
+	batch := make([]delivery.AttemptResult, 0, maxAttempts)
+	timer, materialize := time.NewTimer(linger), time.NewTicker(materializeEvery)
 	defer timer.Stop()
-	defer look.Stop()
+	defer materialize.Stop()
 	for {
 		select {
-		case <-look.C:
+		case <-materialize.C:
 			w.materializeWaiting()
 		case stored := <-w.syncRequests:
 			w.syncWaiters = append(w.syncWaiters, stored)
@@ -109,8 +109,8 @@ func (w *Writer) run() {
 	}
 }
 
-// storeAll stores a batch and tells those who wait for it.
-func (w *Writer) storeAll(batch []delivery.Attempt) {
+// storeAll stores a batch and answers the sync requests.
+func (w *Writer) storeAll(batch []delivery.AttemptResult) {
 	if len(batch) > 0 {
 		w.store(batch)
 		clear(batch)
@@ -121,9 +121,9 @@ func (w *Writer) storeAll(batch []delivery.Attempt) {
 	w.syncWaiters = w.syncWaiters[:0]
 }
 
-// fillBatch adds to a batch what is recorded until the time has come, or what is there
-// now where there is none to wait for. A writer that is asked for stops waiting.
-func (w *Writer) fillBatch(batch []delivery.Attempt, until <-chan time.Time) []delivery.Attempt {
+// fillBatch appends attempts to a batch until the timer fires, or the queued ones if until
+// is nil. A sync request ends the wait.
+func (w *Writer) fillBatch(batch []delivery.AttemptResult, until <-chan time.Time) []delivery.AttemptResult {
 	for len(batch) < maxAttempts {
 		if until == nil && len(w.queue) == 0 {
 			return batch
@@ -145,14 +145,14 @@ func (w *Writer) fillBatch(batch []delivery.Attempt, until <-chan time.Time) []d
 }
 
 // store commits a batch, however long the database is away.
-func (w *Writer) store(batch []delivery.Attempt) {
+func (w *Writer) store(batch []delivery.AttemptResult) {
 	failpoint.Here("before_attempt_row")
 	for _, a := range batch {
-		if a.Verdict.Status == delivery.Parked {
+		if a.Decision.Status == delivery.Parked {
 			failpoint.Here("on_parking")
 		}
 	}
-	for pause, tries := firstRetryPause, 0; ; pause, tries = min(2*pause, longestRetryPause), tries+1 {
+	for pause, failures := firstStorePause, 0; ; pause, failures = min(2*pause, longestStorePause), failures+1 {
 		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 		err := w.flush(ctx, batch)
 		cancel()
@@ -161,12 +161,12 @@ func (w *Writer) store(batch []delivery.Attempt) {
 		}
 		if isUniqueViolation(err) {
 			ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
-			committed, found, lookErr := w.findConflicts(ctx, batch)
+			committed, found, conflictErr := w.findConflicts(ctx, batch)
 			cancel()
 			if committed {
 				break
 			}
-			if found || lookErr != nil {
+			if found || conflictErr != nil {
 				continue
 			}
 		}
@@ -174,21 +174,21 @@ func (w *Writer) store(batch []delivery.Attempt) {
 			w.storeHalves(batch, err)
 			return
 		}
-		if tries == 0 {
+		if failures == 0 {
 			w.log.Warn("storing attempts failed; trying until it works", "error", err, "attempts", len(batch))
 		}
 		time.Sleep(pause)
 	}
 	subtractStored(batch)
-	if w.committed != nil {
-		w.committed(batch)
+	if w.onStored != nil {
+		w.onStored(batch)
 	}
 }
 
 // storeHalves stores the halves of a batch that PostgreSQL refused, down to the one
 // attempt it refuses: that must not hold up all the others for ever. Its delivery
 // is attempted again when the lease ends.
-func (w *Writer) storeHalves(batch []delivery.Attempt, err error) {
+func (w *Writer) storeHalves(batch []delivery.AttemptResult, err error) {
 	if len(batch) == 1 {
 		w.log.Error("an attempt cannot be stored; its delivery will be attempted again", "delivery", batch[0].ID, "error", err)
 		return
@@ -211,7 +211,7 @@ func isRejected(err error) bool {
 	return errors.As(err, &pg) && (strings.HasPrefix(pg.Code, "22") || strings.HasPrefix(pg.Code, "23") || pg.Code == "42P01")
 }
 
-func (w *Writer) flush(ctx context.Context, batch []delivery.Attempt) error {
+func (w *Writer) flush(ctx context.Context, batch []delivery.AttemptResult) error {
 	statements := &bulk.Batch{}
 	w.rows.queue(statements, batch, w.now())
 	if err := statements.Run(ctx, w.pool); err != nil {

@@ -35,9 +35,9 @@ func TestWriterSetsRefusedAttemptsApart(t *testing.T) {
 		select id, 1, $2, $3, 'live', 'test', 'a.b' from unnest($1::uuid[]) u(id)`, ids, event.TenantID, target)
 	require.NoError(t, err)
 	for i, id := range ids {
-		a := delivery.Attempt{
-			Job: delivery.Job{ID: id, Target: target, Event: event}, Sent: true, StartedAt: time.Now(), StatusCode: 200,
-			Verdict: delivery.Verdict{Status: delivery.Delivered, Spent: 1},
+		a := delivery.AttemptResult{
+			LeasedDelivery: delivery.LeasedDelivery{ID: id, Target: target, Event: event}, Sent: true, StartedAt: time.Now(), StatusCode: 200,
+			Decision: delivery.Decision{Status: delivery.Delivered, Spent: 1},
 		}
 		if i == poisonous {
 			a.Error = "no text has a \x00 in it"
@@ -66,9 +66,9 @@ func TestWriterCountsBeyond16Bits(t *testing.T) {
 		insert into hub.deliveries (id, event_id, tenant_id, target_id, environment, product, event_type, attempts)
 		values ($1, 1, $2, $3, 'live', 'test', 'a.b', 32767)`, id, event.TenantID, target)
 	require.NoError(t, err)
-	w.Record(delivery.Attempt{
-		Job: delivery.Job{ID: id, Target: target, Event: event, Attempts: 32767}, Sent: true, StartedAt: time.Now(), StatusCode: 429,
-		Verdict: delivery.Verdict{Status: delivery.Pending, Wait: time.Second},
+	w.Record(delivery.AttemptResult{
+		LeasedDelivery: delivery.LeasedDelivery{ID: id, Target: target, Event: event, PriorAttempts: 32767}, Sent: true, StartedAt: time.Now(), StatusCode: 429,
+		Decision: delivery.Decision{Status: delivery.Pending, Wait: time.Second},
 	})
 	w.Close()
 	var attempts, number int

@@ -19,19 +19,19 @@ import (
 	"integrationhub/cmd/bench/internal/usage"
 )
 
-// importSize are what the goal is about.
+// importSize is the number of patients of the goal.
 const importSize = 10_000
 
-// importTimeout is how long an import is waited for.
+// importTimeout is the longest time of an import.
 const importTimeout = 10 * time.Minute
 
-// pollInterval is how often an import is asked after: a clinic's users have a limit.
+// pollInterval is the time between two requests for the status: users have a rate limit.
 const pollInterval = 200 * time.Millisecond
 
-// MeasureImport has a clinic import patients from a table.
-func MeasureImport(ctx context.Context, b *stage.Run) (*report.Result, error) {
-	g := &service.Gateway{Programs: b.Programs}
-	st, err := stage.Open(ctx, b, g, 1)
+// MeasureImport measures imports of patients from a CSV file.
+func MeasureImport(ctx context.Context, run *stage.Run) (*report.Result, error) {
+	gateway := &service.Gateway{Programs: run.Programs}
+	st, err := stage.Open(ctx, run, gateway, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -39,13 +39,13 @@ func MeasureImport(ctx context.Context, b *stage.Run) (*report.Result, error) {
 	var clinic struct {
 		AccessToken string `json:"access_token"`
 	}
-	err = g.API.CallPath(ctx, http.MethodPost, "/clinic/api/v1/auth/register", nil, map[string]any{
+	err = gateway.API.CallPath(ctx, http.MethodPost, "/clinic/api/v1/auth/register", nil, map[string]any{
 		"clinic_name": "Bench", "name": "Bench", "email": hubapi.AdminEmail, "password": "bench bench bench",
 	}, &clinic)
 	if err != nil {
 		return nil, err
 	}
-	im := importer{st, &g.API, hubapi.Bearer(clinic.AccessToken)}
+	im := importer{st, &gateway.API, hubapi.Bearer(clinic.AccessToken)}
 	result := &report.Result{Figures: make(map[string]float64)}
 	file := patientsCSV(importSize, 1)
 	for _, step := range []struct {
@@ -57,11 +57,11 @@ func MeasureImport(ctx context.Context, b *stage.Run) (*report.Result, error) {
 		{file, 0, importSize, report.FigureReimport, report.FigureImportMemory},
 		{patientsCSV(importSize, 10), 0, 10 * importSize, "import_large_s", report.FigureLargeImportMemory},
 	} {
-		took, err := im.run(ctx, step.file, step.created, step.skipped)
+		duration, err := im.run(ctx, step.file, step.created, step.skipped)
 		if err != nil {
 			return nil, err
 		}
-		result.Figures[step.figure] = took.Seconds()
+		result.Figures[step.figure] = duration.Seconds()
 		if step.peakFigure != "" {
 			used, _ := usage.ReadMemory(st.Process.PID())
 			result.Figures[step.peakFigure] = usage.Megabytes(used.Peak)
@@ -77,8 +77,8 @@ type importer struct {
 	header http.Header
 }
 
-// importStatus is how an import stands.
-type importStatus struct {
+// importJob is the status of an import.
+type importJob struct {
 	ID      string `json:"id"`
 	Status  string `json:"status"`
 	Created int    `json:"created"`
@@ -86,33 +86,33 @@ type importStatus struct {
 	Failed  int    `json:"failed"`
 }
 
-// run imports a file and requires what comes of it.
+// run imports a file, and requires the numbers of created and skipped patients.
 func (im importer) run(ctx context.Context, file string, created, skipped int) (time.Duration, error) {
 	began := time.Now()
-	made, err := im.upload(ctx, file)
+	job, err := im.upload(ctx, file)
 	if err != nil {
 		return 0, err
 	}
-	path := "/clinic/api/v1/imports/" + made.ID
-	var now importStatus
+	path := "/clinic/api/v1/imports/" + job.ID
+	var status importJob
 	err = im.stage.Process.WaitUntil(ctx, importTimeout, func() error {
 		time.Sleep(pollInterval)
-		if err := im.api.CallPath(ctx, http.MethodGet, path, im.header, nil, &now); err != nil {
+		if err := im.api.CallPath(ctx, http.MethodGet, path, im.header, nil, &status); err != nil {
 			return err
 		}
-		if now.Status != "done" {
+		if status.Status != "done" {
 			return errors.New("the import goes on")
 		}
 		return nil
 	})
-	took := time.Since(began)
-	if err == nil && (now.Created != created || now.Skipped != skipped || now.Failed != 0) {
-		err = fmt.Errorf("an import made %d patients, skipped %d and failed with %d; %d and %d were expected", now.Created, now.Skipped, now.Failed, created, skipped)
+	duration := time.Since(began)
+	if err == nil && (status.Created != created || status.Skipped != skipped || status.Failed != 0) {
+		err = fmt.Errorf("an import made %d patients, skipped %d and failed with %d; %d and %d were expected", status.Created, status.Skipped, status.Failed, created, skipped)
 	}
-	return took, err
+	return duration, err
 }
 
-func (im importer) upload(ctx context.Context, file string) (made importStatus, err error) {
+func (im importer) upload(ctx context.Context, file string) (job importJob, err error) {
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
 	part, err := form.CreateFormFile("file", "patients.csv")
@@ -123,17 +123,17 @@ func (im importer) upload(ctx context.Context, file string) (made importStatus, 
 		err = errors.Join(form.WriteField("format", "csv"), form.Close())
 	}
 	if err != nil {
-		return made, fmt.Errorf("writing the form: %w", err)
+		return job, fmt.Errorf("writing the form: %w", err)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, im.api.BaseURL+"/clinic/api/v1/imports", &body)
 	if err != nil {
-		return made, fmt.Errorf("making request: %w", err)
+		return job, fmt.Errorf("making request: %w", err)
 	}
 	req.Header = im.header.Clone()
 	req.Header.Set("Content-Type", form.FormDataContentType())
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return made, fmt.Errorf("uploading: %w", err)
+		return job, fmt.Errorf("uploading: %w", err)
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
@@ -141,12 +141,12 @@ func (im importer) upload(ctx context.Context, file string) (made importStatus, 
 		err = fmt.Errorf("uploading: %s: %s", resp.Status, raw)
 	}
 	if err != nil {
-		return made, err
+		return job, err
 	}
-	return made, json.Unmarshal(raw, &made)
+	return job, json.Unmarshal(raw, &job)
 }
 
-// patientsCSV is so many patients, several times over.
+// patientsCSV returns a file of patients, repeated some times.
 func patientsCSV(patients, times int) string {
 	var b strings.Builder
 	b.WriteString("external_id;nome;telefone;email;cpf;data de nascimento\n")
@@ -159,7 +159,7 @@ func patientsCSV(patients, times int) string {
 	return b.String()
 }
 
-// taxID is a CPF with the right check digits.
+// taxID returns a CPF with valid check digits.
 func taxID(n int) string {
 	digits := fmt.Sprintf("%09d", 100_000_000+n)
 	for length := 9; length <= 10; length++ {

@@ -1,3 +1,4 @@
+// Package clinic has the scenarios of a clinic: searches among many patients, and imports.
 package clinic
 
 import (
@@ -23,17 +24,16 @@ import (
 	"integrationhub/cmd/bench/internal/usage"
 )
 
-// What the clinics have.
+// Sizes.
 const (
 	patientCount = 100_000
-	sharedPhones = 1_000 // that two patients have
-	linkedPhones = 1_000 // that were linked to patients
-	searchRounds = 200   // of each question; a clinic's users have a limit
+	sharedPhones = 1_000 // each of two patients
+	linkedPhones = 1_000 // linked to patients
+	searchRounds = 200   // of each search; users have a rate limit
 )
 
-// insertPatients makes a clinic's patients; number n is +55 11 9 8… and may be shared.
-// The neighbour's have the same numbers, so that an index that forgot whose they are
-// would show.
+// insertPatients fills a clinic; phone number n is +55 11 9 8…, and some are shared. The
+// second clinic has the same numbers: an index without the clinic would be slow.
 const insertPatients = `
 	insert into clinic.patients (clinic_id, env, id, name, phone, email)
 	select $1::uuid, 'live', gen_random_uuid(), (array['Maria', 'Ana', 'João', 'José', 'Antônio', 'Francisca'])[1 + n % 6] || ' ' || initcap(substr(md5(n::text), 1, 8)) || ' da Silva',
@@ -53,32 +53,32 @@ const insertLinkedPhones = `
 	select clinic_id, env, '+551170' || lpad(n::text, 6, '0'), id
 	from (select clinic_id, env, id, row_number() over (order by id) - 1 as n from clinic.patients where clinic_id = $1 order by id limit $2::int) p`
 
-// MeasureSearch searches among a clinic's patients, one request at a time.
-func MeasureSearch(ctx context.Context, b *stage.Run) (*report.Result, error) {
-	g := &service.Gateway{Programs: b.Programs}
-	st, err := stage.Open(ctx, b, g, 1)
+// MeasureSearch measures searches among a clinic's patients, one request at a time.
+func MeasureSearch(ctx context.Context, run *stage.Run) (*report.Result, error) {
+	gateway := &service.Gateway{Programs: run.Programs}
+	st, err := stage.Open(ctx, run, gateway, 1)
 	if err != nil {
 		return nil, err
 	}
 	defer st.Close()
-	c := &searchClient{api: &g.API}
+	c := &searchClient{api: &gateway.API}
 	began := time.Now()
 	if err := c.setUp(ctx, st.Cluster.DatabaseURL); err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(b.Progress, "loaded twice %d patients in %s\n", patientCount, time.Since(began).Round(time.Second))
+	fmt.Fprintf(run.Progress, "loaded twice %d patients in %s\n", patientCount, time.Since(began).Round(time.Second))
 	result := &report.Result{Figures: make(map[string]float64)}
 	first, err := st.ReadCPU()
 	if err != nil {
 		return nil, err
 	}
-	for _, q := range c.searches() {
-		timing, err := c.measure(ctx, q)
+	for _, search := range c.searches() {
+		timing, err := c.measure(ctx, search)
 		if err != nil {
 			return nil, err
 		}
 		result.Queries = append(result.Queries, timing)
-		result.Figures[q.figure] = max(result.Figures[q.figure], timing.P95)
+		result.Figures[search.figure] = max(result.Figures[search.figure], timing.P95)
 	}
 	last, err := st.ReadCPU()
 	if err != nil {
@@ -88,11 +88,11 @@ func MeasureSearch(ctx context.Context, b *stage.Run) (*report.Result, error) {
 	return result, nil
 }
 
-// searchClient is a clinic as its users and connected products use it.
+// searchClient searches as a user and as a connected product of a clinic.
 type searchClient struct {
 	api  *hubapi.Client
-	user http.Header
-	key  http.Header
+	user http.Header // credentials of a user
+	key  http.Header // credentials of a connected product
 }
 
 // setUp registers two clinics through the API and fills them by SQL.
@@ -105,8 +105,8 @@ func (c *searchClient) setUp(ctx context.Context, databaseURL string) error {
 	if _, err := conn.Exec(ctx, `set session_replication_role = replica`); err != nil { // without checking every reference
 		return fmt.Errorf("filling a clinic: %w", err)
 	}
-	for _, name := range []string{"neighbour", "bench"} { // the last is the one that is asked
-		var made struct {
+	for _, name := range []string{"neighbour", "bench"} { // searches are of the last one
+		var registered struct {
 			AccessToken string `json:"access_token"`
 			Clinic      struct {
 				ID string `json:"id"`
@@ -114,23 +114,23 @@ func (c *searchClient) setUp(ctx context.Context, databaseURL string) error {
 		}
 		err := c.api.CallPath(ctx, http.MethodPost, "/clinic/api/v1/auth/register", nil, map[string]any{
 			"clinic_name": name, "name": "Bench", "email": name + "@example.com", "password": "bench bench bench",
-		}, &made)
+		}, &registered)
 		if err != nil {
 			return err
 		}
-		key, err := c.api.CreateKey(ctx, made.Clinic.ID)
+		key, err := c.api.CreateKey(ctx, registered.Clinic.ID)
 		if err != nil {
 			return err
 		}
-		c.user, c.key = hubapi.Bearer(made.AccessToken), http.Header{"X-Integration-Key": {key}}
-		for _, fill := range []struct {
+		c.user, c.key = hubapi.Bearer(registered.AccessToken), http.Header{"X-Integration-Key": {key}}
+		for _, statement := range []struct {
 			sql  string
 			args []any
 		}{
-			{insertPatients, []any{made.Clinic.ID, patientCount, sharedPhones}}, {insertAppointments, []any{made.Clinic.ID}},
-			{insertPayments, []any{made.Clinic.ID}}, {insertLinkedPhones, []any{made.Clinic.ID, linkedPhones}},
+			{insertPatients, []any{registered.Clinic.ID, patientCount, sharedPhones}}, {insertAppointments, []any{registered.Clinic.ID}},
+			{insertPayments, []any{registered.Clinic.ID}}, {insertLinkedPhones, []any{registered.Clinic.ID, linkedPhones}},
 		} {
-			if _, err := conn.Exec(ctx, fill.sql, fill.args...); err != nil {
+			if _, err := conn.Exec(ctx, statement.sql, statement.args...); err != nil {
 				return fmt.Errorf("filling a clinic: %w", err)
 			}
 		}
@@ -141,17 +141,17 @@ func (c *searchClient) setUp(ctx context.Context, databaseURL string) error {
 	return nil
 }
 
-// patientSearch is a search that is timed. It finds so many patients each time.
+// patientSearch is a kind of search that is measured.
 type patientSearch struct {
 	name, figure string
 	header       http.Header
 	path         func(n int) string // n differs each time
 	body         func(n int) string // nil: a GET
 	contentType  string             // of the body
-	matches      int
+	matches      int                // patients that each search finds
 }
 
-// phoneSearches are the ways in which people ask for a number.
+// phoneSearches are the forms in which people write a number.
 var phoneSearches = []struct {
 	name   string
 	number func(n int) string
@@ -166,10 +166,11 @@ var phoneSearches = []struct {
 	{"that nobody has", func(n int) string { return fmt.Sprintf("+5521987%06d", n*733%1_000_000) }, 0},
 }
 
+// searches returns every kind of search.
 func (c *searchClient) searches() []patientSearch {
-	var list []patientSearch
+	var searches []patientSearch
 	for _, search := range phoneSearches {
-		list = append(list,
+		searches = append(searches,
 			patientSearch{"a number " + search.name, report.FigurePhoneSearch, c.key, func(n int) string {
 				return "/clinic/api/v1/integrations/search/patients?phone=" + url.QueryEscape(search.number(n))
 			}, nil, "", search.found},
@@ -188,83 +189,84 @@ func (c *searchClient) searches() []patientSearch {
 		{"the list, by the end of a number", func(n int) string { return fmt.Sprint(80_003_000 + n*317%90_000) }, 1},
 		{"the list, by a name that nobody has", func(n int) string { return fmt.Sprintf("zuleica%d", n) }, 0},
 	} {
-		list = append(list, patientSearch{search.name, report.FigurePatientList, c.user, func(int) string { return "/clinic/api/v1/patients/search" }, func(n int) string {
+		searches = append(searches, patientSearch{search.name, report.FigurePatientList, c.user, func(int) string { return "/clinic/api/v1/patients/search" }, func(n int) string {
 			return fmt.Sprintf(`{"search":%q}`, search.term(n))
 		}, "application/json", search.found})
 	}
-	return list
+	return searches
 }
 
-// uniqueNamePart is the word that only the n-th patient's name has.
+// uniqueNamePart is a word that only the name of patient n has.
 func uniqueNamePart(n int) string {
 	sum := md5.Sum([]byte(fmt.Sprint(n)))
 	return hex.EncodeToString(sum[:4])
 }
 
-// measure makes one kind of search many times, after some that do not count.
-func (c *searchClient) measure(ctx context.Context, q patientSearch) (report.QueryTiming, error) {
-	const first = 10
-	timing := report.QueryTiming{Query: q.name, Judged: true}
-	spans := make([]time.Duration, 0, searchRounds)
-	for n := range first + searchRounds {
-		raw, took, err := c.send(ctx, q, n)
+// measure makes one kind of search many times, after some that do not count. It requires
+// the expected number of matches.
+func (c *searchClient) measure(ctx context.Context, search patientSearch) (report.QueryTiming, error) {
+	const uncounted = 10
+	timing := report.QueryTiming{Query: search.name, Judged: true}
+	durations := make([]time.Duration, 0, searchRounds)
+	for n := range uncounted + searchRounds {
+		response, duration, err := c.send(ctx, search, n)
 		if err != nil {
 			return timing, err
 		}
-		if n >= first {
-			spans = append(spans, took)
+		if n >= uncounted {
+			durations = append(durations, duration)
 		}
-		if timing.Rows, err = countPatients(raw); err != nil {
+		if timing.Rows, err = countPatients(response); err != nil {
 			return timing, err
 		}
-		// search/patients answers with one of those that share a number.
-		if timing.Rows != q.matches && (q.figure != report.FigurePhoneSearch || timing.Rows != min(1, q.matches)) {
-			return timing, errors.Join(reconcile.ErrUnsound, fmt.Errorf("asking for %s: %d found instead of %d: %s", q.name, timing.Rows, q.matches, raw))
+		// The action search/patients returns one of the patients that share a number.
+		if timing.Rows != search.matches && (search.figure != report.FigurePhoneSearch || timing.Rows != min(1, search.matches)) {
+			return timing, errors.Join(reconcile.ErrUnsound, fmt.Errorf("asking for %s: %d found instead of %d: %s", search.name, timing.Rows, search.matches, response))
 		}
 	}
-	timing.SetDurations(spans)
+	timing.SetDurations(durations)
 	return timing, nil
 }
 
-func (c *searchClient) send(ctx context.Context, q patientSearch, n int) (answer []byte, took time.Duration, err error) {
+func (c *searchClient) send(ctx context.Context, search patientSearch, n int) (response []byte, duration time.Duration, err error) {
 	method, body := http.MethodGet, ""
-	if q.body != nil {
-		method, body = http.MethodPost, q.body(n)
+	if search.body != nil {
+		method, body = http.MethodPost, search.body(n)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, c.api.BaseURL+q.path(n), strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, c.api.BaseURL+search.path(n), strings.NewReader(body))
 	if err != nil {
 		return nil, 0, fmt.Errorf("making request: %w", err)
 	}
-	req.Header = q.header.Clone()
-	if q.contentType != "" {
-		req.Header.Set("Content-Type", q.contentType)
+	req.Header = search.header.Clone()
+	if search.contentType != "" {
+		req.Header.Set("Content-Type", search.contentType)
 	}
-	sent := time.Now()
+	sentAt := time.Now()
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return nil, 0, fmt.Errorf("calling the hub: %w", err)
 	}
 	defer resp.Body.Close()
-	answer, err = io.ReadAll(resp.Body)
-	took = time.Since(sent)
+	response, err = io.ReadAll(resp.Body)
+	duration = time.Since(sentAt)
 	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("asking for %s: %s: %s", q.name, resp.Status, answer)
+		err = fmt.Errorf("asking for %s: %s: %s", search.name, resp.Status, response)
 	}
-	return answer, took, err
+	return response, duration, err
 }
 
-// countPatients counts the patients in an answer of any of the searches.
+// countPatients counts the patients in the response of any of the searches.
 func countPatients(raw []byte) (int, error) {
-	var answer struct {
+	var response struct {
 		Patient *struct{} `json:"patient"` // search/patients
 		Entry   []any     `json:"entry"`   // FHIR
 		Items   []any     `json:"items"`   // the list
 	}
-	if err := json.Unmarshal(raw, &answer); err != nil {
+	if err := json.Unmarshal(raw, &response); err != nil {
 		return 0, fmt.Errorf("reading an answer: %w", err)
 	}
-	if answer.Patient != nil {
+	if response.Patient != nil {
 		return 1, nil
 	}
-	return len(answer.Entry) + len(answer.Items), nil
+	return len(response.Entry) + len(response.Items), nil
 }

@@ -1,3 +1,4 @@
+// Package deliverylog has the scenario of queries of a large delivery log.
 package deliverylog
 
 import (
@@ -17,13 +18,13 @@ import (
 	"integrationhub/cmd/bench/internal/stage"
 )
 
-// queryRounds is how often each query of the delivery log is asked.
+// queryRounds is how often each query is sent.
 const queryRounds = 30
 
-// Measure asks a large delivery log every kind of question.
-func Measure(ctx context.Context, b *stage.Run) (*report.Result, error) {
-	g := &service.Gateway{Programs: b.Programs}
-	st, err := stage.Open(ctx, b, g, 1)
+// Measure fills a delivery log and measures every kind of query of it.
+func Measure(ctx context.Context, run *stage.Run) (*report.Result, error) {
+	gateway := &service.Gateway{Programs: run.Programs}
+	st, err := stage.Open(ctx, run, gateway, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -32,19 +33,19 @@ func Measure(ctx context.Context, b *stage.Run) (*report.Result, error) {
 	if err := loadLog(ctx, st.Cluster.DatabaseURL); err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(b.Progress, "loaded %d deliveries in %s\n", deliveryCount, time.Since(began).Round(time.Second))
+	fmt.Fprintf(run.Progress, "loaded %d deliveries in %s\n", deliveryCount, time.Since(began).Round(time.Second))
 	result := &report.Result{Figures: make(map[string]float64)}
-	asker := &querier{api: &g.API, random: rand.New(rand.NewPCG(1, 2))} // the same questions in every run
-	if err := asker.readIDs(ctx, st.Cluster.DatabaseURL); err != nil {
+	client := &querier{api: &gateway.API, random: rand.New(rand.NewPCG(1, 2))} // the same queries in every run
+	if err := client.readIDs(ctx, st.Cluster.DatabaseURL); err != nil {
 		return nil, err
 	}
-	if err := asker.measure(ctx, result, "", filterQueries()); err != nil {
+	if err := client.measure(ctx, result, "", filterQueries()); err != nil {
 		return nil, err
 	}
 	if err := loadBacklog(ctx, st.Cluster.DatabaseURL); err != nil {
 		return nil, err
 	}
-	if err := asker.measure(ctx, result, "200,000 waiting: ", backlogQueries()); err != nil {
+	if err := client.measure(ctx, result, "200,000 waiting: ", backlogQueries()); err != nil {
 		return nil, err
 	}
 	for _, q := range result.Queries {
@@ -55,26 +56,26 @@ func Measure(ctx context.Context, b *stage.Run) (*report.Result, error) {
 	return result, nil
 }
 
-// querier asks and times.
+// querier sends queries and measures them.
 type querier struct {
 	api            *hubapi.Client
 	random         *rand.Rand
-	events         []string // ids that are in the log
-	deliveries     []string
-	correlationIDs []string // correlation ids
+	events         []string // ids in the log
+	deliveries     []string // ids in the log
+	correlationIDs []string // in the log
 }
 
-// query is a kind of query; its path is drawn anew for every round.
+// query is a kind of query. Each round draws new values for its path.
 type query struct {
 	name  string
 	path  func(a *querier) string
-	pages int // further pages to go on to, by cursor, each of them timed
+	pages int // further pages to fetch by cursor, each of them measured
 }
 
-// judged reports whether a question is one to the delivery log.
+// judged reports whether a query is one of deliveries, and counts for the goal.
 func (q query) judged() bool { return strings.HasPrefix(q.name, "deliveries") }
 
-// readIDs draws ids that are in the log.
+// readIDs reads some ids of the log.
 func (a *querier) readIDs(ctx context.Context, databaseURL string) error {
 	conn, err := pgx.Connect(ctx, databaseURL)
 	if err != nil {
@@ -86,9 +87,9 @@ func (a *querier) readIDs(ctx context.Context, databaseURL string) error {
 	if err != nil {
 		return fmt.Errorf("reading ids: %w", err)
 	}
-	var event, delivery, story string
-	_, err = pgx.ForEachRow(rows, []any{&event, &delivery, &story}, func() error {
-		a.events, a.deliveries, a.correlationIDs = append(a.events, event), append(a.deliveries, delivery), append(a.correlationIDs, story)
+	var event, delivery, correlationID string
+	_, err = pgx.ForEachRow(rows, []any{&event, &delivery, &correlationID}, func() error {
+		a.events, a.deliveries, a.correlationIDs = append(a.events, event), append(a.deliveries, delivery), append(a.correlationIDs, correlationID)
 		return nil
 	})
 	if err != nil {
@@ -97,32 +98,32 @@ func (a *querier) readIDs(ctx context.Context, databaseURL string) error {
 	return nil
 }
 
-// measure puts every question logRounds times and adds the timings to the result.
-func (a *querier) measure(ctx context.Context, result *report.Result, prefix string, questions []query) error {
-	for _, q := range questions {
+// measure sends every query queryRounds times and adds the timings to the result.
+func (a *querier) measure(ctx context.Context, result *report.Result, prefix string, queries []query) error {
+	for _, q := range queries {
 		timing := report.QueryTiming{Query: prefix + q.name, Judged: q.judged()}
-		var spans []time.Duration
+		var durations []time.Duration
 		for range queryRounds {
 			path := q.path(a)
 			for page := 0; ; page++ {
-				var answer struct {
+				var response struct {
 					Items      []struct{} `json:"items"`
 					NextCursor *string    `json:"next_cursor"`
 				}
-				asked := time.Now()
-				if err := a.api.Call(ctx, http.MethodGet, path, nil, &answer); err != nil {
+				sentAt := time.Now()
+				if err := a.api.Call(ctx, http.MethodGet, path, nil, &response); err != nil {
 					return err
 				}
-				spans = append(spans, time.Since(asked))
-				timing.Rows = len(answer.Items)
-				if answer.NextCursor == nil || page == q.pages {
+				durations = append(durations, time.Since(sentAt))
+				timing.Rows = len(response.Items)
+				if response.NextCursor == nil || page == q.pages {
 					break
 				}
 				next, _, _ := strings.Cut(path, "&cursor=")
-				path = next + "&cursor=" + url.QueryEscape(*answer.NextCursor)
+				path = next + "&cursor=" + url.QueryEscape(*response.NextCursor)
 			}
 		}
-		timing.SetDurations(spans)
+		timing.SetDurations(durations)
 		result.Queries = append(result.Queries, timing)
 	}
 	return nil

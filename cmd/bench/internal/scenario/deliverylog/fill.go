@@ -9,31 +9,31 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// The log that is queried: how much of what.
+// Sizes of the log.
 const (
 	eventCount    = 1_000_000 // two deliveries each
 	deliveryCount = 2 * eventCount
-	dayCount      = 20 // with today, which has most
+	dayCount      = 20 // including today, which has most
 	eventsToday   = 600_000
 	tenantCount   = 50
 	productCount  = 6
 	endpointCount = 300
 	typeCount     = 40
-	backlogCount  = 200_000 // further deliveries, of one dead endpoint
+	backlogCount  = 200_000 // more deliveries, of one endpoint that is down
 )
 
-// Parts of the log that are not spread evenly.
+// Endpoints, types and correlation ids with an uneven share of the log.
 const (
-	quietEndpoint         = endpointCount - 1 // was busy on one day, 15 days ago, and never since
-	deadEndpoint          = 17                // has the backlog
+	pastEndpoint          = endpointCount - 1 // had events on one day only, 15 days ago
+	deadEndpoint          = 17                // is down and has the backlog
 	onceType              = typeCount - 1     // one event, 17 days ago
 	pastType              = typeCount - 2     // a few on one day, 15 days ago
 	rareType              = typeCount - 3     // a few hundred, at any time
-	frequentCorrelationID = "nightly-batch"   // correlation id of every hundredth event
+	frequentCorrelationID = "nightly-batch"   // of every hundredth event
 )
 
-// insertProducts makes products, tenants and endpoints whose ids follow from their
-// numbers. The endpoints' addresses are never called: nothing of the log is due.
+// insertProducts and the two statements after it insert products, tenants and endpoints.
+// Their ids follow from their numbers. No delivery of the log is due, so no endpoint is called.
 const insertProducts = `
 	insert into hub.products (name, prefix, title)
 	select 'log-' || n, 'lg' || n, 'Log ' || n from generate_series(0, $1::int - 1) n;`
@@ -49,9 +49,9 @@ const insertEndpoints = `
 	       ('00000000-0000-7000-8001-' || lpad(to_hex(n % $1::int), 12, '0'))::uuid, 'live', 'http://127.0.0.1:9/', '{*}', '\x00'
 	from generate_series(0, $2::int - 1) n`
 
-// drawEvents draws the events into a table of its own, in the order of time: first
-// what happened on the days before, evenly, then today's. Few endpoints have most
-// of the events, few types as well; some of both lie in the past only.
+// drawEvents fills a staging table with the events in the order of time: those of past
+// days, evenly, and then today's. Few endpoints and few types have most of the events;
+// some of both are in the past only.
 const drawEvents = `
 	create unlogged table public.bench_log as
 	with drawn as (
@@ -82,7 +82,8 @@ const insertEvents = `
 		convert_to('{"id":"' || head || '","event_type":"bench.type' || type || '","data":{"text":"' || repeat('payload ', 30) || '"}}', 'UTF8')
 	from public.bench_log where n >= $1::int and n < $2::int order by n`
 
-// An endpoint answers 200, or always 204; what was not delivered has other codes.
+// insertDeliveries: some endpoints always answer 204, the others 200. What was not
+// delivered has other codes.
 const insertDeliveries = `
 	insert into hub.deliveries (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, inbound,
 		status, attempts, spent, status_code, duration_ms, reason, created_at, round_at, due_at, next_attempt_at, finished_at,
@@ -115,7 +116,7 @@ const insertAttempts = `
 	from public.bench_log b join hub.deliveries d on d.id in ((head || '0001')::uuid, (head || '0002')::uuid)
 	where n >= $1::int and n < $2::int and d.status <> 1 order by n, d.id`
 
-// insertStatistics counts the log into statistics: by minutes those of today, by half hours all.
+// insertStatistics counts the log: in buckets of a minute those of today, of half an hour all.
 const insertStatistics = `
 	with counted as (
 		select date_trunc('minute', created_at) as at, tenant_id, target_id, product, count(*) as n,
@@ -131,8 +132,8 @@ const insertStatistics = `
 	where w.width = 30 or at >= now() - interval '1 day'
 	group by 1, 2, 3, 4, 5, 6`
 
-// insertBacklog adds deliveries of the dead endpoint that wait, all of this day's first
-// tenth: everything else of today is newer.
+// insertBacklog adds pending deliveries of the endpoint that is down, from the first tenth
+// of the day: everything else of today is newer.
 const insertBacklog = `
 	with waiting as (
 		insert into hub.deliveries (id, event_id, tenant_id, target_id, environment, product, event_type, attempts, created_at, round_at, due_at, next_attempt_at)
@@ -145,7 +146,7 @@ const insertBacklog = `
 	insert into hub.rollup_deltas (bucket, tenant_id, target_id, product, accepted)
 	select date_trunc('minute', created_at), tenant_id, target_id, product, count(*) from waiting group by 1, 2, 3, 4`
 
-// loadLog fills the log of a hub that has migrated the database.
+// loadLog fills the log. The hub has migrated the database.
 func loadLog(ctx context.Context, databaseURL string) error {
 	conn, err := pgx.Connect(ctx, databaseURL)
 	if err != nil {
@@ -181,7 +182,7 @@ func loadLog(ctx context.Context, databaseURL string) error {
 	return nil
 }
 
-// insertLog writes the staged events, the three tables side by side in slices.
+// insertLog inserts the staged events in slices, into three tables concurrently.
 func insertLog(ctx context.Context, databaseURL string) error {
 	const slice = 50_000
 	group, ctx := errgroup.WithContext(ctx)
@@ -203,7 +204,7 @@ func insertLog(ctx context.Context, databaseURL string) error {
 	return group.Wait()
 }
 
-// loadBacklog adds the dead endpoint's deliveries.
+// loadBacklog adds the pending deliveries of the endpoint that is down.
 func loadBacklog(ctx context.Context, databaseURL string) error {
 	conn, err := pgx.Connect(ctx, databaseURL)
 	if err != nil {
@@ -220,13 +221,13 @@ func loadBacklog(ctx context.Context, databaseURL string) error {
 	return nil
 }
 
-// Ids that follow from numbers, as the statements above make them.
+// The ids and names that the statements above derive from numbers.
 func tenantID(n int) string    { return fmt.Sprintf("00000000-0000-7000-8001-%012x", n) }
 func endpointID(n int) string  { return fmt.Sprintf("00000000-0000-7000-8002-%012x", n) }
 func productName(n int) string { return fmt.Sprintf("log-%d", n) }
 func eventType(n int) string   { return fmt.Sprintf("bench.type%d", n) }
 
-// daysAgo is a moment of the log's past.
+// daysAgo is the time some days before now.
 func daysAgo(days float64) time.Time {
 	return time.Now().UTC().Add(-time.Duration(days * 24 * float64(time.Hour)))
 }

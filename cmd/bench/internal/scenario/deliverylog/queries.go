@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// filter is one part of a query with a value drawn for it.
+// filter returns a parameter of a query and a value drawn for it.
 type filter func(a *querier) (name, value string)
 
-// deliveriesQuery asks the delivery log with some fields set.
+// deliveriesQuery lists deliveries by filters.
 func deliveriesQuery(name string, fields ...filter) query {
 	return query{name: "deliveries " + name, path: func(a *querier) string {
 		var path strings.Builder
@@ -23,26 +23,29 @@ func deliveriesQuery(name string, fields ...filter) query {
 	}}
 }
 
-// paged goes on to further pages.
+// paged fetches further pages of a query.
 func paged(q query, pages int) query {
 	q.pages = pages
 	q.name += ", and " + strconv.Itoa(pages) + " pages on"
 	return q
 }
 
+// fixedValue is a filter with one value.
 func fixedValue(name, value string) filter {
 	return func(*querier) (string, string) { return name, value }
 }
 
+// anyValue is a filter with one of some values.
 func anyValue(name string, values ...string) filter {
 	return func(a *querier) (string, string) { return name, values[a.random.IntN(len(values))] }
 }
 
+// anyNumbered is a filter by the value of a number below n.
 func anyNumbered(name string, value func(int) string, n int) filter {
 	return func(a *querier) (string, string) { return name, value(a.random.IntN(n)) }
 }
 
-// timeBetween is a moment between two ages in days.
+// timeBetween is a filter by a time that is between two numbers of days ago.
 func timeBetween(name string, newest, oldest float64) filter {
 	return func(a *querier) (string, string) {
 		return name, daysAgo(newest + a.random.Float64()*(oldest-newest)).Format(time.RFC3339)
@@ -59,8 +62,8 @@ var (
 	absentID    = "00000000-0000-7000-8003-000000000000"
 )
 
-// filterQueries are every filter alone (with values that are frequent, rare, absent
-// or of the past), pairs that people ask for, and pages deep in the log.
+// filterQueries are every filter alone (with frequent, rare, absent and past values),
+// usual pairs, and pages deep in the log.
 func filterQueries() []query {
 	questions := []query{
 		deliveriesQuery("without a filter"),
@@ -71,7 +74,7 @@ func filterQueries() []query {
 		deliveriesQuery("product, absent", fixedValue("product", "nothing")),
 		deliveriesQuery("endpoint, any", anyEndpoint),
 		deliveriesQuery("endpoint, busy", fixedValue("endpoint_id", endpointID(0))),
-		deliveriesQuery("endpoint, 15 days ago", fixedValue("endpoint_id", endpointID(quietEndpoint))),
+		deliveriesQuery("endpoint, 15 days ago", fixedValue("endpoint_id", endpointID(pastEndpoint))),
 		deliveriesQuery("endpoint, absent", fixedValue("endpoint_id", absentID)),
 		deliveriesQuery("integration, absent", fixedValue("integration_id", absentID)),
 		deliveriesQuery("type, any", anyType),
@@ -106,6 +109,7 @@ func filterQueries() []query {
 	return append(append(questions, pairQueries()...), otherQueries()...)
 }
 
+// pairQueries combine filters.
 func pairQueries() []query {
 	return []query{
 		deliveriesQuery("tenant + status", anyTenant, anyStatus),
@@ -135,7 +139,7 @@ func pairQueries() []query {
 	}
 }
 
-// otherQueries are asked of the log's other readers; they have no goal.
+// otherQueries are of events and statistics; they have no goal.
 func otherQueries() []query {
 	day := func(a *querier) string { return "/stats?bucket=30m" }
 	return []query{
@@ -150,8 +154,7 @@ func otherQueries() []query {
 	}
 }
 
-// backlogQueries are asked while one endpoint has a long backlog that lies deep
-// in the day.
+// backlogQueries are sent while one endpoint has a long backlog from early in the day.
 func backlogQueries() []query {
 	dead := fixedValue("endpoint_id", endpointID(deadEndpoint))
 	tenant := fixedValue("tenant_id", tenantID(deadEndpoint%tenantCount))

@@ -10,17 +10,16 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// What the salons have.
+// Sizes.
 const (
 	staffCount        = 50
 	clientCount       = 5_000
 	monthAppointments = 10_000
 	yearAppointments  = 100_000
-	timeZone          = "America/Sao_Paulo" // as new organizations have it
+	timeZone          = "America/Sao_Paulo" // the default of new organizations
 )
 
-// insertStaff gives a salon more professionals like the first, who work on weekdays from 9
-// to 18.
+// insertStaff adds professionals who work on weekdays from 9 to 18.
 const insertStaff = `
 	with people as (
 		insert into scheduling.professionals (org_id, id, name, position)
@@ -36,7 +35,7 @@ const insertClients = `
 	from generate_series(1, $2::int) n`
 
 // insertBookings spreads appointments over the weekdays of a range of dates, day by
-// day: everybody has one every 45 minutes. Nearly all that have passed were kept.
+// day: every professional has one every 45 minutes. Nine tenths of the past ones are completed.
 const insertBookings = `
 	insert into scheduling.appointments (org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source,
 		completed_at, no_show_at, cancelled_at, cancelled_by, paid_cents)
@@ -57,23 +56,23 @@ const insertBookingPayments = `
 	select org_id, gen_random_uuid(), id, client_id, 8000, (array['pix', 'cash', 'credit_card'])[1 + abs(hashtext(id::text)) % 3], 'paid', completed_at
 	from scheduling.appointments where org_id = $1 and status = 'completed'`
 
-// setUp registers the salons through the API and fills them by SQL.
-func (d *bookingClient) setUp(ctx context.Context, databaseURL string) error {
+// setUp registers the organizations through the API, and fills them by SQL.
+func (c *bookingClient) setUp(ctx context.Context, databaseURL string) error {
 	zone, err := time.LoadLocation(timeZone)
 	if err != nil {
 		return fmt.Errorf("loading a time zone: %w", err)
 	}
 	now := time.Now().In(zone)
 	next := time.Date(now.Year(), now.Month()+1, 1, 0, 0, 0, 0, zone)
-	d.workday = next.AddDate(0, 0, 7)
-	for d.workday.Weekday() != time.Wednesday {
-		d.workday = d.workday.AddDate(0, 0, 1)
+	c.workday = next.AddDate(0, 0, 7)
+	for c.workday.Weekday() != time.Wednesday {
+		c.workday = c.workday.AddDate(0, 0, 1)
 	}
-	for _, organization := range []struct {
-		salon      *organization
-		slug, from string
-	}{{&d.month, "bench-month", "09:00"}, {&d.year, "bench-year", "09:00"}, {&d.contested, "bench-fought", "00:00"}} {
-		if err := d.register(ctx, organization.salon, organization.slug, organization.from); err != nil {
+	for _, registration := range []struct {
+		organization *organization
+		slug, from   string
+	}{{&c.month, "bench-month", "09:00"}, {&c.year, "bench-year", "09:00"}, {&c.contested, "bench-fought", "00:00"}} {
+		if err := c.register(ctx, registration.organization, registration.slug, registration.from); err != nil {
 			return err
 		}
 	}
@@ -87,61 +86,61 @@ func (d *bookingClient) setUp(ctx context.Context, databaseURL string) error {
 		sql  string
 		args []any
 	}{
-		{insertStaff, []any{d.month.id, d.month.service, staffCount}},
-		{insertStaff, []any{d.year.id, d.year.service, staffCount}},
-		{insertClients, []any{d.month.id, clientCount}},
-		{insertClients, []any{d.year.id, clientCount}},
-		{insertBookings, []any{d.month.id, d.month.service, days(next), days(next.AddDate(0, 1, -1)), monthAppointments, timeZone, 10}},
-		{insertBookings, []any{d.year.id, d.year.service, fmt.Sprintf("%d-01-01", now.Year()), fmt.Sprintf("%d-12-31", now.Year()), yearAppointments, timeZone, 8}},
-		{insertBookingPayments, []any{d.year.id}},
+		{insertStaff, []any{c.month.id, c.month.service, staffCount}},
+		{insertStaff, []any{c.year.id, c.year.service, staffCount}},
+		{insertClients, []any{c.month.id, clientCount}},
+		{insertClients, []any{c.year.id, clientCount}},
+		{insertBookings, []any{c.month.id, c.month.service, days(next), days(next.AddDate(0, 1, -1)), monthAppointments, timeZone, 10}},
+		{insertBookings, []any{c.year.id, c.year.service, fmt.Sprintf("%d-01-01", now.Year()), fmt.Sprintf("%d-12-31", now.Year()), yearAppointments, timeZone, 8}},
+		{insertBookingPayments, []any{c.year.id}},
 		{`vacuum analyze`, nil},
 	} {
 		if _, err := conn.Exec(ctx, step.sql, step.args...); err != nil {
-			return fmt.Errorf("filling the salons: %w", err)
+			return fmt.Errorf("filling the organizations: %w", err)
 		}
 	}
 	var month, year int
-	err = conn.QueryRow(ctx, `select count(*) filter (where org_id = $1), count(*) filter (where org_id = $2) from scheduling.appointments`, d.month.id, d.year.id).Scan(&month, &year)
+	err = conn.QueryRow(ctx, `select count(*) filter (where org_id = $1), count(*) filter (where org_id = $2) from scheduling.appointments`, c.month.id, c.year.id).Scan(&month, &year)
 	if err == nil && (month != monthAppointments || year != yearAppointments) {
 		err = fmt.Errorf("there are %d and %d appointments", month, year)
 	}
 	if err != nil {
-		return fmt.Errorf("filling the salons: %w", err)
+		return fmt.Errorf("filling the organizations: %w", err)
 	}
 	return nil
 }
 
-// register registers a salon with a service of half an hour and a professional who works
-// every day from a time until the evening.
-func (d *bookingClient) register(ctx context.Context, s *organization, slug, from string) error {
-	s.slug = slug
-	registered, err := d.create(ctx, "/auth/register", "", map[string]any{
+// register makes an organization with a service of half an hour and a professional who
+// works every day from a time on until 23:59.
+func (c *bookingClient) register(ctx context.Context, o *organization, slug, from string) error {
+	o.slug = slug
+	registered, err := c.create(ctx, "/auth/register", "", map[string]any{
 		"org_name": slug, "org_slug": slug, "name": "Bench", "email": slug + "@example.com", "password": "correct horse battery",
 	})
 	if err != nil {
 		return err
 	}
-	s.token, s.id = registered.AccessToken, registered.Organization.ID
-	service, err := d.create(ctx, "/services", s.token, map[string]any{"name": "Cut", "duration_minutes": 30, "price": 80, "slot_interval_minutes": 15})
+	o.token, o.id = registered.AccessToken, registered.Organization.ID
+	service, err := c.create(ctx, "/services", o.token, map[string]any{"name": "Cut", "duration_minutes": 30, "price": 80, "slot_interval_minutes": 15})
 	if err != nil {
 		return err
 	}
-	professional, err := d.create(ctx, "/professionals", s.token, map[string]any{"name": "Professional 1"})
+	professional, err := c.create(ctx, "/professionals", o.token, map[string]any{"name": "Professional 1"})
 	if err != nil {
 		return err
 	}
-	s.service, s.professional = service.ID, professional.ID
-	status, raw, _, err := d.send(ctx, http.MethodPut, basePath+"/professionals/"+s.professional+"/services", s.token, map[string]any{"service_ids": []string{s.service}})
+	o.service, o.professional = service.ID, professional.ID
+	status, raw, _, err := c.send(ctx, http.MethodPut, basePath+"/professionals/"+o.professional+"/services", o.token, map[string]any{"service_ids": []string{o.service}})
 	if err == nil && status != http.StatusOK {
-		err = fmt.Errorf("giving a service: %d: %s", status, raw)
+		err = fmt.Errorf("assigning a service: %d: %s", status, raw)
 	}
 	for day := 0; day < 7 && err == nil; day++ {
-		_, err = d.create(ctx, "/schedule-rules", s.token, map[string]any{"professional_id": s.professional, "day_of_week": day, "start_time": from, "end_time": "23:59"})
+		_, err = c.create(ctx, "/schedule-rules", o.token, map[string]any{"professional_id": o.professional, "day_of_week": day, "start_time": from, "end_time": "23:59"})
 	}
 	return err
 }
 
-// created is what is read of something new.
+// created is the response of a POST, as far as it is read.
 type created struct {
 	ID           string `json:"id"`
 	AccessToken  string `json:"access_token"`
@@ -150,16 +149,17 @@ type created struct {
 	} `json:"organization"`
 }
 
-func (d *bookingClient) create(ctx context.Context, path, token string, body any) (m created, err error) {
-	status, raw, _, err := d.send(ctx, http.MethodPost, basePath+path, token, body)
+// create makes a resource with a POST.
+func (c *bookingClient) create(ctx context.Context, path, token string, body any) (response created, err error) {
+	status, raw, _, err := c.send(ctx, http.MethodPost, basePath+path, token, body)
 	if err == nil && status != http.StatusCreated {
 		err = fmt.Errorf("posting to %s: %d: %s", path, status, raw)
 	}
 	if err != nil {
-		return m, err
+		return response, err
 	}
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return m, fmt.Errorf("reading the answer of %s: %w", path, err)
+	if err := json.Unmarshal(raw, &response); err != nil {
+		return response, fmt.Errorf("reading the response of %s: %w", path, err)
 	}
-	return m, nil
+	return response, nil
 }

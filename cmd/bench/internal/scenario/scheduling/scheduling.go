@@ -1,3 +1,5 @@
+// Package scheduling has the scenario of the scheduling service: free times, dashboards and
+// contended bookings.
 package scheduling
 
 import (
@@ -24,43 +26,43 @@ import (
 	"integrationhub/cmd/bench/internal/usage"
 )
 
-// How often each kind of request of the scheduling scenario is made.
+// How often each kind of request is made.
 const (
 	requestRounds = 300
 	bookingRounds = 20
-	rivalCount    = 50 // guests who want one slot at the same moment
+	guestsPerSlot = 50 // guests who want one slot at the same moment
 )
 
-// trustLoopback lets the generator stand for many clients, whose addresses it names:
-// requests without credentials are limited by address.
+// trustLoopback lets each request name its client address: requests without credentials
+// are limited by address.
 var trustLoopback = []string{"HUB_TRUSTED_PROXIES=127.0.0.1/32"}
 
-// Measure asks the scheduling service for free times and figures, one request
-// at a time, and then has guests fight for slots.
-func Measure(ctx context.Context, b *stage.Run) (*report.Result, error) {
-	g := &service.Gateway{Programs: b.Programs, Settings: trustLoopback}
-	st, err := stage.Open(ctx, b, g, 1)
+// Measure measures free times and dashboards, one request at a time, and then guests who
+// book the same slots at once.
+func Measure(ctx context.Context, run *stage.Run) (*report.Result, error) {
+	gateway := &service.Gateway{Programs: run.Programs, Settings: trustLoopback}
+	st, err := stage.Open(ctx, run, gateway, 1)
 	if err != nil {
 		return nil, err
 	}
 	defer st.Close()
-	d := &bookingClient{api: &g.API, client: &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: rivalCount}}}
+	client := &bookingClient{api: &gateway.API, client: &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: guestsPerSlot}}}
 	began := time.Now()
-	if err := d.setUp(ctx, st.Cluster.DatabaseURL); err != nil {
+	if err := client.setUp(ctx, st.Cluster.DatabaseURL); err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(b.Progress, "loaded %d and %d appointments in %s\n", monthAppointments, yearAppointments, time.Since(began).Round(time.Second))
+	fmt.Fprintf(run.Progress, "loaded %d and %d appointments in %s\n", monthAppointments, yearAppointments, time.Since(began).Round(time.Second))
 	result := &report.Result{Figures: make(map[string]float64)}
 	first, err := st.ReadCPU()
 	if err != nil {
 		return nil, err
 	}
-	for _, q := range d.requests() {
+	for _, request := range client.requests() {
 		before, err := st.ReadCPU()
 		if err != nil {
 			return nil, err
 		}
-		timing, err := d.measure(ctx, q)
+		timing, err := client.measure(ctx, request)
 		if err != nil {
 			return nil, err
 		}
@@ -70,14 +72,14 @@ func Measure(ctx context.Context, b *stage.Run) (*report.Result, error) {
 		}
 		result.Queries = append(result.Queries, timing)
 		if timing.Judged {
-			result.Figures[q.figure] = max(result.Figures[q.figure], timing.P95)
+			result.Figures[request.figure] = max(result.Figures[request.figure], timing.P95)
 		}
-		if q.figure == report.FigureMonth {
+		if request.figure == report.FigureMonth {
 			used := after.Parts[report.PartService] - before.Parts[report.PartService]
 			result.Figures[report.FigureMonthCPU] = used.Seconds() * 1000 / requestRounds
 		}
 	}
-	if err := d.measureContention(ctx, result); err != nil {
+	if err := client.measureContention(ctx, result); err != nil {
 		return nil, err
 	}
 	last, err := st.ReadCPU()
@@ -88,7 +90,7 @@ func Measure(ctx context.Context, b *stage.Run) (*report.Result, error) {
 	if result.Figures[report.FigureEngine], err = engineTime(ctx); err != nil {
 		return nil, err
 	}
-	doubles, err := d.countDoubleBookings(ctx, st.Cluster.DatabaseURL)
+	doubles, err := client.countDoubleBookings(ctx, st.Cluster.DatabaseURL)
 	if err != nil {
 		return nil, err
 	}
@@ -98,10 +100,10 @@ func Measure(ctx context.Context, b *stage.Run) (*report.Result, error) {
 	return result, nil
 }
 
-// engineBenchmark is the rules' own benchmark of the month that is asked for over HTTP.
+// engineBenchmark matches the result of the rules' benchmark of the same month.
 var engineBenchmark = regexp.MustCompile(`(?m)^BenchmarkMonth50Professionals10000Appointments\S*\s+\d+\s+(\d+) ns/op`)
 
-// engineTime runs it; the rules do nothing but compute, so their time is CPU time.
+// engineTime runs the benchmark. The rules only compute, so their time is CPU time.
 func engineTime(ctx context.Context) (milliseconds float64, err error) {
 	run := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "^BenchmarkMonth50", "-benchtime", "500x", "integrationhub/scheduling/internal/booking")
 	out, err := run.CombinedOutput()
@@ -116,72 +118,73 @@ func engineTime(ctx context.Context) (milliseconds float64, err error) {
 	return nanoseconds / 1e6, err
 }
 
-// bookingClient is the scheduling service as its clients and its staff use it.
+// bookingClient calls the scheduling service as staff and as guests.
 type bookingClient struct {
 	api        *hubapi.Client
 	client     *http.Client
-	guestCount int // that have been somebody so far
+	guestCount int // guests so far; each has its own address
 
 	month     organization // with a busy month
 	year      organization // with a busy year
-	contested organization // with one professional everybody wants
-	workday   time.Time
+	contested organization // with one professional that all guests book
+	workday   time.Time    // a Wednesday next month
 }
 
-// organization is an organization of the scheduling service.
+// organization is a tenant of the scheduling service, with ids of its first service and professional.
 type organization struct{ slug, token, id, service, professional string }
 
-// timedRequest is a request that is timed.
+// timedRequest is a kind of request that is measured.
 type timedRequest struct {
 	name, figure, path, token string // figure "" = no goal
 	rounds                    int
 }
 
-func (d *bookingClient) requests() []timedRequest {
-	m, day, month := d.month, d.workday.Format(time.DateOnly), d.workday.Format("2006-01")
+// requests returns every kind of request.
+func (c *bookingClient) requests() []timedRequest {
+	m, day, month := c.month, c.workday.Format(time.DateOnly), c.workday.Format("2006-01")
 	public := basePath + "/public/book/" + m.slug + "/availability?service_id=" + m.service
 	return []timedRequest{
 		{"a day of one professional, as a client", report.FigureDay, public + "&professional_id=" + m.professional + "&date=" + day, "", requestRounds},
 		{"a day of one professional, as staff", report.FigureDay, basePath + "/availability?service_id=" + m.service + "&professional_id=" + m.professional + "&date=" + day, m.token, requestRounds},
 		{"a month of 50 professionals, 10,000 appointments", report.FigureMonth, basePath + "/availability/month?service_id=" + m.service + "&month=" + month, "", requestRounds},
-		{"dashboard of the month, of 100,000 appointments", report.FigureDashboard, basePath + "/reports/dashboard", d.year.token, requestRounds},
-		{"dashboard of the year, with all 100,000 appointments in it", "", basePath + "/reports/dashboard?period=year", d.year.token, requestRounds / 10},
+		{"dashboard of the month, of 100,000 appointments", report.FigureDashboard, basePath + "/reports/dashboard", c.year.token, requestRounds},
+		{"dashboard of the year, with all 100,000 appointments in it", "", basePath + "/reports/dashboard?period=year", c.year.token, requestRounds / 10},
 	}
 }
 
-// basePath is where the service lies in the hub.
+// basePath is the path of the service in the hub.
 const basePath = "/scheduling/api/v1"
 
 // measure makes one kind of request many times, after some that do not count.
-func (d *bookingClient) measure(ctx context.Context, q timedRequest) (report.QueryTiming, error) {
-	const first = 10
-	timing := report.QueryTiming{Query: q.name, Judged: q.figure != ""}
-	spans := make([]time.Duration, 0, q.rounds)
-	for round := range first + q.rounds {
-		status, raw, took, err := d.send(ctx, http.MethodGet, q.path, q.token, nil)
+func (c *bookingClient) measure(ctx context.Context, request timedRequest) (report.QueryTiming, error) {
+	const uncounted = 10
+	timing := report.QueryTiming{Query: request.name, Judged: request.figure != ""}
+	durations := make([]time.Duration, 0, request.rounds)
+	for round := range uncounted + request.rounds {
+		status, response, duration, err := c.send(ctx, http.MethodGet, request.path, request.token, nil)
 		if err != nil {
 			return timing, err
 		}
 		if status != http.StatusOK {
-			return timing, fmt.Errorf("asking for %s: %d: %s", q.name, status, raw)
+			return timing, fmt.Errorf("asking for %s: %d: %s", request.name, status, response)
 		}
-		if round >= first {
-			spans = append(spans, took)
+		if round >= uncounted {
+			durations = append(durations, duration)
 		}
 		timing.Rows = 1
 	}
-	timing.SetDurations(spans)
+	timing.SetDurations(durations)
 	return timing, nil
 }
 
-// send makes a request as somebody with a token, or without one as a guest who has not
-// been seen before.
-func (d *bookingClient) send(ctx context.Context, method, path, token string, body any) (status int, answer []byte, took time.Duration, err error) {
-	d.guestCount++
-	return d.sendFrom(ctx, d.guestCount, method, path, token, body)
+// send makes a request with a token, or without one as a new guest.
+func (c *bookingClient) send(ctx context.Context, method, path, token string, body any) (status int, response []byte, duration time.Duration, err error) {
+	c.guestCount++
+	return c.sendFrom(ctx, c.guestCount, method, path, token, body)
 }
 
-func (d *bookingClient) sendFrom(ctx context.Context, guest int, method, path, token string, body any) (status int, answer []byte, took time.Duration, err error) {
+// sendFrom makes a request from the address of a guest.
+func (c *bookingClient) sendFrom(ctx context.Context, guest int, method, path, token string, body any) (status int, response []byte, duration time.Duration, err error) {
 	var reader io.Reader = http.NoBody
 	if body != nil {
 		raw, err := json.Marshal(body)
@@ -190,7 +193,7 @@ func (d *bookingClient) sendFrom(ctx context.Context, guest int, method, path, t
 		}
 		reader = bytes.NewReader(raw)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, d.api.BaseURL+path, reader)
+	req, err := http.NewRequestWithContext(ctx, method, c.api.BaseURL+path, reader)
 	if err != nil {
 		return 0, nil, 0, fmt.Errorf("making request: %w", err)
 	}
@@ -199,77 +202,78 @@ func (d *bookingClient) sendFrom(ctx context.Context, guest int, method, path, t
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	sent := time.Now()
-	resp, err := d.client.Do(req)
+	sentAt := time.Now()
+	resp, err := c.client.Do(req)
 	if err != nil {
 		return 0, nil, 0, fmt.Errorf("calling the hub: %w", err)
 	}
 	defer resp.Body.Close()
-	answer, err = io.ReadAll(resp.Body)
+	response, err = io.ReadAll(resp.Body)
 	if err != nil {
 		return 0, nil, 0, fmt.Errorf("reading the hub's answer: %w", err)
 	}
-	return resp.StatusCode, answer, time.Since(sent), nil
+	return resp.StatusCode, response, time.Since(sentAt), nil
 }
 
-// measureContention has guests book the same time, or one that overlaps it by a quarter of an
-// hour, all at once, again and again. One of them may have it.
-func (d *bookingClient) measureContention(ctx context.Context, result *report.Result) error {
-	timing := report.QueryTiming{Query: fmt.Sprintf("a booking that %d guests want at once", rivalCount), Judged: true}
-	var spans []time.Duration
+// measureContention measures slots that all guests book at once, one after the other. Only
+// one guest may get each.
+func (c *bookingClient) measureContention(ctx context.Context, result *report.Result) error {
+	timing := report.QueryTiming{Query: fmt.Sprintf("a booking that %d guests want at once", guestsPerSlot), Judged: true}
+	var durations []time.Duration
 	for round := range bookingRounds {
-		at := d.workday.Add(time.Duration(round) * time.Hour)
-		took, won, err := d.raceForSlot(ctx, at)
+		slot := c.workday.Add(time.Duration(round) * time.Hour)
+		slotDurations, winners, err := c.raceForSlot(ctx, slot)
 		if err != nil {
 			return err
 		}
-		if won != 1 {
-			return errors.Join(reconcile.ErrUnsound, fmt.Errorf("%d guests have the slot of %s", won, at))
+		if winners != 1 {
+			return errors.Join(reconcile.ErrUnsound, fmt.Errorf("%d guests have the slot of %s", winners, slot))
 		}
-		spans = append(spans, took...)
+		durations = append(durations, slotDurations...)
 		timing.Rows++
 	}
-	timing.SetDurations(spans)
+	timing.SetDurations(durations)
 	result.Queries = append(result.Queries, timing)
 	result.Figures[report.FigureBooking] = timing.P95
 	return nil
 }
 
-// raceForSlot is one slot that everybody wants.
-func (d *bookingClient) raceForSlot(ctx context.Context, at time.Time) (took []time.Duration, won int, err error) {
+// raceForSlot has all guests book a slot at once; every second guest books one that starts
+// 15 minutes later and overlaps it.
+func (c *bookingClient) raceForSlot(ctx context.Context, slot time.Time) (durations []time.Duration, winners int, err error) {
 	var mu sync.Mutex
-	var failed []error
-	var rivals sync.WaitGroup
+	var errs []error
+	var guests sync.WaitGroup
 	start := make(chan struct{})
-	for rival := range rivalCount {
-		d.guestCount++
-		guest, begin := d.guestCount, at.Add(time.Duration(rival%2)*15*time.Minute)
-		rivals.Go(func() {
+	for rival := range guestsPerSlot {
+		c.guestCount++
+		guest, startAt := c.guestCount, slot.Add(time.Duration(rival%2)*15*time.Minute)
+		guests.Go(func() {
 			<-start
-			status, raw, span, err := d.sendFrom(ctx, guest, http.MethodPost, basePath+"/public/book/"+d.contested.slug+"/appointments", "", map[string]any{
-				"service_id": d.contested.service, "professional_id": d.contested.professional, "start_at": begin.Format(time.RFC3339),
+			status, response, duration, err := c.sendFrom(ctx, guest, http.MethodPost, basePath+"/public/book/"+c.contested.slug+"/appointments", "", map[string]any{
+				"service_id": c.contested.service, "professional_id": c.contested.professional, "start_at": startAt.Format(time.RFC3339),
 				"client_name": fmt.Sprintf("Guest %d", guest), "client_phone": fmt.Sprintf("+55119%08d", guest),
 			})
 			mu.Lock()
 			defer mu.Unlock()
-			took = append(took, span)
+			durations = append(durations, duration)
 			switch {
 			case err != nil:
-				failed = append(failed, err)
+				errs = append(errs, err)
 			case status == http.StatusCreated:
-				won++
+				winners++
 			case status != http.StatusConflict:
-				failed = append(failed, fmt.Errorf("booking: %d: %s", status, raw))
+				errs = append(errs, fmt.Errorf("booking: %d: %s", status, response))
 			}
 		})
 	}
 	close(start)
-	rivals.Wait()
-	return took, won, errors.Join(failed...)
+	guests.Wait()
+	return durations, winners, errors.Join(errs...)
 }
 
 // countDoubleBookings counts pairs of appointments of one professional that overlap.
-func (d *bookingClient) countDoubleBookings(ctx context.Context, databaseURL string) (doubles int, err error) {
+func (c *bookingClient) countDoubleBookings(ctx context.Context, databaseURL string) (doubles int, err error) {
 	conn, err := pgx.Connect(ctx, databaseURL)
 	if err != nil {
 		return 0, fmt.Errorf("connecting to the hub's database: %w", err)
@@ -280,7 +284,7 @@ func (d *bookingClient) countDoubleBookings(ctx context.Context, databaseURL str
 		(select count(*) from scheduling.appointments a join scheduling.appointments b
 			on b.professional_id = a.professional_id and b.id > a.id and b.start_at < a.end_at and a.start_at < b.end_at
 			where a.professional_id = $1 and a.status <> 'cancelled' and b.status <> 'cancelled'),
-		(select count(*) from scheduling.appointments where professional_id = $1)`, d.contested.professional).Scan(&doubles, &booked)
+		(select count(*) from scheduling.appointments where professional_id = $1)`, c.contested.professional).Scan(&doubles, &booked)
 	if err == nil && booked != bookingRounds {
 		err = errors.Join(reconcile.ErrUnsound, fmt.Errorf("%d bookings were answered 201, %d are stored", bookingRounds, booked))
 	}

@@ -22,101 +22,101 @@ import (
 	"integrationhub/cmd/bench/internal/stage"
 )
 
-// slicesPerLoad is into how many turns the two loads of the inbound scenario are cut: they
-// alternate, so that what else the machine does falls on both.
+// slicesPerLoad is how many slices each load of the inbound scenario has. The slices
+// alternate, so that other work of the machine affects all loads alike.
 const slicesPerLoad = 5
 
-// newNotesGateway is the gateway with a hosted product whose Handle is one insert, or none.
-func newNotesGateway(b *stage.Run) *service.Gateway {
-	return &service.Gateway{Programs: b.Programs, WithNotes: true}
+// newNotesGateway returns the hub that hosts the product notes. Its Handle is one insert, or nothing.
+func newNotesGateway(run *stage.Run) *service.Gateway {
+	return &service.Gateway{Programs: run.Programs, WithNotes: true}
 }
 
-// MeasureInbound sends genuine webhooks to a hosted product, and publishes events of the
-// same size, with one endpoint and with none. A webhook is verified, stored with its one
-// delivery, handed to the product, and audited; a published event is stored, and with an
-// endpoint sent and logged as well. What the product does with an event is its own: the
-// hub's work is measured with one that needs no statement, and beside it with one insert.
-// The next turn begins when all is done.
-func MeasureInbound(ctx context.Context, b *stage.Run) (*report.Result, error) {
-	g := newNotesGateway(b)
-	st, err := stage.Open(ctx, b, g, 1)
+// MeasureInbound sends signed webhooks to a hosted product, and publishes events of the
+// same size, with one endpoint and with none. A webhook is verified, stored, handled by the
+// product, and audited. A published event is stored; with an endpoint it is also delivered
+// and logged. The product's own work is not the hub's: its handler does nothing, and beside
+// it one with an insert is measured. A slice starts when all work of the last one is done.
+func MeasureInbound(ctx context.Context, run *stage.Run) (*report.Result, error) {
+	gateway := newNotesGateway(run)
+	st, err := stage.Open(ctx, run, gateway, 1)
 	if err != nil {
 		return nil, err
 	}
 	defer st.Close()
-	publications, err := setUpPublisher(ctx, &g.API)
+	publications, err := setUpPublisher(ctx, &gateway.API)
 	if err != nil {
 		return nil, err
 	}
-	published, unsent := &alternatingLoad{spec: load.Spec{}}, &alternatingLoad{spec: publications}
-	received, noted := &alternatingLoad{}, &alternatingLoad{}
-	for eventType, t := range map[string]*alternatingLoad{payload.SeenEvent: received, payload.NotedEvent: noted} {
-		if t.spec, err = setUpPeer(ctx, &g.API, st.HookURL(0), eventType); err != nil {
+	published, undelivered := &alternatingLoad{spec: load.Spec{}}, &alternatingLoad{spec: publications}
+	received, inserted := &alternatingLoad{}, &alternatingLoad{}
+	for eventType, webhooks := range map[string]*alternatingLoad{payload.SeenEvent: received, payload.NotedEvent: inserted} {
+		if webhooks.spec, err = setUpPeer(ctx, &gateway.API, st.HookURL(0), eventType); err != nil {
 			return nil, err
 		}
 	}
-	if err := alternate(ctx, st, []*alternatingLoad{published, unsent, received, noted}); err != nil {
+	if err := alternate(ctx, st, []*alternatingLoad{published, undelivered, received, inserted}); err != nil {
 		return nil, err
 	}
-	if err := checkEffects(ctx, st.Cluster.DatabaseURL, received.events+noted.events+2*stage.WarmUpEvents, noted.events+stage.WarmUpEvents); err != nil {
+	if err := checkEffects(ctx, st.Cluster.DatabaseURL, received.events+inserted.events+2*stage.WarmUpEvents, inserted.events+stage.WarmUpEvents); err != nil {
 		return nil, err
 	}
 	result := &report.Result{
-		Events: received.events, Connections: b.Options.Connections, PayloadBytes: b.Options.Size,
+		Events: received.events, Connections: run.Options.Connections, PayloadBytes: run.Options.Size,
 		Statuses: map[string]int{strconv.Itoa(http.StatusOK): received.events},
-		Response: report.NewLatency(received.answers), Accepted: received.rate(),
+		Response: report.NewLatency(received.responseTimes), Accepted: received.rate(),
 		CPU: received.cost(),
 	}
 	result.Ledger.Accepted = received.events
-	result.Delivered = result.Accepted // into the product; medians go by it
+	result.Delivered = result.Accepted // by the product; medians are chosen by it
 	result.Figures = map[string]float64{
 		report.FigurePublish: published.rate(), report.FigurePublishCPU: 1000 * published.cost()[report.PartCompared],
-		report.FigureUndelivered: unsent.rate(), report.FigureUndeliveredCPU: 1000 * unsent.cost()[report.PartCompared],
+		report.FigureUndelivered: undelivered.rate(), report.FigureUndeliveredCPU: 1000 * undelivered.cost()[report.PartCompared],
 		report.FigureInboundCPU:     1000 * received.cost()[report.PartCompared],
-		report.FigureInboundPercent: 100 * received.rate() / published.rate(), report.FigureUndeliveredPercent: 100 * received.rate() / unsent.rate(),
+		report.FigureInboundPercent: 100 * received.rate() / published.rate(), report.FigureUndeliveredPercent: 100 * received.rate() / undelivered.rate(),
 		report.FigureInboundCPUPercent: 100 * received.cost()[report.PartCompared] / published.cost()[report.PartCompared],
-		report.FigureInsert:            noted.rate(), report.FigureInsertCPU: 1000 * noted.cost()[report.PartCompared], report.FigureInsertPercent: 100 * noted.rate() / published.rate(),
+		report.FigureInsert:            inserted.rate(), report.FigureInsertCPU: 1000 * inserted.cost()[report.PartCompared], report.FigureInsertPercent: 100 * inserted.rate() / published.rate(),
 	}
 	return result, nil
 }
 
-// alternatingLoad is one of the loads that alternate, and what came of it so far.
+// alternatingLoad is one of several loads that alternate, with its sums so far.
 type alternatingLoad struct {
-	spec    load.Spec
-	events  int
-	seconds float64
-	answers []int64 // nanoseconds
-	cpu     map[string]time.Duration
+	spec          load.Spec
+	events        int
+	seconds       float64
+	responseTimes []int64 // nanoseconds
+	cpu           map[string]time.Duration
 }
 
-func (t *alternatingLoad) rate() float64 { return float64(t.events) / t.seconds }
+// rate is events per second.
+func (l *alternatingLoad) rate() float64 { return float64(l.events) / l.seconds }
 
 // cost is CPU seconds per 1,000 events, by part.
-func (t *alternatingLoad) cost() map[string]float64 {
-	per := make(map[string]float64, len(t.cpu)+1)
-	for part, used := range t.cpu {
-		per[part] = used.Seconds() * 1000 / float64(t.events)
+func (l *alternatingLoad) cost() map[string]float64 {
+	cost := make(map[string]float64, len(l.cpu)+1)
+	for part, used := range l.cpu {
+		cost[part] = used.Seconds() * 1000 / float64(l.events)
 	}
-	per[report.PartCompared] = per[report.PartService] + per[report.PartPostgres] + per[report.PartRedis]
-	return per
+	cost[report.PartCompared] = cost[report.PartService] + cost[report.PartPostgres] + cost[report.PartRedis]
+	return cost
 }
 
-// alternate warms up and runs the loads in turn.
-func alternate(ctx context.Context, st *stage.Stage, turns []*alternatingLoad) error {
-	o := st.Run.Options
-	for _, t := range turns {
-		t.cpu = make(map[string]time.Duration)
-		t.spec.Connections, t.spec.Size = o.Connections, o.Size
-		t.spec.First, t.spec.Events = stage.WarmUpFirst, stage.WarmUpEvents
-		if _, err := st.GenerateAccepted(ctx, t.spec); err != nil {
+// alternate warms up, and then runs the slices of the loads in turn.
+func alternate(ctx context.Context, st *stage.Stage, loads []*alternatingLoad) error {
+	options := st.Run.Options
+	for _, l := range loads {
+		l.cpu = make(map[string]time.Duration)
+		l.spec.Connections, l.spec.Size = options.Connections, options.Size
+		l.spec.First, l.spec.Events = stage.WarmUpFirst, stage.WarmUpEvents
+		if _, err := st.GenerateAccepted(ctx, l.spec); err != nil {
 			return fmt.Errorf("warming up: %w", err)
 		}
-		t.spec.First, t.spec.Events = 0, max(1, o.Events/slicesPerLoad)
+		l.spec.First, l.spec.Events = 0, max(1, options.Events/slicesPerLoad)
 	}
-	syscall.Sync() // nor are the warm-up's dirty pages counted
+	syscall.Sync() // the warm-up's dirty pages do not count
 	for range slicesPerLoad {
-		for _, t := range turns {
-			if err := runSlice(ctx, st, t); err != nil {
+		for _, l := range loads {
+			if err := runSlice(ctx, st, l); err != nil {
 				return err
 			}
 		}
@@ -125,12 +125,12 @@ func alternate(ctx context.Context, st *stage.Stage, turns []*alternatingLoad) e
 }
 
 // runSlice runs one slice of a load.
-func runSlice(ctx context.Context, st *stage.Stage, t *alternatingLoad) error {
+func runSlice(ctx context.Context, st *stage.Stage, l *alternatingLoad) error {
 	before, err := st.ReadCPU()
 	if err != nil {
 		return err
 	}
-	g, err := st.GenerateAccepted(ctx, t.spec)
+	generated, err := st.GenerateAccepted(ctx, l.spec)
 	if err != nil {
 		return err
 	}
@@ -142,30 +142,30 @@ func runSlice(ctx context.Context, st *stage.Stage, t *alternatingLoad) error {
 		return err
 	}
 	for part := range after.Parts {
-		t.cpu[part] += after.Parts[part] - before.Parts[part]
+		l.cpu[part] += after.Parts[part] - before.Parts[part]
 	}
-	t.cpu[report.PartGenerator] += g.CPU
-	t.spec.First += uint64(t.spec.Events)
-	t.events += len(g.Sent)
-	t.seconds += g.Summary.Seconds
-	for _, s := range g.Sent {
-		t.answers = append(t.answers, s.AnsweredAt-s.SentAt)
+	l.cpu[report.PartGenerator] += generated.CPU
+	l.spec.First += uint64(l.spec.Events)
+	l.events += len(generated.Sent)
+	l.seconds += generated.Summary.Seconds
+	for _, sent := range generated.Sent {
+		l.responseTimes = append(l.responseTimes, sent.AnsweredAt-sent.SentAt)
 	}
 	return nil
 }
 
-// signUp makes a tenant of the hosted product and gives its id and its administrator's
-// token.
+// signUp makes a tenant of the hosted product, and returns its id and its administrator's
+// access token.
 func signUp(ctx context.Context, api *hubapi.Client) (tenant, token string, err error) {
-	var made struct {
+	var created struct {
 		TenantID string `json:"tenant_id"`
 		Token    string `json:"token"`
 	}
-	err = api.CallPath(ctx, http.MethodPost, "/notes/api/v1/auth/register", nil, map[string]any{"name": "Bench"}, &made)
-	return made.TenantID, made.Token, err
+	err = api.CallPath(ctx, http.MethodPost, "/notes/api/v1/auth/register", nil, map[string]any{"name": "Bench"}, &created)
+	return created.TenantID, created.Token, err
 }
 
-// setUpPublisher makes a tenant that publishes without any subscriber.
+// setUpPublisher makes a tenant without endpoints, and returns the load that publishes for it.
 func setUpPublisher(ctx context.Context, api *hubapi.Client) (load.Spec, error) {
 	tenant, _, err := signUp(ctx, api)
 	if err != nil {
@@ -175,7 +175,7 @@ func setUpPublisher(ctx context.Context, api *hubapi.Client) (load.Spec, error) 
 	return load.Spec{URL: api.EventsURL(), Key: key}, err
 }
 
-// setUpPeer makes a tenant of the hosted product whose peer sends webhooks.
+// setUpPeer makes a tenant with a connected peer, and returns the load of that peer's webhooks.
 func setUpPeer(ctx context.Context, api *hubapi.Client, hook, eventType string) (load.Spec, error) {
 	_, token, err := signUp(ctx, api)
 	if err != nil {
@@ -201,23 +201,23 @@ func setUpPeer(ctx context.Context, api *hubapi.Client, hook, eventType string) 
 	return webhooks, err
 }
 
-// checkEffects requires that every webhook was stored and audited, and had its one effect
-// where it has any.
-func checkEffects(ctx context.Context, databaseURL string, want, wantEffects int) error {
+// checkEffects returns an error unless every webhook was stored and audited, and each of
+// the inserts happened once.
+func checkEffects(ctx context.Context, databaseURL string, webhooks, inserts int) error {
 	conn, err := pgx.Connect(ctx, databaseURL)
 	if err != nil {
 		return fmt.Errorf("connecting to the gateway's database: %w", err)
 	}
 	defer conn.Close(ctx)
-	var received, effects, entries int
+	var stored, inserted, audited int
 	err = conn.QueryRow(ctx, `select (select count(*) from hub.received where not failed), (select count(distinct event_id) from notes.notes),
-		(select count(*) from hub.audit where action = 'integrations.webhook' and status = 200)`).Scan(&received, &effects, &entries)
+		(select count(*) from hub.audit where action = 'integrations.webhook' and status = 200)`).Scan(&stored, &inserted, &audited)
 	if err != nil {
 		return fmt.Errorf("counting what was received: %w", err)
 	}
-	if received != want || effects != wantEffects || entries != want {
+	if stored != webhooks || inserted != inserts || audited != webhooks {
 		return errors.Join(reconcile.ErrUnsound, fmt.Errorf("%d webhooks were accepted, %d of them to be noted; %d are stored, %d noted, %d audited",
-			want, wantEffects, received, effects, entries))
+			webhooks, inserts, stored, inserted, audited))
 	}
 	return nil
 }

@@ -1,3 +1,4 @@
+// Package throughput has the scenarios of publishing, receiving and idling.
 package throughput
 
 import (
@@ -16,44 +17,50 @@ import (
 	"integrationhub/cmd/bench/internal/usage"
 )
 
-func Floor(b *stage.Run) service.Service { return &service.Floor{Programs: b.Programs} }
+// Floor returns the floor as service.
+func Floor(run *stage.Run) service.Service { return &service.Floor{Programs: run.Programs} }
 
-func Gateway(b *stage.Run) service.Service { return &service.Gateway{Programs: b.Programs} }
+// Gateway returns the hub as service.
+func Gateway(run *stage.Run) service.Service { return &service.Gateway{Programs: run.Programs} }
 
 // Shape is the load of a scenario.
 type Shape struct {
 	events    int
 	rate      float64 // events per second; 0 = closed loop
-	endpoints int
-	failFirst float64
+	endpoints int     // subscribed to each event
+	failFirst float64 // share of events whose first attempt fails
 }
 
+// ClosedLoop is one endpoint; each response is followed by the next event.
 func ClosedLoop(o stage.Options) Shape { return Shape{events: o.Events, endpoints: 1} }
 
+// FailingTenth is the closed loop with a tenth of the first attempts failing.
 func FailingTenth(o stage.Options) Shape {
 	return Shape{events: o.Events, endpoints: 1, failFirst: 0.1}
 }
 
+// FixedRate is one endpoint at a fixed rate.
 func FixedRate(o stage.Options) Shape {
 	return Shape{events: o.RateEvents, rate: o.Rate, endpoints: 1}
 }
 
+// FanOut is 100 endpoints subscribed to each event.
 func FanOut(o stage.Options) Shape { return Shape{events: max(1, o.Events/50), endpoints: 100} }
 
-// MeasureLoad makes the scenario that puts a load on a service.
-func MeasureLoad(newService func(*stage.Run) service.Service, of func(stage.Options) Shape) func(context.Context, *stage.Run) (*report.Result, error) {
-	return func(ctx context.Context, b *stage.Run) (*report.Result, error) {
-		sh := of(b.Options)
-		st, err := stage.Open(ctx, b, newService(b), sh.endpoints,
-			"--fail-first", strconv.FormatFloat(sh.failFirst, 'f', -1, 64))
+// MeasureLoad returns the measurement of a service under a load.
+func MeasureLoad(newService func(*stage.Run) service.Service, shapeOf func(stage.Options) Shape) func(context.Context, *stage.Run) (*report.Result, error) {
+	return func(ctx context.Context, run *stage.Run) (*report.Result, error) {
+		shape := shapeOf(run.Options)
+		st, err := stage.Open(ctx, run, newService(run), shape.endpoints,
+			"--fail-first", strconv.FormatFloat(shape.failFirst, 'f', -1, 64))
 		if err != nil {
 			return nil, err
 		}
 		defer st.Close()
-		if err := st.WarmUp(ctx, stage.WarmUpEvents/sh.endpoints); err != nil {
+		if err := st.WarmUp(ctx, stage.WarmUpEvents/shape.endpoints); err != nil {
 			return nil, fmt.Errorf("warming up: %w", err)
 		}
-		result, err := measure(ctx, st, sh)
+		result, err := measure(ctx, st, shape)
 		if err != nil {
 			return nil, fmt.Errorf("measuring: %w", err)
 		}
@@ -61,25 +68,25 @@ func MeasureLoad(newService func(*stage.Run) service.Service, of func(stage.Opti
 	}
 }
 
-// measure sends the load and counts what it took.
-func measure(ctx context.Context, st *stage.Stage, sh Shape) (*report.Result, error) {
-	o := st.Run.Options
-	syscall.Sync() // nor are the warm-up's dirty pages
+// measure sends the load and measures rates, latencies, CPU and memory.
+func measure(ctx context.Context, st *stage.Stage, shape Shape) (*report.Result, error) {
+	options := st.Run.Options
+	syscall.Sync() // the warm-up's dirty pages do not count
 	before, err := st.ReadCPU()
 	if err != nil {
 		return nil, err
 	}
-	watch := usage.MonitorMemory(st.ProcessTrees())
-	g, err := st.Generate(ctx, load.Spec{Connections: o.Connections, Events: sh.events, Rate: sh.rate, Size: o.Size})
+	monitor := usage.MonitorMemory(st.ProcessTrees())
+	generated, err := st.Generate(ctx, load.Spec{Connections: options.Connections, Events: shape.events, Rate: shape.rate, Size: options.Size})
 	if err != nil {
-		watch.Stop()
+		monitor.Stop()
 		return nil, err
 	}
-	balance, arrivals, err := st.AwaitArrivals(ctx, g.Sent)
+	balance, arrivals, err := st.AwaitArrivals(ctx, generated.Sent)
 	if err == nil {
 		err = st.AwaitLog(ctx)
 	}
-	peaks := watch.Stop()
+	peaks := monitor.Stop()
 	if err != nil {
 		return nil, err
 	}
@@ -92,22 +99,22 @@ func measure(ctx context.Context, st *stage.Stage, sh Shape) (*report.Result, er
 	}
 	arrivals = slices.DeleteFunc(arrivals, func(a records.Arrival) bool { return a.Number >= stage.WarmUpFirst })
 	result := &report.Result{
-		Events: len(g.Sent), Rate: sh.rate, Endpoints: sh.endpoints, Connections: o.Connections, PayloadBytes: o.Size,
-		Statuses: g.Summary.Statuses, Ledger: *balance,
+		Events: len(generated.Sent), Rate: shape.rate, Endpoints: shape.endpoints, Connections: options.Connections, PayloadBytes: options.Size,
+		Statuses: generated.Summary.Statuses, Ledger: *balance,
 	}
-	result.SetThroughput(g.Sent, arrivals)
-	result.SetCPU(before, after, g.CPU)
-	peaks[report.PartGenerator] = g.Peak
+	result.SetThroughput(generated.Sent, arrivals)
+	result.SetCPU(before, after, generated.CPU)
+	peaks[report.PartGenerator] = generated.Peak
 	result.SetMemory(peaks)
 	return result, nil
 }
 
-// idleTime is how long the gateway is left alone before its memory is read.
+// idleTime is how long the gateway gets no request before its memory is read.
 const idleTime = 10 * time.Second
 
-// MeasureIdle reads the hub's memory after the start, and again after some work.
-func MeasureIdle(ctx context.Context, b *stage.Run) (*report.Result, error) {
-	st, err := stage.Open(ctx, b, Gateway(b), 1)
+// MeasureIdle measures the hub's memory after the start, and again after the warm-up.
+func MeasureIdle(ctx context.Context, run *stage.Run) (*report.Result, error) {
+	st, err := stage.Open(ctx, run, Gateway(run), 1)
 	if err != nil {
 		return nil, err
 	}
@@ -117,21 +124,21 @@ func MeasureIdle(ctx context.Context, b *stage.Run) (*report.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := rest(ctx, st); err != nil {
+	if err := idle(ctx, st); err != nil {
 		return nil, err
 	}
 	after, err := st.ReadCPU()
 	if err != nil {
 		return nil, err
 	}
-	fresh, _ := usage.ReadMemory(st.Process.PID())
-	result.Figures[report.FigureIdleMemory] = usage.Megabytes(fresh.Resident)
+	started, _ := usage.ReadMemory(st.Process.PID())
+	result.Figures[report.FigureIdleMemory] = usage.Megabytes(started.Resident)
 	used := after.Parts[report.PartService] - before.Parts[report.PartService]
 	result.Figures["idle_cpu_percent"] = 100 * used.Seconds() / after.At.Sub(before.At).Seconds()
 	if err := st.WarmUp(ctx, stage.WarmUpEvents); err != nil {
 		return nil, err
 	}
-	if err := rest(ctx, st); err != nil {
+	if err := idle(ctx, st); err != nil {
 		return nil, err
 	}
 	worked, _ := usage.ReadMemory(st.Process.PID())
@@ -139,8 +146,8 @@ func MeasureIdle(ctx context.Context, b *stage.Run) (*report.Result, error) {
 	return result, nil
 }
 
-// rest leaves the service alone for a while.
-func rest(ctx context.Context, st *stage.Stage) error {
+// idle waits for idleTime.
+func idle(ctx context.Context, st *stage.Stage) error {
 	select {
 	case <-time.After(idleTime):
 		return nil

@@ -1,0 +1,79 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/clinic/internal/store"
+	"integrationhub/hub/module"
+	"integrationhub/hub/module/rest"
+)
+
+// Clinic is a tenant of the product.
+type Clinic struct {
+	ID        uuid.UUID `json:"id"`
+	Name      string    `json:"name"`
+	Timezone  string    `json:"timezone" example:"America/Sao_Paulo"`
+	Locale    string    `json:"locale" example:"pt-BR" doc:"Letters to users are in this language, where it is Portuguese, English or Spanish, else in Portuguese"`
+	RevealCPF bool      `json:"reveal_cpf" doc:"Administrators may ask for whole tax ids; each time is on record"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+type clinicOutput struct{ Body Clinic }
+
+func toClinic(c store.Clinic) Clinic {
+	return Clinic{c.ID, c.Name, c.Timezone, c.Locale, c.RevealCpf, c.CreatedAt.UTC()}
+}
+
+func (a *API) getClinic(ctx context.Context, _ *struct{}) (*clinicOutput, error) {
+	scope, _, err := requestScope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	row, err := a.store.Clinic(ctx, scope.Clinic)
+	return &clinicOutput{toClinic(row)}, rest.NotFoundIfNoRows("Clinic", err)
+}
+
+type clinicInput struct {
+	Body struct {
+		Name      rest.Optional[string] `json:"name,omitempty"`
+		Timezone  rest.Optional[string] `json:"timezone,omitempty"`
+		Locale    rest.Optional[string] `json:"locale,omitempty"`
+		RevealCPF rest.Optional[bool]   `json:"reveal_cpf,omitempty"`
+	} `nameHint:"ClinicFields"`
+}
+
+func (a *API) updateClinic(ctx context.Context, in *clinicInput) (*clinicOutput, error) {
+	scope, _, err := requestScope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var clinic store.Clinic
+	err = a.store.InTx(ctx, "updating the clinic", func(tx *store.Tx) error {
+		if clinic, err = tx.LockClinic(ctx, scope.Clinic); err != nil {
+			return err
+		}
+		in.Body.Name.ApplyTo(&clinic.Name)
+		in.Body.Timezone.ApplyTo(&clinic.Timezone)
+		in.Body.Locale.ApplyTo(&clinic.Locale)
+		in.Body.RevealCPF.ApplyTo(&clinic.RevealCpf)
+		clinic.Name = redactInput(clinic.Name)
+		var errs rest.FieldErrors
+		errs.CheckName(clinic.Name, "body.name", 120)
+		if in.Body.Timezone.HasValue() {
+			errs.CheckTimeZone(clinic.Timezone, "body.timezone")
+		}
+		errs.CheckLocale(clinic.Locale, "body.locale")
+		if err := errs.Err(); err != nil {
+			return err
+		}
+		if err := a.host.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: clinic.ID, Name: clinic.Name}); err != nil {
+			return err
+		}
+		clinic, err = tx.UpdateClinic(ctx, clinic)
+		return err
+	})
+	return &clinicOutput{toClinic(clinic)}, err
+}

@@ -1,0 +1,55 @@
+package api
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/clinic/internal/care"
+	"integrationhub/clinic/internal/store"
+	"integrationhub/hub/module/rest"
+)
+
+// emptyAsNull treats "" in an optional text as null.
+func emptyAsNull(o rest.Optional[string]) rest.Optional[string] {
+	if o.Value = strings.TrimSpace(o.Value); o.Value == "" && o.Set {
+		o.Null = true
+	}
+	return o
+}
+
+// redactInput returns a text that a user entered as it is stored. Lengths are checked after
+// it.
+func redactInput(input string) string { return care.RedactCPFs(strings.TrimSpace(input)) }
+
+// clockSkew is how far callers' clocks may be ahead of the hub's.
+const clockSkew = 5 * time.Minute
+
+// requirePatient is a [hub.ErrNotFound] if the clinic has no such patient.
+func (a *API) requirePatient(ctx context.Context, scope store.Scope, id uuid.UUID) error {
+	_, err := a.store.Patient(ctx, scope.Clinic, scope.Env, id)
+	return rest.NotFoundIfNoRows("Patient", err)
+}
+
+// uncountedPage selects a page of a short list that is returned without a total.
+type uncountedPage struct {
+	Page    int `query:"page" minimum:"1" maximum:"100000" default:"1"`
+	PerPage int `query:"per_page" minimum:"1" maximum:"500" default:"500" doc:"A page that is not full is the last"`
+}
+
+func (p uncountedPage) toPage() store.Page {
+	return store.Page{Limit: p.PerPage, Offset: (p.Page - 1) * p.PerPage}
+}
+
+// PatientItemsInput asks for a page of a patient's items. It is exported because huma binds no
+// unexported embedded struct.
+type PatientItemsInput struct {
+	rest.IDParam
+	rest.PageParams
+}
+
+func checkPhone(errs *rest.FieldErrors, phone, location string) {
+	errs.Check(care.FormatE164(phone) != "", location, "must be a phone number of 8 to 15 digits")
+}

@@ -1,0 +1,181 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/clinic/internal/care"
+	"integrationhub/clinic/internal/store"
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+	"integrationhub/hub/module/brazil"
+	"integrationhub/hub/module/rest"
+)
+
+// FoundPatient is a patient as connected products see it.
+type FoundPatient struct {
+	ID              uuid.UUID   `json:"id"`
+	Name            string      `json:"name"`
+	Phone           *string     `json:"phone" doc:"International, with its plus"`
+	Email           *string     `json:"email"`
+	CPF             *string     `json:"cpf" doc:"All but the last two digits are hidden"`
+	BirthDate       *string     `json:"birth_date"`
+	LastAppointment *time.Time  `json:"last_appointment"`
+	NextAppointment *time.Time  `json:"next_appointment"`
+	BalanceDue      care.Amount `json:"balance_due"`
+	Status          string      `json:"status"`
+}
+
+type peerPatientSearchInput struct {
+	Phone string `query:"phone" required:"true" maxLength:"40" doc:"International, or Brazilian with its area code; with or without the ninth digit" example:"+5511987654321"`
+}
+
+type peerPatientSearchOutput struct {
+	Body struct {
+		Found   bool          `json:"found"`
+		Patient *FoundPatient `json:"patient"`
+	} `nameHint:"PatientSearch"`
+}
+
+func (a *API) searchPatientForPeer(ctx context.Context, in *peerPatientSearchInput) (*peerPatientSearchOutput, error) {
+	scope, _, err := requestScope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	in.Phone = brazil.PhoneFromQuery(in.Phone)
+	var errs rest.FieldErrors
+	checkPhone(&errs, in.Phone, "query.phone")
+	if err := errs.Err(); err != nil {
+		return nil, err
+	}
+	out := &peerPatientSearchOutput{}
+	module.RequireAudit(ctx) // also if no patient is found
+	rows, err := a.store.FindByPhone(ctx, scope, in.Phone)
+	if err != nil || len(rows) == 0 {
+		return out, err
+	}
+	list, err := a.patientResponses(ctx, scope, rows[0])
+	if err != nil {
+		return nil, err
+	}
+	p := list[0]
+	module.SetSubject(ctx, p.ID.String())
+	out.Body.Found = true
+	out.Body.Patient = &FoundPatient{
+		p.ID, p.Name, p.Phone, p.Email, p.CPF, p.BirthDate, p.LastAppointment, p.NextAppointment, p.BalanceDue, p.Status,
+	}
+	return out, nil
+}
+
+// PeerPatientQuery asks for a patient's items that connected products may see. It is exported
+// because huma binds no unexported embedded struct.
+type PeerPatientQuery struct {
+	PatientID uuid.UUID `query:"patient_id" required:"true" format:"uuid"`
+	Limit     int       `query:"limit" minimum:"1" maximum:"100" default:"20"`
+}
+
+// requireVisiblePatient is a [hub.ErrNotFound] if the clinic has no such patient, or erased
+// it.
+func (a *API) requireVisiblePatient(ctx context.Context, scope store.Scope, id uuid.UUID) error {
+	p, err := a.store.Patient(ctx, scope.Clinic, scope.Env, id)
+	if err == nil {
+		module.SetSubject(ctx, id.String())
+	}
+	if err == nil && p.Status == store.Anonymized {
+		return hub.NotFound("Patient")
+	}
+	return rest.NotFoundIfNoRows("Patient", err)
+}
+
+// RecordSummary is a record as connected products see it.
+type RecordSummary struct {
+	ID           uuid.UUID `json:"id"`
+	Date         string    `json:"date"`
+	Type         string    `json:"type"`
+	Professional string    `json:"professional"`
+	Summary      string    `json:"summary"`
+	URL          string    `json:"url"`
+}
+
+type searchRecordsOutput struct {
+	Body struct {
+		Records []RecordSummary `json:"records" nullable:"false"`
+	} `nameHint:"RecordSearch"`
+}
+
+func (a *API) searchRecords(ctx context.Context, in *PeerPatientQuery) (*searchRecordsOutput, error) {
+	scope, _, err := requestScope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.requireVisiblePatient(ctx, scope, in.PatientID); err != nil {
+		return nil, err
+	}
+	rows, err := a.store.ListRecordsForPeer(ctx, scope, in.PatientID, in.Limit)
+	out := &searchRecordsOutput{}
+	out.Body.Records = []RecordSummary{}
+	for _, r := range rows {
+		shown := r.Sensitivity.PeerView(r.Type, r.ExternalSummary)
+		if shown == nil {
+			continue
+		}
+		summary := RecordSummary{r.ID, formatDate(r.Date), shown.Type, care.Redact(r.Professional), shown.Summary, a.peerRecordURL(r)}
+		if r.Sensitivity != care.Normal { // the professional and the address would reveal the subject
+			summary.Professional, summary.URL = shown.Summary, ""
+		}
+		out.Body.Records = append(out.Body.Records, summary)
+	}
+	return out, err
+}
+
+// AppointmentSummary is an appointment as connected products see it.
+type AppointmentSummary struct {
+	ID           uuid.UUID              `json:"id"`
+	Datetime     time.Time              `json:"datetime"`
+	Service      string                 `json:"service"`
+	Professional string                 `json:"professional"`
+	Status       care.AppointmentStatus `json:"status"`
+	URL          string                 `json:"url"`
+}
+
+type searchAppointmentsInput struct {
+	PeerPatientQuery
+	Status string `query:"status" enum:"scheduled,confirmed,completed,cancelled,no_show"`
+}
+
+type searchAppointmentsOutput struct {
+	Body struct {
+		Appointments []AppointmentSummary `json:"appointments" nullable:"false"`
+	} `nameHint:"AppointmentSearch"`
+}
+
+func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInput) (*searchAppointmentsOutput, error) {
+	scope, _, err := requestScope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.requireVisiblePatient(ctx, scope, in.PatientID); err != nil {
+		return nil, err
+	}
+	rows, err := a.store.ListAppointments(ctx, scope, in.PatientID, in.Status, store.Page{Limit: in.Limit})
+	out := &searchAppointmentsOutput{}
+	out.Body.Appointments = rest.Map(rows, func(appointment store.Appointment) AppointmentSummary {
+		return AppointmentSummary{appointment.ID, care.ClampInstant(appointment.StartsAt), care.Redact(appointment.Service), care.Redact(appointment.Professional), appointment.Status, a.host.URLs.Public + appointmentPagePath + appointment.ID.String()}
+	})
+	return out, err
+}
+
+// SearchPhone returns the patients of all clinics with a phone number, for the console's
+// search.
+func (a *API) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatch, error) {
+	number := care.FormatE164(phone)
+	if number == "" {
+		return nil, nil
+	}
+	rows, err := a.store.PatientsOfAllClinicsByPhone(ctx, []string{care.PhoneKey(number)})
+	return rest.Map(rows, func(p store.Patient) module.PhoneMatch {
+		return module.PhoneMatch{TenantID: p.ClinicID, Kind: "patient", ID: p.ID.String(), Name: p.Name}
+	}), err
+}

@@ -1,0 +1,21 @@
+package store
+
+import (
+	"context"
+
+	"integrationhub/clinic/internal/store/dbgen"
+)
+
+// Import is a row of clinic.imports.
+type Import = dbgen.Import
+
+// ListImports returns a page of a clinic's imports, newest first, and the total, counted up
+// to [MaxCount].
+func (s *Store) ListImports(ctx context.Context, scope Scope, page Page) (imports []Import, total int, err error) {
+	imports, err = s.ImportsPage(ctx, dbgen.ImportsPageParams{ClinicID: scope.Clinic, Env: scope.Env, RowLimit: page.Limit, RowOffset: page.Offset})
+	if err != nil {
+		return nil, 0, err
+	}
+	total, err = s.CountImports(ctx, scope.Clinic, scope.Env, MaxCount)
+	return imports, total, err
+}

@@ -1,0 +1,159 @@
+package delivery
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	retryTask          = "delivery:retry"
+	wakeTask           = "delivery:wake"
+	retryQueue         = "deliveries"
+	scheduleQueue      = 8192 // retries waiting to be enqueued in Redis
+	enqueueWorkers     = 4
+	claimLinger        = 2 * time.Millisecond
+	maxRetriesPerClaim = 256
+)
+
+// RetryScheduler schedules each retry as an asynq task. If Redis loses one, the sweep
+// sends it late.
+type RetryScheduler struct {
+	dispatcher  *Dispatcher
+	client      *asynq.Client
+	server      *asynq.Server
+	log         *slog.Logger
+	schedule    chan scheduledRetry
+	due         chan retryKey
+	lastWarning atomic.Int64 // unix seconds of the last warning about Redis
+}
+
+type retryKey struct {
+	id       uuid.UUID
+	attempts int32
+}
+
+type scheduledRetry struct {
+	retryKey
+	at time.Time
+}
+
+// NewRetryScheduler returns a scheduler. The caller closes rdb.
+func NewRetryScheduler(rdb redis.UniversalClient, dispatcher *Dispatcher, log *slog.Logger) *RetryScheduler {
+	r := &RetryScheduler{
+		dispatcher: dispatcher,
+		client:     asynq.NewClientFromRedisClient(rdb),
+		log:        log,
+		schedule:   make(chan scheduledRetry, scheduleQueue),
+		due:        make(chan retryKey, maxRetriesPerClaim*4),
+	}
+	r.server = asynq.NewServerFromRedisClient(rdb, asynq.Config{
+		Concurrency: 8,
+		Queues:      map[string]int{retryQueue: 1},
+		// asynq's defaults (5 s and 1 s) would turn a retry after 1 s into one after 6.
+		DelayedTaskCheckInterval: 250 * time.Millisecond,
+		TaskCheckInterval:        100 * time.Millisecond,
+		Logger:                   asynqLogger{r},
+		LogLevel:                 asynq.WarnLevel,
+		ShutdownTimeout:          2 * time.Second,
+	})
+	return r
+}
+
+// Schedule schedules the next attempts of deliveries that were just stored as pending.
+// It never blocks: retries that do not fit the queue are left to the sweep.
+func (r *RetryScheduler) Schedule(attempts []AttemptResult) {
+	now := time.Now()
+	for i := range attempts {
+		a := &attempts[i]
+		if a.Decision.Status != Pending {
+			continue
+		}
+		// asynq keeps whole seconds: round up, so that a retry is never early.
+		dueAt := now.Add(a.Decision.Wait + time.Second - time.Nanosecond).Truncate(time.Second)
+		select {
+		case r.schedule <- scheduledRetry{retryKey{a.ID, int32(a.PriorAttempts + 1)}, dueAt}:
+		default:
+		}
+	}
+}
+
+// Run enqueues and claims retries until ctx ends.
+func (r *RetryScheduler) Run(ctx context.Context) error {
+	for range enqueueWorkers {
+		go r.runEnqueuer(ctx)
+	}
+	go r.claimDue(ctx)
+	mux := asynq.NewServeMux()
+	mux.HandleFunc(retryTask, func(ctx context.Context, task *asynq.Task) error {
+		key, err := parseRetry(task.Payload())
+		if err != nil {
+			return err
+		}
+		select {
+		case r.due <- key:
+		case <-ctx.Done():
+		}
+		return nil
+	})
+	mux.HandleFunc(wakeTask, func(_ context.Context, task *asynq.Task) error {
+		if target, err := uuid.FromBytes(task.Payload()); err == nil {
+			r.dispatcher.Wake(target)
+		}
+		return nil
+	})
+	if err := r.server.Start(mux); err != nil {
+		return fmt.Errorf("starting the retry scheduler: %w", err)
+	}
+	<-ctx.Done()
+	r.server.Shutdown()
+	return nil
+}
+
+func (r *RetryScheduler) runEnqueuer(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case s := <-r.schedule:
+			payload := binary.BigEndian.AppendUint32(append([]byte(nil), s.id[:]...), uint32(s.attempts))
+			_, err := r.client.EnqueueContext(ctx, asynq.NewTask(retryTask, payload), asynq.Queue(retryQueue),
+				asynq.TaskID(fmt.Sprintf("%s:%d", s.id, s.attempts)), asynq.ProcessAt(s.at), asynq.MaxRetry(0), asynq.Retention(0))
+			if err != nil && !errors.Is(err, asynq.ErrTaskIDConflict) && ctx.Err() == nil {
+				r.warnThrottled(err)
+			}
+		}
+	}
+}
+
+func parseRetry(payload []byte) (retryKey, error) {
+	if len(payload) != 20 {
+		return retryKey{}, fmt.Errorf("reading a retry task of %d bytes: %w", len(payload), asynq.SkipRetry)
+	}
+	return retryKey{uuid.UUID(payload[:16]), int32(binary.BigEndian.Uint32(payload[16:]))}, nil
+}
+
+// warnThrottled logs an error of Redis at most once a minute.
+func (r *RetryScheduler) warnThrottled(args ...any) {
+	now, last := time.Now().Unix(), r.lastWarning.Load()
+	if now-last >= 60 && r.lastWarning.CompareAndSwap(last, now) {
+		r.log.Warn("the retry scheduler cannot use Redis; the sweep retries until it is back", "error", fmt.Sprint(args...))
+	}
+}
+
+// asynqLogger logs asynq's warnings and errors, throttled.
+type asynqLogger struct{ r *RetryScheduler }
+
+func (asynqLogger) Debug(...any)        {}
+func (asynqLogger) Info(...any)         {}
+func (q asynqLogger) Warn(args ...any)  { q.r.warnThrottled(args...) }
+func (q asynqLogger) Error(args ...any) { q.r.warnThrottled(args...) }
+func (q asynqLogger) Fatal(args ...any) { q.r.warnThrottled(args...) }

@@ -1,0 +1,80 @@
+// Package maintain maintains the delivery log and sends deliveries again: partitions and
+// retention, rollups of the statistics, draining of parked deliveries, replays, requeueing.
+// It imports packages query and ledger.
+package maintain
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+const (
+	rollUpInterval    = 5 * time.Second
+	retentionInterval = 10 * time.Minute
+	daysAhead         = 7
+	maxParkedAge      = 15 * 24 * time.Hour  // older parked deliveries fail
+	idRetention       = 45 * 24 * time.Hour  // of ids and idempotency keys; at least as long as events
+	fineRetention     = 35 * 24 * time.Hour  // of statistics by minute
+	coarseRetention   = 400 * 24 * time.Hour // of statistics by half hour
+	deleteBatch       = 5000
+	failBatch         = 5000 // deliveries that one statement fails
+	partitionsLock    = 7240913
+)
+
+// Maintenance creates and drops partitions, rolls up statistics, deletes old rows, and
+// fails deliveries that were parked for too long.
+type Maintenance struct {
+	pool      *pgxpool.Pool
+	log       *slog.Logger
+	now       func() time.Time
+	retention time.Duration
+	onGivenUp OnGivenUp
+}
+
+// OnGivenUp receives how many deliveries of a product failed because they were parked for
+// too long.
+type OnGivenUp func(product string, deliveries int)
+
+// NewMaintenance returns the maintenance job; retention is how long payloads,
+// deliveries and attempts are kept.
+func NewMaintenance(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, retention time.Duration, onGivenUp OnGivenUp) *Maintenance {
+	return &Maintenance{pool: pool, log: log, now: now, retention: retention, onGivenUp: onGivenUp}
+}
+
+// Run works until ctx ends. Every process may run it: advisory locks keep work from running
+// twice at once.
+func (m *Maintenance) Run(ctx context.Context) {
+	rollUp, retention := time.NewTicker(rollUpInterval), time.NewTicker(retentionInterval)
+	defer rollUp.Stop()
+	defer retention.Stop()
+	m.logError(ctx, m.EnforceRetention(ctx))
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-rollUp.C:
+			m.logError(ctx, m.RollUp(ctx))
+		case <-retention.C:
+			m.logError(ctx, m.EnforceRetention(ctx))
+		}
+	}
+}
+
+func (m *Maintenance) logError(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil {
+		m.log.Warn("maintenance failed; trying again later", "error", err)
+	}
+}
+
+// RollUp adds all deltas to the statistics.
+func (m *Maintenance) RollUp(ctx context.Context) error {
+	for {
+		more, err := m.rollUpOnce(ctx)
+		if err != nil || !more {
+			return err
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package maintain
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub/internal/logid"
+)
+
+// failParked fails deliveries that were parked for too long, oldest first and in batches:
+// one statement for a whole backlog might time out.
+func (m *Maintenance) failParked(ctx context.Context) error {
+	for before := m.now().Add(-maxParkedAge); ; {
+		n, err := m.failSomeParked(ctx, before)
+		if err != nil {
+			return fmt.Errorf("failing parked deliveries: %w", err)
+		}
+		if n < failBatch {
+			return nil
+		}
+	}
+}
+
+// failSomeParked fails about failBatch of the oldest deliveries that were parked before a
+// time, and returns how many.
+func (m *Maintenance) failSomeParked(ctx context.Context, before time.Time) (n int, err error) {
+	rows, err := m.pool.Query(ctx, `
+		with moved as (
+			update hub.deliveries set status = 3, reason = 'parked_too_long', finished_at = now()
+			where status = 2 and finished_at < $1 and id < $2 and id <= coalesce((
+				select id from hub.deliveries where status = 2 and finished_at < $1 and id < $2 order by id offset $3 - 1 limit 1), $2)
+			returning tenant_id, target_id, product),
+		counted as (
+			insert into hub.rollup_deltas (bucket, tenant_id, target_id, product, failed)
+			select date_trunc('minute', now()), tenant_id, target_id, product, count(*) from moved group by 2, 3, 4
+			returning product, failed)
+		select product, sum(failed)::integer from counted group by product`, before, logid.Floor(before), failBatch)
+	if err != nil {
+		return 0, err
+	}
+	var product string
+	var failed int
+	counts := make(map[string]int)
+	if _, err = pgx.ForEachRow(rows, []any{&product, &failed}, func() error {
+		counts[product] = failed
+		return nil
+	}); err != nil {
+		return 0, err
+	}
+	for product, failed := range counts { // committed now
+		n += failed
+		m.onGivenUp(product, failed)
+	}
+	if n > 0 {
+		m.log.Warn("deliveries failed: they were parked for too long", "deliveries", n)
+	}
+	return n, nil
+}

@@ -1,0 +1,138 @@
+package maintain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/ledger/query"
+)
+
+// setPendingSQL makes settled deliveries pending for a new round of attempts, due at once.
+// Deliveries that wait for a retry become due at once.
+var setPendingSQL = `
+	set status = 0, spent = 0, reason = null, finished_at = null, next_attempt_at = null, round_at = now(), due_at = now(),
+		duration_ms = coalesce(duration_ms, total_us / 1000), ` + clearFirstAttemptSQL
+
+// clearFirstAttemptSQL sets the columns of the first attempt to null, except the status
+// code, which is the delivery's as well.
+var clearFirstAttemptSQL = strings.ReplaceAll(strings.Replace(ledger.AttemptColumns, "status_code, ", "", 1), ", ", " = null, ") + " = null"
+
+// moveFirstAttemptSQL copies first attempts stored in hub.deliveries to hub.attempts before
+// those deliveries are sent again. It reads the ids in sendable s.
+const moveFirstAttemptSQL = `
+	insert into hub.attempts (delivery_id, number, ` + ledger.AttemptColumns + `)
+	select d.id, 1, ` + ledger.AttemptColumns + ` from sendable s join hub.deliveries d on d.id = s.id where d.started_at is not null`
+
+// targetAcceptsSQL is true if the target of delivery d accepts deliveries now. It is always
+// true for integrations: a delivery to an inactive one is requeued and parks again, with
+// the reason of that moment.
+const targetAcceptsSQL = `(not d.inbound and (d.integration or exists (
+	select from hub.endpoints t where t.id = d.target_id and t.enabled and t.deleted_at is null)))`
+
+var (
+	errPayloadGone = hub.Errorf(hub.ErrConflict, "payload_gone", "The retention of this delivery's payload has ended; it cannot be sent again.")
+	errErased      = hub.Errorf(hub.ErrConflict, "erased", "The payload of this delivery was erased because the person it was about was deleted; it cannot be sent again.")
+	errNoTarget    = hub.Errorf(hub.ErrConflict, "endpoint_disabled", "The endpoint of this delivery is disabled or deleted; enable it first.")
+)
+
+// notErasedSQL is true if the payload of event e was not erased.
+const notErasedSQL = `e.body <> '` + hub.ErasedPayload + `'::bytea`
+
+// Requeuer makes single deliveries pending again.
+type Requeuer struct {
+	pool   *pgxpool.Pool
+	reader *query.Reader
+}
+
+// NewRequeuer returns the service. reader materializes deliveries that have no rows yet.
+func NewRequeuer(pool *pgxpool.Pool, reader *query.Reader) *Requeuer {
+	return &Requeuer{pool: pool, reader: reader}
+}
+
+// Requeue makes one delivery pending and returns its target. It is an [hub.ErrConflict] if
+// the payload is gone or erased, or the endpoint is disabled or deleted.
+func (r *Requeuer) Requeue(ctx context.Context, id uuid.UUID) (target uuid.UUID, err error) {
+	if err := r.reader.Materialize(ctx); err != nil {
+		return target, err
+	}
+	var hasPayload, isWhole, accepts bool
+	err = r.pool.QueryRow(ctx, `
+		with found as (
+			select d.id, d.target_id, d.status, d.next_attempt_at is not null as waiting, e.seq is not null as payload,
+				coalesce(`+notErasedSQL+`, false) as whole, `+targetAcceptsSQL+` as takes
+			from hub.deliveries d
+			left join hub.events e on e.seq = (overlay(d.id::text placing '0000' from 33))::uuid
+			where d.id = $1 for update of d),
+		sendable as (
+			select id from found where whole and takes and (status <> 0 or waiting)),
+		kept as (`+moveFirstAttemptSQL+`),
+		requeued as (
+			update hub.deliveries d `+setPendingSQL+` from sendable s where d.id = s.id)
+		select target_id, payload, whole, takes from found`, id).Scan(&target, &hasPayload, &isWhole, &accepts)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return target, query.ErrNotFound
+	case err != nil:
+		return target, fmt.Errorf("requeueing a delivery: %w", err)
+	case !hasPayload:
+		return target, errPayloadGone
+	case !isWhole:
+		return target, errErased
+	case !accepts:
+		return target, errNoTarget
+	}
+	return target, nil
+}
+
+// requeueBatch makes up to limit matching deliveries pending, oldest first. Inbound ones
+// are never sent. c contains the cursor.
+func requeueBatch(ctx context.Context, tx pgx.Tx, c query.Conditions, limit int) (b requeuedBatch, err error) {
+	rows, err := tx.Query(ctx, fmt.Sprintf(`
+		with picked as (
+			select d.id, d.target_id, d.integration, d.inbound from hub.deliveries d
+			where %s and d.status <> 0 and not d.inbound order by d.id limit %d for update),
+		sendable as (
+			select d.id from picked d
+			where `+targetAcceptsSQL+` and exists (select from hub.events e where e.seq = (overlay(d.id::text placing '0000' from 33))::uuid and `+notErasedSQL+`)),
+		kept as (`+moveFirstAttemptSQL+`),
+		moved as (
+			update hub.deliveries d `+setPendingSQL+`
+			from sendable w where d.id = w.id returning d.id, d.target_id)
+		select p.id, m.target_id from picked p left join moved m on m.id = p.id order by p.id`, c.Where(), limit), c.Args()...)
+	if err != nil {
+		return b, fmt.Errorf("requeueing deliveries: %w", err)
+	}
+	b.targets = make(map[uuid.UUID]bool)
+	var id uuid.UUID
+	var target *uuid.UUID
+	_, err = pgx.ForEachRow(rows, []any{&id, &target}, func() error {
+		b.last = id
+		b.matched++
+		if target == nil {
+			b.unsendable++
+			return nil
+		}
+		b.targets[*target] = true
+		return nil
+	})
+	if err != nil {
+		return b, fmt.Errorf("requeueing deliveries: %w", err)
+	}
+	return b, nil
+}
+
+// requeuedBatch is the result of one batch of a replay.
+type requeuedBatch struct {
+	targets    map[uuid.UUID]bool
+	last       uuid.UUID
+	matched    int
+	unsendable int
+}

@@ -1,0 +1,79 @@
+package write
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/store/bulk"
+)
+
+// tally is what a batch of attempts adds to one minute of one target.
+type tally struct {
+	product                                     string
+	delivered, failed, parked, attempts, errors int32
+	latency                                     []byte // classes as a PostgreSQL array's text, open at the end
+}
+
+type tallyKey struct {
+	tenant, target uuid.UUID
+	product        string
+}
+
+func (r *rows) queueDeltas(statements *bulk.Batch, batch []delivery.AttemptResult, now time.Time) {
+	tallies := make(map[tallyKey]*tally)
+	for i := range batch {
+		a := &batch[i]
+		key := tallyKey{a.Event.TenantID, a.Target, a.Event.Product}
+		t := tallies[key]
+		if t == nil {
+			t = &tally{product: a.Event.Product, latency: []byte{'{'}}
+			tallies[key] = t
+		}
+		t.add(a)
+	}
+	r.deltas.Reset(deltaTypes...)
+	c := r.deltas
+	for key, t := range tallies {
+		c[colDeltaBucket].Time(now.Truncate(time.Minute))
+		c[colDeltaTenantID].UUID(key.tenant)
+		c[colDeltaTargetID].UUID(key.target)
+		c[colDeltaProduct].Text(t.product)
+		c[colDeltaDelivered].Int4(t.delivered)
+		c[colDeltaFailed].Int4(t.failed)
+		c[colDeltaParked].Int4(t.parked)
+		c[colDeltaAttempts].Int4(t.attempts)
+		c[colDeltaErrors].Int4(t.errors)
+		c[colDeltaLatency].Text(string(append(t.latency, '}')))
+	}
+	// unnest flattens arrays of arrays, so each row's array travels as text.
+	statements.Add(`
+		insert into hub.rollup_deltas (bucket, tenant_id, target_id, product, delivered, failed, parked, attempts, errors, latency)
+		select bucket, tenant_id, target_id, product, delivered, failed, parked, attempts, errors, latency::integer[]
+		from unnest($1::timestamptz[], $2::uuid[], $3::uuid[], $4::text[], $5::integer[], $6::integer[], $7::integer[], $8::integer[], $9::integer[], $10::text[])
+			u(bucket, tenant_id, target_id, product, delivered, failed, parked, attempts, errors, latency)`, c)
+}
+
+func (t *tally) add(a *delivery.AttemptResult) {
+	switch a.Decision.Status {
+	case delivery.Delivered:
+		t.delivered++
+		if len(t.latency) > 1 {
+			t.latency = append(t.latency, ',')
+		}
+		t.latency = strconv.AppendInt(t.latency, int64(ledger.LatencyClass(a.Phases.Total)), 10)
+	case delivery.Parked:
+		t.parked++
+	case delivery.Failed:
+		t.failed++
+	}
+	if a.Sent {
+		t.attempts++
+		if a.Decision.Status != delivery.Delivered {
+			t.errors++
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package write
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/ledger"
+	"integrationhub/hub/internal/logid"
+	"integrationhub/hub/internal/store/bulk"
+)
+
+func (r *rows) day(name string) *dayRows {
+	d := r.days[name]
+	if d == nil {
+		d = &dayRows{}
+		r.days[name] = d
+	}
+	if !d.used {
+		d.used, d.insertCount, d.deliveredCount, d.materializedCount, d.stateCount, d.attemptCount = true, 0, 0, 0, 0, 0
+		d.inserts.Reset(insertTypes...)
+		d.deliveredUpdates.Reset(attemptTypes...)
+		d.materialized.Reset(pendingTypes...)
+		d.states.Reset(stateTypes...)
+		d.attempts.Reset(attemptRowTypes...)
+	}
+	return d
+}
+
+// addInsert adds the row of a delivery that has none and was delivered by its first attempt,
+// as nearly all are.
+func (d *dayRows) addInsert(a *delivery.AttemptResult) {
+	d.insertCount++
+	addAttempt(d.inserts, a)
+	c := d.inserts
+	c[colInsertEventID].Int8(a.Event.IDBits)
+	c[colInsertTenantID].UUID(a.Event.TenantID)
+	c[colInsertTargetID].UUID(a.Target)
+	c[colInsertEnvironment].Text(string(a.Event.Environment))
+	c[colInsertProduct].Text(a.Event.Product)
+	c[colInsertEventType].Text(a.Event.Type)
+	c[colInsertCorrelationID].OptionalText(a.Event.CorrelationID)
+	c[colInsertCreatedAt].Time(logid.Time(a.ID))
+	c[colInsertIntegration].Bool(a.IsIntegration)
+}
+
+// addFirstDelivered adds a delivery that has a row and that its first attempt delivered.
+func (d *dayRows) addFirstDelivered(a *delivery.AttemptResult) {
+	d.deliveredCount++
+	addAttempt(d.deliveredUpdates, a)
+}
+
+// addMaterialized adds a row for a delivery that has none and was not delivered; state then
+// changes it.
+func (d *dayRows) addMaterialized(a *delivery.AttemptResult) {
+	d.materializedCount++
+	d.materialized[colPendingID].UUID(a.ID)
+	d.materialized[colPendingTargetID].UUID(a.Target)
+	d.materialized[colPendingIntegration].Bool(a.IsIntegration)
+}
+
+func (d *dayRows) addState(a *delivery.AttemptResult) {
+	d.stateCount++
+	c := d.states
+	c[colStateID].UUID(a.ID)
+	c[colStateStatus].Int2(int16(a.Decision.Status))
+	c[colStateSpent].Int2(int16(a.Decision.Spent))
+	appendStatusCode(&c[colStateStatusCode], a.StatusCode)
+	if a.Sent {
+		c[colStateSent].Int2(1)
+		c[colStateDurationMS].Int4(int32(a.Phases.Total / time.Millisecond))
+	} else {
+		c[colStateSent].Int2(0)
+		c[colStateDurationMS].Null()
+	}
+	c[colStateReason].OptionalText(a.Decision.Reason)
+	c[colStateWaitMS].Int4(int32(a.Decision.Wait / time.Millisecond))
+}
+
+func (d *dayRows) addAttemptRow(a *delivery.AttemptResult) {
+	d.attemptCount++
+	addAttempt(d.attempts, a)
+	c := d.attempts
+	c[colAttemptNumber].Int4(int32(a.PriorAttempts + 1))
+	c[colAttemptError].OptionalText(a.Error)
+}
+
+// queue adds the day's statements. A delivery that was settled in the meantime (a
+// lease ended, another process was faster) stays as it is.
+//
+// "status + 0" keeps the planner from reading all pending rows by their index: the
+// rows are found by id.
+func (d *dayRows) queue(statements *bulk.Batch, day string) {
+	if !d.used {
+		return
+	}
+	if d.insertCount > 0 {
+		statements.Add(`
+			insert into hub.deliveries_`+day+` (id, `+ledger.AttemptColumns+`, event_id, tenant_id, target_id, environment, product, event_type,
+				correlation_id, created_at, integration, status, attempts, spent, round_at, due_at, finished_at)
+			select r.*, 1, 1, 1, null, null, now()
+			from unnest(`+attemptParams+`, $13::bigint[], $14::uuid[], $15::uuid[], $16::text[], $17::text[], $18::text[], $19::text[], $20::timestamptz[], $21::boolean[]) r`, d.inserts)
+	}
+	if d.deliveredCount > 0 {
+		statements.Add(`
+			update hub.deliveries_`+day+` d set
+				status = 1, attempts = d.attempts + 1, spent = 1, reason = null, next_attempt_at = null, finished_at = now(),
+				(`+ledger.AttemptColumns+`) = (`+attemptValues+`)
+			from unnest(`+attemptParams+`) r(id, `+ledger.AttemptColumns+`)
+			where d.id = r.id and d.status + 0 = 0`, d.deliveredUpdates)
+	}
+	if d.materializedCount > 0 {
+		statements.Add(`
+			insert into hub.deliveries_`+day+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, created_at, integration)
+			select r.id, e.id, e.tenant_id, r.target_id, e.environment, e.product, e.event_type, e.correlation_id, e.created_at, r.integration
+			from unnest($1::uuid[], $2::uuid[], $3::boolean[]) r(id, target_id, integration)
+			join hub.events_`+day+` e on e.seq = (overlay(r.id::text placing '0000' from 33))::uuid`, d.materialized)
+	}
+	if d.stateCount > 0 {
+		d.queueStates(statements, day)
+	}
+	if d.attemptCount > 0 {
+		d.queueAttempts(statements, day)
+	}
+}
+
+// attemptParams are the parameters of attemptTypes.
+const attemptParams = `$1::uuid[], $2::timestamptz[], $3::bigint[], $4::integer[], $5::integer[], $6::integer[], $7::integer[], $8::integer[],
+	$9::smallint[], $10::bytea[], $11::bytea[], $12::bytea[]`
+
+var attemptValues = "r." + strings.ReplaceAll(ledger.AttemptColumns, ", ", ", r.")
+
+func (d *dayRows) queueStates(statements *bulk.Batch, day string) {
+	statements.Add(`
+		update hub.deliveries_`+day+` d set
+			status = r.status, attempts = d.attempts + r.made, spent = r.spent,
+			status_code = case when r.made = 1 then r.code else d.status_code end,
+			duration_ms = coalesce(r.duration, d.duration_ms), reason = r.reason,
+			due_at = case when r.status = 0 then now() + (r.wait + `+graceMillis+`) * interval '1 millisecond' else d.due_at end,
+			next_attempt_at = case when r.status = 0 then now() + r.wait * interval '1 millisecond' end,
+			finished_at = case when r.status <> 0 then now() end
+		from unnest($1::uuid[], $2::smallint[], $3::smallint[], $4::smallint[], $5::smallint[], $6::integer[], $7::text[], $8::integer[])
+			r(id, status, made, spent, code, duration, reason, wait)
+		where d.id = r.id and d.status + 0 = 0`, d.states)
+}
+
+// queueAttempts adds the attempts. A violated primary key means that this batch was
+// committed before.
+func (d *dayRows) queueAttempts(statements *bulk.Batch, day string) {
+	statements.Add(`
+		insert into hub.attempts_`+day+` (delivery_id, `+ledger.AttemptColumns+`, number, error)
+		select * from unnest(`+attemptParams+`, $13::integer[], $14::text[])`, d.attempts)
+}
+
+var graceMillis = strconv.Itoa(int(retryGrace / time.Millisecond))
+
+// appendStatusCode appends an HTTP status, null where there was no answer.
+func appendStatusCode(column *bulk.Column, status int) {
+	if status == 0 {
+		column.Null()
+		return
+	}
+	column.Int2(int16(status))
+}
+
+// micros is a duration in whole microseconds, at least 1 where there was any.
+func micros(d time.Duration) int32 {
+	if d <= 0 {
+		return 0
+	}
+	return int32(min(max(1, d.Microseconds()), 1<<31-1))
+}

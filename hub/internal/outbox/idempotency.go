@@ -1,0 +1,263 @@
+package outbox
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/failpoint"
+	"integrationhub/hub/internal/store/bulk"
+)
+
+// idempotencyKey identifies a publication until the key's retention ends.
+type idempotencyKey struct {
+	tenant      uuid.UUID
+	environment hub.Environment
+	key         string
+}
+
+// storedPublication is the publication stored under a key.
+type storedPublication struct {
+	hash   []byte
+	result Result
+}
+
+var errKeyReused = hub.Errorf(hub.ErrConflict, "idempotency_conflict",
+	"This id or Idempotency-Key was used before with another body; use a new one for a new event.")
+
+var errKeyVanished = errors.New("an idempotency key expired between two statements")
+
+// commitIdempotent stores requests that carry idempotency keys. Requests of one
+// publication share a commit; a request of several is all or nothing and has its own.
+func (l *committer) commitIdempotent(ctx context.Context, batch []*request) {
+	var singles []*request
+	for _, r := range batch {
+		if len(r.publications) == 1 {
+			singles = append(singles, r)
+			continue
+		}
+		l.storeIdempotent(ctx, []*request{r})
+	}
+	l.storeIdempotent(ctx, singles)
+}
+
+// storeIdempotent stores requests with distinct keys, then those that repeat a key: they
+// get the first one's result.
+func (l *committer) storeIdempotent(ctx context.Context, batch []*request) {
+	for len(batch) > 0 {
+		now, later := splitRepeats(batch)
+		l.storeDistinct(ctx, now)
+		batch = later
+	}
+}
+
+// splitRepeats splits a batch so that no key occurs twice in the first part.
+func splitRepeats(batch []*request) (unique, repeating []*request) {
+	seen := make(map[idempotencyKey]bool)
+	for _, r := range batch {
+		repeats := false
+		for _, p := range r.publications {
+			repeats = repeats || seen[keyOf(p)]
+		}
+		if repeats && len(unique) > 0 {
+			repeating = append(repeating, r)
+			continue
+		}
+		for _, p := range r.publications {
+			if p.IdempotencyKey != "" {
+				seen[keyOf(p)] = true
+			}
+		}
+		unique = append(unique, r)
+	}
+	return unique, repeating
+}
+
+func keyOf(publication *Publication) idempotencyKey {
+	return idempotencyKey{publication.TenantID, publication.Environment, publication.IdempotencyKey}
+}
+
+func (l *committer) storeDistinct(ctx context.Context, batch []*request) {
+	err := errors.New("configuration kept changing")
+	for range maxConfigTries {
+		version := l.directory.Version()
+		var events []*prepared
+		events, batch = l.prepareAll(ctx, batch)
+		if len(batch) == 0 {
+			return
+		}
+		var lease *delivery.CommitLease
+		var unstored []*prepared
+		var stored map[idempotencyKey]storedPublication
+		err = pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
+			var err error
+			if unstored, stored, err = claimIdempotencyKeys(ctx, tx, version, events); err != nil || len(unstored) == 0 {
+				return err
+			}
+			if len(batch) == 1 && hasReusedKey(batch[0].publications, stored) {
+				return errKeyReused // all or nothing: the rollback releases its keys
+			}
+			lease = l.reserve(unstored)
+			inserts := &bulk.Batch{}
+			l.rows.queue(inserts, unstored, lease)
+			failpoint.Here("before_commit")
+			return inserts.RunOn(ctx, tx.Conn())
+		})
+		if err == nil {
+			failpoint.Here("after_commit")
+			l.dispatchCommitted(unstored, lease)
+			answerIdempotent(batch, events, stored)
+			return
+		}
+		l.release(unstored)
+		if errors.Is(err, errKeyReused) {
+			batch[0].answer(errKeyReused)
+			return
+		}
+		if !l.shouldRetry(ctx, err) {
+			break
+		}
+	}
+	l.answerFailed(ctx, batch, err, l.storeDistinct)
+}
+
+// claimIdempotencyKeys claims the keys of prepared events. unstored are the events to store;
+// stored holds the earlier publications under the other keys.
+func claimIdempotencyKeys(ctx context.Context, tx pgx.Tx, version int64, events []*prepared) (unstored []*prepared, stored map[idempotencyKey]storedPublication, err error) {
+	claimed, err := insertKeys(ctx, tx, version, events)
+	if err != nil {
+		return nil, nil, err
+	}
+	var repeated []*prepared
+	for _, event := range events {
+		if event.IdempotencyKey == "" || claimed[keyOf(event.Publication)] {
+			unstored = append(unstored, event)
+			continue
+		}
+		repeated = append(repeated, event)
+	}
+	if len(repeated) == 0 {
+		return unstored, nil, nil
+	}
+	if stored, err = readKeys(ctx, tx, repeated); err != nil {
+		return nil, nil, err
+	}
+	for _, event := range repeated {
+		if _, ok := stored[keyOf(event.Publication)]; !ok { // its retention ended just now
+			return nil, nil, errKeyVanished
+		}
+	}
+	return unstored, stored, nil
+}
+
+// hasReusedKey reports whether a publication has the key of an earlier one with another body.
+func hasReusedKey(publications []*Publication, stored map[idempotencyKey]storedPublication) bool {
+	for _, p := range publications {
+		if original, ok := stored[keyOf(p)]; ok && !isSameBody(original, p) {
+			return true
+		}
+	}
+	return false
+}
+
+func isSameBody(original storedPublication, p *Publication) bool {
+	return subtle.ConstantTimeCompare(original.hash, p.BodyHash[:]) == 1
+}
+
+// insertKeys claims unused keys and returns them. It inserts in key order, so that concurrent
+// commits cannot deadlock.
+func insertKeys(ctx context.Context, tx pgx.Tx, version int64, events []*prepared) (map[idempotencyKey]bool, error) {
+	var tenants, seqs []uuid.UUID
+	var environments, keys []string
+	var hashes [][]byte
+	var eventIDs []int64
+	var counts []int32
+	for _, event := range events {
+		if event.IdempotencyKey == "" {
+			continue
+		}
+		tenants, seqs, eventIDs = append(tenants, event.TenantID), append(seqs, event.event.Seq), append(eventIDs, event.event.IDBits)
+		environments, keys = append(environments, string(event.Environment)), append(keys, event.IdempotencyKey)
+		hashes, counts = append(hashes, event.BodyHash[:]), append(counts, int32(len(event.targets)))
+	}
+	claimed := make(map[idempotencyKey]bool, len(keys))
+	batch := &pgx.Batch{}
+	batch.Queue(assertConfigVersionSQL, version)
+	batch.Queue(`
+		insert into hub.idempotency (tenant_id, environment, key, body_hash, seq, event_id, deliveries)
+		select * from unnest($1::uuid[], $2::text[], $3::text[], $4::bytea[], $5::uuid[], $6::bigint[], $7::integer[])
+			u(tenant_id, environment, key, body_hash, seq, event_id, deliveries)
+		order by tenant_id, environment, key
+		on conflict do nothing
+		returning tenant_id, environment, key`,
+		tenants, environments, keys, hashes, seqs, eventIDs, counts).
+		Query(func(rows pgx.Rows) error {
+			var key idempotencyKey
+			_, err := pgx.ForEachRow(rows, []any{&key.tenant, &key.environment, &key.key}, func() error {
+				claimed[key] = true
+				return nil
+			})
+			return err
+		})
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+		return nil, fmt.Errorf("claiming %d idempotency keys: %w", len(keys), err)
+	}
+	return claimed, nil
+}
+
+func readKeys(ctx context.Context, tx pgx.Tx, repeated []*prepared) (map[idempotencyKey]storedPublication, error) {
+	var tenants []uuid.UUID
+	var environments, keys []string
+	for _, event := range repeated {
+		tenants, environments, keys = append(tenants, event.TenantID), append(environments, string(event.Environment)), append(keys, event.IdempotencyKey)
+	}
+	rows, err := tx.Query(ctx, `
+		select i.tenant_id, i.environment, i.key, i.body_hash, i.event_id, i.deliveries
+		from hub.idempotency i
+		join unnest($1::uuid[], $2::text[], $3::text[]) u(tenant_id, environment, key) using (tenant_id, environment, key)`,
+		tenants, environments, keys)
+	if err != nil {
+		return nil, fmt.Errorf("reading idempotency keys: %w", err)
+	}
+	stored := make(map[idempotencyKey]storedPublication, len(keys))
+	var key idempotencyKey
+	var hash []byte
+	var eventID int64
+	var deliveries int
+	_, err = pgx.ForEachRow(rows, []any{&key.tenant, &key.environment, &key.key, &hash, &eventID, &deliveries}, func() error {
+		stored[key] = storedPublication{append([]byte(nil), hash...), Result{ID: hub.FormatEventID(uint64(eventID)), Deliveries: deliveries, Duplicate: true}}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading idempotency keys: %w", err)
+	}
+	return stored, nil
+}
+
+// answerIdempotent answers requests after their commit: with their own result, the
+// first one's, or the refusal of a reused key.
+func answerIdempotent(batch []*request, events []*prepared, stored map[idempotencyKey]storedPublication) {
+	for _, r := range batch {
+		r.results = make([]Result, len(r.publications))
+		var refused error
+		for i, p := range r.publications {
+			original, repeated := stored[keyOf(p)]
+			switch {
+			case !repeated:
+				r.results[i] = Result{ID: events[i].event.ID, Deliveries: len(events[i].targets)}
+			case isSameBody(original, p):
+				r.results[i] = original.result
+			default:
+				refused = errKeyReused
+			}
+		}
+		events = events[len(r.publications):]
+		r.answer(refused)
+	}
+}
