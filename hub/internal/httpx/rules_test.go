@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/gofiber/fiber/v2"
 	"github.com/stretchr/testify/require"
 	"github.com/valyala/fasthttp"
@@ -213,6 +214,38 @@ func TestLocationsAreCut(t *testing.T) {
 	}
 }
 
+// Of many invalid inputs the first 20 are listed, and all are counted.
+func TestInvalidInputsAreCut(t *testing.T) {
+	t.Parallel()
+	for count, want := range map[int]string{1: "Wrong: body.a is wrong", maxFields: "Wrong: body.a is wrong (and 19 more)", maxFields + 1: "Wrong: body.a is wrong (and 20 more)"} {
+		var errs []error
+		for range count {
+			errs = append(errs, &huma.ErrorDetail{Location: "body.a", Message: "is wrong"})
+		}
+		errs = append(errs, errors.New("not about an input"))
+		var problem *Problem
+		require.ErrorAs(t, humaError(http.StatusUnprocessableEntity, "Wrong", errs...), &problem)
+		require.Len(t, problem.Errors, min(count, maxFields))
+		require.Equal(t, want, problem.Detail)
+	}
+}
+
+// huma's own limits on bodies are lifted; those an operation sets are kept.
+func TestHumaLimitsAreLifted(t *testing.T) {
+	t.Parallel()
+	cfg := huma.DefaultConfig("test", "1")
+	InstallHuma(&cfg, slog.New(slog.DiscardHandler))
+	for _, limits := range []struct {
+		bytes, wantBytes int64
+		wait, wantWait   time.Duration
+	}{{1 << 20, -1, 5 * time.Second, -1}, {1 << 10, 1 << 10, time.Second, time.Second}} {
+		op := &huma.Operation{MaxBodyBytes: limits.bytes, BodyReadTimeout: limits.wait}
+		cfg.OnAddOperation[len(cfg.OnAddOperation)-1](nil, op)
+		require.Equal(t, limits.wantBytes, op.MaxBodyBytes)
+		require.Equal(t, limits.wantWait, op.BodyReadTimeout)
+	}
+}
+
 func TestDetailsNameTheFirstInput(t *testing.T) {
 	t.Parallel()
 	field := FieldProblem{Location: "body.url", Message: "is required"}
@@ -279,6 +312,10 @@ func TestNumbersAndEscapesAtTheirBounds(t *testing.T) {
 		`"\u09af\u09AF"`: "", `"\u000/"`: "json_syntax", `"\u000:"`: "json_syntax", `"\u000@"`: "json_syntax", `"\u000G"`: "json_syntax", "\"\\u000`\"": "json_syntax", `"\u000g"`: "json_syntax",
 		`"\ud800\udc00"`: "", `"\udbff\udfff"`: "", `"\ud7ff"`: "", `"\ue000"`: "", `"\ud800"`: "json_lone_surrogate", `"\udbff"`: "json_lone_surrogate", `"\udc00"`: "json_lone_surrogate", `"\udfff"`: "json_lone_surrogate",
 		`"\ud800\udbff"`: "json_lone_surrogate", `"\ud800\ue000"`: "json_lone_surrogate", `"\ud800xudc00"`: "json_lone_surrogate", `"\ud800\xdc00"`: "json_lone_surrogate",
+		"{": "json_syntax", "{1}": "json_syntax", `{"a":1,`: "json_syntax", `{"a":1,2}`: "json_syntax", `{"a"1}`: "json_syntax", `{"a":}`: "json_syntax", "{\"\x80\":1}": "json_invalid_utf8",
+		"trux": "json_syntax", "tru": "json_syntax", "nulL": "json_syntax", "falsey": "json_trailing_data", `"\`: "json_syntax", `"\u`: "json_syntax", `"`: "json_syntax",
+		"\"\x80\"": "json_invalid_utf8", "\"\ufffd\"": "", "\"aaaaaaa\x80bbbbbbbb\"": "json_invalid_utf8", "\"aaaaaaa\x1fbbbbbbbb\"": "json_syntax", "\"aaaaaaa bbbbbbbb\"": "", "\"aaaaaaaa\"": "",
+		`"\udc00\udc00"`: "json_lone_surrogate", `"\ud800\`: "json_lone_surrogate", `"\ud800\u`: "json_lone_surrogate", `"\ud800\udc0`: "json_lone_surrogate",
 		"\"\x1f\"": "json_syntax", "\"\x20\"": "", "\"\x7f\"": "", "\xef\xbb\xbf": "json_byte_order_mark", "\xef\xbb\xbf1": "json_byte_order_mark", "": "json_empty", " ": "json_empty", " 1 ": "", "1 1": "json_trailing_data",
 	} {
 		require.Equal(t, want, jsonCode(t, body, JSONRules{}), "%q", body)
