@@ -13,7 +13,7 @@ import (
 	"integrationhub/scheduling/internal/schedulingtest"
 )
 
-// TestConformance holds the service to what the hub asks of every product.
+// TestConformance runs the hub's suite for products.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	moduletest.Run(t, moduletest.Case{
@@ -46,7 +46,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// resources gives a path of the organization's own for every path with a parameter.
+// resources returns a path of the organization for every path with a parameter.
 func resources(org *schedulingtest.Bookable) map[string]string {
 	org.T.Helper()
 	org.ServiceID = org.List("/services")[0]["id"].(string)

@@ -11,7 +11,7 @@ import (
 	"integrationhub/scheduling/internal/schedulingtest"
 )
 
-// rows are the endpoint tables of interface document 1 with their column Auth; "key" is
+// rows are the endpoints of docs/interfaces/scheduling.md with their authentication; "key" is
 // the webhook's qualifier: it is signed by a connected product.
 const rows = `
 POST /api/v1/auth/register No
@@ -88,7 +88,7 @@ GET /api/v1/loyalty/clients/{id} Yes
 GET /health No`
 
 // Every row is served, and asks for a token where the document says so.
-func TestEveryRowOfTheDocument(t *testing.T) {
+func TestEveryDocumentedEndpoint(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewOrganization(t)
 	list := strings.Split(strings.TrimSpace(rows), "\n")
@@ -122,7 +122,7 @@ func TestEveryRowOfTheDocument(t *testing.T) {
 }
 
 // The table of errors, with the document's own sentences.
-func TestErrorsOfTheDocument(t *testing.T) {
+func TestDocumentedErrors(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewOrganization(t)
 	someone := org.As("")
@@ -153,7 +153,7 @@ func TestErrorsOfTheDocument(t *testing.T) {
 }
 
 // The document from its first page to its last, as an organization lives it.
-func TestTheDocumentsFlow(t *testing.T) {
+func TestDocumentedFlow(t *testing.T) {
 	t.Parallel()
 	h := schedulingtest.StartHub(t)
 
@@ -252,7 +252,7 @@ func TestTheDocumentsFlow(t *testing.T) {
 	visitor.OK(200, "POST", public+"/cancel", object{"cancel_token": booked["cancel_token"]})
 	require.Len(t, schedulingtest.SlotTimesOf(free("2026-03-04")), 3, "the time is free again")
 
-	// All of it was told, in the transaction that did it.
+	// All changes were published, in their own transactions.
 	var entry []string
 	for _, e := range h.Events(uuid.MustParse(org["id"].(string))) {
 		entry = append(entry, e.Type)

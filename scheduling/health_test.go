@@ -11,7 +11,7 @@ import (
 	"integrationhub/scheduling/internal/schedulingtest"
 )
 
-// Health, the reference and the rules for browsers are as interface document 1 has them.
+// Health, the reference and the rules for browsers follow docs/interfaces/scheduling.md.
 func TestHealthReferenceAndOrigins(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewOrganization(t)

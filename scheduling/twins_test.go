@@ -54,10 +54,10 @@ func (i twinInstance) Handle(_ context.Context, _ pgx.Tx, e hub.Event) error {
 	return nil
 }
 
-// Interface document 1's integrations, with the peer in another hub: connecting as the
+// The integrations of docs/interfaces/scheduling.md (Integrations), with the peer in another hub: connecting as the
 // document has it, status, every event, what the peer sends, its searches and bookings,
 // and the end of it.
-func TestTwoHubs(t *testing.T) {
+func TestTwoConnectedHubs(t *testing.T) {
 	t.Parallel()
 	clinic := newTwin("clinic")
 	there := moduletest.Start(t, clinic, moduletest.Options{})

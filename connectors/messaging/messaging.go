@@ -1,7 +1,7 @@
-// Package messaging connects to messaging platforms elsewhere (interface document
-// 2). That document shows neither payloads, signature nor registration of its
-// webhooks: they are document 3's, as are the names under which a connected product
-// knows the events.
+// Package messaging connects to external messaging platforms, which have the interface
+// of docs/interfaces/messaging.md. Payloads, signature and registration of their
+// webhooks, and the names of events for connected products, follow
+// docs/interfaces/clinic.md (Webhook envelope, Signature, Connect and status, Events).
 package messaging
 
 import (
@@ -14,8 +14,8 @@ import (
 	"integrationhub/hub/events"
 )
 
-// Connector is a [hub.PeerConnector] that understands document 2's names of events and sends
-// messages with document 2's call.
+// Connector is a [hub.PeerConnector] that translates the platform's event names and
+// sends messages with the platform's call (docs/interfaces/messaging.md, Sending).
 type Connector struct{ hub.PeerConnector }
 
 var (
@@ -25,13 +25,13 @@ var (
 )
 
 const (
-	// sendMessage is document 2's POST /api/messages/send.
+	// sendMessage is the platform's POST /api/messages/send.
 	sendMessage = "action/send-message"
-	// fieldToken is where operators give the company's API token for it.
+	// fieldToken is the setting with the company's API token.
 	fieldToken = "api_token"
 )
 
-// New makes the connector.
+// New returns the connector.
 func New() Connector {
 	token := hub.Field{
 		Key: fieldToken, Label: "API token", Secret: true,
@@ -48,44 +48,46 @@ func New() Connector {
 	}}}
 }
 
-// Decode implements [hub.Connector]: document 2's message.created is document 3's
-// message.received; of ticket.updated only the closing is an event there.
+// Decode implements [hub.Connector]. The platform's message.created becomes
+// message.received, and ticket.updated with status closed becomes ticket.closed. Other
+// ticket.updated events are dropped.
 func (c Connector) Decode(connection hub.Connection, in hub.Inbound) ([]hub.Event, error) {
 	received, err := c.PeerConnector.Decode(connection, in)
 	if err != nil {
 		return nil, err
 	}
 	translated := received[:0]
-	for _, e := range received {
-		switch e.Type {
+	for _, event := range received {
+		switch event.Type {
 		case events.TypeMessageCreated:
-			e.Type = events.TypeMessageReceived
+			event.Type = events.TypeMessageReceived
 		case events.TypeTicketUpdated:
-			if !closed(e.Data) {
+			if !isClosed(event.Data) {
 				continue
 			}
-			e.Type = events.TypeTicketClosed
+			event.Type = events.TypeTicketClosed
 		}
-		translated = append(translated, e)
+		translated = append(translated, event)
 	}
 	return translated, nil
 }
 
-// closed reports whether a ticket's new status is closed.
-func closed(data json.RawMessage) bool {
+// isClosed reports whether a ticket's new status is closed.
+func isClosed(data json.RawMessage) bool {
 	var ticket struct {
 		Status string `json:"status"`
 	}
 	return json.Unmarshal(data, &ticket) == nil && ticket.Status == "closed"
 }
 
-// Act implements [hub.Actor]. Messages are sent with the company's token where there
-// is one; else with the key, in document 2's header for keys and in document 3's.
+// Act implements [hub.Actor]. Messages are sent with the company's token if it is set,
+// else with the key: in the platform's header for keys, apikey, and in the integration
+// header.
 func (c Connector) Act(ctx context.Context, do hub.Doer, connection hub.Connection, call hub.Call) (json.RawMessage, error) {
 	if call.Name != sendMessage {
 		return c.PeerConnector.Act(ctx, do, connection, call)
 	}
-	// The address is the integration interface's; document 2's calls lie above it.
+	// The address is that of the integration interface; the platform's own calls lie above it.
 	base := strings.TrimSuffix(strings.TrimRight(connection.URL, "/"), "/api/v1")
 	req, err := hub.NewRequest(ctx, http.MethodPost, base+"/api/messages/send", call.Body)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package scheduling connects to scheduling services elsewhere (interface document
-// 1). Their events and signatures are document 3's, which document 1 refers to.
+// Package scheduling connects to external scheduling services, which have the interface
+// of docs/interfaces/scheduling.md. Their events and signatures follow
+// docs/interfaces/clinic.md (Events, Signature).
 package scheduling
 
 import (
@@ -21,11 +22,11 @@ var (
 	_ hub.Actor     = Connector{}
 )
 
-// availability is a search for us and none of the integration interface there:
-// document 1 has it at /api/v1/availability.
+// availability is a search call here. The service has it outside of the integration
+// interface, at /api/v1/availability (docs/interfaces/scheduling.md, Availability).
 const availability = "search/availability"
 
-// New makes the connector.
+// New returns the connector.
 func New() Connector {
 	return Connector{hub.PeerConnector{PeerSpec: hub.Spec{
 		Name:          "scheduling",

@@ -14,7 +14,7 @@ import (
 // environment over the file, the file over the defaults.
 type Sources struct {
 	Flags   map[string]string // flag → value of the flags on the command line: "public-url" → "https://…"
-	Environ []string          // as os.Environ gives it; an empty value is ignored
+	Environ []string          // as os.Environ returns it; empty values are ignored
 	File    string            // path of a YAML file; "" = HUB_CONFIG of Environ, or none
 }
 
@@ -41,7 +41,7 @@ func Load(from Sources) (c Config, warnings []string, err error) {
 	}
 	file := loader.file(settings, path)
 	for _, setting := range settings {
-		if text, given := file[setting.Name]; given {
+		if text, isSet := file[setting.Name]; isSet {
 			loader.apply(setting, path+": "+setting.Name, text)
 		}
 		if text := environ[setting.Env]; text != "" {
@@ -86,22 +86,22 @@ func (l *loader) flags(settings []Setting, given map[string]string) {
 }
 
 func (l *loader) environ(settings []Setting, environ []string) map[string]string {
-	given := make(map[string]string)
-	known := []string{configVariable}
+	values := make(map[string]string)
+	names := []string{configVariable}
 	for _, setting := range settings {
-		known = append(known, setting.Env)
+		names = append(names, setting.Env)
 	}
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
 		if !strings.HasPrefix(name, envPrefix) {
 			continue
 		}
-		given[name] = value
-		if !slices.Contains(known, name) && !slices.Contains(foreign, name) {
-			l.warnings = append(l.warnings, fmt.Sprintf("unknown variable %s is ignored%s", name, suggestion(name, known)))
+		values[name] = value
+		if !slices.Contains(names, name) && !slices.Contains(foreign, name) {
+			l.warnings = append(l.warnings, fmt.Sprintf("unknown variable %s is ignored%s", name, suggestion(name, names)))
 		}
 	}
-	return given
+	return values
 }
 
 // file reads the YAML file into texts, as the other sources have them.
@@ -119,14 +119,14 @@ func (l *loader) file(settings []Setting, path string) map[string]string {
 		l.problems = append(l.problems, fmt.Errorf("reading %s: %w", path, err))
 		return nil
 	}
-	known := make([]string, len(settings))
+	names := make([]string, len(settings))
 	for i, setting := range settings {
-		known[i] = setting.Name
+		names[i] = setting.Name
 	}
 	texts := make(map[string]string)
 	for key, node := range tree {
-		if !slices.Contains(known, key) {
-			l.problems = append(l.problems, fmt.Errorf("%s: line %d: unknown key %s%s", path, node.Line, key, suggestion(key, known)))
+		if !slices.Contains(names, key) {
+			l.problems = append(l.problems, fmt.Errorf("%s: line %d: unknown key %s%s", path, node.Line, key, suggestion(key, names)))
 			continue
 		}
 		text, ok := textOf(node)

@@ -117,15 +117,15 @@ func (s Setting) outOfRange(c Config) string {
 		return ""
 	}
 	var low, high, value int64
-	switch given := reflect.ValueOf(c).Field(s.index).Interface().(type) {
+	switch bound := reflect.ValueOf(c).Field(s.index).Interface().(type) {
 	case int:
 		low, _ = strconv.ParseInt(s.min, 10, 64) // a test reads every bound
 		high, _ = strconv.ParseInt(s.max, 10, 64)
-		value = int64(given)
+		value = int64(bound)
 	case time.Duration:
 		shortest, _ := ParseDuration(s.min)
 		longest, _ := ParseDuration(s.max)
-		low, high, value = int64(shortest), int64(longest), int64(given)
+		low, high, value = int64(shortest), int64(longest), int64(bound)
 	}
 	if value < low || value > high {
 		return fmt.Sprintf("is %s; it must be from %s to %s", s.get(c), s.min, s.max)

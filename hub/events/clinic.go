@@ -40,9 +40,9 @@ type PatientDeleted struct {
 	Name              string    `json:"name"`
 	Phone             *string   `json:"phone"`
 	Email             *string   `json:"email"`
-	PhoneShared       bool      `json:"phone_shared"` // somebody else has the number too
+	PhoneShared       bool      `json:"phone_shared"` // another person has the number too
 	Phones            []string  `json:"phones"`       // earlier and linked numbers
-	EmailShared       bool      `json:"email_shared"` // somebody else has the address too
+	EmailShared       bool      `json:"email_shared"` // another person has the address too
 	DeletionRequestID string    `json:"deletion_request_id"`
 	RequestedAt       time.Time `json:"requested_at"` // UTC, whole seconds
 }

@@ -4,7 +4,7 @@
 // Publishers marshal these structs, so the order of their fields is the order of the
 // members on the wire. Ids are opaque strings of the sending product. Receivers ignore
 // members they do not know, and must accept events without the members marked "extra":
-// products other than ours send only those of the interface documents.
+// products other than ours send only those of docs/interfaces/.
 package events
 
 import "slices"

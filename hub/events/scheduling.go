@@ -8,8 +8,9 @@ const (
 	TypeAppointmentNoShow    = "appointment.noshow"
 )
 
-// AppointmentCreated says that an appointment takes place: it was booked, moved, changed
-// or reopened. The newest event of an appointment id counts.
+// AppointmentCreated announces an appointment that was booked. It is published again when
+// its time, professional, service or client changes, when a no-show is reopened, and when
+// a late deposit restores it. The newest event of an appointment id counts.
 type AppointmentCreated struct {
 	AppointmentID string `json:"appointment_id"` // extra
 	ClientPhone   string `json:"client_phone"`   // international format with a leading plus
@@ -21,19 +22,19 @@ type AppointmentCreated struct {
 	Status        string `json:"status"`         // extra; "scheduled" or "confirmed"
 }
 
-// AppointmentCancelled says that an appointment does not take place.
+// AppointmentCancelled announces that an appointment was cancelled.
 type AppointmentCancelled struct {
 	AppointmentID string `json:"appointment_id"`
 	Reason        string `json:"reason"`
 }
 
-// AppointmentReminded says that the client was reminded of an appointment.
+// AppointmentReminded announces that a reminder was sent to the client.
 type AppointmentReminded struct {
 	AppointmentID string `json:"appointment_id"`
 	ClientPhone   string `json:"client_phone"`
 }
 
-// AppointmentNoShow says that the client did not come.
+// AppointmentNoShow announces that the client did not come.
 type AppointmentNoShow struct {
 	AppointmentID string `json:"appointment_id"`
 	ClientPhone   string `json:"client_phone"`

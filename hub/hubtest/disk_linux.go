@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// SmallDisk gives the test a directory on a disk of its own with so many megabytes,
+// SmallDisk returns a directory on a new disk with so many megabytes,
 // to be filled up. It needs the right to mount; without it ok is false: then
 // [RunInMountNamespace] may help, or [PostgresServer.LimitFiles].
 func SmallDisk(t testing.TB, megabytes int) (dir string, ok bool) {

@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package hubtest gives tests real servers: a PostgreSQL cluster and a Redis for
+// Package hubtest provides tests with real servers: a PostgreSQL cluster and a Redis for
 // each test process, started when first asked for, and servers of a test's own
 // that it may kill. They end with the process; what they leave in the directory
 // for temporary files is removed by [Main] or by a later run.
@@ -97,7 +97,7 @@ func SkipShort(t testing.TB) {
 
 const scratchPrefix = "hub-test-"
 
-// scratch is a directory of this process. Its lock tells other runs that we live.
+// scratch is a directory of this process. Its lock marks this run as alive.
 type scratch struct {
 	parent func() string
 	once   sync.Once

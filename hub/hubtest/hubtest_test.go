@@ -110,7 +110,7 @@ func TestRedisDatabasesAreSeparate(t *testing.T) {
 	require.Equal(t, "a", a.Get(ctx, "k").Val())
 }
 
-func TestOwnRedisStopsStartsAndForgets(t *testing.T) {
+func TestOwnRedisStopsAndStartsEmpty(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	server := hubtest.StartRedis(t)
@@ -127,7 +127,7 @@ func TestOwnRedisStopsStartsAndForgets(t *testing.T) {
 	require.ErrorIs(t, client.Get(ctx, "k").Err(), redis.Nil, "it comes back empty, at the same address")
 }
 
-func TestClockMovesOnlyWhenTold(t *testing.T) {
+func TestClockMovesOnlyByAdvance(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	clock := hubtest.NewClock(start)

@@ -36,7 +36,7 @@ type RedisServer struct {
 	db   int
 }
 
-// Redis gives the test a database of its own, empty, on the server this test
+// Redis returns a client of an empty database on the server that this test
 // process shares. FLUSHDB is the test's own; FLUSHALL would hit its neighbours,
 // and so do published messages, which know no databases: see [StartRedis].
 func Redis(t testing.TB) *RedisServer {

@@ -116,7 +116,7 @@ type Tenant struct {
 	Ref  string // the product's own id if it differs from ID; reported by status. "" = none
 }
 
-// Peers gives access to the products that a tenant is connected to.
+// Peers calls the products that a tenant is connected to.
 type Peers interface {
 	// List returns a tenant's integrations, whatever their status.
 	List(ctx context.Context, tenant uuid.UUID, environment hub.Environment) ([]Integration, error)

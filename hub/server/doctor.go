@@ -83,14 +83,14 @@ func oneLine(err error) string {
 func checkDatabase(ctx context.Context, db *pgxpool.Pool, report func(Finding)) {
 	var version, durable string
 	var now time.Time
-	asked := time.Now()
+	start := time.Now()
 	err := db.QueryRow(ctx, `select current_setting('server_version'), current_setting('synchronous_commit'), clock_timestamp()`).Scan(&version, &durable, &now)
-	took := time.Since(asked)
+	elapsed := time.Since(start)
 	if err != nil {
 		report(Finding{"database", FindingFailed, "asking PostgreSQL failed: " + err.Error(), ""})
 		return
 	}
-	finding := Finding{"database", FindingOK, fmt.Sprintf("PostgreSQL %s answers in %s", version, took.Round(10*time.Microsecond)), ""}
+	finding := Finding{"database", FindingOK, fmt.Sprintf("PostgreSQL %s answers in %s", version, elapsed.Round(10*time.Microsecond)), ""}
 	major, _ := strconv.Atoi(strings.SplitN(version, ".", 2)[0])
 	switch {
 	case major < oldestMajor:
@@ -99,7 +99,7 @@ func checkDatabase(ctx context.Context, db *pgxpool.Pool, report func(Finding)) 
 		finding = Finding{"database", FindingFailed, "synchronous_commit is off: a crash of the server loses accepted events", "set synchronous_commit = on"}
 	}
 	report(finding)
-	skew := now.Sub(asked.Add(took / 2)).Round(time.Millisecond)
+	skew := now.Sub(start.Add(elapsed / 2)).Round(time.Millisecond)
 	if skew.Abs() > clockTolerance {
 		report(Finding{"clock", FindingWarning, fmt.Sprintf("this machine's clock and the database's differ by %s", skew), "run a time service (NTP) on both; leases use the database's clock, so nothing is lost"})
 		return
@@ -202,12 +202,12 @@ func checkRedis(ctx context.Context, cfg config.Config, report func(Finding)) {
 	redis.SetLogger(&logging.VoidLogger{}) // the finding says it
 	client := redis.NewClient(options)
 	defer client.Close()
-	asked := time.Now()
+	start := time.Now()
 	if err := client.Ping(ctx).Err(); err != nil {
 		report(Finding{"redis", FindingWarning, "Redis does not answer: " + err.Error(), "nothing is lost: limits are counted per process and retries come up to 3 s late until it is back"})
 		return
 	}
-	report(Finding{"redis", FindingOK, "answers in " + time.Since(asked).Round(10*time.Microsecond).String(), ""})
+	report(Finding{"redis", FindingOK, "answers in " + time.Since(start).Round(10*time.Microsecond).String(), ""})
 }
 
 // checkEgress checks that the guard refuses private addresses and that names resolve.

@@ -167,7 +167,7 @@ func TestPostgresIsKilledUnderLoad(t *testing.T) {
 
 // "One dead endpoint slowing another: with 10 hanging endpoints among 100, the
 // others' p99 stays under 1 s": also where hanging ones could hold every worker.
-func TestHangingEndpointsSlowNobody(t *testing.T) {
+func TestHangingEndpointsDelayNoOthers(t *testing.T) {
 	t.Parallel()
 	a := newPlace(t).start(t, func(c *config.Config) {
 		c.DeliveryConcurrency, c.EndpointConcurrency = 64, 16 // 10 × 16 > 64

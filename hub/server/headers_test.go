@@ -8,7 +8,7 @@ import (
 	"integrationhub/hub/config"
 )
 
-func TestBrowsersAreTold(t *testing.T) {
+func TestSecurityHeaders(t *testing.T) {
 	t.Parallel()
 	n := newPlace(t).start(t, func(cfg *config.Config) { cfg.PublicURL = "https://hub.example.com" })
 	const own = "https://hub.example.com"

@@ -39,23 +39,23 @@ func (m moduleTenants) Put(ctx context.Context, tx pgx.Tx, t module.Tenant) erro
 	if t.Ref != "" {
 		ref = &t.Ref
 	}
-	put, err := dbgen.New(tx).PutTenant(ctx, dbgen.PutTenantParams{ID: t.ID, Product: m.product, Name: t.Name, ExternalRef: ref})
+	put, err := dbgen.New(tx).UpsertTenant(ctx, dbgen.UpsertTenantParams{ID: t.ID, Product: m.product, Name: t.Name, ExternalRef: ref})
 	if err == nil && put == 0 {
 		return hub.Errorf(hub.ErrConflict, "tenant_taken", "This id belongs to a tenant of another product.")
 	}
-	return store.Failed("storing a tenant", err)
+	return store.Wrap("storing a tenant", err)
 }
 
 // Get implements [module.Tenants].
 func (m moduleTenants) Get(ctx context.Context, id uuid.UUID) (module.Tenant, error) {
 	row, err := dbgen.New(m.db).TenantOfProduct(ctx, id, m.product)
-	return tenantOf(row), store.Failed("loading a tenant", err)
+	return tenantOf(row), store.Wrap("loading a tenant", err)
 }
 
 // GetByRef implements [module.Tenants].
 func (m moduleTenants) GetByRef(ctx context.Context, ref string) (module.Tenant, error) {
-	row, err := dbgen.New(m.db).TenantByRef(ctx, ref, m.product)
-	return tenantOf(row), store.Failed("loading a tenant", err)
+	row, err := dbgen.New(m.db).TenantByExternalRef(ctx, ref, m.product)
+	return tenantOf(row), store.Wrap("loading a tenant", err)
 }
 
 func tenantOf(row dbgen.Tenant) module.Tenant {
@@ -84,7 +84,7 @@ func newModuleLimits(limiter *limit.Limiter, spec module.Spec, set config.Assign
 		if product != spec.Name {
 			continue
 		}
-		if _, known := m.rates[name]; !known {
+		if _, isLimit := m.rates[name]; !isLimit {
 			return m, fmt.Errorf("%w: HUB_PRODUCT_LIMITS sets %q, which is none of the limits of %s (%s)",
 				ErrSetting, name, product, strings.Join(slices.Sorted(maps.Keys(m.rates)), ", "))
 		}
@@ -99,8 +99,8 @@ func newModuleLimits(limiter *limit.Limiter, spec module.Spec, set config.Assign
 
 // Allow implements [module.RateLimiter].
 func (m moduleLimits) Allow(ctx context.Context, name, subject string) error {
-	rate, known := m.rates[name]
-	if !known {
+	rate, found := m.rates[name]
+	if !found {
 		return fmt.Errorf("counting requests: %s has no limit called %q", m.product, name)
 	}
 	return m.limiter.Allow(ctx, m.product+"/"+name, subject, rate).Err()

@@ -37,7 +37,7 @@ type probes struct {
 func newApp(publicURL string, log *slog.Logger, p *probes, uploads *httpx.Uploads) *fiber.App {
 	app := fiber.New(fiber.Config{
 		AppName: "hub", DisableStartupMessage: true, BodyLimit: httpx.MaxBody, ReadBufferSize: headerBytes,
-		ReadTimeout: readTimeout, IdleTimeout: idleTimeout, ErrorHandler: uploads.Errors(httpx.ErrorHandler(log)),
+		ReadTimeout: readTimeout, IdleTimeout: idleTimeout, ErrorHandler: uploads.ErrorHandler(httpx.ErrorHandler(log)),
 		// fiber reuses its buffers; huma's handlers keep strings of the request.
 		Immutable: true,
 	})
@@ -113,8 +113,8 @@ func serveMetrics(app *fiber.App, cfg config.Config, e *engine) {
 		switch {
 		case !cfg.IsProduction():
 		case token != "":
-			given := strings.TrimPrefix(c.Get(fiber.HeaderAuthorization), "Bearer ")
-			if subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1 {
+			presented := strings.TrimPrefix(c.Get(fiber.HeaderAuthorization), "Bearer ")
+			if subtle.ConstantTimeCompare([]byte(presented), []byte(token)) != 1 {
 				return hub.Errorf(hub.ErrUnauthorized, "unauthorized", "Send the metrics token as Authorization: Bearer.")
 			}
 		case !c.Context().RemoteIP().IsLoopback():

@@ -222,7 +222,7 @@ func (s *Server) open(ctx context.Context, hostedProduct *hosted, operators *aut
 		return err
 	}
 	queries := dbgen.New(s.storage.api)
-	if err := queries.HostProduct(ctx, dbgen.HostProductParams{Name: name, Prefix: hostedProduct.spec.KeyPrefix, Title: hostedProduct.spec.Title}); err != nil {
+	if err := queries.UpsertHostedProduct(ctx, dbgen.UpsertHostedProductParams{Name: name, Prefix: hostedProduct.spec.KeyPrefix, Title: hostedProduct.spec.Title}); err != nil {
 		return fmt.Errorf("registering the product: %w", err)
 	}
 	var err error

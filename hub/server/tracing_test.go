@@ -158,7 +158,7 @@ func TestTraces(t *testing.T) {
 }
 
 // A collector that never answers slows nobody: not publishers, not the end.
-func TestTracesToNobody(t *testing.T) {
+func TestTracingWithoutACollector(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { hanging(release)(w, r, 0) }))

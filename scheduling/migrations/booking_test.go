@@ -35,7 +35,7 @@ func TestNoDoubleBooking(t *testing.T) {
 	require.NoError(t, other.book(booking{}))
 }
 
-func TestWhatEndsFreesItsTime(t *testing.T) {
+func TestClosedAppointmentsFreeTheirTime(t *testing.T) {
 	t.Parallel()
 	for status, set := range map[string]string{
 		"cancelled": `cancelled_at = now(), cancelled_by = 'client'`,
@@ -55,7 +55,7 @@ func TestWhatEndsFreesItsTime(t *testing.T) {
 	requireTaken(t, s.book(booking{}))
 }
 
-func TestAMoveIsGuardedToo(t *testing.T) {
+func TestRescheduleCannotDoubleBook(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	require.NoError(t, s.book(booking{}))
@@ -124,20 +124,20 @@ func race(t *testing.T, s *studio, attempt func(n int) error, moved int) (got in
 	return got
 }
 
-func TestFiftyRaceForOneSlot(t *testing.T) {
+func TestFiftyConcurrentBookingsOfOneSlot(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	require.Equal(t, 1, race(t, s, func(int) error { return s.book(booking{}) }, 0))
 }
 
-func TestFiftyRaceForOverlappingSlots(t *testing.T) {
+func TestFiftyConcurrentBookingsOfOverlappingSlots(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	got := race(t, s, func(n int) error { return s.book(booking{at: time.Duration(n%4) * 15 * time.Minute}) }, 0)
 	require.Equal(t, 1, got)
 }
 
-func TestFiftyRaceForThreeSeats(t *testing.T) {
+func TestFiftyConcurrentBookingsOfThreeSeats(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	got := race(t, s, func(int) (err error) {
@@ -151,7 +151,7 @@ func TestFiftyRaceForThreeSeats(t *testing.T) {
 	require.Equal(t, 3, got)
 }
 
-func TestFiftyRaceOfGroupsAndSingles(t *testing.T) {
+func TestFiftyConcurrentBookingsOfGroupsAndSingles(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	race(t, s, func(n int) error {
@@ -165,7 +165,7 @@ func TestFiftyRaceOfGroupsAndSingles(t *testing.T) {
 	require.Equal(t, 1, kinds, "either the group or one client, never both")
 }
 
-func TestFiftyMovesToOneSlot(t *testing.T) {
+func TestFiftyConcurrentReschedulesToOneSlot(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	for n := range 50 {
@@ -181,7 +181,7 @@ func TestFiftyMovesToOneSlot(t *testing.T) {
 
 // The rules decide under the professional's lock; then nobody runs into a
 // constraint, and buffers hold, which no constraint knows.
-func TestFiftyRaceThroughTheRules(t *testing.T) {
+func TestFiftyConcurrentBookingsWithRuleChecks(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	offer := rules.Offer{Service: s.cut, Duration: time.Hour, BufferAfter: 15 * time.Minute, Capacity: 1}
@@ -226,7 +226,7 @@ func TestFiftyRaceThroughTheRules(t *testing.T) {
 
 // Whatever could meet the constraint waits for the professional's lock first; what
 // only ends or confirms an appointment waits for nobody.
-func TestWritesTakeTurns(t *testing.T) {
+func TestWritesOfOneProfessionalAreSerialized(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	require.NoError(t, s.book(booking{}))

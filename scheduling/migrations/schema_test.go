@@ -37,7 +37,7 @@ func TestColumnsHaveTheirTypes(t *testing.T) {
 }
 
 // Rows of tenants are keyed by tenant and point only to rows of the same one.
-func TestTenantsAreApartInEveryKey(t *testing.T) {
+func TestEveryKeyStartsWithTheOrganization(t *testing.T) {
 	t.Parallel()
 	require.Empty(t, rows(t, `select c.relname || ': ' || coalesce(pg_get_constraintdef(k.oid), 'no primary key')
 		from pg_class c
@@ -60,7 +60,7 @@ func TestTenantsAreApartInEveryKey(t *testing.T) {
 		and exists (select from pg_attribute where attrelid = k.confrelid and attname = 'org_id')`))
 }
 
-func TestAnotherOrganizationsIDsAreRefused(t *testing.T) {
+func TestReferencesToOtherOrganizationsAreRejected(t *testing.T) {
 	t.Parallel()
 	s, foreign := newStudio(t), newStudio(t)
 	for name, change := range map[string]func(*studio){
@@ -87,9 +87,9 @@ func TestAnotherOrganizationsIDsAreRefused(t *testing.T) {
 	}
 }
 
-// TestRulesOfTheSchema tries rows that break one rule each, beside the same row
+// TestSchemaConstraints tries rows that break one rule each, beside the same row
 // that keeps it: a refusal must come from the rule, not from the statement.
-func TestRulesOfTheSchema(t *testing.T) {
+func TestSchemaConstraints(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	s.exec(`insert into scheduling.loyalty_rewards (org_id, id, name, points, type) values ($1, $2, 'Gift', 10, 'free_service')`, s.org, s.reward)
@@ -159,7 +159,7 @@ func TestRulesOfTheSchema(t *testing.T) {
 	}
 }
 
-func TestSlugsAndAddressesAreTakenOnce(t *testing.T) {
+func TestSlugsAndEmailsAreUnique(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	for _, test := range []struct{ sql, code string }{
@@ -178,7 +178,7 @@ func TestSlugsAndAddressesAreTakenOnce(t *testing.T) {
 	require.ErrorContains(t, err, "users_email", "among all organizations, whatever the case")
 }
 
-func TestSearchedNamesHaveNoAccents(t *testing.T) {
+func TestSearchFormRemovesAccents(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	s.exec(`update scheduling.clients set name = 'Conceição ÁVILA Nuñez', phone = '+55 (11) 98765-4321' where org_id = $1`, s.org)
@@ -188,7 +188,7 @@ func TestSearchedNamesHaveNoAccents(t *testing.T) {
 	require.Equal(t, "5511987654321", digits)
 }
 
-func TestPointsAreOnlyAdded(t *testing.T) {
+func TestLoyaltyEntriesAreAppendOnly(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	earn := func() error {
@@ -204,7 +204,7 @@ func TestPointsAreOnlyAdded(t *testing.T) {
 	}
 }
 
-func TestOneOpenChargeForOneThing(t *testing.T) {
+func TestOnePendingChargePerPurpose(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	s.exec(`insert into scheduling.appointments (org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source)

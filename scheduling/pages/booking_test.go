@@ -15,21 +15,21 @@ const monday = "2026-03-02T08:00:00-03:00"
 
 // details is the page that asks who books Ana's slot.
 func (s *studio) details(v *visitor, start string) *page {
-	s.t.Helper()
+	s.T.Helper()
 	return v.get(200, s.path("details", "service", s.service, "professional", s.ana, "start", start))
 }
 
 // booked books with Ana and gives the page that shows it.
 func (s *studio) booked(v *visitor, start string) *page {
-	s.t.Helper()
+	s.T.Helper()
 	return v.follow(v.submit(s.details(v, start), "name", "Carla Dias", "phone", "(11) 98765-4321"))
 }
 
 // appointments are all of the organization's.
 func (s *studio) appointments() int {
-	s.t.Helper()
+	s.T.Helper()
 	var n int
-	require.NoError(s.t, s.hub.Host.Pool.QueryRow(s.t.Context(), `select count(*) from scheduling.appointments a join scheduling.organizations o on o.id = a.org_id where o.slug = $1`, s.slug).Scan(&n))
+	require.NoError(s.T, s.Hub.Host.Pool.QueryRow(s.T.Context(), `select count(*) from scheduling.appointments a join scheduling.organizations o on o.id = a.org_id where o.slug = $1`, s.Slug).Scan(&n))
 	return n
 }
 
@@ -67,7 +67,7 @@ func TestBookingInThreeLanguages(t *testing.T) {
 			seen[path] = true
 			return p
 		}
-		p := at(v.get(200, "/book/"+s.slug), tc.service)
+		p := at(v.get(200, "/book/"+s.Slug), tc.service)
 		require.Contains(t, p.text(), tc.price)
 		require.Contains(t, p.text(), "Lavagem, corte e finalização.")
 		p = at(v.click(p, "Corte de cabelo"), tc.professional)
@@ -88,7 +88,7 @@ func TestBookingInThreeLanguages(t *testing.T) {
 		token := token(t, p.path)
 		calendar := v.send("GET", p.link(map[string]string{"pt-BR": "Adicionar ao calendário", "en": "Add to calendar", "es": "Agregar al calendario"}[tc.tag]), "")
 		require.Equal(t, "text/calendar; charset=utf-8; method=PUBLISH", calendar.header.Get("Content-Type"))
-		require.Contains(t, calendar.header.Get("Content-Disposition"), s.slug+".ics")
+		require.Contains(t, calendar.header.Get("Content-Disposition"), s.Slug+".ics")
 		require.Contains(t, calendar.body, "DTSTART;TZID=America/Sao_Paulo:20260228T101500\r\n")
 		p = at(v.click(p, tc.manage), tc.cancel)
 		require.Equal(t, token, p.value("token"))
@@ -97,7 +97,7 @@ func TestBookingInThreeLanguages(t *testing.T) {
 	}
 	require.Equal(t, 3, s.appointments())
 	var source, reason, by, notes string
-	require.NoError(t, s.hub.Host.Pool.QueryRow(t.Context(), `select source, cancel_reason, cancelled_by, notes from scheduling.appointments limit 1`).Scan(&source, &reason, &by, &notes))
+	require.NoError(t, s.Hub.Host.Pool.QueryRow(t.Context(), `select source, cancel_reason, cancelled_by, notes from scheduling.appointments limit 1`).Scan(&source, &reason, &by, &notes))
 	require.Equal(t, []string{"web", "Mudei de ideia", "client", "Franja curta"}, []string{source, reason, by, notes})
 }
 
@@ -117,21 +117,21 @@ func TestLanguageIsChosen(t *testing.T) {
 	lang := func(accept, path string) string {
 		return attr(s.visitor(accept).get(200, path).requireOne("html", ""), "lang")
 	}
-	require.Equal(t, "es", lang("en", "/book/"+s.slug+"?lang=es-MX"))
-	require.Equal(t, "en", lang("fr, en;q=0.5", "/book/"+s.slug+"?lang=xx"))
-	require.Equal(t, "pt-BR", lang("fr", "/book/"+s.slug))
-	s.api(200, "PUT", "/organization", object{"locale": "es"})
-	require.Equal(t, "es", lang("fr", "/book/"+s.slug))
-	require.Equal(t, "es", lang("", "/book/"+s.slug))
-	p := s.visitor("pt").get(200, "/book/"+s.slug+"?lang=en")
+	require.Equal(t, "es", lang("en", "/book/"+s.Slug+"?lang=es-MX"))
+	require.Equal(t, "en", lang("fr, en;q=0.5", "/book/"+s.Slug+"?lang=xx"))
+	require.Equal(t, "pt-BR", lang("fr", "/book/"+s.Slug))
+	s.OK(200, "PUT", "/organization", object{"locale": "es"})
+	require.Equal(t, "es", lang("fr", "/book/"+s.Slug))
+	require.Equal(t, "es", lang("", "/book/"+s.Slug))
+	p := s.visitor("pt").get(200, "/book/"+s.Slug+"?lang=en")
 	require.Contains(t, p.link("Corte"), "lang=en", "the language that was asked for stays")
-	require.Equal(t, "/book/"+s.slug+"?lang=pt-BR", p.link("Português"))
+	require.Equal(t, "/book/"+s.Slug+"?lang=pt-BR", p.link("Português"))
 	require.Equal(t, "en", attr(s.visitor("en").send("GET", "/book/nobody", "").requireOne("html", ""), "lang"))
 }
 
 // "double submit (post/redirect/get with an idempotency token: refresh and double click
 // make one booking)".
-func TestSentTwiceIsOneBooking(t *testing.T) {
+func TestDuplicateSubmitBooksOnce(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	v := s.visitor("en")
@@ -158,7 +158,7 @@ func TestSentTwiceIsOneBooking(t *testing.T) {
 }
 
 // "slot just taken (details kept, alternatives)".
-func TestTakenSlotKeepsWhatWasTyped(t *testing.T) {
+func TestTakenSlotKeepsFormValues(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	v := s.visitor("en")
@@ -176,12 +176,12 @@ func TestTakenSlotKeepsWhatWasTyped(t *testing.T) {
 	require.Contains(t, done.text(), "Monday, March 2, 2026, 09:30")
 	require.Equal(t, 2, s.appointments())
 
-	s.api(201, "POST", "/schedule-exceptions", object{"professional_id": s.bruno, "date": "2026-03-03", "exception_type": "block"})
-	s.settings(object{"max_advance_days": 4})
+	s.OK(201, "POST", "/schedule-exceptions", object{"professional_id": s.bruno, "date": "2026-03-03", "exception_type": "block"})
+	s.changeSettings(object{"max_advance_days": 4})
 	form := v.get(200, s.path("details", "service", s.service, "professional", s.bruno, "start", "2026-03-03T08:00:00-03:00"))
-	s.settings(object{"max_advance_days": 1})
-	s.api(201, "POST", "/schedule-exceptions", object{"professional_id": s.bruno, "date": "2026-02-28", "exception_type": "block"})
-	s.api(201, "POST", "/schedule-exceptions", object{"professional_id": s.bruno, "date": "2026-02-27", "exception_type": "block"})
+	s.changeSettings(object{"max_advance_days": 1})
+	s.OK(201, "POST", "/schedule-exceptions", object{"professional_id": s.bruno, "date": "2026-02-28", "exception_type": "block"})
+	s.OK(201, "POST", "/schedule-exceptions", object{"professional_id": s.bruno, "date": "2026-02-27", "exception_type": "block"})
 	none := v.submit(form, "name", "Davi Reis", "phone", "11 91234-5678")
 	require.Equal(t, 409, none.status)
 	require.Empty(t, none.all("button", ""))
@@ -189,7 +189,7 @@ func TestTakenSlotKeepsWhatWasTyped(t *testing.T) {
 }
 
 // "validation errors beside their fields with what was typed kept".
-func TestWrongDetails(t *testing.T) {
+func TestInvalidDetails(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	v := s.visitor("pt-BR")
@@ -221,7 +221,7 @@ func TestWrongDetails(t *testing.T) {
 	require.Equal(t, "Deixe este campo vazio", textOf(trapped.requireOne("p", "id=website-error")))
 	require.Equal(t, 1, s.appointments())
 
-	s.settings(object{"require_client_email": true, "require_client_phone": false})
+	s.changeSettings(object{"require_client_email": true, "require_client_phone": false})
 	p = v.submit(s.details(v, "2026-03-02T08:45:00-03:00"), "name", "Carla")
 	require.Equal(t, "Escreva seu e-mail.", textOf(p.requireOne("p", "id=email-error")))
 	require.Empty(t, p.all("p", "id=phone-error"))
@@ -233,8 +233,8 @@ func TestWrongDetails(t *testing.T) {
 func TestDeposit(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
-	s.api(200, "PUT", "/services/"+s.service, object{"requires_deposit": true, "deposit_amount": 30})
-	s.settings(object{"deposit_hold_minutes": 45})
+	s.OK(200, "PUT", "/services/"+s.service, object{"requires_deposit": true, "deposit_amount": 30})
+	s.changeSettings(object{"deposit_hold_minutes": 45})
 	v := s.visitor("pt-BR")
 	require.Contains(t, v.get(200, s.path("")).text(), "Sinal de R$\u00a030,00")
 	form := s.details(v, monday)
@@ -251,24 +251,24 @@ func TestDeposit(t *testing.T) {
 	require.Equal(t, p.path, p.link("Já paguei"))
 
 	var txid string
-	require.NoError(t, s.hub.Host.Pool.QueryRow(t.Context(), `select txid from scheduling.charges`).Scan(&txid))
-	s.api(200, "POST", "/dev/payments/"+txid+"/pay", nil)
+	require.NoError(t, s.Hub.Host.Pool.QueryRow(t.Context(), `select txid from scheduling.charges`).Scan(&txid))
+	s.OK(200, "POST", "/dev/payments/"+txid+"/pay", nil)
 	require.Eventually(t, func() bool { return len(v.get(200, p.path).all("p", "class=note")) == 1 }, 30*time.Second, 20*time.Millisecond)
 	paid := v.get(200, p.path)
 	require.Contains(t, paid.text(), "Sinal pago")
 	require.Empty(t, paid.all("textarea", ""))
 	cancel := v.click(paid, "Cancelar ou remarcar")
 	require.Contains(t, cancel.text(), "Seu sinal de R$\u00a030,00 será devolvido.")
-	s.settings(object{"deposit_refund_notice_minutes": nil})
+	s.changeSettings(object{"deposit_refund_notice_minutes": nil})
 	require.Contains(t, v.get(200, cancel.path).text(), "Seu sinal de R$\u00a030,00 não será devolvido.")
 	require.Contains(t, v.follow(v.submit(cancel)).text(), "O sinal fica com o estabelecimento")
 }
 
 // What stands in the way of a booking is told with what was typed kept.
-func TestBookingsThatAreRefused(t *testing.T) {
+func TestRefusedBookings(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, "HUB_PAYMENT_PROVIDER=none")
-	s.settings(object{"max_active_bookings_per_client": 1})
+	s.changeSettings(object{"max_active_bookings_per_client": 1})
 	v := s.visitor("en")
 	s.booked(v, monday)
 	second := v.submit(s.details(v, "2026-03-02T09:30:00-03:00"), "name", "Carla Dias", "phone", "(11) 98765-4321")
@@ -277,20 +277,20 @@ func TestBookingsThatAreRefused(t *testing.T) {
 	require.Equal(t, "Carla Dias", second.value("name"))
 
 	var client string
-	require.NoError(t, s.hub.Host.Pool.QueryRow(t.Context(), `select id::text from scheduling.clients`).Scan(&client))
-	s.api(200, "PUT", "/clients/"+client, object{"is_blocked": true})
+	require.NoError(t, s.Hub.Host.Pool.QueryRow(t.Context(), `select id::text from scheduling.clients`).Scan(&client))
+	s.OK(200, "PUT", "/clients/"+client, object{"is_blocked": true})
 	blocked := v.submit(s.details(v, "2026-03-02T09:30:00-03:00"), "name", "Carla Dias", "phone", "(11) 98765-4321")
 	require.Equal(t, 403, blocked.status)
 	require.Contains(t, textOf(blocked.requireOne("div", "role=alert")), "cannot be made online")
 
-	s.api(200, "PUT", "/services/"+s.service, object{"requires_deposit": true, "deposit_amount": 30})
+	s.OK(200, "PUT", "/services/"+s.service, object{"requires_deposit": true, "deposit_amount": 30})
 	unpaid := v.submit(s.details(v, "2026-03-02T09:30:00-03:00"), "name", "Davi Reis", "phone", "(11) 91234-5678")
 	require.Equal(t, 409, unpaid.status)
 	require.Contains(t, textOf(unpaid.requireOne("div", "role=alert")), "needs a deposit")
 	require.Equal(t, 1, s.appointments())
 
 	late := s.details(v, "2026-03-02T09:30:00-03:00")
-	s.settings(object{"booking_enabled": false, "booking_disabled_message": "De férias até abril."})
+	s.changeSettings(object{"booking_enabled": false, "booking_disabled_message": "De férias até abril."})
 	closed := v.submit(late, "name", "Davi Reis", "phone", "(11) 91234-5678")
 	require.Equal(t, 403, closed.status)
 	require.Contains(t, closed.text(), "De férias até abril.")

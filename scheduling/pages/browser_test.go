@@ -47,38 +47,38 @@ func TestInABrowser(t *testing.T) {
 
 // stage prepares what run.mjs visits.
 func (s *studio) stage() object {
-	s.t.Helper()
-	colour := s.offer(object{
+	s.T.Helper()
+	colour := s.addService(object{
 		"name": "Coloração", "description": "Diagnóstico, coloração completa e tratamento de brilho.", "duration_minutes": 150, "price": 380,
 		"requires_deposit": true, "deposit_amount": 95, "color": "#D946EF", "category": "Cor",
 	})
-	group := s.offer(object{"name": "Aula de automaquiagem", "description": "Em grupo, até seis pessoas.", "duration_minutes": 90, "price": 0, "capacity": 6, "color": "#10B981"})
-	nobody := s.offer(object{"name": "Massagem", "duration_minutes": 60, "price": 150})
-	s.gives(s.ana, s.service, colour)
-	s.gives(s.bruno, s.service, group)
-	s.api(200, "PUT", "/organization", object{"phone": "+5511999990000", "address": "Rua Augusta, 1200\nSão Paulo"})
-	s.settings(object{"booking_page": object{
+	group := s.addService(object{"name": "Aula de automaquiagem", "description": "Em grupo, até seis pessoas.", "duration_minutes": 90, "price": 0, "capacity": 6, "color": "#10B981"})
+	nobody := s.addService(object{"name": "Massagem", "duration_minutes": 60, "price": 150})
+	s.setServices(s.ana, s.service, colour)
+	s.setServices(s.bruno, s.service, group)
+	s.OK(200, "PUT", "/organization", object{"phone": "+5511999990000", "address": "Rua Augusta, 1200\nSão Paulo"})
+	s.changeSettings(object{"booking_page": object{
 		"primary_color": "#7C5CFC", "welcome_message": "Que bom ter você por aqui. Escolha o serviço e o horário: leva um minuto.",
 		"cancellation_policy": "Cancele até 24 horas antes para receber o sinal de volta.", "terms_url": "https://example.com/termos", "privacy_url": "https://example.com/privacidade",
 	}})
 	for day := 1; day <= 30; day++ { // Ana is away in April
 		date := time.Date(2026, time.April, day, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
-		s.api(201, "POST", "/schedule-exceptions", object{"professional_id": s.ana, "date": date, "exception_type": "block"})
+		s.OK(201, "POST", "/schedule-exceptions", object{"professional_id": s.ana, "date": date, "exception_type": "block"})
 	}
-	closed, empty := another(s.t, s.hub), another(s.t, s.hub)
-	closed.settings(object{"booking_enabled": false, "booking_disabled_message": "De férias até abril."})
-	empty.api(200, "PUT", "/services/"+empty.service, object{"is_active": false})
-	final := another(s.t, s.hub)
-	token := token(s.t, final.booked(final.visitor("pt-BR"), monday).path)
-	final.settings(object{"cancel_notice_minutes": 43200, "reschedule_notice_minutes": 43200})
-	s.api(201, "POST", "/users", object{"name": "Edu", "email": "edu@example.com"})
-	_, link, _ := strings.Cut(s.hub.Emails("edu@example.com")[0], s.hub.URL)
+	closed, empty := addStudio(s.T, s.Hub), addStudio(s.T, s.Hub)
+	closed.changeSettings(object{"booking_enabled": false, "booking_disabled_message": "De férias até abril."})
+	empty.OK(200, "PUT", "/services/"+empty.service, object{"is_active": false})
+	final := addStudio(s.T, s.Hub)
+	token := token(s.T, final.booked(final.visitor("pt-BR"), monday).path)
+	final.changeSettings(object{"cancel_notice_minutes": 43200, "reschedule_notice_minutes": 43200})
+	s.OK(201, "POST", "/users", object{"name": "Edu", "email": "edu@example.com"})
+	_, link, _ := strings.Cut(s.Hub.Emails("edu@example.com")[0], s.Hub.URL)
 	link, _, _ = strings.Cut(link, "\n")
-	careful := another(s.t, s.hub)
-	careful.settings(object{"proof_of_work": true})
+	careful := addStudio(s.T, s.Hub)
+	careful.changeSettings(object{"proof_of_work": true})
 	ana := []string{"service", s.service, "professional", s.ana}
 	return object{
-		"url": s.hub.URL, "api": s.hub.Base + "/api/v1", "token": s.token, "now": friday, "slug": s.slug, "service": s.service, "deposit": colour, "group": group,
+		"url": s.Hub.URL, "api": s.Hub.Base + "/api/v1", "token": s.Token, "now": friday, "slug": s.Slug, "service": s.service, "deposit": colour, "group": group,
 		"ana": s.ana, "bruno": s.bruno, "date": "2026-03-04", "depositStart": "2026-03-05T08:00:00-03:00", "contested": "2026-03-06T08:00:00-03:00",
 		"careful": careful.path("details", "service", careful.service, "professional", careful.ana, "start", monday),
 		"states": [][]any{

@@ -13,12 +13,12 @@ import (
 func TestCancelling(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
-	s.settings(object{"booking_page": object{"cancellation_policy": "Até 24 horas antes."}})
+	s.changeSettings(object{"booking_page": object{"cancellation_policy": "Até 24 horas antes."}})
 	v := s.visitor("en")
 	done := s.booked(v, monday)
 	token := token(t, done.path)
 	status := func() (status string) {
-		require.NoError(t, s.hub.Host.Pool.QueryRow(t.Context(), `select status from scheduling.appointments`).Scan(&status))
+		require.NoError(t, s.Hub.Host.Pool.QueryRow(t.Context(), `select status from scheduling.appointments`).Scan(&status))
 		return status
 	}
 	var p *page
@@ -41,7 +41,7 @@ func TestCancelling(t *testing.T) {
 	require.Contains(t, v.send("GET", s.path("calendar.ics", "token", token), "").body, "STATUS:CANCELLED")
 	require.Equal(t, "What would you like to book?", v.click(gone, "Make another booking").h1())
 
-	other := another(t, s.hub)
+	other := addStudio(t, s.Hub)
 	for _, path := range []string{
 		s.path("cancel", "token", "x"), s.path("cancel"), s.path("done", "token", token+"A"), s.path("move", "token", "é"),
 		s.path("calendar.ics", "token", "x"), other.path("cancel", "token", token),
@@ -53,15 +53,15 @@ func TestCancelling(t *testing.T) {
 }
 
 // Too late, or not allowed at all: the page says so, and whom to ask.
-func TestWhatCannotBeChanged(t *testing.T) {
+func TestUnchangeableBookings(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
-	s.api(200, "PUT", "/organization", object{"phone": "+5511999990000"})
+	s.OK(200, "PUT", "/organization", object{"phone": "+5511999990000"})
 	v := s.visitor("en")
 	done := s.booked(v, monday)
 	token := token(t, done.path)
 	open, question := v.get(200, s.path("cancel", "token", token)), v.get(200, s.path("move", "token", token, "start", "2026-03-02T11:00:00-03:00"))
-	s.settings(object{"cancel_notice_minutes": 43200, "reschedule_notice_minutes": 43200})
+	s.changeSettings(object{"cancel_notice_minutes": 43200, "reschedule_notice_minutes": 43200})
 	late := v.get(200, open.path)
 	require.Empty(t, late.all("form", ""))
 	require.Contains(t, late.text(), "It is too late to cancel online. ")
@@ -74,22 +74,22 @@ func TestWhatCannotBeChanged(t *testing.T) {
 	require.Contains(t, v.get(200, s.path("move", "token", token)).text(), "It is too late to move this booking online.")
 	require.Equal(t, 409, v.submit(question).status)
 
-	s.settings(object{"allow_client_cancel": false, "allow_client_reschedule": false})
+	s.changeSettings(object{"allow_client_cancel": false, "allow_client_reschedule": false})
 	require.Contains(t, v.get(200, open.path).text(), "does not take cancellations online.")
 	require.Equal(t, 409, v.submit(open).status)
 	require.Contains(t, v.get(200, s.path("move", "token", token)).text(), "does not move bookings online.")
 	require.Equal(t, 409, v.submit(question).status)
 
-	s.settings(object{"booking_enabled": false})
+	s.changeSettings(object{"booking_enabled": false})
 	require.Equal(t, 200, v.get(200, open.path).status, "what is booked can still be seen")
-	s.hub.Clock.Advance(96 * time.Hour)
+	s.Hub.Clock.Advance(96 * time.Hour)
 	require.Equal(t, "This booking is in the past", v.get(200, open.path).h1())
 	require.Equal(t, "This booking is in the past", v.get(200, done.path).h1())
 	require.Empty(t, v.get(200, done.path).links("button")[1:], "nothing to do with it but to book again")
 }
 
 // "reschedule from there".
-func TestMoving(t *testing.T) {
+func TestRescheduling(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	v := s.visitor("en")
@@ -107,7 +107,7 @@ func TestMoving(t *testing.T) {
 	require.Equal(t, moved.path, v.follow(v.submit(question)).path, "twice is once")
 	require.Contains(t, v.send("GET", s.path("calendar.ics", "token", token(t, done.path)), "").body, "SEQUENCE:1\r\n")
 	var times int
-	require.NoError(t, s.hub.Host.Pool.QueryRow(t.Context(), `select rescheduled_count from scheduling.appointments`).Scan(&times))
+	require.NoError(t, s.Hub.Host.Pool.QueryRow(t.Context(), `select rescheduled_count from scheduling.appointments`).Scan(&times))
 	require.Equal(t, 1, times)
 
 	question = v.get(200, s.path("move", "token", token(t, done.path), "start", "2026-03-02T11:00:00-03:00"))

@@ -23,11 +23,11 @@ const (
 	fieldPhone = "phone"
 	fieldEmail = "email"
 	fieldNotes = "notes"
-	fieldTrap  = "website" // people do not see it, programs fill it in
-	fieldKey   = "key"     // makes one booking of what is sent twice
+	fieldTrap  = "website" // hidden from people; bots fill it in
+	fieldKey   = "key"     // identifies repeated submissions
 	fieldStart = "start"
 	fieldAgree = "marketing_consent"
-	fieldProof = "altcha" // of work, which the script does
+	fieldProof = "altcha" // of work, solved by the script
 )
 
 // bookingForm is the template data of the booking form.
@@ -39,12 +39,12 @@ type bookingForm struct {
 	Trap                         formField
 	Errors                       []fieldError // in the order of the fields
 	Heading                      string       // above the errors
-	Alert                        string       // why it cannot be booked; "" = nothing in the way
-	Taken                        bool         // the time is: choose another
+	Alert                        string       // why it cannot be booked; "" = no obstacle
+	Taken                        bool         // the time is taken: choose another
 	Alternatives                 []slotOption
 	AllTimes                     string // link
 	Deposit                      bool
-	Agreed                       bool   // to be written to now and then
+	Agreed                       bool   // consents to marketing
 	Proof                        string // the challenge to be solved, as JSON; "" = none
 	Policy, Terms, Privacy       string
 }
@@ -95,7 +95,7 @@ func (p *pageRequest) newForm(chosen selection, start time.Time) *bookingForm {
 	if p.org.Settings.ProofOfWork {
 		challenge, err := json.Marshal(p.publicBooking.NewChallenge(p.org))
 		if err != nil {
-			p.host.Log.ErrorContext(p.ctx, "a challenge could not be written", "error", err)
+			p.host.Log.ErrorContext(p.ctx, "encoding a challenge failed", "error", err)
 		}
 		form.Proof = string(challenge)
 	}
@@ -173,7 +173,7 @@ func (p *pageRequest) bookFailurePage(err error, chosen selection, start time.Ti
 		form.Alert = text.UnavailableHint
 		return p.detailsPage(http.StatusConflict, chosen, start, form), nil
 	case errors.Is(err, hub.ErrPeer), errors.Is(err, hub.ErrPeerTimeout): // nothing was booked, and the form can be sent again
-		p.host.Log.WarnContext(p.ctx, "a deposit could not be asked for", "error", err)
+		p.host.Log.WarnContext(p.ctx, "creating the deposit charge failed", "error", err)
 		form.Alert = text.NoCharge
 		return p.detailsPage(http.StatusServiceUnavailable, chosen, start, form), nil
 	case errors.Is(err, hub.ErrInvalid) && p.markFieldErrors(form, apiErr.Fields):

@@ -59,7 +59,7 @@ func (p *pageRequest) errorPage(err error, header http.Header) reply {
 		return page(http.StatusTooManyRequests, "clock", text.LimitedTitle, fmt.Sprintf(text.LimitedHint, seconds))
 	case errors.Is(err, hub.ErrUnavailable), errors.Is(err, hub.ErrPeer), errors.Is(err, hub.ErrPeerTimeout):
 		retryAfter(apiErr, header)
-		p.host.Log.WarnContext(p.ctx, "a booking page could not be shown", "step", p.step, "error", err)
+		p.host.Log.WarnContext(p.ctx, "showing a booking page failed temporarily", "step", p.step, "error", err)
 		return page(http.StatusServiceUnavailable, "clock", text.UnavailableTitle, text.UnavailableHint)
 	}
 	p.host.Log.ErrorContext(p.ctx, "a booking page failed", "step", p.step, "error", err)

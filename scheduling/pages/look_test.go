@@ -42,7 +42,7 @@ func TestEveryColourIsReadable(t *testing.T) {
 }
 
 // The style sheet has the same backgrounds as the calculation.
-func TestStyleSheetHasTheBackgrounds(t *testing.T) {
+func TestStyleSheetMatchesContrastBackgrounds(t *testing.T) {
 	t.Parallel()
 	sheet := string(assets["app.css"].bytes)
 	for name, colours := range map[string][2]rgb{"ground": {lightGround, darkGround}, "surface": {lightCard, darkCard}} {
@@ -57,7 +57,7 @@ func TestStyleSheetHasTheBackgrounds(t *testing.T) {
 var verbs = regexp.MustCompile(`%[a-z]`)
 
 // No text is missing in a language, and formats take the same everywhere.
-func TestEveryTextInEveryLanguage(t *testing.T) {
+func TestEveryMessageInEveryLanguage(t *testing.T) {
 	t.Parallel()
 	reference := textsOf(reflect.ValueOf(english.messages))
 	for _, l := range languages {
@@ -71,7 +71,7 @@ func TestEveryTextInEveryLanguage(t *testing.T) {
 }
 
 // Every text is used somewhere.
-func TestNoTextIsLeftOver(t *testing.T) {
+func TestNoUnusedMessages(t *testing.T) {
 	t.Parallel()
 	var all strings.Builder
 	for _, dir := range []string{".", "templates"} {

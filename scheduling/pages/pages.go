@@ -1,6 +1,7 @@
 // Package pages serves the public booking pages at /book/<slug>, with one address for
-// each step, and the pages on which clients cancel or move a booking. The rules are in
-// package publicbooking. The pages are in three languages and work without JavaScript.
+// each step, and the pages on which clients cancel or reschedule a booking. The rules are
+// in package publicbooking. The pages are in three languages. They work without
+// JavaScript unless the organization requires a proof of work.
 package pages
 
 import (

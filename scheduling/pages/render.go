@@ -89,7 +89,7 @@ func (p *pageRequest) writeReply(w http.ResponseWriter, r *http.Request, respons
 	page.Indexed = indexed
 	var out bytes.Buffer
 	if err := templates[response.template].ExecuteTemplate(&out, "layout", page); err != nil {
-		p.host.Log.ErrorContext(p.ctx, "a booking page could not be drawn", "page", response.template, "error", err)
+		p.host.Log.ErrorContext(p.ctx, "rendering a booking page failed", "page", response.template, "error", err)
 		http.Error(w, p.messages().BrokenTitle, http.StatusInternalServerError)
 		return
 	}

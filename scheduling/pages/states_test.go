@@ -36,18 +36,18 @@ func TestNothingToBook(t *testing.T) {
 	require.Equal(t, 405, v.send(http.MethodPut, s.path("cancel"), "").status)
 	require.Equal(t, 405, v.send(http.MethodPost, s.path("day"), "").status)
 
-	empty := s.offer(object{"name": "Massagem", "duration_minutes": 30, "price": 50})
+	empty := s.addService(object{"name": "Massagem", "duration_minutes": 30, "price": 50})
 	require.Equal(t, "Nobody is available", v.get(200, s.path("professional", "service", empty)).h1())
 	require.Equal(t, "Nobody is available", v.get(200, s.path("time", "service", empty, "professional", "any", "date", "2026-03-02")).h1())
 	for _, id := range []string{empty, s.service} {
-		s.api(200, "PUT", "/services/"+id, object{"is_public": false})
+		s.OK(200, "PUT", "/services/"+id, object{"is_public": false})
 	}
 	require.Equal(t, "Nothing to book yet", v.get(200, s.path("")).h1())
 	require.Equal(t, gone, v.get(404, s.path("professional", "service", s.service)).h1())
 
-	s.settings(object{"booking_enabled": false})
+	s.changeSettings(object{"booking_enabled": false})
 	require.Contains(t, v.get(200, s.path("")).text(), "does not take bookings online right now")
-	s.settings(object{"booking_disabled_message": "De férias até abril."})
+	s.changeSettings(object{"booking_disabled_message": "De férias até abril."})
 	for _, step := range []string{"", "professional", "day", "time", "details"} {
 		p := v.get(200, s.path(step))
 		require.Equal(t, "Online booking is closed", p.h1())
@@ -64,7 +64,7 @@ func TestFullDays(t *testing.T) {
 		first, err := time.Parse(time.DateOnly, from)
 		require.NoError(t, err)
 		for d := first; d.Format(time.DateOnly) <= to; d = d.AddDate(0, 0, 1) {
-			s.api(201, "POST", "/schedule-exceptions", object{"professional_id": s.ana, "date": d.Format(time.DateOnly), "exception_type": "block"})
+			s.OK(201, "POST", "/schedule-exceptions", object{"professional_id": s.ana, "date": d.Format(time.DateOnly), "exception_type": "block"})
 		}
 	}
 	days("2026-03-02", "2026-03-03")
@@ -83,7 +83,7 @@ func TestFullDays(t *testing.T) {
 	require.Contains(t, v.click(p, "Next free day: Sunday, March 1, 2026").text(), "Sunday, March 1, 2026")
 	require.Equal(t, "Who would you like to see?", v.click(p, "Choose another professional").h1())
 
-	s.settings(object{"max_advance_days": 1})
+	s.changeSettings(object{"max_advance_days": 1})
 	p = v.get(200, s.path("time", "service", s.service, "professional", s.ana, "date", "2026-02-28"))
 	require.Contains(t, p.text(), "There are no free times in the coming months.")
 	require.Contains(t, v.get(200, s.path("day", "service", s.service, "professional", s.ana)).text(), "There are no free times")
@@ -95,7 +95,7 @@ func TestChoices(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	v := s.visitor("en")
-	s.settings(object{"allow_any_professional": false, "booking_page": object{"show_prices": false, "welcome_message": "Olá!\nQue bom ter você aqui."}, "week_start": 6, "time_format": "12h"})
+	s.changeSettings(object{"allow_any_professional": false, "booking_page": object{"show_prices": false, "welcome_message": "Olá!\nQue bom ter você aqui."}, "week_start": 6, "time_format": "12h"})
 	p := v.get(200, s.path(""))
 	require.Contains(t, p.text(), "Que bom ter você aqui.")
 	require.NotContains(t, p.text(), "120")
@@ -108,9 +108,9 @@ func TestChoices(t *testing.T) {
 	require.Contains(t, p.text(), "7:15\u00a0PM")
 	require.NotContains(t, p.text(), "120")
 
-	s.settings(object{"allow_any_professional": true, "booking_page": object{"show_prices": true}})
-	only := s.offer(object{"name": "Barba", "duration_minutes": 30, "price": 0, "category": "Homens", "color": "#123456"})
-	s.gives(s.bruno, s.service, only)
+	s.changeSettings(object{"allow_any_professional": true, "booking_page": object{"show_prices": true}})
+	only := s.addService(object{"name": "Barba", "duration_minutes": 30, "price": 0, "category": "Homens", "color": "#123456"})
+	s.setServices(s.bruno, s.service, only)
 	p = v.get(200, s.path(""))
 	require.Contains(t, p.text(), "Homens")
 	require.Contains(t, p.text(), "Free")
@@ -119,19 +119,19 @@ func TestChoices(t *testing.T) {
 	require.Equal(t, "Choose a day", direct.h1(), "there is nobody else")
 	require.Contains(t, direct.text(), "Bruno Lima")
 
-	s.api(200, "PUT", "/professionals/"+s.ana+"/services", object{"service_ids": []string{s.service}, "overrides": object{s.service: object{"custom_price": 200, "custom_duration": 60}}})
+	s.OK(200, "PUT", "/professionals/"+s.ana+"/services", object{"service_ids": []string{s.service}, "overrides": object{s.service: object{"custom_price": 200, "custom_duration": 60}}})
 	p = v.get(200, s.path("professional", "service", s.service))
 	require.Contains(t, p.text(), "R$200.00")
 	require.Contains(t, v.click(p, "Anyone").text(), "from R$120.00")
 	require.Contains(t, v.click(p, "Ana Souza").text(), "1\u00a0h")
 
-	s.api(200, "PUT", "/professionals/"+s.ana, object{"specialty": "Cachos", "bio": "Há dez anos no estúdio.", "avatar_url": "https://example.com/ana.png"})
+	s.OK(200, "PUT", "/professionals/"+s.ana, object{"specialty": "Cachos", "bio": "Há dez anos no estúdio.", "avatar_url": "https://example.com/ana.png"})
 	p = v.get(200, s.path("professional", "service", s.service))
 	require.Contains(t, p.text(), "Cachos Há dez anos no estúdio.")
 	require.Equal(t, "https://example.com/ana.png", attr(p.requireOne("img", "class=face"), "src"))
 
-	class := s.offer(object{"name": "Aula", "duration_minutes": 60, "price": 10, "capacity": 3})
-	s.gives(s.bruno, s.service, only, class)
+	class := s.addService(object{"name": "Aula", "duration_minutes": 60, "price": 10, "capacity": 3})
+	s.setServices(s.bruno, s.service, only, class)
 	require.Contains(t, v.get(200, s.path("time", "service", class, "professional", s.bruno, "date", "2026-03-02")).text(), "3 places left")
 }
 
@@ -139,11 +139,11 @@ func TestChoices(t *testing.T) {
 func TestClocksGoBack(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
-	s.api(200, "PUT", "/organization", object{"timezone": "Europe/Lisbon"})
-	night := s.offer(object{"name": "Plantão", "duration_minutes": 60, "price": 10})
-	eva := s.api(201, "POST", "/professionals", object{"name": "Eva"})["id"].(string)
-	s.gives(eva, night)
-	s.api(201, "POST", "/schedule-rules", object{"professional_id": eva, "day_of_week": 6, "start_time": "00:00", "end_time": "04:00"})
+	s.OK(200, "PUT", "/organization", object{"timezone": "Europe/Lisbon"})
+	night := s.addService(object{"name": "Plantão", "duration_minutes": 60, "price": 10})
+	eva := s.OK(201, "POST", "/professionals", object{"name": "Eva"})["id"].(string)
+	s.setServices(eva, night)
+	s.OK(201, "POST", "/schedule-rules", object{"professional_id": eva, "day_of_week": 6, "start_time": "00:00", "end_time": "04:00"})
 	p := s.visitor("en").get(200, s.path("time", "service", night, "professional", eva, "date", "2026-10-25"))
 	require.Contains(t, p.text(), "01:00 GMT+1")
 	require.Contains(t, p.text(), "01:00 GMT ")
@@ -156,29 +156,29 @@ func TestOldSlugs(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	v := s.visitor("en")
-	s.api(200, "PUT", "/organization", object{"slug": s.slug + "-novo"})
+	s.OK(200, "PUT", "/organization", object{"slug": s.Slug + "-novo"})
 	for path, leads := range map[string]string{
-		"/book/" + s.slug:                    "/book/" + s.slug + "-novo",
-		"/book/" + s.slug + "/day?service=x": "/book/" + s.slug + "-novo/day?service=x",
+		"/book/" + s.Slug:                    "/book/" + s.Slug + "-novo",
+		"/book/" + s.Slug + "/day?service=x": "/book/" + s.Slug + "-novo/day?service=x",
 	} {
 		p := v.send(http.MethodGet, path, "")
 		require.Equal(t, 302, p.status)
 		require.Equal(t, leads, p.header.Get("Location"))
 	}
-	require.Equal(t, 307, v.send(http.MethodPost, "/book/"+s.slug+"/details", "").status, "a form goes along")
-	s.hub.Clock.Advance(89 * 24 * time.Hour)
-	require.Equal(t, 302, v.send(http.MethodGet, "/book/"+s.slug, "").status)
-	s.hub.Clock.Advance(2 * 24 * time.Hour)
-	v.get(404, "/book/"+s.slug)
+	require.Equal(t, 307, v.send(http.MethodPost, "/book/"+s.Slug+"/details", "").status, "a form goes along")
+	s.Hub.Clock.Advance(89 * 24 * time.Hour)
+	require.Equal(t, 302, v.send(http.MethodGet, "/book/"+s.Slug, "").status)
+	s.Hub.Clock.Advance(2 * 24 * time.Hour)
+	v.get(404, "/book/"+s.Slug)
 }
 
 // A database that is away is a page too, and nothing of what went wrong is told.
-func TestDatabaseAway(t *testing.T) {
+func TestDatabaseUnavailable(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	v := s.visitor("en")
 	form := s.details(v, monday)
-	s.hub.Host.Pool.Close()
+	s.Hub.Host.Pool.Close()
 	for _, p := range []*page{v.send(http.MethodGet, s.path(""), ""), v.submit(form, "name", "Carla Dias", "phone", "(11) 98765-4321")} {
 		require.Equal(t, 503, p.status)
 		require.NotEmpty(t, p.header.Get("Retry-After"))
@@ -206,7 +206,7 @@ func TestTooManyRequests(t *testing.T) {
 }
 
 // "CSRF: same-origin checks via Origin/Sec-Fetch-Site".
-func TestFormsOfOtherSites(t *testing.T) {
+func TestForeignFormsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	v := s.visitor("en")
@@ -214,14 +214,14 @@ func TestFormsOfOtherSites(t *testing.T) {
 	fields.Set("name", "Carla Dias")
 	fields.Set("phone", "(11) 98765-4321")
 	for _, headers := range [][]string{
-		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Site", "cross-site", "Origin", s.hub.URL}, {"Origin", "https://evil.example"},
+		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Site", "cross-site", "Origin", s.Hub.URL}, {"Origin", "https://evil.example"},
 	} {
 		p := v.send(http.MethodPost, action, fields.Encode(), headers...)
 		require.Equal(t, 403, p.status)
 		require.Equal(t, "This request was not sent from here", p.h1())
 	}
 	require.Zero(t, s.appointments())
-	for _, headers := range [][]string{{"Sec-Fetch-Site", "same-origin", "Origin", "null"}, {"Origin", s.hub.URL}, {"Origin", "null"}, {}} {
+	for _, headers := range [][]string{{"Sec-Fetch-Site", "same-origin", "Origin", "null"}, {"Origin", s.Hub.URL}, {"Origin", "null"}, {}} {
 		require.Equal(t, 303, v.send(http.MethodPost, action, fields.Encode(), headers...).status, headers)
 	}
 }
@@ -230,10 +230,10 @@ var directive = regexp.MustCompile(`style-src 'self' 'sha256-([^']+)'`)
 
 // "CSP strict, nosniff, frame-ancestors by embed_allowed_origins, Referrer-Policy; cache
 // headers sane; noindex".
-func TestWhatBrowsersAreTold(t *testing.T) {
+func TestSecurityHeaders(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
-	s.settings(object{"booking_page": object{"primary_color": "#7C3AED"}})
+	s.changeSettings(object{"booking_page": object{"primary_color": "#7C3AED"}})
 	v := s.visitor("en")
 	p := v.get(200, s.path(""))
 	policy := p.header.Get("Content-Security-Policy")
@@ -262,7 +262,7 @@ func TestWhatBrowsersAreTold(t *testing.T) {
 		require.NotEmpty(t, page.header.Get("Content-Security-Policy"))
 	}
 
-	s.settings(object{"booking_page": object{"embed_allowed_origins": []string{"https://aurora.example", "http://localhost:3000", "https://x;sandbox"}}})
+	s.changeSettings(object{"booking_page": object{"embed_allowed_origins": []string{"https://aurora.example", "http://localhost:3000", "https://x;sandbox"}}})
 	p = v.get(200, s.path(""))
 	require.Contains(t, p.header.Get("Content-Security-Policy"), "frame-ancestors 'self' https://aurora.example http://localhost:3000")
 	require.NotContains(t, p.header.Get("Content-Security-Policy"), "sandbox")

@@ -90,9 +90,9 @@ func (p *pageRequest) emptyPage(title, text string) reply {
 // selection is the service and professional that the address names.
 type selection struct {
 	service   store.Service
-	offers    []store.ServiceOffer // by all who give it
-	offer     *store.ServiceOffer  // by the one who was chosen; nil: by anybody
-	parameter string               // of links: an id, or anybody
+	offers    []store.ServiceOffer // of all professionals who offer it
+	offer     *store.ServiceOffer  // of the chosen professional; nil: any
+	parameter string               // in links: an id, or any
 }
 
 // loadChoice loads the selected service with its offers.

@@ -10,15 +10,15 @@ import (
 
 // leaveLink is where somebody who was written to ends that.
 func (s *studio) leaveLink() string {
-	s.t.Helper()
-	s.api(201, "POST", "/clients", object{"name": "Eva", "email": s.slug + "-eva@example.com", "marketing_consent": true})
-	_, err := s.hub.Host.Pool.Exec(s.t.Context(), `update scheduling.clients set created_at = created_at - interval '100 days' where email = $1`, s.slug+"-eva@example.com")
-	require.NoError(s.t, err)
-	s.api(202, "POST", "/remarketing/campaigns", object{})
+	s.T.Helper()
+	s.OK(201, "POST", "/clients", object{"name": "Eva", "email": s.Slug + "-eva@example.com", "marketing_consent": true})
+	_, err := s.Hub.Host.Pool.Exec(s.T.Context(), `update scheduling.clients set created_at = created_at - interval '100 days' where email = $1`, s.Slug+"-eva@example.com")
+	require.NoError(s.T, err)
+	s.OK(202, "POST", "/remarketing/campaigns", object{})
 	var link *url.URL
-	require.Eventually(s.t, func() bool {
+	require.Eventually(s.T, func() bool {
 		var text string
-		err := s.hub.Host.Pool.QueryRow(s.t.Context(), `select unsubscribe from hub.mails where recipient = $1`, s.slug+"-eva@example.com").Scan(&text)
+		err := s.Hub.Host.Pool.QueryRow(s.T.Context(), `select unsubscribe from hub.mails where recipient = $1`, s.Slug+"-eva@example.com").Scan(&text)
 		if err == nil {
 			link, err = url.Parse(text)
 		}
@@ -29,7 +29,7 @@ func (s *studio) leaveLink() string {
 
 // Who books may agree to be written to: the box is theirs to tick, and stays as it was
 // where something else has to be typed anew. A page ends it again.
-func TestAgreeingAndLeaving(t *testing.T) {
+func TestConsentAndUnsubscribe(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	v := s.visitor("en")
@@ -45,7 +45,7 @@ func TestAgreeingAndLeaving(t *testing.T) {
 	require.Equal(t, "true", wrong.value("marketing_consent"))
 	v.follow(v.submit(wrong, "phone", "(11) 98765-4321"))
 	agreed := func() (n int) {
-		require.NoError(t, s.hub.Host.Pool.QueryRow(t.Context(), `select count(*) from scheduling.clients where marketing_consent_at is not null`).Scan(&n))
+		require.NoError(t, s.Hub.Host.Pool.QueryRow(t.Context(), `select count(*) from scheduling.clients where marketing_consent_at is not null`).Scan(&n))
 		return n
 	}
 	require.Equal(t, 1, agreed())

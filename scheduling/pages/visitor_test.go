@@ -19,12 +19,12 @@ type visitor struct {
 }
 
 func (s *studio) visitor(language string) *visitor {
-	return &visitor{t: s.t, base: s.hub.URL, language: language}
+	return &visitor{t: s.T, base: s.Hub.URL, language: language}
 }
 
 // path is the address of one of the studio's pages.
 func (s *studio) path(step string, pairs ...string) string {
-	path := "/book/" + s.slug
+	path := "/book/" + s.Slug
 	if step != "" {
 		path += "/" + step
 	}

@@ -53,15 +53,15 @@ func Run(t *testing.T, c Case) {
 		name string
 		run  func(*testing.T, Case)
 	}{
-		{"spec", spec},
-		{"round trip", roundTrip},
-		{"encode", encode},
-		{"signatures", signatures},
-		{"purity", purity},
-		{"source", source},
-		{"probe", probe},
-		{"register", register},
-		{"act", act},
+		{"spec", checkSpec},
+		{"round trip", checkRoundTrip},
+		{"encode", checkEncode},
+		{"signatures", checkSignatures},
+		{"purity", checkPurity},
+		{"source", checkSource},
+		{"probe", checkProbe},
+		{"register", checkRegister},
+		{"act", checkActions},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			t.Parallel()
@@ -70,8 +70,8 @@ func Run(t *testing.T, c Case) {
 	}
 }
 
-// genuine returns an authentic request of the peer.
-func (c Case) genuine(body []byte) hub.Inbound {
+// signedInbound returns an authentic request of the peer.
+func (c Case) signedInbound(body []byte) hub.Inbound {
 	return hub.Inbound{Header: c.Sign(c.Connection, body), Body: body}
 }
 
@@ -110,8 +110,8 @@ func clone(c hub.Connection) hub.Connection {
 	return c
 }
 
-// roundTrip encodes and decodes again.
-func roundTrip(t *testing.T, c Case) {
+// checkRoundTrip encodes and decodes again.
+func checkRoundTrip(t *testing.T, c Case) {
 	for _, e := range c.Events {
 		out, err := c.Connector.Encode(c.Connection, e)
 		require.NoError(t, err, e.Type)
@@ -122,22 +122,22 @@ func roundTrip(t *testing.T, c Case) {
 		if c.AfterRoundTrip != nil {
 			want = c.AfterRoundTrip(e)
 		}
-		require.Equal(t, essence(want), essence(got[0]))
+		require.Equal(t, withoutReceiver(want), withoutReceiver(got[0]))
 		if len(want.Data) > 0 {
 			require.JSONEq(t, string(want.Data), string(got[0].Data))
 		}
 	}
 }
 
-// essence leaves out what is the hub's to say, or compared otherwise.
-func essence(e hub.Event) hub.Event {
+// withoutReceiver leaves out what is the hub's to say, or compared otherwise.
+func withoutReceiver(e hub.Event) hub.Event {
 	e.TenantID, e.Environment, e.Data = [16]byte{}, "", nil
 	e.Time = e.Time.UTC().Truncate(time.Second)
 	return e
 }
 
-// encode looks at the requests.
-func encode(t *testing.T, c Case) {
+// checkEncode looks at the requests.
+func checkEncode(t *testing.T, c Case) {
 	for _, e := range c.Events {
 		out, err := c.Connector.Encode(c.Connection, e)
 		require.NoError(t, err, e.Type)
@@ -151,10 +151,10 @@ func encode(t *testing.T, c Case) {
 		later := clone(c.Connection)
 		later.Now = later.Now.Add(time.Hour)
 		later.Secrets = append([]string{"whsec_bmV3IHNlY3JldCBvZiBhIHJvdGF0aW9u"}, later.Secrets...)
-		again, err := c.Connector.Encode(later, e)
+		repeated, err := c.Connector.Encode(later, e)
 		require.NoError(t, err)
-		require.Equal(t, string(out.Body), string(again.Body), "every attempt carries the same bytes, whatever secret and time")
-		got, err := c.Connector.Decode(later, hub.Inbound{Header: again.Header, Body: again.Body})
+		require.Equal(t, string(out.Body), string(repeated.Body), "every attempt carries the same bytes, whatever secret and time")
+		got, err := c.Connector.Decode(later, hub.Inbound{Header: repeated.Header, Body: repeated.Body})
 		require.NoError(t, err, "signed with the current secret")
 		require.Len(t, got, 1)
 	}
@@ -199,7 +199,7 @@ func Fuzz(f *testing.F, c Case) {
 	f.Fuzz(func(t *testing.T, body []byte, signed bool) {
 		in := hub.Inbound{Header: http.Header{}, Body: bytes.Clone(body)}
 		if signed {
-			in = c.genuine(in.Body)
+			in = c.signedInbound(in.Body)
 		}
 		events, err := c.Connector.Decode(c.Connection, in)
 		require.Equal(t, body, in.Body, "Decode changed the body")
@@ -214,9 +214,9 @@ func Fuzz(f *testing.F, c Case) {
 			if e.Time.Year() < 1 || e.Time.Year() > 9999 {
 				continue // too old or too far ahead for the hub
 			}
-			again, err := hub.ParseEnvelope(hub.AppendEnvelope(nil, e))
+			repeated, err := hub.ParseEnvelope(hub.AppendEnvelope(nil, e))
 			require.NoError(t, err)
-			require.Equal(t, essence(e), essence(again))
+			require.Equal(t, withoutReceiver(e), withoutReceiver(repeated))
 		}
 	})
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // Secret and Key are those of the connections that this package makes, and Now is
-// their time: the vector of interface document 3's signatures.
+// their time: the test vector of docs/interfaces/clinic.md ("Signature").
 const (
 	Secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	Key    = "peer_live_0123456789abcdefghijABCDEFGHIJ1Zz9xQ"
@@ -33,7 +33,7 @@ func NewConnection(product string) hub.Connection {
 }
 
 // PeerCase is the [Case] of a connector whose peer has the integration interface of
-// document 3: its envelope, signature and status.
+// docs/interfaces/clinic.md: its envelope, signature and status.
 func PeerCase(connector hub.Connector, events []hub.Event) Case {
 	return Case{
 		Connector: connector, Connection: NewConnection(connector.Spec().Name), Events: events,
@@ -53,7 +53,7 @@ func PeerCase(connector hub.Connector, events []hub.Event) Case {
 	}
 }
 
-// SignHeader makes the headers of document 3's webhooks.
+// SignHeader returns the headers of a webhook by docs/interfaces/clinic.md ("Signature").
 func SignHeader(c hub.Connection, body []byte) http.Header {
 	header := http.Header{}
 	header.Set("Content-Type", "application/json")
@@ -104,7 +104,7 @@ func CheckDecode(t *testing.T, c Case, directory string, translated map[string]s
 		if !given {
 			want = name
 		}
-		events, err := c.Connector.Decode(c.Connection, c.genuine(body))
+		events, err := c.Connector.Decode(c.Connection, c.signedInbound(body))
 		require.NoError(t, err, name)
 		if want == "" {
 			require.Empty(t, events, name)
@@ -137,7 +137,8 @@ func CheckEncode(t *testing.T, c Case, directory string) {
 	}
 }
 
-// CheckPeerEncode is [CheckEncode] with what document 3 adds: its address and the key.
+// CheckPeerEncode is [CheckEncode] for peers by docs/interfaces/clinic.md: it also checks the
+// address and the key.
 func CheckPeerEncode(t *testing.T, c Case, directory string) {
 	t.Helper()
 	CheckEncode(t, c, directory)

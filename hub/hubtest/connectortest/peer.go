@@ -23,8 +23,8 @@ func (c Case) at(address string) hub.Connection {
 	return connection
 }
 
-// unreachable are ways in which nobody answers.
-func unreachable() map[string]struct {
+// unreachablePeers are ways in which nobody answers.
+func unreachablePeers() map[string]struct {
 	err  error
 	kind error
 	code string
@@ -44,16 +44,16 @@ func unreachable() map[string]struct {
 	}
 }
 
-// probe lets the peer answer in every way.
-func probe(t *testing.T, c Case) {
+// checkProbe lets the peer answer in every way.
+func checkProbe(t *testing.T, c Case) {
 	if c.Status == nil {
-		status, err := c.Connector.Probe(t.Context(), refusing{t}, c.Connection)
+		status, err := c.Connector.Probe(t.Context(), forbiddenDoer{t}, c.Connection)
 		require.NoError(t, err)
 		require.NoError(t, status.CheckUsable(c.Connection.Product))
 		return
 	}
 	good := c.Status(c.Connection.Product, true)
-	s := serve(t, say(200, good))
+	s := startStandIn(t, respondWith(200, good))
 	for _, slash := range []string{"", "/"} {
 		status, err := c.Connector.Probe(s.ctx(), s, c.at(s.base+slash))
 		require.NoError(t, err)
@@ -61,12 +61,12 @@ func probe(t *testing.T, c Case) {
 		require.Equal(t, c.Connection.Product, status.Product)
 		require.Empty(t, status.URL, "nothing else answered")
 	}
-	s.requireTidy(t, "good")
-	for _, request := range s.taken() {
+	s.requireBodiesClosed(t, "good")
+	for _, request := range s.recorded() {
 		require.Equal(t, http.MethodGet, request.method)
 		require.Equal(t, c.StatusPath, request.path)
 		require.Empty(t, request.query)
-		require.Contains(t, values(request.header), c.Connection.Key, "the key goes with it, in a header")
+		require.Contains(t, headerValues(request.header), c.Connection.Key, "the key goes with it, in a header")
 	}
 
 	for code, body := range map[string]string{
@@ -76,22 +76,22 @@ func probe(t *testing.T, c Case) {
 		if body == "" { // this peer cannot say so
 			continue
 		}
-		s := serve(t, say(200, body))
+		s := startStandIn(t, respondWith(200, body))
 		status, err := c.Connector.Probe(s.ctx(), s, c.at(s.base))
 		require.NoError(t, err, "what the peer said is not the connector's to judge")
 		c.requireError(t, status.CheckUsable(c.Connection.Product), hub.ErrInvalid, code)
 	}
 
-	rows := append(broken(), notJSON()...)
-	rows = append(rows, row{"404", echo(404), hub.ErrPeer, hub.CodePeerFailed}, row{"410", echo(410), hub.ErrPeer, hub.CodePeerFailed},
-		row{"long and good", say(200, good+strings.Repeat(" ", hub.MaxResponseBytes)), hub.ErrPeer, hub.CodePeerResponse})
-	c.refuses(t, rows, func(ctx context.Context, do hub.Doer, at hub.Connection) error {
+	rows := append(broken(), nonJSONResponses()...)
+	rows = append(rows, faultyResponse{"404", echoHeader(404), hub.ErrPeer, hub.CodePeerFailed}, faultyResponse{"410", echoHeader(410), hub.ErrPeer, hub.CodePeerFailed},
+		faultyResponse{"long and good", respondWith(200, good+strings.Repeat(" ", hub.MaxResponseBytes)), hub.ErrPeer, hub.CodePeerResponse})
+	c.checkFaultyResponses(t, rows, func(ctx context.Context, do hub.Doer, at hub.Connection) error {
 		_, err := c.Connector.Probe(ctx, do, at)
 		return err
 	})
 }
 
-func values(header http.Header) string {
+func headerValues(header http.Header) string {
 	var all []string
 	for _, list := range header {
 		all = append(all, list...)
@@ -99,37 +99,37 @@ func values(header http.Header) string {
 	return strings.Join(all, "\n")
 }
 
-// refuses makes a call against every row, against nobody, and with a context that
+// checkFaultyResponses makes a call against every row, against nobody, and with a context that
 // has ended.
-func (c Case) refuses(t *testing.T, rows []row, call func(context.Context, hub.Doer, hub.Connection) error) {
+func (c Case) checkFaultyResponses(t *testing.T, rows []faultyResponse, call func(context.Context, hub.Doer, hub.Connection) error) {
 	t.Helper()
 	for _, row := range rows {
-		s := serve(t, row.answer)
+		s := startStandIn(t, row.answer)
 		before := c.at(s.base)
 		at := clone(before)
 		err := call(s.ctx(), s, at)
 		require.Error(t, err, row.name)
 		require.ErrorIs(t, err, row.kind, row.name)
 		c.requireError(t, err, row.kind, row.code)
-		s.requireTidy(t, row.name)
+		s.requireBodiesClosed(t, row.name)
 		require.Equal(t, before, at, "the connection was changed")
 	}
-	for name, nobody := range unreachable() {
-		err := call(t.Context(), failing{nobody.err}, c.at("https://peer.example"))
+	for name, nobody := range unreachablePeers() {
+		err := call(t.Context(), failingDoer{nobody.err}, c.at("https://peer.example"))
 		require.Error(t, err, name)
 		c.requireError(t, err, nobody.kind, nobody.code)
 		require.NotContains(t, err.Error(), "phone=", "an error repeats the address")
 	}
-	s := serve(t, say(200, "{}"))
+	s := startStandIn(t, respondWith(200, "{}"))
 	ended, end := context.WithCancel(s.ctx())
 	end()
 	require.Error(t, call(ended, s, c.at(s.base)))
-	require.Empty(t, s.taken())
-	c.requireError(t, call(s.ctx(), refusing{t}, c.at("https://peer.example/\x7f")), hub.ErrInvalid, "")
+	require.Empty(t, s.recorded())
+	c.requireError(t, call(s.ctx(), forbiddenDoer{t}, c.at("https://peer.example/\x7f")), hub.ErrInvalid, "")
 }
 
-// register connects to the stand-in, where the connector knows how to.
-func register(t *testing.T, c Case) {
+// checkRegister connects to the stand-in, where the connector knows how to.
+func checkRegister(t *testing.T, c Case) {
 	registrar, ok := c.Connector.(hub.Registrar)
 	if !ok {
 		return
@@ -139,14 +139,14 @@ func register(t *testing.T, c Case) {
 		WebhookURL: "https://hub.example/clinic/api/v1/integrations/webhook",
 		Secret:     "whsec_cmVnaXN0ZXJlZCBzZWNyZXQ=", Key: "cli_live_registered", Events: []string{"message.received"}, Features: []string{"patient.search"},
 	}
-	s := serve(t, say(200, "{}"))
+	s := startStandIn(t, respondWith(200, "{}"))
 	for range 2 {
 		_, err := registrar.Register(s.ctx(), s, c.at(s.base), r)
 		require.NoError(t, err)
 		require.NoError(t, registrar.Unregister(s.ctx(), s, c.at(s.base)))
 	}
-	s.requireTidy(t, "register")
-	requests := s.taken()
+	s.requireBodiesClosed(t, "register")
+	requests := s.recorded()
 	require.NotEmpty(t, requests)
 	require.Contains(t, string(requests[0].body), r.WebhookURL)
 	for i, request := range requests {
@@ -156,48 +156,48 @@ func register(t *testing.T, c Case) {
 			require.Equal(t, request.body, requests[half+i].body, "the same again, byte for byte")
 		}
 	}
-	c.refuses(t, append(broken(), row{"404", echo(404), hub.ErrPeer, hub.CodePeerFailed}), func(ctx context.Context, do hub.Doer, at hub.Connection) error {
+	c.checkFaultyResponses(t, append(broken(), faultyResponse{"404", echoHeader(404), hub.ErrPeer, hub.CodePeerFailed}), func(ctx context.Context, do hub.Doer, at hub.Connection) error {
 		registered, err := registrar.Register(ctx, do, at, r)
-		require.NotContains(t, text(err), r.Secret)
-		require.NotContains(t, text(err), r.Key)
+		require.NotContains(t, errorText(err), r.Secret)
+		require.NotContains(t, errorText(err), r.Key)
 		if err != nil {
 			require.Zero(t, registered)
 		}
 		return err
 	})
-	c.refuses(t, broken(), registrar.Unregister)
+	c.checkFaultyResponses(t, broken(), registrar.Unregister)
 	for _, status := range []int{204, 404} {
-		s := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+		s := startStandIn(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
 		require.NoError(t, registrar.Unregister(s.ctx(), s, c.at(s.base)), "status %d", status)
 	}
 }
 
-func text(err error) string {
+func errorText(err error) string {
 	if err == nil {
 		return ""
 	}
 	return err.Error()
 }
 
-// act makes every call of the Spec.
-func act(t *testing.T, c Case) {
+// checkActions makes every call of the Spec.
+func checkActions(t *testing.T, c Case) {
 	actor, ok := c.Connector.(hub.Actor)
 	if !ok {
 		return
 	}
 	for _, name := range []string{"", "/", "search", "search/", "search/../status", "search/a?b=c", "action/a b", "action/%2e", "delete/all", "//peer.example/x"} {
-		_, err := actor.Act(t.Context(), refusing{t}, c.at("https://peer.example"), hub.Call{Name: name})
+		_, err := actor.Act(t.Context(), forbiddenDoer{t}, c.at("https://peer.example"), hub.Call{Name: name})
 		c.requireError(t, err, hub.ErrInvalid, "")
 	}
 	for _, name := range c.Connector.Spec().Calls {
 		name = strings.ReplaceAll(name, "*", "any-thing")
 		call := hub.Call{Name: name, Query: url.Values{"phone": {"+5511999990000"}}, Body: json.RawMessage(`{"phone":"+5511999990000"}`)}
-		s := serve(t, say(200, `{"found": true}`))
+		s := startStandIn(t, respondWith(200, `{"found": true}`))
 		answer, err := actor.Act(s.ctx(), s, c.at(s.base), call)
 		require.NoError(t, err, name)
 		require.JSONEq(t, `{"found":true}`, string(answer))
 		require.Equal(t, url.Values{"phone": {"+5511999990000"}}, call.Query)
-		request := s.taken()[0]
+		request := s.recorded()[0]
 		require.NotContains(t, request.query, c.Connection.Key)
 		if strings.HasPrefix(name, "search/") {
 			require.Equal(t, http.MethodGet, request.method)
@@ -206,21 +206,21 @@ func act(t *testing.T, c Case) {
 			require.Equal(t, http.MethodPost, request.method)
 			require.JSONEq(t, string(call.Body), string(request.body))
 		}
-		rows := append(broken(), notJSON()...)
+		rows := append(broken(), nonJSONResponses()...)
 		rows = append(rows,
-			row{"400", echo(400), hub.ErrInvalid, "peer_refused"},
-			row{"404", say(404, `{"code":"unknown_phone"}`), hub.ErrNotFound, "unknown_phone"},
-			row{"409", say(409, `{"code":"Slot!"}`), hub.ErrConflict, "peer_refused"},
-			row{"422", echo(422), hub.ErrInvalid, ""})
-		rows = without(rows, "body []") // an answer like any other
-		c.refuses(t, rows, func(ctx context.Context, do hub.Doer, at hub.Connection) error {
+			faultyResponse{"400", echoHeader(400), hub.ErrInvalid, "peer_refused"},
+			faultyResponse{"404", respondWith(404, `{"code":"unknown_phone"}`), hub.ErrNotFound, "unknown_phone"},
+			faultyResponse{"409", respondWith(409, `{"code":"Slot!"}`), hub.ErrConflict, "peer_refused"},
+			faultyResponse{"422", echoHeader(422), hub.ErrInvalid, ""})
+		rows = withoutResponse(rows, "body []") // an answer like any other
+		c.checkFaultyResponses(t, rows, func(ctx context.Context, do hub.Doer, at hub.Connection) error {
 			_, err := actor.Act(ctx, do, at, call)
 			return err
 		})
 	}
 }
 
-func without(rows []row, name string) []row {
+func withoutResponse(rows []faultyResponse, name string) []faultyResponse {
 	remaining := rows[:0]
 	for _, row := range rows {
 		if row.name != name {

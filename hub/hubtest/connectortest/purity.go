@@ -19,16 +19,16 @@ import (
 	"integrationhub/hub"
 )
 
-// purity asks the same thing again and again, many at once, and looks at what was
+// checkPurity asks the same thing again and again, many at once, and looks at what was
 // handed in. Run it with -race.
-func purity(t *testing.T, c Case) {
+func checkPurity(t *testing.T, c Case) {
 	connection := clone(c.Connection)
 	for _, e := range c.Events {
 		event := e
 		event.Data = bytes.Clone(e.Data)
 		first, err := c.Connector.Encode(c.Connection, e)
 		require.NoError(t, err)
-		in := c.genuine(bytes.Clone(first.Body))
+		in := c.signedInbound(bytes.Clone(first.Body))
 		header, body := in.Header.Clone(), bytes.Clone(in.Body)
 		events, err := c.Connector.Decode(c.Connection, in)
 		require.NoError(t, err)
@@ -61,7 +61,7 @@ func purity(t *testing.T, c Case) {
 		}
 		require.Equal(t, event, e, "Encode's body is the event's own bytes")
 		require.Equal(t, reads[1], events)
-		kept, err := c.Connector.Decode(c.Connection, c.genuine(body))
+		kept, err := c.Connector.Decode(c.Connection, c.signedInbound(body))
 		require.NoError(t, err)
 		require.Equal(t, kept, events, "Decode's events share the request's bytes")
 	}
@@ -98,9 +98,9 @@ var (
 	}
 )
 
-// source reads the connector's own files: no goroutines, no network, no files, no
+// checkSource reads the connector's own files: no goroutines, no network, no files, no
 // clock and no chance of its own.
-func source(t *testing.T, c Case) {
+func checkSource(t *testing.T, c Case) {
 	files := c.Files
 	if files == nil {
 		var err error
@@ -135,7 +135,7 @@ func impurities(set *token.FileSet, file *ast.File) []string {
 			name = spec.Name.Name
 		}
 		imports[name] = target
-		if forbidden(target) {
+		if isForbiddenImport(target) {
 			say(spec.Pos(), "a connector does not import "+target)
 		}
 	}
@@ -163,7 +163,7 @@ func impurities(set *token.FileSet, file *ast.File) []string {
 	return found
 }
 
-func forbidden(target string) bool {
+func isForbiddenImport(target string) bool {
 	for _, fine := range allowedImports {
 		if target == fine {
 			return false

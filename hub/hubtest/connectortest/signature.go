@@ -13,18 +13,18 @@ import (
 	"integrationhub/hub"
 )
 
-// signatures tries every way a signature can be wrong.
-func signatures(t *testing.T, c Case) {
+// checkSignatures tries every way a signature can be wrong.
+func checkSignatures(t *testing.T, c Case) {
 	out, err := c.Connector.Encode(c.Connection, c.Events[0])
 	require.NoError(t, err)
 	body := out.Body
-	value := c.genuine(body).Header.Get(c.SignatureHeader)
+	value := c.signedInbound(body).Header.Get(c.SignatureHeader)
 	require.NotEmpty(t, value, "Sign sets SignatureHeader")
-	_, err = c.Connector.Decode(c.Connection, c.genuine(body))
+	_, err = c.Connector.Decode(c.Connection, c.signedInbound(body))
 	require.NoError(t, err, "the genuine request")
 
 	for name, values := range forgeries(value) {
-		in := c.genuine(body)
+		in := c.signedInbound(body)
 		delete(in.Header, http.CanonicalHeaderKey(c.SignatureHeader))
 		for _, v := range values {
 			in.Header.Add(c.SignatureHeader, v)
@@ -41,9 +41,9 @@ func signatures(t *testing.T, c Case) {
 		in         hub.Inbound
 	}{
 		"another integration's secret": {c.Connection, hub.Inbound{Header: c.Sign(other, body), Body: body}},
-		"our secret for another":       {other, c.genuine(body)},
+		"our secret for another":       {other, c.signedInbound(body)},
 		"a byte more":                  {c.Connection, hub.Inbound{Header: c.Sign(c.Connection, body), Body: append(bytes.Clone(body), ' ')}},
-		"re-encoded":                   {c.Connection, hub.Inbound{Header: c.Sign(c.Connection, body), Body: reencoded(t, body)}},
+		"re-encoded":                   {c.Connection, hub.Inbound{Header: c.Sign(c.Connection, body), Body: reencode(t, body)}},
 		"no body":                      {c.Connection, hub.Inbound{Header: c.Sign(c.Connection, body)}},
 		"no headers":                   {c.Connection, hub.Inbound{Body: body}},
 		"no JSON and not signed":       {c.Connection, hub.Inbound{Header: c.Sign(c.Connection, body), Body: []byte("{")}},
@@ -69,8 +69,8 @@ func signatures(t *testing.T, c Case) {
 		require.NoError(t, err, "both secrets hold during a rotation")
 	}
 
-	for _, body := range []string{"", "{", "null", "[]", `"text"`, "{}", `{"id":7}`, body2(body)} {
-		events, err := c.Connector.Decode(c.Connection, c.genuine([]byte(body)))
+	for _, body := range []string{"", "{", "null", "[]", `"text"`, "{}", `{"id":7}`, doubled(body)} {
+		events, err := c.Connector.Decode(c.Connection, c.signedInbound([]byte(body)))
 		require.Empty(t, events, "signed, and still not an event: %q", body)
 		require.True(t, errors.Is(err, hub.ErrMalformed) || errors.Is(err, hub.ErrInvalid), "%q: %v", body, err)
 		require.NotErrorIs(t, err, hub.ErrUnauthorized, "%q", body)
@@ -109,22 +109,22 @@ func forgeries(value string) map[string][]string {
 		"forged and true": {strings.ToUpper(value), value},
 		"padded":          {" " + value},
 		"zeros":           {prefix + "=" + strings.Repeat("0", len(digits))},
-		"without prefix":  {unprefixed(value)},
+		"without prefix":  {withoutPrefix(value)},
 		"no ASCII":        {value[:len(value)-1] + "é"},
 		"very long":       {strings.Repeat(value, 1000)},
 	}
 }
 
-// unprefixed takes off what stands before the first "=", or one character.
-func unprefixed(value string) string {
+// withoutPrefix takes off what stands before the first "=", or one character.
+func withoutPrefix(value string) string {
 	if _, digits, found := strings.Cut(value, "="); found && digits != "" {
 		return digits
 	}
 	return value[1:]
 }
 
-// reencoded is the same JSON in other bytes.
-func reencoded(t *testing.T, body []byte) []byte {
+// reencode is the same JSON in other bytes.
+func reencode(t *testing.T, body []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	require.NoError(t, json.Indent(&out, body, "", " "))
@@ -132,5 +132,5 @@ func reencoded(t *testing.T, body []byte) []byte {
 	return out.Bytes()
 }
 
-// body2 is the body twice, one after the other.
-func body2(body []byte) string { return string(body) + string(body) }
+// doubled is the body twice, one after the other.
+func doubled(body []byte) string { return string(body) + string(body) }

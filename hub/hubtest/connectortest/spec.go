@@ -18,8 +18,8 @@ var (
 	callName    = regexp.MustCompile(`^(search|action)/(\*|[a-z0-9-]+)$`)
 )
 
-// spec looks at what a connector says of itself.
-func spec(t *testing.T, c Case) {
+// checkSpec looks at what a connector says of itself.
+func checkSpec(t *testing.T, c Case) {
 	s := c.Connector.Spec()
 	require.Regexp(t, productName, s.Name)
 	require.NotEmpty(t, s.Title)

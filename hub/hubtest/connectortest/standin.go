@@ -17,20 +17,20 @@ import (
 )
 
 // standIn is a plain HTTP server in the place of the peer, and the [hub.Doer] that
-// reaches it and watches what the connector does.
+// reaches it and records what the connector does.
 type standIn struct {
 	t      *testing.T
 	client *http.Client
 	base   string
 
-	mu       sync.Mutex
-	requests []seen
-	open     int   // answers that were not closed
-	read     int64 // bytes taken of the last answer
+	mu         sync.Mutex
+	requests   []recordedRequest
+	openBodies int   // answers that were not closed
+	read       int64 // bytes taken of the last answer
 }
 
-// seen is a request as it arrived.
-type seen struct {
+// recordedRequest is a request as it was received.
+type recordedRequest struct {
 	method, path, query string
 	header              http.Header
 	body                []byte
@@ -38,8 +38,8 @@ type seen struct {
 
 type contextMark struct{}
 
-// serve starts a stand-in that answers with a handler.
-func serve(t *testing.T, answer http.HandlerFunc) *standIn {
+// startStandIn starts a stand-in that answers with a handler.
+func startStandIn(t *testing.T, answer http.HandlerFunc) *standIn {
 	t.Helper()
 	s := &standIn{t: t}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +48,7 @@ func serve(t *testing.T, answer http.HandlerFunc) *standIn {
 			return // it broke off
 		}
 		s.mu.Lock()
-		s.requests = append(s.requests, seen{r.Method, r.URL.Path, r.URL.RawQuery, r.Header, body})
+		s.requests = append(s.requests, recordedRequest{r.Method, r.URL.Path, r.URL.RawQuery, r.Header, body})
 		s.mu.Unlock()
 		answer(w, r)
 	}))
@@ -63,7 +63,7 @@ func serve(t *testing.T, answer http.HandlerFunc) *standIn {
 	return s
 }
 
-// ctx is what connectors are called with, and must hand on.
+// ctx returns the context that connectors are called with and must pass on.
 func (s *standIn) ctx() context.Context { return context.WithValue(s.t.Context(), contextMark{}, s) }
 
 // Do implements [hub.Doer].
@@ -81,77 +81,77 @@ func (s *standIn) Do(req *http.Request) (*http.Response, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.open++
+	s.openBodies++
 	s.read = 0
-	res.Body = &watched{ReadCloser: res.Body, by: s}
+	res.Body = &trackedBody{ReadCloser: res.Body, standIn: s}
 	return res, nil
 }
 
-// taken are the requests so far.
-func (s *standIn) taken() []seen {
+// recorded returns the requests so far.
+func (s *standIn) recorded() []recordedRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]seen(nil), s.requests...)
+	return append([]recordedRequest(nil), s.requests...)
 }
 
-// requireTidy demands that answers were closed, and read within bounds.
-func (s *standIn) requireTidy(t *testing.T, name string) {
+// requireBodiesClosed requires that bodies were closed, and read within bounds.
+func (s *standIn) requireBodiesClosed(t *testing.T, name string) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	require.Zero(t, s.open, "%s: an answer was not closed", name)
+	require.Zero(t, s.openBodies, "%s: an answer was not closed", name)
 	require.LessOrEqual(t, s.read, int64(hub.MaxResponseBytes+4096), "%s: too much was read", name)
 }
 
-// watched counts what is read of an answer and notes its closing.
-type watched struct {
+// trackedBody counts the bytes read from a body and records that it was closed.
+type trackedBody struct {
 	io.ReadCloser
-	by     *standIn
-	closed bool
+	standIn *standIn
+	closed  bool
 }
 
-func (w *watched) Read(p []byte) (int, error) {
+func (w *trackedBody) Read(p []byte) (int, error) {
 	n, err := w.ReadCloser.Read(p)
-	w.by.mu.Lock()
-	defer w.by.mu.Unlock()
-	w.by.read += int64(n)
+	w.standIn.mu.Lock()
+	defer w.standIn.mu.Unlock()
+	w.standIn.read += int64(n)
 	return n, err
 }
 
-func (w *watched) Close() error {
-	w.by.mu.Lock()
+func (w *trackedBody) Close() error {
+	w.standIn.mu.Lock()
 	if !w.closed {
 		w.closed = true
-		w.by.open--
+		w.standIn.openBodies--
 	}
-	w.by.mu.Unlock()
+	w.standIn.mu.Unlock()
 	return w.ReadCloser.Close()
 }
 
-// failing is a Doer that reaches nobody.
-type failing struct{ err error }
+// failingDoer is a Doer whose requests fail.
+type failingDoer struct{ err error }
 
-func (f failing) Do(*http.Request) (*http.Response, error) { return nil, f.err }
+func (f failingDoer) Do(*http.Request) (*http.Response, error) { return nil, f.err }
 
-// refusing is a Doer that must not be used.
-type refusing struct{ t *testing.T }
+// forbiddenDoer is a Doer that must not be used.
+type forbiddenDoer struct{ t *testing.T }
 
-func (r refusing) Do(*http.Request) (*http.Response, error) {
+func (r forbiddenDoer) Do(*http.Request) (*http.Response, error) {
 	r.t.Error("nobody was to be asked")
 	return nil, errors.New("refused")
 }
 
-// row is one way in which a peer answers wrongly, and what a connector says to it.
-type row struct {
+// faultyResponse is a faulty response of a peer and the error expected of a connector.
+type faultyResponse struct {
 	name   string
 	answer http.HandlerFunc
 	kind   error
 	code   string // "": any
 }
 
-// echo answers with a status and repeats what was sent, keys and all: a connector
-// that quotes it gives secrets away.
-func echo(status int) http.HandlerFunc {
+// echoHeader responds with a status and repeats what was sent, keys and all: a connector
+// that quotes it reveals secrets.
+func echoHeader(status int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
@@ -159,13 +159,13 @@ func echo(status int) http.HandlerFunc {
 	}
 }
 
-// broken are the answers that no call of a connector takes for good.
-func broken() []row {
-	return []row{
-		{"401", echo(401), hub.ErrInvalid, hub.CodeKeyRejected},
-		{"403", echo(403), hub.ErrInvalid, hub.CodeKeyRejected},
-		{"500", echo(500), hub.ErrPeer, hub.CodePeerFailed},
-		{"503", echo(503), hub.ErrPeer, hub.CodePeerFailed},
+// broken returns the responses that every call of a connector must refuse.
+func broken() []faultyResponse {
+	return []faultyResponse{
+		{"401", echoHeader(401), hub.ErrInvalid, hub.CodeKeyRejected},
+		{"403", echoHeader(403), hub.ErrInvalid, hub.CodeKeyRejected},
+		{"500", echoHeader(500), hub.ErrPeer, hub.CodePeerFailed},
+		{"503", echoHeader(503), hub.ErrPeer, hub.CodePeerFailed},
 		{"redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, hub.ErrPeer, hub.CodePeerFailed},
 		{"429", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "7"); w.WriteHeader(429) }, hub.ErrPeer, hub.CodePeerRateLimited},
 		{"breaks off", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, hub.ErrPeer, hub.CodePeerUnreachable},
@@ -180,21 +180,21 @@ func broken() []row {
 				}
 			}
 		}, hub.ErrPeer, hub.CodePeerResponse},
-		{"64 KiB and a byte", say(200, "{}"+strings.Repeat(" ", hub.MaxResponseBytes-1)), hub.ErrPeer, hub.CodePeerResponse},
+		{"64 KiB and a byte", respondWith(200, "{}"+strings.Repeat(" ", hub.MaxResponseBytes-1)), hub.ErrPeer, hub.CodePeerResponse},
 	}
 }
 
-// notJSON are answers that are no JSON.
-func notJSON() []row {
-	list := []row{}
+// nonJSONResponses returns responses that are not JSON.
+func nonJSONResponses() []faultyResponse {
+	list := []faultyResponse{}
 	for _, body := range []string{"", "<html>Welcome</html>", "{", `{"product":`, "[]", "OK", `{} {}`} {
-		list = append(list, row{"body " + body, say(200, body), hub.ErrPeer, hub.CodePeerResponse})
+		list = append(list, faultyResponse{"body " + body, respondWith(200, body), hub.ErrPeer, hub.CodePeerResponse})
 	}
 	return list
 }
 
-// say answers with a status and a body.
-func say(status int, body string) http.HandlerFunc {
+// respondWith responds with a status and a body.
+func respondWith(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)

@@ -53,7 +53,7 @@ func post(t *testing.T, url, token, body string, into any) {
 	require.NoError(t, json.Unmarshal(raw, into))
 }
 
-func intact() moduletest.Case {
+func validCase() moduletest.Case {
 	return moduletest.Case{
 		Module: notes.New("notes"), Public: []string{"auth.register", "notes.echo", "notes.use"},
 		SignUp: func(t *testing.T, base string) moduletest.Account {
@@ -81,8 +81,8 @@ func intact() moduletest.Case {
 	}
 }
 
-// changed is the intact product but for what is set.
-type changed struct {
+// brokenModule is the intact product but for what is set.
+type brokenModule struct {
 	module.Module
 	spec   func(*module.Spec)
 	handle func(ctx context.Context, host module.Host, tx pgx.Tx, e hub.Event, intact module.Instance) error
@@ -93,7 +93,7 @@ type changed struct {
 // keepValidEvents leaves out the types of events that notes are not meant to survive.
 func keepValidEvents(s *module.Spec) { s.Receives = []string{notes.EventCreated, notes.EventIgnored} }
 
-func (c changed) Spec() module.Spec {
+func (c brokenModule) Spec() module.Spec {
 	s := c.Module.Spec()
 	keepValidEvents(&s)
 	if c.spec != nil {
@@ -102,14 +102,14 @@ func (c changed) Spec() module.Spec {
 	return s
 }
 
-func (c changed) Open(ctx context.Context, host module.Host) (module.Instance, error) {
+func (c brokenModule) Open(ctx context.Context, host module.Host) (module.Instance, error) {
 	instance, err := c.Module.Open(ctx, host)
 	return &product{instance, c, host}, err
 }
 
 type product struct {
 	module.Instance
-	changed changed
+	changed brokenModule
 	host    module.Host
 }
 
@@ -148,27 +148,27 @@ func extra(path string, security ...map[string][]string) func(huma.API) {
 }
 
 func broken() map[string]struct {
-	change changed
+	change brokenModule
 	output string
 } {
 	return map[string]struct {
-		change changed
+		change brokenModule
 		output string
 	}{
-		"writes beside the transaction": {changed{handle: func(ctx context.Context, host module.Host, tx pgx.Tx, e hub.Event, intact module.Instance) error {
+		"writes beside the transaction": {brokenModule{handle: func(ctx context.Context, host module.Host, tx pgx.Tx, e hub.Event, intact module.Instance) error {
 			_, err := host.Pool.Exec(ctx, `insert into notes (tenant_id, environment, author, event_id, text) values ($1, 'live', 'x', '', 'y')`, e.TenantID)
 			return err
 		}}, "what is rolled back has no effect"},
-		"everybody's notes": {changed{handle: func(ctx context.Context, _ module.Host, tx pgx.Tx, e hub.Event, intact module.Instance) error {
+		"everybody's notes": {brokenModule{handle: func(ctx context.Context, _ module.Host, tx pgx.Tx, e hub.Event, intact module.Instance) error {
 			_, err := tx.Exec(ctx, `insert into notes (tenant_id, environment, author, event_id, text) select distinct tenant_id, 'live', 'x', '', 'y' from users`)
 			return err
 		}}, "another tenant's data"},
-		"does nothing": {changed{handle: func(context.Context, module.Host, pgx.Tx, hub.Event, module.Instance) error { return nil }}, "has no effect and is not ignored"},
-		"open door":    {changed{routes: extra("/api/v1/extra")}, "names no security scheme"},
-		"one for all":  {changed{routes: extra("/api/v1/extra/{text}", map[string][]string{module.SchemeBearer: {}})}, "has no resource"},
-		"any token":    {changed{accept: true}, "TestSuite/tokens"},
-		"bad version":  {changed{spec: func(s *module.Spec) { s.Version = "1" }}, "TestSuite/spec"},
-		"more than it handles": {changed{spec: func(s *module.Spec) {
+		"does nothing": {brokenModule{handle: func(context.Context, module.Host, pgx.Tx, hub.Event, module.Instance) error { return nil }}, "has no effect and is not ignored"},
+		"open door":    {brokenModule{routes: extra("/api/v1/extra")}, "names no security scheme"},
+		"one for all":  {brokenModule{routes: extra("/api/v1/extra/{text}", map[string][]string{module.SchemeBearer: {}})}, "has no resource"},
+		"any token":    {brokenModule{accept: true}, "TestSuite/tokens"},
+		"bad version":  {brokenModule{spec: func(s *module.Spec) { s.Version = "1" }}, "TestSuite/spec"},
+		"more than it handles": {brokenModule{spec: func(s *module.Spec) {
 			s.Receives = append(s.Receives, "note.lost")
 		}}, "has no event note.lost"},
 	}
@@ -178,8 +178,8 @@ func broken() map[string]struct {
 // TestSuiteFindsWhatIsBroken's with a broken one.
 func TestSuite(t *testing.T) {
 	t.Parallel()
-	c := intact()
-	change := changed{}
+	c := validCase()
+	change := brokenModule{}
 	if name := os.Getenv(envBroken); name != "" {
 		change = broken()[name].change
 	}

@@ -59,14 +59,14 @@ func checkMigrations(t *testing.T, c Case, h *Hub) {
 	require.Empty(t, outside, "tables outside the product's schema")
 }
 
-// operation is an operation of the product's OpenAPI document.
-type operation struct {
+// ownOperation is an operation of the product's OpenAPI document.
+type ownOperation struct {
 	id, method, path string
 	security         []map[string][]string
 }
 
-// document returns the product's own operations.
-func (h *Hub) document(t *testing.T) []operation {
+// ownOperations returns the product's own operations.
+func (h *Hub) ownOperations(t *testing.T) []ownOperation {
 	t.Helper()
 	status, raw := h.call(t, "GET", "/openapi.json", nil)
 	require.Equal(t, 200, status)
@@ -77,14 +77,14 @@ func (h *Hub) document(t *testing.T) []operation {
 		} `json:"paths"`
 	}
 	require.NoError(t, json.Unmarshal(raw, &read))
-	var list []operation
+	var list []ownOperation
 	for path, methods := range read.Paths {
 		below, common := strings.CutPrefix(path, "/api/v1/integrations")
 		if common && !strings.HasPrefix(below, "/search/") && !strings.HasPrefix(below, "/action/") {
 			continue // the hub's, with tests of its own
 		}
 		for method, op := range methods {
-			list = append(list, operation{op.OperationID, strings.ToUpper(method), path, op.Security})
+			list = append(list, ownOperation{op.OperationID, strings.ToUpper(method), path, op.Security})
 		}
 	}
 	require.NotEmpty(t, list, "the document has no operation of the product")
@@ -94,7 +94,9 @@ func (h *Hub) document(t *testing.T) []operation {
 var parameter = regexp.MustCompile(`\{[^}]+\}`)
 
 // randomPath returns the path with random ids for its parameters.
-func (o operation) randomPath() string { return parameter.ReplaceAllString(o.path, uuid.NewString()) }
+func (o ownOperation) randomPath() string {
+	return parameter.ReplaceAllString(o.path, uuid.NewString())
+}
 
 func (h *Hub) call(t *testing.T, method, path string, header http.Header) (status int, body []byte) {
 	t.Helper()
@@ -111,11 +113,11 @@ func (h *Hub) call(t *testing.T, method, path string, header http.Header) (statu
 	return res.StatusCode, body
 }
 
-// operations requires that everything is documented with who may call it, and that nobody
+// checkOperations requires that everything is documented with who may call it, and that nobody
 // else may.
-func operations(t *testing.T, c Case, h *Hub) {
+func checkOperations(t *testing.T, c Case, h *Hub) {
 	ids := map[string]bool{}
-	for _, op := range h.document(t) {
+	for _, op := range h.ownOperations(t) {
 		require.NotEmpty(t, op.id, "%s %s has no operation id", op.method, op.path)
 		require.False(t, ids[op.id], "%s: two operations", op.id)
 		ids[op.id] = true
@@ -146,13 +148,13 @@ func operations(t *testing.T, c Case, h *Hub) {
 	}
 }
 
-// tokens requires that what is no token is unauthorized, and nothing worse.
-func tokens(t *testing.T, c Case, h *Hub) {
+// checkTokens requires that what is no token is unauthorized, and nothing worse.
+func checkTokens(t *testing.T, c Case, h *Hub) {
 	for _, token := range []string{"", "x", uuid.NewString(), "'; select 1 --", strings.Repeat("x", 10_000), "eyJhbGciOiJub25lIn0.e30."} {
 		_, err := h.Instance.Authenticate(t.Context(), token)
 		require.ErrorIs(t, err, hub.ErrUnauthorized, "token %.20q", token)
 	}
-	for _, op := range h.document(t) {
+	for _, op := range h.ownOperations(t) {
 		if slices.ContainsFunc(op.security, func(requirement map[string][]string) bool {
 			_, ok := requirement[module.SchemeBearer]
 			return ok && len(op.security) == 1
@@ -172,15 +174,15 @@ func tokens(t *testing.T, c Case, h *Hub) {
 	require.NotEmpty(t, tenant.Name)
 }
 
-// tenants requires that what is another tenant's is not there.
-func tenants(t *testing.T, c Case, h *Hub) {
+// checkTenants requires that what is another tenant's is not there.
+func checkTenants(t *testing.T, c Case, h *Hub) {
 	owner, other := c.SignUp(t, h.Base), c.SignUp(t, h.Base)
 	var paths map[string]string
 	if c.Resources != nil {
 		paths = c.Resources(t, h.Base, owner)
 	}
 	bearer := func(a Account) http.Header { return http.Header{"Authorization": {"Bearer " + a.Token}} }
-	for _, op := range h.document(t) {
+	for _, op := range h.ownOperations(t) {
 		if !parameter.MatchString(op.path) || slices.Contains(c.Public, op.id) {
 			continue
 		}
@@ -198,9 +200,9 @@ func tenants(t *testing.T, c Case, h *Hub) {
 
 var errUndo = errors.New("undo")
 
-// handle requires that an event has its effect in the transaction that is handed over,
+// checkHandle requires that an event has its effect in the transaction that is handed over,
 // and on its own tenant only.
-func handle(t *testing.T, c Case, h *Hub) {
+func checkHandle(t *testing.T, c Case, h *Hub) {
 	handled := map[string]bool{}
 	for _, e := range c.Events {
 		handled[e.Type] = true
@@ -239,8 +241,8 @@ func handle(t *testing.T, c Case, h *Hub) {
 	}
 }
 
-// presenter requires JSON of the shapes that are a product's own.
-func presenter(t *testing.T, _ Case, h *Hub) {
+// checkPresenter requires JSON of the shapes that are a product's own.
+func checkPresenter(t *testing.T, _ Case, h *Hub) {
 	shapes, ok := h.Instance.(module.Presenter)
 	if !ok {
 		return
@@ -256,7 +258,7 @@ func presenter(t *testing.T, _ Case, h *Hub) {
 	}
 }
 
-func jobsAndPages(t *testing.T, _ Case, h *Hub) {
+func checkJobsAndPages(t *testing.T, _ Case, h *Hub) {
 	if worker, ok := h.Instance.(module.Worker); ok {
 		names := map[string]bool{}
 		for _, job := range worker.Jobs() {

@@ -65,7 +65,7 @@ type Hub struct {
 func Start(t testing.TB, m module.Module, o Options) *Hub {
 	t.Helper()
 	spec := m.Spec()
-	h := &Hub{t: t, product: spec.Name, DataDir: t.TempDir(), DatabaseURL: prepared(t, m)}
+	h := &Hub{t: t, product: spec.Name, DataDir: t.TempDir(), DatabaseURL: preparedDatabase(t, m)}
 	cfg, _, err := config.Load(config.Sources{Environ: append([]string{"HUB_KEY_RATE=0"}, o.Settings...)})
 	require.NoError(t, err)
 	cfg.Listen, cfg.DataDir, cfg.LogLevel, cfg.ShutdownGrace = "127.0.0.1:0", h.DataDir, "debug", time.Second
@@ -73,7 +73,7 @@ func Start(t testing.TB, m module.Module, o Options) *Hub {
 	cfg.MasterKey = config.Secret(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
 	options := server.Options{
 		Config: cfg, Version: "test", Log: slog.New(slog.NewJSONHandler(&h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Modules: append([]module.Module{watched{m, h}}, o.OtherModules...), Connectors: o.Connectors,
+		Modules: append([]module.Module{observedModule{m, h}}, o.OtherModules...), Connectors: o.Connectors,
 	}
 	if !o.RealPasswordHashes {
 		options.PasswordHashMemory = hubtest.PasswordHashMemory
@@ -99,9 +99,9 @@ func Start(t testing.TB, m module.Module, o Options) *Hub {
 	return h
 }
 
-// prepared gives a database with the product's schema and an operator in it: making
+// preparedDatabase returns the URL of a database with the product's schema and an operator: making
 // them takes longer than copying.
-func prepared(t testing.TB, m module.Module) string {
+func preparedDatabase(t testing.TB, m module.Module) string {
 	t.Helper()
 	name := m.Spec().Name
 	return hubtest.PreparedDatabaseURL(t, name, func(ctx context.Context, url string) error {
@@ -117,17 +117,17 @@ func prepared(t testing.TB, m module.Module) string {
 	})
 }
 
-// watched remembers what a module was opened with and what came of it, and lets the
+// observedModule remembers what a module was opened with and what came of it, and lets the
 // test in between.
-type watched struct {
+type observedModule struct {
 	module.Module
 	hub *Hub
 }
 
 // Open implements [module.Module].
-func (w watched) Open(ctx context.Context, host module.Host) (module.Instance, error) {
+func (w observedModule) Open(ctx context.Context, host module.Host) (module.Instance, error) {
 	settings := host.Pool.Config()
-	settings.ConnConfig.Tracer = counter{&w.hub.QueryCount}
+	settings.ConnConfig.Tracer = queryCounter{&w.hub.QueryCount}
 	pool, err := pgxpool.NewWithConfig(context.Background(), settings)
 	if err != nil {
 		return nil, err
@@ -138,19 +138,19 @@ func (w watched) Open(ctx context.Context, host module.Host) (module.Instance, e
 	return instance, err
 }
 
-// counter counts queries.
-type counter struct{ n *atomic.Int64 }
+// queryCounter counts queries.
+type queryCounter struct{ n *atomic.Int64 }
 
 // TraceQueryStart implements pgx.QueryTracer.
-func (c counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+func (c queryCounter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
 	c.n.Add(1)
 	return ctx
 }
 
 // TraceQueryEnd implements pgx.QueryTracer.
-func (counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+func (queryCounter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// publisher is the hub's, unless it is told to fail.
+// publisher is the hub's publisher, which a test can make fail.
 type publisher struct {
 	module.Publisher
 	fail *atomic.Bool

@@ -48,12 +48,12 @@ func Run(t *testing.T, c Case) {
 		run  func(*testing.T, Case, *Hub)
 	}{
 		{"migrations", checkMigrations},
-		{"operations", operations},
-		{"tokens", tokens},
-		{"tenants", tenants},
-		{"handle", handle},
-		{"presenter", presenter},
-		{"jobs and pages", jobsAndPages},
+		{"operations", checkOperations},
+		{"tokens", checkTokens},
+		{"tenants", checkTenants},
+		{"handle", checkHandle},
+		{"presenter", checkPresenter},
+		{"jobs and pages", checkJobsAndPages},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			t.Parallel()

@@ -43,7 +43,7 @@ type CommandRunner struct {
 	File       string // what the file has that they upload
 }
 
-// RunCommand runs a command as it is printed, and gives the status and the body of the answer.
+// RunCommand runs a printed command and returns the status and body of the response.
 func (r CommandRunner) RunCommand(t *testing.T, command string) (status, body string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -96,7 +96,7 @@ func (c *Document) check(op *operation, res *http.Response, body []byte) error {
 	return rules.Validate(value)
 }
 
-// find gives the operation that a request was for: paths without parameters come first.
+// find returns the operation of a request: paths without parameters come first.
 func (c *Document) find(method, path string) *operation {
 	requestSegments := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	var found *operation

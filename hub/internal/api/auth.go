@@ -52,7 +52,7 @@ func (a *API) login(ctx context.Context, in *loginInput) (*sessionOutput, error)
 	if err != nil {
 		// The audit log names the account only if it exists: people type passwords into
 		// the wrong field.
-		if operator, known := a.deps.Auth.Account(ctx, in.Body.Email); known {
+		if operator, exists := a.deps.Auth.Account(ctx, in.Body.Email); exists {
 			setAuditResource(ctx, operator.ID, uuid.Nil)
 		}
 		return nil, err

@@ -103,7 +103,7 @@ func (a *API) admit(ctx context.Context, c *fiber.Ctx, row rest.Route, info *req
 	case accepted.Key && key != "":
 		return a.admitKey(ctx, c, key, accepted.Scopes, info)
 	case !accepted.Bearer:
-		return keys.Refused()
+		return keys.InvalidKeyError()
 	}
 	return hub.Errorf(hub.ErrUnauthorized, "unauthorized", "Log in first, and send the access token as Authorization: Bearer.")
 }

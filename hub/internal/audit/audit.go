@@ -62,7 +62,7 @@ func (r *Recorder) Record(ctx context.Context, entry Entry) error {
 		Ip: nullIfEmpty(entry.IP), RequestID: nullIfEmpty(entry.RequestID), Status: int32(entry.Status),
 		Environment: string(entry.Environment), SubjectID: nullIfEmpty(entry.SubjectID),
 	})
-	return store.Failed("recording in the audit log", err)
+	return store.Wrap("recording in the audit log", err)
 }
 
 // Queue adds entries to a batch, which stores them together with other rows. The batch
@@ -148,11 +148,11 @@ func (r *Recorder) List(ctx context.Context, filter Filter, before *uuid.UUID, l
 		from hub.audit where true` + where.String() + fmt.Sprintf(" order by id desc limit $%d", len(args))
 	rows, err := r.db.Query(ctx, query, args...)
 	if err != nil {
-		return nil, store.Failed("reading the audit log", err)
+		return nil, store.Wrap("reading the audit log", err)
 	}
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Entry])
 	if err != nil {
-		return nil, store.Failed("reading the audit log", err)
+		return nil, store.Wrap("reading the audit log", err)
 	}
 	return list, nil
 }

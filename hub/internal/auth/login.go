@@ -48,8 +48,8 @@ func (s *Service) Login(ctx context.Context, email, password, clientIP string) (
 		return Session{}, err
 	}
 	queries := dbgen.New(s.db)
-	if err := queries.ForgetLoginFailures(ctx, account, clientIP); err != nil {
-		return Session{}, store.Failed("forgetting failed logins", err)
+	if err := queries.DeleteLoginFailures(ctx, account, clientIP); err != nil {
+		return Session{}, store.Wrap("forgetting failed logins", err)
 	}
 	var session Session
 	err = store.InTx(ctx, s.db, func(tx pgx.Tx) error {
@@ -59,12 +59,12 @@ func (s *Service) Login(ctx context.Context, email, password, clientIP string) (
 			return invalidCredentials() // changed while it was checked
 		}
 		if err != nil {
-			return store.Failed("loading the operator", err)
+			return store.Wrap("loading the operator", err)
 		}
 		session, err = s.issue(ctx, queries, operatorOf(row), uuid.Must(uuid.NewV7()))
 		return err
 	})
-	return session, store.Failed("logging in", err)
+	return session, store.Wrap("logging in", err)
 }
 
 func invalidCredentials() error {
@@ -78,7 +78,7 @@ func (s *Service) checkCredentials(ctx context.Context, account []byte, email, p
 		AccountHash: account, Ip: clientIP, Since: now.Add(-loginWindow), RowLimit: maxLoginFailures,
 	})
 	if err != nil {
-		return dbgen.Operator{}, store.Failed("counting failed logins", err)
+		return dbgen.Operator{}, store.Wrap("counting failed logins", err)
 	}
 	if len(failures) >= maxLoginFailures {
 		limited := hub.Errorf(hub.ErrRateLimited, "too_many_logins", "Too many failed logins for this account; wait and try again.")
@@ -87,7 +87,7 @@ func (s *Service) checkCredentials(ctx context.Context, account []byte, email, p
 	}
 	row, err := queries.OperatorByEmail(ctx, email)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return dbgen.Operator{}, store.Failed("loading the operator", err)
+		return dbgen.Operator{}, store.Wrap("loading the operator", err)
 	}
 	stored := s.hasher.dummy
 	if err == nil {
@@ -95,7 +95,7 @@ func (s *Service) checkCredentials(ctx context.Context, account []byte, email, p
 	}
 	if matches := s.hasher.matches(stored, password); err != nil || !matches || row.Disabled {
 		if err := queries.RecordLoginFailure(ctx, dbgen.RecordLoginFailureParams{AccountHash: account, Ip: clientIP, At: now}); err != nil {
-			return dbgen.Operator{}, store.Failed("recording a failed login", err)
+			return dbgen.Operator{}, store.Wrap("recording a failed login", err)
 		}
 		return dbgen.Operator{}, invalidCredentials()
 	}
@@ -114,22 +114,22 @@ func (s *Service) Refresh(ctx context.Context, refreshToken string) (Session, er
 			return invalidRefreshToken()
 		}
 		if err != nil {
-			return store.Failed("loading the refresh token", err)
+			return store.Wrap("loading the refresh token", err)
 		}
 		row, err := queries.LockOperator(ctx, token.OperatorID)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return invalidRefreshToken()
 		}
 		if err != nil {
-			return store.Failed("loading the operator", err)
+			return store.Wrap("loading the operator", err)
 		}
 		if token, err = queries.LockRefreshToken(ctx, token.Hash); err != nil {
-			return store.Failed("loading the refresh token", err)
+			return store.Wrap("loading the refresh token", err)
 		}
 		now := s.config.Now()
 		if token.UsedAt != nil { // committed, although the answer is an error
 			reused = true
-			return store.Failed("ending a login", queries.RevokeFamily(ctx, token.FamilyID, &now))
+			return store.Wrap("ending a login", queries.RevokeTokenFamily(ctx, token.FamilyID, &now))
 		}
 		if token.RevokedAt != nil || !token.ExpiresAt.After(now) {
 			return invalidRefreshToken()
@@ -137,8 +137,8 @@ func (s *Service) Refresh(ctx context.Context, refreshToken string) (Session, er
 		if row.Disabled {
 			return invalidRefreshToken()
 		}
-		if err := queries.UseRefreshToken(ctx, token.Hash, &now); err != nil {
-			return store.Failed("using the refresh token", err)
+		if err := queries.MarkRefreshTokenUsed(ctx, token.Hash, &now); err != nil {
+			return store.Wrap("using the refresh token", err)
 		}
 		session, err = s.issue(ctx, queries, operatorOf(row), token.FamilyID)
 		return err
@@ -147,7 +147,7 @@ func (s *Service) Refresh(ctx context.Context, refreshToken string) (Session, er
 		err = invalidRefreshToken()
 	}
 	if err != nil {
-		return Session{}, store.Failed("refreshing", err)
+		return Session{}, store.Wrap("refreshing", err)
 	}
 	return session, nil
 }
@@ -161,24 +161,24 @@ func (s *Service) Logout(ctx context.Context, accessToken, refreshToken string) 
 	if !ok {
 		return nil // the local command line has nothing to end
 	}
-	return store.Failed("logging out", store.InTx(ctx, s.db, func(tx pgx.Tx) error {
+	return store.Wrap("logging out", store.InTx(ctx, s.db, func(tx pgx.Tx) error {
 		queries := dbgen.New(tx)
 		if _, err := queries.LockOperator(ctx, operator); errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		} else if err != nil {
-			return store.Failed("loading the operator", err)
+			return store.Wrap("loading the operator", err)
 		}
-		if err := queries.RevokeFamily(ctx, family, &now); err != nil {
-			return store.Failed("ending a login", err)
+		if err := queries.RevokeTokenFamily(ctx, family, &now); err != nil {
+			return store.Wrap("ending a login", err)
 		}
 		token, err := queries.LockRefreshToken(ctx, hashToken(refreshToken))
 		if errors.Is(err, pgx.ErrNoRows) || err == nil && token.OperatorID != operator {
 			return nil
 		}
 		if err != nil {
-			return store.Failed("loading the refresh token", err)
+			return store.Wrap("loading the refresh token", err)
 		}
-		return store.Failed("ending a login", queries.RevokeFamily(ctx, token.FamilyID, &now))
+		return store.Wrap("ending a login", queries.RevokeTokenFamily(ctx, token.FamilyID, &now))
 	}))
 }
 
@@ -193,12 +193,12 @@ func (s *Service) Verify(ctx context.Context, bearer string) (Operator, error) {
 	if !ok {
 		return Operator{}, invalidToken()
 	}
-	row, err := dbgen.New(s.db).OperatorOfSession(ctx, id, family)
+	row, err := dbgen.New(s.db).OperatorByRefreshToken(ctx, id, family)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Operator{}, invalidToken()
 	}
 	if err != nil {
-		return Operator{}, store.Failed("loading the operator", err)
+		return Operator{}, store.Wrap("loading the operator", err)
 	}
 	return operatorOf(row), nil
 }
@@ -221,7 +221,7 @@ func (s *Service) issue(ctx context.Context, queries *dbgen.Queries, operator Op
 		Hash: hash, FamilyID: family, OperatorID: operator.ID, CreatedAt: now, ExpiresAt: now.Add(s.config.RefreshTTL),
 	})
 	if err != nil {
-		return Session{}, store.Failed("storing the refresh token", err)
+		return Session{}, store.Wrap("storing the refresh token", err)
 	}
 	return Session{AccessToken: access, RefreshToken: refresh, ExpiresIn: s.config.AccessTTL, Operator: operator}, nil
 }

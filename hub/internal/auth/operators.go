@@ -94,7 +94,7 @@ type Change struct {
 func (s *Service) List(ctx context.Context, before *uuid.UUID, limit int) ([]Operator, error) {
 	rows, err := dbgen.New(s.db).ListOperators(ctx, before, int32(limit))
 	if err != nil {
-		return nil, store.Failed("listing operators", err)
+		return nil, store.Wrap("listing operators", err)
 	}
 	list := make([]Operator, len(rows))
 	for i, row := range rows {
@@ -146,7 +146,7 @@ func (s *Service) Update(ctx context.Context, id uuid.UUID, change Change) (Oper
 	err := s.inExclusiveTx(ctx, func(queries *dbgen.Queries) error {
 		old, err := queries.OperatorByID(ctx, id)
 		if err != nil {
-			return store.Failed("loading the operator", err)
+			return store.Wrap("loading the operator", err)
 		}
 		disabled := old.Disabled
 		if change.Disabled != nil {
@@ -166,12 +166,12 @@ func (s *Service) Update(ctx context.Context, id uuid.UUID, change Change) (Oper
 		updated = operatorOf(row)
 		if disabled || hash != nil {
 			now := s.config.Now()
-			return store.Failed("ending logins", queries.RevokeOperatorSessions(ctx, id, &now))
+			return store.Wrap("ending logins", queries.RevokeOperatorSessions(ctx, id, &now))
 		}
 		return nil
 	})
 	if err != nil {
-		return Operator{}, store.Failed("changing the operator", err)
+		return Operator{}, store.Wrap("changing the operator", err)
 	}
 	return updated, nil
 }
@@ -182,15 +182,15 @@ func (s *Service) Delete(ctx context.Context, id uuid.UUID) error {
 	err := s.inExclusiveTx(ctx, func(queries *dbgen.Queries) error {
 		old, err := queries.OperatorByID(ctx, id)
 		if err != nil {
-			return store.Failed("loading the operator", err)
+			return store.Wrap("loading the operator", err)
 		}
 		if err := requireOtherAdmin(ctx, queries, old); err != nil {
 			return err
 		}
 		_, err = queries.DeleteOperator(ctx, id)
-		return store.Failed("deleting the operator", err)
+		return store.Wrap("deleting the operator", err)
 	})
-	return store.Failed("deleting the operator", err)
+	return store.Wrap("deleting the operator", err)
 }
 
 // EnsureFirstOperator creates an administrator if there is no operator at all. Without
@@ -199,7 +199,7 @@ func (s *Service) Delete(ctx context.Context, id uuid.UUID) error {
 func (s *Service) EnsureFirstOperator(ctx context.Context, email, password string) (created bool, generatedPassword string, err error) {
 	queries := dbgen.New(s.db)
 	if count, err := queries.CountOperators(ctx); err != nil || count > 0 {
-		return false, "", store.Failed("counting operators", err)
+		return false, "", store.Wrap("counting operators", err)
 	}
 	if email == "" {
 		email = DefaultEmail
@@ -217,16 +217,16 @@ func (s *Service) EnsureFirstOperator(ctx context.Context, email, password strin
 	}
 	err = s.inExclusiveTx(ctx, func(queries *dbgen.Queries) error {
 		if count, err := queries.CountOperators(ctx); err != nil || count > 0 {
-			return store.Failed("counting operators", err)
+			return store.Wrap("counting operators", err)
 		}
 		_, err := queries.CreateOperator(ctx, dbgen.CreateOperatorParams{
 			ID: uuid.Must(uuid.NewV7()), Email: email, Name: "Administrator", Role: RoleAdmin, PasswordHash: hash,
 		})
 		created = err == nil
-		return store.Failed("storing the first operator", err)
+		return store.Wrap("storing the first operator", err)
 	})
 	if err != nil || !created {
-		return false, "", store.Failed("making the first operator", err)
+		return false, "", store.Wrap("making the first operator", err)
 	}
 	return true, generatedPassword, nil
 }
@@ -236,7 +236,7 @@ func (s *Service) inExclusiveTx(ctx context.Context, work func(queries *dbgen.Qu
 	return store.InTx(ctx, s.db, func(tx pgx.Tx) error {
 		queries := dbgen.New(tx)
 		if err := queries.LockOperators(ctx); err != nil {
-			return store.Failed("locking operators", err)
+			return store.Wrap("locking operators", err)
 		}
 		return work(queries)
 	})
@@ -249,7 +249,7 @@ func requireOtherAdmin(ctx context.Context, queries *dbgen.Queries, operator dbg
 	}
 	others, err := queries.CountOtherAdmins(ctx, operator.ID)
 	if err != nil {
-		return store.Failed("counting admins", err)
+		return store.Wrap("counting admins", err)
 	}
 	if others == 0 {
 		return hub.Errorf(hub.ErrConflict, "last_admin", "This is the last active administrator; make another one first.")
@@ -269,10 +269,10 @@ func checkOperator(email, role string) error {
 }
 
 func writeError(doing string, err error) error {
-	if store.Violated(err) == "operators_email" {
+	if store.ConstraintName(err) == "operators_email" {
 		return hub.Errorf(hub.ErrConflict, "email_taken", "Another operator has this e-mail address.")
 	}
-	return store.Failed(doing, err)
+	return store.Wrap(doing, err)
 }
 
 func operatorOf(row dbgen.Operator) Operator {

@@ -68,7 +68,7 @@ func (s *Service) Accept(ctx context.Context, caller keys.Principal, r Registrat
 	}
 	i, secret, err := s.storeRegistration(ctx, product, caller, r)
 	if err != nil {
-		return Accepted{}, store.Failed("storing the registration", err)
+		return Accepted{}, store.Wrap("storing the registration", err)
 	}
 	failpoint.Here("registration_after_commit")
 	return Accepted{
@@ -80,7 +80,7 @@ func (s *Service) Accept(ctx context.Context, caller keys.Principal, r Registrat
 // the webhook secret if it generated one.
 func (s *Service) storeRegistration(ctx context.Context, product Product, caller keys.Principal, r Registration) (i integration.Integration, secret string, err error) {
 	for range maxClaims {
-		known, err := s.identifyRegistrant(ctx, caller, r)
+		registrant, err := s.identifyRegistrant(ctx, caller, r)
 		if err != nil {
 			return i, "", err
 		}
@@ -89,7 +89,7 @@ func (s *Service) storeRegistration(ctx context.Context, product Product, caller
 			if i, err = integrations.Ensure(ctx, r.identity(caller), product.webhookURL()); err != nil {
 				return err
 			}
-			if err := s.claimIntegration(ctx, tx, caller, r, &i, known); err != nil {
+			if err := s.claimIntegration(ctx, tx, caller, r, &i, registrant); err != nil {
 				return err
 			}
 			if secret, err = s.applyRegistration(&i, r); err != nil {
@@ -182,7 +182,7 @@ func (s *Service) Unregister(ctx context.Context, caller keys.Principal) (View, 
 		case err != nil:
 			return err
 		case key.Superseded:
-			return keys.Refused()
+			return keys.InvalidKeyError()
 		case i.RevokedAt == nil:
 			i.Disconnect("The other product ended the connection.")
 		}
@@ -215,5 +215,5 @@ func (s *Service) updateLocked(ctx context.Context, id uuid.UUID, change func(*i
 		i, err = integrations.Save(ctx, i)
 		return err
 	})
-	return i, store.Failed("changing the integration", err)
+	return i, store.Wrap("changing the integration", err)
 }

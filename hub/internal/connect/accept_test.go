@@ -31,7 +31,7 @@ func (b *bundle) lookUp(plain string) keys.Principal {
 	return who
 }
 
-// registration is what a peer like us tells.
+// registration is the registration of a peer like us.
 func registration(p *plainPeer, secret string) connect.Registration {
 	return connect.Registration{
 		ID: "theirs", Product: "messaging", Environment: hub.Live, WebhookURL: p.URL + "/api/v1/integrations/webhook",

@@ -83,20 +83,20 @@ type registrant struct {
 // because it may be another account.
 func (s *Service) identifyRegistrant(ctx context.Context, caller keys.Principal, r Registration) (registrant, error) {
 	existing, err := s.findWithAccount(ctx, r.identity(caller), caller.Product, r.Key)
-	known := registrant{existing: existing}
+	identified := registrant{existing: existing}
 	if err != nil || !existing.IsLinked() || existing.PeerAccount == "" {
-		return known, err
+		return identified, err
 	}
 	isPeer, err := isFromPeer(ctx, dbgen.New(s.DB), caller, r, existing)
 	baseURL, found := strings.CutSuffix(r.WebhookURL, webhookSuffix)
 	if err != nil || isPeer || !found || r.Key == "" {
-		return known, store.Failed("loading the key", err)
+		return identified, store.Wrap("loading the key", err)
 	}
 	status, err := s.probeAccount(ctx, hub.Connection{
 		Product: r.Product, LocalProduct: caller.Product, Environment: caller.Environment, URL: baseURL, Key: r.Key, Now: s.Now(),
 	})
-	known.account = accountOf(status)
-	return known, err
+	identified.account = accountOf(status)
+	return identified, err
 }
 
 // isFromPeer reports whether a registration comes from the peer of an integration: its
@@ -126,7 +126,7 @@ func (s *Service) claimIntegration(ctx context.Context, tx pgx.Tx, caller keys.P
 		return err
 	}
 	if isNew {
-		err := queries.EndOtherKeys(ctx, dbgen.EndOtherKeysParams{Until: s.Now(), IntegrationID: i.ID, Keep: caller.KeyID})
+		err := queries.ExpireOtherKeys(ctx, dbgen.ExpireOtherKeysParams{Until: s.Now(), IntegrationID: i.ID, Keep: caller.KeyID})
 		if err != nil {
 			return err
 		}

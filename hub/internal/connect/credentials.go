@@ -112,7 +112,7 @@ func (s *Service) acceptSecret(i *integration.Integration, secret string) (gener
 }
 
 // promotePendingSecret makes the secret that the peer received the current one, unless
-// it was replaced since. sent is the integration as the peer was told of it.
+// it was replaced since. sent is the integration as it was sent to the peer.
 func (s *Service) promotePendingSecret(i *integration.Integration, sent integration.Integration) error {
 	secrets, err := sent.OpenSecrets(s.Box)
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *Service) setPendingLocalKey(ctx context.Context, tx pgx.Tx, product Pro
 	}
 	hash := keys.Hash(issued)
 	queries := dbgen.New(tx)
-	key, err := queries.KeyByHash(ctx, dbgen.KeyByHashParams{Hash: hash[:], TenantID: i.TenantID, Environment: i.Environment, At: s.Now()})
+	key, err := queries.IntegrationKeyByHash(ctx, dbgen.IntegrationKeyByHashParams{Hash: hash[:], TenantID: i.TenantID, Environment: i.Environment, At: s.Now()})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return hub.Invalid("body.api_key_local", "must be a valid "+string(i.Environment)+" key that "+product.Spec.Name+" issued")
 	}
@@ -174,7 +174,7 @@ func (s *Service) setPendingLocalKey(ctx context.Context, tx pgx.Tx, product Pro
 // bindKey binds one of our keys to an integration. A key that is bound to another one is
 // a [hub.ErrConflict].
 func bindKey(ctx context.Context, queries *dbgen.Queries, keyID uuid.UUID, i *integration.Integration) error {
-	bound, err := queries.BindKey(ctx, dbgen.BindKeyParams{IntegrationID: i.ID, ID: keyID, TenantID: i.TenantID})
+	bound, err := queries.BindKeyToIntegration(ctx, dbgen.BindKeyToIntegrationParams{IntegrationID: i.ID, ID: keyID, TenantID: i.TenantID})
 	if err == nil && bound == 0 {
 		return hub.Errorf(hub.ErrConflict, "key_in_use", "This key belongs to another integration already; issue one for each.")
 	}

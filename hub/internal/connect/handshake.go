@@ -190,7 +190,7 @@ func (s *Service) beginHandshake(ctx context.Context, product Product, r Request
 			return err
 		}
 		if isNew {
-			err := dbgen.New(tx).EndOtherKeys(ctx, dbgen.EndOtherKeysParams{Until: s.Now(), IntegrationID: i.ID, Keep: *i.PendingLocalKeyID})
+			err := dbgen.New(tx).ExpireOtherKeys(ctx, dbgen.ExpireOtherKeysParams{Until: s.Now(), IntegrationID: i.ID, Keep: *i.PendingLocalKeyID})
 			if err != nil {
 				return err
 			}
@@ -198,7 +198,7 @@ func (s *Service) beginHandshake(ctx context.Context, product Product, r Request
 		i, err = integrations.Save(ctx, i)
 		return err
 	})
-	return i, store.Failed("storing the integration", err)
+	return i, store.Wrap("storing the integration", err)
 }
 
 // maxNameLength bounds the names of features and event types, in bytes.

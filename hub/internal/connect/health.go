@@ -52,11 +52,11 @@ func (s *Service) Run(ctx context.Context) {
 func (s *Service) RunDue(ctx context.Context) error {
 	for {
 		now := s.Now()
-		registrations, err := s.integrations().ClaimRegistrations(ctx, now, now.Add(firstRetry), batchSize)
+		registrations, err := s.integrations().ClaimDueRegistrations(ctx, now, now.Add(firstRetry), batchSize)
 		if err != nil {
 			return err
 		}
-		probes, err := s.integrations().ClaimProbes(ctx, s.Now(), s.nextProbe(), batchSize)
+		probes, err := s.integrations().ClaimDueProbes(ctx, s.Now(), s.nextProbe(), batchSize)
 		if err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (s *Service) Probe(ctx context.Context, id uuid.UUID, filter integration.Fi
 	}
 	result.Duration = time.Since(started)
 	if ctx.Err() != nil { // stopping: that is no fault of the peer
-		return result, store.Failed("probing", ctx.Err())
+		return result, store.Wrap("probing", ctx.Err())
 	}
 	if i, err = s.recordProbe(ctx, i, result); err != nil {
 		return result, err
@@ -168,5 +168,5 @@ func (s *Service) recordProbe(ctx context.Context, probed integration.Integratio
 	if err == nil && hasRecovered {
 		s.OnRecovered(i.ID)
 	}
-	return i, store.Failed("recording the probe", err)
+	return i, store.Wrap("recording the probe", err)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Revoke ends an integration from our side. Its keys and secrets stop working at once,
-// and the peer is told if it can be called. Revoking it again changes nothing.
+// and the peer is notified if it can be called. Revoking it again changes nothing.
 func (s *Service) Revoke(ctx context.Context, id uuid.UUID, filter integration.Filter) (View, error) {
 	before, err := s.integrations().Get(ctx, id, filter)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *Service) Revoke(ctx context.Context, id uuid.UUID, filter integration.F
 		now := s.Now()
 		before = *i
 		i.Revoke(now)
-		return dbgen.New(tx).RevokeKeysOf(ctx, now, id)
+		return dbgen.New(tx).RevokeIntegrationKeys(ctx, now, id)
 	})
 	if err != nil {
 		return View{}, err
@@ -43,7 +43,7 @@ func (s *Service) Revoke(ctx context.Context, id uuid.UUID, filter integration.F
 	return s.view(ctx, i)
 }
 
-// callUnregister tells the peer that the integration ended. A peer that cannot be told
+// callUnregister notifies the peer that the integration ended. A peer that cannot be told
 // finds out when its key is refused.
 func (s *Service) callUnregister(ctx context.Context, i integration.Integration, localProduct string) {
 	registrar, ok := s.Connectors(i.Product).(hub.Registrar)
@@ -66,7 +66,7 @@ func (s *Service) callUnregister(ctx context.Context, i integration.Integration,
 }
 
 // Disable stops an integration until it is enabled or connected: nothing is sent, and
-// what the peer sends is refused. The peer is not told and cannot enable it.
+// what the peer sends is refused. The peer is not notified and cannot enable it.
 func (s *Service) Disable(ctx context.Context, id uuid.UUID, filter integration.Filter) (View, error) {
 	i, err := s.update(ctx, id, filter, func(i *integration.Integration, _ pgx.Tx) error { return i.Disable() })
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *Service) Call(ctx context.Context, id uuid.UUID, product string, call h
 	}
 	tenant, err := dbgen.New(s.DB).TenantOfProduct(ctx, i.TenantID, product)
 	if err != nil {
-		return nil, store.Failed("loading the integration", err)
+		return nil, store.Wrap("loading the integration", err)
 	}
 	if err := i.CanCall(); err != nil {
 		return nil, err

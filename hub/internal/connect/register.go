@@ -33,7 +33,7 @@ func (s *Service) register(ctx context.Context, i integration.Integration, local
 	return i, err
 }
 
-// callRegister tells the peer where we receive, with the pending secret and key. A peer
+// callRegister registers our webhook with the peer, with the pending secret and key. A peer
 // whose connector has no such call is configured by people: that counts as a success.
 func (s *Service) callRegister(ctx context.Context, i integration.Integration, localProduct string) (answer hub.RegistrationResponse, peerErr, err error) {
 	registrar, ok := s.Connectors(i.Product).(hub.Registrar)
@@ -99,7 +99,7 @@ func (s *Service) storeOutcome(ctx context.Context, sent integration.Integration
 	if err == nil && hasRecovered {
 		s.OnRecovered(i.ID)
 	}
-	return i, store.Failed("storing the registration", err)
+	return i, store.Wrap("storing the registration", err)
 }
 
 // completeRegistration puts into force what the peer received with sent, and applies the
@@ -110,7 +110,7 @@ func (s *Service) completeRegistration(ctx context.Context, queries *dbgen.Queri
 		return err
 	}
 	if i.PendingLocalKeyID != nil && sent.PendingLocalKeyID != nil && *i.PendingLocalKeyID == *sent.PendingLocalKeyID {
-		err := queries.EndOtherKeys(ctx, dbgen.EndOtherKeysParams{Until: now.Add(overlap), IntegrationID: i.ID, Keep: *i.PendingLocalKeyID})
+		err := queries.ExpireOtherKeys(ctx, dbgen.ExpireOtherKeysParams{Until: now.Add(overlap), IntegrationID: i.ID, Keep: *i.PendingLocalKeyID})
 		if err != nil {
 			return err
 		}
@@ -168,7 +168,7 @@ func (s *Service) reregister(ctx context.Context, id uuid.UUID) (i integration.I
 		return err
 	})
 	if err != nil {
-		return i, store.Failed("preparing a registration", err)
+		return i, store.Wrap("preparing a registration", err)
 	}
 	if !i.CanRegister() {
 		return i, nil

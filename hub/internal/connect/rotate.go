@@ -19,7 +19,7 @@ const (
 	MaxOverlap     = 7 * 24 * time.Hour
 )
 
-// RotateSecret replaces the webhook secret, tells the peer, and returns the new secret;
+// RotateSecret replaces the webhook secret, registers it with the peer, and returns the new secret;
 // it is never shown again. Both secrets are accepted until the overlap ends. If the peer
 // cannot be told nothing changes, and the error says why.
 func (s *Service) RotateSecret(ctx context.Context, id uuid.UUID, filter integration.Filter, overlap time.Duration) (View, string, error) {
@@ -67,7 +67,7 @@ func (s *Service) RotateSecret(ctx context.Context, id uuid.UUID, filter integra
 	return view, secrets.Pending, err
 }
 
-// beginRotation stores the new secret as pending, and a new key if the peer can be told.
+// beginRotation stores the new secret as pending, and a new key if the peer can be called.
 func (s *Service) beginRotation(ctx context.Context, product Product, id uuid.UUID) (integration.Integration, error) {
 	return s.updateLocked(ctx, id, func(i *integration.Integration, tx pgx.Tx) error {
 		if err := i.CanRotate(); err != nil {

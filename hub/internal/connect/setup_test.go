@@ -59,8 +59,8 @@ func setup(t *testing.T) *bundle {
 	b.Service = b.service(nil)
 	ctx := context.Background()
 	queries := dbgen.New(b.db)
-	require.NoError(t, queries.HostProduct(ctx, dbgen.HostProductParams{Name: "clinic", Prefix: "cli", Title: "Clinic"}))
-	put, err := queries.PutTenant(ctx, dbgen.PutTenantParams{ID: b.tenant, Product: "clinic", Name: "Some Clinic"})
+	require.NoError(t, queries.UpsertHostedProduct(ctx, dbgen.UpsertHostedProductParams{Name: "clinic", Prefix: "cli", Title: "Clinic"}))
+	put, err := queries.UpsertTenant(ctx, dbgen.UpsertTenantParams{ID: b.tenant, Product: "clinic", Name: "Some Clinic"})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, put)
 	return b
@@ -210,7 +210,7 @@ func (p *plainPeer) set(change func(*plainPeer)) {
 	change(p)
 }
 
-// seen gives the calls to a path so far.
+// seen returns the calls to a path so far.
 func (p *plainPeer) seen(path string) []peerCall {
 	p.mu.Lock()
 	defer p.mu.Unlock()

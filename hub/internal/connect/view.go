@@ -70,9 +70,9 @@ func (s *Service) addLocalKeys(ctx context.Context, views []View) error {
 	for i := range views {
 		ids[i] = views[i].ID
 	}
-	rows, err := dbgen.New(s.DB).KeysOfIntegrations(ctx, ids, s.Now())
+	rows, err := dbgen.New(s.DB).ActiveIntegrationKeys(ctx, ids, s.Now())
 	if err != nil {
-		return store.Failed("loading the keys of integrations", err)
+		return store.Wrap("loading the keys of integrations", err)
 	}
 	for i := range views {
 		for _, row := range rows {

@@ -67,7 +67,7 @@ func (d *Dispatcher) makeDue(ctx context.Context, deliveries []LeasedDelivery) e
 	return nil
 }
 
-// releaseExpired gives back what could not start while its lease was young, as when other
+// releaseExpired releases deliveries that could not start in time, as when other
 // processes had most of a paced target's turns: nobody has to wait for the lease's end.
 func (d *Dispatcher) releaseExpired(ctx context.Context) error {
 	d.mu.Lock()

@@ -16,7 +16,7 @@ func answer(status int, retryAfter string) Response {
 	return Response{Status: status, Complete: true, RetryAfter: retryAfter}
 }
 
-func TestJudgeRetriesAfter1And5And25SecondsThenParks(t *testing.T) {
+func TestDecideRetriesAfter1And5And25SecondsThenParks(t *testing.T) {
 	t.Parallel()
 	for _, o := range []Response{{}, {Status: 200}, answer(500, ""), answer(302, ""), answer(404, ""), answer(429, ""), answer(503, "soon")} {
 		for spent, wait := range []time.Duration{time.Second, 5 * time.Second, 25 * time.Second} {
@@ -26,19 +26,19 @@ func TestJudgeRetriesAfter1And5And25SecondsThenParks(t *testing.T) {
 	}
 }
 
-func TestJudgeSuccess(t *testing.T) {
+func TestDecideSuccess(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{200, 201, 204, 299} {
 		require.Equal(t, Decision{Status: Delivered, Spent: 3, Healthy: true}, Decide(answer(status, ""), 2, judged, judged))
 	}
 }
 
-func TestJudgeGoneDisables(t *testing.T) {
+func TestDecideGoneDisables(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, Decision{Status: Parked, Spent: 1, Reason: ReasonEndpointGone, DisableEndpoint: true, Healthy: true}, Decide(answer(410, ""), 0, judged, judged))
 }
 
-func TestJudgeRetryAfterUsesUpNoAttempt(t *testing.T) {
+func TestDecideRetryAfterUsesUpNoAttempt(t *testing.T) {
 	t.Parallel()
 	for retryAfter, wait := range map[string]time.Duration{
 		"7":                       7 * time.Second,
@@ -61,7 +61,7 @@ func TestJudgeRetryAfterUsesUpNoAttempt(t *testing.T) {
 
 // A peer that asks for an hour each time is asked 25 times in its 24 hours; nothing
 // is used up, and a failure in between neither restarts nor ends the day.
-func TestJudgePutsOffForADayByTheClock(t *testing.T) {
+func TestDecidePutsOffForADayByTheClock(t *testing.T) {
 	t.Parallel()
 	clock, spent, asked := hubtest.NewClock(judged), 0, 0
 	for {

@@ -170,7 +170,7 @@ func (d *Directory) findKey(ctx context.Context, hash [sha256.Size]byte) (*Key, 
 func (d *Directory) checkUsable(key *Key) (*Key, error) {
 	now := d.now()
 	if key == nil || key.expiresAt != nil && !now.Before(*key.expiresAt) {
-		return nil, keys.Refused()
+		return nil, keys.InvalidKeyError()
 	}
 	if lastUse, ok := d.lastUses.Load(key.KeyID); !ok || now.Sub(lastUse.(time.Time)) > time.Second {
 		d.lastUses.Store(key.KeyID, now)
@@ -179,12 +179,12 @@ func (d *Directory) checkUsable(key *Key) (*Key, error) {
 }
 
 func (d *Directory) loadKey(ctx context.Context, hash [sha256.Size]byte) (*Key, error) {
-	row, err := dbgen.New(d.pool).LookUpKey(ctx, hash[:], d.now())
+	row, err := dbgen.New(d.pool).KeyWithTenantByHash(ctx, hash[:], d.now())
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil, nil
 	case err != nil:
-		return nil, store.Failed("looking up a key", err)
+		return nil, store.Wrap("looking up a key", err)
 	}
 	return &Key{Principal: keys.PrincipalOf(row), expiresAt: row.Key.ExpiresAt, hash: hash}, nil
 }

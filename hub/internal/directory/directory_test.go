@@ -109,7 +109,7 @@ func TestLastUseOfKeysIsStored(t *testing.T) {
 }
 
 // What could not be stored is stored later, at the latest when the process stops.
-func TestLastUseOfKeysIsNotForgotten(t *testing.T) {
+func TestLastUseOfKeysIsStoredLater(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	first, plain := p.key(nil)
@@ -155,7 +155,7 @@ func TestKeysEndWithTheirTimeAndWithRevocation(t *testing.T) {
 }
 
 // A key whose checksum is wrong is refused without a question to the database.
-func TestBadChecksumAsksNobody(t *testing.T) {
+func TestBadChecksumMakesNoQuery(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	_, plain := p.key(nil)

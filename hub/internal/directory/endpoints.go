@@ -105,7 +105,7 @@ func (d *Directory) loadEndpoints(ctx context.Context, where string, args ...any
 		       secret, previous_secret, coalesce(previous_expires_at, 'epoch')
 		from hub.endpoints where deleted_at is null and `+where+` order by id`, args...)
 	if err != nil {
-		return nil, store.Failed("loading endpoints", err)
+		return nil, store.Wrap("loading endpoints", err)
 	}
 	endpoints, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*Target, error) {
 		endpoint := &Target{}
@@ -118,7 +118,7 @@ func (d *Directory) loadEndpoints(ctx context.Context, where string, args ...any
 		return endpoint, d.openSecrets(endpoint, secret, previous)
 	})
 	if err != nil {
-		return nil, store.Failed("loading endpoints", err)
+		return nil, store.Wrap("loading endpoints", err)
 	}
 	return endpoints, nil
 }

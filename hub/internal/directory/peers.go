@@ -45,7 +45,7 @@ func (d *Directory) loadPeerTarget(ctx context.Context, id uuid.UUID) (*Target, 
 	}
 	tenant, err := dbgen.New(d.pool).TenantByID(ctx, i.TenantID)
 	if err != nil {
-		return nil, store.Failed("loading the tenant of an integration", err)
+		return nil, store.Wrap("loading the tenant of an integration", err)
 	}
 	return d.newPeerTarget(i, tenant.Product)
 }

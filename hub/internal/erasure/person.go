@@ -19,9 +19,9 @@ import (
 type person struct {
 	ids          [][]byte        // as products write them
 	emails       [][]byte        // lower case
-	sharedEmails [][]byte        // of which somebody else has the same
+	sharedEmails [][]byte        // that another person has too
 	phones       map[string]bool // digits, in every form they may have been stored in
-	sharedPhones map[string]bool // of which somebody else has the same
+	sharedPhones map[string]bool // that another person has too
 	names        []string        // normalized
 	events       map[int64]bool  // ids of events about the person
 }

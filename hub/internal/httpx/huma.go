@@ -149,9 +149,9 @@ func printableLocation(location string) string {
 		}
 		return unicode.ReplacementChar
 	}, location)
-	shown := 0
+	characters := 0
 	for i := range location {
-		if shown++; shown > maxLocation {
+		if characters++; characters > maxLocation {
 			return location[:i] + "…"
 		}
 	}

@@ -53,9 +53,9 @@ func VisitMembers(body []byte, rules JSONRules, visit func(key, value []byte) er
 	var refused error
 	if !s.open('}') {
 		for {
-			keyStart, keyEnd := s.key()
+			keyStart, keyEnd, ok := s.key()
 			valueStart := s.i
-			if keyEnd < 0 || !s.value(1) {
+			if !ok || !s.value(1) {
 				return s.err()
 			}
 			if refused == nil {
@@ -180,7 +180,7 @@ func (s *scanner) object(depth int) bool {
 	}
 	first := s.keys.n
 	for {
-		if _, keyEnd := s.key(); keyEnd < 0 || !s.value(depth) {
+		if _, _, ok := s.key(); !ok || !s.value(depth) {
 			return false
 		}
 		if !s.comma() {
@@ -217,16 +217,15 @@ func (s *scanner) open(closing byte) (empty bool) {
 }
 
 // key reads a key and its colon, up to the value. It returns the offsets between the
-// key's quotes; end is -1 if a rule is violated.
-func (s *scanner) key() (start, end int) {
+// key's quotes.
+func (s *scanner) key() (start, end int, ok bool) {
 	s.space()
 	if s.i >= len(s.b) || s.b[s.i] != '"' {
-		s.fail(faultSyntax, s.i)
-		return 0, -1
+		return 0, 0, s.fail(faultSyntax, s.i)
 	}
 	start = s.i + 1
 	if !s.text() {
-		return 0, -1
+		return 0, 0, false
 	}
 	end = s.i - 1
 	if s.unique {
@@ -234,11 +233,10 @@ func (s *scanner) key() (start, end int) {
 	}
 	s.space()
 	if !s.next(':') {
-		s.fail(faultSyntax, s.i)
-		return 0, -1
+		return 0, 0, s.fail(faultSyntax, s.i)
 	}
 	s.space()
-	return start, end
+	return start, end, true
 }
 
 // comma skips white space and reads a comma if it is next.

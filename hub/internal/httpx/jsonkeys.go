@@ -101,7 +101,7 @@ func (s *scanner) decoded(key keySpan) []byte { return decodeKey(s.b[key.start:k
 // decodeKey decodes the escapes of a checked key, given without its quotes. A key that
 // has none is returned as it is.
 func decodeKey(raw []byte) []byte {
-	if bytes.IndexByte(raw, '\\') < 0 {
+	if !bytes.ContainsRune(raw, '\\') {
 		return raw
 	}
 	quoted := append(append([]byte{'"'}, raw...), '"')

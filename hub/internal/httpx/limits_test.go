@@ -21,7 +21,7 @@ import (
 func TestBodyLimits(t *testing.T) {
 	t.Parallel()
 	uploads := NewUploads(1<<20, time.Now)
-	app := fiber.New(fiber.Config{DisableStartupMessage: true, BodyLimit: 100, ErrorHandler: uploads.Errors(ErrorHandler(slog.New(slog.DiscardHandler)))})
+	app := fiber.New(fiber.Config{DisableStartupMessage: true, BodyLimit: 100, ErrorHandler: uploads.ErrorHandler(ErrorHandler(slog.New(slog.DiscardHandler)))})
 	app.Use(uploads.Handler)
 	app.All("/*", func(c *fiber.Ctx) error { return c.SendStatus(http.StatusNoContent) })
 	for request, most := range map[string]int{"POST /one": 200, "PUT /two": 300} {
@@ -104,7 +104,7 @@ func TestRoomForUploads(t *testing.T) {
 	t.Parallel()
 	var clock atomic.Int64
 	uploads := NewUploads(500, func() time.Time { return time.Unix(clock.Load(), 0) })
-	app := fiber.New(fiber.Config{DisableStartupMessage: true, BodyLimit: 100, ErrorHandler: uploads.Errors(ErrorHandler(slog.New(slog.DiscardHandler)))})
+	app := fiber.New(fiber.Config{DisableStartupMessage: true, BodyLimit: 100, ErrorHandler: uploads.ErrorHandler(ErrorHandler(slog.New(slog.DiscardHandler)))})
 	app.Use(uploads.Handler)
 	app.All("/*", func(c *fiber.Ctx) error { return c.SendStatus(http.StatusNoContent) })
 	uploads.BodyLimits(app, func(string, string, string) Admission { return Admission{MaxBytes: 300} })
@@ -167,7 +167,7 @@ func TestRoomWhileHandled(t *testing.T) {
 	t.Parallel()
 	var clock atomic.Int64
 	uploads := NewUploads(500, func() time.Time { return time.Unix(clock.Load(), 0) })
-	app := fiber.New(fiber.Config{DisableStartupMessage: true, BodyLimit: 100, ErrorHandler: uploads.Errors(ErrorHandler(slog.New(slog.DiscardHandler)))})
+	app := fiber.New(fiber.Config{DisableStartupMessage: true, BodyLimit: 100, ErrorHandler: uploads.ErrorHandler(ErrorHandler(slog.New(slog.DiscardHandler)))})
 	app.Use(uploads.Handler)
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	app.Post("/slow", func(c *fiber.Ctx) error {

@@ -99,9 +99,9 @@ func (u *Uploads) Handler(c *fiber.Ctx) error {
 	return c.Next()
 }
 
-// Errors wraps an error handler: it answers for long bodies that were refused before they
+// ErrorHandler wraps an error handler: it answers for long bodies that were refused before they
 // were read, and releases the reservations of bodies that did not arrive.
-func (u *Uploads) Errors(next fiber.ErrorHandler) fiber.ErrorHandler {
+func (u *Uploads) ErrorHandler(next fiber.ErrorHandler) fiber.ErrorHandler {
 	return func(c *fiber.Ctx, err error) error {
 		decision := c.Get(headerUpload)
 		u.release(decision)

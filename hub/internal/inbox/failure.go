@@ -31,7 +31,7 @@ const lockFailed = `select seq from hub.received where integration_id = $1 and e
 const countFailure = `
 	update hub.deliveries set attempts = attempts + 1, status_code = $2, response_body = $3, finished_at = now() where id = $1`
 
-const settleRetried = `
+const settleRedeliveredSQL = `
 	update hub.deliveries d set status = 1, reason = null, attempts = d.attempts + 1, status_code = 200, response_body = u.body, finished_at = now()
 	from unnest($1::uuid[], $2::bytea[]) u(id, body) where d.id = u.id`
 
@@ -60,7 +60,7 @@ func (w *writer) insertFailure(ctx context.Context, r *pendingEvent) error {
 			return fmt.Errorf("storing a failed event: %w", err)
 		}
 		if inserted.RowsAffected() == 1 {
-			r.isRetry = false
+			r.isRedelivery = false
 			statements := &bulk.Batch{}
 			w.queueLog(statements, []logEntry{{pendingEvent: r, status: statusFailed, code: problem.Status, reason: reasonHandleFailed, answer: answer}})
 			if err := statements.RunOn(ctx, tx.Conn()); err != nil {

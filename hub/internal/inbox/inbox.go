@@ -64,12 +64,12 @@ type Inbox struct {
 // pendingEvent is an item that waits for its commit.
 type pendingEvent struct {
 	Item
-	id      int64     // the event id's 64 bits
-	seq     uuid.UUID // of the event in the log
-	isRetry bool      // its effect failed before: the log has it
-	outcome Outcome
-	err     error
-	done    chan struct{}
+	id           int64     // the event id's 64 bits
+	seq          uuid.UUID // of the event in the log
+	isRedelivery bool      // its effect failed before: the log has it
+	outcome      Outcome
+	err          error
+	done         chan struct{}
 }
 
 // New starts the inbox's writers; Close ends them. Transactions run on pool, whose

@@ -29,10 +29,10 @@ func integration(t *testing.T, db *pgxpool.Pool) (id, tenant uuid.UUID) {
 	t.Helper()
 	ctx, queries := context.Background(), dbgen.New(db)
 	id, tenant = uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
-	require.NoError(t, queries.HostProduct(ctx, dbgen.HostProductParams{Name: "clinic", Prefix: "cli", Title: "Clinic"}))
-	_, err := queries.PutTenant(ctx, dbgen.PutTenantParams{ID: tenant, Product: "clinic", Name: "Some Clinic"})
+	require.NoError(t, queries.UpsertHostedProduct(ctx, dbgen.UpsertHostedProductParams{Name: "clinic", Prefix: "cli", Title: "Clinic"}))
+	_, err := queries.UpsertTenant(ctx, dbgen.UpsertTenantParams{ID: tenant, Product: "clinic", Name: "Some Clinic"})
 	require.NoError(t, err)
-	_, err = queries.EnsureIntegration(ctx, dbgen.EnsureIntegrationParams{ID: id, TenantID: tenant, Environment: hub.Live, Product: "messaging"})
+	_, err = queries.LockOrCreateIntegration(ctx, dbgen.LockOrCreateIntegrationParams{ID: id, TenantID: tenant, Environment: hub.Live, Product: "messaging"})
 	require.NoError(t, err)
 	return id, tenant
 }

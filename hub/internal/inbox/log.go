@@ -17,7 +17,7 @@ type columns struct {
 }
 
 // dayColumns are the buffers for one day's tables.
-type dayColumns struct{ events, deliveries, retries, erasures bulk.Columns }
+type dayColumns struct{ events, deliveries, redeliveries, erasures bulk.Columns }
 
 // Numbers of hub.deliveries.status.
 const (
@@ -64,46 +64,24 @@ func (w *writer) queueLog(statements *bulk.Batch, entries []logEntry) {
 }
 
 func (d *dayColumns) queue(statements *bulk.Batch, day string, entries []logEntry) {
-	d.events.Reset(bulk.UUIDs, bulk.Int8s, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Byteas)
-	d.deliveries.Reset(bulk.UUIDs, bulk.Int8s, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Byteas,
-		bulk.Int2s, bulk.Int2s, bulk.Texts)
-	d.retries.Reset(bulk.UUIDs, bulk.Byteas)
-	retried := 0
-	for _, r := range entries {
-		if r.isRetry {
-			d.retries[0].UUID(logid.Delivery(r.seq, 1))
-			d.retries[1].Bytes(r.answer)
-			retried++
+	d.events.Reset(eventTypes...)
+	d.deliveries.Reset(deliveryTypes...)
+	d.redeliveries.Reset(redeliveryTypes...)
+	redeliveries := 0
+	for _, entry := range entries {
+		if entry.isRedelivery {
+			d.addRedelivery(entry)
+			redeliveries++
 			continue
 		}
-		e := d.events
-		e[0].UUID(r.seq)
-		e[1].Int8(r.id)
-		e[2].UUID(r.Event.TenantID)
-		e[3].Text(string(r.Event.Environment))
-		e[4].Text(r.Event.Product)
-		e[5].Text(r.Event.Type)
-		e[6].OptionalText(r.Event.CorrelationID)
-		e[7].Bytes(r.Body)
-		o := d.deliveries
-		o[0].UUID(logid.Delivery(r.seq, 1))
-		o[1].Int8(r.id)
-		o[2].UUID(r.Event.TenantID)
-		o[3].UUID(r.IntegrationID)
-		o[4].Text(string(r.Event.Environment))
-		o[5].Text(r.Event.Product)
-		o[6].Text(r.Event.Type)
-		o[7].OptionalText(r.Event.CorrelationID)
-		o[8].Bytes(r.answer)
-		o[9].Int2(r.status)
-		o[10].Int2(int16(r.code))
-		o[11].OptionalText(r.reason)
+		d.addEvent(entry)
+		d.addDelivery(entry)
 	}
-	if retried > 0 {
-		statements.Add(settleRetried, d.retries)
+	if redeliveries > 0 {
+		statements.Add(settleRedeliveredSQL, d.redeliveries)
 	}
 	d.queueErasures(statements, entries)
-	if retried == len(entries) {
+	if redeliveries == len(entries) {
 		return
 	}
 	statements.Add(`
@@ -118,8 +96,42 @@ func (d *dayColumns) queue(statements *bulk.Batch, day string, entries []logEntr
 		from unnest($1::uuid[], $2::int8[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bytea[], $10::int2[], $11::int2[], $12::text[]) u`, d.deliveries)
 }
 
+func (d *dayColumns) addEvent(entry logEntry) {
+	c := d.events
+	c[colEventSeq].UUID(entry.seq)
+	c[colEventEventID].Int8(entry.id)
+	c[colEventTenantID].UUID(entry.Event.TenantID)
+	c[colEventEnvironment].Text(string(entry.Event.Environment))
+	c[colEventProduct].Text(entry.Event.Product)
+	c[colEventEventType].Text(entry.Event.Type)
+	c[colEventCorrelationID].OptionalText(entry.Event.CorrelationID)
+	c[colEventBody].Bytes(entry.Body)
+}
+
+func (d *dayColumns) addDelivery(entry logEntry) {
+	c := d.deliveries
+	c[colDeliveryID].UUID(logid.Delivery(entry.seq, 1))
+	c[colDeliveryEventID].Int8(entry.id)
+	c[colDeliveryTenantID].UUID(entry.Event.TenantID)
+	c[colDeliveryTargetID].UUID(entry.IntegrationID)
+	c[colDeliveryEnvironment].Text(string(entry.Event.Environment))
+	c[colDeliveryProduct].Text(entry.Event.Product)
+	c[colDeliveryEventType].Text(entry.Event.Type)
+	c[colDeliveryCorrelationID].OptionalText(entry.Event.CorrelationID)
+	c[colDeliveryResponseBody].Bytes(entry.answer)
+	c[colDeliveryStatus].Int2(entry.status)
+	c[colDeliveryStatusCode].Int2(int16(entry.code))
+	c[colDeliveryReason].OptionalText(entry.reason)
+}
+
+// addRedelivery settles the delivery of an event that failed before.
+func (d *dayColumns) addRedelivery(entry logEntry) {
+	d.redeliveries[colRedeliveryID].UUID(logid.Delivery(entry.seq, 1))
+	d.redeliveries[colRedeliveryResponseBody].Bytes(entry.answer)
+}
+
 // queueErasures requests an erasure for each event about a deleted person. An event that
-// failed is left out: its retry requests the erasure.
+// failed is left out: its redelivery requests the erasure.
 func (d *dayColumns) queueErasures(statements *bulk.Batch, entries []logEntry) {
 	isReset := false
 	for _, r := range entries {
@@ -127,12 +139,12 @@ func (d *dayColumns) queueErasures(statements *bulk.Batch, entries []logEntry) {
 			continue
 		}
 		if !isReset {
-			d.erasures.Reset(bulk.UUIDs, bulk.UUIDs, bulk.Texts)
+			d.erasures.Reset(erasureTypes...)
 			isReset = true
 		}
-		d.erasures[0].UUID(r.seq)
-		d.erasures[1].UUID(r.Event.TenantID)
-		d.erasures[2].Text(string(r.Event.Environment))
+		d.erasures[colErasureSeq].UUID(r.seq)
+		d.erasures[colErasureTenantID].UUID(r.Event.TenantID)
+		d.erasures[colErasureEnvironment].Text(string(r.Event.Environment))
 	}
 	if isReset {
 		statements.Add(erasure.Insert, d.erasures)

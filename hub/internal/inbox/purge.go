@@ -37,9 +37,9 @@ func RunPurge(ctx context.Context, db *pgxpool.Pool, log *slog.Logger, now func(
 func Purge(ctx context.Context, db *pgxpool.Pool, now time.Time) error {
 	queries := dbgen.New(db)
 	for {
-		deleted, err := queries.DropReceived(ctx, now.Add(-idRetention), purgeBatch)
+		deleted, err := queries.DeleteOldReceived(ctx, now.Add(-idRetention), purgeBatch)
 		if err != nil {
-			return store.Failed("dropping old ids of received events", err)
+			return store.Wrap("dropping old ids of received events", err)
 		}
 		if deleted < purgeBatch {
 			return nil

@@ -49,7 +49,7 @@ func (w *writer) storeAll(batch []*pendingEvent) {
 
 // callerError returns the error that answers the peer.
 func (w *writer) callerError(err error) error {
-	wrapped := store.Failed("storing a received event", err)
+	wrapped := store.Wrap("storing a received event", err)
 	if errors.Is(wrapped, hub.ErrUnavailable) {
 		w.log.Warn("storing received events failed", "error", err)
 		return errBusy(err)
@@ -93,22 +93,22 @@ type eventKey struct {
 
 func (r *pendingEvent) key() eventKey { return eventKey{r.IntegrationID, r.id} }
 
-const insertReceived = `
+const insertReceivedSQL = `
 	insert into hub.received (integration_id, event_id, tenant_id, body_sha256, event_type, ignored, seq)
 	select * from unnest($1::uuid[], $2::int8[], $3::uuid[], $4::bytea[], $5::text[], $6::bool[], $7::uuid[])
 	on conflict do nothing returning integration_id, event_id`
 
-const selectReceived = `
+const selectReceivedSQL = `
 	select r.integration_id, r.event_id, r.body_sha256, r.failed from unnest($1::uuid[], $2::int8[]) as w(integration_id, event_id)
 	join hub.received r using (integration_id, event_id)`
 
-// claimRetries claims events whose effect failed before. Another writer with the same event
+// claimFailedSQL claims events whose effect failed before. Another writer with the same event
 // waits here and then finds it claimed.
-const claimRetries = `
+const claimFailedSQL = `
 	update hub.received r set failed = false, ignored = w.ignored from unnest($1::uuid[], $2::int8[], $3::bool[]) as w(integration_id, event_id, ignored)
 	where r.integration_id = w.integration_id and r.event_id = w.event_id and r.failed returning r.integration_id, r.event_id, r.seq`
 
-const markIgnored = `
+const markIgnoredSQL = `
 	update hub.received r set ignored = true from unnest($1::uuid[], $2::int8[]) as w(integration_id, event_id)
 	where r.integration_id = w.integration_id and r.event_id = w.event_id`
 
@@ -121,19 +121,19 @@ func (w *writer) insert(ctx context.Context, tx pgx.Tx, batch []*pendingEvent) (
 	slices.SortStableFunc(w.byKey, func(a, b *pendingEvent) int {
 		return cmp.Or(bytes.Compare(a.IntegrationID[:], b.IntegrationID[:]), cmp.Compare(a.id, b.id))
 	})
-	w.columns.received.Reset(bulk.UUIDs, bulk.Int8s, bulk.UUIDs, bulk.Byteas, bulk.Texts, bulk.Bools, bulk.UUIDs)
+	w.columns.received.Reset(receivedTypes...)
 	c := w.columns.received
 	for _, r := range w.byKey {
-		c[0].UUID(r.IntegrationID)
-		c[1].Int8(r.id)
-		c[2].UUID(r.Event.TenantID)
-		c[3].Bytes(r.Hash[:])
-		c[4].Text(r.Event.Type)
-		c[5].Bool(!r.IsHandled)
-		c[6].UUID(r.seq)
+		c[colReceivedIntegrationID].UUID(r.IntegrationID)
+		c[colReceivedEventID].Int8(r.id)
+		c[colReceivedTenantID].UUID(r.Event.TenantID)
+		c[colReceivedBodyHash].Bytes(r.Hash[:])
+		c[colReceivedEventType].Text(r.Event.Type)
+		c[colReceivedIgnored].Bool(!r.IsHandled)
+		c[colReceivedSeq].UUID(r.seq)
 	}
 	inserted = make(map[eventKey]bool, len(batch))
-	err = bulk.Query(ctx, tx.Conn(), insertReceived, c, func(row [][]byte) {
+	err = bulk.Query(ctx, tx.Conn(), insertReceivedSQL, c, func(row [][]byte) {
 		inserted[eventKey{uuid.UUID(row[0]), int64(binary.BigEndian.Uint64(row[1]))}] = true
 	})
 	if err != nil {
@@ -155,15 +155,15 @@ func (w *writer) classify(ctx context.Context, tx pgx.Tx, batch []*pendingEvent,
 	if err != nil {
 		return err
 	}
-	claimed, err := w.claimRetries(ctx, tx, batch, received)
+	claimed, err := w.claimFailed(ctx, tx, batch, received)
 	if err != nil {
 		return err
 	}
 	for _, r := range batch {
-		r.err, r.isRetry = nil, false
+		r.err, r.isRedelivery = nil, false
 		earlier, isRepeated := received[r.key()]
 		if seq, failed := claimed[r.key()]; failed && earlier.hash == r.Hash {
-			r.seq, r.isRetry, isRepeated = seq, true, false
+			r.seq, r.isRedelivery, isRepeated = seq, true, false
 			delete(claimed, r.key())
 		}
 		switch {
@@ -196,7 +196,7 @@ func (w *writer) loadReceived(ctx context.Context, tx pgx.Tx, batch []*pendingEv
 	if len(ids) == 0 {
 		return received, nil
 	}
-	rows, err := tx.Query(ctx, selectReceived, integrations, ids)
+	rows, err := tx.Query(ctx, selectReceivedSQL, integrations, ids)
 	if err == nil {
 		var key eventKey
 		var hash []byte
@@ -212,9 +212,9 @@ func (w *writer) loadReceived(ctx context.Context, tx pgx.Tx, batch []*pendingEv
 	return received, nil
 }
 
-// claimRetries claims the events of a batch that failed before and are repeated unchanged.
+// claimFailed claims the events of a batch that failed before and are repeated unchanged.
 // It returns their seqs in the log.
-func (w *writer) claimRetries(ctx context.Context, tx pgx.Tx, batch []*pendingEvent, received map[eventKey]receivedEvent) (map[eventKey]uuid.UUID, error) {
+func (w *writer) claimFailed(ctx context.Context, tx pgx.Tx, batch []*pendingEvent, received map[eventKey]receivedEvent) (map[eventKey]uuid.UUID, error) {
 	var integrations []uuid.UUID
 	var ids []int64
 	var ignored []bool
@@ -227,14 +227,14 @@ func (w *writer) claimRetries(ctx context.Context, tx pgx.Tx, batch []*pendingEv
 		return nil, nil
 	}
 	claimed := make(map[eventKey]uuid.UUID, len(ids))
-	rows, err := tx.Query(ctx, claimRetries, integrations, ids, ignored)
+	rows, err := tx.Query(ctx, claimFailedSQL, integrations, ids, ignored)
 	if err == nil {
 		var key eventKey
 		var seq uuid.UUID
 		_, err = pgx.ForEachRow(rows, []any{&key.integration, &key.id, &seq}, func() error { claimed[key] = seq; return nil })
 	}
 	if err != nil {
-		return nil, fmt.Errorf("taking up failed events: %w", err)
+		return nil, fmt.Errorf("claiming failed events: %w", err)
 	}
 	return claimed, nil
 }
@@ -266,7 +266,7 @@ func (w *writer) finish(ctx context.Context, tx pgx.Tx, batch []*pendingEvent) e
 		}
 	}
 	if len(ids) > 0 {
-		if _, err := tx.Exec(ctx, markIgnored, integrations, ids); err != nil {
+		if _, err := tx.Exec(ctx, markIgnoredSQL, integrations, ids); err != nil {
 			return fmt.Errorf("marking ignored events: %w", err)
 		}
 	}

@@ -40,16 +40,16 @@ func (r Repository) Get(ctx context.Context, id uuid.UUID, filter Filter) (Integ
 	row, err := r.queries.IntegrationByID(ctx, dbgen.IntegrationByIDParams{
 		ID: id, TenantID: filter.TenantID, Environment: nullable(string(filter.Environment)),
 	})
-	return fromRow(row), store.Failed("loading the integration", err)
+	return fromRow(row), store.Wrap("loading the integration", err)
 }
 
 // Find loads a tenant's integration with a product and reports whether there is one.
 func (r Repository) Find(ctx context.Context, identity Identity) (i Integration, found bool, err error) {
-	row, err := r.queries.IntegrationWith(ctx, dbgen.IntegrationWithParams(identity))
+	row, err := r.queries.IntegrationWithProduct(ctx, dbgen.IntegrationWithProductParams(identity))
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Integration{}, false, nil
 	}
-	return fromRow(row), err == nil, store.Failed("loading the integration", err)
+	return fromRow(row), err == nil, store.Wrap("loading the integration", err)
 }
 
 // List returns up to limit integrations, newest first, that follow the id before.
@@ -59,7 +59,7 @@ func (r Repository) List(ctx context.Context, filter Filter, before *uuid.UUID, 
 		Status: nullable(string(filter.Status)), Before: before, RowLimit: int32(limit),
 	})
 	if err != nil {
-		return nil, store.Failed("listing integrations", err)
+		return nil, store.Wrap("listing integrations", err)
 	}
 	list := make([]Listed, len(rows))
 	for n, row := range rows {
@@ -74,28 +74,28 @@ func (r Repository) BeginHandshake(ctx context.Context, identity Identity, webho
 	row, err := r.queries.BeginHandshake(ctx, dbgen.BeginHandshakeParams{
 		ID: uuid.Must(uuid.NewV7()), TenantID: identity.TenantID, Environment: identity.Environment, Product: identity.Product, WebhookUrl: webhookURL,
 	})
-	return fromRow(row), store.Failed("storing the integration", err)
+	return fromRow(row), store.Wrap("storing the integration", err)
 }
 
 // Ensure returns the integration, made inactive if there is none, and locks it until
 // the transaction ends.
 func (r Repository) Ensure(ctx context.Context, identity Identity, webhookURL string) (Integration, error) {
-	row, err := r.queries.EnsureIntegration(ctx, dbgen.EnsureIntegrationParams{
+	row, err := r.queries.LockOrCreateIntegration(ctx, dbgen.LockOrCreateIntegrationParams{
 		ID: uuid.Must(uuid.NewV7()), TenantID: identity.TenantID, Environment: identity.Environment, Product: identity.Product, WebhookUrl: webhookURL,
 	})
-	return fromRow(row), store.Failed("storing the integration", err)
+	return fromRow(row), store.Wrap("storing the integration", err)
 }
 
 // Lock loads an integration and locks it until the transaction ends.
 func (r Repository) Lock(ctx context.Context, id uuid.UUID) (Integration, error) {
 	row, err := r.queries.LockIntegration(ctx, id)
-	return fromRow(row), store.Failed("loading the integration", err)
+	return fromRow(row), store.Wrap("loading the integration", err)
 }
 
 // Save stores everything that a handshake may change and returns what is stored.
 // Probes have [Repository.SaveProbe], handshakes count in [Repository.BeginHandshake].
 func (r Repository) Save(ctx context.Context, i Integration) (Integration, error) {
-	row, err := r.queries.SaveIntegration(ctx, dbgen.SaveIntegrationParams{
+	row, err := r.queries.UpdateIntegration(ctx, dbgen.UpdateIntegrationParams{
 		ID: i.ID, Status: string(i.Status), Disabled: i.Disabled, ApiUrl: i.APIURL, WebhookUrl: i.WebhookURL, PeerWebhookUrl: i.PeerWebhookURL,
 		Secret: i.Secret, PreviousSecret: i.PreviousSecret, PreviousExpiresAt: i.PreviousSecretExpiresAt, PendingSecret: i.PendingSecret,
 		RemoteKey: i.RemoteKey, RemoteLast4: i.RemoteKeyLast4, PreviousRemoteKey: i.PreviousRemoteKey,
@@ -105,19 +105,19 @@ func (r Repository) Save(ctx context.Context, i Integration) (Integration, error
 		LastError: nullable(i.LastError), Failures: i.ProbeFailures, Successes: i.ProbeSuccesses, UnauthorizedSince: i.KeyRefusedSince,
 		NextProbeAt: i.NextProbeAt, RevokedAt: i.RevokedAt,
 	})
-	return fromRow(row), store.Failed("storing the integration", err)
+	return fromRow(row), store.Wrap("storing the integration", err)
 }
 
 // SaveProbe stores what a probe changed. Status and features are written only when
 // told: writing them makes every process reload its configuration.
 func (r Repository) SaveProbe(ctx context.Context, i Integration, withStatus bool) error {
 	if !withStatus {
-		return store.Failed("storing a probe", r.queries.RecordProbe(ctx, dbgen.RecordProbeParams{
+		return store.Wrap("storing a probe", r.queries.RecordProbe(ctx, dbgen.RecordProbeParams{
 			ID: i.ID, At: *i.LastHealthCheck, Failures: i.ProbeFailures, Successes: i.ProbeSuccesses, UnauthorizedSince: i.KeyRefusedSince,
 			LastError: nullable(i.LastError), NextProbeAt: i.NextProbeAt, PeerAccount: nullable(i.PeerAccount),
 		}))
 	}
-	return store.Failed("storing a probe", r.queries.ChangeHealth(ctx, dbgen.ChangeHealthParams{
+	return store.Wrap("storing a probe", r.queries.RecordHealthChange(ctx, dbgen.RecordHealthChangeParams{
 		ID: i.ID, Status: string(i.Status), Features: i.Features, At: *i.LastHealthCheck, Failures: i.ProbeFailures, Successes: i.ProbeSuccesses,
 		UnauthorizedSince: i.KeyRefusedSince, LastError: nullable(i.LastError), NextProbeAt: i.NextProbeAt, PeerAccount: nullable(i.PeerAccount),
 	}))
@@ -126,22 +126,22 @@ func (r Repository) SaveProbe(ctx context.Context, i Integration, withStatus boo
 // SavePeerAccount stores the account that an integration's remote key belongs to,
 // unless the key was replaced since the integration was loaded.
 func (r Repository) SavePeerAccount(ctx context.Context, i Integration) error {
-	err := r.queries.NoteAccount(ctx, dbgen.NoteAccountParams{Account: i.PeerAccount, ID: i.ID, RemoteKey: i.RemoteKey})
-	return store.Failed("storing the peer's account", err)
+	err := r.queries.SetPeerAccount(ctx, dbgen.SetPeerAccountParams{Account: i.PeerAccount, ID: i.ID, RemoteKey: i.RemoteKey})
+	return store.Wrap("storing the peer's account", err)
 }
 
-// ClaimRegistrations returns up to limit integrations whose registration is due at a
+// ClaimDueRegistrations returns up to limit integrations whose registration is due at a
 // time, and moves them to until so that no other process claims them.
-func (r Repository) ClaimRegistrations(ctx context.Context, at, until time.Time, limit int32) ([]uuid.UUID, error) {
-	ids, err := r.queries.ClaimRegistrations(ctx, dbgen.ClaimRegistrationsParams{Until: until, At: at, RowLimit: limit})
-	return ids, store.Failed("claiming registrations", err)
+func (r Repository) ClaimDueRegistrations(ctx context.Context, at, until time.Time, limit int32) ([]uuid.UUID, error) {
+	ids, err := r.queries.ClaimDueRegistrations(ctx, dbgen.ClaimDueRegistrationsParams{Until: until, At: at, RowLimit: limit})
+	return ids, store.Wrap("claiming registrations", err)
 }
 
-// ClaimProbes returns up to limit integrations whose probe is due at a time, and moves
+// ClaimDueProbes returns up to limit integrations whose probe is due at a time, and moves
 // them to until so that no other process claims them.
-func (r Repository) ClaimProbes(ctx context.Context, at, until time.Time, limit int32) ([]uuid.UUID, error) {
-	ids, err := r.queries.ClaimProbes(ctx, dbgen.ClaimProbesParams{Until: until, At: at, RowLimit: limit})
-	return ids, store.Failed("claiming probes", err)
+func (r Repository) ClaimDueProbes(ctx context.Context, at, until time.Time, limit int32) ([]uuid.UUID, error) {
+	ids, err := r.queries.ClaimDueProbes(ctx, dbgen.ClaimDueProbesParams{Until: until, At: at, RowLimit: limit})
+	return ids, store.Wrap("claiming probes", err)
 }
 
 func fromRow(row dbgen.Integration) Integration {

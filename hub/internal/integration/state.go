@@ -40,7 +40,7 @@ const (
 	// StateFailing integrations have a registration or health checks that fail. Both are
 	// retried. Deliveries are parked until the integration is active again.
 	StateFailing State = "failing"
-	// StatePaused integrations are registered but not in use until somebody enables or
+	// StatePaused integrations are registered but not in use until an administrator enables or
 	// connects them: an administrator disabled them, or the peer refused the key for a day.
 	StatePaused State = "paused"
 	// StateDisconnected integrations have no registration on either side: the peer ended

@@ -49,7 +49,7 @@ func (q Queue) Enqueue(ctx context.Context, tx pgx.Tx, run module.JobRun) error 
 	err := dbgen.New(tx).EnqueueJob(ctx, dbgen.EnqueueJobParams{
 		ID: uuid.Must(uuid.NewV7()), Product: q.Product, Job: run.Job, Key: key, Payload: run.Payload, DueAt: due,
 	})
-	return store.Failed("adding a job", err)
+	return store.Wrap("adding a job", err)
 }
 
 // Runner runs the jobs of one product.
@@ -97,11 +97,11 @@ func (r *Runner) poll(ctx context.Context, job module.Job) {
 // RunDue runs the due runs of a job, one after the other.
 func (r *Runner) RunDue(ctx context.Context, job module.Job) error {
 	if job.Every > 0 {
-		err := dbgen.New(r.db).EnsureRepeating(ctx, dbgen.EnsureRepeatingParams{
+		err := dbgen.New(r.db).CreateRepeatingJob(ctx, dbgen.CreateRepeatingJobParams{
 			ID: uuid.Must(uuid.NewV7()), Product: r.product, Job: job.Name, DueAt: r.now(),
 		})
 		if err != nil {
-			return store.Failed("planning a job", err)
+			return store.Wrap("planning a job", err)
 		}
 	}
 	for ctx.Err() == nil {
@@ -130,7 +130,7 @@ func (r *Runner) claim(ctx context.Context, job module.Job) (*dbgen.Job, error) 
 	var row *dbgen.Job
 	err := store.InTx(ctx, r.db, func(tx pgx.Tx) error {
 		queries := dbgen.New(tx)
-		locked, err := queries.LockJob(ctx, r.product, job.Name)
+		locked, err := queries.TryLockJob(ctx, r.product, job.Name)
 		if err != nil || !locked {
 			return err
 		}
@@ -145,7 +145,7 @@ func (r *Runner) claim(ctx context.Context, job module.Job) (*dbgen.Job, error) 
 		return err
 	})
 	if err != nil {
-		return nil, store.Failed("claiming a job", err)
+		return nil, store.Wrap("claiming a job", err)
 	}
 	return row, nil
 }
@@ -180,14 +180,14 @@ func (r *Runner) settle(ctx context.Context, job module.Job, row dbgen.Job, runE
 		} else {
 			r.log.Warn("a job failed; it will be repeated", "job", job.Name, "error", runErr, "in", wait.String())
 		}
-		text := runErr.Error()
-		delayed, err := queries.PutOffJob(ctx, dbgen.PutOffJobParams{LastError: text[:min(len(text), maxError)], DueAt: now.Add(wait), ID: row.ID})
+		message := runErr.Error()
+		delayed, err := queries.RescheduleFailedJob(ctx, dbgen.RescheduleFailedJobParams{LastError: message[:min(len(message), maxError)], DueAt: now.Add(wait), ID: row.ID})
 		if err == nil && delayed == 0 { // the same run is waiting already
-			err = queries.FinishJob(ctx, row.ID)
+			err = queries.DeleteFinishedJob(ctx, row.ID)
 		}
-		return store.Failed("putting off a job", err)
+		return store.Wrap("putting off a job", err)
 	case row.Repeats:
-		return store.Failed("planning a job", queries.RepeatJob(ctx, now.Add(job.Every), row.ID))
+		return store.Wrap("planning a job", queries.RescheduleRepeatingJob(ctx, now.Add(job.Every), row.ID))
 	}
-	return store.Failed("finishing a job", queries.FinishJob(ctx, row.ID))
+	return store.Wrap("finishing a job", queries.DeleteFinishedJob(ctx, row.ID))
 }

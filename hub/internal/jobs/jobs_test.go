@@ -33,7 +33,7 @@ type bundle struct {
 func setup(t *testing.T) *bundle {
 	t.Helper()
 	b := &bundle{t: t, db: hubtest.Database(t), clock: hubtest.NewClock(time.Now().UTC().Truncate(time.Second))}
-	require.NoError(t, dbgen.New(b.db).HostProduct(context.Background(), dbgen.HostProductParams{Name: "clinic", Prefix: "cli", Title: "Clinic"}))
+	require.NoError(t, dbgen.New(b.db).UpsertHostedProduct(context.Background(), dbgen.UpsertHostedProductParams{Name: "clinic", Prefix: "cli", Title: "Clinic"}))
 	b.job = module.Job{Name: "work", Run: func(_ context.Context, payload []byte) error {
 		b.ran = append(b.ran, string(payload))
 		return b.fail

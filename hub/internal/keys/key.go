@@ -44,11 +44,11 @@ func New(productPrefix string, environment hub.Environment) string {
 	return body + checksum(body)
 }
 
-// Check returns [Refused] unless plain has the form and the checksum of a key. It
+// Check returns [InvalidKeyError] unless plain has the form and the checksum of a key. It
 // makes no query.
 func Check(plain string) error {
 	if _, ok := parse(plain); !ok {
-		return Refused()
+		return InvalidKeyError()
 	}
 	return nil
 }
@@ -65,9 +65,9 @@ func Hash(plain string) [sha256.Size]byte { return sha256.Sum256([]byte(plain)) 
 // Last4 returns the last four characters of a key, which are shown to people.
 func Last4(plain string) string { return plain[max(0, len(plain)-4):] }
 
-// Refused is the error for every key that is missing, malformed, unknown, revoked or
+// InvalidKeyError returns the error for every key that is missing, malformed, unknown, revoked or
 // expired. It is always the same, so that it reveals nothing.
-func Refused() *hub.Error {
+func InvalidKeyError() *hub.Error {
 	return hub.Errorf(hub.ErrUnauthorized, "invalid_key", "A valid API key is needed in the header %s.", hub.HeaderKey)
 }
 

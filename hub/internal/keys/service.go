@@ -82,11 +82,11 @@ func (s *Service) CreateIn(ctx context.Context, db dbgen.DBTX, draft Draft) (key
 		return key, "", hub.Errorf(hub.ErrNotFound, "tenant_not_found", "There is no tenant with this id.")
 	}
 	if err != nil {
-		return key, "", store.Failed("loading the tenant", err)
+		return key, "", store.Wrap("loading the tenant", err)
 	}
 	product, err := queries.ProductByName(ctx, tenant.Product)
 	if err != nil {
-		return key, "", store.Failed("loading the product", err)
+		return key, "", store.Wrap("loading the product", err)
 	}
 	if draft.Scopes == nil && draft.ForPeer {
 		draft.Scopes = s.features.peerScopes(product.Name)
@@ -125,7 +125,7 @@ func insert(ctx context.Context, queries *dbgen.Queries, row dbgen.CreateKeyPara
 	row.Last4 = Last4(plain)
 	stored, err := queries.CreateKey(ctx, row)
 	if err != nil {
-		return stored, "", store.Failed("storing the key", err)
+		return stored, "", store.Wrap("storing the key", err)
 	}
 	return stored, plain, nil
 }
@@ -144,7 +144,7 @@ func (s *Service) List(ctx context.Context, filter Filter, before *uuid.UUID, li
 		Before: before, RowLimit: int32(limit),
 	})
 	if err != nil {
-		return nil, store.Failed("listing keys", err)
+		return nil, store.Wrap("listing keys", err)
 	}
 	list := make([]Key, len(rows))
 	for i, row := range rows {
@@ -153,17 +153,17 @@ func (s *Service) List(ctx context.Context, filter Filter, before *uuid.UUID, li
 	return list, nil
 }
 
-// Own returns a [hub.ErrNotFound] unless a key belongs to a tenant and environment.
-func (s *Service) Own(ctx context.Context, id, tenantID uuid.UUID, environment hub.Environment) error {
+// CheckOwner returns a [hub.ErrNotFound] unless a key belongs to a tenant and environment.
+func (s *Service) CheckOwner(ctx context.Context, id, tenantID uuid.UUID, environment hub.Environment) error {
 	_, err := dbgen.New(s.db).KeyByID(ctx, dbgen.KeyByIDParams{ID: id, TenantID: tenantID, Environment: environment})
-	return store.Failed("loading the key", err)
+	return store.Wrap("loading the key", err)
 }
 
 // Revoke ends a key at once. Revoking it again changes nothing; an unknown id is a
 // [hub.ErrNotFound]. It returns the tenant.
 func (s *Service) Revoke(ctx context.Context, id uuid.UUID) (tenantID uuid.UUID, err error) {
 	tenantID, err = dbgen.New(s.db).RevokeKey(ctx, s.now(), id)
-	return tenantID, store.Failed("revoking the key", err)
+	return tenantID, store.Wrap("revoking the key", err)
 }
 
 // Rotate creates a new key with the same rights. The old key stays valid for the
@@ -177,7 +177,7 @@ func (s *Service) Rotate(ctx context.Context, id uuid.UUID, overlap time.Duratio
 		queries := dbgen.New(tx)
 		old, err := queries.LockKey(ctx, id)
 		if err != nil {
-			return store.Failed("loading the key", err)
+			return store.Wrap("loading the key", err)
 		}
 		now := s.now()
 		if old.RevokedAt != nil || old.ReplacedBy != nil || old.ExpiresAt != nil && !old.ExpiresAt.After(now) {
@@ -185,11 +185,11 @@ func (s *Service) Rotate(ctx context.Context, id uuid.UUID, overlap time.Duratio
 		}
 		tenant, err := queries.TenantByID(ctx, old.TenantID)
 		if err != nil {
-			return store.Failed("loading the tenant", err)
+			return store.Wrap("loading the tenant", err)
 		}
 		product, err := queries.ProductByName(ctx, tenant.Product)
 		if err != nil {
-			return store.Failed("loading the product", err)
+			return store.Wrap("loading the product", err)
 		}
 		var replacement dbgen.Key
 		replacement, plain, err = insert(ctx, queries, dbgen.CreateKeyParams{
@@ -200,11 +200,11 @@ func (s *Service) Rotate(ctx context.Context, id uuid.UUID, overlap time.Duratio
 			return err
 		}
 		key = s.keyOf(replacement, product.Name)
-		err = queries.ReplaceKey(ctx, dbgen.ReplaceKeyParams{ReplacedBy: replacement.ID, Until: now.Add(overlap), ID: old.ID})
-		return store.Failed("ending the old key", err)
+		err = queries.ExpireReplacedKey(ctx, dbgen.ExpireReplacedKeyParams{ReplacedBy: replacement.ID, Until: now.Add(overlap), ID: old.ID})
+		return store.Wrap("ending the old key", err)
 	})
 	if err != nil {
-		return Key{}, "", store.Failed("rotating the key", err)
+		return Key{}, "", store.Wrap("rotating the key", err)
 	}
 	return key, plain, nil
 }
@@ -244,18 +244,18 @@ func (s *Service) LookUp(ctx context.Context, plain string) (Principal, error) {
 		return Principal{}, err
 	}
 	hash := Hash(plain)
-	row, err := dbgen.New(s.db).LookUpKey(ctx, hash[:], s.now())
+	row, err := dbgen.New(s.db).KeyWithTenantByHash(ctx, hash[:], s.now())
 	if errors.Is(err, pgx.ErrNoRows) {
-		return Principal{}, Refused()
+		return Principal{}, InvalidKeyError()
 	}
 	if err != nil {
-		return Principal{}, store.Failed("looking up a key", err)
+		return Principal{}, store.Wrap("looking up a key", err)
 	}
 	return PrincipalOf(row), nil
 }
 
 // PrincipalOf returns the principal of a stored key and its tenant.
-func PrincipalOf(row dbgen.LookUpKeyRow) Principal {
+func PrincipalOf(row dbgen.KeyWithTenantByHashRow) Principal {
 	rate, _ := limit.ParseRate("rate", row.Key.Rate) // was checked when it was stored
 	principal := Principal{
 		KeyID: row.Key.ID, TenantID: row.Key.TenantID, TenantName: row.TenantName, Product: row.Product,

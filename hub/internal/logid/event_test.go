@@ -12,7 +12,7 @@ import (
 	"integrationhub/hub/internal/logid"
 )
 
-// numbers gives out one node after the other.
+// numbers returns one node number after the other.
 func numbers() func(context.Context) (uint64, error) {
 	next := uint64(0)
 	return func(context.Context) (uint64, error) { next++; return next, nil }

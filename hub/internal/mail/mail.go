@@ -106,12 +106,12 @@ func (m mailer) Send(ctx context.Context, tx pgx.Tx, mail module.Email) error {
 		Subject: headerText(mail.Subject, maxSubject), Body: validText(mail.Text), Html: validText(mail.HTML),
 		Attachments: attachments, Status: status, About: mail.SubjectID, Unsubscribe: mail.Unsubscribe,
 	})
-	return store.Failed("storing a mail", err)
+	return store.Wrap("storing a mail", err)
 }
 
 // EraseSubject implements [module.Mailer].
 func (m mailer) EraseSubject(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, text string) error {
-	return store.Failed("forgetting mail", dbgen.New(tx).ForgetMails(ctx, dbgen.ForgetMailsParams{Product: m.product, TenantID: tenant, About: text}))
+	return store.Wrap("forgetting mail", dbgen.New(tx).DeleteMailsAboutSubject(ctx, dbgen.DeleteMailsAboutSubjectParams{Product: m.product, TenantID: tenant, About: text}))
 }
 
 // checkAddress returns text if it is exactly one address. Control characters, such as
@@ -156,7 +156,7 @@ type Item struct {
 func (o *Outbox) List(ctx context.Context, to string, before *uuid.UUID, limit int) ([]Item, error) {
 	rows, err := dbgen.New(o.config.DB).ListMails(ctx, dbgen.ListMailsParams{Recipient: to, Before: before, RowLimit: int32(limit)})
 	if err != nil {
-		return nil, store.Failed("listing mail", err)
+		return nil, store.Wrap("listing mail", err)
 	}
 	list := make([]Item, len(rows))
 	for i, row := range rows {

@@ -494,7 +494,7 @@ func TestMailOfLists(t *testing.T) {
 
 // Erasing removes the emails about one person in one tenant of one product, and nothing
 // else: not another tenant's, not mail to the same address that is not about them.
-func TestMailIsForgottenByItsTenant(t *testing.T) {
+func TestMailsAboutASubjectAreDeleted(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *mail.Config) { c.Keep = true })
 	ours, theirs := uuid.New(), uuid.New()

@@ -41,8 +41,8 @@ func ParseServer(text string) (*Server, error) {
 	if s.implicit {
 		s.port = portSubmissions
 	}
-	if given := parsed.Port(); given != "" {
-		if s.port, err = strconv.Atoi(given); err != nil || s.port < 1 || s.port > 65535 {
+	if explicitPort := parsed.Port(); explicitPort != "" {
+		if s.port, err = strconv.Atoi(explicitPort); err != nil || s.port < 1 || s.port > 65535 {
 			return nil, errors.New("has a port that is none")
 		}
 	}

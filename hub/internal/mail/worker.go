@@ -45,7 +45,7 @@ func (o *Outbox) Run(ctx context.Context) {
 	for {
 		if now := time.Now(); now.Sub(pruned) > pruneTime {
 			pruned = now
-			if err := dbgen.New(o.config.DB).PruneMails(ctx, keepFor.Seconds()); err != nil && ctx.Err() == nil {
+			if err := dbgen.New(o.config.DB).DeleteOldMails(ctx, keepFor.Seconds()); err != nil && ctx.Err() == nil {
 				o.config.Log.Warn("removing old mail failed", "error", err)
 			}
 		}
@@ -84,7 +84,7 @@ func (o *Outbox) sendBatch(ctx context.Context) (claimed int, err error) {
 	for _, row := range rows {
 		switch {
 		case ctx.Err() != nil:
-			err = dbgen.New(o.config.DB).ReturnMail(working, row.ID)
+			err = dbgen.New(o.config.DB).UnclaimMail(working, row.ID)
 		case connErr != nil:
 			err = o.handleFailure(working, row, connErr)
 		default:
@@ -117,7 +117,7 @@ func (o *Outbox) send(client *gomail.Client, row dbgen.ClaimMailsRow) error {
 // settle ends an email: its row is kept with a final status, or deleted.
 func (o *Outbox) settle(ctx context.Context, row dbgen.ClaimMailsRow, status string) error {
 	if o.config.Keep {
-		return dbgen.New(o.config.DB).SettleMail(ctx, row.ID, status)
+		return dbgen.New(o.config.DB).SetMailStatus(ctx, row.ID, status)
 	}
 	return dbgen.New(o.config.DB).DeleteMail(ctx, row.ID)
 }
@@ -132,7 +132,7 @@ func (o *Outbox) handleFailure(ctx context.Context, row dbgen.ClaimMailsRow, cau
 		return o.settle(ctx, row, statusFailed)
 	}
 	o.config.Log.Warn("mail could not be sent yet", attrs...)
-	return dbgen.New(o.config.DB).DelayMail(ctx, row.ID, retryDelay(row.Attempts).Seconds())
+	return dbgen.New(o.config.DB).SetMailDueAt(ctx, row.ID, retryDelay(row.Attempts).Seconds())
 }
 
 // explain describes why an email was not sent, without the server's text, which may hold

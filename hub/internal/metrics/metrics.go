@@ -16,21 +16,21 @@ import (
 
 // Metrics is one process' set of metrics.
 type Metrics struct {
-	registry   *prometheus.Registry
-	events     *prometheus.CounterVec
-	accepted   *prometheus.CounterVec
-	settled    *prometheus.CounterVec
-	attempts   *prometheus.CounterVec
-	duration   *prometheus.HistogramVec
-	endToEnd   *prometheus.HistogramVec
-	received   *prometheus.CounterVec
-	handshakes *prometheus.CounterVec
-	publishing prometheus.Histogram
-	limited    prometheus.Counter
-	localOnly  prometheus.Counter
-	erasures   prometheus.Counter
-	erased     prometheus.Counter
-	known      sync.Map // products whose counters are exported
+	registry        *prometheus.Registry
+	events          *prometheus.CounterVec
+	accepted        *prometheus.CounterVec
+	settled         *prometheus.CounterVec
+	attempts        *prometheus.CounterVec
+	duration        *prometheus.HistogramVec
+	deliveryLatency *prometheus.HistogramVec
+	received        *prometheus.CounterVec
+	handshakes      *prometheus.CounterVec
+	publishing      prometheus.Histogram
+	limited         prometheus.Counter
+	localLimits     prometheus.Counter
+	erasures        prometheus.Counter
+	erased          prometheus.Counter
+	initialized     sync.Map // products whose counters are exported
 }
 
 // seconds are histogram bounds from 1 ms to 60 s.
@@ -45,47 +45,47 @@ func New() *Metrics {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: seconds}, []string{"product"})
 	}
 	m := &Metrics{
-		registry:   prometheus.NewRegistry(),
-		events:     counter("hub_events_accepted_total", "Events accepted: durable and answered 202.", "product"),
-		accepted:   counter("hub_deliveries_accepted_total", "Deliveries accepted, one for each receiver of an event.", "product"),
-		settled:    counter("hub_deliveries_settled_total", "Deliveries that were delivered, parked or failed.", "product", "status"),
-		attempts:   counter("hub_attempts_total", "Attempts made, by the class of the answer (2xx, 4xx, …, none).", "product", "answer"),
-		duration:   histogram("hub_attempt_duration_seconds", "Time of one attempt, from dialling to the answer's end."),
-		endToEnd:   histogram("hub_delivery_latency_seconds", "Time to deliver, from an event's acceptance or from sending it again."),
-		received:   counter("hub_events_received_total", "Events that peers sent to a hosted product, by what became of them (accepted, duplicate, ignored, refused, failed).", "product", "outcome"),
-		handshakes: counter("hub_handshake_failures_total", "Handshakes of a hosted product that failed because of the peer, by step (status: nothing was stored; register: it is tried again).", "product", "step"),
+		registry:        prometheus.NewRegistry(),
+		events:          counter("hub_events_accepted_total", "Events accepted: durable and answered 202.", "product"),
+		accepted:        counter("hub_deliveries_accepted_total", "Deliveries accepted, one for each receiver of an event.", "product"),
+		settled:         counter("hub_deliveries_settled_total", "Deliveries that were delivered, parked or failed.", "product", "status"),
+		attempts:        counter("hub_attempts_total", "Attempts made, by the class of the answer (2xx, 4xx, …, none).", "product", "answer"),
+		duration:        histogram("hub_attempt_duration_seconds", "Time of one attempt, from dialling to the answer's end."),
+		deliveryLatency: histogram("hub_delivery_latency_seconds", "Time to deliver, from an event's acceptance or from sending it again."),
+		received:        counter("hub_events_received_total", "Events that peers sent to a hosted product, by what became of them (accepted, duplicate, ignored, refused, failed).", "product", "outcome"),
+		handshakes:      counter("hub_handshake_failures_total", "Handshakes of a hosted product that failed because of the peer, by step (status: nothing was stored; register: it is tried again).", "product", "step"),
 		publishing: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "hub_publish_duration_seconds", Help: "Time to make a publication durable.", Buckets: seconds}),
 		limited: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "hub_rate_limited_total", Help: "Requests answered 429."}),
-		localOnly: prometheus.NewCounter(prometheus.CounterOpts{
+		localLimits: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "hub_rate_limit_local_total", Help: "Limits counted in this process alone because Redis did not answer."}),
 		erasures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "hub_erasures_total", Help: "Persons whose payloads were erased, all but the events that asked for it."}),
 		erased: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "hub_payloads_erased_total", Help: "Payloads erased because they were about a person that was deleted."}),
 	}
-	m.registry.MustRegister(m.events, m.accepted, m.settled, m.attempts, m.duration, m.endToEnd, m.received, m.handshakes, m.publishing, m.limited, m.localOnly, m.erasures, m.erased,
+	m.registry.MustRegister(m.events, m.accepted, m.settled, m.attempts, m.duration, m.deliveryLatency, m.received, m.handshakes, m.publishing, m.limited, m.localLimits, m.erasures, m.erased,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
 // CountAccepted counts a stored event and its deliveries.
 func (m *Metrics) CountAccepted(product string, events, deliveries int) {
-	if _, known := m.known.Load(product); !known {
-		m.begin(product)
+	if _, isInitialized := m.initialized.Load(product); !isInitialized {
+		m.initialize(product)
 	}
 	m.events.WithLabelValues(product).Add(float64(events))
 	m.accepted.WithLabelValues(product).Add(float64(deliveries))
 }
 
-// begin exports a product's counters at 0: to Prometheus a counter that appears at 1 is no
+// initialize exports a product's counters at 0: to Prometheus a counter that appears at 1 is no
 // increase, and no alert about a first failure would come.
-func (m *Metrics) begin(product string) {
+func (m *Metrics) initialize(product string) {
 	for _, status := range []delivery.Status{delivery.Delivered, delivery.Parked, delivery.Failed} {
 		m.settled.WithLabelValues(product, status.String())
 	}
-	m.known.Store(product, true)
+	m.initialized.Store(product, true)
 }
 
 // Outcomes of events that were not taken in; the others are inbox's.
@@ -119,7 +119,7 @@ func (m *Metrics) CountHandshakeFailure(product, step string) {
 func (m *Metrics) ObservePublish(duration time.Duration) { m.publishing.Observe(duration.Seconds()) }
 
 // CountLocalLimit counts a limit that was decided without Redis.
-func (m *Metrics) CountLocalLimit() { m.localOnly.Inc() }
+func (m *Metrics) CountLocalLimit() { m.localLimits.Inc() }
 
 // CountLimited counts a request answered 429.
 func (m *Metrics) CountLimited() { m.limited.Inc() }
@@ -140,7 +140,7 @@ func (m *Metrics) CountAttempts(batch []delivery.AttemptResult, now time.Time) {
 		}
 		m.settled.WithLabelValues(product, a.Decision.Status.String()).Inc()
 		if a.Decision.Status == delivery.Delivered {
-			m.endToEnd.WithLabelValues(product).Observe(now.Sub(a.RoundAt).Seconds())
+			m.deliveryLatency.WithLabelValues(product).Observe(now.Sub(a.RoundAt).Seconds())
 		}
 	}
 }

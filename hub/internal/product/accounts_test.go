@@ -133,7 +133,8 @@ func TestConnectToAnotherAccount(t *testing.T) {
 	require.Equal(t, []any{"active", "active"}, []any{stranger.only()["status"], b.only()["status"]})
 }
 
-// connectWith connects in document 1's form, with a key of ours that the test knows.
+// connectWith connects in the form of docs/interfaces/scheduling.md ("Integrations"), with
+// a key of ours that the test knows.
 func (o *tenant) connectWith(local string, peer *tenant, product string) answer {
 	o.t.Helper()
 	return o.do(200, "POST", "/connect", fmt.Sprintf(`{"product":%q,"api_key_local":%q,"api_key_remote":%q,"api_url":%q}`,

@@ -94,7 +94,7 @@ func (p *Product) listKeys(ctx context.Context, in *struct{ httpx.PageQuery }) (
 
 func (p *Product) revokeKey(ctx context.Context, in *idPath) (*struct{}, error) {
 	caller := requestInfoFrom(ctx).caller
-	if err := p.deps.Keys.Own(ctx, in.ID, caller.TenantID, caller.Environment); err != nil {
+	if err := p.deps.Keys.CheckOwner(ctx, in.ID, caller.TenantID, caller.Environment); err != nil {
 		return nil, err
 	}
 	_, err := p.deps.Keys.Revoke(ctx, in.ID)
@@ -103,7 +103,7 @@ func (p *Product) revokeKey(ctx context.Context, in *idPath) (*struct{}, error) 
 
 func (p *Product) rotateKey(ctx context.Context, in *rotateInput) (*newKeyOutput, error) {
 	caller := requestInfoFrom(ctx).caller
-	if err := p.deps.Keys.Own(ctx, in.ID, caller.TenantID, caller.Environment); err != nil {
+	if err := p.deps.Keys.CheckOwner(ctx, in.ID, caller.TenantID, caller.Environment); err != nil {
 		return nil, err
 	}
 	overlap := keys.DefaultOverlap

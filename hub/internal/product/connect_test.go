@@ -96,7 +96,7 @@ func TestBothConnectAtOnce(t *testing.T) {
 	}
 }
 
-// The calls of interface document 3, with their shapes.
+// The calls of docs/interfaces/clinic.md ("Connect and status"), with their shapes.
 func TestKeysAndStatus(t *testing.T) {
 	t.Parallel()
 	n := start(t, nil)

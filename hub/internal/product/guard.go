@@ -93,7 +93,7 @@ func (p *Product) guard(ctx huma.Context, serve func(huma.Context)) {
 	if err := p.recordAudit(bounded, c, op.OperationID, info); err != nil && trail.Required() && (op.Method == http.MethodGet || trail.ReadOnly()) {
 		c.Response().ResetBody() // a read that cannot be recorded is not answered
 		c.Response().Header.Del(fiber.HeaderContentDisposition)
-		_ = huma.WriteErr(p.api, huma.WithContext(ctx, bounded), http.StatusServiceUnavailable, "", store.Failed("recording who read", err))
+		_ = huma.WriteErr(p.api, huma.WithContext(ctx, bounded), http.StatusServiceUnavailable, "", store.Wrap("recording who read", err))
 	}
 }
 
@@ -110,7 +110,7 @@ func (p *Product) authorize(ctx context.Context, c *fiber.Ctx, required access, 
 	case required.Bearer:
 		return errNotLoggedIn()
 	}
-	return keys.Refused()
+	return keys.InvalidKeyError()
 }
 
 func errNotLoggedIn() *hub.Error {
@@ -152,7 +152,7 @@ func isTokenText(token string) bool {
 func (p *Product) authorizeKey(ctx context.Context, c *fiber.Ctx, key string, required access, info *requestInfo) error {
 	if required.isHandshake {
 		if err := p.deps.Directory.Refresh(ctx); err != nil {
-			return store.Failed("reading the configuration", err)
+			return store.Wrap("reading the configuration", err)
 		}
 	}
 	principal, err := p.principalFor(ctx, c, key)
@@ -215,7 +215,7 @@ func (p *Product) principalFor(ctx context.Context, c *fiber.Ctx, key string) (k
 		return keys.Principal{}, err
 	}
 	if principal.Product != p.spec.Name { // another product's key is no key here
-		return keys.Principal{}, keys.Refused()
+		return keys.Principal{}, keys.InvalidKeyError()
 	}
 	if err := p.deps.Limiter.Allow(ctx, principal, c.Set); err != nil {
 		return principal, err

@@ -40,7 +40,7 @@ func TestWebhookLogs(t *testing.T) {
 	require.Equal(t, operators[1], any(all[1]))
 	require.Equal(t, "CPF ***.***.***-25", all[1]["payload"].(map[string]any)["data"].(map[string]any)["text"])
 	for _, field := range []string{"integration_id", "direction", "event_type", "payload", "status_code", "response_body", "delivered", "retries", "created_at"} {
-		require.Contains(t, all[1], field, "interface document 3's")
+		require.Contains(t, all[1], field, "docs/interfaces/clinic.md")
 	}
 
 	since := url.QueryEscape(time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))

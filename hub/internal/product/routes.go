@@ -66,7 +66,7 @@ func (p *Product) registerRoutes(router fiber.Router) {
 func register[I, O any](api huma.API, op huma.Operation, handler func(context.Context, *I) (*O, error)) {
 	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handler(ctx, in)
-		return out, store.Failed(op.OperationID, err)
+		return out, store.Wrap(op.OperationID, err)
 	})
 }
 

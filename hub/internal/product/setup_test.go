@@ -176,7 +176,7 @@ func (o *tenant) issue(headers ...string) string {
 	return o.do(200, "POST", "/api-keys", "", headers...).body["api_key"].(string)
 }
 
-// connectBody is document 3's request.
+// connectBody returns the request of docs/interfaces/clinic.md ("Connect and status").
 func connectBody(product, key, apiURL string) string {
 	raw, err := json.Marshal(map[string]string{"product": product, "api_key": key, "api_url": apiURL})
 	if err != nil {

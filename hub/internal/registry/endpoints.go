@@ -103,11 +103,11 @@ func (e *Endpoints) Create(ctx context.Context, tenantID uuid.UUID, environment 
 		Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute,
 		Secret: e.box.Seal([]byte(secret), SecretContext(id)),
 	})
-	if store.Violated(err) == "endpoints_tenant_id_fkey" {
+	if store.ConstraintName(err) == "endpoints_tenant_id_fkey" {
 		return Endpoint{}, "", hub.Errorf(hub.ErrNotFound, "tenant_not_found", "There is no tenant with this id.")
 	}
 	if err != nil {
-		return Endpoint{}, "", store.Failed("storing the endpoint", err)
+		return Endpoint{}, "", store.Wrap("storing the endpoint", err)
 	}
 	return endpointOf(row), secret, nil
 }
@@ -116,7 +116,7 @@ func (e *Endpoints) Create(ctx context.Context, tenantID uuid.UUID, environment 
 func (e *Endpoints) Get(ctx context.Context, scope Scope, id uuid.UUID) (Endpoint, error) {
 	row, err := dbgen.New(e.db).EndpointByID(ctx, dbgen.EndpointByIDParams{ID: id, TenantID: scope.TenantID, Environment: nullable(scope.Environment)})
 	if err != nil {
-		return Endpoint{}, store.Failed("loading the endpoint", err)
+		return Endpoint{}, store.Wrap("loading the endpoint", err)
 	}
 	return endpointOf(row), nil
 }
@@ -135,7 +135,7 @@ func (e *Endpoints) List(ctx context.Context, filter EndpointFilter, before *uui
 		Before: before, RowLimit: int32(limit),
 	})
 	if err != nil {
-		return nil, store.Failed("listing endpoints", err)
+		return nil, store.Wrap("listing endpoints", err)
 	}
 	list := make([]Endpoint, len(rows))
 	for i, row := range rows {
@@ -159,7 +159,7 @@ func (e *Endpoints) Update(ctx context.Context, scope Scope, id uuid.UUID, state
 		Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute,
 	})
 	if err != nil {
-		return Endpoint{}, store.Failed("changing the endpoint", err)
+		return Endpoint{}, store.Wrap("changing the endpoint", err)
 	}
 	return endpointOf(row), nil
 }
@@ -184,7 +184,7 @@ func (e *Endpoints) RotateSecret(ctx context.Context, scope Scope, id uuid.UUID,
 		Secret: e.box.Seal([]byte(secret), SecretContext(id)), PreviousExpiresAt: expiresAt,
 	})
 	if err != nil {
-		return Endpoint{}, "", store.Failed("rotating the endpoint's secret", err)
+		return Endpoint{}, "", store.Wrap("rotating the endpoint's secret", err)
 	}
 	return endpointOf(row), secret, nil
 }
@@ -192,7 +192,7 @@ func (e *Endpoints) RotateSecret(ctx context.Context, scope Scope, id uuid.UUID,
 // Delete deletes an endpoint and returns its tenant. The endpoint's log stays.
 func (e *Endpoints) Delete(ctx context.Context, scope Scope, id uuid.UUID) (tenantID uuid.UUID, err error) {
 	tenantID, err = dbgen.New(e.db).DeleteEndpoint(ctx, dbgen.DeleteEndpointParams{ID: id, TenantID: scope.TenantID, Environment: nullable(scope.Environment)})
-	return tenantID, store.Failed("deleting the endpoint", err)
+	return tenantID, store.Wrap("deleting the endpoint", err)
 }
 
 // SecretContext returns what an endpoint's secrets are encrypted under: see

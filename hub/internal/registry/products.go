@@ -62,14 +62,14 @@ func (d *Directory) CreateProduct(ctx context.Context, product Product) (Product
 	row, err := dbgen.New(d.db).CreateProduct(ctx, dbgen.CreateProductParams{
 		Name: product.Name, Prefix: product.Prefix, Title: product.Title, Hosted: product.Hosted,
 	})
-	switch store.Violated(err) {
+	switch store.ConstraintName(err) {
 	case "products_pkey":
 		return Product{}, hub.Errorf(hub.ErrConflict, "name_taken", "Another product has this name.")
 	case "products_prefix_key":
 		return Product{}, hub.Errorf(hub.ErrConflict, "prefix_taken", "Another product has this key prefix.")
 	}
 	if err != nil {
-		return Product{}, store.Failed("storing the product", err)
+		return Product{}, store.Wrap("storing the product", err)
 	}
 	return Product(row), nil
 }
@@ -78,7 +78,7 @@ func (d *Directory) CreateProduct(ctx context.Context, product Product) (Product
 func (d *Directory) Products(ctx context.Context, after string, limit int) ([]Product, error) {
 	rows, err := dbgen.New(d.db).ListProducts(ctx, after, int32(limit))
 	if err != nil {
-		return nil, store.Failed("listing products", err)
+		return nil, store.Wrap("listing products", err)
 	}
 	list := make([]Product, len(rows))
 	for i, row := range rows {
@@ -97,7 +97,7 @@ func (d *Directory) CreateTenant(ctx context.Context, product, name string, exte
 		return Tenant{}, hub.Invalid("body.product", "is not a known product")
 	}
 	if err != nil {
-		return Tenant{}, store.Failed("loading the product", err)
+		return Tenant{}, store.Wrap("loading the product", err)
 	}
 	if ownerProduct.Hosted {
 		err := hub.Invalid("body.product", "is hosted here: its tenants are made by its own sign-up")
@@ -107,11 +107,11 @@ func (d *Directory) CreateTenant(ctx context.Context, product, name string, exte
 	row, err := queries.CreateTenant(ctx, dbgen.CreateTenantParams{
 		ID: uuid.Must(uuid.NewV7()), Product: product, Name: name, ExternalRef: externalRef,
 	})
-	if store.Violated(err) == "tenants_external_ref" {
+	if store.ConstraintName(err) == "tenants_external_ref" {
 		return Tenant{}, hub.Errorf(hub.ErrConflict, "external_ref_taken", "Another tenant of this product has this external_ref.")
 	}
 	if err != nil {
-		return Tenant{}, store.Failed("storing the tenant", err)
+		return Tenant{}, store.Wrap("storing the tenant", err)
 	}
 	return Tenant(row), nil
 }
@@ -120,7 +120,7 @@ func (d *Directory) CreateTenant(ctx context.Context, product, name string, exte
 func (d *Directory) Tenant(ctx context.Context, id uuid.UUID) (Tenant, error) {
 	row, err := dbgen.New(d.db).TenantByID(ctx, id)
 	if err != nil {
-		return Tenant{}, store.Failed("loading the tenant", err)
+		return Tenant{}, store.Wrap("loading the tenant", err)
 	}
 	return Tenant(row), nil
 }
@@ -137,7 +137,7 @@ func (d *Directory) Tenants(ctx context.Context, filter TenantFilter, before *uu
 		Product: nullable(filter.Product), Pattern: containsPattern(filter.Query), Before: before, RowLimit: int32(limit),
 	})
 	if err != nil {
-		return nil, store.Failed("listing tenants", err)
+		return nil, store.Wrap("listing tenants", err)
 	}
 	list := make([]Tenant, len(rows))
 	for i, row := range rows {

@@ -12,13 +12,13 @@ import (
 	"integrationhub/hub/module/dberr"
 )
 
-// Failed adds to a database error what was being done, and turns it into an error for
+// Wrap wraps a database error with the operation and maps it to an error for
 // callers; see [dberr.Wrap].
-func Failed(doing string, err error) error { return dberr.Wrap(doing, err) }
+func Wrap(operation string, err error) error { return dberr.Wrap(operation, err) }
 
-// Violated returns the name of the constraint that a write violated; see
+// ConstraintName returns the name of the constraint that a write violated; see
 // [dberr.ConstraintName].
-func Violated(err error) string { return dberr.ConstraintName(err) }
+func ConstraintName(err error) string { return dberr.ConstraintName(err) }
 
 // InTx runs work in one transaction, which is committed if work returns nil and rolled
 // back otherwise.

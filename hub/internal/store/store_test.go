@@ -24,7 +24,7 @@ func TestFailed(t *testing.T) {
 	db := hubtest.Database(t)
 	query := func(sql string, args ...any) error {
 		var text string
-		return store.Failed("asking", db.QueryRow(ctx, sql, args...).Scan(&text))
+		return store.Wrap("asking", db.QueryRow(ctx, sql, args...).Scan(&text))
 	}
 	require.NoError(t, query(`select 'x'`))
 	require.ErrorIs(t, query(`select 'x' where false`), hub.ErrNotFound)
@@ -39,16 +39,16 @@ func TestFailed(t *testing.T) {
 	require.NotErrorAs(t, broken, &problem, "our own mistakes stay internal failures")
 
 	mine := hub.Errorf(hub.ErrConflict, "mine", "Mine.")
-	require.Equal(t, error(mine), store.Failed("x", mine))
+	require.Equal(t, error(mine), store.Wrap("x", mine))
 	expired, cancel := context.WithTimeout(ctx, 0)
 	defer cancel()
 	_, err := db.Exec(expired, `select 1`)
-	require.ErrorIs(t, store.Failed("x", err), hub.ErrUnavailable)
+	require.ErrorIs(t, store.Wrap("x", err), hub.ErrUnavailable)
 
 	nowhere, err := pgxpool.New(ctx, "postgres://127.0.0.1:1/nothing")
 	require.NoError(t, err)
 	defer nowhere.Close()
-	require.ErrorIs(t, store.Failed("x", nowhere.Ping(ctx)), hub.ErrUnavailable)
+	require.ErrorIs(t, store.Wrap("x", nowhere.Ping(ctx)), hub.ErrUnavailable)
 	db.Close()
 	require.ErrorIs(t, query(`select 'x'`), hub.ErrUnavailable)
 }
@@ -72,7 +72,7 @@ func TestServerKilledUnderneath(t *testing.T) {
 			_, err = conn.Exec(ctx, `select 1`)
 			return err != nil
 		}, 10*time.Second, 10*time.Millisecond)
-		require.ErrorIs(t, store.Failed("x", err), hub.ErrUnavailable)
+		require.ErrorIs(t, store.Wrap("x", err), hub.ErrUnavailable)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestViolatedAndTransactions(t *testing.T) {
 	}), rolled)
 	_, err := db.Exec(ctx, insert)
 	require.NoError(t, err)
-	require.Empty(t, store.Violated(err))
+	require.Empty(t, store.ConstraintName(err))
 	_, err = db.Exec(ctx, insert)
-	require.Equal(t, "products_pkey", store.Violated(err))
+	require.Equal(t, "products_pkey", store.ConstraintName(err))
 }

@@ -1,4 +1,4 @@
-// Package tracing tells an OpenTelemetry collector what became of events: a span
+// Package tracing sends spans of events to an OpenTelemetry collector: a span
 // for each publication, for the commit it waited for, and for each attempt.
 //
 // It is off by default. A nil *Tracer and a nil *Span are what "off" is: their
@@ -34,7 +34,7 @@ type Tracer struct {
 
 // New returns a tracer that sends its spans to <endpoint>/v1/traces, in the
 // background and in batches. A collector that does not answer costs spans and
-// nothing else. An empty endpoint gives nil: tracing is off.
+// nothing else. For an empty endpoint it returns nil: tracing is off.
 func New(ctx context.Context, endpoint, version string, log *slog.Logger) (*Tracer, error) {
 	if endpoint == "" {
 		return nil, nil
@@ -145,7 +145,7 @@ func (s *Span) Parent() *trace.SpanContext {
 	return &parent
 }
 
-// End ends the span. An error is told by its code, for its text may quote what
+// End ends the span. An error is recorded by its code, for its text may quote what
 // was sent.
 func (s *Span) End(err error) {
 	if s == nil {
@@ -153,8 +153,8 @@ func (s *Span) End(err error) {
 	}
 	if err != nil {
 		code := "internal"
-		if known := (*hub.Error)(nil); errors.As(err, &known) {
-			code = known.Code
+		if hubErr := (*hub.Error)(nil); errors.As(err, &hubErr) {
+			code = hubErr.Code
 		}
 		s.span.SetStatus(codes.Error, code)
 	}

@@ -23,7 +23,7 @@ import (
 	"integrationhub/hub/module/dberr"
 )
 
-// UserStore gives access to a product's users.
+// UserStore reads and writes a product's users.
 type UserStore interface {
 	// FindByEmail returns a user, or [pgx.ErrNoRows].
 	FindByEmail(ctx context.Context, email string) (User, error)

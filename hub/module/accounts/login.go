@@ -72,8 +72,8 @@ func (a *Authenticator) checkPassword(ctx context.Context, email, password strin
 // password was checked. started reports whether it did.
 func (a *Authenticator) startSession(ctx context.Context, user User, login attempt) (session Session, started bool, err error) {
 	err = pgx.BeginFunc(ctx, a.host.Pool, func(tx pgx.Tx) error {
-		current, err := a.lockUser(ctx, tx, user.ID)
-		if err != nil || !current.Active || current.Password != user.Password {
+		lockedUser, err := a.lockUser(ctx, tx, user.ID)
+		if err != nil || !lockedUser.Active || lockedUser.Password != user.Password {
 			return err
 		}
 		started = true

@@ -76,7 +76,7 @@ func foreignAttempts(op operation, mine, theirs map[string]string) []attempt {
 
 // Every resource and verb, with another organization's id in the path, the query or
 // the body: 404, and nothing of theirs is changed or told.
-func TestForeignOrganizationsDoNotExist(t *testing.T) {
+func TestOtherOrganizationsResourcesAreNotFound(t *testing.T) {
 	t.Parallel()
 	me := schedulingtest.NewBookableBesidePeer(t)
 	them := schedulingtest.RegisterOrganization(t, me.Hub).MakeBookable()
@@ -120,7 +120,7 @@ func TestForeignOrganizationsDoNotExist(t *testing.T) {
 }
 
 // Members that are not the caller's to set are not applied, whatever they say.
-func TestNobodySetsWhatIsNotTheirs(t *testing.T) {
+func TestRestrictedFieldsCannotBeSet(t *testing.T) {
 	t.Parallel()
 	me := schedulingtest.NewBookableBesidePeer(t)
 	them := schedulingtest.RegisterOrganization(t, me.Hub).MakeBookable()
@@ -152,7 +152,7 @@ func TestNobodySetsWhatIsNotTheirs(t *testing.T) {
 }
 
 // Without credentials, with bad ones, and with some of too small a role.
-func TestWhoMayCall(t *testing.T) {
+func TestAccessOfRoutes(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookableBesidePeer(t)
 	mine := ResourceIDs(org)
@@ -205,7 +205,7 @@ func TestWhoMayCall(t *testing.T) {
 }
 
 // The rules for bodies, on every operation that takes one; never a 5xx.
-func TestBadBodies(t *testing.T) {
+func TestMalformedBodies(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookableBesidePeer(t)
 	key := org.Hub.CreateKey(org.ID, hub.Live)

@@ -108,6 +108,11 @@ type Paging = rest.PageParams
 // Page is a page of a list.
 type Page[T any] = rest.Page[T]
 
+// toPage converts paging for the store.
+func toPage(paging Paging) store.Page {
+	return store.Page{Limit: paging.PerPage, Offset: paging.Offset()}
+}
+
 // requireCaller returns the signed-in caller. The product has no test environment: test
 // callers get 404.
 func requireCaller(ctx context.Context) (module.Caller, error) {

@@ -13,7 +13,6 @@ import (
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // Appointment is an appointment in API responses.
@@ -41,7 +40,7 @@ type Appointment struct {
 	DepositStatus    booking.DepositStatus `json:"deposit_status" enum:"none,pending,paid,refunded,forfeited"`
 	DepositAmount    *booking.Cents        `json:"deposit_amount"`
 	PaymentStatus    booking.PaymentStatus `json:"payment_status" enum:"unpaid,partial,paid"`
-	NeedsRefund      bool                  `json:"needs_refund" doc:"Money came in, or is to go back, that somebody has to give back by hand"`
+	NeedsRefund      bool                  `json:"needs_refund" doc:"Money must be refunded by hand"`
 	Version          int                   `json:"version" doc:"Send it as If-Match to change only what you have seen"`
 	Overbooked       bool                  `json:"overbooked"`
 	Client           NamedClient           `json:"client"`
@@ -214,21 +213,15 @@ func (a *API) listAppointments(ctx context.Context, in *appointmentsInput) (*app
 	if in.Limit > 0 {
 		in.PerPage = in.Limit
 	}
-	statuses := append([]string{}, in.Status...)
-	rows, err := a.store.ListAppointments(ctx, dbgen.ListAppointmentsParams{
-		OrgID: org.ID, Since: since, Until: until, Statuses: statuses, ProfessionalID: professional, ClientID: client,
-		RowLimit: in.PerPage, RowOffset: (in.Page - 1) * in.PerPage,
-	})
+	filter := store.AppointmentFilter{Since: since, Until: until, Statuses: in.Status, Professional: professional, Client: client}
+	rows, total, err := a.store.AppointmentPage(ctx, org.ID, filter, store.Page{Limit: in.PerPage, Offset: (in.Page - 1) * in.PerPage})
 	if err != nil {
 		return nil, err
 	}
-	total, err := a.store.CountAppointments(ctx, dbgen.CountAppointmentsParams{
-		OrgID: org.ID, Since: since, Until: until, Statuses: statuses, ProfessionalID: professional, ClientID: client,
-	})
 	return &appointmentsOutput{
 		Total: total, Link: a.pageLinks(in, total),
 		Body: rest.Map(rows, func(appointment store.AppointmentDetail) Appointment { return toAppointment(appointment, org.Zone) }),
-	}, err
+	}, nil
 }
 
 // pageLinks returns the Link header with the neighbouring pages (RFC 8288).
@@ -418,7 +411,7 @@ type rescheduleInput struct {
 		StartAt        string              `json:"start_at" doc:"ISO 8601 date-time with UTC offset"`
 		ProfessionalID optional[uuid.UUID] `json:"professional_id,omitempty"`
 		Reason         optional[string]    `json:"reason,omitempty"`
-		NotifyClient   optional[bool]      `json:"notify_client,omitempty" doc:"false: the client is not told. Absent: true"`
+		NotifyClient   optional[bool]      `json:"notify_client,omitempty" doc:"false: the client is not notified. Absent: true"`
 		Overbook       bool                `json:"overbook,omitempty"`
 	} `nameHint:"Reschedule"`
 }

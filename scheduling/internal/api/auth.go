@@ -14,13 +14,12 @@ import (
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // accountOptions configures the accounts module for this product.
 var accountOptions = accounts.Options{Product: "Scheduling", RefreshTokenPrefix: "schr_", PasswordPage: "/reset-password"}
 
-// userStore gives the accounts module access to the users table.
+// userStore implements [accounts.UserStore] on the users table.
 type userStore struct{ store *store.Store }
 
 // FindByEmail implements [accounts.UserStore].
@@ -37,8 +36,7 @@ func (u userStore) Lock(ctx context.Context, tx pgx.Tx, user uuid.UUID) (account
 
 // SetPassword implements [accounts.UserStore].
 func (u userStore) SetPassword(ctx context.Context, tx pgx.Tx, user uuid.UUID, stored string) error {
-	storeTx := u.store.Join(tx)
-	return storeTx.SetPassword(ctx, dbgen.SetPasswordParams{ID: user, PasswordHash: &stored, UpdatedAt: storeTx.Now()})
+	return u.store.Join(tx).SavePassword(ctx, user, stored)
 }
 
 // Recipient implements [accounts.UserStore].
@@ -124,19 +122,13 @@ func (a *API) createOrganization(ctx context.Context, tx *store.Tx, org uuid.UUI
 	if err := checkSlugFree(ctx, tx, body.OrgSlug, org); err != nil {
 		return store.User{}, err
 	}
-	if err := tx.CreateOrganization(ctx, dbgen.CreateOrganizationParams{ID: org, Name: body.OrgName, Slug: body.OrgSlug, Phone: phone}); err != nil {
-		return store.User{}, err
-	}
-	if err := tx.CreateSettings(ctx, org, []string{body.Email}); err != nil {
-		return store.User{}, err
-	}
-	if err := tx.CreateLoyaltyProgram(ctx, org); err != nil {
+	if err := tx.AddOrganization(ctx, store.Organization{ID: org, Name: body.OrgName, Slug: body.OrgSlug, Phone: phone}, body.Email); err != nil {
 		return store.User{}, err
 	}
 	if err := a.host.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: org, Name: body.OrgName}); err != nil {
 		return store.User{}, err
 	}
-	return tx.CreateUser(ctx, dbgen.CreateUserParams{
+	return tx.AddUser(ctx, store.User{
 		OrgID: org, ID: store.NewID(), Name: body.Name, Email: body.Email, PasswordHash: &hash, Role: roleOwner, Phone: phone, IsActive: true,
 	})
 }
@@ -144,7 +136,7 @@ func (a *API) createOrganization(ctx context.Context, tx *store.Tx, org uuid.UUI
 // checkSlugFree refuses a slug that still redirects to another organization. The database
 // refuses slugs in use.
 func checkSlugFree(ctx context.Context, tx *store.Tx, slug string, org uuid.UUID) error {
-	reserved, err := tx.IsSlugReserved(ctx, dbgen.IsSlugReservedParams{Slug: slug, Now: tx.Now(), OrgID: org})
+	reserved, err := tx.RedirectsElsewhere(ctx, slug, org)
 	if err == nil && reserved {
 		return slugTakenError()
 	}

@@ -103,7 +103,7 @@ func TestPasswordIsResetByMail(t *testing.T) {
 	stranger.Refused(400, "invalid_reset_token", "POST", "/auth/reset-password", object{"token": late, "password": "a third password"})
 }
 
-func TestTenBadLoginsAreEnough(t *testing.T) {
+func TestTenFailedLoginsAreLimited(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewOrganization(t)
 	stranger := org.As("")

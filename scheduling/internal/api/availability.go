@@ -16,14 +16,14 @@ import (
 // Availability lists the free slots of a day.
 type Availability struct {
 	Date           string         `json:"date"`
-	Professional   string         `json:"professional" doc:"Display name; empty where nobody gives the service"`
+	Professional   string         `json:"professional" doc:"Display name; empty where nobody offers the service"`
 	Service        string         `json:"service"`
-	Duration       int            `json:"duration" doc:"Minutes; with anybody the shortest there is, and each slot tells its own"`
+	Duration       int            `json:"duration" doc:"Minutes; for any professional the shortest, and each slot has its own"`
 	Slots          []Slot         `json:"slots" nullable:"false"`
 	ProfessionalID *uuid.UUID     `json:"professional_id" doc:"null: anybody"`
 	ServiceID      uuid.UUID      `json:"service_id"`
 	Timezone       string         `json:"timezone"`
-	Price          *booking.Cents `json:"price" doc:"With anybody the lowest there is, and each slot tells its own"`
+	Price          *booking.Cents `json:"price" doc:"For any professional the lowest, and each slot has its own"`
 }
 
 // Slot is a time that can be booked.

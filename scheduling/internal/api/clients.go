@@ -13,7 +13,6 @@ import (
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // Client is a person who books appointments.
@@ -37,7 +36,7 @@ type Client struct {
 
 	MarketingConsent       bool       `json:"marketing_consent" doc:"The client agreed to be written to"`
 	MarketingConsentAt     *time.Time `json:"marketing_consent_at"`
-	MarketingConsentSource *string    `json:"marketing_consent_source" enum:"staff,client" doc:"Who noted it"`
+	MarketingConsentSource *string    `json:"marketing_consent_source" enum:"staff,client" doc:"Who recorded it"`
 }
 
 // SavedClient is a stored client with its warnings and possible duplicates.
@@ -86,16 +85,15 @@ func (a *API) openCPF(client *store.Client) (*string, error) {
 	return &formatted, nil
 }
 
+func clientIDs(clients []store.Client) []uuid.UUID {
+	return rest.Map(clients, func(client store.Client) uuid.UUID { return client.ID })
+}
+
 // toClients converts rows, with each client's last and next appointment.
 func (a *API) toClients(ctx context.Context, org store.Org, rows []store.Client) ([]Client, error) {
-	ids := rest.Map(rows, func(client store.Client) uuid.UUID { return client.ID })
-	neighbours, err := a.store.ClientVisitDates(ctx, dbgen.ClientVisitDatesParams{Now: a.host.Now(), OrgID: org.ID, ClientIds: ids})
+	visitDates, err := a.store.LoadVisitDates(ctx, org.ID, clientIDs(rows))
 	if err != nil {
 		return nil, err
-	}
-	byClient := make(map[uuid.UUID]store.VisitDates, len(neighbours))
-	for _, times := range neighbours {
-		byClient[times.ID] = times
 	}
 	list := make([]Client, len(rows))
 	for i := range rows {
@@ -104,11 +102,11 @@ func (a *API) toClients(ctx context.Context, org store.Org, rows []store.Client)
 		if err != nil {
 			return nil, err
 		}
-		times := byClient[client.ID]
+		visits := visitDates[client.ID]
 		list[i] = Client{
 			ID: client.ID, Name: client.Name, Phone: client.Phone, Email: client.Email, CPF: cpf, Notes: client.Notes, Tags: append([]string{}, client.Tags...), IsBlocked: client.IsBlocked,
 			TotalAppointments: client.TotalAppointments, TotalSpent: client.TotalSpentCents, NoShowCount: client.NoShowCount, LoyaltyPoints: client.LoyaltyPoints,
-			LastAppointmentAt: inZone(&times.LastAt, org.Zone), NextAppointmentAt: inZone(&times.NextAt, org.Zone), CreatedAt: client.CreatedAt.In(org.Zone),
+			LastAppointmentAt: inZone(&visits.LastAt, org.Zone), NextAppointmentAt: inZone(&visits.NextAt, org.Zone), CreatedAt: client.CreatedAt.In(org.Zone),
 			MarketingConsent: client.MarketingConsentAt != nil, MarketingConsentAt: inZone(client.MarketingConsentAt, org.Zone), MarketingConsentSource: client.MarketingConsentSource,
 		}
 		if client.BirthDate != nil {
@@ -187,39 +185,26 @@ func (a *API) listClients(ctx context.Context, in *clientsInput) (*struct{ Body 
 		return nil, err
 	}
 	term := strings.TrimSpace(in.Search)
-	params := dbgen.SearchClientsParams{OrgID: org.ID, Term: escapeLike(term), RowLimit: in.PerPage, RowOffset: in.Offset()}
+	search := store.ClientSearch{Term: escapeLike(term)}
 	if digits := booking.Digits(term); digits != "" && strings.Trim(term, "0123456789+-(). ") == "" {
-		params.Digits, params.Phones = digits, []string{}
+		search.Digits, search.Phones = digits, []string{}
 		if len(digits) >= 10 { // a whole number, in whichever form it was stored
-			params.Phones = booking.PhoneForms(term)
+			search.Phones = booking.PhoneForms(term)
 		}
 		switch {
 		case len(digits) == 11:
-			params.CpfHash = a.store.CPFHash(org.ID, digits)
+			search.CPFHash = a.store.CPFHash(org.ID, digits)
 		case len(digits) < 11:
-			params.CpfPart = a.store.CPFPartHashes(org.ID, digits)
+			search.CPFParts = a.store.CPFPartHashes(org.ID, digits)
 		}
 	}
-	rows, err := a.store.SearchClients(ctx, params)
+	rows, total, err := a.store.FindClients(ctx, org.ID, search, toPage(in.Paging))
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.toClients(ctx, org, rest.Map(rows, func(row dbgen.SearchClientsRow) store.Client { return row.Client }))
+	list, err := a.toClients(ctx, org, rows)
 	if err != nil {
 		return nil, err
-	}
-	total := 0
-	if len(rows) > 0 {
-		total = int(rows[0].Total)
-	} else if in.Page > 1 {
-		params.RowLimit, params.RowOffset = 1, 0
-		first, err := a.store.SearchClients(ctx, params)
-		if err != nil {
-			return nil, err
-		}
-		if len(first) > 0 {
-			total = int(first[0].Total)
-		}
 	}
 	return &struct{ Body Page[Client] }{rest.NewPage(list, total, in.Paging)}, nil
 }
@@ -290,7 +275,7 @@ func (a *API) updateClient(ctx context.Context, in *updateClientInput) (*struct{
 		if in.Body.Email.Set {
 			client.EmailSource = "staff"
 		}
-		updated, err = tx.UpdateClient(ctx, toClientUpdate(client, tx.Now()))
+		updated, err = tx.SaveClient(ctx, client)
 		return err
 	})
 	if err != nil {
@@ -306,14 +291,6 @@ func (a *API) deleteClient(ctx context.Context, in *ByID) (*noContent, error) {
 		return nil, err
 	}
 	return nil, a.store.EraseClientByID(ctx, org, in.ID)
-}
-
-func toClientUpdate(client store.Client, now time.Time) dbgen.UpdateClientParams {
-	return dbgen.UpdateClientParams{
-		OrgID: client.OrgID, ID: client.ID, Name: client.Name, Phone: client.Phone, PhoneE164: client.PhoneE164, Email: client.Email, CpfSealed: client.CpfSealed, CpfHash: client.CpfHash,
-		BirthDate: client.BirthDate, Notes: client.Notes, Tags: append([]string{}, client.Tags...), IsBlocked: client.IsBlocked, NameSource: client.NameSource, EmailSource: client.EmailSource, UpdatedAt: now,
-		CpfParts: client.CpfParts, MarketingConsentAt: client.MarketingConsentAt, MarketingConsentSource: client.MarketingConsentSource,
-	}
 }
 
 func (a *API) getClient(ctx context.Context, in *ByID) (*struct{ Body ClientDetail }, error) {
@@ -354,13 +331,7 @@ func (a *API) listClientAppointments(ctx context.Context, in *clientListInput) (
 	if _, err := a.store.ClientByID(ctx, org.ID, in.ID); err != nil {
 		return nil, rest.NotFoundIfNoRows("Client", err)
 	}
-	rows, err := a.store.ListAppointments(ctx, dbgen.ListAppointmentsParams{
-		OrgID: org.ID, ClientID: &in.ID, Statuses: []string{}, Descending: true, RowLimit: in.PerPage, RowOffset: in.Offset(),
-	})
-	if err != nil {
-		return nil, err
-	}
-	total, err := a.store.CountAppointments(ctx, dbgen.CountAppointmentsParams{OrgID: org.ID, ClientID: &in.ID, Statuses: []string{}})
+	rows, total, err := a.store.AppointmentPage(ctx, org.ID, store.AppointmentFilter{Client: &in.ID, NewestFirst: true}, toPage(in.Paging))
 	items := rest.Map(rows, func(row store.AppointmentDetail) Appointment { return toAppointment(row, org.Zone) })
 	return &struct{ Body Page[Appointment] }{rest.NewPage(items, total, in.Paging)}, err
 }
@@ -373,20 +344,16 @@ func (a *API) listClientPayments(ctx context.Context, in *clientListInput) (*str
 	if _, err := a.store.ClientByID(ctx, org.ID, in.ID); err != nil {
 		return nil, rest.NotFoundIfNoRows("Client", err)
 	}
-	rows, err := a.store.ListClientPayments(ctx, dbgen.ListClientPaymentsParams{OrgID: org.ID, ClientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
-	if err != nil {
-		return nil, err
-	}
-	total, err := a.store.CountClientPayments(ctx, org.ID, in.ID)
+	rows, total, err := a.store.ClientPaymentPage(ctx, org.ID, in.ID, toPage(in.Paging))
 	return &struct{ Body Page[Payment] }{rest.NewPage(toPayments(rows, org.Zone), total, in.Paging)}, err
 }
 
 // findClientsByPhone finds an organization's clients by phone number.
-func (a *API) findClientsByPhone(ctx context.Context, queries *dbgen.Queries, org uuid.UUID, phone string) ([]store.Client, error) {
+func (a *API) findClientsByPhone(ctx context.Context, db store.DB, org uuid.UUID, phone string) ([]store.Client, error) {
 	forms := booking.PhoneForms(phone)
 	if len(forms) == 0 {
 		return nil, hub.Invalid("phone", "must be a phone number of 8 to 15 digits")
 	}
-	rows, err := queries.ClientsByPhone(ctx, org, forms)
+	rows, err := db.ClientsByPhone(ctx, org, forms)
 	return slices.Clip(rows), err
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Half a yen can be neither owed nor paid.
-func TestACurrencyThatAmountsDoNotFit(t *testing.T) {
+func TestCurrencyWithoutDecimalsIsRefusedForFractionalAmounts(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewPaidBookable(t)
 	refused := func() {
@@ -40,7 +40,7 @@ func TestACurrencyThatAmountsDoNotFit(t *testing.T) {
 }
 
 // What a currency has no coins for can be neither asked for nor paid.
-func TestMoneyThatTheCurrencyDoesNotHave(t *testing.T) {
+func TestAmountsWithUnavailableDecimals(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	id := org.Book(0)

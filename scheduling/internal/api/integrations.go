@@ -16,7 +16,6 @@ import (
 	"integrationhub/scheduling/internal/payment/provider"
 	"integrationhub/scheduling/internal/publicbooking"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // FoundClient is a client in responses to connected products.
@@ -50,7 +49,7 @@ func (a *API) searchClients(ctx context.Context, in *PhoneQuery) (*foundClientOu
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.findClientsByPhone(ctx, a.store.Queries, org.ID, in.Phone)
+	rows, err := a.findClientsByPhone(ctx, a.store.DB, org.ID, in.Phone)
 	out := &foundClientOutput{}
 	if err != nil || len(rows) == 0 {
 		return out, err
@@ -99,17 +98,15 @@ func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInpu
 	if err != nil {
 		return nil, err
 	}
-	clients, err := a.findClientsByPhone(ctx, a.store.Queries, org.ID, in.Phone)
+	clients, err := a.findClientsByPhone(ctx, a.store.DB, org.ID, in.Phone)
 	if err != nil {
 		return nil, err
 	}
-	statuses := []string{}
+	var statuses []string
 	if in.Status != "" {
 		statuses = append(statuses, in.Status)
 	}
-	rows, err := a.store.AppointmentsOfClients(ctx, dbgen.AppointmentsOfClientsParams{
-		OrgID: org.ID, ClientIds: rest.Map(clients, func(client store.Client) uuid.UUID { return client.ID }), Statuses: statuses, RowLimit: in.Limit,
-	})
+	rows, err := a.store.LatestAppointments(ctx, org.ID, clientIDs(clients), statuses, in.Limit)
 	out := &foundAppointmentsOutput{}
 	out.Body.Appointments = rest.Map(rows, func(row store.AppointmentDetail) FoundAppointment {
 		return FoundAppointment{
@@ -144,7 +141,7 @@ type bookByPhoneOutput struct {
 		Service       string                 `json:"service"`
 		Professional  string                 `json:"professional"`
 		CancelURL     string                 `json:"cancel_url"`
-		Deposit       *publicbooking.Deposit `json:"deposit" doc:"To be paid by then, or the slot is let go of; null: none is due"`
+		Deposit       *publicbooking.Deposit `json:"deposit" doc:"To be paid by expires_at, or the appointment is cancelled; null: none is due"`
 	} `nameHint:"ActionBooked"`
 }
 

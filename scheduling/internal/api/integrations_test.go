@@ -14,7 +14,7 @@ import (
 )
 
 // Who was blocked does not get around that through a connected product.
-func TestConnectedProductsDoNotBookForWhoWasBlocked(t *testing.T) {
+func TestConnectedProductsCannotBookForBlockedClients(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookableBesidePeer(t)
 	org.OK(200, "PUT", "/clients/"+org.ClientID, object{"is_blocked": true})

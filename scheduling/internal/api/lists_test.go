@@ -9,7 +9,7 @@ import (
 	"integrationhub/scheduling/internal/schedulingtest"
 )
 
-func TestListsTellTheirTotal(t *testing.T) {
+func TestListsHaveTotalCount(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	org.OK(201, "POST", "/schedule-exceptions", object{"professional_id": org.ProfessionalID, "date": "2026-03-30", "date_to": "2026-04-02", "exception_type": "block"})

@@ -8,7 +8,6 @@ import (
 
 	"integrationhub/scheduling/internal/imageupload"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // formOverheadBytes is the room for a multipart form around its file.
@@ -74,7 +73,7 @@ func (a *API) replaceLogo(ctx context.Context, id uuid.UUID, name *string) error
 			return err
 		}
 		previous = org.LogoKey
-		return tx.SetLogo(ctx, dbgen.SetLogoParams{ID: id, LogoKey: name, UpdatedAt: tx.Now()})
+		return tx.SaveLogo(ctx, id, name)
 	})
 	if err == nil && previous != nil {
 		a.deleteFile(ctx, *previous)
@@ -86,6 +85,6 @@ func (a *API) replaceLogo(ctx context.Context, id uuid.UUID, name *string) error
 // harm.
 func (a *API) deleteFile(ctx context.Context, name string) {
 	if err := a.host.Files.Delete(ctx, name); err != nil {
-		a.host.Log.WarnContext(ctx, "a picture stays behind", "name", name, "error", err)
+		a.host.Log.WarnContext(ctx, "deleting an unused file failed", "name", name, "error", err)
 	}
 }

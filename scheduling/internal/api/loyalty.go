@@ -11,7 +11,6 @@ import (
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // LoyaltyConfig is an organization's loyalty program.
@@ -193,7 +192,7 @@ func (a *API) configureLoyalty(ctx context.Context, in *configureLoyaltyInput) (
 		if err := requireServices(ctx, tx, id, program.EligibleServiceIds, rewards); err != nil {
 			return err
 		}
-		return saveProgram(ctx, tx, program, rewards)
+		return tx.SaveLoyalty(ctx, program, rewards)
 	})
 	if err != nil {
 		return nil, err
@@ -222,28 +221,6 @@ func requireServices(ctx context.Context, tx *store.Tx, org uuid.UUID, ids []uui
 		return hub.NotFound("Service")
 	}
 	return err
-}
-
-func saveProgram(ctx context.Context, tx *store.Tx, program store.LoyaltyProgram, rewards []store.LoyaltyReward) error {
-	err := tx.UpdateLoyaltyProgram(ctx, dbgen.UpdateLoyaltyProgramParams{
-		OrgID: program.OrgID, Enabled: program.Enabled, ProgramName: program.ProgramName, AccrualType: program.AccrualType, PointsPerHundred: program.PointsPerHundred,
-		PointsPerVisit: program.PointsPerVisit, MinSpendCents: program.MinSpendCents, Rounding: program.Rounding, SignupBonus: program.SignupBonus, BirthdayBonus: program.BirthdayBonus,
-		PointsExpirationDays: program.PointsExpirationDays, EligibleServiceIds: program.EligibleServiceIds, TermOne: program.TermOne, TermOther: program.TermOther, UpdatedAt: tx.Now(),
-	})
-	if err != nil {
-		return err
-	}
-	savedIDs := make([]uuid.UUID, 0, len(rewards))
-	for _, reward := range rewards {
-		savedIDs = append(savedIDs, reward.ID)
-		err := tx.UpsertReward(ctx, dbgen.UpsertRewardParams{
-			OrgID: reward.OrgID, ID: reward.ID, Name: reward.Name, Points: reward.Points, Type: reward.Type, Value: reward.Value, ServiceID: reward.ServiceID, IsActive: reward.IsActive, Position: reward.Position,
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return tx.DeleteRewardsExcept(ctx, dbgen.DeleteRewardsExceptParams{OrgID: program.OrgID, Now: tx.Now(), Kept: savedIDs})
 }
 
 // ClientPoints is a client's balance with its history.
@@ -292,11 +269,11 @@ func (a *API) getClientPoints(ctx context.Context, in *clientListInput) (*points
 	if err != nil {
 		return nil, err
 	}
-	ledger, err := a.store.LoyaltyLedger(ctx, org.ID, in.ID)
+	ledger, err := a.store.LoadLedger(ctx, org.ID, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	entries, err := a.store.ListLoyaltyEntries(ctx, dbgen.ListLoyaltyEntriesParams{OrgID: org.ID, ClientID: in.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
+	entries, err := a.store.LoyaltyEntryPage(ctx, org.ID, in.ID, toPage(in.Paging))
 	if err != nil {
 		return nil, err
 	}
@@ -307,10 +284,7 @@ func (a *API) getClientPoints(ctx context.Context, in *clientListInput) (*points
 		points.NextReward = &Reward{next.ID, next.Name, next.Points, next.Type, next.Value, next.Service, next.Active}
 		points.PointsToNextReward = &missing
 	}
-	lots := rest.Map(ledger, func(row dbgen.LoyaltyLedgerRow) booking.LedgerEntry {
-		return booking.LedgerEntry{Points: row.Points, At: row.CreatedAt}
-	})
-	_, expiring, expiresAt := program.Expiry(lots, a.host.Now(), org.Zone)
+	_, expiring, expiresAt := program.Expiry(ledger, a.host.Now(), org.Zone)
 	points.ExpiringPoints, points.ExpiringAt = expiring, inZone(&expiresAt, org.Zone)
 	points.History = rest.NewPage(rest.Map(entries, func(entry store.LoyaltyEntry) PointsEntry {
 		return PointsEntry{entry.ID, entry.Type, entry.Points, entry.BalanceAfter, entry.AppointmentID, entry.PaymentID, entry.RewardID, entry.Description, entry.CreatedAt.In(org.Zone)}

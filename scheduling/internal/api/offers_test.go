@@ -12,7 +12,7 @@ import (
 
 // With anybody, each slot says who would do it, how long it takes them and what they
 // ask; the day says from what on.
-func TestSlotsOfAnybodyTellTheirOwnTerms(t *testing.T) {
+func TestSlotsOfAnyProfessionalHaveTheirOwnTerms(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	eva := org.AddProfessional("Eva", org.ServiceID)
@@ -35,7 +35,7 @@ func TestSlotsOfAnybodyTellTheirOwnTerms(t *testing.T) {
 }
 
 // Who leaves the professional open where that is not allowed is told so everywhere.
-func TestAnybodyWhereThatIsNotAllowed(t *testing.T) {
+func TestAnyProfessionalDisabled(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	guest := org.Guest()
@@ -78,7 +78,7 @@ func TestServiceNotOfferedNamesTheField(t *testing.T) {
 
 // A professional's day that is full is so for clients; staff see the free times, may
 // give them away, and are told.
-func TestAFullDayIsForStaffToDecide(t *testing.T) {
+func TestStaffMayBookFullDays(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	org.OK(200, "PUT", "/organization/settings", object{"max_bookings_per_day": 2})
@@ -159,7 +159,7 @@ func TestSlotIntervals(t *testing.T) {
 
 // Clients see what a professional takes for a service, and how long, not what the
 // service says.
-func TestProfessionalsTellTheirOwnTerms(t *testing.T) {
+func TestPublicProfessionalsHaveTheirOwnTerms(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	eva := org.OK(201, "POST", "/professionals", object{"name": "Eva", "bio": "Ten years", "specialty": "Colour", "avatar_url": "https://example.com/eva.png"})["id"].(string)

@@ -98,7 +98,7 @@ func TestInstantsAreInTheOrganizationsOffset(t *testing.T) {
 
 // Connections are shown where no organization's zone is known: in UTC, whatever the
 // machine's zone is.
-func TestMomentsOfConnections(t *testing.T) {
+func TestIntegrationTimesAreUTC(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 2, 9, 0, 0, 0, time.FixedZone("", 2*60*60))
 	shown := api.ToIntegration(module.Integration{CreatedAt: at, LastHealthCheck: at})

@@ -13,7 +13,6 @@ import (
 	"integrationhub/hub/module"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // slugRedirectPeriod is how long an organization's old slug redirects.
@@ -124,10 +123,7 @@ func (a *API) updateOrganization(ctx context.Context, in *updateOrganizationInpu
 		if err := a.host.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: org.ID, Name: changed.Name}); err != nil {
 			return err
 		}
-		return tx.UpdateOrganization(ctx, dbgen.UpdateOrganizationParams{
-			ID: org.ID, Name: changed.Name, Slug: changed.Slug, Phone: changed.Phone, Email: changed.Email, Address: changed.Address,
-			Timezone: changed.Timezone, Currency: changed.Currency, Locale: changed.Locale, UpdatedAt: tx.Now(),
-		})
+		return tx.SaveOrganization(ctx, changed)
 	})
 	if err != nil {
 		return nil, mapAccountConflict(err)
@@ -154,7 +150,7 @@ func changeSlug(ctx context.Context, tx *store.Tx, org store.Org, slug string) e
 	if err := tx.DeleteOldSlug(ctx, slug); err != nil {
 		return err
 	}
-	return tx.StoreOldSlug(ctx, dbgen.StoreOldSlugParams{Slug: org.Slug, OrgID: org.ID, RedirectsUntil: tx.Now().Add(slugRedirectPeriod)})
+	return tx.RedirectSlug(ctx, org.Slug, org.ID, slugRedirectPeriod)
 }
 
 type settingsOutput struct{ Body Settings }
@@ -178,7 +174,7 @@ func (a *API) updateSettings(ctx context.Context, in *settingsInput) (*settingsO
 			return err
 		}
 		updated.UpdatedAt = tx.Now()
-		return tx.UpdateSettings(ctx, dbgen.UpdateSettingsParams(updated))
+		return tx.SaveSettings(ctx, updated)
 	})
 	return &settingsOutput{toSettings(updated)}, err
 }

@@ -48,7 +48,7 @@ func TestOrganizationAndSettings(t *testing.T) {
 	}
 }
 
-func TestAnOldSlugStaysForAWhile(t *testing.T) {
+func TestOldSlugRedirectsForAPeriod(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewOrganization(t)
 	org.OK(200, "PUT", "/organization", object{"slug": "moved-" + org.Slug})

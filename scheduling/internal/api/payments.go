@@ -9,7 +9,6 @@ import (
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // Payment is a payment to the organization.
@@ -87,13 +86,12 @@ func (a *API) listPayments(ctx context.Context, in *paymentsInput) (*struct{ Bod
 		status = &in.Status
 	}
 	since, until := dayBounds(first, last, org.Zone)
-	rows, err := a.store.ListPayments(ctx, dbgen.ListPaymentsParams{
-		OrgID: org.ID, Since: since, Until: until, Status: status, ClientID: client, RowLimit: in.PerPage, RowOffset: in.Offset(),
-	})
+	filter := store.PaymentFilter{Since: since, Until: until, Status: status, Client: client}
+	rows, err := a.store.PaymentsBetween(ctx, org.ID, filter, toPage(in.Paging))
 	if err != nil {
 		return nil, err
 	}
-	sums, err := a.store.SumPayments(ctx, dbgen.SumPaymentsParams{OrgID: org.ID, Since: since, Until: until, Status: status, ClientID: client})
+	sums, err := a.store.PaymentTotals(ctx, org.ID, filter)
 	statement := Statement{Month: first.Time().Format("2006-01"), ByMethod: []MethodSummary{}}
 	total := 0
 	for _, sum := range sums {

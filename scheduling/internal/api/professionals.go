@@ -13,7 +13,6 @@ import (
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // Professional is a person whose time can be booked.
@@ -141,21 +140,17 @@ func (a *API) createProfessional(ctx context.Context, in *createProfessionalInpu
 	if err != nil {
 		return nil, err
 	}
-	draft := store.Professional{Color: defaultColor, IsActive: true, AcceptsOnlineBooking: true}
+	draft := store.Professional{OrgID: org, ID: store.NewID(), Color: defaultColor, IsActive: true, AcceptsOnlineBooking: true}
 	if err := in.Body.applyTo(&draft); err != nil {
 		return nil, err
 	}
-	id := store.NewID()
 	var position *int
 	in.Body.Position.ApplyToNullable(&position)
-	err = a.store.CreateProfessional(ctx, dbgen.CreateProfessionalParams{
-		OrgID: org, ID: id, UserID: draft.UserID, Name: draft.Name, Email: draft.Email, Phone: draft.Phone, Bio: draft.Bio, Specialty: draft.Specialty, AvatarUrl: draft.AvatarUrl,
-		Color: draft.Color, IsActive: draft.IsActive, AcceptsOnlineBooking: draft.AcceptsOnlineBooking, MaxBookingsPerDay: draft.MaxBookingsPerDay, Position: position,
-	})
+	err = a.store.AddProfessional(ctx, draft, position)
 	if err != nil {
 		return nil, mapProfessionalConflict(err)
 	}
-	return a.getProfessional(ctx, id)
+	return a.getProfessional(ctx, draft.ID)
 }
 
 func (a *API) updateProfessional(ctx context.Context, in *updateProfessionalInput) (*professionalOutput, error) {
@@ -171,11 +166,7 @@ func (a *API) updateProfessional(ctx context.Context, in *updateProfessionalInpu
 		if err := in.Body.applyTo(&professional); err != nil {
 			return err
 		}
-		return tx.UpdateProfessional(ctx, dbgen.UpdateProfessionalParams{
-			OrgID: org, ID: professional.ID, UserID: professional.UserID, Name: professional.Name, Email: professional.Email, Phone: professional.Phone, Bio: professional.Bio, Specialty: professional.Specialty, AvatarUrl: professional.AvatarUrl,
-			Color: professional.Color, IsActive: professional.IsActive, AcceptsOnlineBooking: professional.AcceptsOnlineBooking, MaxBookingsPerDay: professional.MaxBookingsPerDay,
-			Position: professional.Position, UpdatedAt: tx.Now(),
-		})
+		return tx.SaveProfessional(ctx, professional)
 	})
 	if err != nil {
 		return nil, mapProfessionalConflict(err)
@@ -189,7 +180,7 @@ func (a *API) deleteProfessional(ctx context.Context, in *ByID) (*noContent, err
 	if err != nil {
 		return nil, err
 	}
-	deleted, err := a.store.DeleteProfessional(ctx, dbgen.DeleteProfessionalParams{OrgID: org, ID: in.ID, Now: a.host.Now()})
+	deleted, err := a.store.RemoveProfessional(ctx, org, in.ID)
 	return nil, requireRowChanged("Professional", deleted, err)
 }
 
@@ -233,7 +224,7 @@ func (a *API) listProfessionalServices(ctx context.Context, in *ByID) (*offeredO
 	if err != nil {
 		return nil, err
 	}
-	if err := requireProfessional(ctx, a.store.Queries, org, in.ID); err != nil {
+	if err := requireProfessional(ctx, a.store.DB, org, in.ID); err != nil {
 		return nil, err
 	}
 	rows, err := a.store.ListProfessionalServices(ctx, org, in.ID)
@@ -301,29 +292,10 @@ func (a *API) setProfessionalServices(ctx context.Context, in *setServicesInput)
 		if count != len(ids) {
 			return hub.NotFound("Service")
 		}
-		if err := tx.DeleteProfessionalServices(ctx, org.ID, in.ID); err != nil {
-			return err
-		}
-		return tx.AddProfessionalServices(ctx, toServiceColumns(org.ID, in.ID, ids, overrides))
+		return tx.SetProfessionalServices(ctx, org.ID, in.ID, ids, overrides)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return a.listProfessionalServices(ctx, &in.ByID)
-}
-
-// toServiceColumns converts services and overrides to columns. -1 means no override.
-func toServiceColumns(org, professional uuid.UUID, services []uuid.UUID, overrides map[uuid.UUID]booking.Override) dbgen.AddProfessionalServicesParams {
-	params := dbgen.AddProfessionalServicesParams{OrgID: org, ProfessionalID: professional, ServiceIds: services}
-	for _, id := range services {
-		duration, price := -1, int64(-1)
-		if override := overrides[id]; override.DurationMinutes != nil {
-			duration = *override.DurationMinutes
-		}
-		if override := overrides[id]; override.Price != nil {
-			price = int64(*override.Price)
-		}
-		params.Durations, params.Prices = append(params.Durations, duration), append(params.Prices, price)
-	}
-	return params
 }

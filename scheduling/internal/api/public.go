@@ -126,8 +126,8 @@ type publicBookInput struct {
 		ClientPhone    optional[string]    `json:"client_phone,omitempty"`
 		ClientEmail    optional[string]    `json:"client_email,omitempty"`
 		Notes          optional[string]    `json:"notes,omitempty"`
-		HoldID         optional[uuid.UUID] `json:"hold_id,omitempty" doc:"Of the time, where it is held"`
-		Consent        optional[bool]      `json:"marketing_consent,omitempty" doc:"To be written to now and then"`
+		HoldID         optional[uuid.UUID] `json:"hold_id,omitempty" doc:"The client's hold of the time"`
+		Consent        optional[bool]      `json:"marketing_consent,omitempty" doc:"Consents to marketing"`
 		Altcha         string              `json:"altcha,omitempty" maxLength:"2000" doc:"Where proof_of_work is true: the solved challenge as the ALTCHA widget sends it, base64 of a JSON object with algorithm, challenge, number, salt and signature. Each counts once"`
 		Website        string              `json:"website,omitempty" maxLength:"0" doc:"Leave it empty: people do not see it, programs fill it in"`
 	} `nameHint:"PublicBooking"`
@@ -280,7 +280,7 @@ type holdSlotInput struct {
 		ServiceID      uuid.UUID           `json:"service_id"`
 		ProfessionalID optional[uuid.UUID] `json:"professional_id,omitempty" doc:"Absent: whoever has the fewest bookings that day"`
 		StartAt        string              `json:"start_at"`
-		HoldID         optional[uuid.UUID] `json:"hold_id,omitempty" doc:"Of another time, which is let go of"`
+		HoldID         optional[uuid.UUID] `json:"hold_id,omitempty" doc:"hold to replace"`
 	} `nameHint:"PublicHold"`
 }
 
@@ -323,7 +323,7 @@ type joinWaitlistInput struct {
 		LastDate       string              `json:"last_date" doc:"At most 92 days later"`
 		ClientName     string              `json:"client_name"`
 		ClientPhone    optional[string]    `json:"client_phone,omitempty"`
-		ClientEmail    string              `json:"client_email" doc:"Where the client is told"`
+		ClientEmail    string              `json:"client_email" doc:"Where the client is notified"`
 		Website        string              `json:"website,omitempty" maxLength:"0" doc:"Leave it empty: people do not see it, programs fill it in"`
 	} `nameHint:"PublicWait"`
 }

@@ -10,7 +10,6 @@ import (
 
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 type inactiveClientsInput struct {
@@ -27,8 +26,8 @@ func (a *API) listInactiveClients(ctx context.Context, in *inactiveClientsInput)
 
 type startCampaignInput struct {
 	Body struct {
-		Message optional[string] `json:"message,omitempty" doc:"Absent: the settings' remarketing_message, or words of ours"`
-		Days    optional[int]    `json:"days,omitempty" doc:"For which they have not come. Absent: the settings' inactive_after_days"`
+		Message optional[string] `json:"message,omitempty" doc:"Absent: the settings' remarketing_message, or the standard text"`
+		Days    optional[int]    `json:"days,omitempty" doc:"Since the last visit. Absent: the settings' inactive_after_days"`
 		DryRun  optional[bool]   `json:"dry_run,omitempty" doc:"Only count"`
 	} `nameHint:"CampaignFields"`
 }
@@ -37,7 +36,7 @@ type startCampaignInput struct {
 type Campaign struct {
 	ID         *uuid.UUID `json:"id" doc:"null for a dry run"`
 	Status     string     `json:"status" enum:"dry_run,sending,done"`
-	Message    string     `json:"message" doc:"Empty: words of ours"`
+	Message    string     `json:"message" doc:"Empty: the standard text"`
 	Days       int        `json:"days"`
 	Recipients int        `json:"recipients"`
 	Sent       int        `json:"sent"`
@@ -100,13 +99,12 @@ func (a *API) listCampaigns(ctx context.Context, in *Paging) (*struct{ Body Page
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.store.ListCampaigns(ctx, dbgen.ListCampaignsParams{OrgID: org.ID, RowLimit: in.PerPage, RowOffset: in.Offset()})
+	rows, total, err := a.store.CampaignPage(ctx, org.ID, toPage(*in))
 	if err != nil {
 		return nil, err
 	}
 	items := rest.Map(rows, func(row store.CampaignProgress) Campaign { return toCampaign(row.Campaign, row.Sent, org.Zone) })
-	total, err := a.store.CountCampaigns(ctx, org.ID)
-	return &struct{ Body Page[Campaign] }{rest.NewPage(items, total, *in)}, err
+	return &struct{ Body Page[Campaign] }{rest.NewPage(items, total, *in)}, nil
 }
 
 // applyConsent records or withdraws the client's marketing consent.

@@ -11,7 +11,6 @@ import (
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // ReportQuery holds the query parameters of most reports.
@@ -30,15 +29,13 @@ type Span struct {
 
 // reportScope is a validated report query.
 type reportScope struct {
-	org          store.Org
-	period       string
-	first, last  booking.Date
-	since, until time.Time
-	professional *uuid.UUID
+	store.ReportScope
+	period      string
+	first, last booking.Date
 }
 
 func (scope reportScope) toSpan() Span {
-	return Span{scope.first.String(), scope.last.String(), scope.org.Timezone}
+	return Span{scope.first.String(), scope.last.String(), scope.Org.Timezone}
 }
 
 // periodBounds returns the first and last day of the period around a day, shifted by
@@ -70,7 +67,7 @@ func (a *API) resolveScope(ctx context.Context, in *ReportQuery) (reportScope, e
 	if err != nil {
 		return reportScope{}, err
 	}
-	scope := reportScope{org: org, period: in.Period}
+	scope := reportScope{ReportScope: store.ReportScope{Org: org}, period: in.Period}
 	switch {
 	case in.Month != "" && in.Period != "" && in.Period != "month":
 		return scope, hub.Invalid("query.period", "cannot be combined with month")
@@ -83,12 +80,12 @@ func (a *API) resolveScope(ctx context.Context, in *ReportQuery) (reportScope, e
 	if err != nil {
 		return scope, err
 	}
-	scope.since, scope.until = dayBounds(scope.first, scope.last, org.Zone)
-	if scope.professional, err = parseOptionalID("query.professional_id", in.ProfessionalID); err != nil {
+	scope.Since, scope.Until = dayBounds(scope.first, scope.last, org.Zone)
+	if scope.Professional, err = parseOptionalID("query.professional_id", in.ProfessionalID); err != nil {
 		return scope, err
 	}
-	if scope.professional != nil {
-		err = a.requireKnownProfessional(ctx, org.ID, *scope.professional)
+	if scope.Professional != nil {
+		err = a.requireKnownProfessional(ctx, org.ID, *scope.Professional)
 	}
 	return scope, err
 }
@@ -134,15 +131,13 @@ func (a *API) getDashboard(ctx context.Context, in *ReportQuery) (Dashboard, err
 	if err != nil {
 		return Dashboard{}, err
 	}
-	today := booking.DateOf(a.host.Now(), scope.org.Zone)
-	day, tomorrow := dayBounds(today, today, scope.org.Zone)
-	counts, err := a.store.DashboardCounts(ctx, dbgen.DashboardCountsParams{
-		OrgID: scope.org.ID, Today: day, Tomorrow: tomorrow, Since: scope.since, Until: scope.until, ProfessionalID: scope.professional,
-	})
+	today := booking.DateOf(a.host.Now(), scope.Org.Zone)
+	day, tomorrow := dayBounds(today, today, scope.Org.Zone)
+	counts, err := a.store.CountForDashboard(ctx, scope.ReportScope, day, tomorrow)
 	if err != nil {
 		return Dashboard{}, err
 	}
-	newClients, err := a.store.CountNewClients(ctx, dbgen.CountNewClientsParams{OrgID: scope.org.ID, Since: scope.since, Until: scope.until})
+	newClients, err := a.store.CountClientsCreated(ctx, scope.ReportScope)
 	if err != nil {
 		return Dashboard{}, err
 	}
@@ -161,11 +156,10 @@ func (a *API) getDashboard(ctx context.Context, in *ReportQuery) (Dashboard, err
 // sumRevenue returns the revenue of a report's period. Without a professional it reads no
 // appointments.
 func (a *API) sumRevenue(ctx context.Context, scope reportScope) (revenue booking.Cents, err error) {
-	if scope.professional == nil {
-		total, err := a.store.SumRevenue(ctx, dbgen.SumRevenueParams{OrgID: scope.org.ID, Since: scope.since, Until: scope.until})
-		return booking.Cents(total), err
+	if scope.Professional == nil {
+		return a.store.TotalRevenue(ctx, scope.ReportScope)
 	}
-	days, err := a.loadRevenue(ctx, scope, scope.since, scope.until)
+	days, err := a.loadRevenue(ctx, scope, scope.Since, scope.Until)
 	for _, day := range days {
 		revenue += booking.Cents(day.Amount)
 	}
@@ -207,21 +201,21 @@ func sumMinutes(professionals []Occupied) (available, booked int64) {
 // measureOccupancy computes each professional's occupancy without holds. A removed
 // professional counts until the day of removal.
 func (a *API) measureOccupancy(ctx context.Context, scope reportScope) ([]Occupied, error) {
-	rows, err := a.store.ReportProfessionals(ctx, dbgen.ReportProfessionalsParams{OrgID: scope.org.ID, Since: scope.since, ID: scope.professional})
+	rows, err := a.store.ProfessionalsInReport(ctx, scope.ReportScope)
 	if err != nil {
 		return nil, err
 	}
 	ids := rest.Map(rows, func(row store.ReportProfessional) uuid.UUID { return row.ID })
-	weeks, err := a.store.LoadWeeks(ctx, scope.org.ID, ids, scope.first, scope.last)
+	weeks, err := a.store.LoadWeeks(ctx, scope.Org.ID, ids, scope.first, scope.last)
 	if err != nil {
 		return nil, err
 	}
 	never := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) // no hold lasts until then
 	counts := make(map[uuid.UUID]int, len(ids))
-	query := store.BusyQuery{Org: scope.org.ID, Professionals: ids, Since: scope.since, Until: scope.until, Now: never}
-	err = a.store.EachBusy(ctx, query, scope.org.Policy, func(id uuid.UUID, busy booking.Busy) {
+	query := store.BusyQuery{Org: scope.Org.ID, Professionals: ids, Since: scope.Since, Until: scope.Until, Now: never}
+	err = a.store.EachBusy(ctx, query, scope.Org.Policy, func(id uuid.UUID, busy booking.Busy) {
 		weeks[id].Busy = append(weeks[id].Busy, busy)
-		if !busy.Start.Before(scope.since) {
+		if !busy.Start.Before(scope.Since) {
 			counts[id]++
 		}
 	})
@@ -231,9 +225,9 @@ func (a *API) measureOccupancy(ctx context.Context, scope reportScope) ([]Occupi
 	return rest.Map(rows, func(row store.ReportProfessional) Occupied {
 		week, last := weeks[row.ID], scope.last
 		if row.DeletedAt != nil {
-			last = min(last, booking.DateOf(*row.DeletedAt, scope.org.Zone))
+			last = min(last, booking.DateOf(*row.DeletedAt, scope.Org.Zone))
 		}
-		available, booked := booking.Occupancy(scope.org.Zone, scope.first, last, week.Rules, week.Exceptions, week.Busy)
+		available, booked := booking.Occupancy(scope.Org.Zone, scope.first, last, week.Rules, week.Exceptions, week.Busy)
 		return Occupied{row.ID, row.Name, available, booked, counts[row.ID], rate(booked, available)}
 	}), nil
 }
@@ -289,7 +283,7 @@ func (a *API) getNoShows(ctx context.Context, in *ReportQuery) (NoshowReport, er
 	if err != nil {
 		return NoshowReport{}, err
 	}
-	rows, err := a.store.AttendanceByWeekday(ctx, dbgen.AttendanceByWeekdayParams{OrgID: scope.org.ID, Zone: scope.org.Timezone, Since: scope.since, Until: scope.until, ProfessionalID: scope.professional})
+	rows, err := a.store.WeekdayAttendances(ctx, scope.ReportScope)
 	report := NoshowReport{Professionals: []Missed{}, ByWeekday: make([]MissedWeekday, 7), Span: scope.toSpan()}
 	for i := range report.ByWeekday {
 		report.ByWeekday[i].DayOfWeek = i
@@ -355,13 +349,12 @@ func (a *API) findInactive(ctx context.Context, in *inactiveInput, consented boo
 		in.Days = org.Settings.InactiveAfterDays
 	}
 	now := a.host.Now()
-	rows, err := a.store.InactiveClients(ctx, dbgen.InactiveClientsParams{OrgID: org.ID, Consented: consented, Now: now, Before: now.AddDate(0, 0, -in.Days), RowLimit: in.PerPage, RowOffset: in.Offset()})
+	rows, total, err := a.store.InactiveClientPage(ctx, org.ID, now.AddDate(0, 0, -in.Days), consented, toPage(in.Paging))
 	if err != nil {
 		return InactiveReport{}, err
 	}
-	today, total := booking.DateOf(now, org.Zone), 0
+	today := booking.DateOf(now, org.Zone)
 	items := rest.Map(rows, func(row store.InactiveClient) Inactive {
-		total = int(row.Total)
 		since := row.LastAt
 		if since.IsZero() {
 			since = row.CreatedAt
@@ -371,10 +364,7 @@ func (a *API) findInactive(ctx context.Context, in *inactiveInput, consented boo
 			DaysInactive: int(today - booking.DateOf(since, org.Zone)), TotalAppointments: row.TotalAppointments, TotalSpent: row.TotalSpentCents, FavoriteService: row.Favorite,
 		}
 	})
-	if len(rows) == 0 && in.Page > 1 {
-		total, err = a.store.CountInactiveClients(ctx, dbgen.CountInactiveClientsParams{OrgID: org.ID, Consented: consented, Now: now, Before: now.AddDate(0, 0, -in.Days)})
-	}
-	return InactiveReport{rest.NewPage(items, total, in.Paging), in.Days, Span{(today - booking.Date(in.Days)).String(), today.String(), org.Timezone}}, err
+	return InactiveReport{rest.NewPage(items, total, in.Paging), in.Days, Span{(today - booking.Date(in.Days)).String(), today.String(), org.Timezone}}, nil
 }
 
 // PopularService counts the appointments of a service.
@@ -410,7 +400,7 @@ func (a *API) getPopular(ctx context.Context, in *popularInput) (PopularReport, 
 	if err != nil {
 		return PopularReport{}, err
 	}
-	rows, err := a.store.PopularServices(ctx, dbgen.PopularServicesParams{OrgID: scope.org.ID, Since: scope.since, Until: scope.until, ProfessionalID: scope.professional, RowLimit: in.Limit})
+	rows, err := a.store.MostBookedServices(ctx, scope.ReportScope, in.Limit)
 	return PopularReport{rest.Map(rows, func(row store.PopularService) PopularService {
 		return PopularService{row.ServiceID, row.Name, row.Appointments, booking.Cents(row.Revenue), rate(int64(row.Appointments), row.Total)}
 	}), scope.toSpan()}, err

@@ -9,7 +9,7 @@ import (
 	"integrationhub/scheduling/internal/schedulingtest"
 )
 
-func TestANewOrganizationHasZeroKPIs(t *testing.T) {
+func TestDashboardOfNewOrganizationIsZero(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewOrganization(t)
 	kpis := org.OK(200, "GET", "/reports/dashboard", nil)
@@ -106,7 +106,7 @@ func TestInactiveClients(t *testing.T) {
 }
 
 // What an appointment counted for stays with whom it was counted for.
-func TestClientOfWhatIsOver(t *testing.T) {
+func TestClientOfClosedAppointmentCannotChange(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	other := org.OK(201, "POST", "/clients", object{"name": "Other"})["id"].(string)

@@ -11,7 +11,6 @@ import (
 
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // RevenueReport is the revenue of a period, net of refunds.
@@ -61,7 +60,8 @@ func (r RevenueReport) table() [][]any {
 }
 
 func (a *API) loadRevenue(ctx context.Context, scope reportScope, since, until time.Time) ([]store.DailyRevenue, error) {
-	return a.store.RevenueByDay(ctx, dbgen.RevenueByDayParams{OrgID: scope.org.ID, Zone: scope.org.Timezone, Since: since, Until: until, ProfessionalID: scope.professional})
+	scope.Since, scope.Until = since, until
+	return a.store.DailyRevenues(ctx, scope.ReportScope)
 }
 
 // tally sums revenue by key and keeps the keys in order of appearance.
@@ -99,16 +99,16 @@ func (a *API) getRevenue(ctx context.Context, in *ReportQuery) (RevenueReport, e
 	if err != nil {
 		return RevenueReport{}, err
 	}
-	rows, err := a.loadRevenue(ctx, scope, scope.since, scope.until)
+	rows, err := a.loadRevenue(ctx, scope, scope.Since, scope.Until)
 	if err != nil {
 		return RevenueReport{}, err
 	}
 	first, last := periodBounds(scope.period, scope.first, -1)
-	previous, err := a.loadRevenue(ctx, scope, booking.DayStart(scope.org.Zone, first), booking.DayStart(scope.org.Zone, last+1))
+	previous, err := a.loadRevenue(ctx, scope, booking.DayStart(scope.Org.Zone, first), booking.DayStart(scope.Org.Zone, last+1))
 	if err != nil {
 		return RevenueReport{}, err
 	}
-	report := RevenueReport{Currency: scope.org.Currency, Span: scope.toSpan(), ByMethod: []MethodSummary{}, ByProfessional: []TakenBy{}, ByService: []TakenFor{}}
+	report := RevenueReport{Currency: scope.Org.Currency, Span: scope.toSpan(), ByMethod: []MethodSummary{}, ByProfessional: []TakenBy{}, ByService: []TakenFor{}}
 	for _, row := range previous {
 		report.PreviousTotal += booking.Cents(row.Amount)
 	}

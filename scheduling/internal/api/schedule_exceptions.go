@@ -10,7 +10,6 @@ import (
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // ScheduleException changes a professional's working time on a day.
@@ -116,11 +115,11 @@ func (a *API) listExceptions(ctx context.Context, in *exceptionsInput) (*listOut
 		return nil, err
 	}
 	if professional != nil {
-		if err := requireProfessional(ctx, a.store.Queries, org.ID, *professional); err != nil {
+		if err := requireProfessional(ctx, a.store.DB, org.ID, *professional); err != nil {
 			return nil, err
 		}
 	}
-	rows, err := a.store.ListExceptions(ctx, dbgen.ListExceptionsParams{OrgID: org.ID, First: first.Time(), Last: last.Time(), ProfessionalID: professional})
+	rows, err := a.store.ExceptionsBetween(ctx, org.ID, first, last, professional)
 	return toListOutput(rows, func(exception store.ScheduleException) ScheduleException { return toException(exception, org.Zone) }), err
 }
 
@@ -136,7 +135,7 @@ func (a *API) createException(ctx context.Context, in *createExceptionInput) (*s
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	var exception store.ScheduleException
+	exception := store.ScheduleException{OrgID: org.ID}
 	if err := in.Body.applyTo(&exception); err != nil {
 		return nil, err
 	}
@@ -150,25 +149,20 @@ func (a *API) createException(ctx context.Context, in *createExceptionInput) (*s
 			return nil, hub.Invalid("body.date_to", "must be at most 366 days from date")
 		}
 	}
-	if err := requireProfessional(ctx, a.store.Queries, org.ID, exception.ProfessionalID); err != nil {
+	if err := requireProfessional(ctx, a.store.DB, org.ID, exception.ProfessionalID); err != nil {
 		return nil, err
 	}
 	out := &struct{ Body MadeException }{}
 	err = a.store.InTx(ctx, "making an exception", func(tx *store.Tx) error {
-		days := dbgen.CreateExceptionsParams{
-			OrgID: org.ID, ProfessionalID: exception.ProfessionalID, ExceptionType: exception.ExceptionType, StartMinute: exception.StartMinute, EndMinute: exception.EndMinute, Reason: exception.Reason,
-		}
-		for d := first; d <= last; d++ {
-			days.Ids, days.Dates = append(days.Ids, store.NewID()), append(days.Dates, d.Time())
-		}
-		if err := tx.CreateExceptions(ctx, days); err != nil {
-			return err
-		}
-		created, err := tx.LockException(ctx, org.ID, days.Ids[0])
+		ids, err := tx.AddExceptions(ctx, exception, first, last)
 		if err != nil {
 			return err
 		}
-		out.Body.ScheduleException, out.Body.Created = toException(created, org.Zone), len(days.Ids)
+		created, err := tx.LockException(ctx, org.ID, ids[0])
+		if err != nil {
+			return err
+		}
+		out.Body.ScheduleException, out.Body.Created = toException(created, org.Zone), len(ids)
 		out.Body.Conflicts, err = findConflicts(ctx, tx, org, exception, first, last)
 		return err
 	})
@@ -182,7 +176,7 @@ func findConflicts(ctx context.Context, tx *store.Tx, org store.Org, exception s
 		return found, nil
 	}
 	since, until := dayBounds(first, last, org.Zone)
-	rows, err := tx.OverlappingAppointments(ctx, dbgen.OverlappingAppointmentsParams{OrgID: org.ID, ProfessionalID: exception.ProfessionalID, Since: since, Until: until})
+	rows, err := tx.OpenAppointmentsBetween(ctx, org.ID, exception.ProfessionalID, since, until)
 	for _, row := range rows {
 		openRule := booking.Rule{Start: 0, End: 23*60 + 59, Active: true}
 		var hours *booking.Hours
@@ -220,13 +214,10 @@ func (a *API) updateException(ctx context.Context, in *updateExceptionInput) (*s
 		if err := in.Body.applyTo(&exception); err != nil {
 			return err
 		}
-		if err := requireProfessional(ctx, tx.Queries, org.ID, exception.ProfessionalID); err != nil {
+		if err := requireProfessional(ctx, tx.DB, org.ID, exception.ProfessionalID); err != nil {
 			return err
 		}
-		updated, err = tx.UpdateException(ctx, dbgen.UpdateExceptionParams{
-			OrgID: org.ID, ID: exception.ID, ProfessionalID: exception.ProfessionalID, Date: exception.Date, ExceptionType: exception.ExceptionType,
-			StartMinute: exception.StartMinute, EndMinute: exception.EndMinute, Reason: exception.Reason, UpdatedAt: tx.Now(),
-		})
+		updated, err = tx.SaveException(ctx, exception)
 		return err
 	})
 	return &struct{ Body ScheduleException }{toException(updated, org.Zone)}, err

@@ -11,7 +11,6 @@ import (
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // ScheduleRule is a recurring weekly working time of a professional.
@@ -46,8 +45,8 @@ const maxRules = 200
 
 // listRulesWithinLimit lists a professional's rules. It fails if there are more than
 // [maxRules].
-func listRulesWithinLimit(ctx context.Context, queries *dbgen.Queries, org, professional uuid.UUID, location string) ([]store.ScheduleRule, error) {
-	rows, err := queries.ListRules(ctx, org, &professional)
+func listRulesWithinLimit(ctx context.Context, db store.DB, org, professional uuid.UUID, location string) ([]store.ScheduleRule, error) {
+	rows, err := db.ListRules(ctx, org, &professional)
 	if err == nil && len(rows) > maxRules {
 		err = hub.Invalid(location, fmt.Sprintf("would have more than %d rules", maxRules))
 	}
@@ -115,8 +114,8 @@ func (f *ruleFields) applyTo(row *store.ScheduleRule) error {
 }
 
 // requireProfessional returns a 404 error if the organization has no such professional.
-func requireProfessional(ctx context.Context, queries *dbgen.Queries, org, professional uuid.UUID) error {
-	rows, err := queries.ListProfessionals(ctx, org, &professional)
+func requireProfessional(ctx context.Context, db store.DB, org, professional uuid.UUID) error {
+	rows, err := db.ListProfessionals(ctx, org, &professional)
 	if err == nil && len(rows) == 0 {
 		return hub.NotFound("Professional")
 	}
@@ -149,7 +148,7 @@ func (a *API) listRules(ctx context.Context, in *rulesInput) (*listOutput[Schedu
 		return nil, err
 	}
 	if professional != nil {
-		if err := requireProfessional(ctx, a.store.Queries, org.ID, *professional); err != nil {
+		if err := requireProfessional(ctx, a.store.DB, org.ID, *professional); err != nil {
 			return nil, err
 		}
 	}
@@ -170,23 +169,20 @@ func (a *API) createRule(ctx context.Context, in *createRuleInput) (*ruleOutput,
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	draft := store.ScheduleRule{IsActive: true}
+	draft := store.ScheduleRule{OrgID: org.ID, ID: store.NewID(), IsActive: true}
 	if err := in.Body.applyTo(&draft); err != nil {
 		return nil, err
 	}
-	if err := requireProfessional(ctx, a.store.Queries, org.ID, draft.ProfessionalID); err != nil {
+	if err := requireProfessional(ctx, a.store.DB, org.ID, draft.ProfessionalID); err != nil {
 		return nil, err
 	}
 	var created store.ScheduleRule
 	err = a.store.InTx(ctx, "making a rule", func(tx *store.Tx) error {
-		created, err = tx.CreateRule(ctx, dbgen.CreateRuleParams{
-			OrgID: org.ID, ID: store.NewID(), ProfessionalID: draft.ProfessionalID, DayOfWeek: draft.DayOfWeek, StartMinute: draft.StartMinute, EndMinute: draft.EndMinute,
-			BreakStartMinute: draft.BreakStartMinute, BreakEndMinute: draft.BreakEndMinute, IsActive: draft.IsActive,
-		})
+		created, err = tx.AddRule(ctx, draft)
 		if err != nil {
 			return err
 		}
-		_, err = listRulesWithinLimit(ctx, tx.Queries, org.ID, draft.ProfessionalID, "body.professional_id")
+		_, err = listRulesWithinLimit(ctx, tx.DB, org.ID, draft.ProfessionalID, "body.professional_id")
 		return err
 	})
 	return &ruleOutput{toRule(created, org.Zone)}, err
@@ -206,15 +202,12 @@ func (a *API) updateRule(ctx context.Context, in *updateRuleInput) (*ruleOutput,
 		if err := in.Body.applyTo(&rule); err != nil {
 			return err
 		}
-		if err := requireProfessional(ctx, tx.Queries, org.ID, rule.ProfessionalID); err != nil {
+		if err := requireProfessional(ctx, tx.DB, org.ID, rule.ProfessionalID); err != nil {
 			return err
 		}
-		updated, err = tx.UpdateRule(ctx, dbgen.UpdateRuleParams{
-			OrgID: org.ID, ID: rule.ID, ProfessionalID: rule.ProfessionalID, DayOfWeek: rule.DayOfWeek, StartMinute: rule.StartMinute, EndMinute: rule.EndMinute,
-			BreakStartMinute: rule.BreakStartMinute, BreakEndMinute: rule.BreakEndMinute, IsActive: rule.IsActive, UpdatedAt: tx.Now(),
-		})
+		updated, err = tx.SaveRule(ctx, rule)
 		if err == nil && in.Body.ProfessionalID.HasValue() {
-			_, err = listRulesWithinLimit(ctx, tx.Queries, org.ID, rule.ProfessionalID, "body.professional_id")
+			_, err = listRulesWithinLimit(ctx, tx.DB, org.ID, rule.ProfessionalID, "body.professional_id")
 		}
 		return err
 	})
@@ -255,7 +248,7 @@ func (a *API) copyRules(ctx context.Context, in *copyRulesInput) (*copyRulesOutp
 	out := &copyRulesOutput{}
 	err = a.store.InTx(ctx, "copying rules", func(tx *store.Tx) error {
 		for _, id := range []uuid.UUID{in.From, in.To} {
-			if err := requireProfessional(ctx, tx.Queries, org.ID, id); err != nil {
+			if err := requireProfessional(ctx, tx.DB, org.ID, id); err != nil {
 				return err
 			}
 		}
@@ -266,12 +259,12 @@ func (a *API) copyRules(ctx context.Context, in *copyRulesInput) (*copyRulesOutp
 			}
 			out.Body.Replaced = int(replaced)
 		}
-		copied, err := tx.CopyRules(ctx, dbgen.CopyRulesParams{OrgID: org.ID, FromID: in.From, ToID: in.To})
+		copied, err := tx.CopyRulesBetween(ctx, org.ID, in.From, in.To)
 		if err != nil {
 			return err
 		}
 		out.Body.Copied = int(copied)
-		rules, err := listRulesWithinLimit(ctx, tx.Queries, org.ID, in.To, "path.toId")
+		rules, err := listRulesWithinLimit(ctx, tx.DB, org.ID, in.To, "path.toId")
 		out.Body.Rules = rest.Map(rules, func(rule store.ScheduleRule) ScheduleRule { return toRule(rule, org.Zone) })
 		return err
 	})

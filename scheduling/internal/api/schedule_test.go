@@ -10,7 +10,7 @@ import (
 )
 
 // Copies of copies do not grow without end.
-func TestRulesAreBounded(t *testing.T) {
+func TestNumberOfRulesIsLimited(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	other := org.OK(201, "POST", "/professionals", object{"name": "Bia"})["id"].(string)

@@ -13,7 +13,7 @@ import (
 )
 
 // What nobody may read stands in no log, no metric and no answer to anybody else.
-func TestSecretsAreNotTold(t *testing.T) {
+func TestSecretsAreNotReturned(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookableBesidePeer(t)
 	const canary, cpf = "canary-of-a-password", "111.444.777-35"

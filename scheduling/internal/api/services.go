@@ -12,7 +12,6 @@ import (
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 const defaultColor = "#3B82F6"
@@ -130,19 +129,14 @@ func (a *API) createService(ctx context.Context, in *createServiceInput) (*servi
 	if err != nil {
 		return nil, err
 	}
-	draft := store.Service{Color: defaultColor, Capacity: 1, IsActive: true, IsPublic: true}
+	draft := store.Service{OrgID: org.ID, ID: store.NewID(), Color: defaultColor, Capacity: 1, IsActive: true, IsPublic: true}
 	if !in.Body.DurationMinutes.HasValue() {
 		return nil, hub.Invalid("body.duration_minutes", "is required")
 	}
 	if err := in.Body.applyTo(&draft, org.Currency); err != nil {
 		return nil, err
 	}
-	created, err := a.store.CreateService(ctx, dbgen.CreateServiceParams{
-		OrgID: org.ID, ID: store.NewID(), Name: draft.Name, Description: draft.Description, DurationMinutes: draft.DurationMinutes, PriceCents: draft.PriceCents,
-		Color: draft.Color, RequiresDeposit: draft.RequiresDeposit, DepositCents: draft.DepositCents, Category: draft.Category, Capacity: draft.Capacity,
-		SlotIntervalMinutes: draft.SlotIntervalMinutes, BufferBeforeMinutes: draft.BufferBeforeMinutes, BufferAfterMinutes: draft.BufferAfterMinutes,
-		ImageUrl: draft.ImageUrl, IsActive: draft.IsActive, IsPublic: draft.IsPublic,
-	})
+	created, err := a.store.AddService(ctx, draft)
 	return &serviceOutput{toService(created, org.Zone)}, err
 }
 
@@ -160,12 +154,7 @@ func (a *API) updateService(ctx context.Context, in *updateServiceInput) (*servi
 		if err := in.Body.applyTo(&service, org.Currency); err != nil {
 			return err
 		}
-		updated, err = tx.UpdateService(ctx, dbgen.UpdateServiceParams{
-			OrgID: org.ID, ID: service.ID, Name: service.Name, Description: service.Description, DurationMinutes: service.DurationMinutes, PriceCents: service.PriceCents,
-			Color: service.Color, RequiresDeposit: service.RequiresDeposit, DepositCents: service.DepositCents, Category: service.Category, Capacity: service.Capacity,
-			SlotIntervalMinutes: service.SlotIntervalMinutes, BufferBeforeMinutes: service.BufferBeforeMinutes, BufferAfterMinutes: service.BufferAfterMinutes,
-			ImageUrl: service.ImageUrl, IsActive: service.IsActive, IsPublic: service.IsPublic, UpdatedAt: tx.Now(),
-		})
+		updated, err = tx.SaveService(ctx, service)
 		return err
 	})
 	return &serviceOutput{toService(updated, org.Zone)}, err
@@ -177,7 +166,7 @@ func (a *API) deleteService(ctx context.Context, in *ByID) (*noContent, error) {
 	if err != nil {
 		return nil, err
 	}
-	deleted, err := a.store.DeleteService(ctx, dbgen.DeleteServiceParams{OrgID: org, ID: in.ID, Now: a.host.Now()})
+	deleted, err := a.store.RemoveService(ctx, org, in.ID)
 	return nil, requireRowChanged("Service", deleted, err)
 }
 

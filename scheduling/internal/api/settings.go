@@ -79,7 +79,7 @@ type settingsFields struct {
 	BookingPage                optional[BookingPage] `json:"booking_page,omitempty"`
 	NotifyEmails               optional[[]string]    `json:"notify_emails,omitempty"`
 	RemarketingPeriodDays      optional[int]         `json:"remarketing_period_days,omitempty" doc:"Clients are written to once in it at most"`
-	RemarketingMessage         optional[string]      `json:"remarketing_message,omitempty" doc:"null: words of ours"`
+	RemarketingMessage         optional[string]      `json:"remarketing_message,omitempty" doc:"null: the standard text"`
 }
 
 // BookingPage is the appearance of the public booking page.

@@ -12,7 +12,6 @@ import (
 	"integrationhub/hub/module/accounts"
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/store"
-	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // Roles of users.
@@ -96,7 +95,7 @@ func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput,
 	if err != nil {
 		return nil, err
 	}
-	draft := store.User{Role: "staff", IsActive: true}
+	draft := store.User{OrgID: org.ID, ID: store.NewID(), Role: "staff", IsActive: true}
 	if err := in.Body.applyTo(&draft); err != nil {
 		return nil, err
 	}
@@ -105,9 +104,7 @@ func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput,
 	}
 	var created store.User
 	err = a.store.InTx(ctx, "making a user", func(tx *store.Tx) error {
-		created, err = tx.CreateUser(ctx, dbgen.CreateUserParams{
-			OrgID: org.ID, ID: store.NewID(), Name: draft.Name, Email: draft.Email, Role: draft.Role, Phone: draft.Phone, IsActive: draft.IsActive,
-		})
+		created, err = tx.AddUser(ctx, draft)
 		if err != nil {
 			return err
 		}
@@ -159,9 +156,7 @@ func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput,
 			return lastOwnerError()
 		}
 		var err error
-		updated, err = tx.UpdateUser(ctx, dbgen.UpdateUserParams{
-			OrgID: user.OrgID, ID: user.ID, Name: user.Name, Email: user.Email, Role: user.Role, Phone: user.Phone, IsActive: user.IsActive, UpdatedAt: tx.Now(),
-		})
+		updated, err = tx.SaveUser(ctx, user)
 		if err == nil && !user.IsActive {
 			err = a.accounts.RevokeSessions(ctx, tx.Raw, user.ID)
 		}

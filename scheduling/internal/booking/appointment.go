@@ -122,21 +122,6 @@ func AllowedActions(status Status, manager bool) []Action {
 	return allowed
 }
 
-// TransitionError is returned for an action that is not possible in the
-// appointment's state. It unwraps to a [hub.Error] of kind ErrConflict and code
-// invalid_transition.
-type TransitionError struct {
-	Problem *hub.Error
-	Status  Status   // the appointment's
-	Allowed []Action // the possible actions
-}
-
-// Error implements error.
-func (e *TransitionError) Error() string { return e.Problem.Error() }
-
-// Unwrap returns the hub's error.
-func (e *TransitionError) Unwrap() error { return e.Problem }
-
 // Transition is the result of an action.
 type Transition struct {
 	To      Status

@@ -30,9 +30,9 @@ func (f fieldError) Error() string { return string(f) }
 // PublicMessage returns the text for callers.
 func (f fieldError) PublicMessage() string { return string(f) }
 
-// maxExponent bounds the power of ten of a JSON number; what is beyond it is
-// either 0 or far too large, and is not worth writing out.
-const maxExponent = 40
+// maxExponent bounds the power of ten of a JSON number, so that sums with it do not
+// overflow. No text has as many digits.
+const maxExponent = 1 << 30
 
 // ParseCents reads a JSON number such as 150, 150.5, 150.00 or 1.5e2. Decimals
 // after the second must be zeros. It fails with one of the errors above.
@@ -41,14 +41,9 @@ func ParseCents(text string) (Cents, error) {
 		return 0, ErrNotANumber
 	}
 	text, negative := strings.CutPrefix(text, "-")
-	mantissa, power := text, 0
-	if i := strings.IndexAny(text, "eE"); i >= 0 {
-		n, err := strconv.Atoi(text[i+1:])
-		if err != nil || n > maxExponent || n < -maxExponent {
-			n = max(-maxExponent, min(n, maxExponent)) // Atoi saturates
-		}
-		mantissa, power = text[:i], n
-	}
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+	power, _ := strconv.Atoi(exponent) // 0 for none; saturates
+	power = max(-maxExponent, min(power, maxExponent))
 	whole, fraction, _ := strings.Cut(mantissa, ".")
 	digits := strings.TrimLeft(whole+fraction, "0")
 	if digits == "" {

@@ -1,9 +1,7 @@
 package booking
 
 import (
-	"cmp"
 	"math/bits"
-	"slices"
 	"time"
 )
 
@@ -33,7 +31,7 @@ func FreeDays(loc *time.Location, limits Limits, first, last Date, calendars []C
 			})
 		}
 	}
-	days := make([]DayFree, 0, len(marks.dayStarts)-1)
+	days := make([]DayFree, 0, len(marks.dayStarts))
 	for date := first; date <= last; date++ {
 		days = append(days, marks.summarize(&finder.zone, date))
 	}
@@ -77,35 +75,4 @@ func (m *startMarks) summarize(z *zone, date Date) DayFree {
 		free.Free += bits.OnesCount64(word)
 	}
 	return free
-}
-
-// alternativeDays is how far from the wanted day other times are looked for.
-const alternativeDays = 14
-
-// Alternatives proposes up to n slots for a time that is taken: those of the
-// same day nearest to it, then those of the following days, at most 14. They are
-// given in order of time and never at the wanted start itself.
-func Alternatives(loc *time.Location, limits Limits, wanted time.Time, n int, calendars []Calendar) []Slot {
-	date := DateOf(wanted, loc)
-	found := slices.DeleteFunc(FreeSlots(loc, limits, date, calendars), func(slot Slot) bool { return slot.Start.Equal(wanted) })
-	slices.SortStableFunc(found, func(a, b Slot) int {
-		return cmp.Compare(a.Start.Sub(wanted).Abs(), b.Start.Sub(wanted).Abs())
-	})
-	for next := date + 1; len(found) < n && next <= date+alternativeDays; next++ {
-		found = append(found, FreeSlots(loc, limits, next, calendars)...)
-	}
-	found = found[:min(n, len(found))]
-	slices.SortFunc(found, func(a, b Slot) int { return a.Start.Compare(b.Start) })
-	return found
-}
-
-// FindSlot finds the slot that starts exactly at start; ok is false where there
-// is none.
-func FindSlot(loc *time.Location, limits Limits, start time.Time, calendars []Calendar) (slot Slot, ok bool) {
-	for _, slot := range FreeSlots(loc, limits, DateOf(start, loc), calendars) {
-		if slot.Start.Equal(start) {
-			return slot, true
-		}
-	}
-	return Slot{}, false
 }

@@ -21,7 +21,7 @@ func TestContradiction(t *testing.T) {
 }
 
 // Who of several clients under a phone somebody is.
-func TestWhichClientSomebodyIs(t *testing.T) {
+func TestMatchPerson(t *testing.T) {
 	t.Parallel()
 	type people = []booking.Person
 	ana, rui := booking.Person{Name: "ana souza", Email: "ana@example.com"}, booking.Person{Name: "rui souza", Email: "rui@example.com"}

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEngineAgreesWithTheNaiveOne(t *testing.T) {
+func TestSlotFinderAgreesWithNaiveImplementation(t *testing.T) {
 	t.Parallel()
 	offered := 0
 	eachScene(t, 1, func(s scene, _ *draws) {
@@ -18,7 +18,7 @@ func TestEngineAgreesWithTheNaiveOne(t *testing.T) {
 	require.Greater(t, offered, 1500, "the generator offers too little to prove anything")
 }
 
-func TestSlotsKeepTheirPromises(t *testing.T) {
+func TestSlotInvariants(t *testing.T) {
 	t.Parallel()
 	eachScene(t, 1, func(s scene, _ *draws) { requireSound(t, s) })
 }

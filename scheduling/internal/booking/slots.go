@@ -79,8 +79,8 @@ func newSlotFinder(loc *time.Location, limits Limits, first, last Date) *slotFin
 		zone: newZone(loc, first, last), earliest: ceilUnix(limits.Earliest),
 		first: first, last: last, fullDays: limits.FullDays, perDay: make([]int, max(0, int(last)-int(first)+1)),
 	}
-	if limits.LastDate != nil && *limits.LastDate < last {
-		f.last = *limits.LastDate
+	if limits.LastDate != nil {
+		f.last = min(last, *limits.LastDate)
 	}
 	return f
 }
@@ -106,7 +106,7 @@ func (f *slotFinder) loadCalendar(calendar *Calendar) {
 		t := busySpan{
 			blockedFrom: start - seconds(busy.BufferBefore), blockedUntil: end + seconds(busy.BufferAfter),
 			start: start, end: end,
-			sameSession: f.capacity > 1 && busy.Service == offer.Service,
+			sameSession: busy.Service == offer.Service,
 		}
 		inOrder = inOrder && (i == 0 || f.taken[i-1].blockedFrom <= t.blockedFrom)
 		f.taken = append(f.taken, t)
@@ -227,4 +227,35 @@ func FreeSlots(loc *time.Location, limits Limits, date Date, calendars []Calenda
 		}
 	}
 	return slots
+}
+
+// alternativeDays is how far from the wanted day other times are looked for.
+const alternativeDays = 14
+
+// Alternatives proposes up to n slots for a time that is taken: those of the
+// same day nearest to it, then those of the following days, at most 14. They are
+// given in order of time and never at the wanted start itself.
+func Alternatives(loc *time.Location, limits Limits, wanted time.Time, n int, calendars []Calendar) []Slot {
+	date := DateOf(wanted, loc)
+	found := slices.DeleteFunc(FreeSlots(loc, limits, date, calendars), func(slot Slot) bool { return slot.Start.Equal(wanted) })
+	slices.SortStableFunc(found, func(a, b Slot) int {
+		return cmp.Compare(a.Start.Sub(wanted).Abs(), b.Start.Sub(wanted).Abs())
+	})
+	for next := date + 1; len(found) < n && next <= date+alternativeDays; next++ {
+		found = append(found, FreeSlots(loc, limits, next, calendars)...)
+	}
+	found = found[:min(n, len(found))]
+	slices.SortFunc(found, func(a, b Slot) int { return a.Start.Compare(b.Start) })
+	return found
+}
+
+// FindSlot finds the slot that starts exactly at start; ok is false where there
+// is none.
+func FindSlot(loc *time.Location, limits Limits, start time.Time, calendars []Calendar) (slot Slot, ok bool) {
+	for _, slot := range FreeSlots(loc, limits, DateOf(start, loc), calendars) {
+		if slot.Start.Equal(start) {
+			return slot, true
+		}
+	}
+	return Slot{}, false
 }

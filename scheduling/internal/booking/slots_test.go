@@ -81,7 +81,7 @@ func TestBuffersReachBeyondTheWindowButNotIntoBlocks(t *testing.T) {
 	require.Equal(t, " 09:00 11:00 12:00", m.starts())
 }
 
-func TestMostBookingsPerDay(t *testing.T) {
+func TestMaxBookingsPerDay(t *testing.T) {
 	t.Parallel()
 	m := setupMonday(t)
 	m.cal.MaxPerDay = 2
@@ -140,14 +140,14 @@ func TestOffers(t *testing.T) {
 	require.Zero(t, NewOffer(service, Override{}, policy).DepositAmount)
 }
 
-func TestAMoveKeepsTheLength(t *testing.T) {
+func TestRescheduleKeepsDurationAndPrice(t *testing.T) {
 	t.Parallel()
 	m := setupMonday(t)
 	m.cal.Offer = m.cal.Offer.WithDurationAndPrice(2*time.Hour, 0)
 	require.Equal(t, " 09:00 11:00", m.starts())
 }
 
-func TestLimitsOfClients(t *testing.T) {
+func TestPublicLimitsOfSlots(t *testing.T) {
 	t.Parallel()
 	m := setupMonday(t)
 	policy := Policy{MinNoticeMinutes: 60, MaxAdvanceDays: ptr(1)}

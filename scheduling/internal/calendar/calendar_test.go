@@ -21,7 +21,7 @@ func place(t *testing.T, name string) *time.Location {
 	return loc
 }
 
-func TestCalendarToTheLetter(t *testing.T) {
+func TestCalendarBytes(t *testing.T) {
 	t.Parallel()
 	paulo := place(t, "America/Sao_Paulo")
 	got := string(calendar.Calendar{Method: calendar.Request, Events: []calendar.Event{{

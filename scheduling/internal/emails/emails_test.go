@@ -28,7 +28,7 @@ var kinds = []emails.Kind{
 
 // Every letter exists in every language, says something else in each, and leaves out
 // what is not known.
-func TestEveryLetterInEveryLanguage(t *testing.T) {
+func TestEveryEmailInEveryLanguage(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds {
 		seen := map[string]string{}
@@ -50,7 +50,7 @@ func TestEveryLetterInEveryLanguage(t *testing.T) {
 	}
 }
 
-func TestWhatALetterSays(t *testing.T) {
+func TestEmailContent(t *testing.T) {
 	t.Parallel()
 	email, err := emails.Render(emails.Deposit, "pt-BR", facts(t))
 	require.NoError(t, err)

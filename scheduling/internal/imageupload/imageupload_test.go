@@ -82,7 +82,7 @@ func taken(t *testing.T, raw []byte) (image.Image, module.Picture) {
 	return decoded, picture
 }
 
-func TestPicturesAreKeptSmaller(t *testing.T) {
+func TestImagesAreScaledDown(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		raw           []byte
@@ -145,7 +145,7 @@ func exif(raw []byte, order binary.AppendByteOrder, turned uint16) []byte {
 
 // The colours of the corners, read like a text, of a picture that is upright as
 // "RBGW": red, blue, green, white. Values by EXIF 2.32, tag 0x0112.
-func TestPhotographsStandUpright(t *testing.T) {
+func TestImageOrientationIsApplied(t *testing.T) {
 	t.Parallel()
 	colors := map[rune]color.RGBA{'R': {R: 255, A: 255}, 'B': {B: 255, A: 255}, 'G': {G: 255, A: 255}, 'W': {R: 255, G: 255, B: 255, A: 255}}
 	corners := image.NewRGBA(image.Rect(0, 0, 64, 32))
@@ -195,7 +195,7 @@ func extendedWebP(side uint32) []byte {
 	return append(binary.LittleEndian.AppendUint32([]byte("RIFF"), uint32(len(body))), body...)
 }
 
-func TestUploadsThatAreRefused(t *testing.T) {
+func TestRefusedUploads(t *testing.T) {
 	t.Parallel()
 	good := map[string][]byte{"PNG": asPNG(t, halves(60, 60)), "JPEG": asJPEG(t, halves(60, 60)), "WebP": decode64(t, webpLossless)}
 	tests := map[string]struct {
@@ -254,13 +254,13 @@ func TestUploadsThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestCamerasPadWithZeros(t *testing.T) {
+func TestTrailingZerosAreAccepted(t *testing.T) {
 	t.Parallel()
 	_, picture := taken(t, append(asJPEG(t, halves(60, 60)), 0, 0, 0))
 	require.Equal(t, "image/jpeg", picture.Type)
 }
 
-func TestUploadThatBreaksOff(t *testing.T) {
+func TestTruncatedUpload(t *testing.T) {
 	t.Parallel()
 	away := errors.New("the client is gone")
 	_, err := imageupload.NewProcessor().Process(t.Context(), io.MultiReader(bytes.NewReader(asPNG(t, halves(9, 9))), iotest.ErrReader(away)))

@@ -9,7 +9,7 @@ import (
 	"integrationhub/scheduling/internal/schedulingtest"
 )
 
-func TestWhatNobodyNeedsIsForgotten(t *testing.T) {
+func TestExpiredRowsAreDeleted(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	org.OK(201, "POST", "/appointments", org.AppointmentBody(0), "Idempotency-Key", "k")

@@ -9,7 +9,7 @@ import (
 	"integrationhub/scheduling/internal/schedulingtest"
 )
 
-func TestPointsRunOut(t *testing.T) {
+func TestPointsExpireByJob(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	org.OK(200, "PUT", "/loyalty/config", object{"enabled": true, "points_expiration_days": 10})

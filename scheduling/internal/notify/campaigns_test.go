@@ -30,7 +30,7 @@ func consenting(org *schedulingtest.Bookable, name string, more object) string {
 	return org.OK(201, "POST", "/clients", client)["id"].(string)
 }
 
-// over waits until a campaign is done, and gives it.
+// over waits until a campaign is done and returns it.
 func over(org *schedulingtest.Bookable, id any) (found object) {
 	org.T.Helper()
 	require.Eventually(org.T, func() bool {
@@ -163,7 +163,7 @@ func TestCampaign(t *testing.T) {
 }
 
 // Leaving takes a look and a press of a button, or one POST of the mail program.
-func TestLeavingTheList(t *testing.T) {
+func TestUnsubscribe(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	ana, bia := consenting(org, "Ana", nil), consenting(org, "Bia", nil)
@@ -192,7 +192,7 @@ func TestLeavingTheList(t *testing.T) {
 		require.Contains(t, page, `method="post"`)
 	}
 	require.Equal(t, true, agrees(ana))
-	// A letter may be older than the slug, by any time, and others may have the old one.
+	// An e-mail may be older than the slug, and another organization may have the old slug.
 	org.OK(200, "PUT", "/organization", object{"slug": "renamed-" + org.Slug})
 	org.Exec(`delete from scheduling.old_slugs where org_id = $1`, org.ID)
 	other := schedulingtest.RegisterOrganization(t, org.Hub)
@@ -263,7 +263,7 @@ func TestCampaignByMessage(t *testing.T) {
 	org.WaitForEmails("ana@example.com", 0)
 	org.WaitForEmails("davi@example.com", 1)
 
-	// A process that died while it sent, with one letter claimed and one not.
+	// A process that died while it sent, with one message claimed and one not.
 	org.AdvanceClock(91 * 24 * time.Hour)
 	consenting(org, "Eva", object{"phone": "+5511900001119", "marketing_consent": true})
 	next := org.OK(202, "POST", campaigns, object{})
@@ -286,7 +286,7 @@ func TestCampaignByMessage(t *testing.T) {
 
 // What the messaging product refuses was not sent: it goes by mail, or the client is
 // free for the next campaign.
-func TestACampaignThatIsRefused(t *testing.T) {
+func TestCampaignRefusedByMessagingProduct(t *testing.T) {
 	t.Parallel()
 	m := &messenger{uses: []string{"remarketing"}}
 	org := schedulingtest.NewBookableOn(t, func(host *module.Host) { host.Peers = m })
@@ -303,14 +303,14 @@ func TestACampaignThatIsRefused(t *testing.T) {
 	require.Len(t, m.messages(), 3)
 	org.WaitForEmails("ana@example.com", 1)
 	org.WaitForEmails("bia@example.com", 1)
-	require.Contains(t, org.Hub.Log(), "the messaging product refuses a letter of a campaign")
+	require.Contains(t, org.Hub.Log(), "the messaging product refuses a campaign message")
 
 	// Caro was not reached. What may have been sent counts as sent.
 	m.fails = []error{status(500)}
 	created = over(org, org.OK(202, "POST", campaigns, object{})["id"])
 	require.EqualValues(t, 1, created["recipients"])
 	require.EqualValues(t, 1, created["sent"])
-	require.Contains(t, org.Hub.Log(), "a letter of a campaign may not have been sent")
+	require.Contains(t, org.Hub.Log(), "a campaign message may not have been sent")
 }
 
 // id finds a client by the name.

@@ -10,7 +10,7 @@ import (
 	"integrationhub/scheduling/internal/schedulingtest"
 )
 
-// file gives the newest attachment sent to an address, its lines unfolded.
+// file returns the newest attachment sent to an address, its lines unfolded.
 func file(org *schedulingtest.Organization, to string) (text string) {
 	org.T.Helper()
 	require.NoError(org.T, org.Hub.Host.Pool.QueryRow(org.T.Context(), `select convert_from(decode(attachments->0->>'Content', 'base64'), 'UTF8')
@@ -20,7 +20,7 @@ func file(org *schedulingtest.Organization, to string) (text string) {
 
 // Several people share a phone. Each is told under the name and at the address they
 // typed, and learns nothing of the client on file, who stays as it is.
-func TestWhoBooksIsWhoIsTold(t *testing.T) {
+func TestEmailsGoToTheTypedContact(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	org.OK(200, "PUT", "/organization/settings", object{"notify_emails": []string{"desk@example.com"}, "waitlist_enabled": true, "reminder_offsets_minutes": []int{60}})
@@ -51,7 +51,7 @@ func TestWhoBooksIsWhoIsTold(t *testing.T) {
 	require.Contains(t, text, "Olá, Bia!")
 	org.WaitForEmails("desk@example.com", 4)
 
-	// Reminders and later letters go the same way.
+	// Reminders and later e-mails go to the same address.
 	org.Transition(200, "confirm", created["appointment_id"].(string), nil)
 	org.WaitForEmails("gil@example.com", 2)
 	org.AdvanceClock(71 * time.Hour)

@@ -12,7 +12,7 @@ import (
 
 const monday9 = "segunda-feira, 2 de março de 2026 às 09:00"
 
-func TestClientsAndOrganizationsAreToldByMail(t *testing.T) {
+func TestEmailsToClientsAndOrganizations(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	org.OK(200, "PUT", "/organization", object{"email": "studio@example.com", "address": "Rua A, 1"})
@@ -67,7 +67,7 @@ func TestClientsAndOrganizationsAreToldByMail(t *testing.T) {
 	require.Contains(t, attachment, "UID:"+id+"@")
 }
 
-func TestLettersAreInTheOrganizationsLanguage(t *testing.T) {
+func TestEmailsAreInTheOrganizationsLanguage(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewDepositBookable(t)
 	guest := org.Guest()
@@ -93,12 +93,12 @@ func TestLettersAreInTheOrganizationsLanguage(t *testing.T) {
 	require.Contains(t, form, `<html lang="en">`)
 	require.Contains(t, text, "/reset-password?token=")
 	org.Guest().OK(200, "POST", "/auth/forgot-password", object{"email": org.Email})
-	subjects, _ = org.WaitForEmails(org.Email, 4) // the owner is told of the three bookings
+	subjects, _ = org.WaitForEmails(org.Email, 4) // the owner is notified of the three bookings
 	require.Equal(t, "Set a new password", subjects[3])
 }
 
-// What is rolled back is not told of.
-func TestLettersStandOrFallWithTheChange(t *testing.T) {
+// A change that is rolled back sends no e-mail.
+func TestEmailsAndChangesAreAtomic(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	org.Hub.FailPublishing.Store(true)

@@ -76,7 +76,7 @@ func (n *Notifier) sendEmail(ctx context.Context, tx *store.Tx, org store.Org, e
 	}
 	err = n.host.Mail.Send(ctx, tx.Raw, message)
 	if errors.Is(err, hub.ErrInvalid) {
-		n.host.Log.Warn("invalid e-mail address", "organization", org.ID, "letter", string(kind))
+		n.host.Log.Warn("invalid e-mail address", "organization", org.ID, "kind", string(kind))
 		return false, nil
 	}
 	return err == nil, err

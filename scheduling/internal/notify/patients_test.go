@@ -59,7 +59,7 @@ func (c *clinicPeer) calls() int {
 
 // A patient who changed is read back from the clinic: what it told before is refreshed,
 // an address is taken where there is none, and what others typed stays.
-func TestChangedPatientsAreReadBack(t *testing.T) {
+func TestChangedPatientsAreReadFromTheClinic(t *testing.T) {
 	t.Parallel()
 	peer := &clinicPeer{features: []string{"patient.search"}, patient: `{"found":true,"patient":{"id":"p-1","name":"Ana Lima","email":"ana@example.com"}}`}
 	org := schedulingtest.NewBookableOn(t, func(host *module.Host) { host.Peers = peer })

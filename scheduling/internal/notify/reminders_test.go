@@ -74,7 +74,7 @@ func TestRemindersFollowTheAppointment(t *testing.T) {
 }
 
 // After an outage only the nearest reminder goes out, and none once it has begun.
-func TestRemindersThatAreLate(t *testing.T) {
+func TestLateReminders(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	org.Guest().OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(0))
@@ -144,7 +144,7 @@ func TestRemindersByMessage(t *testing.T) {
 
 // A process that died while a message was being sent leaves a claim, and nobody knows
 // whether it arrived.
-func TestAClaimedReminderIsNotSentAgain(t *testing.T) {
+func TestClaimedReminderIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	m := &messenger{}
 	org := schedulingtest.NewBookableOn(t, func(host *module.Host) { host.Peers = m })

@@ -78,7 +78,7 @@ func TestPixCharge(t *testing.T) {
 	org.Transition(200, "cancel", org.Book(time.Hour), object{})
 }
 
-func TestAChargeRunsOut(t *testing.T) {
+func TestChargeExpires(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewPaidBookable(t)
 	id := org.Book(0)
@@ -118,7 +118,7 @@ func TestPixIdempotencyKey(t *testing.T) {
 	require.Equal(t, 1, n, "fifty at once make one charge")
 }
 
-func TestFiftyChargesAtOnceAreOne(t *testing.T) {
+func TestFiftyConcurrentChargesCreateOne(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewPaidBookable(t)
 	id := org.Book(0)
@@ -145,7 +145,7 @@ func TestWithoutAProvider(t *testing.T) {
 	require.Equal(t, []string{"Caio"}, org.ClientNames(), "nothing stays")
 }
 
-func TestTheDevelopersCallIsForDevelopersOnly(t *testing.T) {
+func TestSandboxPaymentExistsInDevelopmentOnly(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookableOn(t, func(host *module.Host) {
 		host.Settings.PaymentProvider, host.Settings.Development = "sandbox", false
@@ -212,7 +212,7 @@ func TestPaymentWebhook(t *testing.T) {
 }
 
 // A charge that is not what was ordered does not count.
-func TestTheAmountOfAChargeIsChecked(t *testing.T) {
+func TestMismatchedChargeAmountIsRefused(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewPaidBookable(t)
 	id := org.Book(0)
@@ -228,7 +228,7 @@ func TestTheAmountOfAChargeIsChecked(t *testing.T) {
 }
 
 // What is still to be paid is the new client's.
-func TestOpenChargesGoWithTheClient(t *testing.T) {
+func TestPendingChargesFollowTheClient(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewPaidBookable(t)
 	org.OK(200, "PUT", "/loyalty/config", object{"enabled": true})

@@ -69,7 +69,7 @@ func onceAsked(org *schedulingtest.Bookable, asked chan string, let chan struct{
 
 // A form with a deposit that is sent twice is one booking, also while the provider is
 // asked for the charge, and both sendings end where it is shown.
-func TestADepositSentTwiceIsOneBooking(t *testing.T) {
+func TestRepeatedDepositBookingBooksOnce(t *testing.T) {
 	t.Parallel()
 	for _, professional := range []string{"", "any"} {
 		t.Run(professional, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestADepositSentTwiceIsOneBooking(t *testing.T) {
 }
 
 // A connected product books with the deposit, as the pages do.
-func TestAConnectedProductBooksWithTheDeposit(t *testing.T) {
+func TestConnectedProductBooksWithDeposit(t *testing.T) {
 	t.Parallel()
 	org, asked, let := patient(t)
 	org.OK(200, "PUT", "/organization/settings", object{"auto_confirm": true})
@@ -125,7 +125,7 @@ func TestAConnectedProductBooksWithTheDeposit(t *testing.T) {
 }
 
 // Where nothing is to be paid, or nothing can be, nobody is asked for it.
-func TestDepositsThatCannotBe(t *testing.T) {
+func TestUncollectableDeposits(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewDepositBookable(t)
 	guest := org.Guest()
@@ -159,7 +159,7 @@ func TestDepositsThatCannotBe(t *testing.T) {
 }
 
 // What was typed stays where the provider needs more of the client, or does not answer.
-func TestThePageOfADepositThatFails(t *testing.T) {
+func TestPageAfterFailedDepositCharge(t *testing.T) {
 	t.Parallel()
 	org := mercadoPago(t, func(w http.ResponseWriter, _ *http.Request, _ string) { w.WriteHeader(http.StatusInternalServerError) })
 	org.OK(200, "PUT", "/organization", object{"locale": "en"})

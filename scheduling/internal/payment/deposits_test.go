@@ -47,7 +47,7 @@ func TestDepositBooking(t *testing.T) {
 	require.Equal(t, "confirmed", org.Appointment(id)["status"], "and it stays")
 }
 
-func TestAnUnpaidDepositLetsGoOfItsSlot(t *testing.T) {
+func TestUnpaidDepositCancelsTheAppointment(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewDepositBookable(t)
 	guest := org.Guest()
@@ -74,7 +74,7 @@ func TestAnUnpaidDepositLetsGoOfItsSlot(t *testing.T) {
 }
 
 // A deposit that is taken in otherwise counts too.
-func TestADepositPaidAtTheDesk(t *testing.T) {
+func TestDepositPaidInPerson(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewDepositBookable(t)
 	id := org.Guest().OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(0))["appointment_id"].(string)
@@ -106,7 +106,7 @@ func expired(org *schedulingtest.Bookable) (id, txid string) {
 	return id, txid
 }
 
-func TestALateDepositBooksAgainWhereTheTimeIsFree(t *testing.T) {
+func TestLateDepositRestoresTheAppointment(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewDepositBookable(t)
 	id, txid := expired(org)
@@ -125,7 +125,7 @@ func TestALateDepositBooksAgainWhereTheTimeIsFree(t *testing.T) {
 	require.Equal(t, 2, org.Count("scheduling.reminders where appointment_id = $1", id), "reminders are planned again")
 }
 
-func TestALateDepositNeedsARefundWhereTheTimeIsTaken(t *testing.T) {
+func TestLateDepositForATakenTimeNeedsRefund(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewDepositBookable(t)
 	id, txid := expired(org)
@@ -142,7 +142,7 @@ func TestALateDepositNeedsARefundWhereTheTimeIsTaken(t *testing.T) {
 	require.Equal(t, false, org.Appointment(id)["needs_refund"])
 }
 
-func TestALateDepositOfWhatIsOverNeedsARefund(t *testing.T) {
+func TestLateDepositAfterTheStartNeedsRefund(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewDepositBookable(t)
 	id, txid := expired(org)
@@ -181,7 +181,7 @@ func TestDepositsAreRefunded(t *testing.T) {
 	require.Equal(t, 1, org.Count(`scheduling.sandbox_charges where txid = $1 and status = 'refunded' and refunded_cents = 2000`, org.DepositTxID(id)))
 }
 
-func TestDepositsAreKeptWhereTheNoticeIsNot(t *testing.T) {
+func TestDepositIsForfeitedWithoutNotice(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewDepositBookable(t)
 	org.OK(200, "PUT", "/organization/settings", object{"deposit_refund_notice_minutes": 5 * 24 * 60})
@@ -211,7 +211,7 @@ func TestACancelledBookingCannotBePaid(t *testing.T) {
 }
 
 // A refund that the provider does not make is left to people.
-func TestARefundThatFails(t *testing.T) {
+func TestFailedRefund(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewDepositBookable(t)
 	created := org.Guest().OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(0))
@@ -228,7 +228,7 @@ func TestARefundThatFails(t *testing.T) {
 	require.Equal(t, 1, org.Count("scheduling.refunds where org_id = $1 and failed_at is not null", org.ID))
 }
 
-func TestFiftyDepositsAtOnce(t *testing.T) {
+func TestFiftyConcurrentDeposits(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewDepositBookable(t)
 	guest := org.Guest()
@@ -243,7 +243,7 @@ func TestFiftyDepositsAtOnce(t *testing.T) {
 
 // The event of an appointment that the system cancels or takes back stands or falls
 // with the change, and with the money that caused it.
-func TestTheSystemsChangesPublishInTheirTransaction(t *testing.T) {
+func TestSystemChangesPublishInTheirTransaction(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewDepositBookable(t)
 	id := org.Guest().OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(0))["appointment_id"].(string)

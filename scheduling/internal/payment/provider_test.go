@@ -45,7 +45,7 @@ func (s toServer) Do(r *http.Request) (*http.Response, error) {
 	return s.server.Client().Do(r)
 }
 
-func TestAProviderThatFails(t *testing.T) {
+func TestFailingProvider(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
 	org := mercadoPago(t, func(w http.ResponseWriter, _ *http.Request, _ string) {
@@ -122,7 +122,7 @@ func (b *bank) tells(org *schedulingtest.Bookable, request string, change object
 
 // What the provider gave back, or the payer's bank took back, is not paid, also where
 // the provider tells no amount.
-func TestChargesThatAreTakenBack(t *testing.T) {
+func TestChargebacks(t *testing.T) {
 	t.Parallel()
 	for _, status := range []string{"charged_back", "refunded"} {
 		t.Run(status, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestChargesThatAreTakenBack(t *testing.T) {
 }
 
 // What was cancelled or paid while the provider made the code is not to be paid by it.
-func TestAppointmentsThatChangeWhileTheirChargeIsMade(t *testing.T) {
+func TestAppointmentChangesDuringChargeCreation(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		code   string
@@ -179,7 +179,7 @@ func TestAppointmentsThatChangeWhileTheirChargeIsMade(t *testing.T) {
 }
 
 // A code is for what is left: whoever pays at the desk does not pay by the code too.
-func TestACodeForWhatIsPaidEnds(t *testing.T) {
+func TestPaidAppointmentClosesItsCharges(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewPaidBookable(t)
 	id := org.Book(0)
@@ -222,7 +222,7 @@ func TestACodeForWhatIsPaidEnds(t *testing.T) {
 }
 
 // A code that staff make for the deposit does not hold the slot any longer.
-func TestADepositAskedForAtTheDeskHoldsNoLonger(t *testing.T) {
+func TestStaffDepositChargeExpiresAtTheDeadline(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewDepositBookable(t)
 	id := org.Guest().OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(0))["appointment_id"].(string)

@@ -34,7 +34,7 @@ func changed(t *testing.T, answer string, change map[string]any) string {
 	return base64.StdEncoding.EncodeToString(raw)
 }
 
-func TestSolvedChallengesHold(t *testing.T) {
+func TestSolvedChallengesVerify(t *testing.T) {
 	t.Parallel()
 	challenge := proofofwork.New(key, []byte("sixteen bytes or"), 4321, now.Add(time.Hour))
 	require.Equal(t, proofofwork.MaxNumber, challenge.MaxNumber)

@@ -95,7 +95,7 @@ func TestPublicCancelAndReschedule(t *testing.T) {
 	require.Equal(t, []string{"appointment.created", "appointment.created", "appointment.cancelled"}, org.EventTypes(), "the move is told as well")
 }
 
-func TestFiftyGuestsAtOnceGetEachProfessionalOnce(t *testing.T) {
+func TestFiftyConcurrentGuestsFillEachProfessionalOnce(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	org.AddProfessional("Eva", org.ServiceID)

@@ -2,12 +2,8 @@ package publicbooking
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/base64"
 	"errors"
-	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -70,37 +66,6 @@ func (s *Service) loadBooking(ctx context.Context, org store.Org, appointment st
 		return Booking{}, err
 	}
 	return s.newBooking(org, appointment, &charge)
-}
-
-// ManageURL returns the page on which a client changes a booking.
-func (s *Service) ManageURL(org store.Org, token string) string {
-	return s.host.URLs.Public + "/book/" + org.Slug + "/cancel?token=" + url.QueryEscape(token)
-}
-
-// BookingToken returns the token with which a client changes an appointment. It is
-// derived from the id, so later e-mails contain the same link.
-func (s *Service) BookingToken(id uuid.UUID, version int) string {
-	mac := hmac.New(sha256.New, s.host.Sealer.Derive("client link"))
-	mac.Write(id[:])
-	mac.Write([]byte(strconv.Itoa(version)))
-	return base64.RawURLEncoding.EncodeToString(append(id[:], mac.Sum(nil)...))
-}
-
-// appointmentByToken loads the appointment a client's token belongs to.
-func (s *Service) appointmentByToken(ctx context.Context, org store.Org, token string) (store.AppointmentDetail, error) {
-	notFound := hub.Errorf(hub.ErrNotFound, "invalid_token", "Invalid cancel token")
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
-	if err != nil || len(raw) != 16+sha256.Size {
-		return store.AppointmentDetail{}, notFound
-	}
-	appointment, err := s.store.AppointmentByID(ctx, org.ID, uuid.UUID(raw[:16]))
-	if errors.Is(err, pgx.ErrNoRows) {
-		return appointment, notFound
-	}
-	if err == nil && !hmac.Equal([]byte(s.BookingToken(appointment.ID, appointment.TokenVersion)), []byte(token)) {
-		return store.AppointmentDetail{}, notFound
-	}
-	return appointment, err
 }
 
 // Appointment returns a client's booking; [hub.ErrNotFound] for an invalid token.
@@ -193,66 +158,6 @@ func (s *Service) Hold(ctx context.Context, org store.Org, choice Choice, start 
 func bookingDisabledError() *hub.Error {
 	return hub.Errorf(hub.ErrForbidden, "booking_disabled", "This business does not take bookings online right now.")
 }
-
-// JoinWaitlist adds a client to the waitlist for a range of days. A repeated request
-// returns the same entry.
-func (s *Service) JoinWaitlist(ctx context.Context, org store.Org, choice Choice, contact store.Contact, first, last booking.Date) (id uuid.UUID, err error) {
-	today := booking.DateOf(s.host.Now(), org.Zone)
-	switch {
-	case !org.Settings.BookingEnabled:
-		return id, bookingDisabledError()
-	case !org.Settings.WaitlistEnabled:
-		return id, hub.Errorf(hub.ErrForbidden, "waitlist_disabled", "This business keeps no waiting list.")
-	case last < first:
-		return id, hub.Invalid("body.last_date", "must not be before first_date")
-	case last < today:
-		return id, hub.Invalid("body.last_date", "must not be in the past")
-	case last-first > maxWaitlistDays:
-		return id, hub.Invalid("body.last_date", "must be at most 92 days after first_date")
-	}
-	err = s.store.InTx(ctx, "joining the waitlist", func(tx *store.Tx) error {
-		offers, err := store.LoadOffers(ctx, tx.DB, org.ID, store.ServiceChoice{Service: choice.Service, Professional: choice.Professional, Online: true})
-		if err != nil {
-			return err
-		}
-		if len(offers) == 0 {
-			return hub.Invalid("body.service_id", "is not offered by anybody")
-		}
-		client, err := tx.FindOrCreateClient(ctx, org.ID, contact)
-		if err != nil {
-			return err
-		}
-		if client.IsBlocked {
-			return hub.Errorf(hub.ErrForbidden, "booking_refused", "This booking cannot be made online. Contact the business.")
-		}
-		// The client is locked, so concurrent repeats find the first entry.
-		id, err = tx.FindWaitlistEntry(ctx, dbgen.FindWaitlistEntryParams{
-			OrgID: org.ID, ServiceID: choice.Service, ClientID: client.ID, ProfessionalID: choice.Professional, FirstDate: first.Time(), LastDate: last.Time(), ContactEmail: &contact.Email,
-		})
-		if !errors.Is(err, pgx.ErrNoRows) {
-			return err
-		}
-		entries, err := tx.CountWaitlistEntries(ctx, org.ID, client.ID)
-		if err != nil {
-			return err
-		}
-		if entries >= maxWaitlistEntries {
-			return hub.Errorf(hub.ErrConflict, "too_many_waiting", "There are too many waiting list entries under this phone number.")
-		}
-		id = store.NewID()
-		return tx.CreateWaitlistEntry(ctx, dbgen.CreateWaitlistEntryParams{
-			OrgID: org.ID, ID: id, ServiceID: choice.Service, ProfessionalID: choice.Professional, ClientID: client.ID,
-			FirstDate: first.Time(), LastDate: last.Time(), CreatedAt: tx.Now(), ContactName: &contact.Name, ContactEmail: &contact.Email,
-		})
-	})
-	return id, err
-}
-
-// Limits of the waitlist.
-const (
-	maxWaitlistDays    = 92 // days between the first and the last
-	maxWaitlistEntries = 20
-)
 
 // CheckNotBlocked returns a [hub.ErrForbidden] for a blocked client.
 func CheckNotBlocked(client store.Client) error {

@@ -13,7 +13,7 @@ import (
 )
 
 // A hold with anybody that ran out leaves the choice of who it is.
-func TestAHoldWithAnybodyThatRanOut(t *testing.T) {
+func TestExpiredHoldWithAnyProfessional(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	org.AddProfessional("Eva", org.ServiceID)
@@ -75,7 +75,7 @@ func TestHolds(t *testing.T) {
 }
 
 // Who holds a time gets it, also in a crowd that wants it.
-func TestAHoldInACrowd(t *testing.T) {
+func TestHoldUnderConcurrency(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	guest := org.Guest()
@@ -93,7 +93,7 @@ func TestAHoldInACrowd(t *testing.T) {
 }
 
 // Whose time is held with anybody gets the professional it was held with.
-func TestAHoldWithAnybody(t *testing.T) {
+func TestHoldWithAnyProfessional(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	org.AddProfessional("Eva", org.ServiceID)
@@ -110,7 +110,7 @@ func TestAHoldWithAnybody(t *testing.T) {
 	guest.Refused(409, "slot_unavailable", "POST", org.PublicPath("/appointments"), other)
 }
 
-func TestAHoldWithADeposit(t *testing.T) {
+func TestHoldWithDeposit(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewDepositBookable(t)
 	guest := org.Guest()
@@ -122,7 +122,7 @@ func TestAHoldWithADeposit(t *testing.T) {
 	require.Zero(t, org.Count("scheduling.holds where org_id = $1", org.ID))
 }
 
-func TestFiftyHoldsAtOnce(t *testing.T) {
+func TestFiftyConcurrentHolds(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	guest := org.Guest()

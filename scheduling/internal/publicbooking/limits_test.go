@@ -33,7 +33,7 @@ func TestPublicLimits(t *testing.T) {
 	require.Empty(t, guest.List(org.PublicPath("/professionals?service_id="+org.ServiceID)))
 }
 
-func TestAddressesAreLimited(t *testing.T) {
+func TestRateLimitPerAddress(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	guest := org.Guest()

@@ -63,7 +63,7 @@ func TestProofOfWork(t *testing.T) {
 var challenged = regexp.MustCompile(`data-proof="([^"]+)"`)
 
 // The page brings its challenge along; without JavaScript it says what is missing.
-func TestThePageWithProofOfWork(t *testing.T) {
+func TestPageWithProofOfWork(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	org.OK(200, "PUT", "/organization", object{"locale": "en"})

@@ -12,7 +12,7 @@ import (
 
 // Fifty clients at once for one professional's time, and for times a quarter of an hour
 // apart: one gets it.
-func TestFiftyGuestsAtOnceForOneProfessional(t *testing.T) {
+func TestFiftyConcurrentGuestsOfOneProfessional(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t, schedulingtest.Unlimited)
 	org.OK(200, "PUT", "/services/"+org.ServiceID, object{"slot_interval_minutes": 15})
@@ -34,7 +34,7 @@ func TestFiftyGuestsAtOnceForOneProfessional(t *testing.T) {
 }
 
 // What clients may not do has a code for each reason, and the deadline that was missed.
-func TestRefusalsOfClients(t *testing.T) {
+func TestRefusedClients(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	guest := org.Guest()
@@ -63,7 +63,7 @@ func TestRefusalsOfClients(t *testing.T) {
 }
 
 // What an organization asks of clients, and how far ahead they may book.
-func TestDemandsOnClients(t *testing.T) {
+func TestRequiredClientFields(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	guest := org.Guest()

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ResetToken is the token of the last link sent to an address, once those asked for are
-// sent. The link opens the page that it promises.
+// ResetToken waits for the password e-mails and returns the token of the newest link. It
+// checks that the link opens the page.
 func (s *Organization) ResetToken(to string) string {
 	s.T.Helper()
 	require.Eventually(s.T, func() bool { return s.Count("hub.jobs where job = 'forgotten-passwords'") == 0 }, 30*time.Second, 20*time.Millisecond)
@@ -26,8 +26,8 @@ func (s *Organization) ResetToken(to string) string {
 	return token
 }
 
-// WaitForEmails waits until as many mails were sent to an address as there should be, and
-// gives their subjects, oldest first, and the newest text.
+// WaitForEmails waits until n e-mails were sent to an address. It returns their subjects,
+// oldest first, and the newest text.
 func (s *Organization) WaitForEmails(to string, n int) (subjects []string, text string) {
 	s.T.Helper()
 	require.Eventually(s.T, func() bool {
@@ -48,7 +48,7 @@ func (s *Organization) WaitForEmails(to string, n int) (subjects []string, text 
 	return subjects, text
 }
 
-// WaitForJobs waits until no letter is to be written any more.
+// WaitForJobs waits until all enqueued jobs have run.
 func (s *Organization) WaitForJobs() {
 	s.T.Helper()
 	require.Eventually(s.T, func() bool {

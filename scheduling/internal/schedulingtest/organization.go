@@ -1,5 +1,5 @@
-// Package schedulingtest gives the product's tests an organization on a running hub, and
-// the steps that many of them share. Only tests import it.
+// Package schedulingtest has fixtures for the product's tests: an organization on a
+// running hub, and steps that many tests share. Only tests import it.
 package schedulingtest
 
 import (
@@ -27,7 +27,7 @@ type object = moduletest.Object
 // Password is the password of every user that the fixtures register.
 const Password = "correct horse"
 
-// Unlimited is a setting: one address may ask as often as it likes.
+// Unlimited is a setting that disables rate limits per address.
 const Unlimited = "HUB_PRODUCT_LIMITS=scheduling.public-writes=100000-M,scheduling.public-reads=100000-M,scheduling.users=100000-M,scheduling.holds=100000-M"
 
 // Monday is 09:00 of a Monday in São Paulo, the zone of every organization here. The
@@ -130,8 +130,8 @@ func (o *Organization) AddProfessional(name, serviceID string) string {
 	return id
 }
 
-// RunJob does what is due of a job, beside the hub's own runner. It waits for the runner
-// where that has the job in hand.
+// RunJob runs a job once, beside the hub's own runner, and waits until that runner has
+// released the job.
 func (o *Organization) RunJob(name string) {
 	o.T.Helper()
 	require.NoError(o.T, o.Hub.Job(name).Run(o.T.Context(), nil))
@@ -158,8 +158,8 @@ func (o *Organization) EventTypes() []string {
 	return o.Hub.EventTypes(o.ID)
 }
 
-// ReceiveEvent gives the product an event of a connected clinic as the hub does: what the
-// product ignores is committed.
+// ReceiveEvent passes an event of a connected clinic to the product, as the hub does. The
+// transaction of an ignored event is committed too.
 func (o *Organization) ReceiveEvent(id, eventType string, data object) error {
 	o.T.Helper()
 	raw, err := json.Marshal(data)

@@ -1,7 +1,6 @@
 package schedulingtest
 
 import (
-	"integrationhub/hub/hubtest/moduletest"
 	"io"
 	"net/http"
 	"net/url"
@@ -9,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest/moduletest"
 )
 
 // SubmitBookingForm posts the form of the booking page as a browser without JavaScript

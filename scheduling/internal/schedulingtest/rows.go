@@ -44,7 +44,7 @@ func TenantRows(t testing.TB, db *pgxpool.Pool, org uuid.UUID) string {
 	return all.String()
 }
 
-// RequireErased requires of each client whether it was forgotten.
+// RequireErased checks for each client whether it was erased.
 func (p *Bookable) RequireErased(want map[string]bool) {
 	p.T.Helper()
 	for id, gone := range want {

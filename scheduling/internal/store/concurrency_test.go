@@ -18,8 +18,8 @@ import (
 	"integrationhub/scheduling/internal/schedulingtest"
 )
 
-// Fifty at once for one time, and for times that overlap by a quarter of an hour.
-func TestFiftyAtOnceBookOnce(t *testing.T) {
+// Fifty concurrent bookings of one time, and of times that overlap by 15 minutes.
+func TestFiftyConcurrentRequestsBookOnce(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	for round, apart := range []time.Duration{0, 15 * time.Minute} {
@@ -54,8 +54,8 @@ func TestFiftyAtOnceBookOnce(t *testing.T) {
 	}
 }
 
-// However much is written at once, it takes as many statements.
-func TestManyAreWrittenAtOnce(t *testing.T) {
+// Bulk writes take the same number of statements for any number of rows.
+func TestBulkWritesUseAFixedNumberOfStatements(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	var ids []string
@@ -110,8 +110,8 @@ func TestManyAreWrittenAtOnce(t *testing.T) {
 	require.Equal(t, []any{"10:00", "10:30", "09:00", "12:00"}, []any{copied[0]["break_start"], copied[0]["break_end"], copied[0]["start_time"], copied[0]["end_time"]})
 }
 
-// A booking that is not committed yet holds what it refers to: neither renaming that
-// nor renaming another waits for it.
+// Renaming a service or professional does not wait for uncommitted bookings that refer
+// to it.
 func TestRenamingDoesNotWaitForBookings(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
@@ -151,9 +151,9 @@ func spread(org *schedulingtest.Bookable, people []string, who object) []answer 
 	return moduletest.Concurrently(requests...)
 }
 
-// Somebody who books for the first time, many times at once, is one client, and has no
-// more bookings than are allowed.
-func TestFirstBookingsAtOnceAreOfOneClient(t *testing.T) {
+// Concurrent first bookings of one person create one client, with no more bookings than
+// the limit.
+func TestConcurrentFirstBookingsCreateOneClient(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	people := []string{org.ProfessionalID, org.AddProfessional("Eva", org.ServiceID), org.AddProfessional("Rui", org.ServiceID)}
@@ -173,7 +173,7 @@ func TestFirstBookingsAtOnceAreOfOneClient(t *testing.T) {
 	require.Equal(t, 2, got["201"], got)
 	require.Equal(t, 36, got["201"]+got["409 too_many_bookings"]+got["409 slot_unavailable"], got)
 
-	// Who leaves no phone number is known by the e-mail address.
+	// Without a phone number the e-mail address identifies the client.
 	got = moduletest.CountCodes(spread(org, people, object{"client_phone": nil, "client_email": "Ada@Example.com"}))
 	require.Equal(t, 2, got["201"], got)
 	require.Equal(t, 1, known("lower(email) = $2", "ada@example.com"))
@@ -187,9 +187,9 @@ func TestFirstBookingsAtOnceAreOfOneClient(t *testing.T) {
 	org.Guest().OK(201, "POST", org.PublicPath("/appointments"), again)
 }
 
-// Whatever is done at once to one client and the same professionals, nobody waits for
-// each other in a circle: every path takes its locks in one order.
-func TestNobodyWaitsInACircle(t *testing.T) {
+// Concurrent operations on the same clients and professionals cause no deadlock: every
+// path takes its locks in one order.
+func TestNoDeadlocks(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t, schedulingtest.Unlimited)
 	org.OK(200, "PUT", "/organization/settings", object{"max_active_bookings_per_client": 50, "waitlist_enabled": true})
@@ -202,7 +202,7 @@ func TestNobodyWaitsInACircle(t *testing.T) {
 	const workers, rounds = 12, 40
 	requests := make([]func() answer, workers)
 	for w := range workers {
-		requests[w] = func() answer { return c.meddle(rand.New(rand.NewPCG(1, uint64(w))), rounds) }
+		requests[w] = func() answer { return c.runRandomOperations(rand.New(rand.NewPCG(1, uint64(w))), rounds) }
 	}
 	for _, worst := range moduletest.Concurrently(requests...) {
 		require.Less(t, worst.Status, 500, worst.Text)
@@ -210,7 +210,7 @@ func TestNobodyWaitsInACircle(t *testing.T) {
 	require.Zero(t, deadlocks(t, org.Hub.Host.Pool))
 }
 
-// crowd is many who do something to one client and a few professionals at once.
+// crowd runs random operations on two clients and a few professionals.
 type crowd struct {
 	*schedulingtest.Bookable
 	people     []string
@@ -218,9 +218,9 @@ type crowd struct {
 	booked     sync.Map
 }
 
-// meddle does something at random many times, and gives the first answer that is a
-// failure of the service, else the last.
-func (p *crowd) meddle(r *rand.Rand, rounds int) (last answer) {
+// runRandomOperations returns the first response that is a failure of the service, else
+// the last.
+func (p *crowd) runRandomOperations(r *rand.Rand, rounds int) (last answer) {
 	guest := p.Guest()
 	some := func() string {
 		found := "00000000-0000-0000-0000-000000000000"

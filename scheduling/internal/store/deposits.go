@@ -2,10 +2,11 @@ package store
 
 import (
 	"context"
-	"integrationhub/scheduling/internal/booking"
-	"integrationhub/scheduling/internal/store/dbgen"
 
 	"github.com/google/uuid"
+
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // coverDeposit marks a pending deposit as paid once enough money was received.

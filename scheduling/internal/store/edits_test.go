@@ -10,7 +10,7 @@ import (
 )
 
 // With the client of an appointment change who may cancel and move it.
-func TestTheLinkOfAFormerClient(t *testing.T) {
+func TestLinkOfAFormerClientIsInvalid(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	guest := org.Guest()
@@ -25,8 +25,8 @@ func TestTheLinkOfAFormerClient(t *testing.T) {
 	require.Equal(t, "scheduled", org.Appointment(id)["status"])
 }
 
-// What somebody had booked who was forgotten takes place, and is paid.
-func TestAppointmentsOfWhoWasForgotten(t *testing.T) {
+// Appointments of an erased client take place and can be paid.
+func TestAppointmentsOfAnErasedClient(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewPaidBookable(t)
 	org.OK(200, "PUT", "/loyalty/config", object{"enabled": true, "accrual_type": "visit", "points_per_visit": 5})
@@ -44,7 +44,7 @@ func TestAppointmentsOfWhoWasForgotten(t *testing.T) {
 	org.OK(200, "PUT", "/appointments/"+open, object{"client_id": org.ClientID, "notes": "came with a friend"})
 }
 
-// Who changed a price, a client or the notes can be read afterwards.
+// Changes of price, client and notes are recorded in the history.
 func TestEditsAreInTheHistory(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)

@@ -10,7 +10,7 @@ import (
 )
 
 // Each change publishes in its own transaction: without the event there is no change.
-func TestEventsAndChangesStandOrFallTogether(t *testing.T) {
+func TestEventsAndChangesAreAtomic(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	kept, missed := org.Book(0), org.Book(time.Hour)

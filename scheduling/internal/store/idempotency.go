@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"integrationhub/hub"
-	"integrationhub/scheduling/internal/store/dbgen"
 	"time"
 
 	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // IdempotencyKey identifies a request that must take effect once.

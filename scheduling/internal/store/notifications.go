@@ -3,11 +3,12 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"integrationhub/hub/module"
-	"integrationhub/scheduling/internal/booking"
 	"time"
 
 	"github.com/google/uuid"
+
+	"integrationhub/hub/module"
+	"integrationhub/scheduling/internal/booking"
 )
 
 // Jobs that transactions enqueue.

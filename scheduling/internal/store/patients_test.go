@@ -13,8 +13,8 @@ import (
 	"integrationhub/scheduling/internal/schedulingtest"
 )
 
-// Families share a phone: name and address tell who was deleted, and where they do not,
-// nobody is forgotten and the organization is asked.
+// Families share a phone: name and address decide which client was deleted. If they are
+// ambiguous, no client is erased and the organization is asked.
 func TestDeletedPatientOfAFamily(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
@@ -100,8 +100,8 @@ func TestDeletedPatientUnderOtherNumbers(t *testing.T) {
 	org.RequireErased(map[string]bool{ids[1]: false})
 }
 
-// Nothing in the service's schema, nor mail on its way, knows somebody who was forgotten.
-func TestNothingIsLeftOfWhoWasForgotten(t *testing.T) {
+// No table of the service and no queued e-mail contains an erased client's data.
+func TestErasureLeavesNoPersonalData(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t, "HUB_PAYMENT_PROVIDER=sandbox")
 	const name, email, number = "Zuleica Quirino", "zuleica@example.org", "987112233"
@@ -155,7 +155,7 @@ func TestNothingIsLeftOfWhoWasForgotten(t *testing.T) {
 
 // Who is forgotten takes along the letters about them, in one organization: what others
 // wrote to the same address stays, and so does what is written to its users.
-func TestMailOfWhoWasForgotten(t *testing.T) {
+func TestErasureDropsQueuedEmails(t *testing.T) {
 	t.Parallel()
 	p := schedulingtest.NewBookable(t)
 	q := schedulingtest.RegisterOrganization(t, p.Hub).MakeBookable()
@@ -200,7 +200,7 @@ func TestNewPatients(t *testing.T) {
 	require.Equal(t, "staff", source(org, ids[1]))
 }
 
-// source is who told a client's address.
+// source is the origin of a client's address.
 func source(org *schedulingtest.Bookable, client string) (source string) {
 	org.T.Helper()
 	require.NoError(org.T, org.Hub.Host.Pool.QueryRow(org.T.Context(), `select email_source from scheduling.clients where id = $1`, client).Scan(&source))

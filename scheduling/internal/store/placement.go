@@ -3,11 +3,12 @@ package store
 import (
 	"context"
 	"errors"
-	"integrationhub/scheduling/internal/booking"
-	"integrationhub/scheduling/internal/store/dbgen"
 	"time"
 
 	"github.com/google/uuid"
+
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // slotPlacement is a seat in a professional's time.

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"integrationhub/hub"
-	"integrationhub/scheduling/internal/booking"
-	"integrationhub/scheduling/internal/store/dbgen"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store/dbgen"
 )
 
 // ignoreErased drops the error for points of an erased client. Their appointments and

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+
 	"integrationhub/hub/module"
 	"integrationhub/scheduling/internal/payment/provider"
 	"integrationhub/scheduling/internal/store/dbgen"

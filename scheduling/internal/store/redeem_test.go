@@ -21,7 +21,7 @@ func club(t testing.TB, points int, rewards ...object) (org *schedulingtest.Book
 	return org, ids
 }
 
-func TestADoubleClickRedeemsOnce(t *testing.T) {
+func TestDuplicateRedemptionCountsOnce(t *testing.T) {
 	t.Parallel()
 	org, reward := club(t, 100, object{"name": "Ten off", "points": 10, "type": "fixed_discount", "value": 10})
 	path := "/loyalty/clients/" + org.ClientID
@@ -57,7 +57,7 @@ func TestADoubleClickRedeemsOnce(t *testing.T) {
 	require.EqualValues(t, 82, org.LoyaltyAccount(org.ClientID)["balance"])
 }
 
-func TestRewardsAreTakenOffThePrice(t *testing.T) {
+func TestRewardsReduceThePrice(t *testing.T) {
 	t.Parallel()
 	org, rewards := club(t, 1000,
 		object{"name": "Ten off", "points": 10, "type": "fixed_discount", "value": 10}, object{"name": "An eighth", "points": 10, "type": "percent_discount", "value": 12.5},
@@ -108,7 +108,7 @@ func TestRewardsAreTakenOffThePrice(t *testing.T) {
 }
 
 // A deposit that is due stays due: a reward takes off what is beyond it.
-func TestARewardLeavesTheDeposit(t *testing.T) {
+func TestRewardKeepsThePendingDeposit(t *testing.T) {
 	t.Parallel()
 	org, reward := club(t, 10, object{"name": "Free", "points": 10, "type": "free_service"})
 	org.OK(200, "PUT", "/services/"+org.ServiceID, object{"requires_deposit": true, "deposit_amount": 20})
@@ -125,7 +125,7 @@ func TestARewardLeavesTheDeposit(t *testing.T) {
 }
 
 // Half a yen does not exist.
-func TestARewardInACurrencyWithoutCents(t *testing.T) {
+func TestRewardInACurrencyWithoutDecimals(t *testing.T) {
 	t.Parallel()
 	org, reward := club(t, 10, object{"name": "An eighth", "points": 10, "type": "percent_discount", "value": 12.5})
 	org.OK(200, "PUT", "/organization", object{"currency": "JPY"})

@@ -2,11 +2,12 @@ package store
 
 import (
 	"context"
+
+	"github.com/google/uuid"
+
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/payment/provider"
 	"integrationhub/scheduling/internal/store/dbgen"
-
-	"github.com/google/uuid"
 )
 
 // applyRefund records the refunded amount of a payment.

@@ -47,7 +47,7 @@ func (s *statements) traced(t *testing.T) *schedulingtest.Bookable {
 	})
 }
 
-// explain gives the plan of a query as it is used again and again: one for all values.
+// explain returns the generic plan of a query, as prepared statements use it.
 func (s *statements) explain(org *schedulingtest.Bookable, name string) string {
 	org.T.Helper()
 	sql, found := s.byName.Load(name)
@@ -70,8 +70,8 @@ func (s *statements) explain(org *schedulingtest.Bookable, name string) string {
 	return strings.Join(lines, "\n")
 }
 
-// A month's statement does not look at the payments of all other months.
-func TestAMonthsPaymentsAreFoundByAnIndex(t *testing.T) {
+// A month's statement reads no payments of other months.
+func TestPaymentsOfAMonthUseAnIndex(t *testing.T) {
 	t.Parallel()
 	var s statements
 	org := s.traced(t)
@@ -121,7 +121,7 @@ func TestTotalsBeyondTheLastPage(t *testing.T) {
 	}
 }
 
-// Whoever was removed stays in reports of the time before.
+// Removed professionals stay in reports of the time before.
 func TestRemovedProfessionalsStayInPastReports(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
@@ -160,7 +160,7 @@ func TestRemovedProfessionalsStayInPastReports(t *testing.T) {
 }
 
 // What an appointment earned is found without reading what all others did.
-func TestPointsOfAnAppointmentAreFoundByAnIndex(t *testing.T) {
+func TestPointsOfAnAppointmentUseAnIndex(t *testing.T) {
 	t.Parallel()
 	var s statements
 	org := s.traced(t)

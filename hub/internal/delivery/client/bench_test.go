@@ -77,7 +77,7 @@ func cpu(b *testing.B) time.Duration {
 
 func BenchmarkPost(b *testing.B) {
 	body := bytes.Repeat([]byte("x"), 1024)
-	// Each maker gives a function for one goroutine that does one POST.
+	// Each maker returns a function that does one POST, for one goroutine.
 	makers := []struct {
 		name string
 		make func(b *testing.B, url string) func() func() error

@@ -173,7 +173,7 @@ func (c *Client) run(ctx context.Context, cn *conn, rest []byte, resp *Response,
 	if sendErr == nil || !timedOut(sendErr) {
 		// A peer may answer and close without reading all of the request: that
 		// answer counts.
-		p := parser{in: &x.in, out: resp, keepBody: c.cfg.KeepBody}
+		p := parser{in: &x.in, out: resp, maxBody: c.cfg.KeepBody}
 		reusable, at, err = p.read()
 		if sendErr != nil && err != nil && x.in.reads == 0 && alertOf(err) == nil {
 			at, err = stepSend, sendErr

@@ -160,7 +160,7 @@ func TestUsedConnectionsAreNotReplaced(t *testing.T) {
 	}
 }
 
-// fakeConn makes a connection that tells when it is closed.
+// fakeConn returns a connection that records when it is closed.
 func fakeConn(t *testing.T, key string) (*conn, *bool) {
 	a, b := net.Pipe()
 	t.Cleanup(func() { _ = b.Close() })

@@ -69,7 +69,7 @@ func (rd *reader) fill() error {
 	return io.ErrNoProgress
 }
 
-// line consumes one line and gives it with its LF. It fails with errLine when
+// line consumes and returns one line with its LF. It fails with errLine when
 // the line is longer than limit. The bytes are valid until the next fill.
 func (rd *reader) line(limit int) ([]byte, error) {
 	seen := 0

@@ -34,7 +34,7 @@ func appendRequest(dst []byte, t *Destination, fixed string, header []Header, bo
 	return append(dst, "\r\n\r\n"...), nil
 }
 
-// refuseHeader tells why a header must not be sent, "" when it may.
+// refuseHeader returns why a header must not be sent, "" if it may.
 func refuseHeader(h *Header) string {
 	if !isToken(h.Name) {
 		return "a header name is not a token"

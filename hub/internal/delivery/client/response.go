@@ -55,10 +55,10 @@ type framing struct {
 
 // parser reads one response from in to out.
 type parser struct {
-	in       *reader
-	out      *Response
-	keepBody int
-	head     int // header bytes that may still come
+	in      *reader
+	out     *Response
+	maxBody int
+	head    int // header bytes that may still come
 }
 
 // read reads one whole response and reports whether the connection may carry
@@ -301,7 +301,7 @@ func (p *parser) take(n int64) (int, error) {
 		data = data[:n]
 	}
 	p.in.r += len(data)
-	keep := min(len(data), p.keepBody-len(p.out.Body))
+	keep := min(len(data), p.maxBody-len(p.out.Body))
 	p.out.Body = append(p.out.Body, data[:keep]...)
 	p.out.Truncated = p.out.Truncated || keep < len(data)
 	return len(data), nil

@@ -30,7 +30,7 @@ func parse(src io.Reader, budget, keepBody int) parsed {
 	var in reader
 	var out Response
 	in.start(src, budget)
-	p := parser{in: &in, out: &out, keepBody: keepBody}
+	p := parser{in: &in, out: &out, maxBody: keepBody}
 	reusable, at, err := p.read()
 	got := parsed{
 		status: out.Status, header: string(out.Header), body: string(out.Body), retryAfter: out.RetryAfter,

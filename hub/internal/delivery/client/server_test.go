@@ -62,7 +62,7 @@ func serve(t testing.TB, handle func(p *peer)) *rawServer {
 	return s
 }
 
-// request reads one request and gives its body, nil when the client has gone.
+// request reads one request and returns its body, nil when the client has gone.
 func (p *peer) request() []byte {
 	req, err := http.ReadRequest(p.in)
 	if err != nil {

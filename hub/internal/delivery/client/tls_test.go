@@ -137,7 +137,7 @@ func TestTLSFailures(t *testing.T) {
 	}
 }
 
-// The refusal is told even when the sending broke before it could be read.
+// The refusal is reported even when the sending broke before it could be read.
 func TestTLSRefusalWhileSending(t *testing.T) {
 	t.Parallel()
 	srv := tlsServer(t, &tls.Config{ClientAuth: tls.RequireAnyClientCert}, nil, nil)

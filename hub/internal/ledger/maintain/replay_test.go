@@ -44,7 +44,7 @@ func (j *replayTest) exec(sql string, args ...any) {
 	require.NoError(j.t, err)
 }
 
-// add stores n deliveries with their events and gives their ids.
+// add stores n deliveries with their events and returns their ids.
 func (j *replayTest) add(n int, target uuid.UUID, status int) (ids []uuid.UUID) {
 	j.t.Helper()
 	for range n {

@@ -59,8 +59,8 @@ func (r *Reader) ListChangedSince(ctx context.Context, f Filter, since time.Time
 	return items, err
 }
 
-// findChanged reads what changed since a moment, and tells what of it has attempts in the
-// table of attempts. A first attempt that delivers has none there, but it is made
+// findChanged returns what changed since a time, and the ids of those with attempts in
+// hub.attempts. A first attempt that delivers has none there, but it is made
 // within a lease of the delivery being accepted.
 func (r *Reader) findChanged(ctx context.Context, f Filter, since time.Time, limit int) (attempted []uuid.UUID, items []Item, err error) {
 	if attempted, err = r.findAttempted(ctx, f, since, limit); err != nil {

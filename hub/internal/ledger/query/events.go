@@ -28,7 +28,7 @@ type EventItem struct {
 	Seq           uuid.UUID       `json:"-"`
 }
 
-// EventFilter says which events are meant; empty fields mean all.
+// EventFilter selects events; empty fields select all.
 type EventFilter struct {
 	Since *time.Time
 	Until *time.Time

@@ -14,7 +14,7 @@ import (
 	"integrationhub/hub/internal/logid"
 )
 
-// Filter says which deliveries of the log are meant; empty fields mean all.
+// Filter selects deliveries of the log; empty fields select all.
 type Filter struct {
 	Direction     string     `json:"direction,omitempty" enum:"inbound,outbound"`
 	Product       string     `json:"product,omitempty" maxLength:"40"`
@@ -67,7 +67,7 @@ func (f Filter) Check(location string) error {
 	return CheckTime(location+".until", f.Until)
 }
 
-// CheckTime refuses times that ids cannot tell: they count from 1970.
+// CheckTime rejects times that ids cannot represent: they count from 1970.
 func CheckTime(location string, t *time.Time) error {
 	if t != nil && (t.Year() < 1970 || t.Year() > 9999) {
 		return hub.Invalid(location, "must be a time such as 2026-01-02T03:04:05Z")

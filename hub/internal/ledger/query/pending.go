@@ -50,7 +50,7 @@ func (p *PendingCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- parkedDesc
 }
 
-// Collect implements prometheus.Collector; where the database is away it gives
+// Collect implements prometheus.Collector; while the database is away it exports
 // the last count.
 func (p *PendingCollector) Collect(ch chan<- prometheus.Metric) {
 	p.mu.Lock()

@@ -183,7 +183,7 @@ func (p *plan) readStatement(r read, d day, limit int, e readLimits) string {
 }
 
 // pageBound writes the id that no row of a page is older than, by the newest row of each
-// pair of a read: a page of them is a page of rows. With it a pair gives only rows of
+// pair of a read: a page of them is a page of rows. With it a pair returns only rows of
 // the page, mostly none; without it each of many pairs would give a page.
 func pageBound(each string, limit int) string {
 	return "coalesce((select h.id from " + each + " order by d.id desc limit 1) h order by h.id desc offset " + strconv.Itoa(limit-1) +

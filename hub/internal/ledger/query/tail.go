@@ -19,15 +19,15 @@ const (
 	tailPollInterval = 2 * time.Second
 )
 
-// Tail tells listeners which deliveries just changed, in every process: through
-// Redis where somebody elsewhere listens, in memory here. It is a view, not a
-// queue: who is too slow misses some.
+// Tail sends listeners the ids of deliveries that just changed in any process: through
+// Redis from other processes, in memory from this one. It is a view, not a queue: slow
+// listeners miss some.
 type Tail struct {
 	rdb       redis.UniversalClient
 	log       *slog.Logger
 	self      uuid.UUID
 	listeners atomic.Int64
-	elsewhere atomic.Bool // somebody listens through Redis
+	elsewhere atomic.Bool // another process listens
 	mu        sync.Mutex
 	feeds     map[chan uuid.UUID]bool
 }
@@ -87,8 +87,8 @@ func (t *Tail) Subscribe() (feed <-chan uuid.UUID, stop func()) {
 	}
 }
 
-// Run listens to the other processes while somebody listens here, and asks now
-// and then whether somebody listens there.
+// Run subscribes to the other processes while there are listeners here, and polls
+// whether other processes listen.
 func (t *Tail) Run(ctx context.Context) {
 	tick := time.NewTicker(tailPollInterval)
 	defer tick.Stop()

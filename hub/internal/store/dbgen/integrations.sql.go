@@ -13,6 +13,45 @@ import (
 	"integrationhub/hub"
 )
 
+const activeIntegrationKeys = `-- name: ActiveIntegrationKeys :many
+select integration_id, id, prefix, last4 from hub.keys
+where integration_id = any ($1::uuid[]) and revoked_at is null and (expires_at is null or expires_at > $2::timestamptz)
+order by id desc
+`
+
+type ActiveIntegrationKeysRow struct {
+	IntegrationID *uuid.UUID
+	ID            uuid.UUID
+	Prefix        string
+	Last4         string
+}
+
+// The keys in force, newest first: what people see of api_key_local.
+func (q *Queries) ActiveIntegrationKeys(ctx context.Context, ids []uuid.UUID, at time.Time) ([]ActiveIntegrationKeysRow, error) {
+	rows, err := q.db.Query(ctx, activeIntegrationKeys, ids, at)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ActiveIntegrationKeysRow{}
+	for rows.Next() {
+		var i ActiveIntegrationKeysRow
+		if err := rows.Scan(
+			&i.IntegrationID,
+			&i.ID,
+			&i.Prefix,
+			&i.Last4,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const beginHandshake = `-- name: BeginHandshake :one
 insert into hub.integrations (id, tenant_id, environment, product, status, webhook_url, handshake)
 values ($1, $2, $3, $4, 'inactive', $5, 1)
@@ -86,13 +125,13 @@ func (q *Queries) BeginHandshake(ctx context.Context, arg BeginHandshakeParams) 
 	return i, err
 }
 
-const bindKey = `-- name: BindKey :execrows
+const bindKeyToIntegration = `-- name: BindKeyToIntegration :execrows
 update hub.keys set integration_id = $1::uuid, superseded = false
 where id = $2 and tenant_id = $3
   and (integration_id is null or integration_id = $1::uuid)
 `
 
-type BindKeyParams struct {
+type BindKeyToIntegrationParams struct {
 	IntegrationID uuid.UUID
 	ID            uuid.UUID
 	TenantID      uuid.UUID
@@ -100,53 +139,15 @@ type BindKeyParams struct {
 
 // A key speaks for one integration; binding it again to the same one takes it back
 // into use, where another had replaced it.
-func (q *Queries) BindKey(ctx context.Context, arg BindKeyParams) (int64, error) {
-	result, err := q.db.Exec(ctx, bindKey, arg.IntegrationID, arg.ID, arg.TenantID)
+func (q *Queries) BindKeyToIntegration(ctx context.Context, arg BindKeyToIntegrationParams) (int64, error) {
+	result, err := q.db.Exec(ctx, bindKeyToIntegration, arg.IntegrationID, arg.ID, arg.TenantID)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const changeHealth = `-- name: ChangeHealth :exec
-update hub.integrations
-set status = $1, features = $2, last_health_check = $3::timestamptz,
-    failures = $4, successes = $5, unauthorized_since = $6,
-    last_error = $7, next_probe_at = $8, peer_account = $9, updated_at = now()
-where id = $10
-`
-
-type ChangeHealthParams struct {
-	Status            string
-	Features          []string
-	At                time.Time
-	Failures          int32
-	Successes         int32
-	UnauthorizedSince *time.Time
-	LastError         *string
-	NextProbeAt       *time.Time
-	PeerAccount       *string
-	ID                uuid.UUID
-}
-
-// A probe that changed the status.
-func (q *Queries) ChangeHealth(ctx context.Context, arg ChangeHealthParams) error {
-	_, err := q.db.Exec(ctx, changeHealth,
-		arg.Status,
-		arg.Features,
-		arg.At,
-		arg.Failures,
-		arg.Successes,
-		arg.UnauthorizedSince,
-		arg.LastError,
-		arg.NextProbeAt,
-		arg.PeerAccount,
-		arg.ID,
-	)
-	return err
-}
-
-const claimProbes = `-- name: ClaimProbes :many
+const claimDueProbes = `-- name: ClaimDueProbes :many
 update hub.integrations set next_probe_at = $1::timestamptz
 where id in (
     select i.id from hub.integrations i where i.next_probe_at <= $2::timestamptz
@@ -154,14 +155,14 @@ where id in (
 returning id
 `
 
-type ClaimProbesParams struct {
+type ClaimDueProbesParams struct {
 	Until    time.Time
 	At       time.Time
 	RowLimit int32
 }
 
-func (q *Queries) ClaimProbes(ctx context.Context, arg ClaimProbesParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, claimProbes, arg.Until, arg.At, arg.RowLimit)
+func (q *Queries) ClaimDueProbes(ctx context.Context, arg ClaimDueProbesParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, claimDueProbes, arg.Until, arg.At, arg.RowLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +181,7 @@ func (q *Queries) ClaimProbes(ctx context.Context, arg ClaimProbesParams) ([]uui
 	return items, nil
 }
 
-const claimRegistrations = `-- name: ClaimRegistrations :many
+const claimDueRegistrations = `-- name: ClaimDueRegistrations :many
 update hub.integrations set register_at = $1::timestamptz
 where id in (
     select i.id from hub.integrations i where i.register_at <= $2::timestamptz
@@ -188,15 +189,15 @@ where id in (
 returning id
 `
 
-type ClaimRegistrationsParams struct {
+type ClaimDueRegistrationsParams struct {
 	Until    time.Time
 	At       time.Time
 	RowLimit int32
 }
 
 // Registrations to be tried again now; each is put off, so that nobody else takes it.
-func (q *Queries) ClaimRegistrations(ctx context.Context, arg ClaimRegistrationsParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, claimRegistrations, arg.Until, arg.At, arg.RowLimit)
+func (q *Queries) ClaimDueRegistrations(ctx context.Context, arg ClaimDueRegistrationsParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, claimDueRegistrations, arg.Until, arg.At, arg.RowLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -215,106 +216,35 @@ func (q *Queries) ClaimRegistrations(ctx context.Context, arg ClaimRegistrations
 	return items, nil
 }
 
-const dropReceived = `-- name: DropReceived :execrows
+const deleteOldReceived = `-- name: DeleteOldReceived :execrows
 delete from hub.received where (integration_id, event_id) in (
     select r.integration_id, r.event_id from hub.received r where r.received_at < $1::timestamptz limit $2)
 `
 
-func (q *Queries) DropReceived(ctx context.Context, before time.Time, rowLimit int32) (int64, error) {
-	result, err := q.db.Exec(ctx, dropReceived, before, rowLimit)
+func (q *Queries) DeleteOldReceived(ctx context.Context, before time.Time, rowLimit int32) (int64, error) {
+	result, err := q.db.Exec(ctx, deleteOldReceived, before, rowLimit)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const endOtherKeys = `-- name: EndOtherKeys :exec
+const expireOtherKeys = `-- name: ExpireOtherKeys :exec
 update hub.keys set expires_at = least(expires_at, $1::timestamptz), superseded = true
 where integration_id = $2::uuid and id <> $3::uuid and revoked_at is null
   and (not superseded or expires_at > $1::timestamptz)
 `
 
-type EndOtherKeysParams struct {
+type ExpireOtherKeysParams struct {
 	Until         time.Time
 	IntegrationID uuid.UUID
 	Keep          uuid.UUID
 }
 
 // The keys an integration had before its new one end with the overlap.
-func (q *Queries) EndOtherKeys(ctx context.Context, arg EndOtherKeysParams) error {
-	_, err := q.db.Exec(ctx, endOtherKeys, arg.Until, arg.IntegrationID, arg.Keep)
+func (q *Queries) ExpireOtherKeys(ctx context.Context, arg ExpireOtherKeysParams) error {
+	_, err := q.db.Exec(ctx, expireOtherKeys, arg.Until, arg.IntegrationID, arg.Keep)
 	return err
-}
-
-const ensureIntegration = `-- name: EnsureIntegration :one
-insert into hub.integrations (id, tenant_id, environment, product, status, webhook_url)
-values ($1, $2, $3, $4, 'inactive', $5)
-on conflict (tenant_id, environment, product) do update set updated_at = now()
-returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since
-`
-
-type EnsureIntegrationParams struct {
-	ID          uuid.UUID
-	TenantID    uuid.UUID
-	Environment hub.Environment
-	Product     string
-	WebhookUrl  string
-}
-
-// The row a peer registers with, made where there is none, and locked.
-func (q *Queries) EnsureIntegration(ctx context.Context, arg EnsureIntegrationParams) (Integration, error) {
-	row := q.db.QueryRow(ctx, ensureIntegration,
-		arg.ID,
-		arg.TenantID,
-		arg.Environment,
-		arg.Product,
-		arg.WebhookUrl,
-	)
-	var i Integration
-	err := row.Scan(
-		&i.ID,
-		&i.TenantID,
-		&i.Environment,
-		&i.Product,
-		&i.Status,
-		&i.Disabled,
-		&i.ApiUrl,
-		&i.WebhookUrl,
-		&i.PeerWebhookUrl,
-		&i.Secret,
-		&i.PreviousSecret,
-		&i.PreviousExpiresAt,
-		&i.PendingSecret,
-		&i.RemoteKey,
-		&i.RemoteLast4,
-		&i.PreviousRemoteKey,
-		&i.PendingKey,
-		&i.PendingKeyID,
-		&i.Features,
-		&i.Enabled,
-		&i.EventTypes,
-		&i.PeerIntegrationID,
-		&i.Handshake,
-		&i.RegisterAt,
-		&i.RegisterTries,
-		&i.RegisteredAt,
-		&i.PeerRegisteredAt,
-		&i.LastError,
-		&i.LastHealthCheck,
-		&i.Failures,
-		&i.Successes,
-		&i.UnauthorizedSince,
-		&i.NextProbeAt,
-		&i.RevokedAt,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.DrainingSince,
-		&i.TrialAt,
-		&i.TrialID,
-		&i.PeerAccount,
-		&i.AccountSince,
-	)
-	return i, err
 }
 
 const integrationByID = `-- name: IntegrationByID :one
@@ -380,19 +310,60 @@ func (q *Queries) IntegrationByID(ctx context.Context, arg IntegrationByIDParams
 	return i, err
 }
 
-const integrationWith = `-- name: IntegrationWith :one
+const integrationKeyByHash = `-- name: IntegrationKeyByHash :one
+select id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id, superseded from hub.keys where hash = $1 and tenant_id = $2 and environment = $3
+  and revoked_at is null and (expires_at is null or expires_at > $4::timestamptz)
+`
+
+type IntegrationKeyByHashParams struct {
+	Hash        []byte
+	TenantID    uuid.UUID
+	Environment hub.Environment
+	At          time.Time
+}
+
+func (q *Queries) IntegrationKeyByHash(ctx context.Context, arg IntegrationKeyByHashParams) (Key, error) {
+	row := q.db.QueryRow(ctx, integrationKeyByHash,
+		arg.Hash,
+		arg.TenantID,
+		arg.Environment,
+		arg.At,
+	)
+	var i Key
+	err := row.Scan(
+		&i.ID,
+		&i.TenantID,
+		&i.Name,
+		&i.Environment,
+		&i.Hash,
+		&i.Prefix,
+		&i.Last4,
+		&i.Scopes,
+		&i.Rate,
+		&i.CreatedAt,
+		&i.ExpiresAt,
+		&i.RevokedAt,
+		&i.ReplacedBy,
+		&i.LastUsedAt,
+		&i.IntegrationID,
+		&i.Superseded,
+	)
+	return i, err
+}
+
+const integrationWithProduct = `-- name: IntegrationWithProduct :one
 select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since from hub.integrations where tenant_id = $1 and environment = $2 and product = $3
 `
 
-type IntegrationWithParams struct {
+type IntegrationWithProductParams struct {
 	TenantID    uuid.UUID
 	Environment hub.Environment
 	Product     string
 }
 
 // A tenant's integration with a product.
-func (q *Queries) IntegrationWith(ctx context.Context, arg IntegrationWithParams) (Integration, error) {
-	row := q.db.QueryRow(ctx, integrationWith, arg.TenantID, arg.Environment, arg.Product)
+func (q *Queries) IntegrationWithProduct(ctx context.Context, arg IntegrationWithProductParams) (Integration, error) {
+	row := q.db.QueryRow(ctx, integrationWithProduct, arg.TenantID, arg.Environment, arg.Product)
 	var i Integration
 	err := row.Scan(
 		&i.ID,
@@ -438,86 +409,6 @@ func (q *Queries) IntegrationWith(ctx context.Context, arg IntegrationWithParams
 		&i.AccountSince,
 	)
 	return i, err
-}
-
-const keyByHash = `-- name: KeyByHash :one
-select id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id, superseded from hub.keys where hash = $1 and tenant_id = $2 and environment = $3
-  and revoked_at is null and (expires_at is null or expires_at > $4::timestamptz)
-`
-
-type KeyByHashParams struct {
-	Hash        []byte
-	TenantID    uuid.UUID
-	Environment hub.Environment
-	At          time.Time
-}
-
-func (q *Queries) KeyByHash(ctx context.Context, arg KeyByHashParams) (Key, error) {
-	row := q.db.QueryRow(ctx, keyByHash,
-		arg.Hash,
-		arg.TenantID,
-		arg.Environment,
-		arg.At,
-	)
-	var i Key
-	err := row.Scan(
-		&i.ID,
-		&i.TenantID,
-		&i.Name,
-		&i.Environment,
-		&i.Hash,
-		&i.Prefix,
-		&i.Last4,
-		&i.Scopes,
-		&i.Rate,
-		&i.CreatedAt,
-		&i.ExpiresAt,
-		&i.RevokedAt,
-		&i.ReplacedBy,
-		&i.LastUsedAt,
-		&i.IntegrationID,
-		&i.Superseded,
-	)
-	return i, err
-}
-
-const keysOfIntegrations = `-- name: KeysOfIntegrations :many
-select integration_id, id, prefix, last4 from hub.keys
-where integration_id = any ($1::uuid[]) and revoked_at is null and (expires_at is null or expires_at > $2::timestamptz)
-order by id desc
-`
-
-type KeysOfIntegrationsRow struct {
-	IntegrationID *uuid.UUID
-	ID            uuid.UUID
-	Prefix        string
-	Last4         string
-}
-
-// The keys in force, newest first: what people see of api_key_local.
-func (q *Queries) KeysOfIntegrations(ctx context.Context, ids []uuid.UUID, at time.Time) ([]KeysOfIntegrationsRow, error) {
-	rows, err := q.db.Query(ctx, keysOfIntegrations, ids, at)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []KeysOfIntegrationsRow{}
-	for rows.Next() {
-		var i KeysOfIntegrationsRow
-		if err := rows.Scan(
-			&i.IntegrationID,
-			&i.ID,
-			&i.Prefix,
-			&i.Last4,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const listIntegrations = `-- name: ListIntegrations :many
@@ -670,19 +561,112 @@ func (q *Queries) LockIntegration(ctx context.Context, id uuid.UUID) (Integratio
 	return i, err
 }
 
-const noteAccount = `-- name: NoteAccount :exec
-update hub.integrations set peer_account = $1::text where id = $2 and remote_key = $3
+const lockOrCreateIntegration = `-- name: LockOrCreateIntegration :one
+insert into hub.integrations (id, tenant_id, environment, product, status, webhook_url)
+values ($1, $2, $3, $4, 'inactive', $5)
+on conflict (tenant_id, environment, product) do update set updated_at = now()
+returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since
 `
 
-type NoteAccountParams struct {
-	Account   string
-	ID        uuid.UUID
-	RemoteKey []byte
+type LockOrCreateIntegrationParams struct {
+	ID          uuid.UUID
+	TenantID    uuid.UUID
+	Environment hub.Environment
+	Product     string
+	WebhookUrl  string
 }
 
-// Whose the peer's key is, unless it was replaced meanwhile.
-func (q *Queries) NoteAccount(ctx context.Context, arg NoteAccountParams) error {
-	_, err := q.db.Exec(ctx, noteAccount, arg.Account, arg.ID, arg.RemoteKey)
+// The row a peer registers with, made where there is none, and locked.
+func (q *Queries) LockOrCreateIntegration(ctx context.Context, arg LockOrCreateIntegrationParams) (Integration, error) {
+	row := q.db.QueryRow(ctx, lockOrCreateIntegration,
+		arg.ID,
+		arg.TenantID,
+		arg.Environment,
+		arg.Product,
+		arg.WebhookUrl,
+	)
+	var i Integration
+	err := row.Scan(
+		&i.ID,
+		&i.TenantID,
+		&i.Environment,
+		&i.Product,
+		&i.Status,
+		&i.Disabled,
+		&i.ApiUrl,
+		&i.WebhookUrl,
+		&i.PeerWebhookUrl,
+		&i.Secret,
+		&i.PreviousSecret,
+		&i.PreviousExpiresAt,
+		&i.PendingSecret,
+		&i.RemoteKey,
+		&i.RemoteLast4,
+		&i.PreviousRemoteKey,
+		&i.PendingKey,
+		&i.PendingKeyID,
+		&i.Features,
+		&i.Enabled,
+		&i.EventTypes,
+		&i.PeerIntegrationID,
+		&i.Handshake,
+		&i.RegisterAt,
+		&i.RegisterTries,
+		&i.RegisteredAt,
+		&i.PeerRegisteredAt,
+		&i.LastError,
+		&i.LastHealthCheck,
+		&i.Failures,
+		&i.Successes,
+		&i.UnauthorizedSince,
+		&i.NextProbeAt,
+		&i.RevokedAt,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.DrainingSince,
+		&i.TrialAt,
+		&i.TrialID,
+		&i.PeerAccount,
+		&i.AccountSince,
+	)
+	return i, err
+}
+
+const recordHealthChange = `-- name: RecordHealthChange :exec
+update hub.integrations
+set status = $1, features = $2, last_health_check = $3::timestamptz,
+    failures = $4, successes = $5, unauthorized_since = $6,
+    last_error = $7, next_probe_at = $8, peer_account = $9, updated_at = now()
+where id = $10
+`
+
+type RecordHealthChangeParams struct {
+	Status            string
+	Features          []string
+	At                time.Time
+	Failures          int32
+	Successes         int32
+	UnauthorizedSince *time.Time
+	LastError         *string
+	NextProbeAt       *time.Time
+	PeerAccount       *string
+	ID                uuid.UUID
+}
+
+// A probe that changed the status.
+func (q *Queries) RecordHealthChange(ctx context.Context, arg RecordHealthChangeParams) error {
+	_, err := q.db.Exec(ctx, recordHealthChange,
+		arg.Status,
+		arg.Features,
+		arg.At,
+		arg.Failures,
+		arg.Successes,
+		arg.UnauthorizedSince,
+		arg.LastError,
+		arg.NextProbeAt,
+		arg.PeerAccount,
+		arg.ID,
+	)
 	return err
 }
 
@@ -720,17 +704,33 @@ func (q *Queries) RecordProbe(ctx context.Context, arg RecordProbeParams) error 
 	return err
 }
 
-const revokeKeysOf = `-- name: RevokeKeysOf :exec
+const revokeIntegrationKeys = `-- name: RevokeIntegrationKeys :exec
 update hub.keys set revoked_at = $1::timestamptz
 where integration_id = $2::uuid and revoked_at is null
 `
 
-func (q *Queries) RevokeKeysOf(ctx context.Context, at time.Time, integrationID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, revokeKeysOf, at, integrationID)
+func (q *Queries) RevokeIntegrationKeys(ctx context.Context, at time.Time, integrationID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, revokeIntegrationKeys, at, integrationID)
 	return err
 }
 
-const saveIntegration = `-- name: SaveIntegration :one
+const setPeerAccount = `-- name: SetPeerAccount :exec
+update hub.integrations set peer_account = $1::text where id = $2 and remote_key = $3
+`
+
+type SetPeerAccountParams struct {
+	Account   string
+	ID        uuid.UUID
+	RemoteKey []byte
+}
+
+// Whose the peer's key is, unless it was replaced meanwhile.
+func (q *Queries) SetPeerAccount(ctx context.Context, arg SetPeerAccountParams) error {
+	_, err := q.db.Exec(ctx, setPeerAccount, arg.Account, arg.ID, arg.RemoteKey)
+	return err
+}
+
+const updateIntegration = `-- name: UpdateIntegration :one
 update hub.integrations
 set status = $1, disabled = $2, api_url = $3, webhook_url = $4, peer_webhook_url = $5,
     secret = $6, previous_secret = $7, previous_expires_at = $8,
@@ -746,7 +746,7 @@ where id = $31
 returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since
 `
 
-type SaveIntegrationParams struct {
+type UpdateIntegrationParams struct {
 	Status            string
 	Disabled          bool
 	ApiUrl            string
@@ -781,8 +781,8 @@ type SaveIntegrationParams struct {
 }
 
 // Everything a handshake may change. Probes have statements of their own.
-func (q *Queries) SaveIntegration(ctx context.Context, arg SaveIntegrationParams) (Integration, error) {
-	row := q.db.QueryRow(ctx, saveIntegration,
+func (q *Queries) UpdateIntegration(ctx context.Context, arg UpdateIntegrationParams) (Integration, error) {
+	row := q.db.QueryRow(ctx, updateIntegration,
 		arg.Status,
 		arg.Disabled,
 		arg.ApiUrl,

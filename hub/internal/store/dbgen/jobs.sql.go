@@ -54,6 +54,37 @@ func (q *Queries) ClaimJob(ctx context.Context, arg ClaimJobParams) (Job, error)
 	return i, err
 }
 
+const createRepeatingJob = `-- name: CreateRepeatingJob :exec
+insert into hub.jobs (id, product, job, repeats, due_at) values ($1, $2, $3, true, $4)
+on conflict (product, job) where repeats do nothing
+`
+
+type CreateRepeatingJobParams struct {
+	ID      uuid.UUID
+	Product string
+	Job     string
+	DueAt   time.Time
+}
+
+func (q *Queries) CreateRepeatingJob(ctx context.Context, arg CreateRepeatingJobParams) error {
+	_, err := q.db.Exec(ctx, createRepeatingJob,
+		arg.ID,
+		arg.Product,
+		arg.Job,
+		arg.DueAt,
+	)
+	return err
+}
+
+const deleteFinishedJob = `-- name: DeleteFinishedJob :exec
+delete from hub.jobs where id = $1 and not repeats
+`
+
+func (q *Queries) DeleteFinishedJob(ctx context.Context, id uuid.UUID) error {
+	_, err := q.db.Exec(ctx, deleteFinishedJob, id)
+	return err
+}
+
 const enqueueJob = `-- name: EnqueueJob :exec
 insert into hub.jobs (id, product, job, key, payload, due_at) values ($1, $2, $3, $4, $5, $6)
 on conflict (product, job, key) where key is not null and leased_to is null do nothing
@@ -80,75 +111,44 @@ func (q *Queries) EnqueueJob(ctx context.Context, arg EnqueueJobParams) error {
 	return err
 }
 
-const ensureRepeating = `-- name: EnsureRepeating :exec
-insert into hub.jobs (id, product, job, repeats, due_at) values ($1, $2, $3, true, $4)
-on conflict (product, job) where repeats do nothing
-`
-
-type EnsureRepeatingParams struct {
-	ID      uuid.UUID
-	Product string
-	Job     string
-	DueAt   time.Time
-}
-
-func (q *Queries) EnsureRepeating(ctx context.Context, arg EnsureRepeatingParams) error {
-	_, err := q.db.Exec(ctx, ensureRepeating,
-		arg.ID,
-		arg.Product,
-		arg.Job,
-		arg.DueAt,
-	)
-	return err
-}
-
-const finishJob = `-- name: FinishJob :exec
-delete from hub.jobs where id = $1 and not repeats
-`
-
-func (q *Queries) FinishJob(ctx context.Context, id uuid.UUID) error {
-	_, err := q.db.Exec(ctx, finishJob, id)
-	return err
-}
-
-const lockJob = `-- name: LockJob :one
-select pg_try_advisory_xact_lock(hashtextextended('hub.jobs/' || $1::text || '/' || $2::text, 0))
-`
-
-// Keeps two processes from claiming two runs of one job at once.
-func (q *Queries) LockJob(ctx context.Context, product string, job string) (bool, error) {
-	row := q.db.QueryRow(ctx, lockJob, product, job)
-	var pg_try_advisory_xact_lock bool
-	err := row.Scan(&pg_try_advisory_xact_lock)
-	return pg_try_advisory_xact_lock, err
-}
-
-const putOffJob = `-- name: PutOffJob :execrows
+const rescheduleFailedJob = `-- name: RescheduleFailedJob :execrows
 update hub.jobs j set leased_to = null, tries = j.tries + 1, last_error = $1::text, due_at = $2::timestamptz
 where j.id = $3 and not exists (
     select from hub.jobs o where o.id <> j.id and o.product = j.product and o.job = j.job and o.key = j.key and o.leased_to is null)
 `
 
-type PutOffJobParams struct {
+type RescheduleFailedJobParams struct {
 	LastError string
 	DueAt     time.Time
 	ID        uuid.UUID
 }
 
 // After a failure. Where a run with the same key waits already, that one is enough.
-func (q *Queries) PutOffJob(ctx context.Context, arg PutOffJobParams) (int64, error) {
-	result, err := q.db.Exec(ctx, putOffJob, arg.LastError, arg.DueAt, arg.ID)
+func (q *Queries) RescheduleFailedJob(ctx context.Context, arg RescheduleFailedJobParams) (int64, error) {
+	result, err := q.db.Exec(ctx, rescheduleFailedJob, arg.LastError, arg.DueAt, arg.ID)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const repeatJob = `-- name: RepeatJob :exec
+const rescheduleRepeatingJob = `-- name: RescheduleRepeatingJob :exec
 update hub.jobs set leased_to = null, tries = 0, last_error = null, due_at = $1::timestamptz where id = $2 and repeats
 `
 
-func (q *Queries) RepeatJob(ctx context.Context, dueAt time.Time, iD uuid.UUID) error {
-	_, err := q.db.Exec(ctx, repeatJob, dueAt, iD)
+func (q *Queries) RescheduleRepeatingJob(ctx context.Context, dueAt time.Time, iD uuid.UUID) error {
+	_, err := q.db.Exec(ctx, rescheduleRepeatingJob, dueAt, iD)
 	return err
+}
+
+const tryLockJob = `-- name: TryLockJob :one
+select pg_try_advisory_xact_lock(hashtextextended('hub.jobs/' || $1::text || '/' || $2::text, 0))
+`
+
+// Keeps two processes from claiming two runs of one job at once.
+func (q *Queries) TryLockJob(ctx context.Context, product string, job string) (bool, error) {
+	row := q.db.QueryRow(ctx, tryLockJob, product, job)
+	var pg_try_advisory_xact_lock bool
+	err := row.Scan(&pg_try_advisory_xact_lock)
+	return pg_try_advisory_xact_lock, err
 }

@@ -68,6 +68,24 @@ func (q *Queries) CreateKey(ctx context.Context, arg CreateKeyParams) (Key, erro
 	return i, err
 }
 
+const expireReplacedKey = `-- name: ExpireReplacedKey :exec
+update hub.keys set replaced_by = $1::uuid, expires_at = least(expires_at, $2::timestamptz)
+where id = $3
+`
+
+type ExpireReplacedKeyParams struct {
+	ReplacedBy uuid.UUID
+	Until      time.Time
+	ID         uuid.UUID
+}
+
+// The old key of a rotation: valid until the overlap ends, and never longer than it
+// would have been.
+func (q *Queries) ExpireReplacedKey(ctx context.Context, arg ExpireReplacedKeyParams) error {
+	_, err := q.db.Exec(ctx, expireReplacedKey, arg.ReplacedBy, arg.Until, arg.ID)
+	return err
+}
+
 const keyByID = `-- name: KeyByID :one
 select id, tenant_id, name, environment, hash, prefix, last4, scopes, rate, created_at, expires_at, revoked_at, replaced_by, last_used_at, integration_id, superseded from hub.keys where id = $1 and tenant_id = $2 and environment = $3
 `
@@ -99,6 +117,47 @@ func (q *Queries) KeyByID(ctx context.Context, arg KeyByIDParams) (Key, error) {
 		&i.LastUsedAt,
 		&i.IntegrationID,
 		&i.Superseded,
+	)
+	return i, err
+}
+
+const keyWithTenantByHash = `-- name: KeyWithTenantByHash :one
+select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, k.superseded, t.product, t.name as tenant_name, t.external_ref
+from hub.keys k join hub.tenants t on t.id = k.tenant_id
+where k.hash = $1 and k.revoked_at is null
+  and (k.expires_at is null or k.expires_at > $2::timestamptz)
+`
+
+type KeyWithTenantByHashRow struct {
+	Key         Key
+	Product     string
+	TenantName  string
+	ExternalRef *string
+}
+
+func (q *Queries) KeyWithTenantByHash(ctx context.Context, hash []byte, at time.Time) (KeyWithTenantByHashRow, error) {
+	row := q.db.QueryRow(ctx, keyWithTenantByHash, hash, at)
+	var i KeyWithTenantByHashRow
+	err := row.Scan(
+		&i.Key.ID,
+		&i.Key.TenantID,
+		&i.Key.Name,
+		&i.Key.Environment,
+		&i.Key.Hash,
+		&i.Key.Prefix,
+		&i.Key.Last4,
+		&i.Key.Scopes,
+		&i.Key.Rate,
+		&i.Key.CreatedAt,
+		&i.Key.ExpiresAt,
+		&i.Key.RevokedAt,
+		&i.Key.ReplacedBy,
+		&i.Key.LastUsedAt,
+		&i.Key.IntegrationID,
+		&i.Key.Superseded,
+		&i.Product,
+		&i.TenantName,
+		&i.ExternalRef,
 	)
 	return i, err
 }
@@ -197,65 +256,6 @@ func (q *Queries) LockKey(ctx context.Context, id uuid.UUID) (Key, error) {
 		&i.Superseded,
 	)
 	return i, err
-}
-
-const lookUpKey = `-- name: LookUpKey :one
-select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, k.superseded, t.product, t.name as tenant_name, t.external_ref
-from hub.keys k join hub.tenants t on t.id = k.tenant_id
-where k.hash = $1 and k.revoked_at is null
-  and (k.expires_at is null or k.expires_at > $2::timestamptz)
-`
-
-type LookUpKeyRow struct {
-	Key         Key
-	Product     string
-	TenantName  string
-	ExternalRef *string
-}
-
-func (q *Queries) LookUpKey(ctx context.Context, hash []byte, at time.Time) (LookUpKeyRow, error) {
-	row := q.db.QueryRow(ctx, lookUpKey, hash, at)
-	var i LookUpKeyRow
-	err := row.Scan(
-		&i.Key.ID,
-		&i.Key.TenantID,
-		&i.Key.Name,
-		&i.Key.Environment,
-		&i.Key.Hash,
-		&i.Key.Prefix,
-		&i.Key.Last4,
-		&i.Key.Scopes,
-		&i.Key.Rate,
-		&i.Key.CreatedAt,
-		&i.Key.ExpiresAt,
-		&i.Key.RevokedAt,
-		&i.Key.ReplacedBy,
-		&i.Key.LastUsedAt,
-		&i.Key.IntegrationID,
-		&i.Key.Superseded,
-		&i.Product,
-		&i.TenantName,
-		&i.ExternalRef,
-	)
-	return i, err
-}
-
-const replaceKey = `-- name: ReplaceKey :exec
-update hub.keys set replaced_by = $1::uuid, expires_at = least(expires_at, $2::timestamptz)
-where id = $3
-`
-
-type ReplaceKeyParams struct {
-	ReplacedBy uuid.UUID
-	Until      time.Time
-	ID         uuid.UUID
-}
-
-// The old key of a rotation: valid until the overlap ends, and never longer than it
-// would have been.
-func (q *Queries) ReplaceKey(ctx context.Context, arg ReplaceKeyParams) error {
-	_, err := q.db.Exec(ctx, replaceKey, arg.ReplacedBy, arg.Until, arg.ID)
-	return err
 }
 
 const revokeKey = `-- name: RevokeKey :one

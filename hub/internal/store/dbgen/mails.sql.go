@@ -112,16 +112,6 @@ func (q *Queries) CreateMail(ctx context.Context, arg CreateMailParams) error {
 	return err
 }
 
-const delayMail = `-- name: DelayMail :exec
-update hub.mails set due_at = now() + make_interval(secs => $2::float8)
-where id = $1 and status = 'waiting'
-`
-
-func (q *Queries) DelayMail(ctx context.Context, iD uuid.UUID, seconds float64) error {
-	_, err := q.db.Exec(ctx, delayMail, iD, seconds)
-	return err
-}
-
 const deleteMail = `-- name: DeleteMail :exec
 delete from hub.mails where id = $1
 `
@@ -131,19 +121,28 @@ func (q *Queries) DeleteMail(ctx context.Context, id uuid.UUID) error {
 	return err
 }
 
-const forgetMails = `-- name: ForgetMails :exec
+const deleteMailsAboutSubject = `-- name: DeleteMailsAboutSubject :exec
 delete from hub.mails where product = $1 and tenant_id = $2::uuid
   and about = $3::text and about <> ''
 `
 
-type ForgetMailsParams struct {
+type DeleteMailsAboutSubjectParams struct {
 	Product  string
 	TenantID uuid.UUID
 	About    string
 }
 
-func (q *Queries) ForgetMails(ctx context.Context, arg ForgetMailsParams) error {
-	_, err := q.db.Exec(ctx, forgetMails, arg.Product, arg.TenantID, arg.About)
+func (q *Queries) DeleteMailsAboutSubject(ctx context.Context, arg DeleteMailsAboutSubjectParams) error {
+	_, err := q.db.Exec(ctx, deleteMailsAboutSubject, arg.Product, arg.TenantID, arg.About)
+	return err
+}
+
+const deleteOldMails = `-- name: DeleteOldMails :exec
+delete from hub.mails where status <> 'waiting' and created_at < now() - make_interval(secs => $1::float8)
+`
+
+func (q *Queries) DeleteOldMails(ctx context.Context, seconds float64) error {
+	_, err := q.db.Exec(ctx, deleteOldMails, seconds)
 	return err
 }
 
@@ -194,30 +193,31 @@ func (q *Queries) ListMails(ctx context.Context, arg ListMailsParams) ([]ListMai
 	return items, nil
 }
 
-const pruneMails = `-- name: PruneMails :exec
-delete from hub.mails where status <> 'waiting' and created_at < now() - make_interval(secs => $1::float8)
+const setMailDueAt = `-- name: SetMailDueAt :exec
+update hub.mails set due_at = now() + make_interval(secs => $2::float8)
+where id = $1 and status = 'waiting'
 `
 
-func (q *Queries) PruneMails(ctx context.Context, seconds float64) error {
-	_, err := q.db.Exec(ctx, pruneMails, seconds)
+func (q *Queries) SetMailDueAt(ctx context.Context, iD uuid.UUID, seconds float64) error {
+	_, err := q.db.Exec(ctx, setMailDueAt, iD, seconds)
 	return err
 }
 
-const returnMail = `-- name: ReturnMail :exec
+const setMailStatus = `-- name: SetMailStatus :exec
+update hub.mails set status = $2 where id = $1
+`
+
+func (q *Queries) SetMailStatus(ctx context.Context, iD uuid.UUID, status string) error {
+	_, err := q.db.Exec(ctx, setMailStatus, iD, status)
+	return err
+}
+
+const unclaimMail = `-- name: UnclaimMail :exec
 update hub.mails set due_at = now(), attempts = attempts - 1 where id = $1 and status = 'waiting'
 `
 
 // Gives back what was claimed and not tried.
-func (q *Queries) ReturnMail(ctx context.Context, id uuid.UUID) error {
-	_, err := q.db.Exec(ctx, returnMail, id)
-	return err
-}
-
-const settleMail = `-- name: SettleMail :exec
-update hub.mails set status = $2 where id = $1
-`
-
-func (q *Queries) SettleMail(ctx context.Context, iD uuid.UUID, status string) error {
-	_, err := q.db.Exec(ctx, settleMail, iD, status)
+func (q *Queries) UnclaimMail(ctx context.Context, id uuid.UUID) error {
+	_, err := q.db.Exec(ctx, unclaimMail, id)
 	return err
 }

@@ -188,7 +188,7 @@ func (q *Queries) OperatorByID(ctx context.Context, id uuid.UUID) (Operator, err
 	return i, err
 }
 
-const operatorOfSession = `-- name: OperatorOfSession :one
+const operatorByRefreshToken = `-- name: OperatorByRefreshToken :one
 select o.id, o.email, o.name, o.role, o.password_hash, o.disabled, o.created_at, o.updated_at from hub.operators o
 where o.id = $1 and not o.disabled
   and exists (select from hub.refresh_tokens t
@@ -196,8 +196,8 @@ where o.id = $1 and not o.disabled
 `
 
 // The operator behind an access token, as long as its login has not been ended.
-func (q *Queries) OperatorOfSession(ctx context.Context, operatorID uuid.UUID, familyID uuid.UUID) (Operator, error) {
-	row := q.db.QueryRow(ctx, operatorOfSession, operatorID, familyID)
+func (q *Queries) OperatorByRefreshToken(ctx context.Context, operatorID uuid.UUID, familyID uuid.UUID) (Operator, error) {
+	row := q.db.QueryRow(ctx, operatorByRefreshToken, operatorID, familyID)
 	var i Operator
 	err := row.Scan(
 		&i.ID,

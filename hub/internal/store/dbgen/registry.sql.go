@@ -69,23 +69,6 @@ func (q *Queries) CreateTenant(ctx context.Context, arg CreateTenantParams) (Ten
 	return i, err
 }
 
-const hostProduct = `-- name: HostProduct :exec
-insert into hub.products (name, prefix, title, hosted) values ($1, $2, $3, true)
-on conflict (name) do update set prefix = excluded.prefix, title = excluded.title, hosted = true
-where (hub.products.prefix, hub.products.title, hub.products.hosted) is distinct from (excluded.prefix, excluded.title, true)
-`
-
-type HostProductParams struct {
-	Name   string
-	Prefix string
-	Title  string
-}
-
-func (q *Queries) HostProduct(ctx context.Context, arg HostProductParams) error {
-	_, err := q.db.Exec(ctx, hostProduct, arg.Name, arg.Prefix, arg.Title)
-	return err
-}
-
 const listProducts = `-- name: ListProducts :many
 select name, prefix, title, hosted, created_at from hub.products where name > $1 order by name limit $2
 `
@@ -179,38 +162,12 @@ func (q *Queries) ProductByName(ctx context.Context, name string) (Product, erro
 	return i, err
 }
 
-const putTenant = `-- name: PutTenant :execrows
-insert into hub.tenants (id, product, name, external_ref) values ($1, $2, $3, $4)
-on conflict (id) do update set name = excluded.name, external_ref = excluded.external_ref where hub.tenants.product = excluded.product
+const tenantByExternalRef = `-- name: TenantByExternalRef :one
+select id, product, name, external_ref, created_at from hub.tenants where external_ref = $1::text and product = $2
 `
 
-type PutTenantParams struct {
-	ID          uuid.UUID
-	Product     string
-	Name        string
-	ExternalRef *string
-}
-
-// A hosted product's tenant; nothing where the id is another product's.
-func (q *Queries) PutTenant(ctx context.Context, arg PutTenantParams) (int64, error) {
-	result, err := q.db.Exec(ctx, putTenant,
-		arg.ID,
-		arg.Product,
-		arg.Name,
-		arg.ExternalRef,
-	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
-const tenantByID = `-- name: TenantByID :one
-select id, product, name, external_ref, created_at from hub.tenants where id = $1
-`
-
-func (q *Queries) TenantByID(ctx context.Context, id uuid.UUID) (Tenant, error) {
-	row := q.db.QueryRow(ctx, tenantByID, id)
+func (q *Queries) TenantByExternalRef(ctx context.Context, ref string, product string) (Tenant, error) {
+	row := q.db.QueryRow(ctx, tenantByExternalRef, ref, product)
 	var i Tenant
 	err := row.Scan(
 		&i.ID,
@@ -222,12 +179,12 @@ func (q *Queries) TenantByID(ctx context.Context, id uuid.UUID) (Tenant, error) 
 	return i, err
 }
 
-const tenantByRef = `-- name: TenantByRef :one
-select id, product, name, external_ref, created_at from hub.tenants where external_ref = $1::text and product = $2
+const tenantByID = `-- name: TenantByID :one
+select id, product, name, external_ref, created_at from hub.tenants where id = $1
 `
 
-func (q *Queries) TenantByRef(ctx context.Context, ref string, product string) (Tenant, error) {
-	row := q.db.QueryRow(ctx, tenantByRef, ref, product)
+func (q *Queries) TenantByID(ctx context.Context, id uuid.UUID) (Tenant, error) {
+	row := q.db.QueryRow(ctx, tenantByID, id)
 	var i Tenant
 	err := row.Scan(
 		&i.ID,
@@ -254,4 +211,47 @@ func (q *Queries) TenantOfProduct(ctx context.Context, iD uuid.UUID, product str
 		&i.CreatedAt,
 	)
 	return i, err
+}
+
+const upsertHostedProduct = `-- name: UpsertHostedProduct :exec
+insert into hub.products (name, prefix, title, hosted) values ($1, $2, $3, true)
+on conflict (name) do update set prefix = excluded.prefix, title = excluded.title, hosted = true
+where (hub.products.prefix, hub.products.title, hub.products.hosted) is distinct from (excluded.prefix, excluded.title, true)
+`
+
+type UpsertHostedProductParams struct {
+	Name   string
+	Prefix string
+	Title  string
+}
+
+func (q *Queries) UpsertHostedProduct(ctx context.Context, arg UpsertHostedProductParams) error {
+	_, err := q.db.Exec(ctx, upsertHostedProduct, arg.Name, arg.Prefix, arg.Title)
+	return err
+}
+
+const upsertTenant = `-- name: UpsertTenant :execrows
+insert into hub.tenants (id, product, name, external_ref) values ($1, $2, $3, $4)
+on conflict (id) do update set name = excluded.name, external_ref = excluded.external_ref where hub.tenants.product = excluded.product
+`
+
+type UpsertTenantParams struct {
+	ID          uuid.UUID
+	Product     string
+	Name        string
+	ExternalRef *string
+}
+
+// A hosted product's tenant; nothing where the id is another product's.
+func (q *Queries) UpsertTenant(ctx context.Context, arg UpsertTenantParams) (int64, error) {
+	result, err := q.db.Exec(ctx, upsertTenant,
+		arg.ID,
+		arg.Product,
+		arg.Name,
+		arg.ExternalRef,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }

@@ -36,12 +36,12 @@ func (q *Queries) CreateRefreshToken(ctx context.Context, arg CreateRefreshToken
 	return err
 }
 
-const forgetLoginFailures = `-- name: ForgetLoginFailures :exec
+const deleteLoginFailures = `-- name: DeleteLoginFailures :exec
 delete from hub.login_failures where account_hash = $1 and ip = $2
 `
 
-func (q *Queries) ForgetLoginFailures(ctx context.Context, accountHash []byte, ip string) error {
-	_, err := q.db.Exec(ctx, forgetLoginFailures, accountHash, ip)
+func (q *Queries) DeleteLoginFailures(ctx context.Context, accountHash []byte, ip string) error {
+	_, err := q.db.Exec(ctx, deleteLoginFailures, accountHash, ip)
 	return err
 }
 
@@ -62,6 +62,15 @@ func (q *Queries) LockRefreshToken(ctx context.Context, hash []byte) (RefreshTok
 		&i.RevokedAt,
 	)
 	return i, err
+}
+
+const markRefreshTokenUsed = `-- name: MarkRefreshTokenUsed :exec
+update hub.refresh_tokens set used_at = $2 where hash = $1
+`
+
+func (q *Queries) MarkRefreshTokenUsed(ctx context.Context, hash []byte, usedAt *time.Time) error {
+	_, err := q.db.Exec(ctx, markRefreshTokenUsed, hash, usedAt)
+	return err
 }
 
 const recentLoginFailures = `-- name: RecentLoginFailures :many
@@ -135,15 +144,6 @@ func (q *Queries) RefreshToken(ctx context.Context, hash []byte) (RefreshToken, 
 	return i, err
 }
 
-const revokeFamily = `-- name: RevokeFamily :exec
-update hub.refresh_tokens set revoked_at = $2 where family_id = $1 and revoked_at is null
-`
-
-func (q *Queries) RevokeFamily(ctx context.Context, familyID uuid.UUID, revokedAt *time.Time) error {
-	_, err := q.db.Exec(ctx, revokeFamily, familyID, revokedAt)
-	return err
-}
-
 const revokeOperatorSessions = `-- name: RevokeOperatorSessions :exec
 update hub.refresh_tokens set revoked_at = $2 where operator_id = $1 and revoked_at is null
 `
@@ -153,11 +153,11 @@ func (q *Queries) RevokeOperatorSessions(ctx context.Context, operatorID uuid.UU
 	return err
 }
 
-const useRefreshToken = `-- name: UseRefreshToken :exec
-update hub.refresh_tokens set used_at = $2 where hash = $1
+const revokeTokenFamily = `-- name: RevokeTokenFamily :exec
+update hub.refresh_tokens set revoked_at = $2 where family_id = $1 and revoked_at is null
 `
 
-func (q *Queries) UseRefreshToken(ctx context.Context, hash []byte, usedAt *time.Time) error {
-	_, err := q.db.Exec(ctx, useRefreshToken, hash, usedAt)
+func (q *Queries) RevokeTokenFamily(ctx context.Context, familyID uuid.UUID, revokedAt *time.Time) error {
+	_, err := q.db.Exec(ctx, revokeTokenFamily, familyID, revokedAt)
 	return err
 }

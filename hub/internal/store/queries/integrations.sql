@@ -7,7 +7,7 @@ on conflict (tenant_id, environment, product) do update
 set handshake = hub.integrations.handshake + 1, updated_at = now()
 returning *;
 
--- name: EnsureIntegration :one
+-- name: LockOrCreateIntegration :one
 -- The row a peer registers with, made where there is none, and locked.
 insert into hub.integrations (id, tenant_id, environment, product, status, webhook_url)
 values (sqlc.arg(id), sqlc.arg(tenant_id), sqlc.arg(environment), sqlc.arg(product), 'inactive', sqlc.arg(webhook_url))
@@ -21,11 +21,11 @@ where id = sqlc.arg(id)
   and (sqlc.narg(tenant_id)::uuid is null or tenant_id = sqlc.narg(tenant_id))
   and (sqlc.narg(environment)::text is null or environment = sqlc.narg(environment)::text);
 
--- name: IntegrationWith :one
+-- name: IntegrationWithProduct :one
 -- A tenant's integration with a product.
 select * from hub.integrations where tenant_id = sqlc.arg(tenant_id) and environment = sqlc.arg(environment) and product = sqlc.arg(product);
 
--- name: NoteAccount :exec
+-- name: SetPeerAccount :exec
 -- Whose the peer's key is, unless it was replaced meanwhile.
 update hub.integrations set peer_account = sqlc.arg(account)::text where id = sqlc.arg(id) and remote_key = sqlc.arg(remote_key);
 
@@ -42,7 +42,7 @@ where (sqlc.narg(tenant_id)::uuid is null or i.tenant_id = sqlc.narg(tenant_id))
   and (sqlc.narg(before)::uuid is null or i.id < sqlc.narg(before)::uuid)
 order by i.id desc limit sqlc.arg(row_limit);
 
--- name: SaveIntegration :one
+-- name: UpdateIntegration :one
 -- Everything a handshake may change. Probes have statements of their own.
 update hub.integrations
 set status = sqlc.arg(status), disabled = sqlc.arg(disabled), api_url = sqlc.arg(api_url), webhook_url = sqlc.arg(webhook_url), peer_webhook_url = sqlc.arg(peer_webhook_url),
@@ -58,7 +58,7 @@ set status = sqlc.arg(status), disabled = sqlc.arg(disabled), api_url = sqlc.arg
 where id = sqlc.arg(id)
 returning *;
 
--- name: ClaimRegistrations :many
+-- name: ClaimDueRegistrations :many
 -- Registrations to be tried again now; each is put off, so that nobody else takes it.
 update hub.integrations set register_at = sqlc.arg(until)::timestamptz
 where id in (
@@ -66,7 +66,7 @@ where id in (
     order by i.register_at limit sqlc.arg(row_limit) for update skip locked)
 returning id;
 
--- name: ClaimProbes :many
+-- name: ClaimDueProbes :many
 update hub.integrations set next_probe_at = sqlc.arg(until)::timestamptz
 where id in (
     select i.id from hub.integrations i where i.next_probe_at <= sqlc.arg(at)::timestamptz
@@ -81,7 +81,7 @@ set last_health_check = sqlc.arg(at)::timestamptz, failures = sqlc.arg(failures)
     peer_account = sqlc.narg(peer_account)
 where id = sqlc.arg(id);
 
--- name: ChangeHealth :exec
+-- name: RecordHealthChange :exec
 -- A probe that changed the status.
 update hub.integrations
 set status = sqlc.arg(status), features = sqlc.arg(features), last_health_check = sqlc.arg(at)::timestamptz,
@@ -89,33 +89,33 @@ set status = sqlc.arg(status), features = sqlc.arg(features), last_health_check 
     last_error = sqlc.narg(last_error), next_probe_at = sqlc.narg(next_probe_at), peer_account = sqlc.narg(peer_account), updated_at = now()
 where id = sqlc.arg(id);
 
--- name: BindKey :execrows
+-- name: BindKeyToIntegration :execrows
 -- A key speaks for one integration; binding it again to the same one takes it back
 -- into use, where another had replaced it.
 update hub.keys set integration_id = sqlc.arg(integration_id)::uuid, superseded = false
 where id = sqlc.arg(id) and tenant_id = sqlc.arg(tenant_id)
   and (integration_id is null or integration_id = sqlc.arg(integration_id)::uuid);
 
--- name: EndOtherKeys :exec
+-- name: ExpireOtherKeys :exec
 -- The keys an integration had before its new one end with the overlap.
 update hub.keys set expires_at = least(expires_at, sqlc.arg(until)::timestamptz), superseded = true
 where integration_id = sqlc.arg(integration_id)::uuid and id <> sqlc.arg(keep)::uuid and revoked_at is null
   and (not superseded or expires_at > sqlc.arg(until)::timestamptz);
 
--- name: RevokeKeysOf :exec
+-- name: RevokeIntegrationKeys :exec
 update hub.keys set revoked_at = sqlc.arg(at)::timestamptz
 where integration_id = sqlc.arg(integration_id)::uuid and revoked_at is null;
 
--- name: KeysOfIntegrations :many
+-- name: ActiveIntegrationKeys :many
 -- The keys in force, newest first: what people see of api_key_local.
 select integration_id, id, prefix, last4 from hub.keys
 where integration_id = any (sqlc.arg(ids)::uuid[]) and revoked_at is null and (expires_at is null or expires_at > sqlc.arg(at)::timestamptz)
 order by id desc;
 
--- name: KeyByHash :one
+-- name: IntegrationKeyByHash :one
 select * from hub.keys where hash = sqlc.arg(hash) and tenant_id = sqlc.arg(tenant_id) and environment = sqlc.arg(environment)
   and revoked_at is null and (expires_at is null or expires_at > sqlc.arg(at)::timestamptz);
 
--- name: DropReceived :execrows
+-- name: DeleteOldReceived :execrows
 delete from hub.received where (integration_id, event_id) in (
     select r.integration_id, r.event_id from hub.received r where r.received_at < sqlc.arg(before)::timestamptz limit sqlc.arg(row_limit));

@@ -17,7 +17,7 @@ where (sqlc.narg(tenant_id)::uuid is null or k.tenant_id = sqlc.narg(tenant_id))
   and (sqlc.narg(before)::uuid is null or k.id < sqlc.narg(before)::uuid)
 order by k.id desc limit sqlc.arg(row_limit);
 
--- name: ReplaceKey :exec
+-- name: ExpireReplacedKey :exec
 -- The old key of a rotation: valid until the overlap ends, and never longer than it
 -- would have been.
 update hub.keys set replaced_by = sqlc.arg(replaced_by)::uuid, expires_at = least(expires_at, sqlc.arg(until)::timestamptz)
@@ -27,7 +27,7 @@ where id = sqlc.arg(id);
 update hub.keys set revoked_at = coalesce(revoked_at, sqlc.arg(at)::timestamptz) where id = sqlc.arg(id)
 returning tenant_id;
 
--- name: LookUpKey :one
+-- name: KeyWithTenantByHash :one
 select sqlc.embed(k), t.product, t.name as tenant_name, t.external_ref
 from hub.keys k join hub.tenants t on t.id = k.tenant_id
 where k.hash = sqlc.arg(hash) and k.revoked_at is null

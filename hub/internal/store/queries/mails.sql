@@ -11,25 +11,25 @@ where id in (
 returning id, product, recipient, from_name, reply_to, subject, body, html, attachments, unsubscribe, attempts, created_at,
     extract(epoch from now() - created_at)::float8 as age_seconds;
 
--- name: DelayMail :exec
+-- name: SetMailDueAt :exec
 update hub.mails set due_at = now() + make_interval(secs => sqlc.arg(seconds)::float8)
 where id = $1 and status = 'waiting';
 
--- name: ReturnMail :exec
+-- name: UnclaimMail :exec
 -- Gives back what was claimed and not tried.
 update hub.mails set due_at = now(), attempts = attempts - 1 where id = $1 and status = 'waiting';
 
--- name: SettleMail :exec
+-- name: SetMailStatus :exec
 update hub.mails set status = $2 where id = $1;
 
 -- name: DeleteMail :exec
 delete from hub.mails where id = $1;
 
--- name: ForgetMails :exec
+-- name: DeleteMailsAboutSubject :exec
 delete from hub.mails where product = sqlc.arg(product) and tenant_id = sqlc.arg(tenant_id)::uuid
   and about = sqlc.arg(about)::text and about <> '';
 
--- name: PruneMails :exec
+-- name: DeleteOldMails :exec
 delete from hub.mails where status <> 'waiting' and created_at < now() - make_interval(secs => sqlc.arg(seconds)::float8);
 
 -- name: ListMails :many

@@ -9,7 +9,7 @@ select * from hub.operators where id = $1;
 -- given would outlive the end of all.
 select * from hub.operators where id = $1 for no key update;
 
--- name: OperatorOfSession :one
+-- name: OperatorByRefreshToken :one
 -- The operator behind an access token, as long as its login has not been ended.
 select o.* from hub.operators o
 where o.id = sqlc.arg(operator_id) and not o.disabled

@@ -20,12 +20,12 @@ where (sqlc.narg(product)::text is null or product = sqlc.narg(product))
   and (sqlc.narg(before)::uuid is null or id < sqlc.narg(before)::uuid)
 order by id desc limit sqlc.arg(row_limit);
 
--- name: HostProduct :exec
+-- name: UpsertHostedProduct :exec
 insert into hub.products (name, prefix, title, hosted) values ($1, $2, $3, true)
 on conflict (name) do update set prefix = excluded.prefix, title = excluded.title, hosted = true
 where (hub.products.prefix, hub.products.title, hub.products.hosted) is distinct from (excluded.prefix, excluded.title, true);
 
--- name: PutTenant :execrows
+-- name: UpsertTenant :execrows
 -- A hosted product's tenant; nothing where the id is another product's.
 insert into hub.tenants (id, product, name, external_ref) values ($1, $2, $3, $4)
 on conflict (id) do update set name = excluded.name, external_ref = excluded.external_ref where hub.tenants.product = excluded.product;
@@ -33,5 +33,5 @@ on conflict (id) do update set name = excluded.name, external_ref = excluded.ext
 -- name: TenantOfProduct :one
 select * from hub.tenants where id = $1 and product = $2;
 
--- name: TenantByRef :one
+-- name: TenantByExternalRef :one
 select * from hub.tenants where external_ref = sqlc.arg(ref)::text and product = sqlc.arg(product);

@@ -101,7 +101,7 @@ func TestBRCodeIsThePublishedOne(t *testing.T) {
 	require.Equal(t, published[0][:len(published[0])-len("5802BR5913Fulano de Tal6008BRASILIA62070503***63041D3D")], code[:strings.Index(code, "5406100.00")])
 }
 
-func TestBRCodeOfAnything(t *testing.T) {
+func TestBRCodeOfArbitraryInput(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("Clínica São João & Filhos — ação ", 10)
 	for _, text := range []string{"", "  ", "Açaí", long, "日本", "a\r\nb\x00c", "\xff\xfe", "6304FFFF"} {

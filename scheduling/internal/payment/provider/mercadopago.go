@@ -305,7 +305,7 @@ func decodeCharge(answer hub.Response, err error) (Charge, error) {
 	if charge.TxID == "" {
 		charge.TxID = charge.ID
 	}
-	charge.Order, _ = uuid.Parse(payment.Reference) // zero: made by somebody else
+	charge.Order, _ = uuid.Parse(payment.Reference) // zero: not created by the hub
 	if payment.Approved != nil && (status == Paid || status == Refunded) {
 		charge.PaidAt = *payment.Approved
 	}

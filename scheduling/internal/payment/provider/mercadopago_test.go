@@ -293,7 +293,7 @@ func TestMercadoPagoStatuses(t *testing.T) {
 }
 
 // A time-out leaves open whether there is a charge; asking again makes no second one.
-func TestMercadoPagoIsAskedAgain(t *testing.T) {
+func TestMercadoPagoRetries(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range map[string]func(m *mercadoPago, w http.ResponseWriter, r *http.Request){
 		"done, then silent": func(m *mercadoPago, _ http.ResponseWriter, r *http.Request) {
@@ -340,7 +340,7 @@ func TestMercadoPagoIsAskedAgain(t *testing.T) {
 	}
 }
 
-func TestMercadoPagoAnswersThatWillNotDo(t *testing.T) {
+func TestMercadoPagoInvalidAnswers(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(http.ResponseWriter, *http.Request){
 		"wrong token": func(w http.ResponseWriter, _ *http.Request) { mpRefuse(w, 401, "canary", 401) },

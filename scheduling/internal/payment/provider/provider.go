@@ -96,10 +96,10 @@ const (
 type Charge struct {
 	ID        string    // at the provider
 	TxID      string    // at the bank or in the BR Code; for people who look for a payment
-	Order     uuid.UUID // zero where the provider has it from somebody else
+	Order     uuid.UUID // zero: not created by the hub
 	Status    Status
 	Amount    booking.Cents
-	Refunded  booking.Cents // as far as the provider tells; see [Charge.RefundedAmount]
+	Refunded  booking.Cents // if the provider reports it; see [Charge.RefundedAmount]
 	Currency  string
 	Code      string // BR Code: Pix copy and paste
 	QR        []byte // the same as a picture, PNG
@@ -144,7 +144,7 @@ type Inbound struct {
 // Event is a verified webhook.
 type Event struct {
 	ID       string // the same for what was sent twice; made of signed parts only
-	ChargeID string // "" = about something else: to be answered and forgotten
+	ChargeID string // "" = not about a charge: answer it and ignore it
 }
 
 // NotConfiguredError is the 409 without a provider.

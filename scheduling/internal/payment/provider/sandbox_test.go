@@ -148,7 +148,7 @@ func TestSandboxCollects(t *testing.T) {
 	require.ErrorIs(t, err, hub.ErrConflict)
 }
 
-func TestSandboxChargesEnd(t *testing.T) {
+func TestSandboxChargesExpire(t *testing.T) {
 	t.Parallel()
 	clock, n := hubtest.NewClock(time.Now().Truncate(time.Second)), startNotices(t)
 	client := sandbox(t, clock)
@@ -178,7 +178,7 @@ func TestSandboxChargesEnd(t *testing.T) {
 }
 
 // A webhook that is not taken is told to whoever paid; paying again sends it again.
-func TestSandboxWebhookIsSentAgain(t *testing.T) {
+func TestSandboxRepeatsWebhook(t *testing.T) {
 	t.Parallel()
 	clock, n := hubtest.NewClock(time.Now()), startNotices(t)
 	client := sandbox(t, clock)

@@ -11,8 +11,8 @@ import (
 	"integrationhub/hub/config"
 )
 
-// Products send mail, keep pictures and reach others with what the hub lends them.
-func TestProductsUseWhatTheyAreLent(t *testing.T) {
+// Products send e-mail, store pictures and call peers with what the host provides.
+func TestProductsUseTheirHost(t *testing.T) {
 	t.Parallel()
 	n := start(t, nil)
 	got := call(t, "POST", n.url+"/notes/api/v1/use", `{"author":"bia@example.com","text":"hello"}`)

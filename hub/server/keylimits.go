@@ -5,15 +5,11 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/google/uuid"
 
-	"integrationhub/hub"
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/limit"
 	"integrationhub/hub/internal/metrics"
-	"integrationhub/hub/internal/outbox"
-	"integrationhub/hub/internal/tracing"
 )
 
 // keyLimits counts the requests of keys and operators, for the gateway and the APIs.
@@ -68,46 +64,4 @@ func (k keyLimits) AllowLookup(ctx context.Context, operator string, setHeader f
 		return err
 	}
 	return nil
-}
-
-// pings publishes to one endpoint, regardless of its subscriptions.
-type pings struct {
-	directory *directory.Directory
-	outbox    *outbox.Outbox
-}
-
-// PublishTo implements api.Publisher.
-func (p pings) PublishTo(ctx context.Context, tenantID uuid.UUID, environment hub.Environment, endpointID uuid.UUID, eventType string, data []byte) (string, error) {
-	if err := p.directory.Refresh(ctx); err != nil {
-		return "", err
-	}
-	endpoint, err := p.directory.Endpoint(ctx, endpointID)
-	if err != nil {
-		return "", err
-	}
-	if endpoint == nil {
-		return "", hub.Errorf(hub.ErrNotFound, "not_found", "There is no such endpoint.")
-	}
-	result, err := p.outbox.Publish(ctx, &outbox.Publication{
-		TenantID: tenantID, Environment: environment, Product: "hub", Type: eventType, Data: data,
-		Targets: []*directory.Target{endpoint},
-	})
-	return result.ID, err
-}
-
-// timedPublisher measures how long publishers wait.
-type timedPublisher struct {
-	*outbox.Outbox
-	metrics *metrics.Metrics
-	tracer  *tracing.Tracer
-}
-
-// PublishAll implements gateway.Publisher.
-func (t timedPublisher) PublishAll(ctx context.Context, publications []*outbox.Publication) ([]outbox.Result, error) {
-	began := time.Now()
-	span := t.tracer.StartCommit(ctx)
-	results, err := t.Outbox.PublishAll(ctx, publications)
-	span.End(err)
-	t.metrics.ObservePublish(time.Since(began))
-	return results, err
 }

@@ -10,7 +10,8 @@ import (
 )
 
 // A product that presents connections in a shape of its own does so to administrators who
-// connect and ask for the status; keys, and everything else, get document 3's.
+// connect and ask for the status. Keys get the shape of docs/interfaces/clinic.md ("Connect
+// and status").
 func TestPresenter(t *testing.T) {
 	t.Parallel()
 	n := startWith(t, []module.Module{notes.NewPresenter("memos"), notes.New("board")}, nil)

@@ -1,0 +1,56 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/directory"
+	"integrationhub/hub/internal/metrics"
+	"integrationhub/hub/internal/outbox"
+	"integrationhub/hub/internal/tracing"
+)
+
+// pings publishes to one endpoint, regardless of its subscriptions.
+type pings struct {
+	directory *directory.Directory
+	outbox    *outbox.Outbox
+}
+
+// PublishTo implements api.Publisher.
+func (p pings) PublishTo(ctx context.Context, tenantID uuid.UUID, environment hub.Environment, endpointID uuid.UUID, eventType string, data []byte) (string, error) {
+	if err := p.directory.Refresh(ctx); err != nil {
+		return "", err
+	}
+	endpoint, err := p.directory.Endpoint(ctx, endpointID)
+	if err != nil {
+		return "", err
+	}
+	if endpoint == nil {
+		return "", hub.Errorf(hub.ErrNotFound, "not_found", "There is no such endpoint.")
+	}
+	result, err := p.outbox.Publish(ctx, &outbox.Publication{
+		TenantID: tenantID, Environment: environment, Product: "hub", Type: eventType, Data: data,
+		Targets: []*directory.Target{endpoint},
+	})
+	return result.ID, err
+}
+
+// timedPublisher measures how long publishers wait.
+type timedPublisher struct {
+	*outbox.Outbox
+	metrics *metrics.Metrics
+	tracer  *tracing.Tracer
+}
+
+// PublishAll implements gateway.Publisher.
+func (t timedPublisher) PublishAll(ctx context.Context, publications []*outbox.Publication) ([]outbox.Result, error) {
+	began := time.Now()
+	span := t.tracer.StartCommit(ctx)
+	results, err := t.Outbox.PublishAll(ctx, publications)
+	span.End(err)
+	t.metrics.ObservePublish(time.Since(began))
+	return results, err
+}

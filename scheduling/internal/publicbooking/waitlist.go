@@ -1,0 +1,74 @@
+package publicbooking
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/scheduling/internal/booking"
+	"integrationhub/scheduling/internal/store"
+	"integrationhub/scheduling/internal/store/dbgen"
+)
+
+// JoinWaitlist adds a client to the waitlist for a range of days. A repeated request
+// returns the same entry.
+func (s *Service) JoinWaitlist(ctx context.Context, org store.Org, choice Choice, contact store.Contact, first, last booking.Date) (id uuid.UUID, err error) {
+	today := booking.DateOf(s.host.Now(), org.Zone)
+	switch {
+	case !org.Settings.BookingEnabled:
+		return id, bookingDisabledError()
+	case !org.Settings.WaitlistEnabled:
+		return id, hub.Errorf(hub.ErrForbidden, "waitlist_disabled", "This business keeps no waiting list.")
+	case last < first:
+		return id, hub.Invalid("body.last_date", "must not be before first_date")
+	case last < today:
+		return id, hub.Invalid("body.last_date", "must not be in the past")
+	case last-first > maxWaitlistDays:
+		return id, hub.Invalid("body.last_date", "must be at most 92 days after first_date")
+	}
+	err = s.store.InTx(ctx, "joining the waitlist", func(tx *store.Tx) error {
+		offers, err := store.LoadOffers(ctx, tx.DB, org.ID, store.ServiceChoice{Service: choice.Service, Professional: choice.Professional, Online: true})
+		if err != nil {
+			return err
+		}
+		if len(offers) == 0 {
+			return hub.Invalid("body.service_id", "is not offered by anybody")
+		}
+		client, err := tx.FindOrCreateClient(ctx, org.ID, contact)
+		if err != nil {
+			return err
+		}
+		if client.IsBlocked {
+			return hub.Errorf(hub.ErrForbidden, "booking_refused", "This booking cannot be made online. Contact the business.")
+		}
+		// The client is locked, so concurrent repeats find the first entry.
+		id, err = tx.FindWaitlistEntry(ctx, dbgen.FindWaitlistEntryParams{
+			OrgID: org.ID, ServiceID: choice.Service, ClientID: client.ID, ProfessionalID: choice.Professional, FirstDate: first.Time(), LastDate: last.Time(), ContactEmail: &contact.Email,
+		})
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+		entries, err := tx.CountWaitlistEntries(ctx, org.ID, client.ID)
+		if err != nil {
+			return err
+		}
+		if entries >= maxWaitlistEntries {
+			return hub.Errorf(hub.ErrConflict, "too_many_waiting", "There are too many waiting list entries under this phone number.")
+		}
+		id = store.NewID()
+		return tx.CreateWaitlistEntry(ctx, dbgen.CreateWaitlistEntryParams{
+			OrgID: org.ID, ID: id, ServiceID: choice.Service, ProfessionalID: choice.Professional, ClientID: client.ID,
+			FirstDate: first.Time(), LastDate: last.Time(), CreatedAt: tx.Now(), ContactName: &contact.Name, ContactEmail: &contact.Email,
+		})
+	})
+	return id, err
+}
+
+// Limits of the waitlist.
+const (
+	maxWaitlistDays    = 92 // days between the first and the last
+	maxWaitlistEntries = 20
+)
