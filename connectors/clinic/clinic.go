@@ -1,5 +1,5 @@
-// Package clinic connects to clinic-management products elsewhere (interface
-// document 3).
+// Package clinic connects to external clinic-management products. They have the interface
+// of docs/interfaces/clinic.md.
 package clinic
 
 import (
@@ -7,7 +7,7 @@ import (
 	"integrationhub/hub/events"
 )
 
-// Connector is a [hub.PeerConnector]: the document's interface as it stands.
+// Connector is a [hub.PeerConnector]: it translates nothing.
 type Connector struct{ hub.PeerConnector }
 
 var (
@@ -16,7 +16,7 @@ var (
 	_ hub.Actor     = Connector{}
 )
 
-// New makes the connector.
+// New returns the connector.
 func New() Connector {
 	return Connector{hub.PeerConnector{PeerSpec: hub.Spec{
 		Name:          "clinic",

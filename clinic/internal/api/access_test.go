@@ -26,8 +26,8 @@ var queries = map[string]string{
 	"integrations.search-records": "?patient_id={patient}", "integrations.search-appointments": "?patient_id={patient}",
 }
 
-// kindOf is what {id} of a path names.
-func kindOf(path string) string {
+// idKind is what {id} of a path names.
+func idKind(path string) string {
 	for part, kind := range map[string]string{
 		"/patients/{": "{patient}", "/appointments/{": "{appointment}", "/payments/{": "{payment}", "/professionals/{": "{professional}",
 		"/users/{": "{user}", "/inbox/{": "{entry}", "/deletion-requests/{": "{deletion}", "/api-keys/{": "{key}", "/integrations/{": "{integration}",
@@ -58,13 +58,12 @@ func ResourceIDs(clinic *clinictest.ChartedClinic) map[string]string {
 
 var placeholder = regexp.MustCompile(`\{[a-z]+\}`)
 
-func fill(text string, ids map[string]string) string {
+func fillPlaceholders(text string, ids map[string]string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(s string) string { return ids[s] })
 }
 
-// Every operation that names a thing, with another clinic's, or with the other
-// environment's: 404, and nothing is changed.
-func TestForeignThingsDoNotExist(t *testing.T) {
+// Every operation with an id of another clinic or environment is a 404 and changes nothing.
+func TestOtherTenantsDataIsNotFound(t *testing.T) {
 	t.Parallel()
 	me := clinictest.NewChartedClinic(t)
 	them := me.AnotherClinic().WithRecords()
@@ -80,9 +79,9 @@ func TestForeignThingsDoNotExist(t *testing.T) {
 		if op.TakesJSON() && op.Method != "GET" && strings.Contains(path, "{") {
 			require.NotEmpty(t, body, "give %s a body in this test", op.ID)
 		}
-		if kind := kindOf(path); strings.Contains(path, "{") {
+		if kind := idKind(path); strings.Contains(path, "{") {
 			require.NotEmpty(t, kind, "tell what %s names", path)
-			own := fill(body, mine)
+			own := fillPlaceholders(body, mine)
 			for what, id := range map[string]string{"foreign": theirs[kind], "unknown": uuid.NewString()} {
 				got := as.Call(op.Method, strings.Replace(path, "{id}", id, 1), bodyOf(own))
 				require.Equal(t, 404, got.Status, "%s with a %s id: %s", op.ID, what, got.Text)
@@ -94,14 +93,14 @@ func TestForeignThingsDoNotExist(t *testing.T) {
 				tried++
 			}
 			if placeholder.MatchString(body) {
-				got := as.Call(op.Method, strings.Replace(path, "{id}", mine[kind], 1), bodyOf(fill(body, theirs)))
+				got := as.Call(op.Method, strings.Replace(path, "{id}", mine[kind], 1), bodyOf(fillPlaceholders(body, theirs)))
 				require.Equal(t, 404, got.Status, "%s with a foreign id in the body: %s", op.ID, got.Text)
 				tried++
 			}
 		}
 		if query != "" {
-			require.Equal(t, 404, as.Call(op.Method, path+fill(query, theirs), nil).Status, op.ID)
-			require.Equal(t, 200, as.Call(op.Method, path+fill(query, mine), nil).Status, op.ID)
+			require.Equal(t, 404, as.Call(op.Method, path+fillPlaceholders(query, theirs), nil).Status, op.ID)
+			require.Equal(t, 200, as.Call(op.Method, path+fillPlaceholders(query, mine), nil).Status, op.ID)
 			tried++
 		}
 	}
@@ -117,7 +116,7 @@ func bodyOf(text string) any {
 	return text
 }
 
-// Bad bodies are never a 5xx, on any operation that takes one.
+// Bad bodies are never a 5xx.
 func TestBadBodies(t *testing.T) {
 	t.Parallel()
 	f := clinictest.NewChartedClinic(t)
@@ -131,7 +130,7 @@ func TestBadBodies(t *testing.T) {
 		if op.Requires("key", "") {
 			as = f.NewKey()
 		}
-		path := strings.Replace(op.Path, "{id}", owned[kindOf(op.Path)], 1)
+		path := strings.Replace(op.Path, "{id}", owned[idKind(op.Path)], 1)
 		for text, want := range map[string]int{
 			`{`: 400, `{"a":1}}`: 400, "{\"a\":\"\xff\"}": 400, `{"a":"\u0000"}`: 400, `{"a":"\ud800"}`: 400, `{"a":` + deep + `}`: 400,
 			`{"a":1` + strings.Repeat("0", 40) + `}`: 400, `{"a":1,"a":2}`: 400, `[]`: 422, `7`: 422, `"x"`: 422,
@@ -145,7 +144,7 @@ func TestBadBodies(t *testing.T) {
 		got = as.Call(op.Method, path, `{}`, "Content-Type", "text/plain")
 		require.Equal(t, 415, got.Status, op.ID)
 		for _, value := range []string{`null`, `7`, `"x"`, `[]`, `{}`, `true`} {
-			wrong := regexp.MustCompile(`:("[^"]*"|[0-9]+)`).ReplaceAllString(fill(bodies[op.ID], owned), ":"+value)
+			wrong := regexp.MustCompile(`:("[^"]*"|[0-9]+)`).ReplaceAllString(fillPlaceholders(bodies[op.ID], owned), ":"+value)
 			if wrong != "" && wrong != "{}" {
 				got := as.Call(op.Method, path, wrong)
 				require.Less(t, got.Status, 500, "%s with %s: %s", op.ID, wrong, got.Text)

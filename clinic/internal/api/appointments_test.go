@@ -38,9 +38,9 @@ func TestAppointments(t *testing.T) {
 	key.Refused(422, "validation_failed", "GET", "/integrations/search/appointments?status=late&patient_id="+id, nil)
 	clinic.NewKey("record.read").Refused(403, "missing_scope", "GET", "/integrations/search/appointments?patient_id="+id, nil)
 
-	done := clinic.OK(200, "PUT", "/appointments/"+next["id"].(string), object{"status": "confirmed"})
-	require.Equal(t, "confirmed", done["status"])
-	require.Equal(t, next["datetime"], done["datetime"])
+	updated := clinic.OK(200, "PUT", "/appointments/"+next["id"].(string), object{"status": "confirmed"})
+	require.Equal(t, "confirmed", updated["status"])
+	require.Equal(t, next["datetime"], updated["datetime"])
 	for location, bad := range map[string]object{
 		"body.datetime": {"service": "x"}, "body.status": {"datetime": at(0), "status": "late"}, "body.service": {"datetime": at(0), "service": strings.Repeat("x", 201)},
 	} {

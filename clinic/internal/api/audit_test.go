@@ -9,8 +9,8 @@ import (
 	"integrationhub/clinic/internal/clinictest"
 )
 
-// Every write is on record, with who made it, whose data it was about, and no values.
-func TestWritesAreOnRecord(t *testing.T) {
+// Every write is in the audit log, with its actor and patient and without values.
+func TestWritesAreAudited(t *testing.T) {
 	t.Parallel()
 	p := clinictest.NewClinic(t)
 	nobodys := map[string]bool{ // about no patient, or several
@@ -47,8 +47,8 @@ func TestWritesAreOnRecord(t *testing.T) {
 	}
 }
 
-// Reading a patient's data is on record, whoever reads it, and so is a search by a key.
-func TestReadsAreOnRecord(t *testing.T) {
+// Every read of patient data is in the audit log, and so is a search by a key.
+func TestReadsAreAudited(t *testing.T) {
 	t.Parallel()
 	chart := clinictest.NewChart(t)
 	staff := chart.AddStaff()
@@ -105,8 +105,8 @@ func TestReadsAreOnRecord(t *testing.T) {
 	require.Empty(t, foreign.AuditEntries("&patient_id="+chart.PatientID))
 }
 
-// What cannot be put on record is not shown, and the record stays as it is.
-func TestRecordCannotBeAvoided(t *testing.T) {
+// A read fails if its audit entry cannot be written, and the entries cannot be changed.
+func TestReadFailsWithoutAudit(t *testing.T) {
 	t.Parallel()
 	chart := clinictest.NewChart(t)
 	key, db := chart.NewKey(), chart.Hub.Host.Pool

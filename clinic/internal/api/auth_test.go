@@ -66,8 +66,8 @@ func TestForgottenPassword(t *testing.T) {
 	clinic.As("").OK(200, "POST", "/auth/login", object{"email": clinic.Email, "password": "another password"})
 }
 
-// Letters are in the clinic's language and name, as text and as HTML.
-func TestLettersAreInTheClinicsLanguage(t *testing.T) {
+// E-mails are in the clinic's language and name, as text and as HTML.
+func TestEmailsAreInTheClinicsLanguage(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	require.Equal(t, "pt-BR", clinic.Get("/clinic")["locale"])
@@ -91,7 +91,8 @@ func TestLettersAreInTheClinicsLanguage(t *testing.T) {
 	clinic.Invalid("body.locale", "PUT", "/clinic", object{"locale": "Portuguese"})
 }
 
-// A refresh waits for whoever changes its user, and sees that all logins were ended.
+// A refresh waits for a concurrent change of its user, and is refused if that ended all
+// sessions.
 func TestARefreshWaitsForItsUser(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)

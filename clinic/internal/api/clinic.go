@@ -16,7 +16,7 @@ type Clinic struct {
 	ID        uuid.UUID `json:"id"`
 	Name      string    `json:"name"`
 	Timezone  string    `json:"timezone" example:"America/Sao_Paulo"`
-	Locale    string    `json:"locale" example:"pt-BR" doc:"Letters to users are in this language, where it is Portuguese, English or Spanish, else in Portuguese"`
+	Locale    string    `json:"locale" example:"pt-BR" doc:"E-mails to users are in this language, where it is Portuguese, English or Spanish, else in Portuguese"`
 	RevealCPF bool      `json:"reveal_cpf" doc:"Administrators may ask for whole tax ids; each time is on record"`
 	CreatedAt time.Time `json:"created_at"`
 }

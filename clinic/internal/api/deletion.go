@@ -16,7 +16,7 @@ import (
 type Deletion struct {
 	ID          uuid.UUID      `json:"id"`
 	PatientID   uuid.UUID      `json:"patient_id"`
-	Status      string         `json:"status" enum:"waiting,needs_attention,completed" doc:"The patient is anonymized at once. waiting: for connected products; needs_attention: one did not take it, and people have to tell it; completed: all acknowledged"`
+	Status      string         `json:"status" enum:"waiting,needs_attention,completed" doc:"The patient is anonymized at once. waiting: for connected products; needs_attention: a product did not accept the event and has to be informed by other means; completed: all acknowledged"`
 	Peers       []DeletionPeer `json:"peers" nullable:"false"`
 	RequestedAt time.Time      `json:"requested_at"`
 	CompletedAt *time.Time     `json:"completed_at"`
@@ -25,9 +25,9 @@ type Deletion struct {
 // DeletionPeer is a connected product that has to erase the patient too.
 type DeletionPeer struct {
 	Product        string     `json:"product"`
-	Status         string     `json:"status" enum:"pending,acknowledged,failed" doc:"failed: it did not take the event for a day, or is paused or disconnected. It is still sent the event when it is enabled or answers again; else somebody retries it, or people have to tell it"`
+	Status         string     `json:"status" enum:"pending,acknowledged,failed" doc:"failed: it did not accept the event for a day, or is paused or disconnected. The event is still sent when it is enabled or answers again; otherwise retry it, or inform the product by other means"`
 	AcknowledgedAt *time.Time `json:"acknowledged_at"`
-	AcknowledgedBy *uuid.UUID `json:"acknowledged_by" doc:"The user who noted that the product was told by other means; null: it took the event"`
+	AcknowledgedBy *uuid.UUID `json:"acknowledged_by" doc:"The user who recorded that the product was informed by other means; null: it accepted the event"`
 	Note           *string    `json:"note"`
 }
 
@@ -84,7 +84,7 @@ func (a *API) getDeletion(ctx context.Context, in *rest.IDParam) (*deletionOutpu
 }
 
 type acknowledgeFields struct {
-	Note rest.Optional[string] `json:"note,omitempty" doc:"How the product was told"`
+	Note rest.Optional[string] `json:"note,omitempty" doc:"How the product was informed"`
 }
 
 type acknowledgeInput struct {

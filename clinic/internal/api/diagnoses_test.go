@@ -8,7 +8,7 @@ import (
 	"integrationhub/clinic/internal/clinictest"
 )
 
-// Codes of diagnoses leave the clinic in no field of what other products see.
+// Diagnosis codes are masked in every field that other products see.
 func TestDiagnosesStayInTheClinic(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)

@@ -9,7 +9,7 @@ import (
 	"integrationhub/hub"
 )
 
-func TestTestDataIsApart(t *testing.T) {
+func TestTestDataIsSeparate(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	sandbox := clinic.InEnvironment("test")

@@ -76,12 +76,12 @@ func writes() []write {
 			return clinic.Call("POST", "/users", object{"name": "Edu", "email": "edu-" + clinic.Email, "password": clinictest.Password})
 		}, nil},
 		{"users.update", nil, nil}, {"users.delete", nil, nil}, // TestUsers
-		{"imports.create", nil, nil}, // in the background: TestImportIsWholeOrNot
+		{"imports.create", nil, nil}, // in the background: TestImportBatchIsAtomic
 	}
 }
 
-// Every write path is in the table, so that a new one cannot skip its events.
-func TestEveryWriteIsTried(t *testing.T) {
+// Every write operation is in the table, so that a new one cannot skip its events.
+func TestEveryWriteIsInTheTable(t *testing.T) {
 	t.Parallel()
 	f := clinictest.NewClinic(t)
 	tried := map[string]bool{"auth.register": true, "auth.login": true, "auth.refresh": true, "auth.forgot-password": true, "auth.reset-password": true, "patients.search": true, "fhir.find-patients": true,
@@ -96,8 +96,8 @@ func TestEveryWriteIsTried(t *testing.T) {
 	}
 }
 
-// Every write has its events, in its transaction: where they cannot be stored, nothing is.
-func TestWritesAndTheirEvents(t *testing.T) {
+// A write and its events are one transaction: if the events cannot be stored, nothing is.
+func TestWritesAreAtomicWithTheirEvents(t *testing.T) {
 	t.Parallel()
 	p := clinictest.NewClinic(t)
 	for _, w := range writes() {
@@ -120,7 +120,7 @@ func TestWritesAndTheirEvents(t *testing.T) {
 	}
 }
 
-// What the events say, as document 3 has it.
+// The data of events is that of docs/interfaces/clinic.md, "Events".
 func TestEventData(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewChartedClinic(t)
@@ -130,7 +130,7 @@ func TestEventData(t *testing.T) {
 	clinic.OK(200, "PUT", "/patients/"+clinic.PatientID, object{"name": "Ana Lima", "phone": "+5511944445555", "email": nil})
 	clinic.OK(201, "POST", "/patients/"+clinic.PatientID+"/records", object{"date": "2026-03-02", "type": "consultation", "content": "secret", "summary": "Fine"})
 	clinic.OK(201, "POST", "/patients/"+clinic.PatientID+"/records", object{"date": "2026-03-02", "type": "psychiatry", "summary": "secret", "sensitivity": "R"})
-	done := clinic.OK(202, "POST", "/patients/"+clinic.PatientID+"/deletion-request", nil)
+	updated := clinic.OK(202, "POST", "/patients/"+clinic.PatientID+"/deletion-request", nil)
 	events := clinic.Events()[already:]
 	require.Equal(t, object{"patient_id": created, "name": "Davi", "phone": "+5511922223333", "email": "davi@example.com", "cpf": "***.***.***-25"}, events[0].Data)
 	require.Equal(t, object{"patient_id": clinic.PatientID, "changed_fields": []any{"name", "phone", "email"}, "phone": clinictest.Phone}, events[1].Data)
@@ -141,7 +141,7 @@ func TestEventData(t *testing.T) {
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now(), when, time.Minute)
 	delete(deleted, "requested_at")
-	require.Equal(t, object{"patient_id": clinic.PatientID, "name": "Ana Lima", "phone": "+5511944445555", "phones": []any{clinictest.Phone}, "phone_shared": false, "email_shared": false, "email": nil, "deletion_request_id": done["id"]}, deleted)
+	require.Equal(t, object{"patient_id": clinic.PatientID, "name": "Ana Lima", "phone": "+5511944445555", "phones": []any{clinictest.Phone}, "phone_shared": false, "email_shared": false, "email": nil, "deletion_request_id": updated["id"]}, deleted)
 	require.Eventually(t, func() bool {
 		return len(messaging.Received("patient.deleted")) == 1 && len(messaging.Received("record.created")) == 2
 	}, clinictest.Timeout, clinictest.Tick)

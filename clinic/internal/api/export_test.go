@@ -29,7 +29,7 @@ func ExportRows(clinic *clinictest.Clinic, patient string) (rows []map[string]st
 	return rows
 }
 
-// All that the clinic has is in the exports, each in a column that says what it is.
+// Exports have all of a patient's data, in named columns.
 func TestExportsAreWhole(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
@@ -81,7 +81,7 @@ func TestExportsAreWhole(t *testing.T) {
 	require.Nil(t, clinic.Get("/patients/" + bare + "/export")["external_ref"])
 }
 
-// A spreadsheet takes a cell that begins so for a formula, whatever stands behind it.
+// Cells that a spreadsheet would read as a formula are escaped.
 func TestExportedCellsAreNoFormulas(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)

@@ -77,9 +77,9 @@ func TestFHIRResources(t *testing.T) {
 	chart.Refused(404, "not_found", "GET", "/fhir/Observation", nil)
 }
 
-// Connected products see what they may: no content, nothing of restricted records
-// but that they are there, nothing at all of very restricted ones.
-func TestFHIROutside(t *testing.T) {
+// Connected products see no content of records, of restricted ones only that they exist, and
+// no very restricted ones.
+func TestFHIRForConnectedProducts(t *testing.T) {
 	t.Parallel()
 	chart := clinictest.NewChart(t)
 	peer := &clinictest.Chart{Clinic: chart.NewKey("patient.read")}
@@ -192,7 +192,7 @@ func TestFHIRSearch(t *testing.T) {
 	require.Len(t, FHIR(chart.Clinic, 200, "/fhir/Appointment?_count=3")["link"], 1, "no next page without anything on it")
 }
 
-// Another clinic's ids, and those of test data, are not there.
+// Ids of another clinic or of test data are not found.
 func TestFHIRTenancy(t *testing.T) {
 	t.Parallel()
 	chart := clinictest.NewChart(t)

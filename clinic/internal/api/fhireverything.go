@@ -95,8 +95,8 @@ func (a *API) prepareBundle(ctx context.Context, f fhirView, patient string, que
 				if err != nil {
 					return err
 				}
-				for _, entry := range list {
-					if err := entries.add(fhir.NewEntry(f.Base, entry)); err != nil {
+				for _, resource := range list {
+					if err := entries.add(fhir.NewEntry(f.Base, resource)); err != nil {
 						return err
 					}
 				}

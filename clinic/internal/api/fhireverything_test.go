@@ -12,8 +12,8 @@ import (
 	"integrationhub/hub/hubtest/fhirtest"
 )
 
-// An export and $everything have all of it, however many pages that is read in.
-func TestEverythingOfMany(t *testing.T) {
+// An export and $everything are complete, however many pages they read.
+func TestEverythingOfManyPages(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	id := clinic.AddPatient(clinictest.Phone)
@@ -41,7 +41,7 @@ func TestEverythingOfMany(t *testing.T) {
 	clinic.Refused(422, "validation_failed", "GET", "/patients/"+id+"/export?format=fhir&reveal=cpf", nil)
 }
 
-// Everything a clinic's own administrator and a connected product take along.
+// $everything for an administrator and for a connected product.
 func TestEverything(t *testing.T) {
 	t.Parallel()
 	chart := clinictest.NewChart(t)
@@ -96,8 +96,8 @@ func TestEverything(t *testing.T) {
 	require.Equal(t, 401, chart.NewKey().Call("GET", "/patients/"+chart.PatientID+"/export", nil).Status)
 }
 
-// $everything gives as much as it is asked for, and refuses what it cannot do.
-func TestEverythingOfSome(t *testing.T) {
+// $everything returns what its parameters select, and refuses unsupported ones.
+func TestEverythingParameters(t *testing.T) {
 	t.Parallel()
 	chart := clinictest.NewChart(t)
 	path := "/fhir/Patient/" + chart.PatientID + "/$everything"
@@ -113,9 +113,9 @@ func TestEverythingOfSome(t *testing.T) {
 		require.Equal(t, want, BundleIDs(got), query)
 		require.EqualValues(t, len(want), got["total"], query)
 	}
-	require.Equal(t, "_type=Patient&start=2026", selfOf(t, FHIR(chart.Clinic, 200, path+"?start=2026&_pretty=true&_type=Patient")))
+	require.Equal(t, "_type=Patient&start=2026", selfLink(t, FHIR(chart.Clinic, 200, path+"?start=2026&_pretty=true&_type=Patient")))
 	for query, code := range map[string]string{"_count=1": "not-supported", "_since=2026-01-01T00:00:00Z": "not-supported", "foo=1": "not-supported", "start=x": "invalid", "end=2026&end=2027": "invalid"} {
-		got, expression := issue(t, FHIR(chart.Clinic, 400, path+"?"+query))
+		got, expression := firstIssue(t, FHIR(chart.Clinic, 400, path+"?"+query))
 		require.Equal(t, code, got, query)
 		require.Equal(t, "http."+strings.SplitN(query, "=", 2)[0], expression)
 	}

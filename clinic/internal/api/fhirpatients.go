@@ -112,8 +112,8 @@ func (a *API) parsePatientFilter(_ resourceType, f fhirView, q *store.ResourceFi
 // parseStringAlternatives returns the alternatives of a string parameter.
 func parseStringAlternatives(value string) []string {
 	list := fhir.Alternatives(value)
-	for i, text := range list {
-		list[i] = strings.TrimSpace(fhir.Unescape(text))
+	for i, alternative := range list {
+		list[i] = strings.TrimSpace(fhir.Unescape(alternative))
 	}
 	return list
 }

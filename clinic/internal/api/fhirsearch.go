@@ -81,7 +81,7 @@ func searchParameters(name string) []*huma.Param {
 		}
 		add(searchParam.Name, doc)
 	}
-	add(fhir.ParamCount, "Resources on a page, "+strconv.Itoa(defaultCount)+" unless told, "+strconv.Itoa(maxCount)+" at most; 0 only counts")
+	add(fhir.ParamCount, "Resources on a page, "+strconv.Itoa(defaultCount)+" by default, "+strconv.Itoa(maxCount)+" at most; 0 only counts")
 	add(fhir.ParamSummary, "count only counts, false is what is sent anyway; there are no others")
 	add(fhir.ParamFormat, "json is the only one there is")
 	add(fhir.ParamAfter, "Of the next page; see the link in the answer")

@@ -17,26 +17,26 @@ import (
 
 const formType = "application/x-www-form-urlencoded"
 
-// issue is what an answer says is wrong.
-func issue(t *testing.T, outcome object) (code, expression string) {
+// firstIssue is what an answer says is wrong.
+func firstIssue(t *testing.T, outcome object) (code, expression string) {
 	t.Helper()
-	issue := outcome["issue"].([]any)[0].(object)
-	if list, ok := issue["expression"].([]any); ok {
+	firstIssue := outcome["issue"].([]any)[0].(object)
+	if list, ok := firstIssue["expression"].([]any); ok {
 		expression = list[0].(string)
 	}
-	return issue["code"].(string), expression
+	return firstIssue["code"].(string), expression
 }
 
-// selfOf is the query of a bundle's link to itself: what the search was answered by.
-func selfOf(t *testing.T, bundle object) string {
+// selfLink is the query of a bundle's link to itself: what the search was answered by.
+func selfLink(t *testing.T, bundle object) string {
 	t.Helper()
 	address, err := url.Parse(bundle["link"].([]any)[0].(object)["url"].(string))
 	require.NoError(t, err)
 	return address.Query().Encode()
 }
 
-// family is a clinic with two patients, of whom each has an appointment.
-func family(t *testing.T) (chart *clinictest.Chart, other, theirs string) {
+// newFamily is a clinic with two patients, of whom each has an appointment.
+func newFamily(t *testing.T) (chart *clinictest.Chart, other, theirs string) {
 	t.Helper()
 	chart = clinictest.NewChart(t)
 	other = chart.OK(201, "POST", "/patients", object{"name": "Silvana 100%", "phone": "+5521912345678", "cpf": "529.982.247-25", "birth_date": "1990-01-01", "status": "inactive"})["id"].(string)
@@ -44,18 +44,17 @@ func family(t *testing.T) (chart *clinictest.Chart, other, theirs string) {
 	return chart, other, theirs
 }
 
-// A modifier changes what a parameter means: one that is not supported is refused, never
-// passed over.
+// An unsupported modifier is refused, because it would change the meaning of a parameter.
 func TestFHIRModifiers(t *testing.T) {
 	t.Parallel()
-	chart, other, theirs := family(t)
+	chart, other, theirs := newFamily(t)
 	for _, query := range []string{
 		"Appointment?patient:Group=" + other, "Appointment?patient:missing=true", "Appointment?status:not=booked", "Appointment?patient:Patient.name=x", "Appointment?_id:not=x",
 		"Patient?name:contains=ilva", "Patient?identifier:not=52998224725", "Patient?active:not=true", "Patient?birthdate:missing=true", "Patient?foo:bar=x", "Patient?name:=x",
 		"Patient?_has:Appointment:patient:date=2026", "DocumentReference?date:missing=true", "Communication?sent:missing=false", "Encounter?subject:identifier=x",
 	} {
 		got := FHIR(chart.Clinic, 400, "/fhir/"+query)
-		code, expression := issue(t, got)
+		code, expression := firstIssue(t, got)
 		require.Equal(t, "not-supported", code, query)
 		name, _, _ := strings.Cut(strings.SplitN(query, "?", 2)[1], "=")
 		require.Equal(t, "http."+name, expression)
@@ -72,15 +71,15 @@ func TestFHIRModifiers(t *testing.T) {
 	}
 }
 
-// What nobody knows does not count, and the answer says what did; who wants it handled
-// strictly is refused.
+// Unknown parameters are ignored, and missing in the self link; with Prefer: handling=strict
+// they are refused.
 func TestFHIRUnknownParameters(t *testing.T) {
 	t.Parallel()
-	chart, other, theirs := family(t)
+	chart, other, theirs := newFamily(t)
 	for _, query := range []string{"email=a@b.example", "family=x", "gender=female", "general-practitioner.name=x", "_sort=name", "_include=Patient:organization", "phone2="} {
 		got := FHIR(chart.Clinic, 200, "/fhir/Patient?active=false&"+query)
 		require.Equal(t, []string{other}, BundleIDs(got))
-		require.Equal(t, "active=false", selfOf(t, got), "it did not count")
+		require.Equal(t, "active=false", selfLink(t, got), "it did not count")
 		for _, prefer := range []string{"handling=strict", `return=minimal; Handling="strict"`, "respond-async, handling=strict"} {
 			got := chart.Call("GET", "/fhir/Patient?active=false&"+query, nil, "Prefer", prefer)
 			if query == "phone2=" {
@@ -89,7 +88,7 @@ func TestFHIRUnknownParameters(t *testing.T) {
 			}
 			require.Equal(t, 400, got.Status, query)
 			require.NoError(t, fhirtest.Validate([]byte(got.Text)), got.Text)
-			code, expression := issue(t, got.Body)
+			code, expression := firstIssue(t, got.Body)
 			require.Equal(t, "not-supported", code)
 			name, _, _ := strings.Cut(query, "=")
 			require.Equal(t, "http."+name, expression)
@@ -104,11 +103,10 @@ func TestFHIRUnknownParameters(t *testing.T) {
 	require.Equal(t, 400, chart.Call("POST", "/fhir/Appointment/_search?patient:Group=x", "patient="+other, "Content-Type", formType).Status)
 }
 
-// Parameters that are given several times hold at once; of values with commas between
-// them one is enough.
+// Repeated parameters are conditions that all hold; values with commas are alternatives.
 func TestFHIRSeveralValues(t *testing.T) {
 	t.Parallel()
-	chart, other, theirs := family(t)
+	chart, other, theirs := newFamily(t)
 	_, err := chart.Hub.Host.Pool.Exec(t.Context(), `insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id) values ($1, 'live', '+552187650000', $2)`, chart.ID, uuid.MustParse(chart.PatientID))
 	require.NoError(t, err)
 	hers := []string{chart.AppointmentID, chart.VisitID, chart.CancelledAppointmentID}
@@ -172,14 +170,14 @@ func TestFHIRSeveralValues(t *testing.T) {
 		"Appointment?date=2026-01,ne2026-02": "date", "Appointment?_page=x": "_page", "Patient?_page=x&name=y": "_page", "Patient?name=%00": "name",
 		"Appointment?" + strings.Repeat("status=booked&", 11): "status", "Appointment?status=" + strings.Repeat("booked,", 200): "status",
 	} {
-		_, expression := issue(t, FHIR(chart.Clinic, 400, "/fhir/"+query))
+		_, expression := firstIssue(t, FHIR(chart.Clinic, 400, "/fhir/"+query))
 		require.Equal(t, "http."+name, expression, query)
 	}
 	FHIR(chart.Clinic, 400, "/fhir/Patient?name=%zz")
 }
 
-// Who only wants the number gets that, and who wants another form is told so.
-func TestFHIRForms(t *testing.T) {
+// _summary=count only counts. Other formats than JSON are refused.
+func TestFHIRSummaryAndFormat(t *testing.T) {
 	t.Parallel()
 	chart := clinictest.NewChart(t)
 	for _, query := range []string{"_summary=count", "_summary=count&_count=1", "_count=0"} {
@@ -188,7 +186,7 @@ func TestFHIRForms(t *testing.T) {
 		require.NotContains(t, got, "entry")
 	}
 	require.Len(t, BundleIDs(FHIR(chart.Clinic, 200, "/fhir/Appointment?_summary=false")), 3)
-	require.Equal(t, "_count=200", selfOf(t, FHIR(chart.Clinic, 200, "/fhir/Appointment?_count=5000")), "what was done, not what was asked")
+	require.Equal(t, "_count=200", selfLink(t, FHIR(chart.Clinic, 200, "/fhir/Appointment?_count=5000")), "what was done, not what was asked")
 	key := chart.NewKey("patient.read")
 	for _, path := range []string{
 		"metadata", "OperationDefinition/Patient-everything", "Patient", "Patient/" + chart.PatientID, "Patient/" + chart.PatientID + "/$everything", "Appointment?patient=" + chart.PatientID, "Appointment/" + chart.AppointmentID,
@@ -202,7 +200,7 @@ func TestFHIRForms(t *testing.T) {
 			require.Equal(t, fhirType, got.Header.Get("Content-Type"))
 			if want == 406 {
 				require.NoError(t, fhirtest.Validate([]byte(got.Text)), got.Text)
-				code, _ := issue(t, got.Body)
+				code, _ := firstIssue(t, got.Body)
 				require.Equal(t, "not-supported", code)
 				require.NotContains(t, got.Text, "dson")
 			}
@@ -219,7 +217,7 @@ func TestFHIRForms(t *testing.T) {
 	require.Equal(t, 200, key.Call("POST", "/fhir/Patient/_search", "_format=json", "Content-Type", formType, "Accept", "text/html").Status)
 }
 
-// A record is found by the instant that the facade shows of it, wherever the clinic is.
+// A record is found by the instant that the facade shows, in every time zone.
 func TestFHIRDaysOfDocuments(t *testing.T) {
 	t.Parallel()
 	chart := clinictest.NewChart(t)
@@ -239,7 +237,7 @@ func TestFHIRDaysOfDocuments(t *testing.T) {
 	}
 }
 
-// Everything that is declared answers, and what is not does not.
+// Every declared capability works, and every other is refused.
 func TestFHIRCapabilities(t *testing.T) {
 	t.Parallel()
 	chart := clinictest.NewChart(t)
@@ -277,7 +275,7 @@ func TestFHIRCapabilities(t *testing.T) {
 			}
 		}
 		for param := range nothing { // of the other types
-			if !strings.Contains(declaredBy(kind), " "+param+" ") {
+			if !strings.Contains(declaredParameters(kind), " "+param+" ") {
 				require.Equal(t, 400, chart.Call("GET", "/fhir/"+name+"?"+param+"=x", nil, "Prefer", "handling=strict").Status, "%s?%s", name, param)
 			}
 		}
@@ -295,8 +293,8 @@ func TestFHIRCapabilities(t *testing.T) {
 	require.Len(t, declared, len(nothing))
 }
 
-// declaredBy are the names of the parameters of a type, with spaces around each.
-func declaredBy(kind object) string {
+// declaredParameters are the names of the parameters of a type, with spaces around each.
+func declaredParameters(kind object) string {
 	names := " "
 	for _, param := range kind["searchParam"].([]any) {
 		names += param.(object)["name"].(string) + " "
@@ -304,8 +302,8 @@ func declaredBy(kind object) string {
 	return names
 }
 
-// A connected product reads back what it did with a patient, by the key it got, and nothing
-// of what others did; a key of no product's reads nothing of it.
+// A connected product reads its own interactions by its key, and none of others. A key of no
+// product reads none.
 func TestFHIROwnCommunications(t *testing.T) {
 	t.Parallel()
 	chart := clinictest.NewChart(t)
@@ -337,7 +335,8 @@ func TestFHIROwnCommunications(t *testing.T) {
 	require.Len(t, BundleIDs(FHIR(chart.Clinic, 200, "/fhir/Communication")), 4, "the clinic sees them all")
 }
 
-// What names a person goes into a body, and into no address that the facade writes.
+// Parameters that name a person are accepted in a body, and are in no address that the facade
+// writes.
 func TestFHIRSearchByForm(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
@@ -396,8 +395,7 @@ func TestFHIRSearchByForm(t *testing.T) {
 	require.Equal(t, 403, clinic.NewKey("record.read").Call("POST", "/fhir/Patient/_search", "phone=1187654321", "Content-Type", form).Status)
 }
 
-// What hardly anybody has is found by the facade without reading everybody's, whatever it
-// is asked by.
+// FHIR searches with few results use an index.
 func TestFHIRSearchesUseIndexes(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)

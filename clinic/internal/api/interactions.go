@@ -132,8 +132,8 @@ func (a *API) logInteraction(ctx context.Context, in *logInteractionInput) (*log
 	errs.Check(caller.Peer == "" || d.Source == caller.Peer, "body.source", "must be the product that the key belongs to")
 	errs.Check(!strings.EqualFold(strings.TrimSpace(d.Source), clinicSource), "body.source", "must not be the clinic itself")
 	errs.CheckLength(d.SourceID, "body.source_id", 1, 200)
-	for _, entry := range []struct{ text, location string }{{d.Type, "body.interaction_type"}, {d.Source, "body.source"}} {
-		errs.Check(care.RedactCPFs(entry.text) == entry.text, entry.location, "must not have a CPF in it")
+	for _, field := range []struct{ text, location string }{{d.Type, "body.interaction_type"}, {d.Source, "body.source"}} {
+		errs.Check(care.RedactCPFs(field.text) == field.text, field.location, "must not have a CPF in it")
 	}
 	if err := errs.Err(); err != nil {
 		return nil, err

@@ -9,8 +9,8 @@ import (
 	"integrationhub/hub"
 )
 
-// Who logs something without saying for whom is called integration, or by the product its
-// key belongs to; a booking stands on the history with what, with whom and when.
+// The source of an interaction is by default the key's product, else integration. The summary
+// of a booking is its service, professional and time.
 func TestHistoryLines(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
@@ -39,13 +39,13 @@ func TestLogInteraction(t *testing.T) {
 	id := clinic.AddPatient(clinictest.Phone)
 	key := clinic.NewKey("interaction.write")
 	body := object{"patient_phone": "11987654321", "interaction_type": "message_received", "summary": "Diagnosis F32.1", "source": "messaging", "source_id": "m-1"}
-	done := key.OK(200, "POST", "/integrations/action/log-interaction", body)
-	require.Equal(t, true, done["logged"])
-	require.Equal(t, id, done["patient_id"])
-	require.Equal(t, done, key.OK(200, "POST", "/integrations/action/log-interaction", body), "once")
+	updated := key.OK(200, "POST", "/integrations/action/log-interaction", body)
+	require.Equal(t, true, updated["logged"])
+	require.Equal(t, id, updated["patient_id"])
+	require.Equal(t, updated, key.OK(200, "POST", "/integrations/action/log-interaction", body), "once")
 	list := clinic.Items("/patients/" + id + "/interactions")
 	require.Len(t, list, 1)
-	require.Equal(t, done["interaction_id"], list[0]["id"])
+	require.Equal(t, updated["interaction_id"], list[0]["id"])
 	require.Equal(t, "Diagnosis ***", list[0]["summary"])
 	require.Equal(t, "messaging", list[0]["source"])
 	require.Equal(t, "m-1", list[0]["source_id"])
@@ -62,8 +62,8 @@ func TestLogInteraction(t *testing.T) {
 	require.Equal(t, 1, clinic.QueryInt(`select count(*) from hub.audit where tenant_id = $1 and action = 'integrations.log-interaction' and status = 404`), "every integration call is audited")
 }
 
-// What a key calls its source is its own: it tells nothing of another patient, speaks for
-// no other product where it belongs to one, and keeps no product's event out.
+// A source id reveals nothing about other patients, and does not block events of a product. A
+// product's key logs for its own product only.
 func TestLogInteractionOfAnotherSource(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)

@@ -9,9 +9,8 @@ import (
 	"integrationhub/clinic/internal/clinictest"
 )
 
-// Texts have bounds, in characters of what is kept: one more is a 422 at the field, with
-// a tax id in it too, which becomes longer where it is hidden. The list is the document's:
-// a new text has to be given its bound here.
+// Texts have maximum lengths, in characters as stored: one more is a 422 at the field, also if
+// masking a CPF makes the text longer. The list is that of the OpenAPI document.
 func TestLengthsOfEveryField(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewChartedClinic(t)
@@ -41,9 +40,9 @@ func TestLengthsOfEveryField(t *testing.T) {
 	for _, op := range clinic.OwnOperations() {
 		ours[op.ID] = true
 	}
-	ids, key, good := ResourceIDs(clinic), clinic.NewKey(), goodBodies()
+	ids, key, good := ResourceIDs(clinic), clinic.NewKey(), validBodies()
 	tried := 0
-	for _, text := range parseStringAlternatives(clinic.Clinic) {
+	for _, text := range textFields(clinic.Clinic) {
 		if !ours[text.operation] || formed[text.name] {
 			continue
 		}
@@ -53,7 +52,7 @@ func TestLengthsOfEveryField(t *testing.T) {
 		if text.operation == "integrations.log-interaction" {
 			who = key
 		}
-		path := fill(strings.ReplaceAll(strings.ReplaceAll(text.path, "{id}", kindOf(text.path)), "{product}", "messaging"), ids)
+		path := fillPlaceholders(strings.ReplaceAll(strings.ReplaceAll(text.path, "{id}", idKind(text.path)), "{product}", "messaging"), ids)
 		send := func(value string) answer {
 			tried++
 			body := object{}
@@ -96,8 +95,8 @@ func TestLengthsOfEveryField(t *testing.T) {
 	require.Greater(t, tried, 2*len(limits), "every bound was tried")
 }
 
-// What names somebody is one line that can be read.
-func TestNamesThatNobodyCanRead(t *testing.T) {
+// Names are one line of visible characters.
+func TestUnreadableNames(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	id := clinic.AddPatient(clinictest.Phone)
@@ -118,7 +117,7 @@ func TestNamesThatNobodyCanRead(t *testing.T) {
 	clinictest.RequireImportCounts(t, clinic.Import("csv", "nome;telefone\n\u200b;11 98888-7777\nAna\u202e;11 98888-7777\n"), 0, 0, 0, 2)
 }
 
-// A key says whose its interactions are: not nobody's, and not the clinic's own.
+// A key names the source of its interactions, which must not be empty or the clinic's own.
 func TestSourcesOfInteractions(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)

@@ -8,7 +8,7 @@ import (
 	"integrationhub/clinic/internal/clinictest"
 )
 
-// The links that connected products show open, and tell nothing to whoever has one.
+// The links in connected products open pages that show no data.
 func TestLinksToRecordsAndAppointmentsOpen(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)

@@ -27,11 +27,11 @@ func TestPatients(t *testing.T) {
 	require.Equal(t, created, clinic.Get("/patients/"+id))
 
 	// A part of the fields; null empties.
-	done := clinic.OK(200, "PUT", "/patients/"+id, object{"email": nil, "name": "Ana Lima"})
-	require.Equal(t, "Ana Lima", done["name"])
-	require.Nil(t, done["email"])
-	require.Equal(t, created["phone"], done["phone"])
-	require.Equal(t, created["cpf"], done["cpf"])
+	updated := clinic.OK(200, "PUT", "/patients/"+id, object{"email": nil, "name": "Ana Lima"})
+	require.Equal(t, "Ana Lima", updated["name"])
+	require.Nil(t, updated["email"])
+	require.Equal(t, created["phone"], updated["phone"])
+	require.Equal(t, created["cpf"], updated["cpf"])
 
 	other := clinic.OK(201, "POST", "/patients", object{"name": "Édson Lima"})["id"].(string)
 	names := func(page object) (list []string) {

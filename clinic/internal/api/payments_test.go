@@ -10,9 +10,8 @@ import (
 	"integrationhub/clinic/internal/clinictest"
 )
 
-// A date may be today's where the clinic is, and not tomorrow's; the clock of whoever
-// writes down what happened may be a little ahead.
-func TestNothingIsFromTheFuture(t *testing.T) {
+// Dates up to today in the clinic's zone are accepted. Times may be five minutes ahead.
+func TestFutureDatesAreRefused(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinicAt(t, time.Date(2026, 3, 3, 2, 30, 0, 0, time.UTC)) // March 2, 23:30 in São Paulo
 	id := clinic.AddPatient(clinictest.Phone)
@@ -101,8 +100,8 @@ func TestPayments(t *testing.T) {
 	require.Len(t, clinic.Items(path), 3)
 }
 
-// A payment that is recorded as made is told as one that is paid later, to the cent.
-func TestPaymentsThatWereMade(t *testing.T) {
+// A payment created as paid publishes the same event as one that is paid later, to the cent.
+func TestPaymentsCreatedAsPaid(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	id := clinic.AddPatient(clinictest.Phone)
@@ -120,7 +119,7 @@ func TestPaymentsThatWereMade(t *testing.T) {
 	require.EqualValues(t, 0, clinic.Get("/patients/" + id)["balance_due"])
 }
 
-// A payment of an appointment that came from elsewhere names it as it is called there.
+// The event about a payment of a booking has the booking's id at its product.
 func TestPaymentOfABooking(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)

@@ -117,13 +117,13 @@ func (a *API) searchRecords(ctx context.Context, in *PeerPatientQuery) (*searchR
 	out := &searchRecordsOutput{}
 	out.Body.Records = []RecordSummary{}
 	for _, r := range rows {
-		shown := r.Sensitivity.PeerView(r.Type, r.ExternalSummary)
-		if shown == nil {
+		view := r.Sensitivity.PeerView(r.Type, r.ExternalSummary)
+		if view == nil {
 			continue
 		}
-		summary := RecordSummary{r.ID, formatDate(r.Date), shown.Type, care.Redact(r.Professional), shown.Summary, a.peerRecordURL(r)}
+		summary := RecordSummary{r.ID, formatDate(r.Date), view.Type, care.Redact(r.Professional), view.Summary, a.peerRecordURL(r)}
 		if r.Sensitivity != care.Normal { // the professional and the address would reveal the subject
-			summary.Professional, summary.URL = shown.Summary, ""
+			summary.Professional, summary.URL = view.Summary, ""
 		}
 		out.Body.Records = append(out.Body.Records, summary)
 	}

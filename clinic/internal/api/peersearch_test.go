@@ -20,7 +20,7 @@ import (
 	"integrationhub/hub/module"
 )
 
-// What connected products get at once: 20 where they do not say, 100 at most.
+// Connected products get 20 items by default, 100 at most.
 func TestSearchLimits(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
@@ -45,9 +45,9 @@ func TestSearchLimits(t *testing.T) {
 	require.Len(t, key.Get("/integrations/search/appointments?status=cancelled&limit=100&patient_id=" + id)["appointments"], 50)
 }
 
-// What document 3 has search/patients answer, exactly: the last appointment that took
-// place, the next one that is to, and what is owed.
-func TestSearchedPatientIsWhole(t *testing.T) {
+// The response of search/patients has exactly the documented members
+// (docs/interfaces/clinic.md, "Search and action").
+func TestPatientSearchResult(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 3, 15, 0, 0, 0, time.UTC)
 	clinic := clinictest.NewClinicAt(t, now)
@@ -129,9 +129,9 @@ func TestPatientSearch(t *testing.T) {
 	require.True(t, ids[clinic.ID.String()+" patient "+id])
 }
 
-// The clinic's users find patients by what an index knows: words of a name, an e-mail
-// address and a number by how they begin, a number also by how it ends.
-func TestSearchOfTheList(t *testing.T) {
+// Users find patients by the beginnings of words of a name, by the beginning of an address or
+// number, and by the end of a number.
+func TestSearchTerms(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	id := clinic.OK(201, "POST", "/patients", object{"name": "Édson D'Ávila-Nunes", "phone": "+5511987654321", "email": "Edson.Nunes@example.com"})["id"].(string)
@@ -159,7 +159,7 @@ func TestSearchOfTheList(t *testing.T) {
 	require.EqualValues(t, 2, clinic.SearchPatients("ed")["total"], "a name and an address")
 }
 
-// What the clinic's users look for goes into a body; pages are as the list has them.
+// Searches of users are sent in a body. Pages are those of the list.
 func TestSearchByPost(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
@@ -194,24 +194,23 @@ func TestSearchByPost(t *testing.T) {
 		require.Contains(t, got.Text, "POST /patients/search")
 		require.NotContains(t, got.Text, "Zuleica")
 	}
-	require.NotContains(t, queried(clinic)["patients.list"], "search")
+	require.NotContains(t, queryParameters(clinic)["patients.list"], "search")
 }
 
-// However many patients there are, totals of pages are counted up to a number only, and
-// so are those of what a patient has.
+// Totals of lists are counted up to a bound.
 func TestTotalsAreBounded(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	db, err := pgx.Connect(t.Context(), clinic.Hub.DatabaseURL)
 	require.NoError(t, err)
 	defer db.Close(t.Context())
-	fill := func(sql string, args ...any) {
+	fillPlaceholders := func(sql string, args ...any) {
 		_, err := db.Exec(t.Context(), "insert into clinic."+sql+" from generate_series(1, 10001) n", args...)
 		require.NoError(t, err)
 	}
 	_, err = db.Exec(t.Context(), `set session_replication_role = replica`) // without checking every reference
 	require.NoError(t, err)
-	fill(`patients (clinic_id, env, id, name) select $1, 'live', gen_random_uuid(), 'Ana ' || n`, clinic.ID)
+	fillPlaceholders(`patients (clinic_id, env, id, name) select $1, 'live', gen_random_uuid(), 'Ana ' || n`, clinic.ID)
 	require.EqualValues(t, 10000, clinic.Get("/patients?per_page=1")["total"])
 	require.EqualValues(t, 10000, clinic.SearchPatients("ana")["total"])
 	require.Len(t, clinic.Items("/patients?per_page=100&page=101"), 1, "what is not counted is there all the same")
@@ -234,25 +233,25 @@ func TestTotalsAreBounded(t *testing.T) {
 		"/payments":                      `payments (clinic_id, env, id, patient_id, amount, due_date) select $1, 'live', gen_random_uuid(), $2, 1, '2099-01-02'`,
 		"/interactions":                  `interactions (clinic_id, env, id, patient_id, type, source, source_id, occurred_at) select $1, 'live', gen_random_uuid(), $2, 'call', 'x', n::text, now()`,
 	} {
-		fill(sql, clinic.ID, id)
+		fillPlaceholders(sql, clinic.ID, id)
 		require.EqualValues(t, 10000, clinic.Get("/patients/" + id + kind)["total"], kind)
 	}
-	fill(`imports (clinic_id, env, id, format, status, total, position, line, finished_at) select $1, 'live', gen_random_uuid(), 'csv', 'done', 1, 0, 1, now()`, clinic.ID)
+	fillPlaceholders(`imports (clinic_id, env, id, format, status, total, position, line, finished_at) select $1, 'live', gen_random_uuid(), 'csv', 'done', 1, 0, 1, now()`, clinic.ID)
 	require.EqualValues(t, 10000, clinic.Get("/imports")["total"])
 }
 
-// A page beyond the last is empty and says how many there are, on every list.
+// A page beyond the last is empty and has the total, in every list.
 func TestPagesBeyondTheLast(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewChartedClinic(t)
-	owned, names := ResourceIDs(clinic), queried(clinic.Clinic)
+	owned, names := ResourceIDs(clinic), queryParameters(clinic.Clinic)
 	const beyond = "?per_page=2&page=900"
 	counted, plain := 0, 0
 	for _, op := range clinic.OwnOperations() {
 		if !slices.Contains(names[op.ID], "page") {
 			continue
 		}
-		path := strings.Replace(op.Path, "{id}", owned[kindOf(op.Path)], 1)
+		path := strings.Replace(op.Path, "{id}", owned[idKind(op.Path)], 1)
 		first, got := clinic.Call("GET", path, nil), clinic.Call("GET", path+beyond, nil)
 		require.Equal(t, 200, got.Status, "%s: %s", op.ID, got.Text)
 		if first.List != nil { // without counts
@@ -279,7 +278,7 @@ func TestPagesBeyondTheLast(t *testing.T) {
 	}
 }
 
-// Every search of patients is answered by an index that begins with the clinic.
+// Every search of patients uses an index that begins with the clinic.
 func TestSearchesUseIndexes(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
@@ -323,8 +322,8 @@ func nameOf(clinic *clinictest.Clinic, phone string) (word string) {
 	return word
 }
 
-// lookUp gives whose a number is, as the console finds them.
-func lookUp(clinic *clinictest.Clinic, phone string) (found []string) {
+// lookUpPhone returns the patients of a number, as the console finds them.
+func lookUpPhone(clinic *clinictest.Clinic, phone string) (found []string) {
 	clinic.T.Helper()
 	matches, err := clinic.Hub.Instance.(module.PhoneSearcher).SearchPhone(clinic.T.Context(), phone)
 	require.NoError(clinic.T, err)
@@ -334,7 +333,7 @@ func lookUp(clinic *clinictest.Clinic, phone string) (found []string) {
 	return found
 }
 
-// The console finds whose a linked number is.
+// The console finds the patient of a linked number.
 func TestLookupOfLinkedNumbers(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
@@ -342,7 +341,7 @@ func TestLookupOfLinkedNumbers(t *testing.T) {
 	_, err := clinic.Hub.Host.Pool.Exec(t.Context(), `insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id) values ($1, 'live', '+552187650000', $2)`, clinic.ID, uuid.MustParse(id))
 	require.NoError(t, err)
 	for _, phone := range []string{"+5511987654321", "+5521987650000", "2187650000"} {
-		require.Equal(t, []string{id}, lookUp(clinic, phone), phone)
+		require.Equal(t, []string{id}, lookUpPhone(clinic, phone), phone)
 	}
-	require.Empty(t, lookUp(clinic, "+5521987650001"))
+	require.Empty(t, lookUpPhone(clinic, "+5521987650001"))
 }

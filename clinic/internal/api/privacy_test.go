@@ -9,8 +9,7 @@ import (
 	"integrationhub/clinic/internal/clinictest"
 )
 
-// What documents have in an address gets into no line of the log, whatever comes of the
-// request.
+// Query strings are in no log line, whatever the response.
 func TestAddressesAreNotLogged(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)

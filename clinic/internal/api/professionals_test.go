@@ -21,11 +21,11 @@ func TestProfessionals(t *testing.T) {
 	list := clinic.AddStaff().Call("GET", "/professionals", nil).List
 	require.Equal(t, []object{other, created}, list, "by name")
 
-	done := clinic.OK(200, "PUT", "/professionals/"+id, object{"specialty": nil, "register": "", "is_active": false})
-	require.Equal(t, "Dra. Lima", done["name"], "what is not said stays")
-	require.Nil(t, done["specialty"])
-	require.Nil(t, done["register"])
-	require.Equal(t, false, done["is_active"])
+	updated := clinic.OK(200, "PUT", "/professionals/"+id, object{"specialty": nil, "register": "", "is_active": false})
+	require.Equal(t, "Dra. Lima", updated["name"], "what is not said stays")
+	require.Nil(t, updated["specialty"])
+	require.Nil(t, updated["register"])
+	require.Equal(t, false, updated["is_active"])
 	for location, bad := range map[string]object{
 		"body.name": {"name": " "}, "body.specialty": {"specialty": strings.Repeat("x", 121)}, "body.register": {"register": strings.Repeat("x", 61)},
 	} {

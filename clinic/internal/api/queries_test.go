@@ -12,8 +12,9 @@ import (
 	"integrationhub/clinic/internal/clinictest"
 )
 
-// queried gives the names of the query parameters of the document's GET operations, by id.
-func queried(clinic *clinictest.Clinic) map[string][]string {
+// queryParameters returns the names of the query parameters of the document's GET operations,
+// by operation id.
+func queryParameters(clinic *clinictest.Clinic) map[string][]string {
 	clinic.T.Helper()
 	res, err := http.Get(clinic.Hub.Base + "/openapi.json")
 	require.NoError(clinic.T, err)
@@ -38,12 +39,11 @@ func queried(clinic *clinictest.Clinic) map[string][]string {
 	return names
 }
 
-// Whatever stands in a parameter of an address or in a field of a form is understood or
-// refused, and what names a person gets into no log on the way.
+// Each parameter of an address or a form is parsed or refused, and personal data is in no log.
 func TestBadQueries(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewChartedClinic(t)
-	owned, names, key := ResourceIDs(clinic), queried(clinic.Clinic), clinic.NewKey()
+	owned, names, key := ResourceIDs(clinic), queryParameters(clinic.Clinic), clinic.NewKey()
 	bad := map[string]string{
 		"letters": strings.Repeat("canary", 500), "words": strings.Repeat("canary ", 700), "commas": strings.Repeat("a,", 1500), "digits": strings.Repeat("9", 3000),
 		"NUL": "canary\x00", "broken UTF-8": "canary\xff\xfe", "operators": "canary & | ! :* ' \\ ( <->", "overlong": "canary\xc0\x80", "surrogate": "canary\xed\xa0\x80",
@@ -57,7 +57,7 @@ func TestBadQueries(t *testing.T) {
 		if op.Requires("key", "") && !op.Requires("bearer", "") {
 			as = key
 		}
-		path := strings.Replace(op.Path, "{id}", owned[kindOf(op.Path)], 1)
+		path := strings.Replace(op.Path, "{id}", owned[idKind(op.Path)], 1)
 		for _, name := range names[op.ID] {
 			for what, value := range bad {
 				got := as.Call("GET", path+"?"+url.Values{name: {value}}.Encode(), nil)

@@ -102,8 +102,8 @@ func (a *API) createRecord(ctx context.Context, in *recordInput) (*struct{ Body 
 	if err != nil {
 		return nil, err
 	}
-	shown, err := a.toRecord(record)
-	return &struct{ Body Record }{shown}, err
+	response, err := a.toRecord(record)
+	return &struct{ Body Record }{response}, err
 }
 
 func (a *API) listRecords(ctx context.Context, in *PatientItemsInput) (*struct{ Body rest.Page[Record] }, error) {

@@ -58,8 +58,8 @@ var (
 	}
 )
 
-// TestEveryOperationHasItsCallers finds operations that nobody listed, and lists that the
-// document contradicts.
+// TestEveryOperationHasItsCallers compares the callers of every operation with the OpenAPI
+// document.
 func TestEveryOperationHasItsCallers(t *testing.T) {
 	t.Parallel()
 	listed := map[string][]string{}
@@ -90,16 +90,16 @@ func TestEveryOperationHasItsCallers(t *testing.T) {
 // told that, and nobody else.
 func CallOperation(clinic *clinictest.Clinic, op operation) answer {
 	clinic.T.Helper()
-	path := fill(op.Path, map[string]string{"{id}": uuid.NewString(), "{product}": "messaging"})
+	path := fillPlaceholders(op.Path, map[string]string{"{id}": uuid.NewString(), "{product}": "messaging"})
 	if strings.HasPrefix(op.ID, "fhir.find-") {
 		return clinic.Call(op.Method, path, "name=nobody", "Content-Type", "application/x-www-form-urlencoded")
 	}
 	return clinic.Call(op.Method, path, nil)
 }
 
-// Staff gets 403 from what is for administrators, with good ids and bodies, and nothing
-// is changed.
-func TestStaffMayNot(t *testing.T) {
+// Staff gets 403 from operations of administrators, with valid ids and bodies, and nothing
+// changes.
+func TestStaffIsRefusedAdminOperations(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewChartedClinic(t)
 	staff, owned := clinic.AddStaff(), ResourceIDs(clinic)
@@ -115,15 +115,15 @@ func TestStaffMayNot(t *testing.T) {
 			continue
 		}
 		tried++
-		path := strings.NewReplacer("{id}", owned[kindOf(op.Path)], "{product}", "messaging").Replace(op.Path)
+		path := strings.NewReplacer("{id}", owned[idKind(op.Path)], "{product}", "messaging").Replace(op.Path)
 		body := bodies[op.ID] + bodiesOfTheHubs[op.ID]
-		staff.Refused(403, "admin_only", op.Method, path, bodyOf(fill(body, owned)))
+		staff.Refused(403, "admin_only", op.Method, path, bodyOf(fillPlaceholders(body, owned)))
 	}
 	require.Len(t, forAdministrators, tried)
 	require.Equal(t, before, kept())
 }
 
-// Who is listed is let in, whoever is not is 401, or 403 where it is known who that is.
+// Listed callers are admitted. Others get 401, or 403 if they are authenticated.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewChartedClinic(t)

@@ -17,8 +17,8 @@ type field struct {
 	operation, method, path, name string
 }
 
-// parseStringAlternatives are the texts of all JSON bodies that the document describes.
-func parseStringAlternatives(clinic *clinictest.Clinic) (list []field) {
+// textFields returns the text fields of all JSON bodies in the OpenAPI document.
+func textFields(clinic *clinictest.Clinic) (list []field) {
 	t := clinic.T
 	t.Helper()
 	res, err := http.Get(clinic.Hub.Base + "/openapi.json")
@@ -60,8 +60,8 @@ func parseStringAlternatives(clinic *clinictest.Clinic) (list []field) {
 	return list
 }
 
-// goodBodies are bodies with what each operation of the clinic's needs, by its id.
-func goodBodies() map[string]object {
+// validBodies are bodies with what each operation of the clinic's needs, by its id.
+func validBodies() map[string]object {
 	return map[string]object{
 		"patients.create": {"name": "X"}, "records.create": {"date": "2026-03-02", "type": "x"}, "appointments.create": {"datetime": "2026-03-02T09:00:00Z"},
 		"payments.create": {"amount": 1, "due_date": "2026-03-02", "status": "paid"}, "payments.pay": {}, "interactions.create": {"interaction_type": "call", "summary": "x"},
@@ -71,9 +71,8 @@ func goodBodies() map[string]object {
 	}
 }
 
-// A tax id that somebody types into any field there is stands nowhere but where it is
-// encrypted: not in a column, an event, a log or an answer. Addresses are as they are: who
-// has a tax id in one wants letters there.
+// A CPF in any text field is stored only encrypted: it is in no column, event, log or
+// response. E-mail addresses are the exception: they have to be deliverable.
 func TestTaxIDsInEveryField(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewChartedClinic(t)
@@ -81,7 +80,7 @@ func TestTaxIDsInEveryField(t *testing.T) {
 	ids := ResourceIDs(clinic)
 	ids["{product}"] = "messaging"
 	canaries := []string{"709.481.400-38", "70948140038"}
-	good := goodBodies()
+	good := validBodies()
 	// What a tax id or a secret belongs into, and addresses.
 	apart := map[string]bool{"cpf": true, "password": true, "new_password": true, "email": true, "refresh_token": true, "token": true}
 	ours := map[string]bool{} // what the hub has under every product has its tests there
@@ -89,7 +88,7 @@ func TestTaxIDsInEveryField(t *testing.T) {
 		ours[op.ID] = true
 	}
 	key, stored := clinic.NewKey(), map[string]bool{}
-	for n, text := range parseStringAlternatives(clinic.Clinic) {
+	for n, text := range textFields(clinic.Clinic) {
 		if apart[text.name] || !ours[text.operation] || strings.HasPrefix(text.operation, "auth.") && text.operation != "auth.register" {
 			continue
 		}
@@ -108,8 +107,8 @@ func TestTaxIDsInEveryField(t *testing.T) {
 		if text.operation == "integrations.log-interaction" {
 			who = key
 		}
-		path := strings.ReplaceAll(strings.ReplaceAll(text.path, "{id}", kindOf(text.path)), "{product}", "messaging")
-		got := who.Call(text.method, fill(path, ids), body)
+		path := strings.ReplaceAll(strings.ReplaceAll(text.path, "{id}", idKind(text.path)), "{product}", "messaging")
+		got := who.Call(text.method, fillPlaceholders(path, ids), body)
 		require.Less(t, got.Status, 500, "%v: %s", text, got.Text)
 		for _, canary := range canaries {
 			if text.name != "content" { // which users of the clinic read

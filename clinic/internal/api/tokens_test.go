@@ -17,8 +17,8 @@ import (
 	"integrationhub/hub/module"
 )
 
-// Only access tokens that the clinic signed itself, for somebody who may still log in, are
-// let through, by the interface and by the FHIR facade.
+// The API and the FHIR facade accept only access tokens that the clinic signed, of users who
+// may log in.
 func TestForgedTokens(t *testing.T) {
 	t.Parallel()
 	var other module.Host

@@ -1,5 +1,5 @@
-// Package clinictest gives the product's tests a clinic on a running hub, its peers, and
-// the steps that many of them share. Only tests import it.
+// Package clinictest provides the product's tests with a clinic on a running hub, its peers,
+// and shared steps. Only tests import it.
 package clinictest
 
 import (

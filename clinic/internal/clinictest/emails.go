@@ -16,7 +16,7 @@ func (c *Clinic) LastEmail(address string) []string {
 	return []string{from, subject, language}
 }
 
-// ResetToken waits for the password eemails that were requested and returns the token in
+// ResetToken waits for the password e-mails that were requested and returns the token in
 // the newest to an address. It requires that the link opens its page.
 func (c *Clinic) ResetToken(address string) string {
 	c.T.Helper()

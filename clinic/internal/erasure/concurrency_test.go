@@ -12,9 +12,9 @@ import (
 	"integrationhub/hub/hubtest/moduletest"
 )
 
-// Everything that can happen to a patient while they are forgotten, and to a relative:
-// each request has an answer that is no failure of ours, and afterwards nothing is left.
-func TestForgettingAmidTheRest(t *testing.T) {
+// An erasure runs at the same time as everything else that can happen to the patient and to a
+// relative. No request is a 5xx, and afterwards no data is left.
+func TestErasureDuringOtherRequests(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	messaging, scheduling := clinic.ConnectPeer("messaging"), clinic.ConnectPeer("scheduling")

@@ -15,9 +15,27 @@ import (
 	"integrationhub/hub/events"
 )
 
-// ErasePatient erases a patient at once, and asks the connected products to do the same.
-// If the patient is erased already, it returns the earlier request. user is who asks for
-// it.
+// Request is a deletion request with the state of each connected product.
+type Request struct {
+	Row   store.DeletionRequest
+	Peers []store.DeletionPeer
+}
+
+// Statuses of deletion requests.
+const (
+	requestWaiting        = "waiting"         // for peers
+	requestNeedsAttention = "needs_attention" // somebody has to inform a peer by other means
+	requestCompleted      = "completed"       // all peers have acknowledged
+)
+
+// deletionEvent returns the key of the event that a request published.
+func deletionEvent(r store.DeletionRequest) hub.Event {
+	return hub.Event{ID: r.EventID, TenantID: r.ClinicID, Environment: r.Env}
+}
+
+// ErasePatient erases a patient at once, and publishes the event by which the connected
+// products do the same. If the patient is erased already, it returns the earlier request.
+// user requests it.
 func (s *Service) ErasePatient(ctx context.Context, scope store.Scope, patient, user uuid.UUID) (Request, error) {
 	var request store.DeletionRequest
 	err := s.store.InTx(ctx, "erasing a patient", func(tx *store.Tx) (err error) {

@@ -1,7 +1,7 @@
-// Package erasure removes a patient's personal data when the patient asks for it, and has
-// the connected products do the same. Records and payments stay, without what names the
-// patient, because the law requires them. A deletion request follows the peers until all
-// have acknowledged. See the section "Data protection" of docs/interfaces/clinic.md.
+// Package erasure removes the data that identifies a patient when the patient asks for it, and
+// has the connected products do the same. Records and payments stay, because the law requires
+// them: without the patient's identity, but with the encrypted content of records. A deletion
+// request follows the peers until all have acknowledged. See docs/erasure.md.
 package erasure
 
 import (

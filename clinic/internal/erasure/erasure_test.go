@@ -31,9 +31,9 @@ func CountPayloads(clinic *clinictest.Clinic, with string) int {
 	return clinic.QueryInt(`select count(*) from hub.events where tenant_id = $1 and strpos(convert_from(body, 'UTF8'), $2) > 0`, with)
 }
 
-// Whatever a patient went by, when and with whom: afterwards it is in no table. Payloads
-// that name nobody at all, but are about their ticket or appointment, have words of theirs.
-func TestForgottenEverywhere(t *testing.T) {
+// After an erasure no table has any present or earlier identifier of the patient. Payloads
+// about the patient's ticket or appointment are erased too, even if they have no name.
+func TestErasureLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	messaging, scheduling := clinic.ConnectPeer("messaging"), clinic.ConnectPeer("scheduling")
@@ -85,8 +85,8 @@ func TestForgottenEverywhere(t *testing.T) {
 	messaging.Send("ignored", "message.sent", object{"phone": "", "body": "Bye", "ticket_id": 3})
 	require.Len(t, clinic.Items("/integrations/inbox"), 2, "of whom was forgotten nothing waits")
 	scheduling.SetStatus(0)
-	done := clinic.WaitForDeletion(path, "completed")
-	require.Equal(t, map[string]string{"messaging": "acknowledged", "scheduling": "acknowledged"}, peers(done))
+	request := clinic.WaitForDeletion(path, "completed")
+	require.Equal(t, map[string]string{"messaging": "acknowledged", "scheduling": "acknowledged"}, peers(request))
 	clinic.HurryErasures()
 	RequireNoTrace(clinic, traces...)
 	require.Equal(t, 1, CountPayloads(clinic, "Somebody else travels"))
@@ -97,9 +97,9 @@ func TestForgottenEverywhere(t *testing.T) {
 	}, clinictest.Timeout, clinictest.Tick)
 }
 
-// Families share numbers: when one asks to be forgotten the others' news stay, and what
-// waits to be sent about them is sent.
-func TestForgettingOneOfAFamily(t *testing.T) {
+// Families share numbers. Erasing one patient leaves the events of the others, and what is
+// waiting to be sent about them is sent.
+func TestErasureWithSharedPhone(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	messaging, scheduling := clinic.ConnectPeer("messaging"), clinic.ConnectPeer("scheduling")
@@ -141,8 +141,8 @@ func TestForgettingOneOfAFamily(t *testing.T) {
 	RequireNoTrace(clinic, "ana souza", "ana.souza@example.com", "Ana speaking")
 }
 
-// An address of a family's is nobody's alone either.
-func TestForgettingOneOfAnAddress(t *testing.T) {
+// Families share e-mail addresses too.
+func TestErasureWithSharedEmail(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	messaging := clinic.ConnectPeer("messaging")
@@ -160,9 +160,9 @@ func TestForgettingOneOfAnAddress(t *testing.T) {
 	require.Equal(t, 2, CountPayloads(clinic, "977772222"))
 }
 
-// A product that did not take the event has not acknowledged: the event can be sent
-// again for as long as the log has it, and people can note that they told it.
-func TestDeletionThatAPeerMissed(t *testing.T) {
+// A product that did not accept the event has not acknowledged. The event can be sent again
+// while the log has it, or be acknowledged by hand.
+func TestFailedDeletionDelivery(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	messaging, scheduling := clinic.ConnectPeer("messaging"), clinic.ConnectPeer("scheduling")
@@ -205,8 +205,9 @@ func TestDeletionThatAPeerMissed(t *testing.T) {
 	require.Len(t, messaging.Received("patient.deleted"), 2)
 }
 
-// Who is disconnected before acknowledging is told by people, or when connected again.
-func TestDeletionByAPeerThatLeft(t *testing.T) {
+// A product that is disconnected before it acknowledges is informed by somebody, or when it is
+// connected again.
+func TestDeletionByADisconnectedPeer(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	scheduling := clinic.ConnectPeer("scheduling")
@@ -221,9 +222,9 @@ func TestDeletionByAPeerThatLeft(t *testing.T) {
 	require.Equal(t, "completed", clinic.OK(200, "POST", path+"/peers/scheduling/acknowledge", nil)["status"])
 }
 
-// The clinic writes to its users only: a patient who has the address of one, here or in
-// another clinic, takes none of that along.
-func TestForgettingLeavesUsersTheirMail(t *testing.T) {
+// An erasure does not touch users' e-mails, even if the patient has the address of a user,
+// here or in another clinic.
+func TestErasureLeavesUsersEmails(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	other := clinic.AnotherClinic()
@@ -236,8 +237,8 @@ func TestForgettingLeavesUsersTheirMail(t *testing.T) {
 	require.Equal(t, 1, other.QueryInt(`select count(*) from hub.mails where tenant_id = $1`))
 }
 
-// Who has no phone is forgotten by the address and the name.
-func TestForgettingWithoutPhone(t *testing.T) {
+// A patient without a phone is recognized by address and name.
+func TestErasureWithoutPhone(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	messaging := clinic.ConnectPeer("messaging")
@@ -254,8 +255,8 @@ func TestForgettingWithoutPhone(t *testing.T) {
 	require.Empty(t, clinic.Items("/integrations/inbox"), "what waited with the address")
 }
 
-// What somebody owed who was forgotten is still settled, and no other product hears of it.
-func TestPaymentsOfTheForgotten(t *testing.T) {
+// Payments of erased patients can still be settled, and no other product receives an event.
+func TestPaymentsOfErasedPatients(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	id := clinic.AddPatient(clinictest.Phone)

@@ -11,9 +11,8 @@ import (
 	"integrationhub/clinic/internal/clinictest"
 )
 
-// A request to be forgotten that waits for a peer outlives the process twice: while the
-// event is still to be sent, and while the job that follows requests is at work. Nobody
-// asks for it meanwhile: that would follow it too.
+// A waiting deletion request survives two kills of the process: while its event is unsent, and
+// while the job updates it. Nobody reads the request meanwhile: that would update it too.
 func TestDeletionSurvivesKills(t *testing.T) {
 	t.Parallel()
 	hub := clinictest.StartHubProcess(t)
@@ -51,7 +50,7 @@ func TestDeletionSurvivesKills(t *testing.T) {
 	require.Equal(t, "waiting", status())
 	hub.KillAndRestart("deletions")
 	require.Eventually(t, func() bool { return status() == "completed" }, 2*clinictest.Timeout, clinictest.Tick, "%s", hub.LogTail())
-	done := clinic.Get(path)
-	require.Equal(t, map[string]string{"messaging": "acknowledged"}, peers(done))
-	require.NotNil(t, done["completed_at"])
+	request := clinic.Get(path)
+	require.Equal(t, map[string]string{"messaging": "acknowledged"}, peers(request))
+	require.NotNil(t, request["completed_at"])
 }

@@ -16,7 +16,7 @@ func OperatePeer(clinic *clinictest.Clinic, product, action string) {
 	clinic.Hub.CallAPI("POST", "/api/v1/integrations/"+id+"/"+action, nil, &object{})
 }
 
-// ParkReason waits until the deletion event is parked for a peer, and gives why.
+// ParkReason waits until the deletion event is parked for a peer, and returns the reason.
 func ParkReason(clinic *clinictest.Clinic, product string) (reason string) {
 	clinic.T.Helper()
 	require.Eventually(clinic.T, func() bool {
@@ -28,8 +28,8 @@ func ParkReason(clinic *clinictest.Clinic, product string) (reason string) {
 	return reason
 }
 
-// A product that is paused is not forgotten with the patient: it is shown, and hears of the
-// deletion, and of nothing else that happened meanwhile, once it is enabled.
+// A paused product is shown as failed. Once enabled, it receives the deletion and no other
+// event of the time between.
 func TestDeletionWhileAPeerIsPaused(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
@@ -55,8 +55,8 @@ func TestDeletionWhileAPeerIsPaused(t *testing.T) {
 	RequireNoTrace(clinic, "977771111")
 }
 
-// So is one whose key was refused for a day, and which nobody switched off.
-func TestDeletionWhileAPeerIsGivenUp(t *testing.T) {
+// The same holds for a product that has refused its key for a day.
+func TestDeletionWhileAPeerRefusesItsKey(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	scheduling := clinic.ConnectPeer("scheduling")
@@ -74,8 +74,9 @@ func TestDeletionWhileAPeerIsGivenUp(t *testing.T) {
 	require.Len(t, scheduling.Received("patient.deleted"), 1)
 }
 
-// Who is told by people while it is paused is not told again by the hub, which erases the event.
-func TestPausedPeerThatPeopleTold(t *testing.T) {
+// A paused product that was acknowledged by hand does not receive the event later: the hub
+// erases it.
+func TestPausedPeerAcknowledgedByHand(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	scheduling := clinic.ConnectPeer("scheduling")
@@ -91,10 +92,9 @@ func TestPausedPeerThatPeopleTold(t *testing.T) {
 	require.Empty(t, scheduling.Received("patient.deleted"))
 }
 
-// A peer that answers that it is gone has not acknowledged. The event is parked, and taken
-// when the peer answers otherwise; people can note at once that they told it, and are asked
-// to after a day.
-func TestDeletionThatIsParked(t *testing.T) {
+// A response 410 is no acknowledgement. The event is parked, and delivered when the peer
+// answers 200 again. It can be acknowledged by hand at once, and needs attention after a day.
+func TestParkedDeletion(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	scheduling := clinic.ConnectPeer("scheduling")
@@ -122,8 +122,8 @@ func TestDeletionThatIsParked(t *testing.T) {
 	require.Len(t, scheduling.Received("patient.deleted"), 1)
 }
 
-// Only the products that are connected to the patient's own data are asked.
-func TestDeletionAsksThePeersOfItsEnvironment(t *testing.T) {
+// Only the products that are connected in the patient's environment are asked.
+func TestDeletionReachesOnlyItsEnvironment(t *testing.T) {
 	t.Parallel()
 	p := clinictest.NewClinic(t)
 	live, test := p.ConnectPeer("messaging"), p.InEnvironment("test").ConnectPeer("scheduling")
@@ -140,13 +140,13 @@ func TestDeletionAsksThePeersOfItsEnvironment(t *testing.T) {
 	}
 }
 
-// Administrators find the requests that need them among the others.
-func TestDeletionsAreListed(t *testing.T) {
+// Administrators can list the requests that need attention.
+func TestDeletionRequestsByStatus(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	scheduling := clinic.ConnectPeer("scheduling")
-	done := clinic.RequestDeletion(clinic.AddPatient(clinictest.Phone))
-	clinic.WaitForDeletion(done, "completed")
+	request := clinic.RequestDeletion(clinic.AddPatient(clinictest.Phone))
+	clinic.WaitForDeletion(request, "completed")
 	OperatePeer(clinic, "scheduling", "disable")
 	stuck := clinic.RequestDeletion(clinic.AddPatient("+5511977771111"))
 	OperatePeer(clinic, "scheduling", "enable")
@@ -167,7 +167,7 @@ func TestDeletionsAreListed(t *testing.T) {
 	all := ids("")
 	require.Len(t, all, 3)
 	require.Equal(t, stuck, all[0], "the newest first")
-	require.Equal(t, done, all[2])
+	require.Equal(t, request, all[2])
 	require.Equal(t, []string{stuck}, ids("?status=needs_attention"))
 	require.Equal(t, all[1:], ids("?status=completed"))
 	require.Empty(t, ids("?status=waiting"))

@@ -2,8 +2,6 @@ package erasure
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -11,7 +9,6 @@ import (
 
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
-	"integrationhub/hub"
 	"integrationhub/hub/module"
 )
 
@@ -131,60 +128,4 @@ func (s *Service) updateStatus(ctx context.Context, tx *store.Tx, request *Reque
 	}
 	request.Row, err = tx.UpdateDeletionStatus(ctx, params)
 	return err
-}
-
-const (
-	openRequestsPage = 200                 // requests that are updated together
-	maxRequestAge    = 60 * 24 * time.Hour // after which no log has the deliveries any more
-)
-
-// UpdateOpenRequests updates all requests that are not completed. If some fail it still
-// goes through the others; the error joins their errors.
-func (s *Service) UpdateOpenRequests(ctx context.Context) error {
-	now := s.host.Now()
-	params := dbgen.OpenDeletionRequestsParams{Since: now.Add(-maxRequestAge), AfterAt: now.Add(-maxRequestAge), RowLimit: openRequestsPage}
-	var errs []error
-	for {
-		page, err := s.store.OpenDeletionRequests(ctx, params)
-		if err != nil {
-			return err
-		}
-		peers, err := s.peersByRequest(ctx, page)
-		if err != nil {
-			return err
-		}
-		events := make([]hub.Event, len(page))
-		for i, row := range page {
-			events[i] = deletionEvent(row)
-		}
-		deliveries, err := s.host.Deliveries.ForEvents(ctx, events)
-		if err != nil {
-			return err
-		}
-		for i, row := range page {
-			if _, err := s.updateFromDeliveries(ctx, Request{row, peers[row.ID]}, deliveries[i]); err != nil {
-				errs = append(errs, fmt.Errorf("deletion request %s: %w", row.ID, err))
-			}
-		}
-		if len(page) < openRequestsPage || ctx.Err() != nil {
-			return errors.Join(errs...)
-		}
-		last := page[len(page)-1]
-		params.AfterAt, params.AfterID = last.RequestedAt, last.ID
-	}
-}
-
-// peersByRequest returns the peers of requests, by request id.
-func (s *Service) peersByRequest(ctx context.Context, requests []store.DeletionRequest) (map[uuid.UUID][]store.DeletionPeer, error) {
-	var clinics, ids []uuid.UUID
-	var envs []string
-	for _, row := range requests {
-		clinics, envs, ids = append(clinics, row.ClinicID), append(envs, string(row.Env)), append(ids, row.ID)
-	}
-	rows, err := s.store.PeersOfDeletionRequests(ctx, clinics, envs, ids)
-	peers := make(map[uuid.UUID][]store.DeletionPeer, len(requests))
-	for _, peer := range rows {
-		peers[peer.RequestID] = append(peers[peer.RequestID], peer)
-	}
-	return peers, err
 }

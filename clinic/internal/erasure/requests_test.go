@@ -37,10 +37,10 @@ func TestDeletionRequest(t *testing.T) {
 	clinic.AddStaff().Refused(403, "admin_only", "POST", "/patients/"+id+"/deletion-request", nil)
 
 	scheduling.SetStatus(500)
-	done := clinic.OK(202, "POST", "/patients/"+id+"/deletion-request", nil)
-	path := "/deletion-requests/" + done["id"].(string)
-	require.Equal(t, "waiting", done["status"])
-	require.Len(t, done["peers"], 2)
+	request := clinic.OK(202, "POST", "/patients/"+id+"/deletion-request", nil)
+	path := "/deletion-requests/" + request["id"].(string)
+	require.Equal(t, "waiting", request["status"])
+	require.Len(t, request["peers"], 2)
 	require.Eventually(t, func() bool {
 		return peers(clinic.Get(path))["messaging"] == "acknowledged"
 	}, clinictest.Timeout, clinictest.Tick)
@@ -74,7 +74,7 @@ func TestDeletionRequest(t *testing.T) {
 	key := clinic.NewKey()
 	require.Equal(t, false, key.Get("/integrations/search/patients?phone=%2B5511977776666")["found"])
 	key.Refused(404, "not_found", "GET", "/integrations/search/records?patient_id="+id, nil)
-	require.Equal(t, done["id"], clinic.OK(202, "POST", "/patients/"+id+"/deletion-request", nil)["id"])
+	require.Equal(t, request["id"], clinic.OK(202, "POST", "/patients/"+id+"/deletion-request", nil)["id"])
 	require.Len(t, messaging.Received("patient.deleted"), 1)
 	messaging.Send("ignored", "ticket.closed", object{"ticket_id": 1, "resolution": "done"})
 
@@ -101,14 +101,14 @@ func TestDeletionWithoutPeers(t *testing.T) {
 	for _, item := range clinic.Call("GET", "/integrations/", nil).List {
 		clinic.OK(200, "DELETE", "/integrations/"+item["id"].(string), nil)
 	}
-	done := clinic.OK(202, "POST", "/patients/"+clinic.AddPatient(clinictest.Phone)+"/deletion-request", nil)
-	require.Equal(t, "completed", done["status"])
-	require.Empty(t, done["peers"])
+	request := clinic.OK(202, "POST", "/patients/"+clinic.AddPatient(clinictest.Phone)+"/deletion-request", nil)
+	require.Equal(t, "completed", request["status"])
+	require.Empty(t, request["peers"])
 	require.Empty(t, left.Received("patient.deleted"))
 }
 
-// A product that did not ask to hear of deletions has to be told by people.
-func TestDeletionUnheard(t *testing.T) {
+// A product that does not subscribe to deletions has to be informed by somebody.
+func TestDeletionWithoutSubscription(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	messaging := clinic.ConnectPeer("messaging")
@@ -117,12 +117,12 @@ func TestDeletionUnheard(t *testing.T) {
 		"webhook_secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "api_key": "xyz_live_key", "events": []string{"payment.received"}, "features": []string{},
 	}, "X-Integration-Key", messaging.Key)
 	require.Equal(t, 200, again.Status, again.Text)
-	done := clinic.OK(202, "POST", "/patients/"+clinic.AddPatient(clinictest.Phone)+"/deletion-request", nil)
-	require.Equal(t, map[string]string{"messaging": "failed"}, peers(done))
-	require.Equal(t, "needs_attention", done["status"])
-	require.Nil(t, done["completed_at"])
+	request := clinic.OK(202, "POST", "/patients/"+clinic.AddPatient(clinictest.Phone)+"/deletion-request", nil)
+	require.Equal(t, map[string]string{"messaging": "failed"}, peers(request))
+	require.Equal(t, "needs_attention", request["status"])
+	require.Nil(t, request["completed_at"])
 
-	path := "/deletion-requests/" + done["id"].(string)
+	path := "/deletion-requests/" + request["id"].(string)
 	clinic.AddStaff().Refused(403, "admin_only", "POST", path+"/peers/messaging/acknowledge", nil)
 	clinic.AnotherClinic().Refused(404, "not_found", "POST", path+"/peers/messaging/acknowledge", nil)
 	clinic.Refused(404, "not_found", "POST", path+"/peers/scheduling/acknowledge", nil)
@@ -139,9 +139,9 @@ func TestDeletionUnheard(t *testing.T) {
 	require.Equal(t, 2, clinic.QueryInt(`select count(*) from hub.audit where tenant_id = $1 and action = 'deletions.acknowledge' and status = 200`))
 }
 
-// What nobody else must see is in no log, no URL and in no answer but where it belongs;
-// in the database it is encrypted.
-func TestCanaries(t *testing.T) {
+// Secrets and personal data are in no log, no URL and no response but their own. In the
+// database they are encrypted.
+func TestSecretsStayEncrypted(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	messaging := clinic.ConnectPeer("messaging")

@@ -13,8 +13,8 @@ import (
 	"integrationhub/hub/hubtest"
 )
 
-// wordy reads the columns, as "table.column", that hold texts of the tables with rows of patients.
-func wordy(clinic *clinictest.Clinic) (list []string) {
+// textColumns reads the columns, as "table.column", that hold texts of the tables with rows of patients.
+func textColumns(clinic *clinictest.Clinic) (list []string) {
 	clinic.T.Helper()
 	rows, err := clinic.Hub.Host.Pool.Query(clinic.T.Context(), `
 		select table_name || '.' || column_name from information_schema.columns c
@@ -28,8 +28,8 @@ func wordy(clinic *clinictest.Clinic) (list []string) {
 	return list
 }
 
-// known makes a patient who has a row in every table that has some.
-func known(clinic *clinictest.Clinic, name, number, email string) (id string) {
+// addKnownPatient makes a patient who has a row in every table that has some.
+func addKnownPatient(clinic *clinictest.Clinic, name, number, email string) (id string) {
 	clinic.T.Helper()
 	messaging := clinic.ConnectPeer("messaging")
 	id = clinic.OK(201, "POST", "/patients", object{"name": name, "phone": number, "email": email})["id"].(string)
@@ -42,9 +42,9 @@ func known(clinic *clinictest.Clinic, name, number, email string) (id string) {
 	return id
 }
 
-// In whatever column somebody wrote a name, a number or an address of a patient, one that is
-// added to the schema tomorrow too: it is in none when the patient is forgotten.
-func TestForgettingEveryColumn(t *testing.T) {
+// Identifiers of a patient are erased from every text column of the schema, also from columns
+// that are added later.
+func TestErasureOfEveryColumn(t *testing.T) {
 	t.Parallel()
 	p := clinictest.NewClinic(t)
 	const name, number, email = "Zuleica Canario", "+5511977771234", "zuleica@canario.example"
@@ -64,9 +64,9 @@ func TestForgettingEveryColumn(t *testing.T) {
 		{p.AnotherClinic(), []string{"to Zuleica@Canario.example", "zuleica_"}},
 	} {
 		p := test.clinic
-		id := known(p, name, number, email)
+		id := addKnownPatient(p, name, number, email)
 		var refused []string
-		for _, place := range wordy(p) {
+		for _, place := range textColumns(p) {
 			table, column, _ := strings.Cut(place, ".")
 			if table == "deletion_requests" || strings.Contains(strings.Join(apart, " "), place) {
 				continue
@@ -74,8 +74,8 @@ func TestForgettingEveryColumn(t *testing.T) {
 			key := map[bool]string{true: "id", false: "patient_id"}[table == "patients"]
 			taken := false
 			for _, form := range test.forms {
-				done, err := p.Hub.Host.Pool.Exec(t.Context(), `update clinic.`+table+` set `+column+` = $1 || '_' || substr(md5(random()::text), 1, 6) where clinic_id = $2 and `+key+` = $3`, form, p.ID, id)
-				if taken = err == nil && done.RowsAffected() > 0; taken {
+				request, err := p.Hub.Host.Pool.Exec(t.Context(), `update clinic.`+table+` set `+column+` = $1 || '_' || substr(md5(random()::text), 1, 6) where clinic_id = $2 and `+key+` = $3`, form, p.ID, id)
+				if taken = err == nil && request.RowsAffected() > 0; taken {
 					break
 				}
 			}
@@ -96,8 +96,8 @@ func TestForgettingEveryColumn(t *testing.T) {
 	}
 }
 
-// What others wrote about somebody else stays, and so does who treated them.
-func TestForgettingLeavesWhatNamesNobody(t *testing.T) {
+// Texts about others stay, and so do the names of professionals.
+func TestErasureLeavesTextsAboutOthers(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	id := clinic.OK(201, "POST", "/patients", object{"name": "Ana Lúcia Lima", "phone": clinictest.Phone})["id"].(string)
@@ -122,10 +122,9 @@ func TestForgettingLeavesWhatNamesNobody(t *testing.T) {
 	require.Equal(t, [][]any{{nil}, {"pix"}}, got("/payments", "method"))
 }
 
-// Ids that other products made of a number or an address name nobody afterwards, and still
-// are what they were: who logs the same again, or tells of the same appointment, is answered
-// as before.
-func TestIDsOfTheForgotten(t *testing.T) {
+// External ids that contain a number or an address are replaced, and still work: logging the
+// same interaction, or an event about the same appointment, is answered as before.
+func TestExternalIDsOfErasedPatients(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	scheduling, key := clinic.ConnectPeer("scheduling"), clinic.NewKey()
@@ -168,11 +167,11 @@ func TestIDsOfTheForgotten(t *testing.T) {
 	RequireNoTrace(clinic, "zuleica", "canario")
 }
 
-// Who keeps a copy by asking for what changed hears that a patient was forgotten.
-func TestForgettingIsAChange(t *testing.T) {
+// Clients that synchronize by _lastUpdated see that a patient was erased.
+func TestErasureUpdatesResources(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
-	id := known(clinic, "Zuleica Canario", "+5511977771234", "zuleica@canario.example")
+	id := addKnownPatient(clinic, "Zuleica Canario", "+5511977771234", "zuleica@canario.example")
 	for _, table := range []string{"patients", "records", "appointments", "payments"} {
 		clinic.Exec(`update clinic.` + table + ` set updated_at = now() - interval '1 hour' where clinic_id = $1`)
 	}

@@ -10,7 +10,7 @@ type Bundle struct {
 	Entry     []Entry `json:"entry,omitempty"`
 }
 
-// Link is where another page of a search is.
+// Link is the address of a page of a search.
 type Link struct {
 	Relation string `json:"relation"` // self or next
 	URL      string `json:"url"`
@@ -23,15 +23,15 @@ type Entry struct {
 	Search   *EntrySearch `json:"search,omitempty"`
 }
 
-// EntrySearch is why an entry is there.
+// EntrySearch is the reason for an entry in a searchset.
 type EntrySearch struct {
 	Mode string `json:"mode"`
 }
 
-// searchModeMatch is the mode of what was asked for. Nothing else is sent.
+// searchModeMatch is the mode of resources that match the search. No others are sent.
 const searchModeMatch = "match"
 
-// SearchPage is a page of what a search found.
+// SearchPage is a page of search results.
 type SearchPage struct {
 	Base      string // address of the facade: https://host/clinic/fhir
 	Self      string // address of this page
@@ -41,7 +41,7 @@ type SearchPage struct {
 	Matches   []Resource
 }
 
-// NewSearchset writes what a search found.
+// NewSearchset returns the bundle of a page.
 func NewSearchset(page SearchPage) Bundle {
 	bundle := Bundle{Base: Base{ResourceType: "Bundle"}, Type: "searchset", Timestamp: page.Timestamp, Total: page.Total, Link: []Link{{"self", page.Self}}}
 	if page.Next != "" {
@@ -53,19 +53,19 @@ func NewSearchset(page SearchPage) Bundle {
 	return bundle
 }
 
-// NewEntry is a resource as an entry of a searchset, as what was asked for.
+// NewEntry returns the searchset entry of a matching resource.
 func NewEntry(base string, r Resource) Entry {
 	resourceType, id := r.TypeAndID()
 	return Entry{FullURL: base + "/" + resourceType + "/" + id, Resource: r, Search: &EntrySearch{searchModeMatch}}
 }
 
-// OperationOutcome is http://hl7.org/fhir/R4/operationoutcome.html: how errors are told.
+// OperationOutcome is http://hl7.org/fhir/R4/operationoutcome.html, the body of errors.
 type OperationOutcome struct {
 	Base
 	Issue []Issue `json:"issue"`
 }
 
-// Issue is one thing that went wrong.
+// Issue is one problem.
 type Issue struct {
 	Severity    string           `json:"severity"`
 	Code        string           `json:"code"` // of the value set issue-type
@@ -74,17 +74,17 @@ type Issue struct {
 	Expression  []string         `json:"expression,omitempty"` // "http." and the parameter that is wrong
 }
 
-// issueTypes are the codes for HTTP statuses; whatever else is "exception".
+// issueTypes are the issue codes of HTTP statuses. All others are "exception".
 var issueTypes = map[int]string{
 	400: "invalid", 401: "login", 403: "forbidden", 404: "not-found", 405: "not-supported", 406: "not-supported", 409: "conflict",
 	410: "deleted", 415: "not-supported", 422: "invalid", 429: "throttled", 503: "transient", 504: "timeout",
 }
 
-// NotSupported is the hub's own code for what FHIR has and the facade has not.
+// NotSupported is the hub's error code for features of FHIR that the facade lacks.
 const NotSupported = "not_supported"
 
-// NewOutcome describes an error: its HTTP status, the hub's own code for it, a sentence for
-// people, and the parameters that are wrong.
+// NewOutcome describes an error: its HTTP status, the hub's error code, a sentence for users,
+// and the invalid parameters.
 func NewOutcome(status int, code, detail string, parameters ...string) OperationOutcome {
 	issueType := issueTypes[status]
 	if issueType == "" {

@@ -29,20 +29,20 @@ type Implementation struct {
 	URL         string `json:"url"`
 }
 
-// Rest is what can be done over HTTP.
+// Rest describes what is available over HTTP.
 type Rest struct {
 	Mode     string         `json:"mode"`
 	Security Security       `json:"security"`
 	Resource []RestResource `json:"resource"`
 }
 
-// Security is how to get in.
+// Security describes how requests are authenticated.
 type Security struct {
 	CORS        bool   `json:"cors"`
 	Description string `json:"description"`
 }
 
-// RestResource is what can be done with one type.
+// RestResource describes what is available for one type.
 type RestResource struct {
 	Type        string        `json:"type"`
 	Interaction []Interaction `json:"interaction"`
@@ -56,15 +56,15 @@ type Interaction struct {
 	Code string `json:"code"`
 }
 
-// Operation is something beyond reading and searching.
+// Operation is an operation other than read and search.
 type Operation struct {
 	Name          string `json:"name"`
 	Definition    string `json:"definition"`
 	Documentation string `json:"documentation,omitempty"`
 }
 
-// NewCapabilityStatement tells what the facade at an address can do. released is the day its
-// abilities last changed.
+// NewCapabilityStatement describes the facade at a base address. released is the date on which
+// its capabilities last changed.
 func NewCapabilityStatement(base, softwareVersion, released string) CapabilityStatement {
 	statement := CapabilityStatement{
 		Base: Base{ResourceType: "CapabilityStatement"}, URL: base + "/metadata", Version: softwareVersion,

@@ -11,17 +11,17 @@ import (
 	"integrationhub/clinic/internal/care"
 )
 
-// language is what clinics write in.
+// language is the language of clinics' texts.
 const language = "pt-BR"
 
-// Converter is who a resource is written for.
+// Converter converts the clinic's data for one kind of reader.
 type Converter struct {
 	Base    string // address of the facade
 	Clinic  string // name of the clinic
 	ForPeer bool   // a connected product, which sees what the clinic lets out
 }
 
-// PatientRow is a patient as the clinic has one; "" and zero are what it has not.
+// PatientRow is a patient's data. Missing values are "" or zero.
 type PatientRow struct {
 	ID         uuid.UUID
 	Name       string
@@ -30,11 +30,11 @@ type PatientRow struct {
 	CPF        string // masked
 	BirthDate  time.Time
 	Active     bool
-	Anonymized bool // at the patient's request: nothing is left of who it was
+	Anonymized bool // erased
 	UpdatedAt  time.Time
 }
 
-// Patient writes a patient.
+// Patient converts a patient.
 func (r Converter) Patient(row PatientRow) Patient {
 	p := Patient{Base: newBase(TypePatient, row.ID, row.UpdatedAt), Active: &row.Active, BirthDate: FormatDate(row.BirthDate)}
 	p.ManagingOrganization = &Reference{Type: "Organization", Display: r.Clinic}
@@ -58,7 +58,7 @@ func (r Converter) Patient(row PatientRow) Patient {
 	return p
 }
 
-// AppointmentRow is an appointment as the clinic has one.
+// AppointmentRow is an appointment's data.
 type AppointmentRow struct {
 	ID           uuid.UUID
 	PatientID    uuid.UUID
@@ -70,7 +70,7 @@ type AppointmentRow struct {
 	UpdatedAt    time.Time
 }
 
-// Codes of statuses that all resources of a type have.
+// Status codes that all resources of a type have.
 const (
 	CodeFinished  = "finished"  // of encounters
 	CodeCurrent   = "current"   // of documents
@@ -81,8 +81,8 @@ var appointmentCodes = map[care.AppointmentStatus]string{
 	care.Scheduled: "booked", care.Confirmed: "booked", care.Completed: "fulfilled", care.Cancelled: "cancelled", care.NoShow: "noshow",
 }
 
-// AppointmentStatuses gives the clinic's statuses for FHIR's code, all of them for "";
-// none where no appointment can have it.
+// AppointmentStatuses returns the clinic's statuses for a FHIR code, all for "", nil for an
+// unknown code.
 func AppointmentStatuses(code string) []care.AppointmentStatus {
 	var statuses []care.AppointmentStatus
 	for status, fhirCode := range appointmentCodes {
@@ -93,7 +93,7 @@ func AppointmentStatuses(code string) []care.AppointmentStatus {
 	return statuses
 }
 
-// Appointment writes an appointment.
+// Appointment converts an appointment.
 func (r Converter) Appointment(row AppointmentRow) Appointment {
 	a := Appointment{
 		Base: newBase(TypeAppointment, row.ID, row.UpdatedAt), Status: appointmentCodes[row.Status],
@@ -114,8 +114,8 @@ func (r Converter) Appointment(row AppointmentRow) Appointment {
 	return a
 }
 
-// Encounter writes the visit that an appointment became: one that is completed. It
-// has the appointment's id.
+// Encounter converts a completed appointment to the visit that it became. The visit has the
+// appointment's id.
 func (r Converter) Encounter(row AppointmentRow) Encounter {
 	e := Encounter{
 		Base: newBase(TypeEncounter, row.ID, row.UpdatedAt), Status: CodeFinished,
@@ -132,7 +132,7 @@ func (r Converter) Encounter(row AppointmentRow) Encounter {
 	return e
 }
 
-// RecordRow is a record as the clinic has one.
+// RecordRow is a record's data.
 type RecordRow struct {
 	ID           uuid.UUID
 	PatientID    uuid.UUID
@@ -149,12 +149,12 @@ type RecordRow struct {
 
 var confidentiality = map[care.Sensitivity]string{care.Normal: "normal", care.Restricted: "restricted", care.VeryRestricted: "very restricted"}
 
-// redactedText stands for a text that is not shown.
+// redactedText replaces a text that is not shown.
 const redactedText = "***"
 
-// DocumentReference writes a record; ok is false for one that the reader must not
-// know of. Of a restricted one connected products see that there is one; of the
-// others its summary, never the content.
+// DocumentReference converts a record; ok is false if the reader must not know that it exists.
+// Connected products see of a restricted record that it exists, of a normal one the summary,
+// never the content.
 func (r Converter) DocumentReference(row RecordRow) (d DocumentReference, ok bool) {
 	if r.ForPeer && row.Sensitivity == care.VeryRestricted {
 		return DocumentReference{}, false
@@ -186,7 +186,7 @@ func (r Converter) DocumentReference(row RecordRow) (d DocumentReference, ok boo
 	return d, true
 }
 
-// InteractionRow is what a connected product did with a patient.
+// InteractionRow is an interaction's data.
 type InteractionRow struct {
 	ID         uuid.UUID
 	PatientID  uuid.UUID
@@ -198,7 +198,7 @@ type InteractionRow struct {
 	UpdatedAt  time.Time
 }
 
-// Communication writes an interaction.
+// Communication converts an interaction.
 func (r Converter) Communication(row InteractionRow) Communication {
 	c := Communication{
 		Base: newBase(TypeCommunication, row.ID, row.UpdatedAt), Status: CodeCompleted, Category: toConcept(row.Type),
@@ -211,8 +211,7 @@ func (r Converter) Communication(row InteractionRow) Communication {
 	return c
 }
 
-// escapeURL writes the address of something elsewhere: FHIR has none with spaces, of any
-// kind, in it.
+// escapeURL escapes the spaces and control characters of an address: FHIR allows none.
 func escapeURL(rawURL string) string {
 	var b strings.Builder
 	for _, c := range rawURL {
@@ -237,12 +236,12 @@ func patientReference(id uuid.UUID) Reference {
 	return Reference{Reference: TypePatient + "/" + id.String(), Type: TypePatient}
 }
 
-// practitionerReference is a professional, of whom the clinic shows the name only.
+// practitionerReference refers to a professional by name.
 func practitionerReference(name string) Reference {
 	return Reference{Type: "Practitioner", Display: name}
 }
 
-// toConcept is a concept by its words; none without any.
+// toConcept returns a text as a concept, nil for "".
 func toConcept(text string) []CodeableConcept {
 	if text == "" {
 		return nil
@@ -250,7 +249,7 @@ func toConcept(text string) []CodeableConcept {
 	return []CodeableConcept{{Text: text}}
 }
 
-// sanitizePathSegment keeps what needs no escaping in an address.
+// sanitizePathSegment replaces the characters that need escaping in an address by dashes.
 func sanitizePathSegment(s string) string {
 	segment := make([]rune, 0, len(s))
 	for _, c := range s {

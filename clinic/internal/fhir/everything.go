@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// PathEverything is where the facade says what it understands by $everything.
+// PathEverything is the path of the definition of $everything.
 const PathEverything = "/OperationDefinition/Patient-everything"
 
 const standardEverything = "http://hl7.org/fhir/OperationDefinition/Patient-everything"
@@ -38,7 +38,7 @@ type OperationDefinition struct {
 	Parameter    []OperationParameter `json:"parameter"`
 }
 
-// OperationParameter is what goes into an operation or comes out of it.
+// OperationParameter is an input or output of an operation.
 type OperationParameter struct {
 	Name          string `json:"name"`
 	Use           string `json:"use"` // in or out
@@ -48,7 +48,7 @@ type OperationParameter struct {
 	Type          string `json:"type"`
 }
 
-// EverythingParams are what $everything can be asked.
+// EverythingParams returns the inputs of $everything.
 func EverythingParams() []OperationParameter {
 	const in = "in"
 	return []OperationParameter{
@@ -58,8 +58,8 @@ func EverythingParams() []OperationParameter {
 	}
 }
 
-// NewEverythingDefinition is what the facade at an address understands by $everything: less
-// than the standard has.
+// NewEverythingDefinition describes $everything of the facade at a base address: a part of the
+// standard's.
 func NewEverythingDefinition(base, released string) OperationDefinition {
 	return OperationDefinition{
 		Base: Base{ResourceType: "OperationDefinition", ID: "Patient-everything"}, URL: base + PathEverything, Name: "PatientEverything",
@@ -69,22 +69,23 @@ func NewEverythingDefinition(base, released string) OperationDefinition {
 	}
 }
 
-// EverythingQuery is how much of a patient's things is asked for.
+// EverythingQuery selects a patient's resources for $everything.
 type EverythingQuery struct {
 	types  []string // nil = all
 	Range  Range    // when they took place
 	params url.Values
 }
 
-// Has reports whether a type is asked for.
+// Has reports whether resources of a type are selected.
 func (e EverythingQuery) Has(resourceType string) bool {
 	return e.types == nil || slices.Contains(e.types, resourceType)
 }
 
-// Encode are the parameters it was asked for with.
+// Encode returns the query string of the parameters.
 func (e EverythingQuery) Encode() string { return e.params.Encode() }
 
-// ParseEverythingQuery reads the parameters of $everything. zone is where days lie.
+// ParseEverythingQuery parses the parameters of $everything. Dates are in zone. Its error is a
+// [ParameterError].
 func ParseEverythingQuery(requested url.Values, zone *time.Location) (EverythingQuery, error) {
 	query := EverythingQuery{params: url.Values{}}
 	for name, values := range requested {

@@ -1,17 +1,17 @@
-// Package fhir writes what a clinic has as FHIR R4 resources (4.0.1), reads the
-// searches of others in that form, and tells what it can be asked. It holds only the
-// elements the clinic fills in: http://hl7.org/fhir/R4/ has the rest.
+// Package fhir converts the clinic's data to FHIR R4 resources (4.0.1), parses FHIR searches,
+// and describes its capabilities. Types have only the elements that the clinic fills in; see
+// http://hl7.org/fhir/R4/ for the others.
 package fhir
 
 import "time"
 
-// MediaType is what resources are sent as.
+// MediaType is the media type of resources.
 const MediaType = "application/fhir+json"
 
 // Version is the release of FHIR that the resources follow.
 const Version = "4.0.1"
 
-// Systems that codes and identifiers belong to.
+// Systems of codes and identifiers.
 const (
 	SystemCPF             = "urn:oid:2.16.840.1.113883.13.237" // Brazilian tax id of a person
 	systemIdentifierType  = "http://terminology.hl7.org/CodeSystem/v2-0203"
@@ -21,13 +21,13 @@ const (
 	extensionRendered     = "http://hl7.org/fhir/StructureDefinition/rendered-value"
 )
 
-// Reasons why a value is not there (value set data-absent-reason).
+// Reasons for a missing value (value set data-absent-reason).
 const (
 	absentMasked  = "masked"  // there is one, and it is not shown
-	absentUnknown = "unknown" // the clinic does not know
+	absentUnknown = "unknown" // the clinic does not have it
 )
 
-// Meta is what a server knows about a resource.
+// Meta is a resource's metadata.
 type Meta struct {
 	LastUpdated string `json:"lastUpdated,omitempty"` // instant
 }
@@ -39,7 +39,7 @@ type Coding struct {
 	Display string `json:"display,omitempty"`
 }
 
-// CodeableConcept is a concept by codes, by words or both.
+// CodeableConcept is a concept as codes, text or both.
 type CodeableConcept struct {
 	Coding []Coding `json:"coding,omitempty"`
 	Text   string   `json:"text,omitempty"`
@@ -52,7 +52,8 @@ type Extension struct {
 	ValueString string `json:"valueString,omitempty"`
 }
 
-// Element stands beside a primitive, under its name with an underscore in front.
+// Element has the extensions of a primitive element. Its JSON name is the element's with an
+// underscore in front.
 type Element struct {
 	Extension []Extension `json:"extension,omitempty"`
 }
@@ -61,7 +62,7 @@ func absentElement(reason string) *Element {
 	return &Element{[]Extension{{URL: extensionAbsent, ValueCode: reason}}}
 }
 
-// maskedElement is a value that is not shown, and how people see it.
+// maskedElement returns the element of a value that is not shown, and how it is rendered.
 func maskedElement(shown string) *Element {
 	e := absentElement(absentMasked)
 	if shown != "" {
@@ -92,20 +93,20 @@ type ContactPoint struct {
 	Value  string `json:"value,omitempty"`
 }
 
-// Reference points to another resource, or only says its name.
+// Reference refers to another resource, or only has its name.
 type Reference struct {
 	Reference string `json:"reference,omitempty"`
 	Type      string `json:"type,omitempty"`
 	Display   string `json:"display,omitempty"`
 }
 
-// Period is a time from a start to an end, which nobody knows here.
+// Period has a start. The clinic does not know the end.
 type Period struct {
 	Start    string   `json:"start,omitempty"`
 	EndShown *Element `json:"_end,omitempty"`
 }
 
-// FormatInstant writes a moment as FHIR has them.
+// FormatInstant formats an instant as FHIR does, "" for the zero time.
 func FormatInstant(instant time.Time) string {
 	if instant.IsZero() {
 		return ""
@@ -113,7 +114,7 @@ func FormatInstant(instant time.Time) string {
 	return instant.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// FormatDate writes a day; "" for none.
+// FormatDate formats a date, "" for the zero time.
 func FormatDate(day time.Time) string {
 	if day.IsZero() {
 		return ""

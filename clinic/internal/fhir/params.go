@@ -17,7 +17,7 @@ type SearchParam struct {
 	Modifiers     []string `json:"-"` // what may stand behind the name and a colon
 }
 
-// Systems that codes of statuses belong to.
+// Systems of status codes and of other tokens.
 const (
 	SystemAppointmentStatus = "http://hl7.org/fhir/appointmentstatus"
 	SystemEncounterStatus   = "http://hl7.org/fhir/encounter-status"
@@ -29,10 +29,10 @@ const (
 	dates                   = "With eq, gt, ge, lt, le, sa, eb; several narrow it down, commas widen it."
 )
 
-// BooleanSystems are the systems that true and false belong to.
+// BooleanSystems are the systems of the codes true and false.
 var BooleanSystems = []string{SystemSpecialValues, systemSpecialValues}
 
-// PhoneSystems is what stands for the system of a telephone number.
+// PhoneSystems are the systems of phone numbers.
 var PhoneSystems = []string{systemPhone}
 
 // searchParams are the parameters of each type's searches, beside those of all types.
@@ -67,12 +67,12 @@ func patientItemParams(date SearchParam, statuses string, more ...SearchParam) [
 	return append(slices.Concat(patientReferenceParams, []SearchParam{date, {"status", "token", statuses, nil}}), more...)
 }
 
-// SearchParams are the parameters that searches of a type have.
+// SearchParams returns the parameters of a type's searches.
 func SearchParams(resourceType string) []SearchParam {
 	return slices.Concat(commonParams, searchParams[resourceType])
 }
 
-// Parameters that say how an answer is to look, each given once.
+// Parameters of the result, each allowed once.
 const (
 	ParamCount   = "_count"
 	ParamSummary = "_summary"
@@ -82,10 +82,11 @@ const (
 	ParamPretty  = "_pretty"
 )
 
-// ResultParams are the parameters that say how the answer to a search is to look.
+// ResultParams are the parameters of the result of a search.
 var ResultParams = []string{ParamCount, ParamSummary, ParamAfter, ParamPage, ParamFormat, ParamPretty}
 
-// ParameterError is a parameter that is not answered, and why. It holds no value.
+// ParameterError is a parameter that is invalid or not supported. It has no value of the
+// request.
 type ParameterError struct {
 	Parameter   string
 	Message     string // what it must be
@@ -95,23 +96,22 @@ type ParameterError struct {
 // Error implements error.
 func (f *ParameterError) Error() string { return f.Parameter + " " + f.Message }
 
-// How much a search can ask for: each time a parameter is given is a condition, and each
-// value between commas one more way to meet it.
+// Bounds of a search. Each repetition of a parameter is a condition; each value between commas
+// is an alternative.
 const (
 	maxRepetitions  = 10
 	maxAlternatives = 200
 )
 
-// ParseSearchParams are the parameters that a search is answered by. Those that nobody knows do
-// not count, or are refused where the asker wants them handled strictly; what would change
-// the meaning of a known one, a modifier, is always refused unless it is supported.
+// ParseSearchParams returns the supported parameters. Unknown ones are dropped, or are an
+// error if strict; unsupported modifiers are always an error.
 func ParseSearchParams(resourceType string, requested url.Values, strict bool) (url.Values, error) {
 	supported := SearchParams(resourceType)
 	params := url.Values{}
 	for _, name := range slices.Sorted(maps.Keys(requested)) {
 		values := slices.DeleteFunc(slices.Clone(requested[name]), func(text string) bool { return text == "" })
 		if len(values) == 0 {
-			continue // as if it were not there: forms send fields that nobody filled in
+			continue // forms send empty fields too
 		}
 		baseName, modifier, hasModifier := strings.Cut(name, ":")
 		i := slices.IndexFunc(supported, func(searchParam SearchParam) bool { return searchParam.Name == baseName })
@@ -143,7 +143,7 @@ func hasTooManyAlternatives(value string) bool { return strings.Count(value, ","
 
 func isNotText(value string) bool { return !utf8.ValidString(value) || strings.ContainsRune(value, 0) }
 
-// sanitizeName is a name that somebody else chose, as far as it is one that parameters have.
+// sanitizeName returns a parameter's name up to the first character that no parameter has.
 func sanitizeName(name string) string {
 	const maxLength = 60
 	for i, c := range name {

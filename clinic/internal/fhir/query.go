@@ -10,15 +10,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// Range is a time from From until before To; zero is without an end there.
+// Range begins at From and ends before To. A zero time leaves that side open.
 type Range struct{ From, To time.Time }
 
-// prefixes of dates in searches, as http://hl7.org/fhir/R4/search.html#prefix has them.
+// prefixLength is the length of the prefixes of dates; see
+// http://hl7.org/fhir/R4/search.html#prefix.
 const prefixLength = 2
 
-// ParseDateRanges reads the values of a date parameter, all of which hold at once; one of the
-// ranges of each is enough. zone is where times without one lie. Errors are for people
-// and hold no value.
+// ParseDateRanges parses the values of a date parameter. A time has to be, for each value, in
+// at least one of its ranges. Times without an offset are in zone. Errors are for users and
+// have no values.
 func ParseDateRanges(values []string, zone *time.Location) ([][]Range, error) {
 	var all [][]Range
 	for _, value := range values {
@@ -59,10 +60,10 @@ func parseDateRange(value string, zone *time.Location) (Range, error) {
 	return Range{}, errors.New("has a prefix that is not supported: use eq, gt, ge, lt, le, sa or eb")
 }
 
-// minYear is the first that times are read of: nothing here is older.
+// minYear is the first year that is parsed.
 const minYear = 1000
 
-// parseDateSpan reads a time of any precision: the span it stands for.
+// parseDateSpan parses a time of any precision and returns the span that it stands for.
 func parseDateSpan(text string, zone *time.Location) (low, high time.Time, ok bool) {
 	// A plus sign in a query that nobody escaped arrives as a space.
 	text = strings.ReplaceAll(text, " ", "+")
@@ -88,8 +89,8 @@ func parseDateSpan(text string, zone *time.Location) (low, high time.Time, ok bo
 	return time.Time{}, time.Time{}, false
 }
 
-// precision is how long the time lasts that a text names: decimals of a second make it
-// shorter.
+// precision returns how long the time lasts that a text names. Each decimal of a second makes
+// it ten times shorter.
 func precision(text string, length time.Duration) time.Duration {
 	_, decimals, _ := strings.Cut(text, ".")
 	for _, c := range decimals {
@@ -101,11 +102,11 @@ func precision(text string, length time.Duration) time.Duration {
 	return length
 }
 
-// maxUTCOffset is more than any place's clock was ever away from UTC.
+// maxUTCOffset is more than any time zone ever differed from UTC.
 const maxUTCOffset = 16 * time.Hour
 
-// startOfDay is when a day begins somewhere: at midnight, or when the clocks that skip it
-// are put forward.
+// startOfDay returns when a day begins in a zone: at midnight, or when the clocks that skip
+// midnight are put forward.
 func startOfDay(day time.Time, zone *time.Location) time.Time {
 	y, m, d := day.Date()
 	midnight := time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
@@ -117,12 +118,12 @@ func startOfDay(day time.Time, zone *time.Location) time.Time {
 	return earliest.Add(time.Duration(seconds) * time.Second).In(zone)
 }
 
-// ToDays are the days that begin within a range somewhere, each as midnight UTC.
+// ToDays returns the days that begin within a range in a zone, as midnight UTC.
 func ToDays(r Range, zone *time.Location) Range {
 	return Range{firstDayFrom(r.From, zone), firstDayFrom(r.To, zone)}
 }
 
-// firstDayFrom is the first day that does not begin before a moment.
+// firstDayFrom returns the first day that does not begin before an instant.
 func firstDayFrom(instant time.Time, zone *time.Location) time.Time {
 	if instant.IsZero() {
 		return instant
@@ -138,11 +139,11 @@ func firstDayFrom(instant time.Time, zone *time.Location) time.Time {
 	return day
 }
 
-// Alternatives are the values of a parameter, with commas between them; one that belongs
-// to a value has a backslash in front.
+// Alternatives splits a parameter's value at its commas, except for those escaped by a
+// backslash.
 func Alternatives(value string) []string { return splitEscaped(value, ',') }
 
-// splitEscaped takes a text apart at a character that no backslash escapes. Escapes stay.
+// splitEscaped splits a text at a separator that no backslash escapes. Escapes stay.
 func splitEscaped(text string, separator byte) []string {
 	var parts []string
 	start := 0
@@ -157,7 +158,7 @@ func splitEscaped(text string, separator byte) []string {
 	return append(parts, text[start:])
 }
 
-// Unescape is a value without its escapes.
+// Unescape returns a value without its escapes.
 func Unescape(value string) string {
 	return strings.NewReplacer(`\\`, `\`, `\,`, `,`, `\|`, `|`, `\$`, `$`).Replace(value)
 }
@@ -166,10 +167,10 @@ func Unescape(value string) string {
 type Token struct {
 	System    string
 	Code      string
-	HasSystem bool // it has a system, or says that there must be none
+	HasSystem bool // there is a bar; System "" then means a code without a system
 }
 
-// ParseToken reads a token.
+// ParseToken parses a token.
 func ParseToken(value string) Token {
 	parts := splitEscaped(value, '|')
 	if len(parts) == 1 {
@@ -178,25 +179,27 @@ func ParseToken(value string) Token {
 	return Token{Unescape(parts[0]), Unescape(strings.Join(parts[1:], "|")), true}
 }
 
-// IsOf reports whether the code may be one of a system, under any of its names.
+// IsOf reports whether the code may belong to one of the systems. A token without a system may
+// belong to any.
 func (t Token) IsOf(systems ...string) bool {
 	return !t.HasSystem || slices.Contains(systems, t.System)
 }
 
-// ParsePatientReferences reads the values of a reference to a patient: ids, Patient/id, or addresses of
-// patients here. Whatever else finds nobody.
+// ParsePatientReferences parses references to patients: ids, Patient/id, or addresses below
+// base. Others match no patient.
 func ParsePatientReferences(values []string, base string) []uuid.UUID {
 	return intersectIDs(values, func(text string) string {
 		return strings.TrimPrefix(strings.TrimPrefix(text, base+"/"), TypePatient+"/")
 	})
 }
 
-// ParseIDs reads the values of _id. What can be no id here finds nothing.
+// ParseIDs parses the values of _id. A value that is no UUID matches nothing.
 func ParseIDs(values []string) []uuid.UUID {
 	return intersectIDs(values, func(text string) string { return text })
 }
 
-// intersectIDs are those that every value has among its alternatives; nil where there is no value.
+// intersectIDs returns the ids that every value has among its alternatives, nil if there is no
+// value.
 func intersectIDs(values []string, normalize func(string) string) []uuid.UUID {
 	var all []uuid.UUID
 	for n, value := range values {

@@ -13,7 +13,7 @@ import (
 	"integrationhub/clinic/internal/fhir"
 )
 
-func TestRanges(t *testing.T) {
+func TestParseDateRanges(t *testing.T) {
 	t.Parallel()
 	zone := time.FixedZone("", -3*3600)
 	day := func(y int, m time.Month, d int) time.Time { return time.Date(y, m, d, 0, 0, 0, 0, zone) }
@@ -53,9 +53,9 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// A day that is shown as the instant at which it begins is found by that instant, whatever
-// the zone and however its clocks change, and by its date.
-func TestDays(t *testing.T) {
+// A day is found by the instant at which it begins, in every zone and however its clocks
+// change, and by its date.
+func TestToDays(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ zone, day, begins string }{
 		{"America/Sao_Paulo", "2026-02-03", "2026-02-03T03:00:00.000Z"},
@@ -94,9 +94,8 @@ func TestDays(t *testing.T) {
 	}
 }
 
-// What changes the meaning of a parameter is refused or done; what nobody knows does not
-// count, or is refused where that is asked for.
-func TestUnderstood(t *testing.T) {
+// Unsupported modifiers are refused. Unknown parameters are dropped, or refused if strict.
+func TestParseSearchParams(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{
 		"patient=a&foo=b&_sort=date&status=&x.y=1": "patient=a", "patient:Patient=a": "patient%3APatient=a", "date=a&date=b": "date=a&date=b", "": "",
@@ -129,7 +128,7 @@ func TestUnderstood(t *testing.T) {
 	require.NotContains(t, err.Error(), "529")
 }
 
-func TestReferences(t *testing.T) {
+func TestParsePatientReferences(t *testing.T) {
 	t.Parallel()
 	base := "https://hub.example.com/clinic/fhir"
 	for _, form := range []string{someone.String(), "Patient/" + someone.String(), base + "/Patient/" + someone.String()} {
@@ -144,7 +143,7 @@ func TestReferences(t *testing.T) {
 	require.Nil(t, fhir.ParseIDs(nil), "no condition")
 }
 
-func TestTokens(t *testing.T) {
+func TestParseToken(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]fhir.Token{
 		"urn:x|52998224725": {System: "urn:x", Code: "52998224725", HasSystem: true}, "52998224725": {Code: "52998224725"}, "|52998224725": {Code: "52998224725", HasSystem: true},

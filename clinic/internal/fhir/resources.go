@@ -11,7 +11,7 @@ const (
 
 // Resource is any of the resources of this package.
 type Resource interface {
-	// TypeAndID gives its type and id.
+	// TypeAndID returns the resource's type and id.
 	TypeAndID() (resourceType, id string)
 }
 
@@ -42,14 +42,14 @@ type Appointment struct {
 	Status      string            `json:"status"`
 	ServiceType []CodeableConcept `json:"serviceType,omitempty"`
 	Start       string            `json:"start,omitempty"`
-	// EndShown says that nobody knows when it ends: one that is booked needs an end
-	// wherever it has a start (invariants app-2 and app-3).
+	// EndShown is a missing end: the standard requires an end with every start of a booked
+	// appointment (invariants app-2 and app-3).
 	EndShown    *Element                 `json:"_end,omitempty"`
 	Created     string                   `json:"created,omitempty"`
 	Participant []AppointmentParticipant `json:"participant"`
 }
 
-// AppointmentParticipant is who comes to an appointment.
+// AppointmentParticipant is a participant of an appointment.
 type AppointmentParticipant struct {
 	Actor  Reference `json:"actor"`
 	Status string    `json:"status"`
@@ -68,7 +68,7 @@ type Encounter struct {
 	ServiceProvider *Reference             `json:"serviceProvider,omitempty"`
 }
 
-// EncounterParticipant is who was there beside the patient.
+// EncounterParticipant is a participant other than the patient.
 type EncounterParticipant struct {
 	Individual Reference `json:"individual"`
 }
@@ -101,7 +101,7 @@ type Attachment struct {
 	URL         string   `json:"url,omitempty"`
 }
 
-// DocumentContext is when what a document tells took place.
+// DocumentContext is the time of a document's contents.
 type DocumentContext struct {
 	Period Period `json:"period"`
 }
@@ -118,7 +118,7 @@ type Communication struct {
 	Payload    []Payload         `json:"payload,omitempty"`
 }
 
-// Payload is what was said.
+// Payload is the content of a communication.
 type Payload struct {
 	ContentString string `json:"contentString"`
 }

@@ -13,8 +13,8 @@ import (
 	"integrationhub/hub/hubtest/fhirtest"
 )
 
-// written gives a resource as it is sent, once HL7's schema has nothing against it.
-func written(t *testing.T, resource any) map[string]any {
+// validJSON returns a resource as it is sent, after checking it against HL7's schema.
+func validJSON(t *testing.T, resource any) map[string]any {
 	t.Helper()
 	raw, err := json.Marshal(resource)
 	require.NoError(t, err)
@@ -24,8 +24,8 @@ func written(t *testing.T, resource any) map[string]any {
 	return plain
 }
 
-// The schema finds what is wrong: else none of these tests could fail.
-func TestSchemaRefuses(t *testing.T) {
+// The schema refuses invalid resources: otherwise these tests could not fail.
+func TestSchemaFindsErrors(t *testing.T) {
 	t.Parallel()
 	for _, wrong := range []string{
 		`{"resourceType":"Patient","phone":"+5511987654321"}`,
@@ -69,7 +69,7 @@ const (
 
 func TestPatient(t *testing.T) {
 	t.Parallel()
-	got := written(t, people.Patient(fhir.PatientRow{
+	got := validJSON(t, people.Patient(fhir.PatientRow{
 		ID: someone, Name: "Ana Souza", Phone: "+5511987654321", Email: "ana@example.com", CPF: "***.***.***-09",
 		BirthDate: time.Date(1980, 3, 2, 0, 0, 0, 0, time.UTC), Active: true, UpdatedAt: at,
 	}))
@@ -86,16 +86,16 @@ func TestPatient(t *testing.T) {
 	require.Equal(t, map[string]any{"url": absentURL, "valueCode": "masked"}, pick(t, cpf, "_value", "extension", 0))
 	require.Equal(t, map[string]any{"url": renderedURL, "valueString": "***.***.***-09"}, pick(t, cpf, "_value", "extension", 1))
 
-	bare := written(t, people.Patient(fhir.PatientRow{ID: someone, Name: "Caio"}))
+	bare := validJSON(t, people.Patient(fhir.PatientRow{ID: someone, Name: "Caio"}))
 	for _, none := range []string{"identifier", "telecom", "birthDate", "meta"} {
 		require.NotContains(t, bare, none)
 	}
 	require.Equal(t, false, bare["active"])
 }
 
-func TestForgottenPatient(t *testing.T) {
+func TestErasedPatient(t *testing.T) {
 	t.Parallel()
-	got := written(t, people.Patient(fhir.PatientRow{ID: someone, Name: "Removed", Anonymized: true, UpdatedAt: at}))
+	got := validJSON(t, people.Patient(fhir.PatientRow{ID: someone, Name: "Removed", Anonymized: true, UpdatedAt: at}))
 	require.NotContains(t, pick(t, got, "name", 0), "text")
 	require.Equal(t, "masked", pick(t, got, "name", 0, "_text", "extension", 0, "valueCode"))
 	require.Equal(t, false, got["active"])
@@ -109,7 +109,7 @@ func TestAppointment(t *testing.T) {
 		"cancelled": {"cancelled", "declined"}, "no_show": {"noshow", "needs-action"},
 	} {
 		row.Status = ours
-		got := written(t, people.Appointment(row))
+		got := validJSON(t, people.Appointment(row))
 		require.Equal(t, theirs[0], got["status"], "%s", ours)
 		require.Equal(t, theirs[1], pick(t, got, "participant", 0, "status"), "%s", ours)
 		require.Equal(t, "Patient/"+someone.String(), pick(t, got, "participant", 0, "actor", "reference"))
@@ -121,12 +121,12 @@ func TestAppointment(t *testing.T) {
 	}
 	require.Empty(t, fhir.AppointmentStatuses("arrived"))
 	row.Professional, row.Service = "", ""
-	require.Len(t, written(t, people.Appointment(row))["participant"], 1)
+	require.Len(t, validJSON(t, people.Appointment(row))["participant"], 1)
 }
 
 func TestEncounter(t *testing.T) {
 	t.Parallel()
-	got := written(t, people.Encounter(fhir.AppointmentRow{ID: thing, PatientID: someone, StartsAt: at, Service: "Consulta", Professional: "Dra. Lia", Status: "completed", UpdatedAt: at}))
+	got := validJSON(t, people.Encounter(fhir.AppointmentRow{ID: thing, PatientID: someone, StartsAt: at, Service: "Consulta", Professional: "Dra. Lia", Status: "completed", UpdatedAt: at}))
 	require.Equal(t, "finished", got["status"])
 	require.Equal(t, "AMB", pick(t, got, "class", "code"))
 	require.Equal(t, "Patient/"+someone.String(), pick(t, got, "subject", "reference"))
@@ -134,7 +134,7 @@ func TestEncounter(t *testing.T) {
 	require.Equal(t, "2026-03-02T12:30:00.123Z", pick(t, got, "period", "start"))
 	require.Equal(t, "Dra. Lia", pick(t, got, "participant", 0, "individual", "display"))
 	require.Equal(t, "Clínica Aurora", pick(t, got, "serviceProvider", "display"))
-	written(t, people.Encounter(fhir.AppointmentRow{ID: thing, PatientID: someone, StartsAt: at, Status: "completed"}))
+	validJSON(t, people.Encounter(fhir.AppointmentRow{ID: thing, PatientID: someone, StartsAt: at, Status: "completed"}))
 }
 
 func TestDocumentReference(t *testing.T) {
@@ -154,7 +154,7 @@ func TestDocumentReference(t *testing.T) {
 		row.Sensitivity = test.sensitivity
 		document, ok := test.reader.DocumentReference(row)
 		require.True(t, ok)
-		got := written(t, document)
+		got := validJSON(t, document)
 		require.Equal(t, "evolution", pick(t, got, "type", "text"))
 		require.Equal(t, test.data, pick(t, content(got), "data"), "%s", test.sensitivity)
 		require.Equal(t, "https://clinic.example.com/r/1", pick(t, content(got), "url"))
@@ -169,12 +169,12 @@ func TestDocumentReference(t *testing.T) {
 	row.URL, row.Sensitivity = "https://clinic.example.com/my file\u00a0\u2028.pdf?é=1", care.Normal
 	document, ok := people.DocumentReference(row)
 	require.True(t, ok)
-	require.Equal(t, "https://clinic.example.com/my%20file%C2%A0%E2%80%A8.pdf?é=1", pick(t, content(written(t, document)), "url"))
+	require.Equal(t, "https://clinic.example.com/my%20file%C2%A0%E2%80%A8.pdf?é=1", pick(t, content(validJSON(t, document)), "url"))
 
 	row.Sensitivity = "R"
 	document, ok = outside.DocumentReference(row)
 	require.True(t, ok)
-	got := written(t, document)
+	got := validJSON(t, document)
 	require.Equal(t, "restricted", pick(t, got, "type", "text"))
 	require.Equal(t, "***", got["description"])
 	require.NotContains(t, content(got), "data")
@@ -189,13 +189,13 @@ func TestDocumentReference(t *testing.T) {
 	row.Content, row.Summary, row.URL, row.Professional, row.Sensitivity = "", "", "", "", "N"
 	document, ok = people.DocumentReference(row)
 	require.True(t, ok)
-	written(t, document)
+	validJSON(t, document)
 }
 
 func TestCommunication(t *testing.T) {
 	t.Parallel()
 	row := fhir.InteractionRow{ID: thing, PatientID: someone, Type: "message_received", Summary: "Olá", Source: "my messages", SourceID: "evt_0123456789abcdef", OccurredAt: at, UpdatedAt: at}
-	got := written(t, people.Communication(row))
+	got := validJSON(t, people.Communication(row))
 	require.Equal(t, "completed", got["status"])
 	require.Equal(t, "message_received", pick(t, got, "category", 0, "text"))
 	require.Equal(t, "my messages", pick(t, got, "medium", 0, "text"))
@@ -204,13 +204,13 @@ func TestCommunication(t *testing.T) {
 	require.Equal(t, people.Base+"/NamingSystem/my-messages", pick(t, got, "identifier", 0, "system"))
 	require.Equal(t, "2026-03-02T12:30:00.123Z", got["sent"])
 	row.Summary = ""
-	require.NotContains(t, written(t, people.Communication(row)), "payload")
+	require.NotContains(t, validJSON(t, people.Communication(row)), "payload")
 }
 
 func TestBundle(t *testing.T) {
 	t.Parallel()
 	total := 3
-	b := written(t, fhir.NewSearchset(fhir.SearchPage{
+	b := validJSON(t, fhir.NewSearchset(fhir.SearchPage{
 		Base: people.Base, Self: people.Base + "/Patient?_count=1", Next: people.Base + "/Patient?_count=1&_after=x", Timestamp: fhir.FormatInstant(at), Total: &total,
 		Matches: []fhir.Resource{people.Patient(fhir.PatientRow{ID: someone, Name: "Ana", CPF: "***.***.***-09"})},
 	}))
@@ -222,7 +222,7 @@ func TestBundle(t *testing.T) {
 	require.Equal(t, "match", pick(t, b, "entry", 0, "search", "mode"))
 	require.Len(t, b["entry"], 1)
 
-	empty := written(t, fhir.NewSearchset(fhir.SearchPage{Base: people.Base, Self: people.Base + "/Patient", Total: new(int)}))
+	empty := validJSON(t, fhir.NewSearchset(fhir.SearchPage{Base: people.Base, Self: people.Base + "/Patient", Total: new(int)}))
 	require.EqualValues(t, 0, empty["total"])
 	require.NotContains(t, empty, "entry")
 	require.Len(t, empty["link"], 1)
@@ -230,16 +230,16 @@ func TestBundle(t *testing.T) {
 
 func TestOutcome(t *testing.T) {
 	t.Parallel()
-	got := written(t, fhir.NewOutcome(404, "not_found", "Patient not found"))
+	got := validJSON(t, fhir.NewOutcome(404, "not_found", "Patient not found"))
 	require.Equal(t, "not-found", pick(t, got, "issue", 0, "code"))
 	require.Equal(t, "error", pick(t, got, "issue", 0, "severity"))
 	require.Equal(t, "Patient not found", pick(t, got, "issue", 0, "diagnostics"))
 	require.Equal(t, "not_found", pick(t, got, "issue", 0, "details", "text"))
 	require.NotContains(t, pick(t, got, "issue", 0), "expression")
-	got = written(t, fhir.NewOutcome(400, "not_supported", "patient:Group has …", "patient:Group"))
+	got = validJSON(t, fhir.NewOutcome(400, "not_supported", "patient:Group has …", "patient:Group"))
 	require.Equal(t, "not-supported", pick(t, got, "issue", 0, "code"))
 	require.Equal(t, "http.patient:Group", pick(t, got, "issue", 0, "expression", 0))
-	require.Equal(t, "exception", pick(t, written(t, fhir.NewOutcome(500, "", "x")), "issue", 0, "code"))
+	require.Equal(t, "exception", pick(t, validJSON(t, fhir.NewOutcome(500, "", "x")), "issue", 0, "code"))
 }
 
 func TestCapabilities(t *testing.T) {
@@ -247,7 +247,7 @@ func TestCapabilities(t *testing.T) {
 	statement := fhir.NewCapabilityStatement(people.Base, "1.0.0", "2026-11-20")
 	require.Equal(t, "4.0.1", statement.FHIRVersion)
 	statement.FHIRVersion = "4.0.0" // the schema's own version is the last it knows
-	got := written(t, statement)
+	got := validJSON(t, statement)
 	require.Equal(t, "instance", got["kind"])
 	names := []any{}
 	for _, entry := range pick(t, got, "rest", 0, "resource").([]any) {
@@ -256,7 +256,7 @@ func TestCapabilities(t *testing.T) {
 	}
 	require.Equal(t, []any{"Patient", "Appointment", "Encounter", "DocumentReference", "Communication"}, names)
 	require.Equal(t, "everything", pick(t, got, "rest", 0, "resource", 0, "operation", 0, "name"))
-	definition := written(t, fhir.NewEverythingDefinition(people.Base, "2026-11-20"))
+	definition := validJSON(t, fhir.NewEverythingDefinition(people.Base, "2026-11-20"))
 	require.Equal(t, definition["url"], pick(t, got, "rest", 0, "resource", 0, "operation", 0, "definition"), "what the standard has is more")
 	require.Equal(t, "http://hl7.org/fhir/OperationDefinition/Patient-everything", definition["base"])
 }

@@ -12,7 +12,7 @@ import (
 	"integrationhub/clinic/internal/importfile"
 )
 
-// What users send in place of a table or of FHIR resources, by its beginning.
+// Files of other formats are recognized by their first bytes.
 func TestCheckFormat(t *testing.T) {
 	t.Parallel()
 	const patient = `{"resourceType":"Patient"}`
@@ -79,8 +79,8 @@ func (f *brokenFile) Read(p []byte) (int, error) {
 	return f.ReadSeeker.Read(p[:min(len(p), 512)])
 }
 
-// A file that cannot be read is no file of a wrong format, wherever its reading fails.
-func TestBrokenFiles(t *testing.T) {
+// A file that cannot be read is not reported as one of a wrong format, wherever reading fails.
+func TestReadErrorIsNoFormatError(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"UTF-8": strings.Repeat("nome;", 500), "Windows-1252": strings.Repeat("n\xe9;", 500), "UTF-16": "\xff\xfe" + strings.Repeat("n\x00;\x00", 500),
@@ -120,8 +120,8 @@ func TestWindows1252Bounds(t *testing.T) {
 	require.Equal(t, "\x7f€‚žŸ\u00a0ÿ", string(text))
 }
 
-// A file that breaks off with an error is not taken for one that ends there.
-func TestBrokenReadsAreNoEnd(t *testing.T) {
+// A read error is not taken for the end of the file.
+func TestReadErrorIsNoEnd(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"Windows-1252": strings.Repeat("n\xe9;", 5000), "UTF-16": "\xff\xfe" + strings.Repeat("n\x00;\x00", 5000), "pairs of UTF-16": "\xff\xfe" + strings.Repeat("\x34\xd8\x1e\xdd", 5000),

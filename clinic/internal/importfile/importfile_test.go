@@ -16,16 +16,16 @@ import (
 	"integrationhub/clinic/internal/importfile"
 )
 
-// table reads a whole table, and again from every place where a row begins: both
+// readTable reads a whole table, and again from every place where a row begins: both
 // must tell the same.
-func table(t *testing.T, text string) []importfile.Row {
+func readTable(t *testing.T, text string) []importfile.Row {
 	t.Helper()
 	head, at, err := importfile.ReadHeader(strings.NewReader(text))
 	require.NoError(t, err)
-	return resumed(t, text, head, at)
+	return readFrom(t, text, head, at)
 }
 
-func resumed(t testing.TB, text string, head *importfile.Header, at importfile.Position) []importfile.Row {
+func readFrom(t testing.TB, text string, head *importfile.Header, at importfile.Position) []importfile.Row {
 	t.Helper()
 	r := importfile.NewReader(iotest.OneByteReader(strings.NewReader(text[at.Offset:])), at, head)
 	var rows []importfile.Row
@@ -54,16 +54,16 @@ func TestTables(t *testing.T) {
 		"tabs":       "id\tnome\tcelular\temail\tcpf\tnascimento\n17\tAna Souza\t(11) 98765-4321\tana@example.com\t529.982.247-25\t1980-03-02 00:00:00\n",
 		"quoted":     "\"id\";\"obs; etc\";\"nome\";\"celular\";\"email\";\"cpf\";\"nascimento\"\n\"17\";\"x\";\"Ana Souza\";\"(11) 98765-4321\";\"ana@example.com\";\"529.982.247-25\";\"02/03/1980\"\n",
 	} {
-		require.Equal(t, []importfile.Row{ana}, table(t, text), name)
+		require.Equal(t, []importfile.Row{ana}, readTable(t, text), name)
 	}
 	sep := ana
 	sep.Line = 3
-	require.Equal(t, []importfile.Row{sep}, table(t, "sep=;\nid;nome;celular;email;cpf;nascimento\n17;Ana Souza;(11) 98765-4321;ana@example.com;529.982.247-25;02/03/1980\n"))
+	require.Equal(t, []importfile.Row{sep}, readTable(t, "sep=;\nid;nome;celular;email;cpf;nascimento\n17;Ana Souza;(11) 98765-4321;ana@example.com;529.982.247-25;02/03/1980\n"))
 }
 
 func TestCells(t *testing.T) {
 	t.Parallel()
-	rows := table(t, "nome;obs;telefone;celular;cpf\n"+
+	rows := readTable(t, "nome;obs;telefone;celular;cpf\n"+
 		"\"Ana \"\"Aninha\"\"\r\nSouza\";\"a;b\n\nc\";;11987654321\n"+ // rows may be shorter than the head
 		"\n ; ;\n"+
 		"Bia 5\"\" \"x\";;1;2;529982247\n"+
@@ -90,7 +90,7 @@ func TestProblems(t *testing.T) {
 		"Ana;1980-03-02;\"abc":             "not closed",
 		strings.Repeat("x", 70_000) + ";;": "longer",
 	} {
-		rows := table(t, "nome;nascimento;ativo\n"+cells+"\nBia;;sim\n")
+		rows := readTable(t, "nome;nascimento;ativo\n"+cells+"\nBia;;sim\n")
 		require.Len(t, rows, 2, cells[:min(len(cells), 20)])
 		require.Contains(t, rows[0].Problem, want)
 		require.Equal(t, importfile.Row{Line: 2, Problem: rows[0].Problem}, rows[0], "nothing of the line but where it is")
@@ -132,7 +132,7 @@ func TestFHIR(t *testing.T) {
 		`{"resourceType":"Patient","id":"` + strings.Repeat("x", 70_000) + `"}` + "\n" +
 		`"` + "\n" +
 		`{"resourceType":"Patient","id":"last"}`
-	rows := resumed(t, text, nil, importfile.Start)
+	rows := readFrom(t, text, nil, importfile.Start)
 	require.Equal(t, importfile.Row{Line: 1, ExternalRef: "a-1", Name: "Ana Maria Souza", Phone: "+55 11 98765-4321", Email: "ana@example.com", CPF: "52998224725", BirthDate: "1980-03-02", Status: "active"}, rows[0])
 	require.Equal(t, importfile.Row{Line: 3, Name: `Bia "B" Lima`, Status: "inactive"}, rows[1])
 	for i, want := range []string{"resourceType", "birthDate", "not a FHIR resource", "not a FHIR resource", "no text", "longer", "not a FHIR resource"} {
@@ -143,7 +143,7 @@ func TestFHIR(t *testing.T) {
 	require.Len(t, rows, 10)
 }
 
-// What Brazilian programs call their columns, and what spreadsheets make of rows.
+// Column headings of Brazilian programs, and rows as spreadsheets write them.
 func TestHeadings(t *testing.T) {
 	t.Parallel()
 	ana := importfile.Row{Line: 2, ExternalRef: "17", Name: "Ana Souza", Phone: "11 98765-4321", Email: "ana@example.com", CPF: "529.982.247-25", BirthDate: "1980-03-02", Status: "active"}
@@ -153,20 +153,20 @@ func TestHeadings(t *testing.T) {
 		"COD.;CLIENTE;TEL. CELULAR;E-MAIL;Nº CPF;DT. NASC.;ATIVO", "Matri\u0301cula;Nome do cliente;Fone;Correio Eletro\u0302nico;CPF do paciente;Data de Nasc.;ativo",
 		"id_paciente;nome_paciente;telefone 1;e-mail 1;cpf_paciente;data_nascimento;status", " ID ;\"Paciente\";Whatsapp;Mail;cpf;Anivers\u00e1rio;Situacao",
 	} {
-		require.Equal(t, []importfile.Row{ana}, table(t, head+"\n"+row+"\n"), head)
-		require.Equal(t, []importfile.Row{ana}, table(t, head+"\n"+row+";; \n;;;;;;;;\n\n"), "cells that once held something: %s", head)
+		require.Equal(t, []importfile.Row{ana}, readTable(t, head+"\n"+row+"\n"), head)
+		require.Equal(t, []importfile.Row{ana}, readTable(t, head+"\n"+row+";; \n;;;;;;;;\n\n"), "cells that once held something: %s", head)
 		further := ana
 		further.Line = 4
-		require.Equal(t, []importfile.Row{further}, table(t, "\r\n;;;\r\n"+head+"\n"+row), "a sheet that begins further down")
+		require.Equal(t, []importfile.Row{further}, readTable(t, "\r\n;;;\r\n"+head+"\n"+row), "a sheet that begins further down")
 	}
 	require.Equal(t, []importfile.Row{{Line: 2, Name: "Ana", Phone: "1"}, {Line: 3, Name: "Bia", Phone: "2"}, {Line: 4, Name: "Caio", Phone: "3"}},
-		table(t, "nome;telefone;nome;telefone\nAna;1;Other;9\n;2;Bia;\nCaio;;;3\n"), "of columns with one name the first that says something")
+		readTable(t, "nome;telefone;nome;telefone\nAna;1;Other;9\n;2;Bia;\nCaio;;;3\n"), "of columns with one name the first that says something")
 	for _, day := range []string{"02/03/1980", "2/3/1980", "02-03-1980", "02.03.1980", "1980-03-02", "02/03/1980 00:00", "1980-03-02T00:00:00Z"} {
-		require.Equal(t, []importfile.Row{{Line: 2, Name: "Ana", BirthDate: "1980-03-02"}}, table(t, "nome;nascimento\nAna;"+day+"\n"), day)
+		require.Equal(t, []importfile.Row{{Line: 2, Name: "Ana", BirthDate: "1980-03-02"}}, readTable(t, "nome;nascimento\nAna;"+day+"\n"), day)
 	}
 }
 
-// What is said of a Patient in many ways, and what a file has beside patients.
+// Variants of FHIR patients, and other resources in a file.
 func TestFHIRVariants(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]importfile.Row{
@@ -185,9 +185,9 @@ func TestFHIRVariants(t *testing.T) {
 		`"name":null,"telecom":null,"birthDate":null,"active":null`: {},
 	} {
 		want.Line = 1
-		require.Equal(t, []importfile.Row{want}, resumed(t, `{"resourceType":"Patient",`+line+`}`, nil, importfile.Start), line)
+		require.Equal(t, []importfile.Row{want}, readFrom(t, `{"resourceType":"Patient",`+line+`}`, nil, importfile.Start), line)
 	}
-	rows := resumed(t, `{"resourceType":"Bundle","entry":[]}`+"\n"+`{"resourceType":"Practitioner"}`+"\n{}\n", nil, importfile.Start)
+	rows := readFrom(t, `{"resourceType":"Bundle","entry":[]}`+"\n"+`{"resourceType":"Practitioner"}`+"\n{}\n", nil, importfile.Start)
 	for i, want := range []string{"is a Bundle: write each Patient", "resourceType must be Patient", "resourceType must be Patient"} {
 		require.Equal(t, i+1, rows[i].Line)
 		require.Contains(t, rows[i].Problem, want)
@@ -227,10 +227,10 @@ func TestCharsets(t *testing.T) {
 	}
 }
 
-// endless is a table that is never held whole.
-type endless struct{ left int }
+// endlessFile is a table that is never held whole.
+type endlessFile struct{ left int }
 
-func (e *endless) Read(p []byte) (int, error) {
+func (e *endlessFile) Read(p []byte) (int, error) {
 	if e.left == 0 {
 		return 0, io.EOF
 	}
@@ -239,11 +239,11 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// What is held of a file does not grow with it.
-func TestMemory(t *testing.T) { //nolint:paralleltest // it measures the process's memory
+// Memory use does not grow with the file.
+func TestReaderMemory(t *testing.T) { //nolint:paralleltest // it measures the process's memory
 	head, _, err := importfile.ReadHeader(strings.NewReader("nome;telefone;obs;cpf\n"))
 	require.NoError(t, err)
-	r := importfile.NewReader(&endless{left: 5000}, importfile.Start, head) // 20 MB
+	r := importfile.NewReader(&endlessFile{left: 5000}, importfile.Start, head) // 20 MB
 	var most uint64
 	for n := 0; ; n++ {
 		_, err := r.Next()
@@ -270,9 +270,9 @@ func FuzzReader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		text = text[:min(len(text), 4096)] // what is read again from every row takes the square of the time
 		if head, at, err := importfile.ReadHeader(strings.NewReader(text)); err == nil {
-			resumed(t, text, head, at)
+			readFrom(t, text, head, at)
 		}
-		resumed(t, text, nil, importfile.Start)
+		readFrom(t, text, nil, importfile.Start)
 		if in, err := importfile.Text(strings.NewReader(text)); err == nil {
 			_, err := io.Copy(io.Discard, in)
 			require.NoError(t, err)

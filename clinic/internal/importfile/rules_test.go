@@ -9,7 +9,7 @@ import (
 	"integrationhub/clinic/internal/importfile"
 )
 
-// Of names and contacts with the same rank the first counts; a rank of 0 is none.
+// Of names and contacts with the same rank the first is used; a rank of 0 is none.
 func TestFHIRRanks(t *testing.T) {
 	t.Parallel()
 	for members, want := range map[string]importfile.Row{
@@ -25,17 +25,17 @@ func TestFHIRRanks(t *testing.T) {
 		`"telecom":[{"system":"phone","value":"1","use":"home"},{"system":"phone","value":"2","use":"mobile"},{"system":"sms","value":"3","use":"mobile"}]`: {Phone: "2"},
 	} {
 		want.Line = 1
-		require.Equal(t, []importfile.Row{want}, resumed(t, `{"resourceType":"Patient",`+members+`}`, nil, importfile.Start), members)
+		require.Equal(t, []importfile.Row{want}, readFrom(t, `{"resourceType":"Patient",`+members+`}`, nil, importfile.Start), members)
 	}
 }
 
-// Numbers of 8 to 10 digits are CPFs whose zeros a spreadsheet removed; others stay as they are.
+// Numbers of 8 to 10 digits are CPFs without their leading zeros; others stay as they are.
 func TestCPFsOfSpreadsheets(t *testing.T) {
 	t.Parallel()
 	for cell, want := range map[string]string{
 		"1234567": "1234567", "12345678": "00012345678", "1234567890": "01234567890", "12345678901": "12345678901", "123456789012": "123456789012", "12345678a": "12345678a", "1234-5678": "1234-5678",
 	} {
-		require.Equal(t, []importfile.Row{{Line: 2, Name: "Ana", CPF: want}}, table(t, "nome;cpf\nAna;"+cell+"\n"))
+		require.Equal(t, []importfile.Row{{Line: 2, Name: "Ana", CPF: want}}, readTable(t, "nome;cpf\nAna;"+cell+"\n"))
 	}
 }
 
@@ -53,7 +53,7 @@ func TestSeparators(t *testing.T) {
 			require.NoError(t, err, head)
 			continue
 		}
-		require.Equal(t, []importfile.Row{{Line: 2, Name: "Ana", CPF: "1"}}, table(t, head+"\n"+row+"\n"), head)
+		require.Equal(t, []importfile.Row{{Line: 2, Name: "Ana", CPF: "1"}}, readTable(t, head+"\n"+row+"\n"), head)
 	}
 }
 
@@ -62,7 +62,7 @@ func TestHeadingCharacters(t *testing.T) {
 	t.Parallel()
 	// "whatsapp", "telefone1", "id", and what is none for a z, a 0 or a 9 in it.
 	for heading, known := range map[string]bool{"{telefone1}": true, "telefone0": false, "telefone9": false, "telefonez": false, "telefonea": false, "telefone": true, "/telefone:": true} {
-		rows := table(t, "nome;"+heading+"\nAna;1\n")
+		rows := readTable(t, "nome;"+heading+"\nAna;1\n")
 		require.Equal(t, known, rows[0].Phone == "1", heading)
 	}
 }
@@ -71,12 +71,12 @@ func TestHeadingCharacters(t *testing.T) {
 // apostrophe goes only where it marks a formula.
 func TestRowBounds(t *testing.T) {
 	t.Parallel()
-	rows := table(t, "nome;obs\nAna;\nBia;;\nCaio;x;y\n';\n'=Davi;\n'\"Eva\";'\n")
+	rows := readTable(t, "nome;obs\nAna;\nBia;;\nCaio;x;y\n';\n'=Davi;\n'\"Eva\";'\n")
 	require.Equal(t, []importfile.Row{
 		{Line: 2, Name: "Ana"}, {Line: 3, Name: "Bia"}, {Line: 4, Problem: "has more cells than the first line has columns"}, {Line: 5, Name: "'"}, {Line: 6, Name: "=Davi"}, {Line: 7, Name: `'"Eva"`},
 	}, rows)
 	// A line ends where quotation marks are closed, and an escaped one does not close them.
-	rows = table(t, "nome;obs\n\"a\"\"\";b\n\"\";c\nAna;\"\"\"\"\n\"x\"\"\ny\";\nBia;\"\"")
+	rows = readTable(t, "nome;obs\n\"a\"\"\";b\n\"\";c\nAna;\"\"\"\"\n\"x\"\"\ny\";\nBia;\"\"")
 	require.Equal(t, []importfile.Row{{Line: 2, Name: `a"`}, {Line: 3}, {Line: 4, Name: "Ana"}, {Line: 5, Name: `x" y`}, {Line: 7, Name: "Bia"}}, rows)
 }
 
@@ -86,10 +86,10 @@ func TestLongestRow(t *testing.T) {
 	const end = ";x\n"
 	for _, ending := range []string{"", "Bia;\n"} {
 		longest := strings.Repeat("a", importfile.MaxLine-len(end)) + end
-		rows := table(t, "nome;obs\n"+longest+ending)
+		rows := readTable(t, "nome;obs\n"+longest+ending)
 		require.Empty(t, rows[0].Problem)
 		require.Len(t, rows[0].Name, importfile.MaxLine-len(end))
-		rows = table(t, "nome;obs\na"+longest+ending)
+		rows = readTable(t, "nome;obs\na"+longest+ending)
 		require.Contains(t, rows[0].Problem, "is longer than 65536 bytes")
 		require.Empty(t, rows[0].Name)
 	}

@@ -8,8 +8,8 @@ import (
 	"integrationhub/clinic/internal/clinictest"
 )
 
-// An import takes the patients of a batch by their ids, in whatever order the file has
-// them: while it waits for the first, it holds none of the others.
+// An import locks the patients of a batch by id, whatever the order of the file. While it
+// waits for the first, it holds none of the others.
 func TestImportsLockPatientsInOrder(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)

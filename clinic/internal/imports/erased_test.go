@@ -9,8 +9,8 @@ import (
 	"integrationhub/clinic/internal/clinictest"
 )
 
-// The file that a clinic imports every night makes nobody anew who asked to be forgotten.
-func TestForgottenAreNotImported(t *testing.T) {
+// A file that is imported again does not bring erased patients back.
+func TestErasedPatientsAreNotImported(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	file := strings.Join([]string{
@@ -35,8 +35,8 @@ func TestForgottenAreNotImported(t *testing.T) {
 	require.Equal(t, 0, clinic.QueryInt(`select count(*) from clinic.forgotten where clinic_id = $1 and env = 'test'`))
 }
 
-// Nor whom it has under an earlier name, number, address or tax id.
-func TestForgottenAreNotImportedByWhatTheyWere(t *testing.T) {
+// Erased patients are recognized by an earlier name, number, address or CPF too.
+func TestErasedPatientsAreRecognizedByEarlierContacts(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	const head = "external_id;nome;telefone;email;cpf\n"

@@ -14,8 +14,8 @@ import (
 	"integrationhub/clinic/internal/clinictest"
 )
 
-// latin writes a text with one byte for each letter, as Excel does in Brazil.
-func latin(text string) string {
+// encodeLatin1 encodes a text with one byte for each character, as Excel does in Brazil.
+func encodeLatin1(text string) string {
 	var b strings.Builder
 	for _, c := range text {
 		b.WriteByte(byte(c))
@@ -23,8 +23,8 @@ func latin(text string) string {
 	return b.String()
 }
 
-// wide writes a text as Excel's "Unicode text": UTF-16 with a mark.
-func wide(text string) string {
+// encodeUTF16 encodes a text as Excel's "Unicode text": UTF-16 with a byte order mark.
+func encodeUTF16(text string) string {
 	b := []byte("\xff\xfe")
 	for _, unit := range utf16.Encode([]rune(text)) {
 		b = append(b, byte(unit), byte(unit>>8))
@@ -32,7 +32,7 @@ func wide(text string) string {
 	return string(b)
 }
 
-// The table as Excel in Portuguese saves it, in each of its character sets.
+// A table as Excel in Portuguese saves it, in each of its character sets.
 func TestImportFromExcel(t *testing.T) {
 	t.Parallel()
 	const sheet = "Cód.;Nome do Paciente;Telefone (Celular);E-mail;CPF;Dt. Nasc.;Observações;Situação\r\n" +
@@ -41,7 +41,7 @@ func TestImportFromExcel(t *testing.T) {
 		";;;;;;;\r\n" +
 		"9;Íris Muñoz;+55 (21) 3456-7890;;;31-12-1990;;\r\n" +
 		";;;;;;;\r\n\r\n\r\n"
-	for name, file := range map[string]string{"Windows-1252": latin(sheet), "UTF-8": "\xef\xbb\xbf" + sheet, "UTF-16": wide(sheet)} {
+	for name, file := range map[string]string{"Windows-1252": encodeLatin1(sheet), "UTF-8": "\xef\xbb\xbf" + sheet, "UTF-16": encodeUTF16(sheet)} {
 		clinic := clinictest.NewClinic(t)
 		clinictest.RequireImportCounts(t, clinic.Import("csv", file), 3, 0, 0, 0)
 		found := map[string][]any{}
@@ -56,8 +56,8 @@ func TestImportFromExcel(t *testing.T) {
 	}
 }
 
-// A file that is none is refused with what to do about it, before anything is kept.
-func TestImportOfOtherFiles(t *testing.T) {
+// A file of another format is refused with what to do about it, before anything is stored.
+func TestUnsupportedFilesAreRefused(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	var workbook bytes.Buffer
@@ -96,9 +96,9 @@ func TestImportOfOtherFiles(t *testing.T) {
 	require.Zero(t, clinic.QueryInt(`select count(*) from clinic.import_chunks where clinic_id = $1`))
 }
 
-// What the clinic gives out of a patient it takes in again: as the same one here, as a new
-// one elsewhere. Tax ids are masked on the way.
-func TestImportOfItsOwnExport(t *testing.T) {
+// A patient exported by a clinic matches the same patient there, and is a new one elsewhere.
+// CPFs are masked in between.
+func TestImportOfOwnExport(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	id := clinic.OK(201, "POST", "/patients", object{"name": "Ana Souza", "phone": "+5511987654321", "email": "ana@example.com", "cpf": clinictest.CPF, "birth_date": "1980-03-02"})["id"].(string)

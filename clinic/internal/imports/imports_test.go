@@ -14,8 +14,8 @@ import (
 	"integrationhub/hub/hubtest/moduletest"
 )
 
-// Who may not import sends nothing: a long file is refused before it was read.
-func TestStaffUploadsNothing(t *testing.T) {
+// An upload by staff is refused before its body is read.
+func TestStaffUploadIsRefusedEarly(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	long := "nome\n" + strings.Repeat("Ana Souza\n", 200_000)
@@ -27,8 +27,8 @@ func TestStaffUploadsNothing(t *testing.T) {
 	require.Equal(t, 413, clinic.As("nobody").UploadImport("csv", long).Status)
 }
 
-// Media types have no case, boundaries have.
-func TestMediaTypesInCapitals(t *testing.T) {
+// Media types ignore case, boundaries do not.
+func TestMediaTypesIgnoreCase(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	clinic.OK(201, "POST", "/patients", object{"name": "Ana"}, "Content-Type", "APPLICATION/JSON")
@@ -39,18 +39,18 @@ func TestMediaTypesInCapitals(t *testing.T) {
 	require.Equal(t, 415, clinic.Call("POST", "/imports", form, "Content-Type", "MULTIPART/mixed; boundary=aB").Status)
 }
 
-// people are so many patients in a table.
-func people(n int) string {
+// patientTable returns a CSV file of n patients.
+func patientTable(n int) string {
 	var b strings.Builder
 	b.WriteString("id;nome;telefone;cpf;nascimento\n")
 	for i := range n {
-		fmt.Fprintf(&b, "%d;Paciente %d;+55119%08d;%s;%02d/%02d/19%02d\n", i, i, 60_000_000+i, taxID(i), i%28+1, i%12+1, i%90+10)
+		fmt.Fprintf(&b, "%d;Paciente %d;+55119%08d;%s;%02d/%02d/19%02d\n", i, i, 60_000_000+i, cpfNumber(i), i%28+1, i%12+1, i%90+10)
 	}
 	return b.String()
 }
 
-// taxID is a CPF with the right check digits.
-func taxID(n int) string {
+// cpfNumber returns a valid CPF for a number.
+func cpfNumber(n int) string {
 	digits := fmt.Sprintf("%09d", 100_000_000+n*7919%800_000_000)
 	for length := 9; length <= 10; length++ {
 		sum := 0
@@ -116,9 +116,9 @@ func TestImport(t *testing.T) {
 	require.Zero(t, matches)
 }
 
-// A patient is found by the reference, else by the tax id, else by phone, name and
-// day of birth; whoever made it.
-func TestImportFindsPatients(t *testing.T) {
+// A patient is matched by the reference, else by the CPF, else by phone, name and birth date,
+// however the patient was created.
+func TestImportMatchesPatients(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	clinic.OK(201, "POST", "/patients", object{"name": "Ana Souza", "cpf": "529.982.247-25"})
@@ -136,7 +136,7 @@ func TestImportFindsPatients(t *testing.T) {
 	require.Len(t, clinic.Items("/patients"), 5)
 }
 
-// What is wrong is said by line, without values; the others are taken in.
+// Errors name the line and no values. The other lines are imported.
 func TestImportErrors(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
@@ -172,8 +172,8 @@ func TestImportErrors(t *testing.T) {
 	}
 }
 
-// What a batch changes, its events and how far the import is are one transaction.
-func TestImportIsWholeOrNot(t *testing.T) {
+// A batch's changes, its events and the import's progress are one transaction.
+func TestImportBatchIsAtomic(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	clinic.Hub.FailPublishing.Store(true)
@@ -193,14 +193,14 @@ func TestImportIsWholeOrNot(t *testing.T) {
 	require.Len(t, clinic.Events(), 3)
 }
 
-// How far an import is can be seen while it runs: each batch as soon as it is in.
+// Each batch is visible as soon as it is committed.
 func TestImportProgress(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	const total = 250 // two batches and a half
 	held := map[int]pgx.Tx{}
 	for _, n := range []int{120, 220} { // each batch after the first changes a patient that is held
-		id := clinic.OK(201, "POST", "/patients", object{"name": "Somebody", "cpf": taxID(n)})["id"]
+		id := clinic.OK(201, "POST", "/patients", object{"name": "Somebody", "cpf": cpfNumber(n)})["id"]
 		tx, err := clinic.Hub.Host.Pool.Begin(t.Context())
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
@@ -208,7 +208,7 @@ func TestImportProgress(t *testing.T) {
 		require.NoError(t, err)
 		held[n] = tx
 	}
-	created := clinic.UploadImport("csv", people(total))
+	created := clinic.UploadImport("csv", patientTable(total))
 	require.Equal(t, 202, created.Status, created.Text)
 	path := "/imports/" + created.Body["id"].(string)
 	seen := []float64{0}

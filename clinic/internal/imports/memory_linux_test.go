@@ -12,8 +12,8 @@ import (
 	"integrationhub/clinic/internal/clinictest"
 )
 
-// most is the most memory that the process had at once, in MiB.
-func most(hub *clinictest.HubProcess) (mib int) {
+// peakMemory returns the largest memory that the process used at once, in MiB.
+func peakMemory(hub *clinictest.HubProcess) (mib int) {
 	hub.T.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", hub.Pid()))
 	require.NoError(hub.T, err)
@@ -24,9 +24,9 @@ func most(hub *clinictest.HubProcess) (mib int) {
 	return mib >> 10
 }
 
-// importing gives the memory of a hub that took in a file, and of another that read it,
-// both just started.
-func importing(hub *clinictest.HubProcess, clinic *clinictest.Clinic, lines int) (uploading, reading int) {
+// measureImport returns the peak memory of a process that stored an uploaded file, and of
+// another that imported it, in MiB.
+func measureImport(hub *clinictest.HubProcess, clinic *clinictest.Clinic, lines int) (uploading, reading int) {
 	hub.T.Helper()
 	const line = "Ana Souza;529.982.247-25;"
 	file := "nome;cpf;obs\n" + strings.Repeat(line+strings.Repeat("x", 166-len(line))+"\n", lines)
@@ -38,25 +38,25 @@ func importing(hub *clinictest.HubProcess, clinic *clinictest.Clinic, lines int)
 	require.NoError(hub.T, err)
 	created := clinic.UploadImport("csv", file)
 	require.Equal(hub.T, 202, created.Status, created.Text)
-	uploading = most(hub)
+	uploading = peakMemory(hub)
 	hub.Kill()
 	require.NoError(hub.T, held.Rollback(hub.T.Context()))
 	hub.KillAndRestart("import")
 	path := "/imports/" + created.Body["id"].(string)
 	require.Eventually(hub.T, func() bool { return clinic.Get(path)["status"] == "done" }, 8*clinictest.Timeout, 5*clinictest.Tick, "%s", hub.LogTail())
 	require.EqualValues(hub.T, lines, clinic.Get(path)["processed"])
-	return uploading, most(hub)
+	return uploading, peakMemory(hub)
 }
 
-// The longest file that is taken needs room for itself while it comes in, up to three times
-// over, and no more than a short one while it is read.
+// The longest file needs up to three times its length in memory while it is uploaded, and no
+// more than a short one while it is imported.
 func TestImportMemory(t *testing.T) {
 	t.Parallel()
 	hub := clinictest.StartHubProcess(t)
 	clinic := hub.RegisterClinic()
 	const longest, file = 100_000, 16 // lines of 167 bytes; with the form some bytes less than 16 MiB
-	shortUp, shortRead := importing(hub, clinic, longest/10)
-	longUp, longRead := importing(hub, clinic, longest)
+	shortUp, shortRead := measureImport(hub, clinic, longest/10)
+	longUp, longRead := measureImport(hub, clinic, longest)
 	t.Logf("MiB at most while a file of 1.6 MiB comes in: %d, one of 16: %d; while they are read: %d and %d", shortUp, longUp, shortRead, longRead)
 	require.Less(t, longUp, shortUp+4*file)
 	require.Less(t, longRead, shortRead+file, "what is read is not held")

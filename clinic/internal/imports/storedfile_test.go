@@ -9,8 +9,8 @@ import (
 	"integrationhub/hub/hubtest"
 )
 
-// An uploaded file is encrypted while it waits, whatever of the database one looks at.
-func TestWaitingImportIsSealed(t *testing.T) {
+// An uploaded file is encrypted while it waits, in every table.
+func TestUploadedFileIsEncrypted(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	tx, err := clinic.Hub.Host.Pool.Begin(t.Context())

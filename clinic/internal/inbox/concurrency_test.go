@@ -11,9 +11,9 @@ import (
 	"integrationhub/hub/hubtest/moduletest"
 )
 
-// A number that hundreds wait from is linked, dismissed, heard of and forgotten at once:
-// nobody waits in a circle, and each event is on one history once or in the inbox.
-func TestLinkingAmidTheRest(t *testing.T) {
+// Entries of a number are linked, dismissed, received and erased at the same time. There are
+// no deadlocks, and each event is in one history once or in the inbox.
+func TestLinkingDuringOtherRequests(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	messaging, scheduling := clinic.ConnectPeer("messaging"), clinic.ConnectPeer("scheduling")

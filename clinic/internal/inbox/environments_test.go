@@ -8,10 +8,9 @@ import (
 	"integrationhub/clinic/internal/clinictest"
 )
 
-// News of the test environment that name what is live, by its ticket, its appointment or
-// its number, are nobody's there, and change nothing that is live; what a key or a user
-// has in test reaches nothing live either.
-func TestTestNewsDoNotReachLiveData(t *testing.T) {
+// Events of the test environment that name a live ticket, appointment or number match nothing
+// and change no live data. Neither do keys and users in the test environment.
+func TestTestEventsDoNotReachLiveData(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	sandbox := clinic.InEnvironment("test")

@@ -10,8 +10,8 @@ import (
 	"integrationhub/clinic/internal/clinictest"
 )
 
-// Who is forgotten is found by an address in an entry without opening any other's.
-func TestForgettingByAddress(t *testing.T) {
+// The entries with an erased patient's address are found without decrypting any others.
+func TestErasureOfEntriesByEmail(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	messaging := clinic.ConnectPeer("messaging")

@@ -13,8 +13,8 @@ import (
 	"integrationhub/hub/hubtest/moduletest"
 )
 
-// documented is an event as the document has it, with what is read beside.
-type documented struct {
+// documentedEvent is an event as the document has it, with what is read beside.
+type documentedEvent struct {
 	kind, product string
 	data          object
 	texts, ids    []string // members of its data that are read
@@ -22,9 +22,9 @@ type documented struct {
 }
 
 // documentedEvents are the nine events, about a number that is nobody's.
-func documentedEvents() []documented {
+func documentedEvents() []documentedEvent {
 	const stranger, when = "+5521999998888", "2027-01-04T12:00:00Z"
-	return []documented{
+	return []documentedEvent{
 		{"message.received", "messaging", object{"phone": stranger, "name": "Rui", "body": "Hello", "ticket_id": "t-1"}, []string{"phone", "name", "body"}, []string{"ticket_id"}, []string{"email"}},
 		{"message.sent", "messaging", object{"phone": stranger, "body": "Hello", "ticket_id": "t-2"}, []string{"phone", "body"}, []string{"ticket_id"}, []string{"name", "email"}},
 		{"ticket.created", "messaging", object{"phone": stranger, "name": "Rui", "ticket_id": "t-3", "queue": "Desk"}, []string{"phone", "name", "queue"}, []string{"ticket_id"}, []string{"email"}},
@@ -49,14 +49,13 @@ func documentedEvents() []documented {
 	}
 }
 
-// Every member of every event: absent, null, of another form; and members that are
-// another event's or nobody's.
+// Each member of each event: absent, null, of another type; and members of other events.
 func TestMembersOfEvents(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	peers := map[string]*clinictest.Peer{"messaging": clinic.ConnectPeer("messaging"), "scheduling": clinic.ConnectPeer("scheduling")}
 	waiting := func() int { return clinic.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1`) }
-	var example documented
+	var example documentedEvent
 	deliver := func(member string, value any) answer {
 		data := object{}
 		for name, is := range example.data {
@@ -134,8 +133,7 @@ func TestMembersOfEvents(t *testing.T) {
 	require.Equal(t, 0, clinic.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1 and external_id like '%.%'`), "no id is a decimal")
 }
 
-// When an appointment is has to be a moment that an answer can have, whatever the event
-// that tells it.
+// The time of an appointment has to be an instant that JSON can represent.
 func TestTimesOfEvents(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
@@ -156,8 +154,8 @@ func TestTimesOfEvents(t *testing.T) {
 	require.Len(t, clinic.Items("/patients/"+id+"/appointments"), 3)
 }
 
-// What cannot be written as a moment, however it came into the table, hides nothing else.
-func TestTimesOutsideTheCalendar(t *testing.T) {
+// A stored time that JSON cannot represent does not hide other data.
+func TestStoredTimesOutOfRange(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	id := clinic.AddPatient(clinictest.Phone)
@@ -185,9 +183,8 @@ func TestTimesOutsideTheCalendar(t *testing.T) {
 	require.Equal(t, 4, strings.Count(clinic.Call("GET", "/patients/"+id+"/export?format=csv", nil).Text, "\nappointment,"))
 }
 
-// An event counts where it comes from the product that the document names; products that
-// the document does not know may send any.
-func TestOriginsOfEvents(t *testing.T) {
+// The documented products send their own events only. Unknown products may send any.
+func TestSendersOfEvents(t *testing.T) {
 	t.Parallel()
 	p := clinictest.RegisterClinic(t, moduletest.Start(t, clinic.New(), moduletest.Options{Connectors: []hub.Connector{clinictest.AnyPeer("messaging"), clinictest.AnyPeer("scheduling"), clinictest.AnyPeer("crm")}}))
 	id := p.AddPatient(clinictest.Phone)
@@ -213,8 +210,7 @@ func TestOriginsOfEvents(t *testing.T) {
 	require.Len(t, p.Items("/patients/"+id+"/appointments"), 1)
 }
 
-// What other products write is cut to what is kept, without tax ids, and never refused for
-// its length.
+// Long texts of other products are truncated after masking, never refused.
 func TestLongTextsOfEvents(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
@@ -251,7 +247,7 @@ func TestLongTextsOfEvents(t *testing.T) {
 	require.NotContains(t, clinic.Snapshot(), cpf)
 }
 
-// An entry that waits and cannot be read any more keeps nothing else from its patient.
+// An entry that cannot be decrypted does not keep others from being linked.
 func TestUnreadableInboxEntries(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)

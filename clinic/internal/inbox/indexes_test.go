@@ -12,8 +12,8 @@ import (
 	"integrationhub/clinic/internal/clinictest"
 )
 
-// Whatever is asked of a large inbox, an index that begins with the clinic answers it; what
-// upkeep looks for in all of them, one by age.
+// Every query of a large inbox uses an index that begins with the clinic; upkeep's queries use
+// one by age.
 func TestInboxUsesIndexes(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)

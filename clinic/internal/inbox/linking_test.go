@@ -17,36 +17,36 @@ import (
 
 const stranger = "+5521933334444"
 
-// strange is what waits in the inbox from somebody.
-type strange struct {
+// strangerEvent is what waits in the inbox from somebody.
+type strangerEvent struct {
 	kind, subject string
 	data          object
 }
 
 // AddWaitingEvents puts entries into the inbox as they wait there, a minute apart, long ago. They do
 // not come in the order in which they happened.
-func AddWaitingEvents(clinic *clinictest.Clinic, number string, list ...strange) {
+func AddWaitingEvents(clinic *clinictest.Clinic, number string, list ...strangerEvent) {
 	clinic.T.Helper()
 	began := time.Now().Add(-240 * time.Hour).Truncate(time.Second)
 	rows := make([][]any, len(list))
 	for i := range list {
 		id, at := store.NewID(), (i*7919)%len(list)
-		strange := list[at]
-		raw, err := json.Marshal(strange.data)
+		strangerEvent := list[at]
+		raw, err := json.Marshal(strangerEvent.data)
 		require.NoError(clinic.T, err)
 		var subject, from *string
-		if strange.subject != "" {
-			subject = &strange.subject
+		if strangerEvent.subject != "" {
+			subject = &strangerEvent.subject
 		}
 		if number != "" {
 			from = &number
 		}
 		source := "messaging"
-		if strange.data["service"] != nil {
+		if strangerEvent.data["service"] != nil {
 			source = "scheduling"
 		}
 		rows[i] = []any{
-			clinic.ID, "live", id, source, fmt.Sprintf("evt_%s-%d", number, at), strange.kind, began.Add(time.Duration(at) * time.Minute), from, subject,
+			clinic.ID, "live", id, source, fmt.Sprintf("evt_%s-%d", number, at), strangerEvent.kind, began.Add(time.Duration(at) * time.Minute), from, subject,
 			clinic.Hub.Host.Sealer.Seal(raw, "inbox/"+id.String()), []byte{},
 		}
 	}
@@ -57,11 +57,11 @@ func AddWaitingEvents(clinic *clinictest.Clinic, number string, list ...strange)
 }
 
 // messages are so many of a number's, about two tickets.
-func messages(n int, number string) []strange {
-	list := make([]strange, n)
+func messages(n int, number string) []strangerEvent {
+	list := make([]strangerEvent, n)
 	for i := range list {
 		ticket := 7 + i%2
-		list[i] = strange{"message.received", fmt.Sprintf("ticket %d", ticket), object{"phone": number, "body": fmt.Sprintf("Message %d", i), "ticket_id": ticket}}
+		list[i] = strangerEvent{"message.received", fmt.Sprintf("ticket %d", ticket), object{"phone": number, "body": fmt.Sprintf("Message %d", i), "ticket_id": ticket}}
 	}
 	return list
 }
@@ -92,9 +92,9 @@ func WaitForLinking(clinic *clinictest.Clinic) {
 	require.Eventually(clinic.T, func() bool { return clinic.QueryInt(`select count(*) from clinic.linkings where clinic_id = $1`) == 0 }, 4*clinictest.Timeout, clinictest.Tick)
 }
 
-// eachOnce requires that so many events stand on a patient's history, each once, written
+// requireEachOnce requires that so many events stand on a patient's history, each once, written
 // in the order in which they happened but for the last one, which was linked first.
-func eachOnce(clinic *clinictest.Clinic, patient string, n int) {
+func requireEachOnce(clinic *clinictest.Clinic, patient string, n int) {
 	clinic.T.Helper()
 	id := uuid.MustParse(patient)
 	require.Equal(clinic.T, n, clinic.QueryInt(`select count(*) from clinic.interactions where clinic_id = $1 and patient_id = $2`, id))
@@ -103,9 +103,8 @@ func eachOnce(clinic *clinictest.Clinic, patient string, n int) {
 		where clinic_id = $1 and patient_id = $2) i where before > occurred_at`, id), "in order")
 }
 
-// However many wait from a number, the request that links it settles some of them, and
-// the job the others: each once, in order.
-func TestLinkingWhatThousandsWaitFor(t *testing.T) {
+// The request links some entries of a number, the job the others: each once, in order.
+func TestLinkingThousandsOfEntries(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	id, other := clinic.AddPatient(clinictest.Phone), clinic.AddPatient("+5511900001111")
@@ -133,14 +132,14 @@ func TestLinkingWhatThousandsWaitFor(t *testing.T) {
 	require.Equal(t, true, again["still_linking"])
 	resume()
 	WaitForLinking(clinic)
-	eachOnce(clinic, id, all+1)
+	requireEachOnce(clinic, id, all+1)
 	require.Zero(t, clinic.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1 and (status <> 'linked' or data_enc is not null or phone is not null)`))
 	require.Equal(t, false, clinic.OK(200, "POST", path, object{"patient_id": id})["still_linking"])
 	require.Empty(t, clinic.History(other))
 }
 
-// A process that dies in the middle of a step has done the ones before, and nothing of
-// that one; another goes on from there.
+// If the process dies in a step, the steps before it are stored and that one is not. Another
+// process continues.
 func TestLinkingSurvivesLosingItsProcess(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
@@ -169,19 +168,19 @@ func TestLinkingSurvivesLosingItsProcess(t *testing.T) {
 	require.Equal(t, 2*inbox.MaxLinkedPerTransaction+1, clinic.QueryInt(`select count(*) from clinic.interactions where clinic_id = $1`))
 	require.NoError(t, tx.Rollback(t.Context()))
 	WaitForLinking(clinic)
-	eachOnce(clinic, id, all+1)
+	requireEachOnce(clinic, id, all+1)
 }
 
-// News of a number overtake nothing that is on its way to the patient: a cancellation of
-// an appointment that is known there finds it, and means no other.
-func TestNewsWaitBehindWhatIsLinked(t *testing.T) {
+// An event waits until older entries of its number are linked: a cancellation finds the
+// appointment that an older entry creates.
+func TestEventsWaitBehindLinking(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	id := clinic.AddPatient(clinictest.Phone)
 	messaging, scheduling := clinic.ConnectPeer("messaging"), clinic.ConnectPeer("scheduling")
 	day := time.Now().Add(72 * time.Hour).UTC().Truncate(time.Second)
 	list := messages(260, stranger)
-	list[250] = strange{"appointment.created", "appointment a-1", object{
+	list[250] = strangerEvent{"appointment.created", "appointment a-1", object{
 		"appointment_id": "a-1", "client_phone": stranger, "service": "Waiting", "datetime": day.Format(time.RFC3339),
 	}}
 	AddWaitingEvents(clinic, stranger, list...)
@@ -207,9 +206,9 @@ func TestNewsWaitBehindWhatIsLinked(t *testing.T) {
 	scheduling.Send("accepted", "appointment.noshow", object{"appointment_id": "a-1", "client_phone": stranger})
 }
 
-// One event brings up everything that waits about its ticket, also in steps; one that
-// cannot be read stays and keeps no other.
-func TestATicketsNewsFollowInSteps(t *testing.T) {
+// An event settles all entries that wait about its ticket, also in steps. One that cannot be
+// decrypted stays open and delays no other.
+func TestEventSettlesEntriesOfItsTicket(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	id := clinic.AddPatient(clinictest.Phone)
@@ -232,8 +231,8 @@ func TestATicketsNewsFollowInSteps(t *testing.T) {
 	require.Equal(t, "ticket_closed: done", clinic.History(id)[0])
 }
 
-// Who is forgotten while their news are on the way takes all of them along.
-func TestForgettingAmidALinking(t *testing.T) {
+// Erasing a patient whose entries are being linked erases all of them.
+func TestErasureDuringALinking(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	id := clinic.AddPatient(clinictest.Phone)

@@ -13,8 +13,7 @@ import (
 	"integrationhub/hub/hubtest/moduletest"
 )
 
-// What is read of the inbox does not grow with it: totals are counted up to a number,
-// and are right on a page that is beyond the last.
+// Totals are counted up to a bound, and are right on pages beyond the last.
 func TestInboxPages(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
@@ -35,9 +34,9 @@ func TestInboxPages(t *testing.T) {
 	require.EqualValues(t, 0, clinic.InEnvironment("test").Get(path + "1")["total"])
 }
 
-// Who settles the inbox sees what an event tells, masked as on a history, and whom its
-// number is by now; only while the entry is open, and it is on record that it was shown.
-func TestInboxTellsWhatItIs(t *testing.T) {
+// An open entry shows a masked summary and the patient who has its number. Reading it is in
+// the audit log.
+func TestOpenEntryHasSummaryAndSuggestion(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	messaging, scheduling := clinic.ConnectPeer("messaging"), clinic.ConnectPeer("scheduling")
@@ -92,9 +91,9 @@ func TestInboxTellsWhatItIs(t *testing.T) {
 	require.Nil(t, entries()["ticket.created"]["summary"])
 }
 
-// Nothing waits for ever: open entries go after half a year, settled ones after a year,
-// however many they are; what is on its way to a patient does not.
-func TestOldEntriesGo(t *testing.T) {
+// Open entries are deleted after half a year, settled ones after a year, however many there
+// are. Entries that are being linked stay.
+func TestOldEntriesAreDeleted(t *testing.T) {
 	t.Parallel()
 	p := clinictest.RegisterClinic(t, moduletest.Start(t, clinic.New(), moduletest.Options{Start: time.Now(), Connectors: []hub.Connector{clinictest.AnyPeer("messaging")}}))
 	PauseJob(p, "inbox") // the hub's own run would hold entries that this test's run then skips

@@ -62,9 +62,9 @@ func TestBookingsBecomeAppointments(t *testing.T) {
 	require.Contains(t, clinic.History(id), "appointment_cancelled: travelling")
 }
 
-// Document 3's appointment.created tells no id; who and when do. What is told of one
-// later by an id that nobody knows is believed to mean it only where nothing else can be
-// meant.
+// appointment.created may have no id (docs/interfaces/clinic.md, "Events"): patient and time
+// identify the booking. A later event with an unknown id is about it only if no other booking
+// is possible.
 func TestBookingsWithoutIDs(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
@@ -117,8 +117,8 @@ func TestBookingsWithoutIDs(t *testing.T) {
 	require.Len(t, clinic.Items("/integrations/inbox"), 2, "the reminder followed")
 }
 
-// Of what is told of an appointment the latest is true, in whatever order it comes.
-func TestLateNewsOfBookings(t *testing.T) {
+// The latest event about an appointment counts, in whatever order the events arrive.
+func TestEventsOutOfOrder(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	id := clinic.AddPatient(clinictest.Phone)

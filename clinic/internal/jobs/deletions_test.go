@@ -10,8 +10,8 @@ import (
 	"integrationhub/clinic/internal/clinictest"
 )
 
-// One request that cannot be followed keeps no other waiting.
-func TestDeletionsAreFollowedOneByOne(t *testing.T) {
+// A deletion request that cannot be updated does not keep others from being updated.
+func TestFailedRequestDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	messaging := clinic.ConnectPeer("messaging")
@@ -37,8 +37,8 @@ func TestDeletionsAreFollowedOneByOne(t *testing.T) {
 	}, 2*clinictest.Timeout, 10*clinictest.Tick)
 }
 
-// Following many requests asks the database as often as following one, where nothing is new.
-func TestDeletionsAreFollowedTogether(t *testing.T) {
+// Updating many unchanged requests takes as many queries as updating one.
+func TestRequestsAreUpdatedTogether(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	messaging := clinic.ConnectPeer("messaging")

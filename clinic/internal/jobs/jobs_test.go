@@ -9,7 +9,7 @@ import (
 	"integrationhub/clinic/internal/clinictest"
 )
 
-// What runs by itself, and how often.
+// The jobs and how often they run.
 func TestJobs(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)

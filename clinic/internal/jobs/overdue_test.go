@@ -9,9 +9,9 @@ import (
 	"integrationhub/clinic/internal/clinictest"
 )
 
-// The day that is over is that of the clinic's present zone, a payment that is made late
-// is pending until the job sees it, and the job sees more than it takes in at once.
-func TestOverdueAtItsEdges(t *testing.T) {
+// A payment is overdue by the clinic's present time zone. One that is paid late stays pending
+// until the job runs, and the job marks more than one batch.
+func TestOverdueBoundaries(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	id := clinic.AddPatient(clinictest.Phone)
@@ -44,9 +44,9 @@ func PaymentStatus(clinic *clinictest.Clinic, payment string) (status string) {
 	return status
 }
 
-// A clinic whose time zone nobody knows keeps no other one's payments from becoming
-// overdue, wherever it stands among them.
-func TestOneClinicsZoneStopsNobodyElse(t *testing.T) {
+// A clinic with an unknown time zone does not keep the payments of other clinics from becoming
+// overdue.
+func TestUnknownTimeZoneSkipsOneClinic(t *testing.T) {
 	t.Parallel()
 	bad := clinictest.NewClinic(t)
 	good, worse, better := bad.AnotherClinic(), bad.AnotherClinic(), bad.AnotherClinic()
@@ -78,8 +78,8 @@ func TestOneClinicsZoneStopsNobodyElse(t *testing.T) {
 	require.Equal(t, "pending", PaymentStatus(worse, owed[worse]))
 }
 
-// A clinic is at a place: what machines have in the same directory is none.
-func TestZonesOfClinics(t *testing.T) {
+// A clinic's time zone is a place. Other files in the same directory of a machine are refused.
+func TestTimeZonesOfClinics(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	before := clinic.Get("/clinic")
@@ -92,7 +92,7 @@ func TestZonesOfClinics(t *testing.T) {
 	}
 }
 
-// What was paid or cancelled stays so, however long it is past its date.
+// Paid and cancelled payments stay as they are, however old they are.
 func TestSettledPaymentsDoNotBecomeOverdue(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
@@ -113,8 +113,8 @@ func TestSettledPaymentsDoNotBecomeOverdue(t *testing.T) {
 	require.EqualValues(t, 0, clinic.Get("/patients/" + id)["balance_due"])
 }
 
-// A day ends when the next one begins where the clinic is, on days that have 23 or 25
-// hours too: in Santiago the clock is put back from 24:00 to 23:00, and forward at 0:00.
+// A day ends when the next one begins in the clinic's zone, also on days of 23 or 25 hours: in
+// Santiago the clock goes back from 24:00 to 23:00, and forward at 0:00.
 func TestOverdueWhenClocksChange(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinicAt(t, time.Date(2026, 4, 5, 2, 59, 0, 0, time.UTC)) // 23:59 of April 4, the first time
@@ -135,8 +135,8 @@ func TestOverdueWhenClocksChange(t *testing.T) {
 	require.Equal(t, []string{"patient.created", "patient.created", "payment.overdue", "payment.overdue"}, clinic.EventTypes(0))
 }
 
-// What the forgotten owe becomes overdue as ever, and nobody is told.
-func TestOverdueOfTheForgotten(t *testing.T) {
+// Payments of erased patients become overdue, and no event is published.
+func TestOverduePaymentsOfErasedPatients(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	id := clinic.AddPatient(clinictest.Phone)
@@ -172,8 +172,8 @@ func TestOverdue(t *testing.T) {
 	require.EqualValues(t, 1, clinic.InEnvironment("test").OK(200, "POST", "/payments/run-overdue", nil)["overdue"])
 }
 
-// Midnight is the clinic's: the same date is over in Auckland and not yet in Honolulu.
-func TestOverdueByTheClinicsClock(t *testing.T) {
+// A date ends at midnight in the clinic's zone: earlier in Auckland than in Honolulu.
+func TestOverdueInTheClinicsTimeZone(t *testing.T) {
 	t.Parallel()
 	first := clinictest.NewClinic(t)
 	for zone, late := range map[string]int{"Pacific/Kiritimati": 1, "Pacific/Niue": 0} { // 25 hours apart
@@ -187,7 +187,7 @@ func TestOverdueByTheClinicsClock(t *testing.T) {
 	}
 }
 
-// The hourly job looks at every clinic.
+// The hourly job marks payments of every clinic.
 func TestOverdueJob(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)

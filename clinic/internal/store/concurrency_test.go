@@ -10,7 +10,7 @@ import (
 	"integrationhub/hub/hubtest/moduletest"
 )
 
-func TestAtOnce(t *testing.T) {
+func TestConcurrentChanges(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	messaging := clinic.ConnectPeer("messaging")

@@ -27,7 +27,7 @@ func (s *Store) ListInteractions(ctx context.Context, scope Scope, patient uuid.
 	return interactions, total, err
 }
 
-// Origin says who chose the source and source id of an interaction. Source ids are unique
+// Origin is the kind of caller that chose the source and source id of an interaction. Source ids are unique
 // for each origin, so that one cannot block those of another.
 type Origin string
 

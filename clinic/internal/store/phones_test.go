@@ -12,7 +12,7 @@ import (
 	"integrationhub/hub/module/brazil"
 )
 
-// The database makes the key of a phone by the rule that searches use.
+// The database computes phone keys by the rule of [care.PhoneKey].
 func TestPhoneKeyOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)

@@ -57,8 +57,8 @@ func columnsOf(clinic *clinictest.Clinic) map[string][]string {
 	return tables
 }
 
-// Whose data a row is, and whether live or test, is part of every reference and of every
-// primary key: no row can point into another clinic, or from live into test.
+// Clinic and environment are part of every foreign key and every primary key: no row can refer
+// to another clinic, or from live to test.
 func TestEveryReferenceStaysInItsClinic(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
@@ -96,9 +96,9 @@ func TestEveryReferenceStaysInItsClinic(t *testing.T) {
 	require.Greater(t, len(tables), 12)
 }
 
-// What may be there once may be there once in a clinic and once in each environment, so
-// that no clinic learns from a refusal what another one has.
-func TestWhatIsUniqueIsSoInItsClinic(t *testing.T) {
+// Unique indexes include clinic and environment, so that a conflict reveals nothing about
+// another clinic.
+func TestUniqueIndexesIncludeTheScope(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
 	rows, err := clinic.Hub.Host.Pool.Query(t.Context(), `
@@ -121,9 +121,9 @@ func TestWhatIsUniqueIsSoInItsClinic(t *testing.T) {
 	require.Greater(t, seen, 15)
 }
 
-// What the constraints say is so: every row that has a patient is copied with the patient
-// of another clinic, and with its own patient from live into test, and refused.
-func TestRowsCannotPointElsewhere(t *testing.T) {
+// Each row of a patient, copied with the patient of another clinic, or from live to test, is
+// refused.
+func TestForeignKeysHold(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewChartedClinic(t)
 	chart := &clinictest.Chart{Clinic: clinic.Clinic}

@@ -8,8 +8,8 @@ import (
 	"integrationhub/clinic/internal/clinictest"
 )
 
-// What is encrypted opens in its own row only: copied to another one, of the same clinic
-// even, it does not.
+// An encrypted value opens only in its own row, not when copied to another one of the same
+// clinic.
 func TestSealedValuesAreBoundToTheirRows(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)

@@ -36,9 +36,9 @@ func ParseRate(location, text string) (Rate, error) {
 		return Rate{}, nil
 	}
 	number, letter, _ := strings.Cut(text, "-")
-	n, err := strconv.ParseUint(number, 10, 31)
+	n, _ := strconv.ParseUint(number, 10, 31) // 0 for what is no number, the largest for a larger one
 	period := periods[letter]
-	if err != nil || n == 0 || n > maxLimit || period == 0 || number[0] == '0' || number[0] == '+' {
+	if n == 0 || n > maxLimit || period == 0 || number[0] == '0' {
 		return Rate{}, hub.Invalid(location, `must be a rate such as "100-M" (S, M, H or D), or "0" for no limit`)
 	}
 	return Rate{Limit: int64(n), Period: period}, nil

@@ -10,7 +10,7 @@ import (
 	"integrationhub/clinic/internal/care"
 )
 
-// MentionMatcher recognizes a person in texts that people wrote.
+// MentionMatcher recognizes a patient in texts.
 type MentionMatcher struct {
 	Names  []string // complete
 	Phones []string // in any notation that ends in the number

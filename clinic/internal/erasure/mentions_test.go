@@ -8,7 +8,7 @@ import (
 	"integrationhub/clinic/internal/erasure"
 )
 
-func TestPersonInTexts(t *testing.T) {
+func TestMentionMatcher(t *testing.T) {
 	t.Parallel()
 	person := erasure.MentionMatcher{Names: []string{"João da Silva", "J. P. Lima"}, Phones: []string{"+5511977771234", "+12025550123"}, Emails: []string{"Joao@Example.com"}}
 	for text, want := range map[string][3]bool{ // has contact, is named, is mentioned
