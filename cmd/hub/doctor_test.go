@@ -12,15 +12,15 @@ type finding struct{ Check, Status, Detail, Advice string }
 func TestDoctor(t *testing.T) {
 	t.Parallel()
 	s, c := ownHub(t)
-	p := s.place(c).withKey()
-	p.subscribe(newPeer(t, 200, "").URL)
-	p.batch(3, "a.b")
-	p.settled(3, "delivered")
+	p := s.newTenant(c).withKey()
+	p.subscribe(newReceiver(t, 200, "").URL)
+	p.publishBatch(3, "a.b")
+	p.awaitSettled(3, "delivered")
 	careless := c.among(serverEnv(c.dir, s.database, s.redis)).run("doctor")
 	require.Equal(t, 3, careless.code)
-	require.Contains(t, careless.out, "synchronous_commit is off", "the tests' own PostgreSQL may lose data")
+	require.Contains(t, careless.stdout, "synchronous_commit is off", "the tests' own PostgreSQL may lose data")
 	well := c.among(serverEnv(c.dir, s.database+"&synchronous_commit=on", s.redis))
-	shown := well.run("doctor").ok()
+	shown := well.run("doctor").requireOK()
 	for _, line := range []string{
 		`database +ok +PostgreSQL \d+.* answers in `, `clock +ok +differs`, `migrations +ok +the schema is at version \d+`,
 		`migrations +ok +the schema of scheduling is at version \d+`, `migrations +ok +the schema of clinic is at version \d+`,
@@ -30,27 +30,27 @@ func TestDoctor(t *testing.T) {
 		require.Regexp(t, `(?m)^`+line, shown)
 	}
 	var findings []finding
-	well.run("doctor", "-o", "json").into(&findings)
+	well.run("doctor", "-o", "json").decode(&findings)
 	require.Len(t, findings, 10)
 	require.Equal(t, finding{Check: "sum", Status: "ok", Detail: "accepted 3 = delivered 3 + parked 0 + pending 0 + failed 0"}, findings[7])
 
 	// A Redis that is away loses nothing.
-	alone := well.with("HUB_REDIS_URL", "redis://:canary@127.0.0.1:1/0").run("doctor")
-	require.Regexp(t, `(?m)^redis +warning +Redis does not answer`, alone.ok())
-	require.NotContains(t, alone.out+alone.err, "canary")
+	alone := well.withEnv("HUB_REDIS_URL", "redis://:canary@127.0.0.1:1/0").run("doctor")
+	require.Regexp(t, `(?m)^redis +warning +Redis does not answer`, alone.requireOK())
+	require.NotContains(t, alone.stdout+alone.stderr, "canary")
 
 	// A delivery that is neither delivered, parked, pending nor failed is noticed.
 	s.exec(t, `delete from hub.deliveries where id = (select id from hub.deliveries order by id limit 1)`)
 	lost := well.run("doctor")
 	require.Equal(t, 3, lost.code)
-	require.Regexp(t, `(?m)^sum +FAILED +\d{4}-\d\d-\d\d: accepted 3 ≠ delivered 2 `, lost.out)
-	require.Contains(t, lost.err, "the hub is not well")
+	require.Regexp(t, `(?m)^sum +FAILED +\d{4}-\d\d-\d\d: accepted 3 ≠ delivered 2 `, lost.stdout)
+	require.Contains(t, lost.stderr, "the hub is not well")
 	require.Equal(t, 3, well.run("doctor", "-o", "json").code)
 
 	s.exec(t, `set session_replication_role = replica; update hub.schema_version set version_id = version_id + 100 where version_id = (select max(version_id) from hub.schema_version)`)
 	newer := well.run("doctor")
 	require.Equal(t, 3, newer.code)
-	require.Regexp(t, `(?m)^migrations +FAILED .*newer than this hub's`, newer.out)
+	require.Regexp(t, `(?m)^migrations +FAILED .*newer than this hub's`, newer.stdout)
 }
 
 func TestDoctorWithoutHub(t *testing.T) {
@@ -58,14 +58,14 @@ func TestDoctorWithoutHub(t *testing.T) {
 	c := newCLI(t)
 	none := c.run("doctor")
 	require.Equal(t, 3, none.code)
-	require.Regexp(t, `(?m)^database +FAILED +no hub is running on \./data$`, none.out)
-	require.Contains(t, none.out, "→ start it with: hub serve")
-	require.Contains(t, none.out, "--data-dir", "it may run elsewhere")
-	require.Regexp(t, `(?m)^redis +ok`, none.out, "the other checks are made")
+	require.Regexp(t, `(?m)^database +FAILED +no hub is running on \./data$`, none.stdout)
+	require.Contains(t, none.stdout, "→ start it with: hub serve")
+	require.Contains(t, none.stdout, "--data-dir", "it may run elsewhere")
+	require.Regexp(t, `(?m)^redis +ok`, none.stdout, "the other checks are made")
 	require.NoDirExists(t, filepath.Join(c.dir, "data"), "it changes nothing")
-	away := c.with("HUB_DATABASE_URL", "postgres://hub:canary@127.0.0.1:1/hub").run("doctor")
+	away := c.withEnv("HUB_DATABASE_URL", "postgres://hub:canary@127.0.0.1:1/hub").run("doctor")
 	require.Equal(t, 3, away.code)
-	require.Regexp(t, `(?m)^database +FAILED +PostgreSQL does not answer`, away.out)
-	require.NotContains(t, away.out+away.err, "canary")
-	c.with("HUB_DATABASE_URL", "mysql://x").run("doctor").fails(3, "HUB_DATABASE_URL must be a URL that begins with postgres://")
+	require.Regexp(t, `(?m)^database +FAILED +PostgreSQL does not answer`, away.stdout)
+	require.NotContains(t, away.stdout+away.stderr, "canary")
+	c.withEnv("HUB_DATABASE_URL", "mysql://x").run("doctor").requireFails(3, "HUB_DATABASE_URL must be a URL that begins with postgres://")
 }

@@ -77,7 +77,7 @@ func calls(t *testing.T) []call {
 	return found
 }
 
-// What the documents tell people to type exists: every command and every flag.
+// What the documentation says to type exists: every command and every flag.
 func TestDocumentedCommandsExist(t *testing.T) {
 	t.Parallel()
 	hub := newCLI(t)
@@ -89,9 +89,9 @@ func TestDocumentedCommandsExist(t *testing.T) {
 		if !seen {
 			words := strings.Fields(call.words)
 			got := hub.run(append(slices.Clone(words), "--help")...)
-			require.Equal(t, 0, got.code, "%s: hub %s: %s", call.where, call.words, got.err)
-			require.Contains(t, got.out, "hub "+call.words, "%s: hub %s is no command", call.where, call.words)
-			help = got.out
+			require.Equal(t, 0, got.code, "%s: hub %s: %s", call.where, call.words, got.stderr)
+			require.Contains(t, got.stdout, "hub "+call.words, "%s: hub %s is no command", call.where, call.words)
+			help = got.stdout
 			helps[call.words] = help
 		}
 		for _, m := range flagName.FindAllStringSubmatch(unquoted(call.rest), -1) {

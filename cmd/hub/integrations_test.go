@@ -22,29 +22,29 @@ import (
 	"integrationhub/hub/server"
 )
 
-// hosting is a hub with products of the tests, a tenant of each, and a command line
+// productHub is a hub with products of the tests, a tenant of each, and a command line
 // that finds it.
-type hosting struct {
+type productHub struct {
 	*cli
 	url   string
-	notes signedUp
-	board signedUp
+	notes signUpResponse
+	board signUpResponse
 }
 
-type signedUp struct {
+type signUpResponse struct {
 	TenantID string `json:"tenant_id"`
 	Token    string `json:"token"`
 }
 
-func newHosting(t *testing.T) *hosting {
+func newProductHub(t *testing.T) *productHub {
 	t.Helper()
-	h := hostingOf(t, notes.New("notes"), notes.New("board"))
+	h := productHubOf(t, notes.New("notes"), notes.New("board"))
 	h.notes, h.board = h.signUp("notes", "Acme"), h.signUp("board", "Acme")
 	return h
 }
 
-// hostingOf is a hub with some products, and nobody signed up yet.
-func hostingOf(t *testing.T, products ...module.Module) *hosting {
+// productHubOf is a hub with some products, and nobody signed up yet.
+func productHubOf(t *testing.T, products ...module.Module) *productHub {
 	t.Helper()
 	c := newCLI(t)
 	cfg, _, err := config.Load(config.Sources{})
@@ -52,17 +52,17 @@ func hostingOf(t *testing.T, products ...module.Module) *hosting {
 	cfg.Listen, cfg.DataDir, cfg.ShutdownGrace = "127.0.0.1:0", filepath.Join(c.dir, "data"), time.Second
 	cfg.DatabaseURL, cfg.RedisURL = config.Secret(hubtest.DatabaseURL(t)), config.Secret(hubtest.RedisURL(t))
 	cfg.MasterKey = config.Secret(base64.StdEncoding.EncodeToString([]byte("a master key of 32 bytes, truly!")))
-	cfg.AdminPassword = anaPassword
+	cfg.AdminPassword = adminPassword
 	s, err := server.Start(context.Background(), server.Options{
 		Config: cfg, Version: "test", Log: slog.New(slog.DiscardHandler), Modules: products,
 		PasswordHashMemory: hubtest.PasswordHashMemory,
 	})
 	require.NoError(t, err)
 	t.Cleanup(s.Stop)
-	return &hosting{cli: c.with("HUB_DATA_DIR", cfg.DataDir), url: s.URL()}
+	return &productHub{cli: c.withEnv("HUB_DATA_DIR", cfg.DataDir), url: s.URL()}
 }
 
-func (h *hosting) signUp(product, name string) (got signedUp) {
+func (h *productHub) signUp(product, name string) (got signUpResponse) {
 	h.t.Helper()
 	status, text := post(h.t, h.url+"/"+product+"/api/v1/auth/register", http.Header{"Content-Type": {"application/json"}}, []byte(`{"name":"`+name+`"}`))
 	require.Equal(h.t, 201, status, text)
@@ -71,7 +71,7 @@ func (h *hosting) signUp(product, name string) (got signedUp) {
 }
 
 // get reads a page of the hub.
-func (h *hosting) get(path string) string {
+func (h *productHub) get(path string) string {
 	h.t.Helper()
 	res, err := http.Get(h.url + path)
 	require.NoError(h.t, err)
@@ -81,8 +81,8 @@ func (h *hosting) get(path string) string {
 	return string(text)
 }
 
-// as sends a request as a tenant's administrator and decodes the answer.
-func (h *hosting) as(who signedUp, path, body string, into any) {
+// callAs sends a request as a tenant's administrator and decodes the answer.
+func (h *productHub) callAs(who signUpResponse, path, body string, into any) {
 	h.t.Helper()
 	status, text := post(h.t, h.url+path, http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer " + who.Token}}, []byte(body))
 	require.Less(h.t, status, 300, text)
@@ -90,81 +90,81 @@ func (h *hosting) as(who signedUp, path, body string, into any) {
 }
 
 // peerKey is a key of the notes' tenant, for its peer.
-func (h *hosting) peerKey() string {
+func (h *productHub) peerKey() string {
 	h.t.Helper()
 	var made struct {
 		APIKey string `json:"api_key"`
 	}
-	h.as(h.notes, "/notes/api/v1/integrations/api-keys", "", &made)
+	h.callAs(h.notes, "/notes/api/v1/integrations/api-keys", "", &made)
 	return made.APIKey
 }
 
 // TestIntegrations is the life of a connection from the command line.
 func TestIntegrations(t *testing.T) {
 	t.Parallel()
-	h := newHosting(t)
-	h.run("link", "Acme", "board/Acme").fails(2, `several tenants are called "Acme"`)
-	h.run("link", "notes/Acme").fails(2, "needs PEER")
-	h.run("link", "notes/", "board/Acme").fails(2, "names no tenant")
-	h.run("link", "notes/Acme", "board/Nobody").fails(5, "no tenant has the name")
-	h.run("integrations", "list").ok()
+	h := newProductHub(t)
+	h.run("link", "Acme", "board/Acme").requireFails(2, `several tenants are called "Acme"`)
+	h.run("link", "notes/Acme").requireFails(2, "needs PEER")
+	h.run("link", "notes/", "board/Acme").requireFails(2, "names no tenant")
+	h.run("link", "notes/Acme", "board/Nobody").requireFails(5, "no tenant has the name")
+	h.run("integrations", "list").requireOK()
 
-	made := strings.Fields(h.run("link", "notes/Acme", "board/Acme", "-q").ok())
+	made := strings.Fields(h.run("link", "notes/Acme", "board/Acme", "-q").requireOK())
 	require.Len(t, made, 2)
-	require.Regexp(t, `(?m)^`+made[0]+` +notes +Acme +board +live +active`, h.run("link", "notes/Acme", "board/Acme").ok(), "again is fine, and keeps the id")
+	require.Regexp(t, `(?m)^`+made[0]+` +notes +Acme +board +live +active`, h.run("link", "notes/Acme", "board/Acme").requireOK(), "again is fine, and keeps the id")
 	h.signUp("board", "Beta")
-	h.run("link", "notes/Acme", "board/Beta").fails(1, "Acme is connected to another account of board already: revoke that integration first. (other_account_connected, request ",
+	h.run("link", "notes/Acme", "board/Beta").requireFails(1, "Acme is connected to another account of board already: revoke that integration first. (other_account_connected, request ",
 		"hub integrations revoke ID")
-	h.run("link", "board/Beta", "notes/Acme").fails(1, "Acme is connected to another account of board already")
-	listed := h.run("integrations", "list").ok()
+	h.run("link", "board/Beta", "notes/Acme").requireFails(1, "Acme is connected to another account of board already")
+	listed := h.run("integrations", "list").requireOK()
 	require.Contains(t, listed, made[0])
 	require.Contains(t, listed, made[1])
-	require.Equal(t, made[0], h.run("integrations", "list", "--tenant", "notes/Acme", "-q").ok())
-	require.Equal(t, made[1], h.run("integrations", "list", "--peer", "notes", "--status", "active", "--environment", "live", "-q").ok())
-	require.Empty(t, h.run("integrations", "list", "--environment", "test", "-q").ok())
+	require.Equal(t, made[0], h.run("integrations", "list", "--tenant", "notes/Acme", "-q").requireOK())
+	require.Equal(t, made[1], h.run("integrations", "list", "--peer", "notes", "--status", "active", "--environment", "live", "-q").requireOK())
+	require.Empty(t, h.run("integrations", "list", "--environment", "test", "-q").requireOK())
 	var page struct {
 		Items []struct{ ID string } `json:"items"`
 	}
-	h.run("integrations", "list", "-o", "json").into(&page)
+	h.run("integrations", "list", "-o", "json").decode(&page)
 	require.Len(t, page.Items, 2)
 
-	shown := h.run("integrations", "show", made[0]).ok()
+	shown := h.run("integrations", "show", made[0]).requireOK()
 	for _, line := range []string{`tenant +notes/Acme`, `peer +board`, `status +active`, `api_url +` + h.url + `/board/api/v1`, `webhook_url +` + h.url + `/notes/api/v1/integrations/webhook`, `webhook_secret +….{4}`} {
 		require.Regexp(t, `(?m)^`+line, shown)
 	}
-	h.run("integrations", "show", "0198aaaa-0000-7000-8000-000000000000").fails(5, "(not_found, request ")
-	require.Regexp(t, `(?m)^ok +yes\nstatus +active\nversion +1\.2\.3`, h.run("integrations", "test", made[0]).ok())
+	h.run("integrations", "show", "0198aaaa-0000-7000-8000-000000000000").requireFails(5, "(not_found, request ")
+	require.Regexp(t, `(?m)^ok +yes\nstatus +active\nversion +1\.2\.3`, h.run("integrations", "test", made[0]).requireOK())
 
-	secret := h.run("integrations", "rotate-secret", made[0], "-q").ok()
+	secret := h.run("integrations", "rotate-secret", made[0], "-q").requireOK()
 	require.Regexp(t, `^whsec_`, secret)
 	rotated := h.run("integrations", "rotate-secret", made[0], "--overlap", "1h")
-	require.Contains(t, rotated.ok(), "whsec_")
-	require.Contains(t, rotated.err, "shown this once")
-	h.run("integrations", "rotate-secret", made[0], "--overlap", "soon").fails(2, "not a length of time")
+	require.Contains(t, rotated.requireOK(), "whsec_")
+	require.Contains(t, rotated.stderr, "shown this once")
+	h.run("integrations", "rotate-secret", made[0], "--overlap", "soon").requireFails(2, "not a length of time")
 
-	require.Contains(t, h.run("integrations", "disable", made[0]).err, "disabled "+made[0])
-	require.Regexp(t, `(?m)^status +disabled`, h.run("integrations", "show", made[0]).ok())
-	require.Contains(t, h.run("integrations", "enable", made[0]).err, "enabled "+made[0]+": active")
+	require.Contains(t, h.run("integrations", "disable", made[0]).stderr, "disabled "+made[0])
+	require.Regexp(t, `(?m)^status +disabled`, h.run("integrations", "show", made[0]).requireOK())
+	require.Contains(t, h.run("integrations", "enable", made[0]).stderr, "enabled "+made[0]+": active")
 	partly := h.run("integrations", "revoke", made[1], "0198aaaa-0000-7000-8000-000000000000")
-	require.Equal(t, 6, partly.code, partly.err)
-	require.Regexp(t, `(?m)^status +revoked`, h.run("integrations", "show", made[1]).ok())
+	require.Equal(t, 6, partly.code, partly.stderr)
+	require.Regexp(t, `(?m)^status +revoked`, h.run("integrations", "show", made[1]).requireOK())
 	away := h.run("integrations", "test", made[0])
-	require.Equal(t, 1, away.code, "the peer ended it: %s", away.out+away.err)
-	require.Regexp(t, `(?m)^ok +no`, away.out)
-	require.Contains(t, away.err, "the peer is not well")
+	require.Equal(t, 1, away.code, "the peer ended it: %s", away.stdout+away.stderr)
+	require.Regexp(t, `(?m)^ok +no`, away.stdout)
+	require.Contains(t, away.stderr, "the peer is not well")
 }
 
 // TestReceived: what a peer sent is shown with what it was answered.
 func TestReceived(t *testing.T) {
 	t.Parallel()
-	h := newHosting(t)
-	made := strings.Fields(h.run("link", "notes/Acme", "board/Acme", "-q").ok())
+	h := newProductHub(t)
+	made := strings.Fields(h.run("link", "notes/Acme", "board/Acme", "-q").requireOK())
 	var published struct{ ID string }
-	h.as(h.board, "/board/api/v1/publish", `{"author":"","text":"hello"}`, &published)
+	h.callAs(h.board, "/board/api/v1/publish", `{"author":"","text":"hello"}`, &published)
 	list := []string{"deliveries", "list", "--direction", "inbound", "--integration", made[0]}
-	require.Eventually(t, func() bool { return h.run(append(list, "-q")...).ok() != "" }, 30*time.Second, 100*time.Millisecond)
-	require.Regexp(t, published.ID+` +note\.created +board +delivered +200 +1 +- +-`, h.run(list...).ok())
-	shown := h.run("deliveries", "show", h.run(append(list, "-q")...).ok()).ok()
+	require.Eventually(t, func() bool { return h.run(append(list, "-q")...).requireOK() != "" }, 30*time.Second, 100*time.Millisecond)
+	require.Regexp(t, published.ID+` +note\.created +board +delivered +200 +1 +- +-`, h.run(list...).requireOK())
+	shown := h.run("deliveries", "show", h.run(append(list, "-q")...).requireOK()).requireOK()
 	require.Regexp(t, `(?m)^delivery .* delivered, came once$`, shown)
 	require.Regexp(t, `(?m)^answered +200  \{"received":true,"id":"`+published.ID+`","status":"accepted"\}$`, shown)
 	require.NotContains(t, shown, "attempt 1")
@@ -172,64 +172,64 @@ func TestReceived(t *testing.T) {
 
 func TestConnect(t *testing.T) {
 	t.Parallel()
-	h := newHosting(t)
+	h := newProductHub(t)
 	base := h.url + "/notes/api/v1"
-	h.run("connect", base).fails(2, "--tenant and --peer are needed")
-	h.run("connect", base, "--tenant", "Acme", "--peer", "notes").fails(2, "HUB_PEER_KEY")
-	h.run("connect", base, "--tenant", "Acme", "--product", "board", "--peer", "notes", "--key", "not_live_wrong").fails(1, "(remote_key_rejected, request ")
-	require.Empty(t, h.run("integrations", "list", "-q").ok(), "nothing is stored")
-	withKey := h.with("HUB_PEER_KEY", h.peerKey())
-	withKey.run("connect", base, "--tenant", "Acme", "--product", "board", "--peer", "clinic").fails(1, "(unexpected_product, request ")
-	withKey.run("connect", "http://169.254.169.254/", "--tenant", "Acme", "--product", "board", "--peer", "notes").fails(1, "(url_not_allowed, request ", "HUB_EGRESS_ALLOW")
-	shown := withKey.run("connect", base, "--tenant", "Acme", "--product", "board", "--peer", "notes", "--feature", "reminders").ok()
+	h.run("connect", base).requireFails(2, "--tenant and --peer are needed")
+	h.run("connect", base, "--tenant", "Acme", "--peer", "notes").requireFails(2, "HUB_PEER_KEY")
+	h.run("connect", base, "--tenant", "Acme", "--product", "board", "--peer", "notes", "--key", "not_live_wrong").requireFails(1, "(remote_key_rejected, request ")
+	require.Empty(t, h.run("integrations", "list", "-q").requireOK(), "nothing is stored")
+	withKey := h.withEnv("HUB_PEER_KEY", h.peerKey())
+	withKey.run("connect", base, "--tenant", "Acme", "--product", "board", "--peer", "clinic").requireFails(1, "(unexpected_product, request ")
+	withKey.run("connect", "http://169.254.169.254/", "--tenant", "Acme", "--product", "board", "--peer", "notes").requireFails(1, "(url_not_allowed, request ", "HUB_EGRESS_ALLOW")
+	shown := withKey.run("connect", base, "--tenant", "Acme", "--product", "board", "--peer", "notes", "--feature", "reminders").requireOK()
 	require.Regexp(t, `(?m)^status +active$`, shown)
 	require.Regexp(t, `(?m)^used_for +reminders$`, shown)
-	h.write("key.txt", h.peerKey()+"\n")
-	again := h.run("connect", base, "--tenant", h.board.TenantID, "--peer", "notes", "--key", "@key.txt", "-q").ok()
+	h.writeFile("key.txt", h.peerKey()+"\n")
+	again := h.run("connect", base, "--tenant", h.board.TenantID, "--peer", "notes", "--key", "@key.txt", "-q").requireOK()
 	require.Contains(t, shown, again, "the id stays")
 
 	// A peer that takes the key and not the registration: made, and tried again.
-	o := newOutside(t)
-	o.mux.HandleFunc("/integrations/status", refuse(200, "application/json", `{"product":"crm","version":"1.0.0","features":[],"status":"active"}`))
-	o.mux.HandleFunc("/", refuse(500, "text/plain", "out of order"))
+	o := newFakeHub(t)
+	o.mux.HandleFunc("/integrations/status", respond(200, "application/json", `{"product":"crm","version":"1.0.0","features":[],"status":"active"}`))
+	o.mux.HandleFunc("/", respond(500, "text/plain", "out of order"))
 	half := h.run("connect", o.URL, "--tenant", h.board.TenantID, "--peer", "crm", "--key", "crm_live_key")
-	require.Equal(t, 6, half.code, half.err)
-	require.Regexp(t, `(?m)^status +error$`, half.out)
-	require.Contains(t, half.err, "the hub goes on trying; see: hub integrations show ")
+	require.Equal(t, 6, half.code, half.stderr)
+	require.Regexp(t, `(?m)^status +error$`, half.stdout)
+	require.Contains(t, half.stderr, "the hub goes on trying; see: hub integrations show ")
 }
 
 // TestListenBeforeAProduct: what a peer sends to a product goes through the listener,
-// as it came, and the line tells what the product made of it.
+// unchanged, and the line shows the product's response.
 func TestListenBeforeAProduct(t *testing.T) {
 	t.Parallel()
-	h := newHosting(t)
+	h := newProductHub(t)
 	// The listener stands where the notes take webhooks; its port is known first.
 	first := h.start("listen", "--forward", h.url+"/notes/api/v1/integrations/webhook", "-o", "json")
-	address := listenURL.FindString(first.await(first.errs, "signatures stay unchecked"))
+	address := listenURL.FindString(first.await(first.stderr, "signatures stay unchecked"))
 	require.Zero(t, first.interrupt())
 	port := strings.Trim(address[strings.LastIndex(address, ":"):], ":/")
 
 	var board struct {
 		APIKey string `json:"api_key"`
 	}
-	h.as(h.board, "/board/api/v1/integrations/api-keys", "", &board)
-	ours := h.with("HUB_PEER_KEY", board.APIKey).run("connect", h.url+"/board/api/v1", "--tenant", "Acme", "--product", "notes", "--peer", "board", "--webhook-url", address, "-q").ok()
-	secret := h.run("integrations", "rotate-secret", ours, "-q").ok()
+	h.callAs(h.board, "/board/api/v1/integrations/api-keys", "", &board)
+	ours := h.withEnv("HUB_PEER_KEY", board.APIKey).run("connect", h.url+"/board/api/v1", "--tenant", "Acme", "--product", "notes", "--peer", "board", "--webhook-url", address, "-q").requireOK()
+	secret := h.run("integrations", "rotate-secret", ours, "-q").requireOK()
 
-	r := h.with("HUB_WEBHOOK_SECRET", secret).start("listen", "--port", port, "--forward", h.url+"/notes/api/v1/integrations/webhook")
-	r.await(r.errs, "listening on")
+	r := h.withEnv("HUB_WEBHOOK_SECRET", secret).start("listen", "--port", port, "--forward", h.url+"/notes/api/v1/integrations/webhook")
+	r.await(r.stderr, "listening on")
 	var published struct {
 		ID string `json:"id"`
 	}
-	h.as(h.board, "/board/api/v1/publish", `{"author":"","text":"through the listener"}`, &published)
-	r.await(r.out, published.ID)
-	require.Regexp(t, published.ID+`  note\.created  board  attempt 1  \d+ B  signature ok \(X-Webhook-Signature ok, webhook-signature ok\)  answered 200 \(accepted\)`, r.out.String())
+	h.callAs(h.board, "/board/api/v1/publish", `{"author":"","text":"through the listener"}`, &published)
+	r.await(r.stdout, published.ID)
+	require.Regexp(t, published.ID+`  note\.created  board  attempt 1  \d+ B  signature ok \(X-Webhook-Signature ok, webhook-signature ok\)  answered 200 \(accepted\)`, r.stdout.String())
 	require.Zero(t, r.interrupt())
 
-	// A peer that knows the documents only signs once, and is told what was wrong.
-	c := h.with("HUB_WEBHOOK_SECRET", secret)
+	// A peer that implements only the documented interface signs once, and gets a reason.
+	c := h.withEnv("HUB_WEBHOOK_SECRET", secret)
 	r = c.start("listen", "--port", port, "--forward", h.url+"/notes/api/v1/integrations/webhook", "-o", "json")
-	r.await(r.errs, "listening on")
+	r.await(r.stderr, "listening on")
 	body := []byte(`{"id":"` + hub.NewEventID() + `","product":"board","event_type":"note.created","timestamp":"` + time.Now().UTC().Format("2006-01-02T15:04:05Z") + `","data":{"text":"x"}}`)
 	header := http.Header{"Content-Type": {"application/json"}, hub.HeaderKey: {"not_live_unknown"}}
 	header.Set(hub.HeaderSignature, hub.SignBody(secret, body))
@@ -242,7 +242,7 @@ func TestListenBeforeAProduct(t *testing.T) {
 		Status   int    `json:"status"`
 		Outcome  string `json:"outcome"`
 	}
-	require.NoError(t, json.Unmarshal([]byte(r.await(r.out, "\n")), &line))
+	require.NoError(t, json.Unmarshal([]byte(r.await(r.stdout, "\n")), &line))
 	require.True(t, line.Verified)
 	require.Equal(t, []any{"ok", "missing", 401, "invalid_key"}, []any{line.SHA256, line.Standard, line.Status, line.Outcome})
 	header.Set(hub.HeaderKey, h.peerKey())

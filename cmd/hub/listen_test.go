@@ -23,17 +23,17 @@ const (
 
 var listenURL = regexp.MustCompile(`http://127\.0\.0\.1:\d+/`)
 
-// startListen starts the receiver and gives its address.
-func startListen(t *testing.T, args ...string) (*running, string) {
+// startListen starts the receiver and returns its address.
+func startListen(t *testing.T, args ...string) (*backgroundCommand, string) {
 	t.Helper()
-	r := newCLI(t).with("HUB_WEBHOOK_SECRET", listenSecret).start(append([]string{"listen"}, args...)...)
-	return r, listenURL.FindString(r.await(r.errs, "listening on"))
+	r := newCLI(t).withEnv("HUB_WEBHOOK_SECRET", listenSecret).start(append([]string{"listen"}, args...)...)
+	return r, listenURL.FindString(r.await(r.stderr, "listening on"))
 }
 
-// deliver posts the test's event, signed now with a secret, and gives the answer's status.
+// deliver posts the test's event, signed now with a secret, and returns the status of the response.
 func deliver(t *testing.T, address, secret string, change ...func(http.Header)) int {
 	t.Helper()
-	header := signed(listenEvent, secret, []byte(listenBody), time.Now())
+	header := webhookHeader(listenEvent, secret, []byte(listenBody), time.Now())
 	for _, edit := range change {
 		edit(header)
 	}
@@ -46,7 +46,7 @@ func TestListenVerifies(t *testing.T) {
 	r, address := startListen(t, "-o", "json", "--body")
 	old := func(h http.Header) {
 		at := time.Now().Add(-hub.StandardTolerance - time.Minute)
-		for name, values := range signed(listenEvent, listenSecret, []byte(listenBody), at) {
+		for name, values := range webhookHeader(listenEvent, listenSecret, []byte(listenBody), at) {
 			h[name] = values
 		}
 	}
@@ -66,7 +66,7 @@ func TestListenVerifies(t *testing.T) {
 		{401, "ok", "missing", listenSecret, []func(http.Header){without(hub.HeaderStdSignature)}},
 		{401, "ok", "missing", listenSecret, []func(http.Header){without(hub.HeaderStdTimestamp)}},
 	} {
-		before := strings.Count(r.out.String(), "\n")
+		before := strings.Count(r.stdout.String(), "\n")
 		require.Equal(t, tc.status, deliver(t, address, tc.secret, tc.change...))
 		var line struct {
 			EventID  string          `json:"event_id"`
@@ -78,8 +78,8 @@ func TestListenVerifies(t *testing.T) {
 			Status   int             `json:"status"`
 			Body     json.RawMessage `json:"body"`
 		}
-		require.Eventually(t, func() bool { return strings.Count(r.out.String(), "\n") == before+1 }, 10*time.Second, time.Millisecond)
-		lines := strings.Split(strings.TrimSpace(r.out.String()), "\n")
+		require.Eventually(t, func() bool { return strings.Count(r.stdout.String(), "\n") == before+1 }, 10*time.Second, time.Millisecond)
+		lines := strings.Split(strings.TrimSpace(r.stdout.String()), "\n")
 		require.NoError(t, json.Unmarshal([]byte(lines[before]), &line))
 		require.Equal(t, listenEvent, line.EventID)
 		require.Equal(t, []string{tc.body, tc.standard}, []string{line.SHA256, line.Standard})
@@ -90,7 +90,7 @@ func TestListenVerifies(t *testing.T) {
 		require.JSONEq(t, listenBody, string(line.Body))
 	}
 	require.Equal(t, 1, r.interrupt(), "signatures were wrong")
-	require.Contains(t, r.errs.String(), "received 7: 1 verified, 6 wrong")
+	require.Contains(t, r.stderr.String(), "received 7: 1 verified, 6 wrong")
 }
 
 func TestListenCount(t *testing.T) {
@@ -98,18 +98,18 @@ func TestListenCount(t *testing.T) {
 	r, address := startListen(t, "--count", "2")
 	require.Equal(t, 200, deliver(t, address, listenSecret))
 	require.Equal(t, 200, deliver(t, address, listenSecret))
-	require.Zero(t, r.end())
-	require.Contains(t, r.out.String(), "attempt 2  121 B  signature ok")
+	require.Zero(t, r.wait())
+	require.Contains(t, r.stdout.String(), "attempt 2  121 B  signature ok")
 
 	r, address = startListen(t, "--count", "2")
 	require.Equal(t, 401, deliver(t, address, "whsec_other"))
-	require.Equal(t, 1, r.end())
-	require.Contains(t, r.out.String(), "signature WRONG (X-Webhook-Signature wrong, webhook-signature wrong)")
+	require.Equal(t, 1, r.wait())
+	require.Contains(t, r.stdout.String(), "signature WRONG (X-Webhook-Signature wrong, webhook-signature wrong)")
 
 	r, address = startListen(t, "--count", "2", "--timeout", "2s")
 	require.Equal(t, 200, deliver(t, address, listenSecret))
-	require.Equal(t, 1, r.end())
-	require.Contains(t, r.errs.String(), "only 1 of 2 verified deliveries arrived")
+	require.Equal(t, 1, r.wait())
+	require.Contains(t, r.stderr.String(), "only 1 of 2 verified deliveries arrived")
 
 	r, _ = startListen(t)
 	require.Zero(t, r.interrupt())
@@ -121,7 +121,7 @@ func TestListenAnswers(t *testing.T) {
 	require.Equal(t, 500, deliver(t, address, listenSecret))
 	require.Equal(t, 500, deliver(t, address, listenSecret))
 	require.Equal(t, 200, deliver(t, address, listenSecret))
-	require.Zero(t, r.end())
+	require.Zero(t, r.wait())
 
 	r, address = startListen(t, "--status", "410", "--count", "1")
 	resp, err := http.Get(address)
@@ -131,7 +131,7 @@ func TestListenAnswers(t *testing.T) {
 	status, _ := post(t, address, nil, make([]byte, 2<<20+1))
 	require.Equal(t, 413, status)
 	require.Equal(t, 410, deliver(t, address, listenSecret))
-	require.Zero(t, r.end())
+	require.Zero(t, r.wait())
 }
 
 func TestListenForwards(t *testing.T) {
@@ -147,7 +147,7 @@ func TestListenForwards(t *testing.T) {
 	}))
 	defer peer.Close()
 	r, address := startListen(t, "--forward", peer.URL+"/hooks?x=1")
-	header := signed(listenEvent, listenSecret, []byte(listenBody), time.Now())
+	header := webhookHeader(listenEvent, listenSecret, []byte(listenBody), time.Now())
 	header.Set("X-Other", "kept")
 	status, text := post(t, address, header, []byte(listenBody))
 	require.Equal(t, 429, status)
@@ -160,39 +160,39 @@ func TestListenForwards(t *testing.T) {
 	require.Equal(t, 429, deliver(t, address, "whsec_other"), "wrong signatures are passed on too")
 	peer.Close()
 	require.Equal(t, 502, deliver(t, address, listenSecret))
-	r.await(r.errs, "forwarding:")
+	r.await(r.stderr, "forwarding:")
 	require.Equal(t, 1, r.interrupt())
 }
 
 func TestListenUsage(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	c.run("listen", "--count", "1").fails(2, "--count needs a secret")
-	c.run("listen", "--forward", "nowhere").fails(2, "--forward")
-	c.run("listen", "--status", "99").fails(2, "--status is an HTTP status")
-	c.run("listen", "--tenant", "x", "--secret", "y").fails(2, "none of the others can be")
-	c.run("listen", "--tenant", "Acme").fails(4, "not logged in")
+	c.run("listen", "--count", "1").requireFails(2, "--count needs a secret")
+	c.run("listen", "--forward", "nowhere").requireFails(2, "--forward")
+	c.run("listen", "--status", "99").requireFails(2, "--status is an HTTP status")
+	c.run("listen", "--tenant", "x", "--secret", "y").requireFails(2, "none of the others can be")
+	c.run("listen", "--tenant", "Acme").requireFails(4, "not logged in")
 
-	c.write("secret", listenSecret+"\n")
+	c.writeFile("secret", listenSecret+"\n")
 	r := c.start("listen", "--secret", "@secret", "--secret", "whsec_other", "--count", "2")
-	address := listenURL.FindString(r.await(r.errs, "listening on"))
+	address := listenURL.FindString(r.await(r.stderr, "listening on"))
 	require.Equal(t, 200, deliver(t, address, listenSecret))
 	require.Equal(t, 200, deliver(t, address, "whsec_other"))
-	require.Zero(t, r.end())
+	require.Zero(t, r.wait())
 
 	r = c.start("listen")
-	address = listenURL.FindString(r.await(r.errs, "signatures stay unchecked"))
+	address = listenURL.FindString(r.await(r.stderr, "signatures stay unchecked"))
 	require.Equal(t, 200, deliver(t, address, "anything"))
-	r.await(r.out, "signature unchecked")
+	r.await(r.stdout, "signature unchecked")
 	require.Zero(t, r.interrupt())
 }
 
 // TestListenCleansUp: the temporary endpoint goes however listening ends.
 func TestListenCleansUp(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newTenant(t)
 	r := p.start("listen", "--tenant", p.tenant, "--events", "contact.*", "--environment", "test")
-	r.await(r.errs, "listening on")
+	r.await(r.stderr, "listening on")
 	var list struct {
 		Items []struct {
 			URL         string   `json:"url"`
@@ -200,14 +200,14 @@ func TestListenCleansUp(t *testing.T) {
 			EventTypes  []string `json:"event_types"`
 		} `json:"items"`
 	}
-	p.run("endpoints", "list", "--tenant", p.tenant, "-o", "json").into(&list)
+	p.run("endpoints", "list", "--tenant", p.tenant, "-o", "json").decode(&list)
 	require.Len(t, list.Items, 1)
 	require.Equal(t, "test", list.Items[0].Environment)
 	require.Equal(t, []string{"contact.*"}, list.Items[0].EventTypes)
 	require.Regexp(t, `^http://127\.0\.0\.1:\d+/$`, list.Items[0].URL)
 	require.Zero(t, r.interrupt())
-	require.Empty(t, p.run("endpoints", "list", "--tenant", p.tenant, "-q").ok())
+	require.Empty(t, p.run("endpoints", "list", "--tenant", p.tenant, "-q").requireOK())
 
 	require.Equal(t, 1, p.run("listen", "--tenant", p.tenant, "--timeout", "10ms", "--count", "1").code)
-	require.Empty(t, p.run("endpoints", "list", "--tenant", p.tenant, "-q").ok())
+	require.Empty(t, p.run("endpoints", "list", "--tenant", p.tenant, "-q").requireOK())
 }

@@ -15,10 +15,10 @@ import (
 func TestHostedProducts(t *testing.T) {
 	t.Parallel()
 	s, c := ownHub(t)
-	require.Regexp(t, `(?m)^scheduling +sch +Scheduling +yes `, c.run("products", "list").ok())
+	require.Regexp(t, `(?m)^scheduling +sch +Scheduling +yes `, c.run("products", "list").requireOK())
 	made := s.register(t)
-	require.Contains(t, c.run("tenants", "list", "--product", "scheduling").ok(), "Studio Bela")
-	key := c.run("keys", "create", "--tenant", "Studio Bela", "-q").ok()
+	require.Contains(t, c.run("tenants", "list", "--product", "scheduling").requireOK(), "Studio Bela")
+	key := c.run("keys", "create", "--tenant", "Studio Bela", "-q").requireOK()
 	require.Regexp(t, `^sch_live_`, key)
 	req, err := http.NewRequest(http.MethodGet, s.url+"/scheduling/api/v1/integrations/status", http.NoBody)
 	require.NoError(t, err)
@@ -43,9 +43,9 @@ func TestHostedProducts(t *testing.T) {
 }
 
 // register signs an organization up at the scheduling service.
-func (s *served) register(t *testing.T) (made map[string]any) {
+func (s *hubProcess) register(t *testing.T) (made map[string]any) {
 	t.Helper()
-	s.into(t, &made, 201, "POST", "/scheduling/api/v1/auth/register",
+	s.callInto(t, &made, 201, "POST", "/scheduling/api/v1/auth/register",
 		`{"org_name":"Studio Bela","org_slug":"studio-bela","name":"Bia","email":"bia@example.com","password":"correct horse"}`)
 	return made
 }

@@ -16,7 +16,7 @@ import (
 // document 3's.
 func TestSchedulingConnects(t *testing.T) {
 	t.Parallel()
-	h := hostingOf(t, scheduling.New(), notes.New("board"))
+	h := productHubOf(t, scheduling.New(), notes.New("board"))
 	status, text := post(t, h.url+"/scheduling/api/v1/auth/register", http.Header{"Content-Type": {"application/json"}}, []byte(
 		`{"org_name":"Studio","org_slug":"studio","name":"Bia","email":"bia@example.com","password":"a long password"}`))
 	require.Equal(t, 201, status, text)
@@ -25,16 +25,16 @@ func TestSchedulingConnects(t *testing.T) {
 		Org   struct{ ID string } `json:"organization"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(text), &made))
-	studio := signedUp{TenantID: made.Org.ID, Token: made.Token}
+	studio := signUpResponse{TenantID: made.Org.ID, Token: made.Token}
 	board := h.signUp("board", "Board")
 	var local, remote struct {
 		APIKey string `json:"api_key"`
 	}
-	h.as(studio, "/scheduling/api/v1/integrations/api-keys", "", &local)
-	h.as(board, "/board/api/v1/integrations/api-keys", "", &remote)
+	h.callAs(studio, "/scheduling/api/v1/integrations/api-keys", "", &local)
+	h.callAs(board, "/board/api/v1/integrations/api-keys", "", &remote)
 
 	var shown map[string]any
-	h.as(studio, "/scheduling/api/v1/integrations/connect", `{
+	h.callAs(studio, "/scheduling/api/v1/integrations/connect", `{
 		"product":"board","api_key_local":"`+local.APIKey+`","api_key_remote":"`+remote.APIKey+`","api_url":"`+h.url+`/board",
 		"webhook_url":"`+h.url+`/scheduling/api/v1/integrations/webhook","features":["reminders","booking_bot"]}`, &shown)
 	require.Equal(t, "active", shown["status"], shown)

@@ -30,7 +30,7 @@ func bare(c *cli) map[string]string {
 	return env
 }
 
-// also gives a copy of an environment with more variables.
+// also returns a copy of an environment with more variables.
 func also(env map[string]string, pairs ...string) map[string]string {
 	other := map[string]string{}
 	for name, value := range env {
@@ -42,7 +42,7 @@ func also(env map[string]string, pairs ...string) map[string]string {
 	return other
 }
 
-// among gives a command line with an environment.
+// among returns a command line with an environment.
 func (c *cli) among(env map[string]string) *cli {
 	return &cli{t: c.t, dir: c.dir, env: also(c.env, flatten(env)...)}
 }
@@ -72,8 +72,8 @@ func TestServeEmbedded(t *testing.T) {
 	password := passwordLine.FindStringSubmatch(s.Output())
 	require.NotNil(t, password, s.Output())
 	away := newCLI(t)
-	away.runIn(password[1]+"\n", "login", "--url", s.url, "--email", "admin@localhost", "--password-stdin").ok()
-	require.Contains(t, away.run("whoami").ok(), "admin@localhost")
+	away.runIn(password[1]+"\n", "login", "--url", s.url, "--email", "admin@localhost", "--password-stdin").requireOK()
+	require.Contains(t, away.run("whoami").requireOK(), "admin@localhost")
 
 	info, err := os.Stat(s.localFile())
 	require.NoError(t, err)
@@ -82,32 +82,32 @@ func TestServeEmbedded(t *testing.T) {
 	key, err := os.Stat(filepath.Join(s.dataDir, "master.key"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), key.Mode().Perm())
-	c = c.with("HUB_DATA_DIR", s.dataDir)
-	p := s.place(c).withKey()
-	receiver := newPeer(t, 200, "")
+	c = c.withEnv("HUB_DATA_DIR", s.dataDir)
+	p := s.newTenant(c).withKey()
+	receiver := newReceiver(t, 200, "")
 	p.subscribe(receiver.URL)
 	first := p.publish("a.b")
 	p.awaitShown(first, "delivered after 1 attempt")
 
 	// Nobody else gets its directory or its port; without harm to it.
-	c.among(env).run("serve").fails(3, "data directory in use", "process "+strconv.Itoa(s.Pid()), "choose another data directory")
+	c.among(env).run("serve").requireFails(3, "data directory in use", "process "+strconv.Itoa(s.Pid()), "choose another data directory")
 	address := strings.TrimPrefix(s.url, "http://")
-	c.among(env).run("serve", "--listen", address, "--data-dir", "elsewhere").fails(3, "listening on "+address,
+	c.among(env).run("serve", "--listen", address, "--data-dir", "elsewhere").requireFails(3, "listening on "+address,
 		"another program has this port; choose one with --listen")
 	require.NoDirExists(t, filepath.Join(c.dir, "elsewhere", "postgres"))
-	c.among(bare(c)).run("doctor", "--data-dir", s.dataDir).ok()
+	c.among(bare(c)).run("doctor", "--data-dir", s.dataDir).requireOK()
 
 	// A second hub with a directory and a port of its own is another hub.
 	beside := c.serve(also(env, "HUB_DATA_DIR", filepath.Join(c.dir, "data2")))
 	require.NotEqual(t, s.url, beside.url)
-	require.NotContains(t, c.run("products", "list", "-q", "--data-dir", beside.dataDir).ok(), p.product)
-	require.Contains(t, c.run("products", "list", "-q").ok(), p.product)
+	require.NotContains(t, c.run("products", "list", "-q", "--data-dir", beside.dataDir).requireOK(), p.product)
+	require.Contains(t, c.run("products", "list", "-q").requireOK(), p.product)
 	require.Zero(t, beside.terminate(t))
 
 	require.Zero(t, s.terminate(t))
 	require.Contains(t, s.Output(), "stopping: finishing what is in flight")
 	require.NoFileExists(t, s.localFile())
-	c.run("whoami").fails(4, "not logged in")
+	c.run("whoami").requireFails(4, "not logged in")
 
 	// Started again it is quick, and everything is there.
 	best := time.Hour
@@ -125,27 +125,27 @@ func TestServeEmbedded(t *testing.T) {
 
 	// Also after kill -9, with an event just accepted.
 	s = c.serve(env)
-	receiver.answers(503)
+	receiver.setStatus(503)
 	second := p.publish("a.b")
 	s.Kill()
 	require.FileExists(t, s.localFile(), "it had no time to remove it")
-	c.run("whoami").fails(1, "is the hub running?")
-	receiver.answers(200)
+	c.run("whoami").requireFails(1, "is the hub running?")
+	receiver.setStatus(200)
 	s = c.serve(env)
 	p.hub = s
-	require.Contains(t, c.run("deliveries", "show", "--event", first).ok(), "delivered after 1 attempt")
+	require.Contains(t, c.run("deliveries", "show", "--event", first).requireOK(), "delivered after 1 attempt")
 	p.awaitShown(second, "delivered after ")
-	away.run("whoami", "--url", s.url).fails(4, "not logged in") // another port, another address
-	require.Regexp(t, `(?m)^sum +ok +accepted 2 = delivered 2 \+ parked 0 \+ pending 0 \+ failed 0$`, c.among(env).run("doctor").ok())
+	away.run("whoami", "--url", s.url).requireFails(4, "not logged in") // another port, another address
+	require.Regexp(t, `(?m)^sum +ok +accepted 2 = delivered 2 \+ parked 0 \+ pending 0 \+ failed 0$`, c.among(env).run("doctor").requireOK())
 	require.Zero(t, s.terminate(t))
 }
 
 // awaitShown waits until the log shows a text for an event.
-func (p *place) awaitShown(event, text string) {
+func (p *tenantCLI) awaitShown(event, text string) {
 	p.t.Helper()
 	require.Eventually(p.t, func() bool {
-		return strings.Contains(p.run("deliveries", "show", "--event", event).out, text)
-	}, soon, 10*tick, text)
+		return strings.Contains(p.run("deliveries", "show", "--event", event).stdout, text)
+	}, waitTimeout, 10*pollInterval, text)
 }
 
 // TestServeRefuses: settings that cannot work, or are unsafe, are named, all of them,
@@ -155,28 +155,28 @@ func TestServeRefuses(t *testing.T) {
 	c := newCLI(t)
 	env := bare(c)
 	run := func(pairs ...string) result { return c.among(also(env, pairs...)).run("serve") }
-	run("HUB_PG_BIN", c.dir).fails(3, "HUB_PG_BIN")
-	run("HUB_LISTEN", "127.0.0.1:99999").fails(3, "listening on 127.0.0.1:99999", "must be an address of this machine")
+	run("HUB_PG_BIN", c.dir).requireFails(3, "HUB_PG_BIN")
+	run("HUB_LISTEN", "127.0.0.1:99999").requireFails(3, "listening on 127.0.0.1:99999", "must be an address of this machine")
 	unusable := run("HUB_DATABASE_URL", "postgres://hub:canary@db/hub?sslmode=nonsense")
-	unusable.fails(3, "HUB_DATABASE_URL is not a valid postgres:// URL")
-	require.NotContains(t, unusable.err, "canary")
-	run("HUB_DATABASE_URL", hubtest.EmptyDatabaseURL(t), "HUB_REDIS_URL", "redis://:canary@h:1/x").fails(3, "HUB_REDIS_URL is not a valid redis:// URL")
+	unusable.requireFails(3, "HUB_DATABASE_URL is not a valid postgres:// URL")
+	require.NotContains(t, unusable.stderr, "canary")
+	run("HUB_DATABASE_URL", hubtest.EmptyDatabaseURL(t), "HUB_REDIS_URL", "redis://:canary@h:1/x").requireFails(3, "HUB_REDIS_URL is not a valid redis:// URL")
 	nowhere := regexp.MustCompile(`/[^/?]+(\?|$)`).ReplaceAllString(hubtest.EmptyDatabaseURL(t), "/nowhere$1")
-	run("HUB_DATABASE_URL", nowhere).fails(3, "the database of HUB_DATABASE_URL cannot be used", `database "nowhere" does not exist`,
+	run("HUB_DATABASE_URL", nowhere).requireFails(3, "the database of HUB_DATABASE_URL cannot be used", `database "nowhere" does not exist`,
 		"check that PostgreSQL runs there and that HUB_DATABASE_URL has the right user, password and database")
-	run("HUB_LISTEN", "nowhere").fails(3, "HUB_LISTEN must be host:port")
-	run("HUB_KEY_RATE", "much").fails(3, "HUB_KEY_RATE must be like 100-M", "hub config reference")
-	run("HUB_SHUTDOWN_GRACE", "soon").fails(3, `HUB_SHUTDOWN_GRACE: "soon" is not a duration`)
+	run("HUB_LISTEN", "nowhere").requireFails(3, "HUB_LISTEN must be host:port")
+	run("HUB_KEY_RATE", "much").requireFails(3, "HUB_KEY_RATE must be like 100-M", "hub config reference")
+	run("HUB_SHUTDOWN_GRACE", "soon").requireFails(3, `HUB_SHUTDOWN_GRACE: "soon" is not a duration`)
 	unsafe := run("HUB_ENV", "production", "HUB_PUBLIC_URL", "http://hub.example.com", "HUB_KEY_RATE", "0", "HUB_EGRESS_ALLOW", "0.0.0.0/0")
-	unsafe.fails(3, "error: HUB_PUBLIC_URL must be https in production",
+	unsafe.requireFails(3, "error: HUB_PUBLIC_URL must be https in production",
 		"\n  HUB_MASTER_KEY is required", "\n  HUB_KEY_RATE must set a limit", "\n  HUB_EGRESS_ALLOW must not open every address")
-	c.among(env).run("serve", "--database-url", "postgres://hub:canary@127.0.0.1/hub").fails(3, "a password in a flag is seen by everybody")
-	c.among(env).run("serve", "--master-key", masterKey).fails(2, "unknown flag: --master-key")
-	c.among(env).run("serve", "now").fails(2, `unknown command "now"`)
+	c.among(env).run("serve", "--database-url", "postgres://hub:canary@127.0.0.1/hub").requireFails(3, "a password in a flag is seen by everybody")
+	c.among(env).run("serve", "--master-key", masterKey).requireFails(2, "unknown flag: --master-key")
+	c.among(env).run("serve", "now").requireFails(2, `unknown command "now"`)
 	_, err := os.Stat(filepath.Join(c.dir, "data", "postgres"))
 	require.ErrorIs(t, err, fs.ErrNotExist, "nothing was begun")
 	warned := c.among(also(env, "HUB_PUBLIK_URL", "http://x", "HUB_LISTEN", "127.0.0.1")).run("serve")
-	require.Contains(t, warned.err, "unknown variable HUB_PUBLIK_URL is ignored; did you mean HUB_PUBLIC_URL?")
+	require.Contains(t, warned.stderr, "unknown variable HUB_PUBLIK_URL is ignored; did you mean HUB_PUBLIC_URL?")
 }
 
 // TestServeProduction: what production closes is closed.
@@ -199,8 +199,8 @@ func TestServeProduction(t *testing.T) {
 	status, text := s.call(t, "GET", "/metrics", "", "Authorization", "Bearer a token of the metrics")
 	require.Equal(t, 200, status)
 	require.Contains(t, text, "hub_queue_depth")
-	p := s.place(c.with("HUB_DATA_DIR", s.dataDir))
-	p.run("endpoints", "create", "http://127.0.0.1:9/", "--tenant", p.tenant).fails(1, "(url_not_allowed, ")
+	p := s.newTenant(c.withEnv("HUB_DATA_DIR", s.dataDir))
+	p.run("endpoints", "create", "http://127.0.0.1:9/", "--tenant", p.tenant).requireFails(1, "(url_not_allowed, ")
 }
 
 // TestServeWithoutRedis: what the Redis client has to say is said in the hub's log,
@@ -209,9 +209,9 @@ func TestServeWithoutRedis(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve(serverEnv(c.dir, hubtest.DatabaseURL(t), "redis://127.0.0.1:1/0"))
-	p := s.place(c.with("HUB_DATA_DIR", s.dataDir)).withKey()
-	p.batch(20, "a.b")
-	require.Eventually(t, func() bool { return strings.Contains(s.Output(), "the Redis client reports trouble") }, soon, tick)
+	p := s.newTenant(c.withEnv("HUB_DATA_DIR", s.dataDir)).withKey()
+	p.publishBatch(20, "a.b")
+	require.Eventually(t, func() bool { return strings.Contains(s.Output(), "the Redis client reports trouble") }, waitTimeout, pollInterval)
 	require.Zero(t, s.terminate(t))
 	require.NotRegexp(t, `(?m)^redis: `, s.Output())
 	require.Regexp(t, `(?m)^\{.*"level":"WARN","msg":"the Redis client reports trouble".*connection refused`, s.Output())
@@ -224,25 +224,25 @@ const randomKey = "kq8J0mXo3yqvE6mN2hV5rT1sWc9uB4zLpG7dFxQaZ0Y="
 func TestWorker(t *testing.T) {
 	t.Parallel()
 	s, c := ownHub(t)
-	p := s.place(c).withKey()
-	receiver := newPeer(t, 500, "not yet")
+	p := s.newTenant(c).withKey()
+	receiver := newReceiver(t, 500, "not yet")
 	p.subscribe(receiver.URL)
-	p.batch(20, "a.b")
-	require.Eventually(t, func() bool { return receiver.count() >= 20 }, soon, tick)
+	p.publishBatch(20, "a.b")
+	require.Eventually(t, func() bool { return receiver.count() >= 20 }, waitTimeout, pollInterval)
 	require.Zero(t, s.terminate(t))
 	tried := receiver.count()
-	receiver.answers(200)
+	receiver.setStatus(200)
 
 	env := serverEnv(c.dir, s.database, s.redis)
 	for _, missing := range []string{"HUB_DATABASE_URL", "HUB_REDIS_URL", "HUB_MASTER_KEY"} {
-		c.among(also(env, missing, "")).run("worker").fails(3,
+		c.among(also(env, missing, "")).run("worker").requireFails(3,
 			"a worker shares the database, the Redis and the master key", "set HUB_DATABASE_URL, HUB_REDIS_URL and HUB_MASTER_KEY")
 	}
-	c.among(also(env, "HUB_MASTER_KEY", randomKey)).run("worker").fails(3,
+	c.among(also(env, "HUB_MASTER_KEY", randomKey)).run("worker").requireFails(3,
 		"HUB_MASTER_KEY (or master.key in the data directory) is not the key that the secrets in this database were encrypted with")
 	worker := c.server(also(env, "HUB_DATA_DIR", filepath.Join(c.dir, "worker")), "worker")
 	require.Contains(t, worker.Output(), "hub worker is delivering; probes and metrics at "+worker.url)
-	p.settled(20, "delivered")
+	p.awaitSettled(20, "delivered")
 	require.Equal(t, tried+20, receiver.count())
 	require.NoFileExists(t, worker.localFile())
 	status, metrics := worker.call(t, "GET", "/metrics", "")
@@ -252,13 +252,13 @@ func TestWorker(t *testing.T) {
 		status, _ = worker.call(t, "GET", path, "")
 		require.Equal(t, 404, status, path)
 	}
-	require.Contains(t, c.among(env).run("doctor").out, "accepted 20 = delivered 20 + parked 0 + pending 0 + failed 0")
+	require.Contains(t, c.among(env).run("doctor").stdout, "accepted 20 = delivered 20 + parked 0 + pending 0 + failed 0")
 
 	// A hub beside it accepts, both deliver.
 	beside := c.serve(env)
 	p.hub = beside
-	p.batch(20, "a.b")
-	p.settled(40, "delivered")
+	p.publishBatch(20, "a.b")
+	p.awaitSettled(40, "delivered")
 	require.Zero(t, worker.terminate(t))
 	require.Zero(t, beside.terminate(t))
 }
@@ -266,13 +266,13 @@ func TestWorker(t *testing.T) {
 func TestMigrate(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	c.run("migrate").fails(3, "HUB_DATABASE_URL is not set", "hub serve")
-	c = c.with("HUB_DATABASE_URL", hubtest.EmptyDatabaseURL(t))
+	c.run("migrate").requireFails(3, "HUB_DATABASE_URL is not set", "hub serve")
+	c = c.withEnv("HUB_DATABASE_URL", hubtest.EmptyDatabaseURL(t))
 	empty := c.run("migrate", "--check")
 	require.Equal(t, 3, empty.code)
-	require.Regexp(t, `^schema at version 0, this hub needs [1-9]\d*\nschema scheduling at version 0, this hub needs [1-9]\d*\nschema clinic at version 0, this hub needs [1-9]\d*\n$`, empty.out)
-	require.Contains(t, empty.err, "run: hub migrate")
-	applied := strings.Split(c.run("migrate").ok(), "\n")
+	require.Regexp(t, `^schema at version 0, this hub needs [1-9]\d*\nschema scheduling at version 0, this hub needs [1-9]\d*\nschema clinic at version 0, this hub needs [1-9]\d*\n$`, empty.stdout)
+	require.Contains(t, empty.stderr, "run: hub migrate")
+	applied := strings.Split(c.run("migrate").requireOK(), "\n")
 	ours := 0
 	for i, line := range applied {
 		if ours == i && !strings.Contains(line, "/") {
@@ -284,13 +284,13 @@ func TestMigrate(t *testing.T) {
 	}
 	require.Positive(t, len(applied)-ours)
 	again := c.run("migrate")
-	require.Empty(t, again.ok())
-	require.Contains(t, again.err, "the schema is up to date")
-	require.Regexp(t, fmt.Sprintf(`^schema at version %d, this hub needs %[1]d\nschema scheduling at version (\d+), this hub needs (\d+)\nschema clinic at version (\d+), this hub needs (\d+)$`, ours), c.run("migrate", "--check").ok())
-	require.Equal(t, fmt.Sprintf("schema at version %d, this hub needs %[1]d", ours), c.with("HUB_PRODUCTS", "none").run("migrate", "--check").ok())
-	away := c.with("HUB_DATABASE_URL", "postgres://hub:canary@127.0.0.1:1/hub").run("migrate")
-	away.fails(1, "connection refused")
-	require.NotContains(t, away.err, "canary")
-	require.NotContains(t, away.err, "is the hub running?", "it is the database that is not")
-	require.NotContains(t, away.err, `\n`)
+	require.Empty(t, again.requireOK())
+	require.Contains(t, again.stderr, "the schema is up to date")
+	require.Regexp(t, fmt.Sprintf(`^schema at version %d, this hub needs %[1]d\nschema scheduling at version (\d+), this hub needs (\d+)\nschema clinic at version (\d+), this hub needs (\d+)$`, ours), c.run("migrate", "--check").requireOK())
+	require.Equal(t, fmt.Sprintf("schema at version %d, this hub needs %[1]d", ours), c.withEnv("HUB_PRODUCTS", "none").run("migrate", "--check").requireOK())
+	away := c.withEnv("HUB_DATABASE_URL", "postgres://hub:canary@127.0.0.1:1/hub").run("migrate")
+	away.requireFails(1, "connection refused")
+	require.NotContains(t, away.stderr, "canary")
+	require.NotContains(t, away.stderr, "is the hub running?", "it is the database that is not")
+	require.NotContains(t, away.stderr, `\n`)
 }

@@ -16,7 +16,7 @@ import (
 
 // terminal is a pseudo-terminal a command runs on.
 type terminal struct {
-	*running
+	*backgroundCommand
 	keys *os.File
 	text *syncBuffer
 }
@@ -34,7 +34,7 @@ func (c *cli) onTerminal(width uint16, args ...string) *terminal {
 	require.NoError(c.t, unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: width}))
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
 	require.NoError(c.t, err)
-	term := &terminal{running: &running{t: c.t, cmd: c.command(args...)}, keys: master, text: &syncBuffer{}}
+	term := &terminal{backgroundCommand: &backgroundCommand{t: c.t, cmd: c.command(args...)}, keys: master, text: &syncBuffer{}}
 	term.cmd.Stdin, term.cmd.Stdout, term.cmd.Stderr = slave, slave, slave
 	term.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	require.NoError(c.t, term.cmd.Start())
@@ -58,9 +58,9 @@ func (c *cli) onTerminal(width uint16, args ...string) *terminal {
 	return term
 }
 
-func (x *terminal) sees(text string) { x.t.Helper(); x.await(x.text, text) }
+func (x *terminal) awaitText(text string) { x.t.Helper(); x.await(x.text, text) }
 
-func (x *terminal) types(text string) {
+func (x *terminal) writeText(text string) {
 	x.t.Helper()
 	_, err := x.keys.WriteString(text)
 	require.NoError(x.t, err)
@@ -68,24 +68,24 @@ func (x *terminal) types(text string) {
 
 func TestTerminalTable(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t).withKey()
-	p.subscribe(newPeer(t, 410, "").URL)
+	p := newTenant(t).withKey()
+	p.subscribe(newReceiver(t, 410, "").URL)
 	long := strings.TrimSuffix(strings.Repeat("long.", 20), ".")
 	p.publish(long)
-	p.settled(1, "parked")
+	p.awaitSettled(1, "parked")
 	term := p.onTerminal(100, "deliveries", "list", "--tenant", p.tenant)
-	term.sees("…")
-	require.Zero(t, term.end())
-	term.sees("\x1b[33mparked\x1b[0m")
+	term.awaitText("…")
+	require.Zero(t, term.wait())
+	term.awaitText("\x1b[33mparked\x1b[0m")
 	plain := regexp.MustCompile("\x1b\\[\\d+m").ReplaceAllString(term.text.String(), "")
 	require.NotContains(t, plain, "\x1b")
 	for _, line := range strings.Split(plain, "\r\n") {
 		require.LessOrEqual(t, len([]rune(line)), 100, line)
 	}
 
-	term = p.with("NO_COLOR", "1").onTerminal(400, "deliveries", "list", "--tenant", p.tenant)
-	require.Zero(t, term.end())
-	term.sees(long)
+	term = p.withEnv("NO_COLOR", "1").onTerminal(400, "deliveries", "list", "--tenant", p.tenant)
+	require.Zero(t, term.wait())
+	term.awaitText(long)
 	require.NotContains(t, term.text.String(), "\x1b[")
 }
 
@@ -94,19 +94,19 @@ func TestTerminalLogin(t *testing.T) {
 	s := sharedHub(t)
 	c := newCLI(t)
 	term := c.onTerminal(80, "login", "--url", s.url)
-	term.sees("E-mail: ")
-	term.types(ana + "\n")
-	term.sees("Password: ")
-	term.types(anaPassword + "\n")
-	require.Zero(t, term.end())
-	term.sees("logged in at")
-	require.NotContains(t, term.text.String(), anaPassword, "a password is not echoed")
+	term.awaitText("E-mail: ")
+	term.writeText(adminEmail + "\n")
+	term.awaitText("Password: ")
+	term.writeText(adminPassword + "\n")
+	require.Zero(t, term.wait())
+	term.awaitText("logged in at")
+	require.NotContains(t, term.text.String(), adminPassword, "a password is not echoed")
 
 	term = c.onTerminal(80, "login", "--url", s.url, "--email", "x@example.com")
-	term.sees("Password: ")
-	term.types("\x03") // Ctrl-C
-	require.Equal(t, 1, term.end())
-	term.sees("interrupted")
+	term.awaitText("Password: ")
+	term.writeText("\x03") // Ctrl-C
+	require.Equal(t, 1, term.wait())
+	term.awaitText("interrupted")
 	modes, err := unix.IoctlGetTermios(int(term.keys.Fd()), unix.TCGETS)
 	require.NoError(t, err)
 	require.NotZero(t, modes.Lflag&unix.ECHO, "the echo is on again")
@@ -114,30 +114,30 @@ func TestTerminalLogin(t *testing.T) {
 
 func TestTerminalReplay(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t).withKey()
-	p.subscribe(newPeer(t, 200, "").URL)
-	p.batch(12, "a.b")
-	p.settled(12, "delivered")
+	p := newTenant(t).withKey()
+	p.subscribe(newReceiver(t, 200, "").URL)
+	p.publishBatch(12, "a.b")
+	p.awaitSettled(12, "delivered")
 	replays := func() (n int) {
-		p.hub.scan(t, []any{&n}, `select count(*) from hub.replays where filter->>'tenant_id' = $1`, p.tenantID)
+		p.hub.queryRow(t, []any{&n}, `select count(*) from hub.replays where filter->>'tenant_id' = $1`, p.tenantID)
 		return n
 	}
 	term := p.onTerminal(80, "replay", "--tenant", p.tenant, "--status", "delivered")
-	term.sees("Deliver 12 deliveries again? [y/N] ")
-	term.types("\n")
-	require.Equal(t, 1, term.end())
+	term.awaitText("Deliver 12 deliveries again? [y/N] ")
+	term.writeText("\n")
+	require.Equal(t, 1, term.wait())
 	require.Zero(t, replays())
 
 	term = p.onTerminal(80, "replay", "--tenant", p.tenant, "--status", "delivered")
-	term.sees("[y/N] ")
-	term.types("y\n")
-	require.Zero(t, term.end())
-	term.sees("done")
+	term.awaitText("[y/N] ")
+	term.writeText("y\n")
+	require.Zero(t, term.wait())
+	term.awaitText("done")
 	require.Equal(t, 1, replays())
 
 	term = p.onTerminal(80, "replay", "--tenant", p.tenant, "--status", "failed")
-	term.sees("nothing matches")
-	require.Zero(t, term.end())
+	term.awaitText("nothing matches")
+	require.Zero(t, term.wait())
 }
 
 // TestReplayInterrupted leaves a replay that cannot move on: without a terminal it
@@ -145,39 +145,39 @@ func TestTerminalReplay(t *testing.T) {
 func TestReplayInterrupted(t *testing.T) {
 	t.Parallel()
 	s, c := ownHub(t)
-	p := s.place(c).withKey()
-	p.subscribe(newPeer(t, 200, "").URL)
-	p.batch(12, "a.b")
-	p.settled(12, "delivered")
+	p := s.newTenant(c).withKey()
+	p.subscribe(newReceiver(t, 200, "").URL)
+	p.publishBatch(12, "a.b")
+	p.awaitSettled(12, "delivered")
 	s.exec(t, `create function refuse_replay() returns trigger language plpgsql as
 		$$ begin raise exception 'the disk is full'; end $$`)
 	s.exec(t, `create trigger refuse_replay before update on hub.deliveries for each row
 		when (new.status = 0 and old.status <> 0) execute function refuse_replay()`)
 	status := func() (status string) {
-		s.scan(t, []any{&status}, `select status from hub.replays order by id desc limit 1`)
+		s.queryRow(t, []any{&status}, `select status from hub.replays order by id desc limit 1`)
 		return status
 	}
 	r := c.start("replay", "--tenant", p.tenant, "--status", "delivered", "--yes")
-	r.await(r.errs, "0 of 12")
+	r.await(r.stderr, "0 of 12")
 	require.Equal(t, 1, r.interrupt())
-	require.Contains(t, r.errs.String(), "goes on in the hub")
+	require.Contains(t, r.stderr.String(), "goes on in the hub")
 	require.Equal(t, "running", status())
 
 	term := c.onTerminal(80, "replay", "--tenant", p.tenant, "--status", "delivered", "--yes")
-	term.sees("0 of 12")
-	term.types("\x03")
-	term.sees("Cancel the replay as well?")
-	term.types("y\n")
-	require.Equal(t, 6, term.end())
-	term.sees("the replay is cancelled")
+	term.awaitText("0 of 12")
+	term.writeText("\x03")
+	term.awaitText("Cancel the replay as well?")
+	term.writeText("y\n")
+	require.Equal(t, 6, term.wait())
+	term.awaitText("the replay is cancelled")
 	require.Equal(t, "cancelled", status())
 
 	// The disk has room again: the first one ends by itself.
 	s.exec(t, `drop trigger refuse_replay on hub.deliveries`)
 	require.Eventually(t, func() bool {
 		var done int
-		s.scan(t, []any{&done}, `select count(*) from hub.replays where status = 'done' and done = 12`)
+		s.queryRow(t, []any{&done}, `select count(*) from hub.replays where status = 'done' and done = 12`)
 		return done == 1
-	}, soon, tick)
-	p.settled(12, "delivered")
+	}, waitTimeout, pollInterval)
+	p.awaitSettled(12, "delivered")
 }

@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// intact is a connector that keeps to the contract.
-func intact() hub.PeerConnector { return hub.NewPeerConnector("acme", "Acme") }
+// validConnector is a connector that keeps to the contract.
+func validConnector() hub.PeerConnector { return hub.NewPeerConnector("acme", "Acme") }
 
 func events() []hub.Event {
 	return []hub.Event{
@@ -48,7 +48,7 @@ func events() []hub.Event {
 // TestSuiteFindsWhatIsBroken's with a broken one.
 func TestSuite(t *testing.T) {
 	t.Parallel()
-	c := connectortest.PeerCase(intact(), events())
+	c := connectortest.PeerCase(validConnector(), events())
 	c.Files = []string{"../../peer.go", "../../envelope.go"}
 	if name := os.Getenv(envBroken); name != "" {
 		c.Connector = broken()[name].connector
@@ -56,10 +56,12 @@ func TestSuite(t *testing.T) {
 	connectortest.Run(t, c)
 }
 
-func FuzzSuite(f *testing.F) { connectortest.Fuzz(f, connectortest.PeerCase(intact(), events())) }
+func FuzzSuite(f *testing.F) {
+	connectortest.Fuzz(f, connectortest.PeerCase(validConnector(), events()))
+}
 
-// changed is the intact connector but for what is set.
-type changed struct {
+// brokenConnector is the intact connector but for what is set.
+type brokenConnector struct {
 	hub.PeerConnector
 	spec     func(hub.Spec) hub.Spec
 	probe    func(context.Context, hub.Doer, hub.Connection) (hub.Status, error)
@@ -68,35 +70,35 @@ type changed struct {
 	register func(context.Context, hub.Doer, hub.Connection, hub.Registration) (hub.RegistrationResponse, error)
 }
 
-func (c changed) Spec() hub.Spec {
+func (c brokenConnector) Spec() hub.Spec {
 	if c.spec != nil {
 		return c.spec(c.PeerConnector.Spec())
 	}
 	return c.PeerConnector.Spec()
 }
 
-func (c changed) Probe(ctx context.Context, do hub.Doer, at hub.Connection) (hub.Status, error) {
+func (c brokenConnector) Probe(ctx context.Context, do hub.Doer, at hub.Connection) (hub.Status, error) {
 	if c.probe != nil {
 		return c.probe(ctx, do, at)
 	}
 	return c.PeerConnector.Probe(ctx, do, at)
 }
 
-func (c changed) Decode(at hub.Connection, in hub.Inbound) ([]hub.Event, error) {
+func (c brokenConnector) Decode(at hub.Connection, in hub.Inbound) ([]hub.Event, error) {
 	if c.decode != nil {
 		return c.decode(at, in)
 	}
 	return c.PeerConnector.Decode(at, in)
 }
 
-func (c changed) Encode(at hub.Connection, e hub.Event) (hub.Outbound, error) {
+func (c brokenConnector) Encode(at hub.Connection, e hub.Event) (hub.Outbound, error) {
 	if c.encode != nil {
 		return c.encode(at, e)
 	}
 	return c.PeerConnector.Encode(at, e)
 }
 
-func (c changed) Register(ctx context.Context, do hub.Doer, at hub.Connection, r hub.Registration) (hub.RegistrationResponse, error) {
+func (c brokenConnector) Register(ctx context.Context, do hub.Doer, at hub.Connection, r hub.Registration) (hub.RegistrationResponse, error) {
 	if c.register != nil {
 		return c.register(ctx, do, at, r)
 	}
@@ -144,90 +146,90 @@ type breakage struct {
 }
 
 func broken() map[string]breakage {
-	p := intact()
+	p := validConnector()
 	return map[string]breakage{
-		"accepts everything": {changed{PeerConnector: p, decode: parse(func(hub.Connection, hub.Inbound) bool { return true })}, "TestSuite/signatures"},
-		"any case": {changed{PeerConnector: p, decode: parse(func(c hub.Connection, in hub.Inbound) bool {
+		"accepts everything": {brokenConnector{PeerConnector: p, decode: parse(func(hub.Connection, hub.Inbound) bool { return true })}, "TestSuite/signatures"},
+		"any case": {brokenConnector{PeerConnector: p, decode: parse(func(c hub.Connection, in hub.Inbound) bool {
 			return len(in.Header.Values(hub.HeaderSignature)) == 1 && strings.EqualFold(in.Header.Get(hub.HeaderSignature), hub.SignBody(c.Secret(), in.Body))
 		})}, "TestSuite/signatures"},
-		"first line only": {changed{PeerConnector: p, decode: parse(func(c hub.Connection, in hub.Inbound) bool {
+		"first line only": {brokenConnector{PeerConnector: p, decode: parse(func(c hub.Connection, in hub.Inbound) bool {
 			return hub.VerifyBody(in.Header.Get(hub.HeaderSignature), in.Body, c.Secrets...)
 		})}, "TestSuite/signatures"},
-		"beginning only": {changed{PeerConnector: p, decode: parse(func(c hub.Connection, in hub.Inbound) bool {
+		"beginning only": {brokenConnector{PeerConnector: p, decode: parse(func(c hub.Connection, in hub.Inbound) bool {
 			value, want := in.Header.Get(hub.HeaderSignature), hub.SignBody(c.Secret(), in.Body)
 			return len(value) > 7 && len(in.Header.Values(hub.HeaderSignature)) == 1 && strings.HasPrefix(want, value)
 		})}, "TestSuite/signatures"},
-		"prefix optional": {changed{PeerConnector: p, decode: parse(func(c hub.Connection, in hub.Inbound) bool {
+		"prefix optional": {brokenConnector{PeerConnector: p, decode: parse(func(c hub.Connection, in hub.Inbound) bool {
 			value := strings.TrimPrefix(in.Header.Get(hub.HeaderSignature), "sha256=")
 			return len(in.Header.Values(hub.HeaderSignature)) == 1 && hub.VerifyBody("sha256="+value, in.Body, c.Secrets...)
 		})}, "TestSuite/signatures"},
-		"re-encodes": {changed{PeerConnector: p, decode: func(c hub.Connection, in hub.Inbound) ([]hub.Event, error) {
+		"re-encodes": {brokenConnector{PeerConnector: p, decode: func(c hub.Connection, in hub.Inbound) ([]hub.Event, error) {
 			e, err := hub.ParseEnvelope(in.Body)
 			if err == nil {
 				in.Body = hub.AppendEnvelope(nil, e)
 			}
-			return intact().Decode(c, in)
+			return validConnector().Decode(c, in)
 		}}, "TestSuite/signatures"},
-		"parses first": {changed{PeerConnector: p, decode: func(c hub.Connection, in hub.Inbound) ([]hub.Event, error) {
+		"parses first": {brokenConnector{PeerConnector: p, decode: func(c hub.Connection, in hub.Inbound) ([]hub.Event, error) {
 			if !json.Valid(in.Body) {
 				return nil, hub.Errorf(hub.ErrMalformed, "malformed_json", "No.")
 			}
-			return intact().Decode(c, in)
+			return validConnector().Decode(c, in)
 		}}, "TestSuite/signatures"},
-		"no secret, no check": {changed{PeerConnector: p, decode: parse(func(c hub.Connection, in hub.Inbound) bool { return c.Secret() == "" || signed(c, in) })}, "TestSuite/signatures"},
-		"one secret only": {changed{PeerConnector: p, decode: func(c hub.Connection, in hub.Inbound) ([]hub.Event, error) {
+		"no secret, no check": {brokenConnector{PeerConnector: p, decode: parse(func(c hub.Connection, in hub.Inbound) bool { return c.Secret() == "" || signed(c, in) })}, "TestSuite/signatures"},
+		"one secret only": {brokenConnector{PeerConnector: p, decode: func(c hub.Connection, in hub.Inbound) ([]hub.Event, error) {
 			c.Secrets = c.Secrets[:min(1, len(c.Secrets))]
-			return intact().Decode(c, in)
+			return validConnector().Decode(c, in)
 		}}, "TestSuite/signatures"},
-		"keeps the body": {changed{PeerConnector: p, decode: func(c hub.Connection, in hub.Inbound) ([]hub.Event, error) {
-			list, err := intact().Decode(c, in)
+		"keeps the body": {brokenConnector{PeerConnector: p, decode: func(c hub.Connection, in hub.Inbound) ([]hub.Event, error) {
+			list, err := validConnector().Decode(c, in)
 			if err == nil {
 				list[0].Data = in.Body[strings.LastIndex(string(in.Body), `"data":`)+len(`"data":`) : len(in.Body)-1]
 			}
 			return list, err
 		}}, "share the request's bytes"},
-		"changes the headers": {changed{PeerConnector: p, decode: func(c hub.Connection, in hub.Inbound) ([]hub.Event, error) {
-			list, err := intact().Decode(c, in)
+		"changes the headers": {brokenConnector{PeerConnector: p, decode: func(c hub.Connection, in hub.Inbound) ([]hub.Event, error) {
+			list, err := validConnector().Decode(c, in)
 			if err == nil && len(in.Header) > 0 && hmac.Equal(in.Body, hub.AppendEnvelope(nil, list[0])) {
 				in.Header.Del("Content-Type")
 			}
 			return list, err
 		}}, ""}, // "changed the headers", or a concurrent write first
-		"time in the body": {changed{PeerConnector: p, encode: func(c hub.Connection, e hub.Event) (hub.Outbound, error) {
+		"time in the body": {brokenConnector{PeerConnector: p, encode: func(c hub.Connection, e hub.Event) (hub.Outbound, error) {
 			e.CorrelationID = "c"
 			e.Data = json.RawMessage(`{"at":"` + c.Now.String() + `"}`)
-			return intact().Encode(c, e)
+			return validConnector().Encode(c, e)
 		}}, "same bytes"},
-		"sends everything": {changed{PeerConnector: p, spec: func(s hub.Spec) hub.Spec { s.Sends = []string{"patient.*"}; return s }}, "An error is expected but got nil"},
-		"unsigned": {changed{PeerConnector: p, encode: func(c hub.Connection, e hub.Event) (hub.Outbound, error) {
-			out, err := intact().Encode(c, e)
+		"sends everything": {brokenConnector{PeerConnector: p, spec: func(s hub.Spec) hub.Spec { s.Sends = []string{"patient.*"}; return s }}, "An error is expected but got nil"},
+		"unsigned": {brokenConnector{PeerConnector: p, encode: func(c hub.Connection, e hub.Event) (hub.Outbound, error) {
+			out, err := validConnector().Encode(c, e)
 			if err != nil {
 				return hub.Outbound{URL: c.URL}, nil
 			}
 			return out, nil
 		}}, "encode"},
-		"key in the address": {changed{PeerConnector: p, encode: func(c hub.Connection, e hub.Event) (hub.Outbound, error) {
-			out, err := intact().Encode(c, e)
+		"key in the address": {brokenConnector{PeerConnector: p, encode: func(c hub.Connection, e hub.Event) (hub.Outbound, error) {
+			out, err := validConnector().Encode(c, e)
 			out.URL += "?key=" + c.Key
 			return out, err
 		}}, "addresses"},
-		"starts a goroutine": {changed{PeerConnector: p, encode: func(c hub.Connection, e hub.Event) (hub.Outbound, error) {
+		"starts a goroutine": {brokenConnector{PeerConnector: p, encode: func(c hub.Connection, e hub.Event) (hub.Outbound, error) {
 			go func() { select {} }()
-			return intact().Encode(c, e)
+			return validConnector().Encode(c, e)
 		}}, "starts no goroutines"},
-		"own list":         {changed{PeerConnector: p, spec: func(s hub.Spec) hub.Spec { s.Receives = shared; return s }}, "gives away its own list"},
-		"no rate, no name": {changed{PeerConnector: p, spec: func(s hub.Spec) hub.Spec { s.Name = "Acme!"; return s }}, "spec"},
-		"reads it all": {changed{PeerConnector: p, probe: status(func(res *http.Response, c hub.Connection) (hub.Status, error) {
+		"own list":         {brokenConnector{PeerConnector: p, spec: func(s hub.Spec) hub.Spec { s.Receives = shared; return s }}, "gives away its own list"},
+		"no rate, no name": {brokenConnector{PeerConnector: p, spec: func(s hub.Spec) hub.Spec { s.Name = "Acme!"; return s }}, "spec"},
+		"reads it all": {brokenConnector{PeerConnector: p, probe: status(func(res *http.Response, c hub.Connection) (hub.Status, error) {
 			defer res.Body.Close()
 			_, _ = io.CopyN(io.Discard, res.Body, 1<<20)
 			return hub.Status{}, errors.New("too long")
 		})}, "probe"},
-		"never closes": {changed{PeerConnector: p, probe: status(func(res *http.Response, c hub.Connection) (hub.Status, error) {
+		"never closes": {brokenConnector{PeerConnector: p, probe: status(func(res *http.Response, c hub.Connection) (hub.Status, error) {
 			body, _ := io.ReadAll(io.LimitReader(res.Body, hub.MaxResponseBytes+1))
 			answer := hub.Response{Status: res.StatusCode, Header: res.Header, Body: body}
 			return hub.Status{Product: "acme", Active: true}, answer.StatusError()
 		})}, "not closed"},
-		"quotes the answer": {changed{PeerConnector: p, probe: status(func(res *http.Response, c hub.Connection) (hub.Status, error) {
+		"quotes the answer": {brokenConnector{PeerConnector: p, probe: status(func(res *http.Response, c hub.Connection) (hub.Status, error) {
 			defer res.Body.Close()
 			body, _ := io.ReadAll(io.LimitReader(res.Body, hub.MaxResponseBytes+1))
 			if res.StatusCode != http.StatusOK {
@@ -238,21 +240,21 @@ func broken() map[string]breakage {
 			err := answer.DecodeJSON(&s)
 			return hub.Status{Product: s.Product, Active: s.Status == "active"}, err
 		})}, "shows a secret"},
-		"believes everybody": {changed{PeerConnector: p, probe: func(ctx context.Context, do hub.Doer, c hub.Connection) (hub.Status, error) {
-			s, err := intact().Probe(ctx, do, c)
+		"believes everybody": {brokenConnector{PeerConnector: p, probe: func(ctx context.Context, do hub.Doer, c hub.Connection) (hub.Status, error) {
+			s, err := validConnector().Probe(ctx, do, c)
 			s.Product, s.Active = c.Product, true
 			return s, err
 		}}, "probe"},
-		"own context": {changed{PeerConnector: p, probe: func(_ context.Context, do hub.Doer, c hub.Connection) (hub.Status, error) {
-			return intact().Probe(context.Background(), do, c)
+		"own context": {brokenConnector{PeerConnector: p, probe: func(_ context.Context, do hub.Doer, c hub.Connection) (hub.Status, error) {
+			return validConnector().Probe(context.Background(), do, c)
 		}}, "caller's context"},
-		"calls elsewhere": {changed{PeerConnector: p, probe: func(ctx context.Context, do hub.Doer, c hub.Connection) (hub.Status, error) {
+		"calls elsewhere": {brokenConnector{PeerConnector: p, probe: func(ctx context.Context, do hub.Doer, c hub.Connection) (hub.Status, error) {
 			c.URL = "http://elsewhere.example"
-			return intact().Probe(ctx, do, c)
+			return validConnector().Probe(ctx, do, c)
 		}}, "nobody but its peer"},
-		"another id each time": {changed{PeerConnector: p, register: func(ctx context.Context, do hub.Doer, c hub.Connection, r hub.Registration) (hub.RegistrationResponse, error) {
+		"another id each time": {brokenConnector{PeerConnector: p, register: func(ctx context.Context, do hub.Doer, c hub.Connection, r hub.Registration) (hub.RegistrationResponse, error) {
 			r.Features = append(slices.Clone(r.Features), hub.NewEventID())
-			return intact().Register(ctx, do, c, r)
+			return validConnector().Register(ctx, do, c, r)
 		}}, "byte for byte"},
 	}
 }

@@ -151,10 +151,10 @@ func checkEncode(t *testing.T, c Case) {
 		later := clone(c.Connection)
 		later.Now = later.Now.Add(time.Hour)
 		later.Secrets = append([]string{"whsec_bmV3IHNlY3JldCBvZiBhIHJvdGF0aW9u"}, later.Secrets...)
-		again, err := c.Connector.Encode(later, e)
+		repeated, err := c.Connector.Encode(later, e)
 		require.NoError(t, err)
-		require.Equal(t, string(out.Body), string(again.Body), "every attempt carries the same bytes, whatever secret and time")
-		got, err := c.Connector.Decode(later, hub.Inbound{Header: again.Header, Body: again.Body})
+		require.Equal(t, string(out.Body), string(repeated.Body), "every attempt carries the same bytes, whatever secret and time")
+		got, err := c.Connector.Decode(later, hub.Inbound{Header: repeated.Header, Body: repeated.Body})
 		require.NoError(t, err, "signed with the current secret")
 		require.Len(t, got, 1)
 	}
@@ -214,9 +214,9 @@ func Fuzz(f *testing.F, c Case) {
 			if e.Time.Year() < 1 || e.Time.Year() > 9999 {
 				continue // too old or too far ahead for the hub
 			}
-			again, err := hub.ParseEnvelope(hub.AppendEnvelope(nil, e))
+			repeated, err := hub.ParseEnvelope(hub.AppendEnvelope(nil, e))
 			require.NoError(t, err)
-			require.Equal(t, withoutReceiver(e), withoutReceiver(again))
+			require.Equal(t, withoutReceiver(e), withoutReceiver(repeated))
 		}
 	})
 }

@@ -133,7 +133,7 @@ func (d *Dispatcher) Dispatch(deliveries []LeasedDelivery, lease *CommitLease) {
 
 // startWorkers starts workers for a lane up to its limit. The caller holds mu.
 func (d *Dispatcher) startWorkers(l *lane) {
-	for d.runnable(l) {
+	for d.isRunnable(l) {
 		if d.inFlight >= d.Concurrency {
 			if !l.awaitsWorker {
 				l.awaitsWorker = true
@@ -165,9 +165,9 @@ func (d *Dispatcher) atWorkerLimit(l *lane) bool {
 	return l.running >= l.maxRunning(d.EndpointConcurrency) || l.running > 0 && d.inFlight >= d.Concurrency*3/4
 }
 
-// runnable reports whether a lane may start an attempt now. For a paced lane that has
+// isRunnable reports whether a lane may start an attempt now. For a paced lane that has
 // to wait it sets the timer. The caller holds mu.
-func (d *Dispatcher) runnable(l *lane) bool {
+func (d *Dispatcher) isRunnable(l *lane) bool {
 	if l.waiting() == 0 || d.atWorkerLimit(l) || d.stopping {
 		return false
 	}
@@ -213,11 +213,11 @@ func (d *Dispatcher) run(assigned assignment) {
 	w := &worker{}
 	for {
 		result := d.attempt(w, assigned.lane, assigned.delivery)
-		var rest bool
-		assigned.lane, assigned.delivery, rest = d.finishAndTakeNext(assigned.lane, assigned.delivery, result)
+		var shouldWait bool
+		assigned.lane, assigned.delivery, shouldWait = d.finishAndTakeNext(assigned.lane, assigned.delivery, result)
 		switch {
 		case assigned.lane != nil:
-		case rest:
+		case shouldWait:
 			select {
 			case assigned = <-d.work:
 			case <-d.stopSignal:
@@ -231,8 +231,8 @@ func (d *Dispatcher) run(assigned assignment) {
 
 // finishAndTakeNext records a finished attempt in its lane and returns the worker's next
 // delivery: first from lanes awaiting a worker, in turn, then from its own. If there is
-// none, rest reports whether the worker should wait for one.
-func (d *Dispatcher) finishAndTakeNext(l *lane, finished LeasedDelivery, result laneUpdate) (own *lane, delivery LeasedDelivery, rest bool) {
+// none, shouldWait reports whether the worker should wait for one.
+func (d *Dispatcher) finishAndTakeNext(l *lane, finished LeasedDelivery, result laneUpdate) (next *lane, delivery LeasedDelivery, shouldWait bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l.running--
@@ -253,7 +253,7 @@ func (d *Dispatcher) finishAndTakeNext(l *lane, finished LeasedDelivery, result 
 		d.stopCond.Broadcast()
 		return nil, LeasedDelivery{}, false
 	}
-	if len(d.awaitingWorker) > 0 && d.runnable(l) && !l.awaitsWorker {
+	if len(d.awaitingWorker) > 0 && d.isRunnable(l) && !l.awaitsWorker {
 		l.awaitsWorker = true
 		d.awaitingWorker = append(d.awaitingWorker, l)
 	}
@@ -261,25 +261,25 @@ func (d *Dispatcher) finishAndTakeNext(l *lane, finished LeasedDelivery, result 
 		first := d.awaitingWorker[0]
 		d.awaitingWorker = d.awaitingWorker[1:]
 		first.awaitsWorker = false
-		if d.runnable(first) {
+		if d.isRunnable(first) {
 			delivery := d.popAndStart(first)
-			if d.runnable(first) {
+			if d.isRunnable(first) {
 				first.awaitsWorker = true
 				d.awaitingWorker = append(d.awaitingWorker, first)
 			}
 			return first, delivery, false
 		}
 	}
-	if d.runnable(l) {
+	if d.isRunnable(l) {
 		delivery := d.popAndStart(l)
 		d.startWorkers(l) // the lane may have more than one worker's share now, as when its breaker closes
 		return l, delivery, false
 	}
 	d.inFlight--
-	if rest = d.idleWorkers < maxIdleWorkers; rest {
+	if shouldWait = d.idleWorkers < maxIdleWorkers; shouldWait {
 		d.idleWorkers++
 	}
-	return nil, LeasedDelivery{}, rest
+	return nil, LeasedDelivery{}, shouldWait
 }
 
 // takeLocalTurn takes a paced target's next turn in this process, for a delivery that

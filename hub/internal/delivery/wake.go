@@ -8,8 +8,8 @@ import (
 	"github.com/hibiken/asynq"
 )
 
-// AnnounceBacklog remembers that rows of a target wait in the database: they are fetched
-// when its lane has room, or by other processes that have some.
+// AnnounceBacklog marks that rows of a target wait in the database, and wakes this process
+// if the target's lane is empty, and another one at most once a wakeInterval.
 func (d *Dispatcher) AnnounceBacklog(target uuid.UUID) {
 	d.mu.Lock()
 	l := d.laneOf(target)
@@ -28,7 +28,7 @@ func (d *Dispatcher) AnnounceBacklog(target uuid.UUID) {
 	}
 }
 
-// Wake asks for a target's due rows to be fetched soon.
+// Wake makes the sweep claim a target's due rows soon.
 func (d *Dispatcher) Wake(target uuid.UUID) {
 	select {
 	case d.wakeups <- target:

@@ -180,8 +180,8 @@ func (r *Runner) settle(ctx context.Context, job module.Job, row dbgen.Job, runE
 		} else {
 			r.log.Warn("a job failed; it will be repeated", "job", job.Name, "error", runErr, "in", wait.String())
 		}
-		text := runErr.Error()
-		delayed, err := queries.RescheduleFailedJob(ctx, dbgen.RescheduleFailedJobParams{LastError: text[:min(len(text), maxError)], DueAt: now.Add(wait), ID: row.ID})
+		message := runErr.Error()
+		delayed, err := queries.RescheduleFailedJob(ctx, dbgen.RescheduleFailedJobParams{LastError: message[:min(len(message), maxError)], DueAt: now.Add(wait), ID: row.ID})
 		if err == nil && delayed == 0 { // the same run is waiting already
 			err = queries.DeleteFinishedJob(ctx, row.ID)
 		}

@@ -15,12 +15,12 @@ import (
 // account is a product's tenant, by its administrator.
 type account struct {
 	t     *testing.T
-	hub   *served
+	hub   *hubProcess
 	base  string // of the product
 	token string
 }
 
-// do calls the product as its administrator, requires a status and gives the answer.
+// do calls the product as its administrator, requires a status and returns the response.
 func (a *account) do(status int, method, path, body string) map[string]any {
 	a.t.Helper()
 	got, text := a.hub.call(a.t, method, a.base+"/api/v1"+path, body, "Authorization", "Bearer "+a.token)
@@ -32,7 +32,7 @@ func (a *account) do(status int, method, path, body string) map[string]any {
 	return answer
 }
 
-// list gives what is answered as a list.
+// list returns a response that is a list.
 func (a *account) list(path string) (items []map[string]any) {
 	a.t.Helper()
 	got, text := a.hub.call(a.t, http.MethodGet, a.base+"/api/v1"+path, "", "Authorization", "Bearer "+a.token)
@@ -41,7 +41,7 @@ func (a *account) list(path string) (items []map[string]any) {
 	return items
 }
 
-// first gives the first item of a page, or nil.
+// first returns the first item of a page, or nil.
 func (a *account) first(path string) map[string]any {
 	a.t.Helper()
 	items := a.do(200, http.MethodGet, path, "")["items"].([]any)
@@ -51,12 +51,12 @@ func (a *account) first(path string) map[string]any {
 	return items[0].(map[string]any)
 }
 
-func (s *served) signUp(t *testing.T, base, body string) *account {
+func (s *hubProcess) signUp(t *testing.T, base, body string) *account {
 	t.Helper()
 	var made struct {
 		Token string `json:"access_token"`
 	}
-	s.into(t, &made, http.StatusCreated, http.MethodPost, base+"/api/v1/auth/register", body)
+	s.callInto(t, &made, http.StatusCreated, http.MethodPost, base+"/api/v1/auth/register", body)
 	return &account{t, s, base, made.Token}
 }
 
@@ -66,7 +66,7 @@ type bookable struct {
 	service, professional string
 }
 
-func (s *served) studio(t *testing.T) *bookable {
+func (s *hubProcess) studio(t *testing.T) *bookable {
 	t.Helper()
 	a := s.signUp(t, "/scheduling", `{"org_name":"Studio Bela","org_slug":"studio-bela","name":"Bia","email":"bia@example.com","password":"correct horse"}`)
 	b := &bookable{account: a}
@@ -81,7 +81,7 @@ func (s *served) studio(t *testing.T) *bookable {
 
 // A clinic and a scheduling organization, connected over HTTP, in one hub and across
 // two: a booking appears on the patient's history, a no-show is recorded there, and a
-// patient who asks to be forgotten is forgotten as a client; what the clinic learns of a
+// patient who is erased is erased as a client, too; what the clinic learns of a
 // patient's address is known where bookings are.
 func TestSchedulingAndClinic(t *testing.T) {
 	t.Parallel()
@@ -98,13 +98,13 @@ func TestSchedulingAndClinic(t *testing.T) {
 				there, _ = ownHub(t)
 			}
 			studio := there.studio(t)
-			tellsTheStory(t, here.clinicOf(t, studio), studio)
+			requireDocumentedStory(t, here.clinicOf(t, studio), studio)
 		})
 	}
 }
 
 // clinicOf is a clinic that is connected with a studio.
-func (s *served) clinicOf(t *testing.T, studio *bookable) *account {
+func (s *hubProcess) clinicOf(t *testing.T, studio *bookable) *account {
 	t.Helper()
 	clinic := s.signUp(t, "/clinic", `{"clinic_name":"Clínica Sol","name":"Bia","email":"bia@example.com","password":"correct horse"}`)
 	key := studio.do(200, "POST", "/integrations/api-keys", "")["api_key"].(string)
@@ -113,7 +113,7 @@ func (s *served) clinicOf(t *testing.T, studio *bookable) *account {
 	return clinic
 }
 
-// A product that is away while a patient is forgotten is told when it is back, and only
+// A product that is down while a patient is erased gets the event when it is back, and only
 // then has acknowledged.
 func TestDeletionWhileSchedulingIsAway(t *testing.T) {
 	t.Parallel()
@@ -130,7 +130,7 @@ func TestDeletionWhileSchedulingIsAway(t *testing.T) {
 	db := here.pool(t)
 	comesToBe := func(status string) {
 		t.Helper()
-		eventually(t, func() bool {
+		awaitCondition(t, func() bool {
 			_, err := db.Exec(t.Context(), "update hub.integrations set next_probe_at = now() where product = 'scheduling' and status <> $1", status)
 			require.NoError(t, err)
 			return clinic.list("/integrations/")[0]["status"] == status
@@ -140,7 +140,7 @@ func TestDeletionWhileSchedulingIsAway(t *testing.T) {
 	there.Kill()
 	comesToBe("error")
 	request := "/deletion-requests/" + clinic.do(202, "POST", "/patients/"+patient+"/deletion-request", "")["id"].(string)
-	eventually(t, func() bool {
+	awaitCondition(t, func() bool {
 		var parked int
 		require.NoError(t, db.QueryRow(t.Context(), "select count(*) from hub.deliveries where event_type = 'patient.deleted' and status = 2").Scan(&parked))
 		return parked == 1
@@ -157,12 +157,12 @@ func TestDeletionWhileSchedulingIsAway(t *testing.T) {
 	studio.hub = c.serve(env)
 	studio.do(200, "GET", "/clients/"+client, "")
 	comesToBe("active")
-	eventually(t, func() bool { status, peer = standing(); return status == "completed" })
+	awaitCondition(t, func() bool { status, peer = standing(); return status == "completed" })
 	require.Equal(t, "acknowledged", peer)
 	studio.do(404, "GET", "/clients/"+client, "")
 }
 
-func tellsTheStory(t *testing.T, clinic *account, studio *bookable) {
+func requireDocumentedStory(t *testing.T, clinic *account, studio *bookable) {
 	t.Helper()
 	patient := clinic.do(201, "POST", "/patients", `{"name":"Ana Souza","phone":"+5511987654321","email":"ana@example.com","cpf":"123.456.789-09"}`)["id"].(string)
 	client := studio.do(201, "POST", "/clients", `{"name":"Ana Souza","phone":"(11) 98765-4321","email":"ana@example.com"}`)["id"].(string)
@@ -171,7 +171,7 @@ func tellsTheStory(t *testing.T, clinic *account, studio *bookable) {
 
 	path := "/patients/" + patient
 	var seen map[string]any
-	eventually(t, func() bool { seen = clinic.first(path + "/appointments"); return seen != nil })
+	awaitCondition(t, func() bool { seen = clinic.first(path + "/appointments"); return seen != nil })
 	require.Equal(t, booked["id"], seen["external_id"])
 	require.Equal(t, start.Format(time.RFC3339), seen["datetime"])
 	require.Equal(t, "Cleaning", seen["service"])
@@ -183,31 +183,31 @@ func tellsTheStory(t *testing.T, clinic *account, studio *bookable) {
 	// Moved, and back.
 	for _, at := range []time.Time{start.Add(3 * time.Hour), start} {
 		studio.do(200, "POST", "/appointments/"+booked["id"].(string)+"/reschedule", `{"start_at":"`+at.Format(time.RFC3339)+`"}`)
-		eventually(t, func() bool { return clinic.first(path + "/appointments")["datetime"] == at.Format(time.RFC3339) })
+		awaitCondition(t, func() bool { return clinic.first(path + "/appointments")["datetime"] == at.Format(time.RFC3339) })
 		require.EqualValues(t, 1, clinic.do(200, "GET", path+"/appointments", "")["total"], "it is the same appointment")
 	}
 
 	// Reminded, as by a plan whose time has come.
 	studio.hub.exec(t, `insert into scheduling.reminders (org_id, appointment_id, offset_minutes, channel, due_at)
 		select org_id, id, 1680, 'email', start_at - interval '28 hours' from scheduling.appointments where id = $1`, booked["id"])
-	require.Eventually(t, func() bool { return clinic.first(path + "/appointments")["reminded_at"] != nil }, 3*soon, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return clinic.first(path + "/appointments")["reminded_at"] != nil }, 3*waitTimeout, 100*time.Millisecond)
 	require.Equal(t, "appointment_reminded", clinic.first(path + "/interactions")["interaction_type"])
 
 	studio.do(200, "POST", "/appointments/"+booked["id"].(string)+"/noshow", "")
-	eventually(t, func() bool { return clinic.first(path + "/appointments")["status"] == "no_show" })
+	awaitCondition(t, func() bool { return clinic.first(path + "/appointments")["status"] == "no_show" })
 	require.Equal(t, "appointment_noshow", clinic.first(path + "/interactions")["interaction_type"])
 
 	// That was a mistake, and is taken back, and made again.
 	studio.do(200, "POST", "/appointments/"+booked["id"].(string)+"/reopen", "")
-	eventually(t, func() bool { return clinic.first(path + "/appointments")["status"] == "scheduled" })
+	awaitCondition(t, func() bool { return clinic.first(path + "/appointments")["status"] == "scheduled" })
 	require.Equal(t, start.Format(time.RFC3339), clinic.do(200, "GET", path, "")["next_appointment"])
 	studio.do(200, "POST", "/appointments/"+booked["id"].(string)+"/noshow", "")
-	eventually(t, func() bool { return clinic.first(path + "/appointments")["status"] == "no_show" })
+	awaitCondition(t, func() bool { return clinic.first(path + "/appointments")["status"] == "no_show" })
 
 	// Another one is cancelled.
 	second := studio.do(201, "POST", "/appointments", `{"client_id":"`+client+`","professional_id":"`+studio.professional+`","service_id":"`+studio.service+`","start_at":"`+start.Add(2*time.Hour).Format(time.RFC3339)+`"}`)
 	studio.do(200, "POST", "/appointments/"+second["id"].(string)+"/cancel", `{"reason":"ill"}`)
-	eventually(t, func() bool {
+	awaitCondition(t, func() bool {
 		newest := clinic.first(path + "/appointments")
 		return newest["external_id"] == second["id"] && newest["status"] == "cancelled"
 	})
@@ -216,7 +216,7 @@ func tellsTheStory(t *testing.T, clinic *account, studio *bookable) {
 
 	// Paying for it at the clinic is known where it was booked.
 	clinic.do(201, "POST", path+"/payments", `{"amount":80,"due_date":"2026-03-02","status":"paid","appointment_id":"`+seen["id"].(string)+`"}`)
-	eventually(t, func() bool { return studio.first("/payments") != nil })
+	awaitCondition(t, func() bool { return studio.first("/payments") != nil })
 
 	// The clinic's address is taken where there is none, and follows what changes there.
 	rui := "/clients/" + studio.do(201, "POST", "/clients", `{"name":"Rui","phone":"+5511922223333"}`)["id"].(string)
@@ -224,13 +224,13 @@ func tellsTheStory(t *testing.T, clinic *account, studio *bookable) {
 		return func() bool { return studio.do(200, "GET", rui, "")["email"] == email }
 	}
 	other := clinic.do(201, "POST", "/patients", `{"name":"Rui Lima","phone":"+5511922223333","email":"rui@example.com"}`)["id"].(string)
-	eventually(t, known("rui@example.com"))
+	awaitCondition(t, known("rui@example.com"))
 	clinic.do(200, "PUT", "/patients/"+other, `{"email":"lima@example.com"}`)
-	eventually(t, known("lima@example.com"))
+	awaitCondition(t, known("lima@example.com"))
 	require.Equal(t, "Rui", studio.do(200, "GET", rui, "")["name"], "staff typed it")
 
 	request := clinic.do(202, "POST", path+"/deletion-request", "")["id"].(string)
-	eventually(t, func() bool { return clinic.do(200, "GET", "/deletion-requests/"+request, "")["status"] == "completed" })
+	awaitCondition(t, func() bool { return clinic.do(200, "GET", "/deletion-requests/"+request, "")["status"] == "completed" })
 	peer := clinic.do(200, "GET", "/deletion-requests/"+request, "")["peers"].([]any)[0].(map[string]any)
 	require.Equal(t, "scheduling", peer["product"])
 	require.Equal(t, "acknowledged", peer["status"])
@@ -239,7 +239,7 @@ func tellsTheStory(t *testing.T, clinic *account, studio *bookable) {
 	require.Equal(t, "anonymized", clinic.do(200, "GET", path, "")["status"])
 }
 
-func eventually(t *testing.T, ok func() bool) {
+func awaitCondition(t *testing.T, ok func() bool) {
 	t.Helper()
-	require.Eventually(t, ok, soon, 50*time.Millisecond)
+	require.Eventually(t, ok, waitTimeout, 50*time.Millisecond)
 }

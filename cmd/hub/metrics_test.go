@@ -12,8 +12,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// expressions gives what the dashboard and the alerts ask Prometheus, by where.
-func expressions(t *testing.T) map[string]string {
+// promQLExpressions returns the expressions of the dashboard and the alerts, by place.
+func promQLExpressions(t *testing.T) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
 	var dashboard struct {
@@ -69,17 +69,17 @@ var (
 // metric, every label, and every value of a label that is asked for.
 func TestWatchedMetricsAreServed(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t).withKey()
-	working, failing, gone := newPeer(t, 200, ""), newPeer(t, 500, ""), newPeer(t, 410, "")
+	p := newTenant(t).withKey()
+	working, failing, gone := newReceiver(t, 200, ""), newReceiver(t, 500, ""), newReceiver(t, 410, "")
 	p.subscribe(working.URL, "--events", "good")
 	p.subscribe(failing.URL, "--events", "bad")
 	p.subscribe(gone.URL, "--events", "gone")
 	p.publish("good")
 	p.publish("gone")
 	p.publish("bad")
-	hosting := newHosting(t) // this binary runs no product
-	hosting.run("link", "notes/Acme", "board/Acme").ok()
-	watched := expressions(t)
+	hosting := newProductHub(t) // this binary runs no product
+	hosting.run("link", "notes/Acme", "board/Acme").requireOK()
+	watched := promQLExpressions(t)
 	require.Greater(t, len(watched), 20)
 	var missing []string
 	served := func() bool { // what waits is counted every ten seconds
@@ -114,8 +114,8 @@ func TestWatchedMetricsAreServed(t *testing.T) {
 		slices.Sort(missing)
 		return len(missing) == 0
 	}
-	for end := time.Now().Add(soon); !served() && time.Now().Before(end); {
-		<-time.After(20 * tick)
+	for end := time.Now().Add(waitTimeout); !served() && time.Now().Before(end); {
+		<-time.After(20 * pollInterval)
 	}
 	require.Empty(t, missing, "watched and not served")
 }

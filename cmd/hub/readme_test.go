@@ -59,12 +59,12 @@ func TestClinicReadme(t *testing.T) {
 	last := strings.Fields(rest)
 	require.Len(t, last, 3)
 	clinic := &account{t, here, "/clinic", last[0]}
-	require.Eventually(t, func() bool { return clinic.do(200, "GET", "/imports/"+last[1], "")["status"] == "done" }, soon, tick)
+	require.Eventually(t, func() bool { return clinic.do(200, "GET", "/imports/"+last[1], "")["status"] == "done" }, waitTimeout, pollInterval)
 	require.EqualValues(t, 1, clinic.do(200, "GET", "/imports/"+last[1], "")["created"])
 	davi := clinic.do(200, "POST", "/patients/search", `{"search":"Davi"}`)["items"].([]any)[0].(map[string]any)
 	require.Equal(t, "+5511988887777", davi["phone"])
 	require.Equal(t, "1980-03-02", davi["birth_date"])
 	require.Eventually(t, func() bool {
 		return clinic.do(200, "GET", "/deletion-requests/"+last[2], "")["status"] == "completed"
-	}, soon, tick)
+	}, waitTimeout, pollInterval)
 }

@@ -23,8 +23,8 @@ import (
 // canaries are secrets by name: none may be seen where others can look.
 type canaries map[string]string
 
-// absent requires that a text holds none of them.
-func (k canaries) absent(t *testing.T, where, text string) {
+// requireAbsent requires that a text holds none of them.
+func (k canaries) requireAbsent(t *testing.T, where, text string) {
 	t.Helper()
 	for name, secret := range k {
 		require.NotContains(t, text, secret, "%s is seen in %s", name, where)
@@ -46,7 +46,7 @@ func commandLines(t *testing.T) string {
 	return all.String()
 }
 
-// TestCanaries uses every kind of secret, rightly and wrongly, and looks everywhere.
+// TestCanaries uses every kind of secret, rightly and wrongly, and searches every place they could leak to.
 func TestCanaries(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
@@ -59,11 +59,11 @@ func TestCanaries(t *testing.T) {
 	env := also(serverEnv(c.dir, database.String(), hubtest.RedisURL(t)), "HUB_LOG_LEVEL", "debug",
 		"HUB_ADMIN_PASSWORD", password, "HUB_METRICS_TOKEN", metricsToken)
 	s := c.serve(env)
-	c = c.with("HUB_DATA_DIR", s.dataDir)
+	c = c.withEnv("HUB_DATA_DIR", s.dataDir)
 
 	// The right uses.
 	away := newCLI(t)
-	away.runIn(password, "login", "--url", s.url, "--email", ana, "--password-stdin").ok()
+	away.runIn(password, "login", "--url", s.url, "--email", adminEmail, "--password-stdin").requireOK()
 	var saved struct {
 		Logins map[string]struct {
 			AccessToken  string `json:"access_token"`
@@ -73,18 +73,18 @@ func TestCanaries(t *testing.T) {
 	raw, err := os.ReadFile(away.credentials())
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(raw, &saved))
-	p := s.place(c).withKey()
+	p := s.newTenant(c).withKey()
 	key := p.env["HUB_KEY"]
-	secretFile := c.write("secret", endpointSecret)
-	receiver, failing := newPeer(t, 200, "thanks"), newPeer(t, 500, "no")
+	secretFile := c.writeFile("secret", endpointSecret)
+	receiver, failing := newReceiver(t, 200, "thanks"), newReceiver(t, 500, "no")
 	id := p.subscribe(receiver.URL, "--secret", "@"+secretFile)
 	p.subscribe(failing.URL, "--secret", "@"+secretFile)
 	var rotated struct {
 		Secret string `json:"secret"`
 	}
-	p.run("endpoints", "rotate-secret", id, "-o", "json").into(&rotated)
+	p.run("endpoints", "rotate-secret", id, "-o", "json").decode(&rotated)
 	event := p.publish("a.b")
-	require.Eventually(t, func() bool { return receiver.count() > 0 && failing.count() > 0 }, soon, tick)
+	require.Eventually(t, func() bool { return receiver.count() > 0 && failing.count() > 0 }, waitTimeout, pollInterval)
 
 	secrets := canaries{
 		"the administrator's password": password, "the password of the database": databasePassword, "a key": key,
@@ -95,22 +95,22 @@ func TestCanaries(t *testing.T) {
 	for name, secret := range secrets {
 		require.Greater(t, len(secret), 20, name)
 	}
-	secrets.absent(t, "a command line", commandLines(t))
+	secrets.requireAbsent(t, "a command line", commandLines(t))
 
 	// The wrong ones: a secret where it does not belong, or in a broken request.
 	anyone := func(method, path, body string, header ...string) {
 		_, text := s.call(t, method, path, body, append(header, "Authorization", "")...)
-		secrets.absent(t, method+" "+path, text)
+		secrets.requireAbsent(t, method+" "+path, text)
 	}
 	for name, secret := range secrets {
 		for _, path := range []string{"/api/v1/products", "/api/v1/tenants", "/api/v1/keys", "/api/v1/endpoints", "/api/v1/operators", "/api/v1/replays", "/api/v1/auth/login", "/api/v1/auth/refresh"} {
 			_, text := s.call(t, "POST", path, fmt.Sprintf(`{"name":%q,"tenant_id":%q,"url":%q,"email":%q,"role":%q,"refresh_token":%q,"prefix":%q}`, secret, secret, secret, secret, secret, secret+"x", secret))
-			secrets.absent(t, "the refusal of "+name+" by "+path, text)
+			secrets.requireAbsent(t, "the refusal of "+name+" by "+path, text)
 			_, text = s.call(t, "POST", path, `{"name":"`+secret)
-			secrets.absent(t, "the refusal of half a body with "+name, text)
+			secrets.requireAbsent(t, "the refusal of half a body with "+name, text)
 		}
 		_, text := s.call(t, "GET", "/api/v1/deliveries?status="+url.QueryEscape(secret)+"&cursor="+url.QueryEscape(secret), "")
-		secrets.absent(t, "the refusal of a query with "+name, text)
+		secrets.requireAbsent(t, "the refusal of a query with "+name, text)
 		anyone("POST", "/api/v1/auth/login", fmt.Sprintf(`{"email":"ana@example.com","password":%q}`, secret+"x"))
 		anyone("GET", "/api/v1/products", "", "X-Integration-Key", secret+"x")
 		anyone("POST", "/api/v1/events", `{"event_type":"a b","data":{}}`, "X-Integration-Key", secret)
@@ -123,29 +123,29 @@ func TestCanaries(t *testing.T) {
 		"/api/v1/audit?limit=200", "/api/v1/deliveries", "/api/v1/events", "/api/v1/stats", "/openapi.json"} {
 		status, text := s.call(t, "GET", path, "")
 		require.Equal(t, 200, status, path)
-		secrets.absent(t, path, text)
+		secrets.requireAbsent(t, path, text)
 	}
 	for _, args := range [][]string{
 		{"deliveries", "show", "--event", event, "--headers"}, {"deliveries", "show", "--event", event, "-o", "json"},
 		{"keys", "list"}, {"endpoints", "list", "-o", "json"}, {"whoami"}, {"audit", "--all"},
 	} {
 		got := p.run(args...)
-		got.ok()
-		secrets.absent(t, strings.Join(args, " "), got.out+got.err)
+		got.requireOK()
+		secrets.requireAbsent(t, strings.Join(args, " "), got.stdout+got.stderr)
 	}
-	secrets.absent(t, "a command line", commandLines(t))
+	secrets.requireAbsent(t, "a command line", commandLines(t))
 	require.Zero(t, s.terminate(t))
-	secrets.absent(t, "what serve wrote", s.Output())
+	secrets.requireAbsent(t, "what serve wrote", s.Output())
 
 	// A database that does not let it in.
 	waits := c.among(also(env, "HUB_DATABASE_URL", "postgres://hub:"+databasePassword+"@127.0.0.1:1/hub", "HUB_DATA_DIR", filepath.Join(c.dir, "other"))).start("serve")
-	waits.await(waits.errs, "the database does not answer yet")
-	secrets.absent(t, "a command line", commandLines(t))
+	waits.await(waits.stderr, "the database does not answer yet")
+	secrets.requireAbsent(t, "a command line", commandLines(t))
 	require.Zero(t, waits.interrupt(), "it did what it was told")
-	secrets.absent(t, "what a waiting serve wrote", waits.errs.String()+waits.out.String())
+	secrets.requireAbsent(t, "what a waiting serve wrote", waits.stderr.String()+waits.stdout.String())
 }
 
-// TestCanariesOfTheEmbeddedDefault looks where only the private PostgreSQL writes:
+// TestCanariesOfTheEmbeddedDefault searches where only the private PostgreSQL writes:
 // its processes, its log, and all of its files, the write-ahead log included. Secrets
 // are in there hashed or encrypted, or not at all.
 func TestCanariesOfTheEmbeddedDefault(t *testing.T) {
@@ -153,23 +153,23 @@ func TestCanariesOfTheEmbeddedDefault(t *testing.T) {
 	c := newCLI(t)
 	canary := func() string { return "canary" + strings.ReplaceAll(uuid.NewString(), "-", "") }
 	password, metricsToken, endpointSecret := canary(), canary(), "whsec_"+canary()
-	s := c.serve(also(bare(c), "HUB_LOG_LEVEL", "debug", "HUB_ADMIN_EMAIL", ana, "HUB_ADMIN_PASSWORD", password, "HUB_METRICS_TOKEN", metricsToken))
-	c = c.with("HUB_DATA_DIR", s.dataDir)
+	s := c.serve(also(bare(c), "HUB_LOG_LEVEL", "debug", "HUB_ADMIN_EMAIL", adminEmail, "HUB_ADMIN_PASSWORD", password, "HUB_METRICS_TOKEN", metricsToken))
+	c = c.withEnv("HUB_DATA_DIR", s.dataDir)
 	var session struct {
 		Access  string `json:"access_token"`
 		Refresh string `json:"refresh_token"`
 	}
-	s.into(t, &session, 200, "POST", "/api/v1/auth/login", fmt.Sprintf(`{"email":%q,"password":%q}`, ana, password))
-	p := s.place(c).withKey()
-	receiver, failing := newPeer(t, 200, "thanks"), newPeer(t, 500, "no")
-	id := p.subscribe(receiver.URL, "--secret", "@"+c.write("secret", endpointSecret))
+	s.callInto(t, &session, 200, "POST", "/api/v1/auth/login", fmt.Sprintf(`{"email":%q,"password":%q}`, adminEmail, password))
+	p := s.newTenant(c).withKey()
+	receiver, failing := newReceiver(t, 200, "thanks"), newReceiver(t, 500, "no")
+	id := p.subscribe(receiver.URL, "--secret", "@"+c.writeFile("secret", endpointSecret))
 	p.subscribe(failing.URL)
 	var rotated struct {
 		Secret string `json:"secret"`
 	}
-	p.run("endpoints", "rotate-secret", id, "-o", "json").into(&rotated)
+	p.run("endpoints", "rotate-secret", id, "-o", "json").decode(&rotated)
 	p.publish("a.b")
-	require.Eventually(t, func() bool { return receiver.count() > 0 && failing.count() > 0 }, soon, tick)
+	require.Eventually(t, func() bool { return receiver.count() > 0 && failing.count() > 0 }, waitTimeout, pollInterval)
 	master, err := os.ReadFile(filepath.Join(s.dataDir, "master.key"))
 	require.NoError(t, err)
 	secrets := canaries{
@@ -182,16 +182,16 @@ func TestCanariesOfTheEmbeddedDefault(t *testing.T) {
 		// What PostgreSQL refuses it may log: names that exist, values that cannot be.
 		for _, path := range []string{"/api/v1/products", "/api/v1/operators", "/api/v1/auth/login"} {
 			_, text := s.call(t, "POST", path, fmt.Sprintf(`{"name":%q,"prefix":%q,"email":"ana@example.com","role":"admin","password":%q}`, p.product, p.product, secret))
-			secrets.absent(t, "the refusal of "+name+" by "+path, text)
+			secrets.requireAbsent(t, "the refusal of "+name+" by "+path, text)
 		}
 	}
-	secrets.absent(t, "a command line", commandLines(t))
-	lines, environs := servers(t, s.Pid())
+	secrets.requireAbsent(t, "a command line", commandLines(t))
+	lines, environs := processDetails(t, s.Pid())
 	require.Contains(t, lines, "postgres", "the private PostgreSQL runs")
-	secrets.absent(t, "PostgreSQL's command lines", lines)
-	secrets.absent(t, "PostgreSQL's environment", environs)
+	secrets.requireAbsent(t, "PostgreSQL's command lines", lines)
+	secrets.requireAbsent(t, "PostgreSQL's environment", environs)
 	require.Zero(t, s.terminate(t))
-	secrets.absent(t, "what serve wrote", s.Output())
+	secrets.requireAbsent(t, "what serve wrote", s.Output())
 
 	seen := 0
 	require.NoError(t, filepath.WalkDir(s.dataDir, func(path string, entry os.DirEntry, err error) error {
@@ -210,9 +210,9 @@ func TestCanariesOfTheEmbeddedDefault(t *testing.T) {
 	require.Greater(t, seen, 500, "files of the database")
 }
 
-// servers gives the command lines and the environments of a process's children and
+// processDetails returns the command lines and the environments of a process's children and
 // of theirs, as far as they may be read.
-func servers(t *testing.T, pid int) (lines, environs string) {
+func processDetails(t *testing.T, pid int) (lines, environs string) {
 	t.Helper()
 	children, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	require.NoError(t, err)
@@ -224,7 +224,7 @@ func servers(t *testing.T, pid int) (lines, environs string) {
 			require.NoError(t, err)
 			line, _ := os.ReadFile("/proc/" + child + "/cmdline") // it may have ended
 			environ, _ := os.ReadFile("/proc/" + child + "/environ")
-			below, belowEnvirons := servers(t, number)
+			below, belowEnvirons := processDetails(t, number)
 			lines += string(line) + "\n" + below
 			environs += string(environ) + "\n" + belowEnvirons
 		}

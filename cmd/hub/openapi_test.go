@@ -1,0 +1,66 @@
+package main_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestOpenAPI: the document can be had without a hub, and is the one a hub serves.
+func TestOpenAPI(t *testing.T) {
+	t.Parallel()
+	printed := newCLI(t).run("openapi").requireOK()
+	var document struct {
+		OpenAPI string                     `json:"openapi"`
+		Info    struct{ Version string }   `json:"info"`
+		Paths   map[string]json.RawMessage `json:"paths"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(printed), &document))
+	require.True(t, strings.HasPrefix(document.OpenAPI, "3.1."), document.OpenAPI)
+	require.Equal(t, "v9.8.7", document.Info.Version)
+	require.Contains(t, document.Paths, "/api/v1/events")
+	status, served := sharedHub(t).call(t, "GET", "/openapi.json", "")
+	require.Equal(t, 200, status)
+	require.JSONEq(t, served, printed)
+}
+
+// TestProductOpenAPI: so can that of each product, with the integration interface.
+func TestProductOpenAPI(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	status, listed := sharedHub(t).call(t, "GET", "/api/v1/products?limit=200", "")
+	require.Equal(t, 200, status)
+	var products struct {
+		Items []struct {
+			Name   string `json:"name"`
+			Hosted bool   `json:"hosted"`
+		} `json:"items"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(listed), &products))
+	compared := 0
+	for _, product := range products.Items {
+		name := product.Name
+		if !product.Hosted {
+			continue
+		}
+		compared++
+		printed := c.run("openapi", "--product", name).requireOK()
+		status, served := sharedHub(t).call(t, "GET", "/"+name+"/openapi.json", "")
+		require.Equal(t, 200, status)
+		var have, want map[string]any
+		require.NoError(t, json.Unmarshal([]byte(printed), &have))
+		require.NoError(t, json.Unmarshal([]byte(served), &want))
+		require.Equal(t, []any{map[string]any{"url": "/" + name}}, have["servers"])
+		delete(have, "servers") // a running hub knows its address
+		delete(want, "servers")
+		require.Equal(t, want, have)
+		require.Contains(t, have["paths"], "/api/v1/integrations/webhook")
+	}
+	require.Positive(t, compared)
+	got := c.run("openapi", "--product", "nothing")
+	require.Equal(t, 2, got.code)
+	require.Contains(t, got.stderr, "scheduling")
+	require.Empty(t, got.stdout)
+}

@@ -1,0 +1,48 @@
+package main_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	p := newTenant(t).withKey()
+	receiver := newReceiver(t, 200, "")
+	endpoint := p.subscribe(receiver.URL)
+	p.publishBatch(12, "a.b")
+	p.awaitSettled(12, "delivered")
+	require.Equal(t, "12", p.run("replay", "--tenant", p.tenant, "--status", "delivered", "--dry-run").requireOK())
+	require.JSONEq(t, `{"count":0}`, p.run("replay", "--tenant", p.tenant, "--status", "failed", "--dry-run", "-o", "json").requireOK())
+	p.run("replay", "--yes").requireFails(2, "at least one filter")
+	p.run("replay", "--tenant", p.tenant).requireFails(2, "--yes is needed")
+	require.Equal(t, 12, receiver.count())
+
+	id := p.run("replay", "--tenant", p.tenant, "--status", "delivered", "--yes", "--detach", "-q").requireOK()
+	require.Len(t, id, 36)
+	var replay struct {
+		Status string `json:"status"`
+		Total  int    `json:"total"`
+		Done   int    `json:"done"`
+	}
+	require.Eventually(t, func() bool {
+		p.hub.callInto(t, &replay, 200, "GET", "/api/v1/replays/"+id, "")
+		return replay.Status == "done"
+	}, waitTimeout, pollInterval)
+	require.Equal(t, 12, replay.Done)
+	p.awaitSettled(12, "delivered")
+	require.Equal(t, 24, receiver.count())
+
+	watched := p.run("replay", "--endpoint", endpoint, "--status-code", "200", "--since", "2026-01-01", "--yes")
+	require.Contains(t, watched.requireOK(), "status  done\ntotal   12\ndone    12\nfailed  0")
+	require.Regexp(t, `\S{36}: \d+ of 12, 0 failed`, watched.stderr)
+	p.awaitSettled(12, "delivered")
+	require.Equal(t, 36, receiver.count())
+
+	// Deliveries that cannot be sent again are counted, and the exit code is not 0.
+	p.run("endpoints", "update", endpoint, "--enabled=false").requireOK()
+	partly := p.run("replay", "--endpoint", endpoint, "--yes")
+	require.Equal(t, 6, partly.code, partly.stderr)
+	require.Contains(t, partly.stderr, "0 of 12 done, 12 failed")
+}

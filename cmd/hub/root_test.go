@@ -1,0 +1,77 @@
+package main_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t).withEnv("HUB_DATA_DIR", sharedHub(t).dataDir)
+	c.run("products", "create", "crm").requireFails(2, "--prefix is needed")
+	c.run("products", "create", "crm", "more", "--prefix", "x").requireFails(2, `what is "more"?`)
+	c.run("products", "create").requireFails(2, "hub products create needs NAME", "see: hub products create --help")
+	c.run("products").requireFails(2, "needs one of: create, list")
+	c.run("products", "burn").requireFails(2, `no command "burn"`)
+	c.run("burn").requireFails(2, "unknown command")
+	c.run("products", "list", "--burn").requireFails(2, "unknown flag: --burn")
+	c.run("products", "list", "-o", "xml").requireFails(2, "--output is table or json")
+	c.run("products", "list", "--limit", "0").requireFails(2, "--limit is at least 1")
+	c.run("products", "list", "--url", "nonsense").requireFails(2, `the address "nonsense" (from --url or HUB_URL) is not an absolute http(s) URL`)
+	c.run("deliveries", "list", "--since", "yesterday").requireFails(2, `--since "yesterday" is not a time`)
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	s := sharedHub(t)
+	c := newCLI(t).withEnv("HUB_DATA_DIR", s.dataDir)
+	refused := c.run("products", "create", "CRM", "--prefix", "crm")
+	refused.requireFails(1, "body.name", "lower-case letters", "\n  body.name: ")
+	require.Regexp(t, `\(validation_failed, request [0-9a-f]{24}\)\n`, refused.stderr)
+	c.run("tenants", "create", "X", "--product", "nowhere").requireFails(1, "body.product is not a known product")
+	c.run("events", "show", "evt_0000000000000000").requireFails(5, "There is no such event. (not_found, request ")
+	c.run("deliveries", "show", "--event", "evt_0000000000000000").requireFails(5, "there is no delivery of")
+	c.run("endpoints", "show", "0198aaaa-0000-7000-8000-000000000000").requireFails(5, "(not_found, request ")
+	c.run("products", "list", "--url", s.url, "--token", "x").requireFails(4, "(invalid_token, request ", "log in with: hub login")
+	p := newTenant(t)
+	p.run("endpoints", "create", "http://169.254.169.254/latest", "--tenant", p.tenant).requireFails(1,
+		"(url_not_allowed, request ", "its setting HUB_EGRESS_ALLOW opens named networks")
+	c.run("products", "list", "--url", "http://127.0.0.1:1", "--token", "x").requireFails(1,
+		"calling http://127.0.0.1:1", "connection refused", "is the hub running? start it with: make run")
+}
+
+// TestBrokenAnswers: what stands between the command line and the hub may fail too.
+func TestBrokenAnswers(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	o := newFakeHub(t)
+	o.mux.HandleFunc("/busy/", respond(503, "application/problem+json", `{"detail":"Not now.","code":"unavailable"}`, "Retry-After", "7"))
+	o.mux.HandleFunc("/proxy/", respond(502, "text/html", "<h1>Bad Gateway</h1>"))
+	o.mux.HandleFunc("/page/", respond(200, "text/html", "<h1>Welcome</h1>"))
+	o.mux.HandleFunc("/half/", respond(200, "application/json", `{"items":[`))
+	o.mux.HandleFunc("/rude/", respond(500, "application/problem+json", `{"detail":"\u001b[2Jgone","code":"internal"}`, "X-Request-Id", "req-9"))
+	o.mux.HandleFunc("/cut/", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	list := func(path string) result {
+		return c.run("products", "list", "--url", o.URL+path, "--token", "x")
+	}
+	list("/busy").requireFails(1, "Not now. (unavailable)", "try again in 7s")
+	list("/proxy").requireFails(1, "answered 502 Bad Gateway")
+	list("/page").requireFails(1, "it is not the JSON that was expected")
+	list("/half").requireFails(1, "it is not the JSON that was expected")
+	list("/rude").requireFails(1, `\x1b[2Jgone`, "req-9")
+	list("/cut").requireFails(1, "calling "+o.URL)
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	require.Regexp(t, `^hub v9\.8\.7 \(abc123\) go1\.`, c.run("version").requireOK())
+	var facts map[string]string
+	c.run("version", "-o", "json").decode(&facts)
+	require.Equal(t, "v9.8.7", facts["version"])
+	require.Contains(t, c.run("completion", "bash").requireOK(), "__start_hub")
+	require.Contains(t, c.run("__complete", "deliveries", "list", "--status", "").requireOK(), "parked")
+	require.Contains(t, c.run().requireOK(), "Available Commands")
+}
