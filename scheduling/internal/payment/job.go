@@ -167,7 +167,7 @@ func (r *paymentRun) sendDueRefunds(ctx context.Context) error {
 		return err
 	}
 	for _, due := range refunds {
-		if err := r.refund(ctx, due.ID, *due.ProviderPaymentID, provider.Refund{ID: due.ID, Amount: due.AmountCents}); err != nil {
+		if err := r.sendRefund(ctx, due.ID, *due.ProviderPaymentID, provider.Refund{ID: due.ID, Amount: due.AmountCents}); err != nil {
 			last := due.Attempts >= maxRefundAttempts
 			r.host.Log.Warn("refunding a deposit failed", append(logIDs(due.OrgID, due.PaymentID), "attempt", due.Attempts, "last", last, "error", err)...)
 			if last {
@@ -180,18 +180,18 @@ func (r *paymentRun) sendDueRefunds(ctx context.Context) error {
 	return nil
 }
 
-func (r *paymentRun) refund(ctx context.Context, id uuid.UUID, chargeID string, refund provider.Refund) error {
+func (r *paymentRun) sendRefund(ctx context.Context, id uuid.UUID, chargeID string, refund provider.Refund) error {
 	err := r.callProvider(func() error { return r.provider.Refund(ctx, chargeID, refund) })
 	isStateConflict := errors.Is(err, hub.ErrConflict) // it may have been refunded already
 	if err != nil && !isStateConflict {
 		return err
 	}
-	current, readErr := r.readCharge(ctx, chargeID)
+	charge, readErr := r.readCharge(ctx, chargeID)
 	if readErr != nil {
 		return readErr
 	}
-	if isStateConflict && current.RefundedAmount() < refund.Amount {
+	if isStateConflict && charge.RefundedAmount() < refund.Amount {
 		return err
 	}
-	return r.store.SettleRefund(ctx, r.provider.Name(), current, id)
+	return r.store.SettleRefund(ctx, r.provider.Name(), charge, id)
 }

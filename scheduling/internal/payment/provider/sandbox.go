@@ -112,7 +112,7 @@ func (s *Sandbox) Read(ctx context.Context, id string) (Charge, error) {
 }
 
 // changeCharge runs change on a locked charge.
-func (s *Sandbox) change(ctx context.Context, where, value string, change func(tx pgx.Tx, charge Charge) error) (Charge, string, error) {
+func (s *Sandbox) changeCharge(ctx context.Context, where, value string, change func(tx pgx.Tx, charge Charge) error) (Charge, string, error) {
 	var charge Charge
 	var notify string
 	err := pgx.BeginFunc(ctx, s.config.DB, func(tx pgx.Tx) (err error) {
@@ -130,7 +130,7 @@ func (s *Sandbox) change(ctx context.Context, where, value string, change func(t
 
 // Cancel implements [Provider].
 func (s *Sandbox) Cancel(ctx context.Context, id string) error {
-	_, _, err := s.change(ctx, "id = $1", id, func(tx pgx.Tx, charge Charge) error {
+	_, _, err := s.changeCharge(ctx, "id = $1", id, func(tx pgx.Tx, charge Charge) error {
 		if charge.Status != Pending && charge.Status != Expired {
 			return chargeStateError()
 		}
@@ -145,7 +145,7 @@ func (s *Sandbox) Refund(ctx context.Context, id string, refund Refund) error {
 	if refund.Amount <= 0 {
 		return hub.Invalid("body.amount", "must be more than 0")
 	}
-	_, _, err := s.change(ctx, "id = $1", id, func(tx pgx.Tx, charge Charge) error {
+	_, _, err := s.changeCharge(ctx, "id = $1", id, func(tx pgx.Tx, charge Charge) error {
 		inserted, err := tx.Exec(ctx, `insert into scheduling.sandbox_refunds (id, charge_id) values ($1, $2) on conflict (id) do nothing`, refund.ID, id)
 		if err != nil || inserted.RowsAffected() == 0 {
 			return err // it was made before
@@ -172,7 +172,7 @@ type sandboxNotice struct {
 // Pay pays a charge by its transaction id and sends the signed webhook. For a paid
 // charge it only sends the webhook again.
 func (s *Sandbox) Pay(ctx context.Context, txid string) (Charge, error) {
-	charge, notify, err := s.change(ctx, "txid = $1", txid, func(tx pgx.Tx, charge Charge) error {
+	charge, notify, err := s.changeCharge(ctx, "txid = $1", txid, func(tx pgx.Tx, charge Charge) error {
 		switch charge.Status {
 		case Paid:
 			return nil
