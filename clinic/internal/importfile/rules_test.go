@@ -46,9 +46,9 @@ func TestSeparators(t *testing.T) {
 	for head, row := range map[string]string{
 		"nome,cpf": "Ana,1", "nome;cpf": "Ana;1", "nome\tcpf": "Ana\t1", "nome|cpf": "Ana|1",
 		"nome,cpf,obs;x": "Ana,1,;", "nome;cpf;obs,x": "Ana;1;,", "x;y,nome,cpf": ";,Ana,1", `"a;b;c;d",nome,cpf`: ",Ana,1", "nome;cpf;\"a,b,c,d\"": "Ana;1;",
-		"cpf,nome,a|b": "1,Ana,", "obs;x,nome,y;cpf,z": "",
+		"cpf,nome,a|b": "1,Ana,", "nome,a;b": "",
 	} {
-		if row == "" { // two of each: the comma, so that the name's column is found
+		if row == "" { // one of each: the comma, so that the column of names is found
 			_, _, err := importfile.ReadHeader(strings.NewReader(head + "\n"))
 			require.NoError(t, err, head)
 			continue
