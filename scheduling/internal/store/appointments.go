@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
 
@@ -61,9 +60,4 @@ func (d DB) LatestAppointments(ctx context.Context, org uuid.UUID, clients []uui
 // that overlap a period, at most 200.
 func (d DB) OpenAppointmentsBetween(ctx context.Context, org, professional uuid.UUID, since, until time.Time) ([]AppointmentDetail, error) {
 	return d.OverlappingAppointments(ctx, dbgen.OverlappingAppointmentsParams{OrgID: org, ProfessionalID: professional, Since: since, Until: until})
-}
-
-// isOpen reports whether an appointment is still to take place.
-func isOpen(status booking.Status) bool {
-	return status == booking.Scheduled || status == booking.Confirmed
 }
