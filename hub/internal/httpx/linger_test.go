@@ -102,6 +102,9 @@ func TestRepeatedKeys(t *testing.T) {
 		}
 	}
 	require.Empty(t, jsonCode(t, `"\uD834\uDD1E"`, JSONRules{}))
-	err := CheckJSON([]byte(`"\u0041`), JSONRules{})
-	require.ErrorContains(t, err, "(byte 7)", "the escape is whole, the text is not")
+	require.Equal(t, "json_lone_surrogate", jsonCode(t, `"\uD834"`, JSONRules{}))
+	require.Equal(t, "json_lone_surrogate", jsonCode(t, `"\uDD1E"`, JSONRules{}))
+	for body, offset := range map[string]string{`"\u0041`: "(byte 7)", `"a\x"`: "(byte 3)", `"a\u004`: "(byte 2)"} {
+		require.ErrorContains(t, CheckJSON([]byte(body), JSONRules{}), offset, body)
+	}
 }

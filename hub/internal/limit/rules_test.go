@@ -30,6 +30,19 @@ func TestStricter(t *testing.T) {
 	}
 }
 
+// The period ends in whole seconds, rounded up: at least one, at most the period.
+func TestResetAfter(t *testing.T) {
+	t.Parallel()
+	l := New(Config{})
+	reset := time.Unix(1767323045, 0)
+	for before, want := range map[time.Duration]time.Duration{ // the store's end is rounded down: it may be a second later
+		9 * time.Second: 10 * time.Second, 9*time.Second + 1: 11 * time.Second, 9*time.Second - 1: 10 * time.Second, 0: time.Second, -time.Minute: time.Second, time.Hour: time.Minute,
+	} {
+		l.now = func() time.Time { return reset.Add(-before) }
+		require.Equal(t, want, l.result(hundred, limiter.Context{Reset: reset.Unix()}).ResetAfter, before)
+	}
+}
+
 func TestRateStrings(t *testing.T) {
 	t.Parallel()
 	for want, rate := range map[string]Rate{"0": {Period: time.Minute}, "1-M": {Limit: 1, Period: time.Minute}, "1000000-D": {Limit: maxLimit, Period: 24 * time.Hour}} {
