@@ -23,7 +23,7 @@ results=$(mktemp)
 trap 'rm -f "$results"' EXIT
 for package in "$@"; do
 	echo "== $package"
-	"$gremlins" unleash "$package" --output-statuses lctkv --workers "${MUTANT_WORKERS:-2}" --timeout-coefficient 20 --invert-logical |
+	"$gremlins" unleash "$package" --output-statuses lctkv --workers "${MUTANT_WORKERS:-2}" --timeout-coefficient 10 --invert-logical |
 		sed "s|^|${package#./} |" | tee -a "$results" | awk '/ (LIVED|NOT COVERED|TIMED OUT|NOT VIABLE) / { sub(/^[^ ]* /, ""); print }'
 done
 
