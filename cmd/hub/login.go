@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -117,8 +119,21 @@ func (a *app) askPassword(ctx context.Context, stdin bool) (string, error) {
 	})
 	_, _ = fmt.Fprintln(a.err)
 	if err != nil {
-		_ = term.Restore(terminal, before) // interrupted: the echo is still off
+		if ctx.Err() != nil {
+			restoreEcho(terminal, before)
+		}
 		return "", fmt.Errorf("reading the password: %w", err)
 	}
 	return password, nil
+}
+
+// restoreEcho restores a terminal's state after term.ReadPassword was abandoned. That turns
+// the echo off at its beginning: restoring before then would leave it off.
+func restoreEcho(terminal int, before *term.State) {
+	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if now, err := term.GetState(terminal); err != nil || !reflect.DeepEqual(now, before) {
+			break
+		}
+	}
+	_ = term.Restore(terminal, before)
 }

@@ -118,7 +118,7 @@ func (a *app) banner(cfg config.Config, s *server.Server, worker bool, took time
 	a.note("  API        %s/api/v1", base)
 	if !cfg.IsProduction() {
 		a.note("  Reference  %s/docs", base)
-		a.note("  Letters    %s/api/v1/dev/mail   (for operators: invitations and all else that is mailed)", base)
+		a.note("  E-mails    %s/api/v1/dev/mail   (for operators: invitations and all other e-mails)", base)
 	}
 	a.note("  Health     %s/health   %s/ready   %s/metrics", base, base, base)
 	for _, product := range s.Products() {

@@ -63,7 +63,7 @@ func TestServeEmbedded(t *testing.T) {
 	env := also(bare(c), "HUB_DATA_DIR", filepath.Join(c.dir, "a path with spaces"))
 	s := c.serve(env)
 	for _, text := range []string{
-		"Integration Hub v9.8.7 is ready (", "API        " + s.url + "/api/v1", "Reference  " + s.url + "/docs", "Letters    " + s.url + "/api/v1/dev/mail ",
+		"Integration Hub v9.8.7 is ready (", "API        " + s.url + "/api/v1", "Reference  " + s.url + "/docs", "E-mails    " + s.url + "/api/v1/dev/mail ",
 		"Scheduling", "API        " + s.url + "/scheduling/api/v1", "Reference  " + s.url + "/scheduling/docs", "Pages      " + s.url + "/book/…",
 		"Health     " + s.url + "/health", "/metrics", env["HUB_DATA_DIR"] + " (private PostgreSQL)", "First operator  admin@localhost", "hub demo",
 	} {

@@ -330,7 +330,7 @@ func TestErasureOfAnAnswerDuringAStep(t *testing.T) {
 	ctx := context.Background()
 	tx, err := p.pool.Begin(ctx)
 	require.NoError(t, err)
-	defer tx.Rollback(ctx) //nolint:errcheck // after the commit below there is nothing to roll back
+	defer tx.Rollback(ctx) // after the commit below there is nothing to roll back
 	tag, err := tx.Exec(ctx, `update hub.idempotency set key = key`)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, tag.RowsAffected())

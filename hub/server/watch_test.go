@@ -244,7 +244,7 @@ func (p place) startBinary(t *testing.T, beside *node) *node {
 	hubtest.SkipShort(t)
 	dir := t.TempDir()
 	program := filepath.Join(dir, "hub")
-	build := exec.Command("go", "build", "-o", program, "./cmd/hub")
+	build := exec.Command("go", "build", "-trimpath", "-o", program, "./cmd/hub")
 	build.Dir = hubtest.ModuleRoot()
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)

@@ -28,7 +28,7 @@ var hubBinary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	binary := filepath.Join(dir, "hub")
-	if out, err := exec.Command("go", "build", "-o", binary, "integrationhub/cmd/hub").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-trimpath", "-o", binary, "integrationhub/cmd/hub").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the hub: %w\n%s", err, out)
 	}
 	return binary, nil

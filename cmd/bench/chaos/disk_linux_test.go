@@ -61,7 +61,7 @@ func (bed *testbed) requireSurvivesFullDisk(take, giveBack func()) {
 	runLoad(time.Second)
 	take()
 	before := publisher.responseCounts(replica.baseURL())[http.StatusServiceUnavailable]
-	full := bed.await(2*leaseTime, "there is no room", func() bool {
+	full := bed.await(6*leaseTime, "there is no room", func() bool {
 		return publisher.responseCounts(replica.baseURL())[http.StatusServiceUnavailable] > before+100
 	})
 	runLoad(2 * time.Second)

@@ -54,7 +54,7 @@ var hubBinary = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	build := exec.Command("go", "build", "-tags", "failpoint", "-overlay", overlay, "-o", binary, "integrationhub/cmd/hub")
+	build := exec.Command("go", "build", "-trimpath", "-tags", "failpoint", "-overlay", overlay, "-o", binary, "integrationhub/cmd/hub")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the hub: %w\n%s", err, out)
 	}

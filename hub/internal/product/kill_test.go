@@ -25,7 +25,7 @@ var hubBinary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	binary := filepath.Join(dir, "hubnotes")
-	build := exec.Command("go", "build", "-tags", "failpoint", "-o", binary, "integrationhub/hub/hubtest/notes/hubnotes")
+	build := exec.Command("go", "build", "-trimpath", "-tags", "failpoint", "-o", binary, "integrationhub/hub/hubtest/notes/hubnotes")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the hub: %w\n%s", err, out)
 	}

@@ -19,7 +19,7 @@ import (
 	"integrationhub/hub/module/dberr"
 )
 
-// maxAttempts is how often work runs while PostgreSQL aborts it for a conflict.
+// maxAttempts is how often work runs while it conflicts with others.
 const maxAttempts = 5
 
 // Tx is a transaction under way. A product's own type embeds it beside its queries.
@@ -31,7 +31,7 @@ type Tx struct {
 
 // Run runs work in one transaction: committed when work returns nil, else rolled back.
 // Work runs again, up to five times in all, when PostgreSQL ended the transaction for a
-// deadlock or a serialization failure, so it must set what it captures anew each time and
+// deadlock or a serialization failure, or work returned [ErrConflict], so it must set what it captures anew each time and
 // have no effect outside of the transaction. Errors of the database become errors for
 // callers ([dberr.Wrap]). operation names the work in the log, as there.
 func Run(ctx context.Context, host module.Host, operation string, work func(tx *Tx) error) error {
@@ -45,9 +45,16 @@ func Run(ctx context.Context, host module.Host, operation string, work func(tx *
 	return dberr.Wrap(operation, err)
 }
 
-// IsRetryable reports whether PostgreSQL aborted a transaction for a conflict with another
-// one: serialization_failure or deadlock_detected.
+// ErrConflict is returned by work that found, with its locks taken, that another
+// transaction changed what they were chosen by. The work runs again.
+var ErrConflict = hub.Errorf(hub.ErrUnavailable, "busy", "Others are changing the same data; try again in a moment.")
+
+// IsRetryable reports whether a transaction met another one: PostgreSQL aborted it
+// (serialization_failure, deadlock_detected), or its work returned [ErrConflict].
 func IsRetryable(err error) bool {
+	if errors.Is(err, ErrConflict) {
+		return true
+	}
 	var pgErr *pgconn.PgError
 	return errors.As(err, &pgErr) && (pgErr.Code == "40001" || pgErr.Code == "40P01")
 }

@@ -297,3 +297,40 @@ func deadlocks(t *testing.T, pool *pgxpool.Pool) (n int) {
 	require.NoError(t, pool.QueryRow(t.Context(), `select deadlocks from pg_stat_database where datname = current_database()`).Scan(&n))
 	return n
 }
+
+// An action that waits while the appointment moves to another professional is carried out
+// on the moved appointment.
+func TestActionWaitsForAMoveToAnotherProfessional(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewBookable(t)
+	other := org.AddUnscheduledProfessional("Eva")
+	id := org.OK(201, "POST", "/appointments", org.AppointmentBody(0))["id"].(string)
+
+	ctx := t.Context()
+	move, err := org.Hub.Host.Pool.Begin(ctx)
+	require.NoError(t, err)
+	defer move.Rollback(context.WithoutCancel(ctx)) // does nothing after the commit below
+	_, err = move.Exec(ctx, `select scheduling.lock_professional($1::uuid)`, org.ProfessionalID)
+	require.NoError(t, err)
+	confirmed := make(chan answer, 1)
+	go func() {
+		got, err := org.Try("POST", "/appointments/"+id+"/confirm", nil)
+		if err != nil {
+			got.Text = err.Error()
+		}
+		confirmed <- got
+	}()
+	require.Eventually(t, func() bool {
+		var waiting int
+		require.NoError(t, org.Hub.Host.Pool.QueryRow(ctx, `select count(*) from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())`).Scan(&waiting))
+		return waiting == 1
+	}, 30*time.Second, 10*time.Millisecond)
+	_, err = move.Exec(ctx, `update scheduling.appointments set professional_id = $2, version = version + 1 where id = $1`, id, other)
+	require.NoError(t, err)
+	require.NoError(t, move.Commit(ctx))
+
+	got := <-confirmed
+	require.Equal(t, 200, got.Status, got.Text)
+	require.Equal(t, "confirmed", got.Body["status"])
+	require.Equal(t, other, got.Body["professional_id"])
+}

@@ -10,6 +10,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/events"
+	"integrationhub/hub/module/tx"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/store/dbgen"
 )
@@ -55,8 +56,10 @@ func (t *Tx) lockForChange(ctx context.Context, change AppointmentChange, otherP
 	switch {
 	case err != nil:
 		return appointment, err
-	case appointment.ProfessionalID != current.ProfessionalID, change.Version != nil && *change.Version != appointment.Version:
+	case change.Version != nil && *change.Version != appointment.Version:
 		return appointment, hub.Errorf(hub.ErrPreconditionFailed, "version_mismatch", "Appointment was changed by someone else")
+	case appointment.ProfessionalID != current.ProfessionalID: // the lock of another's time is needed now
+		return appointment, tx.ErrConflict
 	}
 	return appointment, nil
 }

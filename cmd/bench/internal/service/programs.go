@@ -37,7 +37,7 @@ func (p *Programs) Hub(ctx context.Context) (string, error) {
 			return
 		}
 		p.hubPath = filepath.Join(p.dir, "hub")
-		build := exec.CommandContext(ctx, "go", "build", "-o", p.hubPath, "integrationhub/cmd/hub")
+		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", p.hubPath, "integrationhub/cmd/hub")
 		if out, err := build.CombinedOutput(); err != nil {
 			p.hubErr = fmt.Errorf("building the hub: %w\n%s", err, out)
 		}
@@ -48,7 +48,7 @@ func (p *Programs) Hub(ctx context.Context) (string, error) {
 // NotesHub builds the hub that hosts the product notes, and returns its path.
 func (p *Programs) NotesHub(ctx context.Context) (string, error) {
 	binary := filepath.Join(p.dir, "hubnotes")
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "integrationhub/hub/hubtest/notes/hubnotes")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", binary, "integrationhub/hub/hubtest/notes/hubnotes")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the hub with a product: %w\n%s", err, out)
 	}
