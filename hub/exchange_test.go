@@ -69,7 +69,7 @@ func TestExchangeLimitsTheBody(t *testing.T) {
 	require.Equal(t, hub.CodePeerResponse, codeOf(t, err, hub.ErrPeer))
 }
 
-// Lack of time is told from other failures, and no error quotes the URL.
+// Timeouts are distinct from other failures, and no error quotes the URL.
 func TestExchangeErrors(t *testing.T) {
 	t.Parallel()
 	for name, failure := range map[string]struct {

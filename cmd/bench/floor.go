@@ -6,7 +6,7 @@ import (
 	"integrationhub/cmd/bench/internal/floor"
 )
 
-// floorCommand runs the floor program until it is told to stop.
+// floorCommand runs the floor program until it is stopped.
 func floorCommand() *cobra.Command {
 	var listen, database, target string
 	cmd := &cobra.Command{

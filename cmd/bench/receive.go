@@ -6,7 +6,7 @@ import (
 	"integrationhub/cmd/bench/internal/receiver"
 )
 
-// receiveCommand runs the recording receiver until it is told to stop.
+// receiveCommand runs the recording receiver until it is stopped.
 func receiveCommand() *cobra.Command {
 	var o receiver.Options
 	cmd := &cobra.Command{

@@ -17,7 +17,7 @@ func newIntegrations(a *app) *cobra.Command {
 		newIntegrationsList(a), newIntegrationsShow(a), newIntegrationsTest(a), newIntegrationsRotate(a),
 		newIntegrationsChange(a, "enable", "Take integrations into use again", "enabled", (*client.Client).EnableIntegration),
 		newIntegrationsChange(a, "disable", "Stop integrations until they are enabled", "disabled", (*client.Client).DisableIntegration),
-		newIntegrationsChange(a, "revoke", "End integrations; the peers are told", "revoked", (*client.Client).RevokeIntegration))
+		newIntegrationsChange(a, "revoke", "End integrations and notify the peers", "revoked", (*client.Client).RevokeIntegration))
 }
 
 func integrationColumns() []column {

@@ -184,7 +184,7 @@ func exitError(server *child.Process) error {
 }
 
 // Stop ends the server with a checkpoint, rolling open transactions back. When
-// ctx ends first the server is told to leave at once, which loses nothing
+// ctx ends first the server stops at once, which loses nothing
 // committed but makes the next start recover. Safe to call again, and after
 // the server has ended by itself.
 func (p *Postgres) Stop(ctx context.Context) error {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Clock is a clock that moves only when told to: pass its Now where code takes
+// Clock is a clock that moves only when it is advanced: pass its Now where code takes
 // a func() time.Time. Safe for concurrent use.
 type Clock struct {
 	mu  sync.Mutex

@@ -32,7 +32,7 @@ func TestWaitingForTheDatabase(t *testing.T) {
 	cancel()
 	err = waitForDatabase(ended, "postgres://hub@127.0.0.1:1/hub", time.Hour, log)
 	require.ErrorIs(t, err, context.Canceled)
-	require.NotErrorIs(t, err, ErrNoDatabase, "it was told to stop")
+	require.NotErrorIs(t, err, ErrNoDatabase, "it was asked to stop")
 	require.ErrorIs(t, waitForDatabase(t.Context(), "postgres://hub@127.0.0.1:1/hub?sslmode=nonsense", time.Hour, log), ErrSetting)
 }
 

@@ -50,13 +50,13 @@ func TestLiveTailSpansReplicas(t *testing.T) {
 					delete(waiting, item["event_id"])
 					return len(waiting) == 0
 				}) {
-					require.NotEqual(t, before, item["event_id"], "what was before is not told")
+					require.NotEqual(t, before, item["event_id"], "earlier events are not sent")
 					require.Equal(t, "delivered", item["status"])
 				}
 			}
 			last := a.publish("a.last", `{}`)
 			for _, messages := range tails {
-				require.Len(t, until(t, messages, of(last, "delivered")), 1, "each change is told once")
+				require.Len(t, until(t, messages, of(last, "delivered")), 1, "each change is sent once")
 			}
 		})
 	}
@@ -86,7 +86,7 @@ func TestLiveTailCatchesUpWithRetries(t *testing.T) {
 	require.Eventually(t, func() bool { return p.count(t, `status = 1`) == 2 }, 2*soon, tick)
 	for _, n := range []*node{a.node, second} {
 		again := until(t, n.tail("", position), of(old, "delivered"))
-		require.Len(t, again, 1, "what was seen last is not told again")
+		require.Len(t, again, 1, "the last event seen is not sent again")
 		filtered := n.tail("event_type=a.last", position)
 		last := a.publish("a.last", `{}`)
 		for _, item := range until(t, filtered, of(last, "delivered")) {

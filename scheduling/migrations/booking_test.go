@@ -92,7 +92,7 @@ func TestGroupsFillUp(t *testing.T) {
 }
 
 // race books from 50 connections at the same moment and counts who got in. Whoever
-// did not must have been told that the time is taken, and nothing else.
+// did not must have been refused because the time is taken, and for nothing else.
 // moved is how many appointments there are anyway, where none is added.
 func race(t *testing.T, s *studio, attempt func(n int) error, moved int) (got int) {
 	t.Helper()

@@ -264,7 +264,7 @@ func TestDeposit(t *testing.T) {
 	require.Contains(t, v.follow(v.submit(cancel)).text(), "O sinal fica com o estabelecimento")
 }
 
-// What stands in the way of a booking is told with what was typed kept.
+// A refused booking shows the reason and keeps what was typed.
 func TestRefusedBookings(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, "HUB_PAYMENT_PROVIDER=none")

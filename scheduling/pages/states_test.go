@@ -172,7 +172,7 @@ func TestOldSlugs(t *testing.T) {
 	v.get(404, "/book/"+s.Slug)
 }
 
-// A database that is away is a page too, and nothing of what went wrong is told.
+// A missing database is a page too, which shows nothing of what went wrong.
 func TestDatabaseUnavailable(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)

@@ -224,7 +224,7 @@ func TestTotalsAreBounded(t *testing.T) {
 	}
 	require.Empty(t, found("102"))
 	require.NotContains(t, clinic.OK(200, "GET", "/fhir/Patient?_count=1", nil), "total", "FHIR has no word for that many or more")
-	require.EqualValues(t, 10001, clinic.OK(200, "GET", "/fhir/Patient?_count=0", nil)["total"], "who asks only for the number is told it")
+	require.EqualValues(t, 10001, clinic.OK(200, "GET", "/fhir/Patient?_count=0", nil)["total"], "a count alone is returned")
 
 	id := clinic.AddPatient(clinictest.Phone)
 	for kind, sql := range map[string]string{

@@ -126,7 +126,7 @@ func TestImportOfOwnExport(t *testing.T) {
 	require.Contains(t, fmt.Sprint(got["errors"]), "was erased")
 	require.Equal(t, before, clinic.Get("/patients/"+id))
 	require.Len(t, clinic.Items("/patients?status=inactive"), 1)
-	require.Empty(t, clinic.EventTypes(sent), "nobody is told of nothing")
+	require.Empty(t, clinic.EventTypes(sent), "nothing is published")
 
 	other := clinic.AnotherClinic()
 	clinictest.RequireImportCounts(t, other.Import("fhir-ndjson", strings.Join(lines[:2], "\n")), 2, 0, 0, 0)

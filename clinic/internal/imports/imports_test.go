@@ -92,7 +92,7 @@ func TestImport(t *testing.T) {
 		require.NotContains(t, fmt.Sprint(e.Data), "529")
 	}
 
-	// The same file again: nothing new, nobody is told.
+	// The same file again: nothing new, nothing published.
 	clinictest.RequireImportCounts(t, clinic.Import("csv", clinictest.ImportTable), 0, 0, 3, 0)
 	require.Len(t, clinic.Events(), 3)
 

@@ -150,7 +150,7 @@ func TestEventsOutOfOrder(t *testing.T) {
 	require.Equal(t, "Back", appointment()["service"])
 	require.Equal(t, "cancelled", appointment()["status"])
 
-	// Where it is told to take place, it does again, unless that is older.
+	// An event that it takes place reactivates it, unless that event is older.
 	again := created(when, "Again")
 	again["status"] = "confirmed"
 	scheduling.SendAt(now.Add(-4*time.Minute), "accepted", "appointment.cancelled", object{"appointment_id": "a-1", "reason": "ill"})

@@ -33,7 +33,7 @@ func TestOverdueBoundaries(t *testing.T) {
 	require.NoError(t, err)
 	before := len(clinic.Events())
 	require.EqualValues(t, 450, run())
-	require.Len(t, clinic.EventTypes(before), 450, "each told once")
+	require.Len(t, clinic.EventTypes(before), 450, "each published once")
 	require.EqualValues(t, 0, run())
 }
 

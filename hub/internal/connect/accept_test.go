@@ -278,7 +278,7 @@ func TestDisable(t *testing.T) {
 	on, err := b.Enable(context.Background(), made.ID, integration.Filter{})
 	require.NoError(t, err)
 	require.Equal(t, statusActive, on.Status)
-	require.Len(t, p.seen("/register"), 2, "the peer is told anew")
+	require.Len(t, p.seen("/register"), 2, "the peer is notified again")
 }
 
 // Searches and actions at the peer.

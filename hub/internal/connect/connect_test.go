@@ -243,7 +243,7 @@ func TestFailedReconnectKeepsWhatWorks(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Connects at once, of one process and of two, make one row, and the peer was told
+// Connects at once, of one process and of two, make one row, and the peer was notified
 // last what is in force.
 func TestConcurrentConnects(t *testing.T) {
 	t.Parallel()
@@ -329,7 +329,7 @@ func TestEnvironmentsAreApart(t *testing.T) {
 }
 
 // Another process connects while ours waits for the peer: whose registration the peer
-// saw last is not known, so it is told once more what is in force.
+// saw last is not known, so it is sent once more what is in force.
 func TestOvertakenHandshake(t *testing.T) {
 	t.Parallel()
 	b, p := setup(t), newPeer(t)
@@ -358,7 +358,7 @@ func TestOvertakenHandshake(t *testing.T) {
 }
 
 // The peer applies the registration of one process last, which also ends first: the other
-// process, which overtook it, leaves standing that the peer is told once more.
+// process, which overtook it, changes nothing: the peer is notified once more.
 func TestOvertakenHandshakeEndsFirst(t *testing.T) {
 	t.Parallel()
 	b, p := setup(t), newPeer(t)

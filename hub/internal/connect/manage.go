@@ -43,7 +43,7 @@ func (s *Service) Revoke(ctx context.Context, id uuid.UUID, filter integration.F
 	return s.view(ctx, i)
 }
 
-// callUnregister notifies the peer that the integration ended. A peer that cannot be told
+// callUnregister notifies the peer that the integration ended. A peer that cannot be notified
 // finds out when its key is refused.
 func (s *Service) callUnregister(ctx context.Context, i integration.Integration, localProduct string) {
 	registrar, ok := s.Connectors(i.Product).(hub.Registrar)
@@ -61,7 +61,7 @@ func (s *Service) callUnregister(ctx context.Context, i integration.Integration,
 		}
 	}
 	if err != nil {
-		s.Log.InfoContext(ctx, "the peer was not told that the integration ended", "integration_id", i.ID, "error", err)
+		s.Log.InfoContext(ctx, "the peer was not notified that the integration ended", "integration_id", i.ID, "error", err)
 	}
 }
 

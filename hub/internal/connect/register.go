@@ -66,7 +66,7 @@ func (s *Service) callRegister(ctx context.Context, i integration.Integration, l
 }
 
 // storeOutcome stores the outcome of a registration. sent is the integration as the peer
-// was told of it.
+// was notified of it.
 func (s *Service) storeOutcome(ctx context.Context, sent integration.Integration, answer hub.RegistrationResponse, peerErr error) (i integration.Integration, err error) {
 	hasRecovered := false
 	err = store.InTx(ctx, s.DB, func(tx pgx.Tx) error {

@@ -21,7 +21,7 @@ const (
 
 // RotateSecret replaces the webhook secret, registers it with the peer, and returns the new secret;
 // it is never shown again. Both secrets are accepted until the overlap ends. If the peer
-// cannot be told nothing changes, and the error says why.
+// cannot be notified nothing changes, and the error says why.
 func (s *Service) RotateSecret(ctx context.Context, id uuid.UUID, filter integration.Filter, overlap time.Duration) (View, string, error) {
 	if overlap < 0 || overlap > MaxOverlap {
 		return View{}, "", hub.Invalid("body.overlap_seconds", "must be from 0 to 604800")

@@ -85,8 +85,8 @@ func TestRotationThatCannotWin(t *testing.T) {
 	require.Equal(t, secret, b.connection(accepted.IntegrationID).Secret())
 }
 
-// A connect of another process overtakes a rotation: what the rotation told the peer is
-// not in force, so it says that it failed, and the peer is told once more what is.
+// A connect of another process overtakes a rotation: what the rotation sent the peer is
+// not in force, so it says that it failed, and the peer is sent once more what is.
 func TestRotationIsOvertaken(t *testing.T) {
 	t.Parallel()
 	b, p := setup(t), newPeer(t)

@@ -33,7 +33,7 @@ func (b *bundle) statuses() map[string]float64 {
 	return found
 }
 
-// Handshakes that a peer fails are told by their step, and integrations counted by
+// Handshakes that a peer fails are counted by their step, and integrations counted by
 // their status.
 func TestFailuresAndStatusesAreCounted(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
 
-// Whoever is refused a turn and comes back when it was told to has the next one: a
+// Whoever is refused a turn and comes back when it was asked to has the next one: a
 // turn refused costs no second one, whatever Redis it is.
 func TestRefusedTurnsCostNothing(t *testing.T) {
 	t.Parallel()

@@ -125,7 +125,7 @@ func TestLastUseOfKeysIsStoredLater(t *testing.T) {
 	later := p.clock.Advance(time.Minute)
 	require.True(t, p.use(plain))
 	require.True(t, p.use(other))
-	p.directory.Run(away) // a process that is told to stop
+	p.directory.Run(away) // a process that is asked to stop
 	require.Equal(t, later, p.lastUsed(first))
 	require.Equal(t, later, p.lastUsed(second))
 }

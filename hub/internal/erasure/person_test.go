@@ -58,7 +58,7 @@ func TestPhonesAreFound(t *testing.T) {
 		for _, text := range forms {
 			who := readPerson([]byte(`{"data":{"phone":"` + text + `"}}`))
 			for _, form := range forms {
-				require.True(t, who.isIn([]byte(`{"a":"x","p":"`+form+`","b":7}`)), "told %q, written %q", text, form)
+				require.True(t, who.isIn([]byte(`{"a":"x","p":"`+form+`","b":7}`)), "announced %q, written %q", text, form)
 			}
 			require.False(t, who.isIn([]byte(`{"p":"+5511987650000"}`)), text)
 		}

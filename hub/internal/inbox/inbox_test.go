@@ -79,7 +79,7 @@ func TestAllOrNothing(t *testing.T) {
 	require.Equal(t, entry.Event.ID, name)
 }
 
-// failing is an inbox over a product that fails as long as it is told to, and counts
+// failing is an inbox over a product that fails as long as the test asks for it, and counts
 // what it took in.
 type failing struct {
 	*inbox.Inbox
@@ -117,7 +117,7 @@ func log(t *testing.T, db *pgxpool.Pool) []standing {
 	return list
 }
 
-// What the product could not take in stands in the log with what the peer was told, once,
+// What the product could not take in stands in the log with the peer's response, once,
 // however often it comes; when it succeeds the same row says so.
 func TestFailuresAreLogged(t *testing.T) {
 	t.Parallel()
@@ -251,7 +251,7 @@ func TestErasureIsAskedFor(t *testing.T) {
 	require.Equal(t, []int{1, 2}, asked())
 }
 
-// While the database is away nothing is taken, and the peer is told to come back.
+// While the database is away nothing is taken, and the peer is asked to come back.
 func TestDatabaseAway(t *testing.T) {
 	t.Parallel()
 	db := hubtest.Database(t)

@@ -108,8 +108,8 @@ func (r Repository) Save(ctx context.Context, i Integration) (Integration, error
 	return fromRow(row), store.Wrap("storing the integration", err)
 }
 
-// SaveProbe stores what a probe changed. Status and features are written only when
-// told: writing them makes every process reload its configuration.
+// SaveProbe stores what a probe changed. Status and features are written only
+// if withStatus is set: writing them makes every process reload its configuration.
 func (r Repository) SaveProbe(ctx context.Context, i Integration, withStatus bool) error {
 	if !withStatus {
 		return store.Wrap("storing a probe", r.queries.RecordProbe(ctx, dbgen.RecordProbeParams{

@@ -28,7 +28,7 @@ var errDown = errors.New("found Redis down a moment ago")
 // Config says where to count.
 type Config struct {
 	Redis           *redis.Options // nil = only in this process
-	Log             *slog.Logger   // told once when Redis is lost and once when it is back
+	Log             *slog.Logger   // logs once when Redis is lost and once when it is back
 	OnLocalDecision func()         // called for each decision made here because Redis is down; may be nil
 }
 

@@ -25,7 +25,7 @@ import (
 
 var hundred = Rate{Limit: 100, Period: time.Minute}
 
-// observed is a limiter with what it told and a clock that the test moves.
+// observed is a limiter with its reports and a clock that the test moves.
 type observed struct {
 	*Limiter
 	logs  *bytes.Buffer

@@ -57,7 +57,7 @@ func (s *redisServer) kill() {
 		return
 	}
 	require.NoError(s.t, s.process.Process.Kill())
-	_ = s.process.Wait() // tells of the kill
+	_ = s.process.Wait() // reports the kill
 	s.process = nil
 }
 

@@ -27,8 +27,8 @@ func (n *node) erasures(finished int) {
 	}, 2*soon, tick)
 }
 
-// A peer that tells of a deletion has what it and others sent about the person erased, in
-// the tenant that it told and in no other; it may go on sending.
+// A peer that announces a deletion has what it and others sent about the person erased, in
+// the tenant that it announced it to and in no other; it may go on sending.
 func TestReceivedDeletion(t *testing.T) {
 	t.Parallel()
 	n := start(t, nil)

@@ -79,7 +79,7 @@ func TestWebhookLogs(t *testing.T) {
 }
 
 // What a product could not take in is in the log: not delivered, with the status that the
-// peer was told; sent again it is the same entry. It cannot be sent again from here.
+// peer received; sent again it is the same entry. It cannot be sent again from here.
 func TestFailedEventsAreInTheLog(t *testing.T) {
 	t.Parallel()
 	l := pair(start(t, nil))
@@ -99,7 +99,7 @@ func TestFailedEventsAreInTheLog(t *testing.T) {
 		})
 		require.EqualValues(t, 500, entry["status_code"])
 		require.EqualValues(t, 2, entry["retries"])
-		require.JSONEq(t, current.text, entry["response_body"].(string), "as the peer was told the last time")
+		require.JSONEq(t, current.text, entry["response_body"].(string), "as the peer received it the last time")
 		require.Equal(t, "CPF ***.***.***-25", entry["payload"].(map[string]any)["data"].(map[string]any)["text"])
 		refused(t, 409, "endpoint_disabled", call(t, "POST", l.url+"/api/v1/deliveries/"+entry["id"].(string)+"/retry", "", bearer(l.token)...))
 	}

@@ -17,7 +17,7 @@ func (o *tenant) register(key string, fields map[string]any) answer {
 }
 
 // A peer that knows only the documents registers with its address and nothing else: it is
-// told where to send, and the secret, which holds in both directions. It gets every event,
+// sent the address to send to, and the secret, which holds in both directions. It gets every event,
 // or those it asked for.
 func TestPeerThatRegistersByTheDocuments(t *testing.T) {
 	t.Parallel()

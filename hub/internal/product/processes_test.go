@@ -171,7 +171,7 @@ func TestTwoProcesses(t *testing.T) {
 		require.Equal(t, "active", other.status())
 		by.do(200, "DELETE", "/"+by.integration, "")
 		require.Equal(t, "inactive", by.status(), name)
-		require.Equal(t, "inactive", other.status(), "%s: the peer was told before the answer", name)
+		require.Equal(t, "inactive", other.status(), "%s: the peer was notified before the response", name)
 		for _, entry := range []*side{by, other} {
 			require.Equal(t, 202, entry.publish("unheard").status)
 			require.Zero(t, entry.count(`select count(*) from hub.deliveries where target_id = $1`, entry.integration), name)
@@ -241,7 +241,7 @@ func TestRotationUnderLoad(t *testing.T) {
 		secret := by.do(200, "POST", "/"+by.integration+"/rotate-secret", "").body["webhook_secret"]
 		secrets[secret] = true
 		back.more(10)
-		// The key that the peer uses here is replaced, and the peer told by connecting anew.
+		// The key that the peer uses here is replaced, and the peer notified by connecting again.
 		key := ""
 		for _, entry := range by.do(200, "GET", "/api-keys?limit=200", "").body["items"].([]any) {
 			issued := entry.(map[string]any)

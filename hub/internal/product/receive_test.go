@@ -108,7 +108,7 @@ func TestReceiveRules(t *testing.T) {
 	require.Equal(t, 415, res.StatusCode)
 }
 
-// Who signs wrongly gets 401, and is not told why.
+// A wrong signature is 401 without a reason.
 func TestReceiveSignatures(t *testing.T) {
 	t.Parallel()
 	n := start(t, nil)

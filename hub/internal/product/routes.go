@@ -56,7 +56,7 @@ func (p *Product) registerRoutes(router fiber.Router) {
 
 	// Last: these paths would match others.
 	register(p.api, operation(http.MethodGet, "/{id}", 200, "integrations.get", "Show an integration", administrators), p.getIntegration)
-	register(p.api, operation(http.MethodDelete, "/{id}", 200, "integrations.revoke", "End an integration; the other product is told", administrators), p.revokeIntegration)
+	register(p.api, operation(http.MethodDelete, "/{id}", 200, "integrations.revoke", "End an integration and notify the other product", administrators), p.revokeIntegration)
 	register(p.api, operation(http.MethodPost, "/{id}/test", 200, "integrations.test", "Ask the other product how it does, now", administrators), p.testIntegration)
 	register(p.api, operation(http.MethodPost, "/{id}/rotate-secret", 200, "integrations.rotate-secret", "Make a new webhook secret and tell the other product; the answer shows it once", administrators), p.rotateSecret)
 }

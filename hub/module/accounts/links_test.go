@@ -33,7 +33,7 @@ func TestPasswordResetDoesTheSameWorkForEveryAddress(t *testing.T) {
 }
 
 // Five links in an hour for one account; the rest are answered alike and not sent.
-// Who asks for many is told to wait, whatever the addresses are.
+// Many requests must wait, whatever the addresses are.
 func TestPasswordLinksAreLimited(t *testing.T) {
 	t.Parallel()
 	r := start(t, "HUB_PRODUCT_LIMITS=club.password-links=8-H")

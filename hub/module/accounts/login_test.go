@@ -32,7 +32,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// Whether somebody has an address cannot be told by how long a refusal takes: each does
+// How long a refusal takes does not show whether an address has an account: each does
 // the work of comparing a password, which is measured by the memory that this takes.
 func TestFailedLoginsDoTheSameWork(t *testing.T) { //nolint:paralleltest // it measures the process's memory
 	r := startWith(t, moduletest.Options{Start: noon, RealPasswordHashes: true})

@@ -82,8 +82,8 @@ func (e codeError) Error() string { return string(e) }
 // PublicMessage implements [rest.PublicError].
 func (e codeError) PublicMessage() string { return string(e) }
 
-// Told is what a book came to.
-type Told struct {
+// bookResponse is a stored book.
+type bookResponse struct {
 	Title *string `json:"title"`
 	Pages int     `json:"pages"`
 	Code  code    `json:"code"`
@@ -91,20 +91,20 @@ type Told struct {
 
 // RegisterRoutes implements [module.Instance].
 func (shelf) RegisterRoutes(api huma.API) {
-	update := func(_ context.Context, in *struct{ Body book }) (*struct{ Body Told }, error) {
+	update := func(_ context.Context, in *struct{ Body book }) (*struct{ Body bookResponse }, error) {
 		old := "old"
-		out := Told{Title: &old, Pages: 7}
+		out := bookResponse{Title: &old, Pages: 7}
 		in.Body.Title.ApplyToNullable(&out.Title)
 		in.Body.Pages.ApplyTo(&out.Pages)
 		in.Body.Code.ApplyTo(&out.Code)
-		return &struct{ Body Told }{out}, nil
+		return &struct{ Body bookResponse }{out}, nil
 	}
 	list := func(_ context.Context, in *rest.PageParams) (*struct{ Body rest.Page[int] }, error) {
 		all := []int{1, 2, 3, 4, 5}
 		start := min(in.Offset(), len(all))
 		return &struct{ Body rest.Page[int] }{rest.NewPage(all[start:min(start+in.PerPage, len(all))], len(all), *in)}, nil
 	}
-	get := func(_ context.Context, in *rest.IDParam) (*struct{ Body Told }, error) {
+	get := func(_ context.Context, in *rest.IDParam) (*struct{ Body bookResponse }, error) {
 		return nil, rest.NotFoundIfNoRows("Book", pgx.ErrNoRows)
 	}
 	remove := func(context.Context, *struct{}) (*rest.NoContent, error) { return nil, context.DeadlineExceeded }

@@ -75,7 +75,7 @@ func foreignAttempts(op operation, mine, theirs map[string]string) []attempt {
 }
 
 // Every resource and verb, with another organization's id in the path, the query or
-// the body: 404, and nothing of theirs is changed or told.
+// the body: 404, and nothing of theirs is changed or shown.
 func TestOtherOrganizationsResourcesAreNotFound(t *testing.T) {
 	t.Parallel()
 	me := schedulingtest.NewBookableBesidePeer(t)

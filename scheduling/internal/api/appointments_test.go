@@ -182,7 +182,7 @@ func TestRescheduleAndEdit(t *testing.T) {
 	eva := org.AddProfessional("Eva", org.ServiceID)
 	require.Equal(t, "Eva", org.Transition(200, "reschedule", other, object{"start_at": org.At(time.Hour), "professional_id": eva})["professional"].(object)["name"])
 
-	// Each new time, and who else gives the service, is told under the same id; notes and prices are not.
+	// Each new time and each new professional is published under the same id; notes and prices are not.
 	events := org.Hub.Events(org.ID)
 	require.Len(t, events, 5, "two bookings, three moves")
 	for _, move := range []struct {
@@ -248,7 +248,7 @@ func TestReopenANoShow(t *testing.T) {
 	require.Nil(t, back["no_show_at"])
 	require.EqualValues(t, 0, missed())
 	eventTypes := org.EventTypes()
-	require.Equal(t, []string{"appointment.cancelled", "appointment.created"}, eventTypes[len(eventTypes)-2:], "who was told of the no-show hears that it takes place")
+	require.Equal(t, []string{"appointment.cancelled", "appointment.created"}, eventTypes[len(eventTypes)-2:], "the receiver of the no-show hears that it takes place")
 	org.Refused(409, "slot_unavailable", "POST", "/appointments", org.AppointmentBody(0))
 	require.Equal(t, back["version"], org.Transition(200, "confirm", id, nil)["version"], "in its own state nothing happens")
 	require.Equal(t, back["version"], org.Transition(200, "reopen", id, nil)["version"])

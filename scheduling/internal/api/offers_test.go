@@ -34,7 +34,7 @@ func TestSlotsOfAnyProfessionalHaveTheirOwnTerms(t *testing.T) {
 	require.NotContains(t, named["slots"].([]any)[0], "price", "one professional has one price")
 }
 
-// Who leaves the professional open where that is not allowed is told so everywhere.
+// A request without a professional is refused everywhere where one must be chosen.
 func TestAnyProfessionalDisabled(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
@@ -77,7 +77,7 @@ func TestServiceNotOfferedNamesTheField(t *testing.T) {
 }
 
 // A professional's day that is full is so for clients; staff see the free times, may
-// give them away, and are told.
+// give them away, and are notified.
 func TestStaffMayBookFullDays(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)

@@ -24,7 +24,7 @@ func refunded(org *schedulingtest.Bookable, appointment string, amount, back flo
 	org.RunJob("payments")
 }
 
-// Whatever is told of money has what was given back taken off.
+// All reported amounts are net of refunds.
 func TestRefundsInFigures(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewPaidBookable(t)

@@ -167,7 +167,7 @@ func (a *API) publicRoutes() []rest.Route {
 		rest.Get(prefix+"/public/book/{slug}/appointment.ics", rest.Anyone, 200, "public.calendar", "The appointment of a token for a calendar", rest.WithMediaType(handle(a.getCalendarByToken), "text/calendar")),
 		rest.Post(prefix+"/public/book/{slug}/reschedule", rest.Anyone, 200, "public.reschedule", "Move with the token", rest.WithErrors(handle(a.rescheduleByToken), 403)),
 		rest.Post(prefix+"/public/book/{slug}/cancel", rest.Anyone, 200, "public.cancel", "Cancel with the token", rest.WithErrors(handle(a.cancelByToken), 403)),
-		rest.Post(prefix+"/public/book/{slug}/waitlist", rest.Anyone, 201, "public.wait", "Be told when a time becomes free", rest.WithErrors(handle(a.joinWaitlist), 403)),
+		rest.Post(prefix+"/public/book/{slug}/waitlist", rest.Anyone, 201, "public.wait", "Ask to be notified when a time becomes free", rest.WithErrors(handle(a.joinWaitlist), 403)),
 
 		rest.Get("/calendar/{id}/{file}", rest.Anyone, 200, "calendar.feed", "A professional's calendar, by its secret address", rest.WithMediaType(handle(a.getCalendarFeed), "text/calendar")),
 	}

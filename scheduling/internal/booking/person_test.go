@@ -38,7 +38,7 @@ func TestMatchPerson(t *testing.T) {
 		{"a single client of a shared number", booking.Person{Name: "ana souza", Shared: true}, people{rui}, nil},
 		{"a single client of a shared number, by the name", booking.Person{Name: "rui souza", Shared: true}, people{rui}, []int{0}},
 		{"a single client of a shared number, by the address", booking.Person{Email: "RUI@example.com", Shared: true}, people{rui}, []int{0}},
-		{"nothing is told", booking.Person{}, people{ana, rui}, nil},
+		{"no details", booking.Person{}, people{ana, rui}, nil},
 		{"the address", booking.Person{Email: "Ana@Example.com"}, people{rui, ana}, []int{1}},
 		{"the name", booking.Person{Name: "bia souza"}, people{ana, bia}, []int{1}},
 		{"an address that nobody has", booking.Person{Email: "x@example.com"}, people{ana, bia}, nil},

@@ -18,7 +18,7 @@ func file(org *schedulingtest.Organization, to string) (text string) {
 	return strings.ReplaceAll(text, "\r\n ", "")
 }
 
-// Several people share a phone. Each is told under the name and at the address they
+// Several people share a phone. Each is notified under the name and at the address they
 // typed, and learns nothing of the client on file, who stays as it is.
 func TestEmailsGoToTheTypedContact(t *testing.T) {
 	t.Parallel()
@@ -84,7 +84,7 @@ func TestEmailsGoToTheTypedContact(t *testing.T) {
 	org.WaitForEmails("ana@example.com", 3)
 }
 
-// An organization that told no address invites from the hub's; programs take what was
+// An organization without an address invites from the hub's; programs take what was
 // cancelled out of the calendar.
 func TestInvitationsOfNewOrganizations(t *testing.T) {
 	t.Parallel()

@@ -57,7 +57,7 @@ func (c *clinicPeer) calls() int {
 	return len(c.asked)
 }
 
-// A patient who changed is read back from the clinic: what it told before is refreshed,
+// A patient who changed is read back from the clinic: earlier values are refreshed,
 // an address is taken where there is none, and what others typed stays.
 func TestChangedPatientsAreReadFromTheClinic(t *testing.T) {
 	t.Parallel()

@@ -135,7 +135,7 @@ func TestChargebacks(t *testing.T) {
 			b.tells(org, "one", object{"status": "approved", "date_approved": "2026-02-27T12:00:00.000-00:00"})
 			require.Equal(t, "paid", org.Appointment(id)["payment_status"])
 			require.EqualValues(t, 80, org.LoyaltyAccount(org.ClientID)["balance"])
-			for _, request := range []string{"two", "three"} { // however often it is told
+			for _, request := range []string{"two", "three"} { // however often it is notified
 				b.tells(org, request, object{"status": status, "transaction_amount_refunded": 0})
 				back := org.Appointment(id)
 				require.Equal(t, "unpaid", back["payment_status"])
@@ -212,7 +212,7 @@ func TestPaidAppointmentClosesItsCharges(t *testing.T) {
 	org.RunJob("payments")
 	require.Equal(t, true, org.Appointment(second)["needs_refund"])
 	require.EqualValues(t, 85+160, org.TotalSpent())
-	org.PayCharge(full["txid"]) // which tells of it once more
+	org.PayCharge(full["txid"]) // which announces it again
 	org.Exec(`update scheduling.sandbox_charges set status = 'refunded', refunded_cents = amount_cents where txid = $1`, full["txid"])
 	org.Exec(`update scheduling.provider_events set processed_at = null, due_at = received_at where charge_id = $1`, full["provider_payment_id"])
 	org.RunJob("payments")

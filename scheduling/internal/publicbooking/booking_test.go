@@ -92,7 +92,7 @@ func TestPublicCancelAndReschedule(t *testing.T) {
 	require.Nil(t, done["refund"])
 	require.Equal(t, done, guest.OK(200, "POST", org.PublicPath("/cancel"), object{"cancel_token": token}))
 	require.Equal(t, "client", org.OK(200, "GET", "/appointments/"+created["appointment_id"].(string), nil)["cancelled_by"])
-	require.Equal(t, []string{"appointment.created", "appointment.created", "appointment.cancelled"}, org.EventTypes(), "the move is told as well")
+	require.Equal(t, []string{"appointment.created", "appointment.created", "appointment.cancelled"}, org.EventTypes(), "the move is published as well")
 }
 
 func TestFiftyConcurrentGuestsFillEachProfessionalOnce(t *testing.T) {

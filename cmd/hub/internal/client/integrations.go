@@ -127,7 +127,7 @@ func (c *Client) DisableIntegration(ctx context.Context, integrationID string) (
 	return send[Integration](ctx, c, post(integrationsPath+"/"+id(integrationID)+"/disable", struct{}{}))
 }
 
-// RevokeIntegration ends an integration; the peer is told.
+// RevokeIntegration ends an integration and notifies the peer.
 func (c *Client) RevokeIntegration(ctx context.Context, integrationID string) (Reply[Integration], error) {
 	return send[Integration](ctx, c, call{method: http.MethodDelete, path: integrationsPath + "/" + id(integrationID)})
 }

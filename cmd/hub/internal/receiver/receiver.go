@@ -1,5 +1,5 @@
 // Package receiver is a webhook receiver for trying deliveries out: it checks both
-// signatures of what arrives, answers as told, and reports every delivery.
+// signatures of what arrives, answers as configured, and reports every delivery.
 package receiver
 
 import (
@@ -62,7 +62,7 @@ type Receiver struct {
 	Secrets []string           // any may have signed; none = signatures stay unchecked
 	Answer  func(Delivery) int // the status to answer; 0 = 200
 	Forward *Forwarder         // passes deliveries on whose Answer is 0; may be nil
-	Seen    func(Delivery)     // told of every delivery, one at a time
+	Seen    func(Delivery)     // called for every delivery, one at a time
 	Now     func() time.Time   // clock
 
 	mu       sync.Mutex

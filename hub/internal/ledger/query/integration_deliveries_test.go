@@ -72,7 +72,7 @@ func (a *asked) event(t *testing.T, at time.Time, ours bool, status delivery.Sta
 	return hub.Event{ID: hub.FormatEventID(uint64(entry.event)), TenantID: a.tenant, Environment: hub.Live}
 }
 
-// What came of many events is told of each, in their order, and of no other's.
+// The outcomes of many events are returned for each, in their order, and for no other.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	b := newBook(t, 0)

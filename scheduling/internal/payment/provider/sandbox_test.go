@@ -119,7 +119,7 @@ func TestSandboxCollects(t *testing.T) {
 	require.True(t, paid.PaidAt.Equal(clock.Now()))
 	_, err = client.Pay(t.Context(), charge.TxID)
 	require.NoError(t, err)
-	require.Len(t, n.list, 2, "told twice")
+	require.Len(t, n.list, 2, "notified twice")
 	first, err := client.DecodeEvent(n.list[0])
 	require.NoError(t, err)
 	require.Equal(t, charge.ID, first.ChargeID)
@@ -177,7 +177,7 @@ func TestSandboxChargesExpire(t *testing.T) {
 	require.ErrorIs(t, err, hub.ErrInvalid)
 }
 
-// A webhook that is not taken is told to whoever paid; paying again sends it again.
+// A webhook that is not accepted is shown to the payer; paying again sends it again.
 func TestSandboxRepeatsWebhook(t *testing.T) {
 	t.Parallel()
 	clock, n := hubtest.NewClock(time.Now()), startNotices(t)

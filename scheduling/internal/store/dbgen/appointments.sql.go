@@ -142,7 +142,7 @@ type AppointmentRecipientRow struct {
 	Email string
 }
 
-// Who is told of an appointment, and where; ” for nowhere.
+// The recipient of an appointment's e-mails and the address; ” for none.
 func (q *Queries) AppointmentRecipient(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (AppointmentRecipientRow, error) {
 	row := q.db.QueryRow(ctx, appointmentRecipient, orgID, iD)
 	var i AppointmentRecipientRow

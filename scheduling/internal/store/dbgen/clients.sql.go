@@ -794,7 +794,7 @@ type UpdateClientFromClinicParams struct {
 	ID    uuid.UUID
 }
 
-// What the clinic told of a client; what others told stays.
+// Stores the clinic's details of a client; details from others stay.
 func (q *Queries) UpdateClientFromClinic(ctx context.Context, arg UpdateClientFromClinicParams) (int64, error) {
 	result, err := q.db.Exec(ctx, updateClientFromClinic,
 		arg.Name,

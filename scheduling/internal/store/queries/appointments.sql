@@ -45,7 +45,7 @@ and status in ('scheduled', 'confirmed') and start_at < @until::timestamptz and 
 select count(*)::int from scheduling.appointments where org_id = $1 and client_id = $2 and status in ('scheduled', 'confirmed') and end_at > @now::timestamptz;
 
 -- name: AppointmentRecipient :one
--- Who is told of an appointment, and where; '' for nowhere.
+-- The recipient of an appointment's e-mails and the address; '' for none.
 select coalesce(a.contact_name, c.name)::text as name, coalesce(a.contact_email, c.email, '')::text as email
 from scheduling.appointments a join scheduling.clients c on c.org_id = a.org_id and c.id = a.client_id
 where a.org_id = @org_id and a.id = @id;

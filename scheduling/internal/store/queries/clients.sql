@@ -15,7 +15,7 @@ update scheduling.clients set name = $3, phone = $4, phone_e164 = $5, email = $6
     marketing_consent_at = $17, marketing_consent_source = $18 where org_id = $1 and id = $2 returning *;
 
 -- name: UpdateClientFromClinic :execrows
--- What the clinic told of a client; what others told stays.
+-- Stores the clinic's details of a client; details from others stay.
 update scheduling.clients set
     name = case when name_source = 'clinic' then coalesce(nullif(@name::text, ''), name) else name end,
     email = case when @email::text <> '' and (email is null or email_source = 'clinic') then @email::text else email end,
