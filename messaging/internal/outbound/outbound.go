@@ -226,7 +226,6 @@ func (s *Service) CloseTicket(ctx context.Context, scope store.Scope, ticketID i
 	})
 }
 
-
 func errNotInitialized() *hub.Error {
 	return hub.Errorf(hub.ErrMalformed, "wapp_not_initialized", "The connection is not connected: scan its QR code first.")
 }

@@ -21,6 +21,16 @@ type OutboxEntry = dbgen.OutboxEntry
 // maxPreview is the length of a ticket's last message, in characters.
 const maxPreview = 255
 
+// Page selects a part of a list.
+type Page struct {
+	Offset, Limit int
+}
+
+// ListMessages returns a page of a ticket's messages, the newest first.
+func (s *Store) ListMessages(ctx context.Context, scope Scope, ticketID int64, page Page) ([]Message, error) {
+	return s.MessagesPage(ctx, dbgen.MessagesPageParams{CompanyID: scope.Company, TicketID: ticketID, Skip: page.Offset, MaxRows: page.Limit})
+}
+
 // NewMessageID returns a message id. Later ids sort after earlier ones.
 func NewMessageID() string { return tx.NewID().String() }
 

@@ -49,7 +49,7 @@ func (q *Queries) SetContactLastInbound(ctx context.Context, at time.Time, compa
 
 const upsertContact = `-- name: UpsertContact :one
 insert into messaging.contacts as c (company_id, name, number, number_key, created_at, updated_at) values ($1, $2, $3, $4, $5, $5)
-on conflict (company_id, number_key) do update set updated_at = c.updated_at
+on conflict (company_id, number_key) do update set name = case when c.name = c.number then excluded.name else c.name end
 returning c.company_id, c.id, c.name, c.number, c.number_key, c.email, c.picture_url, c.is_group, c.disable_bot, c.extra_info, c.consent, c.consent_at, c.anonymized_at, c.last_inbound_at, c.created_at, c.updated_at, (c.xmax = 0)::boolean as created
 `
 
@@ -66,8 +66,8 @@ type UpsertContactRow struct {
 	Created bool
 }
 
-// The contact of a number; created says whether it is new. A name that the contact gave
-// itself does not replace one that users wrote.
+// The contact of a number; created says whether it is new. A contact without a name, whose
+// name is its number, takes the new one.
 func (q *Queries) UpsertContact(ctx context.Context, arg UpsertContactParams) (UpsertContactRow, error) {
 	row := q.db.QueryRow(ctx, upsertContact,
 		arg.CompanyID,

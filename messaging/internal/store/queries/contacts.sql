@@ -1,8 +1,8 @@
 -- name: UpsertContact :one
--- The contact of a number; created says whether it is new. A name that the contact gave
--- itself does not replace one that users wrote.
+-- The contact of a number; created says whether it is new. A contact without a name, whose
+-- name is its number, takes the new one.
 insert into messaging.contacts as c (company_id, name, number, number_key, created_at, updated_at) values ($1, $2, $3, $4, $5, $5)
-on conflict (company_id, number_key) do update set updated_at = c.updated_at
+on conflict (company_id, number_key) do update set name = case when c.name = c.number then excluded.name else c.name end
 returning sqlc.embed(c), (c.xmax = 0)::boolean as created;
 
 -- name: Contact :one
