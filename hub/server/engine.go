@@ -90,7 +90,7 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 
 	ctx, cancel := context.WithCancel(context.Background())
 	e.cancel = cancel
-	drainer := maintain.NewDrainer(s.api, log, e.dispatcher.Wake)
+	drainer := maintain.NewDrainer(s.api, log, e.dispatcher.Wake, e.metrics.CountFailedUnsent)
 	eraser := erasure.New(s.api, log, e.metrics, s.box, e.dispatcher.SetErasingTenants)
 	maintenance := maintain.NewMaintenance(s.api, log, now, cfg.Retention, e.metrics.CountFailedUnsent)
 	for _, work := range append(more,

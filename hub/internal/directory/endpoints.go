@@ -22,6 +22,7 @@ type Target struct {
 	URL           string            // of an endpoint
 	RatePerMinute int               // 0 = not paced
 	Enabled       bool              // takes deliveries now; else they are parked
+	IsGone        bool              // an endpoint that responded 410 and was disabled
 	Peer          *integration.Peer // nil for an endpoint
 	patterns      []string
 	signer        *hub.Signer
@@ -43,14 +44,15 @@ func (t *Target) IsSubscribed(eventType string) bool {
 	return hub.MatchesEventType(t.patterns, eventType)
 }
 
-// Subscribers returns a tenant's targets that subscribed to an event type: its enabled
-// endpoints, and its integrations that accept the type (see [integration.Peer.Accepts]).
+// Subscribers returns a tenant's targets that subscribed to an event type: its endpoints,
+// and its integrations that accept the type (see [integration.Peer.Accepts]). Those that
+// are not in use collect deliveries, until they are abandoned.
 func (d *Directory) Subscribers(ctx context.Context, tenant uuid.UUID, environment hub.Environment, eventType string) ([]*Target, error) {
 	generation := d.current.Load()
 	key := tenantScope{tenant, environment}
 	cached, ok := generation.tenants.Load(key)
 	if !ok {
-		targets, err := d.loadEndpoints(ctx, `tenant_id = $1 and environment = $2 and enabled`, tenant, environment)
+		targets, err := d.loadEndpoints(ctx, `tenant_id = $1 and environment = $2 and abandoned_at is null`, tenant, environment)
 		if err != nil {
 			return nil, err
 		}
@@ -101,7 +103,7 @@ func (d *Directory) Endpoint(ctx context.Context, id uuid.UUID) (*Target, error)
 
 func (d *Directory) loadEndpoints(ctx context.Context, where string, args ...any) ([]*Target, error) {
 	rows, err := d.pool.Query(ctx, `
-		select id, tenant_id, environment, url, event_types, enabled, coalesce(rate_per_minute, 0),
+		select id, tenant_id, environment, url, event_types, enabled, coalesce(disabled_reason = 'gone', false), coalesce(rate_per_minute, 0),
 		       secret, previous_secret, coalesce(previous_expires_at, 'epoch')
 		from hub.endpoints where deleted_at is null and `+where+` order by id`, args...)
 	if err != nil {
@@ -110,7 +112,7 @@ func (d *Directory) loadEndpoints(ctx context.Context, where string, args ...any
 	endpoints, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*Target, error) {
 		endpoint := &Target{}
 		var secret, previous []byte
-		err := row.Scan(&endpoint.ID, &endpoint.TenantID, &endpoint.Environment, &endpoint.URL, &endpoint.patterns, &endpoint.Enabled, &endpoint.RatePerMinute,
+		err := row.Scan(&endpoint.ID, &endpoint.TenantID, &endpoint.Environment, &endpoint.URL, &endpoint.patterns, &endpoint.Enabled, &endpoint.IsGone, &endpoint.RatePerMinute,
 			&secret, &previous, &endpoint.previousUntil)
 		if err != nil {
 			return nil, err

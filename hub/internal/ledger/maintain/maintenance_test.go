@@ -88,7 +88,7 @@ func TestWhatIsTooOld(t *testing.T) {
 	clock.Advance(15*day - time.Minute)
 	expect(2, "retries_exhausted", 1)
 	clock.Advance(2 * time.Minute)
-	expect(3, "parked_too_long", 1)
+	expect(3, "expired", 1)
 	keys := func(retention time.Duration) (n int) {
 		t.Helper()
 		require.NoError(t, maintain.NewMaintenance(pool, slog.New(slog.DiscardHandler), clock.Now, retention, nil).EnforceRetention(ctx))
@@ -124,6 +124,6 @@ func TestWhatIsGivenUpIsCounted(t *testing.T) {
 	require.Equal(t, map[string]int{"shop": many - 5, "rare": 5}, counts)
 	var failed, counted int
 	require.NoError(t, pool.QueryRow(ctx, `
-		select (select count(*) from hub.deliveries where status = 3 and reason = 'parked_too_long'), (select sum(failed) from hub.rollup_deltas)`).Scan(&failed, &counted))
+		select (select count(*) from hub.deliveries where status = 3 and reason = 'expired'), (select sum(failed) from hub.rollup_deltas)`).Scan(&failed, &counted))
 	require.Equal(t, []int{many, many}, []int{failed, counted})
 }
