@@ -13,6 +13,17 @@ import (
 	"integrationhub/hub"
 )
 
+const countEndpoints = `-- name: CountEndpoints :one
+select count(*) from hub.endpoints where tenant_id = $1 and deleted_at is null
+`
+
+func (q *Queries) CountEndpoints(ctx context.Context, tenantID uuid.UUID) (int64, error) {
+	row := q.db.QueryRow(ctx, countEndpoints, tenantID)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const createEndpoint = `-- name: CreateEndpoint :one
 insert into hub.endpoints (id, tenant_id, environment, url, event_types, description, enabled, rate_per_minute, secret)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at

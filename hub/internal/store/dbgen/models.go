@@ -140,9 +140,13 @@ type RefreshToken struct {
 }
 
 type Tenant struct {
-	ID          uuid.UUID
-	Product     string
-	Name        string
-	ExternalRef *string
-	CreatedAt   time.Time
+	ID                        uuid.UUID
+	Product                   string
+	Name                      string
+	ExternalRef               *string
+	CreatedAt                 time.Time
+	LimitEndpoints            *int32
+	LimitDeliveriesPerRequest *int32
+	LimitInFlight             *int32
+	LimitQueue                *int32
 }
