@@ -183,7 +183,7 @@ func TestServeRefuses(t *testing.T) {
 func TestServeProduction(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	env := also(serverEnv(c.dir, hubtest.DatabaseURL(t), hubtest.RedisURL(t)), "HUB_ENV", "production",
+	env := also(serverEnv(c.dir, databaseURL(t), hubtest.RedisURL(t)), "HUB_ENV", "production",
 		"HUB_PUBLIC_URL", "https://hub.example.com", "HUB_METRICS_TOKEN", "a token of the metrics", "HUB_MASTER_KEY", randomKey)
 	s := c.serve(env)
 	require.NotContains(t, s.Output(), "Reference")
@@ -208,7 +208,7 @@ func TestServeProduction(t *testing.T) {
 func TestServeWithoutRedis(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	s := c.serve(serverEnv(c.dir, hubtest.DatabaseURL(t), "redis://127.0.0.1:1/0"))
+	s := c.serve(serverEnv(c.dir, databaseURL(t), "redis://127.0.0.1:1/0"))
 	p := s.newTenant(c.withEnv("HUB_DATA_DIR", s.dataDir)).withKey()
 	p.publishBatch(20, "a.b")
 	require.Eventually(t, func() bool { return strings.Contains(s.Output(), "the Redis client reports trouble") }, waitTimeout, pollInterval)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -9,7 +10,8 @@ import (
 )
 
 func newTenants(a *app) *cobra.Command {
-	return group("tenants", "Create and list tenants: customers' accounts in products", newTenantsCreate(a), newTenantsList(a))
+	return group("tenants", "Create, list and limit tenants: customers' accounts in products",
+		newTenantsCreate(a), newTenantsList(a), newTenantsShow(a), newTenantsUpdate(a))
 }
 
 func newTenantsCreate(a *app) *cobra.Command {
@@ -68,5 +70,131 @@ func newTenantsList(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&filter.Product, "product", "", "only of this product")
 	cmd.Flags().StringVar(&filter.Search, "query", "", "part of a name or external reference")
 	p.addTo(cmd)
+	return cmd
+}
+
+func newTenantsShow(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show TENANT",
+		Short: "Show a tenant and its limits",
+		Args:  exactly("the tenant's id, name or external reference"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.calls()
+			if err != nil {
+				return err
+			}
+			id, err := tenantID(cmd.Context(), c, args[0], "")
+			if err != nil {
+				return err
+			}
+			reply, err := c.Tenant(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			return a.tenantShown(reply)
+		},
+	}
+}
+
+// tenantShown prints a tenant with its limits.
+func (a *app) tenantShown(reply client.Reply[client.Tenant]) error {
+	t := reply.Value
+	return a.created(reply.Raw, t.ID, "id", t.ID, "name", t.Name, "product", t.Product, "external_ref", t.ExternalRef,
+		"endpoints", limitText(t.Limits.Endpoints), "deliveries_per_request", limitText(t.Limits.DeliveriesPerRequest),
+		"in_flight", limitText(t.Limits.InFlight), "queue", limitText(t.Limits.Queue), "created", clock(t.CreatedAt))
+}
+
+const defaultLimit = "default"
+
+func limitText(limit *int) string {
+	if limit == nil {
+		return defaultLimit
+	}
+	return strconv.Itoa(*limit)
+}
+
+// limitFlag is a flag that sets one of a tenant's limits.
+type limitFlag struct {
+	name, help string
+	field      func(*client.TenantLimits) **int
+	text       string
+}
+
+func limitFlags() []*limitFlag {
+	return []*limitFlag{
+		{name: "endpoints", help: "endpoints of both environments", field: func(l *client.TenantLimits) **int { return &l.Endpoints }},
+		{name: "deliveries-per-request", help: "deliveries of one publishing request", field: func(l *client.TenantLimits) **int { return &l.DeliveriesPerRequest }},
+		{name: "in-flight", help: "deliveries under way in each process", field: func(l *client.TenantLimits) **int { return &l.InFlight }},
+		{name: "queue", help: "deliveries that wait in each process", field: func(l *client.TenantLimits) **int { return &l.Queue }},
+	}
+}
+
+// apply sets the limit that the flag was given.
+func (f *limitFlag) apply(limits *client.TenantLimits) error {
+	if f.text == defaultLimit {
+		*f.field(limits) = nil
+		return nil
+	}
+	limit, err := strconv.Atoi(f.text)
+	if err != nil || limit < 1 {
+		return usagef("--%s is a number from 1, or default; not %q", f.name, f.text)
+	}
+	*f.field(limits) = &limit
+	return nil
+}
+
+func newTenantsUpdate(a *app) *cobra.Command {
+	var name, externalRef string
+	limits := limitFlags()
+	cmd := &cobra.Command{
+		Use:   "update TENANT",
+		Short: "Change a tenant's name, reference or limits; what is not given stays",
+		Example: `  hub tenants update Acme --endpoints 2000
+  hub tenants update Acme --endpoints default`,
+		Args: exactly("the tenant's id, name or external reference"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.calls()
+			if err != nil {
+				return err
+			}
+			id, err := tenantID(cmd.Context(), c, args[0], "")
+			if err != nil {
+				return err
+			}
+			now, err := c.Tenant(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			flags := cmd.Flags()
+			update := client.TenantUpdate{Name: now.Value.Name, Limits: now.Value.Limits}
+			if flags.Changed("name") {
+				update.Name = name
+			}
+			if !flags.Changed("external-ref") {
+				externalRef = now.Value.ExternalRef
+			}
+			if externalRef != "" {
+				update.ExternalRef = &externalRef
+			}
+			for _, flag := range limits {
+				if !flags.Changed(flag.name) {
+					continue
+				}
+				if err := flag.apply(&update.Limits); err != nil {
+					return err
+				}
+			}
+			reply, err := c.UpdateTenant(cmd.Context(), id, update)
+			if err != nil {
+				return err
+			}
+			return a.tenantShown(reply)
+		},
+	}
+	cmd.Flags().StringVar(&name, "name", "", "its name")
+	cmd.Flags().StringVar(&externalRef, "external-ref", "", "the account's id in the product; empty = none")
+	for _, flag := range limits {
+		cmd.Flags().StringVar(&flag.text, flag.name, "", flag.help+": a number, or default")
+	}
 	return cmd
 }

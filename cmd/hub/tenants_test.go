@@ -19,3 +19,15 @@ func TestTenantNames(t *testing.T) {
 	require.Len(t, strings.Split(first.run("keys", "list", "--tenant", second, "-q").requireOK(), "\n"), 1)
 	require.Empty(t, first.run("keys", "list", "--tenant", "4711-"+first.product, "-q").requireOK())
 }
+
+func TestTenantUpdate(t *testing.T) {
+	t.Parallel()
+	p := newTenant(t)
+	require.Regexp(t, `endpoints +default`, p.run("tenants", "show", p.tenant).requireOK())
+	require.Regexp(t, `endpoints +2000`, p.run("tenants", "update", p.tenant, "--endpoints", "2000", "--queue", "50").requireOK())
+	updated := p.run("tenants", "update", p.tenant, "--name", p.tenant+" Ltd", "--endpoints", "default", "--external-ref", "ref-"+p.product).requireOK()
+	require.Regexp(t, `name +`+p.tenant+` Ltd`, updated)
+	require.Regexp(t, `(?s)external_ref +ref-.*endpoints +default.*queue +50`, updated, "what is not given stays")
+	p.run("tenants", "update", p.tenantID, "--queue", "many").requireFails(2, "--queue is a number from 1, or default")
+	p.run("tenants", "update", p.tenantID, "--queue", "1000001").requireFails(1, "validation_failed")
+}

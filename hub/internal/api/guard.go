@@ -49,6 +49,7 @@ type requestInfo struct {
 	clientIP   string
 	resourceID string
 	tenantID   *uuid.UUID
+	unchanged  bool // the write changed nothing: there is nothing to record
 }
 
 type requestInfoKey struct{}
@@ -158,10 +159,11 @@ func checkBody(c *fiber.Ctx) error {
 
 // record writes the outcome of a write, or of a lookup, to the audit log. Requests without
 // valid credentials are not recorded, except failed logins: strangers could fill the log.
+// Nor are writes that changed nothing, which clients repeat.
 func (a *API) record(ctx context.Context, c *fiber.Ctx, row rest.Route, info *requestInfo) {
 	status := c.Response().StatusCode()
 	unknown := info.operator == nil && info.key == nil
-	if row.Method == http.MethodGet && row.ID != actionLookup || status == http.StatusTooManyRequests || unknown && row.ID != actionLogin {
+	if row.Method == http.MethodGet && row.ID != actionLookup || status == http.StatusTooManyRequests || info.unchanged || unknown && row.ID != actionLogin {
 		return
 	}
 	entry := audit.Entry{

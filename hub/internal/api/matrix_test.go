@@ -27,6 +27,7 @@ var bodies = map[string]string{
 	"operators.update":           `{"email":"new@example.com","name":"New","role":"support"}`,
 	"products.create":            `{"name":"other","prefix":"oth"}`,
 	"tenants.create":             `{"product":"shop","name":"Another"}`,
+	"tenants.update":             `{"name":"Renamed","external_ref":"ref_9","limits":{"endpoints":2}}`,
 	"keys.create":                `{"tenant_id":"{tenant}"}`,
 	"keys.rotate":                `{"overlap_seconds":0}`,
 	"integrations.connect":       `{"tenant_id":"{tenant}","product":"clinic","api_key":"k","api_url":"https://clinic.example.com/api/v1"}`,

@@ -54,6 +54,7 @@ func (a *API) routes() []rest.Route {
 		rest.Get("/api/v1/tenants", operators, 200, "tenants.list", "List tenants", rest.Handle(a.listTenants)),
 		rest.Post("/api/v1/tenants", admins, 201, "tenants.create", "Make a tenant of an external product", rest.Handle(a.createTenant)),
 		rest.Get("/api/v1/tenants/{id}", operators, 200, "tenants.get", "Show a tenant", rest.Handle(a.getTenant)),
+		rest.Put("/api/v1/tenants/{id}", admins, 200, "tenants.update", "Replace a tenant's name, reference and limits", rest.Handle(a.updateTenant)),
 
 		rest.Get("/api/v1/keys", operators, 200, "keys.list", "List API keys", rest.Handle(a.listKeys)),
 		rest.Post("/api/v1/keys", admins, 201, "keys.create", "Make an API key; the answer shows it once", rest.Handle(a.createKey)),

@@ -12,11 +12,20 @@ import (
 
 // Tenant is a customer's account in one product.
 type Tenant struct {
-	ID          uuid.UUID `json:"id" format:"uuid"`
-	Product     string    `json:"product" example:"shop"`
-	Name        string    `json:"name" example:"Example Ltd"`
-	ExternalRef *string   `json:"external_ref" doc:"The product's own id of the account" example:"acc_4711"`
-	CreatedAt   time.Time `json:"created_at"`
+	ID          uuid.UUID    `json:"id" format:"uuid"`
+	Product     string       `json:"product" example:"shop"`
+	Name        string       `json:"name" example:"Example Ltd"`
+	ExternalRef *string      `json:"external_ref" doc:"The product's own id of the account" example:"acc_4711"`
+	Limits      TenantLimits `json:"limits"`
+	CreatedAt   time.Time    `json:"created_at"`
+}
+
+// TenantLimits is what a tenant may use, so that it cannot hurt the others.
+type TenantLimits struct {
+	Endpoints            *int32 `json:"endpoints" nullable:"true" required:"false" minimum:"1" maximum:"50000" example:"2000" doc:"Endpoints of both environments; null: 500"`
+	DeliveriesPerRequest *int32 `json:"deliveries_per_request" nullable:"true" required:"false" minimum:"1" maximum:"100000" doc:"Deliveries of one publishing request; null: HUB_MAX_DELIVERIES"`
+	InFlight             *int32 `json:"in_flight" nullable:"true" required:"false" minimum:"1" maximum:"10000" doc:"Deliveries under way at once in each process; null: its share of the workers"`
+	Queue                *int32 `json:"queue" nullable:"true" required:"false" minimum:"1" maximum:"1000000" doc:"Deliveries that wait in each process, others in the database; null: its share of the queue"`
 }
 
 type listTenantsInput struct {
@@ -31,6 +40,15 @@ type createTenantInput struct {
 		Name        string `json:"name" minLength:"1" maxLength:"200" example:"Example Ltd"`
 		ExternalRef string `json:"external_ref,omitempty" maxLength:"200" example:"acc_4711" doc:"The product's own id of the account; unique in the product"`
 	} `nameHint:"TenantCreate"`
+}
+
+type updateTenantInput struct {
+	ID   uuid.UUID `path:"id" format:"uuid" doc:"Id of the tenant"`
+	Body struct {
+		Name        string       `json:"name" minLength:"1" maxLength:"200" example:"Example Ltd" doc:"A hosted product sets its tenants' names itself: send the present one"`
+		ExternalRef *string      `json:"external_ref,omitempty" nullable:"true" minLength:"1" maxLength:"200" example:"acc_4711" doc:"The product's own id of the account; unique in the product; null or absent: none. A hosted product sets it itself: send the present one"`
+		Limits      TenantLimits `json:"limits,omitempty" doc:"Absent, and each that is null or absent: the default"`
+	} `nameHint:"TenantUpdate"`
 }
 
 func (a *API) listTenants(ctx context.Context, in *listTenantsInput) (*struct{ Body httpx.Page[Tenant] }, error) {
@@ -63,4 +81,17 @@ func (a *API) getTenant(ctx context.Context, in *idPath) (*struct{ Body Tenant }
 	return &struct{ Body Tenant }{tenantOf(tenant)}, nil
 }
 
-func tenantOf(t registry.Tenant) Tenant { return Tenant(t) }
+func (a *API) updateTenant(ctx context.Context, in *updateTenantInput) (*struct{ Body Tenant }, error) {
+	state := registry.TenantState{Name: in.Body.Name, ExternalRef: in.Body.ExternalRef, Limits: registry.Limits(in.Body.Limits)}
+	tenant, changed, err := a.deps.Directory.UpdateTenant(ctx, in.ID, state)
+	if err != nil {
+		return nil, err
+	}
+	setAuditResource(ctx, tenant.ID, tenant.ID)
+	requestInfoOf(ctx).unchanged = !changed
+	return &struct{ Body Tenant }{tenantOf(tenant)}, nil
+}
+
+func tenantOf(t registry.Tenant) Tenant {
+	return Tenant{ID: t.ID, Product: t.Product, Name: t.Name, ExternalRef: t.ExternalRef, Limits: TenantLimits(t.Limits), CreatedAt: t.CreatedAt}
+}

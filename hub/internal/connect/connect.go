@@ -124,7 +124,7 @@ func (s *Service) integrations() integration.Repository { return integration.New
 
 func (s *Service) loadTenant(ctx context.Context, id uuid.UUID) (registry.Tenant, error) {
 	row, err := dbgen.New(s.DB).TenantByID(ctx, id)
-	return registry.Tenant(row), store.Wrap("loading the tenant", err)
+	return registry.TenantOf(row), store.Wrap("loading the tenant", err)
 }
 
 // connection decrypts an integration's secrets and returns how its peer is called.

@@ -104,7 +104,7 @@ func (d *Dispatcher) readEvents(ctx context.Context, deliveries []LeasedDelivery
 	for i := range deliveries {
 		deliveries[i].Event = events[logid.Seq(deliveries[i].ID)]
 	}
-	return nil
+	return d.describeMissing(ctx, deliveries)
 }
 
 // materializeExpired inserts the rows of deliveries whose leases have ended: their process

@@ -116,6 +116,7 @@ func (d *Dispatcher) reserveClaims(lanes []*lane, receivers []*directory.Target)
 		if receiver := receivers[i]; receiver != nil {
 			interval = paceInterval(receiver)
 			l = d.laneOf(l.target, receiver.TenantID)
+			l.tenant.limits = receiver.Limits
 		}
 		places := d.reserveUpTo(l, claimBatch/len(lanes), interval)
 		l.backlog = places == 0 // else until the rows are seen; set again by who stores others meanwhile

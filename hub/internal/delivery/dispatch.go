@@ -108,7 +108,9 @@ func (d *Dispatcher) shareOf(tenant uuid.UUID) *tenantShare {
 func (d *Dispatcher) Reserve(target *directory.Target) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.reserveUpTo(d.laneOf(target.ID, target.TenantID), 1, paceInterval(target)) == 1
+	l := d.laneOf(target.ID, target.TenantID)
+	l.tenant.limits = target.Limits
+	return d.reserveUpTo(l, 1, paceInterval(target)) == 1
 }
 
 // reserveUpTo takes up to n places and returns how many it got. It sets the lane's pace

@@ -44,7 +44,7 @@ func TestLaneKnowsItsPaceFromTheBeginning(t *testing.T) {
 	t.Parallel()
 	d := NewDispatcher(Config{Now: time.Now, Concurrency: 64, EndpointConcurrency: 64})
 	places := 0
-	for target := (&directory.Target{ID: uuid.New(), RatePerMinute: 600}); d.Reserve(target); {
+	for target := (&directory.Target{ID: uuid.New(), RatePerMinute: 600, Enabled: true}); d.Reserve(target); {
 		places++
 	}
 	require.Equal(t, 76, places)

@@ -75,7 +75,10 @@ func (d *Dispatcher) startWorkers() {
 // one attempt at a time while its tenant uses three quarters of the tenant's share, so that
 // many slow targets together leave some to the tenant's others. The caller holds mu.
 func (d *Dispatcher) atWorkerLimit(l *lane) bool {
-	return l.running >= l.maxRunning(d.EndpointConcurrency) || l.running > 0 && l.tenant.running >= d.workerShare(l.tenant)*3/4
+	if l.running >= l.maxRunning(d.EndpointConcurrency) {
+		return true
+	}
+	return l.running > 0 && l.tenant.lanes > 1 && l.tenant.running >= d.workerShare(l.tenant)*3/4
 }
 
 // isRunnable reports whether a lane may start an attempt now, as far as it goes by the lane.

@@ -4,13 +4,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-)
 
-// TenantLimits bounds what a tenant may hold of one process. 0 is the default: half.
-type TenantLimits struct {
-	InFlight int // attempts in flight
-	Queue    int // deliveries waiting in memory
-}
+	"integrationhub/hub/internal/directory"
+)
 
 const (
 	slowAttempt      = time.Second // lanes with slower attempts hold no more than can start in time
@@ -22,8 +18,8 @@ const (
 // tenantShare is what one tenant holds of the dispatcher: workers, places in the queue and
 // turns. All fields are guarded by Dispatcher.mu.
 type tenantShare struct {
-	id          uuid.UUID // uuid.Nil: targets whose tenant is not known yet
-	limits      TenantLimits
+	id          uuid.UUID        // uuid.Nil: targets whose tenant is not known yet
+	limits      directory.Limits // as of the last delivery; 0 is half
 	lanes       int              // of this tenant
 	running     int              // attempts in flight
 	queued      int              // deliveries waiting and places reserved

@@ -11,9 +11,9 @@ import (
 )
 
 // reserveAll reserves places at each of a tenant's targets until there is none.
-func reserveAll(d *Dispatcher, tenant uuid.UUID, targets int) (places int) {
+func reserveAll(d *Dispatcher, tenant uuid.UUID, targets int, limits directory.Limits) (places int) {
 	for target := range targets {
-		receiver := &directory.Target{ID: uuid.NewSHA1(tenant, []byte{byte(target), byte(target >> 8)}), TenantID: tenant}
+		receiver := &directory.Target{ID: uuid.NewSHA1(tenant, []byte{byte(target), byte(target >> 8)}), TenantID: tenant, Limits: limits, Enabled: true}
 		for d.Reserve(receiver) {
 			places++
 		}
@@ -27,13 +27,11 @@ func TestTenantsShareTheQueue(t *testing.T) {
 	t.Parallel()
 	d := NewDispatcher(Config{Now: time.Now, Concurrency: 1024, EndpointConcurrency: 64})
 	for _, want := range []int{8192, 4096, 2048, 16} {
-		require.Equal(t, want, reserveAll(d, uuid.New(), 1400))
+		require.Equal(t, want, reserveAll(d, uuid.New(), 1400, directory.Limits{}))
 	}
-	limited := uuid.New()
-	d.shareOf(limited).limits.Queue = 7
-	require.Equal(t, 7, reserveAll(d, limited, 1400))
+	require.Equal(t, 7, reserveAll(d, uuid.New(), 1400, directory.Limits{Queue: 7}))
 	for range 60 {
-		require.Positive(t, reserveAll(d, uuid.New(), 1400))
+		require.Positive(t, reserveAll(d, uuid.New(), 1400, directory.Limits{}))
 	}
 	queued, _ := d.Depth()
 	require.LessOrEqual(t, queued, maxQueued)

@@ -47,7 +47,7 @@ func (d *Directory) loadPeerTarget(ctx context.Context, id uuid.UUID) (*Target, 
 	if err != nil {
 		return nil, store.Wrap("loading the tenant of an integration", err)
 	}
-	return d.newPeerTarget(i, tenant.Product)
+	return d.newPeerTarget(i, tenant)
 }
 
 // maxPeers is more than a tenant can have: one integration with each product.
@@ -61,12 +61,19 @@ func (d *Directory) loadSubscribedPeers(ctx context.Context, tenantID uuid.UUID,
 	if err != nil {
 		return nil, err
 	}
+	if len(listed) == 0 {
+		return nil, nil
+	}
+	tenant, err := dbgen.New(d.pool).TenantByID(ctx, tenantID)
+	if err != nil {
+		return nil, store.Wrap("loading the tenant of integrations", err)
+	}
 	var targets []*Target
 	for _, i := range listed {
 		if !i.HasSubscriptions() {
 			continue
 		}
-		target, err := d.newPeerTarget(i.Integration, i.LocalProduct)
+		target, err := d.newPeerTarget(i.Integration, tenant)
 		if err != nil {
 			return nil, err
 		}
@@ -75,18 +82,32 @@ func (d *Directory) loadSubscribedPeers(ctx context.Context, tenantID uuid.UUID,
 	return targets, nil
 }
 
-func (d *Directory) newPeerTarget(i integration.Integration, localProduct string) (*Target, error) {
+func (d *Directory) newPeerTarget(i integration.Integration, tenant dbgen.Tenant) (*Target, error) {
 	connector := d.connectors(i.Product)
-	peer, err := integration.NewPeer(i, localProduct, connector, d.secrets)
+	peer, err := integration.NewPeer(i, tenant.Product, connector, d.secrets)
 	if err != nil {
 		return nil, err
 	}
 	return &Target{
 		ID: i.ID, TenantID: i.TenantID, Environment: i.Environment, Peer: peer, RatePerMinute: paceBelow(connector.Spec().RatePerMinute),
-		Enabled: i.Status == integration.StatusActive, patterns: i.EventTypes,
+		Enabled: i.Status == integration.StatusActive, patterns: i.EventTypes, Limits: limitsOf(tenant),
 	}, nil
 }
 
 // paceBelow returns a pace that stays clear of a peer's rate limit: the peer's minute
 // need not be ours, and probes and calls count too.
 func paceBelow(limit int) int { return limit - limit/10 }
+
+func limitsOf(tenant dbgen.Tenant) Limits {
+	return Limits{
+		DeliveriesPerRequest: valueOrZero(tenant.LimitDeliveriesPerRequest),
+		InFlight:             valueOrZero(tenant.LimitInFlight), Queue: valueOrZero(tenant.LimitQueue),
+	}
+}
+
+func valueOrZero(limit *int32) int {
+	if limit == nil {
+		return 0
+	}
+	return int(*limit)
+}

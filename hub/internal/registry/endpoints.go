@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"integrationhub/hub"
@@ -72,6 +74,8 @@ type Endpoint struct {
 	Description     string
 	Enabled         bool
 	DisabledReason  *string    // why the hub disabled it, e.g. "gone"
+	DisabledAt      *time.Time // nil = enabled
+	AbandonedAt     *time.Time // disabled for so long that events make no deliveries any more
 	RatePerMinute   *int32     // nil = not paced
 	PreviousExpires *time.Time // end of a rotation's overlap
 	CreatedAt       time.Time
@@ -88,7 +92,8 @@ type EndpointState struct {
 }
 
 // Create creates an endpoint and returns it with its secret, which is never shown again. A
-// secret of "" is replaced by a random one. An unknown tenant is a [hub.ErrNotFound].
+// secret of "" is replaced by a random one. An unknown tenant is a [hub.ErrNotFound]; a
+// tenant with as many endpoints as it may have is a [hub.ErrInvalid].
 func (e *Endpoints) Create(ctx context.Context, tenantID uuid.UUID, environment hub.Environment, state EndpointState, secret string) (Endpoint, string, error) {
 	if err := e.check(state); err != nil {
 		return Endpoint{}, "", err
@@ -98,18 +103,48 @@ func (e *Endpoints) Create(ctx context.Context, tenantID uuid.UUID, environment 
 		return Endpoint{}, "", err
 	}
 	id := uuid.Must(uuid.NewV7())
-	row, err := dbgen.New(e.db).CreateEndpoint(ctx, dbgen.CreateEndpointParams{
-		ID: id, TenantID: tenantID, Environment: environment, Url: state.URL, EventTypes: state.EventTypes,
-		Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute,
-		Secret: e.box.Seal([]byte(secret), SecretContext(id)),
+	var row dbgen.Endpoint
+	err = store.InTx(ctx, e.db, func(tx pgx.Tx) error {
+		queries := dbgen.New(tx)
+		if err := checkEndpointLimit(ctx, queries, tenantID); err != nil {
+			return err
+		}
+		var err error
+		row, err = queries.CreateEndpoint(ctx, dbgen.CreateEndpointParams{
+			ID: id, TenantID: tenantID, Environment: environment, Url: state.URL, EventTypes: state.EventTypes,
+			Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute,
+			Secret: e.box.Seal([]byte(secret), SecretContext(id)),
+		})
+		return err
 	})
-	if store.ConstraintName(err) == "endpoints_tenant_id_fkey" {
-		return Endpoint{}, "", hub.Errorf(hub.ErrNotFound, "tenant_not_found", "There is no tenant with this id.")
-	}
 	if err != nil {
 		return Endpoint{}, "", store.Wrap("storing the endpoint", err)
 	}
 	return endpointOf(row), secret, nil
+}
+
+// checkEndpointLimit returns a [hub.ErrInvalid] if a tenant has as many endpoints as it may
+// have. The lock on the tenant makes concurrent creations wait for each other.
+func checkEndpointLimit(ctx context.Context, queries *dbgen.Queries, tenantID uuid.UUID) error {
+	locked, err := queries.TenantForUpdate(ctx, tenantID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return hub.Errorf(hub.ErrNotFound, "tenant_not_found", "There is no tenant with this id.")
+	}
+	if err != nil {
+		return err
+	}
+	limit := int64(DefaultMaxEndpoints)
+	if own := locked.Tenant.LimitEndpoints; own != nil {
+		limit = int64(*own)
+	}
+	count, err := queries.CountEndpoints(ctx, tenantID)
+	if err != nil {
+		return err
+	}
+	if count >= limit {
+		return hub.Errorf(hub.ErrInvalid, "endpoint_limit", "This tenant has %d endpoints and may have %d. Delete one, or ask an administrator for more.", count, limit)
+	}
+	return nil
 }
 
 // Get loads an endpoint. One that is deleted or out of scope is a [hub.ErrNotFound].
@@ -232,7 +267,7 @@ func secretOrNew(secret string) (string, error) {
 func endpointOf(row dbgen.Endpoint) Endpoint {
 	return Endpoint{
 		ID: row.ID, TenantID: row.TenantID, Environment: row.Environment, URL: row.Url, EventTypes: row.EventTypes,
-		Description: row.Description, Enabled: row.Enabled, DisabledReason: row.DisabledReason, RatePerMinute: row.RatePerMinute,
+		Description: row.Description, Enabled: row.Enabled, DisabledReason: row.DisabledReason, DisabledAt: row.DisabledAt, AbandonedAt: row.AbandonedAt, RatePerMinute: row.RatePerMinute,
 		PreviousExpires: row.PreviousExpiresAt, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
 	}
 }

@@ -3,13 +3,10 @@ package registry
 
 import (
 	"context"
-	"errors"
 	"regexp"
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"integrationhub/hub"
@@ -36,15 +33,6 @@ type Product struct {
 	Title     string // for people
 	Hosted    bool
 	CreatedAt time.Time
-}
-
-// Tenant is one customer's account in one product.
-type Tenant struct {
-	ID          uuid.UUID
-	Product     string
-	Name        string
-	ExternalRef *string // the product's own id of the account
-	CreatedAt   time.Time
 }
 
 // CreateProduct registers an external product. Without a title the title is its name. A
@@ -83,65 +71,6 @@ func (d *Directory) Products(ctx context.Context, after string, limit int) ([]Pr
 	list := make([]Product, len(rows))
 	for i, row := range rows {
 		list[i] = Product(row)
-	}
-	return list, nil
-}
-
-// CreateTenant creates a tenant of an external product. A hosted product creates its
-// tenants itself when they sign up: that is a [hub.ErrInvalid]. A taken external reference
-// is a [hub.ErrConflict].
-func (d *Directory) CreateTenant(ctx context.Context, product, name string, externalRef *string) (Tenant, error) {
-	queries := dbgen.New(d.db)
-	ownerProduct, err := queries.ProductByName(ctx, product)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return Tenant{}, hub.Invalid("body.product", "is not a known product")
-	}
-	if err != nil {
-		return Tenant{}, store.Wrap("loading the product", err)
-	}
-	if ownerProduct.Hosted {
-		err := hub.Invalid("body.product", "is hosted here: its tenants are made by its own sign-up")
-		err.Code = "product_hosted"
-		return Tenant{}, err
-	}
-	row, err := queries.CreateTenant(ctx, dbgen.CreateTenantParams{
-		ID: uuid.Must(uuid.NewV7()), Product: product, Name: name, ExternalRef: externalRef,
-	})
-	if store.ConstraintName(err) == "tenants_external_ref" {
-		return Tenant{}, hub.Errorf(hub.ErrConflict, "external_ref_taken", "Another tenant of this product has this external_ref.")
-	}
-	if err != nil {
-		return Tenant{}, store.Wrap("storing the tenant", err)
-	}
-	return Tenant(row), nil
-}
-
-// Tenant loads one tenant; an unknown id is a [hub.ErrNotFound].
-func (d *Directory) Tenant(ctx context.Context, id uuid.UUID) (Tenant, error) {
-	row, err := dbgen.New(d.db).TenantByID(ctx, id)
-	if err != nil {
-		return Tenant{}, store.Wrap("loading the tenant", err)
-	}
-	return Tenant(row), nil
-}
-
-// TenantFilter narrows a list of tenants; zero fields match everything.
-type TenantFilter struct {
-	Product string
-	Query   string // part of the name or of the external reference
-}
-
-// Tenants returns up to limit tenants, newest first, that follow the id before.
-func (d *Directory) Tenants(ctx context.Context, filter TenantFilter, before *uuid.UUID, limit int) ([]Tenant, error) {
-	rows, err := dbgen.New(d.db).ListTenants(ctx, dbgen.ListTenantsParams{
-		Product: nullable(filter.Product), Pattern: containsPattern(filter.Query), Before: before, RowLimit: int32(limit),
-	})
-	if err != nil {
-		return nil, store.Wrap("listing tenants", err)
-	}
-	list := make([]Tenant, len(rows))
-	for i, row := range rows {
-		list[i] = Tenant(row)
 	}
 	return list, nil
 }

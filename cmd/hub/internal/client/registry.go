@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"net/http"
 	"net/url"
 	"time"
 )
@@ -36,11 +37,27 @@ func (c *Client) CreateProduct(ctx context.Context, in ProductInput) (Reply[Prod
 
 // Tenant is one customer's account in one product.
 type Tenant struct {
-	ID          string    `json:"id"`
-	Product     string    `json:"product"`
-	Name        string    `json:"name"`
-	ExternalRef string    `json:"external_ref"` // its id in the product; "" = none
-	CreatedAt   time.Time `json:"created_at"`
+	ID          string       `json:"id"`
+	Product     string       `json:"product"`
+	Name        string       `json:"name"`
+	ExternalRef string       `json:"external_ref"` // its id in the product; "" = none
+	Limits      TenantLimits `json:"limits"`
+	CreatedAt   time.Time    `json:"created_at"`
+}
+
+// TenantLimits is what a tenant may use; nil is the default.
+type TenantLimits struct {
+	Endpoints            *int `json:"endpoints"`
+	DeliveriesPerRequest *int `json:"deliveries_per_request"`
+	InFlight             *int `json:"in_flight"`
+	Queue                *int `json:"queue"`
+}
+
+// TenantUpdate replaces what can be changed of a tenant.
+type TenantUpdate struct {
+	Name        string       `json:"name"`
+	ExternalRef *string      `json:"external_ref"`
+	Limits      TenantLimits `json:"limits"`
 }
 
 // TenantInput makes a tenant of an external product.
@@ -56,16 +73,28 @@ type TenantQuery struct {
 	Search  string // part of a name or an external reference
 }
 
+const tenantsPath = "/api/v1/tenants"
+
 // Tenants lists tenants.
 func (c *Client) Tenants(ctx context.Context, filter TenantQuery, page PageQuery) (Reply[Page[Tenant]], error) {
 	q := url.Values{}
 	setIf(q, "product", filter.Product)
 	setIf(q, "q", filter.Search)
 	page.addTo(q)
-	return send[Page[Tenant]](ctx, c, get("/api/v1/tenants", q))
+	return send[Page[Tenant]](ctx, c, get(tenantsPath, q))
 }
 
 // CreateTenant makes a tenant of an external product.
 func (c *Client) CreateTenant(ctx context.Context, in TenantInput) (Reply[Tenant], error) {
-	return send[Tenant](ctx, c, post("/api/v1/tenants", in))
+	return send[Tenant](ctx, c, post(tenantsPath, in))
+}
+
+// Tenant returns one tenant.
+func (c *Client) Tenant(ctx context.Context, tenantID string) (Reply[Tenant], error) {
+	return send[Tenant](ctx, c, get(tenantsPath+"/"+id(tenantID), nil))
+}
+
+// UpdateTenant replaces what can be changed of a tenant.
+func (c *Client) UpdateTenant(ctx context.Context, tenantID string, in TenantUpdate) (Reply[Tenant], error) {
+	return send[Tenant](ctx, c, call{method: http.MethodPut, path: tenantsPath + "/" + id(tenantID), body: in})
 }

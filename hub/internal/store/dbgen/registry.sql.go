@@ -41,7 +41,7 @@ func (q *Queries) CreateProduct(ctx context.Context, arg CreateProductParams) (P
 }
 
 const createTenant = `-- name: CreateTenant :one
-insert into hub.tenants (id, product, name, external_ref) values ($1, $2, $3, $4) returning id, product, name, external_ref, created_at
+insert into hub.tenants (id, product, name, external_ref) values ($1, $2, $3, $4) returning id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue
 `
 
 type CreateTenantParams struct {
@@ -65,6 +65,10 @@ func (q *Queries) CreateTenant(ctx context.Context, arg CreateTenantParams) (Ten
 		&i.Name,
 		&i.ExternalRef,
 		&i.CreatedAt,
+		&i.LimitEndpoints,
+		&i.LimitDeliveriesPerRequest,
+		&i.LimitInFlight,
+		&i.LimitQueue,
 	)
 	return i, err
 }
@@ -100,7 +104,7 @@ func (q *Queries) ListProducts(ctx context.Context, after string, rowLimit int32
 }
 
 const listTenants = `-- name: ListTenants :many
-select id, product, name, external_ref, created_at from hub.tenants
+select id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue from hub.tenants
 where ($1::text is null or product = $1)
   and ($2::text is null or name ilike $2 or external_ref ilike $2)
   and ($3::uuid is null or id < $3::uuid)
@@ -134,6 +138,10 @@ func (q *Queries) ListTenants(ctx context.Context, arg ListTenantsParams) ([]Ten
 			&i.Name,
 			&i.ExternalRef,
 			&i.CreatedAt,
+			&i.LimitEndpoints,
+			&i.LimitDeliveriesPerRequest,
+			&i.LimitInFlight,
+			&i.LimitQueue,
 		); err != nil {
 			return nil, err
 		}
@@ -163,7 +171,7 @@ func (q *Queries) ProductByName(ctx context.Context, name string) (Product, erro
 }
 
 const tenantByExternalRef = `-- name: TenantByExternalRef :one
-select id, product, name, external_ref, created_at from hub.tenants where external_ref = $1::text and product = $2
+select id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue from hub.tenants where external_ref = $1::text and product = $2
 `
 
 func (q *Queries) TenantByExternalRef(ctx context.Context, ref string, product string) (Tenant, error) {
@@ -175,12 +183,16 @@ func (q *Queries) TenantByExternalRef(ctx context.Context, ref string, product s
 		&i.Name,
 		&i.ExternalRef,
 		&i.CreatedAt,
+		&i.LimitEndpoints,
+		&i.LimitDeliveriesPerRequest,
+		&i.LimitInFlight,
+		&i.LimitQueue,
 	)
 	return i, err
 }
 
 const tenantByID = `-- name: TenantByID :one
-select id, product, name, external_ref, created_at from hub.tenants where id = $1
+select id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue from hub.tenants where id = $1
 `
 
 func (q *Queries) TenantByID(ctx context.Context, id uuid.UUID) (Tenant, error) {
@@ -192,12 +204,45 @@ func (q *Queries) TenantByID(ctx context.Context, id uuid.UUID) (Tenant, error) 
 		&i.Name,
 		&i.ExternalRef,
 		&i.CreatedAt,
+		&i.LimitEndpoints,
+		&i.LimitDeliveriesPerRequest,
+		&i.LimitInFlight,
+		&i.LimitQueue,
+	)
+	return i, err
+}
+
+const tenantForUpdate = `-- name: TenantForUpdate :one
+select t.id, t.product, t.name, t.external_ref, t.created_at, t.limit_endpoints, t.limit_deliveries_per_request, t.limit_in_flight, t.limit_queue, p.hosted from hub.tenants t join hub.products p on p.name = t.product
+where t.id = $1 for no key update of t
+`
+
+type TenantForUpdateRow struct {
+	Tenant Tenant
+	Hosted bool
+}
+
+// Locked, with whether its product is hosted. Deliveries and keys refer to it meanwhile.
+func (q *Queries) TenantForUpdate(ctx context.Context, id uuid.UUID) (TenantForUpdateRow, error) {
+	row := q.db.QueryRow(ctx, tenantForUpdate, id)
+	var i TenantForUpdateRow
+	err := row.Scan(
+		&i.Tenant.ID,
+		&i.Tenant.Product,
+		&i.Tenant.Name,
+		&i.Tenant.ExternalRef,
+		&i.Tenant.CreatedAt,
+		&i.Tenant.LimitEndpoints,
+		&i.Tenant.LimitDeliveriesPerRequest,
+		&i.Tenant.LimitInFlight,
+		&i.Tenant.LimitQueue,
+		&i.Hosted,
 	)
 	return i, err
 }
 
 const tenantOfProduct = `-- name: TenantOfProduct :one
-select id, product, name, external_ref, created_at from hub.tenants where id = $1 and product = $2
+select id, product, name, external_ref, created_at, limit_endpoints, limit_deliveries_per_request, limit_in_flight, limit_queue from hub.tenants where id = $1 and product = $2
 `
 
 func (q *Queries) TenantOfProduct(ctx context.Context, iD uuid.UUID, product string) (Tenant, error) {
@@ -209,8 +254,43 @@ func (q *Queries) TenantOfProduct(ctx context.Context, iD uuid.UUID, product str
 		&i.Name,
 		&i.ExternalRef,
 		&i.CreatedAt,
+		&i.LimitEndpoints,
+		&i.LimitDeliveriesPerRequest,
+		&i.LimitInFlight,
+		&i.LimitQueue,
 	)
 	return i, err
+}
+
+const updateTenant = `-- name: UpdateTenant :exec
+update hub.tenants
+set name = $1, external_ref = $2,
+    limit_endpoints = $3, limit_deliveries_per_request = $4,
+    limit_in_flight = $5, limit_queue = $6
+where id = $7
+`
+
+type UpdateTenantParams struct {
+	Name                      string
+	ExternalRef               *string
+	LimitEndpoints            *int32
+	LimitDeliveriesPerRequest *int32
+	LimitInFlight             *int32
+	LimitQueue                *int32
+	ID                        uuid.UUID
+}
+
+func (q *Queries) UpdateTenant(ctx context.Context, arg UpdateTenantParams) error {
+	_, err := q.db.Exec(ctx, updateTenant,
+		arg.Name,
+		arg.ExternalRef,
+		arg.LimitEndpoints,
+		arg.LimitDeliveriesPerRequest,
+		arg.LimitInFlight,
+		arg.LimitQueue,
+		arg.ID,
+	)
+	return err
 }
 
 const upsertHostedProduct = `-- name: UpsertHostedProduct :exec

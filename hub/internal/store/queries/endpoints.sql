@@ -1,3 +1,6 @@
+-- name: CountEndpoints :one
+select count(*) from hub.endpoints where tenant_id = $1 and deleted_at is null;
+
 -- name: CreateEndpoint :one
 insert into hub.endpoints (id, tenant_id, environment, url, event_types, description, enabled, rate_per_minute, secret)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning *;

@@ -13,6 +13,18 @@ insert into hub.tenants (id, product, name, external_ref) values ($1, $2, $3, $4
 -- name: TenantByID :one
 select * from hub.tenants where id = $1;
 
+-- name: TenantForUpdate :one
+-- Locked, with whether its product is hosted. Deliveries and keys refer to it meanwhile.
+select sqlc.embed(t), p.hosted from hub.tenants t join hub.products p on p.name = t.product
+where t.id = $1 for no key update of t;
+
+-- name: UpdateTenant :exec
+update hub.tenants
+set name = sqlc.arg(name), external_ref = sqlc.narg(external_ref),
+    limit_endpoints = sqlc.narg(limit_endpoints), limit_deliveries_per_request = sqlc.narg(limit_deliveries_per_request),
+    limit_in_flight = sqlc.narg(limit_in_flight), limit_queue = sqlc.narg(limit_queue)
+where id = sqlc.arg(id);
+
 -- name: ListTenants :many
 select * from hub.tenants
 where (sqlc.narg(product)::text is null or product = sqlc.narg(product))

@@ -1,0 +1,130 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/internal/registry"
+)
+
+func TestTenantUpdate(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	path := "/tenants/" + b.tenant[0].String()
+	noLimits := map[string]any{"endpoints": nil, "deliveries_per_request": nil, "in_flight": nil, "queue": nil}
+	require.Equal(t, noLimits, b.ok(200, "GET", path, b.support, "")["limits"])
+	updated := b.ok(200, "PUT", path, b.admin, `{"name":"Renamed","external_ref":"ref_1","limits":{"endpoints":2000,"queue":7}}`)
+	require.Equal(t, "Renamed", updated["name"])
+	require.Equal(t, "ref_1", updated["external_ref"])
+	require.Equal(t, map[string]any{"endpoints": 2000.0, "deliveries_per_request": nil, "in_flight": nil, "queue": 7.0}, updated["limits"])
+	require.Equal(t, updated, b.ok(200, "GET", path, b.support, ""))
+	require.Equal(t, "tenants.update", b.lastAction(), "it stands in the audit log")
+
+	b.refused(409, "external_ref_taken", "PUT", "/tenants/"+b.tenant[1].String(), b.admin, `{"name":"Tenant","external_ref":"ref_1"}`)
+	b.refused(404, "not_found", "PUT", "/tenants/"+uuid.NewString(), b.admin, `{"name":"Tenant"}`)
+	for _, limits := range []string{
+		`"endpoints":0`, `"endpoints":50001`, `"deliveries_per_request":100001`, `"in_flight":10001`, `"queue":1000001`, `"queue":-1`, `"queue":"1"`, `"pages":1`,
+	} {
+		b.refused(422, "validation_failed", "PUT", path, b.admin, `{"name":"Renamed","limits":{`+limits+`}}`)
+	}
+	require.Equal(t, updated, b.ok(200, "GET", path, b.support, ""))
+
+	removed := b.ok(200, "PUT", path, b.admin, `{"name":"Renamed","external_ref":null,"limits":{"queue":null}}`)
+	require.Nil(t, removed["external_ref"])
+	require.Equal(t, noLimits, removed["limits"])
+}
+
+// lastAction returns the action of the newest audit entry.
+func (b *bundle) lastAction() (action string) {
+	b.t.Helper()
+	require.NoError(b.t, b.db.QueryRow(context.Background(), `select action from hub.audit order by id desc limit 1`).Scan(&action))
+	return action
+}
+
+// A hosted product names its tenants itself; operators limit them.
+func TestTenantUpdateOfHostedProduct(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := context.Background()
+	_, err := registry.NewDirectory(b.db).CreateProduct(ctx, registry.Product{Name: "clinic", Prefix: "cli", Title: "Clinic", Hosted: true})
+	require.NoError(t, err)
+	id := uuid.NewString()
+	_, err = b.db.Exec(ctx, `insert into hub.tenants (id, product, name, external_ref) values ($1, 'clinic', 'Some Clinic', 'c1')`, id)
+	require.NoError(t, err)
+	path := "/tenants/" + id
+	b.refused(422, "product_hosted", "PUT", path, b.admin, `{"name":"Another","external_ref":"c1"}`)
+	b.refused(422, "product_hosted", "PUT", path, b.admin, `{"name":"Some Clinic","external_ref":"c2"}`)
+	b.refused(422, "product_hosted", "PUT", path, b.admin, `{"name":"Some Clinic"}`)
+	limited := b.ok(200, "PUT", path, b.admin, `{"name":"Some Clinic","external_ref":"c1","limits":{"endpoints":3}}`)
+	require.Equal(t, 3.0, limited["limits"].(map[string]any)["endpoints"])
+}
+
+func TestEndpointLimit(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	limit := func(value string) {
+		b.ok(200, "PUT", "/tenants/"+b.tenant[0].String(), b.admin, `{"name":"Tenant","limits":{"endpoints":`+value+`}}`)
+	}
+	body := `{"url":"https://example.com/hook","event_types":["*"]}`
+	first := b.endpoint(b.live[0], body)["id"].(string)
+	b.endpoint(b.test[0], body)
+	limit("2")
+	refused := b.refused(422, "endpoint_limit", "POST", "/endpoints", b.live[0], body)
+	require.Contains(t, refused.text, "has 2 endpoints and may have 2")
+	b.endpoint(b.live[1], body)
+	b.ok(204, "DELETE", "/endpoints/"+first, b.live[0], "")
+	b.endpoint(b.live[0], body)
+
+	// One that has more than it may have keeps them, and cannot add one.
+	limit("1")
+	b.refused(422, "endpoint_limit", "POST", "/endpoints", b.live[0], body)
+	b.refused(422, "endpoint_limit", "POST", "/endpoints", b.admin, strings.Replace(body, "{", `{"tenant_id":"`+b.tenant[0].String()+`",`, 1))
+	for _, item := range items(b.ok(200, "GET", "/endpoints", b.live[0], "")) {
+		b.ok(200, "PUT", "/endpoints/"+item["id"].(string), b.live[0], `{"url":"https://example.com/2","event_types":["a.b"]}`)
+	}
+
+	// By default there are 500.
+	_, err := b.db.Exec(context.Background(), `
+		insert into hub.endpoints (id, tenant_id, environment, url, event_types, secret)
+		select gen_random_uuid(), $1, 'live', 'https://example.com/hook', '{*}', '' from generate_series(1, 500 - 3)`, b.tenant[0])
+	require.NoError(t, err)
+	limit("null")
+	b.endpoint(b.live[0], body)
+	b.refused(422, "endpoint_limit", "POST", "/endpoints", b.live[0], body)
+}
+
+// Of concurrent creations at the limit as many succeed as there is room for.
+func TestEndpointLimitHoldsForConcurrentRequests(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	const limit, tried = 3, 12
+	b.ok(200, "PUT", "/tenants/"+b.tenant[0].String(), b.admin, fmt.Sprintf(`{"name":"Tenant","limits":{"endpoints":%d}}`, limit))
+	var created, refused sync.Map
+	var done sync.WaitGroup
+	for i := range tried {
+		done.Go(func() {
+			got := b.call("POST", "/endpoints", b.live[0], `{"url":"https://example.com/hook","event_types":["*"]}`)
+			if got.status == 201 {
+				created.Store(i, true)
+			} else if got.body["code"] == "endpoint_limit" {
+				refused.Store(i, true)
+			}
+		})
+	}
+	done.Wait()
+	require.Equal(t, []int{limit, tried - limit}, []int{count(&created), count(&refused)})
+	var stored int
+	require.NoError(t, b.db.QueryRow(context.Background(), `select count(*) from hub.endpoints where tenant_id = $1`, b.tenant[0]).Scan(&stored))
+	require.Equal(t, limit, stored)
+}
+
+func count(entries *sync.Map) (n int) {
+	entries.Range(func(_, _ any) bool { n++; return true })
+	return n
+}
