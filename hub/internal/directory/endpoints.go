@@ -22,6 +22,7 @@ type Target struct {
 	URL           string            // of an endpoint
 	RatePerMinute int               // 0 = not paced
 	Enabled       bool              // takes deliveries now; else they are parked
+	IsGone        bool              // an endpoint that responded 410 and was disabled
 	Peer          *integration.Peer // nil for an endpoint
 	Limits        Limits            // of the tenant
 	patterns      []string
@@ -51,14 +52,15 @@ func (t *Target) IsSubscribed(eventType string) bool {
 	return hub.MatchesEventType(t.patterns, eventType)
 }
 
-// Subscribers returns a tenant's targets that subscribed to an event type: its enabled
-// endpoints, and its integrations that accept the type (see [integration.Peer.Accepts]).
+// Subscribers returns a tenant's targets that subscribed to an event type: its endpoints,
+// and its integrations that accept the type (see [integration.Peer.Accepts]). Those that
+// are not in use collect deliveries, until they are abandoned.
 func (d *Directory) Subscribers(ctx context.Context, tenant uuid.UUID, environment hub.Environment, eventType string) ([]*Target, error) {
 	generation := d.current.Load()
 	key := tenantScope{tenant, environment}
 	cached, ok := generation.tenants.Load(key)
 	if !ok {
-		targets, err := d.loadEndpoints(ctx, `e.tenant_id = $1 and e.environment = $2 and e.enabled`, tenant, environment)
+		targets, err := d.loadEndpoints(ctx, `e.tenant_id = $1 and e.environment = $2 and e.abandoned_at is null`, tenant, environment)
 		if err != nil {
 			return nil, err
 		}
@@ -109,7 +111,7 @@ func (d *Directory) Endpoint(ctx context.Context, id uuid.UUID) (*Target, error)
 
 func (d *Directory) loadEndpoints(ctx context.Context, where string, args ...any) ([]*Target, error) {
 	rows, err := d.pool.Query(ctx, `
-		select e.id, e.tenant_id, e.environment, e.url, e.event_types, e.enabled, coalesce(e.rate_per_minute, 0),
+		select e.id, e.tenant_id, e.environment, e.url, e.event_types, e.enabled, coalesce(e.disabled_reason = 'gone', false), coalesce(e.rate_per_minute, 0),
 		       e.secret, e.previous_secret, coalesce(e.previous_expires_at, 'epoch'),
 		       coalesce(t.limit_deliveries_per_request, 0), coalesce(t.limit_in_flight, 0), coalesce(t.limit_queue, 0)
 		from hub.endpoints e join hub.tenants t on t.id = e.tenant_id where e.deleted_at is null and `+where+` order by e.id`, args...)
@@ -119,7 +121,7 @@ func (d *Directory) loadEndpoints(ctx context.Context, where string, args ...any
 	endpoints, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*Target, error) {
 		endpoint := &Target{}
 		var secret, previous []byte
-		err := row.Scan(&endpoint.ID, &endpoint.TenantID, &endpoint.Environment, &endpoint.URL, &endpoint.patterns, &endpoint.Enabled, &endpoint.RatePerMinute,
+		err := row.Scan(&endpoint.ID, &endpoint.TenantID, &endpoint.Environment, &endpoint.URL, &endpoint.patterns, &endpoint.Enabled, &endpoint.IsGone, &endpoint.RatePerMinute,
 			&secret, &previous, &endpoint.previousUntil,
 			&endpoint.Limits.DeliveriesPerRequest, &endpoint.Limits.InFlight, &endpoint.Limits.Queue)
 		if err != nil {
