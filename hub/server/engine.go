@@ -85,6 +85,9 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 		_, inFlight := e.dispatcher.Depth()
 		return float64(inFlight)
 	})
+	e.metrics.Gauge("hub_waiting_tenants", "Tenants with work that awaits a worker in this process, for want of workers or because of their share.", func() float64 {
+		return float64(e.dispatcher.WaitingTenants())
+	})
 	e.metrics.Register(query.NewPendingCollector(e.reader, now))
 	e.metrics.Register(connect.NewStatusCollector(s.api, now))
 
