@@ -48,10 +48,6 @@ type userOutput struct{ Body User }
 // isAdmin reports whether the user may do everything in its company.
 func (a actor) isAdmin() bool { return a.user.Profile == profileAdmin }
 
-func errNoPermission() *hub.Error {
-	return hub.Errorf(hub.ErrForbidden, "no_permission", "Your profile does not allow this; ask an administrator of the company.")
-}
-
 func errNoUser() *hub.Error { return notFound("no_user_found", "user") }
 
 // formatAllTicket returns the API's value of a user's right to see all tickets.
