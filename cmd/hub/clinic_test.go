@@ -119,7 +119,7 @@ func TestDeletionWhileSchedulingIsAway(t *testing.T) {
 	t.Parallel()
 	here, _ := ownHub(t)
 	c := newCLI(t)
-	env := serverEnv(c.dir, hubtest.DatabaseURL(t), hubtest.RedisURL(t))
+	env := serverEnv(c.dir, databaseURL(t), hubtest.RedisURL(t))
 	there := c.serve(env)
 	env["HUB_LISTEN"] = strings.TrimPrefix(there.url, "http://") // its peer knows it there
 	studio := there.studio(t)

@@ -36,7 +36,7 @@ func TestHostedProducts(t *testing.T) {
 	require.NotEmpty(t, made["access_token"])
 
 	without := newCLI(t)
-	off := without.serve(also(serverEnv(without.dir, hubtest.DatabaseURL(t), hubtest.RedisURL(t)), "HUB_PRODUCTS", "none"))
+	off := without.serve(also(serverEnv(without.dir, databaseURL(t), hubtest.RedisURL(t)), "HUB_PRODUCTS", "none"))
 	require.NotContains(t, off.Output(), "Scheduling")
 	status404, _ := off.call(t, "GET", "/scheduling/health", "")
 	require.Equal(t, 404, status404)

@@ -52,7 +52,7 @@ func TestCanaries(t *testing.T) {
 	c := newCLI(t)
 	canary := func() string { return "canary" + strings.ReplaceAll(uuid.NewString(), "-", "") }
 	password, databasePassword, endpointSecret := canary(), canary(), "whsec_"+canary()
-	database, err := url.Parse(hubtest.DatabaseURL(t))
+	database, err := url.Parse(databaseURL(t))
 	require.NoError(t, err)
 	database.User = url.UserPassword(database.User.Username(), databasePassword)
 	metricsToken := canary()

@@ -74,6 +74,22 @@ func stopSharedHub() {
 	}
 }
 
+// databaseURL returns the URL of a database of the test's own that this binary has migrated:
+// copying it costs less than migrating every product's schema at each start.
+func databaseURL(t *testing.T) string {
+	t.Helper()
+	return hubtest.PreparedDatabaseURL(t, "hub migrate", func(ctx context.Context, url string) error {
+		migrate := exec.CommandContext(ctx, binary, "migrate")
+		for name, value := range serverEnv(scratch, url, hubtest.RedisURL(t)) {
+			migrate.Env = append(migrate.Env, name+"="+value)
+		}
+		if out, err := migrate.CombinedOutput(); err != nil {
+			return fmt.Errorf("migrating the template: %w\n%s", err, out)
+		}
+		return nil
+	})
+}
+
 // serverEnv is the environment of a hub on external servers.
 func serverEnv(dir, database, redis string) map[string]string {
 	return map[string]string{
@@ -236,7 +252,7 @@ func (s *hubProcess) createOperator(t *testing.T, role string) (id, email string
 func ownHub(t *testing.T) (*hubProcess, *cli) {
 	t.Helper()
 	c := newCLI(t)
-	s := c.serve(serverEnv(c.dir, hubtest.DatabaseURL(t), hubtest.RedisURL(t)))
+	s := c.serve(serverEnv(c.dir, databaseURL(t), hubtest.RedisURL(t)))
 	return s, c.withEnv("HUB_DATA_DIR", s.dataDir)
 }
 

@@ -53,7 +53,7 @@ create trigger config_changed after update or delete on hub.tenants
 create trigger config_changed after delete or update of name, scopes, rate, expires_at, revoked_at, integration_id on hub.keys
     for each row execute function hub.record_config_change('last_used_at', 'replaced_by', 'superseded');
 create trigger config_changed after insert or update or delete on hub.endpoints
-    for each row execute function hub.record_config_change('description', 'disabled_reason', 'updated_at');
+    for each row execute function hub.record_config_change('description', 'updated_at');
 -- Not for what probes and retries write each time.
 create trigger config_changed after insert or delete or update of status, api_url, peer_webhook_url, secret, previous_secret,
     previous_expires_at, pending_secret, remote_key, previous_remote_key, event_types, features, enabled on hub.integrations

@@ -8,6 +8,7 @@ import (
 
 	"integrationhub/clinic/internal/store"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/brazil"
 	"integrationhub/hub/module/rest"
 )
 
@@ -18,13 +19,14 @@ type Clinic struct {
 	Timezone  string    `json:"timezone" example:"America/Sao_Paulo"`
 	Locale    string    `json:"locale" example:"pt-BR" doc:"E-mails to users are in this language, where it is Portuguese, English or Spanish, else in Portuguese"`
 	RevealCPF bool      `json:"reveal_cpf" doc:"Administrators may ask for whole tax ids; each time is on record"`
+	AreaCode  *string   `json:"default_area_code" example:"11" doc:"The area code of phone numbers that are sent or imported without theirs; null: they are refused"`
 	CreatedAt time.Time `json:"created_at"`
 }
 
 type clinicOutput struct{ Body Clinic }
 
 func toClinic(c store.Clinic) Clinic {
-	return Clinic{c.ID, c.Name, c.Timezone, c.Locale, c.RevealCpf, c.CreatedAt.UTC()}
+	return Clinic{c.ID, c.Name, c.Timezone, c.Locale, c.RevealCpf, c.DefaultAreaCode, c.CreatedAt.UTC()}
 }
 
 func (a *API) getClinic(ctx context.Context, _ *struct{}) (*clinicOutput, error) {
@@ -42,6 +44,7 @@ type clinicInput struct {
 		Timezone  rest.Optional[string] `json:"timezone,omitempty"`
 		Locale    rest.Optional[string] `json:"locale,omitempty"`
 		RevealCPF rest.Optional[bool]   `json:"reveal_cpf,omitempty"`
+		AreaCode  rest.Optional[string] `json:"default_area_code,omitempty" example:"11" doc:"An area code of Brazil; null: none"`
 	} `nameHint:"ClinicFields"`
 }
 
@@ -59,6 +62,7 @@ func (a *API) updateClinic(ctx context.Context, in *clinicInput) (*clinicOutput,
 		in.Body.Timezone.ApplyTo(&clinic.Timezone)
 		in.Body.Locale.ApplyTo(&clinic.Locale)
 		in.Body.RevealCPF.ApplyTo(&clinic.RevealCpf)
+		in.Body.AreaCode.ApplyToNullable(&clinic.DefaultAreaCode)
 		clinic.Name = redactInput(clinic.Name)
 		var errs rest.FieldErrors
 		errs.CheckName(clinic.Name, "body.name", 120)
@@ -66,6 +70,7 @@ func (a *API) updateClinic(ctx context.Context, in *clinicInput) (*clinicOutput,
 			errs.CheckTimeZone(clinic.Timezone, "body.timezone")
 		}
 		errs.CheckLocale(clinic.Locale, "body.locale")
+		errs.Check(clinic.DefaultAreaCode == nil || brazil.IsAreaCode(*clinic.DefaultAreaCode), "body.default_area_code", "must be an area code of Brazil, such as 11")
 		if err := errs.Err(); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
+	"integrationhub/hub/module/brazil"
 	"integrationhub/hub/module/rest"
 )
 
@@ -50,6 +51,10 @@ type PatientItemsInput struct {
 	rest.PageParams
 }
 
-func checkPhone(errs *rest.FieldErrors, phone, location string) {
-	errs.Check(care.FormatE164(phone) != "", location, "must be a phone number of 8 to 15 digits")
+// completePhone completes a number with the clinic's default area code and checks it.
+func (a *API) completePhone(ctx context.Context, scope store.Scope, errs *rest.FieldErrors, phone *string, location string) (err error) {
+	*phone, err = a.store.CompletePhone(ctx, scope.Clinic, *phone)
+	problem := brazil.PhoneProblem(*phone, "")
+	errs.Check(problem == "", location, problem)
+	return err
 }

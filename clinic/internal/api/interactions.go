@@ -125,7 +125,9 @@ func (a *API) logInteraction(ctx context.Context, in *logInteractionInput) (*log
 		d.SourceID = uuid.NewString()
 	}
 	var errs rest.FieldErrors
-	checkPhone(&errs, b.PatientPhone, "body.patient_phone")
+	if err := a.completePhone(ctx, scope, &errs, &b.PatientPhone, "body.patient_phone"); err != nil {
+		return nil, err
+	}
 	checkInteractionType(&errs, d.Type)
 	errs.CheckLength(d.Summary, "body.summary", 0, store.MaxSummary)
 	errs.CheckName(d.Source, "body.source", 60)

@@ -11,6 +11,7 @@ import (
 	"integrationhub/clinic/internal/store"
 	"integrationhub/hub"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/brazil"
 	"integrationhub/hub/module/rest"
 )
 
@@ -62,7 +63,7 @@ func (a *API) patientOutput(ctx context.Context, scope store.Scope, p store.Pati
 
 type patientFields struct {
 	Name      rest.Optional[string] `json:"name,omitempty" minLength:"1" maxLength:"120" example:"Ana Souza"`
-	Phone     rest.Optional[string] `json:"phone,omitempty" maxLength:"40" doc:"International, or Brazilian with its area code" example:"+5511987654321"`
+	Phone     rest.Optional[string] `json:"phone,omitempty" maxLength:"40" doc:"International, or Brazilian with its area code, which default_area_code of the clinic replaces" example:"+5511987654321"`
 	Email     rest.Optional[string] `json:"email,omitempty" format:"email" maxLength:"254" example:"ana@example.com"`
 	CPF       rest.Optional[string] `json:"cpf,omitempty" doc:"Its check digits have to be right" example:"529.982.247-25"`
 	BirthDate rest.Optional[string] `json:"birth_date,omitempty" format:"date" doc:"Not in the future" example:"1990-05-17"`
@@ -78,16 +79,16 @@ type updatePatientInput struct {
 	Body patientFields `nameHint:"PatientFields"`
 }
 
-// applyTo applies the fields to d and validates the result. today is the clinic's date.
-func (f *patientFields) applyTo(d *store.PatientData, today time.Time) error {
+// applyTo applies the fields to d and validates the result.
+func (f *patientFields) applyTo(d *store.PatientData, local localRules) error {
 	var errs rest.FieldErrors
 	f.Name.ApplyTo(&d.Name)
 	d.Name = redactInput(d.Name)
 	errs.CheckName(d.Name, "body.name", 120)
 	if f.Phone = emptyAsNull(f.Phone); f.Phone.HasValue() {
-		number := care.FormatE164(f.Phone.Value)
-		errs.Check(number != "", "body.phone", "must be a phone number of 8 to 15 digits")
-		f.Phone.Value = number
+		problem := brazil.PhoneProblem(f.Phone.Value, local.areaCode)
+		errs.Check(problem == "", "body.phone", problem)
+		f.Phone.Value = care.FormatE164In(f.Phone.Value, local.areaCode)
 	}
 	f.Phone.ApplyToNullable(&d.Phone)
 	f.Email = emptyAsNull(f.Email)
@@ -104,7 +105,7 @@ func (f *patientFields) applyTo(d *store.PatientData, today time.Time) error {
 		d.BirthDate = nil
 		if f.BirthDate.HasValue() {
 			born := errs.ParseDate(f.BirthDate.Value, "body.birth_date")
-			errs.Check(!born.After(today), "body.birth_date", "must not be in the future")
+			errs.Check(!born.After(local.today), "body.birth_date", "must not be in the future")
 			d.BirthDate = &born
 		}
 	}
@@ -113,13 +114,25 @@ func (f *patientFields) applyTo(d *store.PatientData, today time.Time) error {
 	return errs.Err()
 }
 
-// today returns the date in the clinic's time zone, as midnight UTC.
-func (a *API) today(ctx context.Context, scope store.Scope) (time.Time, error) {
+// localRules are a clinic's settings that decide about a patient's data.
+type localRules struct {
+	today    time.Time // the date in the clinic's time zone, as midnight UTC
+	areaCode string    // of phone numbers without theirs; "" if they are refused
+}
+
+func (a *API) localRules(ctx context.Context, scope store.Scope) (localRules, error) {
 	clinic, err := a.store.Clinic(ctx, scope.Clinic)
 	if err != nil {
-		return time.Time{}, err
+		return localRules{}, err
 	}
-	return store.Today(clinic.Timezone, a.host.Now())
+	today, err := store.Today(clinic.Timezone, a.host.Now())
+	return localRules{today, store.AreaCode(clinic)}, err
+}
+
+// today returns the date in the clinic's time zone, as midnight UTC.
+func (a *API) today(ctx context.Context, scope store.Scope) (time.Time, error) {
+	local, err := a.localRules(ctx, scope)
+	return local.today, err
 }
 
 func (a *API) createPatient(ctx context.Context, in *patientInput) (*patientOutput, error) {
@@ -128,11 +141,11 @@ func (a *API) createPatient(ctx context.Context, in *patientInput) (*patientOutp
 		return nil, err
 	}
 	d := store.PatientData{Status: store.Active}
-	today, err := a.today(ctx, scope)
+	local, err := a.localRules(ctx, scope)
 	if err != nil {
 		return nil, err
 	}
-	if err := in.Body.applyTo(&d, today); err != nil {
+	if err := in.Body.applyTo(&d, local); err != nil {
 		return nil, err
 	}
 	var patient store.Patient
@@ -151,13 +164,13 @@ func (a *API) updatePatient(ctx context.Context, in *updatePatientInput) (*patie
 	if err != nil {
 		return nil, err
 	}
-	today, err := a.today(ctx, scope)
+	local, err := a.localRules(ctx, scope)
 	if err != nil {
 		return nil, err
 	}
 	var patient store.Patient
 	err = a.store.InTx(ctx, "updating a patient", func(tx *store.Tx) error {
-		patient, err = tx.ChangePatient(ctx, scope, in.ID, func(d *store.PatientData) error { return in.Body.applyTo(d, today) })
+		patient, err = tx.ChangePatient(ctx, scope, in.ID, func(d *store.PatientData) error { return in.Body.applyTo(d, local) })
 		return err
 	})
 	if err != nil {

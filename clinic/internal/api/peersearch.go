@@ -46,7 +46,9 @@ func (a *API) searchPatientForPeer(ctx context.Context, in *peerPatientSearchInp
 	}
 	in.Phone = brazil.PhoneFromQuery(in.Phone)
 	var errs rest.FieldErrors
-	checkPhone(&errs, in.Phone, "query.phone")
+	if err := a.completePhone(ctx, scope, &errs, &in.Phone, "query.phone"); err != nil {
+		return nil, err
+	}
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func newPatientMatcher(ctx context.Context, tx *store.Tx, key importKey, batch [
 		return nil, err
 	}
 	m := &patientMatcher{
-		tx: tx, key: key, parser: &rowParser{tx, key.scope(), today, tx.CPFHasher(key.scope())},
+		tx: tx, key: key, parser: &rowParser{tx, key.scope(), today, tx.CPFHasher(key.scope()), store.AreaCode(clinic)},
 		byID: make(map[uuid.UUID]*candidate), byRef: make(map[string]*candidate), byCPF: make(map[string]*candidate), byName: make(map[string][]*candidate),
 	}
 	if err := m.loadCandidates(ctx, batch); err != nil {
@@ -77,7 +77,7 @@ func (m *patientMatcher) loadCandidates(ctx context.Context, batch []importLine)
 		if digits := care.ParseCPF(line.CPF); digits != "" {
 			hashes = append(hashes, m.parser.hashCPF(digits))
 		}
-		if number := care.FormatE164(line.Phone); number != "" {
+		if number := care.FormatE164In(line.Phone, m.parser.areaCode); number != "" {
 			phones = append(phones, care.PhoneKey(number))
 		} else if line.Name != "" {
 			names = append(names, store.FoldName(care.RedactCPFs(line.Name)))

@@ -9,6 +9,7 @@ import (
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/importfile"
 	"integrationhub/clinic/internal/store"
+	"integrationhub/hub/module/brazil"
 	"integrationhub/hub/module/rest"
 )
 
@@ -26,6 +27,8 @@ type rowParser struct {
 	scope   store.Scope
 	today   time.Time // in the clinic's time zone
 	hashCPF func(digits string) []byte
+
+	areaCode string // of phone numbers without theirs; "" if they are refused
 }
 
 // parse validates a row. problem is for users and has no values of the row; "" if the row
@@ -43,8 +46,8 @@ func (p *rowParser) parse(fileRow importfile.Row) (row parsedRow, problem string
 		row.ExternalRef = &ref
 	}
 	if fileRow.Phone != "" {
-		number := care.FormatE164(fileRow.Phone)
-		errs.Check(number != "", "phone", "must be a phone number of 8 to 15 digits")
+		number, problem := care.FormatE164In(fileRow.Phone, p.areaCode), brazil.PhoneProblem(fileRow.Phone, p.areaCode)
+		errs.Check(problem == "", "phone", problem)
 		row.Phone = &number
 	}
 	if fileRow.Email != "" {

@@ -29,6 +29,8 @@ type inboundEvent struct {
 	data      eventData // the members of its data that the clinic reads
 	startsAt  time.Time // of the appointment; zero if the event does not have it
 
+	completePhone string // the number with the area code that it lacked; "" = it is as the data has it
+
 	meantFor *uuid.UUID // the patient, if the event only waits for its turn behind a linking
 	erasedID string     // the id that replaced its appointment's in an erased patient's data; "" = none
 }
@@ -155,6 +157,9 @@ func (e *inboundEvent) parseTime() error {
 
 // phone returns the number of the client or contact, "" if the event has none.
 func (e *inboundEvent) phone() string {
+	if e.completePhone != "" {
+		return e.completePhone
+	}
 	if e.data.ClientPhone != "" {
 		return e.data.ClientPhone
 	}
@@ -270,5 +275,9 @@ func openEntry(sealer module.Sealer, entry store.InboxEntry) (inboundEvent, erro
 	if err != nil {
 		return inboundEvent{}, err
 	}
-	return parseEvent(store.Scope{Clinic: entry.ClinicID, Env: entry.Env}, entry.Source, entry.EventID, entry.EventType, entry.OccurredAt, raw)
+	event, err := parseEvent(store.Scope{Clinic: entry.ClinicID, Env: entry.Env}, entry.Source, entry.EventID, entry.EventType, entry.OccurredAt, raw)
+	if entry.Phone != nil {
+		event.completePhone = *entry.Phone
+	}
+	return event, err
 }

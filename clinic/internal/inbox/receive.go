@@ -28,6 +28,9 @@ func (t *transaction) receive(ctx context.Context, e hub.Event) error {
 	if err != nil {
 		return err
 	}
+	if event.completePhone, err = t.CompletePhone(ctx, event.scope.Clinic, event.phone()); err != nil {
+		return err
+	}
 	if err := t.lockForEvent(ctx, &event); err != nil {
 		return err
 	}

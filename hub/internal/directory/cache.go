@@ -44,7 +44,7 @@ type targetKey struct {
 // cachedTenant names everything in the cache that is one tenant's.
 type cachedTenant struct {
 	product     string
-	subscribers map[hub.Environment][]*Target // those that take events now
+	subscribers map[hub.Environment][]*Target // those that collect events now
 	keys        [][sha256.Size]byte
 	targets     []uuid.UUID
 }
@@ -163,7 +163,7 @@ func (c *cache) putTarget(target *Target) {
 	tenant.targets = append(tenant.targets, target.ID)
 }
 
-// putSubscribers adds all targets of tenants that take events. The caller holds mu.
+// putSubscribers adds all targets of tenants that collect events. The caller holds mu.
 func (c *cache) putSubscribers(loaded map[tenantScope]*loadedScope) {
 	for scope, subscribers := range loaded {
 		for i, target := range subscribers.targets {

@@ -84,8 +84,12 @@ func TestChangeDropsOnlyItsTenant(t *testing.T) {
 		do   func()
 	}{
 		{"new endpoint", 2, func() { p.endpoint(tenants[0]) }},
-		{"paused endpoints", 0, func() { p.exec(`update hub.endpoints set enabled = false where tenant_id = $1`, tenants[0]) }},
+		{"paused endpoints", 2, func() { p.exec(`update hub.endpoints set enabled = false where tenant_id = $1`, tenants[0]) }},
 		{"enabled endpoints", 2, func() { p.exec(`update hub.endpoints set enabled = true where tenant_id = $1`, tenants[0]) }},
+		{"abandoned endpoints", 0, func() {
+			p.exec(`update hub.endpoints set abandoned_at = now(), enabled = false where tenant_id = $1`, tenants[0])
+		}},
+		{"endpoints in use again", 2, func() { p.exec(`update hub.endpoints set enabled = true where tenant_id = $1`, tenants[0]) }},
 		{"other types", 0, func() { p.exec(`update hub.endpoints set event_types = '{c.*}' where tenant_id = $1`, tenants[0]) }},
 		{"limits", 0, func() { p.exec(`update hub.tenants set limit_queue = 1 where id = $1`, tenants[0]) }},
 		{"deleted endpoints", 0, func() { p.exec(`update hub.endpoints set deleted_at = now() where tenant_id = $1`, tenants[0]) }},

@@ -54,15 +54,16 @@ func (d *Directory) Preload(ctx context.Context, publishers []Publisher) error {
 	return err
 }
 
-// CachedTargets returns how many targets of a tenant take events, 0 if the cache does not
+// CachedTargets returns how many targets of a tenant collect events, 0 if the cache does not
 // know.
 func (d *Directory) CachedTargets(tenant uuid.UUID, environment hub.Environment) int {
 	targets, _ := d.cache.findSubscribers(tenantScope{tenant, environment})
 	return len(targets)
 }
 
-// Subscribers returns a tenant's targets that subscribed to an event type: its enabled
-// endpoints, and its integrations that accept the type (see [integration.Peer.Accepts]).
+// Subscribers returns a tenant's targets that subscribed to an event type: its endpoints,
+// and its integrations that accept the type (see [integration.Peer.Accepts]). Those that
+// are not in use collect deliveries, until they are abandoned.
 func (d *Directory) Subscribers(ctx context.Context, tenant uuid.UUID, environment hub.Environment, eventType string) ([]*Target, error) {
 	scope := tenantScope{tenant, environment}
 	targets, known := d.cache.findSubscribers(scope)
@@ -82,13 +83,13 @@ func (d *Directory) Subscribers(ctx context.Context, tenant uuid.UUID, environme
 	return subscribers, nil
 }
 
-// loadedScope is the targets of a tenant in an environment that take events.
+// loadedScope is the targets of a tenant in an environment that collect events.
 type loadedScope struct {
 	product string
 	targets []*Target
 }
 
-// loadSubscribers loads the targets of scopes that take events into the cache.
+// loadSubscribers loads the targets of scopes that collect events into the cache.
 func (d *Directory) loadSubscribers(ctx context.Context, scopes []tenantScope) (map[tenantScope]*loadedScope, error) {
 	drops := d.cache.beginLoad()
 	tenants, environments := make([]uuid.UUID, len(scopes)), make([]string, len(scopes))
@@ -109,7 +110,7 @@ func (d *Directory) loadSubscribers(ctx context.Context, scopes []tenantScope) (
 		subscribers.product = productOf[scope.tenant]
 	}
 	endpoints, err := d.loadEndpoints(ctx, `unnest($1::uuid[], $2::text[]) wanted (tenant_id, environment)
-		join hub.endpoints e using (tenant_id, environment) where e.deleted_at is null and e.enabled`, tenants, environments)
+		join hub.endpoints e using (tenant_id, environment) where e.deleted_at is null and e.abandoned_at is null`, tenants, environments)
 	if err != nil {
 		return nil, err
 	}

@@ -176,7 +176,7 @@ func fromRow(row dbgen.Integration) Integration {
 		Handshake: row.Handshake, NextRegistrationAt: row.RegisterAt, RegistrationFailures: row.RegisterTries,
 		RegisteredAt: row.RegisteredAt, PeerRegisteredAt: row.PeerRegisteredAt,
 		LastHealthCheck: row.LastHealthCheck, NextProbeAt: row.NextProbeAt, ProbeFailures: row.Failures, ProbeSuccesses: row.Successes,
-		KeyRefusedSince: row.UnauthorizedSince, RevokedAt: row.RevokedAt, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
+		KeyRefusedSince: row.UnauthorizedSince, AbandonedAt: row.AbandonedAt, RevokedAt: row.RevokedAt, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
 	}
 }
 

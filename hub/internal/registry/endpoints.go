@@ -75,6 +75,8 @@ type Endpoint struct {
 	Description     string
 	Enabled         bool
 	DisabledReason  *string    // why the hub disabled it, e.g. "gone"
+	DisabledAt      *time.Time // nil = enabled
+	AbandonedAt     *time.Time // disabled for so long that events make no deliveries any more
 	RatePerMinute   *int32     // nil = not paced
 	PreviousExpires *time.Time // end of a rotation's overlap
 	CreatedAt       time.Time
@@ -276,7 +278,7 @@ func secretOrNew(secret string) (string, error) {
 func endpointOf(row dbgen.Endpoint) Endpoint {
 	return Endpoint{
 		ID: row.ID, TenantID: row.TenantID, Environment: row.Environment, URL: row.Url, EventTypes: row.EventTypes,
-		Description: row.Description, Enabled: row.Enabled, DisabledReason: row.DisabledReason, RatePerMinute: row.RatePerMinute,
+		Description: row.Description, Enabled: row.Enabled, DisabledReason: row.DisabledReason, DisabledAt: row.DisabledAt, AbandonedAt: row.AbandonedAt, RatePerMinute: row.RatePerMinute,
 		PreviousExpires: row.PreviousExpiresAt, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
 	}
 }

@@ -2,6 +2,7 @@ package brazil_test
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -47,7 +48,14 @@ func TestPhoneBoundaries(t *testing.T) {
 		"a digit more":                           {"+1234567890123456", ""},
 		"a carrier behind a trunk 0 in brackets": {"(0)15 11 98765-4321", "+5511987654321"},
 		"11 digits are area 55, not the country": {"55098765432", "+5555098765432"},
-		"12 digits are the country, and a trunk": {"550987654321", "+55987654321"},
+		"12 digits are the country, and a trunk": {"5501133334444", "+551133334444"},
+		"the longest number without country":     {"5512345678901234", ""},
+		"10 digits with the country are an area": {"5598888777", "+555598888777"},
+		"behind the country 10 digits have one":  {"+55 1133334444", "+551133334444"},
+		"behind the country 7 digits are short":  {"+55 1234567", "+551234567"},
+		"behind the country 8 digits have none":  {"+55 12345678", ""},
+		"abroad 8 and 9 digits are whole":        {"+35 412345", "+35412345"},
+		"abroad without a plus":                  {"00354123456", "+354123456"},
 	} {
 		require.Equal(t, phone.want, brazil.FormatE164(phone.written), name)
 	}
@@ -171,4 +179,42 @@ func FuzzPhones(f *testing.F) {
 		digits, valid := brazil.ParseCPF(s)
 		require.True(t, !valid || len(digits) == 11)
 	})
+}
+
+// Numbers without an area code are completed with the default one, and nothing else is.
+func TestDefaultAreaCode(t *testing.T) {
+	t.Parallel()
+	for written, want := range map[string]string{
+		"98888-7772": "+5521988887772", "0 98888-7772": "+5521988887772", "+55 98888-7772": "+5521988887772", "3333-4444": "+552133334444", "2333-4444": "+552123334444",
+		"8888-7772": "+552188887772", "550987654321": "+5521987654321", "(11) 98888-7772": "+5511988887772", "+12125551234": "+12125551234",
+		"212345678": "", "812345678": "", "1333-4444": "", "0333-4444": "", "1234567": "", "+5": "", "": "",
+	} {
+		require.Equal(t, want, brazil.FormatE164In(written, "21"), written)
+	}
+	for written, lacks := range map[string]bool{
+		"98888-7772": true, "3333-4444": true, "212345678": true, "12345678": true, "+55 98888-7772": true, "1234567": false, "1234567890": false, "11987654321": false,
+		"+98888777": false, "988887772 ramal 7": false, "": false,
+	} {
+		require.Equal(t, lacks, brazil.LacksAreaCode(written), written)
+		if !lacks {
+			require.Equal(t, written, brazil.AddAreaCode(written, "21"), "it stays as it was written")
+		}
+		require.Equal(t, written, brazil.AddAreaCode(written, ""))
+	}
+	require.Equal(t, "+5521988887772", brazil.AddAreaCode(" 98888-7772", "21"))
+	require.Equal(t, "212345678", brazil.AddAreaCode("212345678", "21"), "no number in Brazil")
+	require.Empty(t, brazil.PhoneProblem("98888-7772", "21"))
+	require.Equal(t, brazil.MessageNoAreaCode, brazil.PhoneProblem("98888-7772", ""))
+	require.Equal(t, brazil.MessageInvalidPhone, brazil.PhoneProblem("212345678", "21"))
+	require.Equal(t, brazil.MessageInvalidPhone, brazil.PhoneProblem("123", ""))
+	count := 0
+	for code := range 1000 {
+		if brazil.IsAreaCode(strconv.Itoa(code)) {
+			count++
+		}
+	}
+	require.Equal(t, 67, count)
+	for _, none := range []string{"", " ", "1", "10", "23", "011", "11 ", " 11", "1 ", " 1", "11 12", "ab"} {
+		require.False(t, brazil.IsAreaCode(none), "%q", none)
+	}
 }

@@ -23,15 +23,79 @@ const countryCode = "55"
 var anyCarrier = regexp.MustCompile(`(^|[^0-9])0[xX]{2}`)
 
 // FormatE164 returns a phone number in international format, such as +5511987654321, or ""
-// if it is not a phone number. Numbers of 10 or 11 digits without a country code are
-// Brazilian. Dialling prefixes are removed: 00 before the country code, and 0, or 0 and
-// two digits of a carrier, before the area code.
-func FormatE164(phone string) string {
+// if it is not a phone number or lacks its area code. Numbers of 10 or 11 digits without a
+// country code are Brazilian. Dialling prefixes are removed: 00 before the country code,
+// and 0, or 0 and two digits of a carrier, before the area code.
+func FormatE164(phone string) string { return FormatE164In(phone, "") }
+
+// FormatE164In is [FormatE164] with a default area code for numbers that lack theirs. An
+// empty areaCode is none.
+func FormatE164In(phone, areaCode string) string {
+	digits, local := parsePhone(phone)
+	if local {
+		isMobile := len(digits) == 9 && digits[0] == '9'
+		if areaCode == "" || !isMobile && (len(digits) != 8 || digits[0] < '2') {
+			return ""
+		}
+		digits = countryCode + areaCode + digits
+	}
+	if len(digits) < 8 || len(digits) > 15 || digits[0] == '0' { // no country code begins with 0
+		return ""
+	}
+	return "+" + digits
+}
+
+// LacksAreaCode reports whether a text is a Brazilian number without its area code: 8 or 9
+// digits, without a country code or behind Brazil's.
+func LacksAreaCode(phone string) bool {
+	_, local := parsePhone(phone)
+	return local
+}
+
+// AddAreaCode returns a number that lacks its area code in international format, with a
+// default one. Other texts are returned unchanged, and all of them if areaCode is empty.
+func AddAreaCode(phone, areaCode string) string {
+	if number := FormatE164In(phone, areaCode); number != "" && LacksAreaCode(phone) {
+		return number
+	}
+	return phone
+}
+
+// What is wrong with a phone number, for people.
+const (
+	MessageInvalidPhone = "must be a phone number of 8 to 15 digits"
+	MessageNoAreaCode   = "must have its area code, such as (11) 98765-4321, unless a default_area_code is set"
+)
+
+// PhoneProblem returns what is wrong with a phone number, "" if [FormatE164In] reads it.
+func PhoneProblem(phone, areaCode string) string {
+	switch {
+	case FormatE164In(phone, areaCode) != "":
+		return ""
+	case areaCode == "" && LacksAreaCode(phone):
+		return MessageNoAreaCode
+	}
+	return MessageInvalidPhone
+}
+
+// areaCodes are the area codes in use.
+const areaCodes = " 11 12 13 14 15 16 17 18 19 21 22 24 27 28 31 32 33 34 35 37 38 41 42 43 44 45 46 47 48 49 51 53 54 55" +
+	" 61 62 63 64 65 66 67 68 69 71 73 74 75 77 79 81 82 83 84 85 86 87 88 89 91 92 93 94 95 96 97 98 99 "
+
+// IsAreaCode reports whether a text is an area code of Brazil, such as 11.
+func IsAreaCode(code string) bool {
+	return len(code) == 2 && strings.Contains(areaCodes, " "+code+" ")
+}
+
+// parsePhone returns the digits of a number with its country code. local reports whether
+// the number lacks its area code; its digits have no country code then. digits is "" if
+// the text is not a phone number.
+func parsePhone(phone string) (digits string, local bool) {
 	if phone = strings.TrimSpace(phone); strings.ContainsAny(phone, "xX") {
 		phone = anyCarrier.ReplaceAllString(phone, "${1}0")
 	}
 	if strings.Trim(phone, "0123456789 +-()./\t\u00a0") != "" {
-		return "" // such as letters for digits, or an extension
+		return "", false // such as letters for digits, or an extension
 	}
 	digits, international := Digits(phone), strings.HasPrefix(phone, "+")
 	if !international {
@@ -40,18 +104,30 @@ func FormatE164(phone string) string {
 	if international && !strings.HasPrefix(digits, countryCode) && strings.Contains(phone, "(0)") { // +44 (0)20: the 0 is for calls within the country
 		digits = strings.TrimPrefix(Digits(strings.Replace(phone, "(0)", "", 1)), "00")
 	}
-	if rest, found := strings.CutPrefix(digits, countryCode+"0"); found && (international || len(digits) > 11) {
-		digits = countryCode + trimTrunkPrefix("0"+rest)
-	} else if !international {
-		if digits = trimTrunkPrefix(digits); len(digits) == 10 || len(digits) == 11 {
-			digits = countryCode + digits
-		}
+	national, isBrazilian := strings.CutPrefix(digits, countryCode)
+	switch {
+	case isBrazilian && strings.HasPrefix(national, "0") && (international || len(digits) > 11):
+		national = trimTrunkPrefix(national)
+	case international && isBrazilian:
+	case international:
+		return digits, false
+	default:
+		national = trimTrunkPrefix(digits)
+		isBrazilian = isLocal(national) || len(national) == 10 || len(national) == 11
+		digits = national
 	}
-	if len(digits) < 8 || len(digits) > 15 || digits[0] == '0' { // no country code begins with 0
-		return ""
+	switch {
+	case isBrazilian && isLocal(national):
+		return national, true
+	case isBrazilian:
+		return countryCode + national, false
 	}
-	return "+" + digits
+	return digits, false
 }
+
+// isLocal reports whether digits behind no or Brazil's country code are too few for an area
+// code and a number.
+func isLocal(national string) bool { return len(national) == 8 || len(national) == 9 }
 
 // trimTrunkPrefix removes Brazil's trunk prefix 0 and the two digits of a carrier after it.
 func trimTrunkPrefix(digits string) string {

@@ -86,7 +86,9 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error
 	errs.CheckLength(body.OrgName, "body.org_name", 1, 120)
 	errs.CheckLength(body.Name, "body.name", 1, 120)
 	errs.CheckEmail(&body.Email, "body.email")
-	errs.checkPhone(phone)
+	if phone != nil {
+		errs.completePhoneText(phone, store.Org{})
+	}
 	errs.Check(booking.ValidSlug(body.OrgSlug), "body.org_slug", "must be 3 to 63 of a-z, 0-9 and single dashes, and no reserved word")
 	if err := errs.Err(); err != nil {
 		return nil, err

@@ -37,11 +37,17 @@ func (errs *fieldErrors) checkColor(color, location string) {
 	errs.Check(colorPattern.MatchString(color), location, "must be a color in the form #RRGGBB")
 }
 
-func (errs *fieldErrors) checkPhone(phone *string) {
-	if phone == nil {
-		return
+// completePhone completes a phone number that was sent, as [booking.CompletePhone] does.
+func (errs *fieldErrors) completePhone(phone *optional[string], org store.Org) {
+	if phone.HasValue() {
+		errs.completePhoneText(&phone.Value, org)
 	}
-	errs.Check(booking.ValidPhone(*phone), "body.phone", "must be a phone number of 8 to 15 digits")
+}
+
+func (errs *fieldErrors) completePhoneText(phone *string, org store.Org) {
+	var ok bool
+	*phone, ok = booking.CompletePhone(*phone, org.AreaCode())
+	errs.Check(ok, "body.phone", booking.PhoneProblem(*phone))
 }
 
 // checkAmount checks that an amount is payable in the currency: some have no decimals.

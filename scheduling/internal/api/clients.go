@@ -118,7 +118,9 @@ func (a *API) toClients(ctx context.Context, org store.Org, rows []store.Client)
 }
 
 // applyClientFields applies the fields to a client and validates the result.
-func (a *API) applyClientFields(fields *clientFields, client *store.Client, today booking.Date) (warnings []string, err error) {
+func (a *API) applyClientFields(fields *clientFields, client *store.Client, org store.Org) (warnings []string, err error) {
+	var errs fieldErrors
+	errs.completePhone(&fields.Phone, org)
 	fields.Name.ApplyTo(&client.Name)
 	fields.Phone.ApplyToNullable(&client.Phone)
 	fields.Email.ApplyToNullable(&client.Email)
@@ -130,11 +132,7 @@ func (a *API) applyClientFields(fields *clientFields, client *store.Client, toda
 	fields.IsBlocked.ApplyTo(&client.IsBlocked)
 	fields.applyConsent(client, a.host.Now())
 	client.Name = strings.TrimSpace(client.Name)
-	var errs fieldErrors
 	errs.CheckLength(client.Name, "body.name", 1, 120)
-	if fields.Phone.HasValue() {
-		errs.checkPhone(client.Phone)
-	}
 	errs.CheckEmail(client.Email, "body.email")
 	errs.CheckLength(client.Notes, "body.notes", 0, 5000)
 	errs.Check(len(client.Tags) <= 50, "body.tags", "must be at most 50")
@@ -167,7 +165,7 @@ func (a *API) applyClientFields(fields *clientFields, client *store.Client, toda
 		if err := errs.merge(err); err != nil {
 			return nil, err
 		}
-		errs.Check(d <= today, "body.birth_date", "must not be in the future")
+		errs.Check(d <= booking.DateOf(a.host.Now(), org.Zone), "body.birth_date", "must not be in the future")
 		day := d.Time()
 		client.BirthDate = &day
 	}
@@ -239,7 +237,7 @@ func (a *API) createClient(ctx context.Context, in *createClientInput) (*struct{
 		return nil, err
 	}
 	draft := store.Client{OrgID: org.ID, ID: store.NewID()}
-	warnings, err := a.applyClientFields(&in.Body, &draft, booking.DateOf(a.host.Now(), org.Zone))
+	warnings, err := a.applyClientFields(&in.Body, &draft, org)
 	if err != nil {
 		return nil, err
 	}
@@ -266,7 +264,7 @@ func (a *API) updateClient(ctx context.Context, in *updateClientInput) (*struct{
 		if err != nil {
 			return rest.NotFoundIfNoRows("Client", err)
 		}
-		if warnings, err = a.applyClientFields(&in.Body, &client, booking.DateOf(a.host.Now(), org.Zone)); err != nil {
+		if warnings, err = a.applyClientFields(&in.Body, &client, org); err != nil {
 			return err
 		}
 		if in.Body.Name.HasValue() {
@@ -349,11 +347,11 @@ func (a *API) listClientPayments(ctx context.Context, in *clientListInput) (*str
 }
 
 // findClientsByPhone finds an organization's clients by phone number.
-func (a *API) findClientsByPhone(ctx context.Context, db store.DB, org uuid.UUID, phone string) ([]store.Client, error) {
-	forms := booking.PhoneForms(phone)
-	if len(forms) == 0 {
-		return nil, hub.Invalid("phone", "must be a phone number of 8 to 15 digits")
+func (a *API) findClientsByPhone(ctx context.Context, org store.Org, phone string) ([]store.Client, error) {
+	phone, ok := booking.CompletePhone(phone, org.AreaCode())
+	if !ok {
+		return nil, hub.Invalid("phone", booking.PhoneProblem(phone))
 	}
-	rows, err := db.ClientsByPhone(ctx, org, forms)
+	rows, err := a.store.ClientsByPhone(ctx, org.ID, booking.PhoneForms(phone))
 	return slices.Clip(rows), err
 }

@@ -49,7 +49,7 @@ func (a *API) searchClients(ctx context.Context, in *PhoneQuery) (*foundClientOu
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.findClientsByPhone(ctx, a.store.DB, org.ID, in.Phone)
+	rows, err := a.findClientsByPhone(ctx, org, in.Phone)
 	out := &foundClientOutput{}
 	if err != nil || len(rows) == 0 {
 		return out, err
@@ -98,7 +98,7 @@ func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInpu
 	if err != nil {
 		return nil, err
 	}
-	clients, err := a.findClientsByPhone(ctx, a.store.DB, org.ID, in.Phone)
+	clients, err := a.findClientsByPhone(ctx, org, in.Phone)
 	if err != nil {
 		return nil, err
 	}
@@ -146,14 +146,14 @@ type bookByPhoneOutput struct {
 }
 
 // parseStart validates the request and returns the start of the appointment.
-func (in *bookByPhoneInput) parseStart() (start time.Time, err error) {
+func (in *bookByPhoneInput) parseStart(org store.Org) (start time.Time, err error) {
 	body := &in.Body
 	field, location := body.StartAt, "body.start_at"
 	if !field.HasValue() && body.Datetime.HasValue() {
 		field, location = body.Datetime, "body.datetime"
 	}
 	var errs fieldErrors
-	errs.checkPhone(&body.Phone)
+	errs.completePhoneText(&body.Phone, org)
 	if body.Email.HasValue() {
 		errs.CheckEmail(&body.Email.Value, "body.email")
 	}
@@ -173,7 +173,7 @@ func (a *API) bookByPhone(ctx context.Context, in *bookByPhoneInput) (*bookByPho
 	if err != nil {
 		return nil, err
 	}
-	start, err := in.parseStart()
+	start, err := in.parseStart(org)
 	if err != nil {
 		return nil, err
 	}

@@ -73,7 +73,9 @@ func (a *API) toProfessional(row store.ProfessionalWithServices, zone *time.Loca
 }
 
 // applyTo applies the fields to a professional and validates the result.
-func (f *professionalFields) applyTo(professional *store.Professional) error {
+func (f *professionalFields) applyTo(professional *store.Professional, org store.Org) error {
+	var errs fieldErrors
+	errs.completePhone(&f.Phone, org)
 	f.UserID.ApplyToNullable(&professional.UserID)
 	f.Name.ApplyTo(&professional.Name)
 	f.Email.ApplyToNullable(&professional.Email)
@@ -87,10 +89,8 @@ func (f *professionalFields) applyTo(professional *store.Professional) error {
 	f.Position.ApplyTo(&professional.Position)
 	f.MaxBookingsPerDay.ApplyToNullable(&professional.MaxBookingsPerDay)
 	professional.Name = strings.TrimSpace(professional.Name)
-	var errs fieldErrors
 	errs.CheckLength(professional.Name, "body.name", 1, 120)
 	errs.CheckEmail(professional.Email, "body.email")
-	errs.checkPhone(professional.Phone)
 	errs.CheckLength(valueOrEmpty(professional.Bio), "body.bio", 0, 2000)
 	errs.CheckLength(valueOrEmpty(professional.Specialty), "body.specialty", 0, 200)
 	errs.CheckURL(professional.AvatarUrl, "body.avatar_url")
@@ -136,12 +136,12 @@ func (a *API) getProfessional(ctx context.Context, id uuid.UUID) (*professionalO
 }
 
 func (a *API) createProfessional(ctx context.Context, in *createProfessionalInput) (*professionalOutput, error) {
-	org, err := callerOrgID(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
-	draft := store.Professional{OrgID: org, ID: store.NewID(), Color: defaultColor, IsActive: true, AcceptsOnlineBooking: true}
-	if err := in.Body.applyTo(&draft); err != nil {
+	draft := store.Professional{OrgID: org.ID, ID: store.NewID(), Color: defaultColor, IsActive: true, AcceptsOnlineBooking: true}
+	if err := in.Body.applyTo(&draft, org); err != nil {
 		return nil, err
 	}
 	var position *int
@@ -154,16 +154,16 @@ func (a *API) createProfessional(ctx context.Context, in *createProfessionalInpu
 }
 
 func (a *API) updateProfessional(ctx context.Context, in *updateProfessionalInput) (*professionalOutput, error) {
-	org, err := callerOrgID(ctx)
+	org, err := a.loadOrg(ctx)
 	if err != nil {
 		return nil, err
 	}
 	err = a.store.InTx(ctx, "updating a professional", func(tx *store.Tx) error {
-		professional, err := tx.LockProfessional(ctx, org, in.ID)
+		professional, err := tx.LockProfessional(ctx, org.ID, in.ID)
 		if err != nil {
 			return rest.NotFoundIfNoRows("Professional", err)
 		}
-		if err := in.Body.applyTo(&professional); err != nil {
+		if err := in.Body.applyTo(&professional, org); err != nil {
 			return err
 		}
 		return tx.SaveProfessional(ctx, professional)

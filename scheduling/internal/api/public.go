@@ -351,7 +351,7 @@ func (a *API) joinWaitlist(ctx context.Context, in *joinWaitlistInput) (*struct{
 		return nil, err
 	}
 	contact := booking.Request{Name: body.ClientName, Phone: body.ClientPhone.Value, Email: body.ClientEmail}
-	if err := contact.Validate(booking.RequiredFields{Phone: org.Settings.RequireClientPhone, Email: true}); err != nil {
+	if err := contact.Validate(booking.RequiredFields{Phone: org.Settings.RequireClientPhone, Email: true, AreaCode: org.AreaCode()}); err != nil {
 		return nil, err
 	}
 	choice := publicbooking.Choice{Service: body.ServiceID}

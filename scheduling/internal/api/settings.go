@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 
+	"integrationhub/hub/module/brazil"
 	"integrationhub/scheduling/internal/store"
 )
 
@@ -42,6 +43,7 @@ type Settings struct {
 	NotifyEmails               []string        `json:"notify_emails" nullable:"false"`
 	RemarketingPeriodDays      int             `json:"remarketing_period_days"`
 	RemarketingMessage         *string         `json:"remarketing_message"`
+	DefaultAreaCode            *string         `json:"default_area_code" doc:"The area code of phone numbers that are sent without theirs; null: they are refused"`
 }
 
 type settingsInput struct {
@@ -80,6 +82,7 @@ type settingsFields struct {
 	NotifyEmails               optional[[]string]    `json:"notify_emails,omitempty"`
 	RemarketingPeriodDays      optional[int]         `json:"remarketing_period_days,omitempty" doc:"Clients are written to once in it at most"`
 	RemarketingMessage         optional[string]      `json:"remarketing_message,omitempty" doc:"null: the standard text"`
+	DefaultAreaCode            optional[string]      `json:"default_area_code,omitempty" example:"11" doc:"An area code of Brazil, for phone numbers that are sent without theirs; null: they are refused"`
 }
 
 // BookingPage is the appearance of the public booking page.
@@ -129,6 +132,7 @@ func toSettings(row store.Settings) Settings {
 		DepositRefundNoticeMinutes: row.DepositRefundNoticeMinutes, InactiveAfterDays: row.InactiveAfterDays, WaitlistEnabled: row.WaitlistEnabled, ProofOfWork: row.ProofOfWork,
 		WeekStart: row.WeekStart, TimeFormat: row.TimeFormat, BookingPage: addPageDefaults(row.BookingPage), NotifyEmails: row.NotifyEmails,
 		RemarketingPeriodDays: row.RemarketingPeriodDays, RemarketingMessage: row.RemarketingMessage,
+		DefaultAreaCode: row.DefaultAreaCode,
 	}
 }
 
@@ -177,6 +181,7 @@ func (f *settingsFields) applyTo(settings *store.Settings) error {
 	f.NotifyEmails.ApplyTo(&settings.NotifyEmails)
 	f.RemarketingPeriodDays.ApplyTo(&settings.RemarketingPeriodDays)
 	f.RemarketingMessage.ApplyToNullable(&settings.RemarketingMessage)
+	f.DefaultAreaCode.ApplyToNullable(&settings.DefaultAreaCode)
 	return validateSettings(settings)
 }
 
@@ -201,6 +206,7 @@ func validateSettings(settings *store.Settings) error {
 	errs.Check(settings.WeekStart >= 0 && settings.WeekStart <= 6, "body.week_start", "must be 0 to 6")
 	errs.Check(settings.RemarketingPeriodDays >= 30 && settings.RemarketingPeriodDays <= 730, "body.remarketing_period_days", "must be 30 to 730")
 	errs.CheckLength(valueOrEmpty(settings.RemarketingMessage), "body.remarketing_message", 0, 2000)
+	errs.Check(settings.DefaultAreaCode == nil || brazil.IsAreaCode(*settings.DefaultAreaCode), "body.default_area_code", "must be an area code of Brazil, such as 11")
 	errs.Check(len(settings.NotifyEmails) <= 10, "body.notify_emails", "must be at most 10")
 	for i := range settings.NotifyEmails {
 		errs.CheckEmail(&settings.NotifyEmails[i], fmt.Sprintf("body.notify_emails[%d]", i))

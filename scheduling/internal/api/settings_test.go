@@ -22,7 +22,7 @@ func TestDefaultSettings(t *testing.T) {
 		"reminders_enabled": true, "reminder_offsets_minutes": [1440, 120], "reminder_channels": ["email"],
 		"deposit_hold_minutes": 30, "deposit_refund_notice_minutes": 1440, "inactive_after_days": 60, "waitlist_enabled": false,
 		"week_start": 0, "time_format": "24h", "booking_page": {"show_prices": true}, "notify_emails": ["OWNER"],
-		"remarketing_period_days": 90, "remarketing_message": null, "proof_of_work": false
+		"remarketing_period_days": 90, "remarketing_message": null, "proof_of_work": false, "default_area_code": null
 	}`
 	var want object
 	require.NoError(t, json.Unmarshal([]byte(documented), &want))

@@ -57,17 +57,17 @@ func toUser(row store.User, zone *time.Location) User {
 }
 
 // applyTo applies the fields to a user and validates the result.
-func (f userFields) applyTo(user *store.User) error {
+func (f userFields) applyTo(user *store.User, org store.Org) error {
+	var errs fieldErrors
+	errs.completePhone(&f.Phone, org)
 	f.Name.ApplyTo(&user.Name)
 	f.Email.ApplyTo(&user.Email)
 	f.Role.ApplyTo(&user.Role)
 	f.Phone.ApplyToNullable(&user.Phone)
 	f.IsActive.ApplyTo(&user.IsActive)
 	user.Name = strings.TrimSpace(user.Name)
-	var errs fieldErrors
 	errs.CheckLength(user.Name, "body.name", 1, 120)
 	errs.CheckEmail(&user.Email, "body.email")
-	errs.checkPhone(user.Phone)
 	errs.Check(user.Role != "", "body.role", "is required")
 	return errs.Err()
 }
@@ -96,7 +96,7 @@ func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput,
 		return nil, err
 	}
 	draft := store.User{OrgID: org.ID, ID: store.NewID(), Role: "staff", IsActive: true}
-	if err := in.Body.applyTo(&draft); err != nil {
+	if err := in.Body.applyTo(&draft, org); err != nil {
 		return nil, err
 	}
 	if err := requireOwnerFor(ctx, draft.Role); err != nil {
@@ -146,7 +146,7 @@ func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput,
 	var updated store.User
 	err = a.withLockedUser(ctx, in.ID, func(tx *store.Tx, user store.User, isLastOwner bool) error {
 		before := user.Role
-		if err := in.Body.applyTo(&user); err != nil {
+		if err := in.Body.applyTo(&user, org); err != nil {
 			return err
 		}
 		if err := requireOwnerFor(ctx, before, user.Role); err != nil {

@@ -148,7 +148,7 @@ func TestRequestsAreChecked(t *testing.T) {
 		required RequiredFields
 		fields   []string
 	}{
-		"all is there":             {func(r *Request) { r.Professional = &professional }, RequiredFields{true, true, true, true}, nil},
+		"all is there":             {func(r *Request) { r.Professional = &professional }, RequiredFields{true, true, true, true, ""}, nil},
 		"spaces are trimmed":       {func(r *Request) { r.Name, r.Phone, r.Email = " Ana ", " 11 98765-4321 ", " ana@example.com " }, RequiredFields{Phone: true, Email: true}, nil},
 		"the shortest name":        {func(r *Request) { r.Name = "Zé" }, RequiredFields{}, nil},
 		"a shorter name":           {func(r *Request) { r.Name = "é" }, RequiredFields{}, []string{"client_name"}},
@@ -167,9 +167,12 @@ func TestRequestsAreChecked(t *testing.T) {
 		"no professional":          {func(*Request) {}, RequiredFields{Professional: true}, []string{"professional_id"}},
 		"any professional":         {func(*Request) {}, RequiredFields{}, nil},
 		"everything at once":       {func(r *Request) { *r = Request{Phone: "1", Email: "x"} }, RequiredFields{}, []string{"client_name", "client_phone", "client_email"}},
-		"everything is not there":  {func(r *Request) { *r = Request{} }, RequiredFields{true, true, true, true}, []string{"client_name", "client_phone", "client_email", "professional_id"}},
+		"everything is not there":  {func(r *Request) { *r = Request{} }, RequiredFields{true, true, true, true, ""}, []string{"client_name", "client_phone", "client_email", "professional_id"}},
 		"blank is not there":       {func(r *Request) { r.Phone = "  " }, RequiredFields{Phone: true}, []string{"client_phone"}},
 		"a professional for none":  {func(r *Request) { r.Professional = &professional }, RequiredFields{}, nil},
+		"a number without area":    {func(r *Request) { r.Phone = "98765-4321" }, RequiredFields{}, []string{"client_phone"}},
+		"the default area":         {func(r *Request) { r.Phone = "98765-4321" }, RequiredFields{AreaCode: "11"}, nil},
+		"another area than that":   {func(r *Request) { r.Phone = "212345678" }, RequiredFields{AreaCode: "11"}, []string{"client_phone"}},
 		"a phone beyond its bound": {func(r *Request) { r.Phone = strings.Repeat("(", 30) + "11 98765-4321" }, RequiredFields{}, []string{"client_phone"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,6 +18,22 @@ func E164(phone string) *string {
 	return nil
 }
 
+// CompletePhone returns a number as it is stored: as it was written, or, if it lacks its
+// area code, in international form with the default one. ok is false if the text is no
+// number, or lacks an area code that there is no default for.
+func CompletePhone(phone, areaCode string) (completed string, ok bool) {
+	completed = brazil.AddAreaCode(phone, areaCode)
+	return completed, ValidPhone(completed)
+}
+
+// PhoneProblem returns what is wrong with a number that [CompletePhone] refuses.
+func PhoneProblem(phone string) string {
+	if brazil.LacksAreaCode(phone) {
+		return brazil.MessageNoAreaCode
+	}
+	return brazil.MessageInvalidPhone
+}
+
 // PhoneForms returns the international forms under which a number may be stored: those
 // of [brazil.PhoneVariants], and its digits unchanged, for foreign numbers without a
 // plus.

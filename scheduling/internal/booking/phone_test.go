@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub/hubtest"
+	"integrationhub/hub/module/brazil"
 )
 
 func TestPhoneForms(t *testing.T) {
@@ -30,6 +31,24 @@ func TestPhoneForms(t *testing.T) {
 		require.Nil(t, E164(none), none)
 	}
 	require.Equal(t, []string{"+5512125551234", "+12125551234"}, PhoneForms("12125551234"), "as it may be from elsewhere")
+}
+
+// A number that lacks its area code is stored in international form with the default one.
+func TestCompletePhone(t *testing.T) {
+	t.Parallel()
+	for phone, want := range map[string]string{"98888-7772": "+5521988887772", "(11) 98888-7772": "(11) 98888-7772", "11 98765-4321 ramal 7": "11 98765-4321 ramal 7"} {
+		completed, ok := CompletePhone(phone, "21")
+		require.True(t, ok, phone)
+		require.Equal(t, want, completed)
+	}
+	for phone, problem := range map[string]string{"98888-7772": brazil.MessageNoAreaCode, "123": brazil.MessageInvalidPhone} {
+		completed, ok := CompletePhone(phone, "")
+		require.False(t, ok, phone)
+		require.Equal(t, phone, completed)
+		require.Equal(t, problem, PhoneProblem(completed))
+	}
+	_, ok := CompletePhone("212345678", "21")
+	require.False(t, ok, "no number in Brazil")
 }
 
 func TestCPF(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"integrationhub/hub/module/brazil"
 )
 
 // Request is a booking as a client asks for it.
@@ -25,11 +27,12 @@ type Request struct {
 // RequiredFields says which fields an organization requires in a request.
 type RequiredFields struct {
 	Phone, Email bool
-	PhoneOrEmail bool // at least one of them: bookings are counted by it
-	Professional bool // a professional must be chosen
+	PhoneOrEmail bool   // at least one of them: bookings are counted by it
+	Professional bool   // a professional must be chosen
+	AreaCode     string // of phone numbers without theirs, "" = they are refused
 }
 
-// Validate checks what a client typed, trimming it. The error is a [hub.Error] that
+// Validate checks what a client typed. It trims it, and completes the phone number. The error is a [hub.Error] that
 // names every field as the interface does: body.client_name.
 func (r *Request) Validate(required RequiredFields) error {
 	r.Name, r.Phone, r.Email = strings.TrimSpace(r.Name), strings.TrimSpace(r.Phone), strings.TrimSpace(r.Email)
@@ -37,7 +40,11 @@ func (r *Request) Validate(required RequiredFields) error {
 	name := len([]rune(r.Name))
 	errs.check(name >= 2 && name <= 120, "client_name", "is too short or too long")
 	errs.check(r.Phone != "" || !required.Phone && (r.Email != "" || !required.PhoneOrEmail), "client_phone", "is required")
-	errs.check(r.Phone == "" || ValidPhone(r.Phone), "client_phone", "must be a phone number of 8 to 15 digits")
+	if r.Phone != "" {
+		var ok bool
+		r.Phone, ok = CompletePhone(r.Phone, required.AreaCode)
+		errs.check(ok, "client_phone", PhoneProblem(r.Phone))
+	}
 	errs.check(r.Email != "" || !required.Email, "client_email", "is required")
 	errs.check(r.Email == "" || ValidEmail(r.Email), "client_email", "must be an e-mail address")
 	errs.check(len([]rune(r.Notes)) <= 500, "notes", "is too short or too long")
@@ -45,8 +52,10 @@ func (r *Request) Validate(required RequiredFields) error {
 	return errs.err()
 }
 
-// ValidPhone reports whether a text has the digits of a phone number.
-func ValidPhone(text string) bool { return len(PhoneForms(text)) > 0 && len(text) <= 40 }
+// ValidPhone reports whether a text has the digits of a phone number with its area code.
+func ValidPhone(text string) bool {
+	return len(PhoneForms(text)) > 0 && len(text) <= 40 && !brazil.LacksAreaCode(text)
+}
 
 // ValidEmail reports whether a text has the form of an e-mail address, and nothing else.
 func ValidEmail(text string) bool {

@@ -86,7 +86,7 @@ func (s *Service) Book(ctx context.Context, org store.Org, request booking.Reque
 	}
 	err := request.Validate(booking.RequiredFields{
 		Phone: org.Settings.RequireClientPhone, Email: org.Settings.RequireClientEmail, Professional: !org.Settings.AllowAnyProfessional,
-		PhoneOrEmail: org.Settings.MaxActiveBookingsPerClient != nil,
+		PhoneOrEmail: org.Settings.MaxActiveBookingsPerClient != nil, AreaCode: org.AreaCode(),
 	})
 	if err != nil {
 		return Booking{}, err

@@ -29,6 +29,15 @@ type Org struct {
 	Policy   booking.Policy
 }
 
+// AreaCode returns the area code of phone numbers that are written without theirs, "" if
+// they are refused.
+func (o Org) AreaCode() string {
+	if o.Settings.DefaultAreaCode == nil {
+		return ""
+	}
+	return *o.Settings.DefaultAreaCode
+}
+
 // LoadOrg loads an organization, or returns [hub.ErrNotFound].
 func (s *Store) LoadOrg(ctx context.Context, id uuid.UUID) (Org, error) {
 	row, err := s.OrganizationByID(ctx, id)

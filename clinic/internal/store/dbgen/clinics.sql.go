@@ -13,7 +13,7 @@ import (
 )
 
 const clinic = `-- name: Clinic :one
-select id, name, timezone, reveal_cpf, created_at, updated_at, locale from clinic.clinics where id = $1
+select id, name, timezone, reveal_cpf, created_at, updated_at, locale, default_area_code from clinic.clinics where id = $1
 `
 
 func (q *Queries) Clinic(ctx context.Context, id uuid.UUID) (Clinic, error) {
@@ -27,6 +27,7 @@ func (q *Queries) Clinic(ctx context.Context, id uuid.UUID) (Clinic, error) {
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.Locale,
+		&i.DefaultAreaCode,
 	)
 	return i, err
 }
@@ -41,7 +42,7 @@ func (q *Queries) InsertClinic(ctx context.Context, iD uuid.UUID, name string, c
 }
 
 const lockClinic = `-- name: LockClinic :one
-select id, name, timezone, reveal_cpf, created_at, updated_at, locale from clinic.clinics where id = $1 for update
+select id, name, timezone, reveal_cpf, created_at, updated_at, locale, default_area_code from clinic.clinics where id = $1 for update
 `
 
 func (q *Queries) LockClinic(ctx context.Context, id uuid.UUID) (Clinic, error) {
@@ -55,21 +56,23 @@ func (q *Queries) LockClinic(ctx context.Context, id uuid.UUID) (Clinic, error) 
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.Locale,
+		&i.DefaultAreaCode,
 	)
 	return i, err
 }
 
 const updateClinicRow = `-- name: UpdateClinicRow :one
-update clinic.clinics set name = $2, timezone = $3, reveal_cpf = $4, locale = $5, updated_at = $6 where id = $1 returning id, name, timezone, reveal_cpf, created_at, updated_at, locale
+update clinic.clinics set name = $2, timezone = $3, reveal_cpf = $4, locale = $5, updated_at = $6, default_area_code = $7 where id = $1 returning id, name, timezone, reveal_cpf, created_at, updated_at, locale, default_area_code
 `
 
 type UpdateClinicRowParams struct {
-	ID        uuid.UUID
-	Name      string
-	Timezone  string
-	RevealCpf bool
-	Locale    string
-	UpdatedAt time.Time
+	ID              uuid.UUID
+	Name            string
+	Timezone        string
+	RevealCpf       bool
+	Locale          string
+	UpdatedAt       time.Time
+	DefaultAreaCode *string
 }
 
 func (q *Queries) UpdateClinicRow(ctx context.Context, arg UpdateClinicRowParams) (Clinic, error) {
@@ -80,6 +83,7 @@ func (q *Queries) UpdateClinicRow(ctx context.Context, arg UpdateClinicRowParams
 		arg.RevealCpf,
 		arg.Locale,
 		arg.UpdatedAt,
+		arg.DefaultAreaCode,
 	)
 	var i Clinic
 	err := row.Scan(
@@ -90,6 +94,7 @@ func (q *Queries) UpdateClinicRow(ctx context.Context, arg UpdateClinicRowParams
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.Locale,
+		&i.DefaultAreaCode,
 	)
 	return i, err
 }

@@ -32,13 +32,14 @@ type Appointment struct {
 }
 
 type Clinic struct {
-	ID        uuid.UUID
-	Name      string
-	Timezone  string
-	RevealCpf bool
-	CreatedAt time.Time
-	UpdatedAt time.Time
-	Locale    string
+	ID              uuid.UUID
+	Name            string
+	Timezone        string
+	RevealCpf       bool
+	CreatedAt       time.Time
+	UpdatedAt       time.Time
+	Locale          string
+	DefaultAreaCode *string
 }
 
 type DeletionPeer struct {

@@ -8,4 +8,4 @@ select * from clinic.clinics where id = $1;
 select * from clinic.clinics where id = $1 for update;
 
 -- name: UpdateClinicRow :one
-update clinic.clinics set name = $2, timezone = $3, reveal_cpf = $4, locale = $5, updated_at = $6 where id = $1 returning *;
+update clinic.clinics set name = $2, timezone = $3, reveal_cpf = $4, locale = $5, updated_at = $6, default_area_code = $7 where id = $1 returning *;

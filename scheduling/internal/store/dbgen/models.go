@@ -383,6 +383,7 @@ type Settings struct {
 	ProofOfWork                bool
 	RemarketingPeriodDays      int
 	RemarketingMessage         *string
+	DefaultAreaCode            *string
 }
 
 type User struct {

@@ -82,7 +82,7 @@ func (q *Queries) IsSlugReserved(ctx context.Context, arg IsSlugReservedParams) 
 }
 
 const lockOrganization = `-- name: LockOrganization :one
-select o.id, o.name, o.slug, o.logo_key, o.phone, o.email, o.address, o.timezone, o.currency, o.locale, o.plan, o.created_at, o.updated_at, s.org_id, s.booking_enabled, s.booking_disabled_message, s.auto_confirm, s.slot_interval_minutes, s.min_notice_minutes, s.max_advance_days, s.cancel_notice_minutes, s.reschedule_notice_minutes, s.allow_client_cancel, s.allow_client_reschedule, s.buffer_before_minutes, s.buffer_after_minutes, s.max_bookings_per_day, s.max_active_bookings_per_client, s.allow_any_professional, s.require_client_phone, s.require_client_email, s.reminders_enabled, s.reminder_offsets_minutes, s.reminder_channels, s.deposit_hold_minutes, s.deposit_refund_notice_minutes, s.inactive_after_days, s.waitlist_enabled, s.week_start, s.time_format, s.booking_page, s.notify_emails, s.updated_at, s.proof_of_work, s.remarketing_period_days, s.remarketing_message from scheduling.organizations o
+select o.id, o.name, o.slug, o.logo_key, o.phone, o.email, o.address, o.timezone, o.currency, o.locale, o.plan, o.created_at, o.updated_at, s.org_id, s.booking_enabled, s.booking_disabled_message, s.auto_confirm, s.slot_interval_minutes, s.min_notice_minutes, s.max_advance_days, s.cancel_notice_minutes, s.reschedule_notice_minutes, s.allow_client_cancel, s.allow_client_reschedule, s.buffer_before_minutes, s.buffer_after_minutes, s.max_bookings_per_day, s.max_active_bookings_per_client, s.allow_any_professional, s.require_client_phone, s.require_client_email, s.reminders_enabled, s.reminder_offsets_minutes, s.reminder_channels, s.deposit_hold_minutes, s.deposit_refund_notice_minutes, s.inactive_after_days, s.waitlist_enabled, s.week_start, s.time_format, s.booking_page, s.notify_emails, s.updated_at, s.proof_of_work, s.remarketing_period_days, s.remarketing_message, s.default_area_code from scheduling.organizations o
 join scheduling.settings s on s.org_id = o.id where o.id = $1 for update
 `
 
@@ -141,12 +141,13 @@ func (q *Queries) LockOrganization(ctx context.Context, id uuid.UUID) (LockOrgan
 		&i.Settings.ProofOfWork,
 		&i.Settings.RemarketingPeriodDays,
 		&i.Settings.RemarketingMessage,
+		&i.Settings.DefaultAreaCode,
 	)
 	return i, err
 }
 
 const organizationByID = `-- name: OrganizationByID :one
-select o.id, o.name, o.slug, o.logo_key, o.phone, o.email, o.address, o.timezone, o.currency, o.locale, o.plan, o.created_at, o.updated_at, s.org_id, s.booking_enabled, s.booking_disabled_message, s.auto_confirm, s.slot_interval_minutes, s.min_notice_minutes, s.max_advance_days, s.cancel_notice_minutes, s.reschedule_notice_minutes, s.allow_client_cancel, s.allow_client_reschedule, s.buffer_before_minutes, s.buffer_after_minutes, s.max_bookings_per_day, s.max_active_bookings_per_client, s.allow_any_professional, s.require_client_phone, s.require_client_email, s.reminders_enabled, s.reminder_offsets_minutes, s.reminder_channels, s.deposit_hold_minutes, s.deposit_refund_notice_minutes, s.inactive_after_days, s.waitlist_enabled, s.week_start, s.time_format, s.booking_page, s.notify_emails, s.updated_at, s.proof_of_work, s.remarketing_period_days, s.remarketing_message from scheduling.organizations o
+select o.id, o.name, o.slug, o.logo_key, o.phone, o.email, o.address, o.timezone, o.currency, o.locale, o.plan, o.created_at, o.updated_at, s.org_id, s.booking_enabled, s.booking_disabled_message, s.auto_confirm, s.slot_interval_minutes, s.min_notice_minutes, s.max_advance_days, s.cancel_notice_minutes, s.reschedule_notice_minutes, s.allow_client_cancel, s.allow_client_reschedule, s.buffer_before_minutes, s.buffer_after_minutes, s.max_bookings_per_day, s.max_active_bookings_per_client, s.allow_any_professional, s.require_client_phone, s.require_client_email, s.reminders_enabled, s.reminder_offsets_minutes, s.reminder_channels, s.deposit_hold_minutes, s.deposit_refund_notice_minutes, s.inactive_after_days, s.waitlist_enabled, s.week_start, s.time_format, s.booking_page, s.notify_emails, s.updated_at, s.proof_of_work, s.remarketing_period_days, s.remarketing_message, s.default_area_code from scheduling.organizations o
 join scheduling.settings s on s.org_id = o.id where o.id = $1
 `
 
@@ -205,12 +206,13 @@ func (q *Queries) OrganizationByID(ctx context.Context, id uuid.UUID) (Organizat
 		&i.Settings.ProofOfWork,
 		&i.Settings.RemarketingPeriodDays,
 		&i.Settings.RemarketingMessage,
+		&i.Settings.DefaultAreaCode,
 	)
 	return i, err
 }
 
 const organizationByService = `-- name: OrganizationByService :one
-select o.id, o.name, o.slug, o.logo_key, o.phone, o.email, o.address, o.timezone, o.currency, o.locale, o.plan, o.created_at, o.updated_at, s.org_id, s.booking_enabled, s.booking_disabled_message, s.auto_confirm, s.slot_interval_minutes, s.min_notice_minutes, s.max_advance_days, s.cancel_notice_minutes, s.reschedule_notice_minutes, s.allow_client_cancel, s.allow_client_reschedule, s.buffer_before_minutes, s.buffer_after_minutes, s.max_bookings_per_day, s.max_active_bookings_per_client, s.allow_any_professional, s.require_client_phone, s.require_client_email, s.reminders_enabled, s.reminder_offsets_minutes, s.reminder_channels, s.deposit_hold_minutes, s.deposit_refund_notice_minutes, s.inactive_after_days, s.waitlist_enabled, s.week_start, s.time_format, s.booking_page, s.notify_emails, s.updated_at, s.proof_of_work, s.remarketing_period_days, s.remarketing_message from scheduling.services v
+select o.id, o.name, o.slug, o.logo_key, o.phone, o.email, o.address, o.timezone, o.currency, o.locale, o.plan, o.created_at, o.updated_at, s.org_id, s.booking_enabled, s.booking_disabled_message, s.auto_confirm, s.slot_interval_minutes, s.min_notice_minutes, s.max_advance_days, s.cancel_notice_minutes, s.reschedule_notice_minutes, s.allow_client_cancel, s.allow_client_reschedule, s.buffer_before_minutes, s.buffer_after_minutes, s.max_bookings_per_day, s.max_active_bookings_per_client, s.allow_any_professional, s.require_client_phone, s.require_client_email, s.reminders_enabled, s.reminder_offsets_minutes, s.reminder_channels, s.deposit_hold_minutes, s.deposit_refund_notice_minutes, s.inactive_after_days, s.waitlist_enabled, s.week_start, s.time_format, s.booking_page, s.notify_emails, s.updated_at, s.proof_of_work, s.remarketing_period_days, s.remarketing_message, s.default_area_code from scheduling.services v
 join scheduling.organizations o on o.id = v.org_id join scheduling.settings s on s.org_id = o.id
 where v.id = $1 and v.deleted_at is null
 `
@@ -270,12 +272,13 @@ func (q *Queries) OrganizationByService(ctx context.Context, id uuid.UUID) (Orga
 		&i.Settings.ProofOfWork,
 		&i.Settings.RemarketingPeriodDays,
 		&i.Settings.RemarketingMessage,
+		&i.Settings.DefaultAreaCode,
 	)
 	return i, err
 }
 
 const organizationBySlug = `-- name: OrganizationBySlug :one
-select o.id, o.name, o.slug, o.logo_key, o.phone, o.email, o.address, o.timezone, o.currency, o.locale, o.plan, o.created_at, o.updated_at, s.org_id, s.booking_enabled, s.booking_disabled_message, s.auto_confirm, s.slot_interval_minutes, s.min_notice_minutes, s.max_advance_days, s.cancel_notice_minutes, s.reschedule_notice_minutes, s.allow_client_cancel, s.allow_client_reschedule, s.buffer_before_minutes, s.buffer_after_minutes, s.max_bookings_per_day, s.max_active_bookings_per_client, s.allow_any_professional, s.require_client_phone, s.require_client_email, s.reminders_enabled, s.reminder_offsets_minutes, s.reminder_channels, s.deposit_hold_minutes, s.deposit_refund_notice_minutes, s.inactive_after_days, s.waitlist_enabled, s.week_start, s.time_format, s.booking_page, s.notify_emails, s.updated_at, s.proof_of_work, s.remarketing_period_days, s.remarketing_message from scheduling.organizations o
+select o.id, o.name, o.slug, o.logo_key, o.phone, o.email, o.address, o.timezone, o.currency, o.locale, o.plan, o.created_at, o.updated_at, s.org_id, s.booking_enabled, s.booking_disabled_message, s.auto_confirm, s.slot_interval_minutes, s.min_notice_minutes, s.max_advance_days, s.cancel_notice_minutes, s.reschedule_notice_minutes, s.allow_client_cancel, s.allow_client_reschedule, s.buffer_before_minutes, s.buffer_after_minutes, s.max_bookings_per_day, s.max_active_bookings_per_client, s.allow_any_professional, s.require_client_phone, s.require_client_email, s.reminders_enabled, s.reminder_offsets_minutes, s.reminder_channels, s.deposit_hold_minutes, s.deposit_refund_notice_minutes, s.inactive_after_days, s.waitlist_enabled, s.week_start, s.time_format, s.booking_page, s.notify_emails, s.updated_at, s.proof_of_work, s.remarketing_period_days, s.remarketing_message, s.default_area_code from scheduling.organizations o
 join scheduling.settings s on s.org_id = o.id
 where o.slug = $1 or o.id = (select k.org_id from scheduling.old_slugs k where k.slug = $1 and k.redirects_until > $2::timestamptz)
 order by (o.slug = $1) desc limit 1
@@ -336,6 +339,7 @@ func (q *Queries) OrganizationBySlug(ctx context.Context, slug string, now time.
 		&i.Settings.ProofOfWork,
 		&i.Settings.RemarketingPeriodDays,
 		&i.Settings.RemarketingMessage,
+		&i.Settings.DefaultAreaCode,
 	)
 	return i, err
 }
@@ -413,7 +417,8 @@ update scheduling.settings set booking_enabled = $2, booking_disabled_message = 
     require_client_phone = $17, require_client_email = $18, reminders_enabled = $19, reminder_offsets_minutes = $20,
     reminder_channels = $21, deposit_hold_minutes = $22, deposit_refund_notice_minutes = $23, inactive_after_days = $24,
     waitlist_enabled = $25, week_start = $26, time_format = $27, booking_page = $28, notify_emails = $29, updated_at = $30,
-    proof_of_work = $31, remarketing_period_days = $32, remarketing_message = $33
+    proof_of_work = $31, remarketing_period_days = $32, remarketing_message = $33,
+    default_area_code = $34
 where org_id = $1
 `
 
@@ -451,6 +456,7 @@ type UpdateSettingsParams struct {
 	ProofOfWork                bool
 	RemarketingPeriodDays      int
 	RemarketingMessage         *string
+	DefaultAreaCode            *string
 }
 
 func (q *Queries) UpdateSettings(ctx context.Context, arg UpdateSettingsParams) error {
@@ -488,6 +494,7 @@ func (q *Queries) UpdateSettings(ctx context.Context, arg UpdateSettingsParams) 
 		arg.ProofOfWork,
 		arg.RemarketingPeriodDays,
 		arg.RemarketingMessage,
+		arg.DefaultAreaCode,
 	)
 	return err
 }

@@ -41,7 +41,8 @@ update scheduling.settings set booking_enabled = $2, booking_disabled_message = 
     require_client_phone = $17, require_client_email = $18, reminders_enabled = $19, reminder_offsets_minutes = $20,
     reminder_channels = $21, deposit_hold_minutes = $22, deposit_refund_notice_minutes = $23, inactive_after_days = $24,
     waitlist_enabled = $25, week_start = $26, time_format = $27, booking_page = $28, notify_emails = $29, updated_at = $30,
-    proof_of_work = $31, remarketing_period_days = $32, remarketing_message = $33
+    proof_of_work = $31, remarketing_period_days = $32, remarketing_message = $33,
+    default_area_code = $34
 where org_id = $1;
 
 -- name: StoreOldSlug :exec
