@@ -246,19 +246,31 @@ func (e *Endpoints) Delete(ctx context.Context, scope Scope, id uuid.UUID) (tena
 func SecretContext(endpointID uuid.UUID) string { return "endpoint/" + endpointID.String() }
 
 func (e *Endpoints) check(state EndpointState) error {
-	if len(state.EventTypes) == 0 || len(state.EventTypes) > maxEventTypes {
+	if len(state.EventTypes) == 0 {
 		return hub.Invalid("body.event_types", fmt.Sprintf("must have 1 to %d entries", maxEventTypes))
 	}
-	for i, pattern := range state.EventTypes {
-		if len(pattern) > maxEventTypeSize || !eventTypePattern.MatchString(pattern) {
-			return hub.Invalid("body.event_types["+strconv.Itoa(i)+"]", "must be *, a prefix such as appointment.*, or a type such as appointment.created")
-		}
+	if err := CheckEventTypes("body.event_types", state.EventTypes); err != nil {
+		return err
 	}
 	if rate := state.RatePerMinute; rate != nil && (*rate < 1 || *rate > 1_000_000) {
 		return hub.Invalid("body.rate_per_minute", "must be from 1 to 1000000, or null")
 	}
 	_, err := e.urls.CheckURL("body.url", state.URL)
 	return err
+}
+
+// CheckEventTypes refuses what are no patterns of event types, or too many. location is
+// where they stand in a request.
+func CheckEventTypes(location string, patterns []string) error {
+	if len(patterns) > maxEventTypes {
+		return hub.Invalid(location, fmt.Sprintf("must have 1 to %d entries", maxEventTypes))
+	}
+	for i, pattern := range patterns {
+		if len(pattern) > maxEventTypeSize || !eventTypePattern.MatchString(pattern) {
+			return hub.Invalid(location+"["+strconv.Itoa(i)+"]", "must be *, a prefix such as appointment.*, or a type such as appointment.created")
+		}
+	}
+	return nil
 }
 
 // IsValidSecret reports whether a caller may choose a text as webhook secret.

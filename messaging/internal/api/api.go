@@ -78,6 +78,20 @@ func (a *API) requireActor(ctx context.Context) (actor, error) {
 	return actor{store.Scope{Company: user.CompanyID, Tenant: caller.TenantID}, user}, err
 }
 
+// viewerOf returns which tickets a user sees; nil stands for every ticket.
+func (a *API) viewerOf(ctx context.Context, user actor) (*store.Viewer, error) {
+	if user.user.Profile == profileAdmin {
+		return nil, nil
+	}
+	queues, err := a.store.QueueIDsOfUser(ctx, user.scope.Company, user.user.ID)
+	return &store.Viewer{UserID: user.user.ID, Queues: queues, AllTickets: user.user.AllTickets}, err
+}
+
+// errNoPermission is the error for what only others may do.
+func errNoPermission() *hub.Error {
+	return hub.Errorf(hub.ErrForbidden, "no_permission", "You have no permission for this.")
+}
+
 // IDParam is the path parameter of a single resource.
 type IDParam struct {
 	ID int64 `path:"id" minimum:"1" doc:"Id of the resource" example:"17"`

@@ -54,6 +54,7 @@ func (a *API) connectionRoutes() []rest.Route {
 func (a *API) ticketRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/tickets", rest.User, 200, "tickets.list", "List tickets, the last changed first", rest.Handle(a.listTickets)),
+		rest.Post("/tickets", rest.User, 201, "tickets.create", "Begin a conversation with a contact", rest.WithErrors(rest.Handle(a.createTicket), 404)),
 		rest.Get("/tickets/{id}", rest.User, 200, "tickets.get", "Read a ticket", rest.Handle(a.getTicket)),
 		rest.Put("/tickets/{id}", rest.User, 200, "tickets.update", "Change a ticket: accept, return or close it", rest.WithHandlerValidation(rest.Handle(a.updateTicket))),
 		rest.Delete("/tickets/{id}", rest.Admin, 200, "tickets.delete", "Delete a ticket with its messages", rest.Handle(a.deleteTicket)),

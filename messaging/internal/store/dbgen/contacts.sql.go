@@ -38,6 +38,34 @@ func (q *Queries) Contact(ctx context.Context, companyID int64, iD int64) (Conta
 	return i, err
 }
 
+const lockContact = `-- name: LockContact :one
+select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at from messaging.contacts where company_id = $1 and id = $2 for no key update
+`
+
+func (q *Queries) LockContact(ctx context.Context, companyID int64, iD int64) (Contact, error) {
+	row := q.db.QueryRow(ctx, lockContact, companyID, iD)
+	var i Contact
+	err := row.Scan(
+		&i.CompanyID,
+		&i.ID,
+		&i.Name,
+		&i.Number,
+		&i.NumberKey,
+		&i.Email,
+		&i.PictureURL,
+		&i.IsGroup,
+		&i.DisableBot,
+		&i.ExtraInfo,
+		&i.Consent,
+		&i.ConsentAt,
+		&i.AnonymizedAt,
+		&i.LastInboundAt,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+	)
+	return i, err
+}
+
 const setContactLastInbound = `-- name: SetContactLastInbound :exec
 update messaging.contacts set last_inbound_at = greatest(last_inbound_at, $1::timestamptz) where company_id = $2 and id = $3
 `

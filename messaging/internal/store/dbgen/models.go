@@ -125,6 +125,19 @@ type OutboxEntry struct {
 	CreatedAt    time.Time
 }
 
+type Queue struct {
+	CompanyID         int64
+	ID                int64
+	Name              string
+	Color             string
+	Position          *int
+	GreetingMessage   string
+	OutOfHoursMessage string
+	Schedules         json.RawMessage
+	CreatedAt         time.Time
+	UpdatedAt         time.Time
+}
+
 type Ticket struct {
 	CompanyID       int64
 	ID              int64

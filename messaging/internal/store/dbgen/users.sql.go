@@ -143,6 +143,29 @@ func (q *Queries) UpdateUserPassword(ctx context.Context, uID uuid.UUID, passwor
 	return err
 }
 
+const user = `-- name: User :one
+select company_id, id, uid, name, email, password_hash, profile, all_tickets, is_active, created_at, updated_at from messaging.users where company_id = $1 and id = $2
+`
+
+func (q *Queries) User(ctx context.Context, companyID int64, iD int64) (User, error) {
+	row := q.db.QueryRow(ctx, user, companyID, iD)
+	var i User
+	err := row.Scan(
+		&i.CompanyID,
+		&i.ID,
+		&i.UID,
+		&i.Name,
+		&i.Email,
+		&i.PasswordHash,
+		&i.Profile,
+		&i.AllTickets,
+		&i.IsActive,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+	)
+	return i, err
+}
+
 const userByEmail = `-- name: UserByEmail :one
 select company_id, id, uid, name, email, password_hash, profile, all_tickets, is_active, created_at, updated_at from messaging.users where lower(email) = lower($1)
 `

@@ -10,3 +10,6 @@ select * from messaging.contacts where company_id = $1 and id = $2;
 
 -- name: SetContactLastInbound :exec
 update messaging.contacts set last_inbound_at = greatest(last_inbound_at, sqlc.arg(at)::timestamptz) where company_id = sqlc.arg(company_id) and id = sqlc.arg(id);
+
+-- name: LockContact :one
+select * from messaging.contacts where company_id = $1 and id = $2 for no key update;

@@ -23,3 +23,6 @@ where u.uid = $1 and u.is_active
 
 -- name: QueueIDsOfUser :many
 select queue_id from messaging.user_queues where company_id = $1 and user_id = $2 order by queue_id;
+
+-- name: User :one
+select * from messaging.users where company_id = $1 and id = $2;
