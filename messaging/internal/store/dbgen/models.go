@@ -81,6 +81,7 @@ type Contact struct {
 	LastInboundAt *time.Time
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
+	LID           *string
 }
 
 type Message struct {
@@ -136,6 +137,16 @@ type Queue struct {
 	Schedules         json.RawMessage
 	CreatedAt         time.Time
 	UpdatedAt         time.Time
+}
+
+type Tag struct {
+	CompanyID int64
+	ID        int64
+	Name      string
+	Color     string
+	Kanban    int
+	CreatedAt time.Time
+	UpdatedAt time.Time
 }
 
 type Ticket struct {
