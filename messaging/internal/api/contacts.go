@@ -101,14 +101,14 @@ type listContactsInput struct {
 	Consent     string `query:"consent" enum:"unknown,opted_in,opted_out" doc:"Only contacts with this consent"`
 }
 
-// ContactList is a page of contacts, ordered by name.
-type ContactList struct {
+// ContactPage is a page of contacts, ordered by name.
+type ContactPage struct {
 	Contacts []Contact `json:"contacts" nullable:"false" doc:"The page"`
 	Count    int       `json:"count" doc:"Of all pages"`
 	HasMore  bool      `json:"hasMore" doc:"There is another page"`
 }
 
-func (a *API) listContacts(ctx context.Context, in *listContactsInput) (*struct{ Body ContactList }, error) {
+func (a *API) listContacts(ctx context.Context, in *listContactsInput) (*struct{ Body ContactPage }, error) {
 	actor, err := a.requireActor(ctx)
 	if err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func (a *API) listContacts(ctx context.Context, in *listContactsInput) (*struct{
 		return nil, err
 	}
 	contacts, err := a.toContacts(ctx, actor.scope.Company, rows)
-	return &struct{ Body ContactList }{ContactList{contacts, count, count > filter.Offset+len(contacts)}}, err
+	return &struct{ Body ContactPage }{ContactPage{contacts, count, count > filter.Offset+len(contacts)}}, err
 }
 
 // requireContact returns a contact that the user sees. It is a [hub.ErrNotFound] if the

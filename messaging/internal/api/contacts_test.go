@@ -164,8 +164,10 @@ func TestPeopleIsolation(t *testing.T) {
 		body, change object
 		err          string
 	}{
-		"/tags":     {object{"name": "VIP"}, object{"name": "Mine"}, "ERR_NO_TAG_FOUND"},
-		"/contacts": {object{"name": "Ana", "number": "5511987654321"}, object{"name": "Mine"}, "ERR_NO_CONTACT_FOUND"},
+		"/tags":           {object{"name": "VIP"}, object{"name": "Mine"}, "ERR_NO_TAG_FOUND"},
+		"/contacts":       {object{"name": "Ana", "number": "5511987654321"}, object{"name": "Mine"}, "ERR_NO_CONTACT_FOUND"},
+		"/quick-messages": {object{"shortcode": "address", "message": "Rua Augusta"}, object{"message": "Mine"}, "ERR_NO_QUICKMESSAGE_FOUND"},
+		"/contact-lists":  {object{"name": "March"}, object{"name": "Mine"}, "ERR_NO_CONTACT_LIST_FOUND"},
 	} {
 		path := messagingtest.Path(collection, company.OK(201, "POST", collection, tc.body))
 		before := company.Get(path)

@@ -84,6 +84,14 @@ type Contact struct {
 	LID           *string
 }
 
+type ContactList struct {
+	CompanyID int64
+	ID        int64
+	Name      string
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
 type Message struct {
 	CompanyID    int64
 	ID           string
@@ -137,6 +145,19 @@ type Queue struct {
 	Schedules         json.RawMessage
 	CreatedAt         time.Time
 	UpdatedAt         time.Time
+}
+
+type QuickMessage struct {
+	CompanyID int64
+	ID        int64
+	UserID    *int64
+	Shortcode string
+	Message   string
+	Shared    bool
+	MediaURL  *string
+	MediaName *string
+	CreatedAt time.Time
+	UpdatedAt time.Time
 }
 
 type Tag struct {
