@@ -12,7 +12,6 @@ import (
 
 	"integrationhub/clinic/internal/fhir"
 	"integrationhub/clinic/internal/store"
-	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
@@ -120,11 +119,11 @@ func (a *API) prepareExport(ctx context.Context, in *exportInput) (media string,
 		return "", nil, err
 	}
 	head.LinkedPhones = append(head.LinkedPhones, linked...)
-	references, err := a.store.ReferencesOfPatients(ctx, scope.Clinic, scope.Env, []uuid.UUID{row.ID})
+	references, err := a.store.PatientReferences(ctx, scope, row.ID)
 	if err != nil {
 		return "", nil, err
 	}
-	head.References = rest.Map(references, func(r dbgen.ReferencesOfPatientsRow) Reference { return Reference{r.Source, r.Reference} })
+	head.References = rest.Map(references, func(r store.PatientReference) Reference { return Reference{r.Source, r.Reference} })
 	if in.Reveal != "" {
 		if head.Patient.CPF, err = a.reveal(ctx, scope, row); err != nil {
 			return "", nil, err

@@ -125,21 +125,37 @@ func (a *API) createImport(ctx context.Context, in *createImportInput) (*createI
 
 // Import is an import's progress.
 type Import struct {
-	ID         uuid.UUID  `json:"id"`
-	Format     string     `json:"format" enum:"csv,fhir-ndjson"`
-	Source     string     `json:"source" doc:"The list that the patients' numbers belong to; empty: what the file names, else the clinic's own"`
-	DryRun     bool       `json:"dry_run" doc:"Nothing is changed; the counts say what would be"`
-	Status     string     `json:"status" enum:"pending,running,done,failed"`
-	Total      int        `json:"total" doc:"Patients in the file"`
-	Processed  int        `json:"processed" doc:"Of them, so far"`
-	Created    int        `json:"created"`
-	Updated    int        `json:"updated"`
-	Skipped    int        `json:"skipped" doc:"Lines without new data, and lines about erased patients; the latter are among the errors"`
-	Failed     int        `json:"failed" doc:"Lines with an error"`
-	Warned     int        `json:"warned" doc:"Lines with a warning; they are among the created, updated or skipped ones"`
-	Problem    *string    `json:"problem" doc:"Why the import as a whole failed"`
-	CreatedAt  time.Time  `json:"created_at"`
+	ID         uuid.UUID   `json:"id"`
+	Format     string      `json:"format" enum:"csv,fhir-ndjson"`
+	Source     string      `json:"source" doc:"The list that the patients' numbers belong to; empty: what the file names, else the clinic's own"`
+	DryRun     bool        `json:"dry_run" doc:"Nothing is changed; the counts say what would be"`
+	Status     string      `json:"status" enum:"pending,running,done,failed"`
+	Total      int         `json:"total" doc:"Patients in the file"`
+	Processed  int         `json:"processed" doc:"Of them, so far"`
+	Created    int         `json:"created"`
+	Updated    int         `json:"updated"`
+	Skipped    int         `json:"skipped" doc:"Lines without new data, and lines about erased patients; the latter are among the errors"`
+	Failed     int         `json:"failed" doc:"Lines with an error"`
+	Warned     int         `json:"warned" doc:"Lines with a warning; they are among the created, updated or skipped ones"`
+	Problem    *string     `json:"problem" doc:"Why the import as a whole failed"`
+	Undo       *ImportUndo `json:"undo" doc:"null: it was not asked for"`
+	CreatedAt  time.Time   `json:"created_at"`
+	FinishedAt *time.Time  `json:"finished_at"`
+}
+
+// ImportUndo is how far an import is undone.
+type ImportUndo struct {
+	Status     string     `json:"status" enum:"running,done"`
+	Undone     int        `json:"undone" doc:"Patients that are as they were before, or that are removed"`
+	Kept       int        `json:"kept" doc:"Patients that stay as they are"`
 	FinishedAt *time.Time `json:"finished_at"`
+}
+
+// KeptPatient is a patient that an undo left as it is.
+type KeptPatient struct {
+	PatientID uuid.UUID `json:"patient_id"`
+	Line      int       `json:"line" doc:"Of the file"`
+	Reason    string    `json:"reason" doc:"For people"`
 }
 
 // ImportError is a problem with a line.
@@ -149,10 +165,14 @@ type ImportError struct {
 }
 
 func toImport(i store.Import) Import {
-	return Import{
+	shown := Import{
 		ID: i.ID, Format: i.Format, Source: i.Source, DryRun: i.DryRun, Status: i.Status, Total: i.Total, Processed: i.Created + i.Updated + i.Skipped + i.Failed, Created: i.Created,
 		Updated: i.Updated, Skipped: i.Skipped, Failed: i.Failed, Warned: i.Warned, Problem: i.Problem, CreatedAt: i.CreatedAt.UTC(), FinishedAt: clampOptionalTime(i.FinishedAt),
 	}
+	if i.UndoStatus != nil {
+		shown.Undo = &ImportUndo{*i.UndoStatus, i.Undone, i.Kept, clampOptionalTime(i.UndoFinishedAt)}
+	}
+	return shown
 }
 
 // ImportDetail is an Import with its errors by line.
@@ -160,6 +180,7 @@ type ImportDetail struct {
 	Import
 	Errors   []ImportError   `json:"errors" nullable:"false" doc:"The first thousand"`
 	Warnings []ImportWarning `json:"warnings" nullable:"false" doc:"The first thousand"`
+	Kept     []KeptPatient   `json:"kept_patients" nullable:"false" doc:"What an undo left as it is, and why: the first thousand"`
 }
 
 // ImportWarning says what of a line was left out, or what else to look at.
@@ -185,11 +206,29 @@ func (a *API) getImport(ctx context.Context, in *rest.IDParam) (*struct{ Body Im
 	if err != nil {
 		return nil, err
 	}
+	kept, err := a.imports.KeptPatients(ctx, scope, in.ID)
+	if err != nil {
+		return nil, err
+	}
 	return &struct{ Body ImportDetail }{ImportDetail{
+		Kept:     rest.Map(kept, func(k imports.KeptPatient) KeptPatient { return KeptPatient{k.Patient, k.Line, k.Reason} }),
 		Import:   toImport(row),
 		Errors:   rest.Map(lineErrors, func(e imports.LineMessage) ImportError { return ImportError{Line: e.Line, Error: e.Message} }),
 		Warnings: rest.Map(warnings, func(w imports.LineMessage) ImportWarning { return ImportWarning{Line: w.Line, Warning: w.Message} }),
 	}}, nil
+}
+
+// undoImport starts a job; its progress is the import's.
+func (a *API) undoImport(ctx context.Context, in *rest.IDParam) (*struct{ Body Import }, error) {
+	scope, _, err := requestScope(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.imports.StartUndo(ctx, scope, in.ID); err != nil {
+		return nil, err
+	}
+	row, err := a.store.ImportByID(ctx, scope.Clinic, scope.Env, in.ID)
+	return &struct{ Body Import }{toImport(row)}, rest.NotFoundIfNoRows("Import", err)
 }
 
 func (a *API) listImports(ctx context.Context, in *rest.PageParams) (*struct{ Body rest.Page[Import] }, error) {

@@ -38,7 +38,7 @@ var headings = map[column]string{
 	mobile: "mobile mobilephone cellphone cell whatsapp celular celular1 celular2 celular3 cel cel1 cel2 telefonecelular telcelular" +
 		" telefonewhatsapp celularwhatsapp telefonecelularwhatsapp telefonemovel mobile2",
 	phone: "phone phone1 phone2 phonenumber telephone telefone telefone1 telefone2 telefone3 fone fone1 fone2 tel tel1 tel2 contato",
-	landline: "homephone phonehome workphone phonework landline telefonefixo fixo telefoneresidencial residencial telefonecomercial comercial telfixo" +
+	landline: "homephone phonehome workphone phonework landline telefonefixo fixo telefoneresidencial telefonecomercial comercial telfixo" +
 		" telresidencial telcomercial fonefixo foneresidencial fonecomercial telefonetrabalho",
 	email:     "email mail emailaddress correioeletronico email1 email2 enderecodeemail",
 	cpf:       "cpf taxid cpfdopaciente cpfpaciente ncpf cpfn cpfno cpfnumero numerodocpf numerocpf cpfcnpj",

@@ -42,7 +42,7 @@ func TestImportSources(t *testing.T) {
 	got := clinic.Import("csv", other)
 	clinictest.RequireImportCounts(t, got, 0, 0, 0, 2)
 	require.Contains(t, fmt.Sprint(got["errors"]), "external_id is that of A. S., and this line is about C. R.: the name and the birth date differ")
-	require.Equal(t, "", got["source"])
+	require.Empty(t, got["source"])
 
 	got = clinic.ImportFrom("Other Clinic ", "csv", other)
 	clinictest.RequireImportCounts(t, got, 2, 0, 0, 0)

@@ -5,8 +5,6 @@ package imports
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -58,11 +56,7 @@ type importKey struct {
 func (k importKey) scope() store.Scope { return store.Scope{Clinic: k.Clinic, Env: k.Env} }
 
 func (s *Service) enqueue(ctx context.Context, tx *store.Tx, key importKey) error {
-	payload, err := json.Marshal(key)
-	if err != nil {
-		return fmt.Errorf("planning an import: %w", err)
-	}
-	return s.host.Jobs.Enqueue(ctx, tx.Raw, module.JobRun{Job: ImportJob, Key: key.ID.String(), Payload: payload})
+	return s.enqueueJob(ctx, tx, ImportJob, key)
 }
 
 // LineMessage is a problem with a line of an imported file, or a warning.

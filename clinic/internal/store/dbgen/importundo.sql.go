@@ -16,7 +16,7 @@ import (
 const deleteExpiredImportMatches = `-- name: DeleteExpiredImportMatches :execrows
 delete from clinic.import_matches c where (c.clinic_id, c.env, c.import_id, c.patient_id) in (
     select x.clinic_id, x.env, x.import_id, x.patient_id from clinic.imports i join clinic.import_matches x on x.clinic_id = i.clinic_id and x.env = i.env and x.import_id = i.id
-    where i.finished_at < $1::timestamptz and x.kept_reason is null limit $2::int)
+    where i.finished_at < $1::timestamptz and i.undo_status is distinct from 'running' and x.kept_reason is null limit $2::int)
 `
 
 // Of imports that can no longer be undone, some at a time.
@@ -142,7 +142,7 @@ func (q *Queries) ImportMatchesToUndo(ctx context.Context, arg ImportMatchesToUn
 }
 
 const keepImportMatch = `-- name: KeepImportMatch :exec
-update clinic.import_matches set kept_reason = $5 where clinic_id = $1 and env = $2 and import_id = $3 and patient_id = $4
+update clinic.import_matches set kept_reason = $5, before_enc = null where clinic_id = $1 and env = $2 and import_id = $3 and patient_id = $4
 `
 
 type KeepImportMatchParams struct {

@@ -4,7 +4,7 @@ select * from clinic.import_matches where clinic_id = @clinic_id and env = @env 
 order by patient_id limit @row_limit::int;
 
 -- name: KeepImportMatch :exec
-update clinic.import_matches set kept_reason = $5 where clinic_id = $1 and env = $2 and import_id = $3 and patient_id = $4;
+update clinic.import_matches set kept_reason = $5, before_enc = null where clinic_id = $1 and env = $2 and import_id = $3 and patient_id = $4;
 
 -- name: DeleteImportMatch :exec
 delete from clinic.import_matches where clinic_id = $1 and env = $2 and import_id = $3 and patient_id = $4;
@@ -20,7 +20,7 @@ where clinic_id = @clinic_id and env = @env and import_id = @import_id and kept_
 -- Of imports that can no longer be undone, some at a time.
 delete from clinic.import_matches c where (c.clinic_id, c.env, c.import_id, c.patient_id) in (
     select x.clinic_id, x.env, x.import_id, x.patient_id from clinic.imports i join clinic.import_matches x on x.clinic_id = i.clinic_id and x.env = i.env and x.import_id = i.id
-    where i.finished_at < @before::timestamptz and x.kept_reason is null limit @row_limit::int);
+    where i.finished_at < @before::timestamptz and i.undo_status is distinct from 'running' and x.kept_reason is null limit @row_limit::int);
 
 -- name: StartUndo :exec
 update clinic.imports set undo_status = 'running' where clinic_id = $1 and env = $2 and id = $3;
