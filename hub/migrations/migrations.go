@@ -57,19 +57,27 @@ func Up(ctx context.Context, databaseURL string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("naming the version table: %w", err)
 	}
-	provider, err := goose.NewProvider("", db, files, goose.WithStore(versions))
+	provider, err := goose.NewProvider("", db, files, goose.WithStore(versions), goose.WithGoMigrations(programmed()...))
 	if err != nil {
 		return nil, fmt.Errorf("reading migrations: %w", err)
 	}
 	results, err := provider.Up(ctx)
 	var applied []string
 	for _, result := range results {
-		applied = append(applied, result.Source.Path)
+		applied = append(applied, nameOf(result.Source))
 	}
 	if err != nil {
 		return applied, fmt.Errorf("applying migrations: %w", err)
 	}
 	return applied, nil
+}
+
+// nameOf returns the file of a migration; of one without a file the version.
+func nameOf(source *goose.Source) string {
+	if source.Path != "" {
+		return source.Path
+	}
+	return fmt.Sprintf("%05d", source.Version)
 }
 
 // Check returns the status of schema hub without changing anything.
@@ -107,6 +115,7 @@ func checkTable(ctx context.Context, db *sql.DB, table string, files fs.FS) (Sta
 
 // newest returns the version of the last file (the digits before its first "_"), or 0
 // without files.
+// Migrations without files are never the last.
 func newest(files fs.FS) int64 {
 	names, _ := fs.Glob(files, "*.sql") // the pattern is well formed
 	if len(names) == 0 {

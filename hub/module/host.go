@@ -53,9 +53,9 @@ type Publisher interface {
 type Deliveries interface {
 	// ForEvents returns the deliveries of each event to integrations, in the order of the
 	// events. An event has one delivery for each integration that was connected and
-	// subscribed when it was published. A paused integration receives only an
-	// [events.TypePatientDeleted], once it is enabled. Only ID, TenantID and Environment
-	// of the events are read. It makes one query for all events.
+	// subscribed when it was published. A paused integration receives them once it is
+	// enabled; after 15 days only an [events.TypePatientDeleted] is kept for it. Only ID,
+	// TenantID and Environment of the events are read. It makes one query for all events.
 	ForEvents(ctx context.Context, events []hub.Event) ([][]Delivery, error)
 }
 

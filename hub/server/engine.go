@@ -74,8 +74,8 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 		Logger: log, Now: now, WakeOthers: wake, Concurrency: cfg.DeliveryConcurrency, EndpointConcurrency: cfg.EndpointConcurrency,
 	})
 	e.retryScheduler = delivery.NewRetryScheduler(s.redis, e.dispatcher, log)
-	e.outbox = outbox.New(s.engine, e.directory, e.dispatcher, e.metrics, log, now)
-	e.replays = maintain.NewReplays(s.api, log, now, e.dispatcher.Wake)
+	e.outbox = outbox.New(s.engine, e.directory, e.dispatcher, e.metrics, log, now, cfg.MaxDeliveries)
+	e.replays = maintain.NewReplays(s.api, log, now, e.dispatcher.Wake).TakeBackWith(e.dispatcher.TakeBack)
 	e.requeuer = maintain.NewRequeuer(s.api, e.reader)
 	e.metrics.Gauge("hub_queue_depth", "Leased deliveries waiting in this process.", func() float64 {
 		queued, _ := e.dispatcher.Depth()
@@ -85,14 +85,17 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 		_, inFlight := e.dispatcher.Depth()
 		return float64(inFlight)
 	})
+	e.metrics.Gauge("hub_waiting_tenants", "Tenants with work that awaits a worker in this process, for want of workers or because of their share.", func() float64 {
+		return float64(e.dispatcher.WaitingTenants())
+	})
 	e.metrics.Register(query.NewPendingCollector(e.reader, now))
 	e.metrics.Register(connect.NewStatusCollector(s.api, now))
 
 	ctx, cancel := context.WithCancel(context.Background())
 	e.cancel = cancel
-	drainer := maintain.NewDrainer(s.api, log, e.dispatcher.Wake)
+	drainer := maintain.NewDrainer(s.api, log, e.dispatcher.Wake, e.metrics.CountFailedUnsent)
 	eraser := erasure.New(s.api, log, e.metrics, s.box, e.dispatcher.SetErasingTenants)
-	maintenance := maintain.NewMaintenance(s.api, log, now, cfg.Retention, e.metrics.CountFailedUnsent)
+	maintenance := maintain.NewMaintenance(s.api, log, now, cfg.Retention, e.metrics.CountFailedUnsent).CountAbandoned(e.metrics.CountAbandoned)
 	for _, work := range append(more,
 		e.directory.Run, e.dispatcher.Sweep, e.replays.Run, e.tail.Run, maintenance.Run, drainer.Run, eraser.Run, e.runRetryScheduler,
 		func(ctx context.Context) { e.dispatcher.Listen(ctx, outbox.DueChannel) },

@@ -146,3 +146,11 @@ func (h *hook) waitAll(ids []string) {
 		return true
 	}, 3*soon, 2*tick, "%d events", len(ids))
 }
+
+// ids lists the events of all arrivals, in order.
+func (h *hook) ids() (ids []string) {
+	for _, arrival := range h.arrivals() {
+		ids = append(ids, arrival.id)
+	}
+	return ids
+}

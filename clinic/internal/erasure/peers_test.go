@@ -28,8 +28,8 @@ func ParkReason(clinic *clinictest.Clinic, product string) (reason string) {
 	return reason
 }
 
-// A paused product is shown as failed. Once enabled, it receives the deletion and no other
-// event of the time between.
+// A paused product is shown as failed. Once enabled, it receives the deletion. What else it
+// missed about the patient was erased.
 func TestDeletionWhileAPeerIsPaused(t *testing.T) {
 	t.Parallel()
 	clinic := clinictest.NewClinic(t)
@@ -40,10 +40,13 @@ func TestDeletionWhileAPeerIsPaused(t *testing.T) {
 	require.Eventually(t, func() bool { return peers(clinic.Get(path))["messaging"] == "acknowledged" }, clinictest.Timeout, clinictest.Tick)
 	require.Equal(t, map[string]string{"messaging": "acknowledged", "scheduling": "failed"}, peers(clinic.Get(path)))
 	require.Equal(t, "needs_attention", clinic.Get(path)["status"])
-	require.Equal(t, "integration_inactive", ParkReason(clinic, "scheduling"))
+	require.Equal(t, "disabled", ParkReason(clinic, "scheduling"))
 	require.Empty(t, scheduling.Events)
 	require.Len(t, messaging.Received("patient.created"), 1)
 
+	require.Eventually(t, func() bool {
+		return clinic.QueryInt(`select count(*) from hub.deliveries where tenant_id = $1 and event_type = 'patient.created' and reason = 'erased'`) == 1
+	}, clinictest.Timeout, clinictest.Tick, "it waited for the paused product")
 	OperatePeer(clinic, "scheduling", "enable")
 	require.Equal(t, map[string]string{"messaging": "acknowledged", "scheduling": "acknowledged"}, peers(clinic.WaitForDeletion(path, "completed")))
 	deletions := scheduling.Received("patient.deleted")
@@ -107,7 +110,10 @@ func TestParkedDeletion(t *testing.T) {
 	clinic.Exec(`update clinic.deletion_requests set requested_at = requested_at - interval '25 hours' where clinic_id = $1`)
 	require.Equal(t, map[string]string{"scheduling": "failed"}, peers(clinic.WaitForDeletion(path, "needs_attention")))
 	scheduling.SetStatus(0)
-	clinic.Exec(`update hub.integrations set trial_at = now() where tenant_id = $1`)
+	require.Eventually(t, func() bool {
+		clinic.Exec(`update hub.drains set due_at = now() where target_id in (select id from hub.integrations where tenant_id = $1) and state = 'waiting'`)
+		return len(scheduling.Received("patient.deleted")) == 1
+	}, clinictest.Timeout, clinictest.Tick)
 	require.Equal(t, map[string]string{"scheduling": "acknowledged"}, peers(clinic.WaitForDeletion(path, "completed")))
 	require.Len(t, scheduling.Received("patient.deleted"), 1)
 

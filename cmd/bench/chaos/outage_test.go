@@ -211,7 +211,7 @@ func TestChaosParkedForTooLong(t *testing.T) {
 	require.Equal(t, "parked", bed.deliveries(gone, "")[0].Status)
 	replica.restartAt(15*24*time.Hour + time.Hour)
 	bed.await(recoveryTime, "it is given up", func() bool { return bed.deliveries(gone, "")[0].Status == "failed" })
-	require.Equal(t, "parked_too_long", bed.deliveries(gone, "")[0].Reason)
+	require.Equal(t, "expired", bed.deliveries(gone, "")[0].Reason)
 	bed.unparked = 1
 	bed.requireBalance(publisher, publisher.stop())
 }

@@ -24,6 +24,8 @@ type Endpoint struct {
 	Description    string          `json:"description"`
 	Enabled        bool            `json:"enabled"`
 	DisabledReason *string         `json:"disabled_reason" doc:"Why the hub disabled it, e.g. gone after a 410"`
+	DisabledAt     *time.Time      `json:"disabled_at" doc:"Since when it is disabled: its events are parked, and sent once it is enabled; null while it is enabled"`
+	AbandonedAt    *time.Time      `json:"abandoned_at" doc:"When it had been disabled for 15 days: from then on its events make no deliveries, until it is enabled"`
 	RatePerMinute  *int32          `json:"rate_per_minute" doc:"null: as fast as it takes them"`
 	PreviousUntil  *time.Time      `json:"previous_secret_until" doc:"Until then deliveries are signed with the previous secret too"`
 	CreatedAt      time.Time       `json:"created_at"`
@@ -41,7 +43,7 @@ type EndpointSettings struct {
 	URL           string   `json:"url" minLength:"1" maxLength:"2048" example:"https://example.com/webhooks" doc:"http or https; private networks are refused unless this hub allows them"`
 	EventTypes    []string `json:"event_types" minItems:"1" maxItems:"100" nullable:"false" example:"[\"appointment.*\"]" doc:"*, a prefix such as appointment.*, or exact types"`
 	Description   string   `json:"description,omitempty" maxLength:"500"`
-	Enabled       *bool    `json:"enabled,omitempty" doc:"Absent: true. Enabling forgets why the hub disabled it"`
+	Enabled       *bool    `json:"enabled,omitempty" doc:"Absent: true. While false, events are parked, for 15 days. Enabling sends them and forgets why the hub disabled it"`
 	RatePerMinute *int32   `json:"rate_per_minute,omitempty" nullable:"true" minimum:"1" maximum:"1000000" doc:"Deliveries a minute at most; null or absent: as fast as it takes them"`
 }
 
@@ -137,11 +139,12 @@ func (a *API) getEndpoint(ctx context.Context, in *idPath) (*endpointOutput, err
 }
 
 func (a *API) updateEndpoint(ctx context.Context, in *updateEndpointInput) (*endpointOutput, error) {
-	endpoint, err := a.deps.Endpoints.Update(ctx, requestInfoOf(ctx).accessFilter(), in.ID, stateOf(in.Body))
+	endpoint, changed, err := a.deps.Endpoints.Update(ctx, requestInfoOf(ctx).accessFilter(), in.ID, stateOf(in.Body))
 	if err != nil {
 		return nil, err
 	}
 	setAuditResource(ctx, endpoint.ID, endpoint.TenantID)
+	requestInfoOf(ctx).unchanged = !changed
 	return &endpointOutput{endpointOf(endpoint)}, nil
 }
 
@@ -213,7 +216,7 @@ func stateOf(settings EndpointSettings) registry.EndpointState {
 func endpointOf(e registry.Endpoint) Endpoint {
 	return Endpoint{
 		ID: e.ID, TenantID: e.TenantID, Environment: e.Environment, URL: e.URL, EventTypes: e.EventTypes, Description: e.Description,
-		Enabled: e.Enabled, DisabledReason: e.DisabledReason, RatePerMinute: e.RatePerMinute, PreviousUntil: e.PreviousExpires,
+		Enabled: e.Enabled, DisabledReason: e.DisabledReason, DisabledAt: e.DisabledAt, AbandonedAt: e.AbandonedAt, RatePerMinute: e.RatePerMinute, PreviousUntil: e.PreviousExpires,
 		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
 	}
 }

@@ -23,12 +23,16 @@ const leaseAndReturnSQL = `
 	from picked p where d.id = p.id
 	returning d.id, d.target_id, d.integration, d.attempts, d.spent, d.round_at, now() - p.due_at`
 
-// claimTargetSQL claims up to $2 due rows of one target, oldest first.
-const claimTargetSQL = `
+// claimTargetsSQL claims due rows of several targets, of each the oldest up to its number
+// of places.
+const claimTargetsSQL = `
 	with picked as (
-		select id, due_at from hub.deliveries
-		where status = 0 and target_id = $1 and due_at <= now()
-		order by due_at, id limit $2 for update skip locked)
+		select due.id, due.due_at from unnest($1::uuid[], $2::integer[]) wanted(target_id, places),
+		lateral (
+			select id, due_at from hub.deliveries
+			where status = 0 and target_id = wanted.target_id and due_at <= now()
+			order by due_at, id limit wanted.places for update skip locked) due
+		limit 512)
 	update hub.deliveries d` + leaseAndReturnSQL
 
 // "status + 0" keeps the planner from reading all pending rows by their index
@@ -100,7 +104,7 @@ func (d *Dispatcher) readEvents(ctx context.Context, deliveries []LeasedDelivery
 	for i := range deliveries {
 		deliveries[i].Event = events[logid.Seq(deliveries[i].ID)]
 	}
-	return nil
+	return d.describeMissing(ctx, deliveries)
 }
 
 // materializeExpired inserts the rows of deliveries whose leases have ended: their process
@@ -143,17 +147,27 @@ func (r *RetryScheduler) claimDue(ctx context.Context) {
 }
 
 // claimRetries claims due retries and queues them, also beyond the lanes' capacity: their
-// number is bounded by the attempts that were made a moment ago.
-func (d *Dispatcher) claimRetries(ctx context.Context, keys []retryKey) error {
+// number is bounded by the attempts that were made a moment ago. Those without a place in
+// their tenant's share are left to the sweep.
+func (d *Dispatcher) claimRetries(ctx context.Context, retries []retryKey) error {
 	if !d.beginClaim() {
 		return nil // other processes, or the next start
 	}
 	defer d.endClaim()
-	ids, attempts := make([]uuid.UUID, len(keys)), make([]int32, len(keys))
-	for i, key := range keys {
-		ids[i], attempts[i] = key.id, key.attempts
+	retries = d.reserveRetries(retries)
+	if len(retries) == 0 {
+		return nil
+	}
+	ids, attempts := make([]uuid.UUID, len(retries)), make([]int32, len(retries))
+	for i, retry := range retries {
+		ids[i], attempts[i] = retry.id, retry.attempts
 	}
 	deliveries, err := d.claim(ctx, claimRetriesSQL, ids, attempts)
+	d.mu.Lock()
+	for _, retry := range retries {
+		d.release(d.laneOf(retry.target, retry.tenant), 1)
+	}
+	d.mu.Unlock()
 	if err != nil {
 		return err
 	}
@@ -161,11 +175,28 @@ func (d *Dispatcher) claimRetries(ctx context.Context, keys []retryKey) error {
 	return nil
 }
 
+// reserveRetries takes places for retries within their tenants' shares and returns those
+// that got one.
+func (d *Dispatcher) reserveRetries(retries []retryKey) []retryKey {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	placed := retries[:0]
+	for _, retry := range retries {
+		l := d.laneOf(retry.target, retry.tenant)
+		if d.tenantPlaces(l.tenant) > 0 {
+			l.addReserved(1)
+			d.queued++
+			placed = append(placed, retry)
+		}
+	}
+	return placed
+}
+
 // enqueueClaimed queues claimed deliveries that have no reserved place.
 func (d *Dispatcher) enqueueClaimed(deliveries []LeasedDelivery) {
 	d.mu.Lock()
 	for _, delivery := range deliveries {
-		d.laneOf(delivery.Target).reserved++
+		d.laneOf(delivery.Target, delivery.Event.TenantID).addReserved(1)
 		d.queued++
 	}
 	d.mu.Unlock()

@@ -17,20 +17,22 @@ const (
 	breakerAfter     = 10     // failures in a row that open a target's breaker
 	breakerDivisor   = 8      // an open breaker leaves 1/8 of the target's concurrency
 	idleLaneInterval = time.Minute
-	wakeInterval     = time.Second // minimum interval between wake tasks for one target
+	wakeInterval     = time.Second // minimum interval between wake tasks for one target; see also maxWakesOfOthers
 )
 
 // lane is the queue of one target and its share of the workers. All fields are
 // guarded by Dispatcher.mu.
 type lane struct {
 	target       uuid.UUID
+	tenant       *tenantShare
 	queue        []LeasedDelivery
 	head         int           // queue[head:] waits
 	reserved     int           // places reserved by commits under way
 	running      int           // attempts in flight
 	failures     int           // in a row
 	attemptTime  time.Duration // moving average of an attempt's duration; 0 = unknown
-	awaitsWorker bool          // is in Dispatcher.awaitingWorker
+	awaitsWorker bool          // is in tenantShare.ready
+	awaitsClaim  bool          // is in tenantShare.claims
 	backlog      bool          // the database has rows of this target without a lease
 	wokeOthersAt time.Time     // when the last wake task was enqueued
 	interval     time.Duration // pacing: least time between starts; 0 = none
@@ -68,6 +70,25 @@ func (l *lane) capacity(concurrency int) int {
 // freeCapacity returns how many more deliveries may be taken.
 func (l *lane) freeCapacity(concurrency int) int {
 	return l.capacity(concurrency) - l.waiting() - l.reserved
+}
+
+// addReserved changes the number of reserved places, also in the tenant's share.
+func (l *lane) addReserved(n int) {
+	l.reserved += n
+	l.tenant.queued += n
+}
+
+// moveTo moves a lane and what it holds to another tenant's share: its tenant was not known
+// when the lane was made.
+func (l *lane) moveTo(t *tenantShare) {
+	held := l.waiting() + l.reserved
+	l.tenant.lanes--
+	l.tenant.queued -= held
+	l.tenant.running -= l.running
+	t.lanes++
+	t.queued += held
+	t.running += l.running
+	l.tenant = t
 }
 
 func (l *lane) push(delivery LeasedDelivery) {
@@ -111,5 +132,5 @@ func (l *lane) pop() LeasedDelivery {
 
 // isIdle reports whether the lane holds no state and may be deleted.
 func (l *lane) isIdle(now time.Time) bool {
-	return l.waiting() == 0 && l.reserved == 0 && l.running == 0 && !l.backlog && l.failures < breakerAfter && !now.Before(l.nextAt)
+	return l.waiting() == 0 && l.reserved == 0 && l.running == 0 && !l.backlog && !l.awaitsWorker && !l.awaitsClaim && l.failures < breakerAfter && !now.Before(l.nextAt)
 }

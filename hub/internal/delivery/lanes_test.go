@@ -44,7 +44,7 @@ func TestLaneKnowsItsPaceFromTheBeginning(t *testing.T) {
 	t.Parallel()
 	d := NewDispatcher(Config{Now: time.Now, Concurrency: 64, EndpointConcurrency: 64})
 	places := 0
-	for target := (&directory.Target{ID: uuid.New(), RatePerMinute: 600}); d.Reserve(target); {
+	for target := (&directory.Target{ID: uuid.New(), RatePerMinute: 600, Enabled: true}); d.Reserve(target); {
 		places++
 	}
 	require.Equal(t, 76, places)
@@ -57,8 +57,8 @@ func TestLateJobsAreGivenBack(t *testing.T) {
 	d := NewDispatcher(Config{Now: func() time.Time { return now }, Concurrency: 1, EndpointConcurrency: 1})
 	target := uuid.New()
 	jobs := []LeasedDelivery{
-		{ID: uuid.UUID{1}, Target: target, LeasedAt: now.Add(-startWithin - time.Second)},
-		{ID: uuid.UUID{2}, Target: target, LeasedAt: now.Add(-LeaseDuration + time.Second)},
+		{ID: uuid.UUID{1}, Target: target, Event: &Event{}, LeasedAt: now.Add(-startWithin - time.Second)},
+		{ID: uuid.UUID{2}, Target: target, Event: &Event{}, LeasedAt: now.Add(-LeaseDuration + time.Second)},
 	}
 	d.enqueueClaimed(jobs)
 	require.Eventually(t, func() bool { queued, inFlight := d.Depth(); return queued+inFlight == 0 }, 10*time.Second, time.Millisecond)
@@ -86,8 +86,10 @@ func TestFillWithoutRoomDoesNotKickItself(t *testing.T) {
 	d.Directory = directory.New(hubtest.Database(t), nil, nil, slog.New(slog.DiscardHandler), time.Now)
 	d.queued = maxQueued
 	target := uuid.New()
-	require.NoError(t, d.claimForLane(t.Context(), target))
-	require.Empty(t, d.wakeups)
+	d.Wake(target)
+	<-d.claimSignal
+	require.NoError(t, d.claimRound(t.Context()))
+	require.Empty(t, d.claimSignal)
 	require.True(t, d.lanes[target].backlog, "it is remembered that rows wait")
 }
 

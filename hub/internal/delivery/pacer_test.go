@@ -62,7 +62,7 @@ func TestTwoProcessesShareOnePace(t *testing.T) {
 		return RedisPacer{Client: c}
 	}
 	pacers, next := []RedisPacer{client(), client()}, make([]time.Time, 2)
-	target := &directory.Target{ID: uuid.New(), RatePerMinute: 90}
+	target := &directory.Target{ID: uuid.New(), RatePerMinute: 90, Enabled: true}
 	random := rand.New(rand.NewPCG(1, 2))
 	var starts []time.Time
 	counts := make([]int, len(pacers))

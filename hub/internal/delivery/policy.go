@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// LastAttemptSpent is what a delivery has spent that gets a single attempt.
+const LastAttemptSpent = len(retryDelays)
+
 // retryDelays are the pauses before the second, third and fourth attempt
 // (docs/interfaces/clinic.md, "Retries").
 var retryDelays = [...]time.Duration{time.Second, 5 * time.Second, 25 * time.Second}
@@ -22,14 +25,16 @@ const (
 // Reasons of parked and failed deliveries.
 const (
 	ReasonRetriesExhausted    = "retries_exhausted"
-	ReasonEndpointGone        = "gone"              // the endpoint responded 410
+	ReasonGone                = "gone"              // the receiver responded 410, or it did before and the endpoint is disabled since
 	ReasonDeferredTooLong     = "deferred_too_long" // Retry-After for 24 h
-	ReasonEndpointDisabled    = "endpoint_disabled"
+	ReasonDisabled            = "disabled"          // by a person; drained when it is enabled
 	ReasonEndpointDeleted     = "endpoint_deleted"
 	ReasonPeerUnavailable     = "peer_unavailable"     // the integration is in error: drained when the peer is well
-	ReasonIntegrationInactive = "integration_inactive" // drained when it is active again
+	ReasonIntegrationInactive = "integration_inactive" // not by a person; drained when it is active again
 	ReasonEventNotSent        = "event_not_sent"       // the connector has no such event
-	ReasonParkedTooLong       = "parked_too_long"      // parked for 15 days
+	ReasonExpired             = "expired"              // parked for 15 days
+	ReasonReplayCancelled     = "replay_cancelled"     // its replay was cancelled before an attempt; not drained
+	ReasonPayloadMissing      = "payload_missing"      // the log has no event for it
 	ReasonOtherAccount        = "other_account"        // the integration is connected to another account by now
 	ReasonErased              = "erased"               // its payload was erased
 )
@@ -58,7 +63,7 @@ func Decide(o Response, spent int, roundAt, now time.Time) Decision {
 	case o.Complete && o.Status >= 200 && o.Status <= 299:
 		return Decision{Status: Delivered, Spent: spent + 1, Healthy: true}
 	case o.Complete && o.Status == http.StatusGone:
-		return Decision{Status: Parked, Spent: spent + 1, Reason: ReasonEndpointGone, DisableEndpoint: true, Healthy: true}
+		return Decision{Status: Parked, Spent: spent + 1, Reason: ReasonGone, DisableEndpoint: true, Healthy: true}
 	case o.Complete && (o.Status == http.StatusTooManyRequests || o.Status == http.StatusServiceUnavailable):
 		if wait, ok := parseRetryAfter(o.RetryAfter, now); ok {
 			if now.Add(wait).Sub(roundAt) > maxDeferral {
@@ -106,8 +111,10 @@ func decideUnsent(target *directory.Target, delivery LeasedDelivery) (Decision, 
 		return Decision{Status: Failed, Spent: spent, Reason: ReasonOtherAccount}, true
 	case target.Enabled:
 		return Decision{}, false
-	case target.Peer == nil:
-		return Decision{Status: Parked, Spent: spent, Reason: ReasonEndpointDisabled}, true
+	case target.IsGone:
+		return Decision{Status: Parked, Spent: spent, Reason: ReasonGone}, true
+	case target.Peer == nil || target.Peer.Disabled:
+		return Decision{Status: Parked, Spent: spent, Reason: ReasonDisabled}, true
 	case target.Peer.Status == integration.StatusInactive:
 		return Decision{Status: Parked, Spent: spent, Reason: ReasonIntegrationInactive}, true
 	default:

@@ -35,7 +35,7 @@ func TestDecideSuccess(t *testing.T) {
 
 func TestDecideGoneDisables(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, Decision{Status: Parked, Spent: 1, Reason: ReasonEndpointGone, DisableEndpoint: true, Healthy: true}, Decide(answer(410, ""), 0, judged, judged))
+	require.Equal(t, Decision{Status: Parked, Spent: 1, Reason: ReasonGone, DisableEndpoint: true, Healthy: true}, Decide(answer(410, ""), 0, judged, judged))
 }
 
 func TestDecideRetryAfterUsesUpNoAttempt(t *testing.T) {

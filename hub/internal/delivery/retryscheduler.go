@@ -32,13 +32,17 @@ type RetryScheduler struct {
 	server      *asynq.Server
 	log         *slog.Logger
 	schedule    chan scheduledRetry
+	quota       retryQuota
 	due         chan retryKey
 	lastWarning atomic.Int64 // unix seconds of the last warning about Redis
 }
 
+// retryKey names a retry. target and tenant are uuid.Nil in tasks of processes that do not
+// write them.
 type retryKey struct {
-	id       uuid.UUID
-	attempts int32
+	id             uuid.UUID
+	attempts       int32
+	target, tenant uuid.UUID
 }
 
 type scheduledRetry struct {
@@ -53,6 +57,7 @@ func NewRetryScheduler(rdb redis.UniversalClient, dispatcher *Dispatcher, log *s
 		client:     asynq.NewClientFromRedisClient(rdb),
 		log:        log,
 		schedule:   make(chan scheduledRetry, scheduleQueue),
+		quota:      newRetryQuota(),
 		due:        make(chan retryKey, maxRetriesPerClaim*4),
 	}
 	r.server = asynq.NewServerFromRedisClient(rdb, asynq.Config{
@@ -69,7 +74,8 @@ func NewRetryScheduler(rdb redis.UniversalClient, dispatcher *Dispatcher, log *s
 }
 
 // Schedule schedules the next attempts of deliveries that were just stored as pending.
-// It never blocks: retries that do not fit the queue are left to the sweep.
+// It never blocks: retries that do not fit the queue, or their tenant's share of it, are
+// left to the sweep.
 func (r *RetryScheduler) Schedule(attempts []AttemptResult) {
 	now := time.Now()
 	for i := range attempts {
@@ -79,9 +85,13 @@ func (r *RetryScheduler) Schedule(attempts []AttemptResult) {
 		}
 		// asynq keeps whole seconds: round up, so that a retry is never early.
 		dueAt := now.Add(a.Decision.Wait + time.Second - time.Nanosecond).Truncate(time.Second)
+		if !r.quota.take(a.Event.TenantID, dueAt, now) {
+			continue
+		}
 		select {
-		case r.schedule <- scheduledRetry{retryKey{a.ID, int32(a.PriorAttempts + 1)}, dueAt}:
+		case r.schedule <- scheduledRetry{retryKey{a.ID, int32(a.PriorAttempts + 1), a.Target, a.Event.TenantID}, dueAt}:
 		default:
+			r.quota.enqueued(a.Event.TenantID)
 		}
 	}
 }
@@ -124,8 +134,8 @@ func (r *RetryScheduler) runEnqueuer(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case s := <-r.schedule:
-			payload := binary.BigEndian.AppendUint32(append([]byte(nil), s.id[:]...), uint32(s.attempts))
-			_, err := r.client.EnqueueContext(ctx, asynq.NewTask(retryTask, payload), asynq.Queue(retryQueue),
+			r.quota.enqueued(s.tenant)
+			_, err := r.client.EnqueueContext(ctx, asynq.NewTask(retryTask, s.payload()), asynq.Queue(retryQueue),
 				asynq.TaskID(fmt.Sprintf("%s:%d", s.id, s.attempts)), asynq.ProcessAt(s.at), asynq.MaxRetry(0), asynq.Retention(0))
 			if err != nil && !errors.Is(err, asynq.ErrTaskIDConflict) && ctx.Err() == nil {
 				r.warnThrottled(err)
@@ -134,11 +144,26 @@ func (r *RetryScheduler) runEnqueuer(ctx context.Context) {
 	}
 }
 
+const (
+	shortRetryPayload = 20 // of processes that write neither target nor tenant
+	retryPayload      = 52
+)
+
+// payload returns the task's payload: id, attempts, target, tenant.
+func (k retryKey) payload() []byte {
+	payload := binary.BigEndian.AppendUint32(append(make([]byte, 0, retryPayload), k.id[:]...), uint32(k.attempts))
+	return append(append(payload, k.target[:]...), k.tenant[:]...)
+}
+
 func parseRetry(payload []byte) (retryKey, error) {
-	if len(payload) != 20 {
+	if len(payload) != shortRetryPayload && len(payload) != retryPayload {
 		return retryKey{}, fmt.Errorf("reading a retry task of %d bytes: %w", len(payload), asynq.SkipRetry)
 	}
-	return retryKey{uuid.UUID(payload[:16]), int32(binary.BigEndian.Uint32(payload[16:]))}, nil
+	key := retryKey{id: uuid.UUID(payload[:16]), attempts: int32(binary.BigEndian.Uint32(payload[16:]))}
+	if len(payload) == retryPayload {
+		key.target, key.tenant = uuid.UUID(payload[20:36]), uuid.UUID(payload[36:])
+	}
+	return key, nil
 }
 
 // warnThrottled logs an error of Redis at most once a minute.

@@ -54,6 +54,13 @@ func (d *Dispatcher) attempt(w *worker, l *lane, delivery LeasedDelivery) laneUp
 	if started.Sub(delivery.LeasedAt) > startWithin {
 		return laneUpdate{skipped: true, leaseTooOld: true}
 	}
+	if d.isTakenBack(delivery) {
+		return laneUpdate{healthy: true}
+	}
+	if delivery.Event.isMissing() {
+		d.Attempts.Record(AttemptResult{LeasedDelivery: delivery, Decision: Decision{Status: Failed, Spent: delivery.Spent, Reason: ReasonPayloadMissing}})
+		return laneUpdate{healthy: true}
+	}
 	erased, err := d.erased(ctx, delivery.Event)
 	if err != nil {
 		return laneUpdate{skipped: true}
@@ -68,7 +75,7 @@ func (d *Dispatcher) attempt(w *worker, l *lane, delivery LeasedDelivery) laneUp
 	}
 	if verdict, decided := decideUnsent(target, delivery); decided {
 		d.Attempts.Record(AttemptResult{LeasedDelivery: delivery, Decision: verdict})
-		return laneUpdate{healthy: true}
+		return laneUpdate{healthy: true, hasInterval: true}
 	}
 	outcome := laneUpdate{hasInterval: true, interval: paceInterval(target)}
 	if outcome.interval > 0 {
@@ -90,9 +97,10 @@ func (d *Dispatcher) attempt(w *worker, l *lane, delivery LeasedDelivery) laneUp
 	return outcome
 }
 
-// paceInterval returns the least time between two starts at a target; 0 = none.
+// paceInterval returns the least time between two starts at a target; 0 = none. What is
+// not in use is sent nothing.
 func paceInterval(target *directory.Target) time.Duration {
-	if target.RatePerMinute <= 0 {
+	if target.RatePerMinute <= 0 || !target.Enabled {
 		return 0
 	}
 	return time.Minute / time.Duration(target.RatePerMinute)

@@ -11,26 +11,64 @@ import (
 
 const (
 	sweepInterval = time.Second
-	claimBatch    = 512             // rows taken from the database at once, one target
 	releaseMargin = 5 * time.Second // a lease with less time left is not released but runs out
 )
 
-// dueTargetsSQL selects the targets that have due rows. It hops along the index from target to
-// target, so it does not read every row.
-const dueTargetsSQL = `
-	with recursive t (target_id) as (
-		(select target_id from hub.deliveries where status = 0 order by target_id limit 1)
-		union all
-		select (select d.target_id from hub.deliveries d
-		        where d.status = 0 and d.target_id > t.target_id order by d.target_id limit 1)
-		from t where t.target_id is not null)
-	select t.target_id from t
-	where t.target_id is not null and exists (
-		select from hub.deliveries d where d.status = 0 and d.target_id = t.target_id and d.due_at <= now())`
+// A scan of all due rows costs what is due, which is little or nothing until a backlog
+// forms. Then most scans read only what came due since the last one, and scans of
+// everything take at most 1/scanShare of the time.
+const (
+	scanShare       = 50
+	maxScanInterval = time.Minute
+	scanOverlap     = 5 * time.Second // rows of transactions that took as long to commit are found
+)
+
+// scanDueSQL begins the statements that select the targets of due rows, and the
+// database's time. The index deliveries_due_at finds the rows, so those that are not due
+// cost nothing. It has the expression instead of the column so that nothing else uses it.
+const scanDueSQL = `
+	select now(), due.tenant_id, due.target_id
+	from (values (1)) always left join (
+		select distinct tenant_id, target_id from hub.deliveries
+		where case when status = 0 then due_at end <= now()`
+
+// Where nothing is known of a partition, the planner assumes that a range with two bounds
+// has few rows, and that one with one bound has many.
+const (
+	dueTargetsSQL      = scanDueSQL + ` and case when status = 0 then due_at end > '-infinity') due on true`
+	newlyDueTargetsSQL = scanDueSQL + ` and case when status = 0 then due_at end > $1) due on true`
+)
+
+// dueScan remembers how far the scans for due rows have come.
+type dueScan struct {
+	upTo       time.Time // rows due until then have been seen; database clock
+	completeAt time.Time // the next scan of everything; local clock
+}
+
+// since returns the moment after which the next scan looks for due rows: the beginning of
+// time for a scan of everything.
+func (s *dueScan) since(now time.Time) time.Time {
+	if s.upTo.IsZero() || !now.Before(s.completeAt) {
+		return time.Time{}
+	}
+	return s.upTo.Add(-scanOverlap)
+}
+
+// done notes a scan that began at a local time and took a while. A database clock that
+// went back makes the next scan read everything.
+func (s *dueScan) done(since, began time.Time, took time.Duration, databaseNow time.Time) {
+	if since.IsZero() {
+		s.completeAt = began.Add(min(scanShare*took, maxScanInterval))
+	}
+	if databaseNow.Before(s.upTo) {
+		databaseNow = time.Time{}
+	}
+	s.upTo = databaseNow
+}
 
 // Sweep claims due rows for this process's lanes until ctx ends: rows that had no place
-// when they were committed, whose process died, or whose retry Redis lost. Every target
-// gets its share, so a long backlog of one delays no other.
+// when they were committed, whose process died, or whose retry Redis lost. Tenants and
+// their targets get them in turn, so a long backlog of one delays no other.
 func (d *Dispatcher) Sweep(ctx context.Context) {
 	tick, tidy := time.NewTicker(sweepInterval), time.NewTicker(idleLaneInterval)
 	defer tick.Stop()
@@ -44,8 +82,8 @@ func (d *Dispatcher) Sweep(ctx context.Context) {
 		case <-tidy.C:
 			d.dropIdleLanes()
 			continue
-		case target := <-d.wakeups:
-			err = d.claimForLane(ctx, target)
+		case <-d.claimSignal:
+			err = d.claimRound(ctx)
 		case <-tick.C:
 			err = d.sweepAll(ctx)
 		}
@@ -56,6 +94,7 @@ func (d *Dispatcher) Sweep(ctx context.Context) {
 	}
 }
 
+// sweepAll finds the targets with due rows and queues claims for them.
 func (d *Dispatcher) sweepAll(ctx context.Context) error {
 	if err := d.releaseExpired(ctx); err != nil {
 		return err
@@ -63,58 +102,49 @@ func (d *Dispatcher) sweepAll(ctx context.Context) error {
 	if err := d.materializeExpired(ctx); err != nil {
 		return err
 	}
-	rows, err := d.Pool.Query(ctx, dueTargetsSQL)
-	if err != nil {
-		return fmt.Errorf("finding targets with due deliveries: %w", err)
-	}
-	due, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
-	if err != nil {
-		return fmt.Errorf("finding targets with due deliveries: %w", err)
-	}
-	for _, target := range due {
-		if err := d.claimForLane(ctx, target); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// claimForLane claims as many of a target's due rows as its lane has capacity for.
-func (d *Dispatcher) claimForLane(ctx context.Context, target uuid.UUID) error {
-	if !d.beginClaim() {
-		return nil
-	}
-	defer d.endClaim()
-	places := d.reserveUpTo(target, claimBatch, d.paceOf(ctx, target))
-	if places == 0 { // claimed when the lane moves on, or by the next sweep
-		d.setBacklog(target)
-		return nil
-	}
-	deliveries, err := d.claim(ctx, claimTargetSQL, target, places)
-	for range places - len(deliveries) {
-		d.Release(target)
-	}
-	if err != nil {
-		for range deliveries { // claimed but unreadable: their leases end by themselves
-			d.Release(target)
-		}
+	if err := d.findDue(ctx); err != nil {
 		return err
 	}
-	if len(deliveries) == places { // there may be more
-		d.setBacklog(target)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, l := range d.lanes {
+		if l.backlog && d.freePlaces(l) > 0 {
+			d.queueClaim(l)
+		}
 	}
-	d.Dispatch(deliveries, nil)
 	return nil
 }
 
-// paceOf returns the pace of a target, endpoint or integration; 0 if it is not paced or
-// cannot be read now: its deliveries then wait for the configuration, not for a turn.
-func (d *Dispatcher) paceOf(ctx context.Context, target uuid.UUID) time.Duration {
-	for _, isIntegration := range []bool{false, true} {
-		receiver, err := d.Directory.Target(ctx, target, isIntegration)
-		if err == nil && receiver != nil {
-			return paceInterval(receiver)
-		}
+// findDue marks the lanes of targets with due rows.
+func (d *Dispatcher) findDue(ctx context.Context) error {
+	began := d.Now()
+	since := d.dueScan.since(began)
+	statement, args := dueTargetsSQL, []any(nil)
+	if !since.IsZero() {
+		statement, args = newlyDueTargetsSQL, []any{since}
 	}
-	return 0
+	rows, err := d.Pool.Query(ctx, statement, args...)
+	if err != nil {
+		return fmt.Errorf("finding targets with due deliveries: %w", err)
+	}
+	type dueTarget struct{ tenant, target uuid.UUID }
+	var due []dueTarget
+	var databaseNow time.Time
+	var tenant, target *uuid.UUID
+	_, err = pgx.ForEachRow(rows, []any{&databaseNow, &tenant, &target}, func() error {
+		if target != nil {
+			due = append(due, dueTarget{*tenant, *target})
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("finding targets with due deliveries: %w", err)
+	}
+	d.dueScan.done(since, began, d.Now().Sub(began), databaseNow)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, found := range due {
+		d.laneOf(found.target, found.tenant).backlog = true
+	}
+	return nil
 }

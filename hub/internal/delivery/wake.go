@@ -8,39 +8,30 @@ import (
 	"github.com/hibiken/asynq"
 )
 
-// AnnounceBacklog marks that rows of a target wait in the database, and wakes this process
-// if the target's lane is empty, and another one at most once a wakeInterval.
+// AnnounceBacklog marks that rows of a target wait in the database. It makes this process
+// claim them if the target's lane is empty, and another one at most once a wakeInterval.
 func (d *Dispatcher) AnnounceBacklog(target uuid.UUID) {
 	d.mu.Lock()
-	l := d.laneOf(target)
+	defer d.mu.Unlock()
+	l := d.laneOf(target, uuid.Nil)
 	l.backlog = true
-	empty := l.waiting() == 0 && l.reserved == 0
-	wake := d.WakeOthers != nil && d.Now().Sub(l.wokeOthersAt) >= wakeInterval
-	if wake {
-		l.wokeOthersAt = d.Now()
-	}
-	d.mu.Unlock()
-	if wake {
+	now := d.Now()
+	if d.WakeOthers != nil && now.Sub(l.wokeOthersAt) >= wakeInterval && l.tenant.mayWakeOthers(now) {
+		l.wokeOthersAt = now
 		go d.WakeOthers(target)
 	}
-	if empty {
-		d.Wake(target)
+	if l.waiting() == 0 && l.reserved == 0 {
+		d.queueClaim(l)
 	}
 }
 
-// Wake makes the sweep claim a target's due rows soon.
+// Wake makes this process claim a target's due rows soon.
 func (d *Dispatcher) Wake(target uuid.UUID) {
-	select {
-	case d.wakeups <- target:
-	default: // the sweep finds them within a second
-	}
-}
-
-// setBacklog marks that rows of a target wait in the database, without waking anything.
-func (d *Dispatcher) setBacklog(target uuid.UUID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.laneOf(target).backlog = true
+	l := d.laneOf(target, uuid.Nil)
+	l.backlog = true
+	d.queueClaim(l)
 }
 
 // WakeOthers enqueues one task that makes a process claim a target's waiting rows. The

@@ -34,8 +34,8 @@ func (p *Peer) Connection(now time.Time) hub.Connection {
 }
 
 // Accepts reports whether events of a type are delivered to the peer or parked for it.
-// While paused, only [events.TypePatientDeleted] is parked: the peer may still have that
+// Once abandoned, only [events.TypePatientDeleted] is parked: the peer may still have that
 // patient's data and must learn of the deletion.
 func (p *Peer) Accepts(eventType string) bool {
-	return hub.MatchesEventType(p.sends, eventType) && (p.Status != StatusInactive || eventType == events.TypePatientDeleted)
+	return hub.MatchesEventType(p.sends, eventType) && (p.AbandonedAt == nil || eventType == events.TypePatientDeleted)
 }

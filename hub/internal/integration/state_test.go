@@ -137,13 +137,13 @@ func TestRecordProbe(t *testing.T) {
 	require.Nil(t, i.NextProbeAt)
 }
 
-// Active and failing integrations get every event that the peer's product accepts;
-// paused ones only the deletion of a patient.
+// Active, failing and paused integrations get every event that the peer's product accepts;
+// abandoned ones only the deletion of a patient.
 func TestAcceptedEvents(t *testing.T) {
 	t.Parallel()
 	for state, accepted := range map[State][]string{
 		StateConnecting: nil, StateActive: {"patient.updated", events.TypePatientDeleted}, StateFailing: {"patient.updated", events.TypePatientDeleted},
-		StatePaused: {events.TypePatientDeleted}, StateDisconnected: nil, StateRevoked: nil,
+		StatePaused: {"patient.updated", events.TypePatientDeleted}, StateDisconnected: nil, StateRevoked: nil,
 	} {
 		i := inState(t, state)
 		peer := &Peer{Integration: *i, sends: []string{"patient.*"}}
@@ -154,5 +154,8 @@ func TestAcceptedEvents(t *testing.T) {
 			}
 		}
 		require.Equal(t, accepted, got, state)
+		peer.AbandonedAt = new(time.Now())
+		require.False(t, peer.Accepts("patient.updated"))
+		require.True(t, peer.Accepts(events.TypePatientDeleted))
 	}
 }

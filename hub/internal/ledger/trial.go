@@ -1,5 +1,5 @@
 package ledger
 
-// TrialWait is an SQL interval: how long an active integration whose webhook refused
-// a delivery to the end is left alone until a parked delivery is tried there.
-const TrialWait = `interval '5 minutes'`
+// FirstTrialWait is an SQL interval: how long a target that refused a delivery to the end
+// is left alone until one of its parked deliveries is tried.
+const FirstTrialWait = `interval '30 seconds' * (0.9 + 0.2 * random())`

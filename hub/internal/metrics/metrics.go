@@ -30,6 +30,7 @@ type Metrics struct {
 	localLimits     prometheus.Counter
 	erasures        prometheus.Counter
 	erased          prometheus.Counter
+	abandoned       prometheus.Counter
 	initialized     sync.Map // products whose counters are exported
 }
 
@@ -64,8 +65,10 @@ func New() *Metrics {
 			Name: "hub_erasures_total", Help: "Persons whose payloads were erased, all but the events that asked for it."}),
 		erased: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "hub_payloads_erased_total", Help: "Payloads erased because they were about a person that was deleted."}),
+		abandoned: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "hub_targets_abandoned_total", Help: "Endpoints and integrations that were not in use for 15 days and stopped to collect."}),
 	}
-	m.registry.MustRegister(m.events, m.accepted, m.settled, m.attempts, m.duration, m.deliveryLatency, m.received, m.handshakes, m.publishing, m.limited, m.localLimits, m.erasures, m.erased,
+	m.registry.MustRegister(m.events, m.accepted, m.settled, m.attempts, m.duration, m.deliveryLatency, m.received, m.handshakes, m.publishing, m.limited, m.localLimits, m.erasures, m.erased, m.abandoned,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -120,6 +123,9 @@ func (m *Metrics) ObservePublish(duration time.Duration) { m.publishing.Observe(
 
 // CountLocalLimit counts a limit that was decided without Redis.
 func (m *Metrics) CountLocalLimit() { m.localLimits.Inc() }
+
+// CountAbandoned counts endpoints and integrations that stopped to collect.
+func (m *Metrics) CountAbandoned(targets int) { m.abandoned.Add(float64(targets)) }
 
 // CountLimited counts a request answered 429.
 func (m *Metrics) CountLimited() { m.limited.Inc() }

@@ -171,8 +171,8 @@ func connectCRM(t *testing.T, rate int) (*tenant, *peerOfDocuments, string) {
 	return o, p, got.body["id"].(string)
 }
 
-// "A peer whose status is fine but whose webhook fails: one parked delivery is tried
-// every 5 min, and the rest drain when it succeeds."
+// A peer whose status is fine but whose webhook fails: one parked delivery is tried after
+// 30 s, then 1 min and longer, and the rest drain when it succeeds.
 func TestTrial(t *testing.T) {
 	t.Parallel()
 	o, p, id := connectCRM(t, 6000)
@@ -185,38 +185,41 @@ func TestTrial(t *testing.T) {
 		_, err := o.db.Exec(t.Context(), `update hub.deliveries set spent = 3, next_attempt_at = null, due_at = now() where target_id = $1 and status = 0`, id)
 		require.NoError(t, err)
 	}
-	state := func() (parked, waiting int, trial *time.Time) {
+	state := func() (parked, waiting int, trial time.Time) {
 		require.NoError(t, o.db.QueryRow(t.Context(), `
-			select count(*) filter (where status = 2), count(*) filter (where status = 0), (select trial_at from hub.integrations where id = $1)
+			select count(*) filter (where status = 2), count(*) filter (where status = 0), coalesce((select due_at from hub.drains where target_id = $1 and state = 'waiting'), 'epoch')
 			from hub.deliveries where target_id = $1`, id).Scan(&parked, &waiting, &trial))
 		return parked, waiting, trial
 	}
-	require.Eventually(t, func() bool { retry(); parked, _, _ := state(); return parked == 3 }, 2*soon, 20*tick)
-	_, _, trial := state()
-	require.WithinDuration(t, time.Now().Add(5*time.Minute), *trial, time.Minute)
+	require.Eventually(t, func() bool {
+		retry()
+		parked, _, trial := state()
+		return parked == 3 && trial.After(time.Now()) && time.Until(trial) < 34*time.Second
+	}, 2*soon, 20*tick)
 	due := func() {
-		_, err := o.db.Exec(t.Context(), `update hub.integrations set trial_at = now() where id = $1`, id)
+		_, err := o.db.Exec(t.Context(), `update hub.drains set due_at = now() where target_id = $1 and state = 'waiting'`, id)
 		require.NoError(t, err)
 	}
 	due()
-	require.Eventually(t, func() bool { _, waiting, _ := state(); return waiting == 1 }, soon, tick, "one is tried")
-	require.Eventually(t, func() bool { retry(); parked, _, at := state(); return parked == 3 && time.Until(*at) > 4*time.Minute }, 2*soon, 20*tick)
+	require.Eventually(t, func() bool { parked, _, at := state(); return parked == 3 && time.Until(at) > 35*time.Second }, 2*soon, 20*tick, "after one attempt")
 	p.answer(0)
 	due()
 	require.Eventually(t, func() bool { return len(p.arrivals()) == 3 }, 2*soon, tick, "and then the rest")
 	require.Eventually(t, func() bool { parked, waiting, _ := state(); return parked == 0 && waiting == 0 }, soon, tick)
 }
 
-// A peer that is switched off is sent nothing new; what waited goes when it is on again.
+// What happens while a peer is switched off is parked, and goes when it is on again.
 func TestInactive(t *testing.T) {
 	t.Parallel()
 	o, p, id := connectCRM(t, 6000)
 	o.ok(200, "POST", "/api/v1/integrations/"+id+"/disable", "")
-	require.Equal(t, 202, o.publish("unheard").status)
-	require.Empty(t, o.deliveries(""))
+	require.Equal(t, 202, o.publish("meanwhile").status)
+	require.Eventually(t, func() bool { return len(o.deliveries("&status=parked")) == 1 }, soon, tick)
+	require.Equal(t, "disabled", o.deliveries("")[0]["reason"])
 	o.ok(200, "POST", "/api/v1/integrations/"+id+"/enable", "")
-	require.Equal(t, 202, o.publish("heard").status)
-	require.Eventually(t, func() bool { return len(p.arrivals()) == 1 && p.arrivals()[0].text == "heard" }, soon, tick)
+	require.Eventually(t, func() bool { return len(p.arrivals()) == 1 && p.arrivals()[0].text == "meanwhile" }, soon, tick)
+	require.Equal(t, 202, o.publish("afterwards").status)
+	require.Eventually(t, func() bool { return len(p.arrivals()) == 2 && p.arrivals()[1].text == "afterwards" }, soon, tick)
 }
 
 // What a peer sent stands in the same log, with what it was answered; it cannot be

@@ -144,7 +144,7 @@ func TestOutageOfAnHour(t *testing.T) {
 	}
 	require.Eventually(t, func() bool {
 		var draining bool
-		require.NoError(t, o.db.QueryRow(t.Context(), `select draining_since is not null from hub.integrations where id = $1`, id).Scan(&draining))
+		require.NoError(t, o.db.QueryRow(t.Context(), `select exists (select from hub.drains where target_id = $1 and state = 'draining')`, id).Scan(&draining))
 		return !draining
 	}, soon, tick)
 }

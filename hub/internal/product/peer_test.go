@@ -91,7 +91,9 @@ func TestPeerWhoseWebhookIsGone(t *testing.T) {
 	parked := o.deliveries("&status=parked")[0]
 	require.Equal(t, []any{"gone", 410.0, 0.0}, []any{parked["reason"], parked["status_code"], parked["retries"]})
 	p.answer(0)
-	_, err := o.db.Exec(t.Context(), `update hub.integrations set trial_at = now() where id = $1 and trial_at is not null`, id)
-	require.NoError(t, err)
-	require.Eventually(t, func() bool { return len(p.arrivals()) == 1 && len(o.deliveries("&status=delivered")) == 1 }, soon, tick)
+	require.Eventually(t, func() bool {
+		_, err := o.db.Exec(t.Context(), `update hub.drains set due_at = now() where target_id = $1 and state = 'waiting'`, id)
+		require.NoError(t, err)
+		return len(p.arrivals()) == 1 && len(o.deliveries("&status=delivered")) == 1
+	}, soon, tick)
 }

@@ -4,180 +4,363 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/ledger"
 )
 
+// drainState is a state of hub.drains.
+type drainState string
+
 const (
-	drainInterval         = time.Second
-	busyDrainInterval     = 100 * time.Millisecond // while an integration drains
-	maxPendingDuringDrain = 8                      // of one integration: live deliveries queue behind these only
-	integrationsPerRound  = 100                    // at most, in one transaction
+	drainWaiting  drainState = "waiting"
+	drainTrying   drainState = "trying"
+	drainDraining drainState = "draining"
+	drainHeld     drainState = "held"
+	drainSettling drainState = "settling"
+	drainEnding   drainState = "ending"
 )
 
-// Drainer makes parked deliveries of integrations pending again: all of them, oldest
-// first, once the peer is well. If the peer is well and its webhook is not, it tries one
-// delivery every five minutes until one succeeds, and then drains the rest. Only a few
-// are pending at a time, so that live deliveries do not wait for the whole backlog.
-type Drainer struct {
-	pool *pgxpool.Pool
-	log  *slog.Logger
-	wake func(target uuid.UUID)
+const (
+	maxDrainInFlight  = 64              // of one target, pending at once
+	slowDrainInFlight = 4               // of a target that is slow
+	quickDrain        = time.Second     // what goes out within it was not too much
+	slowDrain         = 4 * time.Second // what takes longer was
+	maxParksInARow    = 3               // of a drain, before it ends
+	maxStuckRetries   = 4               // that wait for a retry while others are sent past them
+	headTrials        = 3               // of the oldest delivery alone; then others are tried in turn
+	rotatedTrials     = 1000            // the oldest deliveries that are tried in turn
+	firstSettlingLook = 2 * time.Second
+	// A transaction that parked before the last look began has ended by then.
+	lastSettlingLook = 30 * time.Second
+	trialPoll        = time.Second
+)
+
+// trialWaits are the pauses after failed trials. The pause before the first one is
+// [ledger.FirstTrialWait].
+var trialWaits = [...]time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 15 * time.Minute}
+
+// targetDrain is a row of hub.drains, locked.
+type targetDrain struct {
+	target        uuid.UUID
+	isIntegration bool
+	state         drainState
+	trials        int
+	trial         *uuid.UUID
+	suspect       *uuid.UUID
+	since         time.Time
+	inFlight      int
+	sent          []uuid.UUID
+	sinceRequeue  *time.Duration
+	hasDelivered  bool
+	parked        int
+	cursor        *uuid.UUID
 }
 
-// NewDrainer returns a drainer. It calls wake with each integration that has due deliveries.
-func NewDrainer(pool *pgxpool.Pool, log *slog.Logger, wake func(target uuid.UUID)) *Drainer {
-	return &Drainer{pool: pool, log: log, wake: wake}
+// drainOutcome is what one step of a target did.
+type drainOutcome struct {
+	requeued int
+	failed   map[string]int // deliveries, by product
+	isBusy   bool           // the next step is due soon
 }
 
-// Run drains until ctx ends. Every process may run it: a row lock gives each integration to
-// one process at a time.
-func (d *Drainer) Run(ctx context.Context) {
-	timer := time.NewTimer(drainInterval)
-	defer timer.Stop()
-	failing := false
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-		}
-		busy, err := d.DrainOnce(ctx)
-		if err != nil && !failing && ctx.Err() == nil {
-			d.log.Warn("draining parked deliveries failed; trying again", "error", err)
-		}
-		failing = err != nil
-		wait := drainInterval
-		if busy {
-			wait = busyDrainInterval
-		}
-		timer.Reset(wait)
+// step works on a target whose step is due.
+func (t *targetDrain) step(ctx context.Context, tx pgx.Tx, usage targetUsage) (drainOutcome, error) {
+	switch {
+	case t.state == drainEnding || !usage.exists:
+		return t.end(ctx, tx)
+	case !usage.inUse:
+		return drainOutcome{}, t.update(ctx, tx, `state = 'held', due_at = null, trial_id = null, sent = '{}'`)
+	case t.state == drainTrying:
+		return t.checkTrial(ctx, tx)
+	case t.state == drainDraining:
+		return t.drain(ctx, tx)
+	case t.state == drainSettling:
+		return drainOutcome{}, t.settle(ctx, tx)
+	default:
+		return t.try(ctx, tx)
 	}
 }
 
-// parkedPeer is an integration that has, or may have, parked deliveries.
-type parkedPeer struct {
-	id            uuid.UUID
-	drainingSince *time.Time
-	trialID       *uuid.UUID // under way
-}
-
-// DrainOnce runs one round. busy reports whether an integration is draining.
-func (d *Drainer) DrainOnce(ctx context.Context) (busy bool, err error) {
-	var requeued []uuid.UUID
-	err = pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `
-			select id, draining_since, trial_id from hub.integrations
-			where status = 'active' and (draining_since is not null or trial_at <= now()) and (draining_since is not null or trial_at is not null)
-			order by id limit $1 for update skip locked`, integrationsPerRound)
-		if err != nil {
-			return fmt.Errorf("looking for parked deliveries: %w", err)
-		}
-		peers, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (p parkedPeer, err error) {
-			return p, row.Scan(&p.id, &p.drainingSince, &p.trialID)
-		})
-		if err != nil {
-			return fmt.Errorf("looking for parked deliveries: %w", err)
-		}
-		for _, peer := range peers {
-			n, err := d.step(ctx, tx, peer)
-			if err != nil {
-				return err
-			}
-			busy = busy || peer.drainingSince != nil
-			if n > 0 {
-				requeued = append(requeued, peer.id)
-			}
-		}
-		return nil
-	})
+// try makes one parked delivery pending, for a single attempt.
+func (t *targetDrain) try(ctx context.Context, tx pgx.Tx) (drainOutcome, error) {
+	pick := `select d.id from hub.deliveries d where ` + drainableSQL + ` order by d.id limit 1 for update skip locked`
+	if t.trials >= headTrials && t.trials%2 == 1 { // it may be that this delivery alone fails
+		pick = fmt.Sprintf(`select d.id from hub.deliveries d where d.id = (
+			select o.id from (select d.id, d.finished_at from hub.deliveries d where %s order by d.id limit %d) o order by o.finished_at, o.id limit 1)
+			and d.status = 2 for update skip locked`, drainableSQL, rotatedTrials)
+	}
+	ids, err := requeueForDrain(ctx, tx, pick, delivery.LastAttemptSpent, t.target)
 	if err != nil {
-		return false, err
+		return drainOutcome{}, err
 	}
-	for _, target := range requeued {
-		d.wake(target)
+	if len(ids) == 0 {
+		return drainOutcome{}, t.beginSettling(ctx, tx)
 	}
-	return busy, nil
+	return drainOutcome{requeued: 1, isBusy: true},
+		t.update(ctx, tx, `state = 'trying', trial_id = $2, due_at = clock_timestamp() + $3`, ids[0], busyDrainInterval)
 }
 
-// step advances one integration and returns how many deliveries it requeued.
-func (d *Drainer) step(ctx context.Context, tx pgx.Tx, peer parkedPeer) (int, error) {
-	if peer.drainingSince != nil {
-		return d.drain(ctx, tx, peer)
-	}
-	if peer.trialID != nil {
-		return 0, d.checkTrial(ctx, tx, peer)
-	}
-	trial, err := d.requeueParked(ctx, tx, peer.id, time.Now().AddDate(1, 0, 0), "finished_at", 1)
-	if err != nil {
-		return 0, err
-	}
-	if len(trial) == 0 {
-		return 0, d.updateIntegration(ctx, tx, peer.id, `trial_at = null`)
-	}
-	// checkTrial runs every second until it is settled.
-	return 1, d.updateIntegration(ctx, tx, peer.id, `trial_id = $2`, trial[0])
-}
-
-// drain requeues up to maxPendingDuringDrain deliveries. It ends the drain when none is left.
-func (d *Drainer) drain(ctx context.Context, tx pgx.Tx, peer parkedPeer) (int, error) {
-	var pending int
-	err := tx.QueryRow(ctx, `
-		select count(*) from (select from hub.deliveries where status = 0 and target_id = $1 limit $2) d`, peer.id, maxPendingDuringDrain).Scan(&pending)
-	if err != nil {
-		return 0, fmt.Errorf("counting an integration's pending deliveries: %w", err)
-	}
-	if pending >= maxPendingDuringDrain {
-		return 0, nil
-	}
-	requeued, err := d.requeueParked(ctx, tx, peer.id, *peer.drainingSince, "id", maxPendingDuringDrain-pending)
-	if err != nil || len(requeued) > 0 {
-		return len(requeued), err
-	}
-	return 0, d.updateIntegration(ctx, tx, peer.id, `draining_since = null`)
-}
-
-// checkTrial starts a drain if the trial was delivered, and schedules another trial if not.
-func (d *Drainer) checkTrial(ctx context.Context, tx pgx.Tx, peer parkedPeer) error {
+// checkTrial begins a drain if the trial was delivered, and schedules another trial if not.
+func (t *targetDrain) checkTrial(ctx context.Context, tx pgx.Tx) (drainOutcome, error) {
 	var status delivery.Status
-	err := tx.QueryRow(ctx, `select status from hub.deliveries where id = $1`, *peer.trialID).Scan(&status)
+	var waits bool
+	err := tx.QueryRow(ctx, `select status, next_attempt_at is not null from hub.deliveries where id = $1`, t.trial).Scan(&status, &waits)
 	switch {
 	case err != nil && !errors.Is(err, pgx.ErrNoRows):
-		return fmt.Errorf("reading a trial: %w", err)
-	case err == nil && status == delivery.Pending:
-		return nil
-	case err == nil && status == delivery.Delivered:
-		return d.updateIntegration(ctx, tx, peer.id, `draining_since = now(), trial_at = null, trial_id = null`)
+		return drainOutcome{}, fmt.Errorf("reading a trial: %w", err)
+	case err != nil || status == delivery.Failed: // it shows nothing: another is tried
+		return drainOutcome{isBusy: true}, t.update(ctx, tx, `state = 'waiting', trial_id = null, due_at = clock_timestamp()`)
+	case status == delivery.Pending:
+		return drainOutcome{isBusy: !waits}, t.update(ctx, tx, `due_at = clock_timestamp() + $2`, trialPoll)
+	case status == delivery.Delivered:
+		suspect, err := t.suspectOf(ctx, tx)
+		if err != nil {
+			return drainOutcome{}, err
+		}
+		return drainOutcome{isBusy: true}, t.update(ctx, tx, `state = 'draining', since = clock_timestamp(), due_at = clock_timestamp(), trials = 0, trial_id = null,
+			suspect_id = $2, in_flight = 1, sent = '{}', requeued_at = null, delivered_at = clock_timestamp(), parked = 0, cursor = null`, suspect)
 	default:
-		return d.updateIntegration(ctx, tx, peer.id, `trial_at = now() + `+ledger.TrialWait+`, trial_id = null`)
+		wait := trialWaits[min(t.trials, len(trialWaits)-1)]
+		return drainOutcome{}, t.update(ctx, tx,
+			`state = 'waiting', trial_id = null, trials = trials + 1, due_at = clock_timestamp() + $2::interval * (0.9 + 0.2 * random())`, wait)
 	}
 }
 
-func (d *Drainer) updateIntegration(ctx context.Context, tx pgx.Tx, id uuid.UUID, assignments string, args ...any) error {
-	_, err := tx.Exec(ctx, `update hub.integrations set `+assignments+` where id = $1`, append([]any{id}, args...)...)
+// suspectOf returns the oldest parked delivery if it was tried in vain and another was
+// delivered now; else nil. It goes last.
+func (t *targetDrain) suspectOf(ctx context.Context, tx pgx.Tx) (*uuid.UUID, error) {
+	if t.trials < headTrials {
+		return nil, nil
+	}
+	var oldest uuid.UUID
+	err := tx.QueryRow(ctx, `select d.id from hub.deliveries d where `+drainableSQL+` and d.id < $2 order by d.id limit 1`, t.target, *t.trial).Scan(&oldest)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
 	if err != nil {
-		return fmt.Errorf("updating an integration's drain: %w", err)
+		return nil, fmt.Errorf("reading the oldest parked delivery: %w", err)
+	}
+	return &oldest, nil
+}
+
+// drain sends the next parked deliveries as far as the target keeps up. It ends when none
+// is left, or when the target fails.
+func (t *targetDrain) drain(ctx context.Context, tx pgx.Tx) (drainOutcome, error) {
+	progress, err := readDrainProgress(ctx, tx, t.sent)
+	if err != nil {
+		return drainOutcome{}, err
+	}
+	t.hasDelivered = t.hasDelivered || progress.delivered > 0
+	if progress.delivered > 0 {
+		t.parked = 0
+	}
+	t.parked += progress.parked
+	if t.parked >= maxParksInARow || t.parked > 0 && !t.hasDelivered {
+		return drainOutcome{}, t.wait(ctx, tx)
+	}
+	t.inFlight = t.nextInFlight(progress)
+	free := t.free(progress)
+	var requeued []uuid.UUID
+	isDone := false
+	if free > 0 {
+		if requeued, err = t.requeueNext(ctx, tx, free); err != nil {
+			return drainOutcome{}, err
+		}
+		isDone = len(requeued) == 0 && t.cursor == nil
+	}
+	if isDone && len(progress.open) == 0 {
+		return drainOutcome{isBusy: true}, t.finish(ctx, tx)
+	}
+	cursor := t.cursor
+	if len(requeued) > 0 {
+		cursor = &requeued[len(requeued)-1]
+	} else if free > 0 {
+		cursor = nil // once more from the beginning: deliveries do not park in the order of their ids
+	}
+	return drainOutcome{requeued: len(requeued), isBusy: true}, t.update(ctx, tx, `
+		sent = $2, in_flight = $3, parked = $4, cursor = $5, due_at = clock_timestamp() + $6,
+		delivered_at = case when $7 then clock_timestamp() else delivered_at end, requeued_at = case when $8 then clock_timestamp() else requeued_at end`,
+		append(progress.open, requeued...), t.inFlight, t.parked, cursor, busyDrainInterval/2, progress.delivered > 0, len(requeued) > 0)
+}
+
+// drainProgress is where the deliveries stand that a drain sent.
+type drainProgress struct {
+	open      []uuid.UUID // not settled
+	retrying  int         // of these: an attempt failed
+	delivered int
+	parked    int
+}
+
+func readDrainProgress(ctx context.Context, tx pgx.Tx, sent []uuid.UUID) (p drainProgress, err error) {
+	p.open = []uuid.UUID{}
+	if len(sent) == 0 {
+		return p, nil
+	}
+	rows, err := tx.Query(ctx, `select id, status, next_attempt_at is not null from hub.deliveries where id = any($1)`, sent)
+	if err != nil {
+		return p, fmt.Errorf("reading a drain's deliveries: %w", err)
+	}
+	var id uuid.UUID
+	var status delivery.Status
+	var waits bool
+	if _, err = pgx.ForEachRow(rows, []any{&id, &status, &waits}, func() error {
+		switch status {
+		case delivery.Pending:
+			p.open = append(p.open, id)
+			if waits {
+				p.retrying++
+			}
+		case delivery.Delivered:
+			p.delivered++
+		case delivery.Parked:
+			p.parked++
+		}
+		return nil
+	}); err != nil {
+		return p, fmt.Errorf("reading a drain's deliveries: %w", err)
+	}
+	return p, nil
+}
+
+// nextInFlight returns how many deliveries may be pending from now on: twice as many where
+// all went out quickly, half where they did not. Live deliveries wait behind these only.
+func (t *targetDrain) nextInFlight(p drainProgress) int {
+	switch {
+	case p.parked > 0 || t.sinceRequeue != nil && *t.sinceRequeue > slowDrain && len(p.open) > p.retrying:
+		return max(min(slowDrainInFlight, t.inFlight), t.inFlight/2)
+	case p.delivered > 0 && len(p.open) == 0 && t.sinceRequeue != nil && *t.sinceRequeue < quickDrain:
+		return min(2*t.inFlight, maxDrainInFlight)
+	case p.delivered > 0 && len(p.open) == 0 && t.inFlight < slowDrainInFlight:
+		return t.inFlight + 1
+	}
+	return t.inFlight
+}
+
+// free returns how many deliveries may be sent now.
+func (t *targetDrain) free(p drainProgress) int {
+	switch {
+	case p.retrying == 0 || p.delivered > 0:
+		return max(0, t.inFlight-len(p.open))
+	case p.retrying == len(p.open) && p.retrying < maxStuckRetries && t.hasDelivered: // it may be that these alone fail
+		return 1
+	}
+	return 0
+}
+
+// requeueNext makes the next parked deliveries pending, oldest first, the suspect last.
+func (t *targetDrain) requeueNext(ctx context.Context, tx pgx.Tx, limit int) ([]uuid.UUID, error) {
+	ids, err := requeueForDrain(ctx, tx, `
+		select d.id from hub.deliveries d where `+drainableSQL+` and d.finished_at < $2 and ($3::uuid is null or d.id > $3) and ($4::uuid is null or d.id <> $4)
+		order by d.id limit `+strconv.Itoa(limit)+` for update skip locked`, 0, t.target, t.since, t.cursor, t.suspect)
+	if err != nil || len(ids) > 0 || t.suspect == nil || t.cursor != nil {
+		return ids, err
+	}
+	suspect := *t.suspect
+	t.suspect = nil
+	if err := t.update(ctx, tx, `suspect_id = null`); err != nil {
+		return nil, err
+	}
+	return requeueForDrain(ctx, tx, `select d.id from hub.deliveries d where `+drainableSQL+` and d.id = $2 for update skip locked`, 0, t.target, suspect)
+}
+
+// finish ends a drain that found nothing more.
+func (t *targetDrain) finish(ctx context.Context, tx pgx.Tx) error {
+	var unsent, left bool
+	err := tx.QueryRow(ctx, `
+		select exists (select from hub.deliveries d where `+drainableSQL+` and d.reason in ('`+strings.Join(unusedReasons, `', '`)+`')),
+			exists (select from hub.deliveries d where `+drainableSQL+`)`, t.target).Scan(&unsent, &left)
+	switch {
+	case err != nil:
+		return fmt.Errorf("looking for parked deliveries: %w", err)
+	case unsent: // by a process that took the target for unused a moment too long
+		return t.update(ctx, tx, `since = clock_timestamp(), due_at = clock_timestamp() + $2, sent = '{}', cursor = null`, busyDrainInterval)
+	case left:
+		return t.wait(ctx, tx)
+	}
+	return t.beginSettling(ctx, tx)
+}
+
+// unusedReasons are the reasons of deliveries that parked without an attempt because the
+// target was not in use.
+var unusedReasons = []string{delivery.ReasonDisabled, delivery.ReasonIntegrationInactive, delivery.ReasonPeerUnavailable}
+
+// wait schedules the first of a series of trials.
+func (t *targetDrain) wait(ctx context.Context, tx pgx.Tx) error {
+	return t.update(ctx, tx, `state = 'waiting', trials = 0, trial_id = null, sent = '{}', due_at = clock_timestamp() + `+ledger.FirstTrialWait)
+}
+
+// beginSettling schedules two more looks before the row is deleted.
+func (t *targetDrain) beginSettling(ctx context.Context, tx pgx.Tx) error {
+	return t.update(ctx, tx, `state = 'settling', trials = 0, trial_id = null, sent = '{}', due_at = clock_timestamp() + $2`, firstSettlingLook)
+}
+
+// settle looks for deliveries that were parked while the drain ended.
+func (t *targetDrain) settle(ctx context.Context, tx pgx.Tx) error {
+	var left bool
+	err := tx.QueryRow(ctx, `select exists (select from hub.deliveries d where `+drainableSQL+`)`, t.target).Scan(&left)
+	switch {
+	case err != nil:
+		return fmt.Errorf("looking for parked deliveries: %w", err)
+	case left:
+		return t.update(ctx, tx, `state = 'waiting', trials = 0, due_at = clock_timestamp()`)
+	case t.trials == 0:
+		return t.update(ctx, tx, `trials = 1, due_at = clock_timestamp() + $2`, lastSettlingLook)
+	}
+	return t.delete(ctx, tx)
+}
+
+// end fails what waits for a deleted endpoint.
+func (t *targetDrain) end(ctx context.Context, tx pgx.Tx) (drainOutcome, error) {
+	failed, err := failWaiting(ctx, tx, t.target, delivery.ReasonEndpointDeleted, failBatch)
+	if err != nil {
+		return drainOutcome{}, err
+	}
+	n := 0
+	for _, count := range failed {
+		n += count
+	}
+	if n < failBatch {
+		return drainOutcome{failed: failed}, t.delete(ctx, tx)
+	}
+	return drainOutcome{failed: failed, isBusy: true}, t.update(ctx, tx, `state = 'ending', due_at = clock_timestamp()`)
+}
+
+func (t *targetDrain) delete(ctx context.Context, tx pgx.Tx) error {
+	if _, err := tx.Exec(ctx, `delete from hub.drains where target_id = $1`, t.target); err != nil {
+		return fmt.Errorf("ending a drain: %w", err)
 	}
 	return nil
 }
 
-// requeueParked makes parked deliveries of an integration pending again, in the order of
-// the column. It returns their ids.
-func (d *Drainer) requeueParked(ctx context.Context, tx pgx.Tx, id uuid.UUID, before time.Time, column string, limit int) ([]uuid.UUID, error) {
+// update changes the target's row. $1 is its id.
+func (t *targetDrain) update(ctx context.Context, tx pgx.Tx, assignments string, args ...any) error {
+	_, err := tx.Exec(ctx, `update hub.drains set `+assignments+` where target_id = $1`, append([]any{t.target}, args...)...)
+	if err != nil {
+		return fmt.Errorf("recording a drain: %w", err)
+	}
+	return nil
+}
+
+// drainableSQL is true of the parked deliveries d of target $1 that are sent again without
+// being asked for.
+const drainableSQL = `d.target_id = $1 and d.status = 2 and not d.inbound and d.reason is distinct from '` + delivery.ReasonReplayCancelled + `'`
+
+// requeueForDrain makes the deliveries pending that a query picks and locks, as if spent
+// attempts of their round had been made. It returns their ids in order.
+func requeueForDrain(ctx context.Context, tx pgx.Tx, pick string, spent int, args ...any) ([]uuid.UUID, error) {
 	rows, err := tx.Query(ctx, `
-		with sendable as (
-			select d.id from hub.deliveries d
-			where d.target_id = $1 and d.status = 2 and d.integration and d.finished_at < $2
-			order by d.`+column+` limit $3 for update skip locked),
-		kept as (`+moveFirstAttemptSQL+`)
-		update hub.deliveries d `+setPendingSQL+` from sendable s where d.id = s.id returning d.id`, id, before, limit)
+		with sendable as (`+pick+`),
+		kept as (`+moveFirstAttemptSQL+`),
+		moved as (
+			update hub.deliveries d `+setPendingSQL+`, spent = `+strconv.Itoa(spent)+` from sendable s where d.id = s.id returning d.id)
+		select id from moved order by id`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("requeueing parked deliveries: %w", err)
 	}

@@ -24,14 +24,16 @@ const (
 	partitionsLock    = 7240913
 )
 
-// Maintenance creates and drops partitions, rolls up statistics, deletes old rows, and
-// fails deliveries that were parked for too long.
+// Maintenance creates and drops partitions, rolls up statistics, deletes old rows, fails
+// deliveries that were parked for too long, and abandons what is not in use for as long.
 type Maintenance struct {
 	pool      *pgxpool.Pool
 	log       *slog.Logger
 	now       func() time.Time
 	retention time.Duration
 	onGivenUp OnGivenUp
+
+	onAbandoned func(targets int) // nil: not counted
 }
 
 // OnGivenUp receives how many deliveries of a product failed because they were parked for
@@ -42,6 +44,13 @@ type OnGivenUp func(product string, deliveries int)
 // deliveries and attempts are kept.
 func NewMaintenance(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, retention time.Duration, onGivenUp OnGivenUp) *Maintenance {
 	return &Maintenance{pool: pool, log: log, now: now, retention: retention, onGivenUp: onGivenUp}
+}
+
+// CountAbandoned makes the job call count with the number of endpoints and integrations
+// that stopped to collect.
+func (m *Maintenance) CountAbandoned(count func(targets int)) *Maintenance {
+	m.onAbandoned = count
+	return m
 }
 
 // Run works until ctx ends. Every process may run it: advisory locks keep work from running

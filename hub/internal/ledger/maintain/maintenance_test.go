@@ -88,7 +88,7 @@ func TestWhatIsTooOld(t *testing.T) {
 	clock.Advance(15*day - time.Minute)
 	expect(2, "retries_exhausted", 1)
 	clock.Advance(2 * time.Minute)
-	expect(3, "parked_too_long", 1)
+	expect(3, "expired", 1)
 	keys := func(retention time.Duration) (n int) {
 		t.Helper()
 		require.NoError(t, maintain.NewMaintenance(pool, slog.New(slog.DiscardHandler), clock.Now, retention, nil).EnforceRetention(ctx))
@@ -100,6 +100,40 @@ func TestWhatIsTooOld(t *testing.T) {
 	clock.Advance(2 * time.Minute)
 	require.Equal(t, 1, keys(60*day), "as long as the events they lead to")
 	require.Zero(t, keys(30*day))
+}
+
+// What has not been in use for 15 days stops to collect, which is announced once. It begins
+// again when it is in use.
+func TestUnusedTargetsAreAbandoned(t *testing.T) {
+	t.Parallel()
+	d := newDrainTest(t)
+	clock, abandoned := hubtest.NewClock(time.Now()), 0
+	m := maintain.NewMaintenance(d.pool, slog.New(slog.DiscardHandler), clock.Now, 400*day, nobody).CountAbandoned(func(n int) { abandoned += n })
+	d.exec(`insert into hub.integrations (id, tenant_id, environment, product, status, webhook_url) values ($1, $1, 'live', 'crm', 'inactive', '')`, d.target[0])
+	d.exec(`update hub.endpoints set enabled = false where id = $1`, d.target[0])
+	enforce := func() (endpoint, integration, announced int) {
+		require.NoError(t, m.EnforceRetention(t.Context()))
+		require.NoError(t, d.pool.QueryRow(t.Context(), `
+			select (select count(*) from hub.endpoints where abandoned_at is not null), (select count(*) from hub.integrations where abandoned_at is not null),
+				(select count(*) from hub.audit where action in ('endpoints.abandon', 'integrations.abandon') and tenant_id = $1)`, d.target[0]).Scan(&endpoint, &integration, &announced))
+		return endpoint, integration, announced
+	}
+	clock.Advance(15*day - time.Minute)
+	endpoint, integration, announced := enforce()
+	require.Equal(t, []int{0, 0, 0}, []int{endpoint, integration, announced})
+	clock.Advance(2 * time.Minute)
+	for range 2 {
+		endpoint, integration, announced = enforce()
+		require.Equal(t, []int{1, 1, 2, 2}, []int{endpoint, integration, announced, abandoned})
+	}
+	var version, later int
+	require.NoError(t, d.pool.QueryRow(t.Context(), `select version from hub.config_version`).Scan(&version))
+	d.exec(`update hub.endpoints set enabled = true`)
+	d.exec(`update hub.integrations set status = 'active'`)
+	endpoint, integration, _ = enforce()
+	require.Equal(t, []int{0, 0}, []int{endpoint, integration})
+	require.NoError(t, d.pool.QueryRow(t.Context(), `select version from hub.config_version`).Scan(&later))
+	require.Greater(t, later, version)
 }
 
 // What is given up is counted, in the statistics and for the metrics, once, and more
@@ -124,6 +158,6 @@ func TestWhatIsGivenUpIsCounted(t *testing.T) {
 	require.Equal(t, map[string]int{"shop": many - 5, "rare": 5}, counts)
 	var failed, counted int
 	require.NoError(t, pool.QueryRow(ctx, `
-		select (select count(*) from hub.deliveries where status = 3 and reason = 'parked_too_long'), (select sum(failed) from hub.rollup_deltas)`).Scan(&failed, &counted))
+		select (select count(*) from hub.deliveries where status = 3 and reason = 'expired'), (select sum(failed) from hub.rollup_deltas)`).Scan(&failed, &counted))
 	require.Equal(t, []int{many, many}, []int{failed, counted})
 }

@@ -16,9 +16,10 @@ import (
 )
 
 // setPendingSQL makes settled deliveries pending for a new round of attempts, due at once.
-// Deliveries that wait for a retry become due at once.
+// Deliveries that wait for a retry become due at once. What the round has spent is named
+// apart. The moment of the first parking stays for as long as nothing was delivered.
 var setPendingSQL = `
-	set status = 0, spent = 0, reason = null, finished_at = null, next_attempt_at = null, round_at = now(), due_at = now(),
+	set status = 0, reason = null, parked_at = case when status in (0, 2) then coalesce(parked_at, finished_at) end, finished_at = null, next_attempt_at = null, round_at = now(), due_at = now(),
 		duration_ms = coalesce(duration_ms, total_us / 1000), ` + clearFirstAttemptSQL
 
 // clearFirstAttemptSQL sets the columns of the first attempt to null, except the status
@@ -75,7 +76,7 @@ func (r *Requeuer) Requeue(ctx context.Context, id uuid.UUID) (target uuid.UUID,
 			select id from found where whole and takes and (status <> 0 or waiting)),
 		kept as (`+moveFirstAttemptSQL+`),
 		requeued as (
-			update hub.deliveries d `+setPendingSQL+` from sendable s where d.id = s.id)
+			update hub.deliveries d `+setPendingSQL+`, spent = 0 from sendable s where d.id = s.id)
 		select target_id, payload, whole, takes from found`, id).Scan(&target, &hasPayload, &isWhole, &accepts)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -104,7 +105,7 @@ func requeueBatch(ctx context.Context, tx pgx.Tx, c query.Conditions, limit int)
 			where `+targetAcceptsSQL+` and exists (select from hub.events e where e.seq = (overlay(d.id::text placing '0000' from 33))::uuid and `+notErasedSQL+`)),
 		kept as (`+moveFirstAttemptSQL+`),
 		moved as (
-			update hub.deliveries d `+setPendingSQL+`
+			update hub.deliveries d `+setPendingSQL+`, spent = 0
 			from sendable w where d.id = w.id returning d.id, d.target_id)
 		select p.id, m.target_id from picked p left join moved m on m.id = p.id order by p.id`, c.Where(), limit), c.Args()...)
 	if err != nil {
@@ -121,6 +122,7 @@ func requeueBatch(ctx context.Context, tx pgx.Tx, c query.Conditions, limit int)
 			return nil
 		}
 		b.targets[*target] = true
+		b.requeued = append(b.requeued, id)
 		return nil
 	})
 	if err != nil {
@@ -132,7 +134,8 @@ func requeueBatch(ctx context.Context, tx pgx.Tx, c query.Conditions, limit int)
 // requeuedBatch is the result of one batch of a replay.
 type requeuedBatch struct {
 	targets    map[uuid.UUID]bool
-	last       uuid.UUID
-	matched    int
+	requeued   []uuid.UUID
+	last       uuid.UUID // the cursor from now on
+	matched    int       // 0: nothing is left
 	unsendable int
 }

@@ -20,6 +20,9 @@ func (m *Maintenance) EnforceRetention(ctx context.Context) error {
 	if err := m.failParked(ctx); err != nil {
 		return err
 	}
+	if err := m.abandonUnused(ctx); err != nil {
+		return err
+	}
 	for _, statement := range []struct {
 		sql    string
 		before time.Time

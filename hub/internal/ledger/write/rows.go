@@ -11,12 +11,11 @@ import (
 // rows turns attempts into the columns of their statements. Its buffers are reused
 // from batch to batch.
 type rows struct {
-	days              map[string]*dayRows
-	deltas            bulk.Columns
-	goneEndpoints     bulk.Columns
-	trialIntegrations bulk.Columns
-	drainIntegrations bulk.Columns
-	settledLeases     bulk.Columns
+	days          map[string]*dayRows
+	deltas        bulk.Columns
+	goneEndpoints bulk.Columns
+	parks         bulk.Columns
+	settledLeases bulk.Columns
 }
 
 // dayRows are the rows of one day's tables: addressed by name, because going
@@ -76,5 +75,5 @@ func (r *rows) queue(statements *bulk.Batch, batch []delivery.AttemptResult, now
 	}
 	r.queueDeltas(statements, batch, now)
 	r.queueGoneEndpoints(statements, batch)
-	r.queueTrialsAndDrains(statements, batch)
+	r.queueParks(statements, batch)
 }

@@ -139,7 +139,8 @@ func (d *dayRows) queueStates(statements *bulk.Batch, day string) {
 			duration_ms = coalesce(r.duration, d.duration_ms), reason = r.reason,
 			due_at = case when r.status = 0 then now() + (r.wait + `+graceMillis+`) * interval '1 millisecond' else d.due_at end,
 			next_attempt_at = case when r.status = 0 then now() + r.wait * interval '1 millisecond' end,
-			finished_at = case when r.status <> 0 then now() end
+			finished_at = case when r.status <> 0 then now() end,
+			parked_at = case when r.status = 2 then coalesce(d.parked_at, now()) when r.status = 0 then d.parked_at end
 		from unnest($1::uuid[], $2::smallint[], $3::smallint[], $4::smallint[], $5::smallint[], $6::integer[], $7::text[], $8::integer[])
 			r(id, status, made, spent, code, duration, reason, wait)
 		where d.id = r.id and d.status + 0 = 0`, d.states)

@@ -26,7 +26,7 @@ func (q *Queries) CountEndpoints(ctx context.Context, tenantID uuid.UUID) (int64
 
 const createEndpoint = `-- name: CreateEndpoint :one
 insert into hub.endpoints (id, tenant_id, environment, url, event_types, description, enabled, rate_per_minute, secret)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at
 `
 
 type CreateEndpointParams struct {
@@ -70,6 +70,8 @@ func (q *Queries) CreateEndpoint(ctx context.Context, arg CreateEndpointParams) 
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.DeletedAt,
+		&i.DisabledAt,
+		&i.AbandonedAt,
 	)
 	return i, err
 }
@@ -96,7 +98,7 @@ func (q *Queries) DeleteEndpoint(ctx context.Context, arg DeleteEndpointParams) 
 }
 
 const endpointByID = `-- name: EndpointByID :one
-select id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at from hub.endpoints
+select id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at from hub.endpoints
 where id = $1 and deleted_at is null
   and ($2::uuid is null or tenant_id = $2)
   and ($3::text is null or environment = $3::text)
@@ -128,12 +130,14 @@ func (q *Queries) EndpointByID(ctx context.Context, arg EndpointByIDParams) (End
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.DeletedAt,
+		&i.DisabledAt,
+		&i.AbandonedAt,
 	)
 	return i, err
 }
 
 const listEndpoints = `-- name: ListEndpoints :many
-select e.id, e.tenant_id, e.environment, e.url, e.event_types, e.description, e.enabled, e.disabled_reason, e.rate_per_minute, e.secret, e.previous_secret, e.previous_expires_at, e.created_at, e.updated_at, e.deleted_at, t.product from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
+select e.id, e.tenant_id, e.environment, e.url, e.event_types, e.description, e.enabled, e.disabled_reason, e.rate_per_minute, e.secret, e.previous_secret, e.previous_expires_at, e.created_at, e.updated_at, e.deleted_at, e.disabled_at, e.abandoned_at, t.product from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
 where e.deleted_at is null
   and ($1::uuid is null or e.tenant_id = $1)
   and ($2::text is null or t.product = $2)
@@ -189,6 +193,8 @@ func (q *Queries) ListEndpoints(ctx context.Context, arg ListEndpointsParams) ([
 			&i.Endpoint.CreatedAt,
 			&i.Endpoint.UpdatedAt,
 			&i.Endpoint.DeletedAt,
+			&i.Endpoint.DisabledAt,
+			&i.Endpoint.AbandonedAt,
 			&i.Product,
 		); err != nil {
 			return nil, err
@@ -209,7 +215,7 @@ set previous_secret = case when $1::timestamptz is null then null else secret en
 where id = $3 and deleted_at is null
   and ($4::uuid is null or tenant_id = $4)
   and ($5::text is null or environment = $5::text)
-returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at
+returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at
 `
 
 type RotateEndpointSecretParams struct {
@@ -245,6 +251,8 @@ func (q *Queries) RotateEndpointSecret(ctx context.Context, arg RotateEndpointSe
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.DeletedAt,
+		&i.DisabledAt,
+		&i.AbandonedAt,
 	)
 	return i, err
 }
@@ -257,7 +265,7 @@ set url = $1, event_types = $2, description = $3,
 where id = $6 and deleted_at is null
   and ($7::uuid is null or tenant_id = $7)
   and ($8::text is null or environment = $8::text)
-returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at
+returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at
 `
 
 type UpdateEndpointParams struct {
@@ -299,6 +307,8 @@ func (q *Queries) UpdateEndpoint(ctx context.Context, arg UpdateEndpointParams) 
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.DeletedAt,
+		&i.DisabledAt,
+		&i.AbandonedAt,
 	)
 	return i, err
 }

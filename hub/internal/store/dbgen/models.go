@@ -27,6 +27,8 @@ type Endpoint struct {
 	CreatedAt         time.Time
 	UpdatedAt         time.Time
 	DeletedAt         *time.Time
+	DisabledAt        *time.Time
+	AbandonedAt       *time.Time
 }
 
 type Integration struct {
@@ -71,6 +73,8 @@ type Integration struct {
 	TrialID           *uuid.UUID
 	PeerAccount       *string
 	AccountSince      *time.Time
+	InactiveAt        *time.Time
+	AbandonedAt       *time.Time
 }
 
 type Job struct {

@@ -1,0 +1,69 @@
+package delivery
+
+import (
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+const (
+	maxRetriesPerSecond = 512               // of one tenant, due in one second, from one process
+	maxScheduledRetries = scheduleQueue / 4 // of one tenant, waiting to be enqueued in Redis
+)
+
+// retryQuota bounds what one tenant may put into the queue of the retries, which all
+// tenants share first in, first out. What goes beyond it is left to the sweep, which
+// takes from the tenants in turn.
+type retryQuota struct {
+	mu        sync.Mutex
+	due       map[retrySecond]int // retries by tenant and second
+	scheduled map[uuid.UUID]int   // retries by tenant that wait to be enqueued
+	prunedAt  int64               // second
+}
+
+type retrySecond struct {
+	tenant uuid.UUID
+	second int64
+}
+
+func newRetryQuota() retryQuota {
+	return retryQuota{due: make(map[retrySecond]int), scheduled: make(map[uuid.UUID]int)}
+}
+
+// take counts a retry of a tenant. It returns false if the tenant has too many already.
+// Each counted retry needs a call of enqueued.
+func (q *retryQuota) take(tenant uuid.UUID, dueAt, now time.Time) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.prune(now.Unix())
+	key := retrySecond{tenant, dueAt.Unix()}
+	if q.due[key] >= maxRetriesPerSecond || q.scheduled[tenant] >= maxScheduledRetries {
+		return false
+	}
+	q.due[key]++
+	q.scheduled[tenant]++
+	return true
+}
+
+// enqueued notes that a retry of a tenant does not wait to be enqueued any more.
+func (q *retryQuota) enqueued(tenant uuid.UUID) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.scheduled[tenant]--; q.scheduled[tenant] <= 0 {
+		delete(q.scheduled, tenant)
+	}
+}
+
+// prune forgets seconds that have passed, once a second.
+func (q *retryQuota) prune(now int64) {
+	if now == q.prunedAt {
+		return
+	}
+	q.prunedAt = now
+	for key := range q.due {
+		if key.second < now {
+			delete(q.due, key)
+		}
+	}
+}
