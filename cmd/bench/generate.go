@@ -17,7 +17,7 @@ func generateCommand() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "generate",
-		Short: "Publish events; the key comes from the environment variable BENCH_KEY, with BENCH_SECRET webhooks are sent",
+		Short: "Publish events; the key, or several with commas between, comes from the environment variable BENCH_KEY, with BENCH_SECRET webhooks are sent",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l.Key, l.Secret = os.Getenv("BENCH_KEY"), os.Getenv("BENCH_SECRET") // no flags: the process list is public

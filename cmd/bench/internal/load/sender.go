@@ -5,6 +5,7 @@ import (
 	"integrationhub/cmd/bench/internal/payload"
 	"integrationhub/cmd/bench/internal/records"
 	"integrationhub/hub"
+	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -14,6 +15,7 @@ import (
 type sender struct {
 	client *fasthttp.HostClient
 	size   int
+	keys   []string    // used in turn, by the event's number; empty: none
 	signer *hub.Signer // of webhooks; nil: events are published
 	req    *fasthttp.Request
 	resp   *fasthttp.Response
@@ -28,7 +30,8 @@ func newSender(client *fasthttp.HostClient, l Spec) *sender {
 	s.req.SetRequestURI(l.URL)
 	s.req.Header.SetContentType("application/json")
 	if l.Key != "" {
-		s.req.Header.Set(hub.HeaderKey, l.Key)
+		s.keys = strings.Split(l.Key, ",")
+		s.req.Header.Set(hub.HeaderKey, s.keys[0])
 	}
 	if l.Secret != "" {
 		s.signer = hub.NewSigner(l.Secret)
@@ -42,6 +45,9 @@ func (s *sender) send(n uint64, due int64) records.Sent {
 		due = time.Now().UnixNano()
 	}
 	record := records.Sent{Number: n, SentAt: due}
+	if len(s.keys) > 1 {
+		s.req.Header.Set(hub.HeaderKey, s.keys[n%uint64(len(s.keys))])
+	}
 	if s.signer != nil {
 		s.body = payload.AppendWebhook(s.body[:0], s.eventType, n, due, s.size)
 		s.req.Header.Set(hub.HeaderSignature, hub.FormatBodySignature(s.signer.BodyHMAC(s.body)))

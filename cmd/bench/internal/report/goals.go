@@ -29,6 +29,8 @@ var goals = []goal{
 		}
 		return r.Delivered, true
 	}},
+	{"p99 of 20 tenants beside an event to 1,400 hanging endpoints of another", 1000, true, "ms", figureOf("gateway-tenants", FigureTenantsBesideOne)},
+	{"p99 of 20 tenants beside ten more", 1000, true, "ms", figureOf("gateway-tenants", FigureTenantsBesideTen)},
 	{"webhooks received/s, of events published/s to one endpoint", 0.5, false, "×", func(m medianResults) (float64, bool) {
 		r, ok := m["gateway-inbound"]
 		if !ok {
