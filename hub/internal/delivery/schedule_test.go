@@ -209,6 +209,14 @@ func TestWorkerLimitOfTenant(t *testing.T) {
 		other := s.targets(uuid.New(), 1, 10*time.Second)
 		s.add(other...)
 		require.Equal(t, 1, s.lanes[other[0]].running, "the last eighth is for those that hold little")
+		busy := uuid.New()
+		for range 4 {
+			s.add(s.targets(busy, 32, 9*time.Second)...)
+			s.add(targets...)
+		}
+		s.runUntil(s.now.Add(15 * time.Second))
+		require.LessOrEqual(t, s.shareOf(tenant).running, 32, "no more than half while another waits")
+		require.InDelta(t, s.shareOf(tenant).running, s.shareOf(busy).running, 2)
 	}
 }
 
