@@ -70,7 +70,7 @@ lint: $(GOLANGCI_LINT) ## Lint: style, mistakes, and which package may import wh
 
 .PHONY: check-generated
 check-generated: ## Fail where generated files do not fit their sources
-	@go test -count=1 -run '^TestGeneratedFiles$$' ./hub/config ./hub/events ./hub/internal/store ./scheduling/internal/store ./clinic/internal/store
+	@go test -count=1 -run '^TestGeneratedFiles$$' ./hub/config ./hub/events ./hub/internal/store ./scheduling/internal/store ./messaging/internal/store ./clinic/internal/store
 
 .PHONY: chaos
 chaos: ## Kill the hub at every failpoint and at random moments, and count what was lost. KILLS=25 RANDOM_KILLS=200
@@ -106,8 +106,9 @@ vuln: $(GOVULNCHECK) ## Look for known vulnerabilities; needs the network
 generate: $(SQLC) ## Make the generated files anew: SQL code, configuration reference, example file
 	cd hub/internal/store && ../../../$(SQLC) generate
 	cd scheduling/internal/store && ../../../$(SQLC) generate
+	cd messaging/internal/store && ../../../$(SQLC) generate
 	cd clinic/internal/store && ../../../$(SQLC) generate
-	go test -count=1 -run '^TestGeneratedFiles$$' ./hub/internal/store ./scheduling/internal/store ./clinic/internal/store -update
+	go test -count=1 -run '^TestGeneratedFiles$$' ./hub/internal/store ./scheduling/internal/store ./messaging/internal/store ./clinic/internal/store -update
 	go test -count=1 -run '^TestGeneratedFiles$$' ./hub/config ./hub/events -update
 
 .PHONY: clean

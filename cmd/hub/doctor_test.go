@@ -23,7 +23,7 @@ func TestDoctor(t *testing.T) {
 	shown := well.run("doctor").requireOK()
 	for _, line := range []string{
 		`database +ok +PostgreSQL \d+.* answers in `, `clock +ok +differs`, `migrations +ok +the schema is at version \d+`,
-		`migrations +ok +the schema of scheduling is at version \d+`, `migrations +ok +the schema of clinic is at version \d+`,
+		`migrations +ok +the schema of scheduling is at version \d+`, `migrations +ok +the schema of messaging is at version \d+`, `migrations +ok +the schema of clinic is at version \d+`,
 		`partitions +ok`, `backlog +ok +0 deliveries overdue`, `sum +ok +accepted 3 = delivered 3 \+ parked 0 \+ pending 0 \+ failed 0$`,
 		`redis +ok +answers in`, `egress +(ok|warning) +private networks are refused`,
 	} {
@@ -31,8 +31,8 @@ func TestDoctor(t *testing.T) {
 	}
 	var findings []finding
 	well.run("doctor", "-o", "json").decode(&findings)
-	require.Len(t, findings, 10)
-	require.Equal(t, finding{Check: "sum", Status: "ok", Detail: "accepted 3 = delivered 3 + parked 0 + pending 0 + failed 0"}, findings[7])
+	require.Len(t, findings, 11)
+	require.Equal(t, finding{Check: "sum", Status: "ok", Detail: "accepted 3 = delivered 3 + parked 0 + pending 0 + failed 0"}, findings[8])
 
 	// A Redis that is away loses nothing.
 	alone := well.withEnv("HUB_REDIS_URL", "redis://:canary@127.0.0.1:1/0").run("doctor")

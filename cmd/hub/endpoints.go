@@ -15,7 +15,7 @@ import (
 func newEndpoints(a *app) *cobra.Command {
 	return group("endpoints", "Subscribe webhooks to a tenant's events",
 		newEndpointsCreate(a), newEndpointsList(a), newEndpointsShow(a), newEndpointsUpdate(a),
-		newEndpointsDelete(a), newEndpointsRotate(a), newEndpointsPing(a))
+		newEndpointsDelete(a), newEndpointsRotate(a), newEndpointsPing(a), newEndpointsRecover(a))
 }
 
 const secretShownOnce = "the secret is shown this once: keep it now"

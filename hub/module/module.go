@@ -89,6 +89,14 @@ type ErrorFormat struct {
 	Write     func(ErrorResponse) any
 }
 
+// MetadataErrorAdapter is the key in an operation's Metadata of its [ErrorAdapter].
+const MetadataErrorAdapter = "error-adapter"
+
+// ErrorAdapter adapts the hub's errors to an interface with statuses or members of its own.
+// It returns the status of the response, and members to add to it. It applies where an
+// [ErrorFormat] does.
+type ErrorAdapter func(ErrorResponse) (status int, members hub.Extensions)
+
 // ErrorResponse is the content of an error response.
 type ErrorResponse struct {
 	Status    int // HTTP

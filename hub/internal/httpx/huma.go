@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -48,9 +49,13 @@ func InstallHuma(cfg *huma.Config, log *slog.Logger) {
 }
 
 var installGlobals = sync.OnceFunc(func() {
-	huma.NewError = humaError
-	huma.NewErrorWithContext = func(_ huma.Context, status int, msg string, errs ...error) huma.StatusError {
-		return humaError(status, msg, errs...)
+	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError { return humaError(status, msg, errs...) }
+	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
+		p := humaError(status, msg, errs...)
+		if adapt, ok := ctx.Operation().Metadata[module.MetadataErrorAdapter].(module.ErrorAdapter); ok {
+			adaptProblem(p, adapt)
+		}
+		return p
 	}
 	huma.ErrorFormatter = formatRule //nolint:reassign // huma has no other setting for it
 })
@@ -74,18 +79,34 @@ func finishProblem(ctx huma.Context, log *slog.Logger, p *Problem) any {
 	logProblem(ctx.Context(), log, &finished, op.Method, op.Path)
 	if shape, ok := op.Metadata[module.MetadataErrorFormat].(module.ErrorFormat); ok {
 		ctx.SetHeader("Content-Type", shape.MediaType)
-		response := module.ErrorResponse{Status: finished.Status, Code: finished.Code, Detail: finished.Detail}
-		for _, field := range finished.Errors {
-			response.Locations = append(response.Locations, field.Location)
-		}
-		return shape.Write(response)
+		return shape.Write(responseOf(&finished))
 	}
 	return &finished
 }
 
-// humaError implements huma.NewError. huma calls it for its own refusals, for
+// adaptProblem gives a problem the status and the members of its operation's interface.
+func adaptProblem(p *Problem, adapt module.ErrorAdapter) {
+	status, members := adapt(responseOf(p))
+	p.Status, p.Title = status, http.StatusText(status)
+	all := maps.Clone(p.members)
+	if all == nil {
+		all = make(hub.Extensions, len(members))
+	}
+	maps.Copy(all, members)
+	p.members = all
+}
+
+func responseOf(p *Problem) module.ErrorResponse {
+	response := module.ErrorResponse{Status: p.Status, Code: p.Code, Detail: p.Detail}
+	for _, field := range p.Errors {
+		response.Locations = append(response.Locations, field.Location)
+	}
+	return response
+}
+
+// humaError returns the problem of huma.NewError. huma calls it for its own refusals, for
 // huma.Error4xx, and with a 500 for the error of a handler.
-func humaError(status int, msg string, errs ...error) huma.StatusError {
+func humaError(status int, msg string, errs ...error) *Problem {
 	var cause error
 	for _, err := range errs {
 		var known *hub.Error

@@ -51,6 +51,15 @@ func WithHandlerValidation(bind Binder) Binder {
 	}
 }
 
+// WithoutDocument omits an operation from the OpenAPI document, which is the same in every
+// environment: for operations that exist in development only.
+func WithoutDocument(bind Binder) Binder {
+	return func(api huma.API, op huma.Operation) {
+		op.Hidden = true
+		bind(api, op)
+	}
+}
+
 // WithRequiredFields documents the body of a route that creates a resource with a schema
 // of its own, in which some fields are required. The route that updates the resource has
 // the same body with optional fields. The handler rejects missing fields.

@@ -3,8 +3,6 @@ package api
 import (
 	"slices"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/rest"
 )
@@ -177,7 +175,7 @@ func (a *API) publicRoutes() []rest.Route {
 func (a *API) developerRoutes() []rest.Route {
 	const prefix = "/api/v1"
 	return []rest.Route{
-		rest.Post(prefix+"/dev/payments/{txid}/pay", rest.Anyone, 200, "dev.pay", "Pay a charge of the sandbox", hideFromDocument(handle(a.paySandboxCharge))),
+		rest.Post(prefix+"/dev/payments/{txid}/pay", rest.Anyone, 200, "dev.pay", "Pay a charge of the sandbox", rest.WithoutDocument(handle(a.paySandboxCharge))),
 	}
 }
 
@@ -193,14 +191,5 @@ func (a *API) searchRoutes() []rest.Route {
 func (a *API) actionRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Post("/book", rest.User.OrKey(featureBook), 201, "integrations.book", "Book for somebody, by phone", rest.WithErrors(handle(a.bookByPhone), 404, 502, 504)),
-	}
-}
-
-// hideFromDocument omits an operation from the OpenAPI document, which is the same in
-// every environment.
-func hideFromDocument(bind rest.Binder) rest.Binder {
-	return func(api huma.API, op huma.Operation) {
-		op.Hidden = true
-		bind(api, op)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"integrationhub/cmd/bench/internal/payload"
 	"integrationhub/cmd/bench/internal/records"
 	"integrationhub/hub"
-	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -15,7 +14,7 @@ import (
 type sender struct {
 	client *fasthttp.HostClient
 	size   int
-	keys   []string    // used in turn, by the event's number; empty: none
+	keys   []string
 	signer *hub.Signer // of webhooks; nil: events are published
 	req    *fasthttp.Request
 	resp   *fasthttp.Response
@@ -25,14 +24,10 @@ type sender struct {
 }
 
 func newSender(client *fasthttp.HostClient, l Spec) *sender {
-	s := &sender{client: client, size: l.Size, eventType: l.EventType, req: fasthttp.AcquireRequest(), resp: fasthttp.AcquireResponse()}
+	s := &sender{client: client, size: l.Size, keys: l.Keys, eventType: l.EventType, req: fasthttp.AcquireRequest(), resp: fasthttp.AcquireResponse()}
 	s.req.Header.SetMethod(fasthttp.MethodPost)
 	s.req.SetRequestURI(l.URL)
 	s.req.Header.SetContentType("application/json")
-	if l.Key != "" {
-		s.keys = strings.Split(l.Key, ",")
-		s.req.Header.Set(hub.HeaderKey, s.keys[0])
-	}
 	if l.Secret != "" {
 		s.signer = hub.NewSigner(l.Secret)
 	}
@@ -45,14 +40,14 @@ func (s *sender) send(n uint64, due int64) records.Sent {
 		due = time.Now().UnixNano()
 	}
 	record := records.Sent{Number: n, SentAt: due}
-	if len(s.keys) > 1 {
-		s.req.Header.Set(hub.HeaderKey, s.keys[n%uint64(len(s.keys))])
-	}
 	if s.signer != nil {
 		s.body = payload.AppendWebhook(s.body[:0], s.eventType, n, due, s.size)
 		s.req.Header.Set(hub.HeaderSignature, hub.FormatBodySignature(s.signer.BodyHMAC(s.body)))
 	} else {
 		s.body, record.DataCRC = payload.AppendEvent(s.body[:0], n, due, s.size)
+	}
+	if len(s.keys) > 0 {
+		s.req.Header.Set(hub.HeaderKey, s.keys[n%uint64(len(s.keys))])
 	}
 	s.req.SetBodyRaw(s.body)
 	if err := s.client.Do(s.req, s.resp); err != nil {

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"integrationhub/cmd/bench/internal/hubapi"
@@ -61,7 +60,7 @@ func MeasureTenants(ctx context.Context, run *stage.Run) (*report.Result, error)
 			}
 		}
 		generated, err := st.Generate(ctx, load.Spec{
-			Key: strings.Join(neighbours, ","), Connections: neighbourTenants, Events: neighbourEvents, Rate: neighbourRate,
+			Keys: neighbours, Connections: neighbourTenants, Events: neighbourEvents, Rate: neighbourRate,
 			Size: run.Options.Size, First: uint64(phase * neighbourEvents),
 		})
 		if err != nil {

@@ -1,0 +1,44 @@
+package messaging_test
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest/moduletest"
+	"integrationhub/hub/module"
+	"integrationhub/messaging"
+	"integrationhub/messaging/internal/messagingtest"
+)
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	moduletest.Run(t, moduletest.Case{
+		Module: messaging.New(),
+		Public: []string{"auth.signup", "auth.login", "auth.refresh"},
+		SignUp: func(t *testing.T, base string) moduletest.Account {
+			t.Helper()
+			company := messagingtest.SignUp(t, moduletest.Attach(t, "messaging", "", base, module.Host{}))
+			return moduletest.Account{Tenant: company.Tenant, Token: company.Token}
+		},
+		Resources: func(t *testing.T, base string, account moduletest.Account) map[string]string {
+			t.Helper()
+			company := messagingtest.CompanyAt(t, moduletest.Attach(t, "messaging", "", base, module.Host{}), account.Token)
+			connection := company.Connect()
+			company.SendFromPhone(company.AddPhone("Ana"), connection, "Hi")
+			ticket := messagingtest.TicketPath(company.Tickets("")[0])
+			return map[string]string{
+				"/whatsapp/{id}": messagingtest.ConnectionPath(connection), "/whatsapp/{id}/qrCode": messagingtest.ConnectionPath(connection) + "/qrCode",
+				"/users/{id}":   messagingtest.Path("/users", company.Get("/users")["users"].([]any)[0].(map[string]any)),
+				"/tickets/{id}": ticket, "/tickets/{id}/messages": ticket + "/messages", "/api-tokens/{id}": "/api-tokens/none",
+			}
+		},
+		State: func(t *testing.T, host module.Host, tenant uuid.UUID) string {
+			t.Helper()
+			var contacts string
+			require.NoError(t, host.Pool.QueryRow(t.Context(), `select count(*)::text from contacts join companies c on c.id = company_id where tenant_id = $1`, tenant).Scan(&contacts))
+			return contacts
+		},
+	})
+}

@@ -1,0 +1,115 @@
+// Package api is the product's HTTP interface. [API.routes] is the one table of its routes.
+// Each resource has a file with its requests, responses and handlers.
+package api
+
+import (
+	"context"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+	"integrationhub/hub/module/accounts"
+	"integrationhub/hub/module/rest"
+	"integrationhub/messaging/internal/driver"
+	"integrationhub/messaging/internal/driver/sandbox"
+	"integrationhub/messaging/internal/outbound"
+	"integrationhub/messaging/internal/store"
+)
+
+// API serves the interface.
+type API struct {
+	host          module.Host
+	store         *store.Store
+	outbound      *outbound.Service
+	drivers       *driver.Drivers
+	sandbox       *sandbox.Network // nil outside of development
+	authenticator *accounts.Authenticator
+}
+
+// Services are what the API calls.
+type Services struct {
+	Store    *store.Store
+	Outbound *outbound.Service
+	Drivers  *driver.Drivers
+	Sandbox  *sandbox.Network // nil outside of development
+}
+
+// New returns the API of an opened product.
+func New(host module.Host, s Services) *API {
+	return &API{host, s.Store, s.Outbound, s.Drivers, s.Sandbox, accounts.New(host, accountOptions, userStore{s.Store})}
+}
+
+// Authenticator returns the logins of the companies' users.
+func (a *API) Authenticator() *accounts.Authenticator { return a.authenticator }
+
+// Routes registers every row of the table.
+func (a *API) Routes(api huma.API) {
+	rest.Register(api, rest.Map(a.routes(), withPlatformErrors), a.checkRateLimit)
+}
+
+// checkRateLimit is a rate limit error if a user, or an address that signs up, made too many
+// requests. The hub limits those of keys.
+func (a *API) checkRateLimit(ctx context.Context, r rest.Route) error {
+	caller, isAuthenticated := module.CallerFrom(ctx)
+	switch {
+	case isAuthenticated && caller.UserID != uuid.Nil:
+		return a.host.RateLimiter.Allow(ctx, limitUsers, caller.UserID.String())
+	case r.ID == "auth.signup":
+		return a.host.RateLimiter.Allow(ctx, "sign-ups", module.ClientIP(ctx))
+	}
+	return nil
+}
+
+// actor is the user of a request.
+type actor struct {
+	scope store.Scope
+	user  store.User
+}
+
+// requireActor returns the user of a request.
+func (a *API) requireActor(ctx context.Context) (actor, error) {
+	caller, err := rest.RequireCaller(ctx)
+	if err != nil {
+		return actor{}, err
+	}
+	user, err := a.store.UserByUID(ctx, caller.UserID)
+	return actor{store.Scope{Company: user.CompanyID, Tenant: caller.TenantID}, user}, err
+}
+
+// viewerOf returns which tickets a user sees; nil stands for every ticket.
+func (a *API) viewerOf(ctx context.Context, user actor) (*store.Viewer, error) {
+	if user.user.Profile == profileAdmin {
+		return nil, nil
+	}
+	queues, err := a.store.QueueIDsOfUser(ctx, user.scope.Company, user.user.ID)
+	return &store.Viewer{UserID: user.user.ID, Queues: queues, AllTickets: user.user.AllTickets}, err
+}
+
+// errNoPermission is the error for what only others may do.
+func errNoPermission() *hub.Error {
+	return hub.Errorf(hub.ErrForbidden, "no_permission", "You have no permission for this.")
+}
+
+// IDParam is the path parameter of a single resource.
+type IDParam struct {
+	ID int64 `path:"id" minimum:"1" doc:"Id of the resource" example:"17"`
+}
+
+// Message is a response for people.
+type Message struct {
+	Message string `json:"message" doc:"What was done"`
+}
+
+type messageOutput struct{ Body Message }
+
+// notFound returns the error for an id that is not there for the caller; the code is the
+// platform's without ERR_.
+func notFound(code, what string) *hub.Error {
+	return hub.Errorf(hub.ErrNotFound, code, "There is no %s with this id.", what)
+}
+
+// refused returns an error of a request that cannot be followed: a 400 with a code of the
+// platform.
+func refused(code, detail string) *hub.Error { return hub.Errorf(hub.ErrMalformed, code, "%s", detail) }

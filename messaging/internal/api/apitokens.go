@@ -1,0 +1,108 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"time"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module/rest"
+	"integrationhub/messaging/internal/store"
+)
+
+// tokenPrefix begins every API token.
+const tokenPrefix = "msgt_"
+
+// Token is a token of a program that sends messages.
+type Token struct {
+	ID         int64      `json:"id" example:"4"`
+	CompanyID  int64      `json:"companyId" example:"1"`
+	Name       string     `json:"name" example:"CRM"`
+	Prefix     string     `json:"prefix" doc:"The token's first characters" example:"msgt_Zk3x"`
+	Scopes     []string   `json:"scopes" nullable:"false" doc:"What the token may do" example:"[\"message.send\"]"`
+	WhatsappID *int64     `json:"whatsappId" doc:"The only connection it may send on; null: any"`
+	LastUsedAt *time.Time `json:"lastUsedAt" doc:"To the minute; null: never"`
+	ExpiresAt  *time.Time `json:"expiresAt" doc:"null: never"`
+	RevokedAt  *time.Time `json:"revokedAt" doc:"null: it is valid"`
+	CreatedAt  time.Time  `json:"createdAt"`
+	UpdatedAt  time.Time  `json:"updatedAt"`
+}
+
+// CreatedToken is a new token; only this response shows it.
+type CreatedToken struct {
+	Token
+	Secret string `json:"token" doc:"Shown this once: Authorization: Bearer of the send API"`
+}
+
+func toToken(t store.APIToken) Token {
+	return Token{
+		ID: t.ID, CompanyID: t.CompanyID, Name: t.Name, Prefix: t.Prefix, Scopes: []string{featureMessageSend}, WhatsappID: t.ConnectionID,
+		LastUsedAt: t.LastUsedAt, ExpiresAt: t.ExpiresAt, RevokedAt: t.RevokedAt, CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
+	}
+}
+
+func (a *API) listAPITokens(ctx context.Context, _ *struct{}) (*struct{ Body []Token }, error) {
+	actor, err := a.requireActor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.store.APITokens(ctx, actor.scope.Company)
+	return &struct{ Body []Token }{rest.Map(rows, toToken)}, err
+}
+
+type createAPITokenInput struct {
+	Body struct {
+		Name       string     `json:"name" minLength:"1" maxLength:"120" doc:"What it is for" example:"CRM"`
+		WhatsappID *int64     `json:"whatsappId,omitempty" minimum:"1" doc:"The only connection it may send on; absent: any"`
+		ExpiresAt  *time.Time `json:"expiresAt,omitempty" doc:"Absent: never"`
+	} `nameHint:"NewAPIToken"`
+}
+
+func (a *API) createAPIToken(ctx context.Context, in *createAPITokenInput) (*struct{ Body CreatedToken }, error) {
+	actor, err := a.requireActor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var errs rest.FieldErrors
+	errs.CheckName(in.Body.Name, "body.name", 120)
+	errs.Check(in.Body.ExpiresAt == nil || in.Body.ExpiresAt.After(a.host.Now()), "body.expiresAt", "must be in the future")
+	if err := errs.Err(); err != nil {
+		return nil, err
+	}
+	if in.Body.WhatsappID != nil {
+		if _, err := a.requireConnection(ctx, actor.scope, *in.Body.WhatsappID); err != nil {
+			return nil, err
+		}
+	}
+	var secret [32]byte
+	_, _ = rand.Read(secret[:]) // never fails
+	token := tokenPrefix + base64.RawURLEncoding.EncodeToString(secret[:])
+	var created store.APIToken
+	err = a.store.InTx(ctx, "making a token", func(tx *store.Tx) error {
+		created, err = tx.CreateAPIToken(ctx, store.APIToken{
+			CompanyID: actor.scope.Company, Name: in.Body.Name, Prefix: token[:len(tokenPrefix)+4], Hash: hashToken(token),
+			ConnectionID: in.Body.WhatsappID, ExpiresAt: in.Body.ExpiresAt,
+		})
+		return err
+	})
+	return &struct{ Body CreatedToken }{CreatedToken{toToken(created), token}}, err
+}
+
+func (a *API) revokeAPIToken(ctx context.Context, in *IDParam) (*messageOutput, error) {
+	actor, err := a.requireActor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	revoked, err := a.store.RevokeAPIToken(ctx, a.host.Now(), actor.scope.Company, in.ID)
+	if err == nil && revoked == 0 {
+		err = hub.Errorf(hub.ErrNotFound, "no_token_found", "There is no token with this id.")
+	}
+	return &messageOutput{Message{"Token revoked"}}, err
+}
+
+func hashToken(token string) []byte {
+	sum := sha256.Sum256([]byte(token))
+	return sum[:]
+}

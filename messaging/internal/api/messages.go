@@ -1,0 +1,227 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module/rest"
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/outbound"
+	"integrationhub/messaging/internal/store"
+)
+
+// messagesPerPage is the page size of a ticket's messages.
+const messagesPerPage = 20
+
+// TicketMessage is a message of a ticket.
+type TicketMessage struct {
+	ID          string         `json:"id"`
+	CompanyID   int64          `json:"companyId"`
+	TicketID    int64          `json:"ticketId"`
+	ContactID   int64          `json:"contactId"`
+	WhatsappID  *int64         `json:"whatsappId"`
+	UserID      *int64         `json:"userId" doc:"Who wrote it; null: the contact or a program"`
+	Body        string         `json:"body"`
+	FromMe      bool           `json:"fromMe" doc:"Sent by the company"`
+	Read        bool           `json:"read"`
+	Ack         chat.Ack       `json:"ack" enum:"-1,0,1,2,3,4" doc:"-1 failed, 0 waits, 1 taken by the network, 2 arrived, 3 read, 4 played"`
+	MediaType   chat.MediaType `json:"mediaType" enum:"text,image,video,audio,document,sticker,location,contact"`
+	MediaURL    *string        `json:"mediaUrl"`
+	MediaName   *string        `json:"mediaName"`
+	MimeType    *string        `json:"mimeType"`
+	Size        *int64         `json:"size" doc:"Bytes"`
+	QuotedMsgID *string        `json:"quotedMsgId" doc:"Message that it answers"`
+	IsDeleted   bool           `json:"isDeleted"`
+	IsEdited    bool           `json:"isEdited"`
+	IsPrivate   bool           `json:"isPrivate" doc:"A note among users: not sent"`
+	Origin      chat.Origin    `json:"origin" enum:"agent,api,campaign,schedule,bot,phone,contact"`
+	ErrorCode   *string        `json:"errorCode" doc:"Why it failed"`
+	Timestamp   time.Time      `json:"timestamp" doc:"When it was sent or received"`
+	CreatedAt   time.Time      `json:"createdAt"`
+	UpdatedAt   time.Time      `json:"updatedAt"`
+}
+
+func toMessage(m store.Message) TicketMessage {
+	return TicketMessage{
+		ID: m.ID, CompanyID: m.CompanyID, TicketID: m.TicketID, ContactID: m.ContactID, WhatsappID: m.ConnectionID, UserID: m.UserID, Body: m.Body,
+		FromMe: m.FromMe, Read: m.IsRead, Ack: m.Ack, MediaType: m.MediaType, MediaURL: m.MediaURL, MediaName: m.MediaName, MimeType: m.MimeType, Size: m.Size,
+		QuotedMsgID: m.QuotedID, IsDeleted: m.IsDeleted, IsEdited: m.IsEdited, IsPrivate: m.IsPrivate, Origin: m.Origin, ErrorCode: m.ErrorCode,
+		Timestamp: m.SentAt.UTC(), CreatedAt: m.CreatedAt.UTC(), UpdatedAt: m.UpdatedAt.UTC(),
+	}
+}
+
+type listMessagesInput struct {
+	IDParam
+	PageNumber int `query:"pageNumber" minimum:"1" maximum:"100000" default:"1" doc:"From 1, the newest; a page has 20 messages"`
+}
+
+// MessageList is a page of a ticket's messages, the oldest of the page first.
+type MessageList struct {
+	Messages []TicketMessage `json:"messages" nullable:"false"`
+	Ticket   Ticket          `json:"ticket"`
+	Count    int             `json:"count" doc:"Of all pages"`
+	HasMore  bool            `json:"hasMore" doc:"There are older messages"`
+}
+
+// listMessages returns messages and marks all of the ticket as read.
+func (a *API) listMessages(ctx context.Context, in *listMessagesInput) (*struct{ Body MessageList }, error) {
+	actor, err := a.requireActor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	company := actor.scope.Company
+	found, err := a.requireTicket(ctx, actor, in.ID)
+	if err == nil {
+		err = a.markRead(ctx, found)
+	}
+	if err != nil {
+		return nil, err
+	}
+	ticket, err := a.ticketView(ctx, actor.scope, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	offset := (in.PageNumber - 1) * messagesPerPage
+	rows, err := a.store.ListMessages(ctx, actor.scope, in.ID, store.Page{Offset: offset, Limit: messagesPerPage})
+	if err != nil {
+		return nil, err
+	}
+	count, err := a.store.MessageCount(ctx, company, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(rows)
+	return &struct{ Body MessageList }{MessageList{rest.Map(rows, toMessage), ticket.Body, int(count), int(count) > offset+len(rows)}}, nil
+}
+
+// markRead marks the messages of a ticket as read, here and at the network.
+func (a *API) markRead(ctx context.Context, ticket store.Ticket) error {
+	if ticket.UnreadMessages == 0 {
+		return nil
+	}
+	var remoteIDs []string
+	err := a.store.InTx(ctx, "marking messages as read", func(tx *store.Tx) error {
+		ids, err := tx.MarkMessagesRead(ctx, ticket.CompanyID, ticket.ID, tx.Now())
+		if err != nil {
+			return err
+		}
+		remoteIDs = remoteIDs[:0]
+		for _, id := range ids {
+			if id != nil {
+				remoteIDs = append(remoteIDs, *id)
+			}
+		}
+		return tx.MarkTicketRead(ctx, ticket.CompanyID, ticket.ID)
+	})
+	if err != nil || len(remoteIDs) == 0 || ticket.ConnectionID == nil {
+		return err
+	}
+	connection, err := a.store.Connection(ctx, ticket.CompanyID, *ticket.ConnectionID)
+	if err != nil {
+		return err
+	}
+	contact, err := a.store.Contact(ctx, ticket.CompanyID, ticket.ContactID)
+	if err != nil {
+		return err
+	}
+	network, err := a.drivers.ByName(connection.Driver)
+	if err == nil {
+		err = network.MarkRead(ctx, store.DriverConnection(connection), contact.Number, remoteIDs)
+	}
+	if err != nil { // the contact does not learn that it was read; nothing else is lost
+		a.host.Log.WarnContext(ctx, "read messages could not be marked at the network", "connection_id", connection.ID, "error", err)
+	}
+	return nil
+}
+
+type createMessageInput struct {
+	IDParam
+	Body struct {
+		Body        string  `json:"body" maxLength:"4096"`
+		QuotedMsgID *string `json:"quotedMsgId,omitempty" maxLength:"100" doc:"Message of the ticket that it answers"`
+		IsPrivate   bool    `json:"isPrivate,omitempty" doc:"A note among users: not sent"`
+	} `nameHint:"NewTicketMessage"`
+}
+
+func (a *API) createMessage(ctx context.Context, in *createMessageInput) (*struct{ Body TicketMessage }, error) {
+	actor, err := a.requireActor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if strings.TrimSpace(in.Body.Body) == "" {
+		return nil, invalidField("empty_body", "body.body", "The message body must not be empty.")
+	}
+	if _, err := a.requireTicket(ctx, actor, in.ID); err != nil {
+		return nil, err
+	}
+	draft := store.Message{
+		UserID: &actor.user.ID, Body: in.Body.Body, QuotedID: in.Body.QuotedMsgID, IsPrivate: in.Body.IsPrivate, MediaType: chat.MediaText, Origin: chat.OriginAgent,
+	}
+	var message store.Message
+	var entry store.OutboxEntry
+	err = a.store.InTx(ctx, "writing a message", func(tx *store.Tx) error {
+		ticket, err := tx.LockTicket(ctx, actor.scope.Company, in.ID)
+		if err != nil {
+			return mapNoRows(err, errNoTicket())
+		}
+		if err := checkQuoted(ctx, tx, ticket, draft.QuotedID); err != nil {
+			return err
+		}
+		if draft.IsPrivate {
+			note := draft
+			note.FromMe, note.SentAt = true, tx.Now()
+			message, err = tx.AddMessage(ctx, ticket, note)
+			return err
+		}
+		if err := requireSendable(ctx, tx, ticket); err != nil {
+			return err
+		}
+		_, entry, err = a.outbound.Write(ctx, tx, outbound.Draft{Ticket: ticket, Message: draft})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !draft.IsPrivate {
+		message, err = a.outbound.Send(ctx, actor.scope, entry)
+	}
+	return &struct{ Body TicketMessage }{toMessage(message)}, err
+}
+
+// requireSendable is an error for callers if nothing can be sent in a ticket.
+func requireSendable(ctx context.Context, tx *store.Tx, ticket store.Ticket) error {
+	if ticket.Status == chat.TicketClosed {
+		return refused("invalid_transition", "The ticket is closed: reopen it first.")
+	}
+	if ticket.ConnectionID == nil {
+		return refused("no_def_wapp_found", "The ticket's connection was deleted: give it another one first.")
+	}
+	connection, err := tx.Connection(ctx, ticket.CompanyID, *ticket.ConnectionID)
+	if err == nil && connection.Status != chat.ConnectionConnected && connection.Status != chat.ConnectionTimeout {
+		err = refused("wapp_not_initialized", "The connection is not connected: scan its QR code first.")
+	}
+	return err
+}
+
+// checkQuoted is an error for callers if a ticket has no message with this id.
+func checkQuoted(ctx context.Context, tx *store.Tx, ticket store.Ticket, id *string) error {
+	if id == nil {
+		return nil
+	}
+	quoted, err := tx.Message(ctx, ticket.CompanyID, *id)
+	if err == nil && quoted.TicketID == ticket.ID {
+		return nil
+	}
+	return mapNoRowsOrNil(err, hub.Errorf(hub.ErrNotFound, "no_message_found", "The ticket has no message with the id of quotedMsgId."))
+}
+
+// mapNoRowsOrNil returns an error for callers in place of [pgx.ErrNoRows] and of nil.
+func mapNoRowsOrNil(err error, notFound *hub.Error) error {
+	if err == nil {
+		return notFound
+	}
+	return mapNoRows(err, notFound)
+}

@@ -1,0 +1,77 @@
+package api
+
+import (
+	"slices"
+
+	"integrationhub/hub/module"
+	"integrationhub/hub/module/rest"
+)
+
+// Features lists what the product offers connected products; they are also key scopes.
+func Features() []string { return []string{featureMessageSend} }
+
+const featureMessageSend = "message.send"
+
+// senders are the callers of the send API: keys of connected products are checked by the
+// hub, API tokens by the handler.
+var senders = rest.Access{{}, {module.SchemeKey: {featureMessageSend}}}
+
+// routes is the one table of the interface, ordered by resource.
+func (a *API) routes() []rest.Route {
+	return slices.Concat(a.accountRoutes(), a.peopleRoutes(), a.connectionRoutes(), a.ticketRoutes(), a.sandboxRoutes())
+}
+
+// accountRoutes returns the routes of logins and tokens, and the send API.
+func (a *API) accountRoutes() []rest.Route {
+	return []rest.Route{
+		rest.Post("/auth/signup", rest.Anyone, 201, "auth.signup", "Register a company with its first administrator", rest.Handle(a.signUp)),
+		rest.Post("/auth/login", rest.Anyone, 200, "auth.login", "Log in", rest.WithErrors(rest.Handle(a.login), 401)),
+		rest.Post("/auth/refresh_token", rest.Anyone, 200, "auth.refresh", "Trade a refresh token for a new pair", rest.WithErrors(rest.Handle(a.refresh), 401)),
+		rest.Post("/auth/logout", rest.User, 200, "auth.logout", "End the login of this token, with its refresh token", rest.Handle(a.logOut)),
+
+		rest.Get("/api-tokens", rest.Admin, 200, "api-tokens.list", "List API tokens", rest.Handle(a.listAPITokens)),
+		rest.Post("/api-tokens", rest.Admin, 201, "api-tokens.create", "Make an API token; the answer shows it once", rest.Handle(a.createAPIToken)),
+		rest.Delete("/api-tokens/{id}", rest.Admin, 200, "api-tokens.delete", "Revoke an API token at once", rest.Handle(a.revokeAPIToken)),
+
+		rest.Post("/api/messages/send", senders, 200, "messages.send", "Send a message to a phone number", a.bindSend),
+	}
+}
+
+// connectionRoutes returns the routes of connections to chat networks.
+func (a *API) connectionRoutes() []rest.Route {
+	return []rest.Route{
+		rest.Get("/whatsapp", rest.User, 200, "connections.list", "List connections", rest.Handle(a.listConnections)),
+		rest.Post("/whatsapp", rest.Admin, 201, "connections.create", "Make a connection and start it", rest.WithRequiredFields("NewConnectionFields", rest.WithHandlerValidation(rest.Handle(a.createConnection)), "name")),
+		rest.Get("/whatsapp/{id}", rest.User, 200, "connections.get", "Read a connection", rest.Handle(a.getConnection)),
+		rest.Put("/whatsapp/{id}", rest.Admin, 200, "connections.update", "Change a connection's settings", rest.WithHandlerValidation(rest.Handle(a.updateConnection))),
+		rest.Delete("/whatsapp/{id}", rest.Admin, 200, "connections.delete", "Log a connection out and delete it; its tickets stay", rest.Handle(a.deleteConnection)),
+		rest.Get("/whatsapp/{id}/qrCode", rest.Admin, 200, "connections.qr-code", "The QR code to scan with the phone", rest.Handle(a.getQRCode)),
+	}
+}
+
+// ticketRoutes returns the routes of tickets and their messages.
+func (a *API) ticketRoutes() []rest.Route {
+	return []rest.Route{
+		rest.Get("/tickets", rest.User, 200, "tickets.list", "List tickets, the last changed first", rest.Handle(a.listTickets)),
+		rest.Post("/tickets", rest.User, 201, "tickets.create", "Begin a conversation with a contact", rest.WithErrors(rest.Handle(a.createTicket), 404)),
+		rest.Get("/tickets/{id}", rest.User, 200, "tickets.get", "Read a ticket", rest.Handle(a.getTicket)),
+		rest.Put("/tickets/{id}", rest.User, 200, "tickets.update", "Change a ticket: accept, return or close it", rest.WithHandlerValidation(rest.Handle(a.updateTicket))),
+		rest.Delete("/tickets/{id}", rest.Admin, 200, "tickets.delete", "Delete a ticket with its messages", rest.Handle(a.deleteTicket)),
+		rest.Get("/tickets/{id}/messages", rest.User, 200, "messages.list", "Messages of a ticket; they are read then", rest.Handle(a.listMessages)),
+		rest.Post("/tickets/{id}/messages", rest.User, 201, "messages.create", "Write to the contact, or a note to other users", rest.Handle(a.createMessage)),
+	}
+}
+
+// sandboxRoutes returns the routes of the simulated network. They need no credentials: they
+// stand for the phones of strangers, in development only.
+func (a *API) sandboxRoutes() []rest.Route {
+	const phones, phone = "/sandbox/phones", "/sandbox/phones/{number}"
+	return []rest.Route{
+		rest.Get(phones, rest.Anyone, 200, "sandbox.list-phones", "List the simulated phones", a.inSandbox(rest.Handle(a.listPhones))),
+		rest.Post(phones, rest.Anyone, 201, "sandbox.create-phone", "Make a simulated phone, or rename it", a.inSandbox(rest.Handle(a.createPhone))),
+		rest.Post(phone+"/scan", rest.Anyone, 200, "sandbox.scan", "Scan a connection's QR code", a.inSandbox(rest.Handle(a.scan))),
+		rest.Post(phone+"/send", rest.Anyone, 201, "sandbox.send", "Send a message to a connection", a.inSandbox(rest.Handle(a.sendFromPhone))),
+		rest.Get(phone+"/inbox", rest.Anyone, 200, "sandbox.inbox", "Messages that the phone has received", a.inSandbox(rest.Handle(a.phoneInbox))),
+		rest.Post(phone+"/read", rest.Anyone, 200, "sandbox.read", "Read messages on the phone", a.inSandbox(rest.Handle(a.markPhoneRead))),
+	}
+}

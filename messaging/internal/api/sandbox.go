@@ -1,0 +1,165 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"integrationhub/hub/module/rest"
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/driver/sandbox"
+)
+
+// inSandbox binds a route of the simulated network. It is not in the OpenAPI document, and
+// outside of development there is nothing at its path.
+func (a *API) inSandbox(bind rest.Binder) rest.Binder {
+	return rest.WithoutDocument(func(api huma.API, op huma.Operation) {
+		op.Middlewares = append(op.Middlewares, func(ctx huma.Context, next func(huma.Context)) {
+			if a.sandbox == nil {
+				_ = huma.WriteErr(api, ctx, http.StatusNotFound, "There is nothing here.")
+				return
+			}
+			next(ctx)
+		})
+		bind(api, op)
+	})
+}
+
+// Phone is a phone of the simulated network.
+type Phone struct {
+	Number    string    `json:"number" example:"5511987654321"`
+	Name      string    `json:"name" example:"Ana Souza"`
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+func toPhone(p sandbox.Phone) Phone { return Phone{p.Number, p.Name, p.CreatedAt.UTC()} }
+
+// PhoneParam is the path parameter of a phone.
+type PhoneParam struct {
+	Number string `path:"number" maxLength:"15" doc:"Digits with the country code" example:"5511987654321"`
+}
+
+type createPhoneInput struct {
+	Body struct {
+		Number string `json:"number" doc:"Digits with the country code" example:"5511987654321"`
+		Name   string `json:"name" minLength:"1" maxLength:"120" example:"Ana Souza"`
+	} `nameHint:"NewPhone"`
+}
+
+func (a *API) createPhone(ctx context.Context, in *createPhoneInput) (*struct{ Body Phone }, error) {
+	if !chat.IsNumber(in.Body.Number) {
+		return nil, invalidField("invalid_number", "body.number", "Invalid number format: digits with country code")
+	}
+	var errs rest.FieldErrors
+	errs.CheckName(in.Body.Name, "body.name", 120)
+	if err := errs.Err(); err != nil {
+		return nil, err
+	}
+	phone, err := a.sandbox.AddPhone(ctx, in.Body.Number, in.Body.Name)
+	return &struct{ Body Phone }{toPhone(phone)}, err
+}
+
+func (a *API) listPhones(ctx context.Context, _ *struct{}) (*struct{ Body []Phone }, error) {
+	phones, err := a.sandbox.Phones(ctx)
+	return &struct{ Body []Phone }{rest.Map(phones, toPhone)}, err
+}
+
+type scanInput struct {
+	PhoneParam
+	Body struct {
+		Code string `json:"code" maxLength:"1000" doc:"Text of the connection's QR code"`
+	} `nameHint:"Scan"`
+}
+
+// Pairing is the result of a scanned QR code.
+type Pairing struct {
+	ConnectionID int64                 `json:"connectionId" example:"2"`
+	Status       chat.ConnectionStatus `json:"status" example:"CONNECTED"`
+}
+
+func (a *API) scan(ctx context.Context, in *scanInput) (*struct{ Body Pairing }, error) {
+	id, err := a.sandbox.Scan(ctx, in.Number, in.Body.Code)
+	if err != nil {
+		return nil, err
+	}
+	connection, err := a.store.ConnectionByID(ctx, id)
+	return &struct{ Body Pairing }{Pairing{id, connection.Status}}, mapNoRows(err, notFound("no_wapp_found", "connection"))
+}
+
+type phoneSendInput struct {
+	PhoneParam
+	Body struct {
+		To       string  `json:"to" doc:"Number of a connection" example:"5511900000001"`
+		Body     string  `json:"body" maxLength:"4096"`
+		MediaURL *string `json:"mediaUrl,omitempty" maxLength:"2048"`
+		QuotedID *string `json:"quotedId,omitempty" maxLength:"100" doc:"Message that it answers"`
+	} `nameHint:"NewPhoneMessage"`
+}
+
+type phoneSendOutput struct {
+	Body struct {
+		ID string `json:"id" doc:"Of the message, at the network"`
+	} `nameHint:"PhoneSent"`
+}
+
+func (a *API) sendFromPhone(ctx context.Context, in *phoneSendInput) (*phoneSendOutput, error) {
+	if !chat.IsNumber(in.Body.To) {
+		return nil, invalidField("invalid_number", "body.to", "Invalid number format: digits with country code")
+	}
+	if in.Body.Body == "" && in.Body.MediaURL == nil {
+		return nil, invalidField("empty_body", "body.body", "The message body must not be empty.")
+	}
+	sent, err := a.sandbox.SendFromPhone(ctx, in.Number, sandbox.Message{To: in.Body.To, Body: in.Body.Body, MediaURL: in.Body.MediaURL, QuotedID: in.Body.QuotedID})
+	out := &phoneSendOutput{}
+	out.Body.ID = sent.ID
+	return out, err
+}
+
+type phoneInboxInput struct {
+	PhoneParam
+	After int64 `query:"after" minimum:"0" doc:"Only messages after this cursor"`
+}
+
+// PhoneInbox are messages that a phone has received, oldest first.
+type PhoneInbox struct {
+	Messages []PhoneMessage `json:"messages" nullable:"false"`
+	Cursor   int64          `json:"cursor" doc:"For the next call"`
+}
+
+// PhoneMessage is a message that a phone has received.
+type PhoneMessage struct {
+	ID       string    `json:"id"`
+	From     string    `json:"from" doc:"Number of the connection"`
+	Body     string    `json:"body"`
+	MediaURL *string   `json:"mediaUrl"`
+	At       time.Time `json:"at"`
+	Ack      chat.Ack  `json:"ack"`
+}
+
+func (a *API) phoneInbox(ctx context.Context, in *phoneInboxInput) (*struct{ Body PhoneInbox }, error) {
+	messages, err := a.sandbox.Inbox(ctx, in.Number, in.After)
+	out := PhoneInbox{Cursor: in.After, Messages: rest.Map(messages, func(m sandbox.Message) PhoneMessage {
+		return PhoneMessage{m.ID, m.From, m.Body, m.MediaURL, m.At.UTC(), m.Ack}
+	})}
+	if len(messages) > 0 {
+		out.Cursor = messages[len(messages)-1].Seq
+	}
+	return &struct{ Body PhoneInbox }{out}, err
+}
+
+type phoneReadInput struct {
+	PhoneParam
+	Body *struct {
+		IDs []string `json:"ids,omitempty" maxItems:"1000" doc:"Absent: all messages"`
+	} `nameHint:"PhoneRead"`
+}
+
+func (a *API) markPhoneRead(ctx context.Context, in *phoneReadInput) (*messageOutput, error) {
+	var ids []string
+	if in.Body != nil {
+		ids = in.Body.IDs
+	}
+	return &messageOutput{Message{"Messages read"}}, a.sandbox.MarkInboxRead(ctx, in.Number, ids)
+}

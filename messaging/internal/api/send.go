@@ -1,0 +1,207 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+	"integrationhub/hub/module/dberr"
+	"integrationhub/hub/module/rest"
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/outbound"
+	"integrationhub/messaging/internal/store"
+)
+
+// limitSends names the limit of the send API's requests.
+const limitSends = "sends"
+
+// maxBody is the length of a message, in characters.
+const maxBody = 4096
+
+type sendInput struct {
+	Authorization string `header:"Authorization" doc:"Bearer and an API token" example:"Bearer msgt_…"`
+	APIKey        string `header:"apikey" doc:"An API token, in place of Authorization"`
+	Body          struct {
+		Number      string `json:"number" doc:"Digits with the country code" example:"5511987654321"`
+		Body        string `json:"body" doc:"The text" example:"Your appointment is tomorrow at 10."`
+		WhatsappID  *int64 `json:"whatsappId,omitempty" minimum:"1" doc:"Connection to send on; absent: the default one"`
+		QueueID     *int64 `json:"queueId,omitempty" minimum:"1" doc:"Queue of a new ticket"`
+		CloseTicket bool   `json:"closeTicket,omitempty" doc:"Close the ticket after the message"`
+		ExternalKey string `json:"externalKey,omitempty" maxLength:"200" doc:"The caller's own id of the message"`
+	} `nameHint:"SendMessage"`
+}
+
+// SentMessage is the response of the send API.
+type SentMessage struct {
+	ID        string    `json:"id" doc:"Id of the message"`
+	MessageID string    `json:"messageId" doc:"The same as id"`
+	Status    string    `json:"status" enum:"sent,queued" doc:"queued: the network does not answer, and the hub tries again"`
+	Ack       chat.Ack  `json:"ack" doc:"0 queued, 1 taken by the network"`
+	Number    string    `json:"number" doc:"Of the contact"`
+	TicketID  int64     `json:"ticketId"`
+	ContactID int64     `json:"contactId"`
+	Timestamp time.Time `json:"timestamp"`
+}
+
+// sender is the caller of the send API.
+type sender struct {
+	scope        store.Scope
+	subject      string // of its rate limit
+	connectionID *int64 // the only connection it may send on; nil: any
+}
+
+type senderKey struct{}
+
+// bindSend binds the send API. Callers are authenticated and counted before the body is
+// looked at.
+func (a *API) bindSend(api huma.API, op huma.Operation) {
+	op.SkipValidateBody = true
+	op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound)
+	op.Middlewares = append(op.Middlewares, func(ctx huma.Context, next func(huma.Context)) {
+		from, err := a.authenticateSender(ctx.Context(), ctx.Header("Authorization"), ctx.Header("apikey"))
+		if err == nil {
+			err = a.host.RateLimiter.Allow(ctx.Context(), limitSends, from.subject)
+		}
+		if err != nil {
+			_ = huma.WriteErr(api, ctx, http.StatusInternalServerError, "", dberr.Wrap("authenticating", err)) // the status is the error's own
+			return
+		}
+		next(huma.WithValue(ctx, senderKey{}, from))
+	})
+	rest.Handle(a.send)(api, op)
+}
+
+func (a *API) send(ctx context.Context, in *sendInput) (*struct{ Body SentMessage }, error) {
+	from, _ := ctx.Value(senderKey{}).(sender)
+	b := &in.Body
+	switch {
+	case !chat.IsNumber(b.Number):
+		return nil, invalidField("invalid_number", "body.number", "Invalid number format: digits with country code")
+	case strings.TrimSpace(b.Body) == "":
+		return nil, invalidField("empty_body", "body.body", "The message body must not be empty.")
+	case len([]rune(b.Body)) > maxBody:
+		return nil, hub.Invalid("body.body", "must have at most 4096 characters")
+	case from.connectionID != nil && b.WhatsappID != nil && *b.WhatsappID != *from.connectionID:
+		return nil, hub.Errorf(hub.ErrForbidden, "no_permission", "This token may send on its own connection only.")
+	}
+	if from.connectionID != nil {
+		b.WhatsappID = from.connectionID
+	}
+	connection, err := a.outbound.PickConnection(ctx, from.scope.Company, b.WhatsappID)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.outbound.CheckNumber(ctx, connection, b.Number); err != nil {
+		return nil, err
+	}
+	return a.writeAndSend(ctx, from, in, connection)
+}
+
+// writeAndSend stores the message on the contact's ticket, and sends it.
+func (a *API) writeAndSend(ctx context.Context, from sender, in *sendInput, connection store.Connection) (*struct{ Body SentMessage }, error) {
+	var contact store.Contact
+	var entry store.OutboxEntry
+	draft := store.Message{Body: in.Body.Body, MediaType: chat.MediaText, Origin: chat.OriginAPI}
+	if in.Body.ExternalKey != "" {
+		draft.ExternalKey = &in.Body.ExternalKey
+	}
+	err := a.store.InTx(ctx, "sending a message", func(tx *store.Tx) error {
+		var err error
+		contact, err = tx.FindOrCreateContact(ctx, from.scope, in.Body.Number, "")
+		if err != nil {
+			return err
+		}
+		ticket, err := tx.FindOrCreateTicket(ctx, from.scope, contact, connection.ID, store.NewTicket{Status: chat.TicketPending, QueueID: in.Body.QueueID, Reopens: true})
+		if err != nil {
+			return err
+		}
+		_, entry, err = a.outbound.Write(ctx, tx, outbound.Draft{Contact: contact, Ticket: ticket, Message: draft})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	message, err := a.outbound.Send(ctx, from.scope, entry)
+	if err != nil {
+		return nil, err
+	}
+	if message.Ack == chat.AckFailed {
+		return nil, refused("sending_wapp_msg", "The network refused the message.")
+	}
+	if in.Body.CloseTicket {
+		if err := a.outbound.CloseTicket(ctx, from.scope, message.TicketID); err != nil {
+			return nil, err
+		}
+	}
+	status := "sent"
+	if message.Ack == chat.AckPending {
+		status = "queued"
+	}
+	return &struct{ Body SentMessage }{SentMessage{
+		ID: message.ID, MessageID: message.ID, Status: status, Ack: message.Ack, Number: contact.Number,
+		TicketID: message.TicketID, ContactID: contact.ID, Timestamp: message.SentAt.UTC(),
+	}}, nil
+}
+
+// authenticateSender returns the caller of the send API: a key of a connected product, or the
+// holder of an API token in one of the two headers. Tokens in both have to be of one
+// company.
+func (a *API) authenticateSender(ctx context.Context, authorization, apiKey string) (sender, error) {
+	if caller, ok := module.CallerFrom(ctx); ok {
+		company, err := a.store.CompanyByTenant(ctx, caller.TenantID)
+		return sender{scope: store.Scope{Company: company.ID, Tenant: company.TenantID}, subject: caller.KeyID.String()}, err
+	}
+	var tokens []string
+	if authorization != "" {
+		scheme, token, _ := strings.Cut(authorization, " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			token = ""
+		}
+		tokens = append(tokens, token)
+	}
+	if apiKey != "" {
+		tokens = append(tokens, apiKey)
+	}
+	if len(tokens) == 0 {
+		return sender{}, hub.Errorf(hub.ErrUnauthorized, "unauthorized", "Send an API token as Authorization: Bearer, or in the header apikey.")
+	}
+	var from sender
+	for i, token := range tokens {
+		row, err := a.store.APITokenByHash(ctx, hashToken(token), a.host.Now())
+		if errors.Is(err, pgx.ErrNoRows) || err == nil && i > 0 && row.APIToken.CompanyID != from.scope.Company {
+			return sender{}, hub.Errorf(hub.ErrUnauthorized, "invalid_token", "This is not a valid API token.")
+		}
+		if err != nil {
+			return sender{}, err
+		}
+		if i == 0 {
+			from = sender{store.Scope{Company: row.APIToken.CompanyID, Tenant: row.TenantID}, "token-" + formatID(row.APIToken.ID), row.APIToken.ConnectionID}
+			if err := a.store.TouchAPIToken(ctx, a.host.Now(), row.APIToken.CompanyID, row.APIToken.ID); err != nil {
+				return sender{}, err
+			}
+		}
+	}
+	return from, nil
+}
+
+// invalidField returns the error of one field with a code of the platform.
+func invalidField(code, location, message string) *hub.Error {
+	err := hub.Invalid(location, message)
+	err.Code, err.Detail = code, message
+	return err
+}
+
+// mapNoRows returns an error for callers in place of [pgx.ErrNoRows].
+func mapNoRows(err error, notFound *hub.Error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return notFound
+	}
+	return err
+}

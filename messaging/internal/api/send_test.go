@@ -1,0 +1,74 @@
+package api_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/messaging/internal/messagingtest"
+)
+
+// Nothing is stored or sent for a request that the send API refuses.
+func TestSendRefusals(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	company.Connect()
+	ana := company.AddPhone("Ana")
+	token := company.APIToken()
+	other := company.AnotherCompany()
+	otherToken := other.APIToken()
+	anybody := company.As("")
+	for name, tc := range map[string]struct {
+		headers []string
+		body    object
+		status  int
+		err     string
+	}{
+		"no credentials":            {nil, object{"number": ana, "body": "x"}, 401, "ERR_SESSION_EXPIRED"},
+		"an unknown token":          {[]string{"Authorization", "Bearer msgt_x"}, object{"number": ana, "body": "x"}, 401, "ERR_SESSION_EXPIRED"},
+		"an unknown key":            {[]string{"apikey", "msgt_x"}, object{"number": ana, "body": "x"}, 401, "ERR_SESSION_EXPIRED"},
+		"a user's token":            {[]string{"Authorization", "Bearer " + company.Token}, object{"number": ana, "body": "x"}, 401, "ERR_SESSION_EXPIRED"},
+		"tokens of two companies":   {[]string{"Authorization", "Bearer " + token, "apikey", otherToken}, object{"number": ana, "body": "x"}, 401, "ERR_SESSION_EXPIRED"},
+		"no connection":             {[]string{"apikey", otherToken}, object{"number": ana, "body": "x"}, 400, "ERR_WAPP_NOT_INITIALIZED"},
+		"credentials come first":    {nil, object{"number": 5}, 401, "ERR_SESSION_EXPIRED"},
+		"no number":                 {[]string{"apikey", token}, object{"body": "x"}, 400, "ERR_INVALID_NUMBER"},
+		"a number with a plus":      {[]string{"apikey", token}, object{"number": "+" + ana, "body": "x"}, 400, "ERR_INVALID_NUMBER"},
+		"a number that is too long": {[]string{"apikey", token}, object{"number": "1234567890123456", "body": "x"}, 400, "ERR_INVALID_NUMBER"},
+		"an empty body":             {[]string{"apikey", token}, object{"number": ana, "body": ""}, 400, "ERR_EMPTY_BODY"},
+		"a blank body":              {[]string{"apikey", token}, object{"number": ana, "body": " \n"}, 400, "ERR_EMPTY_BODY"},
+		"an unregistered number":    {[]string{"apikey", token}, object{"number": "5511987650000", "body": "x"}, 400, "ERR_WAPP_INVALID_CONTACT"},
+		"an unknown connection":     {[]string{"apikey", token}, object{"number": ana, "body": "x", "whatsappId": 99999}, 404, "ERR_NO_WAPP_FOUND"},
+	} {
+		refused := anybody.OK(tc.status, "POST", "/api/messages/send", tc.body, tc.headers...)
+		require.Equal(t, tc.err, refused["error"], name)
+	}
+	refused := anybody.OK(400, "POST", "/api/messages/send", object{"number": "abc", "body": "x"}, "apikey", token)
+	require.Equal(t, "Invalid number format: digits with country code", refused["detail"])
+	require.Empty(t, company.Inbox(ana))
+	require.Empty(t, company.Tickets(""))
+	require.Empty(t, company.Hub.EventTypes(company.Tenant))
+}
+
+// The limit is a token's own, and what is above it is neither stored nor sent.
+func TestSendLimit(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	company.Connect()
+	ana := company.AddPhone("Ana")
+	busy, other := company.As(company.APIToken()), company.As(company.APIToken())
+	sent := 0
+	for range 61 {
+		answer := busy.Call("POST", "/api/messages/send", object{"number": ana, "body": "x"})
+		if answer.Status == 200 {
+			sent++
+			continue
+		}
+		require.Equal(t, 429, answer.Status, answer.Text)
+		require.Equal(t, "ERR_RATE_LIMIT", answer.Body["error"])
+		require.Regexp(t, `^[1-9][0-9]*$`, answer.Header.Get("Retry-After"))
+		break
+	}
+	require.Equal(t, 60, sent)
+	require.Len(t, company.Inbox(ana), 60)
+	other.OK(200, "POST", "/api/messages/send", object{"number": ana, "body": "x"})
+}

@@ -1,0 +1,33 @@
+package chat
+
+import (
+	"regexp"
+	"strings"
+
+	"integrationhub/hub/module/brazil"
+)
+
+var numberPattern = regexp.MustCompile(`^[1-9][0-9]{7,14}$`)
+
+// IsNumber reports whether a text is a phone number as the platform writes it: 8 to 15
+// digits with the country code, and nothing else.
+func IsNumber(text string) bool { return numberPattern.MatchString(text) }
+
+// NumberKey returns the key by which numbers are compared: a Brazilian mobile number with
+// its ninth digit, whether or not the number has it. Other numbers are their own key.
+func NumberKey(number string) string {
+	return NumberVariants(number)[0]
+}
+
+// NumberVariants returns the numbers that mean the same phone: a Brazilian mobile number
+// with its ninth digit, then without it. Other numbers have one.
+func NumberVariants(number string) []string {
+	variants := brazil.PhoneVariants("+" + number)
+	for i, variant := range variants {
+		variants[i] = strings.TrimPrefix(variant, "+")
+	}
+	return variants
+}
+
+// FormatE164 returns a number with a leading plus, as other products write it.
+func FormatE164(number string) string { return "+" + number }

@@ -1,0 +1,157 @@
+// Package driver is the contract between the product and the chat networks that it is
+// connected to. Each network has a package below this one.
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"integrationhub/messaging/internal/chat"
+)
+
+// Connection is a session of a network, or an account at one.
+type Connection struct {
+	CompanyID int64
+	ID        int64
+	Number    string // digits; "" = not known yet
+	Settings  []byte // the driver's own, as JSON; nil = none
+}
+
+// Driver speaks to one network. It is safe for concurrent use, and keeps what it must not
+// forget in the database, because several processes use it. What happens at the network is
+// passed to the driver's [Sink].
+type Driver interface {
+	// Name is the driver's name in the API, such as "sandbox".
+	Name() string
+	// Capabilities returns what the network can do.
+	Capabilities() Capabilities
+	// Start begins a session: the connection gets a QR code, or is connected at once.
+	Start(ctx context.Context, c Connection) error
+	// Stop ends a session and its pairing. Stopping a connection without one does nothing.
+	Stop(ctx context.Context, c Connection) error
+	// Send hands a message to the network. The message's id makes it safe to send again
+	// after a failure: the network takes it once. It returns one of this package's errors.
+	Send(ctx context.Context, c Connection, m Outgoing) (Sent, error)
+	// MarkRead tells the network that messages of a contact were read.
+	MarkRead(ctx context.Context, c Connection, number string, remoteIDs []string) error
+	// Check reports whether a number is registered at the network. Networks that cannot be
+	// asked report true.
+	Check(ctx context.Context, c Connection, number string) (registered bool, err error)
+	// OpenMedia opens the content of a received message. The caller closes it.
+	OpenMedia(ctx context.Context, c Connection, reference string) (io.ReadCloser, error)
+}
+
+// Capabilities are the differences between networks that the product shows or obeys.
+type Capabilities struct {
+	QRCode        bool          // connections are paired by a QR code
+	Templates     bool          // outside of the window only templates are taken
+	MessageWindow time.Duration // how long after a contact's message texts are taken; 0 = always
+}
+
+// Outgoing is a message to send.
+type Outgoing struct {
+	ID             string // the product's
+	To             string // number
+	Body           string
+	Media          *Media // nil: a text
+	QuotedRemoteID string // "" = none
+}
+
+// Media is a file of a message.
+type Media struct {
+	Type     chat.MediaType
+	MimeType string
+	Name     string
+	URL      string // where the network fetches it
+}
+
+// Sent is the network's answer to a message.
+type Sent struct {
+	RemoteID string
+	At       time.Time
+}
+
+// Sink takes what happens at a network. Its methods return nil when the change is durable;
+// after an error the driver passes the change again, or has the network do so.
+type Sink interface {
+	// ChangeConnection stores a connection's state.
+	ChangeConnection(ctx context.Context, change ConnectionChange) error
+	// ReceiveMessage stores a message from a contact, once for each remote id.
+	ReceiveMessage(ctx context.Context, m Incoming) error
+	// ReceiveReceipt stores how far sent messages have come.
+	ReceiveReceipt(ctx context.Context, r Receipt) error
+}
+
+// ConnectionChange is the new state of a connection.
+type ConnectionChange struct {
+	ConnectionID int64
+	Status       chat.ConnectionStatus
+	QRCode       string    // with [chat.ConnectionQRCode]
+	QRExpiresAt  time.Time // of the QR code
+	Number       string    // once it is known; "" leaves the stored one
+	LastError    string    // for people; "" = none
+}
+
+// Incoming is a message that a connection received.
+type Incoming struct {
+	ConnectionID   int64
+	RemoteID       string
+	From           string // number
+	Name           string // that the contact gave itself; "" = unknown
+	Body           string
+	Media          *IncomingMedia
+	QuotedRemoteID string
+	At             time.Time
+}
+
+// IncomingMedia is a file of a received message.
+type IncomingMedia struct {
+	Type      chat.MediaType
+	MimeType  string
+	Name      string
+	Reference string // for [Driver.OpenMedia]
+}
+
+// Receipt says how far messages of a connection have come.
+type Receipt struct {
+	ConnectionID int64
+	RemoteIDs    []string
+	Ack          chat.Ack
+	ErrorCode    string // with [chat.AckFailed]
+}
+
+// Errors of [Driver.Send].
+var (
+	// ErrNotConnected means that the connection has no session: nothing was sent.
+	ErrNotConnected = errors.New("the connection is not connected")
+	// ErrNotRegistered means that the number is not registered at the network.
+	ErrNotRegistered = errors.New("the number is not registered at the network")
+	// ErrRefused means that the network will never take the message.
+	ErrRefused = errors.New("the network refused the message")
+)
+
+// Drivers are the drivers of this process, by name.
+type Drivers struct{ byName map[string]Driver }
+
+// Add adds a driver.
+func (d *Drivers) Add(driver Driver) {
+	if d.byName == nil {
+		d.byName = make(map[string]Driver)
+	}
+	d.byName[driver.Name()] = driver
+}
+
+// ByName returns a driver, or an error if this process has none of that name.
+func (d *Drivers) ByName(name string) (Driver, error) {
+	found, ok := d.byName[name]
+	if !ok {
+		return nil, fmt.Errorf("there is no driver %q here", name)
+	}
+	return found, nil
+}
+
+// Has reports whether there is a driver of that name.
+func (d *Drivers) Has(name string) bool { return d.byName[name] != nil }

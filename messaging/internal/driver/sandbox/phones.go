@@ -1,0 +1,236 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/driver"
+)
+
+// States of sessions.
+const (
+	stateOnline  = "online"
+	stateOffline = "offline"
+	stateBanned  = "banned"
+)
+
+// Phone is a simulated phone.
+type Phone struct {
+	Number    string
+	Name      string
+	CreatedAt time.Time
+}
+
+// Message is a message on the network.
+type Message struct {
+	Seq      int64
+	ID       string
+	From, To string // numbers
+	Body     string
+	MediaURL *string
+	QuotedID *string
+	Ack      chat.Ack
+	At       time.Time
+}
+
+// AddPhone adds a phone, or renames it.
+func (n *Network) AddPhone(ctx context.Context, number, name string) (Phone, error) {
+	phone := Phone{Number: number, Name: name}
+	err := n.host.Pool.QueryRow(ctx, `insert into sandbox_phones (number, name, created_at) values ($1, $2, $3)
+		on conflict (number) do update set name = excluded.name returning created_at`, number, name, n.host.Now()).Scan(&phone.CreatedAt)
+	return phone, err
+}
+
+// Phones returns all phones.
+func (n *Network) Phones(ctx context.Context) ([]Phone, error) {
+	rows, err := n.host.Pool.Query(ctx, `select number, name, created_at from sandbox_phones order by number limit 1000`)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Phone])
+}
+
+// Scan pairs a phone with the connection of a QR code. A code is valid once, for a minute.
+func (n *Network) Scan(ctx context.Context, number, code string) (connectionID int64, err error) {
+	if _, err := n.phone(ctx, number); err != nil {
+		return 0, err
+	}
+	connectionID, nonce, ok := parseCode(code)
+	if !ok {
+		return 0, hub.Invalid("body.code", "is not the text of a QR code of this network")
+	}
+	err = pgx.BeginFunc(ctx, n.host.Pool, func(tx pgx.Tx) error {
+		used, err := tx.Exec(ctx, `update sandbox_pairings set used_at = $3 where nonce = $1 and connection_id = $2 and used_at is null and expires_at > $3`,
+			nonce, connectionID, n.host.Now())
+		if err != nil {
+			return err
+		}
+		if used.RowsAffected() == 0 {
+			return hub.Invalid("body.code", "was used before or has expired: read the connection's QR code again")
+		}
+		_, err = tx.Exec(ctx, `insert into sandbox_sessions (connection_id, number, state, created_at) values ($1, $2, $3, $4)
+			on conflict (connection_id) do update set number = excluded.number, state = excluded.state`, connectionID, number, stateOnline, n.host.Now())
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("pairing: %w", err)
+	}
+	return connectionID, n.sink.ChangeConnection(ctx, driver.ConnectionChange{ConnectionID: connectionID, Status: chat.ConnectionConnected, Number: number})
+}
+
+// parseCode returns what the text of a QR code says.
+func parseCode(code string) (connectionID int64, nonce string, ok bool) {
+	query, ok := strings.CutPrefix(code, qrScheme+"?")
+	if !ok {
+		return 0, "", false
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return 0, "", false
+	}
+	connectionID, err = strconv.ParseInt(values.Get("c"), 10, 64)
+	return connectionID, values.Get("n"), err == nil
+}
+
+// SendFromPhone sends a message from a phone to a connection's number. It returns nil once the
+// product has stored it. A message to a number without an online session stays at the
+// network.
+func (n *Network) SendFromPhone(ctx context.Context, number string, m Message) (Message, error) {
+	phone, err := n.phone(ctx, number)
+	if err != nil {
+		return Message{}, err
+	}
+	m.ID, m.From, m.At, m.Ack = "sbx-"+rand.Text(), number, n.host.Now().UTC().Truncate(time.Microsecond), chat.AckServer
+	if err := n.insertMessage(ctx, m); err != nil {
+		return Message{}, err
+	}
+	return m, n.deliver(ctx, phone, m)
+}
+
+// deliver passes a message to the connections that are paired with its recipient.
+func (n *Network) deliver(ctx context.Context, sender Phone, m Message) error {
+	rows, err := n.host.Pool.Query(ctx, `select connection_id from sandbox_sessions where number = any($1) and state = $2`, chat.NumberVariants(m.To), stateOnline)
+	if err != nil {
+		return err
+	}
+	connections, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if err != nil || len(connections) == 0 {
+		return err
+	}
+	for _, id := range connections {
+		in := driver.Incoming{ConnectionID: id, RemoteID: m.ID, From: sender.Number, Name: sender.Name, Body: m.Body, At: m.At}
+		if m.QuotedID != nil {
+			in.QuotedRemoteID = *m.QuotedID
+		}
+		if err := n.sink.ReceiveMessage(ctx, in); err != nil {
+			return fmt.Errorf("delivering a message: %w", err)
+		}
+	}
+	return n.setAck(ctx, []string{m.ID}, chat.AckDevice)
+}
+
+// Inbox returns the messages that a phone has received, after one of them, oldest first.
+// They have then arrived at the device.
+func (n *Network) Inbox(ctx context.Context, number string, after int64) ([]Message, error) {
+	if _, err := n.phone(ctx, number); err != nil {
+		return nil, err
+	}
+	rows, err := n.host.Pool.Query(ctx, `select seq, id, sender, recipient, body, media_url, quoted_id, ack, sent_at from sandbox_messages
+		where recipient = any($1) and seq > $2 order by seq limit 200`, chat.NumberVariants(number), after)
+	if err != nil {
+		return nil, err
+	}
+	messages, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Message])
+	if err != nil {
+		return nil, err
+	}
+	return messages, n.acknowledge(ctx, messages, chat.AckDevice)
+}
+
+// MarkInboxRead marks messages that a phone has received as read; no ids means all.
+func (n *Network) MarkInboxRead(ctx context.Context, number string, ids []string) error {
+	messages, err := n.Inbox(ctx, number, 0)
+	if err != nil {
+		return err
+	}
+	if len(ids) > 0 {
+		wanted := make(map[string]bool, len(ids))
+		for _, id := range ids {
+			wanted[id] = true
+		}
+		chosen := messages[:0]
+		for _, m := range messages {
+			if wanted[m.ID] {
+				chosen = append(chosen, m)
+			}
+		}
+		messages = chosen
+	}
+	return n.acknowledge(ctx, messages, chat.AckRead)
+}
+
+// acknowledge raises the acks of messages and sends the receipts to their senders'
+// connections.
+func (n *Network) acknowledge(ctx context.Context, messages []Message, ack chat.Ack) error {
+	bySender := make(map[string][]string)
+	for i := range messages {
+		if ack.Follows(messages[i].Ack) {
+			messages[i].Ack = ack
+			bySender[messages[i].From] = append(bySender[messages[i].From], messages[i].ID)
+		}
+	}
+	for sender, ids := range bySender {
+		var connectionID int64
+		err := n.host.Pool.QueryRow(ctx, `select connection_id from sandbox_sessions where number = $1 order by connection_id limit 1`, sender).Scan(&connectionID)
+		if errors.Is(err, pgx.ErrNoRows) { // the connection was logged out
+			continue
+		}
+		if err == nil {
+			err = n.sink.ReceiveReceipt(ctx, driver.Receipt{ConnectionID: connectionID, RemoteIDs: ids, Ack: ack})
+		}
+		if err == nil {
+			err = n.setAck(ctx, ids, ack)
+		}
+		if err != nil {
+			return fmt.Errorf("sending receipts: %w", err)
+		}
+	}
+	return nil
+}
+
+func (n *Network) setAck(ctx context.Context, ids []string, ack chat.Ack) error {
+	_, err := n.host.Pool.Exec(ctx, `update sandbox_messages set ack = $2 where id = any($1) and ack < $2`, ids, ack)
+	return err
+}
+
+func (n *Network) insertMessage(ctx context.Context, m Message) error {
+	_, err := n.host.Pool.Exec(ctx, `insert into sandbox_messages (id, sender, recipient, body, media_url, quoted_id, sent_at)
+		values ($1, $2, $3, $4, $5, $6, $7) on conflict (id) do nothing`, m.ID, m.From, m.To, m.Body, m.MediaURL, m.QuotedID, m.At)
+	return err
+}
+
+// phone returns a phone, or an error for callers.
+func (n *Network) phone(ctx context.Context, number string) (Phone, error) {
+	phone := Phone{Number: number}
+	err := n.host.Pool.QueryRow(ctx, `select name, created_at from sandbox_phones where number = $1`, number).Scan(&phone.Name, &phone.CreatedAt)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return phone, hub.NotFound("Phone")
+	}
+	return phone, err
+}
+
+// session returns the number that a connection is paired with, or [pgx.ErrNoRows].
+func (n *Network) session(ctx context.Context, connectionID int64) (number, state string, err error) {
+	err = n.host.Pool.QueryRow(ctx, `select number, state from sandbox_sessions where connection_id = $1`, connectionID).Scan(&number, &state)
+	return number, state, err
+}

@@ -1,0 +1,130 @@
+// Package sandbox is a simulated chat network: phones that live in the database, pair with
+// connections by scanning their QR codes, and exchange messages with them. It is for
+// development and tests. Its tables stand for the outside world: the rest of the product
+// does not read them.
+package sandbox
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub/module"
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/driver"
+)
+
+// Name is the driver's name.
+const Name = "sandbox"
+
+const (
+	qrLifetime    = time.Minute
+	qrScheme      = "sandbox:pair"
+	refusedEnding = "0000" // of numbers that are not registered
+)
+
+// Network is the simulated network. It implements [driver.Driver].
+type Network struct {
+	host module.Host
+	sink driver.Sink
+}
+
+var _ driver.Driver = (*Network)(nil)
+
+// New returns the network of an opened product.
+func New(host module.Host, sink driver.Sink) *Network { return &Network{host, sink} }
+
+// Name implements [driver.Driver].
+func (n *Network) Name() string { return Name }
+
+// Capabilities implements [driver.Driver].
+func (n *Network) Capabilities() driver.Capabilities { return driver.Capabilities{QRCode: true} }
+
+// Start implements [driver.Driver]: the connection gets a new QR code, unless it is paired.
+func (n *Network) Start(ctx context.Context, c driver.Connection) error {
+	number, state, err := n.session(ctx, c.ID)
+	if err == nil {
+		return n.sink.ChangeConnection(ctx, driver.ConnectionChange{ConnectionID: c.ID, Status: statusOf(state), Number: number})
+	}
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return err
+	}
+	nonce := rand.Text()
+	expires := n.host.Now().Add(qrLifetime).UTC()
+	_, err = n.host.Pool.Exec(ctx, `insert into sandbox_pairings (nonce, connection_id, expires_at) values ($1, $2, $3)`, nonce, c.ID, expires)
+	if err != nil {
+		return fmt.Errorf("making a pairing code: %w", err)
+	}
+	code := url.Values{"c": {strconv.FormatInt(c.ID, 10)}, "n": {nonce}, "u": {n.host.URLs.Base}}
+	return n.sink.ChangeConnection(ctx, driver.ConnectionChange{
+		ConnectionID: c.ID, Status: chat.ConnectionQRCode, QRCode: qrScheme + "?" + code.Encode(), QRExpiresAt: expires,
+	})
+}
+
+// statusOf returns the connection's state for a session's.
+func statusOf(state string) chat.ConnectionStatus {
+	switch state {
+	case stateOffline:
+		return chat.ConnectionTimeout
+	case stateBanned:
+		return chat.ConnectionBanned
+	}
+	return chat.ConnectionConnected
+}
+
+// Stop implements [driver.Driver].
+func (n *Network) Stop(ctx context.Context, c driver.Connection) error {
+	_, err := n.host.Pool.Exec(ctx, `with codes as (delete from sandbox_pairings where connection_id = $1) delete from sandbox_sessions where connection_id = $1`, c.ID)
+	if err != nil {
+		return fmt.Errorf("ending a session: %w", err)
+	}
+	return nil
+}
+
+// Send implements [driver.Driver]. A message with the same id is taken once.
+func (n *Network) Send(ctx context.Context, c driver.Connection, m driver.Outgoing) (driver.Sent, error) {
+	sender, state, err := n.session(ctx, c.ID)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && state != stateOnline {
+		return driver.Sent{}, driver.ErrNotConnected
+	}
+	if err != nil {
+		return driver.Sent{}, err
+	}
+	if !isRegistered(m.To) {
+		return driver.Sent{}, driver.ErrNotRegistered
+	}
+	sent := driver.Sent{RemoteID: "sbx-" + m.ID, At: n.host.Now().UTC().Truncate(time.Microsecond)}
+	message := Message{ID: sent.RemoteID, From: sender, To: m.To, Body: m.Body, At: sent.At}
+	if m.Media != nil {
+		message.MediaURL = &m.Media.URL
+	}
+	if m.QuotedRemoteID != "" {
+		message.QuotedID = &m.QuotedRemoteID
+	}
+	return sent, n.insertMessage(ctx, message)
+}
+
+// MarkRead implements [driver.Driver].
+func (n *Network) MarkRead(ctx context.Context, _ driver.Connection, _ string, remoteIDs []string) error {
+	return n.setAck(ctx, remoteIDs, chat.AckRead)
+}
+
+// Check implements [driver.Driver]: every number is registered that does not end in 0000.
+func (n *Network) Check(_ context.Context, _ driver.Connection, number string) (registered bool, err error) {
+	return isRegistered(number), nil
+}
+
+func isRegistered(number string) bool { return !strings.HasSuffix(number, refusedEnding) }
+
+// OpenMedia implements [driver.Driver].
+func (n *Network) OpenMedia(context.Context, driver.Connection, string) (io.ReadCloser, error) {
+	return nil, driver.ErrRefused
+}

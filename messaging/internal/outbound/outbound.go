@@ -1,0 +1,246 @@
+// Package outbound sends messages to chat networks. A message is stored together with an
+// outbox entry, and sent by the process that holds the entry's lease: at once by the
+// request that stored it, or later by the job. The message's id makes it safe to send
+// again, so that a restart neither drops nor repeats it.
+package outbound
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/driver"
+	"integrationhub/messaging/internal/store"
+)
+
+const (
+	leaseTime   = 30 * time.Second // longer than a driver's call
+	firstRetry  = 5 * time.Second  // doubles …
+	maxRetry    = 10 * time.Minute // … up to this
+	giveUpAfter = 24 * time.Hour   // since the message was written
+	batchSize   = 20               // entries that one claim takes
+)
+
+// Error codes of messages that were not sent.
+const (
+	CodeNotRegistered = "not_registered" // the number is not registered at the network
+	CodeRefused       = "refused"        // by the network
+	CodeExpired       = "expired"        // the network could not be reached for a day
+)
+
+// Service sends messages.
+type Service struct {
+	host    module.Host
+	store   *store.Store
+	drivers *driver.Drivers
+}
+
+// New returns the service of an opened product.
+func New(host module.Host, s *store.Store, drivers *driver.Drivers) *Service {
+	return &Service{host, s, drivers}
+}
+
+// Draft is a message to write to a contact.
+type Draft struct {
+	Contact store.Contact
+	Ticket  store.Ticket
+	Message store.Message // body, media, origin and who wrote it
+}
+
+// Write stores a message and its outbox entry in the transaction. After the commit the
+// caller passes the entry to [Service.Send]. The caller holds the ticket.
+func (s *Service) Write(ctx context.Context, tx *store.Tx, d Draft) (store.Message, store.OutboxEntry, error) {
+	d.Message.FromMe, d.Message.SentAt = true, tx.Now()
+	m, err := tx.AddMessage(ctx, d.Ticket, d.Message)
+	if err != nil {
+		return m, store.OutboxEntry{}, err
+	}
+	entry, err := tx.Enqueue(ctx, m, tx.Now().Add(leaseTime))
+	return m, entry, err
+}
+
+// Send sends the message of an entry, unless another message of the chat has to be sent
+// before it. It returns the message as it is stored afterwards: its ack says whether the
+// network has taken it. A network that does not answer is no error; the job tries again.
+func (s *Service) Send(ctx context.Context, scope store.Scope, entry store.OutboxEntry) (store.Message, error) {
+	if entry.LeasedUntil != nil {
+		if err := s.sendLeased(ctx, scope, entry); err != nil {
+			return store.Message{}, err
+		}
+	}
+	return s.store.Message(ctx, entry.CompanyID, entry.MessageID)
+}
+
+// SendDue sends the messages that are due: the job of this package.
+func (s *Service) SendDue(ctx context.Context, _ []byte) error {
+	for ctx.Err() == nil {
+		now := s.host.Now()
+		entries, err := s.store.ClaimOutbox(ctx, now.Add(leaseTime), now, batchSize)
+		if err != nil || len(entries) == 0 {
+			return err
+		}
+		for _, entry := range entries {
+			company, err := s.store.Company(ctx, entry.CompanyID)
+			if err != nil {
+				return fmt.Errorf("loading the company: %w", err)
+			}
+			if err := s.sendLeased(ctx, store.Scope{Company: company.ID, Tenant: company.TenantID}, entry); err != nil {
+				return err
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// sendLeased sends the message of an entry that this process has leased, and stores what
+// came of it.
+func (s *Service) sendLeased(ctx context.Context, scope store.Scope, entry store.OutboxEntry) error {
+	message, err := s.store.Message(ctx, entry.CompanyID, entry.MessageID)
+	if err != nil {
+		return fmt.Errorf("loading a message to send: %w", err)
+	}
+	contact, err := s.store.Contact(ctx, entry.CompanyID, entry.ContactID)
+	if err != nil {
+		return fmt.Errorf("loading the contact of a message: %w", err)
+	}
+	sent, err := s.callDriver(ctx, entry, contact, message)
+	// What the network has done is stored even if the request has ended meanwhile.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTime)
+	defer cancel()
+	return s.store.InTx(ctx, "storing what became of a message", func(tx *store.Tx) error {
+		code := failureCode(err)
+		switch {
+		case err == nil:
+			_, err := tx.MarkSent(ctx, scope, message, contact.Number, sent)
+			return err
+		case code == "" && tx.Now().Sub(entry.CreatedAt) < giveUpAfter:
+			s.host.Log.WarnContext(ctx, "a message could not be sent; trying again", "message_id", message.ID, "attempts", entry.Attempts, "error", err)
+			return tx.PostponeOutboxEntry(ctx, entry.CompanyID, entry.MessageID, tx.Now().Add(retryDelay(entry.Attempts)))
+		case code == "":
+			code = CodeExpired
+		}
+		return tx.MarkFailed(ctx, message, code)
+	})
+}
+
+// callDriver hands a message to its network.
+func (s *Service) callDriver(ctx context.Context, entry store.OutboxEntry, contact store.Contact, message store.Message) (driver.Sent, error) {
+	connection, err := s.store.Connection(ctx, entry.CompanyID, entry.ConnectionID)
+	if err != nil {
+		return driver.Sent{}, fmt.Errorf("loading the connection: %w", err)
+	}
+	network, err := s.drivers.ByName(connection.Driver)
+	if err != nil {
+		return driver.Sent{}, err
+	}
+	out := driver.Outgoing{ID: message.ID, To: contact.Number, Body: message.Body}
+	if message.MediaURL != nil {
+		out.Media = &driver.Media{Type: message.MediaType, MimeType: deref(message.MimeType), Name: deref(message.MediaName), URL: *message.MediaURL}
+	}
+	if message.QuotedID != nil {
+		quoted, err := s.store.Message(ctx, entry.CompanyID, *message.QuotedID)
+		if err != nil {
+			return driver.Sent{}, fmt.Errorf("loading the quoted message: %w", err)
+		}
+		out.QuotedRemoteID = deref(quoted.RemoteID)
+	}
+	return network.Send(ctx, store.DriverConnection(connection), out)
+}
+
+// failureCode returns the code of a final error of a driver, "" for one that may pass.
+func failureCode(err error) string {
+	switch {
+	case errors.Is(err, driver.ErrNotRegistered):
+		return CodeNotRegistered
+	case errors.Is(err, driver.ErrRefused):
+		return CodeRefused
+	}
+	return ""
+}
+
+// retryDelay returns the time to the next attempt after some have failed.
+func retryDelay(attempts int) time.Duration {
+	delay := firstRetry
+	for range attempts {
+		if delay *= 2; delay >= maxRetry {
+			return maxRetry
+		}
+	}
+	return delay
+}
+
+// PickConnection returns the connection to send on: the one asked for, or the default one.
+// It is an error for callers if there is none, or if it is not connected.
+func (s *Service) PickConnection(ctx context.Context, company int64, id *int64) (store.Connection, error) {
+	var connection store.Connection
+	var err error
+	if id != nil {
+		connection, err = s.store.Connection(ctx, company, *id)
+		if err != nil {
+			return connection, ifNoRows(err, hub.Errorf(hub.ErrNotFound, "no_wapp_found", "There is no connection with this id."))
+		}
+	} else if connection, err = s.store.DefaultConnection(ctx, company); err != nil {
+		return connection, ifNoRows(err, errNotInitialized())
+	}
+	if connection.Status != chat.ConnectionConnected {
+		return connection, errNotInitialized()
+	}
+	return connection, nil
+}
+
+// CheckNumber is an error for callers if a number is not registered at the network of a
+// connection.
+func (s *Service) CheckNumber(ctx context.Context, connection store.Connection, number string) error {
+	network, err := s.drivers.ByName(connection.Driver)
+	if err != nil {
+		return err
+	}
+	registered, err := network.Check(ctx, store.DriverConnection(connection), number)
+	if err != nil {
+		return hub.Errorf(hub.ErrUnavailable, "wapp_check_contact", "The network does not answer; try again.").WithCause(err)
+	}
+	if !registered {
+		return hub.Errorf(hub.ErrMalformed, "wapp_invalid_contact", "The number is not registered at the network.")
+	}
+	return nil
+}
+
+// CloseTicket closes a ticket after a message, where the caller of the send API asks for
+// it.
+func (s *Service) CloseTicket(ctx context.Context, scope store.Scope, ticketID int64) error {
+	return s.store.InTx(ctx, "closing a ticket", func(tx *store.Tx) error {
+		ticket, err := tx.LockTicket(ctx, scope.Company, ticketID)
+		if err != nil {
+			return err
+		}
+		earlier := ticket.Status
+		ticket.Status = chat.TicketClosed
+		_, err = tx.SaveTicket(ctx, scope, earlier, ticket)
+		return err
+	})
+}
+
+func errNotInitialized() *hub.Error {
+	return hub.Errorf(hub.ErrMalformed, "wapp_not_initialized", "The connection is not connected: scan its QR code first.")
+}
+
+// ifNoRows returns an error for callers in place of [pgx.ErrNoRows].
+func ifNoRows(err error, notFound *hub.Error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return notFound
+	}
+	return err
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

@@ -1,0 +1,54 @@
+package store
+
+import (
+	"context"
+
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/driver"
+	"integrationhub/messaging/internal/store/dbgen"
+)
+
+// Connection is a row of messaging.connections.
+type Connection = dbgen.Connection
+
+// CreateConnection inserts a connection. It sets the id, the state and the times. The first
+// connection of a company is its default one.
+func (t *Tx) CreateConnection(ctx context.Context, c Connection) (Connection, error) {
+	return t.InsertConnection(ctx, dbgen.InsertConnectionParams{
+		CompanyID: c.CompanyID, Name: c.Name, Driver: c.Driver, GreetingMessage: c.GreetingMessage, FarewellMessage: c.FarewellMessage,
+		OutOfHoursMessage: c.OutOfHoursMessage, CreatedAt: t.Now(),
+	})
+}
+
+// SaveConnection stores the settings of a connection that the transaction has locked.
+func (t *Tx) SaveConnection(ctx context.Context, c Connection) (Connection, error) {
+	return t.UpdateConnection(ctx, dbgen.UpdateConnectionParams{
+		CompanyID: c.CompanyID, ID: c.ID, Name: c.Name, GreetingMessage: c.GreetingMessage, FarewellMessage: c.FarewellMessage,
+		OutOfHoursMessage: c.OutOfHoursMessage, UpdatedAt: t.Now(),
+	})
+}
+
+// ChangeConnectionState stores the state of a connection. A QR code is kept in its state
+// only.
+func (t *Tx) ChangeConnectionState(ctx context.Context, change driver.ConnectionChange) (Connection, error) {
+	params := dbgen.UpdateConnectionStateParams{ID: change.ConnectionID, Status: change.Status, UpdatedAt: t.Now()}
+	if change.Status == chat.ConnectionQRCode {
+		params.QRCode, params.QRExpiresAt = change.QRCode, &change.QRExpiresAt
+	}
+	if change.Number != "" {
+		params.Number = &change.Number
+	}
+	if change.LastError != "" {
+		params.LastError = &change.LastError
+	}
+	return t.UpdateConnectionState(ctx, params)
+}
+
+// DriverConnection returns a connection as its driver knows it.
+func DriverConnection(c Connection) driver.Connection {
+	out := driver.Connection{CompanyID: c.CompanyID, ID: c.ID, Settings: c.Settings}
+	if c.Number != nil {
+		out.Number = *c.Number
+	}
+	return out
+}

@@ -1,0 +1,112 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"integrationhub/hub/events"
+	"integrationhub/hub/module/tx"
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/driver"
+	"integrationhub/messaging/internal/store/dbgen"
+)
+
+// Message is a row of messaging.messages.
+type Message = dbgen.Message
+
+// OutboxEntry is a row of messaging.outbox: a message that the network has not taken yet.
+type OutboxEntry = dbgen.OutboxEntry
+
+// maxPreview is the length of a ticket's last message, in characters.
+const maxPreview = 255
+
+// Page selects a part of a list.
+type Page struct {
+	Offset, Limit int
+}
+
+// ListMessages returns a page of a ticket's messages, the newest first.
+func (s *Store) ListMessages(ctx context.Context, scope Scope, ticketID int64, page Page) ([]Message, error) {
+	return s.MessagesPage(ctx, dbgen.MessagesPageParams{CompanyID: scope.Company, TicketID: ticketID, Skip: page.Offset, MaxRows: page.Limit})
+}
+
+// NewMessageID returns a message id. Later ids sort after earlier ones.
+func NewMessageID() string { return tx.NewID().String() }
+
+// AddMessage stores a message of a ticket that the transaction has locked.
+func (t *Tx) AddMessage(ctx context.Context, ticket Ticket, m Message) (Message, error) {
+	if m.ID == "" {
+		m.ID = NewMessageID()
+	}
+	stored, err := t.InsertMessage(ctx, dbgen.InsertMessageParams{
+		CompanyID: ticket.CompanyID, ID: m.ID, TicketID: ticket.ID, ContactID: ticket.ContactID, ConnectionID: ticket.ConnectionID, RemoteID: m.RemoteID,
+		UserID: m.UserID, Body: m.Body, FromMe: m.FromMe, IsRead: m.FromMe, Ack: m.Ack, MediaType: m.MediaType, MediaURL: m.MediaURL, MediaName: m.MediaName,
+		MimeType: m.MimeType, Size: m.Size, QuotedID: m.QuotedID, IsPrivate: m.IsPrivate, Origin: m.Origin, ExternalKey: m.ExternalKey,
+		SentAt: m.SentAt, CreatedAt: t.Now(),
+	})
+	if err != nil {
+		return Message{}, fmt.Errorf("storing a message: %w", err)
+	}
+	added := dbgen.AddToTicketParams{CompanyID: ticket.CompanyID, ID: ticket.ID, LastMessage: truncate(m.Body, maxPreview), At: t.Now()}
+	switch {
+	case !m.FromMe:
+		added.Unread = 1
+	case m.Origin == chat.OriginAgent && !m.IsPrivate:
+		now := t.Now()
+		added.FirstResponseAt = &now
+	}
+	return stored, t.AddToTicket(ctx, added)
+}
+
+// Enqueue adds a stored message to the outbox. The returned entry is leased until a time if
+// nothing of the same chat waits before it: then the caller sends it.
+func (t *Tx) Enqueue(ctx context.Context, m Message, leasedUntil time.Time) (OutboxEntry, error) {
+	return t.InsertOutboxEntry(ctx, dbgen.InsertOutboxEntryParams{
+		CompanyID: m.CompanyID, MessageID: m.ID, ConnectionID: *m.ConnectionID, ContactID: m.ContactID, At: t.Now(), LeasedUntil: leasedUntil,
+	})
+}
+
+// MarkSent stores that the network has taken a message, takes it out of the outbox and
+// publishes it. It does nothing if the message is not in the outbox any more.
+func (t *Tx) MarkSent(ctx context.Context, scope Scope, m Message, number string, sent driver.Sent) (Message, error) {
+	deleted, err := t.DeleteOutboxEntry(ctx, scope.Company, m.ID)
+	if err != nil || deleted == 0 {
+		return m, err
+	}
+	stored, err := t.SetMessageSent(ctx, dbgen.SetMessageSentParams{
+		CompanyID: scope.Company, ID: m.ID, RemoteID: sent.RemoteID, SentAt: sent.At, UpdatedAt: t.Now(),
+	})
+	if err != nil {
+		return m, fmt.Errorf("storing a sent message: %w", err)
+	}
+	_, err = t.Publish(ctx, scope.Tenant, environment, events.MessageSent{Phone: chat.FormatE164(number), Body: m.Body, TicketID: formatID(m.TicketID)})
+	return stored, err
+}
+
+// MarkFailed stores that the network will never take a message, and takes it out of the
+// outbox.
+func (t *Tx) MarkFailed(ctx context.Context, m Message, errorCode string) error {
+	if _, err := t.DeleteOutboxEntry(ctx, m.CompanyID, m.ID); err != nil {
+		return fmt.Errorf("removing a message from the outbox: %w", err)
+	}
+	return t.SetMessageAck(ctx, dbgen.SetMessageAckParams{CompanyID: m.CompanyID, ID: m.ID, Ack: chat.AckFailed, ErrorCode: &errorCode, UpdatedAt: t.Now()})
+}
+
+// PublishReceived publishes a message from a contact to connected products.
+func (t *Tx) PublishReceived(ctx context.Context, scope Scope, contact Contact, m Message) error {
+	_, err := t.Publish(ctx, scope.Tenant, environment, events.MessageReceived{
+		Phone: chat.FormatE164(contact.Number), Name: contact.Name, Body: m.Body, TicketID: formatID(m.TicketID),
+	})
+	return err
+}
+
+// truncate returns at most n characters of a text.
+func truncate(s string, n int) string {
+	for i := range s {
+		if n--; n < 0 {
+			return s[:i]
+		}
+	}
+	return s
+}

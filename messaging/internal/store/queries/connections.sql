@@ -1,0 +1,32 @@
+-- name: InsertConnection :one
+-- The first connection of a company is its default one.
+insert into messaging.connections (company_id, name, driver, is_default, greeting_message, farewell_message, out_of_hours_message, created_at, updated_at)
+values ($1, $2, $3, not exists (select from messaging.connections c where c.company_id = $1), $4, $5, $6, $7, $7) returning *;
+
+-- name: Connections :many
+select * from messaging.connections where company_id = $1 order by id limit 1000;
+
+-- name: Connection :one
+select * from messaging.connections where company_id = $1 and id = $2;
+
+-- name: ConnectionByID :one
+-- Of any company: drivers know a connection by its id alone.
+select * from messaging.connections where id = $1;
+
+-- name: DefaultConnection :one
+select * from messaging.connections where company_id = $1 and is_default;
+
+-- name: LockConnection :one
+select * from messaging.connections where company_id = $1 and id = $2 for no key update;
+
+-- name: UpdateConnection :one
+update messaging.connections set name = $3, greeting_message = $4, farewell_message = $5, out_of_hours_message = $6, updated_at = $7
+where company_id = $1 and id = $2 returning *;
+
+-- name: UpdateConnectionState :one
+update messaging.connections set status = sqlc.arg(status), qrcode = sqlc.arg(qrcode), qr_expires_at = sqlc.narg(qr_expires_at), number = coalesce(sqlc.narg(number), number), last_error = sqlc.narg(last_error),
+  retries = case when sqlc.arg(status) = 'qrcode' then retries + 1 else 0 end, updated_at = sqlc.arg(updated_at)
+where id = sqlc.arg(id) returning *;
+
+-- name: DeleteConnection :execrows
+delete from messaging.connections where company_id = $1 and id = $2;

@@ -1,0 +1,31 @@
+-- name: InsertMessage :one
+insert into messaging.messages (company_id, id, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_url,
+  media_name, mime_type, size, quoted_id, is_private, origin, external_key, sent_at, created_at, updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $22) returning *;
+
+-- name: RemoteMessageExists :one
+select exists (select from messaging.messages where company_id = sqlc.arg(company_id) and connection_id = sqlc.arg(connection_id)::bigint and remote_id = sqlc.arg(remote_id)::text);
+
+-- name: Message :one
+select * from messaging.messages where company_id = $1 and id = $2;
+
+-- name: MessagesPage :many
+select * from messaging.messages where company_id = sqlc.arg(company_id) and ticket_id = sqlc.arg(ticket_id) order by seq desc offset sqlc.arg(skip)::int limit sqlc.arg(max_rows)::int;
+
+-- name: MessageCount :one
+select count(*) from messaging.messages where company_id = $1 and ticket_id = $2;
+
+-- name: MarkMessagesRead :many
+update messaging.messages set is_read = true, updated_at = $3 where company_id = $1 and ticket_id = $2 and not is_read and not from_me returning remote_id;
+
+-- name: MessagesByRemoteID :many
+select * from messaging.messages where company_id = sqlc.arg(company_id) and connection_id = sqlc.arg(connection_id)::bigint and remote_id = any(sqlc.arg(remote_ids)::text[]) and from_me order by seq for no key update;
+
+-- name: SetMessageAck :exec
+update messaging.messages set ack = $3, error_code = $4, updated_at = $5 where company_id = $1 and id = $2;
+
+-- name: SetMessageSent :one
+update messaging.messages set remote_id = sqlc.arg(remote_id)::text, sent_at = sqlc.arg(sent_at), ack = greatest(ack, 1), error_code = null, updated_at = sqlc.arg(updated_at) where company_id = sqlc.arg(company_id) and id = sqlc.arg(id) returning *;
+
+-- name: MessageIDByRemoteID :one
+select id from messaging.messages where company_id = sqlc.arg(company_id) and connection_id = sqlc.arg(connection_id)::bigint and remote_id = sqlc.arg(remote_id)::text;

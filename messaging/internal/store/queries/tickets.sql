@@ -1,0 +1,33 @@
+-- name: LiveTicket :one
+select * from messaging.tickets where company_id = sqlc.arg(company_id) and contact_id = sqlc.arg(contact_id) and connection_id = sqlc.arg(connection_id)::bigint and status in ('open', 'pending') for no key update;
+
+-- name: NewestClosedTicket :one
+select * from messaging.tickets where company_id = sqlc.arg(company_id) and contact_id = sqlc.arg(contact_id) and connection_id = sqlc.arg(connection_id)::bigint and status = 'closed' and closed_at > sqlc.arg(since)::timestamptz
+order by closed_at desc limit 1 for no key update;
+
+-- name: InsertTicket :one
+insert into messaging.tickets (company_id, uuid, status, contact_id, connection_id, user_id, queue_id, queued_at, started_at, created_at, updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10) returning *;
+
+-- name: LockTicket :one
+select * from messaging.tickets where company_id = $1 and id = $2 for no key update;
+
+-- name: Ticket :one
+select * from messaging.tickets where company_id = $1 and id = $2;
+
+-- name: UpdateTicket :one
+update messaging.tickets set status = $3, user_id = $4, queue_id = $5, connection_id = $6, resolution = $7,
+  queued_at = $8, started_at = $9, closed_at = $10, updated_at = $11
+where company_id = $1 and id = $2 returning *;
+
+-- name: AddToTicket :exec
+-- A message has been added to the ticket.
+update messaging.tickets set last_message = sqlc.arg(last_message), unread_messages = unread_messages + sqlc.arg(unread)::int,
+  first_response_at = coalesce(first_response_at, sqlc.narg(first_response_at)), updated_at = sqlc.arg(at)::timestamptz
+where company_id = sqlc.arg(company_id) and id = sqlc.arg(id);
+
+-- name: MarkTicketRead :exec
+update messaging.tickets set unread_messages = 0 where company_id = $1 and id = $2 and unread_messages > 0;
+
+-- name: DeleteTicket :execrows
+delete from messaging.tickets where company_id = $1 and id = $2;

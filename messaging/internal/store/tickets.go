@@ -1,0 +1,109 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub/events"
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/store/dbgen"
+)
+
+// Ticket is a row of messaging.tickets.
+type Ticket = dbgen.Ticket
+
+// NewTicket describes the ticket that a message gets where its contact has no live one.
+type NewTicket struct {
+	Status  chat.TicketStatus // pending or open
+	UserID  *int64
+	QueueID *int64
+	Reopens bool // a ticket that was closed a short time ago is reopened instead
+}
+
+// FindOrCreateTicket returns the live ticket of a contact on a connection, locked. Where
+// there is none, it reopens the contact's newest ticket or creates one. The caller holds
+// the contact (see [Tx.FindOrCreateContact]).
+func (t *Tx) FindOrCreateTicket(ctx context.Context, scope Scope, contact Contact, connection int64, draft NewTicket) (Ticket, error) {
+	ticket, err := t.LiveTicket(ctx, scope.Company, contact.ID, connection)
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return ticket, err
+	}
+	if draft.Reopens {
+		ticket, err := t.reopenTicket(ctx, scope, contact, connection)
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return ticket, err
+		}
+	}
+	params := dbgen.InsertTicketParams{
+		CompanyID: scope.Company, UUID: uuid.New(), Status: draft.Status, ContactID: contact.ID, ConnectionID: &connection,
+		UserID: draft.UserID, QueueID: draft.QueueID, CreatedAt: t.Now(),
+	}
+	now := t.Now()
+	params.QueuedAt = &now
+	if draft.Status == chat.TicketOpen {
+		params.StartedAt = &now
+	}
+	if ticket, err = t.InsertTicket(ctx, params); err != nil {
+		return Ticket{}, fmt.Errorf("creating a ticket: %w", err)
+	}
+	_, err = t.Publish(ctx, scope.Tenant, environment, events.TicketCreated{
+		Phone: chat.FormatE164(contact.Number), Name: contact.Name, TicketID: formatID(ticket.ID),
+	})
+	return ticket, err
+}
+
+// reopenTicket returns a ticket that was closed within the company's window to pending. It
+// returns [pgx.ErrNoRows] if there is none.
+func (t *Tx) reopenTicket(ctx context.Context, scope Scope, contact Contact, connection int64) (Ticket, error) {
+	company, err := t.Company(ctx, scope.Company)
+	if err != nil {
+		return Ticket{}, err
+	}
+	ticket, err := t.NewestClosedTicket(ctx, dbgen.NewestClosedTicketParams{
+		CompanyID: scope.Company, ContactID: contact.ID, ConnectionID: connection,
+		Since: t.Now().Add(-time.Duration(company.ReopenMinutes) * time.Minute),
+	})
+	if err != nil {
+		return Ticket{}, err
+	}
+	ticket.Status, ticket.UserID = chat.TicketPending, nil
+	return t.SaveTicket(ctx, scope, chat.TicketClosed, ticket)
+}
+
+// SaveTicket stores a ticket that the transaction has locked, sets the times that its
+// status implies, and publishes its closing. earlier is the stored status.
+func (t *Tx) SaveTicket(ctx context.Context, scope Scope, earlier chat.TicketStatus, ticket Ticket) (Ticket, error) {
+	now := t.Now()
+	if ticket.Status != earlier {
+		switch ticket.Status {
+		case chat.TicketPending:
+			ticket.QueuedAt, ticket.StartedAt, ticket.ClosedAt = &now, nil, nil
+		case chat.TicketOpen:
+			ticket.StartedAt, ticket.ClosedAt = &now, nil
+		case chat.TicketClosed:
+			ticket.ClosedAt = &now
+		}
+	}
+	saved, err := t.UpdateTicket(ctx, dbgen.UpdateTicketParams{
+		CompanyID: scope.Company, ID: ticket.ID, Status: ticket.Status, UserID: ticket.UserID, QueueID: ticket.QueueID, ConnectionID: ticket.ConnectionID,
+		Resolution: ticket.Resolution, QueuedAt: ticket.QueuedAt, StartedAt: ticket.StartedAt, ClosedAt: ticket.ClosedAt, UpdatedAt: now,
+	})
+	if err != nil || saved.Status == earlier || saved.Status != chat.TicketClosed {
+		return saved, err
+	}
+	closed := events.TicketClosed{TicketID: formatID(saved.ID)}
+	if saved.Resolution != nil {
+		closed.Resolution = *saved.Resolution
+	}
+	_, err = t.Publish(ctx, scope.Tenant, environment, closed)
+	return saved, err
+}
+
+// formatID returns an id as connected products see it.
+func formatID(id int64) string { return strconv.FormatInt(id, 10) }

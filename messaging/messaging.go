@@ -1,0 +1,98 @@
+// Package messaging is the messaging platform of docs/interfaces/messaging.md, as a product
+// that a hub hosts.
+package messaging
+
+import (
+	"context"
+	"io/fs"
+	"net/http"
+	"time"
+	_ "time/tzdata" // companies have time zones, and machines may know none
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/hub/events"
+	"integrationhub/hub/module"
+	"integrationhub/hub/module/accounts"
+	"integrationhub/messaging/internal/api"
+	"integrationhub/messaging/internal/driver"
+	"integrationhub/messaging/internal/driver/sandbox"
+	"integrationhub/messaging/internal/inbound"
+	"integrationhub/messaging/internal/jobs"
+	"integrationhub/messaging/internal/outbound"
+	"integrationhub/messaging/internal/store"
+	"integrationhub/messaging/migrations"
+)
+
+// Module is the product.
+type Module struct{}
+
+// New returns the product.
+func New() Module { return Module{} }
+
+var _ module.Module = Module{}
+
+// Spec implements [module.Module].
+func (Module) Spec() module.Spec {
+	return module.Spec{
+		Name: "messaging", Title: "Messaging", Description: description, KeyPrefix: "msg", TenantPrefix: "company", Version: "1.0.0", Features: api.Features(),
+		Sends:  events.FromMessaging(),
+		Limits: append(accounts.RateLimits(), module.RateLimit{Name: "sends", Max: 60, Period: time.Minute}),
+	}
+}
+
+// description introduces the API in its OpenAPI document.
+const description = `Tickets, contacts and messages of a company, over connections to chat networks.
+
+Logging in: ` + "`POST /auth/signup`" + ` makes a company with its first administrator, ` + "`POST /auth/login`" + ` logs a user in. Both answer a token, which is sent with requests, and a refresh token, which ` + "`POST /auth/refresh_token`" + ` trades for a new pair once.
+
+Programs send messages with ` + "`POST /api/messages/send`" + ` and an API token of the company.
+
+Errors have a member ` + "`error`" + ` with the platform's name of the error, such as ` + "`ERR_NO_TICKET_FOUND`" + `. Lists have ` + "`count`" + ` and ` + "`hasMore`" + `; ` + "`pageNumber`" + ` begins at 1.`
+
+// Migrations implements [module.Module].
+func (Module) Migrations() fs.FS { return migrations.FS() }
+
+// Open implements [module.Module].
+func (Module) Open(_ context.Context, host module.Host) (module.Instance, error) {
+	messagingStore, drivers := store.New(host), &driver.Drivers{}
+	sender, receiver := outbound.New(host, messagingStore, drivers), inbound.New(host, messagingStore)
+	services := api.Services{Store: messagingStore, Outbound: sender, Drivers: drivers}
+	if host.Settings.Development {
+		services.Sandbox = sandbox.New(host, receiver)
+		drivers.Add(services.Sandbox)
+	}
+	a := api.New(host, services)
+	return &instance{api: a, jobs: append(a.Authenticator().Jobs(), jobs.List(sender)...)}, nil
+}
+
+// instance is the opened product.
+type instance struct {
+	api  *api.API
+	jobs []module.Job
+}
+
+var (
+	_ module.Instance     = (*instance)(nil)
+	_ module.Worker       = (*instance)(nil)
+	_ module.PageProvider = (*instance)(nil)
+)
+
+// RegisterRoutes implements [module.Instance].
+func (i *instance) RegisterRoutes(api huma.API) { i.api.Routes(api) }
+
+// Authenticate implements [module.Instance].
+func (i *instance) Authenticate(ctx context.Context, token string) (module.Caller, error) {
+	return i.api.Authenticate(ctx, token)
+}
+
+// Jobs implements [module.Worker].
+func (i *instance) Jobs() []module.Job { return i.jobs }
+
+// Pages implements [module.PageProvider].
+func (i *instance) Pages() map[string]http.Handler { return i.api.Authenticator().Pages() }
+
+// Handle implements [module.Instance].
+func (i *instance) Handle(context.Context, pgx.Tx, hub.Event) error { return module.ErrIgnored }
