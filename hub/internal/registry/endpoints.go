@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -179,24 +180,34 @@ func (e *Endpoints) List(ctx context.Context, filter EndpointFilter, before *uui
 	return list, nil
 }
 
-// Update replaces everything but the secret. Enabling an endpoint clears the reason why it
-// was disabled.
-func (e *Endpoints) Update(ctx context.Context, scope Scope, id uuid.UUID, state EndpointState) (Endpoint, error) {
+// Update replaces everything but the secret, and reports whether that changed anything.
+// Enabling an endpoint clears the reason why it was disabled.
+func (e *Endpoints) Update(ctx context.Context, scope Scope, id uuid.UUID, state EndpointState) (endpoint Endpoint, changed bool, err error) {
 	// First, so that a caller without access does not learn whether a URL is allowed.
-	if _, err := e.Get(ctx, scope, id); err != nil {
-		return Endpoint{}, err
+	present, err := e.Get(ctx, scope, id)
+	if err != nil {
+		return Endpoint{}, false, err
 	}
 	if err := e.check(state); err != nil {
-		return Endpoint{}, err
+		return Endpoint{}, false, err
+	}
+	if present.isIn(state) {
+		return present, false, nil
 	}
 	row, err := dbgen.New(e.db).UpdateEndpoint(ctx, dbgen.UpdateEndpointParams{
 		ID: id, TenantID: scope.TenantID, Environment: nullable(scope.Environment), Url: state.URL, EventTypes: state.EventTypes,
 		Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute,
 	})
 	if err != nil {
-		return Endpoint{}, store.Wrap("changing the endpoint", err)
+		return Endpoint{}, false, store.Wrap("changing the endpoint", err)
 	}
-	return endpointOf(row), nil
+	return endpointOf(row), true, nil
+}
+
+// isIn reports whether an update to a state would change nothing.
+func (e Endpoint) isIn(state EndpointState) bool {
+	return e.URL == state.URL && slices.Equal(e.EventTypes, state.EventTypes) && e.Description == state.Description &&
+		e.Enabled == state.Enabled && equalPointers(e.RatePerMinute, state.RatePerMinute) && (!state.Enabled || e.DisabledReason == nil)
 }
 
 // RotateSecret replaces an endpoint's secret; "" is replaced by a random one. Deliveries are

@@ -18,7 +18,7 @@ var senders = rest.Access{{}, {module.SchemeKey: {featureMessageSend}}}
 
 // routes is the one table of the interface, ordered by resource.
 func (a *API) routes() []rest.Route {
-	return slices.Concat(a.accountRoutes(), a.connectionRoutes(), a.ticketRoutes(), a.sandboxRoutes())
+	return slices.Concat(a.accountRoutes(), a.peopleRoutes(), a.connectionRoutes(), a.ticketRoutes(), a.sandboxRoutes())
 }
 
 // accountRoutes returns the routes of logins and tokens, and the send API.
@@ -27,8 +27,7 @@ func (a *API) accountRoutes() []rest.Route {
 		rest.Post("/auth/signup", rest.Anyone, 201, "auth.signup", "Register a company with its first administrator", rest.Handle(a.signUp)),
 		rest.Post("/auth/login", rest.Anyone, 200, "auth.login", "Log in", rest.WithErrors(rest.Handle(a.login), 401)),
 		rest.Post("/auth/refresh_token", rest.Anyone, 200, "auth.refresh", "Trade a refresh token for a new pair", rest.WithErrors(rest.Handle(a.refresh), 401)),
-
-		rest.Get("/company", rest.User, 200, "company.get", "Read the company", rest.Handle(a.getCompany)),
+		rest.Post("/auth/logout", rest.User, 200, "auth.logout", "End the login of this token, with its refresh token", rest.Handle(a.logOut)),
 
 		rest.Get("/api-tokens", rest.Admin, 200, "api-tokens.list", "List API tokens", rest.Handle(a.listAPITokens)),
 		rest.Post("/api-tokens", rest.Admin, 201, "api-tokens.create", "Make an API token; the answer shows it once", rest.Handle(a.createAPIToken)),

@@ -29,6 +29,8 @@ var goals = []goal{
 		}
 		return r.Delivered, true
 	}},
+	{"events accepted/s of 500 tenants with 17 configuration changes/s, of the quiet rate", 0.85, false, "×", figureOf("gateway-churn", FigureChurnRatio)},
+	{"events accepted/s while one tenant repeats an update that changes nothing, of the quiet rate", 0.85, false, "×", figureOf("gateway-churn", FigureNoOpsRatio)},
 	{"webhooks received/s, of events published/s to one endpoint", 0.5, false, "×", func(m medianResults) (float64, bool) {
 		r, ok := m["gateway-inbound"]
 		if !ok {

@@ -172,4 +172,6 @@ type User struct {
 	IsActive     bool
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
+	ConnectionID *int64
+	OnlineUntil  *time.Time
 }
