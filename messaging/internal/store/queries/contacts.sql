@@ -13,3 +13,6 @@ update messaging.contacts set last_inbound_at = greatest(last_inbound_at, sqlc.a
 
 -- name: LockContact :one
 select * from messaging.contacts where company_id = $1 and id = $2 for no key update;
+
+-- name: ContactsByID :many
+select * from messaging.contacts where company_id = $1 and id = any(sqlc.arg(ids)::bigint[]);
