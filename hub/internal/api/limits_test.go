@@ -62,7 +62,7 @@ func TestTenantUpdateOfHostedProduct(t *testing.T) {
 	b.refused(422, "product_hosted", "PUT", path, b.admin, `{"name":"Some Clinic","external_ref":"c2"}`)
 	b.refused(422, "product_hosted", "PUT", path, b.admin, `{"name":"Some Clinic"}`)
 	limited := b.ok(200, "PUT", path, b.admin, `{"name":"Some Clinic","external_ref":"c1","limits":{"endpoints":3}}`)
-	require.Equal(t, 3.0, limited["limits"].(map[string]any)["endpoints"])
+	require.EqualValues(t, 3, limited["limits"].(map[string]any)["endpoints"])
 }
 
 func TestEndpointLimit(t *testing.T) {

@@ -23,7 +23,11 @@ func (l *committer) run(queue *queue, ended <-chan struct{}, commit func(context
 		batch := queue.take(l.deferred)
 		l.deferred = nil
 		if len(batch) > 0 {
-			ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
+			timeout := commitTimeout
+			if l.isLarge {
+				timeout = largeTimeout
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), timeout)
 			commit(ctx, batch)
 			cancel()
 			continue

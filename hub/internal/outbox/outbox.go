@@ -25,6 +25,7 @@ const (
 	maxPublications = 256  // of a commit, unless one request has more
 	maxDeliveries   = 4096 // of a commit, unless one request has more: those have a committer of their own
 	commitTimeout   = 10 * time.Second
+	largeTimeout    = time.Minute // of a commit with more than maxDeliveries
 )
 
 // Publication is an event to be stored and fanned out.

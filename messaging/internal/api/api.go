@@ -15,6 +15,7 @@ import (
 	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/driver/sandbox"
 	"integrationhub/messaging/internal/outbound"
+	"integrationhub/messaging/internal/realtime"
 	"integrationhub/messaging/internal/store"
 )
 
@@ -24,6 +25,7 @@ type API struct {
 	store         *store.Store
 	outbound      *outbound.Service
 	drivers       *driver.Drivers
+	realtime      *realtime.Service
 	sandbox       *sandbox.Network // nil outside of development
 	authenticator *accounts.Authenticator
 }
@@ -33,12 +35,13 @@ type Services struct {
 	Store    *store.Store
 	Outbound *outbound.Service
 	Drivers  *driver.Drivers
+	Realtime *realtime.Service
 	Sandbox  *sandbox.Network // nil outside of development
 }
 
 // New returns the API of an opened product.
 func New(host module.Host, s Services) *API {
-	return &API{host, s.Store, s.Outbound, s.Drivers, s.Sandbox, accounts.New(host, accountOptions, userStore{s.Store})}
+	return &API{host, s.Store, s.Outbound, s.Drivers, s.Realtime, s.Sandbox, accounts.New(host, accountOptions, userStore{s.Store})}
 }
 
 // Authenticator returns the logins of the companies' users.

@@ -33,6 +33,9 @@ func (a *API) accountRoutes() []rest.Route {
 		rest.Post("/api-tokens", rest.Admin, 201, "api-tokens.create", "Make an API token; the answer shows it once", rest.Handle(a.createAPIToken)),
 		rest.Delete("/api-tokens/{id}", rest.Admin, 200, "api-tokens.delete", "Revoke an API token at once", rest.Handle(a.revokeAPIToken)),
 
+		rest.Post("/events/ticket", rest.User, 201, "events.create-ticket", "Get a login for a browser's event stream", rest.Handle(a.createStreamTicket)),
+		rest.Get("/events", append(rest.Access{{}}, rest.User...), 200, "events.stream", "Changes of the inbox as they happen, as server-sent events", a.bindStream),
+
 		rest.Post("/api/messages/send", senders, 200, "messages.send", "Send a message to a phone number", a.bindSend),
 	}
 }

@@ -46,7 +46,7 @@ func (v *Viewer) Sees(t Ticket) bool {
 
 // TicketFilter selects tickets. Zero members select everything.
 type TicketFilter struct {
-	ID        int64
+	IDs       []int64 // nil: any
 	Viewer    *Viewer // nil: every ticket of the company
 	Status    chat.TicketStatus
 	Queues    []int64 // any of them
@@ -82,8 +82,8 @@ func (c *conditions) add(condition string, value any) {
 func (f TicketFilter) where(scope Scope) (sql string, args []any) {
 	var c conditions
 	c.add("t.company_id = ?", scope.Company)
-	if f.ID != 0 {
-		c.add("t.id = ?", f.ID)
+	if f.IDs != nil {
+		c.add("t.id = any(?)", f.IDs)
 	}
 	if f.Status != "" {
 		c.add("t.status = ?", f.Status)
@@ -147,12 +147,24 @@ func (s *Store) ListTickets(ctx context.Context, scope Scope, f TicketFilter) (p
 
 // TicketView returns one ticket, or [pgx.ErrNoRows].
 func (s *Store) TicketView(ctx context.Context, scope Scope, id int64) (TicketView, error) {
-	where, args := TicketFilter{ID: id}.where(scope)
+	views, err := s.TicketViews(ctx, scope, []int64{id})
+	if err == nil && len(views) == 0 {
+		err = pgx.ErrNoRows
+	}
+	if err != nil {
+		return TicketView{}, err
+	}
+	return views[0], nil
+}
+
+// TicketViews returns tickets by their ids, in any order. Unknown ids are left out.
+func (s *Store) TicketViews(ctx context.Context, scope Scope, ids []int64) ([]TicketView, error) {
+	where, args := TicketFilter{IDs: ids}.where(scope)
 	rows, err := s.host.Pool.Query(ctx, "select "+ticketColumns+ticketJoins+where, args...)
 	if err != nil {
-		return TicketView{}, fmt.Errorf("loading a ticket: %w", err)
+		return nil, fmt.Errorf("loading tickets: %w", err)
 	}
-	return pgx.CollectExactlyOneRow(rows, scanTicketView)
+	return pgx.CollectRows(rows, scanTicketView)
 }
 
 func scanTicketView(row pgx.CollectableRow) (TicketView, error) {

@@ -40,6 +40,48 @@ func (q *Queries) Contact(ctx context.Context, companyID int64, iD int64) (Conta
 	return i, err
 }
 
+const contactsByID = `-- name: ContactsByID :many
+select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid from messaging.contacts where company_id = $1 and id = any($2::bigint[])
+`
+
+func (q *Queries) ContactsByID(ctx context.Context, companyID int64, ids []int64) ([]Contact, error) {
+	rows, err := q.db.Query(ctx, contactsByID, companyID, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Contact{}
+	for rows.Next() {
+		var i Contact
+		if err := rows.Scan(
+			&i.CompanyID,
+			&i.ID,
+			&i.Name,
+			&i.Number,
+			&i.NumberKey,
+			&i.Email,
+			&i.PictureURL,
+			&i.IsGroup,
+			&i.DisableBot,
+			&i.ExtraInfo,
+			&i.Consent,
+			&i.ConsentAt,
+			&i.AnonymizedAt,
+			&i.LastInboundAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.LID,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const deleteContact = `-- name: DeleteContact :execrows
 delete from messaging.contacts where company_id = $1 and id = $2
 `

@@ -25,3 +25,6 @@ where company_id = $1 and id = $2 returning *;
 
 -- name: DeleteContact :execrows
 delete from messaging.contacts where company_id = $1 and id = $2;
+
+-- name: ContactsByID :many
+select * from messaging.contacts where company_id = $1 and id = any(sqlc.arg(ids)::bigint[]);
