@@ -22,6 +22,7 @@ import (
 	"integrationhub/messaging/internal/inbound"
 	"integrationhub/messaging/internal/jobs"
 	"integrationhub/messaging/internal/outbound"
+	"integrationhub/messaging/internal/realtime"
 	"integrationhub/messaging/internal/store"
 	"integrationhub/messaging/migrations"
 )
@@ -59,13 +60,14 @@ func (Module) Migrations() fs.FS { return migrations.FS() }
 func (Module) Open(_ context.Context, host module.Host) (module.Instance, error) {
 	messagingStore, drivers := store.New(host), &driver.Drivers{}
 	sender, receiver := outbound.New(host, messagingStore, drivers), inbound.New(host, messagingStore)
-	services := api.Services{Store: messagingStore, Outbound: sender, Drivers: drivers}
+	streams := realtime.New(host, messagingStore)
+	services := api.Services{Store: messagingStore, Outbound: sender, Drivers: drivers, Realtime: streams}
 	if host.Settings.Development {
 		services.Sandbox = sandbox.New(host, receiver)
 		drivers.Add(services.Sandbox)
 	}
 	a := api.New(host, services)
-	return &instance{api: a, jobs: append(a.Authenticator().Jobs(), jobs.List(sender)...)}, nil
+	return &instance{api: a, jobs: append(a.Authenticator().Jobs(), jobs.List(sender, streams)...)}, nil
 }
 
 // instance is the opened product.

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,10 +18,12 @@ func generateCommand() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "generate",
-		Short: "Publish events; the key comes from the environment variable BENCH_KEY, with BENCH_SECRET webhooks are sent",
+		Short: "Publish events; keys come from the environment variable BENCH_KEY, joined by commas; with BENCH_SECRET webhooks are sent",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l.Key, l.Secret = os.Getenv("BENCH_KEY"), os.Getenv("BENCH_SECRET") // no flags: the process list is public
+			// No flags: the process list is public.
+			l.Keys = strings.FieldsFunc(os.Getenv("BENCH_KEY"), func(r rune) bool { return r == ',' })
+			l.Secret = os.Getenv("BENCH_SECRET")
 			sent, err := load.Generate(cmd.Context(), l)
 			if err != nil {
 				return err

@@ -15,7 +15,7 @@ import (
 func newEndpoints(a *app) *cobra.Command {
 	return group("endpoints", "Subscribe webhooks to a tenant's events",
 		newEndpointsCreate(a), newEndpointsList(a), newEndpointsShow(a), newEndpointsUpdate(a),
-		newEndpointsDelete(a), newEndpointsRotate(a), newEndpointsPing(a))
+		newEndpointsDelete(a), newEndpointsRotate(a), newEndpointsPing(a), newEndpointsRecover(a))
 }
 
 const secretUsage = "use this secret, @file or -, instead of a new one: whsec_ and base64, or 24 to 128 plain characters"

@@ -16,8 +16,8 @@ const replayPoll = 500 * time.Millisecond
 
 // replayFlags are the flags of `hub replay`.
 type replayFlags struct {
-	filter              logFilter
-	dryRun, yes, detach bool
+	filter logFilter
+	replayOptions
 }
 
 func newReplay(a *app) *cobra.Command {
@@ -28,18 +28,88 @@ func newReplay(a *app) *cobra.Command {
 		Long: `Deliver again everything a filter matches. The hub counts first and asks; then a
 job runs in the hub, and goes on there if this command or the hub ends.`,
 		Example: `  hub replay --tenant Acme --status failed --since 7d --dry-run
-  hub replay --endpoint 0198… --status parked --yes`,
+  hub replay --endpoint 0198… --status parked --yes
+  hub replay cancel 0198…`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.replay(cmd.Context(), f)
 		},
 	}
 	f.filter.addTo(cmd)
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only count what matches")
-	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
-	cmd.Flags().BoolVar(&f.detach, "detach", false, "start it, print its id, do not wait")
-	cmd.MarkFlagsMutuallyExclusive("dry-run", "detach")
+	f.replayOptions.addTo(cmd)
+	cmd.AddCommand(newReplayList(a), newReplayShow(a), newReplayCancel(a))
 	return cmd
+}
+
+func newReplayList(a *app) *cobra.Command {
+	var p paging
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List replays and recoveries, newest first",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.calls()
+			if err != nil {
+				return err
+			}
+			return listing[client.Replay]{
+				fetch: c.Replays,
+				columns: []column{{title: "id"}, {title: "kind"}, {title: "status", paint: statusColour}, {title: "total"}, {title: "delivered"}, {title: "parked"},
+					{title: "failed"}, {title: "by"}, {title: "created"}},
+				row: func(r client.Replay) []string {
+					return []string{r.ID, r.Kind, r.Status, fmt.Sprint(r.Total), fmt.Sprint(r.Delivered), fmt.Sprint(r.Parked), fmt.Sprint(r.Failed), r.CreatedBy, clock(r.CreatedAt)}
+				},
+				id: func(r client.Replay) string { return r.ID },
+			}.show(cmd.Context(), a, p)
+		},
+	}
+	p.addTo(cmd)
+	return cmd
+}
+
+func newReplayShow(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show ID",
+		Short: "Show a replay and its progress",
+		Args:  exactly("the replay's ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.calls()
+			if err != nil {
+				return err
+			}
+			reply, err := c.Replay(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.replayShown(reply)
+		},
+	}
+}
+
+func newReplayCancel(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "cancel ID",
+		Short: "Stop a replay; what it has not attempted yet is parked",
+		Args:  exactly("the replay's ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.calls()
+			if err != nil {
+				return err
+			}
+			reply, err := c.CancelReplay(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.replayShown(reply)
+		},
+	}
+}
+
+// replayShown prints a replay with its counts.
+func (a *app) replayShown(reply client.Reply[client.Replay]) error {
+	r := reply.Value
+	return a.created(reply.Raw, r.ID, "id", r.ID, "status", r.Status, "total", fmt.Sprint(r.Total), "done", fmt.Sprint(r.Done),
+		"delivered", fmt.Sprint(r.Delivered), "parked", fmt.Sprint(r.Parked), "failed", fmt.Sprint(r.Failed))
 }
 
 func (a *app) replay(ctx context.Context, f replayFlags) error {
@@ -54,30 +124,57 @@ func (a *app) replay(ctx context.Context, f replayFlags) error {
 	if query.Empty() {
 		return usagef("a replay needs at least one filter, such as --status failed or --since 24h")
 	}
-	if !f.dryRun && !f.yes && !a.interactive() {
+	return a.startJob(ctx, c, replayJob{
+		replayOptions: f.replayOptions, question: "Deliver %d deliveries again?",
+		count: func() (client.Reply[client.ReplayCount], error) { return c.CountReplay(ctx, query) },
+		start: func() (client.Reply[client.Replay], error) { return c.StartReplay(ctx, query) },
+	})
+}
+
+// replayOptions are the flags of commands that start a job.
+type replayOptions struct{ dryRun, yes, detach bool }
+
+func (o *replayOptions) addTo(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only count what matches")
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&o.detach, "detach", false, "start it, print its id, do not wait")
+	cmd.MarkFlagsMutuallyExclusive("dry-run", "detach")
+}
+
+// replayJob is a job that is counted, confirmed and started.
+type replayJob struct {
+	replayOptions
+	question string // with %d for the count
+	count    func() (client.Reply[client.ReplayCount], error)
+	start    func() (client.Reply[client.Replay], error)
+}
+
+// startJob counts, asks, starts and watches a job, as far as its options say.
+func (a *app) startJob(ctx context.Context, c *client.Client, job replayJob) error {
+	if !job.dryRun && !job.yes && !a.interactive() {
 		return usagef("--yes is needed: there is no terminal to ask on (--dry-run counts)")
 	}
-	if f.dryRun || !f.yes {
-		count, err := c.CountReplay(ctx, query)
+	if job.dryRun || !job.yes {
+		count, err := job.count()
 		if err != nil {
 			return err
 		}
-		if f.dryRun {
+		if job.dryRun {
 			return a.counted(count)
 		}
 		if count.Value.Count == 0 {
 			a.note("nothing matches")
 			return nil
 		}
-		if !a.ask(ctx, fmt.Sprintf("Deliver %d deliveries again?", count.Value.Count)) {
-			return &failure{code: exitFailure, err: fmt.Errorf("not replayed")}
+		if !a.ask(ctx, fmt.Sprintf(job.question, count.Value.Count)) {
+			return &failure{code: exitFailure, err: fmt.Errorf("not started")}
 		}
 	}
-	reply, err := c.StartReplay(ctx, query)
+	reply, err := job.start()
 	if err != nil {
 		return err
 	}
-	if f.detach {
+	if job.detach {
 		return a.replayStarted(reply)
 	}
 	return a.watchReplay(ctx, c, reply)
@@ -103,7 +200,7 @@ func (a *app) watchReplay(ctx context.Context, c *client.Client, reply client.Re
 	var shown client.Replay
 	for reply.Value.Status == "running" {
 		if r := reply.Value; r.Done != shown.Done || r.Failed != shown.Failed || shown.ID == "" {
-			a.note("%s: %d of %d, %d failed", terminal.Printable(r.ID), r.Done, r.Total, r.Failed)
+			a.note("%s: %d of %d, %d parked, %d failed", terminal.Printable(r.ID), r.Done, r.Total, r.Parked, r.Failed)
 			shown = r
 		}
 		select {
@@ -126,13 +223,12 @@ func (a *app) watchReplay(ctx context.Context, c *client.Client, reply client.Re
 // replayEnded prints the outcome and turns it into an exit code.
 func (a *app) replayEnded(reply client.Reply[client.Replay]) error {
 	r := reply.Value
-	if err := a.created(reply.Raw, r.ID, "id", r.ID, "status", r.Status,
-		"total", fmt.Sprint(r.Total), "done", fmt.Sprint(r.Done), "failed", fmt.Sprint(r.Failed)); err != nil {
+	if err := a.replayShown(reply); err != nil {
 		return err
 	}
 	switch {
-	case r.Status == "cancelled", r.Status == "done" && r.Failed > 0:
-		return &failure{code: exitPartial, err: fmt.Errorf("the replay is %s: %d of %d done, %d failed", r.Status, r.Done, r.Total, r.Failed)}
+	case r.Status == "cancelled", r.Status == "done" && r.Parked+r.Failed > 0:
+		return &failure{code: exitPartial, err: fmt.Errorf("the replay is %s: of %d, %d were delivered, %d parked, %d failed", r.Status, r.Total, r.Delivered, r.Parked, r.Failed)}
 	case r.Status != "done":
 		return &failure{code: exitFailure, err: fmt.Errorf("the replay %s is %s: %s", r.ID, r.Status, r.Error)}
 	}

@@ -90,8 +90,8 @@ alter table hub.integrations
 update hub.integrations set inactive_at = updated_at,
     abandoned_at = case when updated_at < now() - interval '15 days' then now() end
 where status = 'inactive';
-create trigger config_changed_abandoned after update of abandoned_at
-    on hub.integrations for each statement execute function hub.bump_config();
+create trigger config_changed_abandoned after update of abandoned_at on hub.integrations for each row
+    when (new.abandoned_at is distinct from old.abandoned_at) execute function hub.record_config_change();
 
 -- +goose StatementBegin
 create function hub.note_inactive() returns trigger language plpgsql as $$

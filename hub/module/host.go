@@ -34,6 +34,7 @@ type Host struct {
 	Settings    Settings         //
 	Log         *slog.Logger     // with the product's name
 	Now         func() time.Time // the hub's clock
+	Stopping    <-chan struct{}  // closed when the hub stops: streamed responses end then
 }
 
 // Publisher publishes events.

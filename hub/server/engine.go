@@ -74,8 +74,8 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 		Logger: log, Now: now, WakeOthers: wake, Concurrency: cfg.DeliveryConcurrency, EndpointConcurrency: cfg.EndpointConcurrency,
 	})
 	e.retryScheduler = delivery.NewRetryScheduler(s.redis, s.installation, e.dispatcher, log)
-	e.outbox = outbox.New(s.engine, e.directory, e.dispatcher, e.metrics, log, now)
-	e.replays = maintain.NewReplays(s.api, log, now, e.dispatcher.Wake)
+	e.outbox = outbox.New(s.engine, e.directory, e.dispatcher, e.metrics, log, now, cfg.MaxDeliveries)
+	e.replays = maintain.NewReplays(s.api, log, now, e.dispatcher.Wake).TakeBackWith(e.dispatcher.TakeBack)
 	e.requeuer = maintain.NewRequeuer(s.api, e.reader)
 	e.metrics.Gauge("hub_queue_depth", "Leased deliveries waiting in this process.", func() float64 {
 		queued, _ := e.dispatcher.Depth()

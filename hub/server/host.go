@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -39,11 +40,15 @@ func (m moduleTenants) Put(ctx context.Context, tx pgx.Tx, t module.Tenant) erro
 	if t.Ref != "" {
 		ref = &t.Ref
 	}
-	put, err := dbgen.New(tx).UpsertTenant(ctx, dbgen.UpsertTenantParams{ID: t.ID, Product: m.product, Name: t.Name, ExternalRef: ref})
-	if err == nil && put == 0 {
+	queries := dbgen.New(tx)
+	changed, err := queries.UpsertTenant(ctx, dbgen.UpsertTenantParams{ID: t.ID, Product: m.product, Name: t.Name, ExternalRef: ref})
+	if err != nil || changed > 0 {
+		return store.Wrap("storing a tenant", err)
+	}
+	if _, err = queries.TenantOfProduct(ctx, t.ID, m.product); errors.Is(err, pgx.ErrNoRows) {
 		return hub.Errorf(hub.ErrConflict, "tenant_taken", "This id belongs to a tenant of another product.")
 	}
-	return store.Wrap("storing a tenant", err)
+	return store.Wrap("loading a tenant", err)
 }
 
 // Get implements [module.Tenants].

@@ -251,7 +251,7 @@ func (s *Server) open(ctx context.Context, hostedProduct *hosted, operators *aut
 		Mail: s.mail.For(name), Files: s.products.files.For(name), HTTP: s.products.http,
 		URLs:     module.URLs{Public: s.publicURL(), Base: hostedProduct.base},
 		Settings: settingsFor(cfg),
-		Log:      log, Now: now,
+		Log:      log, Now: now, Stopping: s.stopping,
 	})
 	if err != nil {
 		return err

@@ -4,8 +4,12 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/config"
+	"integrationhub/hub/internal/ledger/query"
 )
 
 // Nothing is skipped because of a switch: what happens while an endpoint is disabled is
@@ -101,4 +105,58 @@ func TestDeliveryWithoutItsEvent(t *testing.T) {
 	a.settles(whole, endpoint, "delivered")
 	require.Equal(t, []string{whole}, h.ids())
 	require.Contains(t, a.call("GET", "/metrics", "", "").text, `hub_deliveries_settled_total{product="shop",status="failed"} 1`)
+}
+
+// What is parked outlives the retention of its day, without the rest of the day. It is
+// erased with the person it is about, counted, and sent when its endpoint is enabled.
+func TestParkedDeliveriesOutliveTheirDay(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	first := p.start(t, nil)
+	a := first.account()
+	h := newHook(t, nil)
+	endpoint := a.endpoint(h, `"enabled":false`)
+	for range 2 {
+		a.endpoint(newHook(t, nil), "")
+	}
+	about := a.publish("a.b", `{"patient_id":"`+mariaID+`","name":"`+mariaName+`"}`)
+	ids := a.batch(5, "a.b")
+	require.Eventually(t, func() bool { return p.count(t, `status = 2`) == 6 && p.count(t, `status = 1`) == 12 }, soon, tick)
+	first.stop()
+	for _, statement := range []string{ // five days pass
+		`create function public.back(id uuid) returns uuid language sql as $$
+			select (lpad(to_hex(('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint - 5 * 86400000), 12, '0') || right(replace(id::text, '-', ''), 20))::uuid $$`,
+		`select hub.ensure_partitions((now() at time zone 'UTC')::date - 6, 3)`,
+		`update hub.events set seq = public.back(seq), created_at = created_at - interval '5 days'`,
+		`update hub.deliveries set id = public.back(id), created_at = created_at - interval '5 days'`,
+		`update hub.attempts set delivery_id = public.back(delivery_id)`,
+		`update hub.rollup_deltas set bucket = bucket - interval '5 days'`,
+		`update hub.statistics set bucket = bucket - interval '5 days'`,
+	} {
+		_, err := p.pool.Exec(t.Context(), statement)
+		require.NoError(t, err)
+	}
+	balanced := func() {
+		sums, err := query.NewReader(p.pool).DailyBalances(t.Context())
+		require.NoError(t, err)
+		require.EqualValues(t, 18, sums[0].Accepted)
+		for _, sum := range sums {
+			require.True(t, sum.IsBalanced(), sum.String())
+		}
+	}
+	second := p.start(t, func(c *config.Config) { c.Retention = 3 * 24 * time.Hour })
+	require.Eventually(t, func() bool { return p.count(t, `true`) == 6 }, 2*soon, tick, "the others are dropped")
+	balanced()
+	parked := items(second.ok(200, "GET", "/deliveries?status=parked&endpoint_id="+endpoint, ""))
+	require.Len(t, parked, 6)
+
+	b := &account{node: second, tenant: a.tenant, live: a.live}
+	b.publish("patient.deleted", mariaIs)
+	require.Eventually(t, func() bool { return p.count(t, `status = 3 and reason = 'erased'`) == 1 }, 2*soon, tick)
+	require.Equal(t, "erased", second.ok(200, "GET", "/deliveries/"+parked[5]["id"].(string), "")["reason"], "the oldest")
+	p.erased(t, 1, false)
+	second.ok(200, "PUT", "/endpoints/"+endpoint, `{"url":"`+h.url+`","event_types":["a.*"]}`)
+	h.waitAll(ids)
+	require.NotContains(t, h.times(), about)
+	balanced()
 }

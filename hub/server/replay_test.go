@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -29,7 +30,7 @@ func TestRetryWithoutPayloadIsRefused(t *testing.T) {
 	replay := a.ok(202, "POST", "/replays", `{"filter":{"endpoint_id":"`+endpoint+`"}}`)
 	ended := a.replayEnds(replay["id"].(string))
 	require.EqualValues(t, 1, ended["failed"])
-	require.EqualValues(t, 0, ended["done"])
+	require.EqualValues(t, 0, ended["delivered"])
 	require.Len(t, h.arrivals(), 1)
 }
 
@@ -75,6 +76,8 @@ func TestReplay(t *testing.T) {
 	require.Equal(t, many, p.count(t, `status = 2`), "a dry run changes nothing")
 
 	broken.Store(false)
+	_, err := p.pool.Exec(t.Context(), `update hub.deliveries set reason = 'replay_cancelled' where status = 2`) // else enabling sends them
+	require.NoError(t, err)
 	before := h.times()
 	a.ok(200, "PUT", "/endpoints/"+endpoint, `{"url":"`+h.url+`","event_types":["lost.*"],"enabled":true}`)
 	made := a.ok(202, "POST", "/replays", filter+`}`)
@@ -83,6 +86,7 @@ func TestReplay(t *testing.T) {
 	ended := a.replayEnds(made["id"].(string))
 	require.Equal(t, "done", ended["status"])
 	require.EqualValues(t, many, ended["done"])
+	require.EqualValues(t, many, ended["delivered"])
 	require.EqualValues(t, 0, ended["failed"])
 	require.NotNil(t, ended["finished_at"])
 	require.Eventually(t, func() bool { return p.count(t, `status = 1`) == 2*many }, 2*soon, 5*tick)
@@ -132,58 +136,93 @@ func TestReplayResumesAfterARestart(t *testing.T) {
 	require.Len(t, h.times(), len(ids))
 }
 
-// "… with progress and cancel": a replay that is cancelled under way ends its batch
-// and leaves the rest alone.
+// A replay stays at most 1,000 ahead of what was sent. One that is cancelled, by whichever
+// replica, parks what was not attempted; what is under way goes on.
 func TestRunningReplayIsCancelled(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	a := p.start(t, nil).account()
-	h := newHook(t, nil)
+	second := p.start(t, nil)
+	var isReplaying atomic.Bool
+	var hangs atomic.Int64
+	release := make(chan struct{})
+	h := newHook(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		if isReplaying.Load() {
+			hangs.Add(1)
+			hanging(release)(w, r, n)
+		}
+	})
 	endpoint := a.endpoint(h, "")
-	const many = 2500 // five batches
+	const many = 1500
 	a.batch(many, "a.b")
 	require.Eventually(t, func() bool { return p.count(t, `status = 1`) == many }, 2*soon, 5*tick)
-
-	// The second batch cannot go on before it is cancelled.
-	ctx := context.Background()
-	holder, err := p.pool.Begin(ctx)
-	require.NoError(t, err)
-	defer func() { _ = holder.Rollback(ctx) }()
-	tag, err := holder.Exec(ctx, `select from hub.deliveries where id = (select id from hub.deliveries order by id offset 700 limit 1) for update`)
-	require.NoError(t, err)
-	require.EqualValues(t, 1, tag.RowsAffected())
+	isReplaying.Store(true)
 	id := a.ok(202, "POST", "/replays", `{"filter":{"endpoint_id":"`+endpoint+`"}}`)["id"].(string)
-	require.Eventually(t, func() bool {
-		progress := a.ok(200, "GET", "/replays/"+id, "")
-		return progress["status"] == "running" && progress["done"] == 500.0 && progress["total"] == float64(many)
-	}, soon, tick)
-	cancelled := make(chan answer, 1)
-	go func() {
-		got, _ := a.try("POST", "/replays/"+id+"/cancel", a.token, "")
-		cancelled <- got
-	}()
-	require.Eventually(t, func() bool {
-		var waiting int
-		require.NoError(t, p.pool.QueryRow(ctx, `
-			select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%update hub.replays set status = ''cancelled''%'`).Scan(&waiting))
-		return waiting == 1
-	}, soon, tick)
-	require.NoError(t, holder.Rollback(ctx))
-	got := <-cancelled
-	require.Equal(t, 200, got.status, got.text)
-	require.Equal(t, "cancelled", got.body["status"])
-	require.NotNil(t, got.body["finished_at"])
-	done := got.body["done"].(float64)
-	require.GreaterOrEqual(t, done, 1000.0, "the batch under way was ended")
-	require.Less(t, done, float64(many))
+	require.Eventually(t, func() bool { return p.count(t, `status = 0`) == 1000 && hangs.Load() > 0 }, soon, tick)
+	progress := a.ok(200, "GET", "/replays/"+id, "")
+	require.Equal(t, []any{"running", 1500.0, 0.0}, []any{progress["status"], progress["total"], progress["done"]}, "nothing was settled")
 
-	// It stays as it is, another one is worked off, and what was put back is delivered.
+	cancelled := second.ok(200, "POST", "/replays/"+id+"/cancel", "")
+	began := time.Now()
+	require.Equal(t, "cancelled", cancelled["status"])
+	require.NotNil(t, cancelled["finished_at"])
+	require.Eventually(t, func() bool { return p.count(t, `status = 0`) <= int(hangs.Load()) }, soon, tick)
+	t.Logf("taken back after %s, %d under way", time.Since(began), hangs.Load())
+	isReplaying.Store(false)
+	close(release)
+	require.Eventually(t, func() bool { return p.count(t, `status = 0`) == 0 }, soon, tick)
+	again := p.count(t, `attempts = 2 and status = 1`)
+	require.Equal(t, 1000-again, p.count(t, `status = 2 and reason = 'replay_cancelled'`))
+	require.Less(t, again, 200, "what was under way")
+	require.Len(t, h.arrivals(), many+again)
+	require.Eventually(t, func() bool {
+		got := a.ok(200, "GET", "/replays/"+id, "")
+		return got["status"] == "cancelled" && got["delivered"] == float64(again) && got["done"] == float64(again) && got["parked"] == 0.0
+	}, soon, tick, "what was under way counts")
+	p.balance(t)
+
 	other := a.ok(202, "POST", "/replays", `{"filter":{"event_type":"a.none"}}`)
 	require.Equal(t, "done", a.replayEnds(other["id"].(string))["status"])
-	require.Eventually(t, func() bool { return p.count(t, `status = 1`) == many }, 2*soon, 5*tick)
-	require.Equal(t, got.body, a.ok(200, "GET", "/replays/"+id, ""))
-	require.Equal(t, int(done), p.count(t, `attempts = 2`))
-	require.Equal(t, "cancelled", a.ok(200, "POST", "/replays/"+id+"/cancel", "")["status"])
+	require.Equal(t, "cancelled", second.ok(200, "POST", "/replays/"+id+"/cancel", "")["status"])
+}
+
+// An endpoint that was added late is sent what was published before, each event once.
+func TestRecoverEndpoint(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	a := p.start(t, nil).account()
+	a.endpoint(newHook(t, nil), "")
+	before := append(a.batch(30, "a.b"), a.publish("c.d", `{}`))
+	h := newHook(t, nil)
+	endpoint := a.endpoint(h, `"event_types":["a.*"]`)
+	after := a.batch(5, "a.b")
+	h.waitAll(after)
+	path := "/endpoints/" + endpoint + "/recover"
+	body := `{"since":"` + time.Now().Add(-time.Hour).UTC().Format(time.RFC3339) + `"`
+	require.Equal(t, map[string]any{"count": 30.0}, a.ok(200, "POST", path, body+`,"dry_run":true}`))
+	require.Equal(t, map[string]any{"count": 0.0}, a.ok(200, "POST", path, body+`,"event_types":["c.*"],"dry_run":true}`))
+	made := a.ok(202, "POST", path, body+`}`)
+	require.Equal(t, []any{"recover", "running", 30.0}, []any{made["kind"], made["status"], made["total"]})
+	require.Equal(t, endpoint, made["filter"].(map[string]any)["endpoint_id"])
+	ended := a.replayEnds(made["id"].(string))
+	require.Equal(t, []any{"done", 30.0, 30.0}, []any{ended["status"], ended["delivered"], ended["done"]})
+	times := h.times()
+	require.Len(t, times, 35)
+	for _, id := range before[:30] {
+		require.Equal(t, 1, times[id])
+	}
+	require.EqualValues(t, 2, a.ok(200, "GET", "/events/"+before[0], "")["deliveries"])
+	again := a.replayEnds(a.ok(202, "POST", path, body+`}`)["id"].(string))
+	require.Equal(t, []any{"done", 0.0, 0.0}, []any{again["status"], again["total"], again["done"]})
+	require.Len(t, h.arrivals(), 35)
+	p.balance(t)
+	entry := items(a.ok(200, "GET", "/audit?limit=1&action=endpoints.recover", ""))[0]
+	require.Equal(t, endpoint, entry["resource_id"])
+	a.refused(422, "validation_failed", "POST", path, a.token, `{}`)
+	a.refused(422, "validation_failed", "POST", path, a.token, body+`,"until":"2026-01-01T00:00:00Z"}`)
+	a.refused(422, "validation_failed", "POST", path, a.token, body+`,"event_types":["a b"]}`)
+	a.refused(404, "not_found", "POST", "/endpoints/"+uuid.NewString()+"/recover", a.token, body+`}`)
+	a.refused(401, "unauthorized", "POST", path, "", body+`}`)
 }
 
 // count counts deliveries by a condition.

@@ -185,7 +185,7 @@ func (a *API) complete(op huma.Operation) {
 	switch op.OperationID {
 	case "events.publish", "events.publish-batch":
 		op.Responses["200"] = &huma.Response{Description: "All of it was accepted before, with the same id or Idempotency-Key: the first answer", Content: own.Content}
-	case "replays.create":
+	case "replays.create", "endpoints.recover":
 		own.Description, own.Content = "The job that was started", a.content(reflect.TypeFor[maintain.Replay]())
 		op.Responses["200"] = &huma.Response{Description: "Dry run: the count", Content: a.content(reflect.TypeFor[ReplayCount]())}
 	case actionStream:

@@ -123,11 +123,12 @@ func (a *API) getEndpoint(ctx context.Context, in *idPath) (*endpointOutput, err
 }
 
 func (a *API) updateEndpoint(ctx context.Context, in *updateEndpointInput) (*endpointOutput, error) {
-	endpoint, err := a.deps.Endpoints.Update(ctx, requestInfoOf(ctx).accessFilter(), in.ID, stateOf(in.Body))
+	endpoint, changed, err := a.deps.Endpoints.Update(ctx, requestInfoOf(ctx).accessFilter(), in.ID, stateOf(in.Body))
 	if err != nil {
 		return nil, err
 	}
 	setAuditResource(ctx, endpoint.ID, endpoint.TenantID)
+	requestInfoOf(ctx).unchanged = !changed
 	return &endpointOutput{endpointOf(endpoint)}, nil
 }
 

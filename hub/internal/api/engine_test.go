@@ -63,7 +63,7 @@ func (e *engine) start(b *bundle, log *slog.Logger) {
 	e.dispatcher = delivery.NewDispatcher(delivery.Config{
 		Pool: b.db, Directory: e.directory, Client: sender, Attempts: writer, Logger: log, Now: b.clock.Now, Concurrency: 8, EndpointConcurrency: 4,
 	})
-	e.outbox = outbox.New(b.db, e.directory, e.dispatcher, metrics.New(), log, b.clock.Now)
+	e.outbox = outbox.New(b.db, e.directory, e.dispatcher, metrics.New(), log, b.clock.Now, 10_000)
 	e.replays = maintain.NewReplays(b.db, log, b.clock.Now, e.dispatcher.Wake)
 	e.requeuer = maintain.NewRequeuer(b.db, query.NewReader(b.db))
 	ctx, cancel := context.WithCancel(context.Background())

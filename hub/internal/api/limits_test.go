@@ -62,7 +62,7 @@ func TestTenantUpdateOfHostedProduct(t *testing.T) {
 	b.refused(422, "product_hosted", "PUT", path, b.admin, `{"name":"Some Clinic","external_ref":"c2"}`)
 	b.refused(422, "product_hosted", "PUT", path, b.admin, `{"name":"Some Clinic"}`)
 	limited := b.ok(200, "PUT", path, b.admin, `{"name":"Some Clinic","external_ref":"c1","limits":{"endpoints":3}}`)
-	require.Equal(t, 3.0, limited["limits"].(map[string]any)["endpoints"])
+	require.EqualValues(t, 3, limited["limits"].(map[string]any)["endpoints"])
 }
 
 func TestEndpointLimit(t *testing.T) {
@@ -127,4 +127,37 @@ func TestEndpointLimitHoldsForConcurrentRequests(t *testing.T) {
 func count(entries *sync.Map) (n int) {
 	entries.Range(func(_, _ any) bool { n++; return true })
 	return n
+}
+
+// An update that changes nothing writes nothing: clients repeat them.
+func TestUpdateThatChangesNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	body := `{"url":"https://example.com/hook","event_types":["a.b","c.*"],"description":"d","rate_per_minute":60}`
+	endpoint := "/endpoints/" + b.endpoint(b.live[0], body)["id"].(string)
+	tenant, tenantBody := "/tenants/"+b.tenant[0].String(), `{"name":"Tenant","external_ref":"ref","limits":{"endpoints":7}}`
+	b.ok(200, "PUT", tenant, b.admin, tenantBody)
+	key := b.ok(201, "POST", "/keys", b.admin, `{"tenant_id":"`+b.tenant[0].String()+`"}`)["id"].(string)
+	b.ok(204, "DELETE", "/keys/"+key, b.admin, "")
+	written := func() (all string) {
+		require.NoError(t, b.db.QueryRow(context.Background(), `select concat_ws(' ',
+			(select string_agg(xmin::text, ',' order by id) from hub.endpoints), (select string_agg(xmin::text, ',' order by id) from hub.tenants),
+			(select string_agg(xmin::text, ',' order by id) from hub.keys),
+			(select count(*) from hub.config_changes), (select version from hub.config_version),
+			(select count(*) from hub.audit where action in ('endpoints.update', 'tenants.update')))`).Scan(&all))
+		return all
+	}
+	before := written()
+	for range 3 {
+		b.ok(200, "PUT", endpoint, b.live[0], body)
+		b.ok(200, "PUT", tenant, b.admin, tenantBody)
+		b.ok(204, "DELETE", "/keys/"+key, b.admin, "")
+	}
+	require.Equal(t, before, written())
+	for _, change := range []string{`"d"`, `"c.*"`, `60`, `/hook`} {
+		body = strings.Replace(body, change, map[string]string{`"d"`: `"e"`, `"c.*"`: `"d.*"`, `60`: `null`, `/hook`: `/other`}[change], 1)
+		b.ok(200, "PUT", endpoint, b.live[0], body)
+		require.NotEqual(t, before, written(), change)
+		before = written()
+	}
 }

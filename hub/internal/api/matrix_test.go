@@ -38,6 +38,7 @@ var bodies = map[string]string{
 	"endpoints.rotate-secret":    `{"overlap_seconds":0}`,
 	"events.publish":             `{"event_type":"a.b","data":{}}`,
 	"events.publish-batch":       `{"events":[{"event_type":"a.b","data":{}}]}`,
+	"endpoints.recover":          `{"since":"2026-01-02T03:04:05Z"}`,
 	"replays.create":             `{"filter":{"status":"parked","tenant_id":"{tenant}"}}`,
 }
 
@@ -143,7 +144,7 @@ func other(key string) string {
 }
 
 // forSupport are the writes support staff may do.
-var forSupport = map[string]bool{"auth.logout": true, "deliveries.retry": true, "replays.create": true, "replays.cancel": true}
+var forSupport = map[string]bool{"auth.logout": true, "deliveries.retry": true, "replays.create": true, "replays.cancel": true, "endpoints.recover": true}
 
 func TestRoles(t *testing.T) {
 	t.Parallel()

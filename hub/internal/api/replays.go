@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -10,6 +11,7 @@ import (
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/ledger/maintain"
 	"integrationhub/hub/internal/ledger/query"
+	"integrationhub/hub/internal/registry"
 )
 
 type createReplayInput struct {
@@ -21,7 +23,7 @@ type createReplayInput struct {
 
 // ReplayCount is the answer to a dry run.
 type ReplayCount struct {
-	Count int64 `json:"count" doc:"How many deliveries match, exactly"`
+	Count int64 `json:"count" doc:"How many match, exactly"`
 }
 
 // createReplayOutput has a ReplayCount (200) or a maintain.Replay (202).
@@ -53,6 +55,49 @@ func (a *API) createReplay(ctx context.Context, in *createReplayInput) (*createR
 	return &createReplayOutput{http.StatusAccepted, replay}, nil
 }
 
+type recoverEndpointInput struct {
+	ID   uuid.UUID `path:"id" format:"uuid" doc:"Id of the endpoint"`
+	Body struct {
+		Since      time.Time  `json:"since" doc:"Events accepted at this time or later, as far as the log keeps them" example:"2026-01-02T03:04:05Z"`
+		Until      *time.Time `json:"until,omitempty" doc:"Events accepted before this time; absent: now"`
+		EventTypes []string   `json:"event_types,omitempty" minItems:"1" maxItems:"100" nullable:"false" example:"[\"appointment.*\"]" doc:"*, a prefix such as appointment.*, or exact types; of those that the endpoint subscribed to. Absent: all of these"`
+		DryRun     bool       `json:"dry_run,omitempty" doc:"Only count what would be sent"`
+	} `nameHint:"EndpointRecovery"`
+}
+
+func (a *API) recoverEndpoint(ctx context.Context, in *recoverEndpointInput) (*createReplayOutput, error) {
+	endpoint, err := a.deps.Endpoints.Get(ctx, requestInfoOf(ctx).accessFilter(), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	setAuditResource(ctx, endpoint.ID, endpoint.TenantID)
+	if err := query.CheckTime("body.since", &in.Body.Since); err != nil {
+		return nil, err
+	}
+	if err := query.CheckTime("body.until", in.Body.Until); err != nil {
+		return nil, err
+	}
+	if in.Body.Until != nil && !in.Body.Until.After(in.Body.Since) {
+		return nil, hub.Invalid("body.until", "must be later than since")
+	}
+	if err := registry.CheckEventTypes("body.event_types", in.Body.EventTypes); err != nil {
+		return nil, err
+	}
+	recovery := maintain.Recovery{EndpointID: endpoint.ID, Since: in.Body.Since, Until: in.Body.Until, EventTypes: in.Body.EventTypes}
+	if in.Body.DryRun {
+		count, err := a.deps.Replays.CountRecovery(ctx, recovery)
+		if err != nil {
+			return nil, err
+		}
+		return &createReplayOutput{http.StatusOK, ReplayCount{count}}, nil
+	}
+	replay, err := a.deps.Replays.CreateRecovery(ctx, recovery, requestInfoOf(ctx).operator.Label())
+	if err != nil {
+		return nil, err
+	}
+	return &createReplayOutput{http.StatusAccepted, replay}, nil
+}
+
 func (a *API) listReplays(ctx context.Context, in *struct{ httpx.PageQuery }) (*struct{ Body httpx.Page[maintain.Replay] }, error) {
 	before, err := beforeID(in.PageQuery)
 	if err != nil {
@@ -79,5 +124,6 @@ func (a *API) cancelReplay(ctx context.Context, in *idPath) (*struct{ Body maint
 	if err != nil {
 		return nil, err
 	}
+	setAuditResource(ctx, replay.ID, uuid.Nil)
 	return &struct{ Body maintain.Replay }{replay}, nil
 }

@@ -50,6 +50,7 @@ type Dispatcher struct {
 	destinations sync.Map                           // URL → *client.Target
 	erasing      atomic.Pointer[map[uuid.UUID]bool] // tenants whose payloads are being erased now; nil: none
 	work         chan assignment                    // to idle workers; senders never wait
+	hasTakenBack atomic.Bool                        // takenBack is not empty
 	stopSignal   chan struct{}                      // closed when stopping begins: idle workers end
 
 	mu          sync.Mutex
@@ -59,9 +60,10 @@ type Dispatcher struct {
 	claimTurns  turnQueue[*tenantShare] // tenants with due rows to be claimed
 	queued      int                     // deliveries waiting and places reserved
 	inFlight    int
-	idleWorkers int              // workers waiting for an assignment
-	claiming    int              // claims from the database under way
-	expired     []LeasedDelivery // not attempted because their leases were too old; the sweep releases them
+	idleWorkers int                     // workers waiting for an assignment
+	claiming    int                     // claims from the database under way
+	expired     []LeasedDelivery        // not attempted because their leases were too old; the sweep releases them
+	takenBack   map[uuid.UUID]time.Time // deliveries parked while they waited here, with their leases
 	stopping    bool
 	stopCond    *sync.Cond // inFlight or claiming fell while stopping
 

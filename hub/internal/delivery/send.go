@@ -54,6 +54,9 @@ func (d *Dispatcher) attempt(w *worker, l *lane, delivery LeasedDelivery) laneUp
 	if started.Sub(delivery.LeasedAt) > startWithin {
 		return laneUpdate{skipped: true, leaseTooOld: true}
 	}
+	if d.isTakenBack(delivery) {
+		return laneUpdate{healthy: true}
+	}
 	if delivery.Event.isMissing() {
 		d.Attempts.Record(AttemptResult{LeasedDelivery: delivery, Decision: Decision{Status: Failed, Spent: delivery.Spent, Reason: ReasonPayloadMissing}})
 		return laneUpdate{healthy: true}

@@ -1,20 +1,17 @@
 // Package directory is a process's cache of the configuration that the hot path needs: API
 // keys, endpoints and integrations. Publishing never uses stale configuration: every group
-// commit compares the cache's version with the committed one (see [Directory.Version]).
+// commit checks that none of its tenants changed since (see [AssertUnchangedSQL]).
 package directory
 
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"integrationhub/hub"
@@ -39,9 +36,6 @@ type Opener interface {
 // process well within a second, also without traffic.
 const pollInterval = 300 * time.Millisecond
 
-// maxUnknownKeys bounds the unknown keys that a generation caches.
-const maxUnknownKeys = 10_000
-
 // Directory is safe for concurrent use.
 type Directory struct {
 	pool       *pgxpool.Pool
@@ -49,60 +43,36 @@ type Directory struct {
 	connectors Connectors
 	log        *slog.Logger
 	now        func() time.Time
-	current    atomic.Pointer[generation]
+	cache      *cache
 	lastUses   sync.Map // key id → time.Time, stored by Run
-}
-
-// generation is what was loaded at one version of the configuration.
-type generation struct {
-	version     int64
-	keys        sync.Map // SHA-256 of a key → *Key; nil = no such key
-	unknownKeys atomic.Int64
-	tenants     sync.Map // tenantScope → []*Target
-	endpoints   sync.Map // uuid.UUID → *Target; nil = no such endpoint
-	// uuid.UUID → *Target with a Peer; nil = no such integration
-	integrations sync.Map
-}
-
-type tenantScope struct {
-	tenant      uuid.UUID
-	environment hub.Environment
 }
 
 // Connectors returns the connector for a peer product, never nil.
 type Connectors func(product string) hub.Connector
 
-// New returns an empty directory at version 0. The first [Directory.Refresh] or commit
-// brings it up to date.
+// New returns an empty directory. The first [Directory.Refresh] or commit brings it up to
+// date.
 func New(pool *pgxpool.Pool, secrets Opener, connectors Connectors, log *slog.Logger, now func() time.Time) *Directory {
-	d := &Directory{pool: pool, secrets: secrets, connectors: connectors, log: log, now: now}
-	d.current.Store(&generation{})
-	return d
-}
-
-// Version returns the configuration version that the cache was filled at.
-func (d *Directory) Version() int64 { return d.current.Load().version }
-
-// Refresh reads the committed version and empties the cache if it differs.
-func (d *Directory) Refresh(ctx context.Context) error {
-	var version int64
-	if err := d.pool.QueryRow(ctx, `select version from hub.config_version`).Scan(&version); err != nil {
-		return fmt.Errorf("reading the configuration version: %w", err)
-	}
-	if old := d.current.Load(); old.version != version {
-		d.current.CompareAndSwap(old, &generation{version: version})
-	}
-	return nil
+	return &Directory{pool: pool, secrets: secrets, connectors: connectors, log: log, now: now, cache: newCache()}
 }
 
 // shutdownFlushTimeout bounds storing the last uses of keys when the process stops.
 const shutdownFlushTimeout = 3 * time.Second
 
-// Run refreshes the cache and stores when keys were last used, until ctx ends.
+// flushInterval is how often last uses are stored, and old changes deleted: those of more
+// than keptFlushes intervals ago. A process that slept longer reads everything again.
+const (
+	flushInterval = 30 * time.Second
+	keptFlushes   = 10
+)
+
+// Run refreshes the cache, stores when keys were last used and deletes old changes, until
+// ctx ends.
 func (d *Directory) Run(ctx context.Context) {
-	poll, flush := time.NewTicker(pollInterval), time.NewTicker(30*time.Second)
+	poll, flush := time.NewTicker(pollInterval), time.NewTicker(flushInterval)
 	defer poll.Stop()
 	defer flush.Stop()
+	var snapshots []string // of the last flushes
 	isFailing := false
 	for {
 		select {
@@ -116,6 +86,13 @@ func (d *Directory) Run(ctx context.Context) {
 		case <-flush.C:
 			if err := d.storeLastUses(ctx); err != nil && ctx.Err() == nil {
 				d.log.Warn("recording the last use of keys failed; trying again", "error", err)
+			}
+			snapshots = append(snapshots, d.Snapshot())
+			if len(snapshots) > keptFlushes {
+				if err := d.deleteChangesBefore(ctx, snapshots[0]); err != nil && ctx.Err() == nil {
+					d.log.Warn("deleting old changes of the configuration failed; trying again", "error", err)
+				}
+				snapshots = snapshots[1:]
 			}
 		case <-poll.C:
 			err := d.Refresh(ctx)
@@ -152,16 +129,13 @@ func (d *Directory) Revalidate(ctx context.Context, key *Key) (*Key, error) {
 }
 
 func (d *Directory) findKey(ctx context.Context, hash [sha256.Size]byte) (*Key, error) {
-	generation := d.current.Load()
-	if cached, ok := generation.keys.Load(hash); ok {
-		return d.checkUsable(cached.(*Key))
-	}
-	key, err := d.loadKey(ctx, hash)
-	if err != nil {
-		return nil, err
-	}
-	if key != nil || generation.unknownKeys.Add(1) <= maxUnknownKeys {
-		generation.keys.Store(hash, key)
+	key, known := d.cache.findKey(hash)
+	if !known {
+		loaded, err := d.loadKeys(ctx, [][sha256.Size]byte{hash})
+		if err != nil {
+			return nil, err
+		}
+		key = loaded[hash]
 	}
 	return d.checkUsable(key)
 }
@@ -178,15 +152,31 @@ func (d *Directory) checkUsable(key *Key) (*Key, error) {
 	return key, nil
 }
 
-func (d *Directory) loadKey(ctx context.Context, hash [sha256.Size]byte) (*Key, error) {
-	row, err := dbgen.New(d.pool).KeyWithTenantByHash(ctx, hash[:], d.now())
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return nil, nil
-	case err != nil:
-		return nil, store.Wrap("looking up a key", err)
+// loadKeys loads keys into the cache and returns those that exist and are valid now.
+func (d *Directory) loadKeys(ctx context.Context, hashes [][sha256.Size]byte) (map[[sha256.Size]byte]*Key, error) {
+	drops, wanted := d.cache.beginLoad(), make([][]byte, len(hashes))
+	for i := range hashes {
+		wanted[i] = hashes[i][:]
 	}
-	return &Key{Principal: keys.PrincipalOf(row), expiresAt: row.Key.ExpiresAt, hash: hash}, nil
+	rows, err := dbgen.New(d.pool).KeysWithTenantByHash(ctx, wanted, d.now())
+	if err != nil {
+		return nil, store.Wrap("looking up keys", err)
+	}
+	loaded := make(map[[sha256.Size]byte]*Key, len(rows))
+	for _, row := range rows {
+		hash := [sha256.Size]byte(row.Key.Hash)
+		loaded[hash] = &Key{Principal: keys.PrincipalOf(dbgen.KeyWithTenantByHashRow(row)), expiresAt: row.Key.ExpiresAt, hash: hash}
+	}
+	d.cache.store(drops, func() {
+		for _, hash := range hashes {
+			if key := loaded[hash]; key != nil {
+				d.cache.putKey(key)
+			} else {
+				putUnknown(d.cache.unknownKeys, hash)
+			}
+		}
+	})
+	return loaded, nil
 }
 
 // storeLastUses stores when keys were last used. After an error the next call stores them.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"net/url"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ func TestMain(m *testing.M) { hubtest.Main(m) }
 type place struct {
 	t         testing.TB
 	pool      *pgxpool.Pool
+	box       *seal.Box
 	clock     *hubtest.Clock
 	keys      *keys.Service
 	directory *Directory
@@ -35,6 +37,7 @@ func newPlace(t testing.TB) *place {
 	p := &place{t: t, pool: hubtest.Database(t), clock: hubtest.NewClock(time.Now().UTC().Truncate(time.Second))}
 	box, err := seal.New(bytes.Repeat([]byte{7}, seal.KeySize))
 	require.NoError(t, err)
+	p.box = box
 	p.keys = keys.NewService(p.pool, nil, "100-M", p.clock.Now)
 	p.directory = New(p.pool, box, func(name string) hub.Connector { return hub.NewPeerConnector(name, name) }, slog.New(slog.DiscardHandler), p.clock.Now)
 	registered := registry.NewDirectory(p.pool)
@@ -45,6 +48,11 @@ func newPlace(t testing.TB) *place {
 	p.tenant = tenant.ID
 	return p
 }
+
+// anyURL allows every URL.
+type anyURL struct{}
+
+func (anyURL) CheckURL(_, raw string) (*url.URL, error) { return url.Parse(raw) }
 
 func (p *place) key(expires *time.Time) (keys.Key, string) {
 	p.t.Helper()

@@ -25,6 +25,7 @@ type Target struct {
 	IsGone        bool              // an endpoint that responded 410 and was disabled
 	Peer          *integration.Peer // nil for an endpoint
 	Limits        Limits            // of the tenant
+	product       string            // the tenant's
 	patterns      []string
 	secret        signingSecret
 	previous      signingSecret // no signer: none
@@ -75,69 +76,53 @@ func (t *Target) IsSubscribed(eventType string) bool {
 	return hub.MatchesEventType(t.patterns, eventType)
 }
 
-// Subscribers returns a tenant's targets that subscribed to an event type: its endpoints,
-// and its integrations that accept the type (see [integration.Peer.Accepts]). Those that
-// are not in use collect deliveries, until they are abandoned.
-func (d *Directory) Subscribers(ctx context.Context, tenant uuid.UUID, environment hub.Environment, eventType string) ([]*Target, error) {
-	generation := d.current.Load()
-	key := tenantScope{tenant, environment}
-	cached, ok := generation.tenants.Load(key)
-	if !ok {
-		targets, err := d.loadEndpoints(ctx, `e.tenant_id = $1 and e.environment = $2 and e.abandoned_at is null`, tenant, environment)
-		if err != nil {
-			return nil, err
-		}
-		peers, err := d.loadSubscribedPeers(ctx, tenant, environment)
-		if err != nil {
-			return nil, err
-		}
-		targets = append(targets, peers...)
-		generation.tenants.Store(key, targets)
-		cached = targets
-	}
-	targets := cached.([]*Target)
-	subscribers := make([]*Target, 0, len(targets))
-	for _, target := range targets {
-		if target.IsSubscribed(eventType) && (target.Peer == nil || target.Peer.Accepts(eventType)) {
-			subscribers = append(subscribers, target)
-		}
-	}
-	return subscribers, nil
-}
-
 // Target returns an endpoint or the peer of an integration, enabled or not; nil if it no
 // longer exists.
 func (d *Directory) Target(ctx context.Context, id uuid.UUID, isPeer bool) (*Target, error) {
-	if !isPeer {
-		return d.Endpoint(ctx, id)
+	load := d.loadEndpoint
+	if isPeer {
+		load = d.loadPeerTarget
 	}
-	return d.peerTarget(ctx, id)
+	wanted := targetKey{id, isPeer}
+	if target, known := d.cache.findTarget(wanted); known {
+		return target, nil
+	}
+	drops := d.cache.beginLoad()
+	target, err := load(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	d.cache.store(drops, func() {
+		if target == nil {
+			putUnknown(d.cache.unknownTargets, wanted)
+			return
+		}
+		d.cache.putTarget(target)
+		target = d.cache.targets[id]
+	})
+	return target, nil
 }
 
 // Endpoint returns an endpoint, enabled or not; nil if it was deleted.
 func (d *Directory) Endpoint(ctx context.Context, id uuid.UUID) (*Target, error) {
-	generation := d.current.Load()
-	if cached, ok := generation.endpoints.Load(id); ok {
-		return cached.(*Target), nil
-	}
-	endpoints, err := d.loadEndpoints(ctx, `e.id = $1`, id)
-	if err != nil {
-		return nil, err
-	}
-	var endpoint *Target
-	if len(endpoints) == 1 {
-		endpoint = endpoints[0]
-	}
-	generation.endpoints.Store(id, endpoint)
-	return endpoint, nil
+	return d.Target(ctx, id, false)
 }
 
-func (d *Directory) loadEndpoints(ctx context.Context, where string, args ...any) ([]*Target, error) {
+func (d *Directory) loadEndpoint(ctx context.Context, id uuid.UUID) (*Target, error) {
+	endpoints, err := d.loadEndpoints(ctx, `hub.endpoints e where e.deleted_at is null and e.id = $1`, id)
+	if err != nil || len(endpoints) == 0 {
+		return nil, err
+	}
+	return endpoints[0], nil
+}
+
+// loadEndpoints loads endpoints, called e in the part of a query that selects them.
+func (d *Directory) loadEndpoints(ctx context.Context, from string, args ...any) ([]*Target, error) {
 	rows, err := d.pool.Query(ctx, `
 		select e.id, e.tenant_id, e.environment, e.url, e.event_types, e.enabled, coalesce(e.disabled_reason = 'gone', false), coalesce(e.rate_per_minute, 0),
-		       e.secret, e.standard_signature, e.previous_secret, e.previous_standard_signature, coalesce(e.previous_expires_at, 'epoch'), e.switch_at_end,
+		       e.secret, e.standard_signature, e.previous_secret, e.previous_standard_signature, coalesce(e.previous_expires_at, 'epoch'), e.switch_at_end, t.product,
 		       coalesce(t.limit_deliveries_per_request, 0), coalesce(t.limit_in_flight, 0), coalesce(t.limit_queue, 0)
-		from hub.endpoints e join hub.tenants t on t.id = e.tenant_id where e.deleted_at is null and `+where+` order by e.id`, args...)
+		from (select e.* from `+from+`) e join hub.tenants t on t.id = e.tenant_id order by e.id`, args...)
 	if err != nil {
 		return nil, store.Wrap("loading endpoints", err)
 	}
@@ -145,7 +130,7 @@ func (d *Directory) loadEndpoints(ctx context.Context, where string, args ...any
 		endpoint := &Target{}
 		var secret, previous []byte
 		err := row.Scan(&endpoint.ID, &endpoint.TenantID, &endpoint.Environment, &endpoint.URL, &endpoint.patterns, &endpoint.Enabled, &endpoint.IsGone, &endpoint.RatePerMinute,
-			&secret, &endpoint.secret.standard, &previous, &endpoint.previous.standard, &endpoint.previousUntil, &endpoint.switchAtEnd,
+			&secret, &endpoint.secret.standard, &previous, &endpoint.previous.standard, &endpoint.previousUntil, &endpoint.switchAtEnd, &endpoint.product,
 			&endpoint.Limits.DeliveriesPerRequest, &endpoint.Limits.InFlight, &endpoint.Limits.Queue)
 		if err != nil {
 			return nil, err

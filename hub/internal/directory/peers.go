@@ -14,25 +14,11 @@ import (
 
 // Integration returns an integration, in use or not; nil if there is none.
 func (d *Directory) Integration(ctx context.Context, id uuid.UUID) (*integration.Peer, error) {
-	target, err := d.peerTarget(ctx, id)
+	target, err := d.Target(ctx, id, true)
 	if err != nil || target == nil {
 		return nil, err
 	}
 	return target.Peer, nil
-}
-
-// peerTarget returns the peer of an integration as a target; nil if there is none.
-func (d *Directory) peerTarget(ctx context.Context, id uuid.UUID) (*Target, error) {
-	generation := d.current.Load()
-	if cached, ok := generation.integrations.Load(id); ok {
-		return cached.(*Target), nil
-	}
-	target, err := d.loadPeerTarget(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	generation.integrations.Store(id, target)
-	return target, nil
 }
 
 func (d *Directory) loadPeerTarget(ctx context.Context, id uuid.UUID) (*Target, error) {
@@ -50,38 +36,6 @@ func (d *Directory) loadPeerTarget(ctx context.Context, id uuid.UUID) (*Target, 
 	return d.newPeerTarget(i, tenant)
 }
 
-// maxPeers is more than a tenant can have: one integration with each product.
-const maxPeers = 1000
-
-// loadSubscribedPeers loads the peers that a tenant's events are delivered to or parked
-// for.
-func (d *Directory) loadSubscribedPeers(ctx context.Context, tenantID uuid.UUID, environment hub.Environment) ([]*Target, error) {
-	filter := integration.Filter{TenantID: &tenantID, Environment: environment}
-	listed, err := integration.NewRepository(d.pool).List(ctx, filter, nil, maxPeers)
-	if err != nil {
-		return nil, err
-	}
-	if len(listed) == 0 {
-		return nil, nil
-	}
-	tenant, err := dbgen.New(d.pool).TenantByID(ctx, tenantID)
-	if err != nil {
-		return nil, store.Wrap("loading the tenant of integrations", err)
-	}
-	var targets []*Target
-	for _, i := range listed {
-		if !i.HasSubscriptions() {
-			continue
-		}
-		target, err := d.newPeerTarget(i.Integration, tenant)
-		if err != nil {
-			return nil, err
-		}
-		targets = append(targets, target)
-	}
-	return targets, nil
-}
-
 func (d *Directory) newPeerTarget(i integration.Integration, tenant dbgen.Tenant) (*Target, error) {
 	connector := d.connectors(i.Product)
 	peer, err := integration.NewPeer(i, tenant.Product, connector, d.secrets)
@@ -90,7 +44,7 @@ func (d *Directory) newPeerTarget(i integration.Integration, tenant dbgen.Tenant
 	}
 	return &Target{
 		ID: i.ID, TenantID: i.TenantID, Environment: i.Environment, Peer: peer, RatePerMinute: paceBelow(connector.Spec().RatePerMinute),
-		Enabled: i.Status == integration.StatusActive, patterns: i.EventTypes, Limits: limitsOf(tenant),
+		Enabled: i.Status == integration.StatusActive, patterns: i.EventTypes, Limits: limitsOf(tenant), product: tenant.Product,
 	}, nil
 }
 

@@ -211,15 +211,18 @@ func eraseIDs(ctx context.Context, tx pgx.Tx, deleted *person, day string, event
 }
 
 // countSettled counts the deliveries of events of one day that were delivered or failed,
-// and the outbound ones among them that failed.
+// and the outbound ones among them that failed. Of a compacted day those that are not there
+// any more were settled.
 func countSettled(ctx context.Context, tx pgx.Tx, events []logEvent) (settled, failed map[uuid.UUID]int, err error) {
 	settled, failed = make(map[uuid.UUID]int, len(events)), make(map[uuid.UUID]int)
 	if len(events) == 0 {
 		return settled, failed, nil
 	}
 	rows, err := tx.Query(ctx, `
-		select (overlay(id::text placing '0000' from 33))::uuid, count(*), count(*) filter (where status = 3 and not inbound)
-		from hub.deliveries_`+logid.Partition(events[0].seq)+` where id = any($1) and status in (1, 3) group by 1`, deliveryIDs(events))
+		select (overlay(w.id::text placing '0000' from 33))::uuid, count(*), count(*) filter (where d.status = 3 and not d.inbound)
+		from unnest($1::uuid[]) w(id) left join hub.deliveries_`+logid.Partition(events[0].seq)+` d on d.id = w.id
+		where d.status in (1, 3) or d.id is null and exists (select from hub.compacted_days where day = to_date(right($2, 8), 'YYYYMMDD'))
+		group by 1`, deliveryIDs(events), logid.Partition(events[0].seq))
 	if err != nil {
 		return nil, nil, fmt.Errorf("counting what is settled: %w", err)
 	}

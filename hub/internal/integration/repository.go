@@ -68,6 +68,25 @@ func (r Repository) List(ctx context.Context, filter Filter, before *uuid.UUID, 
 	return list, nil
 }
 
+// Owned is an integration with its tenant.
+type Owned struct {
+	Integration
+	Tenant dbgen.Tenant
+}
+
+// OfTenants returns all integrations of tenants, each in the environment at its index.
+func (r Repository) OfTenants(ctx context.Context, tenants []uuid.UUID, environments []string) ([]Owned, error) {
+	rows, err := r.queries.IntegrationsOfTenants(ctx, tenants, environments)
+	if err != nil {
+		return nil, store.Wrap("listing integrations", err)
+	}
+	list := make([]Owned, len(rows))
+	for n, row := range rows {
+		list[n] = Owned{fromRow(row.Integration), row.Tenant}
+	}
+	return list, nil
+}
+
 // BeginHandshake counts a handshake of the integration, made inactive if there is none,
 // and locks it until the transaction ends.
 func (r Repository) BeginHandshake(ctx context.Context, identity Identity, webhookURL string) (Integration, error) {

@@ -162,7 +162,7 @@ func (s *Service) CheckOwner(ctx context.Context, id, tenantID uuid.UUID, enviro
 // Revoke ends a key at once. Revoking it again changes nothing; an unknown id is a
 // [hub.ErrNotFound]. It returns the tenant.
 func (s *Service) Revoke(ctx context.Context, id uuid.UUID) (tenantID uuid.UUID, err error) {
-	tenantID, err = dbgen.New(s.db).RevokeKey(ctx, s.now(), id)
+	tenantID, err = dbgen.New(s.db).RevokeKey(ctx, id, s.now())
 	return tenantID, store.Wrap("revoking the key", err)
 }
 

@@ -5,129 +5,147 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/failpoint"
 	"integrationhub/hub/internal/store/bulk"
 )
 
-// assertConfigVersionSQL fails with division_by_zero if the configuration has changed. A
-// function raising an error would be slower. Every commit runs it first, so that nothing is
-// accepted on revoked keys or fanned out to a stale set of endpoints.
-const (
-	assertConfigVersionSQL = `select 1 / (version = $1)::integer from hub.config_version`
-	configVersionChanged   = "22012"
-)
-
-// maxConfigTries is how often a commit is tried while the configuration keeps changing.
-const maxConfigTries = 8
+// maxTries is how often a commit is tried while its requests stay the same.
+const maxTries = 8
 
 // commitPlain stores and answers a batch of requests without idempotency keys.
 func (l *committer) commitPlain(ctx context.Context, batch []*request) {
-	err := errors.New("configuration kept changing")
-	for range maxConfigTries {
-		var events []*prepared
-		var storable []*request
-		version := l.directory.Version()
-		events, storable = l.prepareAll(ctx, batch)
-		if batch = storable; len(batch) == 0 {
-			return
-		}
+	snapshot := l.directory.Snapshot()
+	for _, requests := range splitCommits(l.prepareAll(ctx, batch)) {
+		l.storePlain(ctx, snapshot, requests)
+	}
+}
+
+// storePlain stores and answers prepared requests in one commit. Nothing is accepted on
+// revoked keys or fanned out to a stale set of endpoints: the commit fails if a tenant
+// changed since the snapshot.
+func (l *committer) storePlain(ctx context.Context, snapshot string, requests []*preparedRequest) {
+	var err error
+	for tries := 0; tries < maxTries && len(requests) > 0; tries++ {
+		events := eventsOf(requests)
 		lease := l.reserve(events)
 		failpoint.Here("before_commit")
-		if err = l.insert(ctx, version, events, lease); err == nil {
+		if err = l.insert(ctx, snapshot, events, lease); err == nil {
 			failpoint.Here("after_commit")
 			l.dispatchCommitted(events, lease)
-			answerStored(batch, events)
+			answerStored(requests)
 			return
 		}
 		l.release(events)
-		if !l.shouldRetry(ctx, err) {
+		again, newSnapshot, ok := l.recoverFrom(ctx, err, snapshot, requests)
+		if !ok {
 			break
 		}
+		if len(again) < len(requests) {
+			tries = 0
+		}
+		requests, snapshot = again, newSnapshot
 	}
-	l.answerFailed(ctx, batch, err, l.commitPlain)
+	l.answerFailed(requests, err, func(r *preparedRequest) { l.storePlain(ctx, snapshot, []*preparedRequest{r}) })
 }
 
-// prepareAll answers the requests that cannot be stored and returns the rest.
-func (o *Outbox) prepareAll(ctx context.Context, batch []*request) (events []*prepared, storable []*request) {
-	storable = make([]*request, 0, len(batch))
-	events = make([]*prepared, 0, len(batch))
+// prepareAll answers the requests that cannot be stored, hands those with many deliveries
+// to their own committer, and returns the rest.
+func (l *committer) prepareAll(ctx context.Context, batch []*request) []*preparedRequest {
+	publishers := make([]directory.Publisher, 0, len(batch))
 	for _, r := range batch {
-		eventsBefore := len(events)
-		var refused error
-		for _, publication := range r.publications {
-			event, err := o.prepare(ctx, publication)
-			if err != nil {
-				refused = err
-				break
+		for _, p := range r.publications {
+			if p.Targets == nil {
+				publishers = append(publishers, directory.Publisher{Key: p.Key, TenantID: p.TenantID, Environment: p.Environment})
+				break // all are of one tenant
 			}
-			events = append(events, event)
 		}
-		if refused != nil {
-			events = events[:eventsBefore]
-			r.answer(refused)
+	}
+	if err := l.directory.Preload(ctx, publishers); err != nil {
+		for _, r := range batch {
+			r.answer(err)
+		}
+		return nil
+	}
+	requests := make([]*preparedRequest, 0, len(batch))
+	for _, r := range batch {
+		targets, deliveries, err := l.resolve(ctx, r.publications)
+		if errors.Is(err, errTooManyDeliveries) && r.isIdempotent() {
+			err = l.answerRepeated(ctx, r, err)
+		}
+		switch {
+		case err != nil:
+			r.answer(err)
+			continue
+		case targets == nil: // it was answered
+			continue
+		case deliveries > maxDeliveries && !l.isLarge:
+			r.estimate = deliveries
+			if !l.large.push(r) {
+				r.answer(errUnavailable(errors.New("the commit queue is full")))
+			}
 			continue
 		}
-		storable = append(storable, r)
+		events, err := l.prepareEvents(ctx, r.publications, targets)
+		if err != nil {
+			r.answer(err)
+			continue
+		}
+		requests = append(requests, &preparedRequest{r, events, deliveries})
 	}
-	return events, storable
+	return requests
 }
 
 // answerStored answers requests whose publications were all stored, in order.
-func answerStored(batch []*request, events []*prepared) {
-	for _, r := range batch {
-		r.results = make([]Result, len(r.publications))
-		for i := range r.publications {
-			r.results[i] = Result{ID: events[i].event.ID, Deliveries: len(events[i].targets)}
+func answerStored(requests []*preparedRequest) {
+	for _, r := range requests {
+		r.results = make([]Result, len(r.events))
+		for i, event := range r.events {
+			r.results[i] = Result{ID: event.event.ID, Deliveries: len(event.targets)}
 		}
-		events = events[len(r.publications):]
 		r.answer(nil)
 	}
 }
 
-// shouldRetry reports whether a failed commit is worth another try now. It
-// refreshes the configuration or creates partitions if those were the cause.
-func (o *Outbox) shouldRetry(ctx context.Context, err error) bool {
-	var pg *pgconn.PgError
-	if !errors.As(err, &pg) {
-		return false
+// answerFailed answers requests that could not be stored. If PostgreSQL refused the data of
+// one of several, each is stored by itself.
+func (l *committer) answerFailed(requests []*preparedRequest, err error, storeAlone func(*preparedRequest)) {
+	if len(requests) == 0 {
+		return
 	}
-	switch pg.Code {
-	case configVersionChanged:
-		return o.directory.Refresh(ctx) == nil
-	case "42P01": // no tables for this day
-		_, err := o.pool.Exec(ctx, `select hub.ensure_partitions($1::date - 1, 3)`, o.now().UTC())
-		return err == nil
-	case "40001", "40P01": // serialization failure, deadlock
-		return true
-	}
-	return false
-}
-
-// answerFailed answers a batch that could not be stored. If PostgreSQL refused the data
-// of one request, each request is committed by itself.
-func (l *committer) answerFailed(ctx context.Context, batch []*request, err error, commit func(context.Context, []*request)) {
 	var pg *pgconn.PgError
 	refusedData := errors.As(err, &pg) && (pg.Code[:2] == "22" || pg.Code[:2] == "23")
-	if refusedData && len(batch) > 1 {
-		for _, r := range batch {
-			commit(ctx, []*request{r})
+	if refusedData && len(requests) > 1 {
+		for _, r := range requests {
+			storeAlone(r)
 		}
 		return
 	}
-	l.log.Warn("storing events failed", "error", err, "requests", len(batch))
-	for _, r := range batch {
+	l.log.Warn("storing events failed", "error", err, "requests", len(requests))
+	for _, r := range requests {
 		r.answer(errUnavailable(err))
 	}
 }
 
-// insert stores prepared events in one transaction: the statements travel
-// together and end in one commit.
-func (l *committer) insert(ctx context.Context, version int64, events []*prepared, lease *delivery.CommitLease) error {
+// insert stores prepared events in one transaction. Few travel together with the commit;
+// many are sent in parts, so that the memory they take is bounded.
+func (l *committer) insert(ctx context.Context, snapshot string, events []*prepared, lease *delivery.CommitLease) error {
+	if countDeliveries(events) > maxDeliveries {
+		return pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
+			assertion := &bulk.Batch{}
+			l.rows.queueAssertion(assertion, snapshot, events)
+			if err := assertion.RunOn(ctx, tx.Conn()); err != nil {
+				return fmt.Errorf("comparing the configuration: %w", err)
+			}
+			return l.rows.insertInParts(ctx, tx, events, lease)
+		})
+	}
 	batch := &bulk.Batch{}
-	batch.AddInt8(assertConfigVersionSQL, version)
+	l.rows.queueAssertion(batch, snapshot, events)
 	l.rows.queue(batch, events, lease)
 	if err := batch.Run(ctx, l.pool); err != nil {
 		return fmt.Errorf("committing %d events: %w", len(events), err)

@@ -24,7 +24,7 @@ func TestErasuresAreAskedFor(t *testing.T) {
 	t.Parallel()
 	pool, ctx := hubtest.Database(t), context.Background()
 	log := slog.New(slog.DiscardHandler)
-	o := New(pool, directory.New(pool, nil, nil, log, time.Now), delivery.NewDispatcher(delivery.Config{Now: time.Now}), metrics.New(), log, time.Now)
+	o := New(pool, directory.New(pool, nil, nil, log, time.Now), delivery.NewDispatcher(delivery.Config{Now: time.Now}), metrics.New(), log, time.Now, 10_000)
 	t.Cleanup(o.Close)
 	tenant := uuid.New()
 	asked := func() (ids []string) {

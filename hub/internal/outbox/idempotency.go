@@ -5,14 +5,15 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/failpoint"
-	"integrationhub/hub/internal/store/bulk"
 )
 
 // idempotencyKey identifies a publication until the key's retention ends.
@@ -84,63 +85,82 @@ func keyOf(publication *Publication) idempotencyKey {
 }
 
 func (l *committer) storeDistinct(ctx context.Context, batch []*request) {
-	err := errors.New("configuration kept changing")
-	for range maxConfigTries {
-		version := l.directory.Version()
-		var events []*prepared
-		events, batch = l.prepareAll(ctx, batch)
-		if len(batch) == 0 {
-			return
-		}
+	snapshot := l.directory.Snapshot()
+	for _, requests := range splitCommits(l.prepareAll(ctx, batch)) {
+		l.storeKeyed(ctx, snapshot, requests)
+	}
+}
+
+// storeKeyed is storePlain for requests with distinct idempotency keys.
+func (l *committer) storeKeyed(ctx context.Context, snapshot string, requests []*preparedRequest) {
+	var err error
+	for tries := 0; tries < maxTries && len(requests) > 0; tries++ {
 		var lease *delivery.CommitLease
 		var unstored []*prepared
 		var stored map[idempotencyKey]storedPublication
 		err = pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
 			var err error
-			if unstored, stored, err = claimIdempotencyKeys(ctx, tx, version, events); err != nil || len(unstored) == 0 {
+			if unstored, stored, err = claimIdempotencyKeys(ctx, tx, snapshot, eventsOf(requests)); err != nil || len(unstored) == 0 {
 				return err
 			}
-			if len(batch) == 1 && hasReusedKey(batch[0].publications, stored) {
+			if len(requests) == 1 && hasReusedKey(requests[0].publications, stored) {
 				return errKeyReused // all or nothing: the rollback releases its keys
 			}
 			lease = l.reserve(unstored)
-			inserts := &bulk.Batch{}
-			l.rows.queue(inserts, unstored, lease)
 			failpoint.Here("before_commit")
-			return inserts.RunOn(ctx, tx.Conn())
+			return l.rows.insertInParts(ctx, tx, unstored, lease)
 		})
 		if err == nil {
 			failpoint.Here("after_commit")
 			l.dispatchCommitted(unstored, lease)
-			answerIdempotent(batch, events, stored)
+			answerIdempotent(requests, stored)
 			return
 		}
 		l.release(unstored)
 		if errors.Is(err, errKeyReused) {
-			batch[0].answer(errKeyReused)
+			requests[0].answer(errKeyReused)
 			return
 		}
-		if !l.shouldRetry(ctx, err) {
+		again, newSnapshot, ok := l.recoverFrom(ctx, err, snapshot, requests)
+		if !ok {
 			break
 		}
+		if len(again) < len(requests) {
+			tries = 0
+		}
+		requests, snapshot = again, newSnapshot
 	}
-	l.answerFailed(ctx, batch, err, l.storeDistinct)
+	l.answerFailed(requests, err, func(r *preparedRequest) { l.storeKeyed(ctx, snapshot, []*preparedRequest{r}) })
+}
+
+// answerRepeated answers a request that is refused now but was accepted before: a publisher
+// that asks again gets the first result. Others get the refusal returned.
+func (o *Outbox) answerRepeated(ctx context.Context, r *request, refusal error) error {
+	stored, err := readKeys(ctx, o.pool, r.publications)
+	if err != nil {
+		return errUnavailable(err)
+	}
+	if len(stored) < len(r.publications) {
+		return refusal
+	}
+	answerIdempotent([]*preparedRequest{{request: r}}, stored)
+	return nil
 }
 
 // claimIdempotencyKeys claims the keys of prepared events. unstored are the events to store;
 // stored holds the earlier publications under the other keys.
-func claimIdempotencyKeys(ctx context.Context, tx pgx.Tx, version int64, events []*prepared) (unstored []*prepared, stored map[idempotencyKey]storedPublication, err error) {
-	claimed, err := insertKeys(ctx, tx, version, events)
+func claimIdempotencyKeys(ctx context.Context, tx pgx.Tx, snapshot string, events []*prepared) (unstored []*prepared, stored map[idempotencyKey]storedPublication, err error) {
+	claimed, err := insertKeys(ctx, tx, snapshot, events)
 	if err != nil {
 		return nil, nil, err
 	}
-	var repeated []*prepared
+	var repeated []*Publication
 	for _, event := range events {
 		if event.IdempotencyKey == "" || claimed[keyOf(event.Publication)] {
 			unstored = append(unstored, event)
 			continue
 		}
-		repeated = append(repeated, event)
+		repeated = append(repeated, event.Publication)
 	}
 	if len(repeated) == 0 {
 		return unstored, nil, nil
@@ -148,8 +168,8 @@ func claimIdempotencyKeys(ctx context.Context, tx pgx.Tx, version int64, events 
 	if stored, err = readKeys(ctx, tx, repeated); err != nil {
 		return nil, nil, err
 	}
-	for _, event := range repeated {
-		if _, ok := stored[keyOf(event.Publication)]; !ok { // its retention ended just now
+	for _, publication := range repeated {
+		if _, ok := stored[keyOf(publication)]; !ok { // its retention ended just now
 			return nil, nil, errKeyVanished
 		}
 	}
@@ -172,13 +192,15 @@ func isSameBody(original storedPublication, p *Publication) bool {
 
 // insertKeys claims unused keys and returns them. It inserts in key order, so that concurrent
 // commits cannot deadlock.
-func insertKeys(ctx context.Context, tx pgx.Tx, version int64, events []*prepared) (map[idempotencyKey]bool, error) {
-	var tenants, seqs []uuid.UUID
-	var environments, keys []string
+func insertKeys(ctx context.Context, tx pgx.Tx, snapshot string, events []*prepared) (map[idempotencyKey]bool, error) {
+	var tenants, allTenants, seqs []uuid.UUID
+	var environments, keys, products []string
 	var hashes [][]byte
 	var eventIDs []int64
 	var counts []int32
 	for _, event := range events {
+		products = append(products, event.Product)
+		allTenants = append(allTenants, event.TenantID)
 		if event.IdempotencyKey == "" {
 			continue
 		}
@@ -188,7 +210,7 @@ func insertKeys(ctx context.Context, tx pgx.Tx, version int64, events []*prepare
 	}
 	claimed := make(map[idempotencyKey]bool, len(keys))
 	batch := &pgx.Batch{}
-	batch.Queue(assertConfigVersionSQL, version)
+	batch.Queue(directory.AssertUnchangedSQL, []string{snapshot}, distinct(allTenants), distinct(products))
 	batch.Queue(`
 		insert into hub.idempotency (tenant_id, environment, key, body_hash, seq, event_id, deliveries)
 		select * from unnest($1::uuid[], $2::text[], $3::text[], $4::bytea[], $5::uuid[], $6::bigint[], $7::integer[])
@@ -211,13 +233,28 @@ func insertKeys(ctx context.Context, tx pgx.Tx, version int64, events []*prepare
 	return claimed, nil
 }
 
-func readKeys(ctx context.Context, tx pgx.Tx, repeated []*prepared) (map[idempotencyKey]storedPublication, error) {
+// distinct drops repetitions from a list.
+func distinct[T comparable](list []T) []T {
+	seen := make(map[T]bool, len(list))
+	return slices.DeleteFunc(list, func(element T) bool {
+		repeated := seen[element]
+		seen[element] = true
+		return repeated
+	})
+}
+
+// querier is a pool or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+func readKeys(ctx context.Context, db querier, repeated []*Publication) (map[idempotencyKey]storedPublication, error) {
 	var tenants []uuid.UUID
 	var environments, keys []string
-	for _, event := range repeated {
-		tenants, environments, keys = append(tenants, event.TenantID), append(environments, string(event.Environment)), append(keys, event.IdempotencyKey)
+	for _, p := range repeated {
+		tenants, environments, keys = append(tenants, p.TenantID), append(environments, string(p.Environment)), append(keys, p.IdempotencyKey)
 	}
-	rows, err := tx.Query(ctx, `
+	rows, err := db.Query(ctx, `
 		select i.tenant_id, i.environment, i.key, i.body_hash, i.event_id, i.deliveries
 		from hub.idempotency i
 		join unnest($1::uuid[], $2::text[], $3::text[]) u(tenant_id, environment, key) using (tenant_id, environment, key)`,
@@ -242,22 +279,21 @@ func readKeys(ctx context.Context, tx pgx.Tx, repeated []*prepared) (map[idempot
 
 // answerIdempotent answers requests after their commit: with their own result, the
 // first one's, or the refusal of a reused key.
-func answerIdempotent(batch []*request, events []*prepared, stored map[idempotencyKey]storedPublication) {
-	for _, r := range batch {
+func answerIdempotent(requests []*preparedRequest, stored map[idempotencyKey]storedPublication) {
+	for _, r := range requests {
 		r.results = make([]Result, len(r.publications))
 		var refused error
 		for i, p := range r.publications {
 			original, repeated := stored[keyOf(p)]
 			switch {
 			case !repeated:
-				r.results[i] = Result{ID: events[i].event.ID, Deliveries: len(events[i].targets)}
+				r.results[i] = Result{ID: r.events[i].event.ID, Deliveries: len(r.events[i].targets)}
 			case isSameBody(original, p):
 				r.results[i] = original.result
 			default:
 				refused = errKeyReused
 			}
 		}
-		events = events[len(r.publications):]
 		r.answer(refused)
 	}
 }

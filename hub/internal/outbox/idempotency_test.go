@@ -25,7 +25,7 @@ func TestKeysSurviveARefusedNeighbour(t *testing.T) {
 	pool := hubtest.Database(t)
 	log := slog.New(slog.DiscardHandler)
 	dir := directory.New(pool, nil, nil, log, time.Now) // no endpoints, no secrets
-	o := New(pool, dir, delivery.NewDispatcher(delivery.Config{Now: time.Now}), metrics.New(), log, time.Now)
+	o := New(pool, dir, delivery.NewDispatcher(delivery.Config{Now: time.Now}), metrics.New(), log, time.Now, 10_000)
 	t.Cleanup(o.Close)
 	keyed := &committer{Outbox: o}
 	tenant := uuid.New()
@@ -54,7 +54,7 @@ func TestPublishingAfterTheEndIsRefused(t *testing.T) {
 	pool := hubtest.Database(t)
 	log := slog.New(slog.DiscardHandler)
 	dir := directory.New(pool, nil, nil, log, time.Now)
-	o := New(pool, dir, delivery.NewDispatcher(delivery.Config{Now: time.Now}), metrics.New(), log, time.Now)
+	o := New(pool, dir, delivery.NewDispatcher(delivery.Config{Now: time.Now}), metrics.New(), log, time.Now, 10_000)
 	publish := func(key string) error {
 		_, err := o.Publish(context.Background(), &Publication{
 			TenantID: uuid.New(), Environment: hub.Live, Product: "test", Type: "a.b", Data: []byte(`{}`), IdempotencyKey: key, Targets: []*directory.Target{},
@@ -82,8 +82,8 @@ func TestPublishingAfterTheEndIsRefused(t *testing.T) {
 		require.ErrorIs(t, publish(key), hub.ErrUnavailable)
 	}
 	// One that passed the first look just before the end, and reached the queue after it.
-	late := &request{done: make(chan error, 1)}
-	o.plain <- late
+	late := &request{done: make(chan error, 1), publications: []*Publication{{}}}
+	require.True(t, o.plain.push(late))
 	require.ErrorIs(t, o.awaitAnswer(late), hub.ErrUnavailable)
 	late.done <- nil
 	require.NoError(t, o.awaitAnswer(late), "an answer there is counts")

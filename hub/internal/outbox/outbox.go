@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	maxPublishes  = 256  // publications in one commit
-	maxDeliveries = 4096 // deliveries in one commit, about
-	queueLength   = 4096 // publications waiting for a committer
-	commitTimeout = 10 * time.Second
+	maxPublications = 256  // of a commit, unless one request has more
+	maxDeliveries   = 4096 // of a commit, unless one request has more: those have a committer of their own
+	commitTimeout   = 10 * time.Second
+	largeTimeout    = time.Minute // of a commit with more than maxDeliveries
 )
 
 // Publication is an event to be stored and fanned out.
@@ -80,32 +80,57 @@ type Outbox struct {
 	log        *slog.Logger
 	now        func() time.Time
 	ids        *logid.EventIDs
+	// The most deliveries of one request, unless its tenant has a limit of its own.
+	maxRequestDeliveries int
 
-	plain      chan *request // no idempotency keys: straight inserts
-	idempotent chan *request
+	plain      *queue // no idempotency keys: straight inserts
+	idempotent *queue
+	large      *queue // of either kind, with more than maxDeliveries
 	stop       chan struct{}
 	ended      chan struct{} // closed when the committers have ended
 	done       sync.WaitGroup
 }
 
-// request is one call. Its publications are stored together or not at all.
+// request is one call. Its publications are of one tenant. They are stored together or not
+// at all.
 type request struct {
 	publications []*Publication
 	results      []Result
 	done         chan error
+	estimate     int // deliveries at most, 0 where the cache does not know
+	conflicts    int // commits that failed because its tenant changed
 }
 
-// New starts the committers; Close ends them.
-func New(pool *pgxpool.Pool, dir *directory.Directory, dispatcher Dispatcher, recorder Recorder, log *slog.Logger, now func() time.Time) *Outbox {
+// isIdempotent reports whether a publication of the request has an idempotency key.
+func (r *request) isIdempotent() bool {
+	for _, p := range r.publications {
+		if p.IdempotencyKey != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// New starts the committers; Close ends them. maxDeliveries is how many deliveries one
+// request may make, unless its tenant has a limit of its own.
+func New(pool *pgxpool.Pool, dir *directory.Directory, dispatcher Dispatcher, recorder Recorder, log *slog.Logger, now func() time.Time, maxDeliveries int) *Outbox {
 	o := &Outbox{
-		pool: pool, directory: dir, dispatcher: dispatcher, recorder: recorder, log: log, now: now,
-		plain: make(chan *request, queueLength), idempotent: make(chan *request, queueLength),
+		pool: pool, directory: dir, dispatcher: dispatcher, recorder: recorder, log: log, now: now, maxRequestDeliveries: maxDeliveries,
+		plain: newQueue(), idempotent: newQueue(), large: newQueue(),
 		stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	o.ids = logid.NewEventIDs(o.nextNode)
 	plain, idempotent := &committer{Outbox: o}, &committer{Outbox: o}
-	o.done.Go(func() { plain.run(o.plain, plain.commitPlain) })
-	o.done.Go(func() { idempotent.run(o.idempotent, idempotent.commitIdempotent) })
+	var small sync.WaitGroup
+	small.Go(func() { plain.run(o.plain, o.stop, plain.commitPlain) })
+	small.Go(func() { idempotent.run(o.idempotent, o.stop, idempotent.commitIdempotent) })
+	smallEnded := make(chan struct{}) // nothing more comes to the large ones' queue
+	o.done.Go(func() {
+		small.Wait()
+		close(smallEnded)
+	})
+	large := &committer{Outbox: o, isLarge: true}
+	o.done.Go(func() { large.run(o.large, smallEnded, large.commitLarge) })
 	return o
 }
 
@@ -142,21 +167,25 @@ func errUnavailable(cause error) error {
 
 // PublishAll stores publications together, all or nothing, and waits for the commit.
 func (o *Outbox) PublishAll(ctx context.Context, publications []*Publication) ([]Result, error) {
+	if len(publications) == 0 {
+		return nil, nil
+	}
 	r := &request{publications: publications, done: make(chan error, 1)}
+	if first := publications[0]; first.Targets == nil {
+		r.estimate = len(publications) * o.directory.CachedTargets(first.TenantID, first.Environment)
+	} else {
+		r.estimate = len(publications) * len(first.Targets)
+	}
 	queue := o.plain
-	for _, p := range publications {
-		if p.IdempotencyKey != "" {
-			queue = o.idempotent
-		}
+	if r.isIdempotent() {
+		queue = o.idempotent
 	}
 	select {
 	case <-o.stop:
 		return nil, errUnavailable(errClosed)
 	default:
 	}
-	select {
-	case queue <- r:
-	default:
+	if !queue.push(r) {
 		return nil, errUnavailable(errors.New("the commit queue is full"))
 	}
 	if err := o.awaitAnswer(r); err != nil {
@@ -180,46 +209,6 @@ func (o *Outbox) awaitAnswer(r *request) error {
 		return err
 	default:
 		return errUnavailable(errClosed)
-	}
-}
-
-// committer commits batches, one at a time: a full one costs less than two half ones.
-type committer struct {
-	*Outbox
-	rows   rows
-	fanOut int // deliveries of one publication, in the last commit
-}
-
-// run commits batches from a queue until the outbox is closed and the queue empty.
-func (l *committer) run(queue chan *request, commit func(context.Context, []*request)) {
-	var batch []*request
-	for {
-		batch = batch[:0]
-		select {
-		case r := <-queue:
-			batch = append(batch, r)
-		case <-l.stop:
-			select {
-			case r := <-queue:
-				batch = append(batch, r)
-			default:
-				return
-			}
-		}
-		size, limit := len(batch[0].publications), max(1, min(maxPublishes, maxDeliveries/max(1, l.fanOut)))
-	fill:
-		for size < limit {
-			select {
-			case r := <-queue:
-				batch = append(batch, r)
-				size += len(r.publications)
-			default:
-				break fill
-			}
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
-		commit(ctx, batch)
-		cancel()
 	}
 }
 

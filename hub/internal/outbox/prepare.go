@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"errors"
 	"math"
 	"time"
 
@@ -22,23 +23,67 @@ type prepared struct {
 	hasPlace []bool // by target: has a place in this process's queue
 }
 
-// prepare resolves a publication against the configuration as cached now.
-func (o *Outbox) prepare(ctx context.Context, p *Publication) (*prepared, error) {
-	targets := p.Targets
-	if targets == nil {
-		if p.Key != nil {
-			if _, err := o.directory.Revalidate(ctx, p.Key); err != nil {
-				return nil, err
-			}
+// errTooManyDeliveries is the cause of the refusal of a request that would make more
+// deliveries than its tenant may make at once.
+var errTooManyDeliveries = errors.New("too many deliveries of one request")
+
+// tooManyDeliveries returns the refusal of a request with more deliveries than a limit.
+func tooManyDeliveries(limit int) error {
+	return hub.Errorf(hub.ErrInvalid, "too_many_deliveries", "These events would make more than %d deliveries; publish fewer of them at once.", limit).
+		WithCause(errTooManyDeliveries)
+}
+
+// resolve returns the receivers of each publication of a request by the configuration as
+// cached now, and how many deliveries that makes. It stops at the tenant's limit: a list
+// that nobody may have is not made.
+func (o *Outbox) resolve(ctx context.Context, publications []*Publication) (targets [][]*directory.Target, deliveries int, err error) {
+	targets = make([][]*directory.Target, len(publications))
+	for i, p := range publications {
+		if targets[i], err = o.receivers(ctx, p); err != nil {
+			return nil, 0, err
 		}
-		var err error
-		if targets, err = o.directory.Subscribers(ctx, p.TenantID, p.Environment, p.Type); err != nil {
+		if len(targets[i]) == 0 {
+			continue
+		}
+		limit := o.maxRequestDeliveries
+		if own := targets[i][0].Limits.DeliveriesPerRequest; own > 0 {
+			limit = own
+		}
+		deliveries += len(targets[i])
+		if deliveries > limit || len(targets[i]) > logid.MaxDeliveries {
+			return nil, 0, tooManyDeliveries(min(limit, logid.MaxDeliveries))
+		}
+	}
+	return targets, deliveries, nil
+}
+
+// receivers returns the targets that a publication is delivered to.
+func (o *Outbox) receivers(ctx context.Context, p *Publication) ([]*directory.Target, error) {
+	if p.Targets != nil {
+		return p.Targets, nil
+	}
+	if p.Key != nil {
+		if _, err := o.directory.Revalidate(ctx, p.Key); err != nil {
 			return nil, err
 		}
 	}
-	if len(targets) > logid.MaxDeliveries {
-		return nil, hub.Errorf(hub.ErrInvalid, "too_many_endpoints", "More than %d endpoints want this event.", logid.MaxDeliveries)
+	return o.directory.Subscribers(ctx, p.TenantID, p.Environment, p.Type)
+}
+
+// prepareEvents prepares publications for their receivers.
+func (o *Outbox) prepareEvents(ctx context.Context, publications []*Publication, targets [][]*directory.Target) ([]*prepared, error) {
+	events := make([]*prepared, len(publications))
+	for i, publication := range publications {
+		var err error
+		if events[i], err = o.prepare(ctx, publication, targets[i]); err != nil {
+			return nil, err
+		}
 	}
+	return events, nil
+}
+
+// prepare prepares a publication for its receivers.
+func (o *Outbox) prepare(ctx context.Context, p *Publication, targets []*directory.Target) (*prepared, error) {
 	now, id := o.now(), p.ID
 	bits, _ := hub.ParseEventID(id) // checked on the way in
 	if id == "" {
@@ -94,9 +139,7 @@ func (o *Outbox) release(events []*prepared) {
 // dispatchCommitted dispatches the stored deliveries. The lease's local time was taken before
 // the commit, so it ends before the database's.
 func (l *committer) dispatchCommitted(events []*prepared, lease *delivery.CommitLease) {
-	total := countDeliveries(events)
-	l.fanOut = total / max(1, len(events))
-	deliveries := make([]delivery.LeasedDelivery, 0, total)
+	deliveries := make([]delivery.LeasedDelivery, 0, countDeliveries(events))
 	now := l.now()
 	for _, event := range events {
 		for i, target := range event.targets {

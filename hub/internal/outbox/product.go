@@ -2,7 +2,6 @@ package outbox
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,8 +10,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/httpx"
-	"integrationhub/hub/internal/store/bulk"
+	"integrationhub/hub/internal/logid"
 )
 
 // DueChannel is the NOTIFY channel for targets with due deliveries. The payload is the
@@ -52,9 +52,7 @@ func (p ProductPublisher) PublishAll(ctx context.Context, tx pgx.Tx, events []hu
 	if err != nil {
 		return nil, err
 	}
-	statements := &bulk.Batch{}
-	(&rows{}).queue(statements, stored, nil)
-	if err := statements.RunOn(ctx, tx.Conn()); err != nil {
+	if err := (&rows{}).insertInParts(ctx, tx, stored, nil); err != nil {
 		return nil, fmt.Errorf("storing event %s: %w", events[0].Type, err)
 	}
 	ids, targets, deliveries := make([]string, len(stored)), make(map[uuid.UUID]bool), 0
@@ -94,30 +92,38 @@ func (p ProductPublisher) publication(e hub.Event) (*Publication, error) {
 	}, nil
 }
 
-// prepareInTx prepares publications by the configuration that is committed now.
+// prepareInTx prepares publications by the configuration that is committed now. A product
+// has no limit of deliveries: what it publishes belongs to a change of its own.
 func (o *Outbox) prepareInTx(ctx context.Context, tx pgx.Tx, publications []*Publication) ([]*prepared, error) {
-	for range maxConfigTries {
-		version := o.directory.Version()
+	tenants, products := make([]uuid.UUID, len(publications)), make([]string, len(publications))
+	for i, publication := range publications {
+		tenants[i], products[i] = publication.TenantID, publication.Product
+	}
+	for range maxTries {
+		snapshot := o.directory.Snapshot()
 		events := make([]*prepared, len(publications))
 		for i, publication := range publications {
-			var err error
-			if events[i], err = o.prepare(ctx, publication); err != nil {
+			targets, err := o.receivers(ctx, publication)
+			if err != nil {
+				return nil, err
+			}
+			if len(targets) > logid.MaxDeliveries {
+				return nil, tooManyDeliveries(logid.MaxDeliveries)
+			}
+			if events[i], err = o.prepare(ctx, publication, targets); err != nil {
 				return nil, err
 			}
 		}
-		var committed int64
-		if err := tx.QueryRow(ctx, `select version from hub.config_version`).Scan(&committed); err != nil {
-			return nil, fmt.Errorf("reading the configuration version: %w", err)
-		}
-		if committed == version {
-			return events, nil
-		}
-		if err := o.directory.Refresh(ctx); err != nil {
+		changed, err := directory.HasChanged(ctx, tx, snapshot, tenants, products)
+		if err != nil {
 			return nil, err
 		}
-		if o.directory.Version() == version {
-			return events, nil // the caller's own transaction changed it, not yet visible to others
+		if !changed {
+			return events, nil
+		}
+		if _, err := o.directory.RefreshSince(ctx, snapshot); err != nil {
+			return nil, err
 		}
 	}
-	return nil, errUnavailable(errors.New("configuration kept changing"))
+	return nil, errUnavailable(errKeptChanging)
 }

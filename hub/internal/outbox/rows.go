@@ -1,8 +1,15 @@
 package outbox
 
 import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
 	"integrationhub/hub/events"
 	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/erasure"
 	"integrationhub/hub/internal/logid"
 	"integrationhub/hub/internal/store/bulk"
@@ -15,7 +22,53 @@ type rows struct {
 	events, deliveries []bulk.Columns // by day of the commit, mostly one
 	deltas, lease      bulk.Columns
 	erasures           bulk.Columns
+	assertion          bulk.Columns
 	leaseEntries       []byte // the lease's deliveries, as hub.leases has them
+}
+
+// queueAssertion adds the statement that fails if a tenant changed since a snapshot.
+func (r *rows) queueAssertion(batch *bulk.Batch, snapshot string, events []*prepared) {
+	r.assertion.Reset(bulk.Texts, bulk.UUIDs, bulk.Texts)
+	r.assertion[0].Text(snapshot)
+	seenTenants, seenProducts := make(map[uuid.UUID]bool, len(events)), make(map[string]bool, 1)
+	for _, event := range events {
+		if !seenTenants[event.TenantID] {
+			seenTenants[event.TenantID] = true
+			r.assertion[1].UUID(event.TenantID)
+		}
+		if !seenProducts[event.Product] {
+			seenProducts[event.Product] = true
+			r.assertion[2].Text(event.Product)
+		}
+	}
+	batch.Add(directory.AssertUnchangedSQL, r.assertion)
+}
+
+// insertInParts inserts prepared events in a transaction, at most maxDeliveries at a time
+// unless one event has more.
+func (r *rows) insertInParts(ctx context.Context, tx pgx.Tx, events []*prepared, lease *delivery.CommitLease) error {
+	if lease != nil && countDeliveries(events) > maxDeliveries {
+		batch := &bulk.Batch{}
+		r.queueLease(batch, events, lease)
+		if err := batch.RunOn(ctx, tx.Conn()); err != nil {
+			return fmt.Errorf("storing the lease of %d deliveries: %w", lease.WithoutRow, err)
+		}
+		lease = nil // it is stored
+	}
+	for len(events) > 0 {
+		n, deliveries := 1, len(events[0].targets)
+		for n < len(events) && deliveries+len(events[n].targets) <= maxDeliveries {
+			deliveries += len(events[n].targets)
+			n++
+		}
+		batch := &bulk.Batch{}
+		r.queue(batch, events[:n], lease)
+		if err := batch.RunOn(ctx, tx.Conn()); err != nil {
+			return fmt.Errorf("storing %d events: %w", n, err)
+		}
+		events = events[n:]
+	}
+	return nil
 }
 
 // queue adds the inserts of prepared events to a batch, with rows for the

@@ -44,8 +44,8 @@ type Limiter interface {
 type Directory interface {
 	keys.Finder
 	Integration(ctx context.Context, id uuid.UUID) (*integration.Peer, error)
-	// Version numbers the cached configuration; Refresh brings it up to date.
-	Version() int64
+	// Version grows when cached configuration changes; Refresh brings it up to date.
+	Version() uint64
 	Refresh(ctx context.Context) error
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -169,24 +170,34 @@ func (e *Endpoints) List(ctx context.Context, filter EndpointFilter, before *uui
 	return list, nil
 }
 
-// Update replaces everything but the secret. Enabling an endpoint clears the reason why it
-// was disabled.
-func (e *Endpoints) Update(ctx context.Context, scope Scope, id uuid.UUID, state EndpointState) (Endpoint, error) {
+// Update replaces everything but the secret, and reports whether that changed anything.
+// Enabling an endpoint clears the reason why it was disabled.
+func (e *Endpoints) Update(ctx context.Context, scope Scope, id uuid.UUID, state EndpointState) (endpoint Endpoint, changed bool, err error) {
 	// First, so that a caller without access does not learn whether a URL is allowed.
-	if _, err := e.Get(ctx, scope, id); err != nil {
-		return Endpoint{}, err
+	present, err := e.Get(ctx, scope, id)
+	if err != nil {
+		return Endpoint{}, false, err
 	}
 	if err := e.check(state); err != nil {
-		return Endpoint{}, err
+		return Endpoint{}, false, err
+	}
+	if present.isIn(state) {
+		return present, false, nil
 	}
 	row, err := dbgen.New(e.db).UpdateEndpoint(ctx, dbgen.UpdateEndpointParams{
 		ID: id, TenantID: scope.TenantID, Environment: nullable(scope.Environment), Url: state.URL, EventTypes: state.EventTypes,
 		Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute,
 	})
 	if err != nil {
-		return Endpoint{}, store.Wrap("changing the endpoint", err)
+		return Endpoint{}, false, store.Wrap("changing the endpoint", err)
 	}
-	return endpointOf(row), nil
+	return endpointOf(row), true, nil
+}
+
+// isIn reports whether an update to a state would change nothing.
+func (e Endpoint) isIn(state EndpointState) bool {
+	return e.URL == state.URL && slices.Equal(e.EventTypes, state.EventTypes) && e.Description == state.Description &&
+		e.Enabled == state.Enabled && equalPointers(e.RatePerMinute, state.RatePerMinute) && (!state.Enabled || e.DisabledReason == nil)
 }
 
 // Delete deletes an endpoint and returns its tenant. The endpoint's log stays.
@@ -196,19 +207,31 @@ func (e *Endpoints) Delete(ctx context.Context, scope Scope, id uuid.UUID) (tena
 }
 
 func (e *Endpoints) check(state EndpointState) error {
-	if len(state.EventTypes) == 0 || len(state.EventTypes) > maxEventTypes {
+	if len(state.EventTypes) == 0 {
 		return hub.Invalid("body.event_types", fmt.Sprintf("must have 1 to %d entries", maxEventTypes))
 	}
-	for i, pattern := range state.EventTypes {
-		if len(pattern) > maxEventTypeSize || !eventTypePattern.MatchString(pattern) {
-			return hub.Invalid("body.event_types["+strconv.Itoa(i)+"]", "must be *, a prefix such as appointment.*, or a type such as appointment.created")
-		}
+	if err := CheckEventTypes("body.event_types", state.EventTypes); err != nil {
+		return err
 	}
 	if rate := state.RatePerMinute; rate != nil && (*rate < 1 || *rate > 1_000_000) {
 		return hub.Invalid("body.rate_per_minute", "must be from 1 to 1000000, or null")
 	}
 	_, err := e.urls.CheckURL("body.url", state.URL)
 	return err
+}
+
+// CheckEventTypes refuses what are no patterns of event types, or too many. location is
+// where they stand in a request.
+func CheckEventTypes(location string, patterns []string) error {
+	if len(patterns) > maxEventTypes {
+		return hub.Invalid(location, fmt.Sprintf("must have 1 to %d entries", maxEventTypes))
+	}
+	for i, pattern := range patterns {
+		if len(pattern) > maxEventTypeSize || !eventTypePattern.MatchString(pattern) {
+			return hub.Invalid(location+"["+strconv.Itoa(i)+"]", "must be *, a prefix such as appointment.*, or a type such as appointment.created")
+		}
+	}
+	return nil
 }
 
 func endpointOf(row dbgen.Endpoint) Endpoint {

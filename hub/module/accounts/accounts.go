@@ -202,3 +202,17 @@ func (a *Authenticator) RevokeSessions(ctx context.Context, tx pgx.Tx, userID uu
 	}
 	return nil
 }
+
+// RevokeLogin ends one login of a user: its access tokens and its refresh token.
+func (a *Authenticator) RevokeLogin(ctx context.Context, userID, loginID uuid.UUID) error {
+	return pgx.BeginFunc(ctx, a.host.Pool, func(tx pgx.Tx) error {
+		if _, err := a.lockUser(ctx, tx, userID); err != nil {
+			return fmt.Errorf("ending a login: %w", err)
+		}
+		_, err := tx.Exec(ctx, `update refresh_tokens set revoked_at = $1 where user_id = $2 and family_id = $3 and revoked_at is null`, a.host.Now(), userID, loginID)
+		if err != nil {
+			return fmt.Errorf("ending a login: %w", err)
+		}
+		return nil
+	})
+}

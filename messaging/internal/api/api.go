@@ -15,6 +15,7 @@ import (
 	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/driver/sandbox"
 	"integrationhub/messaging/internal/outbound"
+	"integrationhub/messaging/internal/realtime"
 	"integrationhub/messaging/internal/store"
 )
 
@@ -24,6 +25,7 @@ type API struct {
 	store         *store.Store
 	outbound      *outbound.Service
 	drivers       *driver.Drivers
+	realtime      *realtime.Service
 	sandbox       *sandbox.Network // nil outside of development
 	authenticator *accounts.Authenticator
 }
@@ -33,12 +35,13 @@ type Services struct {
 	Store    *store.Store
 	Outbound *outbound.Service
 	Drivers  *driver.Drivers
+	Realtime *realtime.Service
 	Sandbox  *sandbox.Network // nil outside of development
 }
 
 // New returns the API of an opened product.
 func New(host module.Host, s Services) *API {
-	return &API{host, s.Store, s.Outbound, s.Drivers, s.Sandbox, accounts.New(host, accountOptions, userStore{s.Store})}
+	return &API{host, s.Store, s.Outbound, s.Drivers, s.Realtime, s.Sandbox, accounts.New(host, accountOptions, userStore{s.Store})}
 }
 
 // Authenticator returns the logins of the companies' users.
@@ -76,6 +79,20 @@ func (a *API) requireActor(ctx context.Context) (actor, error) {
 	}
 	user, err := a.store.UserByUID(ctx, caller.UserID)
 	return actor{store.Scope{Company: user.CompanyID, Tenant: caller.TenantID}, user}, err
+}
+
+// viewerOf returns which tickets a user sees; nil stands for every ticket.
+func (a *API) viewerOf(ctx context.Context, user actor) (*store.Viewer, error) {
+	if user.user.Profile == profileAdmin {
+		return nil, nil
+	}
+	queues, err := a.store.QueueIDsOfUser(ctx, user.scope.Company, user.user.ID)
+	return &store.Viewer{UserID: user.user.ID, Queues: queues, AllTickets: user.user.AllTickets}, err
+}
+
+// errNoPermission is the error for what only others may do.
+func errNoPermission() *hub.Error {
+	return hub.Errorf(hub.ErrForbidden, "no_permission", "You have no permission for this.")
 }
 
 // IDParam is the path parameter of a single resource.

@@ -76,9 +76,7 @@ func (a *API) createAPIToken(ctx context.Context, in *createAPITokenInput) (*str
 			return nil, err
 		}
 	}
-	var secret [32]byte
-	_, _ = rand.Read(secret[:]) // never fails
-	token := tokenPrefix + base64.RawURLEncoding.EncodeToString(secret[:])
+	token := newToken(tokenPrefix)
 	var created store.APIToken
 	err = a.store.InTx(ctx, "making a token", func(tx *store.Tx) error {
 		created, err = tx.CreateAPIToken(ctx, store.APIToken{
@@ -100,6 +98,13 @@ func (a *API) revokeAPIToken(ctx context.Context, in *IDParam) (*messageOutput, 
 		err = hub.Errorf(hub.ErrNotFound, "no_token_found", "There is no token with this id.")
 	}
 	return &messageOutput{Message{"Token revoked"}}, err
+}
+
+// newToken returns 256 random bits as text.
+func newToken(prefix string) string {
+	var secret [32]byte
+	_, _ = rand.Read(secret[:]) // never fails: crypto/rand ends the program instead
+	return prefix + base64.RawURLEncoding.EncodeToString(secret[:])
 }
 
 func hashToken(token string) []byte {

@@ -125,15 +125,11 @@ func (a *API) sessionOutput(ctx context.Context, session accounts.Session, user 
 	if err != nil {
 		return nil, err
 	}
-	allTicket := "disabled"
-	if user.AllTickets {
-		allTicket = "enabled"
-	}
 	return &sessionOutput{SetCookie: a.cookie(session.RefreshToken, int(a.host.Settings.RefreshTTL.Seconds())), Body: Session{
 		Token: session.AccessToken, RefreshToken: session.RefreshToken, ExpiresIn: session.ExpiresIn,
 		User: LoggedInUser{
 			ID: user.ID, Name: user.Name, Email: user.Email, Profile: user.Profile, CompanyID: company.ID, Company: CompanySummary{company.ID, company.Name},
-			Queues: queues, AllTicket: allTicket,
+			Queues: queues, AllTicket: formatAllTicket(user.AllTickets),
 		},
 	}}, nil
 }

@@ -19,6 +19,7 @@ import (
 var errorNames = map[string]string{
 	"validation_failed":     "ERR_VALIDATION",
 	"malformed":             "ERR_VALIDATION",
+	"json_null_character":   "ERR_VALIDATION",
 	"unauthorized":          "ERR_SESSION_EXPIRED",
 	"invalid_token":         "ERR_SESSION_EXPIRED",
 	"invalid_refresh_token": "ERR_SESSION_EXPIRED",

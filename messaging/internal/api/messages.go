@@ -73,7 +73,11 @@ func (a *API) listMessages(ctx context.Context, in *listMessagesInput) (*struct{
 		return nil, err
 	}
 	company := actor.scope.Company
-	if err := a.markRead(ctx, actor.scope, in.ID); err != nil {
+	found, err := a.requireTicket(ctx, actor, in.ID)
+	if err == nil {
+		err = a.markRead(ctx, found)
+	}
+	if err != nil {
 		return nil, err
 	}
 	ticket, err := a.ticketView(ctx, actor.scope, in.ID)
@@ -94,17 +98,13 @@ func (a *API) listMessages(ctx context.Context, in *listMessagesInput) (*struct{
 }
 
 // markRead marks the messages of a ticket as read, here and at the network.
-func (a *API) markRead(ctx context.Context, scope store.Scope, ticketID int64) error {
-	ticket, err := a.store.Ticket(ctx, scope.Company, ticketID)
-	if err != nil {
-		return mapNoRows(err, errNoTicket())
-	}
+func (a *API) markRead(ctx context.Context, ticket store.Ticket) error {
 	if ticket.UnreadMessages == 0 {
 		return nil
 	}
 	var remoteIDs []string
-	err = a.store.InTx(ctx, "marking messages as read", func(tx *store.Tx) error {
-		ids, err := tx.MarkMessagesRead(ctx, scope.Company, ticketID, tx.Now())
+	err := a.store.InTx(ctx, "marking messages as read", func(tx *store.Tx) error {
+		ids, err := tx.MarkMessagesRead(ctx, ticket.CompanyID, ticket.ID, tx.Now())
 		if err != nil {
 			return err
 		}
@@ -114,16 +114,16 @@ func (a *API) markRead(ctx context.Context, scope store.Scope, ticketID int64) e
 				remoteIDs = append(remoteIDs, *id)
 			}
 		}
-		return tx.MarkTicketRead(ctx, scope.Company, ticketID)
+		return tx.MarkTicketRead(ctx, ticket.CompanyID, ticket.ID)
 	})
 	if err != nil || len(remoteIDs) == 0 || ticket.ConnectionID == nil {
 		return err
 	}
-	connection, err := a.store.Connection(ctx, scope.Company, *ticket.ConnectionID)
+	connection, err := a.store.Connection(ctx, ticket.CompanyID, *ticket.ConnectionID)
 	if err != nil {
 		return err
 	}
-	contact, err := a.store.Contact(ctx, scope.Company, ticket.ContactID)
+	contact, err := a.store.Contact(ctx, ticket.CompanyID, ticket.ContactID)
 	if err != nil {
 		return err
 	}
@@ -153,6 +153,9 @@ func (a *API) createMessage(ctx context.Context, in *createMessageInput) (*struc
 	}
 	if strings.TrimSpace(in.Body.Body) == "" {
 		return nil, invalidField("empty_body", "body.body", "The message body must not be empty.")
+	}
+	if _, err := a.requireTicket(ctx, actor, in.ID); err != nil {
+		return nil, err
 	}
 	draft := store.Message{
 		UserID: &actor.user.ID, Body: in.Body.Body, QuotedID: in.Body.QuotedMsgID, IsPrivate: in.Body.IsPrivate, MediaType: chat.MediaText, Origin: chat.OriginAgent,

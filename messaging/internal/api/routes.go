@@ -18,7 +18,7 @@ var senders = rest.Access{{}, {module.SchemeKey: {featureMessageSend}}}
 
 // routes is the one table of the interface, ordered by resource.
 func (a *API) routes() []rest.Route {
-	return slices.Concat(a.accountRoutes(), a.connectionRoutes(), a.ticketRoutes(), a.sandboxRoutes())
+	return slices.Concat(a.accountRoutes(), a.peopleRoutes(), a.contactRoutes(), a.connectionRoutes(), a.ticketRoutes(), a.sandboxRoutes())
 }
 
 // accountRoutes returns the routes of logins and tokens, and the send API.
@@ -27,12 +27,14 @@ func (a *API) accountRoutes() []rest.Route {
 		rest.Post("/auth/signup", rest.Anyone, 201, "auth.signup", "Register a company with its first administrator", rest.Handle(a.signUp)),
 		rest.Post("/auth/login", rest.Anyone, 200, "auth.login", "Log in", rest.WithErrors(rest.Handle(a.login), 401)),
 		rest.Post("/auth/refresh_token", rest.Anyone, 200, "auth.refresh", "Trade a refresh token for a new pair", rest.WithErrors(rest.Handle(a.refresh), 401)),
-
-		rest.Get("/company", rest.User, 200, "company.get", "Read the company", rest.Handle(a.getCompany)),
+		rest.Post("/auth/logout", rest.User, 200, "auth.logout", "End the login of this token, with its refresh token", rest.Handle(a.logOut)),
 
 		rest.Get("/api-tokens", rest.Admin, 200, "api-tokens.list", "List API tokens", rest.Handle(a.listAPITokens)),
 		rest.Post("/api-tokens", rest.Admin, 201, "api-tokens.create", "Make an API token; the answer shows it once", rest.Handle(a.createAPIToken)),
 		rest.Delete("/api-tokens/{id}", rest.Admin, 200, "api-tokens.delete", "Revoke an API token at once", rest.Handle(a.revokeAPIToken)),
+
+		rest.Post("/events/ticket", rest.User, 201, "events.create-ticket", "Get a login for a browser's event stream", rest.Handle(a.createStreamTicket)),
+		rest.Get("/events", append(rest.Access{{}}, rest.User...), 200, "events.stream", "Changes of the inbox as they happen, as server-sent events", a.bindStream),
 
 		rest.Post("/api/messages/send", senders, 200, "messages.send", "Send a message to a phone number", a.bindSend),
 	}
@@ -54,6 +56,7 @@ func (a *API) connectionRoutes() []rest.Route {
 func (a *API) ticketRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/tickets", rest.User, 200, "tickets.list", "List tickets, the last changed first", rest.Handle(a.listTickets)),
+		rest.Post("/tickets", rest.User, 201, "tickets.create", "Begin a conversation with a contact", rest.WithErrors(rest.Handle(a.createTicket), 404)),
 		rest.Get("/tickets/{id}", rest.User, 200, "tickets.get", "Read a ticket", rest.Handle(a.getTicket)),
 		rest.Put("/tickets/{id}", rest.User, 200, "tickets.update", "Change a ticket: accept, return or close it", rest.WithHandlerValidation(rest.Handle(a.updateTicket))),
 		rest.Delete("/tickets/{id}", rest.Admin, 200, "tickets.delete", "Delete a ticket with its messages", rest.Handle(a.deleteTicket)),

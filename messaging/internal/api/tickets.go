@@ -2,9 +2,12 @@ package api
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
 	"integrationhub/hub/module/dberr"
@@ -88,10 +91,43 @@ func toTicket(v store.TicketView) Ticket {
 }
 
 type listTicketsInput struct {
-	Status      string `query:"status" enum:"open,closed,pending" doc:"Only tickets in this state"`
-	QueueID     int64  `query:"queueId" minimum:"1" doc:"Only tickets of this queue"`
-	PageNumber  int    `query:"pageNumber" minimum:"1" maximum:"100000" default:"1" doc:"From 1; a page has 40 tickets"`
-	SearchParam string `query:"searchParam" maxLength:"200" doc:"Part of the contact's name or number"`
+	Status             string `query:"status" enum:"open,closed,pending" doc:"Only tickets in this state"`
+	QueueID            int64  `query:"queueId" minimum:"1" doc:"Only tickets of this queue"`
+	QueueIDs           string `query:"queueIds" maxLength:"2000" doc:"Only tickets of these queues: a JSON array of ids" example:"[1,2]"`
+	UserID             int64  `query:"userId" minimum:"1" doc:"Only tickets of this user"`
+	Date               string `query:"date" format:"date" doc:"Only tickets that began on this day of the company's zone"`
+	WithUnreadMessages bool   `query:"withUnreadMessages" doc:"Only tickets with unread messages"`
+	ShowAll            bool   `query:"showAll" doc:"Accepted for other clients: administrators see every ticket, users never do"`
+	PageNumber         int    `query:"pageNumber" minimum:"1" maximum:"100000" default:"1" doc:"From 1; a page has 40 tickets"`
+	SearchParam        string `query:"searchParam" maxLength:"200" doc:"Part of the contact's name or number, or beginnings of words of a message"`
+}
+
+// filter returns the tickets that the query selects.
+func (in *listTicketsInput) filter(zone *time.Location) (store.TicketFilter, error) {
+	f := store.TicketFilter{
+		Status: chat.TicketStatus(in.Status), UserID: in.UserID, Unread: in.WithUnreadMessages, Search: in.SearchParam,
+		Page: store.Page{Offset: (in.PageNumber - 1) * ticketsPerPage, Limit: ticketsPerPage},
+	}
+	if in.QueueID != 0 {
+		f.Queues = []int64{in.QueueID}
+	}
+	if in.QueueIDs != "" {
+		var ids []int64
+		if err := json.Unmarshal([]byte(in.QueueIDs), &ids); err != nil {
+			return f, hub.Invalid("query.queueIds", "must be a JSON array of ids, such as [1,2]")
+		}
+		if f.Queues = append(f.Queues, ids...); f.Queues == nil {
+			f.Queues = []int64{}
+		}
+	}
+	if in.Date != "" {
+		day, err := time.ParseInLocation(time.DateOnly, in.Date, zone)
+		if err != nil {
+			return f, hub.Invalid("query.date", "must be YYYY-MM-DD")
+		}
+		f.CreatedAt = [2]time.Time{day, day.AddDate(0, 0, 1)}
+	}
+	return f, nil
 }
 
 // TicketList is a page of tickets, the last changed first.
@@ -106,14 +142,22 @@ func (a *API) listTickets(ctx context.Context, in *listTicketsInput) (*struct{ B
 	if err != nil {
 		return nil, err
 	}
-	offset := (in.PageNumber - 1) * ticketsPerPage
-	views, count, err := a.store.ListTickets(ctx, actor.scope, store.TicketFilter{
-		Status: chat.TicketStatus(in.Status), QueueID: in.QueueID, Search: in.SearchParam, Offset: offset, Limit: ticketsPerPage,
-	})
+	company, err := a.store.Company(ctx, actor.scope.Company)
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body TicketList }{TicketList{rest.Map(views, toTicket), count, count > offset+len(views)}}, nil
+	filter, err := in.filter(chat.LoadZone(company.Timezone))
+	if err != nil {
+		return nil, err
+	}
+	if filter.Viewer, err = a.viewerOf(ctx, actor); err != nil {
+		return nil, err
+	}
+	views, count, err := a.store.ListTickets(ctx, actor.scope, filter)
+	if err != nil {
+		return nil, err
+	}
+	return &struct{ Body TicketList }{TicketList{rest.Map(views, toTicket), count, count > filter.Offset+len(views)}}, nil
 }
 
 // ticketView returns a ticket of the company, or a [hub.ErrNotFound].
@@ -124,18 +168,114 @@ func (a *API) ticketView(ctx context.Context, scope store.Scope, id int64) (*tic
 
 func errNoTicket() *hub.Error { return notFound("no_ticket_found", "ticket") }
 
+// requireTicket returns a ticket that the user sees. It is a [hub.ErrNotFound] if the company
+// has none with this id, and a [hub.ErrForbidden] for a ticket of others.
+func (a *API) requireTicket(ctx context.Context, user actor, id int64) (store.Ticket, error) {
+	ticket, err := a.store.Ticket(ctx, user.scope.Company, id)
+	if err != nil {
+		return ticket, mapNoRows(err, errNoTicket())
+	}
+	viewer, err := a.viewerOf(ctx, user)
+	if err == nil && !viewer.Sees(ticket) {
+		err = errNoPermission()
+	}
+	return ticket, err
+}
+
 func (a *API) getTicket(ctx context.Context, in *IDParam) (*ticketOutput, error) {
 	actor, err := a.requireActor(ctx)
 	if err != nil {
 		return nil, err
 	}
+	if _, err := a.requireTicket(ctx, actor, in.ID); err != nil {
+		return nil, err
+	}
 	return a.ticketView(ctx, actor.scope, in.ID)
+}
+
+type createTicketInput struct {
+	Body struct {
+		ContactID  int64  `json:"contactId" minimum:"1" doc:"Who it is with"`
+		Status     string `json:"status,omitempty" enum:"open,pending" default:"open" doc:"open: the caller accepts it, or the user of userId"`
+		UserID     *int64 `json:"userId,omitempty" minimum:"1" doc:"Its owner; absent: the caller, if it is open"`
+		QueueID    *int64 `json:"queueId,omitempty" minimum:"1"`
+		WhatsappID *int64 `json:"whatsappId,omitempty" minimum:"1" doc:"Its connection; absent: the default one"`
+	} `nameHint:"NewTicket"`
+}
+
+func (a *API) createTicket(ctx context.Context, in *createTicketInput) (*ticketOutput, error) {
+	actor, err := a.requireActor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b, scope := &in.Body, actor.scope
+	connection, err := a.ticketConnection(ctx, scope, b.WhatsappID)
+	if err != nil {
+		return nil, err
+	}
+	if b.UserID == nil && chat.TicketStatus(b.Status) == chat.TicketOpen {
+		b.UserID = &actor.user.ID
+	}
+	var ticket store.Ticket
+	err = a.store.InTx(ctx, "making a ticket", func(tx *store.Tx) error {
+		contact, err := tx.LockContact(ctx, scope.Company, b.ContactID)
+		if err != nil {
+			return mapNoRows(err, notFound("no_contact_found", "contact"))
+		}
+		if err := requireAssignees(ctx, tx, scope, b.UserID, b.QueueID); err != nil {
+			return err
+		}
+		switch _, err := tx.LiveTicket(ctx, scope.Company, contact.ID, connection.ID); {
+		case err == nil:
+			return errOtherTicket()
+		case !errors.Is(err, pgx.ErrNoRows):
+			return err
+		}
+		ticket, err = tx.FindOrCreateTicket(ctx, scope, contact, connection.ID, store.NewTicket{Status: chat.TicketStatus(b.Status), UserID: b.UserID, QueueID: b.QueueID})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.ticketView(ctx, scope, ticket.ID)
+}
+
+// ticketConnection returns the connection of a new ticket: the one asked for, or the default
+// one.
+func (a *API) ticketConnection(ctx context.Context, scope store.Scope, id *int64) (store.Connection, error) {
+	if id != nil {
+		return a.requireConnection(ctx, scope, *id)
+	}
+	connection, err := a.store.DefaultConnection(ctx, scope.Company)
+	return connection, mapNoRows(err, refused("no_def_wapp_found", "The company has no default connection: make one first."))
+}
+
+func errOtherTicket() *hub.Error {
+	return refused("other_open_ticket", "The contact has another open ticket on this connection.")
+}
+
+// requireAssignees is a [hub.ErrNotFound] if the company has no such user or queue.
+func requireAssignees(ctx context.Context, tx *store.Tx, scope store.Scope, userID, queueID *int64) error {
+	if userID != nil {
+		if _, err := tx.User(ctx, scope.Company, *userID); err != nil {
+			return mapNoRows(err, notFound("no_user_found", "user"))
+		}
+	}
+	if queueID != nil {
+		if _, err := tx.Queue(ctx, scope.Company, *queueID); err != nil {
+			return mapNoRows(err, notFound("queue_not_found", "queue"))
+		}
+	}
+	return nil
 }
 
 type updateTicketInput struct {
 	IDParam
 	Body struct {
 		Status     rest.Optional[string] `json:"status,omitempty" doc:"open, pending or closed"`
+		UserID     rest.Optional[int64]  `json:"userId,omitempty" doc:"Its owner; null: nobody"`
+		QueueID    rest.Optional[int64]  `json:"queueId,omitempty" doc:"null: no queue"`
+		WhatsappID rest.Optional[int64]  `json:"whatsappId,omitempty" doc:"Its connection"`
 		Resolution rest.Optional[string] `json:"resolution,omitempty" maxLength:"500" doc:"How it ended"`
 	} `nameHint:"TicketFields"`
 }
@@ -145,31 +285,61 @@ func (a *API) updateTicket(ctx context.Context, in *updateTicketInput) (*ticketO
 	if err != nil {
 		return nil, err
 	}
+	if _, err := a.requireTicket(ctx, actor, in.ID); err != nil {
+		return nil, err
+	}
 	err = a.store.InTx(ctx, "changing a ticket", func(tx *store.Tx) error {
 		ticket, err := tx.LockTicket(ctx, actor.scope.Company, in.ID)
 		if err != nil {
 			return mapNoRows(err, errNoTicket())
 		}
-		earlier, status := ticket.Status, string(ticket.Status)
-		in.Body.Status.ApplyTo(&status)
-		in.Body.Resolution.ApplyToNullable(&ticket.Resolution)
-		ticket.Status = chat.TicketStatus(status)
-		if !ticket.Status.IsValid() {
-			return hub.Invalid("body.status", "must be open, pending or closed")
-		}
-		if ticket.Status == chat.TicketOpen && earlier != chat.TicketOpen && ticket.UserID == nil {
-			ticket.UserID = &actor.user.ID
+		earlier := ticket.Status
+		if err := in.applyTo(ctx, tx, actor, &ticket); err != nil {
+			return err
 		}
 		_, err = tx.SaveTicket(ctx, actor.scope, earlier, ticket)
 		return err
 	})
 	if dberr.ConstraintName(err) == "tickets_live" {
-		return nil, refused("other_open_ticket", "The contact has another open ticket on this connection.")
+		return nil, errOtherTicket()
 	}
 	if err != nil {
 		return nil, err
 	}
 	return a.ticketView(ctx, actor.scope, in.ID)
+}
+
+// applyTo checks the fields of a change and sets them in the ticket.
+func (in *updateTicketInput) applyTo(ctx context.Context, tx *store.Tx, user actor, ticket *store.Ticket) error {
+	b, earlier, status := &in.Body, ticket.Status, string(ticket.Status)
+	b.Status.ApplyTo(&status)
+	ticket.Status = chat.TicketStatus(status)
+	b.UserID.ApplyToNullable(&ticket.UserID)
+	b.QueueID.ApplyToNullable(&ticket.QueueID)
+	b.Resolution.ApplyToNullable(&ticket.Resolution)
+	if !ticket.Status.IsValid() {
+		return hub.Invalid("body.status", "must be open, pending or closed")
+	}
+	if b.Resolution.HasValue() {
+		var errs rest.FieldErrors
+		errs.CheckLength(*ticket.Resolution, "body.resolution", 0, 500)
+		if err := errs.Err(); err != nil {
+			return err
+		}
+	}
+	if b.WhatsappID.HasValue() {
+		if _, err := tx.Connection(ctx, user.scope.Company, b.WhatsappID.Value); err != nil {
+			return mapNoRows(err, notFound("no_wapp_found", "connection"))
+		}
+		ticket.ConnectionID = &b.WhatsappID.Value
+	}
+	switch {
+	case ticket.Status == chat.TicketOpen && earlier != chat.TicketOpen && ticket.UserID == nil:
+		ticket.UserID = &user.user.ID // who opens it accepts it
+	case ticket.Status == chat.TicketPending && earlier != chat.TicketPending && !b.UserID.Set:
+		ticket.UserID = nil // back to the queue
+	}
+	return requireAssignees(ctx, tx, user.scope, ticket.UserID, ticket.QueueID)
 }
 
 func (a *API) deleteTicket(ctx context.Context, in *IDParam) (*messageOutput, error) {

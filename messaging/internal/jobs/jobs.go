@@ -6,11 +6,13 @@ import (
 
 	"integrationhub/hub/module"
 	"integrationhub/messaging/internal/outbound"
+	"integrationhub/messaging/internal/realtime"
 )
 
 // List returns the jobs.
-func List(sender *outbound.Service) []module.Job {
+func List(sender *outbound.Service, streams *realtime.Service) []module.Job {
 	return []module.Job{
 		{Name: "outbox", Every: time.Second, Timeout: 5 * time.Minute, Run: sender.SendDue},
+		{Name: "expired-changes", Every: 10 * time.Minute, Timeout: 5 * time.Minute, Run: streams.DeleteExpired},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -17,14 +18,43 @@ type TicketView struct {
 	UserName, QueueName, QueueColor, ConnectionName          *string
 }
 
+// Viewer is a user who sees a part of a company's tickets: those without an owner and its
+// own, of its queues and without a queue.
+type Viewer struct {
+	UserID     int64
+	Queues     []int64
+	AllTickets bool // also those of other owners
+}
+
+// Sees reports whether a ticket is among those that the viewer sees. Nil sees everything.
+func (v *Viewer) Sees(t Ticket) bool {
+	switch {
+	case v == nil, t.UserID != nil && *t.UserID == v.UserID:
+		return true
+	case t.UserID != nil && !v.AllTickets:
+		return false
+	case t.QueueID == nil:
+		return true
+	}
+	for _, queue := range v.Queues {
+		if queue == *t.QueueID {
+			return true
+		}
+	}
+	return false
+}
+
 // TicketFilter selects tickets. Zero members select everything.
 type TicketFilter struct {
-	ID      int64
-	Status  chat.TicketStatus
-	QueueID int64
-	Search  string // part of the contact's name or number
-	Offset  int
-	Limit   int
+	IDs       []int64 // nil: any
+	Viewer    *Viewer // nil: every ticket of the company
+	Status    chat.TicketStatus
+	Queues    []int64 // any of them
+	UserID    int64
+	Unread    bool
+	CreatedAt [2]time.Time // from, and before
+	Search    string       // part of the contact's name or number, or beginnings of words of a message
+	Page
 }
 
 const ticketColumns = `t.company_id, t.id, t.uuid, t.status, t.contact_id, t.connection_id, t.user_id, t.queue_id, t.unread_messages, t.last_message, t.chatbot,
@@ -37,27 +67,61 @@ const ticketJoins = ` from tickets t
 	left join queues q on q.company_id = t.company_id and q.id = t.queue_id
 	left join connections w on w.company_id = t.company_id and w.id = t.connection_id`
 
-// conditions returns the filter's SQL and its arguments.
-func (f TicketFilter) conditions(scope Scope) (sql string, args []any) {
-	list := []string{"t.company_id = $1"}
-	args = []any{scope.Company}
-	add := func(condition string, value any) {
-		args = append(args, value)
-		list = append(list, strings.ReplaceAll(condition, "?", fmt.Sprintf("$%d", len(args))))
-	}
-	if f.ID != 0 {
-		add("t.id = ?", f.ID)
+// conditions collects the conditions of a statement. In each, ? stands for its value.
+type conditions struct {
+	list []string
+	args []any
+}
+
+func (c *conditions) add(condition string, value any) {
+	c.args = append(c.args, value)
+	c.list = append(c.list, strings.ReplaceAll(condition, "?", fmt.Sprintf("$%d", len(c.args))))
+}
+
+// where returns the SQL of the filter and its arguments.
+func (f TicketFilter) where(scope Scope) (sql string, args []any) {
+	var c conditions
+	c.add("t.company_id = ?", scope.Company)
+	if f.IDs != nil {
+		c.add("t.id = any(?)", f.IDs)
 	}
 	if f.Status != "" {
-		add("t.status = ?", f.Status)
+		c.add("t.status = ?", f.Status)
 	}
-	if f.QueueID != 0 {
-		add("t.queue_id = ?", f.QueueID)
+	if f.Queues != nil {
+		c.add("t.queue_id = any(?)", f.Queues)
+	}
+	if f.UserID != 0 {
+		c.add("t.user_id = ?", f.UserID)
+	}
+	if f.Unread {
+		c.list = append(c.list, "t.unread_messages > 0")
+	}
+	if !f.CreatedAt[0].IsZero() {
+		c.add("t.created_at >= ?", f.CreatedAt[0])
+		c.add("t.created_at < ?", f.CreatedAt[1])
+	}
+	if v := f.Viewer; v != nil {
+		c.args = append(c.args, v.UserID, v.AllTickets, v.Queues)
+		n := len(c.args)
+		c.list = append(c.list, fmt.Sprintf("(t.user_id = $%d or (t.user_id is null or $%d) and (t.queue_id is null or t.queue_id = any($%d)))", n-2, n-1, n))
 	}
 	if f.Search != "" {
-		add(`(c.name ilike ? or c.number like ?)`, "%"+escapeLike(f.Search)+"%")
+		f.addSearch(scope, &c)
 	}
-	return " where " + strings.Join(list, " and "), args
+	return " where " + strings.Join(c.list, " and "), c.args
+}
+
+// addSearch adds the condition of the search: the tickets are looked up by contact and by
+// message first, each by its own index.
+func (f TicketFilter) addSearch(scope Scope, c *conditions) {
+	c.args = append(c.args, scope.Company, "%"+escapeLike(f.Search)+"%", f.Search)
+	company, pattern, term := len(c.args)-2, len(c.args)-1, len(c.args)
+	c.list = append(c.list, fmt.Sprintf(`t.id in (
+		select f.id from tickets f join contacts fc on fc.company_id = f.company_id and fc.id = f.contact_id
+		where f.company_id = $%[1]d and (messaging.search_form(fc.name) like messaging.search_form($%[2]d) or fc.number like $%[2]d)
+		union select m.ticket_id from messages m where m.company_id = $%[1]d and messaging.words_of(m.company_id, m.body) @@ messaging.word_query($%[1]d, $%[3]d))`,
+		company, pattern, term))
 }
 
 // escapeLike escapes the wildcards of a LIKE pattern.
@@ -68,8 +132,9 @@ func escapeLike(s string) string {
 // ListTickets returns a page of tickets, the last changed first, and how many there are on
 // all pages.
 func (s *Store) ListTickets(ctx context.Context, scope Scope, f TicketFilter) (page []TicketView, count int, err error) {
-	where, args := f.conditions(scope)
-	if err := s.host.Pool.QueryRow(ctx, "select count(*)"+ticketJoins+where, args...).Scan(&count); err != nil {
+	where, args := f.where(scope)
+	args = append([]any{pgx.QueryExecModeCacheDescribe}, args...) // planned for its actual values
+	if err := s.host.Pool.QueryRow(ctx, "select count(*) from tickets t"+where, args...).Scan(&count); err != nil {
 		return nil, 0, fmt.Errorf("counting tickets: %w", err)
 	}
 	rows, err := s.host.Pool.Query(ctx, fmt.Sprintf("select %s%s%s order by t.updated_at desc, t.id desc offset %d limit %d", ticketColumns, ticketJoins, where, f.Offset, f.Limit), args...)
@@ -82,12 +147,24 @@ func (s *Store) ListTickets(ctx context.Context, scope Scope, f TicketFilter) (p
 
 // TicketView returns one ticket, or [pgx.ErrNoRows].
 func (s *Store) TicketView(ctx context.Context, scope Scope, id int64) (TicketView, error) {
-	where, args := TicketFilter{ID: id}.conditions(scope)
+	views, err := s.TicketViews(ctx, scope, []int64{id})
+	if err == nil && len(views) == 0 {
+		err = pgx.ErrNoRows
+	}
+	if err != nil {
+		return TicketView{}, err
+	}
+	return views[0], nil
+}
+
+// TicketViews returns tickets by their ids, in any order. Unknown ids are left out.
+func (s *Store) TicketViews(ctx context.Context, scope Scope, ids []int64) ([]TicketView, error) {
+	where, args := TicketFilter{IDs: ids}.where(scope)
 	rows, err := s.host.Pool.Query(ctx, "select "+ticketColumns+ticketJoins+where, args...)
 	if err != nil {
-		return TicketView{}, fmt.Errorf("loading a ticket: %w", err)
+		return nil, fmt.Errorf("loading tickets: %w", err)
 	}
-	return pgx.CollectExactlyOneRow(rows, scanTicketView)
+	return pgx.CollectRows(rows, scanTicketView)
 }
 
 func scanTicketView(row pgx.CollectableRow) (TicketView, error) {

@@ -39,13 +39,11 @@ func (c *Client) SetUp(ctx context.Context, hooks []string) (apiKey string, secr
 	if err := c.Call(ctx, http.MethodPost, "/products", map[string]any{"name": "bench", "prefix": "bch"}, nil); err != nil {
 		return "", nil, err
 	}
-	var tenant struct {
-		ID string `json:"id"`
-	}
-	if err := c.Call(ctx, http.MethodPost, "/tenants", map[string]any{"product": "bench", "name": "Bench"}, &tenant); err != nil {
+	tenant, err := c.CreateTenant(ctx, "Bench")
+	if err != nil {
 		return "", nil, err
 	}
-	apiKey, err = c.CreateKey(ctx, tenant.ID)
+	apiKey, err = c.CreateKey(ctx, tenant)
 	if err != nil {
 		return "", nil, err
 	}
@@ -53,13 +51,22 @@ func (c *Client) SetUp(ctx context.Context, hooks []string) (apiKey string, secr
 		var endpoint struct {
 			Secret string `json:"secret"`
 		}
-		body := map[string]any{"tenant_id": tenant.ID, "url": hook, "event_types": []string{"*"}}
+		body := map[string]any{"tenant_id": tenant, "url": hook, "event_types": []string{"*"}}
 		if err := c.Call(ctx, http.MethodPost, "/endpoints", body, &endpoint); err != nil {
 			return "", nil, err
 		}
 		secrets = append(secrets, endpoint.Secret)
 	}
 	return apiKey, secrets, nil
+}
+
+// CreateTenant makes a tenant of the product that SetUp made, and returns its id.
+func (c *Client) CreateTenant(ctx context.Context, name string) (string, error) {
+	var tenant struct {
+		ID string `json:"id"`
+	}
+	err := c.Call(ctx, http.MethodPost, "/tenants", map[string]any{"product": "bench", "name": name}, &tenant)
+	return tenant.ID, err
 }
 
 // CreateKey makes an API key of a tenant, without a rate limit.

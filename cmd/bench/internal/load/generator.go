@@ -22,7 +22,7 @@ const ResponseTimeout = 30 * time.Second
 // Spec describes a load.
 type Spec struct {
 	URL         string
-	Key         string        // X-Integration-Key; empty for the floor
+	Keys        []string      // X-Integration-Key, one after the other; none for the floor
 	Secret      string        // of webhooks; empty: events are published instead
 	EventType   string        // of webhooks
 	Connections int           // keep-alive connections, each with one POST at a time

@@ -52,7 +52,7 @@ func TestClosedLoop(t *testing.T) {
 		c.SetStatusCode(202)
 		c.SetBodyString(`{"id":"evt_00000000000000ff","deliveries":1}`)
 	})
-	sent, err := Generate(t.Context(), Spec{URL: base, Key: "k", Connections: 4, Events: 100, Size: 64, First: 50})
+	sent, err := Generate(t.Context(), Spec{URL: base, Keys: []string{"k"}, Connections: 4, Events: 100, Size: 64, First: 50})
 	require.NoError(t, err)
 	require.LessOrEqual(t, most.Load(), int64(4))
 	numbers := make(map[uint64]bool)

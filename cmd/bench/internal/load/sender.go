@@ -14,6 +14,7 @@ import (
 type sender struct {
 	client *fasthttp.HostClient
 	size   int
+	keys   []string
 	signer *hub.Signer // of webhooks; nil: events are published
 	req    *fasthttp.Request
 	resp   *fasthttp.Response
@@ -23,13 +24,10 @@ type sender struct {
 }
 
 func newSender(client *fasthttp.HostClient, l Spec) *sender {
-	s := &sender{client: client, size: l.Size, eventType: l.EventType, req: fasthttp.AcquireRequest(), resp: fasthttp.AcquireResponse()}
+	s := &sender{client: client, size: l.Size, keys: l.Keys, eventType: l.EventType, req: fasthttp.AcquireRequest(), resp: fasthttp.AcquireResponse()}
 	s.req.Header.SetMethod(fasthttp.MethodPost)
 	s.req.SetRequestURI(l.URL)
 	s.req.Header.SetContentType("application/json")
-	if l.Key != "" {
-		s.req.Header.Set(hub.HeaderKey, l.Key)
-	}
 	if l.Secret != "" {
 		s.signer = hub.NewSigner(l.Secret)
 	}
@@ -47,6 +45,9 @@ func (s *sender) send(n uint64, due int64) records.Sent {
 		s.req.Header.Set(hub.HeaderSignature, hub.FormatBodySignature(s.signer.BodyHMAC(s.body)))
 	} else {
 		s.body, record.DataCRC = payload.AppendEvent(s.body[:0], n, due, s.size)
+	}
+	if len(s.keys) > 0 {
+		s.req.Header.Set(hub.HeaderKey, s.keys[n%uint64(len(s.keys))])
 	}
 	s.req.SetBodyRaw(s.body)
 	if err := s.client.Do(s.req, s.resp); err != nil {

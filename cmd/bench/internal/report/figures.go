@@ -43,6 +43,24 @@ const (
 	FigureLargeImportMemory = "import_large_mb" // of the hub, after a file ten times as long
 )
 
+// Figures of the scenario of a hanging tenant: p99 end to end of the other tenants.
+const (
+	FigureQuietTenants     = "quiet_p99_ms"      // nothing hangs
+	FigureTenantsBesideOne = "beside_one_p99_ms" // one event waits at each hanging endpoint
+	FigureTenantsBesideTen = "beside_ten_p99_ms" // eleven do
+)
+
+// Figures of the churn scenario: events accepted a second by 500 tenants.
+const (
+	FigureQuiet       = "quiet_per_s"                 // nobody changes anything
+	FigureChurn       = "churn_per_s"                 // 17 changes of configuration a second
+	FigureNoOps       = "no_ops_per_s"                // one tenant repeats an update that changes nothing
+	FigureChurnRatio  = "churn_of_quiet"              //
+	FigureNoOpsRatio  = "no_ops_of_quiet"             //
+	FigureNoOpUpdates = "no_op_updates_per_s"         // made by that tenant meanwhile
+	FigureChanges     = "configuration_changes_per_s" // made meanwhile
+)
+
 // FigureIdleMemory is the key of the idle hub's resident memory in [Result.Figures].
 const FigureIdleMemory = "idle_mb"
 

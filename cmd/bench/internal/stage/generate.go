@@ -34,8 +34,12 @@ func (st *Stage) Generate(ctx context.Context, l load.Spec) (Generated, error) {
 	cmd := st.Run.Programs.BenchCommand("generate", "--url", cmp.Or(l.URL, st.target.URL), "--out", out,
 		"--connections", strconv.Itoa(l.Connections), "--events", strconv.Itoa(l.Events),
 		"--rate", strconv.FormatFloat(l.Rate, 'f', -1, 64), "--size", strconv.Itoa(l.Size),
-		"--first", strconv.FormatUint(l.First, 10), "--event-type", l.EventType)
-	cmd.Env = append(os.Environ(), "BENCH_KEY="+cmp.Or(l.Key, st.target.Key), "BENCH_SECRET="+l.Secret)
+		"--first", strconv.FormatUint(l.First, 10), "--event-type", l.EventType, "--duration", l.Duration.String())
+	keys := l.Keys
+	if len(keys) == 0 {
+		keys = []string{st.target.Key}
+	}
+	cmd.Env = append(os.Environ(), "BENCH_KEY="+strings.Join(keys, ","), "BENCH_SECRET="+l.Secret)
 	var printed strings.Builder
 	cmd.Stdout = &printed
 	p, err := process.Start("generator", st.dir, cmd, syscall.SIGTERM)

@@ -108,5 +108,8 @@ func (st *Stage) ProcessTrees() map[string]int {
 // ReadCPU reads the CPU time of the stage's processes and of the machine.
 func (st *Stage) ReadCPU() (usage.Reading, error) { return usage.Read(st.ProcessTrees()) }
 
+// Secret returns the signing secret of the receiver's n-th endpoint.
+func (st *Stage) Secret(n int) string { return st.target.Secrets[n] }
+
 // HookURL returns the URL of the receiver's n-th endpoint.
 func (st *Stage) HookURL(n int) string { return st.receiverURL + "/hook/" + strconv.Itoa(n) }

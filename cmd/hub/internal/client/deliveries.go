@@ -124,14 +124,19 @@ func (c *Client) Retry(ctx context.Context, deliveryID string) (Reply[Retried], 
 	return send[Retried](ctx, c, post("/api/v1/deliveries/"+id(deliveryID)+"/retry", struct{}{}))
 }
 
-// Replay is a durable job that delivers again what a filter matches.
+// Replay is a durable job that delivers again what a filter matches, or to an endpoint
+// what it missed.
 type Replay struct {
 	ID        string    `json:"id"`
+	Kind      string    `json:"kind"`   // replay, recover
 	Status    string    `json:"status"` // running, done, cancelled, failed
 	Total     int64     `json:"total"`
-	Done      int64     `json:"done"`
+	Done      int64     `json:"done"` // delivered, parked or failed
+	Delivered int64     `json:"delivered"`
+	Parked    int64     `json:"parked"`
 	Failed    int64     `json:"failed"`
 	Error     string    `json:"error"` // why it failed as a whole
+	CreatedBy string    `json:"created_by"`
 	CreatedAt time.Time `json:"created_at"`
 }
 
@@ -160,7 +165,33 @@ func (c *Client) Replay(ctx context.Context, replayID string) (Reply[Replay], er
 	return send[Replay](ctx, c, get("/api/v1/replays/"+id(replayID), nil))
 }
 
-// CancelReplay stops a replay; what it has sent stays sent.
+// Replays lists replays, newest first.
+func (c *Client) Replays(ctx context.Context, page PageQuery) (Reply[Page[Replay]], error) {
+	q := make(url.Values)
+	page.addTo(q)
+	return send[Page[Replay]](ctx, c, get("/api/v1/replays", q))
+}
+
+// Recovery selects the stored events that an endpoint is sent if it has no delivery of them.
+type Recovery struct {
+	Since      time.Time  `json:"since"`
+	Until      *time.Time `json:"until,omitempty"`
+	EventTypes []string   `json:"event_types,omitempty"`
+	DryRun     bool       `json:"dry_run,omitempty"`
+}
+
+// CountRecovery counts exactly what a recovery would send to an endpoint.
+func (c *Client) CountRecovery(ctx context.Context, endpointID string, recovery Recovery) (Reply[ReplayCount], error) {
+	recovery.DryRun = true
+	return send[ReplayCount](ctx, c, post("/api/v1/endpoints/"+id(endpointID)+"/recover", recovery))
+}
+
+// StartRecovery starts a job that sends an endpoint what it missed.
+func (c *Client) StartRecovery(ctx context.Context, endpointID string, recovery Recovery) (Reply[Replay], error) {
+	return send[Replay](ctx, c, post("/api/v1/endpoints/"+id(endpointID)+"/recover", recovery))
+}
+
+// CancelReplay stops a replay; what it made pending and has not attempted is parked.
 func (c *Client) CancelReplay(ctx context.Context, replayID string) (Reply[Replay], error) {
 	return send[Replay](ctx, c, post("/api/v1/replays/"+id(replayID)+"/cancel", struct{}{}))
 }

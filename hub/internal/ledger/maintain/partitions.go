@@ -2,14 +2,15 @@ package maintain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// dropPartitions drops the days that end before a time. A day with pending or parked
-// deliveries is kept.
+// dropPartitions drops the days that end before a time. Of a day with pending or parked
+// deliveries these are kept.
 func (m *Maintenance) dropPartitions(ctx context.Context, before time.Time) error {
 	rows, err := m.pool.Query(ctx, `
 		select right(c.relname, 8) from pg_inherits i join pg_class c on c.oid = i.inhrelid
@@ -21,35 +22,59 @@ func (m *Maintenance) dropPartitions(ctx context.Context, before time.Time) erro
 	if err != nil {
 		return fmt.Errorf("listing partitions: %w", err)
 	}
-	for _, day := range days {
-		if err := m.dropDay(ctx, day); err != nil {
-			return err
-		}
+	var failures []error
+	for _, day := range days { // one that fails keeps no other
+		failures = append(failures, m.dropDay(ctx, day))
 	}
-	return nil
+	return errors.Join(failures...)
 }
 
-// dropDay drops one day's partitions unless deliveries are pending or parked, or another
-// process works on it. Parked deliveries may still be requeued; failParked ends them.
+// dropDay drops one day's partitions, unless another process works on it. Of a day with
+// pending or parked deliveries these stay, until they are delivered or failParked ends them.
 func (m *Maintenance) dropDay(ctx context.Context, day string) error {
 	return pgx.BeginFunc(ctx, m.pool, func(tx pgx.Tx) error {
-		var hasLock, waiting bool
+		var hasLock, isLeased bool
 		if err := tx.QueryRow(ctx, `select pg_try_advisory_xact_lock($1)`, partitionsLock).Scan(&hasLock); err != nil || !hasLock {
 			return err
+		}
+		err := tx.QueryRow(ctx, `select exists (select from hub.leases where id < hub.day_floor($1::date + 1))`, day).Scan(&isLeased)
+		if err != nil || isLeased {
+			return err
+		}
+		waits, err := hasWaiting(ctx, tx, day)
+		if err != nil {
+			return err
+		}
+		if waits {
+			if isWorth, err := isWorthCompacting(ctx, tx, day); err != nil || !isWorth {
+				return err
+			}
+			return m.compactDay(ctx, tx, day)
 		}
 		// The lock keeps a replay from requeueing a row between the check and the drop.
 		if _, err := tx.Exec(ctx, `set local lock_timeout = '2s'; lock table hub.deliveries_p`+day+` in share row exclusive mode`); err != nil {
 			return fmt.Errorf("dropping the partitions of %s: %w", day, err)
 		}
-		if err := tx.QueryRow(ctx, `select exists (select from hub.deliveries_p`+day+` where status in (0, 2))
-			or exists (select from hub.leases where id < hub.day_floor($1::date + 1))`, day).Scan(&waiting); err != nil || waiting {
+		if waits, err := hasWaiting(ctx, tx, day); err != nil || waits {
 			return err
 		}
-		_, err := tx.Exec(ctx, `drop table hub.attempts_p`+day+`, hub.deliveries_p`+day+`, hub.events_p`+day)
+		_, err = tx.Exec(ctx, `drop table hub.attempts_p`+day+`, hub.deliveries_p`+day+`, hub.events_p`+day)
+		if err == nil {
+			_, err = tx.Exec(ctx, `delete from hub.compacted_days where day = to_date($1, 'YYYYMMDD')`, day)
+		}
 		if err != nil {
 			return fmt.Errorf("dropping the partitions of %s: %w", day, err)
 		}
 		m.log.Info("dropped a day of the log whose retention ended", "day", day)
 		return nil
 	})
+}
+
+// hasWaiting reports whether deliveries of a day are pending or parked.
+func hasWaiting(ctx context.Context, tx pgx.Tx, day string) (waits bool, err error) {
+	err = tx.QueryRow(ctx, `select exists (select from hub.deliveries_p`+day+` where status in (0, 2))`).Scan(&waits)
+	if err != nil {
+		return false, fmt.Errorf("looking for what waits of %s: %w", day, err)
+	}
+	return waits, nil
 }

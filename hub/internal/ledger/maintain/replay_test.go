@@ -71,8 +71,31 @@ func (j *replayTest) get(id uuid.UUID) maintain.Replay {
 	j.t.Helper()
 	replay, err := j.Get(j.t.Context(), id)
 	require.NoError(j.t, err)
-	require.LessOrEqual(j.t, replay.Done+replay.Failed, replay.Total)
+	require.LessOrEqual(j.t, replay.Done, replay.Total)
+	require.Equal(j.t, replay.Done, replay.Delivered+replay.Parked+replay.Failed)
 	return replay
+}
+
+// deliver settles what a replay waits for, as the writer does: 1 delivered, 2 parked.
+func (j *replayTest) deliver(id uuid.UUID, status int) {
+	j.t.Helper()
+	j.exec(`update hub.deliveries set status = $2::smallint, attempts = attempts + 1, finished_at = now() where status = 0 and id in (
+		select delivery_id from hub.replay_deliveries where replay_id = $1)`, id, status)
+	j.exec(`update hub.replays set due_at = now() where id = $1`, id)
+}
+
+// finish works on a replay until it ends; everything is delivered.
+func (j *replayTest) finish(id uuid.UUID) maintain.Replay {
+	j.t.Helper()
+	for range 100 {
+		j.deliver(id, 1)
+		j.work()
+		if replay := j.get(id); replay.Status != "running" {
+			return replay
+		}
+	}
+	j.t.Fatal("the replay does not end")
+	return maintain.Replay{}
 }
 
 // work makes steps until there is nothing to do now.
@@ -90,7 +113,7 @@ func (j *replayTest) due(id uuid.UUID) (wait time.Duration) {
 	j.t.Helper()
 	var seconds float64
 	require.NoError(j.t, j.pool.QueryRow(j.t.Context(), `
-		update hub.replays r set retry_at = now() from (select id, extract(epoch from retry_at - now())::float8 as wait from hub.replays where id = $1) o
+		update hub.replays r set due_at = now() from (select id, extract(epoch from due_at - now())::float8 as wait from hub.replays where id = $1) o
 		where r.id = o.id returning o.wait`, id).Scan(&seconds))
 	return time.Duration(seconds * float64(time.Second))
 }
@@ -106,8 +129,7 @@ func TestAFailingReplayHoldsUpNoOther(t *testing.T) {
 	j.exec(`create trigger refuse before update on hub.deliveries for each row when (new.target_id = '` + j.target[0].String() + `') execute function public.refuse()`)
 	bad, good := j.start(j.target[0]), j.start(j.target[1])
 	j.work()
-	require.Equal(t, "done", j.get(good).Status)
-	require.EqualValues(t, 3, j.get(good).Done)
+	require.EqualValues(t, 3, j.finish(good).Delivered)
 	failing := j.get(bad)
 	require.Equal(t, "running", failing.Status)
 	require.Contains(t, *failing.Error, "out of order")
@@ -122,7 +144,7 @@ func TestAFailingReplayHoldsUpNoOther(t *testing.T) {
 	}
 	j.exec(`alter table hub.deliveries disable trigger refuse`)
 	j.work()
-	healed := j.get(bad)
+	healed := j.finish(bad)
 	require.Equal(t, []any{"done", int64(3), int64(0)}, []any{healed.Status, healed.Done, healed.Failed})
 	require.Nil(t, healed.Error)
 
@@ -158,8 +180,7 @@ func TestAReplayDoesNoMoreThanItCounted(t *testing.T) {
 	require.EqualValues(t, 5, j.get(id).Total)
 	j.exec(`update hub.deliveries set status = 2, finished_at = now() where id = any($1)`, waiting)
 	j.add(5, j.target[0], 2) // within the second after
-	j.work()
-	ended := j.get(id)
+	ended := j.finish(id)
 	require.Equal(t, []any{"done", int64(5), int64(5)}, []any{ended.Status, ended.Total, ended.Done})
 
 	// What a transaction was settling while it was counted is replayed, and counted then.
@@ -172,8 +193,7 @@ func TestAReplayDoesNoMoreThanItCounted(t *testing.T) {
 	id = j.start(j.target[0])
 	require.Zero(t, j.get(id).Total)
 	require.NoError(t, settling.Commit(t.Context()))
-	j.work()
-	ended = j.get(id)
+	ended = j.finish(id)
 	require.Equal(t, []any{"done", int64(5), int64(5)}, []any{ended.Status, ended.Total, ended.Done})
 }
 
@@ -193,4 +213,107 @@ func TestACancelledReplayDoesNothingMore(t *testing.T) {
 	require.Zero(t, j.get(id).Done)
 	_, err = j.Cancel(t.Context(), uuid.New())
 	require.ErrorIs(t, err, hub.ErrNotFound)
+}
+
+// A replay counts what became of its deliveries, and is never more than 1,000 ahead of
+// what was sent. Those that wait for a retry do not hold up the others.
+func TestReplayCountsWhatWasSettled(t *testing.T) {
+	t.Parallel()
+	j := newReplayTest(t)
+	target := j.target[0]
+	j.exec(`
+		with made as (
+			insert into hub.events (seq, id, tenant_id, environment, product, event_type, deliveries, body)
+			select (left($1::uuid::text, 24) || lpad(to_hex(n), 8, '0') || '0000')::uuid, n, $2, 'live', 'shop', 'a.b', 1, '{}' from generate_series(1, 2300) n
+			returning seq, id)
+		insert into hub.deliveries (id, event_id, tenant_id, target_id, environment, product, event_type, status, finished_at)
+		select (overlay(seq::text placing '0001' from 33))::uuid, id, $2, $2, 'live', 'shop', 'a.b', 2, now() from made`, logid.Floor(time.Now()), target)
+	id := j.start(target)
+	pending := func() (n int) {
+		require.NoError(t, j.pool.QueryRow(t.Context(), `select count(*) from hub.deliveries where status = 0`).Scan(&n))
+		return n
+	}
+	step := func() maintain.Replay {
+		for range 6 {
+			j.exec(`update hub.replays set due_at = now()`)
+			j.work()
+		}
+		return j.get(id)
+	}
+	require.Zero(t, step().Done, "nothing was sent")
+	require.Equal(t, 1000, pending())
+	// Half of them are in retries.
+	j.exec(`update hub.deliveries set next_attempt_at = now() + interval '1 hour', spent = 1 where id in (select id from hub.deliveries where status = 0 order by id limit 500)`)
+	step()
+	require.Equal(t, 1500, pending())
+	j.exec(`update hub.deliveries set status = 2, finished_at = now() where id in (select id from hub.deliveries where next_attempt_at is not null order by id limit 100)`)
+	j.exec(`update hub.deliveries set status = 3, finished_at = now() where id in (select id from hub.deliveries where status = 0 and next_attempt_at is null order by id limit 10)`)
+	got := step()
+	require.Equal(t, []int64{0, 100, 10, 110, 2300}, []int64{got.Delivered, got.Parked, got.Failed, got.Done, got.Total})
+	require.Equal(t, "running", got.Status)
+	j.exec(`delete from hub.deliveries where id in (select id from hub.deliveries where status = 0 order by id desc limit 5)`) // their day was dropped
+	got = j.finish(id)
+	require.Equal(t, []any{"done", int64(2185), int64(100), int64(15), int64(2300)}, []any{got.Status, got.Delivered, got.Parked, got.Failed, got.Done})
+	require.Zero(t, j.tracked())
+}
+
+func (j *replayTest) tracked() (n int) {
+	j.t.Helper()
+	require.NoError(j.t, j.pool.QueryRow(j.t.Context(), `select count(*) from hub.replay_deliveries`).Scan(&n))
+	return n
+}
+
+// A replay that waits for its receivers holds up no other.
+func TestWaitingReplayHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	j := newReplayTest(t)
+	j.add(3, j.target[0], 2)
+	j.add(3, j.target[1], 2)
+	slow, quick := j.start(j.target[0]), j.start(j.target[1])
+	j.work()
+	require.Equal(t, "running", j.get(slow).Status)
+	require.Equal(t, "done", j.finish(quick).Status)
+	require.Equal(t, "running", j.get(slow).Status)
+	require.Equal(t, "done", j.finish(slow).Status)
+}
+
+// Cancelling parks what was not attempted; what a process has in hand is asked back from
+// that process, and what was attempted goes on and is counted.
+func TestCancelledReplayIsTakenBack(t *testing.T) {
+	t.Parallel()
+	j := newReplayTest(t)
+	var asked []uuid.UUID
+	j.TakeBackWith(func(ids []uuid.UUID) { asked = append(asked, ids...) })
+	ids := j.add(6, j.target[0], 1)
+	replay, err := j.Create(t.Context(), query.Filter{EndpointID: &j.target[0]}, "test")
+	require.NoError(t, err)
+	j.work()
+	j.exec(`update hub.deliveries set due_at = now() + interval '30 seconds' where id = any($1)`, ids[:2])              // leased
+	j.exec(`update hub.deliveries set next_attempt_at = now() + interval '5 seconds', spent = 1 where id = $1`, ids[2]) // attempted
+	j.exec(`update hub.deliveries set status = 1, finished_at = now() where id = $1`, ids[3])                           // delivered
+	other := maintain.NewReplays(j.pool, slog.New(slog.DiscardHandler), time.Now, func(uuid.UUID) {})                   // another replica cancels
+	cancelled, err := other.Cancel(t.Context(), replay.ID)
+	require.NoError(t, err)
+	require.Equal(t, []any{"cancelled", int64(1), int64(0)}, []any{cancelled.Status, cancelled.Delivered, cancelled.Parked})
+	count := func(where string) (n int) {
+		require.NoError(t, j.pool.QueryRow(t.Context(), `select count(*) from hub.deliveries where `+where).Scan(&n))
+		return n
+	}
+	require.Equal(t, 2, count(`status = 2 and reason = 'replay_cancelled'`))
+	require.Equal(t, 3, count(`status = 0`))
+	require.NoError(t, j.TakeBackCancelled(t.Context()))
+	require.Subset(t, asked, ids[:2])
+	j.exec(`update hub.deliveries set status = 2, reason = 'replay_cancelled', finished_at = now() where id = any($1)`, ids[:2]) // the process does
+	j.exec(`update hub.deliveries set status = 2, reason = 'retries_exhausted', finished_at = now() where id = $1`, ids[2])
+	require.NoError(t, j.TakeBackCancelled(t.Context()))
+	got := j.get(replay.ID)
+	require.Equal(t, []any{"cancelled", int64(1), int64(1), int64(2)}, []any{got.Status, got.Delivered, got.Parked, got.Done})
+	require.Zero(t, j.tracked())
+
+	// No drain sends them again: somebody said stop.
+	d := &drainTest{replayTest: j, failed: map[string]int{}}
+	d.drainer = maintain.NewDrainer(j.pool, slog.New(slog.DiscardHandler), func(uuid.UUID) {}, nobody)
+	d.exec(`insert into hub.drains (target_id, integration, state, due_at) values ($1, false, 'waiting', now())`, j.target[0])
+	d.round()
+	require.Equal(t, ids[2:3], d.pending(j.target[0]))
 }

@@ -122,6 +122,7 @@ func requeueBatch(ctx context.Context, tx pgx.Tx, c query.Conditions, limit int)
 			return nil
 		}
 		b.targets[*target] = true
+		b.requeued = append(b.requeued, id)
 		return nil
 	})
 	if err != nil {
@@ -133,7 +134,8 @@ func requeueBatch(ctx context.Context, tx pgx.Tx, c query.Conditions, limit int)
 // requeuedBatch is the result of one batch of a replay.
 type requeuedBatch struct {
 	targets    map[uuid.UUID]bool
-	last       uuid.UUID
-	matched    int
+	requeued   []uuid.UUID
+	last       uuid.UUID // the cursor from now on
+	matched    int       // 0: nothing is left
 	unsendable int
 }

@@ -48,8 +48,9 @@ func (r *Reader) DailyBalances(ctx context.Context) ([]Balance, error) {
 			select at::date as day, count(*) filter (where status = 1) as delivered, count(*) filter (where status = 2) as parked,
 			       count(*) filter (where status = 0) as pending, count(*) filter (where status = 3) as failed
 			from stand group by 1)
-		select d.day, coalesce(a.n, 0)::bigint, coalesce(c.delivered, 0), coalesce(c.parked, 0), coalesce(c.pending, 0), coalesce(c.failed, 0)
-		from days d left join accepted a using (day) left join counted c using (day)
+		select d.day, coalesce(a.n, 0)::bigint, coalesce(c.delivered, 0) + coalesce(k.delivered, 0), coalesce(c.parked, 0), coalesce(c.pending, 0),
+		       coalesce(c.failed, 0) + coalesce(k.failed, 0)
+		from days d left join accepted a using (day) left join counted c using (day) left join hub.compacted_days k using (day)
 		where a.n is not null or c.day is not null order by d.day`)
 	if err != nil {
 		return nil, fmt.Errorf("summing up the log: %w", err)

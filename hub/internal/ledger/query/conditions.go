@@ -22,6 +22,10 @@ func (c *Conditions) Add(part string, args ...any) {
 	c.parts = append(c.parts, c.numbered(part, args...))
 }
 
+// Numbered appends the arguments of a text that is used beside the where clause, and
+// returns the text with their numbers for the question marks.
+func (c *Conditions) Numbered(text string, args ...any) string { return c.numbered(text, args...) }
+
 // numbered appends arguments and returns the part with their numbers for the question marks.
 func (c *Conditions) numbered(part string, args ...any) string {
 	for _, arg := range args {

@@ -417,6 +417,93 @@ func (q *Queries) IntegrationWithProduct(ctx context.Context, arg IntegrationWit
 	return i, err
 }
 
+const integrationsOfTenants = `-- name: IntegrationsOfTenants :many
+select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, i.draining_since, i.trial_at, i.trial_id, i.peer_account, i.account_since, i.inactive_at, i.abandoned_at, t.id, t.product, t.name, t.external_ref, t.created_at, t.limit_endpoints, t.limit_deliveries_per_request, t.limit_in_flight, t.limit_queue
+from (select unnest($1::uuid[]) as tenant_id, unnest($2::text[]) as environment) wanted
+join hub.integrations i on i.tenant_id = wanted.tenant_id and i.environment = wanted.environment
+join hub.tenants t on t.id = i.tenant_id
+order by i.id desc
+`
+
+type IntegrationsOfTenantsRow struct {
+	Integration Integration
+	Tenant      Tenant
+}
+
+// Integrations of pairs of tenant and environment, with their tenants.
+func (q *Queries) IntegrationsOfTenants(ctx context.Context, tenants []uuid.UUID, environments []string) ([]IntegrationsOfTenantsRow, error) {
+	rows, err := q.db.Query(ctx, integrationsOfTenants, tenants, environments)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []IntegrationsOfTenantsRow{}
+	for rows.Next() {
+		var i IntegrationsOfTenantsRow
+		if err := rows.Scan(
+			&i.Integration.ID,
+			&i.Integration.TenantID,
+			&i.Integration.Environment,
+			&i.Integration.Product,
+			&i.Integration.Status,
+			&i.Integration.Disabled,
+			&i.Integration.ApiUrl,
+			&i.Integration.WebhookUrl,
+			&i.Integration.PeerWebhookUrl,
+			&i.Integration.Secret,
+			&i.Integration.PreviousSecret,
+			&i.Integration.PreviousExpiresAt,
+			&i.Integration.PendingSecret,
+			&i.Integration.RemoteKey,
+			&i.Integration.RemoteLast4,
+			&i.Integration.PreviousRemoteKey,
+			&i.Integration.PendingKey,
+			&i.Integration.PendingKeyID,
+			&i.Integration.Features,
+			&i.Integration.Enabled,
+			&i.Integration.EventTypes,
+			&i.Integration.PeerIntegrationID,
+			&i.Integration.Handshake,
+			&i.Integration.RegisterAt,
+			&i.Integration.RegisterTries,
+			&i.Integration.RegisteredAt,
+			&i.Integration.PeerRegisteredAt,
+			&i.Integration.LastError,
+			&i.Integration.LastHealthCheck,
+			&i.Integration.Failures,
+			&i.Integration.Successes,
+			&i.Integration.UnauthorizedSince,
+			&i.Integration.NextProbeAt,
+			&i.Integration.RevokedAt,
+			&i.Integration.CreatedAt,
+			&i.Integration.UpdatedAt,
+			&i.Integration.DrainingSince,
+			&i.Integration.TrialAt,
+			&i.Integration.TrialID,
+			&i.Integration.PeerAccount,
+			&i.Integration.AccountSince,
+			&i.Integration.InactiveAt,
+			&i.Integration.AbandonedAt,
+			&i.Tenant.ID,
+			&i.Tenant.Product,
+			&i.Tenant.Name,
+			&i.Tenant.ExternalRef,
+			&i.Tenant.CreatedAt,
+			&i.Tenant.LimitEndpoints,
+			&i.Tenant.LimitDeliveriesPerRequest,
+			&i.Tenant.LimitInFlight,
+			&i.Tenant.LimitQueue,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const listIntegrations = `-- name: ListIntegrations :many
 select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, i.draining_since, i.trial_at, i.trial_id, i.peer_account, i.account_since, i.inactive_at, i.abandoned_at, t.product as own_product, t.name as tenant_name
 from hub.integrations i join hub.tenants t on t.id = i.tenant_id

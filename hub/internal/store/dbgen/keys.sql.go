@@ -162,6 +162,60 @@ func (q *Queries) KeyWithTenantByHash(ctx context.Context, hash []byte, at time.
 	return i, err
 }
 
+const keysWithTenantByHash = `-- name: KeysWithTenantByHash :many
+select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, k.superseded, t.product, t.name as tenant_name, t.external_ref
+from hub.keys k join hub.tenants t on t.id = k.tenant_id
+where k.hash = any($1::bytea[]) and k.revoked_at is null
+  and (k.expires_at is null or k.expires_at > $2::timestamptz)
+`
+
+type KeysWithTenantByHashRow struct {
+	Key         Key
+	Product     string
+	TenantName  string
+	ExternalRef *string
+}
+
+func (q *Queries) KeysWithTenantByHash(ctx context.Context, hashes [][]byte, at time.Time) ([]KeysWithTenantByHashRow, error) {
+	rows, err := q.db.Query(ctx, keysWithTenantByHash, hashes, at)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []KeysWithTenantByHashRow{}
+	for rows.Next() {
+		var i KeysWithTenantByHashRow
+		if err := rows.Scan(
+			&i.Key.ID,
+			&i.Key.TenantID,
+			&i.Key.Name,
+			&i.Key.Environment,
+			&i.Key.Hash,
+			&i.Key.Prefix,
+			&i.Key.Last4,
+			&i.Key.Scopes,
+			&i.Key.Rate,
+			&i.Key.CreatedAt,
+			&i.Key.ExpiresAt,
+			&i.Key.RevokedAt,
+			&i.Key.ReplacedBy,
+			&i.Key.LastUsedAt,
+			&i.Key.IntegrationID,
+			&i.Key.Superseded,
+			&i.Product,
+			&i.TenantName,
+			&i.ExternalRef,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const listKeys = `-- name: ListKeys :many
 select k.id, k.tenant_id, k.name, k.environment, k.hash, k.prefix, k.last4, k.scopes, k.rate, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, k.integration_id, k.superseded, t.product, t.name as tenant_name from hub.keys k join hub.tenants t on t.id = k.tenant_id
 where ($1::uuid is null or k.tenant_id = $1)
@@ -259,12 +313,14 @@ func (q *Queries) LockKey(ctx context.Context, id uuid.UUID) (Key, error) {
 }
 
 const revokeKey = `-- name: RevokeKey :one
-update hub.keys set revoked_at = coalesce(revoked_at, $1::timestamptz) where id = $2
-returning tenant_id
+with ended as (
+    update hub.keys set revoked_at = $2::timestamptz where keys.id = $1 and revoked_at is null)
+select k.tenant_id from hub.keys k where k.id = $1
 `
 
-func (q *Queries) RevokeKey(ctx context.Context, at time.Time, iD uuid.UUID) (uuid.UUID, error) {
-	row := q.db.QueryRow(ctx, revokeKey, at, iD)
+// Returns the key's tenant. One that is revoked already stays as it is.
+func (q *Queries) RevokeKey(ctx context.Context, iD uuid.UUID, at time.Time) (uuid.UUID, error) {
+	row := q.db.QueryRow(ctx, revokeKey, iD, at)
 	var tenant_id uuid.UUID
 	err := row.Scan(&tenant_id)
 	return tenant_id, err

@@ -218,6 +218,35 @@ func (q *Queries) ProductForUpdate(ctx context.Context, name string) (Product, e
 	return i, err
 }
 
+const productsOfTenants = `-- name: ProductsOfTenants :many
+select id, product from hub.tenants where id = any($1::uuid[])
+`
+
+type ProductsOfTenantsRow struct {
+	ID      uuid.UUID
+	Product string
+}
+
+func (q *Queries) ProductsOfTenants(ctx context.Context, ids []uuid.UUID) ([]ProductsOfTenantsRow, error) {
+	rows, err := q.db.Query(ctx, productsOfTenants, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ProductsOfTenantsRow{}
+	for rows.Next() {
+		var i ProductsOfTenantsRow
+		if err := rows.Scan(&i.ID, &i.Product); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const renameProduct = `-- name: RenameProduct :one
 with moved as (
     update hub.tenants t set product = $1 where t.product = $3 and $1::text <> $3
@@ -388,7 +417,8 @@ func (q *Queries) UpsertHostedProduct(ctx context.Context, arg UpsertHostedProdu
 
 const upsertTenant = `-- name: UpsertTenant :execrows
 insert into hub.tenants (id, product, name, external_ref) values ($1, $2, $3, $4)
-on conflict (id) do update set name = excluded.name, external_ref = excluded.external_ref where hub.tenants.product = excluded.product
+on conflict (id) do update set name = excluded.name, external_ref = excluded.external_ref
+where hub.tenants.product = excluded.product and (hub.tenants.name, hub.tenants.external_ref) is distinct from (excluded.name, excluded.external_ref)
 `
 
 type UpsertTenantParams struct {
@@ -398,7 +428,8 @@ type UpsertTenantParams struct {
 	ExternalRef *string
 }
 
-// A hosted product's tenant; nothing where the id is another product's.
+// A hosted product's tenant; nothing where it is as it should be, or the id is another
+// product's.
 func (q *Queries) UpsertTenant(ctx context.Context, arg UpsertTenantParams) (int64, error) {
 	result, err := q.db.Exec(ctx, upsertTenant,
 		arg.ID,

@@ -119,3 +119,11 @@ select * from hub.keys where hash = sqlc.arg(hash) and tenant_id = sqlc.arg(tena
 -- name: DeleteOldReceived :execrows
 delete from hub.received where (integration_id, event_id) in (
     select r.integration_id, r.event_id from hub.received r where r.received_at < sqlc.arg(before)::timestamptz limit sqlc.arg(row_limit));
+
+-- name: IntegrationsOfTenants :many
+-- Integrations of pairs of tenant and environment, with their tenants.
+select sqlc.embed(i), sqlc.embed(t)
+from (select unnest(sqlc.arg(tenants)::uuid[]) as tenant_id, unnest(sqlc.arg(environments)::text[]) as environment) wanted
+join hub.integrations i on i.tenant_id = wanted.tenant_id and i.environment = wanted.environment
+join hub.tenants t on t.id = i.tenant_id
+order by i.id desc;

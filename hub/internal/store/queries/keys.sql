@@ -24,11 +24,19 @@ update hub.keys set replaced_by = sqlc.arg(replaced_by)::uuid, expires_at = leas
 where id = sqlc.arg(id);
 
 -- name: RevokeKey :one
-update hub.keys set revoked_at = coalesce(revoked_at, sqlc.arg(at)::timestamptz) where id = sqlc.arg(id)
-returning tenant_id;
+-- Returns the key's tenant. One that is revoked already stays as it is.
+with ended as (
+    update hub.keys set revoked_at = sqlc.arg(at)::timestamptz where keys.id = sqlc.arg(id) and revoked_at is null)
+select k.tenant_id from hub.keys k where k.id = sqlc.arg(id);
 
 -- name: KeyWithTenantByHash :one
 select sqlc.embed(k), t.product, t.name as tenant_name, t.external_ref
 from hub.keys k join hub.tenants t on t.id = k.tenant_id
 where k.hash = sqlc.arg(hash) and k.revoked_at is null
+  and (k.expires_at is null or k.expires_at > sqlc.arg(at)::timestamptz);
+
+-- name: KeysWithTenantByHash :many
+select sqlc.embed(k), t.product, t.name as tenant_name, t.external_ref
+from hub.keys k join hub.tenants t on t.id = k.tenant_id
+where k.hash = any(sqlc.arg(hashes)::bytea[]) and k.revoked_at is null
   and (k.expires_at is null or k.expires_at > sqlc.arg(at)::timestamptz);

@@ -53,12 +53,17 @@ on conflict (name) do update set prefix = excluded.prefix, title = excluded.titl
 where hub.products.hosted and (hub.products.prefix, hub.products.title) is distinct from (excluded.prefix, excluded.title);
 
 -- name: UpsertTenant :execrows
--- A hosted product's tenant; nothing where the id is another product's.
+-- A hosted product's tenant; nothing where it is as it should be, or the id is another
+-- product's.
 insert into hub.tenants (id, product, name, external_ref) values ($1, $2, $3, $4)
-on conflict (id) do update set name = excluded.name, external_ref = excluded.external_ref where hub.tenants.product = excluded.product;
+on conflict (id) do update set name = excluded.name, external_ref = excluded.external_ref
+where hub.tenants.product = excluded.product and (hub.tenants.name, hub.tenants.external_ref) is distinct from (excluded.name, excluded.external_ref);
 
 -- name: TenantOfProduct :one
 select * from hub.tenants where id = $1 and product = $2;
 
 -- name: TenantByExternalRef :one
 select * from hub.tenants where external_ref = sqlc.arg(ref)::text and product = sqlc.arg(product);
+
+-- name: ProductsOfTenants :many
+select id, product from hub.tenants where id = any(sqlc.arg(ids)::uuid[]);

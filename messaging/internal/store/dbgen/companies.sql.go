@@ -7,6 +7,7 @@ package dbgen
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -79,6 +80,79 @@ func (q *Queries) InsertCompany(ctx context.Context, arg InsertCompanyParams) (C
 		arg.Phone,
 		arg.Email,
 		arg.CreatedAt,
+	)
+	var i Company
+	err := row.Scan(
+		&i.ID,
+		&i.TenantID,
+		&i.Name,
+		&i.Phone,
+		&i.Email,
+		&i.Timezone,
+		&i.Schedules,
+		&i.ReopenMinutes,
+		&i.OptOutWords,
+		&i.RetentionDays,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+	)
+	return i, err
+}
+
+const lockCompany = `-- name: LockCompany :one
+select id, tenant_id, name, phone, email, timezone, schedules, reopen_minutes, opt_out_words, retention_days, created_at, updated_at from messaging.companies where id = $1 for no key update
+`
+
+func (q *Queries) LockCompany(ctx context.Context, id int64) (Company, error) {
+	row := q.db.QueryRow(ctx, lockCompany, id)
+	var i Company
+	err := row.Scan(
+		&i.ID,
+		&i.TenantID,
+		&i.Name,
+		&i.Phone,
+		&i.Email,
+		&i.Timezone,
+		&i.Schedules,
+		&i.ReopenMinutes,
+		&i.OptOutWords,
+		&i.RetentionDays,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+	)
+	return i, err
+}
+
+const updateCompany = `-- name: UpdateCompany :one
+update messaging.companies set name = $2, phone = $3, email = $4, timezone = $5, schedules = $6, reopen_minutes = $7, opt_out_words = $8, retention_days = $9, updated_at = $10
+where id = $1 returning id, tenant_id, name, phone, email, timezone, schedules, reopen_minutes, opt_out_words, retention_days, created_at, updated_at
+`
+
+type UpdateCompanyParams struct {
+	ID            int64
+	Name          string
+	Phone         string
+	Email         string
+	Timezone      string
+	Schedules     json.RawMessage
+	ReopenMinutes int
+	OptOutWords   []string
+	RetentionDays *int
+	UpdatedAt     time.Time
+}
+
+func (q *Queries) UpdateCompany(ctx context.Context, arg UpdateCompanyParams) (Company, error) {
+	row := q.db.QueryRow(ctx, updateCompany,
+		arg.ID,
+		arg.Name,
+		arg.Phone,
+		arg.Email,
+		arg.Timezone,
+		arg.Schedules,
+		arg.ReopenMinutes,
+		arg.OptOutWords,
+		arg.RetentionDays,
+		arg.UpdatedAt,
 	)
 	var i Company
 	err := row.Scan(

@@ -186,6 +186,58 @@ func (q *Queries) MessageIDByRemoteID(ctx context.Context, companyID int64, conn
 	return id, err
 }
 
+const messagesByID = `-- name: MessagesByID :many
+select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_url, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at from messaging.messages where company_id = $1 and id = any($2::text[])
+`
+
+func (q *Queries) MessagesByID(ctx context.Context, companyID int64, ids []string) ([]Message, error) {
+	rows, err := q.db.Query(ctx, messagesByID, companyID, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Message{}
+	for rows.Next() {
+		var i Message
+		if err := rows.Scan(
+			&i.CompanyID,
+			&i.ID,
+			&i.Seq,
+			&i.TicketID,
+			&i.ContactID,
+			&i.ConnectionID,
+			&i.RemoteID,
+			&i.UserID,
+			&i.Body,
+			&i.FromMe,
+			&i.IsRead,
+			&i.Ack,
+			&i.MediaType,
+			&i.MediaURL,
+			&i.MediaName,
+			&i.MimeType,
+			&i.Size,
+			&i.QuotedID,
+			&i.IsPrivate,
+			&i.IsDeleted,
+			&i.IsEdited,
+			&i.Origin,
+			&i.ErrorCode,
+			&i.ExternalKey,
+			&i.SentAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const messagesByRemoteID = `-- name: MessagesByRemoteID :many
 select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_url, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at from messaging.messages where company_id = $1 and connection_id = $2::bigint and remote_id = any($3::text[]) and from_me order by seq for no key update
 `

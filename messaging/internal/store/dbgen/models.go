@@ -81,6 +81,15 @@ type Contact struct {
 	LastInboundAt *time.Time
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
+	LID           *string
+}
+
+type ContactList struct {
+	CompanyID int64
+	ID        int64
+	Name      string
+	CreatedAt time.Time
+	UpdatedAt time.Time
 }
 
 type Message struct {
@@ -125,6 +134,42 @@ type OutboxEntry struct {
 	CreatedAt    time.Time
 }
 
+type Queue struct {
+	CompanyID         int64
+	ID                int64
+	Name              string
+	Color             string
+	Position          *int
+	GreetingMessage   string
+	OutOfHoursMessage string
+	Schedules         json.RawMessage
+	CreatedAt         time.Time
+	UpdatedAt         time.Time
+}
+
+type QuickMessage struct {
+	CompanyID int64
+	ID        int64
+	UserID    *int64
+	Shortcode string
+	Message   string
+	Shared    bool
+	MediaURL  *string
+	MediaName *string
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+type Tag struct {
+	CompanyID int64
+	ID        int64
+	Name      string
+	Color     string
+	Kanban    int
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
 type Ticket struct {
 	CompanyID       int64
 	ID              int64
@@ -159,4 +204,6 @@ type User struct {
 	IsActive     bool
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
+	ConnectionID *int64
+	OnlineUntil  *time.Time
 }

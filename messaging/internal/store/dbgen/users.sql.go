@@ -13,7 +13,7 @@ import (
 )
 
 const activeUserByLogin = `-- name: ActiveUserByLogin :one
-select u.company_id, u.id, u.uid, u.name, u.email, u.password_hash, u.profile, u.all_tickets, u.is_active, u.created_at, u.updated_at, c.tenant_id from messaging.users u
+select u.company_id, u.id, u.uid, u.name, u.email, u.password_hash, u.profile, u.all_tickets, u.is_active, u.created_at, u.updated_at, u.connection_id, u.online_until, c.tenant_id from messaging.users u
 join messaging.companies c on c.id = u.company_id
 where u.uid = $1 and u.is_active
   and exists (select from messaging.refresh_tokens r where r.user_id = u.uid and r.family_id = $2 and r.revoked_at is null)
@@ -40,14 +40,34 @@ func (q *Queries) ActiveUserByLogin(ctx context.Context, uID uuid.UUID, familyID
 		&i.User.IsActive,
 		&i.User.CreatedAt,
 		&i.User.UpdatedAt,
+		&i.User.ConnectionID,
+		&i.User.OnlineUntil,
 		&i.TenantID,
 	)
 	return i, err
 }
 
+const deleteUser = `-- name: DeleteUser :exec
+delete from messaging.users where company_id = $1 and id = $2
+`
+
+func (q *Queries) DeleteUser(ctx context.Context, companyID int64, iD int64) error {
+	_, err := q.db.Exec(ctx, deleteUser, companyID, iD)
+	return err
+}
+
+const deleteUserQueues = `-- name: DeleteUserQueues :exec
+delete from messaging.user_queues where company_id = $1 and user_id = $2
+`
+
+func (q *Queries) DeleteUserQueues(ctx context.Context, companyID int64, userID int64) error {
+	_, err := q.db.Exec(ctx, deleteUserQueues, companyID, userID)
+	return err
+}
+
 const insertUser = `-- name: InsertUser :one
-insert into messaging.users (company_id, uid, name, email, password_hash, profile, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $7) returning company_id, id, uid, name, email, password_hash, profile, all_tickets, is_active, created_at, updated_at
+insert into messaging.users (company_id, uid, name, email, password_hash, profile, all_tickets, is_active, connection_id, created_at, updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10) returning company_id, id, uid, name, email, password_hash, profile, all_tickets, is_active, created_at, updated_at, connection_id, online_until
 `
 
 type InsertUserParams struct {
@@ -57,6 +77,9 @@ type InsertUserParams struct {
 	Email        string
 	PasswordHash *string
 	Profile      string
+	AllTickets   bool
+	IsActive     bool
+	ConnectionID *int64
 	CreatedAt    time.Time
 }
 
@@ -68,6 +91,9 @@ func (q *Queries) InsertUser(ctx context.Context, arg InsertUserParams) (User, e
 		arg.Email,
 		arg.PasswordHash,
 		arg.Profile,
+		arg.AllTickets,
+		arg.IsActive,
+		arg.ConnectionID,
 		arg.CreatedAt,
 	)
 	var i User
@@ -83,12 +109,72 @@ func (q *Queries) InsertUser(ctx context.Context, arg InsertUserParams) (User, e
 		&i.IsActive,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.ConnectionID,
+		&i.OnlineUntil,
 	)
 	return i, err
 }
 
+const insertUserQueues = `-- name: InsertUserQueues :execrows
+insert into messaging.user_queues (company_id, user_id, queue_id)
+select q.company_id, $1, q.id from messaging.queues q where q.company_id = $2 and q.id = any($3::bigint[])
+`
+
+// Queues of other companies are left out: the caller compares the number.
+func (q *Queries) InsertUserQueues(ctx context.Context, userID int64, companyID int64, queues []int64) (int64, error) {
+	result, err := q.db.Exec(ctx, insertUserQueues, userID, companyID, queues)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const liveTicketsOfUser = `-- name: LiveTicketsOfUser :many
+select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at from messaging.tickets where company_id = $1 and user_id = $2::bigint and status in ('open', 'pending') order by id for no key update
+`
+
+func (q *Queries) LiveTicketsOfUser(ctx context.Context, companyID int64, userID int64) ([]Ticket, error) {
+	rows, err := q.db.Query(ctx, liveTicketsOfUser, companyID, userID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Ticket{}
+	for rows.Next() {
+		var i Ticket
+		if err := rows.Scan(
+			&i.CompanyID,
+			&i.ID,
+			&i.UUID,
+			&i.Status,
+			&i.ContactID,
+			&i.ConnectionID,
+			&i.UserID,
+			&i.QueueID,
+			&i.UnreadMessages,
+			&i.LastMessage,
+			&i.Chatbot,
+			&i.Resolution,
+			&i.Rating,
+			&i.QueuedAt,
+			&i.StartedAt,
+			&i.FirstResponseAt,
+			&i.ClosedAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const lockUserByUID = `-- name: LockUserByUID :one
-select company_id, id, uid, name, email, password_hash, profile, all_tickets, is_active, created_at, updated_at from messaging.users where uid = $1 for no key update
+select company_id, id, uid, name, email, password_hash, profile, all_tickets, is_active, created_at, updated_at, connection_id, online_until from messaging.users where uid = $1 for no key update
 `
 
 func (q *Queries) LockUserByUID(ctx context.Context, uid uuid.UUID) (User, error) {
@@ -106,8 +192,49 @@ func (q *Queries) LockUserByUID(ctx context.Context, uid uuid.UUID) (User, error
 		&i.IsActive,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.ConnectionID,
+		&i.OnlineUntil,
 	)
 	return i, err
+}
+
+const lockUsers = `-- name: LockUsers :many
+select company_id, id, uid, name, email, password_hash, profile, all_tickets, is_active, created_at, updated_at, connection_id, online_until from messaging.users where company_id = $1 order by id for update
+`
+
+// Of a whole company, so that two administrators cannot remove each other at once.
+func (q *Queries) LockUsers(ctx context.Context, companyID int64) ([]User, error) {
+	rows, err := q.db.Query(ctx, lockUsers, companyID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []User{}
+	for rows.Next() {
+		var i User
+		if err := rows.Scan(
+			&i.CompanyID,
+			&i.ID,
+			&i.UID,
+			&i.Name,
+			&i.Email,
+			&i.PasswordHash,
+			&i.Profile,
+			&i.AllTickets,
+			&i.IsActive,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.ConnectionID,
+			&i.OnlineUntil,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const queueIDsOfUser = `-- name: QueueIDsOfUser :many
@@ -134,6 +261,43 @@ func (q *Queries) QueueIDsOfUser(ctx context.Context, companyID int64, userID in
 	return items, nil
 }
 
+const queuesOfUsers = `-- name: QueuesOfUsers :many
+select uq.user_id, q.id, q.name, q.color from messaging.user_queues uq join messaging.queues q on q.company_id = uq.company_id and q.id = uq.queue_id
+where uq.company_id = $1 and uq.user_id = any($2::bigint[]) order by q.id
+`
+
+type QueuesOfUsersRow struct {
+	UserID int64
+	ID     int64
+	Name   string
+	Color  string
+}
+
+func (q *Queries) QueuesOfUsers(ctx context.Context, companyID int64, users []int64) ([]QueuesOfUsersRow, error) {
+	rows, err := q.db.Query(ctx, queuesOfUsers, companyID, users)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []QueuesOfUsersRow{}
+	for rows.Next() {
+		var i QueuesOfUsersRow
+		if err := rows.Scan(
+			&i.UserID,
+			&i.ID,
+			&i.Name,
+			&i.Color,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const updateUserPassword = `-- name: UpdateUserPassword :exec
 update messaging.users set password_hash = $2, updated_at = $3 where uid = $1
 `
@@ -143,8 +307,83 @@ func (q *Queries) UpdateUserPassword(ctx context.Context, uID uuid.UUID, passwor
 	return err
 }
 
+const updateUserRow = `-- name: UpdateUserRow :one
+update messaging.users set name = $3, email = $4, password_hash = $5, profile = $6, all_tickets = $7, is_active = $8, connection_id = $9, updated_at = $10
+where company_id = $1 and id = $2 returning company_id, id, uid, name, email, password_hash, profile, all_tickets, is_active, created_at, updated_at, connection_id, online_until
+`
+
+type UpdateUserRowParams struct {
+	CompanyID    int64
+	ID           int64
+	Name         string
+	Email        string
+	PasswordHash *string
+	Profile      string
+	AllTickets   bool
+	IsActive     bool
+	ConnectionID *int64
+	UpdatedAt    time.Time
+}
+
+func (q *Queries) UpdateUserRow(ctx context.Context, arg UpdateUserRowParams) (User, error) {
+	row := q.db.QueryRow(ctx, updateUserRow,
+		arg.CompanyID,
+		arg.ID,
+		arg.Name,
+		arg.Email,
+		arg.PasswordHash,
+		arg.Profile,
+		arg.AllTickets,
+		arg.IsActive,
+		arg.ConnectionID,
+		arg.UpdatedAt,
+	)
+	var i User
+	err := row.Scan(
+		&i.CompanyID,
+		&i.ID,
+		&i.UID,
+		&i.Name,
+		&i.Email,
+		&i.PasswordHash,
+		&i.Profile,
+		&i.AllTickets,
+		&i.IsActive,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.ConnectionID,
+		&i.OnlineUntil,
+	)
+	return i, err
+}
+
+const user = `-- name: User :one
+select company_id, id, uid, name, email, password_hash, profile, all_tickets, is_active, created_at, updated_at, connection_id, online_until from messaging.users where company_id = $1 and id = $2
+`
+
+func (q *Queries) User(ctx context.Context, companyID int64, iD int64) (User, error) {
+	row := q.db.QueryRow(ctx, user, companyID, iD)
+	var i User
+	err := row.Scan(
+		&i.CompanyID,
+		&i.ID,
+		&i.UID,
+		&i.Name,
+		&i.Email,
+		&i.PasswordHash,
+		&i.Profile,
+		&i.AllTickets,
+		&i.IsActive,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.ConnectionID,
+		&i.OnlineUntil,
+	)
+	return i, err
+}
+
 const userByEmail = `-- name: UserByEmail :one
-select company_id, id, uid, name, email, password_hash, profile, all_tickets, is_active, created_at, updated_at from messaging.users where lower(email) = lower($1)
+select company_id, id, uid, name, email, password_hash, profile, all_tickets, is_active, created_at, updated_at, connection_id, online_until from messaging.users where lower(email) = lower($1)
 `
 
 func (q *Queries) UserByEmail(ctx context.Context, lower string) (User, error) {
@@ -162,12 +401,14 @@ func (q *Queries) UserByEmail(ctx context.Context, lower string) (User, error) {
 		&i.IsActive,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.ConnectionID,
+		&i.OnlineUntil,
 	)
 	return i, err
 }
 
 const userByUID = `-- name: UserByUID :one
-select company_id, id, uid, name, email, password_hash, profile, all_tickets, is_active, created_at, updated_at from messaging.users where uid = $1
+select company_id, id, uid, name, email, password_hash, profile, all_tickets, is_active, created_at, updated_at, connection_id, online_until from messaging.users where uid = $1
 `
 
 func (q *Queries) UserByUID(ctx context.Context, uid uuid.UUID) (User, error) {
@@ -185,6 +426,70 @@ func (q *Queries) UserByUID(ctx context.Context, uid uuid.UUID) (User, error) {
 		&i.IsActive,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.ConnectionID,
+		&i.OnlineUntil,
 	)
 	return i, err
+}
+
+const userCount = `-- name: UserCount :one
+select count(*) from messaging.users where company_id = $1 and (name ilike $2::text or email ilike $2::text)
+`
+
+func (q *Queries) UserCount(ctx context.Context, companyID int64, pattern string) (int64, error) {
+	row := q.db.QueryRow(ctx, userCount, companyID, pattern)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const usersPage = `-- name: UsersPage :many
+select company_id, id, uid, name, email, password_hash, profile, all_tickets, is_active, created_at, updated_at, connection_id, online_until from messaging.users where company_id = $1 and (name ilike $2::text or email ilike $2::text)
+order by lower(name), id offset $3::int limit $4::int
+`
+
+type UsersPageParams struct {
+	CompanyID int64
+	Pattern   string
+	Skip      int
+	MaxRows   int
+}
+
+func (q *Queries) UsersPage(ctx context.Context, arg UsersPageParams) ([]User, error) {
+	rows, err := q.db.Query(ctx, usersPage,
+		arg.CompanyID,
+		arg.Pattern,
+		arg.Skip,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []User{}
+	for rows.Next() {
+		var i User
+		if err := rows.Scan(
+			&i.CompanyID,
+			&i.ID,
+			&i.UID,
+			&i.Name,
+			&i.Email,
+			&i.PasswordHash,
+			&i.Profile,
+			&i.AllTickets,
+			&i.IsActive,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.ConnectionID,
+			&i.OnlineUntil,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

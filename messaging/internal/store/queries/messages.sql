@@ -29,3 +29,6 @@ update messaging.messages set remote_id = sqlc.arg(remote_id)::text, sent_at = s
 
 -- name: MessageIDByRemoteID :one
 select id from messaging.messages where company_id = sqlc.arg(company_id) and connection_id = sqlc.arg(connection_id)::bigint and remote_id = sqlc.arg(remote_id)::text;
+
+-- name: MessagesByID :many
+select * from messaging.messages where company_id = $1 and id = any(sqlc.arg(ids)::text[]);

@@ -1,6 +1,6 @@
 -- name: InsertUser :one
-insert into messaging.users (company_id, uid, name, email, password_hash, profile, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $7) returning *;
+insert into messaging.users (company_id, uid, name, email, password_hash, profile, all_tickets, is_active, connection_id, created_at, updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10) returning *;
 
 -- name: UserByEmail :one
 select * from messaging.users where lower(email) = lower($1);
@@ -23,3 +23,39 @@ where u.uid = $1 and u.is_active
 
 -- name: QueueIDsOfUser :many
 select queue_id from messaging.user_queues where company_id = $1 and user_id = $2 order by queue_id;
+
+-- name: User :one
+select * from messaging.users where company_id = $1 and id = $2;
+
+-- name: UserCount :one
+select count(*) from messaging.users where company_id = sqlc.arg(company_id) and (name ilike sqlc.arg(pattern)::text or email ilike sqlc.arg(pattern)::text);
+
+-- name: UsersPage :many
+select * from messaging.users where company_id = sqlc.arg(company_id) and (name ilike sqlc.arg(pattern)::text or email ilike sqlc.arg(pattern)::text)
+order by lower(name), id offset sqlc.arg(skip)::int limit sqlc.arg(max_rows)::int;
+
+-- name: QueuesOfUsers :many
+select uq.user_id, q.id, q.name, q.color from messaging.user_queues uq join messaging.queues q on q.company_id = uq.company_id and q.id = uq.queue_id
+where uq.company_id = sqlc.arg(company_id) and uq.user_id = any(sqlc.arg(users)::bigint[]) order by q.id;
+
+-- name: LockUsers :many
+-- Of a whole company, so that two administrators cannot remove each other at once.
+select * from messaging.users where company_id = $1 order by id for update;
+
+-- name: UpdateUserRow :one
+update messaging.users set name = $3, email = $4, password_hash = $5, profile = $6, all_tickets = $7, is_active = $8, connection_id = $9, updated_at = $10
+where company_id = $1 and id = $2 returning *;
+
+-- name: DeleteUser :exec
+delete from messaging.users where company_id = $1 and id = $2;
+
+-- name: DeleteUserQueues :exec
+delete from messaging.user_queues where company_id = $1 and user_id = $2;
+
+-- name: InsertUserQueues :execrows
+-- Queues of other companies are left out: the caller compares the number.
+insert into messaging.user_queues (company_id, user_id, queue_id)
+select q.company_id, sqlc.arg(user_id), q.id from messaging.queues q where q.company_id = sqlc.arg(company_id) and q.id = any(sqlc.arg(queues)::bigint[]);
+
+-- name: LiveTicketsOfUser :many
+select * from messaging.tickets where company_id = sqlc.arg(company_id) and user_id = sqlc.arg(user_id)::bigint and status in ('open', 'pending') order by id for no key update;

@@ -172,7 +172,7 @@ func setUpPublisher(ctx context.Context, api *hubapi.Client) (load.Spec, error) 
 		return load.Spec{}, err
 	}
 	key, err := api.CreateKey(ctx, tenant)
-	return load.Spec{URL: api.EventsURL(), Key: key}, err
+	return load.Spec{URL: api.EventsURL(), Keys: []string{key}}, err
 }
 
 // setUpPeer makes a tenant with a connected peer, and returns the load of that peer's webhooks.
@@ -190,7 +190,7 @@ func setUpPeer(ctx context.Context, api *hubapi.Client, hook, eventType string) 
 	raw := make([]byte, 32)
 	_, _ = rand.Read(raw) // never fails
 	webhooks := load.Spec{
-		URL: api.BaseURL + "/notes/api/v1/integrations/webhook", Key: key.APIKey, EventType: eventType,
+		URL: api.BaseURL + "/notes/api/v1/integrations/webhook", Keys: []string{key.APIKey}, EventType: eventType,
 		Secret: "whsec_" + base64.StdEncoding.EncodeToString(raw),
 	}
 	register := map[string]any{

@@ -1,0 +1,221 @@
+package maintain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/ledger/query"
+	"integrationhub/hub/internal/logid"
+)
+
+// recoverExamined is how many events a step of a recovery examines at most.
+const recoverExamined = 5000
+
+// Recovery selects the stored events that an endpoint is to get, of those that it has no
+// delivery of.
+type Recovery struct {
+	EndpointID uuid.UUID
+	Since      time.Time
+	Until      *time.Time // nil: now
+	EventTypes []string   // of those the endpoint subscribed to; nil: all
+}
+
+func (r Recovery) filter() ReplayFilter {
+	return ReplayFilter{Filter: query.Filter{EndpointID: &r.EndpointID, Since: &r.Since, Until: r.Until}, EventTypes: r.EventTypes}
+}
+
+var errRangeTooLarge = hub.Errorf(hub.ErrInvalid, "range_too_large", "There are too many events in this time to be counted; choose a later since or an earlier until.")
+
+// CountRecovery returns how many events a recovery would send.
+func (s *Replays) CountRecovery(ctx context.Context, r Recovery) (int64, error) {
+	return s.countRecovery(ctx, s.pool, r, s.upperBound())
+}
+
+// CreateRecovery starts a job that makes deliveries of the events that an endpoint missed.
+func (s *Replays) CreateRecovery(ctx context.Context, r Recovery, by string) (replay Replay, err error) {
+	upto := s.upperBound()
+	total, err := s.countRecovery(ctx, s.pool, r, upto)
+	if err != nil {
+		return Replay{}, err
+	}
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
+		replay, err = s.insert(ctx, tx, KindRecover, r.filter(), total, upto, by)
+		return err
+	})
+	return replay, err
+}
+
+const queryCancelled = "57014" // a statement took too long
+
+func (s *Replays) countRecovery(ctx context.Context, db interface {
+	query.DB
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}, r Recovery, upto uuid.UUID,
+) (n int64, err error) {
+	if _, err := db.Exec(ctx, `select hub.unfold_leases(array(select id from hub.leases))`); err != nil {
+		return 0, fmt.Errorf("reading what was just accepted: %w", err)
+	}
+	c, ok, err := missedEvents(ctx, db, r.filter(), upto)
+	if err != nil || !ok {
+		return 0, err
+	}
+	err = db.QueryRow(ctx, `select count(*) from hub.events e where `+c.Where()+` and `+noDeliverySQL, c.Args()...).Scan(&n)
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == queryCancelled {
+		return 0, errRangeTooLarge
+	}
+	if err != nil {
+		return 0, fmt.Errorf("counting events: %w", err)
+	}
+	return n, nil
+}
+
+// noDeliverySQL is true of events e that have no delivery to endpoint $1.
+const noDeliverySQL = `not exists (
+	select from hub.deliveries d
+	where d.id > e.seq and d.id <= (overlay(e.seq::text placing 'ffff' from 33))::uuid and d.target_id = $1 and not d.integration)`
+
+// missedEvents returns the conditions of the events e that an endpoint is to get whether
+// or not it has them: published by its tenant, in its environment, of its event types.
+// $1 is the endpoint. ok is false where it gets none.
+func missedEvents(ctx context.Context, db query.DB, f ReplayFilter, upto uuid.UUID) (c query.Conditions, ok bool, err error) {
+	var tenant uuid.UUID
+	var environment, product string
+	var types []string
+	err = db.QueryRow(ctx, `
+		select e.tenant_id, e.environment, t.product, e.event_types from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
+		where e.id = $1 and e.deleted_at is null`, f.EndpointID).Scan(&tenant, &environment, &product, &types)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return c, false, nil
+	}
+	if err != nil {
+		return c, false, fmt.Errorf("reading an endpoint: %w", err)
+	}
+	c.Add("?::uuid is not null", *f.EndpointID)
+	c.Add("e.tenant_id = ?", tenant)
+	c.Add("e.environment = ?", environment)
+	c.Add("e.product = ?", product) // neither what peers sent nor the hub's own
+	c.Add(notErasedSQL)
+	addTypes(&c, types)
+	if len(f.EventTypes) > 0 {
+		addTypes(&c, f.EventTypes)
+	}
+	c.Add("e.seq < ?", upto)
+	if f.Since != nil {
+		c.Add("e.seq >= ?", logid.Floor(*f.Since))
+	}
+	if f.Until != nil {
+		c.Add("e.seq < ?", logid.Floor(*f.Until))
+	}
+	return c, true, nil
+}
+
+var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+
+// addTypes adds the condition that [hub.MatchesEventType] decides in Go.
+func addTypes(c *query.Conditions, patterns []string) {
+	likes := make([]string, len(patterns))
+	for i, pattern := range patterns {
+		prefix, isPrefix := strings.CutSuffix(pattern, "*")
+		likes[i] = likeEscaper.Replace(prefix)
+		if isPrefix {
+			likes[i] += "%"
+		}
+	}
+	c.Add("e.event_type like any(?::text[])", likes)
+}
+
+// recover makes deliveries of the job's next events, up to limit.
+func (j *replayJob) recover(ctx context.Context, tx pgx.Tx, f ReplayFilter, limit int) (b requeuedBatch, err error) {
+	c, ok, err := missedEvents(ctx, tx, f, j.upto)
+	if err != nil || !ok {
+		return b, err
+	}
+	from := uuid.Nil
+	if f.Since != nil {
+		from = logid.Floor(*f.Since)
+	}
+	if j.cursor != nil {
+		from = *j.cursor
+	}
+	where := c.Where()
+	examined := c.Numbered(`select seq from hub.events where seq > ? and seq < ? order by seq limit `+fmt.Sprint(recoverExamined), from, j.upto)
+	rows, err := tx.Query(ctx, `
+		with examined as materialized (`+examined+`)
+		select x.seq, coalesce((select `+where+` and `+noDeliverySQL+` from hub.events e where e.seq = x.seq), false) from examined x order by x.seq`, c.Args()...)
+	if err != nil {
+		return b, fmt.Errorf("reading events: %w", err)
+	}
+	var seq uuid.UUID
+	var isMissed bool
+	var missed []uuid.UUID
+	if _, err = pgx.ForEachRow(rows, []any{&seq, &isMissed}, func() error {
+		if len(missed) == limit {
+			return nil
+		}
+		b.last = seq
+		b.matched++
+		if isMissed {
+			missed = append(missed, seq)
+		}
+		return nil
+	}); err != nil {
+		return b, fmt.Errorf("reading events: %w", err)
+	}
+	if b.requeued, err = recoverEvents(ctx, tx, *f.EndpointID, missed); err != nil {
+		return b, err
+	}
+	if len(b.requeued) > 0 {
+		b.targets = map[uuid.UUID]bool{*f.EndpointID: true}
+	}
+	return b, nil
+}
+
+// recoverEvents makes deliveries of events to an endpoint where there is none, and returns
+// their ids. The rows of the events are locked first: another recovery may number a
+// delivery of the same event at the same time. Whoever published an event left its
+// deliveries or their lease in the same transaction.
+func recoverEvents(ctx context.Context, tx pgx.Tx, endpoint uuid.UUID, seqs []uuid.UUID) ([]uuid.UUID, error) {
+	if len(seqs) == 0 {
+		return nil, nil
+	}
+	if _, err := tx.Exec(ctx, `select from hub.events where seq = any($1) order by seq for update`, seqs); err != nil {
+		return nil, fmt.Errorf("locking events: %w", err)
+	}
+	_, err := tx.Exec(ctx, `
+		select hub.unfold_leases(array(
+			select distinct lease_id from hub.promised where (overlay(id::text placing '0000' from 33))::uuid = any($1)))`, seqs)
+	if err != nil {
+		return nil, fmt.Errorf("reading what was just accepted: %w", err)
+	}
+	rows, err := tx.Query(ctx, `
+		with made as (
+			insert into hub.deliveries (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, created_at)
+			select (overlay(e.seq::text placing lpad(to_hex(e.deliveries + 1), 4, '0') from 33))::uuid,
+				e.id, e.tenant_id, $1, e.environment, e.product, e.event_type, e.correlation_id, e.created_at
+			from hub.events e where e.seq = any($2) and e.deliveries < $3 and `+notErasedSQL+` and `+noDeliverySQL+`
+			returning id, tenant_id, product),
+		numbered as (
+			update hub.events e set deliveries = deliveries + 1 from made m where e.seq = (overlay(m.id::text placing '0000' from 33))::uuid),
+		counted as ( -- by the day of the event, as its other deliveries
+			insert into hub.rollup_deltas (bucket, tenant_id, target_id, product, accepted)
+			select date_trunc('minute', to_timestamp((('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint) / 1000.0)), tenant_id, $1, product, count(*)
+			from made group by 1, 2, 4)
+		select id from made order by id`, endpoint, seqs, logid.MaxDeliveries)
+	if err != nil {
+		return nil, fmt.Errorf("making deliveries of events: %w", err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil {
+		return nil, fmt.Errorf("making deliveries of events: %w", err)
+	}
+	return ids, nil
+}

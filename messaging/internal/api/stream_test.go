@@ -1,0 +1,145 @@
+package api_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/messaging/internal/messagingtest"
+)
+
+// streamEvent is one event of a stream.
+type streamEvent struct {
+	ID, Name string
+	Data     object
+}
+
+// eventStream is an open stream.
+type eventStream struct {
+	t      *testing.T
+	lines  *bufio.Scanner
+	cancel context.CancelFunc
+}
+
+// openStream opens a stream; headers come in pairs.
+func openStream(t *testing.T, company *messagingtest.Company, query string, headers ...string) (*eventStream, int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, company.Hub.Base+"/events"+query, nil)
+	require.NoError(t, err)
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		cancel()
+		_ = response.Body.Close()
+	})
+	return &eventStream{t, bufio.NewScanner(response.Body), cancel}, response.StatusCode
+}
+
+// next waits for the next event.
+func (s *eventStream) next() streamEvent {
+	s.t.Helper()
+	var event streamEvent
+	for s.lines.Scan() {
+		name, value, _ := strings.Cut(s.lines.Text(), ": ")
+		switch {
+		case name == "id":
+			event.ID = value
+		case name == "event":
+			event.Name = value
+		case name == "data":
+			require.NoError(s.t, json.Unmarshal([]byte(value), &event.Data))
+		case s.lines.Text() == "" && event.Name != "":
+			return event
+		}
+	}
+	require.FailNow(s.t, "the stream has ended", s.lines.Err())
+	return event
+}
+
+// until returns the kinds and actions of the next events, up to one of a kind.
+func (s *eventStream) until(last string) (names []string, event streamEvent) {
+	s.t.Helper()
+	for {
+		event = s.next()
+		name := event.Name
+		if action, ok := event.Data["action"].(string); ok {
+			name += " " + action
+		}
+		if names = append(names, name); name == last {
+			return names, event
+		}
+	}
+}
+
+// An inbox sees what happens, in order; after a break it goes on where it was.
+func TestEventStream(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	connection := company.Connect()
+	other := company.AnotherCompany()
+	bearer := []string{"Authorization", "Bearer " + company.Token}
+	stream, status := openStream(t, company, "", bearer...)
+	require.Equal(t, 200, status)
+	theirs, _ := openStream(t, other, "", "Authorization", "Bearer "+other.Token)
+
+	ana := company.AddPhone("Ana")
+	company.SendFromPhone(ana, connection, "Hi")
+	names, first := stream.until("message create")
+	require.Equal(t, []string{"contact create", "ticket create", "message create"}, names)
+	require.Equal(t, "Hi", first.Data["message"].(object)["body"])
+	_, updated := stream.until("ticket update")
+	require.EqualValues(t, 1, updated.Data["ticket"].(object)["unreadMessages"])
+
+	// While nobody reads, things happen.
+	stream.cancel()
+	path := messagingtest.TicketPath(company.Tickets("")[0])
+	company.OK(201, "POST", path+"/messages", object{"body": "Hello Ana"})
+	company.Inbox(ana)
+	resumed, _ := openStream(t, company, "", append(bearer, "Last-Event-ID", updated.ID)...)
+	_, sent := resumed.until("message create")
+	require.Equal(t, "Hello Ana", sent.Data["message"].(object)["body"])
+	_, acknowledged := resumed.until("ack update")
+	require.NotEmpty(t, acknowledged.Data["message"])
+
+	company.OK(200, "DELETE", path, nil)
+	_, deleted := resumed.until("ticket delete")
+	require.Nil(t, deleted.Data["ticket"])
+
+	// What is no longer kept begins anew; so does a number that was never given.
+	_, err := company.Hub.Host.Pool.Exec(t.Context(), `delete from changes where company_id = $1`, company.ID)
+	require.NoError(t, err)
+	for _, id := range []string{first.ID, "99999999"} {
+		gone, _ := openStream(t, company, "", append(bearer, "Last-Event-ID", id)...)
+		require.Equal(t, "reset", gone.next().Name)
+	}
+	_, status = openStream(t, company, "", append(bearer, "Last-Event-ID", "x")...)
+	require.Equal(t, 400, status)
+
+	// The other company has seen nothing of it: its own first event is the next.
+	other.Connect()
+	require.Equal(t, "connection", theirs.next().Name)
+}
+
+// Browsers open a stream with a ticket, which is good for one use.
+func TestStreamTicket(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	ticket := company.OK(201, "POST", "/events/ticket", nil)["ticket"].(string)
+	stream, status := openStream(t, company, "?ticket="+ticket)
+	require.Equal(t, 200, status)
+	company.Connect()
+	require.Equal(t, "connection", stream.next().Name)
+	for _, query := range []string{"?ticket=" + ticket, "?ticket=x", ""} {
+		_, status := openStream(t, company, query)
+		require.Equal(t, 401, status, query)
+	}
+}

@@ -1,0 +1,133 @@
+package api_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/messaging/internal/messagingtest"
+)
+
+// receiveFrom makes the ticket of a new contact that has written, and returns it.
+func receiveFrom(company *messagingtest.Company, connection messagingtest.Connection, name string, bodies ...string) object {
+	company.T.Helper()
+	number := company.AddPhone(name)
+	for _, body := range bodies {
+		company.SendFromPhone(number, connection, body)
+	}
+	tickets := company.Tickets("searchParam=" + number)
+	require.Len(company.T, tickets, 1)
+	return tickets[0]
+}
+
+func TestTicketList(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	connection := company.Connect()
+	ana := receiveFrom(company, connection, "Ana Souza", "I need my prescription")
+	bruno := receiveFrom(company, connection, "Bruno Jordão", "Good morning", "100% sure?")
+	company.Get(messagingtest.TicketPath(ana) + "/messages")
+	company.OK(200, "PUT", messagingtest.TicketPath(ana), object{"status": "open"})
+	for filter, want := range map[string][]object{
+		"":                        {ana, bruno}, // the last changed first
+		"status=open":             {ana},
+		"status=pending":          {bruno},
+		"status=closed":           {},
+		"withUnreadMessages=true": {bruno},
+		"userId=" + fmt.Sprint(company.Get(messagingtest.TicketPath(ana))["userId"]): {ana},
+		"queueIds=[]":                  {},
+		"searchParam=souza":            {ana},
+		"searchParam=JORDAO":           {bruno}, // without case and accents
+		"searchParam=runo":             {bruno}, // any part of a name
+		"searchParam=prescr":           {ana},   // the beginning of a word of a message
+		"searchParam=scription":        {},
+		"searchParam=good%20mor":       {bruno}, // every word
+		"searchParam=good%20evening":   {},
+		"searchParam=%25":              {}, // no wildcard
+		"searchParam='%20|%20%26!:*()": {}, // nothing of the query language
+		"date=2020-01-01":              {},
+		"pageNumber=2":                 {},
+	} {
+		var ids, wanted []any
+		for _, ticket := range company.Tickets(filter) {
+			ids = append(ids, ticket["id"])
+		}
+		for _, ticket := range want {
+			wanted = append(wanted, ticket["id"])
+		}
+		require.Equal(t, wanted, ids, filter)
+	}
+	for _, invalid := range []string{"status=x", "queueId=0", "queueIds=x", "date=2020-13-01", "pageNumber=0"} {
+		require.Equal(t, "ERR_VALIDATION", company.OK(400, "GET", "/tickets?"+invalid, nil)["error"], invalid)
+	}
+	require.Empty(t, company.AnotherCompany().Tickets("searchParam=souza"))
+}
+
+func TestTicketTransitions(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	connection := company.Connect()
+	ana := receiveFrom(company, connection, "Ana", "Hi")
+	path := messagingtest.TicketPath(ana)
+	opened := company.OK(200, "PUT", path, object{"status": "open"})
+	require.NotNil(t, opened["startedAt"])
+	require.NotNil(t, opened["user"])
+	returned := company.OK(200, "PUT", path, object{"status": "pending"})
+	require.Nil(t, returned["userId"])
+	require.Nil(t, returned["startedAt"])
+	closed := company.OK(200, "PUT", path, object{"status": "closed", "resolution": "answered"})
+	require.NotNil(t, closed["closedAt"])
+	require.Equal(t, "answered", closed["resolution"])
+	require.Equal(t, "ERR_INVALID_TRANSITION", company.OK(400, "POST", path+"/messages", object{"body": "x"})["error"])
+
+	// A new message within the window takes the ticket back to pending.
+	number := ana["contact"].(object)["number"].(string)
+	company.SendFromPhone(number, connection, "One more thing")
+	require.Equal(t, "pending", company.Get(path)["status"])
+	company.OK(200, "PUT", path, object{"status": "closed"})
+
+	// Another ticket of the contact keeps it closed.
+	second := company.OK(201, "POST", "/tickets", object{"contactId": ana["contactId"], "status": "pending"})
+	require.NotEqual(t, ana["id"], second["id"])
+	require.Equal(t, "ERR_OTHER_OPEN_TICKET", company.OK(400, "PUT", path, object{"status": "open"})["error"])
+	require.Equal(t, "ERR_OTHER_OPEN_TICKET", company.OK(400, "POST", "/tickets", object{"contactId": ana["contactId"]})["error"])
+	require.Equal(t, "closed", company.Get(path)["status"])
+
+	for _, invalid := range []object{{"status": "waiting"}, {"status": 5}, {"userId": "x"}, {"resolution": 1}} {
+		require.Equal(t, "ERR_VALIDATION", company.OK(400, "PUT", path, invalid)["error"])
+	}
+	for body, name := range map[string]string{
+		`{"userId": 99999}`: "ERR_NO_USER_FOUND", `{"queueId": 99999}`: "ERR_QUEUE_NOT_FOUND", `{"whatsappId": 99999}`: "ERR_NO_WAPP_FOUND",
+	} {
+		require.Equal(t, name, company.OK(404, "PUT", path, body)["error"], body)
+	}
+	company.OK(200, "DELETE", path, nil)
+	require.Equal(t, "ERR_NO_TICKET_FOUND", company.OK(404, "GET", path, nil)["error"])
+}
+
+// What is another company's is not there, in paths and inside bodies.
+func TestTicketsOfAnotherCompany(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	connection := company.Connect()
+	ana := receiveFrom(company, connection, "Ana", "Hi")
+	path := messagingtest.TicketPath(ana)
+	other := company.AnotherCompany()
+	otherConnection := other.Connect()
+	before := company.Get(path)
+	other.OK(404, "GET", path, nil)
+	other.OK(404, "PUT", path, object{"status": "closed"})
+	other.OK(404, "DELETE", path, nil)
+	other.OK(404, "GET", path+"/messages", nil)
+	other.OK(404, "POST", path+"/messages", object{"body": "x"})
+	require.Equal(t, "ERR_NO_CONTACT_FOUND", other.OK(404, "POST", "/tickets", object{"contactId": ana["contactId"]})["error"])
+	require.Equal(t, "ERR_NO_WAPP_FOUND", other.OK(404, "POST", "/tickets", object{"contactId": ana["contactId"], "whatsappId": connection.ID})["error"])
+
+	theirs := receiveFrom(other, otherConnection, "Caio", "Oi")
+	theirMessage := other.Get(messagingtest.TicketPath(theirs) + "/messages")["messages"].([]any)[0].(object)["id"]
+	require.Equal(t, "ERR_NO_MESSAGE_FOUND", company.OK(404, "POST", path+"/messages", object{"body": "x", "quotedMsgId": theirMessage})["error"])
+	require.Equal(t, "ERR_NO_WAPP_FOUND", company.OK(404, "PUT", path, object{"whatsappId": otherConnection.ID})["error"])
+	require.Equal(t, "ERR_NO_USER_FOUND", company.OK(404, "PUT", path, object{"userId": other.OK(200, "PUT", messagingtest.TicketPath(theirs), object{"status": "open"})["userId"]})["error"])
+	require.Equal(t, before, company.Get(path))
+}

@@ -1,0 +1,53 @@
+package messagingtest
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/stretchr/testify/require"
+)
+
+// AddUser makes a user and returns the company as that user sees it, and the user's id.
+// fields are those of POST /users that differ from the defaults.
+func (c *Company) AddUser(fields object) (asUser *Company, id int64) {
+	c.T.Helper()
+	body := object{"name": "Caio", "email": fmt.Sprintf("user%d@example.com", signUps.Add(1)), "password": Password}
+	for name, value := range fields {
+		body[name] = value
+	}
+	user := c.OK(201, "POST", "/users", body)
+	return c.LogIn(user["email"].(string), body["password"].(string)), ID(user)
+}
+
+// LogIn logs a user in and returns the company as that user sees it.
+func (c *Company) LogIn(email, password string) *Company {
+	c.T.Helper()
+	session := c.As("").OK(200, "POST", "/auth/login", object{"email": email, "password": password})
+	return c.As(session["token"].(string))
+}
+
+// Refused requires a status and the platform's name of the error.
+func (c *Company) Refused(status int, name, method, path string, body any, headers ...string) object {
+	c.T.Helper()
+	response := c.Call(method, path, body, headers...)
+	require.Equal(c.T, status, response.Status, "%s %s: %s", method, path, response.Text)
+	require.Equal(c.T, name, response.Body["error"], response.Text)
+	require.NotEmpty(c.T, response.Body["detail"])
+	return response.Body
+}
+
+// AddQueueRow adds a queue to the database.
+func (c *Company) AddQueueRow(name, color string) int64 {
+	c.T.Helper()
+	var id int64
+	require.NoError(c.T, c.Hub.Host.Pool.QueryRow(c.T.Context(), `insert into queues (company_id, name, color) values ($1, $2, $3) returning id`, c.ID, name, color).Scan(&id))
+	return id
+}
+
+// ID returns the id of a resource.
+func ID(resource object) int64 { return int64(resource["id"].(float64)) }
+
+// Path returns the path of a resource in a collection such as "/contacts".
+func Path(collection string, resource object) string {
+	return collection + "/" + strconv.FormatInt(ID(resource), 10)
+}
