@@ -29,7 +29,7 @@ func TestConformance(t *testing.T) {
 			company.SendFromPhone(company.AddPhone("Ana"), connection, "Hi")
 			ticket := messagingtest.TicketPath(company.Tickets("")[0])
 			return map[string]string{
-				"/whatsapp/{id}": messagingtest.ConnectionPath(connection), "/whatsapp/{id}/qrCode": messagingtest.ConnectionPath(connection) + "/qrCode",
+				"/whatsapp/{id}": messagingtest.ConnectionPath(connection), "/whatsapp/{id}/qrCode": messagingtest.ConnectionPath(connection) + "/qrCode", "/whatsappsession/{id}": "/whatsappsession/none",
 				"/users/{id}":   messagingtest.Path("/users", company.Get("/users")["users"].([]any)[0].(map[string]any)),
 				"/tickets/{id}": ticket, "/tickets/{id}/messages": ticket + "/messages", "/api-tokens/{id}": "/api-tokens/none",
 			}
