@@ -14,6 +14,7 @@ import (
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/driver/sandbox"
+	"integrationhub/messaging/internal/imports"
 	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/realtime"
 	"integrationhub/messaging/internal/store"
@@ -28,6 +29,7 @@ type API struct {
 	realtime      *realtime.Service
 	sandbox       *sandbox.Network // nil outside of development
 	authenticator *accounts.Authenticator
+	imports       *imports.Service
 }
 
 // Services are what the API calls.
@@ -37,11 +39,12 @@ type Services struct {
 	Drivers  *driver.Drivers
 	Realtime *realtime.Service
 	Sandbox  *sandbox.Network // nil outside of development
+	Imports  *imports.Service
 }
 
 // New returns the API of an opened product.
 func New(host module.Host, s Services) *API {
-	return &API{host, s.Store, s.Outbound, s.Drivers, s.Realtime, s.Sandbox, accounts.New(host, accountOptions, userStore{s.Store})}
+	return &API{host, s.Store, s.Outbound, s.Drivers, s.Realtime, s.Sandbox, accounts.New(host, accountOptions, userStore{s.Store}), s.Imports}
 }
 
 // Authenticator returns the logins of the companies' users.

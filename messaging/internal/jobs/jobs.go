@@ -5,14 +5,17 @@ import (
 	"time"
 
 	"integrationhub/hub/module"
+	"integrationhub/messaging/internal/imports"
 	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/realtime"
 )
 
 // List returns the jobs.
-func List(sender *outbound.Service, streams *realtime.Service) []module.Job {
+func List(sender *outbound.Service, streams *realtime.Service, importer *imports.Service) []module.Job {
 	return []module.Job{
 		{Name: "outbox", Every: time.Second, Timeout: 5 * time.Minute, Run: sender.SendDue},
 		{Name: "expired-changes", Every: 10 * time.Minute, Timeout: 5 * time.Minute, Run: streams.DeleteExpired},
+		{Name: imports.Job, Timeout: 30 * time.Minute, Run: importer.Continue},
+		{Name: "old-imports", Every: 24 * time.Hour, Timeout: 5 * time.Minute, Run: importer.DeleteOld},
 	}
 }
