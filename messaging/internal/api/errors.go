@@ -43,7 +43,11 @@ func adaptError(e module.ErrorResponse) (status int, members hub.Extensions) {
 		status = platform
 	}
 	name, ok := errorNames[e.Code]
-	if !ok {
+	switch {
+	case ok:
+	case strings.HasPrefix(e.Code, "json_"): // what is wrong with the JSON
+		name = "ERR_VALIDATION"
+	default:
 		name = "ERR_" + strings.ToUpper(e.Code)
 	}
 	return status, hub.Extensions{"error": name}
