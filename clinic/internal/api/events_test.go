@@ -76,7 +76,7 @@ func writes() []write {
 			return clinic.Call("POST", "/users", object{"name": "Edu", "email": "edu-" + clinic.Email, "password": clinictest.Password})
 		}, nil},
 		{"users.update", nil, nil}, {"users.delete", nil, nil}, // TestUsers
-		{"imports.create", nil, nil}, // in the background: TestImportBatchIsAtomic
+		{"imports.create", nil, nil}, {"imports.undo", nil, nil}, // in the background: TestImportBatchIsAtomic
 	}
 }
 

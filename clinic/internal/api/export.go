@@ -30,6 +30,7 @@ type Export struct {
 	Patient      Patient       `json:"patient"`
 	LinkedPhones []string      `json:"linked_phones" nullable:"false" doc:"Further numbers that are the patient's, as numbers are compared: without a Brazilian mobile's ninth digit"`
 	ExternalRef  *string       `json:"external_ref" doc:"The patient's id where they were imported from"`
+	References   []Reference   `json:"references" nullable:"false" doc:"The patient's numbers in other lists that were imported"`
 	Records      []Record      `json:"records" nullable:"false"`
 	Appointments []Appointment `json:"appointments" nullable:"false"`
 	Payments     []Payment     `json:"payments" nullable:"false"`
@@ -43,6 +44,13 @@ type exportHead struct {
 	Patient      Patient      `json:"patient"`
 	LinkedPhones []string     `json:"linked_phones"`
 	ExternalRef  *string      `json:"external_ref"`
+	References   []Reference  `json:"references"`
+}
+
+// Reference is a patient's number in a list.
+type Reference struct {
+	Source     string `json:"source"`
+	ExternalID string `json:"external_id"`
 }
 
 // ExportClinic is the clinic that exports.
@@ -111,6 +119,11 @@ func (a *API) prepareExport(ctx context.Context, in *exportInput) (media string,
 		return "", nil, err
 	}
 	head.LinkedPhones = append(head.LinkedPhones, linked...)
+	references, err := a.store.PatientReferences(ctx, scope, row.ID)
+	if err != nil {
+		return "", nil, err
+	}
+	head.References = rest.Map(references, func(r store.PatientReference) Reference { return Reference{r.Source, r.Reference} })
 	if in.Reveal != "" {
 		if head.Patient.CPF, err = a.reveal(ctx, scope, row); err != nil {
 			return "", nil, err

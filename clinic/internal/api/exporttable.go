@@ -15,7 +15,7 @@ import (
 // columns are those of an exported table, in order.
 var columns = []string{
 	"kind", "id", "date", "type", "professional", "status", "amount", "summary", "content", "source", "source_id", "url", "paid_at", "reminded_at",
-	"phone", "email", "cpf", "linked_phones", "external_ref",
+	"phone", "email", "cpf", "linked_phones", "external_ref", "references",
 }
 
 // tableRow is a row of an exported table, by column.
@@ -37,7 +37,7 @@ func (a *API) writeTable(ctx context.Context, w io.Writer, head exportHead, q st
 	p := head.Patient
 	err := errors.Join(table.Write(columns), write(tableRow{
 		"kind": "patient", "id": p.ID.String(), "date": stringOrEmpty(p.BirthDate), "status": p.Status, "amount": p.BalanceDue.String(), "summary": p.Name,
-		"phone": stringOrEmpty(p.Phone), "email": stringOrEmpty(p.Email), "cpf": stringOrEmpty(p.CPF), "linked_phones": strings.Join(head.LinkedPhones, " "), "external_ref": stringOrEmpty(head.ExternalRef),
+		"phone": stringOrEmpty(p.Phone), "email": stringOrEmpty(p.Email), "cpf": stringOrEmpty(p.CPF), "linked_phones": strings.Join(head.LinkedPhones, " "), "external_ref": stringOrEmpty(head.ExternalRef), "references": strings.Join(rest.Map(head.References, func(r Reference) string { return r.Source + ": " + r.ExternalID }), ", "),
 	}))
 	if err != nil {
 		return err

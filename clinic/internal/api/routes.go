@@ -92,6 +92,7 @@ func (a *API) exchangeRoutes() []rest.Route {
 		rest.Post(v+"/imports", rest.Admin, 202, "imports.create", "Import patients from a file", a.bindCreateImport),
 		rest.Get(v+"/imports", rest.Admin, 200, "imports.list", "List imports", rest.Handle(a.listImports)),
 		rest.Get(v+"/imports/{id}", rest.Admin, 200, "imports.get", "Get an import's progress", rest.Handle(a.getImport)),
+		rest.Post(v+"/imports/{id}/undo", rest.Admin, 202, "imports.undo", "Undo an import, within 24 hours and where nothing else touched the patients", rest.Handle(a.undoImport)),
 
 		rest.Get(v+"/integrations/inbox", rest.Admin, 200, "inbox.list", "Events that matched no patient: open ones for 180 days, settled ones for a year", rest.Handle(a.listInbox)),
 		rest.Post(v+"/integrations/inbox/{id}/link", rest.Admin, 200, "inbox.link", "Say whom an event is about", rest.Handle(a.linkInbox)),

@@ -13,6 +13,12 @@ import (
 // UploadImport uploads a file of patients; headers come in pairs.
 func (c *Clinic) UploadImport(format, file string, headers ...string) moduletest.Response {
 	c.T.Helper()
+	return c.UploadImportWith(nil, format, file, headers...)
+}
+
+// UploadImportWith is [Clinic.UploadImport] with further fields of the form.
+func (c *Clinic) UploadImportWith(fields object, format, file string, headers ...string) moduletest.Response {
+	c.T.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
 	part, err := form.CreateFormFile("file", "patients")
@@ -20,6 +26,9 @@ func (c *Clinic) UploadImport(format, file string, headers ...string) moduletest
 	_, err = io.WriteString(part, file)
 	require.NoError(c.T, err)
 	require.NoError(c.T, form.WriteField("format", format))
+	for name, value := range fields {
+		require.NoError(c.T, form.WriteField(name, value.(string)))
+	}
 	require.NoError(c.T, form.Close())
 	response, err := c.Try("POST", "/imports", body.String(), append([]string{"Content-Type", form.FormDataContentType()}, headers...)...)
 	require.NoError(c.T, err)
@@ -30,6 +39,14 @@ func (c *Clinic) UploadImport(format, file string, headers ...string) moduletest
 func (c *Clinic) Import(format, file string) moduletest.Object {
 	c.T.Helper()
 	upload := c.UploadImport(format, file)
+	require.Equal(c.T, 202, upload.Status, upload.Text)
+	return c.WaitForImport(upload.Body["id"].(string))
+}
+
+// ImportFrom is [Clinic.Import] of a file from a list.
+func (c *Clinic) ImportFrom(source, format, file string) moduletest.Object {
+	c.T.Helper()
+	upload := c.UploadImportWith(object{"source": source}, format, file)
 	require.Equal(c.T, 202, upload.Status, upload.Text)
 	return c.WaitForImport(upload.Body["id"].(string))
 }

@@ -44,6 +44,16 @@ func insertTombstones(ctx context.Context, tx *store.Tx, scope store.Scope, p st
 	for _, hash := range identity.CPFHashes {
 		hashes = append(hashes, tx.Tombstones(scope, store.TombstoneIdentifiers{CPFHash: hash})...)
 	}
+	references, err := tx.DeletePatientReferences(ctx, scope.Clinic, scope.Env, p.ID)
+	if err != nil {
+		return err
+	}
+	for _, reference := range references {
+		hashes = append(hashes, tx.Tombstones(scope, store.TombstoneIdentifiers{Source: reference.Source, ExternalRef: &reference.Reference})...)
+	}
+	if err := tx.DeletePatientImportMatches(ctx, scope.Clinic, scope.Env, p.ID); err != nil {
+		return err
+	}
 	rows, err := tx.DeleteTickets(ctx, scope.Clinic, scope.Env, p.ID)
 	if err != nil {
 		return err

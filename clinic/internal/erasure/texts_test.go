@@ -38,6 +38,7 @@ func addKnownPatient(clinic *clinictest.Clinic, name, number, email string) (id 
 	clinic.OK(201, "POST", "/patients/"+id+"/payments", object{"amount": 1, "due_date": clinictest.DateIn(clinic.T, 1), "status": "paid", "method": "pix"})
 	messaging.Send("ignored", "message.received", object{"phone": "+5521955554444", "name": "Z", "body": "x", "ticket_id": 1})
 	clinic.OK(200, "POST", "/integrations/inbox/"+clinic.Items("/integrations/inbox")[0]["id"].(string)+"/link", object{"patient_id": id})
+	clinic.Exec(`insert into clinic.patient_references (clinic_id, env, source, reference, patient_id) values ($1, 'live', 'other', '17', $2)`, id)
 	clinic.ConnectPeer("scheduling").Send("accepted", "appointment.created", object{"appointment_id": "a-1", "client_phone": number, "datetime": "2027-01-04T12:00:00Z", "service": "Check"})
 	return id
 }
@@ -51,8 +52,8 @@ func TestErasureOfEveryColumn(t *testing.T) {
 	// Columns that take no such text, or have rows only while a file is read or events are
 	// linked, and those that programs fill from a list of their own.
 	codes := []string{
-		"appointments.env", "appointments.status", "earlier_contacts.env", "earlier_contacts.kind", "import_matches.env", "inbox.env", "inbox.status", "interactions.env",
-		"linked_phones.env", "linkings.env", "linkings.external_id", "linkings.phone_key", "linkings.source", "patients.cpf_last2", "patients.env", "patients.status", "payments.env", "payments.status", "records.env", "records.sensitivity", "tickets.env",
+		"appointments.env", "appointments.status", "earlier_contacts.env", "earlier_contacts.kind", "import_matches.env", "import_matches.kept_reason", "import_matches.reference", "import_matches.source", "inbox.env", "inbox.status", "interactions.env",
+		"linked_phones.env", "linkings.env", "linkings.external_id", "linkings.phone_key", "linkings.source", "patient_references.env", "patients.cpf_last2", "patients.env", "patients.status", "payments.env", "payments.status", "records.env", "records.sensitivity", "tickets.env",
 	}
 	apart := []string{"appointments.source", "interactions.origin", "patients.name", "patients.phone", "patients.email"}
 	for _, test := range []struct {

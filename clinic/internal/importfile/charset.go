@@ -23,17 +23,19 @@ const (
 	bomUTF8    = "\xef\xbb\xbf"
 	bomUTF16LE = "\xff\xfe"
 	bomUTF16BE = "\xfe\xff"
-	maxBOM     = len(bomUTF8)
 )
 
+// sampleSize is how many bytes of a file are examined for its character set.
+const sampleSize = 512
+
 // Text returns the file's text as UTF-8 without a byte order mark. The file may be UTF-8,
-// UTF-16 with a byte order mark, or Windows-1252 (Latin-1). Text seeks in the file, may
+// UTF-16 with or without a byte order mark, or Windows-1252 (Latin-1). Text seeks in the file, may
 // read it twice, and holds none of it in memory.
 func Text(file io.ReadSeeker) (io.Reader, error) {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("reading the file: %w", err)
 	}
-	head := make([]byte, maxBOM)
+	head := make([]byte, sampleSize)
 	n, err := io.ReadFull(file, head)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("reading the file: %w", err)
@@ -45,8 +47,11 @@ func Text(file io.ReadSeeker) (io.Reader, error) {
 	case bytes.HasPrefix(head, []byte(bomUTF16BE)):
 		return newUTF16Reader(file, len(bomUTF16BE), binary.BigEndian)
 	}
+	if order := guessUTF16(head); order != nil {
+		return newUTF16Reader(file, 0, order)
+	}
 	start := 0
-	if string(head) == bomUTF8 {
+	if bytes.HasPrefix(head, []byte(bomUTF8)) {
 		start = len(bomUTF8)
 	}
 	in, err := seek(file, start)
@@ -64,6 +69,25 @@ func Text(file io.ReadSeeker) (io.Reader, error) {
 			return newWindows1252Reader(file, start)
 		}
 	}
+}
+
+// guessUTF16 returns the byte order of a text in UTF-16 without a byte order mark, nil if it
+// is something else: more than half of the units are Latin-1, and no byte on the other side
+// is zero.
+func guessUTF16(sample []byte) binary.ByteOrder {
+	var zeros [2]int // at even and odd places
+	for i, b := range sample {
+		if b == 0 {
+			zeros[i%2]++
+		}
+	}
+	switch units := len(sample) / 2; {
+	case zeros[0] == 0 && zeros[1]*2 > units:
+		return binary.LittleEndian
+	case zeros[1] == 0 && zeros[0]*2 > units:
+		return binary.BigEndian
+	}
+	return nil
 }
 
 func newWindows1252Reader(file io.ReadSeeker, start int) (io.Reader, error) {

@@ -15,6 +15,8 @@ var cpfSystems = []string{
 	"http://rnds.saude.gov.br/fhir/r4/NamingSystem/cpf",
 	"https://rnds.saude.gov.br/fhir/r4/NamingSystem/cpf",
 	"https://saude.gov.br/sid/cpf",
+	"https://saude.gov.br/fhir/sid/cpf",
+	"https://rnds-fhir.saude.gov.br/NamingSystem/cpf",
 }
 
 // patientResource has the members of a FHIR Patient that are read.
@@ -61,6 +63,8 @@ func parsePatient(line []byte) (row Row, blank bool) {
 	for _, identifier := range p.Identifier {
 		if slices.Contains(cpfSystems, identifier.System) {
 			setIfEmpty(&row.CPF, identifier.Value)
+		} else if identifier.Value == p.ID { // the id is that system's
+			setIfEmpty(&row.Source, identifier.System)
 		}
 	}
 	switch {
@@ -70,18 +74,36 @@ func parsePatient(line []byte) (row Row, blank bool) {
 		row.Status = map[bool]string{true: active, false: inactive}[*p.Active]
 	}
 	if p.BirthDate != "" {
-		if _, err := time.Parse(time.DateOnly, p.BirthDate); err != nil {
-			return Row{Problem: "birthDate must be a whole date like 1980-03-02"}, false
-		}
-		row.BirthDate = p.BirthDate
+		row.setFHIRBirthDate(p.BirthDate)
 	}
-	for _, field := range []*string{&row.ExternalRef, &row.Name, &row.Phone, &row.Email, &row.CPF} {
+	for _, field := range []struct {
+		kind column
+		text *string
+	}{{externalRef, &row.ExternalRef}, {other, &row.Source}, {name, &row.Name}, {phone, &row.Phone}, {email, &row.Email}, {cpf, &row.CPF}} {
 		var ok bool
-		if *field, ok = cleanText(*field); !ok {
+		if *field.text, ok = cleanText(*field.text); !ok {
 			return Row{Problem: "has characters that are no text"}, false
+		}
+		if *field.text != "" && isPlaceholder(field.kind, *field.text) {
+			row.warn(fields[field.kind], "is a placeholder")
+			*field.text = ""
 		}
 	}
 	return row, false
+}
+
+// setFHIRBirthDate stores a date of birth, which may lack its day and month.
+func (r *Row) setFHIRBirthDate(text string) {
+	_, err := time.Parse(time.DateOnly, text)
+	switch {
+	case err == nil:
+		r.BirthDate = text
+	case isPartialDate(text):
+		r.PartialDate = text
+		r.warn("birth_date", "is not a whole date")
+	default:
+		r.warn("birth_date", "must be a date like 1980-03-02")
+	}
 }
 
 // nameUses are the uses of names, the best first; all others rank last.

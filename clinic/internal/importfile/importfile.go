@@ -20,16 +20,23 @@ const (
 )
 
 // Row is what a file says about one patient; "" is what it does not say. White space, dates,
-// statuses and the leading zeros of a CPF are normalized. Nothing else is validated.
+// statuses and the leading zeros of a CPF are normalized. Placeholders such as "N/A" are
+// left out with a warning. Nothing else is validated.
 type Row struct {
 	Line        int    // where the row begins; the first line is 1
 	ExternalRef string // the patient's id in the system that wrote the file (column external_id)
-	Name        string
+	Source      string // that system, if the file names it
+	Name        string // as the patient is called
+	CivilName   string // as documents have it, if Name is a social name
 	Phone       string
+	OtherPhones []string // further numbers, the better ones first
 	Email       string
 	CPF         string
 	BirthDate   string // YYYY-MM-DD
+	PartialDate string // of birth: YYYY or YYYY-MM, where the file does not have the day
 	Status      string // active or inactive
+	// Warnings say what of the row was left out, for users and without its values.
+	Warnings []string
 	// Problem says why the row cannot be read, for users and without its values; "" if it
 	// can. The other fields but Line are empty then.
 	Problem string

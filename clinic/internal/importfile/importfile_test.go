@@ -16,11 +16,14 @@ import (
 	"integrationhub/clinic/internal/importfile"
 )
 
+// thisYear is the year in which the tests import.
+const thisYear = 2026
+
 // readTable reads a whole table, and again from every place where a row begins: both
 // must tell the same.
 func readTable(t *testing.T, text string) []importfile.Row {
 	t.Helper()
-	head, at, err := importfile.ReadHeader(strings.NewReader(text))
+	head, at, err := importfile.ReadHeader(strings.NewReader(text), thisYear)
 	require.NoError(t, err)
 	return readFrom(t, text, head, at)
 }
@@ -70,7 +73,7 @@ func TestCells(t *testing.T) {
 		"'=Caio;;;;'+55\n")
 	require.Equal(t, []importfile.Row{
 		{Line: 2, Name: `Ana "Aninha" Souza`, Phone: "11987654321"},
-		{Line: 8, Name: `Bia 5"" "x"`, Phone: "1", CPF: "00529982247"},
+		{Line: 8, Name: `Bia 5"" "x"`, Phone: "1", OtherPhones: []string{"2"}, CPF: "00529982247"},
 		{Line: 9, Name: "=Caio", CPF: "+55"},
 	}, rows)
 }
@@ -79,14 +82,10 @@ func TestProblems(t *testing.T) {
 	t.Parallel()
 	for cells, want := range map[string]string{
 		"Ana;1;2;3":                        "more cells",
-		"Ana;31/02/1980;":                  "birth_date",
-		"Ana;02/03/80;":                    "birth_date",
-		"Ana;0000-03-02;":                  "birth_date",
 		"An\x00a;;":                        "no text",
 		"An\u0085a\u0007;;":                "no text",
 		"An\xffa;;":                        "no text",
 		"An\ufffda;;":                      "no text",
-		"Ana;;talvez":                      "status",
 		"Ana;1980-03-02;\"abc":             "not closed",
 		strings.Repeat("x", 70_000) + ";;": "longer",
 	} {
@@ -95,7 +94,7 @@ func TestProblems(t *testing.T) {
 		require.Contains(t, rows[0].Problem, want)
 		require.Equal(t, importfile.Row{Line: 2, Problem: rows[0].Problem}, rows[0], "nothing of the line but where it is")
 		require.Equal(t, importfile.Row{Line: 3, Name: "Bia", Status: "active"}, rows[1])
-		for _, value := range []string{"talvez", "31/02", "abc"} {
+		for _, value := range []string{"abc"} {
 			require.NotContains(t, rows[0].Problem, value)
 		}
 	}
@@ -107,11 +106,11 @@ func TestHeads(t *testing.T) {
 		"": importfile.ErrNoHeader, "telefone;cpf\n1;2\n": importfile.ErrNoNameColumn, "Ana;11987654321\n": importfile.ErrNoNameColumn,
 		strings.Repeat("x", 200_000): importfile.ErrNoHeader, "\"nome": importfile.ErrNoHeader,
 	} {
-		_, _, err := importfile.ReadHeader(strings.NewReader(text))
+		_, _, err := importfile.ReadHeader(strings.NewReader(text), thisYear)
 		require.ErrorIs(t, err, want)
 	}
 	broken := errors.New("broken")
-	_, _, err := importfile.ReadHeader(iotest.ErrReader(broken))
+	_, _, err := importfile.ReadHeader(iotest.ErrReader(broken), thisYear)
 	require.ErrorIs(t, err, broken)
 }
 
@@ -125,7 +124,7 @@ func TestFHIR(t *testing.T) {
 		"\n" +
 		`{"resourceType":"Patient","name":[{"text":"Bia \"B\"\nLima"}],"active":false}` + "\r\n" +
 		`{"resourceType":"Observation","id":"x"}` + "\n" +
-		`{"resourceType":"Patient","birthDate":"1980-03"}` + "\n" +
+		`{"resourceType":"Patient","name":[{"text":"Bia"}],"birthDate":"1980-03"}` + "\n" +
 		`{"resourceType":"Patient","name":"Ana"}` + "\n" +
 		"{\"resourceType\":\"Patient\",\"id\":\"\xff\"}\n" +
 		`{"resourceType":"Patient","id":"\u0000"}` + "\n" +
@@ -135,7 +134,9 @@ func TestFHIR(t *testing.T) {
 	rows := readFrom(t, text, nil, importfile.Start)
 	require.Equal(t, importfile.Row{Line: 1, ExternalRef: "a-1", Name: "Ana Maria Souza", Phone: "+55 11 98765-4321", Email: "ana@example.com", CPF: "52998224725", BirthDate: "1980-03-02", Status: "active"}, rows[0])
 	require.Equal(t, importfile.Row{Line: 3, Name: `Bia "B" Lima`, Status: "inactive"}, rows[1])
-	for i, want := range []string{"resourceType", "birthDate", "not a FHIR resource", "not a FHIR resource", "no text", "longer", "not a FHIR resource"} {
+	require.Equal(t, importfile.Row{Line: 5, Name: "Bia", PartialDate: "1980-03", Warnings: []string{"birth_date is not a whole date: left out"}}, rows[3])
+	rows[3].Problem = "left out"
+	for i, want := range []string{"resourceType", "left out", "not a FHIR resource", "not a FHIR resource", "no text", "longer", "not a FHIR resource"} {
 		require.Equal(t, i+4, rows[i+2].Line)
 		require.Contains(t, rows[i+2].Problem, want)
 	}
@@ -159,7 +160,7 @@ func TestHeadings(t *testing.T) {
 		further.Line = 4
 		require.Equal(t, []importfile.Row{further}, readTable(t, "\r\n;;;\r\n"+head+"\n"+row), "a sheet that begins further down")
 	}
-	require.Equal(t, []importfile.Row{{Line: 2, Name: "Ana", Phone: "1"}, {Line: 3, Name: "Bia", Phone: "2"}, {Line: 4, Name: "Caio", Phone: "3"}},
+	require.Equal(t, []importfile.Row{{Line: 2, Name: "Ana", Phone: "1", OtherPhones: []string{"9"}}, {Line: 3, Name: "Bia", Phone: "2"}, {Line: 4, Name: "Caio", Phone: "3"}},
 		readTable(t, "nome;telefone;nome;telefone\nAna;1;Other;9\n;2;Bia;\nCaio;;;3\n"), "of columns with one name the first that says something")
 	for _, day := range []string{"02/03/1980", "2/3/1980", "02-03-1980", "02.03.1980", "1980-03-02", "02/03/1980 00:00", "1980-03-02T00:00:00Z"} {
 		require.Equal(t, []importfile.Row{{Line: 2, Name: "Ana", BirthDate: "1980-03-02"}}, readTable(t, "nome;nascimento\nAna;"+day+"\n"), day)
@@ -241,7 +242,7 @@ func (e *endlessFile) Read(p []byte) (int, error) {
 
 // Memory use does not grow with the file.
 func TestReaderMemory(t *testing.T) { //nolint:paralleltest // it measures the process's memory
-	head, _, err := importfile.ReadHeader(strings.NewReader("nome;telefone;obs;cpf\n"))
+	head, _, err := importfile.ReadHeader(strings.NewReader("nome;telefone;obs;cpf\n"), thisYear)
 	require.NoError(t, err)
 	r := importfile.NewReader(&endlessFile{left: 5000}, importfile.Start, head) // 20 MB
 	var most uint64
@@ -269,7 +270,7 @@ func FuzzReader(f *testing.F) {
 	f.Add("nome,a\r\n5\"\",\"\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		text = text[:min(len(text), 4096)] // what is read again from every row takes the square of the time
-		if head, at, err := importfile.ReadHeader(strings.NewReader(text)); err == nil {
+		if head, at, err := importfile.ReadHeader(strings.NewReader(text), thisYear); err == nil {
 			readFrom(t, text, head, at)
 		}
 		readFrom(t, text, nil, importfile.Start)

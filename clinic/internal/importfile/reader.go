@@ -55,9 +55,10 @@ func (r *Reader) parse(line []byte) (row Row, blank bool) {
 	return parsePatient(line)
 }
 
-// ReadHeader reads the header of a table and returns where the rows begin. Errors:
+// ReadHeader reads the header of a table and returns where the rows begin. year is the
+// present one: years of two digits are the last ones up to it. Errors:
 // [ErrNoHeader], [ErrNoNameColumn], and those of reading the file.
-func ReadHeader(in io.Reader) (*Header, Position, error) {
+func ReadHeader(in io.Reader, year int) (*Header, Position, error) {
 	r := NewReader(in, Start, &Header{separator: ','})
 	line, err := r.readLine()
 	if err == nil && bytes.HasPrefix(bytes.ToLower(line), []byte("sep=")) { // Excel's way to name the separator
@@ -76,6 +77,7 @@ func ReadHeader(in io.Reader) (*Header, Position, error) {
 	if err != nil {
 		return nil, Start, err
 	}
+	header.year = year
 	return header, r.Position(), nil
 }
 

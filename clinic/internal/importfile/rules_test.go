@@ -49,7 +49,7 @@ func TestSeparators(t *testing.T) {
 		"cpf,nome,a|b": "1,Ana,", "nome,a;b": "",
 	} {
 		if row == "" { // one of each: the comma, so that the column of names is found
-			_, _, err := importfile.ReadHeader(strings.NewReader(head + "\n"))
+			_, _, err := importfile.ReadHeader(strings.NewReader(head+"\n"), thisYear)
 			require.NoError(t, err, head)
 			continue
 		}
@@ -73,7 +73,7 @@ func TestRowBounds(t *testing.T) {
 	t.Parallel()
 	rows := readTable(t, "nome;obs\nAna;\nBia;;\nCaio;x;y\n';\n'=Davi;\n'\"Eva\";'\n")
 	require.Equal(t, []importfile.Row{
-		{Line: 2, Name: "Ana"}, {Line: 3, Name: "Bia"}, {Line: 4, Problem: "has more cells than the first line has columns"}, {Line: 5, Name: "'"}, {Line: 6, Name: "=Davi"}, {Line: 7, Name: `'"Eva"`},
+		{Line: 2, Name: "Ana"}, {Line: 3, Name: "Bia"}, {Line: 4, Problem: "has more cells than the first line has columns"}, {Line: 5, Warnings: []string{"name is a placeholder: left out"}}, {Line: 6, Name: "=Davi"}, {Line: 7, Name: `'"Eva"`},
 	}, rows)
 	// A line ends where quotation marks are closed, and an escaped one does not close them.
 	rows = readTable(t, "nome;obs\n\"a\"\"\";b\n\"\";c\nAna;\"\"\"\"\n\"x\"\"\ny\";\nBia;\"\"")

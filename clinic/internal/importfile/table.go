@@ -2,44 +2,16 @@ package importfile
 
 import (
 	"bytes"
+	"slices"
 	"strings"
-	"time"
 )
-
-// column is the kind of a column.
-type column int
-
-const (
-	other column = iota
-	externalRef
-	name
-	phone
-	email
-	cpf
-	birthDate
-	status
-)
-
-// columnsByHeading has the columns by their headings, as [normalizeHeading] returns them.
-var columnsByHeading = map[string]column{
-	"externalid": externalRef, "externalref": externalRef, "id": externalRef, "code": externalRef, "patientid": externalRef,
-	"codigo": externalRef, "cod": externalRef, "idexterno": externalRef, "prontuario": externalRef, "nprontuario": externalRef, "numerodoprontuario": externalRef, "matricula": externalRef, "idpaciente": externalRef, "codigopaciente": externalRef, "codigodopaciente": externalRef,
-	"name": name, "fullname": name, "patient": name, "patientname": name,
-	"nome": name, "nomecompleto": name, "paciente": name, "nomedopaciente": name, "nomepaciente": name, "cliente": name, "nomedocliente": name, "nomecliente": name,
-	"phone": phone, "phonenumber": phone, "mobile": phone, "mobilephone": phone, "cellphone": phone, "telephone": phone, "whatsapp": phone,
-	"telefone": phone, "celular": phone, "fone": phone, "tel": phone, "cel": phone, "telefonecelular": phone, "telcelular": phone, "telefone1": phone, "celular1": phone,
-	"telefonewhatsapp": phone, "celularwhatsapp": phone, "telefonecelularwhatsapp": phone, "telefonefixo": phone, "telefoneresidencial": phone, "contato": phone,
-	"email": email, "mail": email, "emailaddress": email, "correioeletronico": email, "email1": email, "enderecodeemail": email,
-	"cpf": cpf, "taxid": cpf, "cpfdopaciente": cpf, "cpfpaciente": cpf, "ncpf": cpf, "numerodocpf": cpf, "cpfcnpj": cpf,
-	"birthdate": birthDate, "dateofbirth": birthDate, "dob": birthDate, "birthday": birthDate, "born": birthDate,
-	"datadenascimento": birthDate, "datanascimento": birthDate, "nascimento": birthDate, "dtnascimento": birthDate, "dtdenascimento": birthDate, "datanasc": birthDate, "datadenasc": birthDate, "dtnasc": birthDate, "nasc": birthDate, "aniversario": birthDate,
-	"status": status, "situacao": status, "active": status, "ativo": status,
-}
 
 // Header is the first line of a table: how its rows are read.
 type Header struct {
 	separator byte
 	columns   []column
+	headings  []string // as the file has them
+	year      int      // the present one
 }
 
 const separators = ",;\t|"
@@ -51,7 +23,8 @@ func parseHeader(line []byte) (*Header, error) {
 	for _, cell := range h.splitCells(line) {
 		kind := columnsByHeading[normalizeHeading(cell)]
 		hasName = hasName || kind == name
-		h.columns = append(h.columns, kind)
+		heading, _ := cleanText(cell)
+		h.columns, h.headings = append(h.columns, kind), append(h.headings, heading)
 	}
 	if !hasName {
 		return nil, ErrNoNameColumn
@@ -125,77 +98,97 @@ func (h *Header) parseRow(line []byte) (row Row, blank bool) {
 	if len(cells) > len(h.columns) {
 		return Row{Problem: "has more cells than the first line has columns"}, false
 	}
+	r := tableRow{year: h.year}
 	for i, cell := range cells {
 		text, ok := cleanText(cell)
 		if !ok {
 			return Row{Problem: "has characters that are no text"}, false
 		}
-		if text == "" {
-			continue
-		}
-		if problem := row.set(h.columns[i], text); problem != "" {
-			return Row{Problem: problem}, false
+		if text != "" {
+			r.set(h.columns[i], text)
 		}
 	}
-	return row, false
+	return r.finish(), false
+}
+
+// tableRow is a row of a table while its cells are read.
+type tableRow struct {
+	Row
+	year               int // the present one
+	family, socialName string
+	phones             []rankedPhone
 }
 
 // set stores the text of a cell. Of several columns of one kind, the first that is not
-// empty counts. problem is for users, "" if there is none.
-func (r *Row) set(kind column, text string) (problem string) {
+// empty counts; phone numbers are ranked.
+func (r *tableRow) set(kind column, text string) {
+	if isPlaceholder(kind, text) {
+		r.warn(fields[kind], "is a placeholder")
+		return
+	}
 	switch kind {
 	case externalRef:
-		setIfEmpty(&r.ExternalRef, text)
+		setIfEmpty(&r.ExternalRef, trimDecimal(text))
 	case name:
 		setIfEmpty(&r.Name, text)
-	case phone:
-		setIfEmpty(&r.Phone, text)
+	case familyName:
+		setIfEmpty(&r.family, text)
+	case socialName:
+		setIfEmpty(&r.socialName, text)
+	case mobile, phone, landline:
+		text = trimDecimal(text)
+		r.phones = append(r.phones, rankedPhone{text, rankPhone(kind, text)})
 	case email:
 		setIfEmpty(&r.Email, text)
 	case cpf:
-		setIfEmpty(&r.CPF, padCPF(text))
+		setIfEmpty(&r.CPF, padCPF(trimDecimal(text)))
 	case birthDate:
-		date, ok := parseDate(text)
-		if !ok {
-			return "birth_date must be like 1980-03-02 or 02/03/1980"
-		}
-		setIfEmpty(&r.BirthDate, date)
+		r.setBirthDate(trimDecimal(text))
 	case status:
-		value, ok := statusesByText[normalizeHeading(text)]
-		if !ok {
-			return "status must be active or inactive"
+		if value, ok := statusesByText[normalizeHeading(text)]; ok {
+			setIfEmpty(&r.Status, value)
+		} else {
+			r.warn("status", "must be active or inactive")
 		}
-		setIfEmpty(&r.Status, value)
 	}
-	return ""
+}
+
+// setBirthDate stores a date of birth, or the year alone.
+func (r *tableRow) setBirthDate(text string) {
+	date, ok := parseDate(text, r.year)
+	switch {
+	case ok:
+		setIfEmpty(&r.BirthDate, date)
+	case isYear(text):
+		setIfEmpty(&r.PartialDate, text)
+		r.warn("birth_date", "is not a whole date")
+	default:
+		r.warn("birth_date", "must be like 1980-03-02 or 02/03/1980")
+	}
+}
+
+// finish returns the row when all of its cells are read.
+func (r *tableRow) finish() Row {
+	if !hasSuffixWords(r.Name, r.family) {
+		r.Name = strings.TrimSpace(r.Name + " " + r.family)
+	}
+	if r.socialName != "" && r.socialName != r.Name {
+		r.CivilName, r.Name = r.Name, r.socialName
+	}
+	r.Phone, r.OtherPhones = sortPhones(r.phones)
+	return r.Row
+}
+
+// warn notes that a field was left out.
+func (r *Row) warn(field, problem string) {
+	if warning := field + " " + problem + ": left out"; field != "" && !slices.Contains(r.Warnings, warning) {
+		r.Warnings = append(r.Warnings, warning)
+	}
 }
 
 var statusesByText = map[string]string{
 	"active": active, "ativo": active, "ativa": active, "true": active, "sim": active, "s": active, "yes": active, "y": active, "1": active,
 	"inactive": inactive, "inativo": inactive, "inativa": inactive, "false": inactive, "nao": inactive, "n": inactive, "no": inactive, "0": inactive,
-}
-
-// padCPF restores the leading zeros that spreadsheets remove from a CPF.
-func padCPF(digits string) string {
-	const length, minLength = 11, 8
-	if len(digits) < minLength || len(digits) >= length || strings.Trim(digits, "0123456789") != "" {
-		return digits
-	}
-	return strings.Repeat("0", length-len(digits)) + digits
-}
-
-// parseDate parses a date such as 1980-03-02, 02/03/1980, 2/3/1980, 02-03-1980 or
-// 02.03.1980, optionally with a time behind it as spreadsheets write it, and returns it as
-// YYYY-MM-DD.
-func parseDate(text string) (date string, ok bool) {
-	text, _, _ = strings.Cut(text, " ")
-	text, _, _ = strings.Cut(text, "T")
-	for _, layout := range []string{time.DateOnly, "2/1/2006", "2-1-2006", "2.1.2006"} {
-		if day, err := time.Parse(layout, text); err == nil && day.Year() > 0 {
-			return day.Format(time.DateOnly), true
-		}
-	}
-	return "", false
 }
 
 // accents removes the accents that occur in headings.

@@ -1,9 +1,12 @@
 package importfile
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"integrationhub/hub/module/brazil"
 )
 
 // Statuses of patients.
@@ -35,4 +38,58 @@ func cleanText(s string) (text string, ok bool) {
 		s = s[1:]
 	}
 	return strings.Join(strings.Fields(s), " "), true
+}
+
+// padCPF restores the leading zeros that spreadsheets remove from a CPF.
+func padCPF(digits string) string {
+	const length, minLength = 11, 8
+	if len(digits) < minLength || len(digits) >= length || strings.Trim(digits, "0123456789") != "" {
+		return digits
+	}
+	return strings.Repeat("0", length-len(digits)) + digits
+}
+
+// trimDecimal removes the ".0" that spreadsheets write behind whole numbers.
+func trimDecimal(text string) string {
+	digits, found := strings.CutSuffix(text, ".0")
+	if !found {
+		digits, found = strings.CutSuffix(text, ",0")
+	}
+	if !found || digits == "" || strings.Trim(digits, "0123456789") != "" {
+		return text
+	}
+	return digits
+}
+
+// placeholders are texts that stand for nothing, in lower case without accents.
+var placeholders = []string{
+	"n/a", "n.a.", "#n/a", "n/d", "n.d.", "#n/d", "n/i", "n.i.", "nao informado", "nao informada", "nao consta", "nao possui", "nao tem", "nao disponivel",
+	"sem informacao", "sem cpf", "sem telefone", "sem celular", "sem email", "sem e-mail", "nenhum", "null", "none", "not informed", "unknown", "desconhecido",
+}
+
+// isPlaceholder reports whether a text stands for nothing: it has neither letters nor digits,
+// is one of [placeholders], or is a CPF, phone number or date of zeros.
+func isPlaceholder(kind column, text string) bool {
+	isLetterOrDigit := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	if !strings.ContainsFunc(text, isLetterOrDigit) || slices.Contains(placeholders, accents.Replace(strings.ToLower(text))) {
+		return true
+	}
+	if strings.ContainsFunc(text, unicode.IsLetter) {
+		return false
+	}
+	digits := brazil.Digits(text)
+	switch kind {
+	case cpf, birthDate:
+		return strings.Trim(digits, "0") == ""
+	case mobile, phone, landline: // also behind an area code
+		return strings.Trim(digits, "0") == "" || strings.HasSuffix(digits, "00000000")
+	}
+	return false
+}
+
+// hasSuffixWords reports whether a name ends with a family name, whatever case and accents
+// they are written with.
+func hasSuffixWords(fullName, family string) bool {
+	fold := func(text string) string { return " " + accents.Replace(strings.ToLower(text)) }
+	return family == "" || strings.HasSuffix(fold(fullName), fold(family))
 }

@@ -22,7 +22,7 @@ func TestImportsLockPatientsInOrder(t *testing.T) {
 	const lock = `select from clinic.patients where id = $1 for update`
 	_, err = tx.Exec(t.Context(), lock, first)
 	require.NoError(t, err)
-	created := clinic.UploadImport("csv", "nome;cpf\nGil Lima;529.982.247-25\nAna Lima;"+clinictest.CPF+"\n")
+	created := clinic.UploadImport("csv", "nome;cpf\nGIL;529.982.247-25\nANA;"+clinictest.CPF+"\n")
 	require.Equal(t, 202, created.Status, created.Text)
 	require.Eventually(t, func() bool {
 		return clinic.QueryInt("select count(*) from pg_stat_activity where $1::uuid is not null and datname = current_database() and wait_event_type = 'Lock' and query like '%from clinic.patients%for update%'") == 1

@@ -5,8 +5,6 @@ package imports
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,7 +23,10 @@ const (
 
 const (
 	// ImportJob is the name of the job that reads imported files.
-	ImportJob = "import"
+	ImportJob = "import-file"
+	// OldImportJob is the name that the job had before imports had sources and dry runs.
+	// Processes of that version must not run them, and their jobs are still run.
+	OldImportJob = "import"
 	// ImportTimeout bounds one run of the job, with a slow database.
 	ImportTimeout = 15 * time.Second
 
@@ -55,25 +56,31 @@ type importKey struct {
 func (k importKey) scope() store.Scope { return store.Scope{Clinic: k.Clinic, Env: k.Env} }
 
 func (s *Service) enqueue(ctx context.Context, tx *store.Tx, key importKey) error {
-	payload, err := json.Marshal(key)
-	if err != nil {
-		return fmt.Errorf("planning an import: %w", err)
-	}
-	return s.host.Jobs.Enqueue(ctx, tx.Raw, module.JobRun{Job: ImportJob, Key: key.ID.String(), Payload: payload})
+	return s.enqueueJob(ctx, tx, ImportJob, key)
 }
 
-// LineError is a problem with a line of an imported file.
-type LineError struct {
+// LineMessage is a problem with a line of an imported file, or a warning.
+type LineMessage struct {
 	Line    int
 	Message string // for users, without values of the line
 }
 
 // LineErrors returns the stored problems of an import, by line: the first thousand.
-func (s *Service) LineErrors(ctx context.Context, scope store.Scope, id uuid.UUID) ([]LineError, error) {
+func (s *Service) LineErrors(ctx context.Context, scope store.Scope, id uuid.UUID) ([]LineMessage, error) {
 	rows, err := s.store.ImportErrorLines(ctx, scope.Clinic, scope.Env, id)
-	lineErrors := make([]LineError, len(rows))
+	messages := make([]LineMessage, len(rows))
 	for i, row := range rows {
-		lineErrors[i] = LineError{Line: row.Line, Message: row.Error}
+		messages[i] = LineMessage{Line: row.Line, Message: row.Error}
 	}
-	return lineErrors, err
+	return messages, err
+}
+
+// LineWarnings returns the stored warnings of an import, by line: the first thousand.
+func (s *Service) LineWarnings(ctx context.Context, scope store.Scope, id uuid.UUID) ([]LineMessage, error) {
+	rows, err := s.store.ImportWarningLines(ctx, scope.Clinic, scope.Env, id)
+	messages := make([]LineMessage, len(rows))
+	for i, row := range rows {
+		messages[i] = LineMessage{Line: row.Line, Message: row.Warning}
+	}
+	return messages, err
 }

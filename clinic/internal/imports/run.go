@@ -134,16 +134,16 @@ func (s *Service) importBatchInTx(ctx context.Context, key importKey, position i
 		if importState.FinishedAt != nil || importState.Position != position.Offset {
 			return errConcurrentRun
 		}
-		matcher, err := newPatientMatcher(ctx, tx, key, batch)
+		matcher, err := newPatientMatcher(ctx, tx, key, importState, batch)
 		if err != nil {
 			return err
 		}
-		importer := &batchImporter{matcher: matcher}
-		for _, line := range batch {
+		importer := &batchImporter{matcher: matcher, isDryRun: importState.DryRun}
+		for _, row := range matcher.rows {
 			if problem != "" {
-				line.Problem = problem
+				row.problem = problem
 			}
-			if err := importer.importRow(ctx, line.Row); err != nil {
+			if err := importer.importRow(ctx, row); err != nil {
 				return err
 			}
 		}
@@ -169,7 +169,10 @@ func (s *Service) finish(ctx context.Context, key importKey, status string, prob
 		}); err != nil {
 			return err
 		}
-		if err := tx.DeleteImportMatches(ctx, key.Clinic, key.Env, key.ID); err != nil {
+		if err := tx.DeleteImportDrafts(ctx, key.Clinic, key.Env, key.ID); err != nil {
+			return err
+		}
+		if err := tx.DeleteUnchangedImportMatches(ctx, key.Clinic, key.Env, key.ID); err != nil {
 			return err
 		}
 		return tx.DeleteImportChunks(ctx, key.Clinic, key.Env, key.ID)

@@ -92,7 +92,7 @@ func (s *Service) openRows(ctx context.Context, key importKey, importState store
 	if importState.Format == string(importfile.CSV) {
 		text, err := s.openText(ctx, key, 0)
 		if err == nil {
-			header, _, err = importfile.ReadHeader(text)
+			header, _, err = importfile.ReadHeader(text, importState.CreatedAt.Year())
 		}
 		if err != nil {
 			return nil, err

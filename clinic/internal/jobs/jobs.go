@@ -17,6 +17,9 @@ import (
 func List(clinicStore *store.Store, inboxService *inbox.Service, erasureService *erasure.Service, importService *imports.Service) []module.Job {
 	return []module.Job{
 		{Name: imports.ImportJob, Timeout: imports.ImportTimeout, Run: importService.ContinueImport},
+		{Name: imports.OldImportJob, Timeout: imports.ImportTimeout, Run: importService.ContinueImport},
+		{Name: imports.UndoJob, Timeout: imports.ImportTimeout, Run: importService.ContinueUndo},
+		{Name: imports.CleanupJob, Every: time.Hour, Timeout: 10 * time.Minute, Run: withoutPayload(importService.Cleanup)},
 		{Name: inbox.LinkingJob, Timeout: inbox.LinkingTimeout, Run: inboxService.ContinueLinking},
 		{Name: "overdue", Every: time.Hour, Timeout: 10 * time.Minute, Run: withoutPayload(clinicStore.MarkAllOverdue)},
 		{Name: "deletions", Every: 5 * time.Minute, Timeout: 5 * time.Minute, Run: withoutPayload(erasureService.UpdateOpenRequests)},

@@ -3,11 +3,21 @@ package store
 import (
 	"context"
 
+	"github.com/google/uuid"
+
 	"integrationhub/clinic/internal/store/dbgen"
 )
 
 // Import is a row of clinic.imports.
 type Import = dbgen.Import
+
+// PatientReference is a patient's number in a list that is not the clinic's own.
+type PatientReference = dbgen.ReferencesOfPatientsRow
+
+// PatientReferences returns a patient's numbers in lists, by list.
+func (s *Store) PatientReferences(ctx context.Context, scope Scope, patient uuid.UUID) ([]PatientReference, error) {
+	return s.ReferencesOfPatients(ctx, scope.Clinic, scope.Env, []uuid.UUID{patient})
+}
 
 // ListImports returns a page of a clinic's imports, newest first, and the total, counted up
 // to [MaxCount].

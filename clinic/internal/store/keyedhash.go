@@ -16,8 +16,10 @@ const (
 	hashTicket     = "ticket"
 	hashCPF        = "cpf"
 	hashRef        = "external_ref"
-	hashPhone      = "person"  // a name with a phone number
-	hashEmail      = "address" // a name with an e-mail address
+	hashSourceRef  = "reference" // with its list
+	hashImported   = "imported"  // a patient's data as an import left it
+	hashPhone      = "person"    // a name with a phone number
+	hashEmail      = "address"   // a name with an e-mail address
 	hashMaskedID   = "id"
 	hashErasedID   = "id there"
 	hashInboxEmail = "inbox_email"

@@ -98,6 +98,12 @@ func errPatientAnonymized() *hub.Error {
 	return hub.Errorf(hub.ErrConflict, "patient_anonymized", "This patient was anonymized; nothing is changed any more.")
 }
 
+// PatientData returns the data of a stored patient, with the CPF decrypted.
+func (t *Tx) PatientData(p Patient) (PatientData, error) {
+	cpf, err := t.cpf(p)
+	return PatientData{p.Name, p.Phone, p.Email, cpf, p.BirthDate, p.Status, p.ExternalRef}, err
+}
+
 // ChangePatient edits a patient. If a field changed, it publishes patient.updated with the
 // names of the changed fields. Errors: [hub.ErrNotFound]; [hub.ErrConflict] if the patient
 // was anonymized, and like [Tx.CreatePatient].
@@ -112,11 +118,10 @@ func (t *Tx) ChangePatient(ctx context.Context, scope Scope, id uuid.UUID, edit 
 	if patient.Status == Anonymized {
 		return patient, errPatientAnonymized()
 	}
-	cpf, err := t.cpf(patient)
+	before, err := t.PatientData(patient)
 	if err != nil {
 		return patient, err
 	}
-	before := PatientData{patient.Name, patient.Phone, patient.Email, cpf, patient.BirthDate, patient.Status, patient.ExternalRef}
 	after := before
 	if err := edit(&after); err != nil {
 		return patient, err

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"integrationhub/clinic/internal/care"
 )
 
@@ -13,6 +15,7 @@ type TombstoneIdentifiers struct {
 	Name        string
 	Phone       *string
 	Email       *string
+	Source      string // the list of ExternalRef; "" is the clinic's own
 	ExternalRef *string
 	CPFHash     []byte // see [Store.CPFHash]
 }
@@ -29,12 +32,21 @@ func (t *Tx) Tombstones(scope Scope, patient TombstoneIdentifiers) (hashes [][]b
 		hashes = append(hashes, t.keyedHash(scope, hashEmail, name, strings.ToLower(*patient.Email)))
 	}
 	if patient.ExternalRef != nil {
-		hashes = append(hashes, t.keyedHash(scope, hashRef, *patient.ExternalRef))
+		if patient.Source == "" {
+			hashes = append(hashes, t.keyedHash(scope, hashRef, *patient.ExternalRef))
+		} else {
+			hashes = append(hashes, t.keyedHash(scope, hashSourceRef, patient.Source, *patient.ExternalRef))
+		}
 	}
 	if patient.CPFHash != nil {
 		hashes = append(hashes, t.keyedHash(scope, hashCPF, hex.EncodeToString(patient.CPFHash)))
 	}
 	return hashes
+}
+
+// ImportedHash returns the hash of a patient's data as an import left it.
+func (t *Tx) ImportedHash(scope Scope, patient uuid.UUID, data []byte) []byte {
+	return t.keyedHash(scope, hashImported, patient.String(), string(data))
 }
 
 // TicketTombstone returns the tombstone of an erased patient's ticket.

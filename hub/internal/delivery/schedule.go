@@ -31,12 +31,14 @@ func (d *Dispatcher) queueLane(l *lane) {
 func (d *Dispatcher) next() (next assignment, ok bool) {
 	for n := d.turns.len(); n > 0 && d.inFlight < d.Concurrency; n-- {
 		t := d.turns.pop()
+		t.inTurn = false
 		l := d.nextLane(t)
 		if l != nil {
 			next, ok = assignment{l, d.popAndStart(l)}, true
 			d.queueLane(l)
 		}
-		if t.inTurn = t.ready.len() > 0; t.inTurn {
+		if t.ready.len() > 0 && !t.inTurn {
+			t.inTurn = true
 			d.turns.push(t)
 		}
 		if ok {

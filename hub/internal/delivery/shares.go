@@ -83,10 +83,14 @@ func (d *Dispatcher) othersWait(t *tenantShare) bool {
 func (d *Dispatcher) freePlaces(l *lane) int {
 	t := l.tenant
 	places := min(l.freeCapacity(d.EndpointConcurrency), d.tenantPlaces(t))
-	if l.attemptTime >= slowAttempt && l.waiting()+l.reserved > 0 {
-		// The tenant's slow lanes share its workers: together they hold what can start in time.
-		startable := 1 + int(time.Duration(d.workerShare(t))*(startWithin/2)/l.attemptTime)
-		places = min(places, startable-t.queued)
+	if l.attemptTime >= slowAttempt {
+		// The tenant's slow lanes share its workers: together they hold what can start in
+		// time. A lane without any may hold one, so that each has its turn.
+		startable := 1 + int(time.Duration(d.workerShare(t))*(startWithin/2)/l.attemptTime) - t.queued
+		if l.waiting()+l.reserved == 0 {
+			startable = max(1, startable)
+		}
+		places = min(places, startable)
 	}
 	return max(0, places)
 }

@@ -53,9 +53,11 @@ func TestSlowLanesHoldWhatCanStartInTime(t *testing.T) {
 	for _, l := range lanes[:10] {
 		held += d.reserveUpTo(l, 10_000, 0)
 	}
-	require.InDelta(t, startable, held, 128)
-	require.Equal(t, 1, min(1, d.reserveUpTo(lanes[1399], 1, 0)))
-	require.Zero(t, d.reserveUpTo(lanes[1399], 1, 0))
+	require.InDelta(t, startable, held, 10)
+	for _, l := range lanes[1000:] {
+		require.Equal(t, 1, d.reserveUpTo(l, 16, 0))
+		require.Zero(t, d.reserveUpTo(l, 16, 0))
+	}
 	fast := d.laneOf(uuid.New(), tenant)
 	require.Equal(t, 100, d.reserveUpTo(fast, 100, 0), "those that are not slow are not bounded")
 }

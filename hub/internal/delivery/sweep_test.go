@@ -13,16 +13,16 @@ import (
 	"integrationhub/hub/internal/logid"
 )
 
-// fillPending stores one pending delivery for each of n targets, over the partitions of 38
-// days. All are due in an hour.
-func fillPending(t *testing.T, pool *pgxpool.Pool, n int) {
+// fillPending stores one pending delivery for each of n targets, over the partitions of
+// some days. All are due in an hour.
+func fillPending(t *testing.T, pool *pgxpool.Pool, n, days int) {
 	t.Helper()
-	_, err := pool.Exec(t.Context(), `select hub.ensure_partitions((now() at time zone 'UTC')::date - 37, 38)`)
+	_, err := pool.Exec(t.Context(), `select hub.ensure_partitions((now() at time zone 'UTC')::date - $1::integer + 1, $1)`, days)
 	require.NoError(t, err)
 	now := time.Now().UTC()
 	ids, targets := make([]uuid.UUID, n), make([]uuid.UUID, n)
 	for i := range ids {
-		ids[i] = logid.Delivery(logid.NewSeq(now.AddDate(0, 0, -(i%38))), 1)
+		ids[i] = logid.Delivery(logid.NewSeq(now.AddDate(0, 0, -(i%days))), 1)
 		targets[i] = uuid.New()
 	}
 	_, err = pool.Exec(t.Context(), `
@@ -58,7 +58,7 @@ func buffersRead(t *testing.T, pool *pgxpool.Pool, statement string, args ...any
 func TestSweepReadsWhatIsDue(t *testing.T) {
 	t.Parallel()
 	pool := hubtest.Database(t)
-	fillPending(t, pool, 10_000)
+	fillPending(t, pool, 10_000, 38)
 	for _, analyzed := range []bool{false, true} {
 		if analyzed {
 			_, err := pool.Exec(t.Context(), `analyze hub.deliveries`)
@@ -74,14 +74,13 @@ func TestSweepReadsWhatIsDue(t *testing.T) {
 		_, err = pool.Exec(t.Context(), `vacuum hub.deliveries`)
 		require.NoError(t, err)
 	}
+	requireClaimReadsWhatItClaims(t, pool)
 }
 
-// Claims of many targets in one statement read no other targets' rows: each looks once into
-// each partition.
-func TestClaimReadsWhatItClaims(t *testing.T) {
-	t.Parallel()
-	pool := hubtest.Database(t)
-	fillPending(t, pool, 10_000)
+// requireClaimReadsWhatItClaims fails the test unless claims of many targets in one
+// statement read no other targets' rows: each looks once into each partition.
+func requireClaimReadsWhatItClaims(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
 	makeDueNow(t, pool, 2*maxTargetsPerClaim)
 	claim := func() int {
 		var targets []uuid.UUID
@@ -94,10 +93,9 @@ func TestClaimReadsWhatItClaims(t *testing.T) {
 		}
 		return buffersRead(t, pool, claimTargetsSQL, targets, places)
 	}
-	require.LessOrEqual(t, claim(), maxTargetsPerClaim*47*4)
-	_, err := pool.Exec(t.Context(), `analyze hub.deliveries`)
-	require.NoError(t, err)
-	require.LessOrEqual(t, claim(), maxTargetsPerClaim*47*4)
+	for range 2 {
+		require.LessOrEqual(t, claim(), maxTargetsPerClaim*47*4)
+	}
 	require.Equal(t, 2*maxTargetsPerClaim, count(t, pool, `hub.deliveries where due_at between now() and now() + interval '50 seconds'`), "all are leased")
 }
 
@@ -125,7 +123,7 @@ func (d *Dispatcher) marked() (n int) {
 func TestSweepFindsWhatIsDue(t *testing.T) {
 	t.Parallel()
 	pool := hubtest.Database(t)
-	fillPending(t, pool, 200)
+	fillPending(t, pool, 200, 1)
 	now := time.Unix(1767323045, 0)
 	d := NewDispatcher(Config{Pool: pool, Now: func() time.Time { return now }, Concurrency: 1, EndpointConcurrency: 1})
 	scan := func() int {

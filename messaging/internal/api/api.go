@@ -16,6 +16,7 @@ import (
 	"integrationhub/messaging/internal/driver/sandbox"
 	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/realtime"
+	"integrationhub/messaging/internal/sessions"
 	"integrationhub/messaging/internal/store"
 )
 
@@ -26,6 +27,7 @@ type API struct {
 	outbound      *outbound.Service
 	drivers       *driver.Drivers
 	realtime      *realtime.Service
+	sessions      *sessions.Service
 	sandbox       *sandbox.Network // nil outside of development
 	authenticator *accounts.Authenticator
 }
@@ -36,12 +38,13 @@ type Services struct {
 	Outbound *outbound.Service
 	Drivers  *driver.Drivers
 	Realtime *realtime.Service
+	Sessions *sessions.Service
 	Sandbox  *sandbox.Network // nil outside of development
 }
 
 // New returns the API of an opened product.
 func New(host module.Host, s Services) *API {
-	return &API{host, s.Store, s.Outbound, s.Drivers, s.Realtime, s.Sandbox, accounts.New(host, accountOptions, userStore{s.Store})}
+	return &API{host, s.Store, s.Outbound, s.Drivers, s.Realtime, s.Sessions, s.Sandbox, accounts.New(host, accountOptions, userStore{s.Store})}
 }
 
 // Authenticator returns the logins of the companies' users.

@@ -30,10 +30,10 @@ func TestAckFollows(t *testing.T) {
 
 func TestNumbers(t *testing.T) {
 	t.Parallel()
-	for _, valid := range []string{"12345678", "5511987654321", "123456789012345"} {
+	for _, valid := range []string{"12345678", "551133334444", "5511987654321", "123456789012345"} {
 		require.True(t, chat.IsNumber(valid), valid)
 	}
-	for _, invalid := range []string{"", "1234567", "1234567890123456", "0511987654321", "+5511987654321", "55 11987654321", "551198765432a", "٥٥١١٩٨٧٦٥٤٣٢"} {
+	for _, invalid := range []string{"", "55988887772", "5533334444", "1234567", "1234567890123456", "0511987654321", "+5511987654321", "55 11987654321", "551198765432a", "٥٥١١٩٨٧٦٥٤٣٢"} {
 		require.False(t, chat.IsNumber(invalid), invalid)
 	}
 	require.Equal(t, "5511987654321", chat.NumberKey("5511987654321"))

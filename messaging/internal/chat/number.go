@@ -10,8 +10,10 @@ import (
 var numberPattern = regexp.MustCompile(`^[1-9][0-9]{7,14}$`)
 
 // IsNumber reports whether a text is a phone number as the platform writes it: 8 to 15
-// digits with the country code, and nothing else.
-func IsNumber(text string) bool { return numberPattern.MatchString(text) }
+// digits with the country code, and nothing else. A Brazilian number needs its area code.
+func IsNumber(text string) bool {
+	return numberPattern.MatchString(text) && !brazil.LacksAreaCode("+"+text)
+}
 
 // NumberKey returns the key by which numbers are compared: a Brazilian mobile number with
 // its ninth digit, whether or not the number has it. Other numbers are their own key.

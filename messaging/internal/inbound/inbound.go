@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -13,7 +14,6 @@ import (
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/store"
-	"integrationhub/messaging/internal/store/dbgen"
 )
 
 // Service stores what happens at the networks.
@@ -76,24 +76,18 @@ func (s *Service) ReceiveMessage(ctx context.Context, in driver.Incoming) error 
 
 // ReceiveReceipt implements [driver.Sink].
 func (s *Service) ReceiveReceipt(ctx context.Context, receipt driver.Receipt) error {
-	connection, scope, err := s.connectionOf(ctx, receipt.ConnectionID)
+	connection, _, err := s.connectionOf(ctx, receipt.ConnectionID)
 	if err != nil {
 		return ignoreNoRows(err)
 	}
+	var errorCode *string
+	if receipt.ErrorCode != "" {
+		errorCode = &receipt.ErrorCode
+	}
+	ids := slices.Compact(slices.Sorted(slices.Values(receipt.RemoteIDs))) // in one order, so that two receipts do not wait for each other
 	return s.store.InTx(ctx, "storing a receipt", func(tx *store.Tx) error {
-		messages, err := tx.MessagesByRemoteID(ctx, scope.Company, connection.ID, receipt.RemoteIDs)
-		if err != nil {
-			return err
-		}
-		for _, message := range messages {
-			if !receipt.Ack.Follows(message.Ack) {
-				continue
-			}
-			params := dbgen.SetMessageAckParams{CompanyID: scope.Company, ID: message.ID, Ack: receipt.Ack, UpdatedAt: tx.Now()}
-			if receipt.ErrorCode != "" {
-				params.ErrorCode = &receipt.ErrorCode
-			}
-			if err := tx.SetMessageAck(ctx, params); err != nil {
+		for _, id := range ids {
+			if err := tx.ApplyReceipt(ctx, connection, id, receipt.Ack, errorCode); err != nil {
 				return err
 			}
 		}

@@ -35,3 +35,29 @@ func TestFirstMessagesAtOnce(t *testing.T) {
 	require.EqualValues(t, 20, tickets[0]["unreadMessages"])
 	require.EqualValues(t, 20, company.Get(messagingtest.TicketPath(tickets[0]) + "/messages")["count"])
 }
+
+// A receipt may come before the product knows the message's id at the network. It is kept
+// for the message, later ones count on, and late ones change nothing.
+func TestReceipts(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	company.Connect()
+	ana, nobody := company.AddPhone("Ana"), "5511955554444"
+	program := company.As(company.APIToken())
+	ack := func(number string) any {
+		tickets := company.Tickets("searchParam=" + number)
+		require.Len(t, tickets, 1)
+		return company.Get(messagingtest.TicketPath(tickets[0]) + "/messages")["messages"].([]any)[0].(map[string]any)["ack"]
+	}
+	program.OK(200, "POST", "/api/messages/send", map[string]any{"number": ana, "body": "Hello"})
+	require.EqualValues(t, 2, ack(ana), "the receipt came before the answer of the network")
+	program.OK(200, "POST", "/api/messages/send", map[string]any{"number": nobody, "body": "Hello"})
+	require.EqualValues(t, 1, ack(nobody), "there is no such phone")
+	company.OK(200, "POST", "/sandbox/phones/"+ana+"/read", nil)
+	require.EqualValues(t, 3, ack(ana))
+	company.Inbox(ana)
+	require.EqualValues(t, 3, ack(ana), "it does not fall back")
+	var early int
+	require.NoError(t, company.Hub.Host.Pool.QueryRow(t.Context(), `select count(*) from early_receipts`).Scan(&early))
+	require.Zero(t, early)
+}

@@ -13,7 +13,8 @@ import (
 
 const (
 	pollInterval = 200 * time.Millisecond
-	keepChanges  = time.Hour // readers that were away for longer begin anew
+	keepChanges  = time.Hour      // readers that were away for longer begin anew
+	keepReceipts = 24 * time.Hour // of messages that the network has not acknowledged to their sender
 )
 
 // Service wakes readers. It is safe for concurrent use.
@@ -96,11 +97,15 @@ func (s *Service) wake(companyID int64) {
 	}
 }
 
-// DeleteExpired deletes old changes and unused stream tickets: the job of this package.
+// DeleteExpired deletes old changes, unused stream tickets, and receipts whose message never
+// came: the job of this package.
 func (s *Service) DeleteExpired(ctx context.Context, _ []byte) error {
 	// Changes carry the database's time, whatever the product's clock says.
 	if err := s.store.DeleteOldChanges(ctx, time.Now().Add(-keepChanges)); err != nil {
 		return err
 	}
-	return s.store.DeleteOldStreamTickets(ctx, s.host.Now())
+	if err := s.store.DeleteOldStreamTickets(ctx, s.host.Now()); err != nil {
+		return err
+	}
+	return s.store.DeleteOldEarlyReceipts(ctx, s.host.Now().Add(-keepReceipts))
 }

@@ -2,8 +2,11 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub/events"
 	"integrationhub/hub/module/tx"
@@ -74,14 +77,54 @@ func (t *Tx) MarkSent(ctx context.Context, scope Scope, m Message, number string
 	if err != nil || deleted == 0 {
 		return m, err
 	}
+	if err := t.LockRemoteID(ctx, sent.RemoteID, *m.ConnectionID); err != nil {
+		return m, err
+	}
 	stored, err := t.SetMessageSent(ctx, dbgen.SetMessageSentParams{
 		CompanyID: scope.Company, ID: m.ID, RemoteID: sent.RemoteID, SentAt: sent.At, UpdatedAt: t.Now(),
 	})
 	if err != nil {
 		return m, fmt.Errorf("storing a sent message: %w", err)
 	}
+	if stored, err = t.applyEarlyReceipt(ctx, stored); err != nil {
+		return m, err
+	}
 	_, err = t.Publish(ctx, scope.Tenant, environment, events.MessageSent{Phone: chat.FormatE164(number), Body: m.Body, TicketID: formatID(m.TicketID)})
 	return stored, err
+}
+
+// applyEarlyReceipt stores the ack of a receipt that arrived before the message's remote id.
+func (t *Tx) applyEarlyReceipt(ctx context.Context, m Message) (Message, error) {
+	early, err := t.TakeEarlyReceipt(ctx, m.CompanyID, *m.ConnectionID, *m.RemoteID)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && !early.Ack.Follows(m.Ack) {
+		return m, nil
+	}
+	if err != nil {
+		return m, fmt.Errorf("looking for an early receipt: %w", err)
+	}
+	m.Ack, m.ErrorCode = early.Ack, early.ErrorCode
+	return m, t.SetMessageAck(ctx, dbgen.SetMessageAckParams{CompanyID: m.CompanyID, ID: m.ID, Ack: m.Ack, ErrorCode: m.ErrorCode, UpdatedAt: t.Now()})
+}
+
+// ApplyReceipt stores how far a message of a connection has come. A receipt of a message that
+// is not known yet waits for it.
+func (t *Tx) ApplyReceipt(ctx context.Context, connection Connection, remoteID string, ack chat.Ack, errorCode *string) error {
+	if err := t.LockRemoteID(ctx, remoteID, connection.ID); err != nil {
+		return err
+	}
+	messages, err := t.MessagesByRemoteID(ctx, connection.CompanyID, connection.ID, []string{remoteID})
+	if err != nil {
+		return fmt.Errorf("finding the message of a receipt: %w", err)
+	}
+	if len(messages) == 0 {
+		return t.InsertEarlyReceipt(ctx, dbgen.InsertEarlyReceiptParams{
+			CompanyID: connection.CompanyID, ConnectionID: connection.ID, RemoteID: remoteID, Ack: ack, ErrorCode: errorCode, CreatedAt: t.Now(),
+		})
+	}
+	if !ack.Follows(messages[0].Ack) {
+		return nil
+	}
+	return t.SetMessageAck(ctx, dbgen.SetMessageAckParams{CompanyID: connection.CompanyID, ID: messages[0].ID, Ack: ack, ErrorCode: errorCode, UpdatedAt: t.Now()})
 }
 
 // MarkFailed stores that the network will never take a message, and takes it out of the

@@ -90,3 +90,80 @@ func (b *InsertPatientsBatchResults) Close() error {
 	b.closed = true
 	return b.br.Close()
 }
+
+const upsertImportDrafts = `-- name: UpsertImportDrafts :batchexec
+insert into clinic.import_drafts (clinic_id, env, import_id, id, name, phone, email, cpf_hmac, birth_date, status, external_ref, source, reference, line)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+on conflict (clinic_id, env, import_id, id) do update set name = excluded.name, phone = excluded.phone, email = excluded.email, cpf_hmac = excluded.cpf_hmac,
+    birth_date = excluded.birth_date, status = excluded.status, external_ref = excluded.external_ref,
+    source = coalesce(excluded.source, import_drafts.source), reference = coalesce(excluded.reference, import_drafts.reference)
+`
+
+type UpsertImportDraftsBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type UpsertImportDraftsParams struct {
+	ClinicID    uuid.UUID
+	Env         hub.Environment
+	ImportID    uuid.UUID
+	ID          uuid.UUID
+	Name        string
+	Phone       *string
+	Email       *string
+	CpfHmac     []byte
+	BirthDate   *time.Time
+	Status      string
+	ExternalRef *string
+	Source      *string
+	Reference   *string
+	Line        int
+}
+
+func (q *Queries) UpsertImportDrafts(ctx context.Context, arg []UpsertImportDraftsParams) *UpsertImportDraftsBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.ClinicID,
+			a.Env,
+			a.ImportID,
+			a.ID,
+			a.Name,
+			a.Phone,
+			a.Email,
+			a.CpfHmac,
+			a.BirthDate,
+			a.Status,
+			a.ExternalRef,
+			a.Source,
+			a.Reference,
+			a.Line,
+		}
+		batch.Queue(upsertImportDrafts, vals...)
+	}
+	br := q.db.SendBatch(ctx, batch)
+	return &UpsertImportDraftsBatchResults{br, len(arg), false}
+}
+
+func (b *UpsertImportDraftsBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *UpsertImportDraftsBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}

@@ -24,6 +24,17 @@ func (q *Queries) CountImportErrors(ctx context.Context, clinicID uuid.UUID, env
 	return column_1, err
 }
 
+const countImportWarnings = `-- name: CountImportWarnings :one
+select count(*)::int from clinic.import_warnings where clinic_id = $1 and env = $2 and import_id = $3
+`
+
+func (q *Queries) CountImportWarnings(ctx context.Context, clinicID uuid.UUID, env hub.Environment, importID uuid.UUID) (int, error) {
+	row := q.db.QueryRow(ctx, countImportWarnings, clinicID, env, importID)
+	var column_1 int
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const countImports = `-- name: CountImports :one
 select count(*)::int from (select 1 from clinic.imports where clinic_id = $1 and env = $2 limit $3::int) n
 `
@@ -44,17 +55,17 @@ func (q *Queries) DeleteImportChunks(ctx context.Context, clinicID uuid.UUID, en
 	return err
 }
 
-const deleteImportMatches = `-- name: DeleteImportMatches :exec
-delete from clinic.import_matches where clinic_id = $1 and env = $2 and import_id = $3
+const deleteUnchangedImportMatches = `-- name: DeleteUnchangedImportMatches :exec
+delete from clinic.import_matches where clinic_id = $1 and env = $2 and import_id = $3 and after_hmac is null
 `
 
-func (q *Queries) DeleteImportMatches(ctx context.Context, clinicID uuid.UUID, env hub.Environment, importID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, deleteImportMatches, clinicID, env, importID)
+func (q *Queries) DeleteUnchangedImportMatches(ctx context.Context, clinicID uuid.UUID, env hub.Environment, importID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, deleteUnchangedImportMatches, clinicID, env, importID)
 	return err
 }
 
 const importByID = `-- name: ImportByID :one
-select clinic_id, env, id, format, status, total, created, updated, skipped, failed, created_by, created_at, finished_at, position, line, problem from clinic.imports where clinic_id = $1 and env = $2 and id = $3
+select clinic_id, env, id, format, status, total, created, updated, skipped, failed, created_by, created_at, finished_at, position, line, problem, source, dry_run, warned, undo_status, undone, kept, undo_finished_at from clinic.imports where clinic_id = $1 and env = $2 and id = $3
 `
 
 func (q *Queries) ImportByID(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (Import, error) {
@@ -77,6 +88,13 @@ func (q *Queries) ImportByID(ctx context.Context, clinicID uuid.UUID, env hub.En
 		&i.Position,
 		&i.Line,
 		&i.Problem,
+		&i.Source,
+		&i.DryRun,
+		&i.Warned,
+		&i.UndoStatus,
+		&i.Undone,
+		&i.Kept,
+		&i.UndoFinishedAt,
 	)
 	return i, err
 }
@@ -175,8 +193,37 @@ func (q *Queries) ImportMatches(ctx context.Context, arg ImportMatchesParams) ([
 	return items, nil
 }
 
+const importWarningLines = `-- name: ImportWarningLines :many
+select line, warning from clinic.import_warnings where clinic_id = $1 and env = $2 and import_id = $3 order by line
+`
+
+type ImportWarningLinesRow struct {
+	Line    int
+	Warning string
+}
+
+func (q *Queries) ImportWarningLines(ctx context.Context, clinicID uuid.UUID, env hub.Environment, importID uuid.UUID) ([]ImportWarningLinesRow, error) {
+	rows, err := q.db.Query(ctx, importWarningLines, clinicID, env, importID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ImportWarningLinesRow{}
+	for rows.Next() {
+		var i ImportWarningLinesRow
+		if err := rows.Scan(&i.Line, &i.Warning); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const importsPage = `-- name: ImportsPage :many
-select clinic_id, env, id, format, status, total, created, updated, skipped, failed, created_by, created_at, finished_at, position, line, problem from clinic.imports where clinic_id = $1 and env = $2 order by id desc limit $4::int offset $3::int
+select clinic_id, env, id, format, status, total, created, updated, skipped, failed, created_by, created_at, finished_at, position, line, problem, source, dry_run, warned, undo_status, undone, kept, undo_finished_at from clinic.imports where clinic_id = $1 and env = $2 order by id desc limit $4::int offset $3::int
 `
 
 type ImportsPageParams struct {
@@ -217,6 +264,13 @@ func (q *Queries) ImportsPage(ctx context.Context, arg ImportsPageParams) ([]Imp
 			&i.Position,
 			&i.Line,
 			&i.Problem,
+			&i.Source,
+			&i.DryRun,
+			&i.Warned,
+			&i.UndoStatus,
+			&i.Undone,
+			&i.Kept,
+			&i.UndoFinishedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -229,8 +283,8 @@ func (q *Queries) ImportsPage(ctx context.Context, arg ImportsPageParams) ([]Imp
 }
 
 const insertImport = `-- name: InsertImport :exec
-insert into clinic.imports (clinic_id, env, id, format, total, position, line, created_by, created_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+insert into clinic.imports (clinic_id, env, id, format, source, dry_run, total, position, line, created_by, created_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 `
 
 type InsertImportParams struct {
@@ -238,6 +292,8 @@ type InsertImportParams struct {
 	Env       hub.Environment
 	ID        uuid.UUID
 	Format    string
+	Source    string
+	DryRun    bool
 	Total     int
 	Position  int64
 	Line      int
@@ -251,6 +307,8 @@ func (q *Queries) InsertImport(ctx context.Context, arg InsertImportParams) erro
 		arg.Env,
 		arg.ID,
 		arg.Format,
+		arg.Source,
+		arg.DryRun,
 		arg.Total,
 		arg.Position,
 		arg.Line,
@@ -309,8 +367,9 @@ func (q *Queries) InsertImportErrors(ctx context.Context, arg InsertImportErrors
 }
 
 const insertImportMatches = `-- name: InsertImportMatches :exec
-insert into clinic.import_matches (clinic_id, env, import_id, patient_id, line)
-select $1, $2, $3, unnest($4::uuid[]), unnest($5::int[])
+insert into clinic.import_matches (clinic_id, env, import_id, patient_id, line, before_enc, after_hmac, source, reference)
+select $1, $2, $3, unnest($4::uuid[]), unnest($5::int[]), unnest($6::bytea[]), unnest($7::bytea[]),
+    nullif(unnest($8::text[]), ''), nullif(unnest($9::text[]), '')
 `
 
 type InsertImportMatchesParams struct {
@@ -319,8 +378,13 @@ type InsertImportMatchesParams struct {
 	ImportID uuid.UUID
 	Patients []uuid.UUID
 	Lines    []int
+	Befores  [][]byte
+	Afters   [][]byte
+	Sources  []string
+	Refs     []string
 }
 
+// The arrays are parallel.
 func (q *Queries) InsertImportMatches(ctx context.Context, arg InsertImportMatchesParams) error {
 	_, err := q.db.Exec(ctx, insertImportMatches,
 		arg.ClinicID,
@@ -328,12 +392,41 @@ func (q *Queries) InsertImportMatches(ctx context.Context, arg InsertImportMatch
 		arg.ImportID,
 		arg.Patients,
 		arg.Lines,
+		arg.Befores,
+		arg.Afters,
+		arg.Sources,
+		arg.Refs,
+	)
+	return err
+}
+
+const insertImportWarnings = `-- name: InsertImportWarnings :exec
+insert into clinic.import_warnings (clinic_id, env, import_id, line, warning)
+select $1, $2, $3, unnest($4::int[]), unnest($5::text[])
+`
+
+type InsertImportWarningsParams struct {
+	ClinicID uuid.UUID
+	Env      hub.Environment
+	ImportID uuid.UUID
+	Lines    []int
+	Warnings []string
+}
+
+// lines and warnings are parallel arrays.
+func (q *Queries) InsertImportWarnings(ctx context.Context, arg InsertImportWarningsParams) error {
+	_, err := q.db.Exec(ctx, insertImportWarnings,
+		arg.ClinicID,
+		arg.Env,
+		arg.ImportID,
+		arg.Lines,
+		arg.Warnings,
 	)
 	return err
 }
 
 const lockImport = `-- name: LockImport :one
-select clinic_id, env, id, format, status, total, created, updated, skipped, failed, created_by, created_at, finished_at, position, line, problem from clinic.imports where clinic_id = $1 and env = $2 and id = $3 for update
+select clinic_id, env, id, format, status, total, created, updated, skipped, failed, created_by, created_at, finished_at, position, line, problem, source, dry_run, warned, undo_status, undone, kept, undo_finished_at from clinic.imports where clinic_id = $1 and env = $2 and id = $3 for update
 `
 
 func (q *Queries) LockImport(ctx context.Context, clinicID uuid.UUID, env hub.Environment, iD uuid.UUID) (Import, error) {
@@ -356,14 +449,21 @@ func (q *Queries) LockImport(ctx context.Context, clinicID uuid.UUID, env hub.En
 		&i.Position,
 		&i.Line,
 		&i.Problem,
+		&i.Source,
+		&i.DryRun,
+		&i.Warned,
+		&i.UndoStatus,
+		&i.Undone,
+		&i.Kept,
+		&i.UndoFinishedAt,
 	)
 	return i, err
 }
 
 const updateImportProgress = `-- name: UpdateImportProgress :exec
 update clinic.imports set status = $1, created = created + $2, updated = updated + $3, skipped = skipped + $4,
-    failed = failed + $5, position = $6, line = $7, problem = $8, finished_at = $9
-where clinic_id = $10 and env = $11 and id = $12
+    failed = failed + $5, warned = warned + $6, position = $7, line = $8, problem = $9, finished_at = $10
+where clinic_id = $11 and env = $12 and id = $13
 `
 
 type UpdateImportProgressParams struct {
@@ -372,6 +472,7 @@ type UpdateImportProgressParams struct {
 	Updated    int
 	Skipped    int
 	Failed     int
+	Warned     int
 	Position   int64
 	Line       int
 	Problem    *string
@@ -388,6 +489,7 @@ func (q *Queries) UpdateImportProgress(ctx context.Context, arg UpdateImportProg
 		arg.Updated,
 		arg.Skipped,
 		arg.Failed,
+		arg.Warned,
 		arg.Position,
 		arg.Line,
 		arg.Problem,

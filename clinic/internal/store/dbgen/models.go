@@ -73,17 +73,56 @@ type Import struct {
 	Format   string
 	Status   string
 	// rows in the file
-	Total      int
-	Created    int
-	Updated    int
-	Skipped    int
-	Failed     int
-	CreatedBy  *uuid.UUID
-	CreatedAt  time.Time
-	FinishedAt *time.Time
-	Position   int64
+	Total          int
+	Created        int
+	Updated        int
+	Skipped        int
+	Failed         int
+	CreatedBy      *uuid.UUID
+	CreatedAt      time.Time
+	FinishedAt     *time.Time
+	Position       int64
+	Line           int
+	Problem        *string
+	Source         string
+	DryRun         bool
+	Warned         int
+	UndoStatus     *string
+	Undone         int
+	Kept           int
+	UndoFinishedAt *time.Time
+}
+
+type ImportDraft struct {
+	ClinicID    uuid.UUID
+	Env         hub.Environment
+	ImportID    uuid.UUID
+	ID          uuid.UUID
+	Name        string
+	NameSearch  string
+	Phone       *string
+	PhoneKey    *string
+	Email       *string
+	CpfHmac     []byte
+	BirthDate   *time.Time
+	Status      string
+	ExternalRef *string
+	Source      *string
+	Reference   *string
+	Line        int
+}
+
+type ImportMatch struct {
+	ClinicID   uuid.UUID
+	Env        hub.Environment
+	ImportID   uuid.UUID
+	PatientID  uuid.UUID
 	Line       int
-	Problem    *string
+	BeforeEnc  []byte
+	AfterHmac  []byte
+	Source     *string
+	Reference  *string
+	KeptReason *string
 }
 
 type InboxEntry struct {

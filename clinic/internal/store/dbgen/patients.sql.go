@@ -210,14 +210,47 @@ func (q *Queries) LockPatientShared(ctx context.Context, clinicID uuid.UUID, env
 	return i, err
 }
 
-const lockPatients = `-- name: LockPatients :exec
-select from clinic.patients where clinic_id = $1 and env = $2 and id = any($3::uuid[]) order by id for update
+const lockPatients = `-- name: LockPatients :many
+select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and id = any($3::uuid[]) order by id for update
 `
 
 // In the order of their ids, to avoid deadlocks.
-func (q *Queries) LockPatients(ctx context.Context, clinicID uuid.UUID, env hub.Environment, ids []uuid.UUID) error {
-	_, err := q.db.Exec(ctx, lockPatients, clinicID, env, ids)
-	return err
+func (q *Queries) LockPatients(ctx context.Context, clinicID uuid.UUID, env hub.Environment, ids []uuid.UUID) ([]Patient, error) {
+	rows, err := q.db.Query(ctx, lockPatients, clinicID, env, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Patient{}
+	for rows.Next() {
+		var i Patient
+		if err := rows.Scan(
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.Name,
+			&i.NameSearch,
+			&i.Phone,
+			&i.PhoneKey,
+			&i.Email,
+			&i.CpfEnc,
+			&i.CpfHmac,
+			&i.CpfLast2,
+			&i.BirthDate,
+			&i.Status,
+			&i.ExternalRef,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.AnonymizedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const patient = `-- name: Patient :one
@@ -333,41 +366,23 @@ func (q *Queries) PatientByTicket(ctx context.Context, arg PatientByTicketParams
 	return i, err
 }
 
-const patientsByCPFHashes = `-- name: PatientsByCPFHashes :many
-select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and cpf_hmac = any($3::bytea[])
+const patientIDsByCPFHashes = `-- name: PatientIDsByCPFHashes :many
+select id from clinic.patients where clinic_id = $1 and env = $2 and cpf_hmac = any($3::bytea[])
 `
 
-func (q *Queries) PatientsByCPFHashes(ctx context.Context, clinicID uuid.UUID, env hub.Environment, hashes [][]byte) ([]Patient, error) {
-	rows, err := q.db.Query(ctx, patientsByCPFHashes, clinicID, env, hashes)
+func (q *Queries) PatientIDsByCPFHashes(ctx context.Context, clinicID uuid.UUID, env hub.Environment, hashes [][]byte) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, patientIDsByCPFHashes, clinicID, env, hashes)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []Patient{}
+	items := []uuid.UUID{}
 	for rows.Next() {
-		var i Patient
-		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.ID,
-			&i.Name,
-			&i.NameSearch,
-			&i.Phone,
-			&i.PhoneKey,
-			&i.Email,
-			&i.CpfEnc,
-			&i.CpfHmac,
-			&i.CpfLast2,
-			&i.BirthDate,
-			&i.Status,
-			&i.ExternalRef,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.AnonymizedAt,
-		); err != nil {
+		var id uuid.UUID
+		if err := rows.Scan(&id); err != nil {
 			return nil, err
 		}
-		items = append(items, i)
+		items = append(items, id)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -375,41 +390,71 @@ func (q *Queries) PatientsByCPFHashes(ctx context.Context, clinicID uuid.UUID, e
 	return items, nil
 }
 
-const patientsByExternalRefs = `-- name: PatientsByExternalRefs :many
-select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and external_ref = any($3::text[])
+const patientIDsByExternalRefs = `-- name: PatientIDsByExternalRefs :many
+select id from clinic.patients where clinic_id = $1 and env = $2 and external_ref = any($3::text[])
 `
 
-func (q *Queries) PatientsByExternalRefs(ctx context.Context, clinicID uuid.UUID, env hub.Environment, refs []string) ([]Patient, error) {
-	rows, err := q.db.Query(ctx, patientsByExternalRefs, clinicID, env, refs)
+func (q *Queries) PatientIDsByExternalRefs(ctx context.Context, clinicID uuid.UUID, env hub.Environment, refs []string) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, patientIDsByExternalRefs, clinicID, env, refs)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []Patient{}
+	items := []uuid.UUID{}
 	for rows.Next() {
-		var i Patient
-		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.ID,
-			&i.Name,
-			&i.NameSearch,
-			&i.Phone,
-			&i.PhoneKey,
-			&i.Email,
-			&i.CpfEnc,
-			&i.CpfHmac,
-			&i.CpfLast2,
-			&i.BirthDate,
-			&i.Status,
-			&i.ExternalRef,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.AnonymizedAt,
-		); err != nil {
+		var id uuid.UUID
+		if err := rows.Scan(&id); err != nil {
 			return nil, err
 		}
-		items = append(items, i)
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const patientIDsByNamesWithoutPhone = `-- name: PatientIDsByNamesWithoutPhone :many
+select id from clinic.patients where clinic_id = $1 and env = $2 and name_search = any($3::text[]) and phone is null and status <> 'anonymized'
+`
+
+func (q *Queries) PatientIDsByNamesWithoutPhone(ctx context.Context, clinicID uuid.UUID, env hub.Environment, names []string) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, patientIDsByNamesWithoutPhone, clinicID, env, names)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []uuid.UUID{}
+	for rows.Next() {
+		var id uuid.UUID
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const patientIDsByPhoneKeys = `-- name: PatientIDsByPhoneKeys :many
+select id from clinic.patients where clinic_id = $1 and env = $2 and phone_key = any($3::text[]) and status <> 'anonymized'
+`
+
+func (q *Queries) PatientIDsByPhoneKeys(ctx context.Context, clinicID uuid.UUID, env hub.Environment, phoneKeys []string) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, patientIDsByPhoneKeys, clinicID, env, phoneKeys)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []uuid.UUID{}
+	for rows.Next() {
+		var id uuid.UUID
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -418,54 +463,11 @@ func (q *Queries) PatientsByExternalRefs(ctx context.Context, clinicID uuid.UUID
 }
 
 const patientsByIDs = `-- name: PatientsByIDs :many
-select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and id = any($3::uuid[])
+select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and id = any($3::uuid[]) order by id
 `
 
 func (q *Queries) PatientsByIDs(ctx context.Context, clinicID uuid.UUID, env hub.Environment, ids []uuid.UUID) ([]Patient, error) {
 	rows, err := q.db.Query(ctx, patientsByIDs, clinicID, env, ids)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Patient{}
-	for rows.Next() {
-		var i Patient
-		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.ID,
-			&i.Name,
-			&i.NameSearch,
-			&i.Phone,
-			&i.PhoneKey,
-			&i.Email,
-			&i.CpfEnc,
-			&i.CpfHmac,
-			&i.CpfLast2,
-			&i.BirthDate,
-			&i.Status,
-			&i.ExternalRef,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.AnonymizedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const patientsByNamesWithoutPhone = `-- name: PatientsByNamesWithoutPhone :many
-select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and name_search = any($3::text[]) and phone is null and status <> 'anonymized'
-order by created_at, id
-`
-
-func (q *Queries) PatientsByNamesWithoutPhone(ctx context.Context, clinicID uuid.UUID, env hub.Environment, names []string) ([]Patient, error) {
-	rows, err := q.db.Query(ctx, patientsByNamesWithoutPhone, clinicID, env, names)
 	if err != nil {
 		return nil, err
 	}
@@ -528,49 +530,6 @@ func (q *Queries) PatientsByPhone(ctx context.Context, arg PatientsByPhoneParams
 		arg.Phone,
 		arg.RowLimit,
 	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Patient{}
-	for rows.Next() {
-		var i Patient
-		if err := rows.Scan(
-			&i.ClinicID,
-			&i.Env,
-			&i.ID,
-			&i.Name,
-			&i.NameSearch,
-			&i.Phone,
-			&i.PhoneKey,
-			&i.Email,
-			&i.CpfEnc,
-			&i.CpfHmac,
-			&i.CpfLast2,
-			&i.BirthDate,
-			&i.Status,
-			&i.ExternalRef,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.AnonymizedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const patientsByPhoneKeys = `-- name: PatientsByPhoneKeys :many
-select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where clinic_id = $1 and env = $2 and phone_key = any($3::text[]) and status <> 'anonymized'
-order by created_at, id
-`
-
-func (q *Queries) PatientsByPhoneKeys(ctx context.Context, clinicID uuid.UUID, env hub.Environment, phoneKeys []string) ([]Patient, error) {
-	rows, err := q.db.Query(ctx, patientsByPhoneKeys, clinicID, env, phoneKeys)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
 -- name: InsertImport :exec
-insert into clinic.imports (clinic_id, env, id, format, total, position, line, created_by, created_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9);
+insert into clinic.imports (clinic_id, env, id, format, source, dry_run, total, position, line, created_by, created_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
 
 -- name: InsertImportChunk :exec
 insert into clinic.import_chunks (clinic_id, env, import_id, n, content) values ($1, $2, $3, $4, $5);
@@ -25,7 +25,7 @@ select line, error from clinic.import_errors where clinic_id = $1 and env = $2 a
 
 -- name: UpdateImportProgress :exec
 update clinic.imports set status = @status, created = created + @created, updated = updated + @updated, skipped = skipped + @skipped,
-    failed = failed + @failed, position = @position, line = @line, problem = @problem, finished_at = @finished_at
+    failed = failed + @failed, warned = warned + @warned, position = @position, line = @line, problem = @problem, finished_at = @finished_at
 where clinic_id = @clinic_id and env = @env and id = @id;
 
 -- name: CountImportErrors :one
@@ -37,8 +37,10 @@ insert into clinic.import_errors (clinic_id, env, import_id, line, error)
 select @clinic_id, @env, @import_id, unnest(@lines::int[]), unnest(@errors::text[]);
 
 -- name: InsertImportMatches :exec
-insert into clinic.import_matches (clinic_id, env, import_id, patient_id, line)
-select @clinic_id, @env, @import_id, unnest(@patients::uuid[]), unnest(@lines::int[]);
+-- The arrays are parallel.
+insert into clinic.import_matches (clinic_id, env, import_id, patient_id, line, before_enc, after_hmac, source, reference)
+select @clinic_id, @env, @import_id, unnest(@patients::uuid[]), unnest(@lines::int[]), unnest(@befores::bytea[]), unnest(@afters::bytea[]),
+    nullif(unnest(@sources::text[]), ''), nullif(unnest(@refs::text[]), '');
 
 -- name: ImportMatches :many
 select patient_id, line from clinic.import_matches
@@ -47,5 +49,16 @@ where clinic_id = @clinic_id and env = @env and import_id = @import_id and patie
 -- name: DeleteImportChunks :exec
 delete from clinic.import_chunks where clinic_id = $1 and env = $2 and import_id = $3;
 
--- name: DeleteImportMatches :exec
-delete from clinic.import_matches where clinic_id = $1 and env = $2 and import_id = $3;
+-- name: DeleteUnchangedImportMatches :exec
+delete from clinic.import_matches where clinic_id = $1 and env = $2 and import_id = $3 and after_hmac is null;
+
+-- name: ImportWarningLines :many
+select line, warning from clinic.import_warnings where clinic_id = $1 and env = $2 and import_id = $3 order by line;
+
+-- name: CountImportWarnings :one
+select count(*)::int from clinic.import_warnings where clinic_id = $1 and env = $2 and import_id = $3;
+
+-- name: InsertImportWarnings :exec
+-- lines and warnings are parallel arrays.
+insert into clinic.import_warnings (clinic_id, env, import_id, line, warning)
+select @clinic_id, @env, @import_id, unnest(@lines::int[]), unnest(@warnings::text[]);

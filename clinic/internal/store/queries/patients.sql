@@ -20,9 +20,9 @@ select * from clinic.patients where clinic_id = $1 and env = $2 and id = $3 for 
 -- name: LockPatientShared :one
 select * from clinic.patients where clinic_id = $1 and env = $2 and id = $3 for share;
 
--- name: LockPatients :exec
+-- name: LockPatients :many
 -- In the order of their ids, to avoid deadlocks.
-select from clinic.patients where clinic_id = @clinic_id and env = @env and id = any(@ids::uuid[]) order by id for update;
+select * from clinic.patients where clinic_id = @clinic_id and env = @env and id = any(@ids::uuid[]) order by id for update;
 
 -- name: PatientsByPhone :many
 -- Patients with exactly this number come first, then active ones, then the oldest.
@@ -33,22 +33,20 @@ where p.clinic_id = @clinic_id and p.env = @env and p.status <> 'anonymized' and
     select l.patient_id from clinic.linked_phones l where l.clinic_id = @clinic_id and l.env = @env and l.phone_key = @phone_key)
 order by (p.phone is not distinct from @phone::text) desc, (p.status = 'active') desc, p.created_at, p.id limit @row_limit::int;
 
--- name: PatientsByExternalRefs :many
-select * from clinic.patients where clinic_id = @clinic_id and env = @env and external_ref = any(@refs::text[]);
+-- name: PatientIDsByExternalRefs :many
+select id from clinic.patients where clinic_id = @clinic_id and env = @env and external_ref = any(@refs::text[]);
 
 -- name: PatientsByIDs :many
-select * from clinic.patients where clinic_id = @clinic_id and env = @env and id = any(@ids::uuid[]);
+select * from clinic.patients where clinic_id = @clinic_id and env = @env and id = any(@ids::uuid[]) order by id;
 
--- name: PatientsByCPFHashes :many
-select * from clinic.patients where clinic_id = @clinic_id and env = @env and cpf_hmac = any(@hashes::bytea[]);
+-- name: PatientIDsByCPFHashes :many
+select id from clinic.patients where clinic_id = @clinic_id and env = @env and cpf_hmac = any(@hashes::bytea[]);
 
--- name: PatientsByPhoneKeys :many
-select * from clinic.patients where clinic_id = @clinic_id and env = @env and phone_key = any(@phone_keys::text[]) and status <> 'anonymized'
-order by created_at, id;
+-- name: PatientIDsByPhoneKeys :many
+select id from clinic.patients where clinic_id = @clinic_id and env = @env and phone_key = any(@phone_keys::text[]) and status <> 'anonymized';
 
--- name: PatientsByNamesWithoutPhone :many
-select * from clinic.patients where clinic_id = @clinic_id and env = @env and name_search = any(@names::text[]) and phone is null and status <> 'anonymized'
-order by created_at, id;
+-- name: PatientIDsByNamesWithoutPhone :many
+select id from clinic.patients where clinic_id = @clinic_id and env = @env and name_search = any(@names::text[]) and phone is null and status <> 'anonymized';
 
 -- name: PatientsOfAllClinicsByPhone :many
 -- Of all clinics, by their own numbers and by linked ones.

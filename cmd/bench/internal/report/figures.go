@@ -43,6 +43,13 @@ const (
 	FigureLargeImportMemory = "import_large_mb" // of the hub, after a file ten times as long
 )
 
+// Figures of the scenario of a hanging tenant: p99 end to end of the other tenants.
+const (
+	FigureQuietTenants     = "quiet_p99_ms"      // nothing hangs
+	FigureTenantsBesideOne = "beside_one_p99_ms" // one event waits at each hanging endpoint
+	FigureTenantsBesideTen = "beside_ten_p99_ms" // eleven do
+)
+
 // Figures of the churn scenario: events accepted a second by 500 tenants.
 const (
 	FigureQuiet       = "quiet_per_s"                 // nobody changes anything

@@ -29,6 +29,8 @@ var goals = []goal{
 		}
 		return r.Delivered, true
 	}},
+	{"p99 of 20 tenants beside an event to 1,400 hanging endpoints of another", 1000, true, "ms", figureOf("gateway-tenants", FigureTenantsBesideOne)},
+	{"p99 of 20 tenants beside ten more", 1000, true, "ms", figureOf("gateway-tenants", FigureTenantsBesideTen)},
 	{"events accepted/s of 500 tenants with 17 configuration changes/s, of the quiet rate", 0.85, false, "×", figureOf("gateway-churn", FigureChurnRatio)},
 	{"events accepted/s while one tenant repeats an update that changes nothing, of the quiet rate", 0.85, false, "×", figureOf("gateway-churn", FigureNoOpsRatio)},
 	{"webhooks received/s, of events published/s to one endpoint", 0.5, false, "×", func(m medianResults) (float64, bool) {

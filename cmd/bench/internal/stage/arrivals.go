@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"integrationhub/cmd/bench/internal/receiver"
@@ -22,6 +23,12 @@ const StallTimeout = 40 * time.Second
 // AwaitArrivals waits until every promised delivery has arrived, or nothing has arrived
 // for StallTimeout. It returns the balance and the record behind it.
 func (st *Stage) AwaitArrivals(ctx context.Context, sent []records.Sent) (*reconcile.Balance, []records.Arrival, error) {
+	return st.AwaitArrivalsFrom(ctx, sent, 0)
+}
+
+// AwaitArrivalsFrom is [Stage.AwaitArrivals] without what arrived at endpoints below a
+// number.
+func (st *Stage) AwaitArrivalsFrom(ctx context.Context, sent []records.Sent, endpoint uint32) (*reconcile.Balance, []records.Arrival, error) {
 	expected := int64(0)
 	for _, s := range sent {
 		if s.Accepted() {
@@ -45,6 +52,7 @@ func (st *Stage) AwaitArrivals(ctx context.Context, sent []records.Sent) (*recon
 			if err != nil {
 				return nil, nil, err
 			}
+			arrivals = slices.DeleteFunc(arrivals, func(a records.Arrival) bool { return a.Endpoint < endpoint })
 			if balance := reconcile.Compare(sent, arrivals); balance.Lost == 0 || stalled {
 				return balance, arrivals, nil
 			}

@@ -1,0 +1,101 @@
+package care
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// FoldName returns a name in lower case without accents, like the column name_search.
+func FoldName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return r
+	}, norm.NFD.String(strings.ToLower(name)))
+}
+
+// particles are words of names that are often left out.
+var particles = []string{"d", "da", "das", "de", "del", "di", "do", "dos", "du", "e", "la"}
+
+// nameWords returns the words of a name, folded, without particles.
+func nameWords(name string) []string {
+	words := strings.FieldsFunc(FoldName(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	significant := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return slices.Contains(particles, word) })
+	if len(significant) == 0 {
+		return words
+	}
+	return significant
+}
+
+// NamesAgree reports whether two names may be those of the same person: they have the same
+// words in any order, or one is the other with words abbreviated or left out. The first
+// word is never left out. Without the same birth date, the last word is not either, and
+// only initials are left out: a mother's name may be a part of her child's.
+func NamesAgree(a, b string, sameBirthDate bool) bool {
+	short, long := nameWords(a), nameWords(b)
+	if len(short) > len(long) {
+		short, long = long, short
+	}
+	if len(short) == 0 {
+		return false
+	}
+	if hasSameWords(short, long) {
+		return true
+	}
+	if short[0] != long[0] || !sameBirthDate && short[len(short)-1] != long[len(long)-1] {
+		return false
+	}
+	return isAbbreviation(short[1:], long[1:], sameBirthDate)
+}
+
+func hasSameWords(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+// isAbbreviation reports whether the words of short occur in long, in the same order. A
+// word and its initial are the same. Words of long may be left out: initials, or all if
+// mayOmit is true.
+func isAbbreviation(short, long []string, mayOmit bool) bool {
+	// matched[n] reports whether the words of long so far are the first n of short.
+	matched := make([]bool, len(short)+1)
+	matched[0] = true
+	for _, word := range long {
+		for n := len(short); n >= 0; n-- {
+			matched[n] = matched[n] && (mayOmit || isInitial(word)) || n > 0 && matched[n-1] && isSameWord(short[n-1], word)
+		}
+	}
+	return matched[len(short)]
+}
+
+func isSameWord(a, b string) bool {
+	return a == b || isInitial(a) && strings.HasPrefix(b, a) || isInitial(b) && strings.HasPrefix(a, b)
+}
+
+func isInitial(word string) bool { return utf8.RuneCountInString(word) == 1 }
+
+// FullerName returns the longer one of two names that agree: the second, unless it
+// abbreviates the first or leaves out words of it.
+func FullerName(current, other string) string {
+	if words, otherWords := nameWords(current), nameWords(other); len(strings.Join(otherWords, "")) < len(strings.Join(words, "")) {
+		return current
+	}
+	return other
+}
+
+// maxInitials bounds [Initials].
+const maxInitials = 5
+
+// Initials returns the initials of a name, such as "A. S." for Ana de Souza.
+func Initials(name string) string {
+	var initials []string
+	for _, word := range nameWords(name) {
+		first, _ := utf8.DecodeRuneInString(word)
+		initials = append(initials, string(unicode.ToUpper(first))+".")
+	}
+	return strings.Join(initials[:min(len(initials), maxInitials)], " ")
+}
