@@ -1,6 +1,7 @@
 package messaging_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -37,6 +38,7 @@ func TestConformance(t *testing.T) {
 				"/contact-lists/{id}":   messagingtest.Path("/contact-lists", company.OK(201, "POST", "/contact-lists", map[string]any{"name": "March"})),
 				"/users/{id}":           messagingtest.Path("/users", company.Get("/users")["users"].([]any)[0].(map[string]any)),
 				"/tickets/{id}":         ticket, "/tickets/{id}/messages": ticket + "/messages", "/api-tokens/{id}": "/api-tokens/none",
+				"/contacts/imports/{id}": messagingtest.Path("/contacts/imports", company.ImportContacts("number\n"+strings.Repeat("5511987654321\n", 2001), nil).Body),
 			}
 		},
 		State: func(t *testing.T, host module.Host, tenant uuid.UUID) string {

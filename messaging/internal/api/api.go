@@ -14,6 +14,7 @@ import (
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/driver/sandbox"
+	"integrationhub/messaging/internal/imports"
 	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/realtime"
 	"integrationhub/messaging/internal/sessions"
@@ -30,6 +31,7 @@ type API struct {
 	sessions      *sessions.Service
 	sandbox       *sandbox.Network // nil outside of development
 	authenticator *accounts.Authenticator
+	imports       *imports.Service
 }
 
 // Services are what the API calls.
@@ -40,11 +42,12 @@ type Services struct {
 	Realtime *realtime.Service
 	Sessions *sessions.Service
 	Sandbox  *sandbox.Network // nil outside of development
+	Imports  *imports.Service
 }
 
 // New returns the API of an opened product.
 func New(host module.Host, s Services) *API {
-	return &API{host, s.Store, s.Outbound, s.Drivers, s.Realtime, s.Sessions, s.Sandbox, accounts.New(host, accountOptions, userStore{s.Store})}
+	return &API{host, s.Store, s.Outbound, s.Drivers, s.Realtime, s.Sessions, s.Sandbox, accounts.New(host, accountOptions, userStore{s.Store}), s.Imports}
 }
 
 // Authenticator returns the logins of the companies' users.

@@ -36,6 +36,8 @@ func (a *API) contactRoutes() []rest.Route {
 		rest.Get("/contacts/{id}", rest.User, 200, "contacts.get", "Read a contact", rest.Handle(a.getContact)),
 		rest.Put("/contacts/{id}", rest.User, 200, "contacts.update", "Change a contact", rest.WithHandlerValidation(rest.Handle(a.updateContact))),
 		rest.Delete("/contacts/{id}", rest.Admin, 200, "contacts.delete", "Delete a contact with its tickets and messages", rest.Handle(a.deleteContact)),
+		rest.Post("/contacts/import", rest.Admin, 200, "contacts.import", "Import contacts from a CSV file; more than 2,000 rows are imported after the answer", rest.WithErrors(rest.WithSuccessStatus(a.bindImportContacts, 202, "The import goes on: see GET /contacts/imports/{id}"), 404)),
+		rest.Get("/contacts/imports/{id}", rest.Admin, 200, "contacts.get-import", "Progress of an import", rest.Handle(a.getImport)),
 
 		rest.Get("/contact-lists", rest.Admin, 200, "contact-lists.list", "List contact lists", rest.Handle(a.listContactLists)),
 		rest.Post("/contact-lists", rest.Admin, 201, "contact-lists.create", "Make a contact list", rest.WithErrors(rest.WithRequiredFields("NewContactList", rest.WithHandlerValidation(rest.Handle(a.createContactList)), "name"), 404)),

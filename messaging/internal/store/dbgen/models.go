@@ -84,6 +84,30 @@ type Contact struct {
 	LID           *string
 }
 
+type ContactImport struct {
+	CompanyID  int64
+	ID         int64
+	Status     string
+	ListID     *int64
+	Total      int
+	Created    int
+	Updated    int
+	Skipped    int
+	Failed     int
+	Errors     json.RawMessage
+	Warnings   json.RawMessage
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+	FinishedAt *time.Time
+}
+
+type ContactImportBatch struct {
+	CompanyID int64
+	ImportID  int64
+	N         int
+	Content   []byte
+}
+
 type ContactList struct {
 	CompanyID int64
 	ID        int64
