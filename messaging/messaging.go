@@ -19,10 +19,12 @@ import (
 	"integrationhub/messaging/internal/api"
 	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/driver/sandbox"
+	"integrationhub/messaging/internal/imports"
 	"integrationhub/messaging/internal/inbound"
 	"integrationhub/messaging/internal/jobs"
 	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/realtime"
+	"integrationhub/messaging/internal/sessions"
 	"integrationhub/messaging/internal/store"
 	"integrationhub/messaging/migrations"
 )
@@ -61,13 +63,13 @@ func (Module) Open(_ context.Context, host module.Host) (module.Instance, error)
 	messagingStore, drivers := store.New(host), &driver.Drivers{}
 	sender, receiver := outbound.New(host, messagingStore, drivers), inbound.New(host, messagingStore)
 	streams := realtime.New(host, messagingStore)
-	services := api.Services{Store: messagingStore, Outbound: sender, Drivers: drivers, Realtime: streams}
+	services := api.Services{Store: messagingStore, Outbound: sender, Drivers: drivers, Realtime: streams, Sessions: sessions.New(host, messagingStore, drivers), Imports: imports.New(host, messagingStore)}
 	if host.Settings.Development {
 		services.Sandbox = sandbox.New(host, receiver)
 		drivers.Add(services.Sandbox)
 	}
 	a := api.New(host, services)
-	return &instance{api: a, jobs: append(a.Authenticator().Jobs(), jobs.List(sender, streams)...)}, nil
+	return &instance{api: a, jobs: append(a.Authenticator().Jobs(), jobs.List(sender, streams, services.Sessions, services.Imports)...)}, nil
 }
 
 // instance is the opened product.

@@ -1,9 +1,6 @@
--- +goose NO TRANSACTION
 -- Tickets are found by any part of the contact's name or number, and by the words of their
 -- messages.
 -- +goose Up
-create extension if not exists pg_trgm;
-
 -- What texts and searches are compared in: lower case, without accents.
 create or replace function messaging.search_form(text) returns text language sql immutable parallel safe as $$
     select regexp_replace(normalize(lower($1), NFD), '[\u0300-\u036f]', '', 'g')
@@ -21,5 +18,5 @@ create or replace function messaging.word_query(company bigint, term text) retur
     from regexp_split_to_table(messaging.search_form(term), '[^[:alnum:]]+') word where word <> ''
 $$;
 
-create index concurrently if not exists contacts_search on messaging.contacts using gin (messaging.search_form(name) gin_trgm_ops, number gin_trgm_ops);
-create index concurrently if not exists messages_words on messaging.messages using gin (messaging.words_of(company_id, body));
+create index messages_words on messaging.messages using gin (messaging.words_of(company_id, body));
+create index contacts_search on messaging.contacts using gin (messaging.search_form(name) gin_trgm_ops, number gin_trgm_ops);

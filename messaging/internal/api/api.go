@@ -14,8 +14,10 @@ import (
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/driver/sandbox"
+	"integrationhub/messaging/internal/imports"
 	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/realtime"
+	"integrationhub/messaging/internal/sessions"
 	"integrationhub/messaging/internal/store"
 )
 
@@ -26,8 +28,10 @@ type API struct {
 	outbound      *outbound.Service
 	drivers       *driver.Drivers
 	realtime      *realtime.Service
+	sessions      *sessions.Service
 	sandbox       *sandbox.Network // nil outside of development
 	authenticator *accounts.Authenticator
+	imports       *imports.Service
 }
 
 // Services are what the API calls.
@@ -36,12 +40,14 @@ type Services struct {
 	Outbound *outbound.Service
 	Drivers  *driver.Drivers
 	Realtime *realtime.Service
+	Sessions *sessions.Service
 	Sandbox  *sandbox.Network // nil outside of development
+	Imports  *imports.Service
 }
 
 // New returns the API of an opened product.
 func New(host module.Host, s Services) *API {
-	return &API{host, s.Store, s.Outbound, s.Drivers, s.Realtime, s.Sandbox, accounts.New(host, accountOptions, userStore{s.Store})}
+	return &API{host, s.Store, s.Outbound, s.Drivers, s.Realtime, s.Sessions, s.Sandbox, accounts.New(host, accountOptions, userStore{s.Store}), s.Imports}
 }
 
 // Authenticator returns the logins of the companies' users.

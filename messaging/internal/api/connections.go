@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"image/png"
+	"slices"
 	"strconv"
 	"time"
 
@@ -15,15 +16,11 @@ import (
 	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
-	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/driver/sandbox"
 	"integrationhub/messaging/internal/store"
 )
 
-const (
-	maxQRCodes = 3   // unscanned in a row; then the connection is disconnected
-	qrPixels   = 320 // width of the picture
-)
+const qrPixels = 320 // width of a QR code's picture
 
 // Connection is a session of a chat network, or an account at one.
 type Connection struct {
@@ -40,6 +37,9 @@ type Connection struct {
 	GreetingMessage   string                `json:"greetingMessage" doc:"Sent when a ticket begins"`
 	FarewellMessage   string                `json:"farewellMessage" doc:"Sent when a ticket is closed"`
 	OutOfHoursMessage string                `json:"outOfHoursMessage" doc:"Sent outside of opening hours"`
+	RatingMessage     string                `json:"ratingMessage" doc:"Sent when a ticket is closed, to ask for a rating of 1 to 5"`
+	SendIntervalMS    int                   `json:"sendIntervalMs" doc:"Milliseconds between messages of programs; those of users are not held back"`
+	DailyLimit        int                   `json:"dailyLimit" doc:"Messages of campaigns a day; 0: no limit"`
 	LastError         *string               `json:"lastError" doc:"Why it is not connected"`
 	CreatedAt         time.Time             `json:"createdAt"`
 	UpdatedAt         time.Time             `json:"updatedAt"`
@@ -51,7 +51,7 @@ func toConnection(c store.Connection) Connection {
 	return Connection{
 		ID: c.ID, CompanyID: c.CompanyID, Name: c.Name, Driver: c.Driver, Status: c.Status, QRCode: c.QRCode, QRExpiresAt: c.QRExpiresAt, Retries: c.Retries,
 		Number: c.Number, IsDefault: c.IsDefault, GreetingMessage: c.GreetingMessage, FarewellMessage: c.FarewellMessage,
-		OutOfHoursMessage: c.OutOfHoursMessage, LastError: c.LastError, CreatedAt: c.CreatedAt.UTC(), UpdatedAt: c.UpdatedAt.UTC(),
+		OutOfHoursMessage: c.OutOfHoursMessage, RatingMessage: c.RatingMessage, SendIntervalMS: c.SendIntervalMS, DailyLimit: c.DailyLimit, LastError: c.LastError, CreatedAt: c.CreatedAt.UTC(), UpdatedAt: c.UpdatedAt.UTC(),
 	}
 }
 
@@ -82,9 +82,13 @@ func (a *API) getConnection(ctx context.Context, in *IDParam) (*connectionOutput
 // ConnectionFields are the settings of a connection.
 type ConnectionFields struct {
 	Name              rest.Optional[string] `json:"name,omitempty" minLength:"2" maxLength:"60" doc:"Unique in the company"`
-	GreetingMessage   rest.Optional[string] `json:"greetingMessage,omitempty" maxLength:"4096"`
-	FarewellMessage   rest.Optional[string] `json:"farewellMessage,omitempty" maxLength:"4096"`
-	OutOfHoursMessage rest.Optional[string] `json:"outOfHoursMessage,omitempty" maxLength:"4096"`
+	GreetingMessage   rest.Optional[string] `json:"greetingMessage,omitempty" maxLength:"4096" doc:"Sent when a ticket begins"`
+	FarewellMessage   rest.Optional[string] `json:"farewellMessage,omitempty" maxLength:"4096" doc:"Sent when a ticket is closed"`
+	OutOfHoursMessage rest.Optional[string] `json:"outOfHoursMessage,omitempty" maxLength:"4096" doc:"Sent outside of opening hours"`
+	RatingMessage     rest.Optional[string] `json:"ratingMessage,omitempty" maxLength:"4096" doc:"Sent when a ticket is closed"`
+	SendIntervalMS    rest.Optional[int]    `json:"sendIntervalMs,omitempty" minimum:"0" maximum:"3600000" doc:"Milliseconds between messages of programs"`
+	DailyLimit        rest.Optional[int]    `json:"dailyLimit,omitempty" minimum:"0" maximum:"1000000" doc:"Messages of campaigns a day; 0: no limit"`
+	IsDefault         rest.Optional[bool]   `json:"isDefault,omitempty" doc:"true: takes the place of the company's default connection"`
 }
 
 func (f ConnectionFields) applyTo(c *store.Connection) error {
@@ -92,7 +96,15 @@ func (f ConnectionFields) applyTo(c *store.Connection) error {
 	f.GreetingMessage.ApplyTo(&c.GreetingMessage)
 	f.FarewellMessage.ApplyTo(&c.FarewellMessage)
 	f.OutOfHoursMessage.ApplyTo(&c.OutOfHoursMessage)
+	f.RatingMessage.ApplyTo(&c.RatingMessage)
+	f.SendIntervalMS.ApplyTo(&c.SendIntervalMS)
+	f.DailyLimit.ApplyTo(&c.DailyLimit)
 	var errs rest.FieldErrors
+	errs.Check(!f.IsDefault.HasValue() || f.IsDefault.Value || !c.IsDefault, "body.isDefault", "cannot be false: make another connection the default one")
+	f.IsDefault.ApplyTo(&c.IsDefault)
+	errs.Check(c.SendIntervalMS >= 0 && c.SendIntervalMS <= 3_600_000, "body.sendIntervalMs", "must be 0 to 3600000")
+	errs.Check(c.DailyLimit >= 0 && c.DailyLimit <= 1_000_000, "body.dailyLimit", "must be 0 to 1000000")
+	errs.CheckLength(c.RatingMessage, "body.ratingMessage", 0, 4096)
 	errs.CheckName(c.Name, "body.name", 60)
 	errs.CheckLength(c.Name, "body.name", 2, 60)
 	errs.CheckLength(c.GreetingMessage, "body.greetingMessage", 0, 4096)
@@ -126,12 +138,16 @@ func (a *API) createConnection(ctx context.Context, in *createConnectionInput) (
 	var created store.Connection
 	err = a.store.InTx(ctx, "making a connection", func(tx *store.Tx) error {
 		created, err = tx.CreateConnection(ctx, draft)
+		if err == nil && draft.IsDefault && !created.IsDefault {
+			created.IsDefault = true
+			created, err = tx.SaveConnection(ctx, created)
+		}
 		return err
 	})
 	if err != nil {
 		return nil, mapConnectionConflict(err)
 	}
-	created, err = a.startConnection(ctx, created)
+	created, err = a.sessions.Start(ctx, created)
 	return &connectionOutput{toConnection(created)}, err
 }
 
@@ -143,18 +159,6 @@ func mapConnectionConflict(err error) error {
 		return hub.Errorf(hub.ErrUnavailable, "busy", "Another connection is being made; try again.")
 	}
 	return err
-}
-
-// startConnection starts the session of a connection and returns it as it is stored then.
-func (a *API) startConnection(ctx context.Context, c store.Connection) (store.Connection, error) {
-	network, err := a.drivers.ByName(c.Driver)
-	if err != nil {
-		return c, err
-	}
-	if err := network.Start(ctx, store.DriverConnection(c)); err != nil {
-		return c, err
-	}
-	return a.store.Connection(ctx, c.CompanyID, c.ID)
 }
 
 type updateConnectionInput struct {
@@ -169,10 +173,15 @@ func (a *API) updateConnection(ctx context.Context, in *updateConnectionInput) (
 	}
 	var updated store.Connection
 	err = a.store.InTx(ctx, "changing a connection", func(tx *store.Tx) error {
-		connection, err := tx.LockConnection(ctx, actor.scope.Company, in.ID)
+		connections, err := tx.LockCompanyConnections(ctx, actor.scope.Company) // all: the default one may change
 		if err != nil {
-			return mapNoRows(err, notFound("no_wapp_found", "connection"))
+			return err
 		}
+		i := slices.IndexFunc(connections, func(c store.Connection) bool { return c.ID == in.ID })
+		if i < 0 {
+			return notFound("no_wapp_found", "connection")
+		}
+		connection := connections[i]
 		if err := in.Body.applyTo(&connection); err != nil {
 			return err
 		}
@@ -191,15 +200,46 @@ func (a *API) deleteConnection(ctx context.Context, in *IDParam) (*messageOutput
 	if err != nil {
 		return nil, err
 	}
-	if network, err := a.drivers.ByName(connection.Driver); err == nil { // a network that is switched off has no session
-		if err := network.Stop(ctx, store.DriverConnection(connection)); err != nil {
-			return nil, err
-		}
+	if err := a.sessions.Stop(ctx, connection); err != nil {
+		return nil, err
 	}
 	if _, err := a.store.DeleteConnection(ctx, actor.scope.Company, in.ID); err != nil {
 		return nil, err
 	}
 	return &messageOutput{Message{"Connection deleted"}}, nil
+}
+
+// startSession starts a connection that is not connected; it gets a QR code.
+func (a *API) startSession(ctx context.Context, in *IDParam) (*connectionOutput, error) {
+	return a.withConnection(ctx, in.ID, a.sessions.Start)
+}
+
+// renewSession pairs a connection anew: its session ends, and it gets a QR code.
+func (a *API) renewSession(ctx context.Context, in *IDParam) (*connectionOutput, error) {
+	return a.withConnection(ctx, in.ID, func(ctx context.Context, c store.Connection) (store.Connection, error) {
+		if err := a.sessions.Stop(ctx, c); err != nil {
+			return c, err
+		}
+		return a.sessions.Start(ctx, c)
+	})
+}
+
+// endSession logs a connection out.
+func (a *API) endSession(ctx context.Context, in *IDParam) (*connectionOutput, error) {
+	return a.withConnection(ctx, in.ID, a.sessions.Logout)
+}
+
+// withConnection calls work with a connection of the company and returns what became of it.
+func (a *API) withConnection(ctx context.Context, id int64, work func(context.Context, store.Connection) (store.Connection, error)) (*connectionOutput, error) {
+	actor, err := a.requireActor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	connection, err := a.requireConnection(ctx, actor.scope, id)
+	if err == nil {
+		connection, err = work(ctx, connection)
+	}
+	return &connectionOutput{toConnection(connection)}, err
 }
 
 // QRCode is the code that pairs a phone with a connection.
@@ -218,7 +258,7 @@ func (a *API) getQRCode(ctx context.Context, in *IDParam) (*struct{ Body QRCode 
 	}
 	connection, err := a.requireConnection(ctx, actor.scope, in.ID)
 	if err == nil {
-		connection, err = a.renewQRCode(ctx, connection)
+		connection, err = a.sessions.RenewQRCode(ctx, connection)
 	}
 	if err != nil {
 		return nil, err
@@ -232,25 +272,6 @@ func (a *API) getQRCode(ctx context.Context, in *IDParam) (*struct{ Body QRCode 
 		out.QRCode, out.Image, out.ExpiresAt = &connection.QRCode, &image, connection.QRExpiresAt
 	}
 	return &struct{ Body QRCode }{out}, nil
-}
-
-// renewQRCode replaces an expired QR code. After three that nobody scanned, the connection
-// is disconnected.
-func (a *API) renewQRCode(ctx context.Context, c store.Connection) (store.Connection, error) {
-	if c.Status != chat.ConnectionQRCode || c.QRExpiresAt == nil || c.QRExpiresAt.After(a.host.Now()) {
-		return c, nil
-	}
-	if c.Retries < maxQRCodes {
-		return a.startConnection(ctx, c)
-	}
-	err := a.store.InTx(ctx, "disconnecting a connection", func(tx *store.Tx) error {
-		var err error
-		c, err = tx.ChangeConnectionState(ctx, driver.ConnectionChange{
-			ConnectionID: c.ID, Status: chat.ConnectionDisconnected, LastError: "Nobody scanned the QR code.",
-		})
-		return err
-	})
-	return c, err
 }
 
 // encodeQRCode returns a QR code as a data URL of a PNG.

@@ -19,6 +19,7 @@ import (
 var errorNames = map[string]string{
 	"validation_failed":     "ERR_VALIDATION",
 	"malformed":             "ERR_VALIDATION",
+	"json_null_character":   "ERR_VALIDATION",
 	"unauthorized":          "ERR_SESSION_EXPIRED",
 	"invalid_token":         "ERR_SESSION_EXPIRED",
 	"invalid_refresh_token": "ERR_SESSION_EXPIRED",
@@ -42,7 +43,11 @@ func adaptError(e module.ErrorResponse) (status int, members hub.Extensions) {
 		status = platform
 	}
 	name, ok := errorNames[e.Code]
-	if !ok {
+	switch {
+	case ok:
+	case strings.HasPrefix(e.Code, "json_"): // what is wrong with the JSON
+		name = "ERR_VALIDATION"
+	default:
 		name = "ERR_" + strings.ToUpper(e.Code)
 	}
 	return status, hub.Extensions{"error": name}

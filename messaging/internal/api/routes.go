@@ -18,7 +18,7 @@ var senders = rest.Access{{}, {module.SchemeKey: {featureMessageSend}}}
 
 // routes is the one table of the interface, ordered by resource.
 func (a *API) routes() []rest.Route {
-	return slices.Concat(a.accountRoutes(), a.peopleRoutes(), a.connectionRoutes(), a.ticketRoutes(), a.sandboxRoutes())
+	return slices.Concat(a.accountRoutes(), a.peopleRoutes(), a.contactRoutes(), a.connectionRoutes(), a.ticketRoutes(), a.sandboxRoutes())
 }
 
 // accountRoutes returns the routes of logins and tokens, and the send API.
@@ -49,6 +49,9 @@ func (a *API) connectionRoutes() []rest.Route {
 		rest.Put("/whatsapp/{id}", rest.Admin, 200, "connections.update", "Change a connection's settings", rest.WithHandlerValidation(rest.Handle(a.updateConnection))),
 		rest.Delete("/whatsapp/{id}", rest.Admin, 200, "connections.delete", "Log a connection out and delete it; its tickets stay", rest.Handle(a.deleteConnection)),
 		rest.Get("/whatsapp/{id}/qrCode", rest.Admin, 200, "connections.qr-code", "The QR code to scan with the phone", rest.Handle(a.getQRCode)),
+		rest.Post("/whatsappsession/{id}", rest.Admin, 200, "sessions.start", "Start a connection that is not connected", rest.Handle(a.startSession)),
+		rest.Put("/whatsappsession/{id}", rest.Admin, 200, "sessions.renew", "Pair a connection anew, with a new QR code", rest.Handle(a.renewSession)),
+		rest.Delete("/whatsappsession/{id}", rest.Admin, 200, "sessions.delete", "Log a connection out", rest.Handle(a.endSession)),
 	}
 }
 

@@ -184,8 +184,7 @@ func (f UserFields) saveQueues(ctx context.Context, tx *store.Tx, u store.User) 
 	if !f.QueueIDs.Set {
 		return nil
 	}
-	queues := slices.Compact(slices.Sorted(slices.Values(f.QueueIDs.Value)))
-	found, err := tx.SetUserQueues(ctx, u.CompanyID, u.ID, queues)
+	found, err := tx.SetUserQueues(ctx, u.CompanyID, u.ID, uniqueIDs(f.QueueIDs.Value))
 	if err == nil && !found {
 		err = notFound("queue_not_found", "queue")
 	}

@@ -1,10 +1,15 @@
 package messagingtest
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"mime/multipart"
 	"strconv"
 
 	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest/moduletest"
 )
 
 // AddUser makes a user and returns the company as that user sees it, and the user's id.
@@ -50,4 +55,20 @@ func ID(resource object) int64 { return int64(resource["id"].(float64)) }
 // Path returns the path of a resource in a collection such as "/contacts".
 func Path(collection string, resource object) string {
 	return collection + "/" + strconv.FormatInt(ID(resource), 10)
+}
+
+// ImportContacts uploads a CSV file with further fields of the form.
+func (c *Company) ImportContacts(file string, fields map[string]string) moduletest.Response {
+	c.T.Helper()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	part, err := form.CreateFormFile("file", "contacts.csv")
+	require.NoError(c.T, err)
+	_, err = io.WriteString(part, file)
+	require.NoError(c.T, err)
+	for name, value := range fields {
+		require.NoError(c.T, form.WriteField(name, value))
+	}
+	require.NoError(c.T, form.Close())
+	return c.Call("POST", "/contacts/import", body.String(), "Content-Type", form.FormDataContentType())
 }

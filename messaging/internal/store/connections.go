@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/driver"
@@ -16,15 +17,22 @@ type Connection = dbgen.Connection
 func (t *Tx) CreateConnection(ctx context.Context, c Connection) (Connection, error) {
 	return t.InsertConnection(ctx, dbgen.InsertConnectionParams{
 		CompanyID: c.CompanyID, Name: c.Name, Driver: c.Driver, GreetingMessage: c.GreetingMessage, FarewellMessage: c.FarewellMessage,
-		OutOfHoursMessage: c.OutOfHoursMessage, CreatedAt: t.Now(),
+		OutOfHoursMessage: c.OutOfHoursMessage, RatingMessage: c.RatingMessage, SendIntervalMS: c.SendIntervalMS, DailyLimit: c.DailyLimit, CreatedAt: t.Now(),
 	})
 }
 
-// SaveConnection stores the settings of a connection that the transaction has locked.
+// SaveConnection stores the settings of a connection that the transaction has locked. A new
+// default connection takes the place of the earlier one.
 func (t *Tx) SaveConnection(ctx context.Context, c Connection) (Connection, error) {
+	if c.IsDefault {
+		if err := t.ClearDefaultConnection(ctx, t.Now(), c.CompanyID, c.ID); err != nil {
+			return c, fmt.Errorf("clearing the default connection: %w", err)
+		}
+	}
 	return t.UpdateConnection(ctx, dbgen.UpdateConnectionParams{
 		CompanyID: c.CompanyID, ID: c.ID, Name: c.Name, GreetingMessage: c.GreetingMessage, FarewellMessage: c.FarewellMessage,
-		OutOfHoursMessage: c.OutOfHoursMessage, UpdatedAt: t.Now(),
+		OutOfHoursMessage: c.OutOfHoursMessage, RatingMessage: c.RatingMessage, SendIntervalMS: c.SendIntervalMS, DailyLimit: c.DailyLimit,
+		IsDefault: c.IsDefault, UpdatedAt: t.Now(),
 	})
 }
 

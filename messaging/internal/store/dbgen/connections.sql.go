@@ -12,6 +12,15 @@ import (
 	"integrationhub/messaging/internal/chat"
 )
 
+const clearDefaultConnection = `-- name: ClearDefaultConnection :exec
+update messaging.connections set is_default = false, updated_at = $1::timestamptz where company_id = $2 and is_default and id <> $3
+`
+
+func (q *Queries) ClearDefaultConnection(ctx context.Context, at time.Time, companyID int64, iD int64) error {
+	_, err := q.db.Exec(ctx, clearDefaultConnection, at, companyID, iD)
+	return err
+}
+
 const connection = `-- name: Connection :one
 select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at from messaging.connections where company_id = $1 and id = $2
 `
@@ -122,6 +131,51 @@ func (q *Queries) Connections(ctx context.Context, companyID int64) ([]Connectio
 	return items, nil
 }
 
+const connectionsWithExpiredQRCode = `-- name: ConnectionsWithExpiredQRCode :many
+select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at from messaging.connections where status = 'qrcode' and qr_expires_at < $1::timestamptz order by qr_expires_at limit 100
+`
+
+func (q *Queries) ConnectionsWithExpiredQRCode(ctx context.Context, at time.Time) ([]Connection, error) {
+	rows, err := q.db.Query(ctx, connectionsWithExpiredQRCode, at)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Connection{}
+	for rows.Next() {
+		var i Connection
+		if err := rows.Scan(
+			&i.CompanyID,
+			&i.ID,
+			&i.Name,
+			&i.Driver,
+			&i.Status,
+			&i.QRCode,
+			&i.QRExpiresAt,
+			&i.Retries,
+			&i.Number,
+			&i.IsDefault,
+			&i.GreetingMessage,
+			&i.FarewellMessage,
+			&i.OutOfHoursMessage,
+			&i.RatingMessage,
+			&i.SendIntervalMS,
+			&i.DailyLimit,
+			&i.LastError,
+			&i.Settings,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const defaultConnection = `-- name: DefaultConnection :one
 select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at from messaging.connections where company_id = $1 and is_default
 `
@@ -167,8 +221,9 @@ func (q *Queries) DeleteConnection(ctx context.Context, companyID int64, iD int6
 }
 
 const insertConnection = `-- name: InsertConnection :one
-insert into messaging.connections (company_id, name, driver, is_default, greeting_message, farewell_message, out_of_hours_message, created_at, updated_at)
-values ($1, $2, $3, not exists (select from messaging.connections c where c.company_id = $1), $4, $5, $6, $7, $7) returning company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at
+insert into messaging.connections (company_id, name, driver, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message,
+  send_interval_ms, daily_limit, created_at, updated_at)
+values ($1, $2, $3, not exists (select from messaging.connections c where c.company_id = $1 and c.is_default), $4, $5, $6, $7, $8, $9, $10, $10) returning company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at
 `
 
 type InsertConnectionParams struct {
@@ -178,10 +233,13 @@ type InsertConnectionParams struct {
 	GreetingMessage   string
 	FarewellMessage   string
 	OutOfHoursMessage string
+	RatingMessage     string
+	SendIntervalMS    int
+	DailyLimit        int
 	CreatedAt         time.Time
 }
 
-// The first connection of a company is its default one.
+// A company without a default connection gets it so.
 func (q *Queries) InsertConnection(ctx context.Context, arg InsertConnectionParams) (Connection, error) {
 	row := q.db.QueryRow(ctx, insertConnection,
 		arg.CompanyID,
@@ -190,6 +248,9 @@ func (q *Queries) InsertConnection(ctx context.Context, arg InsertConnectionPara
 		arg.GreetingMessage,
 		arg.FarewellMessage,
 		arg.OutOfHoursMessage,
+		arg.RatingMessage,
+		arg.SendIntervalMS,
+		arg.DailyLimit,
 		arg.CreatedAt,
 	)
 	var i Connection
@@ -216,6 +277,51 @@ func (q *Queries) InsertConnection(ctx context.Context, arg InsertConnectionPara
 		&i.UpdatedAt,
 	)
 	return i, err
+}
+
+const lockCompanyConnections = `-- name: LockCompanyConnections :many
+select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at from messaging.connections where company_id = $1 order by id for no key update
+`
+
+func (q *Queries) LockCompanyConnections(ctx context.Context, companyID int64) ([]Connection, error) {
+	rows, err := q.db.Query(ctx, lockCompanyConnections, companyID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Connection{}
+	for rows.Next() {
+		var i Connection
+		if err := rows.Scan(
+			&i.CompanyID,
+			&i.ID,
+			&i.Name,
+			&i.Driver,
+			&i.Status,
+			&i.QRCode,
+			&i.QRExpiresAt,
+			&i.Retries,
+			&i.Number,
+			&i.IsDefault,
+			&i.GreetingMessage,
+			&i.FarewellMessage,
+			&i.OutOfHoursMessage,
+			&i.RatingMessage,
+			&i.SendIntervalMS,
+			&i.DailyLimit,
+			&i.LastError,
+			&i.Settings,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const lockConnection = `-- name: LockConnection :one
@@ -251,7 +357,8 @@ func (q *Queries) LockConnection(ctx context.Context, companyID int64, iD int64)
 }
 
 const updateConnection = `-- name: UpdateConnection :one
-update messaging.connections set name = $3, greeting_message = $4, farewell_message = $5, out_of_hours_message = $6, updated_at = $7
+update messaging.connections set name = $3, greeting_message = $4, farewell_message = $5, out_of_hours_message = $6, rating_message = $7,
+  send_interval_ms = $8, daily_limit = $9, is_default = $10, updated_at = $11
 where company_id = $1 and id = $2 returning company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at
 `
 
@@ -262,6 +369,10 @@ type UpdateConnectionParams struct {
 	GreetingMessage   string
 	FarewellMessage   string
 	OutOfHoursMessage string
+	RatingMessage     string
+	SendIntervalMS    int
+	DailyLimit        int
+	IsDefault         bool
 	UpdatedAt         time.Time
 }
 
@@ -273,6 +384,10 @@ func (q *Queries) UpdateConnection(ctx context.Context, arg UpdateConnectionPara
 		arg.GreetingMessage,
 		arg.FarewellMessage,
 		arg.OutOfHoursMessage,
+		arg.RatingMessage,
+		arg.SendIntervalMS,
+		arg.DailyLimit,
+		arg.IsDefault,
 		arg.UpdatedAt,
 	)
 	var i Connection

@@ -7,11 +7,12 @@ package dbgen
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 )
 
 const contact = `-- name: Contact :one
-select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at from messaging.contacts where company_id = $1 and id = $2
+select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid from messaging.contacts where company_id = $1 and id = $2
 `
 
 func (q *Queries) Contact(ctx context.Context, companyID int64, iD int64) (Contact, error) {
@@ -34,12 +35,13 @@ func (q *Queries) Contact(ctx context.Context, companyID int64, iD int64) (Conta
 		&i.LastInboundAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.LID,
 	)
 	return i, err
 }
 
 const contactsByID = `-- name: ContactsByID :many
-select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at from messaging.contacts where company_id = $1 and id = any($2::bigint[])
+select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid from messaging.contacts where company_id = $1 and id = any($2::bigint[])
 `
 
 func (q *Queries) ContactsByID(ctx context.Context, companyID int64, ids []int64) ([]Contact, error) {
@@ -68,6 +70,7 @@ func (q *Queries) ContactsByID(ctx context.Context, companyID int64, ids []int64
 			&i.LastInboundAt,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.LID,
 		); err != nil {
 			return nil, err
 		}
@@ -79,8 +82,76 @@ func (q *Queries) ContactsByID(ctx context.Context, companyID int64, ids []int64
 	return items, nil
 }
 
+const deleteContact = `-- name: DeleteContact :execrows
+delete from messaging.contacts where company_id = $1 and id = $2
+`
+
+func (q *Queries) DeleteContact(ctx context.Context, companyID int64, iD int64) (int64, error) {
+	result, err := q.db.Exec(ctx, deleteContact, companyID, iD)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const insertContact = `-- name: InsertContact :one
+insert into messaging.contacts (company_id, name, number, number_key, email, picture_url, disable_bot, extra_info, consent, consent_at, created_at, updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11) returning company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid
+`
+
+type InsertContactParams struct {
+	CompanyID  int64
+	Name       string
+	Number     string
+	NumberKey  string
+	Email      string
+	PictureURL string
+	DisableBot bool
+	ExtraInfo  json.RawMessage
+	Consent    string
+	ConsentAt  *time.Time
+	CreatedAt  time.Time
+}
+
+func (q *Queries) InsertContact(ctx context.Context, arg InsertContactParams) (Contact, error) {
+	row := q.db.QueryRow(ctx, insertContact,
+		arg.CompanyID,
+		arg.Name,
+		arg.Number,
+		arg.NumberKey,
+		arg.Email,
+		arg.PictureURL,
+		arg.DisableBot,
+		arg.ExtraInfo,
+		arg.Consent,
+		arg.ConsentAt,
+		arg.CreatedAt,
+	)
+	var i Contact
+	err := row.Scan(
+		&i.CompanyID,
+		&i.ID,
+		&i.Name,
+		&i.Number,
+		&i.NumberKey,
+		&i.Email,
+		&i.PictureURL,
+		&i.IsGroup,
+		&i.DisableBot,
+		&i.ExtraInfo,
+		&i.Consent,
+		&i.ConsentAt,
+		&i.AnonymizedAt,
+		&i.LastInboundAt,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.LID,
+	)
+	return i, err
+}
+
 const lockContact = `-- name: LockContact :one
-select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at from messaging.contacts where company_id = $1 and id = $2 for no key update
+select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid from messaging.contacts where company_id = $1 and id = $2 for no key update
 `
 
 func (q *Queries) LockContact(ctx context.Context, companyID int64, iD int64) (Contact, error) {
@@ -103,6 +174,7 @@ func (q *Queries) LockContact(ctx context.Context, companyID int64, iD int64) (C
 		&i.LastInboundAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.LID,
 	)
 	return i, err
 }
@@ -116,10 +188,69 @@ func (q *Queries) SetContactLastInbound(ctx context.Context, at time.Time, compa
 	return err
 }
 
+const updateContact = `-- name: UpdateContact :one
+update messaging.contacts set name = $3, number = $4, number_key = $5, email = $6, picture_url = $7, disable_bot = $8, extra_info = $9,
+  consent = $10, consent_at = $11, updated_at = $12
+where company_id = $1 and id = $2 returning company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid
+`
+
+type UpdateContactParams struct {
+	CompanyID  int64
+	ID         int64
+	Name       string
+	Number     string
+	NumberKey  string
+	Email      string
+	PictureURL string
+	DisableBot bool
+	ExtraInfo  json.RawMessage
+	Consent    string
+	ConsentAt  *time.Time
+	UpdatedAt  time.Time
+}
+
+func (q *Queries) UpdateContact(ctx context.Context, arg UpdateContactParams) (Contact, error) {
+	row := q.db.QueryRow(ctx, updateContact,
+		arg.CompanyID,
+		arg.ID,
+		arg.Name,
+		arg.Number,
+		arg.NumberKey,
+		arg.Email,
+		arg.PictureURL,
+		arg.DisableBot,
+		arg.ExtraInfo,
+		arg.Consent,
+		arg.ConsentAt,
+		arg.UpdatedAt,
+	)
+	var i Contact
+	err := row.Scan(
+		&i.CompanyID,
+		&i.ID,
+		&i.Name,
+		&i.Number,
+		&i.NumberKey,
+		&i.Email,
+		&i.PictureURL,
+		&i.IsGroup,
+		&i.DisableBot,
+		&i.ExtraInfo,
+		&i.Consent,
+		&i.ConsentAt,
+		&i.AnonymizedAt,
+		&i.LastInboundAt,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.LID,
+	)
+	return i, err
+}
+
 const upsertContact = `-- name: UpsertContact :one
 insert into messaging.contacts as c (company_id, name, number, number_key, created_at, updated_at) values ($1, $2, $3, $4, $5, $5)
 on conflict (company_id, number_key) do update set name = case when c.name = c.number then excluded.name else c.name end
-returning c.company_id, c.id, c.name, c.number, c.number_key, c.email, c.picture_url, c.is_group, c.disable_bot, c.extra_info, c.consent, c.consent_at, c.anonymized_at, c.last_inbound_at, c.created_at, c.updated_at, (c.xmax = 0)::boolean as created
+returning c.company_id, c.id, c.name, c.number, c.number_key, c.email, c.picture_url, c.is_group, c.disable_bot, c.extra_info, c.consent, c.consent_at, c.anonymized_at, c.last_inbound_at, c.created_at, c.updated_at, c.lid, (c.xmax = 0)::boolean as created
 `
 
 type UpsertContactParams struct {
@@ -163,6 +294,7 @@ func (q *Queries) UpsertContact(ctx context.Context, arg UpsertContactParams) (U
 		&i.Contact.LastInboundAt,
 		&i.Contact.CreatedAt,
 		&i.Contact.UpdatedAt,
+		&i.Contact.LID,
 		&i.Created,
 	)
 	return i, err

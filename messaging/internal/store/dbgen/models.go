@@ -81,6 +81,39 @@ type Contact struct {
 	LastInboundAt *time.Time
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
+	LID           *string
+}
+
+type ContactImport struct {
+	CompanyID  int64
+	ID         int64
+	Status     string
+	ListID     *int64
+	Total      int
+	Created    int
+	Updated    int
+	Skipped    int
+	Failed     int
+	Errors     json.RawMessage
+	Warnings   json.RawMessage
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+	FinishedAt *time.Time
+}
+
+type ContactImportBatch struct {
+	CompanyID int64
+	ImportID  int64
+	N         int
+	Content   []byte
+}
+
+type ContactList struct {
+	CompanyID int64
+	ID        int64
+	Name      string
+	CreatedAt time.Time
+	UpdatedAt time.Time
 }
 
 type Message struct {
@@ -136,6 +169,29 @@ type Queue struct {
 	Schedules         json.RawMessage
 	CreatedAt         time.Time
 	UpdatedAt         time.Time
+}
+
+type QuickMessage struct {
+	CompanyID int64
+	ID        int64
+	UserID    *int64
+	Shortcode string
+	Message   string
+	Shared    bool
+	MediaURL  *string
+	MediaName *string
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+type Tag struct {
+	CompanyID int64
+	ID        int64
+	Name      string
+	Color     string
+	Kanban    int
+	CreatedAt time.Time
+	UpdatedAt time.Time
 }
 
 type Ticket struct {

@@ -1,7 +1,8 @@
 -- name: InsertConnection :one
--- The first connection of a company is its default one.
-insert into messaging.connections (company_id, name, driver, is_default, greeting_message, farewell_message, out_of_hours_message, created_at, updated_at)
-values ($1, $2, $3, not exists (select from messaging.connections c where c.company_id = $1), $4, $5, $6, $7, $7) returning *;
+-- A company without a default connection gets it so.
+insert into messaging.connections (company_id, name, driver, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message,
+  send_interval_ms, daily_limit, created_at, updated_at)
+values ($1, $2, $3, not exists (select from messaging.connections c where c.company_id = $1 and c.is_default), $4, $5, $6, $7, $8, $9, $10, $10) returning *;
 
 -- name: Connections :many
 select * from messaging.connections where company_id = $1 order by id limit 1000;
@@ -20,8 +21,18 @@ select * from messaging.connections where company_id = $1 and is_default;
 select * from messaging.connections where company_id = $1 and id = $2 for no key update;
 
 -- name: UpdateConnection :one
-update messaging.connections set name = $3, greeting_message = $4, farewell_message = $5, out_of_hours_message = $6, updated_at = $7
+update messaging.connections set name = $3, greeting_message = $4, farewell_message = $5, out_of_hours_message = $6, rating_message = $7,
+  send_interval_ms = $8, daily_limit = $9, is_default = $10, updated_at = $11
 where company_id = $1 and id = $2 returning *;
+
+-- name: ClearDefaultConnection :exec
+update messaging.connections set is_default = false, updated_at = sqlc.arg(at)::timestamptz where company_id = sqlc.arg(company_id) and is_default and id <> sqlc.arg(id);
+
+-- name: LockCompanyConnections :many
+select * from messaging.connections where company_id = $1 order by id for no key update;
+
+-- name: ConnectionsWithExpiredQRCode :many
+select * from messaging.connections where status = 'qrcode' and qr_expires_at < sqlc.arg(at)::timestamptz order by qr_expires_at limit 100;
 
 -- name: UpdateConnectionState :one
 update messaging.connections set status = sqlc.arg(status), qrcode = sqlc.arg(qrcode), qr_expires_at = sqlc.narg(qr_expires_at), number = coalesce(sqlc.narg(number), number), last_error = sqlc.narg(last_error),

@@ -14,5 +14,17 @@ update messaging.contacts set last_inbound_at = greatest(last_inbound_at, sqlc.a
 -- name: LockContact :one
 select * from messaging.contacts where company_id = $1 and id = $2 for no key update;
 
+-- name: InsertContact :one
+insert into messaging.contacts (company_id, name, number, number_key, email, picture_url, disable_bot, extra_info, consent, consent_at, created_at, updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11) returning *;
+
+-- name: UpdateContact :one
+update messaging.contacts set name = $3, number = $4, number_key = $5, email = $6, picture_url = $7, disable_bot = $8, extra_info = $9,
+  consent = $10, consent_at = $11, updated_at = $12
+where company_id = $1 and id = $2 returning *;
+
+-- name: DeleteContact :execrows
+delete from messaging.contacts where company_id = $1 and id = $2;
+
 -- name: ContactsByID :many
 select * from messaging.contacts where company_id = $1 and id = any(sqlc.arg(ids)::bigint[]);

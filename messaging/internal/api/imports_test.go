@@ -1,0 +1,135 @@
+package api_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest/moduletest"
+	"integrationhub/messaging/internal/messagingtest"
+)
+
+const importedFile = "nome;telefone;email;cidade\n" +
+	"Ana Souza;+55 11 98765-4321;ana@example.com;SP\n" + // the number without its ninth digit is known
+	"Bia;5511987654322;;\n" +
+	"Caio;123;;\n" +
+	"Bia Lima;551187654322;bia@;\n" +
+	"Davi;5511987654324;N/A;\n"
+
+func TestImport(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	known := company.OK(201, "POST", "/contacts", object{"name": "Ana", "number": "551187654321"})
+	company.OK(201, "POST", "/contacts", object{"name": "Davi", "number": "5511987654324"})
+	list := company.OK(201, "POST", "/contact-lists", object{"name": "March"})
+	listID := strings.TrimPrefix(messagingtest.Path("", list), "/")
+
+	want := func(isDryRun bool) object {
+		return object{
+			"id": nil, "status": "done", "dryRun": isDryRun, "total": 5.0, "created": 1.0, "updated": 2.0, "skipped": 1.0, "failed": 1.0,
+			"errors":   []any{object{"line": 4.0, "error": "number must be digits with country code"}},
+			"warnings": []any{object{"line": 5.0, "warning": "email is no e-mail address and was left out"}},
+			"columns": []any{
+				object{"heading": "nome", "field": "name"}, object{"heading": "telefone", "field": "number"},
+				object{"heading": "email", "field": "email"}, object{"heading": "cidade", "field": nil},
+			},
+			"preview": []any{
+				object{"line": 2.0, "name": "Ana Souza", "number": "5511987654321", "email": "ana@example.com", "action": "update"},
+				object{"line": 3.0, "name": "Bia", "number": "5511987654322", "email": "", "action": "create"},
+				object{"line": 4.0, "name": "", "number": "", "email": "", "action": "fail"},
+				object{"line": 5.0, "name": "Bia Lima", "number": "551187654322", "email": "", "action": "update"},
+				object{"line": 6.0, "name": "Davi", "number": "5511987654324", "email": "", "action": "skip"},
+			},
+		}
+	}
+	tried := company.ImportContacts(importedFile, map[string]string{"dryRun": "true", "contactListId": listID})
+	require.Equal(t, 200, tried.Status, tried.Text)
+	require.Equal(t, want(true), withoutSchema(tried.Body))
+	require.EqualValues(t, 2, company.Get("/contacts")["count"])
+
+	done := company.ImportContacts(importedFile, map[string]string{"contactListId": listID})
+	require.Equal(t, 200, done.Status, done.Text)
+	require.Equal(t, want(false), withoutSchema(done.Body))
+	require.EqualValues(t, 3, company.Get("/contacts")["count"])
+	ana := company.Get(messagingtest.Path("/contacts", known))
+	require.Equal(t, "Ana Souza", ana["name"])
+	require.Equal(t, "ana@example.com", ana["email"])
+	require.Equal(t, "551187654321", ana["number"])
+	require.EqualValues(t, 1, company.Get("/contacts?searchParam=Bia%20Lima")["count"])
+	require.Len(t, company.Get(messagingtest.Path("/contact-lists", list))["contactIds"], 3)
+	require.Equal(t, []string{"contact.created", "contact.created", "contact.created"}, company.Hub.EventTypes(company.Tenant))
+
+	again := company.ImportContacts(importedFile, nil)
+	require.EqualValues(t, 0, again.Body["created"])
+	local := company.ImportContacts("number\n(11) 98765-4399\n", map[string]string{"countryCode": "55"})
+	require.EqualValues(t, 1, local.Body["created"], local.Text)
+	require.EqualValues(t, 1, company.Get("/contacts?searchParam=5511987654399")["count"])
+}
+
+// withoutSchema returns a response without the address of its schema.
+func withoutSchema(body object) object {
+	delete(body, "$schema")
+	return body
+}
+
+// A refused file changes nothing; imports are for administrators.
+func TestImportRefusals(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	other := company.AnotherCompany()
+	othersList := strings.TrimPrefix(messagingtest.Path("", other.OK(201, "POST", "/contact-lists", object{"name": "March"})), "/")
+	user, _ := company.AddUser(nil)
+	const valid = "number\n5511987654321\n"
+	for name, tc := range map[string]struct {
+		caller *messagingtest.Company
+		file   string
+		fields map[string]string
+		status int
+		err    string
+	}{
+		"a user":                 {user, valid, nil, 403, "ERR_NO_PERMISSION"},
+		"nobody":                 {company.As(""), valid, nil, 401, "ERR_SESSION_EXPIRED"},
+		"no column of numbers":   {company, "name\nAna\n", nil, 400, "ERR_VALIDATION"},
+		"no rows":                {company, "number\n", nil, 400, "ERR_VALIDATION"},
+		"a workbook":             {company, "PK\x03\x04", nil, 400, "ERR_VALIDATION"},
+		"another company's list": {company, valid, map[string]string{"contactListId": othersList}, 404, "ERR_NO_CONTACT_LIST_FOUND"},
+		"a country's name":       {company, valid, map[string]string{"countryCode": "BR"}, 400, "ERR_VALIDATION"},
+	} {
+		response := tc.caller.ImportContacts(tc.file, tc.fields)
+		require.Equal(t, tc.status, response.Status, "%s: %s", name, response.Text)
+		require.Equal(t, tc.err, response.Body["error"], name)
+	}
+	tooLarge := company.ImportContacts("number\n"+strings.Repeat("5511987654321\n", 1_250_000), nil)
+	require.Equal(t, 413, tooLarge.Status)
+	require.EqualValues(t, 0, company.Get("/contacts")["count"])
+}
+
+// A large file is imported after the answer, and every row once.
+func TestLargeImport(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	var file strings.Builder
+	file.WriteString("name,number\n")
+	for i := range 2001 {
+		fmt.Fprintf(&file, "Contact %d,55119%08d\n", i, 80_000_000+i)
+	}
+	list := company.OK(201, "POST", "/contact-lists", object{"name": "All"})
+	accepted := company.ImportContacts(file.String(), map[string]string{"contactListId": strings.TrimPrefix(messagingtest.Path("", list), "/")})
+	require.Equal(t, 202, accepted.Status, accepted.Text)
+	path := messagingtest.Path("/contacts/imports", accepted.Body)
+	company.AnotherCompany().Refused(404, "ERR_NO_IMPORT_FOUND", "GET", path, nil)
+	var state moduletest.Object
+	require.Eventually(t, func() bool {
+		state = company.Get(path)
+		return state["status"] == "done"
+	}, time.Minute, 50*time.Millisecond)
+	require.EqualValues(t, 2001, state["created"])
+	require.EqualValues(t, 2001, company.Get("/contacts")["count"])
+	require.EqualValues(t, 2001, company.Get("/contact-lists")["contactLists"].([]any)[0].(object)["contactsCount"])
+	var batches int
+	require.NoError(t, company.Hub.Host.Pool.QueryRow(t.Context(), `select count(*) from contact_import_batches where company_id = $1`, company.ID).Scan(&batches))
+	require.Zero(t, batches)
+}

@@ -1,0 +1,317 @@
+// Package importfile reads tables of contacts, as spreadsheets write them (CSV). It does no
+// I/O.
+package importfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/csv"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"integrationhub/messaging/internal/chat"
+)
+
+// Row is what a file says about one contact; "" is what it does not say.
+type Row struct {
+	Line    int    `json:"line"` // where it begins; the first line is 1
+	Name    string `json:"name,omitempty"`
+	Number  string `json:"number,omitempty"` // digits
+	Email   string `json:"email,omitempty"`
+	Problem string `json:"problem,omitempty"` // why it cannot be imported, for people and without its values
+	Warning string `json:"warning,omitempty"` // what of it is left out
+}
+
+// Column is a column of a table.
+type Column struct {
+	Heading string
+	Field   string // name, number, email, or "" for a column that is ignored
+}
+
+// FormatError says why a file cannot be read, and what to do, for people.
+type FormatError string
+
+// Error implements error.
+func (e FormatError) Error() string { return string(e) }
+
+// What can be wrong with a file.
+const (
+	ErrEmpty    = FormatError("holds no contacts")
+	ErrNoCSV    = FormatError("is no CSV file: save the sheet as CSV and send that")
+	ErrNoNumber = FormatError("must have a column called number (or telefone): its first line has to name the columns, such as name;number;email")
+)
+
+const (
+	maxLine     = 16 << 10 // bytes of a row
+	maxRowLines = 20       // physical lines of a row
+	maxName     = 120
+	maxEmail    = 254
+)
+
+// headings are the names of columns, as [normalize] returns them.
+var headings = map[string]string{
+	"name": "name", "fullname": "name", "contact": "name", "contactname": "name", "customer": "name",
+	"nome": "name", "nomecompleto": "name", "contato": "name", "cliente": "name", "nomedocliente": "name", "paciente": "name", "nomedocontato": "name",
+	"number": "number", "phone": "number", "phonenumber": "number", "mobile": "number", "cellphone": "number", "telephone": "number", "whatsapp": "number",
+	"numero": "number", "telefone": "number", "celular": "number", "fone": "number", "tel": "number", "cel": "number", "telefonecelular": "number", "telefonewhatsapp": "number",
+	"email": "email", "mail": "email", "emailaddress": "email", "correioeletronico": "email", "enderecodeemail": "email",
+}
+
+// placeholders are cells that stand for nothing, as [normalize] returns them.
+var placeholders = map[string]bool{
+	"": true, "na": true, "nd": true, "null": true, "none": true, "nan": true, "x": true, "xx": true, "xxx": true, "unknown": true, "semnome": true, "sememail": true,
+	"semtelefone": true, "semnumero": true, "naoinformado": true, "naotem": true, "naopossui": true, "naoconsta": true, "desconhecido": true, "teste": true,
+}
+
+// Read reads a table. countryCode is put before numbers that have at most 11 digits and no
+// plus; "" leaves them as they are.
+func Read(file []byte, countryCode string) ([]Column, []Row, error) {
+	for _, signature := range []string{"PK\x03\x04", "\xd0\xcf\x11\xe0", "\x1f\x8b", "%PDF-", "Rar!"} {
+		if bytes.HasPrefix(file, []byte(signature)) {
+			return nil, nil, ErrNoCSV
+		}
+	}
+	text := decode(file)
+	if strings.ContainsRune(text, 0) || strings.HasPrefix(strings.TrimSpace(text), "<") || strings.HasPrefix(strings.TrimSpace(text), "{") {
+		return nil, nil, ErrNoCSV
+	}
+	t := table{lines: strings.Split(text, "\n"), countryCode: countryCode}
+	if t.lines[len(t.lines)-1] == "" {
+		t.lines = t.lines[:len(t.lines)-1]
+	}
+	if err := t.readHeader(); err != nil {
+		return nil, nil, err
+	}
+	var rows []Row
+	for t.next < len(t.lines) {
+		if row, blank := t.readRow(); !blank {
+			rows = append(rows, row)
+		}
+	}
+	if len(rows) == 0 {
+		return nil, nil, ErrEmpty
+	}
+	return t.columns, rows, nil
+}
+
+// table is a table that is being read.
+type table struct {
+	lines       []string
+	next        int // index of the next line
+	separator   rune
+	columns     []Column
+	countryCode string
+}
+
+// readHeader reads the first line that is not blank.
+func (t *table) readHeader() error {
+	for t.next < len(t.lines) {
+		line := strings.TrimSpace(t.lines[t.next])
+		if t.next++; line == "" || strings.HasPrefix(strings.ToLower(line), "sep=") {
+			continue
+		}
+		t.separator = separatorOf(line)
+		cells, ok := t.split(line)
+		if !ok {
+			return ErrNoNumber
+		}
+		hasNumber := false
+		for _, cell := range cells {
+			field := headings[normalize(cell)]
+			hasNumber = hasNumber || field == "number"
+			t.columns = append(t.columns, Column{Heading: truncate(strings.TrimSpace(cell), 200), Field: field})
+		}
+		if !hasNumber {
+			return ErrNoNumber
+		}
+		return nil
+	}
+	return ErrEmpty
+}
+
+// separatorOf returns the separator that a header has most of.
+func separatorOf(line string) rune {
+	best, most := ',', 0
+	for _, separator := range ",;\t|" {
+		if count := strings.Count(line, string(separator)); count > most {
+			best, most = separator, count
+		}
+	}
+	return best
+}
+
+// readRow reads a row. A quotation mark that is not closed spoils its own line only.
+func (t *table) readRow() (row Row, blank bool) {
+	first := t.next
+	row.Line = first + 1
+	text := t.lines[first]
+	t.next++
+	for strings.Count(text, `"`)%2 == 1 {
+		if t.next == len(t.lines) || t.next-first > maxRowLines || len(text) > maxLine {
+			t.next = first + 1
+			row.Problem = "has a quotation mark that is not closed"
+			return row, false
+		}
+		text += "\n" + t.lines[t.next]
+		t.next++
+	}
+	if strings.Trim(text, " \r\t;,|\"") == "" {
+		return row, true
+	}
+	cells, ok := t.split(text)
+	switch {
+	case len(text) > maxLine:
+		row.Problem = "is too long"
+	case !ok:
+		row.Problem = "cannot be split into cells"
+	default:
+		t.setCells(&row, cells)
+	}
+	return row, false
+}
+
+// split returns the cells of a line.
+func (t *table) split(line string) (cells []string, ok bool) {
+	reader := csv.NewReader(strings.NewReader(strings.TrimSuffix(line, "\r")))
+	reader.Comma, reader.LazyQuotes, reader.FieldsPerRecord = t.separator, true, -1
+	cells, err := reader.Read()
+	return cells, err == nil
+}
+
+// setCells sets the row to what its cells say. Of several columns of one field, the first
+// that is not empty counts.
+func (t *table) setCells(row *Row, cells []string) {
+	for i, cell := range cells {
+		if i >= len(t.columns) {
+			if strings.TrimSpace(cell) != "" {
+				row.Problem = "has more cells than the first line has columns"
+			}
+			continue
+		}
+		text := strings.Join(strings.Fields(strings.TrimPrefix(cell, "'")), " ")
+		if placeholders[normalize(text)] && !strings.HasPrefix(text, "+") {
+			continue
+		}
+		switch t.columns[i].Field {
+		case "name":
+			setIfEmpty(&row.Name, text)
+		case "number":
+			setIfEmpty(&row.Number, text)
+		case "email":
+			setIfEmpty(&row.Email, text)
+		}
+	}
+	if row.Problem == "" {
+		t.check(row)
+	}
+}
+
+// check normalizes the number and checks what the row says.
+func (t *table) check(row *Row) {
+	if row.Number == "" {
+		row.Problem = "has no number"
+		return
+	}
+	number, ok := t.cleanNumber(row.Number)
+	switch {
+	case !ok:
+		*row = Row{Line: row.Line, Problem: "number must be digits with country code"}
+		return
+	case strings.ContainsFunc(row.Name+row.Email, func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }):
+		*row = Row{Line: row.Line, Problem: "has characters that are no text"}
+		return
+	case utf8.RuneCountInString(row.Name) > maxName:
+		row.Name, row.Warning = truncate(row.Name, maxName), "name is longer than 120 characters and was cut"
+	}
+	row.Number = number
+	local, domain, _ := strings.Cut(row.Email, "@")
+	if row.Email != "" && (local == "" || !strings.Contains(strings.Trim(domain, "."), ".") || strings.ContainsAny(row.Email, " ,;<>\"") || strings.Contains(domain, "@") || len(row.Email) > maxEmail) {
+		row.Email, row.Warning = "", "email is no e-mail address and was left out"
+	}
+}
+
+// cleanNumber returns the digits of a number as people write them.
+func (t *table) cleanNumber(text string) (number string, ok bool) {
+	hasPlus := strings.HasPrefix(text, "+")
+	var digits strings.Builder
+	for _, r := range strings.TrimPrefix(text, "+") {
+		switch {
+		case r >= '0' && r <= '9':
+			digits.WriteRune(r)
+		case !strings.ContainsRune(" ()-./\u00a0", r):
+			return "", false
+		}
+	}
+	number = digits.String()
+	if number != "" && strings.Trim(number, number[:1]) == "" { // 00000000, 99999999
+		return "", false
+	}
+	if !hasPlus && len(number) <= 11 && t.countryCode != "" {
+		number = t.countryCode + strings.TrimLeft(number, "0")
+	}
+	return number, chat.IsNumber(number)
+}
+
+func setIfEmpty(field *string, value string) {
+	if *field == "" {
+		*field = value
+	}
+}
+
+// truncate returns at most n characters of a text.
+func truncate(text string, n int) string {
+	if runes := []rune(text); len(runes) > n {
+		return string(runes[:n])
+	}
+	return text
+}
+
+// accents removes the accents that occur in headings.
+var accents = strings.NewReplacer("á", "a", "à", "a", "â", "a", "ã", "a", "é", "e", "ê", "e", "í", "i", "ó", "o", "ô", "o", "õ", "o", "ú", "u", "ü", "u", "ç", "c")
+
+// normalize returns a text in lower case with letters and digits only, without accents.
+func normalize(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
+		}
+		return -1
+	}, accents.Replace(strings.ToLower(text)))
+}
+
+// windows1252 are the characters of the bytes 0x80 to 0x9F in Windows-1252.
+var windows1252 = []rune("€\ufffd‚ƒ„…†‡ˆ‰Š‹Œ\ufffdŽ\ufffd\ufffd‘’“”•–—˜™š›œ\ufffdžŸ")
+
+// decode returns a file's text: UTF-8, UTF-16 with a byte order mark, or Windows-1252.
+func decode(file []byte) string {
+	switch {
+	case bytes.HasPrefix(file, []byte("\xff\xfe")):
+		return decodeUTF16(file[2:], binary.LittleEndian)
+	case bytes.HasPrefix(file, []byte("\xfe\xff")):
+		return decodeUTF16(file[2:], binary.BigEndian)
+	}
+	file = bytes.TrimPrefix(file, []byte("\xef\xbb\xbf"))
+	if utf8.Valid(file) {
+		return string(file)
+	}
+	var text strings.Builder
+	for _, b := range file {
+		switch {
+		case b >= 0x80 && b < 0xa0:
+			text.WriteRune(windows1252[b-0x80])
+		default:
+			text.WriteRune(rune(b))
+		}
+	}
+	return text.String()
+}
+
+func decodeUTF16(file []byte, order binary.ByteOrder) string {
+	units := make([]uint16, len(file)/2)
+	for i := range units {
+		units[i] = order.Uint16(file[2*i:])
+	}
+	return string(utf16.Decode(units))
+}

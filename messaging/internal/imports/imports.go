@@ -1,0 +1,378 @@
+// Package imports stores contacts from files: small ones at once, larger ones in a job that
+// survives restarts.
+package imports
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub/module"
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/importfile"
+	"integrationhub/messaging/internal/store"
+	"integrationhub/messaging/internal/store/dbgen"
+)
+
+const (
+	// Job is the name of the background job.
+	Job = "contact-imports"
+	// MaxRowsAtOnce is how many rows are imported while the request waits.
+	MaxRowsAtOnce = 2000
+
+	batchSize = 500
+	maxNotes  = 1000 // errors, and warnings, of an import
+	maxAge    = 90 * 24 * time.Hour
+)
+
+// States of imports.
+const (
+	StatusPending = "pending"
+	StatusRunning = "running"
+	StatusDone    = "done"
+	StatusFailed  = "failed"
+)
+
+// Actions of rows.
+const (
+	ActionCreate = "create"
+	ActionUpdate = "update"
+	ActionSkip   = "skip"
+	ActionFail   = "fail"
+)
+
+// Note is an error or a warning of a line.
+type Note struct {
+	Line int    `json:"line"`
+	Text string `json:"text"`
+}
+
+// Result is what an import did, or would do.
+type Result struct {
+	Created, Updated, Skipped, Failed int
+	Errors, Warnings                  []Note   // the first thousand of each
+	Actions                           []string // by row
+}
+
+// Service imports contacts.
+type Service struct {
+	host  module.Host
+	store *store.Store
+}
+
+// New returns the service of an opened product.
+func New(host module.Host, s *store.Store) *Service { return &Service{host, s} }
+
+// Run imports rows in one transaction, into a contact list unless that is nil.
+func (s *Service) Run(ctx context.Context, scope store.Scope, list *int64, rows []importfile.Row) (result Result, err error) {
+	err = s.store.InTx(ctx, "importing contacts", func(tx *store.Tx) error {
+		result = Result{}
+		for batch := range slices.Chunk(rows, batchSize) {
+			if err := importBatch(ctx, tx, scope, list, batch, &result); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return result, err
+}
+
+// Preview returns what an import of the rows would do.
+func (s *Service) Preview(ctx context.Context, scope store.Scope, rows []importfile.Row) (Result, error) {
+	var result Result
+	m := matcher{byKey: make(map[string]*entry)}
+	for batch := range slices.Chunk(rows, batchSize) {
+		known, err := s.store.ContactsByNumberKey(ctx, scope.Company, keysOf(batch))
+		if err != nil {
+			return result, err
+		}
+		m.add(known)
+		for _, row := range batch {
+			m.apply(row, &result)
+		}
+	}
+	return result, nil
+}
+
+// importBatch imports a few rows.
+func importBatch(ctx context.Context, tx *store.Tx, scope store.Scope, list *int64, batch []importfile.Row, result *Result) error {
+	known, err := tx.LockContactsByNumberKey(ctx, scope.Company, keysOf(batch))
+	if err != nil {
+		return fmt.Errorf("loading contacts: %w", err)
+	}
+	m := matcher{byKey: make(map[string]*entry)}
+	m.add(known)
+	for _, row := range batch {
+		m.apply(row, result)
+	}
+	var created, updated []store.Contact
+	var listed []int64
+	for _, e := range m.touched {
+		switch {
+		case e.contact.ID == 0:
+			created = append(created, e.contact)
+		case e.isChanged:
+			updated = append(updated, e.contact)
+		}
+		if e.contact.ID != 0 {
+			listed = append(listed, e.contact.ID)
+		}
+	}
+	ids, err := tx.CreateContacts(ctx, scope, created)
+	if err != nil {
+		return err
+	}
+	if err := tx.SaveContactNames(ctx, scope.Company, updated); err != nil {
+		return fmt.Errorf("changing contacts: %w", err)
+	}
+	if list == nil {
+		return nil
+	}
+	return tx.InsertContactListItems(ctx, *list, scope.Company, append(listed, ids...))
+}
+
+func keysOf(rows []importfile.Row) []string {
+	keys := make([]string, 0, len(rows))
+	for _, row := range rows {
+		if row.Problem == "" {
+			keys = append(keys, chat.NumberKey(row.Number))
+		}
+	}
+	return keys
+}
+
+// entry is a contact that rows describe.
+type entry struct {
+	contact   store.Contact // without an id: a new one
+	isChanged bool
+	isTouched bool
+}
+
+// matcher finds the contacts of rows.
+type matcher struct {
+	byKey   map[string]*entry
+	touched []*entry // in the order of their first rows
+}
+
+func (m *matcher) add(contacts []store.Contact) {
+	for _, c := range contacts {
+		if m.byKey[c.NumberKey] == nil {
+			m.byKey[c.NumberKey] = &entry{contact: c}
+		}
+	}
+}
+
+// apply changes the contact of a row to what the row says, and counts the row.
+func (m *matcher) apply(row importfile.Row, result *Result) {
+	if row.Problem != "" {
+		result.Failed++
+		result.Actions = append(result.Actions, ActionFail)
+		result.Errors = addNote(result.Errors, row.Line, row.Problem)
+		return
+	}
+	if row.Warning != "" {
+		result.Warnings = addNote(result.Warnings, row.Line, row.Warning)
+	}
+	key := chat.NumberKey(row.Number)
+	e := m.byKey[key]
+	action := ActionSkip
+	if e == nil {
+		e = &entry{contact: store.Contact{Number: row.Number, NumberKey: key, Name: row.Number}}
+		m.byKey[key] = e
+		action = ActionCreate
+	}
+	if !e.isTouched {
+		e.isTouched = true
+		m.touched = append(m.touched, e)
+	}
+	for _, change := range []struct {
+		field *string
+		value string
+	}{{&e.contact.Name, row.Name}, {&e.contact.Email, row.Email}} {
+		if change.value == "" || change.value == *change.field {
+			continue
+		}
+		*change.field, e.isChanged = change.value, true
+		if action == ActionSkip {
+			action = ActionUpdate
+		}
+	}
+	result.count(action)
+}
+
+func (r *Result) count(action string) {
+	r.Actions = append(r.Actions, action)
+	switch action {
+	case ActionCreate:
+		r.Created++
+	case ActionUpdate:
+		r.Updated++
+	default:
+		r.Skipped++
+	}
+}
+
+func addNote(notes []Note, line int, text string) []Note {
+	if len(notes) >= maxNotes {
+		return notes
+	}
+	return append(notes, Note{line, text})
+}
+
+// importKey is the payload of the job.
+type importKey struct {
+	Company int64 `json:"company"`
+	ID      int64 `json:"id"`
+}
+
+// sealContext binds an encrypted batch to its import and place.
+func (k importKey) sealContext(n int) string {
+	return "contact-import/" + strconv.FormatInt(k.ID, 10) + "/" + strconv.Itoa(n)
+}
+
+// Enqueue stores rows, encrypted, and enqueues the job that imports them.
+func (s *Service) Enqueue(ctx context.Context, scope store.Scope, list *int64, rows []importfile.Row) (stored store.Import, err error) {
+	err = s.store.InTx(ctx, "storing an import", func(tx *store.Tx) error {
+		if stored, err = tx.InsertImport(ctx, dbgen.InsertImportParams{CompanyID: scope.Company, ListID: list, Total: len(rows), CreatedAt: tx.Now()}); err != nil {
+			return err
+		}
+		key, n := importKey{scope.Company, stored.ID}, 0
+		for batch := range slices.Chunk(rows, batchSize) {
+			raw, err := json.Marshal(batch)
+			if err != nil {
+				return fmt.Errorf("encoding rows: %w", err)
+			}
+			if err := tx.InsertImportBatch(ctx, dbgen.InsertImportBatchParams{
+				CompanyID: key.Company, ImportID: key.ID, N: n, Content: s.host.Sealer.Seal(raw, key.sealContext(n)),
+			}); err != nil {
+				return err
+			}
+			n++
+		}
+		payload, err := json.Marshal(key)
+		if err != nil {
+			return fmt.Errorf("encoding an import: %w", err)
+		}
+		return s.host.Jobs.Enqueue(ctx, tx.Raw, module.JobRun{Job: Job, Key: strconv.FormatInt(key.ID, 10), Payload: payload})
+	})
+	return stored, err
+}
+
+// Continue is a run of [Job]: it imports the batches that wait, each in a transaction of its
+// own. A run that was ended midway goes on with the next batch.
+func (s *Service) Continue(ctx context.Context, payload []byte) error {
+	var key importKey
+	if err := json.Unmarshal(payload, &key); err != nil {
+		return fmt.Errorf("decoding the import to continue: %w", err)
+	}
+	company, err := s.store.Company(ctx, key.Company)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("loading the company: %w", err)
+	}
+	scope := store.Scope{Company: company.ID, Tenant: company.TenantID}
+	for {
+		finished, err := s.importNextBatch(ctx, scope, key)
+		if err != nil || finished {
+			return err
+		}
+	}
+}
+
+// importNextBatch imports one batch and adds to the counters of its import.
+func (s *Service) importNextBatch(ctx context.Context, scope store.Scope, key importKey) (finished bool, err error) {
+	err = s.store.InTx(ctx, "importing contacts", func(tx *store.Tx) error {
+		state, err := tx.LockImport(ctx, key.Company, key.ID)
+		if errors.Is(err, pgx.ErrNoRows) || err == nil && state.FinishedAt != nil {
+			finished = true
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		batch, err := tx.NextImportBatch(ctx, key.Company, key.ID)
+		if errors.Is(err, pgx.ErrNoRows) {
+			finished = true
+			return s.saveProgress(ctx, tx, state, Result{}, StatusDone)
+		}
+		if err != nil {
+			return err
+		}
+		raw, err := s.host.Sealer.Open(batch.Content, key.sealContext(batch.N))
+		if err != nil { // the key was changed: it never opens again
+			s.host.Log.ErrorContext(ctx, "an import failed", "import_id", key.ID, "error", err)
+			finished = true
+			return s.saveProgress(ctx, tx, state, Result{}, StatusFailed)
+		}
+		var rows []importfile.Row
+		if err := json.Unmarshal(raw, &rows); err != nil {
+			return fmt.Errorf("decoding rows: %w", err)
+		}
+		var result Result
+		if err := importBatch(ctx, tx, scope, state.ListID, rows, &result); err != nil {
+			return err
+		}
+		if err := tx.DeleteImportBatch(ctx, key.Company, key.ID, batch.N); err != nil {
+			return err
+		}
+		return s.saveProgress(ctx, tx, state, result, StatusRunning)
+	})
+	return finished, err
+}
+
+// saveProgress adds what a batch did to its import.
+func (s *Service) saveProgress(ctx context.Context, tx *store.Tx, state store.Import, result Result, status string) error {
+	params := dbgen.UpdateImportParams{
+		CompanyID: state.CompanyID, ID: state.ID, Status: status, Created: state.Created + result.Created, Updated: state.Updated + result.Updated,
+		Skipped: state.Skipped + result.Skipped, Failed: state.Failed + result.Failed, UpdatedAt: tx.Now(),
+	}
+	var err error
+	if params.Errors, err = appendNotes(state.Errors, result.Errors); err != nil {
+		return err
+	}
+	if params.Warnings, err = appendNotes(state.Warnings, result.Warnings); err != nil {
+		return err
+	}
+	if status == StatusDone || status == StatusFailed {
+		now := tx.Now()
+		params.FinishedAt = &now
+	}
+	return tx.UpdateImport(ctx, params)
+}
+
+// appendNotes adds notes to stored ones, up to the first thousand.
+func appendNotes(stored json.RawMessage, added []Note) (json.RawMessage, error) {
+	notes, err := Notes(stored)
+	if err != nil || len(added) == 0 {
+		return stored, err
+	}
+	notes = append(notes, added...)
+	raw, err := json.Marshal(notes[:min(len(notes), maxNotes)])
+	if err != nil {
+		return nil, fmt.Errorf("encoding notes: %w", err)
+	}
+	return raw, nil
+}
+
+// Notes returns stored errors or warnings.
+func Notes(stored json.RawMessage) ([]Note, error) {
+	var notes []Note
+	if err := json.Unmarshal(stored, &notes); err != nil {
+		return nil, fmt.Errorf("decoding notes: %w", err)
+	}
+	return notes, nil
+}
+
+// DeleteOld is a background job: it deletes the reports of imports that ended long ago.
+func (s *Service) DeleteOld(ctx context.Context, _ []byte) error {
+	_, err := s.store.DeleteFinishedImports(ctx, s.host.Now().Add(-maxAge))
+	return err
+}

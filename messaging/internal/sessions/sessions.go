@@ -1,0 +1,96 @@
+// Package sessions starts and ends the sessions of connections at their networks, and
+// replaces QR codes that nobody scanned.
+package sessions
+
+import (
+	"context"
+	"fmt"
+
+	"integrationhub/hub/module"
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/driver"
+	"integrationhub/messaging/internal/store"
+)
+
+// maxQRCodes is how many QR codes in a row a connection gets; then it is disconnected.
+const maxQRCodes = 3
+
+// Service starts and ends sessions.
+type Service struct {
+	host    module.Host
+	store   *store.Store
+	drivers *driver.Drivers
+}
+
+// New returns the service of an opened product.
+func New(host module.Host, s *store.Store, drivers *driver.Drivers) *Service {
+	return &Service{host, s, drivers}
+}
+
+// Start starts the session of a connection and returns it as it is stored then. A connection
+// that has a session keeps it.
+func (s *Service) Start(ctx context.Context, c store.Connection) (store.Connection, error) {
+	network, err := s.drivers.ByName(c.Driver)
+	if err != nil {
+		return c, err
+	}
+	if err := network.Start(ctx, store.DriverConnection(c)); err != nil {
+		return c, fmt.Errorf("starting a session: %w", err)
+	}
+	return s.store.Connection(ctx, c.CompanyID, c.ID)
+}
+
+// Stop ends the session of a connection at its network.
+func (s *Service) Stop(ctx context.Context, c store.Connection) error {
+	network, err := s.drivers.ByName(c.Driver)
+	if err != nil {
+		return nil //nolint:nilerr // a network that is switched off has no session
+	}
+	if err := network.Stop(ctx, store.DriverConnection(c)); err != nil {
+		return fmt.Errorf("ending a session: %w", err)
+	}
+	return nil
+}
+
+// Logout ends the session of a connection and marks it as disconnected.
+func (s *Service) Logout(ctx context.Context, c store.Connection) (store.Connection, error) {
+	if err := s.Stop(ctx, c); err != nil {
+		return c, err
+	}
+	return s.disconnect(ctx, c, "")
+}
+
+func (s *Service) disconnect(ctx context.Context, c store.Connection, reason string) (store.Connection, error) {
+	err := s.store.InTx(ctx, "disconnecting a connection", func(tx *store.Tx) error {
+		var err error
+		c, err = tx.ChangeConnectionState(ctx, driver.ConnectionChange{ConnectionID: c.ID, Status: chat.ConnectionDisconnected, LastError: reason})
+		return err
+	})
+	return c, err
+}
+
+// RenewQRCode replaces the QR code of a connection if it has expired. After three that nobody
+// scanned, the connection is disconnected.
+func (s *Service) RenewQRCode(ctx context.Context, c store.Connection) (store.Connection, error) {
+	if c.Status != chat.ConnectionQRCode || c.QRExpiresAt == nil || c.QRExpiresAt.After(s.host.Now()) {
+		return c, nil
+	}
+	if c.Retries < maxQRCodes {
+		return s.Start(ctx, c)
+	}
+	return s.disconnect(ctx, c, "Nobody scanned the QR code.")
+}
+
+// RenewExpired replaces all expired QR codes: the job of this package.
+func (s *Service) RenewExpired(ctx context.Context, _ []byte) error {
+	expired, err := s.store.ConnectionsWithExpiredQRCode(ctx, s.host.Now())
+	if err != nil {
+		return err
+	}
+	for _, connection := range expired {
+		if _, err := s.RenewQRCode(ctx, connection); err != nil {
+			s.host.Log.WarnContext(ctx, "a QR code could not be replaced", "connection_id", connection.ID, "error", err)
+		}
+	}
+	return nil
+}

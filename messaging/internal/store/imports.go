@@ -1,0 +1,47 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"integrationhub/hub/events"
+	"integrationhub/hub/module/tx"
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/store/dbgen"
+)
+
+// Import is a row of messaging.contact_imports.
+type Import = dbgen.ContactImport
+
+// CreateContacts inserts contacts with different numbers and publishes them. It returns
+// their ids.
+func (t *Tx) CreateContacts(ctx context.Context, scope Scope, contacts []Contact) ([]int64, error) {
+	if len(contacts) == 0 {
+		return nil, nil
+	}
+	params := dbgen.InsertContactsParams{CompanyID: scope.Company, At: t.Now()}
+	published := make([]events.ContactCreated, len(contacts))
+	for i, c := range contacts {
+		params.Names, params.Numbers = append(params.Names, c.Name), append(params.Numbers, c.Number)
+		params.NumberKeys, params.Emails = append(params.NumberKeys, chat.NumberKey(c.Number)), append(params.Emails, c.Email)
+		published[i] = events.ContactCreated{Phone: chat.FormatE164(c.Number), Name: c.Name, Email: c.Email}
+	}
+	ids, err := t.InsertContacts(ctx, params)
+	if err != nil {
+		return nil, fmt.Errorf("creating contacts: %w", err)
+	}
+	return ids, tx.PublishAll(ctx, t.Tx, scope.Tenant, environment, published)
+}
+
+// SaveContactNames stores the names and e-mail addresses of contacts that the transaction has
+// locked.
+func (t *Tx) SaveContactNames(ctx context.Context, company int64, contacts []Contact) error {
+	if len(contacts) == 0 {
+		return nil
+	}
+	params := dbgen.UpdateContactsParams{CompanyID: company, At: t.Now()}
+	for _, c := range contacts {
+		params.Contacts, params.Names, params.Emails = append(params.Contacts, c.ID), append(params.Names, c.Name), append(params.Emails, c.Email)
+	}
+	return t.UpdateContacts(ctx, params)
+}
