@@ -158,6 +158,9 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 		SigningKey: s.storage.box.Derive("operator-tokens"), AccessTTL: cfg.AccessTTL, RefreshTTL: cfg.RefreshTTL,
 		Local: local, Now: time.Now, HashMemory: s.options.PasswordHashMemory,
 	})
+	e.metrics.Gauge("hub_logins_waiting", "Logins that wait in this process for their password to be checked.", func() float64 {
+		return float64(operators.WaitingLogins())
+	})
 	if err := s.firstOperator(ctx, operators); err != nil {
 		return err
 	}
