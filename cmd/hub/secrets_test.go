@@ -4,6 +4,7 @@ package main_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -51,7 +52,7 @@ func TestCanaries(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	canary := func() string { return "canary" + strings.ReplaceAll(uuid.NewString(), "-", "") }
-	password, databasePassword, endpointSecret := canary(), canary(), "whsec_"+canary()
+	password, databasePassword, endpointSecret := canary(), canary(), "whsec_"+base64.StdEncoding.EncodeToString([]byte(canary()))
 	database, err := url.Parse(databaseURL(t))
 	require.NoError(t, err)
 	database.User = url.UserPassword(database.User.Username(), databasePassword)
@@ -152,7 +153,7 @@ func TestCanariesOfTheEmbeddedDefault(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	canary := func() string { return "canary" + strings.ReplaceAll(uuid.NewString(), "-", "") }
-	password, metricsToken, endpointSecret := canary(), canary(), "whsec_"+canary()
+	password, metricsToken, endpointSecret := canary(), canary(), "whsec_"+base64.StdEncoding.EncodeToString([]byte(canary()))
 	s := c.serve(also(bare(c), "HUB_LOG_LEVEL", "debug", "HUB_ADMIN_EMAIL", adminEmail, "HUB_ADMIN_PASSWORD", password, "HUB_METRICS_TOKEN", metricsToken))
 	c = c.withEnv("HUB_DATA_DIR", s.dataDir)
 	var session struct {
