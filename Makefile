@@ -49,10 +49,11 @@ build: ## Build bin/hub
 	@go build -trimpath -ldflags '$(LDFLAGS)' -o bin/hub ./cmd/hub
 
 .PHONY: setup
-setup: ## Fetch what tests need and this machine lacks: PostgreSQL, Redis, Chromium
+setup: ## Fetch what tests need and this machine lacks: PostgreSQL, Redis, Chromium, npm packages
 	@sh configs/setup/ensure-postgres.sh >/dev/null
 	@sh configs/setup/ensure-redis.sh >/dev/null
 	@sh configs/setup/ensure-browser.sh >/dev/null
+	@sh configs/setup/ensure-node.sh hub/server/receivers >/dev/null
 
 ##@ Checking
 

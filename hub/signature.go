@@ -22,14 +22,31 @@ const (
 	HeaderStdSignature = "webhook-signature"   // Standard Webhooks: space-separated "v1,<base64>"
 )
 
-// secretPrefix begins every webhook secret that the hub generates.
-const secretPrefix = "whsec_"
+// SecretPrefix begins every webhook secret of Standard Webhooks.
+const SecretPrefix = "whsec_"
+
+// Sizes of a Standard Webhooks key, in bytes.
+const (
+	minStandardKey = 24
+	maxStandardKey = 64
+)
+
+// IsStandardSecret reports whether libraries of Standard Webhooks accept a secret:
+// [SecretPrefix] and the canonical, padded base64 of 24 to 64 bytes.
+func IsStandardSecret(secret string) bool {
+	encoded, found := strings.CutPrefix(secret, SecretPrefix)
+	if !found || strings.ContainsAny(encoded, "\r\n") { // the decoder skips line breaks
+		return false
+	}
+	key, err := base64.StdEncoding.Strict().DecodeString(encoded)
+	return err == nil && len(key) >= minStandardKey && len(key) <= maxStandardKey
+}
 
 // NewWebhookSecret returns a new webhook secret: "whsec_" and 32 random bytes in base64.
 func NewWebhookSecret() string {
 	var raw [32]byte
 	_, _ = rand.Read(raw[:]) // never fails: crypto/rand ends the program instead
-	return secretPrefix + base64.StdEncoding.EncodeToString(raw[:])
+	return SecretPrefix + base64.StdEncoding.EncodeToString(raw[:])
 }
 
 // Signer signs with one secret and reuses its keyed hashes. It is safe for concurrent
@@ -121,7 +138,7 @@ func SignStandard(secret, id string, timestamp int64, body []byte) string {
 }
 
 func standardKey(secret string) []byte {
-	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, SecretPrefix))
 	if err != nil {
 		return []byte(secret)
 	}

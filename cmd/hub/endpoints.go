@@ -18,6 +18,8 @@ func newEndpoints(a *app) *cobra.Command {
 		newEndpointsDelete(a), newEndpointsRotate(a), newEndpointsPing(a), newEndpointsRecover(a))
 }
 
+const secretUsage = "use this secret, @file or -, instead of a new one: whsec_ and base64, or 24 to 128 plain characters"
+
 const secretShownOnce = "the secret is shown this once: keep it now"
 
 // keyFlag adds --key to a command that a tenant's key may run too.
@@ -68,7 +70,7 @@ func newEndpointsCreate(a *app) *cobra.Command {
 	flags.StringVar(&in.Environment, "environment", "live", "live or test")
 	flags.StringSliceVar(&in.EventTypes, "events", []string{"*"}, "event types: *, contact.*, contact.created; repeatable")
 	flags.StringVar(&in.Description, "description", "", "what it is for")
-	flags.StringVar(&in.Secret, "secret", "", "use this secret, @file or -, instead of a new one")
+	flags.StringVar(&in.Secret, "secret", "", secretUsage)
 	flags.StringVar(&rate, "rate-per-minute", "", "deliveries a minute at most; none = no limit")
 	flags.BoolVar(&disabled, "disabled", false, "make it, but send nothing yet")
 	keyFlag(cmd, &key)
@@ -101,6 +103,9 @@ func (a *app) secretMade(reply client.Reply[client.Endpoint]) error {
 	e := reply.Value
 	if !a.json() {
 		a.note(secretShownOnce)
+		for _, notice := range e.Notices {
+			a.note("%s", terminal.Printable(notice))
+		}
 	}
 	return a.created(reply.Raw, e.Secret, "secret", e.Secret, "id", e.ID, "url", e.URL, "events", strings.Join(e.EventTypes, ","))
 }
@@ -259,28 +264,44 @@ func newEndpointsDelete(a *app) *cobra.Command {
 
 func newEndpointsRotate(a *app) *cobra.Command {
 	var key, overlap string
+	var rotation client.Rotation
 	cmd := &cobra.Command{
 		Use:   "rotate-secret ID",
 		Short: "Make a new secret; for a while deliveries are signed with both",
-		Args:  exactly("the endpoint's ID"),
+		Long: `Make a new secret, shown this once. During the overlap webhook-signature carries
+signatures with both secrets. X-Webhook-Signature has room for one: --switch=now makes it
+with the new secret at once, --switch=end with the old one until the overlap ends. Receivers
+that verify X-Webhook-Signature and know the new secret only later want --switch=end.`,
+		Args: exactly("the endpoint's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			length, err := parseDuration(overlap)
 			if err != nil {
+				return err
+			}
+			if rotation.Switch != "now" && rotation.Switch != "end" {
+				return usagef("--switch is now or end, not %q", rotation.Switch)
+			}
+			if rotation.Secret, err = a.secret(rotation.Secret); err != nil {
 				return err
 			}
 			c, _, err := a.operatorOrKey(key, false)
 			if err != nil {
 				return err
 			}
-			reply, err := c.RotateSecret(cmd.Context(), args[0], length)
+			rotation.OverlapSeconds = int64(length.Seconds())
+			reply, err := c.RotateSecret(cmd.Context(), args[0], rotation)
 			if err != nil {
 				return err
 			}
 			return a.secretMade(reply)
 		},
 	}
-	cmd.Flags().StringVar(&overlap, "overlap", "24h", "how long the old secret signs too: 0s, 1h, 24h, 7d")
+	flags := cmd.Flags()
+	flags.StringVar(&overlap, "overlap", "24h", "how long the old secret signs too: 0s, 1h, 24h, 7d")
+	flags.StringVar(&rotation.Switch, "switch", "now", "when X-Webhook-Signature changes to the new secret: now, or at the end of the overlap")
+	flags.StringVar(&rotation.Secret, "secret", "", secretUsage)
 	keyFlag(cmd, &key)
+	complete(cmd, "switch", "now", "end")
 	return cmd
 }
 

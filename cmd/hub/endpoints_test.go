@@ -66,12 +66,19 @@ func TestEndpoints(t *testing.T) {
 	require.Contains(t, shown, "disabled")
 	require.Contains(t, shown, "contact.*,ticket.*", "what is not given stays")
 	require.NotContains(t, shown, secret)
-	require.NotEqual(t, secret, p.run("endpoints", "rotate-secret", id, "--overlap", "1h", "-q").requireOK())
+	require.NotEqual(t, secret, p.run("endpoints", "rotate-secret", id, "--overlap", "2h", "-q").requireOK())
+	rotated := p.run("endpoints", "rotate-secret", id, "--overlap", "1h", "--switch", "end")
+	rotated.requireOK()
+	require.Contains(t, rotated.stderr, "X-Webhook-Signature has room for one signature: it is made with the previous secret until")
+	p.run("endpoints", "rotate-secret", id, "--switch", "later").requireFails(2, "--switch is now or end")
+	p.run("endpoints", "rotate-secret", id, "--secret", "my-very-secret-string-1").requireFails(1, "24")
 	var endpoint struct {
-		Until time.Time `json:"previous_secret_until"`
+		Until  time.Time `json:"previous_secret_until"`
+		Switch string
 	}
 	p.run("endpoints", "show", id, "-o", "json").decode(&endpoint)
 	require.WithinDuration(t, time.Now().Add(time.Hour), endpoint.Until, 5*time.Minute)
+	require.Equal(t, "end", endpoint.Switch)
 
 	p.run("endpoints", "update", id, "--enabled").requireOK()
 	ping := p.run("endpoints", "ping", id)

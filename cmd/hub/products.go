@@ -2,14 +2,19 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"integrationhub/cmd/hub/internal/client"
+	"integrationhub/cmd/hub/internal/terminal"
+	"integrationhub/hub"
+	"integrationhub/hub/server"
 )
 
 func newProducts(a *app) *cobra.Command {
-	return group("products", "Register and list products", newProductsCreate(a), newProductsList(a))
+	return group("products", "Register and list products", newProductsCreate(a), newProductsList(a), newProductsRename(a))
 }
 
 func newProductsCreate(a *app) *cobra.Command {
@@ -66,4 +71,55 @@ func newProductsList(a *app) *cobra.Command {
 	}
 	p.addTo(cmd)
 	return cmd
+}
+
+func newProductsRename(a *app) *cobra.Command {
+	var prefix string
+	cmd := &cobra.Command{
+		Use:   "rename NAME [NEW-NAME] [--prefix PREFIX]",
+		Short: "Rename an external product, in the database itself",
+		Long: `Give an external product another name, another key prefix or both. This is for a start
+that was refused because this hub hosts a product of that name: it works on
+HUB_DATABASE_URL or the private PostgreSQL, and needs no running hub. Tenants, keys and
+endpoints stay; keys that exist keep their prefix, and the log keeps the old name. Tell
+receivers that read "product" in events.`,
+		Example: `  hub products rename messaging our-messaging --prefix oms`,
+		Args:    cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && prefix == "" {
+				return usagef("nothing to change: give a new name, --prefix or both")
+			}
+			cfg, err := a.loadConfig(cmd)
+			if err != nil {
+				return err
+			}
+			newName := ""
+			if len(args) == 2 {
+				newName = args[1]
+			}
+			renamed, err := server.RenameProduct(cmd.Context(), server.Options{
+				Config: cfg, Log: a.logger(cfg), Search: postgresPlaces(), Modules: modules(),
+			}, args[0], newName, prefix)
+			if err != nil {
+				return renameFailure(err, args[0])
+			}
+			a.note("renamed %s: %s, key prefix %s", terminal.Printable(args[0]), renamed.Name, renamed.Prefix)
+			a.print("%s", renamed.Name)
+			return nil
+		},
+	}
+	settingFlags(cmd)
+	cmd.Flags().StringVar(&prefix, "prefix", "", "begin of new keys of the product's tenants")
+	return cmd
+}
+
+// renameFailure returns the failure of a rename with its exit code.
+func renameFailure(err error, name string) error {
+	switch {
+	case errors.Is(err, hub.ErrNotFound):
+		return &failure{code: exitNotFound, err: fmt.Errorf("there is no product %s", terminal.Printable(name)), hint: "see: hub products list"}
+	case errors.Is(err, hub.ErrConflict), errors.Is(err, hub.ErrInvalid):
+		return &failure{code: exitFailure, err: err}
+	}
+	return startFailure(err)
 }

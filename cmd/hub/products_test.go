@@ -1,10 +1,12 @@
 package main_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub/hubtest"
@@ -40,6 +42,28 @@ func TestHostedProducts(t *testing.T) {
 	require.NotContains(t, off.Output(), "Scheduling")
 	status404, _ := off.call(t, "GET", "/scheduling/health", "")
 	require.Equal(t, 404, status404)
+}
+
+// An external product of the name of a hosted one, from before this binary hosted it:
+// the start says what to do, and the command does it without a hub.
+func TestRenamingAProductThatClashes(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	database := databaseURL(t)
+	conn, err := pgx.Connect(t.Context(), database)
+	require.NoError(t, err)
+	defer func() { _ = conn.Close(context.Background()) }()
+	_, err = conn.Exec(t.Context(), `insert into hub.products (name, prefix, title) values ('messaging', 'msg', 'Ours')`)
+	require.NoError(t, err)
+	c = c.among(serverEnv(c.dir, database, hubtest.RedisURL(t)))
+	c.run("serve").requireFails(3, "hub products rename messaging NEW-NAME --prefix NEW-PREFIX", "HUB_PRODUCTS=scheduling,clinic")
+	c.run("products", "rename", "messaging").requireFails(2, "nothing to change")
+	c.run("products", "rename", "nothing", "something").requireFails(5, "no product nothing")
+	c.run("products", "rename", "messaging", "ours").requireFails(1, "key prefix msg")
+	require.Equal(t, "ours", c.run("products", "rename", "messaging", "ours", "--prefix", "our").requireOK())
+	var name string
+	require.NoError(t, conn.QueryRow(t.Context(), `select name from hub.products where prefix = 'our' and not hosted`).Scan(&name))
+	require.Equal(t, "ours", name)
 }
 
 // register signs an organization up at the scheduling service.

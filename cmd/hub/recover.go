@@ -45,6 +45,6 @@ once. The hub counts first and asks; then a job runs in the hub (see: hub replay
 	}
 	span.addTo(cmd)
 	cmd.Flags().StringSliceVar(&types, "events", nil, "only these event types: contact.*, contact.created; repeatable")
-	options.addTo(cmd)
+	options.addOptionsTo(cmd)
 	return cmd
 }

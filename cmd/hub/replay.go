@@ -36,7 +36,7 @@ job runs in the hub, and goes on there if this command or the hub ends.`,
 		},
 	}
 	f.filter.addTo(cmd)
-	f.replayOptions.addTo(cmd)
+	f.addOptionsTo(cmd)
 	cmd.AddCommand(newReplayList(a), newReplayShow(a), newReplayCancel(a))
 	return cmd
 }
@@ -134,7 +134,7 @@ func (a *app) replay(ctx context.Context, f replayFlags) error {
 // replayOptions are the flags of commands that start a job.
 type replayOptions struct{ dryRun, yes, detach bool }
 
-func (o *replayOptions) addTo(cmd *cobra.Command) {
+func (o *replayOptions) addOptionsTo(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only count what matches")
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask")
 	cmd.Flags().BoolVar(&o.detach, "detach", false, "start it, print its id, do not wait")

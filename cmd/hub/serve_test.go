@@ -275,7 +275,7 @@ func TestMigrate(t *testing.T) {
 	applied := strings.Split(c.run("migrate").requireOK(), "\n")
 	ours, products := 0, 0 // the hub's version, and the number of the products' migrations
 	for _, line := range applied {
-		if match := regexp.MustCompile(`^applied (\d{5})_\w+\.sql$`).FindStringSubmatch(line); match != nil {
+		if match := regexp.MustCompile(`^applied (\d{5})_\w+\.(?:sql|go)$`).FindStringSubmatch(line); match != nil {
 			version, err := strconv.Atoi(match[1])
 			require.NoError(t, err)
 			require.Greater(t, version, ours, "in order")

@@ -30,7 +30,7 @@ func newMachine(t *testing.T) *machine {
 	require.NoError(t, os.MkdirAll(scripts, 0o700))
 	require.NoError(t, os.MkdirAll(m.bin, 0o700))
 	require.NoError(t, os.MkdirAll(filepath.Join(root, "usr", "sbin"), 0o700))
-	for _, name := range []string{"apt.sh", "ensure-postgres.sh", "ensure-redis.sh", "ensure-browser.sh"} {
+	for _, name := range []string{"apt.sh", "ensure-postgres.sh", "ensure-redis.sh", "node.sh", "ensure-browser.sh", "ensure-node.sh"} {
 		script, err := os.ReadFile(name)
 		require.NoError(t, err)
 		for _, place := range []string{
@@ -65,10 +65,11 @@ func (m *machine) asRootWithApt() {
 	m.program("dpkg", ``)
 }
 
-// run runs a script with nothing but the machine's programs.
+// run runs a script, with arguments after spaces, with nothing but the machine's programs.
 func (m *machine) run(script string, env ...string) (out, notes string, err error) {
 	m.t.Helper()
-	cmd := exec.CommandContext(context.Background(), "/bin/sh", filepath.Join(m.clone, "configs", "setup", script))
+	name, args, _ := strings.Cut(script, " ")
+	cmd := exec.CommandContext(context.Background(), "/bin/sh", append([]string{filepath.Join(m.clone, "configs", "setup", name)}, strings.Fields(args)...)...)
 	cmd.Env = append([]string{"PATH=" + m.bin, "HOME=" + m.clone}, env...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -234,6 +235,32 @@ func TestBrowserOfTheMachine(t *testing.T) {
 	_, notes, err = m.run("ensure-browser.sh", "HUB_BROWSER=/nowhere")
 	require.Error(t, err)
 	require.Contains(t, notes, "HUB_BROWSER is /nowhere")
+}
+
+// "npm packages of a test: pinned by a lockfile, fetched once for each"
+func TestNodePackages(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.program("node", `exit 0`)
+	dir := filepath.Join(m.clone, "some", "where")
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "package.json"), []byte("{}"), 0o600))
+	for _, lockfile := range []string{"1", "2"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "package-lock.json"), []byte(lockfile), 0o600))
+		m.program("npm", npmCI)
+		out, notes, err := m.run("ensure-node.sh some/where")
+		require.NoError(t, err, notes)
+		require.Equal(t, m.clone+"/.cache/node/some-where/node_modules\n", out)
+		require.Contains(t, notes, "some/where from npm")
+		m.program("npm", `echo "not again" >&2; exit 1`)
+		_, notes, err = m.run("ensure-node.sh some/where")
+		require.NoError(t, err)
+		require.Empty(t, notes)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "package-lock.json"), []byte("3"), 0o600))
+	_, notes, err := m.run("ensure-node.sh some/where")
+	require.Error(t, err)
+	require.Contains(t, notes, "could not be fetched")
 }
 
 func TestBrowserFromApt(t *testing.T) {

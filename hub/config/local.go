@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"integrationhub/hub/internal/ownership"
 )
 
 // Local is the content of local.json in a running hub's data directory. It gives commands
@@ -70,6 +72,9 @@ func writeFile(path string, content []byte) error {
 	}
 	if closing := file.Close(); err == nil {
 		err = closing
+	}
+	if err == nil {
+		err = ownership.Inherit(file.Name())
 	}
 	if err == nil {
 		err = os.Rename(file.Name(), path)

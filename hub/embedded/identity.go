@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+
+	"integrationhub/hub/internal/ownership"
 )
 
 // identity is who the server programs run as: PostgreSQL refuses uid 0.
@@ -28,8 +30,9 @@ const (
 	// Root, seen by the server as an unprivileged user of a user namespace. The
 	// files stay root's. Containers often forbid it.
 	modeUserns = "userns"
-	// Another user, to whom the files are handed. It may be unable to reach them:
-	// root's home and temporary directories are closed.
+	// Another user: the one whose the directory is, or else one to whom the files are
+	// handed. It may be unable to reach them: root's home and temporary directories are
+	// closed.
 	modeSetuid = "setuid"
 	// The same with the right to enter every directory, so that it can. With
 	// CAP_DAC_READ_SEARCH, or CAP_DAC_OVERRIDE where a container lacks that.
@@ -44,9 +47,15 @@ func chooseIdentity(cfg PostgresConfig, bin string) (identity, error) {
 		return identity{mode: modeUser}, nil
 	}
 	id := identity{}
-	id.uid, id.gid = serviceUser()
+	modes := []string{modeUserns, modeSetuid, modeSearch, modeOverride}
+	uid, gid, owned := normalOwner(cfg.Dir)
+	if owned {
+		id.uid, id.gid, modes = uid, gid, modes[1:]
+	} else {
+		id.uid, id.gid = serviceUser()
+	}
 	parent := filepath.Dir(cfg.Dir)
-	for _, id.mode = range []string{modeUserns, modeSetuid, modeSearch, modeOverride} {
+	for _, id.mode = range modes {
 		if cfg.modes != nil && !slices.Contains(cfg.modes, id.mode) {
 			continue
 		}
@@ -64,6 +73,18 @@ func chooseIdentity(cfg PostgresConfig, bin string) (identity, error) {
 	}
 	return identity{}, fmt.Errorf("choosing a user for PostgreSQL, which refuses root: no other user can enter %s; "+
 		"run the hub as a normal user, choose another place, or chmod o+x %s", closed, closed)
+}
+
+// normalOwner returns the user, other than root, whose the data is: the owner of the
+// directory that dir is in, or else of the cluster. Root must leave it to this user, who
+// could not start the hub again otherwise.
+func normalOwner(dir string) (uid, gid uint32, found bool) {
+	for _, path := range []string{filepath.Dir(dir), filepath.Join(dir, "cluster")} {
+		if uid, gid, ok := ownership.Of(path); ok && uid != 0 {
+			return uid, gid, true
+		}
+	}
+	return 0, 0, false
 }
 
 // reaches tries whether a program can run this way and enter dir. Only trying

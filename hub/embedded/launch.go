@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"integrationhub/hub/internal/child"
+	"integrationhub/hub/internal/ownership"
 )
 
 const (
@@ -92,6 +93,10 @@ func openLog(path string) (*os.File, error) {
 	log, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the server's log: %w", err)
+	}
+	if err := ownership.Inherit(path); err != nil {
+		_ = log.Close()
+		return nil, fmt.Errorf("handing over the server's log: %w", err)
 	}
 	return log, nil
 }

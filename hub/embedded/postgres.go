@@ -17,6 +17,7 @@ import (
 
 	"integrationhub/hub/internal/child"
 	"integrationhub/hub/internal/filelock"
+	"integrationhub/hub/internal/ownership"
 )
 
 // Errors before a server is started. The wrapping error says what to do.
@@ -92,6 +93,10 @@ func StartPostgres(ctx context.Context, cfg PostgresConfig) (*Postgres, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := ownership.Inherit(filepath.Join(dir, "owner.lock")); err != nil {
+		owner.Release()
+		return nil, fmt.Errorf("handing over the lock: %w", err)
+	}
 	c := &cluster{cfg: cfg, bin: bin, data: filepath.Join(dir, "cluster")}
 	p, err := c.start(ctx)
 	if err != nil {
@@ -122,7 +127,9 @@ func absolute(dir string) (string, error) {
 func makeDir(dir string) error {
 	err := os.MkdirAll(filepath.Dir(dir), 0o755)
 	if err == nil {
-		err = os.Mkdir(dir, 0o700)
+		if err = os.Mkdir(dir, 0o700); err == nil {
+			err = ownership.Inherit(dir)
+		}
 	}
 	if err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("making the data directory: %w", err)

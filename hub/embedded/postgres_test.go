@@ -217,6 +217,54 @@ func TestRootBehindAClosedDirectorySaysWhich(t *testing.T) {
 
 const nobody = 65534
 
+// "One start as root gives the embedded data directory of a normal user to root: it keeps
+// its owner." The user can start again, whether it or root was first.
+func TestRootLeavesADirectoryToItsOwner(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can take a directory away")
+	}
+	program, err := os.Executable()
+	require.NoError(t, err)
+	for _, first := range []string{"owner", "root"} {
+		t.Run(first, func(t *testing.T) {
+			t.Parallel()
+			dir := openDir(t)
+			copied, home := filepath.Join(dir, "holder"), filepath.Join(dir, "home")
+			copyFile(t, program, copied)
+			require.NoError(t, os.Mkdir(home, 0o700))
+			require.NoError(t, os.Chown(home, nobody, nobody))
+			asOwner := func(cmd *exec.Cmd) {
+				cmd.Path, cmd.Dir, cmd.Env = copied, home, append(cmd.Env, "HOME="+home)
+				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+			}
+			data, kept := filepath.Join(home, "pg"), 0
+			if first == "owner" {
+				h := startHolder(t, data, asOwner)
+				h.read(t, "row")
+				kept = h.kill()
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			cfg := config(t, data)
+			p, err := embedded.StartPostgres(ctx, cfg)
+			require.NoError(t, err)
+			require.NoError(t, p.Stop(ctx))
+			require.NoError(t, filepath.WalkDir(home, func(path string, entry fs.DirEntry, err error) error {
+				require.NoError(t, err)
+				info, err := entry.Info()
+				require.NoError(t, err)
+				require.EqualValues(t, nobody, info.Sys().(*syscall.Stat_t).Uid, path)
+				return nil
+			}))
+			h := startHolder(t, data, asOwner)
+			require.GreaterOrEqual(t, h.found, kept)
+			h.read(t, "row")
+			h.kill()
+		})
+	}
+}
+
 // As root this runs the whole thing as an unprivileged user; else it is one already.
 func TestRunsAsNormalUser(t *testing.T) {
 	t.Parallel()

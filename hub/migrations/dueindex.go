@@ -17,6 +17,9 @@ const dueIndexVersion = 25
 // one target and read all due rows, or another index for the scan and read all that wait.
 const dueIndexDefinition = `((case when status = 0 then due_at end)) where case when status = 0 then due_at end is not null`
 
+// programmedNames are the names of the migrations that are programs, by version.
+var programmedNames = map[int64]string{dueIndexVersion: "due_index"}
+
 // programmed are the migrations that SQL alone cannot express, by version.
 func programmed() []*goose.Migration {
 	return []*goose.Migration{goose.NewGoMigration(dueIndexVersion, &goose.GoFunc{RunDB: createDueIndex}, nil)}

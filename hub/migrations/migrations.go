@@ -72,12 +72,12 @@ func Up(ctx context.Context, databaseURL string) ([]string, error) {
 	return applied, nil
 }
 
-// nameOf returns the file of a migration; of one without a file the version.
+// nameOf returns the file of a migration. One that is a program is named like a file.
 func nameOf(source *goose.Source) string {
 	if source.Path != "" {
 		return source.Path
 	}
-	return fmt.Sprintf("%05d", source.Version)
+	return fmt.Sprintf("%05d_%s.go", source.Version, programmedNames[source.Version])
 }
 
 // Check returns the status of schema hub without changing anything.

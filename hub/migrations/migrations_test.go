@@ -1,10 +1,12 @@
 package migrations_test
 
 import (
+	"context"
 	"database/sql"
 	"os"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/database"
 	"github.com/stretchr/testify/require"
@@ -60,4 +62,25 @@ func TestStatisticsOfBeforeAreKept(t *testing.T) {
 			Scan(&rows, &accepted, &errors, &latency))
 		require.Equal(t, []any{test.rows, test.accepted, test.errors, test.firstLatency}, []any{rows, accepted, errors, latency}, test.where)
 	}
+}
+
+// Products index by trigrams, whichever of them asked for the extension first: a product of
+// the version before made it in its own schema.
+func TestTrigramsAreInEveryPath(t *testing.T) {
+	t.Parallel()
+	url := hubtest.EmptyDatabaseURL(t)
+	db, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = db.Close(context.Background()) })
+	_, err = db.Exec(t.Context(), `create schema scheduling; create extension pg_trgm with schema scheduling;
+		create table scheduling.clients (name text); create index clients_search on scheduling.clients using gin (name scheduling.gin_trgm_ops)`)
+	require.NoError(t, err)
+	_, err = migrations.Up(t.Context(), url)
+	require.NoError(t, err)
+	_, err = db.Exec(t.Context(), `create schema messaging; set search_path = messaging, public; create table contacts (name text);
+		create index contacts_search on contacts using gin (name gin_trgm_ops)`)
+	require.NoError(t, err)
+	var isValid bool
+	require.NoError(t, db.QueryRow(t.Context(), `select indisvalid from pg_index where indexrelid = 'scheduling.clients_search'::regclass`).Scan(&isValid))
+	require.True(t, isValid)
 }

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -53,6 +54,72 @@ func TestDeliveryIsSignedInBothSchemes(t *testing.T) {
 	ping := a.ok(202, "POST", "/endpoints/"+endpoint+"/ping", ``)["id"].(string)
 	require.Contains(t, string(h.wait(4)[3].body), `"event_type":"hub.ping"`)
 	a.settles(ping, endpoint, "delivered")
+}
+
+// "X-Webhook-Signature has room for one. Say so where it is rotated …, and let the caller
+// choose when that header changes": the old secret makes it until the overlap ends.
+func TestRotationSwitchesTheBodySignatureWhenAsked(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	a := p.start(t, nil).account()
+	h := newHook(t, nil)
+	endpoint := a.endpoint(h, "")
+	old := h.secrets[0]
+	rotate := func(body string) map[string]any {
+		made := a.ok(200, "POST", "/endpoints/"+endpoint+"/rotate-secret", body)
+		h.trust(made["secret"].(string))
+		return made
+	}
+	// signs reports which of two secrets signed the next delivery, in each header.
+	arrived := 0
+	signs := func(secrets ...string) (body, standard []bool) {
+		a.publish("a.b", `{}`)
+		arrived++
+		got := h.wait(arrived)[arrived-1]
+		for _, secret := range secrets {
+			body = append(body, hub.VerifyBody(got.header.Get("X-Webhook-Signature"), got.body, secret))
+			standard = append(standard, hub.VerifyStandard(got.header.Get("webhook-signature"), got.id, got.header.Get("webhook-timestamp"), got.body, time.Now(), secret))
+		}
+		return body, standard
+	}
+	made := rotate(`{"overlap_seconds":3600,"switch":"end"}`)
+	require.Equal(t, "end", made["switch"])
+	require.Contains(t, made["notices"].([]any)[0], "X-Webhook-Signature has room for one signature: it is made with the previous secret until "+made["previous_secret_until"].(string)[:16])
+	body, standard := signs(old, made["secret"].(string))
+	require.Equal(t, []bool{true, false}, body)
+	require.Equal(t, []bool{true, true}, standard)
+	require.Equal(t, "end", a.ok(200, "GET", "/endpoints/"+endpoint, "")["switch"])
+
+	_, err := p.pool.Exec(context.Background(), `update hub.endpoints set previous_expires_at = now() - interval '1 second'`) // the overlap ends
+	require.NoError(t, err)
+	body, standard = signs(old, made["secret"].(string))
+	require.Equal(t, []bool{false, true}, body)
+	require.Equal(t, []bool{false, true}, standard)
+
+	for _, request := range []string{`{"overlap_seconds":3600}`, `{"overlap_seconds":3600,"switch":"now"}`} {
+		old = made["secret"].(string)
+		made = rotate(request)
+		require.Equal(t, "now", made["switch"])
+		require.Contains(t, made["notices"].([]any)[0], "made with the new secret from now on")
+		body, standard = signs(old, made["secret"].(string))
+		require.Equal(t, []bool{false, true}, body)
+		require.Equal(t, []bool{true, true}, standard)
+	}
+	made = rotate(`{"overlap_seconds":0,"switch":"end"}`)
+	require.Nil(t, made["switch"], "without an overlap there is nothing to choose")
+	require.Empty(t, made["notices"])
+
+	// To a plain secret and back: each header carries what its secrets can make.
+	old, plain := made["secret"].(string), strings.Repeat("plain ", 5)
+	made = rotate(`{"secret":"` + plain + `"}`)
+	require.Len(t, made["notices"], 3)
+	body, standard = signs(old, plain)
+	require.Equal(t, []bool{false, true}, body)
+	require.Equal(t, []bool{true, false}, standard)
+	made = rotate(`{"switch":"end"}`)
+	body, standard = signs(plain, made["secret"].(string))
+	require.Equal(t, []bool{true, false}, body)
+	require.Equal(t, []bool{false, true}, standard)
 }
 
 // "1 attempt + 3 retries, waiting 1 s, 5 s, 25 s between them (never early, at most

@@ -51,7 +51,7 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 	e := &engine{
 		directory: directory.New(s.engine, s.box, speaks, log, now),
 		reader:    query.NewReader(s.api),
-		tail:      query.NewTail(s.redis, log),
+		tail:      query.NewTail(s.redis, s.installation, log),
 		metrics:   metrics.New(),
 		tracer:    tracer,
 		log:       log,
@@ -73,7 +73,7 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 		Pool: s.engine, Directory: e.directory, Client: e.client, Attempts: e.writer, Pacer: delivery.RedisPacer{Client: s.redis},
 		Logger: log, Now: now, WakeOthers: wake, Concurrency: cfg.DeliveryConcurrency, EndpointConcurrency: cfg.EndpointConcurrency,
 	})
-	e.retryScheduler = delivery.NewRetryScheduler(s.redis, e.dispatcher, log)
+	e.retryScheduler = delivery.NewRetryScheduler(s.redis, s.installation, e.dispatcher, log)
 	e.outbox = outbox.New(s.engine, e.directory, e.dispatcher, e.metrics, log, now, cfg.MaxDeliveries)
 	e.replays = maintain.NewReplays(s.api, log, now, e.dispatcher.Wake).TakeBackWith(e.dispatcher.TakeBack)
 	e.requeuer = maintain.NewRequeuer(s.api, e.reader)

@@ -77,7 +77,7 @@ func TestRedisDownFromTheStart(t *testing.T) {
 	require.Eventually(t, func() bool {
 		id := a.publish("a.b", `{}`)
 		h.waitAll([]string{id})
-		before := len(redis.Client(t).Keys(context.Background(), "asynq:{deliveries}*").Val())
+		before := len(redis.Client(t).Keys(context.Background(), "asynq:{deliveries:*").Val())
 		return before > 0
 	}, soon, 100*time.Millisecond, "retries are put into Redis again")
 	require.Eventually(t, func() bool { _, pending := p.balance(t); return pending == 0 }, soon, 5*tick)

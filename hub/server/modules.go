@@ -29,6 +29,7 @@ import (
 	"integrationhub/hub/internal/lookup"
 	"integrationhub/hub/internal/outbox"
 	"integrationhub/hub/internal/product"
+	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/internal/store/dbgen"
 	"integrationhub/hub/migrations"
 	"integrationhub/hub/module"
@@ -225,7 +226,13 @@ func (s *Server) open(ctx context.Context, hostedProduct *hosted, operators *aut
 	if err := queries.UpsertHostedProduct(ctx, dbgen.UpsertHostedProductParams{Name: name, Prefix: hostedProduct.spec.KeyPrefix, Title: hostedProduct.spec.Title}); err != nil {
 		return fmt.Errorf("registering the product: %w", err)
 	}
-	var err error
+	stored, err := queries.ProductByName(ctx, name)
+	if err != nil {
+		return fmt.Errorf("registering the product: %w", err)
+	}
+	if !stored.Hosted { // created since checkProductNames
+		return clashError(registry.Clash{Product: registry.Product(stored), Module: name}, s.products.list)
+	}
 	hostedProduct.pool, err = openPool(ctx, s.storage.databaseURL, moduleConns, map[string]string{
 		"application_name": "hub-" + name, "search_path": migrations.SearchPath(name), "jit": "off", "statement_timeout": "30s",
 	})

@@ -108,6 +108,9 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 			s.products.stop()
 		}
 	}()
+	if err := s.checkProductNames(ctx); err != nil {
+		return nil, err
+	}
 	guard, err := egress.New(egress.Config{
 		Allow: o.Config.EgressAllow, SelfURLs: s.products.selfURLs(s.publicURL()), Development: !o.Config.IsProduction(),
 	})
@@ -155,6 +158,9 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 		SigningKey: s.storage.box.Derive("operator-tokens"), AccessTTL: cfg.AccessTTL, RefreshTTL: cfg.RefreshTTL,
 		Local: local, Now: time.Now, HashMemory: s.options.PasswordHashMemory,
 	})
+	e.metrics.Gauge("hub_logins_waiting", "Logins that wait in this process for their password to be checked.", func() float64 {
+		return float64(operators.WaitingLogins())
+	})
 	if err := s.firstOperator(ctx, operators); err != nil {
 		return err
 	}
@@ -173,7 +179,7 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 	_, err := api.New(s.app, api.Deps{
 		Log: log, Auth: operators, Keys: s.products.keys, Connect: s.products.connect,
 		KeyFinder: e.directory, KeyLimiter: limits,
-		Directory: registry.NewDirectory(db), Endpoints: registry.NewEndpoints(db, s.storage.box, guard, time.Now),
+		Directory: registry.NewDirectory(db, registeredAs(s.options.Modules)...), Endpoints: registry.NewEndpoints(db, s.storage.box, guard, time.Now),
 		Audit: audit.NewRecorder(db), Publisher: pings{e.directory, e.outbox}, Mail: readable,
 		Publish: receive.Publish, PublishBatch: receive.PublishBatch,
 		Ledger: e.reader, Replays: e.replays, Requeuer: e.requeuer, Tail: e.tail, Lookup: lookup.New(s.products.phoneSearchers(), e.reader), LookupLimiter: limits, Wake: e.dispatcher.Wake, Now: time.Now, Stopping: s.stopping,

@@ -110,6 +110,14 @@ func (p place) start(t *testing.T, change func(*config.Config)) *node {
 	return n
 }
 
+// nodeAt returns a hub that runs at an address.
+func (p place) nodeAt(t *testing.T, url, token string) *node {
+	t.Helper()
+	client := &http.Client{Timeout: soon}
+	t.Cleanup(client.CloseIdleConnections)
+	return &node{t: t, log: &lockedBuffer{}, http: client, url: url, token: token, stop: func() {}}
+}
+
 // answer is an HTTP answer, read.
 type answer struct {
 	status int

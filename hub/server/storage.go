@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,14 +38,15 @@ const databaseTimeout = 30 * time.Second
 // storage holds the connections to the database and Redis, and the master key. Embedded
 // servers are started and stopped with it.
 type storage struct {
-	databaseURL string
-	postgres    *embedded.Postgres // nil: external
-	miniredis   *embedded.Redis    // nil: external
-	engine      *pgxpool.Pool
-	api         *pgxpool.Pool
-	redis       *redis.Client
-	box         *seal.Box
-	migrated    []string
+	databaseURL  string
+	postgres     *embedded.Postgres // nil: external
+	miniredis    *embedded.Redis    // nil: external
+	engine       *pgxpool.Pool
+	api          *pgxpool.Pool
+	redis        *redis.Client
+	installation string // tells this installation from others on the same Redis
+	box          *seal.Box
+	migrated     []string
 }
 
 // openStorage connects to the database and Redis, or starts them, and migrates the
@@ -74,7 +76,22 @@ func openStorage(ctx context.Context, cfg config.Config, search []string, log *s
 	if s.api, err = openPool(ctx, s.databaseURL, apiConns, apiSettings); err != nil {
 		return s, err
 	}
+	if s.installation, err = loadInstallation(ctx, s.api); err != nil {
+		return s, err
+	}
 	return s, s.checkMasterKey(ctx)
+}
+
+// loadInstallation returns what names this installation in Redis. A copy of the database
+// on the same server is an installation of its own.
+func loadInstallation(ctx context.Context, db *pgxpool.Pool) (string, error) {
+	var id uuid.UUID
+	var database uint32
+	err := db.QueryRow(ctx, `select id, (select oid from pg_database where datname = current_database()) from hub.installation`).Scan(&id, &database)
+	if err != nil {
+		return "", fmt.Errorf("reading the installation's id: %w", err)
+	}
+	return id.String() + "-" + strconv.FormatUint(uint64(database), 10), nil
 }
 
 // checkMasterKey returns [ErrSetting] if the master key does not decrypt the secrets in
@@ -279,7 +296,7 @@ func (s *storage) close(ctx context.Context, log *slog.Logger) {
 // limiter returns a limiter that counts in the shared Redis, or in this process if Redis
 // is embedded.
 func (s *storage) limiter(log *slog.Logger, onLocal func()) *limit.Limiter {
-	cfg := limit.Config{Log: log, OnLocalDecision: onLocal}
+	cfg := limit.Config{Log: log, OnLocalDecision: onLocal, Installation: s.installation}
 	if s.miniredis == nil {
 		cfg.Redis = s.redis.Options()
 	}

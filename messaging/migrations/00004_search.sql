@@ -19,15 +19,4 @@ create or replace function messaging.word_query(company bigint, term text) retur
 $$;
 
 create index messages_words on messaging.messages using gin (messaging.words_of(company_id, body));
-
--- The extension may stand in another product's schema, which is not in this one's path.
--- +goose StatementBegin
-do $$
-declare place text;
-begin
-    create extension if not exists pg_trgm with schema public;
-    select n.nspname into place from pg_extension e join pg_namespace n on n.oid = e.extnamespace where e.extname = 'pg_trgm';
-    execute format('create index contacts_search on messaging.contacts using gin (messaging.search_form(name) %1$I.gin_trgm_ops, number %1$I.gin_trgm_ops)', place);
-end
-$$;
--- +goose StatementEnd
+create index contacts_search on messaging.contacts using gin (messaging.search_form(name) gin_trgm_ops, number gin_trgm_ops);

@@ -127,6 +127,14 @@ func TestRefreshRotatesAndReuseEndsTheLogin(t *testing.T) {
 	var left int
 	require.NoError(t, b.db.QueryRow(context.Background(), `select count(*) from hub.refresh_tokens`).Scan(&left))
 	require.Zero(t, left)
+	known := func() (accounts int) {
+		require.NoError(t, b.db.QueryRow(context.Background(), `select count(*) from hub.known_logins`).Scan(&accounts))
+		return accounts
+	}
+	require.Equal(t, 2, known(), "the two operators logged in from here")
+	b.clock.Advance(60 * 24 * time.Hour)
+	b.tidy()
+	require.Zero(t, known(), "forgotten after 90 days")
 }
 
 func TestOneRefreshTokenAtOnceGivesOneSession(t *testing.T) {

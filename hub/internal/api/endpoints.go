@@ -27,15 +27,9 @@ type Endpoint struct {
 	DisabledAt     *time.Time      `json:"disabled_at" doc:"Since when it is disabled: its events are parked, and sent once it is enabled; null while it is enabled"`
 	AbandonedAt    *time.Time      `json:"abandoned_at" doc:"When it had been disabled for 15 days: from then on its events make no deliveries, until it is enabled"`
 	RatePerMinute  *int32          `json:"rate_per_minute" doc:"null: as fast as it takes them"`
-	PreviousUntil  *time.Time      `json:"previous_secret_until" doc:"Until then deliveries are signed with the previous secret too"`
-	CreatedAt      time.Time       `json:"created_at"`
-	UpdatedAt      time.Time       `json:"updated_at"`
-}
-
-// EndpointWithSecret is an endpoint with its secret, which is shown once.
-type EndpointWithSecret struct {
-	Endpoint
-	Secret string `json:"secret" example:"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" doc:"Signs the deliveries; shown now and never again"`
+	Signatures
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // EndpointSettings is the part of an endpoint that its owner sets.
@@ -52,7 +46,7 @@ type EndpointDraft struct {
 	EndpointSettings
 	TenantID    *uuid.UUID `json:"tenant_id,omitempty" format:"uuid" doc:"Operators name the tenant; a key has its own"`
 	Environment string     `json:"environment,omitempty" enum:"live,test" doc:"Operators may choose, live when absent; a key has its own"`
-	Secret      string     `json:"secret,omitempty" minLength:"16" maxLength:"256" doc:"Printable ASCII; made when absent"`
+	Secret      string     `json:"secret,omitempty" minLength:"24" maxLength:"128" doc:"whsec_ and the padded base64 of 24 to 64 bytes; or a plain secret of 24 to 128 printable ASCII characters, which makes X-Webhook-Signature alone. Made when absent"`
 }
 
 type listEndpointsInput struct {
@@ -70,17 +64,7 @@ type updateEndpointInput struct {
 	Body EndpointSettings
 }
 
-type rotateSecretInput struct {
-	ID   uuid.UUID `path:"id" format:"uuid" doc:"Id of the endpoint"`
-	Body *struct {
-		OverlapSeconds *int   `json:"overlap_seconds,omitempty" minimum:"0" maximum:"604800" example:"86400" doc:"How long deliveries are signed with the old secret too: 0 forgets it at once, absent is 86400, a day"`
-		Secret         string `json:"secret,omitempty" minLength:"16" maxLength:"256" doc:"Printable ASCII; made when absent"`
-	} `nameHint:"EndpointRotateSecret"`
-}
-
 type endpointOutput struct{ Body Endpoint }
-
-type endpointSecretOutput struct{ Body EndpointWithSecret }
 
 type pingOutput struct {
 	Body struct {
@@ -127,7 +111,7 @@ func (a *API) createEndpoint(ctx context.Context, in *createEndpointInput) (*end
 		return nil, err
 	}
 	setAuditResource(ctx, endpoint.ID, endpoint.TenantID)
-	return &endpointSecretOutput{EndpointWithSecret{endpointOf(endpoint), secret}}, nil
+	return &endpointSecretOutput{a.withSecret(endpoint, secret)}, nil
 }
 
 func (a *API) getEndpoint(ctx context.Context, in *idPath) (*endpointOutput, error) {
@@ -154,22 +138,6 @@ func (a *API) deleteEndpoint(ctx context.Context, in *idPath) (*none, error) {
 		setAuditResource(ctx, in.ID, tenantID)
 	}
 	return nil, err
-}
-
-func (a *API) rotateEndpointSecret(ctx context.Context, in *rotateSecretInput) (*endpointSecretOutput, error) {
-	secret, overlap := "", registry.DefaultOverlap
-	if in.Body != nil {
-		secret = in.Body.Secret
-		if in.Body.OverlapSeconds != nil {
-			overlap = time.Duration(*in.Body.OverlapSeconds) * time.Second
-		}
-	}
-	endpoint, secret, err := a.deps.Endpoints.RotateSecret(ctx, requestInfoOf(ctx).accessFilter(), in.ID, secret, overlap)
-	if err != nil {
-		return nil, err
-	}
-	setAuditResource(ctx, endpoint.ID, endpoint.TenantID)
-	return &endpointSecretOutput{EndpointWithSecret{endpointOf(endpoint), secret}}, nil
 }
 
 func (a *API) pingEndpoint(ctx context.Context, in *idPath) (*pingOutput, error) {
@@ -216,7 +184,7 @@ func stateOf(settings EndpointSettings) registry.EndpointState {
 func endpointOf(e registry.Endpoint) Endpoint {
 	return Endpoint{
 		ID: e.ID, TenantID: e.TenantID, Environment: e.Environment, URL: e.URL, EventTypes: e.EventTypes, Description: e.Description,
-		Enabled: e.Enabled, DisabledReason: e.DisabledReason, DisabledAt: e.DisabledAt, AbandonedAt: e.AbandonedAt, RatePerMinute: e.RatePerMinute, PreviousUntil: e.PreviousExpires,
+		Enabled: e.Enabled, DisabledReason: e.DisabledReason, DisabledAt: e.DisabledAt, AbandonedAt: e.AbandonedAt, RatePerMinute: e.RatePerMinute, Signatures: signaturesOf(e.Signing),
 		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
 	}
 }

@@ -57,7 +57,7 @@ func (e *engine) start(b *bundle, log *slog.Logger) {
 	e.redis, e.hook, e.stopping = hubtest.Redis(t), newHook(t), make(chan struct{})
 	e.halt = sync.OnceFunc(func() { close(e.stopping) })
 	e.directory = directory.New(b.db, b.box, anyPeer, log, b.clock.Now)
-	e.tail = query.NewTail(e.redis.Client(t), log)
+	e.tail = query.NewTail(e.redis.Client(t), "test", log)
 	sender := client.New(client.Config{Dial: e.hook.dial, Timeout: soon})
 	writer := write.NewWriter(b.db, log, b.clock.Now, e.tail.Publish)
 	e.dispatcher = delivery.NewDispatcher(delivery.Config{

@@ -10,7 +10,7 @@ import (
 
 // Product sends and receives events.
 type Product struct {
-	Name      string    `json:"name" example:"shop"`
+	Name      string    `json:"name" example:"shop" doc:"Not hub, nor the name of a product that this hub can host itself"`
 	Prefix    string    `json:"prefix" example:"shop" doc:"Its keys begin with it"`
 	Title     string    `json:"title" example:"Web shop"`
 	Hosted    bool      `json:"hosted" doc:"Part of this hub; external products are registered here by name"`

@@ -137,7 +137,7 @@ func TestEndpointLife(t *testing.T) {
 func TestEndpointSecretRotation(t *testing.T) {
 	t.Parallel()
 	b := setup(t).tenants()
-	given := strings.Repeat("!~", 8)
+	given := strings.Repeat("!~", 12)
 	made := b.endpoint(b.test[0], `{"url":"https://example.com/hook","event_types":["*"],"secret":"`+given+`"}`)
 	require.Equal(t, given, made["secret"])
 	id := made["id"].(string)
@@ -160,12 +160,12 @@ func TestEndpointSecretRotation(t *testing.T) {
 	require.True(t, until.Equal(b.clock.Now().Add(24*time.Hour)))
 	require.NotEmpty(t, rotated["previous_secret_until"])
 
-	b.ok(200, "POST", "/endpoints/"+id+"/rotate-secret", b.admin, `{"overlap_seconds":0,"secret":"another-secret-of-mine"}`)
+	b.ok(200, "POST", "/endpoints/"+id+"/rotate-secret", b.admin, `{"overlap_seconds":0,"secret":"another secret of my own"}`)
 	now, previous, until = secrets()
-	require.Equal(t, "another-secret-of-mine", now)
+	require.Equal(t, "another secret of my own", now)
 	require.Empty(t, previous)
 	require.Nil(t, until)
-	for _, bad := range []string{`{"overlap_seconds":604801}`, `{"overlap_seconds":-1}`, `{"secret":"short"}`, `{"secret":"has spaces in the middle"}`, `{"secret":"not-ascii-é-not-ascii"}`} {
+	for _, bad := range []string{`{"overlap_seconds":604801}`, `{"overlap_seconds":-1}`, `{"secret":"short"}`, `{"secret":"too short with spaces"}`, `{"secret":"not-ascii-é-not-ascii-not-ascii"}`, `{"switch":"later"}`} {
 		b.refused(422, "validation_failed", "POST", "/endpoints/"+id+"/rotate-secret", b.admin, bad)
 	}
 	b.refused(403, "admin_only", "POST", "/endpoints/"+id+"/rotate-secret", b.support, "")

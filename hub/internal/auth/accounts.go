@@ -12,10 +12,10 @@ import (
 // Accounts hashes the passwords and signs the access tokens of one hosted product's
 // users. It implements [module.Credentials].
 type Accounts struct {
-	hasher *hasher
-	signer signer
-	ttl    time.Duration
-	now    func() time.Time
+	service *Service
+	signer  signer
+	ttl     time.Duration
+	now     func() time.Time
 }
 
 var _ module.Credentials = (*Accounts)(nil)
@@ -23,26 +23,42 @@ var _ module.Credentials = (*Accounts)(nil)
 // NewAccounts returns the accounts of a product. key signs its access tokens, which
 // last for ttl; no other product accepts them. Hashing shares the slots of s.
 func (s *Service) NewAccounts(product string, key []byte, ttl time.Duration, now func() time.Time) *Accounts {
-	return &Accounts{hasher: s.hasher, signer: newSigner(key, product), ttl: ttl, now: now}
+	return &Accounts{service: s, signer: newSigner(key, product), ttl: ttl, now: now}
 }
 
-// HashPassword implements [module.Credentials].
+// HashPassword implements [module.Credentials]. Logged-in users go before strangers.
 func (a *Accounts) HashPassword(ctx context.Context, password string) (string, error) {
-	return a.hasher.hash(ctx, password)
+	from := requester{name: clientNetwork(module.ClientIP(ctx))}
+	if caller, ok := module.CallerFrom(ctx); ok {
+		from = requester{known: true, name: caller.UserID.String()}
+	}
+	return a.service.hasher.hash(ctx, from, password)
 }
 
-// CheckPassword implements [module.Credentials].
+// CheckPassword implements [module.Credentials]. Accounts at an address from which they
+// logged in before, with the same password, go before strangers.
 func (a *Accounts) CheckPassword(ctx context.Context, stored, password string) (bool, error) {
-	release, err := a.hasher.acquire(ctx)
+	hasher := a.service.hasher
+	login := loginAttempt{a.service.keyedHash("password:" + stored), clientNetwork(module.ClientIP(ctx))}
+	known, err := a.service.isKnown(ctx, login)
 	if err != nil {
 		return false, err
 	}
-	defer release()
+	release, err := hasher.gate.acquire(ctx, login.requester(known))
+	if err != nil {
+		return false, err
+	}
 	if stored == "" {
-		a.hasher.matches(a.hasher.dummy, password)
+		hasher.matches(hasher.dummy, password)
+		release()
 		return false, nil
 	}
-	return a.hasher.matches(stored, password), nil
+	matches := hasher.matches(stored, password)
+	release()
+	if !matches {
+		return false, nil
+	}
+	return true, a.service.saveKnown(ctx, login)
 }
 
 // SignAccessToken implements [module.Credentials].

@@ -2,10 +2,7 @@ package auth
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,10 +13,11 @@ import (
 	"integrationhub/hub/internal/store/dbgen"
 )
 
-// Failed logins per account and client address before further ones are refused unchecked.
+// Failed logins before further ones are refused unchecked.
 const (
-	maxLoginFailures = 10
-	loginWindow      = 15 * time.Minute
+	maxLoginFailures   = 10 // of an account at an address
+	maxAddressFailures = 30 // of an address, for any account
+	loginWindow        = 15 * time.Minute
 )
 
 // Session holds the tokens of a login.
@@ -31,25 +29,34 @@ type Session struct {
 }
 
 // Login checks a password and starts a login. Unknown addresses, wrong passwords and
-// disabled operators get the same [hub.ErrUnauthorized] after the same time. After ten
-// failures in 15 minutes for one address and client, every login is a [hub.ErrRateLimited]
-// whose RetryAfter is the time to wait.
+// disabled operators get the same [hub.ErrUnauthorized] after the same time. After too many
+// failures in 15 minutes, of the account at the client's address or of that address, it
+// returns a [hub.ErrRateLimited] whose RetryAfter is the time to wait. Failures of others at
+// the same address do not count for an account that logged in from there before. While many
+// strangers log in, a login that is none of these is a [hub.ErrUnavailable] after some
+// seconds.
 func (s *Service) Login(ctx context.Context, email, password, clientIP string) (Session, error) {
-	account := s.accountHash(email)
-	release, err := s.hasher.acquire(ctx)
+	login := loginAttempt{s.accountHash(email), clientNetwork(clientIP)}
+	known, err := s.admitLogin(ctx, login)
 	if err != nil {
 		return Session{}, err
 	}
-	// Counted while a slot is held, so that a burst cannot try more than the limit and
+	release, err := s.hasher.gate.acquire(ctx, login.requester(known))
+	if err != nil {
+		return Session{}, err
+	}
+	// Counted again while a slot is held, so that a burst cannot try more than the limit and
 	// the few that are being checked.
-	checked, err := s.checkCredentials(ctx, account, email, password, clientIP)
+	checked, err := s.checkCredentials(ctx, login, email, password)
 	release()
 	if err != nil {
 		return Session{}, err
 	}
-	queries := dbgen.New(s.db)
-	if err := queries.DeleteLoginFailures(ctx, account, clientIP); err != nil {
+	if err := dbgen.New(s.db).DeleteLoginFailures(ctx, login.account, login.network); err != nil {
 		return Session{}, store.Wrap("forgetting failed logins", err)
+	}
+	if err := s.saveKnown(ctx, login); err != nil {
+		return Session{}, err
 	}
 	var session Session
 	err = store.InTx(ctx, s.db, func(tx pgx.Tx) error {
@@ -71,20 +78,11 @@ func invalidCredentials() error {
 	return hub.Errorf(hub.ErrUnauthorized, "invalid_credentials", "E-mail address or password is wrong.")
 }
 
-func (s *Service) checkCredentials(ctx context.Context, account []byte, email, password, clientIP string) (dbgen.Operator, error) {
+func (s *Service) checkCredentials(ctx context.Context, login loginAttempt, email, password string) (dbgen.Operator, error) {
+	if _, err := s.checkLimits(ctx, login); err != nil {
+		return dbgen.Operator{}, err
+	}
 	queries := dbgen.New(s.db)
-	now := s.config.Now()
-	failures, err := queries.RecentLoginFailures(ctx, dbgen.RecentLoginFailuresParams{
-		AccountHash: account, Ip: clientIP, Since: now.Add(-loginWindow), RowLimit: maxLoginFailures,
-	})
-	if err != nil {
-		return dbgen.Operator{}, store.Wrap("counting failed logins", err)
-	}
-	if len(failures) >= maxLoginFailures {
-		limited := hub.Errorf(hub.ErrRateLimited, "too_many_logins", "Too many failed logins for this account; wait and try again.")
-		limited.RetryAfter = max(time.Second, failures[len(failures)-1].Add(loginWindow).Sub(now))
-		return dbgen.Operator{}, limited
-	}
 	row, err := queries.OperatorByEmail(ctx, email)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return dbgen.Operator{}, store.Wrap("loading the operator", err)
@@ -94,7 +92,7 @@ func (s *Service) checkCredentials(ctx context.Context, account []byte, email, p
 		stored = row.PasswordHash
 	}
 	if matches := s.hasher.matches(stored, password); err != nil || !matches || row.Disabled {
-		if err := queries.RecordLoginFailure(ctx, dbgen.RecordLoginFailureParams{AccountHash: account, Ip: clientIP, At: now}); err != nil {
+		if err := queries.RecordLoginFailure(ctx, dbgen.RecordLoginFailureParams{AccountHash: login.account, Ip: login.network, At: s.config.Now()}); err != nil {
 			return dbgen.Operator{}, store.Wrap("recording a failed login", err)
 		}
 		return dbgen.Operator{}, invalidCredentials()
@@ -224,14 +222,6 @@ func (s *Service) issue(ctx context.Context, queries *dbgen.Queries, operator Op
 		return Session{}, store.Wrap("storing the refresh token", err)
 	}
 	return Session{AccessToken: access, RefreshToken: refresh, ExpiresIn: s.config.AccessTTL, Operator: operator}, nil
-}
-
-// accountHash is the key under which failed logins are counted. It is a keyed hash, so
-// that the table does not reveal which addresses were tried.
-func (s *Service) accountHash(email string) []byte {
-	mac := hmac.New(sha256.New, s.config.SigningKey)
-	mac.Write([]byte("account:" + strings.ToLower(email)))
-	return mac.Sum(nil)
 }
 
 func invalidRefreshToken() *hub.Error {

@@ -66,11 +66,18 @@ type Service struct {
 	config Config
 	hasher *hasher
 	signer signer
+	checks turnGate // of logins that look at the database before their turn
 }
+
+// byAdmin is the requester of the passwords that administrators set for operators.
+var byAdmin = requester{known: true, name: "administrators"}
 
 // NewService returns a service.
 func NewService(db *pgxpool.Pool, config Config) *Service {
-	return &Service{db: db, config: config, hasher: newHasher(config.HashMemory), signer: newSigner(config.SigningKey, tokenAudience)}
+	return &Service{
+		db: db, config: config, hasher: newHasher(config.HashMemory), signer: newSigner(config.SigningKey, tokenAudience),
+		checks: turnGate{slots: max(1, int(db.Config().MaxConns)/4)},
+	}
 }
 
 // Draft describes a new operator.
@@ -111,7 +118,7 @@ func (s *Service) Create(ctx context.Context, draft Draft) (Operator, error) {
 	if err := checkPassword(draft.Password); err != nil {
 		return Operator{}, err
 	}
-	hash, err := s.hasher.hash(ctx, draft.Password)
+	hash, err := s.hasher.hash(ctx, byAdmin, draft.Password)
 	if err != nil {
 		return Operator{}, err
 	}
@@ -136,7 +143,7 @@ func (s *Service) Update(ctx context.Context, id uuid.UUID, change Change) (Oper
 		if err := checkPassword(change.Password); err != nil {
 			return Operator{}, err
 		}
-		hashed, err := s.hasher.hash(ctx, change.Password)
+		hashed, err := s.hasher.hash(ctx, byAdmin, change.Password)
 		if err != nil {
 			return Operator{}, err
 		}
@@ -211,7 +218,7 @@ func (s *Service) EnsureFirstOperator(ctx context.Context, email, password strin
 	if err := checkPassword(password); err != nil {
 		return false, "", err
 	}
-	hash, err := s.hasher.hash(ctx, password)
+	hash, err := s.hasher.hash(ctx, byAdmin, password)
 	if err != nil {
 		return false, "", err
 	}

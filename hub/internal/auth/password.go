@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math/big"
 	"strings"
-	"time"
 
 	"golang.org/x/crypto/argon2"
 
@@ -29,14 +28,14 @@ const (
 	hashLanes         = 1
 	hashSize          = 32
 	hashSalt          = 16
-	maxHashes         = 2               // at the same time: 38 MiB in total
-	hashWait          = 5 * time.Second // for a free slot, then 503
+	maxHashes         = 2 // at the same time: 38 MiB in total
+	maxStrangerHashes = 1 // of these
 )
 
 // hasher computes and checks password hashes, a few at a time: a flood of logins
 // waits instead of using up the memory.
 type hasher struct {
-	slots  chan struct{}
+	gate   turnGate
 	memory uint32 // KiB for one hash
 	prefix string // of every stored form (the PHC string format), cost included
 	dummy  string // checked for accounts that do not exist, so that they take as long
@@ -44,32 +43,15 @@ type hasher struct {
 
 // newHasher returns a hasher whose hashes take memory KiB, 0 = the default.
 func newHasher(memory uint32) *hasher {
-	h := &hasher{slots: make(chan struct{}, maxHashes), memory: cmp.Or(memory, defaultHashMemory)}
+	h := &hasher{gate: turnGate{slots: maxHashes, strangerSlots: maxStrangerHashes}, memory: cmp.Or(memory, defaultHashMemory)}
 	h.prefix = fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$", argon2.Version, h.memory, hashPasses, hashLanes)
 	h.dummy = h.encode(make([]byte, hashSalt), make([]byte, hashSize))
 	return h
 }
 
-// acquire waits for a free slot; release frees it. Waiting too long is a
-// [hub.ErrUnavailable].
-func (h *hasher) acquire(ctx context.Context) (release func(), err error) {
-	timeout := time.NewTimer(hashWait)
-	defer timeout.Stop()
-	select {
-	case h.slots <- struct{}{}:
-		return func() { <-h.slots }, nil
-	case <-ctx.Done():
-		return nil, fmt.Errorf("waiting for a login before this one: %w", ctx.Err())
-	case <-timeout.C:
-		busy := hub.Errorf(hub.ErrUnavailable, "busy", "Too many logins at once; try again in a moment.")
-		busy.RetryAfter = hashWait
-		return nil, busy
-	}
-}
-
 // hash returns the stored form of a password.
-func (h *hasher) hash(ctx context.Context, password string) (string, error) {
-	release, err := h.acquire(ctx)
+func (h *hasher) hash(ctx context.Context, from requester, password string) (string, error) {
+	release, err := h.gate.acquire(ctx, from)
 	if err != nil {
 		return "", err
 	}

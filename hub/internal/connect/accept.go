@@ -12,7 +12,6 @@ import (
 	"integrationhub/hub/internal/failpoint"
 	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/keys"
-	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
 )
@@ -118,7 +117,7 @@ func (s *Service) checkRegistration(caller keys.Principal, r Registration) error
 		return hub.Invalid("body.api_key", "must be a key: printable ASCII, at most 512 characters")
 	case r.Key != "" && environmentOf(r.Key) != caller.Environment:
 		return wrongEnvironment(caller.Environment)
-	case r.Secret != "" && !registry.IsValidSecret(r.Secret):
+	case r.Secret != "" && !secretPattern.MatchString(r.Secret):
 		return hub.Invalid("body.webhook_secret", "must be 16 to 256 printable ASCII characters without spaces")
 	}
 	for location, names := range map[string][]string{"body.events": r.Events, "body.features": r.Features} {

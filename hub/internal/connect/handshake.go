@@ -37,6 +37,8 @@ func (r Request) identity() integration.Identity {
 var (
 	productPattern = regexp.MustCompile(`^[a-z][a-z0-9-]{1,39}$`)
 	keyPattern     = regexp.MustCompile(`^[!-~]{1,512}$`)
+	// A peer chooses its secret itself: it need not suit libraries of Standard Webhooks.
+	secretPattern = regexp.MustCompile(`^[!-~]{16,256}$`)
 )
 
 // Connect carries out the handshake of docs/interfaces/clinic.md, "Connect and status":

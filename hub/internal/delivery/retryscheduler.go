@@ -17,8 +17,8 @@ import (
 const (
 	retryTask          = "delivery:retry"
 	wakeTask           = "delivery:wake"
-	retryQueue         = "deliveries"
-	scheduleQueue      = 8192 // retries waiting to be enqueued in Redis
+	retryQueue         = "deliveries" // begins the name of the queue
+	scheduleQueue      = 8192         // retries waiting to be enqueued in Redis
 	enqueueWorkers     = 4
 	claimLinger        = 2 * time.Millisecond
 	maxRetriesPerClaim = 256
@@ -30,6 +30,7 @@ type RetryScheduler struct {
 	dispatcher  *Dispatcher
 	client      *asynq.Client
 	server      *asynq.Server
+	queue       string
 	log         *slog.Logger
 	schedule    chan scheduledRetry
 	quota       retryQuota
@@ -50,9 +51,11 @@ type scheduledRetry struct {
 	at time.Time
 }
 
-// NewRetryScheduler returns a scheduler. The caller closes rdb.
-func NewRetryScheduler(rdb redis.UniversalClient, dispatcher *Dispatcher, log *slog.Logger) *RetryScheduler {
+// NewRetryScheduler returns a scheduler. Its queue is that of an installation, since others
+// may use the same Redis: their tasks would be claimed here in vain. The caller closes rdb.
+func NewRetryScheduler(rdb redis.UniversalClient, installation string, dispatcher *Dispatcher, log *slog.Logger) *RetryScheduler {
 	r := &RetryScheduler{
+		queue:      retryQueue + ":" + installation,
 		dispatcher: dispatcher,
 		client:     asynq.NewClientFromRedisClient(rdb),
 		log:        log,
@@ -62,7 +65,7 @@ func NewRetryScheduler(rdb redis.UniversalClient, dispatcher *Dispatcher, log *s
 	}
 	r.server = asynq.NewServerFromRedisClient(rdb, asynq.Config{
 		Concurrency: 8,
-		Queues:      map[string]int{retryQueue: 1},
+		Queues:      map[string]int{r.queue: 1},
 		// asynq's defaults (5 s and 1 s) would turn a retry after 1 s into one after 6.
 		DelayedTaskCheckInterval: 250 * time.Millisecond,
 		TaskCheckInterval:        100 * time.Millisecond,
@@ -135,7 +138,7 @@ func (r *RetryScheduler) runEnqueuer(ctx context.Context) {
 			return
 		case s := <-r.schedule:
 			r.quota.enqueued(s.tenant)
-			_, err := r.client.EnqueueContext(ctx, asynq.NewTask(retryTask, s.payload()), asynq.Queue(retryQueue),
+			_, err := r.client.EnqueueContext(ctx, asynq.NewTask(retryTask, s.payload()), asynq.Queue(r.queue),
 				asynq.TaskID(fmt.Sprintf("%s:%d", s.id, s.attempts)), asynq.ProcessAt(s.at), asynq.MaxRetry(0), asynq.Retention(0))
 			if err != nil && !errors.Is(err, asynq.ErrTaskIDConflict) && ctx.Err() == nil {
 				r.warnThrottled(err)

@@ -144,23 +144,37 @@ func (d *Dispatcher) send(ctx context.Context, w *worker, delivery LeasedDeliver
 }
 
 // buildForEndpoint builds the request for an endpoint: the envelope, with both kinds of
-// signature.
+// signature. A plain secret makes X-Webhook-Signature alone.
 func (w *worker) buildForEndpoint(delivery LeasedDelivery, target *directory.Target, now time.Time) {
 	r := &w.request
 	r.url, r.body = target.URL, delivery.Event.Body
-	signer, previous := target.Signers(now)
-	r.signature = signer.BodyHMAC(r.body)
-	standard := signer.SignStandard(delivery.Event.ID, now.Unix(), r.body)
-	if previous != nil {
-		standard += " " + previous.SignStandard(delivery.Event.ID, now.Unix(), r.body)
-	}
+	r.signature = target.BodySigner(now).BodyHMAC(r.body)
 	r.header = append(r.header[:0],
 		client.Header{Name: "Content-Type", Value: "application/json"},
 		client.Header{Name: hub.HeaderSignature, Value: hub.FormatBodySignature(r.signature)},
 		client.Header{Name: hub.HeaderStdID, Value: delivery.Event.ID},
 		client.Header{Name: hub.HeaderStdTimestamp, Value: strconv.FormatInt(now.Unix(), 10)},
-		client.Header{Name: hub.HeaderStdSignature, Value: standard},
 	)
+	if standard := standardSignature(target, delivery.Event.ID, now, r.body); standard != "" {
+		r.header = append(r.header, client.Header{Name: hub.HeaderStdSignature, Value: standard})
+	}
+}
+
+// standardSignature returns the value of webhook-signature; "" if an endpoint's secrets
+// are plain ones.
+func standardSignature(target *directory.Target, id string, now time.Time, body []byte) string {
+	current, previous := target.StandardSigners(now)
+	if current == nil && previous == nil {
+		return ""
+	}
+	if previous == nil {
+		return current.SignStandard(id, now.Unix(), body)
+	}
+	signature := previous.SignStandard(id, now.Unix(), body)
+	if current != nil {
+		signature = current.SignStandard(id, now.Unix(), body) + " " + signature
+	}
+	return signature
 }
 
 // buildForPeer builds the request for an integration with its connector.

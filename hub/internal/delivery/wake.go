@@ -37,7 +37,7 @@ func (d *Dispatcher) Wake(target uuid.UUID) {
 // WakeOthers enqueues one task that makes a process claim a target's waiting rows. The
 // queue is shared, so one process gets it, possibly this one.
 func (r *RetryScheduler) WakeOthers(target uuid.UUID) {
-	_, err := r.client.Enqueue(asynq.NewTask(wakeTask, target[:]), asynq.Queue(retryQueue),
+	_, err := r.client.Enqueue(asynq.NewTask(wakeTask, target[:]), asynq.Queue(r.queue),
 		asynq.Unique(time.Second), asynq.MaxRetry(0), asynq.Retention(0))
 	if err != nil && !errors.Is(err, asynq.ErrDuplicateTask) {
 		r.warnThrottled(err)

@@ -27,9 +27,16 @@ type Target struct {
 	Limits        Limits            // of the tenant
 	product       string            // the tenant's
 	patterns      []string
-	signer        *hub.Signer
-	previous      *hub.Signer // nil: none
+	secret        signingSecret
+	previous      signingSecret // no signer: none
 	previousUntil time.Time
+	switchAtEnd   bool // the previous secret makes X-Webhook-Signature until previousUntil
+}
+
+// signingSecret is one secret of an endpoint.
+type signingSecret struct {
+	signer   *hub.Signer
+	standard bool // makes webhook-signature too
 }
 
 // Limits is what a target's tenant may use; 0 is the default.
@@ -39,13 +46,29 @@ type Limits struct {
 	Queue                int // deliveries that wait in this process
 }
 
-// Signers returns the signer with an endpoint's current secret and, while a rotation's
-// overlap lasts, the one with the previous secret, else nil.
-func (t *Target) Signers(now time.Time) (current, previous *hub.Signer) {
-	if t.previous != nil && now.Before(t.previousUntil) {
-		return t.signer, t.previous
+// BodySigner returns the signer of an endpoint's X-Webhook-Signature.
+func (t *Target) BodySigner(now time.Time) *hub.Signer {
+	if t.switchAtEnd && t.inOverlap(now) {
+		return t.previous.signer
 	}
-	return t.signer, nil
+	return t.secret.signer
+}
+
+// StandardSigners returns the signers of an endpoint's webhook-signature: those with the
+// current secret and, while a rotation's overlap lasts, with the previous one. One is nil
+// if there is no such secret or it is plain.
+func (t *Target) StandardSigners(now time.Time) (current, previous *hub.Signer) {
+	if t.secret.standard {
+		current = t.secret.signer
+	}
+	if t.previous.standard && t.inOverlap(now) {
+		previous = t.previous.signer
+	}
+	return current, previous
+}
+
+func (t *Target) inOverlap(now time.Time) bool {
+	return t.previous.signer != nil && now.Before(t.previousUntil)
 }
 
 // IsSubscribed reports whether the target subscribed to an event type.
@@ -97,7 +120,7 @@ func (d *Directory) loadEndpoint(ctx context.Context, id uuid.UUID) (*Target, er
 func (d *Directory) loadEndpoints(ctx context.Context, from string, args ...any) ([]*Target, error) {
 	rows, err := d.pool.Query(ctx, `
 		select e.id, e.tenant_id, e.environment, e.url, e.event_types, e.enabled, coalesce(e.disabled_reason = 'gone', false), coalesce(e.rate_per_minute, 0),
-		       e.secret, e.previous_secret, coalesce(e.previous_expires_at, 'epoch'), t.product,
+		       e.secret, e.standard_signature, e.previous_secret, e.previous_standard_signature, coalesce(e.previous_expires_at, 'epoch'), e.switch_at_end, t.product,
 		       coalesce(t.limit_deliveries_per_request, 0), coalesce(t.limit_in_flight, 0), coalesce(t.limit_queue, 0)
 		from (select e.* from `+from+`) e join hub.tenants t on t.id = e.tenant_id order by e.id`, args...)
 	if err != nil {
@@ -107,7 +130,7 @@ func (d *Directory) loadEndpoints(ctx context.Context, from string, args ...any)
 		endpoint := &Target{}
 		var secret, previous []byte
 		err := row.Scan(&endpoint.ID, &endpoint.TenantID, &endpoint.Environment, &endpoint.URL, &endpoint.patterns, &endpoint.Enabled, &endpoint.IsGone, &endpoint.RatePerMinute,
-			&secret, &previous, &endpoint.previousUntil, &endpoint.product,
+			&secret, &endpoint.secret.standard, &previous, &endpoint.previous.standard, &endpoint.previousUntil, &endpoint.switchAtEnd, &endpoint.product,
 			&endpoint.Limits.DeliveriesPerRequest, &endpoint.Limits.InFlight, &endpoint.Limits.Queue)
 		if err != nil {
 			return nil, err
@@ -125,7 +148,7 @@ func (d *Directory) openSecrets(endpoint *Target, secret, previous []byte) error
 	if err != nil {
 		return fmt.Errorf("opening the secret of endpoint %s: %w", endpoint.ID, err)
 	}
-	endpoint.signer = hub.NewSigner(string(plain))
+	endpoint.secret.signer = hub.NewSigner(string(plain))
 	if len(previous) == 0 {
 		return nil
 	}
@@ -133,6 +156,6 @@ func (d *Directory) openSecrets(endpoint *Target, secret, previous []byte) error
 	if err != nil {
 		return fmt.Errorf("opening the previous secret of endpoint %s: %w", endpoint.ID, err)
 	}
-	endpoint.previous = hub.NewSigner(string(plain))
+	endpoint.previous.signer = hub.NewSigner(string(plain))
 	return nil
 }

@@ -28,6 +28,7 @@ var errDown = errors.New("found Redis down a moment ago")
 // Config says where to count.
 type Config struct {
 	Redis           *redis.Options // nil = only in this process
+	Installation    string         // whose counters these are: others may use the same Redis
 	Log             *slog.Logger   // logs once when Redis is lost and once when it is back
 	OnLocalDecision func()         // called for each decision made here because Redis is down; may be nil
 }
@@ -40,6 +41,7 @@ type Limiter struct {
 
 	local  limiter.Store
 	client *redis.Client // nil = only in this process
+	prefix string        // of the keys in Redis
 
 	mu    sync.Mutex                    // held while store is made
 	store atomic.Pointer[limiter.Store] // counts in Redis; nil until Redis has answered once
@@ -60,7 +62,7 @@ type Result struct {
 // The limiter keeps connections of its own, with short time-outs and no retries.
 func New(cfg Config) *Limiter {
 	l := &Limiter{
-		log: cfg.Log, onLocal: cfg.OnLocalDecision, now: time.Now,
+		log: cfg.Log, onLocal: cfg.OnLocalDecision, now: time.Now, prefix: prefix + ":" + cfg.Installation,
 		local: memory.NewStoreWithOptions(limiter.StoreOptions{Prefix: prefix, CleanUpInterval: cleanUpEvery}),
 	}
 	if cfg.Redis != nil {
@@ -178,7 +180,7 @@ func (l *Limiter) count(ctx context.Context, counter string, rate limiter.Rate, 
 		if !probing && l.retry.Load() != 0 { // somebody else just failed to make it
 			return limiter.Context{}, errDown
 		}
-		store, err := redisstore.NewStoreWithOptions(l.client, limiter.StoreOptions{Prefix: prefix})
+		store, err := redisstore.NewStoreWithOptions(l.client, limiter.StoreOptions{Prefix: l.prefix})
 		if err != nil {
 			l.lost(err) // before those who wait for the lock try the same
 			return limiter.Context{}, err

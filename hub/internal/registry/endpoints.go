@@ -20,12 +20,6 @@ import (
 	"integrationhub/hub/internal/store/dbgen"
 )
 
-// How long both secrets of a rotation sign.
-const (
-	DefaultOverlap = 24 * time.Hour
-	MaxOverlap     = 7 * 24 * time.Hour
-)
-
 // Bounds of an endpoint's event types.
 const (
 	maxEventTypes    = 100
@@ -34,10 +28,6 @@ const (
 
 // eventTypePattern is "*", "appointment.*" or "appointment.created".
 var eventTypePattern = regexp.MustCompile(`^(\*|[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*(\.\*)?)$`)
-
-// secretPattern matches the secrets that a caller may choose: 16 to 256 printable ASCII
-// characters without spaces.
-var secretPattern = regexp.MustCompile(`^[!-~]{16,256}$`)
 
 // URLChecker decides whether webhooks may be sent to an address. Its error is a
 // [hub.ErrInvalid] with the code url_not_allowed about the field location.
@@ -67,20 +57,20 @@ type Scope struct {
 
 // Endpoint is a tenant's webhook subscription.
 type Endpoint struct {
-	ID              uuid.UUID
-	TenantID        uuid.UUID
-	Environment     hub.Environment
-	URL             string
-	EventTypes      []string
-	Description     string
-	Enabled         bool
-	DisabledReason  *string    // why the hub disabled it, e.g. "gone"
-	DisabledAt      *time.Time // nil = enabled
-	AbandonedAt     *time.Time // disabled for so long that events make no deliveries any more
-	RatePerMinute   *int32     // nil = not paced
-	PreviousExpires *time.Time // end of a rotation's overlap
-	CreatedAt       time.Time
-	UpdatedAt       time.Time
+	ID             uuid.UUID
+	TenantID       uuid.UUID
+	Environment    hub.Environment
+	URL            string
+	EventTypes     []string
+	Description    string
+	Enabled        bool
+	DisabledReason *string    // why the hub disabled it, e.g. "gone"
+	DisabledAt     *time.Time // nil = enabled
+	AbandonedAt    *time.Time // disabled for so long that events make no deliveries any more
+	RatePerMinute  *int32     // nil = not paced
+	Signing        Signing
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
 }
 
 // EndpointState is the part of an endpoint that its owner sets.
@@ -114,7 +104,7 @@ func (e *Endpoints) Create(ctx context.Context, tenantID uuid.UUID, environment 
 		row, err = queries.CreateEndpoint(ctx, dbgen.CreateEndpointParams{
 			ID: id, TenantID: tenantID, Environment: environment, Url: state.URL, EventTypes: state.EventTypes,
 			Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute,
-			Secret: e.box.Seal([]byte(secret), SecretContext(id)),
+			Secret: e.box.Seal([]byte(secret), SecretContext(id)), StandardSignature: hub.IsStandardSecret(secret),
 		})
 		return err
 	})
@@ -210,40 +200,11 @@ func (e Endpoint) isIn(state EndpointState) bool {
 		e.Enabled == state.Enabled && equalPointers(e.RatePerMinute, state.RatePerMinute) && (!state.Enabled || e.DisabledReason == nil)
 }
 
-// RotateSecret replaces an endpoint's secret; "" is replaced by a random one. Deliveries are
-// signed with both secrets until the overlap ends. An overlap of 0 drops the old secret at
-// once.
-func (e *Endpoints) RotateSecret(ctx context.Context, scope Scope, id uuid.UUID, secret string, overlap time.Duration) (Endpoint, string, error) {
-	if overlap < 0 || overlap > MaxOverlap {
-		return Endpoint{}, "", hub.Invalid("body.overlap_seconds", fmt.Sprintf("must be from 0 to %d", int(MaxOverlap.Seconds())))
-	}
-	secret, err := secretOrNew(secret)
-	if err != nil {
-		return Endpoint{}, "", err
-	}
-	var expiresAt *time.Time
-	if overlap > 0 {
-		expiresAt = new(e.now().Add(overlap))
-	}
-	row, err := dbgen.New(e.db).RotateEndpointSecret(ctx, dbgen.RotateEndpointSecretParams{
-		ID: id, TenantID: scope.TenantID, Environment: nullable(scope.Environment),
-		Secret: e.box.Seal([]byte(secret), SecretContext(id)), PreviousExpiresAt: expiresAt,
-	})
-	if err != nil {
-		return Endpoint{}, "", store.Wrap("rotating the endpoint's secret", err)
-	}
-	return endpointOf(row), secret, nil
-}
-
 // Delete deletes an endpoint and returns its tenant. The endpoint's log stays.
 func (e *Endpoints) Delete(ctx context.Context, scope Scope, id uuid.UUID) (tenantID uuid.UUID, err error) {
 	tenantID, err = dbgen.New(e.db).DeleteEndpoint(ctx, dbgen.DeleteEndpointParams{ID: id, TenantID: scope.TenantID, Environment: nullable(scope.Environment)})
 	return tenantID, store.Wrap("deleting the endpoint", err)
 }
-
-// SecretContext returns what an endpoint's secrets are encrypted under: see
-// [seal.Box.Open].
-func SecretContext(endpointID uuid.UUID) string { return "endpoint/" + endpointID.String() }
 
 func (e *Endpoints) check(state EndpointState) error {
 	if len(state.EventTypes) == 0 {
@@ -273,24 +234,10 @@ func CheckEventTypes(location string, patterns []string) error {
 	return nil
 }
 
-// IsValidSecret reports whether a caller may choose a text as webhook secret.
-func IsValidSecret(secret string) bool { return secretPattern.MatchString(secret) }
-
-// secretOrNew returns a valid secret as it is, and a random one for "".
-func secretOrNew(secret string) (string, error) {
-	if secret == "" {
-		return hub.NewWebhookSecret(), nil
-	}
-	if !IsValidSecret(secret) {
-		return "", hub.Invalid("body.secret", "must be 16 to 256 printable ASCII characters without spaces")
-	}
-	return secret, nil
-}
-
 func endpointOf(row dbgen.Endpoint) Endpoint {
 	return Endpoint{
 		ID: row.ID, TenantID: row.TenantID, Environment: row.Environment, URL: row.Url, EventTypes: row.EventTypes,
 		Description: row.Description, Enabled: row.Enabled, DisabledReason: row.DisabledReason, DisabledAt: row.DisabledAt, AbandonedAt: row.AbandonedAt, RatePerMinute: row.RatePerMinute,
-		PreviousExpires: row.PreviousExpiresAt, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
+		Signing: signingOf(row), CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
 	}
 }

@@ -20,10 +20,14 @@ var (
 )
 
 // Directory manages products and tenants.
-type Directory struct{ db *pgxpool.Pool }
+type Directory struct {
+	db      *pgxpool.Pool
+	modules []Product
+}
 
-// NewDirectory returns a directory over db.
-func NewDirectory(db *pgxpool.Pool) *Directory { return &Directory{db: db} }
+// NewDirectory returns a directory over db. modules are the products that this binary can
+// host, switched on or not: external ones have neither their names nor their prefixes.
+func NewDirectory(db *pgxpool.Pool, modules ...Product) *Directory { return &Directory{db, modules} }
 
 // Product sends and receives events. It is hosted here as a module, or an external one
 // that an operator registered.
@@ -36,13 +40,13 @@ type Product struct {
 }
 
 // CreateProduct registers an external product. Without a title the title is its name. A
-// taken name or prefix is a [hub.ErrConflict].
+// taken or reserved name or prefix is a [hub.ErrConflict].
 func (d *Directory) CreateProduct(ctx context.Context, product Product) (Product, error) {
-	if !namePattern.MatchString(product.Name) {
-		return Product{}, hub.Invalid("body.name", "must be 2 to 40 lower-case letters, digits or dashes, beginning with a letter")
+	if err := checkProduct(product); err != nil {
+		return Product{}, err
 	}
-	if !prefixPattern.MatchString(product.Prefix) {
-		return Product{}, hub.Invalid("body.prefix", "must be 2 to 10 lower-case letters or digits, beginning with a letter")
+	if err := d.checkReserved(product); err != nil {
+		return Product{}, err
 	}
 	if product.Title == "" {
 		product.Title = product.Name
@@ -50,16 +54,30 @@ func (d *Directory) CreateProduct(ctx context.Context, product Product) (Product
 	row, err := dbgen.New(d.db).CreateProduct(ctx, dbgen.CreateProductParams{
 		Name: product.Name, Prefix: product.Prefix, Title: product.Title, Hosted: product.Hosted,
 	})
-	switch store.ConstraintName(err) {
-	case "products_pkey":
-		return Product{}, hub.Errorf(hub.ErrConflict, "name_taken", "Another product has this name.")
-	case "products_prefix_key":
-		return Product{}, hub.Errorf(hub.ErrConflict, "prefix_taken", "Another product has this key prefix.")
-	}
 	if err != nil {
-		return Product{}, store.Wrap("storing the product", err)
+		return Product{}, productStoreError(err)
 	}
 	return Product(row), nil
+}
+
+func checkProduct(product Product) error {
+	if !namePattern.MatchString(product.Name) {
+		return hub.Invalid("body.name", "must be 2 to 40 lower-case letters, digits or dashes, beginning with a letter")
+	}
+	if !prefixPattern.MatchString(product.Prefix) {
+		return hub.Invalid("body.prefix", "must be 2 to 10 lower-case letters or digits, beginning with a letter")
+	}
+	return nil
+}
+
+func productStoreError(err error) error {
+	switch store.ConstraintName(err) {
+	case "products_pkey":
+		return hub.Errorf(hub.ErrConflict, "name_taken", "Another product has this name.")
+	case "products_prefix_key":
+		return hub.Errorf(hub.ErrConflict, "prefix_taken", "Another product has this key prefix.")
+	}
+	return store.Wrap("storing the product", err)
 }
 
 // Products returns up to limit products, by name, that follow a name.

@@ -15,6 +15,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"integrationhub/hub/internal/ownership"
 )
 
 // KeySize is the length of the master key and of every derived key, in bytes.
@@ -127,6 +129,9 @@ func createKeyFile(path string) ([]byte, bool, error) {
 	}
 	if closeErr := file.Close(); err == nil {
 		err = closeErr
+	}
+	if err == nil {
+		err = ownership.Inherit(file.Name())
 	}
 	if err == nil {
 		err = os.Link(file.Name(), path)

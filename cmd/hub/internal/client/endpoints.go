@@ -19,6 +19,8 @@ type Endpoint struct {
 	DisabledReason string    `json:"disabled_reason"`
 	RatePerMinute  *int      `json:"rate_per_minute"` // nil = not limited
 	Secret         string    `json:"secret"`          // only in answers that make one
+	Notices        []string  `json:"notices"`         // about signatures, beside the secret
+	Standard       bool      `json:"standard_signature"`
 	CreatedAt      time.Time `json:"created_at"`
 }
 
@@ -73,9 +75,16 @@ func (c *Client) DeleteEndpoint(ctx context.Context, endpointID string) error {
 	return discard(send[None](ctx, c, call{method: http.MethodDelete, path: endpointsPath + "/" + id(endpointID)}))
 }
 
-// RotateSecret makes a new secret, shown this once; the old one signs too for overlap.
-func (c *Client) RotateSecret(ctx context.Context, endpointID string, overlap time.Duration) (Reply[Endpoint], error) {
-	return send[Endpoint](ctx, c, post(endpointsPath+"/"+id(endpointID)+"/rotate-secret", overlapInput(overlap)))
+// Rotation is how a secret is replaced.
+type Rotation struct {
+	OverlapSeconds int64  `json:"overlap_seconds"`  // how long the old secret signs too
+	Switch         string `json:"switch,omitempty"` // when X-Webhook-Signature changes: now, end
+	Secret         string `json:"secret,omitempty"` // made by the hub if empty
+}
+
+// RotateSecret replaces an endpoint's secret. The new one is shown this once.
+func (c *Client) RotateSecret(ctx context.Context, endpointID string, rotation Rotation) (Reply[Endpoint], error) {
+	return send[Endpoint](ctx, c, post(endpointsPath+"/"+id(endpointID)+"/rotate-secret", rotation))
 }
 
 // Pinged is what a ping answers.

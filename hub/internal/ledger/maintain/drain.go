@@ -257,7 +257,7 @@ func (t *targetDrain) free(p drainProgress) int {
 // requeueNext makes the next parked deliveries pending, oldest first, the suspect last.
 func (t *targetDrain) requeueNext(ctx context.Context, tx pgx.Tx, limit int) ([]uuid.UUID, error) {
 	ids, err := requeueForDrain(ctx, tx, `
-		select d.id from hub.deliveries d where `+drainableSQL+` and d.finished_at < $2 and ($3::uuid is null or d.id > $3) and ($4::uuid is null or d.id <> $4)
+		select d.id from hub.deliveries d where `+drainableSQL+` and d.finished_at < $2 and d.id > coalesce($3::uuid, '00000000-0000-0000-0000-000000000000') and ($4::uuid is null or d.id <> $4)
 		order by d.id limit `+strconv.Itoa(limit)+` for update skip locked`, 0, t.target, t.since, t.cursor, t.suspect)
 	if err != nil || len(ids) > 0 || t.suspect == nil || t.cursor != nil {
 		return ids, err

@@ -1,6 +1,7 @@
 package maintain_test
 
 import (
+	"errors"
 	"log/slog"
 	"slices"
 	"testing"
@@ -24,9 +25,7 @@ type drainTest struct {
 
 func newDrainTest(t *testing.T) *drainTest {
 	t.Helper()
-	d := &drainTest{replayTest: newReplayTest(t), failed: make(map[string]int)}
-	d.drainer = maintain.NewDrainer(d.pool, slog.New(slog.DiscardHandler), func(uuid.UUID) {}, func(product string, n int) { d.failed[product] += n })
-	return d
+	return &drainTest{replayTest: newReplayTest(t), failed: make(map[string]int)}
 }
 
 // park stores n parked deliveries of a target, as the writer does, and makes their trial due.
@@ -37,9 +36,11 @@ func (d *drainTest) park(n int, target uuid.UUID) []uuid.UUID {
 	return ids
 }
 
-// round makes what waits for the next round due, and runs it.
+// round makes what waits for the next round due, and runs it in another process than the
+// last one.
 func (d *drainTest) round() {
 	d.t.Helper()
+	d.drainer = maintain.NewDrainer(d.pool, slog.New(slog.DiscardHandler), func(uuid.UUID) {}, func(product string, n int) { d.failed[product] += n })
 	d.exec(`update hub.drains set due_at = now() where state in ('trying', 'draining')`)
 	_, err := d.drainer.DrainOnce(d.t.Context())
 	require.NoError(d.t, err)
@@ -66,7 +67,7 @@ func (d *drainTest) state(target uuid.UUID) (state string, wait time.Duration) {
 	d.t.Helper()
 	var seconds float64
 	err := d.pool.QueryRow(d.t.Context(), `select state, coalesce(extract(epoch from due_at - clock_timestamp()), -1)::float8 from hub.drains where target_id = $1`, target).Scan(&state, &seconds)
-	if err == pgx.ErrNoRows {
+	if errors.Is(err, pgx.ErrNoRows) {
 		return "", 0
 	}
 	require.NoError(d.t, err)

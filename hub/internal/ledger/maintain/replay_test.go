@@ -312,7 +312,6 @@ func TestCancelledReplayIsTakenBack(t *testing.T) {
 
 	// No drain sends them again: somebody said stop.
 	d := &drainTest{replayTest: j, failed: map[string]int{}}
-	d.drainer = maintain.NewDrainer(j.pool, slog.New(slog.DiscardHandler), func(uuid.UUID) {}, nobody)
 	d.exec(`insert into hub.drains (target_id, integration, state, due_at) values ($1, false, 'waiting', now())`, j.target[0])
 	d.round()
 	require.Equal(t, ids[2:3], d.pending(j.target[0]))

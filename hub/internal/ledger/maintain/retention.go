@@ -8,7 +8,7 @@ import (
 
 // EnforceRetention creates partitions, drops and deletes what is older than its retention,
 // and fails what was parked for too long. It may be called at any time. Refresh tokens and
-// login failures, which have no package with jobs, are deleted here too.
+// what is kept about logins, which have no package with jobs, are deleted here too.
 func (m *Maintenance) EnforceRetention(ctx context.Context) error {
 	now := m.now().UTC()
 	if _, err := m.pool.Exec(ctx, `select hub.ensure_partitions($1::date - 1, $2)`, now, daysAhead+2); err != nil {
@@ -32,6 +32,7 @@ func (m *Maintenance) EnforceRetention(ctx context.Context) error {
 		{`delete from hub.statistics where ctid = any(array(select ctid from hub.statistics where width = 30 and bucket < $1 limit $2))`, now.Add(-coarseRetention)},
 		{`delete from hub.refresh_tokens where ctid = any(array(select ctid from hub.refresh_tokens where expires_at < $1 limit $2))`, now},
 		{`delete from hub.login_failures where ctid = any(array(select ctid from hub.login_failures where at < $1 limit $2))`, now.Add(-time.Hour)},
+		{`delete from hub.known_logins where ctid = any(array(select ctid from hub.known_logins where at < $1 limit $2))`, now.Add(-knownLoginRetention)},
 	} {
 		if err := m.deleteOld(ctx, statement.sql, statement.before); err != nil {
 			return err

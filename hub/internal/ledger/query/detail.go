@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -76,7 +77,28 @@ func (r *Reader) Get(ctx context.Context, id uuid.UUID) (Detail, error) {
 		return Detail{}, fmt.Errorf("reading attempts: %w", err)
 	}
 	detail.Attempts = append(detail.Attempts, attempts...)
-	return detail, nil
+	return detail, r.hideUnsentSignature(ctx, &detail)
+}
+
+// hideUnsentSignature removes webhook-signature from the attempts at an endpoint with a
+// plain secret, which makes none. Earlier secrets of the endpoint are not considered.
+func (r *Reader) hideUnsentSignature(ctx context.Context, detail *Detail) error {
+	if detail.EndpointID == nil {
+		return nil
+	}
+	isPlain := false
+	err := r.pool.QueryRow(ctx, `
+		select not standard_signature and (previous_secret is null or not previous_standard_signature)
+		from hub.endpoints where id = $1`, *detail.EndpointID).Scan(&isPlain)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return fmt.Errorf("reading the endpoint of a delivery: %w", err)
+	}
+	if isPlain {
+		for _, attempt := range detail.Attempts {
+			delete(attempt.RequestHeaders, hub.HeaderStdSignature)
+		}
+	}
+	return nil
 }
 
 func scanAttempt(row pgx.CollectableRow, item Item) (AttemptItem, error) {

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	tailChannel      = "hub:tail"
-	tailBuffer       = 1024 // deliveries a slow listener may be behind before it misses some
+	tailChannel      = "hub:tail" // begins the name of the channel
+	tailBuffer       = 1024       // deliveries a slow listener may be behind before it misses some
 	tailPollInterval = 2 * time.Second
 )
 
@@ -24,6 +24,7 @@ const (
 // listeners miss some.
 type Tail struct {
 	rdb       redis.UniversalClient
+	channel   string
 	log       *slog.Logger
 	self      uuid.UUID
 	listeners atomic.Int64
@@ -32,9 +33,10 @@ type Tail struct {
 	feeds     map[chan uuid.UUID]bool
 }
 
-// NewTail returns a tail; [Tail.Run] connects it with the other processes.
-func NewTail(rdb redis.UniversalClient, log *slog.Logger) *Tail {
-	return &Tail{rdb: rdb, log: log, self: uuid.New(), feeds: make(map[chan uuid.UUID]bool)}
+// NewTail returns a tail; [Tail.Run] connects it with the other processes of its
+// installation.
+func NewTail(rdb redis.UniversalClient, installation string, log *slog.Logger) *Tail {
+	return &Tail{rdb: rdb, channel: tailChannel + ":" + installation, log: log, self: uuid.New(), feeds: make(map[chan uuid.UUID]bool)}
 }
 
 // Publish announces stored attempts. It costs next to nothing without listeners.
@@ -56,7 +58,7 @@ func (t *Tail) Publish(batch []delivery.AttemptResult) {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		if err := t.rdb.Publish(ctx, tailChannel, message).Err(); err != nil {
+		if err := t.rdb.Publish(ctx, t.channel, message).Err(); err != nil {
 			t.elsewhere.Store(false)
 		}
 	}
@@ -106,7 +108,7 @@ func (t *Tail) Run(ctx context.Context) {
 		}
 		switch listening := t.listeners.Load() > 0; {
 		case listening && subscription == nil:
-			subscription = t.rdb.Subscribe(ctx, tailChannel)
+			subscription = t.rdb.Subscribe(ctx, t.channel)
 			go t.relay(subscription.Channel())
 		case !listening && subscription != nil:
 			_ = subscription.Close()
@@ -116,8 +118,8 @@ func (t *Tail) Run(ctx context.Context) {
 		if subscription != nil {
 			ownSubscriptions = 1
 		}
-		counts, err := t.rdb.PubSubNumSub(ctx, tailChannel).Result()
-		t.elsewhere.Store(err == nil && counts[tailChannel] > ownSubscriptions)
+		counts, err := t.rdb.PubSubNumSub(ctx, t.channel).Result()
+		t.elsewhere.Store(err == nil && counts[t.channel] > ownSubscriptions)
 	}
 }
 

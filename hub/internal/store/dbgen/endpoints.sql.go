@@ -25,20 +25,21 @@ func (q *Queries) CountEndpoints(ctx context.Context, tenantID uuid.UUID) (int64
 }
 
 const createEndpoint = `-- name: CreateEndpoint :one
-insert into hub.endpoints (id, tenant_id, environment, url, event_types, description, enabled, rate_per_minute, secret)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at
+insert into hub.endpoints (id, tenant_id, environment, url, event_types, description, enabled, rate_per_minute, secret, standard_signature)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end
 `
 
 type CreateEndpointParams struct {
-	ID            uuid.UUID
-	TenantID      uuid.UUID
-	Environment   hub.Environment
-	Url           string
-	EventTypes    []string
-	Description   string
-	Enabled       bool
-	RatePerMinute *int32
-	Secret        []byte
+	ID                uuid.UUID
+	TenantID          uuid.UUID
+	Environment       hub.Environment
+	Url               string
+	EventTypes        []string
+	Description       string
+	Enabled           bool
+	RatePerMinute     *int32
+	Secret            []byte
+	StandardSignature bool
 }
 
 func (q *Queries) CreateEndpoint(ctx context.Context, arg CreateEndpointParams) (Endpoint, error) {
@@ -52,6 +53,7 @@ func (q *Queries) CreateEndpoint(ctx context.Context, arg CreateEndpointParams) 
 		arg.Enabled,
 		arg.RatePerMinute,
 		arg.Secret,
+		arg.StandardSignature,
 	)
 	var i Endpoint
 	err := row.Scan(
@@ -72,6 +74,9 @@ func (q *Queries) CreateEndpoint(ctx context.Context, arg CreateEndpointParams) 
 		&i.DeletedAt,
 		&i.DisabledAt,
 		&i.AbandonedAt,
+		&i.StandardSignature,
+		&i.PreviousStandardSignature,
+		&i.SwitchAtEnd,
 	)
 	return i, err
 }
@@ -98,7 +103,7 @@ func (q *Queries) DeleteEndpoint(ctx context.Context, arg DeleteEndpointParams) 
 }
 
 const endpointByID = `-- name: EndpointByID :one
-select id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at from hub.endpoints
+select id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end from hub.endpoints
 where id = $1 and deleted_at is null
   and ($2::uuid is null or tenant_id = $2)
   and ($3::text is null or environment = $3::text)
@@ -132,12 +137,15 @@ func (q *Queries) EndpointByID(ctx context.Context, arg EndpointByIDParams) (End
 		&i.DeletedAt,
 		&i.DisabledAt,
 		&i.AbandonedAt,
+		&i.StandardSignature,
+		&i.PreviousStandardSignature,
+		&i.SwitchAtEnd,
 	)
 	return i, err
 }
 
 const listEndpoints = `-- name: ListEndpoints :many
-select e.id, e.tenant_id, e.environment, e.url, e.event_types, e.description, e.enabled, e.disabled_reason, e.rate_per_minute, e.secret, e.previous_secret, e.previous_expires_at, e.created_at, e.updated_at, e.deleted_at, e.disabled_at, e.abandoned_at, t.product from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
+select e.id, e.tenant_id, e.environment, e.url, e.event_types, e.description, e.enabled, e.disabled_reason, e.rate_per_minute, e.secret, e.previous_secret, e.previous_expires_at, e.created_at, e.updated_at, e.deleted_at, e.disabled_at, e.abandoned_at, e.standard_signature, e.previous_standard_signature, e.switch_at_end, t.product from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
 where e.deleted_at is null
   and ($1::uuid is null or e.tenant_id = $1)
   and ($2::text is null or t.product = $2)
@@ -195,6 +203,9 @@ func (q *Queries) ListEndpoints(ctx context.Context, arg ListEndpointsParams) ([
 			&i.Endpoint.DeletedAt,
 			&i.Endpoint.DisabledAt,
 			&i.Endpoint.AbandonedAt,
+			&i.Endpoint.StandardSignature,
+			&i.Endpoint.PreviousStandardSignature,
+			&i.Endpoint.SwitchAtEnd,
 			&i.Product,
 		); err != nil {
 			return nil, err
@@ -211,16 +222,19 @@ const rotateEndpointSecret = `-- name: RotateEndpointSecret :one
 update hub.endpoints
 set previous_secret = case when $1::timestamptz is null then null else secret end,
     previous_expires_at = $1::timestamptz,
-    secret = $2, updated_at = now()
-where id = $3 and deleted_at is null
-  and ($4::uuid is null or tenant_id = $4)
-  and ($5::text is null or environment = $5::text)
-returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at
+    previous_standard_signature = standard_signature, switch_at_end = $2,
+    secret = $3, standard_signature = $4, updated_at = now()
+where id = $5 and deleted_at is null
+  and ($6::uuid is null or tenant_id = $6)
+  and ($7::text is null or environment = $7::text)
+returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end
 `
 
 type RotateEndpointSecretParams struct {
 	PreviousExpiresAt *time.Time
+	SwitchAtEnd       bool
 	Secret            []byte
+	StandardSignature bool
 	ID                uuid.UUID
 	TenantID          *uuid.UUID
 	Environment       *string
@@ -229,7 +243,9 @@ type RotateEndpointSecretParams struct {
 func (q *Queries) RotateEndpointSecret(ctx context.Context, arg RotateEndpointSecretParams) (Endpoint, error) {
 	row := q.db.QueryRow(ctx, rotateEndpointSecret,
 		arg.PreviousExpiresAt,
+		arg.SwitchAtEnd,
 		arg.Secret,
+		arg.StandardSignature,
 		arg.ID,
 		arg.TenantID,
 		arg.Environment,
@@ -253,6 +269,9 @@ func (q *Queries) RotateEndpointSecret(ctx context.Context, arg RotateEndpointSe
 		&i.DeletedAt,
 		&i.DisabledAt,
 		&i.AbandonedAt,
+		&i.StandardSignature,
+		&i.PreviousStandardSignature,
+		&i.SwitchAtEnd,
 	)
 	return i, err
 }
@@ -265,7 +284,7 @@ set url = $1, event_types = $2, description = $3,
 where id = $6 and deleted_at is null
   and ($7::uuid is null or tenant_id = $7)
   and ($8::text is null or environment = $8::text)
-returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at
+returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end
 `
 
 type UpdateEndpointParams struct {
@@ -309,6 +328,9 @@ func (q *Queries) UpdateEndpoint(ctx context.Context, arg UpdateEndpointParams) 
 		&i.DeletedAt,
 		&i.DisabledAt,
 		&i.AbandonedAt,
+		&i.StandardSignature,
+		&i.PreviousStandardSignature,
+		&i.SwitchAtEnd,
 	)
 	return i, err
 }

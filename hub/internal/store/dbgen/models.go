@@ -12,23 +12,26 @@ import (
 )
 
 type Endpoint struct {
-	ID                uuid.UUID
-	TenantID          uuid.UUID
-	Environment       hub.Environment
-	Url               string
-	EventTypes        []string
-	Description       string
-	Enabled           bool
-	DisabledReason    *string
-	RatePerMinute     *int32
-	Secret            []byte
-	PreviousSecret    []byte
-	PreviousExpiresAt *time.Time
-	CreatedAt         time.Time
-	UpdatedAt         time.Time
-	DeletedAt         *time.Time
-	DisabledAt        *time.Time
-	AbandonedAt       *time.Time
+	ID                        uuid.UUID
+	TenantID                  uuid.UUID
+	Environment               hub.Environment
+	Url                       string
+	EventTypes                []string
+	Description               string
+	Enabled                   bool
+	DisabledReason            *string
+	RatePerMinute             *int32
+	Secret                    []byte
+	PreviousSecret            []byte
+	PreviousExpiresAt         *time.Time
+	CreatedAt                 time.Time
+	UpdatedAt                 time.Time
+	DeletedAt                 *time.Time
+	DisabledAt                *time.Time
+	AbandonedAt               *time.Time
+	StandardSignature         bool
+	PreviousStandardSignature bool
+	SwitchAtEnd               bool
 }
 
 type Integration struct {

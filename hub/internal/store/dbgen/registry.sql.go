@@ -73,6 +73,37 @@ func (q *Queries) CreateTenant(ctx context.Context, arg CreateTenantParams) (Ten
 	return i, err
 }
 
+const externalProductsNamed = `-- name: ExternalProductsNamed :many
+select name, prefix, title, hosted, created_at from hub.products
+where not hosted and (name = any($1::text[]) or prefix = any($2::text[])) order by name
+`
+
+func (q *Queries) ExternalProductsNamed(ctx context.Context, names []string, prefixes []string) ([]Product, error) {
+	rows, err := q.db.Query(ctx, externalProductsNamed, names, prefixes)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Product{}
+	for rows.Next() {
+		var i Product
+		if err := rows.Scan(
+			&i.Name,
+			&i.Prefix,
+			&i.Title,
+			&i.Hosted,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const listProducts = `-- name: ListProducts :many
 select name, prefix, title, hosted, created_at from hub.products where name > $1 order by name limit $2
 `
@@ -170,6 +201,23 @@ func (q *Queries) ProductByName(ctx context.Context, name string) (Product, erro
 	return i, err
 }
 
+const productForUpdate = `-- name: ProductForUpdate :one
+select name, prefix, title, hosted, created_at from hub.products where name = $1 for update
+`
+
+func (q *Queries) ProductForUpdate(ctx context.Context, name string) (Product, error) {
+	row := q.db.QueryRow(ctx, productForUpdate, name)
+	var i Product
+	err := row.Scan(
+		&i.Name,
+		&i.Prefix,
+		&i.Title,
+		&i.Hosted,
+		&i.CreatedAt,
+	)
+	return i, err
+}
+
 const productsOfTenants = `-- name: ProductsOfTenants :many
 select id, product from hub.tenants where id = any($1::uuid[])
 `
@@ -197,6 +245,33 @@ func (q *Queries) ProductsOfTenants(ctx context.Context, ids []uuid.UUID) ([]Pro
 		return nil, err
 	}
 	return items, nil
+}
+
+const renameProduct = `-- name: RenameProduct :one
+with moved as (
+    update hub.tenants t set product = $1 where t.product = $3 and $1::text <> $3
+)
+update hub.products p set name = $1, prefix = $2 where p.name = $3 returning name, prefix, title, hosted, created_at
+`
+
+type RenameProductParams struct {
+	NewName   string
+	NewPrefix string
+	Name      string
+}
+
+// The foreign keys are checked when both tables are changed.
+func (q *Queries) RenameProduct(ctx context.Context, arg RenameProductParams) (Product, error) {
+	row := q.db.QueryRow(ctx, renameProduct, arg.NewName, arg.NewPrefix, arg.Name)
+	var i Product
+	err := row.Scan(
+		&i.Name,
+		&i.Prefix,
+		&i.Title,
+		&i.Hosted,
+		&i.CreatedAt,
+	)
+	return i, err
 }
 
 const tenantByExternalRef = `-- name: TenantByExternalRef :one
@@ -324,8 +399,8 @@ func (q *Queries) UpdateTenant(ctx context.Context, arg UpdateTenantParams) erro
 
 const upsertHostedProduct = `-- name: UpsertHostedProduct :exec
 insert into hub.products (name, prefix, title, hosted) values ($1, $2, $3, true)
-on conflict (name) do update set prefix = excluded.prefix, title = excluded.title, hosted = true
-where (hub.products.prefix, hub.products.title, hub.products.hosted) is distinct from (excluded.prefix, excluded.title, true)
+on conflict (name) do update set prefix = excluded.prefix, title = excluded.title
+where hub.products.hosted and (hub.products.prefix, hub.products.title) is distinct from (excluded.prefix, excluded.title)
 `
 
 type UpsertHostedProductParams struct {
@@ -334,6 +409,7 @@ type UpsertHostedProductParams struct {
 	Title  string
 }
 
+// Changes nothing where an external product has the name.
 func (q *Queries) UpsertHostedProduct(ctx context.Context, arg UpsertHostedProductParams) error {
 	_, err := q.db.Exec(ctx, upsertHostedProduct, arg.Name, arg.Prefix, arg.Title)
 	return err

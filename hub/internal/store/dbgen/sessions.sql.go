@@ -45,6 +45,17 @@ func (q *Queries) DeleteLoginFailures(ctx context.Context, accountHash []byte, i
 	return err
 }
 
+const isKnownLogin = `-- name: IsKnownLogin :one
+select exists (select from hub.known_logins where account_hash = $1 and ip = $2)
+`
+
+func (q *Queries) IsKnownLogin(ctx context.Context, accountHash []byte, ip string) (bool, error) {
+	row := q.db.QueryRow(ctx, isKnownLogin, accountHash, ip)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const lockRefreshToken = `-- name: LockRefreshToken :one
 select hash, family_id, operator_id, created_at, expires_at, used_at, revoked_at from hub.refresh_tokens where hash = $1 for update
 `
@@ -64,6 +75,43 @@ func (q *Queries) LockRefreshToken(ctx context.Context, hash []byte) (RefreshTok
 	return i, err
 }
 
+const loginLimits = `-- name: LoginLimits :one
+select exists (select from hub.known_logins k where k.account_hash = $1 and k.ip = $2) as known,
+    coalesce((select f.at from hub.login_failures f where f.account_hash = $1 and f.ip = $2 and f.at > $3
+        order by f.at desc offset $4::int - 1 limit 1), to_timestamp(0))::timestamptz as account_reached,
+    coalesce((select f.at from hub.login_failures f where f.ip = $2 and f.at > $3
+        order by f.at desc offset $5::int - 1 limit 1), to_timestamp(0))::timestamptz as address_reached
+`
+
+type LoginLimitsParams struct {
+	AccountHash  []byte
+	Ip           string
+	Since        time.Time
+	AccountLimit int32
+	AddressLimit int32
+}
+
+type LoginLimitsRow struct {
+	Known          bool
+	AccountReached time.Time
+	AddressReached time.Time
+}
+
+// Whether an account has logged in from an address, and the time of the failure that reaches a
+// limit: of the account at the address, and of the address. 1970 = the limit is not reached.
+func (q *Queries) LoginLimits(ctx context.Context, arg LoginLimitsParams) (LoginLimitsRow, error) {
+	row := q.db.QueryRow(ctx, loginLimits,
+		arg.AccountHash,
+		arg.Ip,
+		arg.Since,
+		arg.AccountLimit,
+		arg.AddressLimit,
+	)
+	var i LoginLimitsRow
+	err := row.Scan(&i.Known, &i.AccountReached, &i.AddressReached)
+	return i, err
+}
+
 const markRefreshTokenUsed = `-- name: MarkRefreshTokenUsed :exec
 update hub.refresh_tokens set used_at = $2 where hash = $1
 `
@@ -71,43 +119,6 @@ update hub.refresh_tokens set used_at = $2 where hash = $1
 func (q *Queries) MarkRefreshTokenUsed(ctx context.Context, hash []byte, usedAt *time.Time) error {
 	_, err := q.db.Exec(ctx, markRefreshTokenUsed, hash, usedAt)
 	return err
-}
-
-const recentLoginFailures = `-- name: RecentLoginFailures :many
-select at from hub.login_failures
-where account_hash = $1 and ip = $2 and at > $3 order by at desc limit $4
-`
-
-type RecentLoginFailuresParams struct {
-	AccountHash []byte
-	Ip          string
-	Since       time.Time
-	RowLimit    int32
-}
-
-func (q *Queries) RecentLoginFailures(ctx context.Context, arg RecentLoginFailuresParams) ([]time.Time, error) {
-	rows, err := q.db.Query(ctx, recentLoginFailures,
-		arg.AccountHash,
-		arg.Ip,
-		arg.Since,
-		arg.RowLimit,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []time.Time{}
-	for rows.Next() {
-		var at time.Time
-		if err := rows.Scan(&at); err != nil {
-			return nil, err
-		}
-		items = append(items, at)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const recordLoginFailure = `-- name: RecordLoginFailure :exec
@@ -159,5 +170,21 @@ update hub.refresh_tokens set revoked_at = $2 where family_id = $1 and revoked_a
 
 func (q *Queries) RevokeTokenFamily(ctx context.Context, familyID uuid.UUID, revokedAt *time.Time) error {
 	_, err := q.db.Exec(ctx, revokeTokenFamily, familyID, revokedAt)
+	return err
+}
+
+const saveKnownLogin = `-- name: SaveKnownLogin :exec
+insert into hub.known_logins as k (account_hash, ip, at) values ($1, $2, $3)
+on conflict (account_hash, ip) do update set at = excluded.at where k.at < excluded.at - interval '1 day'
+`
+
+type SaveKnownLoginParams struct {
+	AccountHash []byte
+	Ip          string
+	At          time.Time
+}
+
+func (q *Queries) SaveKnownLogin(ctx context.Context, arg SaveKnownLoginParams) error {
+	_, err := q.db.Exec(ctx, saveKnownLogin, arg.AccountHash, arg.Ip, arg.At)
 	return err
 }

@@ -2,8 +2,8 @@
 select count(*) from hub.endpoints where tenant_id = $1 and deleted_at is null;
 
 -- name: CreateEndpoint :one
-insert into hub.endpoints (id, tenant_id, environment, url, event_types, description, enabled, rate_per_minute, secret)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning *;
+insert into hub.endpoints (id, tenant_id, environment, url, event_types, description, enabled, rate_per_minute, secret, standard_signature)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) returning *;
 
 -- name: EndpointByID :one
 -- Not found also when it belongs to another tenant or environment than the caller's.
@@ -36,7 +36,8 @@ returning *;
 update hub.endpoints
 set previous_secret = case when sqlc.narg(previous_expires_at)::timestamptz is null then null else secret end,
     previous_expires_at = sqlc.narg(previous_expires_at)::timestamptz,
-    secret = sqlc.arg(secret), updated_at = now()
+    previous_standard_signature = standard_signature, switch_at_end = sqlc.arg(switch_at_end),
+    secret = sqlc.arg(secret), standard_signature = sqlc.arg(standard_signature), updated_at = now()
 where id = sqlc.arg(id) and deleted_at is null
   and (sqlc.narg(tenant_id)::uuid is null or tenant_id = sqlc.narg(tenant_id))
   and (sqlc.narg(environment)::text is null or environment = sqlc.narg(environment)::text)

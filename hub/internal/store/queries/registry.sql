@@ -7,6 +7,20 @@ select * from hub.products where name = $1;
 -- name: ListProducts :many
 select * from hub.products where name > sqlc.arg(after) order by name limit sqlc.arg(row_limit);
 
+-- name: ExternalProductsNamed :many
+select * from hub.products
+where not hosted and (name = any(sqlc.arg(names)::text[]) or prefix = any(sqlc.arg(prefixes)::text[])) order by name;
+
+-- name: ProductForUpdate :one
+select * from hub.products where name = $1 for update;
+
+-- name: RenameProduct :one
+-- The foreign keys are checked when both tables are changed.
+with moved as (
+    update hub.tenants t set product = sqlc.arg(new_name) where t.product = sqlc.arg(name) and sqlc.arg(new_name)::text <> sqlc.arg(name)
+)
+update hub.products p set name = sqlc.arg(new_name), prefix = sqlc.arg(new_prefix) where p.name = sqlc.arg(name) returning *;
+
 -- name: CreateTenant :one
 insert into hub.tenants (id, product, name, external_ref) values ($1, $2, $3, $4) returning *;
 
@@ -33,9 +47,10 @@ where (sqlc.narg(product)::text is null or product = sqlc.narg(product))
 order by id desc limit sqlc.arg(row_limit);
 
 -- name: UpsertHostedProduct :exec
+-- Changes nothing where an external product has the name.
 insert into hub.products (name, prefix, title, hosted) values ($1, $2, $3, true)
-on conflict (name) do update set prefix = excluded.prefix, title = excluded.title, hosted = true
-where (hub.products.prefix, hub.products.title, hub.products.hosted) is distinct from (excluded.prefix, excluded.title, true);
+on conflict (name) do update set prefix = excluded.prefix, title = excluded.title
+where hub.products.hosted and (hub.products.prefix, hub.products.title) is distinct from (excluded.prefix, excluded.title);
 
 -- name: UpsertTenant :execrows
 -- A hosted product's tenant; nothing where it is as it should be, or the id is another

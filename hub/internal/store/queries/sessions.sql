@@ -20,9 +20,21 @@ update hub.refresh_tokens set revoked_at = $2 where operator_id = $1 and revoked
 -- name: RecordLoginFailure :exec
 insert into hub.login_failures (account_hash, ip, at) values ($1, $2, $3);
 
--- name: RecentLoginFailures :many
-select at from hub.login_failures
-where account_hash = $1 and ip = $2 and at > sqlc.arg(since) order by at desc limit sqlc.arg(row_limit);
+-- name: LoginLimits :one
+-- Whether an account has logged in from an address, and the time of the failure that reaches a
+-- limit: of the account at the address, and of the address. 1970 = the limit is not reached.
+select exists (select from hub.known_logins k where k.account_hash = @account_hash and k.ip = @ip) as known,
+    coalesce((select f.at from hub.login_failures f where f.account_hash = @account_hash and f.ip = @ip and f.at > @since
+        order by f.at desc offset sqlc.arg(account_limit)::int - 1 limit 1), to_timestamp(0))::timestamptz as account_reached,
+    coalesce((select f.at from hub.login_failures f where f.ip = @ip and f.at > @since
+        order by f.at desc offset sqlc.arg(address_limit)::int - 1 limit 1), to_timestamp(0))::timestamptz as address_reached;
+
+-- name: IsKnownLogin :one
+select exists (select from hub.known_logins where account_hash = $1 and ip = $2);
+
+-- name: SaveKnownLogin :exec
+insert into hub.known_logins as k (account_hash, ip, at) values ($1, $2, $3)
+on conflict (account_hash, ip) do update set at = excluded.at where k.at < excluded.at - interval '1 day';
 
 -- name: DeleteLoginFailures :exec
 delete from hub.login_failures where account_hash = $1 and ip = $2;

@@ -1,0 +1,118 @@
+package auth
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"net/netip"
+	"strings"
+	"time"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/store"
+	"integrationhub/hub/internal/store/dbgen"
+)
+
+// ipv6Network is how many bits of an IPv6 address name one client, which has all of the rest.
+const ipv6Network = 64
+
+// loginAttempt is one attempt to log in.
+type loginAttempt struct {
+	account []byte // keyed hash
+	network string // of the client
+}
+
+// requester returns how the attempt takes its turn for a password hash.
+func (l loginAttempt) requester(known bool) requester {
+	if known {
+		return requester{known: true, name: string(l.account) + l.network}
+	}
+	return requester{name: l.network}
+}
+
+// clientNetwork returns a client's IP address, or for IPv6 its network.
+func clientNetwork(ip string) string {
+	address, err := netip.ParseAddr(ip)
+	if err != nil || address.Is4() {
+		return ip
+	}
+	prefix, err := address.WithZone("").Prefix(ipv6Network)
+	if err != nil {
+		return ip
+	}
+	return prefix.String()
+}
+
+// admitLogin reports whether the account has logged in from the address before. It returns a
+// [hub.ErrRateLimited] above the limits of failed logins.
+func (s *Service) admitLogin(ctx context.Context, login loginAttempt) (known bool, err error) {
+	leave, err := s.enterCheck(ctx, login)
+	if err != nil {
+		return false, err
+	}
+	defer leave()
+	return s.checkLimits(ctx, login)
+}
+
+func (s *Service) checkLimits(ctx context.Context, login loginAttempt) (known bool, err error) {
+	now := s.config.Now()
+	limits, err := dbgen.New(s.db).LoginLimits(ctx, dbgen.LoginLimitsParams{
+		AccountHash: login.account, Ip: login.network, Since: now.Add(-loginWindow), AccountLimit: maxLoginFailures, AddressLimit: maxAddressFailures,
+	})
+	switch {
+	case err != nil:
+		return false, store.Wrap("counting failed logins", err)
+	case limits.AccountReached.Unix() > 0:
+		return false, tooManyLogins("account", limits.AccountReached.Add(loginWindow).Sub(now))
+	case limits.AddressReached.Unix() > 0 && !limits.Known:
+		return false, tooManyLogins("address", limits.AddressReached.Add(loginWindow).Sub(now))
+	}
+	return limits.Known, nil
+}
+
+func tooManyLogins(of string, wait time.Duration) error {
+	limited := hub.Errorf(hub.ErrRateLimited, "too_many_logins", "Too many failed logins for this %s; wait and try again.", of)
+	limited.RetryAfter = max(time.Second, wait)
+	return limited
+}
+
+// enterCheck waits until the login may look at the database. Addresses take turns. Only a
+// share of the connections is for logins before their turn, so that nothing else waits behind
+// a flood of them.
+func (s *Service) enterCheck(ctx context.Context, login loginAttempt) (leave func(), err error) {
+	return s.checks.acquire(ctx, requester{known: true, name: login.network})
+}
+
+// isKnown reports whether the account has logged in from the address before.
+func (s *Service) isKnown(ctx context.Context, login loginAttempt) (bool, error) {
+	leave, err := s.enterCheck(ctx, login)
+	if err != nil {
+		return false, err
+	}
+	defer leave()
+	known, err := dbgen.New(s.db).IsKnownLogin(ctx, login.account, login.network)
+	return known, store.Wrap("looking for earlier logins", err)
+}
+
+// saveKnown remembers that the account logged in from the address.
+func (s *Service) saveKnown(ctx context.Context, login loginAttempt) error {
+	return store.Wrap("remembering a login", dbgen.New(s.db).SaveKnownLogin(ctx, dbgen.SaveKnownLoginParams{
+		AccountHash: login.account, Ip: login.network, At: s.config.Now(),
+	}))
+}
+
+// WaitingLogins returns how many logins wait in this process for their password to be checked.
+func (s *Service) WaitingLogins() int { return s.hasher.gate.length() }
+
+// accountHash is the key under which failed logins are counted.
+func (s *Service) accountHash(email string) []byte {
+	return s.keyedHash("account:" + strings.ToLower(email))
+}
+
+// keyedHash returns a hash that does not reveal what was hashed, so that the tables of logins
+// do not contain which accounts were tried.
+func (s *Service) keyedHash(text string) []byte {
+	mac := hmac.New(sha256.New, s.config.SigningKey)
+	mac.Write([]byte(text))
+	return mac.Sum(nil)
+}

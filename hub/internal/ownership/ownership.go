@@ -1,0 +1,33 @@
+//go:build unix
+
+// Package ownership keeps a data directory its owner's when root runs the hub in it once.
+package ownership
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Of returns the owner and group of a file; ok is false if there is no such file.
+func Of(path string) (uid, gid uint32, ok bool) {
+	var stat syscall.Stat_t
+	if err := syscall.Stat(path, &stat); err != nil {
+		return 0, 0, false
+	}
+	return stat.Uid, stat.Gid, true
+}
+
+// Inherit gives a file or directory that this process made to the owner of the directory
+// it is in, if this process is root and that owner is another user. Otherwise it changes
+// nothing.
+func Inherit(path string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	uid, gid, ok := Of(filepath.Dir(path))
+	if !ok || uid == 0 {
+		return nil
+	}
+	return os.Lchown(path, int(uid), int(gid)) //nolint:wrapcheck // names the path
+}

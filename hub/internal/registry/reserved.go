@@ -1,0 +1,101 @@
+package registry
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/store"
+	"integrationhub/hub/internal/store/dbgen"
+)
+
+// reservedName is the product of the hub's own events.
+const reservedName = "hub"
+
+// checkReserved returns a [hub.ErrConflict] if an external product cannot have its name
+// or its prefix.
+func (d *Directory) checkReserved(product Product) error {
+	if product.Hosted {
+		return nil
+	}
+	if product.Name == reservedName {
+		return hub.Errorf(hub.ErrConflict, "name_reserved", "The name %s is the hub's own.", reservedName)
+	}
+	for _, module := range d.modules {
+		if product.Name == module.Name {
+			return hub.Errorf(hub.ErrConflict, "name_reserved", "The name %s belongs to a product that this hub can host itself.", module.Name)
+		}
+		if product.Prefix == module.Prefix {
+			return hub.Errorf(hub.ErrConflict, "prefix_reserved", "The key prefix %s belongs to %s, which this hub can host itself.", module.Prefix, module.Name)
+		}
+	}
+	return nil
+}
+
+// Clash is an external product with a reserved name or prefix, from before it was reserved.
+type Clash struct {
+	Product Product
+	Module  string // whose name or prefix it has; "hub" for the hub's own
+}
+
+// FindClashes returns the external products that have the hub's name, or the name or
+// prefix of a module of the directory.
+func (d *Directory) FindClashes(ctx context.Context) ([]Clash, error) {
+	owners := map[string]string{reservedName: reservedName}
+	prefixes := make(map[string]string)
+	names, prefixList := []string{reservedName}, []string{}
+	for _, module := range d.modules {
+		owners[module.Name], prefixes[module.Prefix] = module.Name, module.Name
+		names, prefixList = append(names, module.Name), append(prefixList, module.Prefix)
+	}
+	rows, err := dbgen.New(d.db).ExternalProductsNamed(ctx, names, prefixList)
+	if err != nil {
+		return nil, store.Wrap("looking for reserved names", err)
+	}
+	clashes := make([]Clash, len(rows))
+	for i, row := range rows {
+		owner := owners[row.Name]
+		if owner == "" {
+			owner = prefixes[row.Prefix]
+		}
+		clashes[i] = Clash{Product(row), owner}
+	}
+	return clashes, nil
+}
+
+// RenameProduct gives an external product another name, another key prefix or both; ""
+// keeps one. Its tenants stay, and its keys are valid with their old prefix. The log keeps
+// the old name. A hosted product is a [hub.ErrConflict].
+func (d *Directory) RenameProduct(ctx context.Context, name, newName, newPrefix string) (Product, error) {
+	var renamed dbgen.Product
+	err := store.InTx(ctx, d.db, func(tx pgx.Tx) error {
+		queries := dbgen.New(tx)
+		row, err := queries.ProductForUpdate(ctx, name)
+		if err != nil {
+			return store.Wrap("loading the product", err)
+		}
+		if row.Hosted {
+			return hub.Errorf(hub.ErrConflict, "product_hosted", "The product %s is hosted here: its name is fixed.", name)
+		}
+		product := Product(row)
+		if newName != "" {
+			product.Name = newName
+		}
+		if newPrefix != "" {
+			product.Prefix = newPrefix
+		}
+		if err := checkProduct(product); err != nil {
+			return err
+		}
+		if err := d.checkReserved(product); err != nil {
+			return err
+		}
+		renamed, err = queries.RenameProduct(ctx, dbgen.RenameProductParams{Name: name, NewName: product.Name, NewPrefix: product.Prefix})
+		if err != nil {
+			return productStoreError(err)
+		}
+		return nil
+	})
+	return Product(renamed), err
+}
