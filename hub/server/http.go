@@ -27,9 +27,10 @@ const (
 
 // probes answers health checks.
 type probes struct {
-	storage *storage
-	ready   atomic.Bool
-	version string
+	storage         *storage
+	database, redis dependency
+	ready           atomic.Bool
+	version         string
 }
 
 // newApp returns the HTTP server with the middleware of all requests. publicURL is the
@@ -81,13 +82,12 @@ func (p *probes) readiness(c *fiber.Ctx) error {
 	if !p.ready.Load() {
 		return unready("stopping", "The hub is starting or stopping.")
 	}
-	ctx, cancel := contextFor(c, 2*time.Second)
-	defer cancel()
-	if err := p.storage.api.Ping(ctx); err != nil {
-		return unready("database_unavailable", "The database does not answer.").WithCause(err)
+	databaseErr, redisErr := p.ping(c.UserContext())
+	if databaseErr != nil {
+		return unready("database_unavailable", "The database does not answer.").WithCause(databaseErr)
 	}
 	redis := "ok"
-	if err := p.storage.redis.Ping(ctx).Err(); err != nil {
+	if redisErr != nil {
 		redis = "unavailable"
 	}
 	return c.JSON(fiber.Map{"status": "ready", "database": "ok", "redis": redis})
@@ -95,7 +95,23 @@ func (p *probes) readiness(c *fiber.Ctx) error {
 
 // dependencies reports whether the database and Redis answer.
 func (p *probes) dependencies(ctx context.Context) (database, redis bool) {
-	return p.storage.api.Ping(ctx) == nil, p.storage.redis.Ping(ctx).Err() == nil
+	databaseErr, redisErr := p.ping(ctx)
+	return databaseErr == nil, redisErr == nil
+}
+
+// ping asks the database and Redis at once, each within its limit.
+func (p *probes) ping(ctx context.Context) (databaseErr, redisErr error) {
+	redisAnswer := p.redis.ask(func() error {
+		limited, cancel := context.WithTimeout(context.Background(), redisPing)
+		defer cancel()
+		return p.storage.redis.Ping(limited).Err()
+	})
+	databaseAnswer := p.database.ask(func() error {
+		limited, cancel := context.WithTimeout(context.Background(), databasePing)
+		defer cancel()
+		return p.storage.api.Ping(limited)
+	})
+	return databaseAnswer.await(ctx, databasePing), redisAnswer.await(ctx, redisPing)
 }
 
 func unready(code, detail string) *hub.Error {

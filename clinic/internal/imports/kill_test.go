@@ -28,7 +28,7 @@ func TestImportSurvivesKills(t *testing.T) {
 			return ahead
 		}, 2*clinictest.Timeout, clinictest.Tick)
 		require.Less(t, far, patients, "it was killed in the middle")
-		hub.KillAndRestart("import")
+		hub.KillAndRestart("import-file")
 	}
 	require.Eventually(t, func() bool { return clinic.Get("/imports/" + id)["status"] == "done" }, 4*clinictest.Timeout, clinictest.Tick)
 	clinictest.RequireImportCounts(t, clinic.Get("/imports/"+id), patients, 0, 0, 0)

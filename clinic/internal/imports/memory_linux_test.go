@@ -30,7 +30,7 @@ func measureImport(hub *clinictest.HubProcess, clinic *clinictest.Clinic, lines 
 	hub.T.Helper()
 	const line = "Ana Souza;529.982.247-25;"
 	file := "nome;cpf;obs\n" + strings.Repeat(line+strings.Repeat("x", 166-len(line))+"\n", lines)
-	hub.KillAndRestart("import")
+	hub.KillAndRestart("import-file")
 	held, err := hub.DB.Begin(hub.T.Context())
 	require.NoError(hub.T, err)
 	defer func() { _ = held.Rollback(context.Background()) }()
@@ -41,7 +41,7 @@ func measureImport(hub *clinictest.HubProcess, clinic *clinictest.Clinic, lines 
 	uploading = peakMemory(hub)
 	hub.Kill()
 	require.NoError(hub.T, held.Rollback(hub.T.Context()))
-	hub.KillAndRestart("import")
+	hub.KillAndRestart("import-file")
 	path := "/imports/" + created.Body["id"].(string)
 	require.Eventually(hub.T, func() bool { return clinic.Get(path)["status"] == "done" }, 8*clinictest.Timeout, 5*clinictest.Tick, "%s", hub.LogTail())
 	require.EqualValues(hub.T, lines, clinic.Get(path)["processed"])

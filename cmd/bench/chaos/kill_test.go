@@ -49,6 +49,7 @@ func TestChaosKilledHub(t *testing.T) {
 	replica := bed.newReplica("a")
 	bed.t.Logf("first start: ready after %s", replica.startReady().Round(time.Millisecond))
 	bed.setUp(replica)
+	bed.isDraining = true
 	stopReviving := bed.reenableEndpoints()
 	publisher := bed.startPublisher(replica.baseURL())
 	replica.process.Kill()

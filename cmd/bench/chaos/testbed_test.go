@@ -81,6 +81,7 @@ type testbed struct {
 	goneEndpoint string // id of the endpoint that answers 410
 	eventBytes   int    // of each event's data
 	unparked     int    // deliveries that were parked and later settled
+	isDraining   bool   // parked deliveries drain by themselves during the test
 	replicas     []*replica
 }
 

@@ -40,6 +40,14 @@ func (a *API) stats(ctx context.Context, in *statsInput) (*struct{ Body Stats },
 	if from.IsZero() {
 		from = to.Add(-24 * time.Hour)
 	}
+	for _, bound := range []struct {
+		location string
+		at       time.Time
+	}{{"query.from", from}, {"query.to", to}} {
+		if err := query.CheckTime(bound.location, &bound.at); err != nil {
+			return nil, err
+		}
+	}
 	target := in.EndpointID
 	if in.IntegrationID != uuid.Nil {
 		if target != uuid.Nil {

@@ -24,7 +24,7 @@ const (
 var plainSecretPattern = regexp.MustCompile(`^[ -~]{24,128}$`)
 
 // secretRule describes the secrets that a caller may choose.
-const secretRule = "must be whsec_ and the padded base64 of 24 to 64 bytes, or a plain secret of 24 to 128 printable ASCII characters that does not begin with whsec_"
+const secretRule = "must be whsec_ and the padded base64 of 24 to 64 bytes, or a plain secret of 24 to 128 printable ASCII characters that does not begin with whsec_" //nolint:gosec // no credential
 
 // Signing describes how an endpoint's deliveries are signed. X-Webhook-Signature has room
 // for one signature, webhook-signature for one of each secret.

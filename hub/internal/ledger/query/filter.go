@@ -69,7 +69,10 @@ func (f Filter) Check(location string) error {
 
 // CheckTime rejects times that ids cannot represent: they count from 1970.
 func CheckTime(location string, t *time.Time) error {
-	if t != nil && (t.Year() < 1970 || t.Year() > 9999) {
+	if t == nil {
+		return nil
+	}
+	if year := t.UTC().Year(); year < 1970 || year > 9999 { // in another zone it may differ
 		return hub.Invalid(location, "must be a time such as 2026-01-02T03:04:05Z")
 	}
 	return nil
