@@ -31,13 +31,15 @@ func TestConformance(t *testing.T) {
 			ticket := messagingtest.TicketPath(company.Tickets("")[0])
 			return map[string]string{
 				"/whatsapp/{id}": messagingtest.ConnectionPath(connection), "/whatsapp/{id}/qrCode": messagingtest.ConnectionPath(connection) + "/qrCode",
-				"/whatsappsession/{id}": "/whatsappsession/none",
-				"/tags/{id}":            messagingtest.Path("/tags", company.OK(201, "POST", "/tags", map[string]any{"name": "VIP"})),
-				"/contacts/{id}":        messagingtest.Path("/contacts", company.Get("/contacts")["contacts"].([]any)[0].(map[string]any)),
-				"/quick-messages/{id}":  messagingtest.Path("/quick-messages", company.OK(201, "POST", "/quick-messages", map[string]any{"shortcode": "address", "message": "Rua Augusta"})),
-				"/contact-lists/{id}":   messagingtest.Path("/contact-lists", company.OK(201, "POST", "/contact-lists", map[string]any{"name": "March"})),
-				"/users/{id}":           messagingtest.Path("/users", company.Get("/users")["users"].([]any)[0].(map[string]any)),
-				"/tickets/{id}":         ticket, "/tickets/{id}/messages": ticket + "/messages", "/api-tokens/{id}": "/api-tokens/none",
+				"/whatsappsession/{id}":    "/whatsappsession/none",
+				"/tags/{id}":               messagingtest.Path("/tags", company.OK(201, "POST", "/tags", map[string]any{"name": "VIP"})),
+				"/contacts/{id}":           messagingtest.Path("/contacts", company.Get("/contacts")["contacts"].([]any)[0].(map[string]any)),
+				"/quick-messages/{id}":     messagingtest.Path("/quick-messages", company.OK(201, "POST", "/quick-messages", map[string]any{"shortcode": "address", "message": "Rua Augusta"})),
+				"/contact-lists/{id}":      messagingtest.Path("/contact-lists", company.OK(201, "POST", "/contact-lists", map[string]any{"name": "March"})),
+				"/contacts/{id}/export":    messagingtest.Path("/contacts", company.Get("/contacts")["contacts"].([]any)[0].(map[string]any)) + "/export",
+				"/contacts/{id}/anonymize": "/contacts/1/anonymize",
+				"/users/{id}":              messagingtest.Path("/users", company.Get("/users")["users"].([]any)[0].(map[string]any)),
+				"/tickets/{id}":            ticket, "/tickets/{id}/messages": ticket + "/messages", "/api-tokens/{id}": "/api-tokens/none",
 				"/contacts/imports/{id}": messagingtest.Path("/contacts/imports", company.ImportContacts("number\n"+strings.Repeat("5511987654321\n", 2001), nil).Body),
 			}
 		},

@@ -69,7 +69,7 @@ func (Module) Open(_ context.Context, host module.Host) (module.Instance, error)
 		drivers.Add(services.Sandbox)
 	}
 	a := api.New(host, services)
-	return &instance{api: a, jobs: append(a.Authenticator().Jobs(), jobs.List(sender, streams, services.Sessions, services.Imports)...)}, nil
+	return &instance{api: a, jobs: append(a.Authenticator().Jobs(), jobs.List(sender, streams, services.Sessions, services.Imports, messagingStore)...)}, nil
 }
 
 // instance is the opened product.

@@ -24,7 +24,9 @@ const (
 	streamTick   = 250 * time.Millisecond // changes are gathered for this long
 	streamBatch  = 200                    // deliveries in one reading
 	streamBeat   = 15 * time.Second       // interval of comments that keep idle connections alive
-	streamFor    = time.Hour              // maximum duration; then the client logs in again
+	streamFor    = time.Hour              // maximum duration; then the client comes back
+	streamCheck  = 2 * time.Second        // interval of checks whether the operator may still watch
+	checkTimeout = 2 * time.Second        // of one check; a tail that cannot be checked ends
 	streamResume = 500                    // missed deliveries that are sent at most
 
 	// Changes in other processes are announced through Redis. Announcements are missed
@@ -54,7 +56,7 @@ type streamOutput struct {
 
 // stream serves GET /api/v1/events/stream: server-sent events named "delivery", one for
 // each stored attempt, with the delivery as the log shows it.
-func (a *API) stream(c *fiber.Ctx, _ *requestInfo) error {
+func (a *API) stream(c *fiber.Ctx, info *requestInfo) error {
 	var query DeliveryQuery
 	if err := c.QueryParser(&query); err != nil {
 		return hub.Invalid("query", "cannot be read")
@@ -63,7 +65,7 @@ func (a *API) stream(c *fiber.Ctx, _ *requestInfo) error {
 	if err != nil {
 		return err
 	}
-	t := tail{api: a, filter: filter, sent: make(map[uuid.UUID]time.Time)}
+	t := tail{api: a, bearer: info.bearer, role: info.operator.Role, filter: filter, sent: make(map[uuid.UUID]time.Time)}
 	if last := c.Get("Last-Event-ID"); last != "" {
 		var ok bool
 		if t.last, t.lastAt, ok = parsePosition(last); !ok {
@@ -105,6 +107,8 @@ func parsePosition(text string) (id uuid.UUID, at time.Time, ok bool) {
 type tail struct {
 	api    *API
 	w      *bufio.Writer
+	bearer string // that authorizes it
+	role   string // of the operator when it began
 	filter query.Filter
 	last   uuid.UUID               // the last delivery that an earlier connection received; Nil: none
 	lastAt time.Time               // time of its change; zero: unknown
@@ -112,7 +116,23 @@ type tail struct {
 	sent   map[uuid.UUID]time.Time // time of the last change sent, by delivery
 }
 
-// run writes changes until the client disconnects, the hub stops or the hour is over.
+// checkAccess returns an error when the listener may not watch any more, or with other rights:
+// the token expired, its login ended, or the operator was disabled, deleted or has another role.
+func (t *tail) checkAccess(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	operator, err := t.api.deps.Auth.Verify(ctx, t.bearer)
+	if err != nil {
+		return fmt.Errorf("checking who watches: %w", err)
+	}
+	if operator.Role != t.role {
+		return hub.Errorf(hub.ErrForbidden, "role_changed", "The operator has another role now.")
+	}
+	return nil
+}
+
+// run writes changes until the client disconnects, may not watch any more, the hub stops or the
+// hour is over.
 func (t *tail) run(feed <-chan uuid.UUID) {
 	ctx, cancel := context.WithTimeout(context.Background(), streamFor)
 	defer cancel()
@@ -125,6 +145,8 @@ func (t *tail) run(feed <-chan uuid.UUID) {
 		return
 	}
 	gather, beat, poll := time.NewTicker(streamTick), time.NewTicker(streamBeat), time.NewTicker(pollEarly)
+	check := time.NewTicker(streamCheck)
+	defer check.Stop()
 	defer gather.Stop()
 	defer beat.Stop()
 	defer poll.Stop()
@@ -147,6 +169,8 @@ func (t *tail) run(feed <-chan uuid.UUID) {
 			err = t.sendChanged(ctx, changed)
 		case <-poll.C:
 			err = t.poll(ctx)
+		case <-check.C:
+			err = t.checkAccess(ctx)
 		case <-early:
 			poll.Reset(pollLater)
 		case <-beat.C:

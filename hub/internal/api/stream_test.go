@@ -17,11 +17,16 @@ import (
 // the tail ends.
 func (b *bundle) listen(query string, headers ...string) <-chan map[string]string {
 	b.t.Helper()
+	return b.listenAs(b.support, query, headers...)
+}
+
+func (b *bundle) listenAs(token, query string, headers ...string) <-chan map[string]string {
+	b.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	b.t.Cleanup(cancel)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url+"/api/v1/events/stream?"+query, nil)
 	require.NoError(b.t, err)
-	request.Header.Set("Authorization", "Bearer "+b.support)
+	request.Header.Set("Authorization", "Bearer "+token)
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
@@ -115,4 +120,47 @@ func TestLiveTailIsForOperators(t *testing.T) {
 	b.refused(422, "validation_failed", "GET", "/events/stream?status=delivered&status_code=two", b.support, "", "Last-Event-ID", uuid.NewString())
 	require.Equal(t, 200, b.call("GET", "/events/stream", b.support, "").status)
 	require.Equal(t, 200, b.call("GET", "/events/stream", b.local, "").status)
+}
+
+// A tail ends with what authorized it, and others go on.
+func TestLiveTailEndsWithItsAuthorization(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	b.endpoint(b.live[0], anywhere)
+	operator := func(email string) (id, token string, change func(role, more string)) {
+		made := b.ok(201, "POST", "/operators", b.admin, `{"email":"`+email+`","name":"N","role":"admin","password":"`+adminPassword+`"}`)
+		id = made["id"].(string)
+		return id, b.login(email, adminPassword)["access_token"].(string), func(role, more string) {
+			b.ok(200, "PUT", "/operators/"+id, b.admin, `{"email":"`+email+`","name":"N","role":"`+role+`"`+more+`}`)
+		}
+	}
+	_, disabledToken, disable := operator("disabled@example.com")
+	_, demotedToken, demote := operator("demoted@example.com")
+	deletedID, deletedToken, _ := operator("deleted@example.com")
+	_, newPasswordToken, setPassword := operator("password@example.com")
+	_, loggedOutToken, _ := operator("logout@example.com")
+	_, renamedToken, rename := operator("renamed@example.com")
+	ending := []<-chan map[string]string{}
+	for _, token := range []string{disabledToken, demotedToken, deletedToken, newPasswordToken, loggedOutToken} {
+		ending = append(ending, b.listenAs(token, ""))
+	}
+	goesOn, local := b.listenAs(renamedToken, ""), b.listenAs(b.local, "")
+	disable("admin", `,"disabled":true`)
+	demote("support", "")
+	b.ok(204, "DELETE", "/operators/"+deletedID, b.admin, "")
+	setPassword("admin", `,"password":"another password"`)
+	b.ok(204, "POST", "/auth/logout", loggedOutToken, "")
+	rename("admin", "")
+	for i, tail := range ending {
+		message, open := b.receive(tail)
+		require.False(t, open, "%d: %v", i, message)
+	}
+	require.Equal(t, 200, b.call("GET", "/events/stream", demotedToken, "").status, "with its new rights")
+	published := b.publish(b.live[0], "a.b", "{}")
+	require.Equal(t, published, b.next(goesOn)["event_id"])
+	require.Equal(t, published, b.next(local)["event_id"])
+
+	b.clock.Advance(31 * time.Minute) // the access token expires
+	_, open := b.receive(goesOn)
+	require.False(t, open)
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,7 +25,8 @@ import (
 const (
 	streamTicketLife = time.Minute
 	streamBatch      = 200             // changes in one reading
-	streamCheck      = 5 * time.Second // interval of comments, and of looking whether the user may still read
+	streamCheck      = 3 * time.Second // interval of comments, and of checks whether the user may still read
+	checkTimeout     = 2 * time.Second // of one check; a stream that cannot be checked ends
 )
 
 // StreamTicket is a login of a browser's event stream.
@@ -33,12 +35,15 @@ type StreamTicket struct {
 	ExpiresAt time.Time `json:"expiresAt"`
 }
 
-func (a *API) createStreamTicket(ctx context.Context, _ *struct{}) (*struct{ Body StreamTicket }, error) {
+// createStreamTicket makes a ticket. It ends with the id of the login that it was made by: a
+// stream ends with its login.
+func (a *API) createStreamTicket(ctx context.Context, in *TokenInput) (*struct{ Body StreamTicket }, error) {
 	user, err := a.requireActor(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ticket := newToken("msgs_")
+	_, login, _ := a.host.Credentials.VerifyAccessToken(in.token())
+	ticket := newToken("msgs_") + hex.EncodeToString(login[:])
 	expires := a.host.Now().Add(streamTicketLife).UTC()
 	err = a.store.InsertStreamTicket(ctx, hashToken(ticket), user.user.UID, expires)
 	return &struct{ Body StreamTicket }{StreamTicket{ticket, expires}}, err
@@ -57,6 +62,7 @@ type StreamEvent struct {
 
 // StreamInput selects where a stream begins.
 type StreamInput struct {
+	TokenInput
 	LastEventID string `header:"Last-Event-ID" maxLength:"20" doc:"Id of the last event that was read: what came since comes first, for an hour; then the event reset says that the inbox has to be loaded anew"`
 	Ticket      string `query:"ticket" maxLength:"100" doc:"Of POST /events/ticket, for browsers"`
 }
@@ -88,9 +94,13 @@ func (a *API) bindStream(api huma.API, op huma.Operation) {
 type streamReader struct {
 	api    *API
 	user   actor
+	token  string    // that authorizes it; "" = a ticket
+	login  uuid.UUID // that the ticket was made by; Nil: unknown
 	viewer *store.Viewer
-	cursor int64 // number of the last change that was sent
-	reset  bool  // changes before the cursor are gone
+
+	checkedAt time.Time
+	cursor    int64 // number of the last change that was sent
+	reset     bool  // changes before the cursor are gone
 }
 
 // newStreamReader authenticates the caller and finds where the stream begins.
@@ -99,7 +109,12 @@ func (a *API) newStreamReader(ctx context.Context, in *StreamInput) (*streamRead
 	if err != nil {
 		return nil, err
 	}
-	reader := &streamReader{api: a, user: user}
+	reader := &streamReader{api: a, user: user, checkedAt: time.Now()}
+	if _, ok := module.CallerFrom(ctx); ok {
+		reader.token = in.token()
+	} else {
+		reader.login = loginOfTicket(in.Ticket)
+	}
 	newest, err := a.store.NumberNewChanges(ctx, user.scope.Company)
 	if err != nil {
 		return nil, err
@@ -138,6 +153,20 @@ func (a *API) streamUser(ctx context.Context, ticket string) (actor, error) {
 	return a.userByUID(ctx, uid)
 }
 
+// loginOfTicket returns the login that a valid ticket was made by. It is Nil for the tickets of
+// earlier versions, which live for a minute.
+func loginOfTicket(ticket string) uuid.UUID {
+	const size = 2 * len(uuid.UUID{})
+	if len(ticket) < size {
+		return uuid.Nil
+	}
+	login, err := uuid.Parse(ticket[len(ticket)-size:])
+	if err != nil {
+		return uuid.Nil
+	}
+	return login
+}
+
 // userByUID returns an active user.
 func (a *API) userByUID(ctx context.Context, uid uuid.UUID) (actor, error) {
 	user, err := a.store.UserByUID(ctx, uid)
@@ -172,12 +201,8 @@ func (r *streamReader) run(ctx context.Context, w io.Writer) error {
 		case <-r.api.host.Stopping:
 			return nil
 		case <-check.C:
-			user, err := r.api.userByUID(ctx, r.user.user.UID)
-			if err != nil || user.user.Profile != r.user.user.Profile {
-				return nil //nolint:nilerr // the stream ends, and a new one is refused if it has to be
-			}
-			if r.viewer, err = r.api.viewerOf(ctx, user); err != nil {
-				return err
+			if r.checkAccess(ctx) != nil {
+				return nil // a new stream is refused if it has to be
 			}
 			if writeFlushed(w, ":\n\n") != nil {
 				return nil
@@ -190,9 +215,38 @@ func (r *streamReader) run(ctx context.Context, w io.Writer) error {
 	}
 }
 
-// send writes the changes since the cursor. isGone reports that the client has disconnected.
+// checkAccess returns an error when the user may not read any more, or with another profile: the
+// token expired, its login ended, or the user was changed. It loads what the user sees now.
+func (r *streamReader) checkAccess(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	var err error
+	if r.token != "" {
+		_, err = r.api.Authenticate(ctx, r.token)
+	} else if r.login != uuid.Nil {
+		_, err = r.api.store.ActiveUserByLogin(ctx, r.user.user.UID, r.login)
+	}
+	if err != nil {
+		return err
+	}
+	user, err := r.api.userByUID(ctx, r.user.user.UID)
+	if err != nil {
+		return err
+	}
+	if user.user.Profile != r.user.user.Profile {
+		return hub.Errorf(hub.ErrForbidden, "profile_changed", "The user has another profile now.")
+	}
+	r.viewer, err = r.api.viewerOf(ctx, user)
+	r.checkedAt = time.Now()
+	return err
+}
+
+// send writes the changes since the cursor, unless the user may not read any more. isGone reports that the stream ends.
 func (r *streamReader) send(ctx context.Context, w io.Writer) (isGone bool, err error) {
 	for {
+		if time.Since(r.checkedAt) > streamCheck && r.checkAccess(ctx) != nil {
+			return true, nil
+		}
 		changes, err := r.api.store.ChangesAfter(ctx, r.user.scope.Company, r.cursor, streamBatch)
 		if err != nil {
 			return false, err

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -141,5 +142,24 @@ func TestStreamTicket(t *testing.T) {
 	for _, query := range []string{"?ticket=" + ticket, "?ticket=x", ""} {
 		_, status := openStream(t, company, query)
 		require.Equal(t, 401, status, query)
+	}
+}
+
+// A stream ends with the login that it was opened by, also one with a ticket.
+func TestStreamEndsWithItsLogin(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	ticket := company.OK(201, "POST", "/events/ticket", nil)["ticket"].(string)
+	byTicket, status := openStream(t, company, "?ticket="+ticket)
+	require.Equal(t, 200, status)
+	byToken, status := openStream(t, company, "", "Authorization", "Bearer "+company.Token)
+	require.Equal(t, 200, status)
+	company.OK(200, "POST", "/auth/logout", nil)
+	for _, stream := range []*eventStream{byTicket, byToken} {
+		defer time.AfterFunc(time.Minute, stream.cancel).Stop() // then its reading fails
+		for stream.lines.Scan() {
+			require.NotContains(t, stream.lines.Text(), "data:")
+		}
+		require.NoError(t, stream.lines.Err())
 	}
 }

@@ -332,8 +332,15 @@ func (a *API) deleteUser(ctx context.Context, in *IDParam) (*messageOutput, erro
 	return &messageOutput{Message{"User deleted"}}, err
 }
 
-type logOutInput struct {
+// TokenInput is a request whose access token the handler needs.
+type TokenInput struct {
 	Authorization string `header:"Authorization" hidden:"true"`
+}
+
+// token returns the access token.
+func (in TokenInput) token() string {
+	_, token, _ := strings.Cut(in.Authorization, " ")
+	return strings.TrimSpace(token)
 }
 
 type logOutOutput struct {
@@ -342,9 +349,8 @@ type logOutOutput struct {
 }
 
 // logOut ends the login of the request's token.
-func (a *API) logOut(ctx context.Context, in *logOutInput) (*logOutOutput, error) {
-	_, token, _ := strings.Cut(in.Authorization, " ")
-	user, login, ok := a.host.Credentials.VerifyAccessToken(strings.TrimSpace(token))
+func (a *API) logOut(ctx context.Context, in *TokenInput) (*logOutOutput, error) {
+	user, login, ok := a.host.Credentials.VerifyAccessToken(in.token())
 	if !ok {
 		return nil, hub.Errorf(hub.ErrUnauthorized, "invalid_token", "Log in again.")
 	}

@@ -9,15 +9,17 @@ import (
 	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/realtime"
 	"integrationhub/messaging/internal/sessions"
+	"integrationhub/messaging/internal/store"
 )
 
 // List returns the jobs.
-func List(sender *outbound.Service, streams *realtime.Service, connections *sessions.Service, importer *imports.Service) []module.Job {
+func List(sender *outbound.Service, streams *realtime.Service, connections *sessions.Service, importer *imports.Service, s *store.Store) []module.Job {
 	return []module.Job{
 		{Name: "outbox", Every: time.Second, Timeout: 5 * time.Minute, Run: sender.SendDue},
 		{Name: "expired-changes", Every: 10 * time.Minute, Timeout: 5 * time.Minute, Run: streams.DeleteExpired},
 		{Name: "qr-codes", Every: 10 * time.Second, Run: connections.RenewExpired},
 		{Name: imports.Job, Timeout: 30 * time.Minute, Run: importer.Continue},
 		{Name: "old-imports", Every: 24 * time.Hour, Timeout: 5 * time.Minute, Run: importer.DeleteOld},
+		{Name: "retention", Every: 24 * time.Hour, Timeout: time.Hour, Run: s.EraseOldMessages},
 	}
 }

@@ -1,0 +1,153 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"integrationhub/hub/module"
+	"integrationhub/hub/module/dberr"
+	"integrationhub/hub/module/rest"
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/store"
+)
+
+// exportBatch is how many messages an export reads at once.
+const exportBatch = 500
+
+// ContactExport is all that the company has about a contact.
+type ContactExport struct {
+	ContactExportHead
+	Messages []TicketMessage `json:"messages" nullable:"false" doc:"Every message with the contact and every note about it, the oldest first"`
+}
+
+// ContactExportHead has the members of a [ContactExport] before its messages.
+type ContactExportHead struct {
+	ExportedAt time.Time        `json:"exportedAt" doc:"When the export was made"`
+	Company    CompanySummary   `json:"company" doc:"Who has the data"`
+	Contact    Contact          `json:"contact" doc:"The contact"`
+	Tickets    []ExportedTicket `json:"tickets" nullable:"false" doc:"Its tickets, the oldest first"`
+}
+
+// ExportedTicket is a ticket in an export.
+type ExportedTicket struct {
+	ID         int64             `json:"id" doc:"Id of the ticket" example:"12"`
+	UUID       uuid.UUID         `json:"uuid" doc:"The ticket's id elsewhere"`
+	Status     chat.TicketStatus `json:"status" enum:"open,pending,closed" doc:"pending: waits for a user"`
+	Resolution *string           `json:"resolution" doc:"How it ended; null: nobody wrote it"`
+	Rating     *int              `json:"rating" doc:"1 to 5, by the contact; null: none"`
+	CreatedAt  time.Time         `json:"createdAt" doc:"When it was made"`
+	ClosedAt   *time.Time        `json:"closedAt" doc:"When it was closed; null: it is not"`
+}
+
+type exportContactOutput struct {
+	Disposition string `header:"Content-Disposition"`
+	Body        func(huma.Context)
+}
+
+// bindExportContact binds an operation whose answer is written while it is read.
+func (a *API) bindExportContact(api huma.API, op huma.Operation) {
+	op.Responses = map[string]*huma.Response{"200": {
+		Description: "All that the company has about the contact",
+		Content:     map[string]*huma.MediaType{"application/json": {Schema: api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[ContactExport](), true, "ContactExport")}},
+	}}
+	huma.Register(api, op, func(ctx context.Context, in *IDParam) (*exportContactOutput, error) {
+		head, err := a.exportHead(ctx, in.ID)
+		if err != nil {
+			return nil, dberr.Wrap(op.OperationID, err)
+		}
+		return &exportContactOutput{fmt.Sprintf(`attachment; filename="contact-%d.json"`, in.ID), func(c huma.Context) {
+			c.SetHeader("Content-Type", "application/json")
+			module.Stream(c, func(ctx context.Context, w io.Writer) error { return a.writeExport(ctx, w, head) }, func(err error) {
+				a.host.Log.ErrorContext(ctx, "an export was cut short", "operation", op.OperationID, "error", err)
+			})
+		}}, nil
+	})
+}
+
+// exportHead returns an export without its messages.
+func (a *API) exportHead(ctx context.Context, id int64) (head ContactExportHead, err error) {
+	actor, err := a.requireActor(ctx)
+	if err != nil {
+		return head, err
+	}
+	row, err := a.store.Contact(ctx, actor.scope.Company, id)
+	if err != nil {
+		return head, mapNoRows(err, errNoContact())
+	}
+	module.SetSubject(ctx, strconv.FormatInt(id, 10))
+	contacts, err := a.toContacts(ctx, row.CompanyID, []store.Contact{row})
+	if err != nil {
+		return head, err
+	}
+	company, err := a.store.Company(ctx, row.CompanyID)
+	if err != nil {
+		return head, err
+	}
+	tickets, err := a.store.TicketsOfContact(ctx, row.CompanyID, row.ID)
+	return ContactExportHead{a.host.Now().UTC(), CompanySummary{company.ID, company.Name}, contacts[0], rest.Map(tickets, func(t store.Ticket) ExportedTicket {
+		return ExportedTicket{t.ID, t.UUID, t.Status, t.Resolution, t.Rating, t.CreatedAt.UTC(), t.ClosedAt}
+	})}, err
+}
+
+// writeExport writes a [ContactExport].
+func (a *API) writeExport(ctx context.Context, w io.Writer, head ContactExportHead) error {
+	raw, err := json.Marshal(head)
+	if err != nil {
+		return fmt.Errorf("encoding an export: %w", err)
+	}
+	separator := string(raw[:len(raw)-1]) + `,"messages":[`
+	for after := int64(0); ; {
+		messages, err := a.store.ListMessagesOfContact(ctx, head.Contact.CompanyID, head.Contact.ID, after, exportBatch)
+		if err != nil {
+			return err
+		}
+		for _, m := range messages {
+			raw, err := json.Marshal(toMessage(m))
+			if err != nil {
+				return fmt.Errorf("encoding a message: %w", err)
+			}
+			if _, err := io.WriteString(w, separator+string(raw)); err != nil {
+				return err
+			}
+			separator, after = ",", m.Seq
+		}
+		if len(messages) < exportBatch {
+			break
+		}
+	}
+	end := "]}"
+	if separator != "," {
+		end = separator + end
+	}
+	_, err = io.WriteString(w, end)
+	return err
+}
+
+func (a *API) anonymizeContact(ctx context.Context, in *IDParam) (*contactOutput, error) {
+	actor, err := a.requireActor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	module.SetSubject(ctx, strconv.FormatInt(in.ID, 10))
+	var anonymized store.Contact
+	err = a.store.InTx(ctx, "anonymizing a contact", func(tx *store.Tx) error {
+		contact, err := tx.LockContact(ctx, actor.scope.Company, in.ID)
+		if err != nil {
+			return mapNoRows(err, errNoContact())
+		}
+		anonymized, err = tx.AnonymizeContact(ctx, actor.scope, contact)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.contactOutput(ctx, anonymized)
+}

@@ -1,0 +1,83 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/store/dbgen"
+)
+
+// anonymizedName is the name of contacts whose data was erased.
+const anonymizedName = "Anonymized"
+
+// retentionBatch is how many messages are deleted in one transaction.
+const retentionBatch = 1000
+
+// AnonymizeContact erases the data of a contact that the transaction has locked: it has no
+// number any more, its live tickets are closed, and of its messages only direction and time
+// stay. A contact that was anonymized before stays as it is.
+func (t *Tx) AnonymizeContact(ctx context.Context, scope Scope, contact Contact) (Contact, error) {
+	if contact.AnonymizedAt != nil {
+		return contact, nil
+	}
+	tickets, err := t.LiveTicketsOfContact(ctx, scope.Company, contact.ID)
+	if err != nil {
+		return contact, fmt.Errorf("loading the contact's tickets: %w", err)
+	}
+	for _, ticket := range tickets {
+		earlier := ticket.Status
+		ticket.Status, ticket.Resolution = chat.TicketClosed, nil
+		if _, err := t.SaveTicket(ctx, scope, earlier, ticket); err != nil {
+			return contact, fmt.Errorf("closing a ticket: %w", err)
+		}
+	}
+	for _, erase := range []func(ctx context.Context, company, contact int64) error{
+		t.EraseTicketsOfContact, t.DeleteOutboxOfContact, t.DeleteListItemsOfContact, t.DeleteContactTags,
+		func(ctx context.Context, company, contact int64) error {
+			return t.EraseMessagesOfContact(ctx, company, contact, t.Now())
+		},
+	} {
+		if err := erase(ctx, scope.Company, contact.ID); err != nil {
+			return contact, fmt.Errorf("erasing a contact's data: %w", err)
+		}
+	}
+	return t.AnonymizeContactRow(ctx, dbgen.AnonymizeContactRowParams{Name: anonymizedName, At: t.Now(), CompanyID: scope.Company, ID: contact.ID})
+}
+
+// EraseOldMessages is a background job: it deletes the messages of closed tickets that are
+// older than their company keeps messages.
+func (s *Store) EraseOldMessages(ctx context.Context, _ []byte) error {
+	companies, err := s.CompaniesWithRetention(ctx)
+	if err != nil {
+		return fmt.Errorf("loading the companies that erase messages: %w", err)
+	}
+	for _, company := range companies {
+		before := s.host.Now().Add(-time.Duration(*company.RetentionDays) * 24 * time.Hour)
+		for deleted := retentionBatch; deleted == retentionBatch; {
+			if deleted, err = s.eraseMessages(ctx, company.ID, before); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// eraseMessages deletes some of a company's old messages and returns how many.
+func (s *Store) eraseMessages(ctx context.Context, company int64, before time.Time) (deleted int, err error) {
+	err = s.InTx(ctx, "erasing old messages", func(tx *Tx) error {
+		tickets, err := tx.DeleteOldMessages(ctx, company, before, retentionBatch)
+		if err != nil {
+			return err
+		}
+		deleted = len(tickets)
+		return tx.ClearLastMessages(ctx, company, tickets)
+	})
+	return deleted, err
+}
+
+// ListMessagesOfContact returns messages of a contact behind a place in their order.
+func (s *Store) ListMessagesOfContact(ctx context.Context, company, contact, after int64, limit int) ([]Message, error) {
+	return s.MessagesOfContact(ctx, dbgen.MessagesOfContactParams{CompanyID: company, ContactID: contact, After: after, MaxRows: limit})
+}

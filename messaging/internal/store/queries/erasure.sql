@@ -1,0 +1,43 @@
+-- name: AnonymizeContactRow :one
+update messaging.contacts set name = sqlc.arg(name), number = '', number_key = 'anonymized:' || id, lid = null, email = '', picture_url = '', extra_info = '[]', disable_bot = true,
+  consent = 'opted_out', consent_at = coalesce(consent_at, sqlc.arg(at)::timestamptz), anonymized_at = sqlc.arg(at)::timestamptz, updated_at = sqlc.arg(at)::timestamptz
+where company_id = sqlc.arg(company_id) and id = sqlc.arg(id) returning *;
+
+-- name: EraseMessagesOfContact :exec
+-- Direction and time stay.
+update messaging.messages set body = '', media_url = null, media_name = null, mime_type = null, size = null, external_key = null, updated_at = $3
+where company_id = $1 and contact_id = $2;
+
+-- name: EraseTicketsOfContact :exec
+update messaging.tickets set last_message = '', resolution = null, unread_messages = 0 where company_id = $1 and contact_id = $2;
+
+-- name: LiveTicketsOfContact :many
+select * from messaging.tickets where company_id = $1 and contact_id = $2 and status in ('open', 'pending') order by id for no key update;
+
+-- name: DeleteOutboxOfContact :exec
+delete from messaging.outbox where company_id = $1 and contact_id = $2;
+
+-- name: DeleteListItemsOfContact :exec
+delete from messaging.contact_list_items where company_id = $1 and contact_id = $2;
+
+-- name: TicketsOfContact :many
+select * from messaging.tickets where company_id = $1 and contact_id = $2 order by id;
+
+-- name: MessagesOfContact :many
+select * from messaging.messages where company_id = sqlc.arg(company_id) and contact_id = sqlc.arg(contact_id) and seq > sqlc.arg(after)::bigint order by seq limit sqlc.arg(max_rows)::int;
+
+-- name: CompaniesWithRetention :many
+select * from messaging.companies where retention_days is not null order by id;
+
+-- name: DeleteOldMessages :many
+-- Of closed tickets. They come back with their tickets.
+delete from messaging.messages where (company_id, id) in (
+  select m.company_id, m.id from messaging.messages m join messaging.tickets t on t.company_id = m.company_id and t.id = m.ticket_id
+  where m.company_id = sqlc.arg(company_id) and m.sent_at < sqlc.arg(before)::timestamptz and t.status = 'closed'
+  order by m.sent_at limit sqlc.arg(max_rows)::int)
+returning ticket_id;
+
+-- name: ClearLastMessages :exec
+-- Of tickets that have no message any more.
+update messaging.tickets t set last_message = '' where t.company_id = sqlc.arg(company_id) and t.id = any(sqlc.arg(tickets)::bigint[]) and t.last_message <> ''
+  and not exists (select from messaging.messages m where m.company_id = t.company_id and m.ticket_id = t.id);
