@@ -48,15 +48,15 @@ func TestExportAndAnonymize(t *testing.T) {
 
 	anonymized := company.OK(200, "POST", path+"/anonymize", nil)
 	require.Equal(t, "Anonymized", anonymized["name"])
-	require.Equal(t, "", anonymized["number"])
-	require.Equal(t, "", anonymized["email"])
+	require.Empty(t, anonymized["number"])
+	require.Empty(t, anonymized["email"])
 	require.Empty(t, anonymized["extraInfo"])
 	require.Empty(t, anonymized["tags"])
 	require.NotNil(t, anonymized["anonymizedAt"])
 	require.Equal(t, []string{"", ""}, bodies(company, ticketPath))
 	closed := company.Get(ticketPath)
 	require.Equal(t, "closed", closed["status"])
-	require.Equal(t, "", closed["lastMessage"])
+	require.Empty(t, closed["lastMessage"])
 	require.Nil(t, closed["resolution"])
 	for _, table := range []string{"contacts", "tickets", "messages", "contact_tags", "outbox"} {
 		var found int
@@ -100,7 +100,7 @@ func TestRetention(t *testing.T) {
 	require.Equal(t, []string{"Old"}, bodies(company, paths["closed"]))
 	ages(31)
 	require.Empty(t, bodies(company, paths["closed"]))
-	require.Equal(t, "", company.Get(paths["closed"])["lastMessage"])
+	require.Empty(t, company.Get(paths["closed"])["lastMessage"])
 	require.Equal(t, []string{"Old"}, bodies(company, paths["open"]))
 	require.Equal(t, []string{"Old"}, bodies(other, paths["kept"]))
 }

@@ -32,7 +32,7 @@ func (c *Company) LogIn(email, password string) *Company {
 }
 
 // Refused requires a status and the platform's name of the error.
-func (c *Company) Refused(status int, name, method, path string, body any, headers ...string) object {
+func (c *Company) Refused(status int, name, method, path string, body any, headers ...string) moduletest.Object {
 	c.T.Helper()
 	response := c.Call(method, path, body, headers...)
 	require.Equal(c.T, status, response.Status, "%s %s: %s", method, path, response.Text)
