@@ -162,7 +162,7 @@ func TestErasure(t *testing.T) {
 	a.settles(kept, busyTo, "delivered")
 	replay := a.replayEnds(a.ok(202, "POST", "/replays", `{"filter":{"tenant_id":"`+a.tenant+`","environment":"live"}}`)["id"].(string))
 	require.Equal(t, "done", replay["status"])
-	require.EqualValues(t, 2, replay["done"], "%v: those of the bystander and of the one that was kept", replay)
+	require.EqualValues(t, 2, replay["delivered"], "%v: those of the bystander and of the one that was kept", replay)
 	require.EqualValues(t, len(mentions)+3, replay["failed"], "%v: the erased ones, and the deletion itself", replay)
 	again := a.publish("message.sent", `{"name":"`+mariaName+`","phone":"+5511987654321"}`)
 	a.settles(again, endpoint, "delivered")
