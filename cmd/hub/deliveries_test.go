@@ -174,6 +174,9 @@ func TestRetry(t *testing.T) {
 
 	parked := p.run("deliveries", "list", "--endpoint", gone, "-q").requireOK()
 	p.run("deliveries", "retry", parked).requireFails(1, "enable it first. (endpoint_disabled, request ")
-	p.run("endpoints", "update", gone, "--enabled").requireOK()
+	p.run("endpoints", "update", gone, "--enabled", "--endpoint-url", newReceiver(t, 200, "").URL).requireOK() // and drains what was parked
+	require.Eventually(t, func() bool {
+		return strings.Contains(p.run("deliveries", "show", parked).requireOK(), "delivered after 2 attempts")
+	}, waitTimeout, 10*pollInterval)
 	require.JSONEq(t, `{"id":"`+parked+`","status":"pending"}`, p.run("deliveries", "retry", parked, "-o", "json").requireOK())
 }
