@@ -194,6 +194,10 @@ func (r *streamReader) run(ctx context.Context, w io.Writer) error {
 	if err := writeFlushed(w, begin); err != nil {
 		return nil //nolint:nilerr // the client has gone
 	}
+	// Other readers may have been woken for these before this one subscribed.
+	if isGone, err := r.send(ctx, w); isGone || err != nil {
+		return err
+	}
 	for {
 		select {
 		case <-ctx.Done():

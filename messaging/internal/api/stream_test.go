@@ -163,3 +163,19 @@ func TestStreamEndsWithItsLogin(t *testing.T) {
 		require.NoError(t, stream.lines.Err())
 	}
 }
+
+// A stream that resumes gets what it missed at once, also where another stream of the company
+// has read it before and nothing new happens.
+func TestResumeBesideAnotherStream(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	connection := company.Connect()
+	bearer := []string{"Authorization", "Bearer " + company.Token}
+	open, _ := openStream(t, company, "", bearer...)
+	company.SendFromPhone(company.AddPhone("Ana"), connection, "Hi")
+	_, ticket := open.until("ticket create")
+	open.until("ticket update")
+	resumed, _ := openStream(t, company, "", append(bearer, "Last-Event-ID", ticket.ID)...)
+	names, _ := resumed.until("ticket update")
+	require.Equal(t, []string{"message create", "ticket update"}, names)
+}
