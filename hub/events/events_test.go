@@ -43,7 +43,7 @@ func TestWireFormat(t *testing.T) {
 		{events.PaymentOverdue{PatientID: "p1", Amount: events.Decimal("1.00"), DueDate: "2026-03-02"}, `payment.overdue {"patient_id":"p1","amount":1.00,"due_date":"2026-03-02"}`},
 		{events.MessageReceived{Phone: phone, Name: "Caio", Body: "hi", TicketID: "7"}, `message.received {"phone":"+5511987654321","name":"Caio","body":"hi","ticket_id":"7"}`},
 		{events.MessageSent{Phone: phone, Body: "hi", TicketID: "7"}, `message.sent {"phone":"+5511987654321","body":"hi","ticket_id":"7"}`},
-		{events.TicketCreated{Phone: phone, Name: "Caio", TicketID: "7", Queue: "Desk"}, `ticket.created {"phone":"+5511987654321","name":"Caio","ticket_id":"7","queue":"Desk"}`},
+		{events.TicketCreated{Phone: phone, Name: "Caio", TicketID: "7", Queue: "Sales"}, `ticket.created {"phone":"+5511987654321","name":"Caio","ticket_id":"7","queue":"Sales"}`},
 		{events.TicketClosed{TicketID: "7", Resolution: "done"}, `ticket.closed {"ticket_id":"7","resolution":"done"}`},
 		{events.ContactCreated{Phone: phone, Name: "Caio", Email: "c@example.com"}, `contact.created {"phone":"+5511987654321","name":"Caio","email":"c@example.com"}`},
 	}

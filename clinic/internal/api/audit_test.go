@@ -93,7 +93,7 @@ func TestReadsAreAudited(t *testing.T) {
 		require.Equal(t, clinictest.AuditEntry{Action: "patients.list", Actor: "tenant_user", Environment: "live", PatientID: who}, got[0], query)
 	}
 
-	// Live and test are told apart.
+	// Live and test data are separate.
 	trial := chart.InEnvironment("test")
 	other := trial.OK(201, "POST", "/patients", object{"name": "Ana"})["id"].(string)
 	trial.Get("/patients/" + other)

@@ -91,7 +91,7 @@ func TestFHIRForConnectedProducts(t *testing.T) {
 	require.Equal(t, 200, all.Status)
 	require.NoError(t, fhirtest.Validate([]byte(all.Text)))
 	for _, text := range []string{all.Text, peer.Call("GET", "/fhir/DocumentReference?patient="+chart.PatientID, nil).Text} {
-		for _, hidden := range []string{"psychiatry", "serology", "Dr. Rui", "story", "told to nobody", "not even", chart.SecretRecordID, "123456789", clinictest.CPF, base64.StdEncoding.EncodeToString([]byte("the whole story"))} {
+		for _, hidden := range []string{"psychiatry", "serology", "Dr. Rui", "story", "known to nobody", "not even", chart.SecretRecordID, "123456789", clinictest.CPF, base64.StdEncoding.EncodeToString([]byte("the whole story"))} {
 			require.NotContains(t, text, hidden)
 		}
 		require.Contains(t, text, base64.StdEncoding.EncodeToString([]byte("seen, all is well")))

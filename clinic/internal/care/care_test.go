@@ -54,7 +54,7 @@ func TestRedact(t *testing.T) {
 		"call +5511987654321": "call +5511987654321", "F32, f32.1 e F321": "***, *** e ***", "F32.1X, S72.001A": "***, ***", "_F32_ a_f32.1": "_***_ a_***", "f321": "***", "f321 f322, (f323)": "*** ***, (***)",
 		"cid f32": "cid ***", "CID F 32.1": "CID ***", "CID-10 f32": "CID-10 ***", "cid10: f-32": "cid10: ***", "CID f32, f41 e F33.2; retorno": "CID ***; retorno", "icd f32 after": "icd *** after",
 		"F32.Depois": "***.Depois", "Dr. Rui F32.1": "Dr. Rui ***", "https://x.example/F32.1?a=f32.1": "https://x.example/***?a=***",
-		// What is none, or cannot be told from what is none.
+		// No codes, or nothing that distinguishes them from other words.
 		"Vitamina B12": "Vitamina B12", "vitamina B12 e B15": "vitamina B12 e ***", "f32": "f32", "cidade f32": "cidade f32", "às h14, sala b12": "às h14, sala b12", "A1 B2 c3": "A1 B2 c3",
 		"1b9d6bcd-bbfd-e123-9b5d-ab8dfbbd4bed": "1b9d6bcd-bbfd-e123-9b5d-ab8dfbbd4bed", "CRM/SP 123456": "CRM/SP 123456",
 		"order 123456789012": "order 123456789012", "12345678900": "12345678900",

@@ -69,7 +69,7 @@ func (c *Chart) AddChart(patientID string) {
 	c.VisitID = add("/appointments", object{"datetime": "2026-02-02T09:00:00-03:00", "service": "Retorno", "professional": "Dra. Lia", "status": "completed"})
 	c.CancelledAppointmentID = add("/appointments", object{"datetime": "2026-01-02T09:00:00-03:00", "status": "cancelled"})
 	c.RecordID = add("/records", object{"date": "2026-02-02", "type": "evolution", "professional": "Dra. Lia", "content": "the whole story", "summary": "seen, all is well"})
-	c.RestrictedRecordID = add("/records", object{"date": "2026-02-03", "type": "psychiatry", "professional": "Dr. Rui", "content": "a restricted story", "summary": "told to nobody", "sensitivity": "R"})
+	c.RestrictedRecordID = add("/records", object{"date": "2026-02-03", "type": "psychiatry", "professional": "Dr. Rui", "content": "a restricted story", "summary": "known to nobody", "sensitivity": "R"})
 	c.SecretRecordID = add("/records", object{"date": "2026-02-04", "type": "serology", "content": "a secret story", "summary": "not even that it is", "sensitivity": "V"})
 	c.PaymentID = add("/payments", object{"amount": 150.5, "description": "Consulta", "due_date": "2026-03-02"})
 	c.InteractionID = add("/interactions", object{"interaction_type": "phone_call", "summary": "=HYPERLINK(1)", "occurred_at": "2026-02-05T10:00:00Z"})

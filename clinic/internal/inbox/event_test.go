@@ -27,7 +27,7 @@ func documentedEvents() []documentedEvent {
 	return []documentedEvent{
 		{"message.received", "messaging", object{"phone": stranger, "name": "Rui", "body": "Hello", "ticket_id": "t-1"}, []string{"phone", "name", "body"}, []string{"ticket_id"}, []string{"email"}},
 		{"message.sent", "messaging", object{"phone": stranger, "body": "Hello", "ticket_id": "t-2"}, []string{"phone", "body"}, []string{"ticket_id"}, []string{"name", "email"}},
-		{"ticket.created", "messaging", object{"phone": stranger, "name": "Rui", "ticket_id": "t-3", "queue": "Desk"}, []string{"phone", "name", "queue"}, []string{"ticket_id"}, []string{"email"}},
+		{"ticket.created", "messaging", object{"phone": stranger, "name": "Rui", "ticket_id": "t-3", "queue": "Sales"}, []string{"phone", "name", "queue"}, []string{"ticket_id"}, []string{"email"}},
 		{"ticket.closed", "messaging", object{"ticket_id": "t-4", "resolution": "done"}, []string{"resolution"}, []string{"ticket_id"}, []string{"phone", "name", "email"}},
 		{"contact.created", "messaging", object{"phone": stranger, "name": "Rui", "email": "rui@example.com"}, []string{"phone", "name", "email"}, nil, nil},
 		{

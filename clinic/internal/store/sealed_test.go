@@ -16,10 +16,10 @@ func TestSealedValuesAreBoundToTheirRows(t *testing.T) {
 	clinic.OK(200, "PUT", "/clinic", object{"reveal_cpf": true})
 	ana := clinic.OK(201, "POST", "/patients", object{"name": "Ana", "cpf": clinictest.CPF})["id"].(string)
 	gil := clinic.OK(201, "POST", "/patients", object{"name": "Gil", "cpf": "529.982.247-25"})["id"].(string)
-	first := clinic.OK(201, "POST", "/patients/"+ana+"/records", object{"date": "2026-03-02", "type": "x", "content": "What Ana told"})["id"]
-	clinic.OK(201, "POST", "/patients/"+gil+"/records", object{"date": "2026-03-02", "type": "x", "content": "What Gil told"})
+	first := clinic.OK(201, "POST", "/patients/"+ana+"/records", object{"date": "2026-03-02", "type": "x", "content": "What Ana said"})["id"]
+	clinic.OK(201, "POST", "/patients/"+gil+"/records", object{"date": "2026-03-02", "type": "x", "content": "What Gil said"})
 	require.Equal(t, clinictest.CPF, clinic.Get("/patients/" + ana + "?reveal=cpf")["cpf"])
-	require.Equal(t, "What Gil told", clinic.Items("/patients/" + gil + "/records")[0]["content"])
+	require.Equal(t, "What Gil said", clinic.Items("/patients/" + gil + "/records")[0]["content"])
 
 	clinic.Exec(`update clinic.records r set content_enc = (select o.content_enc from clinic.records o where o.clinic_id = $1 and o.id = $2) where clinic_id = $1 and patient_id = $3`, first, gil)
 	clinic.Exec(`update clinic.patients r set cpf_enc = (select o.cpf_enc from clinic.patients o where o.clinic_id = $1 and o.id = $2) where clinic_id = $1 and id = $3`, ana, gil)

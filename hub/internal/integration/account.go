@@ -6,7 +6,7 @@ import (
 
 // A tenant is connected to one account of a product at a time. The account is the one
 // that the peer's status names, not its address, which may change. Integrations whose
-// peer names no account cannot be told apart, so each handshake counts as the same one.
+// peer names no account are indistinguishable, so each handshake counts as the same one.
 
 // ClaimAccount lets an account of the peer's product have the integration. samePeer
 // says that the claimant's key or registration is already the integration's; account

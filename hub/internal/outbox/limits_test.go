@@ -277,7 +277,7 @@ func TestChangeDelaysOnlyItsTenant(t *testing.T) {
 	}
 }
 
-// A tenant that never stops changing is told so in the end, and nobody waits for it.
+// A tenant that never stops changing gets an error in the end, and nobody waits for it.
 func TestRequestOfATenantThatKeepsChanging(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, 10_000)

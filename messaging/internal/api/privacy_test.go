@@ -27,14 +27,14 @@ func TestExportAndAnonymize(t *testing.T) {
 	company.SendFromPhone(phone, connection, "My secret")
 	ticket := company.Tickets("")[0]
 	ticketPath, path := messagingtest.TicketPath(ticket), messagingtest.Path("/contacts", ticket["contact"].(object))
-	company.OK(200, "PUT", ticketPath, object{"status": "open", "resolution": "told her secret"})
+	company.OK(200, "PUT", ticketPath, object{"status": "open", "resolution": "shared her secret"})
 	company.OK(201, "POST", ticketPath+"/messages", object{"body": "A note about Ana", "isPrivate": true})
 	vip := company.OK(201, "POST", "/tags", object{"name": "VIP"})
 	company.OK(200, "PUT", path, object{"email": "ana@example.com", "extraInfo": []object{{"name": "Birthday", "value": "2 March"}}, "tagIds": ids(messagingtest.ID(vip))})
 
 	export := company.Get(path + "/export")
 	require.Equal(t, "ana@example.com", export["contact"].(object)["email"])
-	require.Equal(t, "told her secret", export["tickets"].([]any)[0].(object)["resolution"])
+	require.Equal(t, "shared her secret", export["tickets"].([]any)[0].(object)["resolution"])
 	require.Len(t, export["messages"], 2)
 	require.Equal(t, "My secret", export["messages"].([]any)[0].(object)["body"])
 	silent := company.OK(201, "POST", "/contacts", object{"name": "Silent", "number": "15551234567"})

@@ -1,21 +1,21 @@
 // What the booking pages do better with JavaScript. They work without.
 (() => {
 	"use strict";
-	const body = document.body, told = body.dataset, lang = document.documentElement.lang;
+	const body = document.body, pageData = body.dataset, lang = document.documentElement.lang;
 
 	// Times in the visitor's own zone, where the clocks differ.
-	const clock = (at, zone) => new Intl.DateTimeFormat(lang, { hour: "2-digit", minute: "2-digit", hourCycle: told.hours, timeZone: zone }).format(at);
+	const clock = (at, zone) => new Intl.DateTimeFormat(lang, { hour: "2-digit", minute: "2-digit", hourCycle: pageData.hours, timeZone: zone }).format(at);
 	const day = (at, zone) => new Intl.DateTimeFormat(lang, { weekday: "short", day: "numeric", timeZone: zone }).format(at);
 	const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
-	if (told.zone && own) {
+	if (pageData.zone && own) {
 		let differs = false;
 		for (const time of document.querySelectorAll("time[data-local]")) {
 			const at = new Date(time.dateTime);
-			const other = day(at, own) !== day(at, told.zone);
-			if (!other && clock(at, own) === clock(at, told.zone)) continue;
+			const other = day(at, own) !== day(at, pageData.zone);
+			if (!other && clock(at, own) === clock(at, pageData.zone)) continue;
 			differs = true;
 			const here = (other ? day(at, own) + " " : "") + clock(at, own);
-			const [before, after] = told.yourTime.split("%s");
+			const [before, after] = pageData.yourTime.split("%s");
 			const note = document.createElement("span");
 			note.className = "local";
 			note.textContent = before + here + after;
@@ -29,7 +29,7 @@
 			time.after(" ", note);
 		}
 		const legend = document.querySelector("[data-own-zone]");
-		if (legend && differs) legend.append(" · " + told.yourZone.replace("%s", own.split("/").pop().replaceAll("_", " ")));
+		if (legend && differs) legend.append(" · " + pageData.yourZone.replace("%s", own.split("/").pop().replaceAll("_", " ")));
 	}
 
 	// Some work for the machine, where the business wants it: a number whose hash is the
@@ -69,7 +69,7 @@
 			form.dataset.sent = "yes";
 			if (button) {
 				button.setAttribute("aria-busy", "true");
-				if (button.classList.contains("primary")) button.textContent = told.booking;
+				if (button.classList.contains("primary")) button.textContent = pageData.booking;
 			}
 		});
 		addEventListener("pageshow", () => {
@@ -93,7 +93,7 @@
 			} catch {
 				if (!document.execCommand("copy")) return;
 			}
-			button.textContent = status.textContent = told.copied;
+			button.textContent = status.textContent = pageData.copied;
 			setTimeout(() => { button.textContent = label; status.textContent = ""; }, 2500);
 		});
 	}
@@ -106,7 +106,7 @@
 		const two = (n) => String(n).padStart(2, "0");
 		const tick = () => {
 			const seconds = Math.floor((expires - Date.now()) / 1000);
-			left.textContent = seconds > 0 ? told.timeLeft.replace("%s", seconds >= 3600
+			left.textContent = seconds > 0 ? pageData.timeLeft.replace("%s", seconds >= 3600
 				? Math.floor(seconds / 3600) + ":" + two(Math.floor(seconds / 60) % 60) + ":" + two(seconds % 60)
 				: Math.floor(seconds / 60) + ":" + two(seconds % 60)) : "";
 		};

@@ -103,7 +103,7 @@ async function booksByKeyboard(browser) {
 	await press("the next month", "at.matches('a.arrow') && at.ariaLabel === 'Próximo mês'");
 	await press("a day", "at.matches('a.date')");
 	expect((await page.locator(".slot .local").first().innerText()).startsWith("11:00"), "the visitor's own time stands beside");
-	expect((await page.locator("[data-own-zone]").innerText()).includes("Lisbon"), "and it is told whose it is");
+	expect((await page.locator("[data-own-zone]").innerText()).includes("Lisbon"), "and it names its zone");
 	await check(page, "time-elsewhere");
 	await press("a time", "at.matches('a.slot')");
 	for (const [id, text] of [["name", "Eva Melo"], ["phone", "11 91234-5678"]]) {
