@@ -13,19 +13,24 @@ import (
 	"integrationhub/hub/module"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/driver"
+	"integrationhub/messaging/internal/media"
 	"integrationhub/messaging/internal/store"
 )
 
 // Service stores what happens at the networks.
 type Service struct {
-	host  module.Host
-	store *store.Store
+	host    module.Host
+	store   *store.Store
+	drivers *driver.Drivers
+	media   *media.Service
 }
 
 var _ driver.Sink = (*Service)(nil)
 
 // New returns the service of an opened product.
-func New(host module.Host, s *store.Store) *Service { return &Service{host, s} }
+func New(host module.Host, s *store.Store, drivers *driver.Drivers, files *media.Service) *Service {
+	return &Service{host, s, drivers, files}
+}
 
 // ChangeConnection implements [driver.Sink].
 func (s *Service) ChangeConnection(ctx context.Context, change driver.ConnectionChange) error {
@@ -60,11 +65,15 @@ func (s *Service) ReceiveMessage(ctx context.Context, in driver.Incoming) error 
 			return err
 		}
 		draft := store.Message{RemoteID: &in.RemoteID, Body: in.Body, MediaType: chat.MediaText, Origin: chat.OriginContact, SentAt: in.At}
+		addIncomingMedia(&draft, in.Media)
 		if draft.QuotedID, err = quotedID(ctx, tx, connection, in.QuotedRemoteID); err != nil {
 			return err
 		}
 		message, err := tx.AddMessage(ctx, ticket, draft)
 		if err != nil {
+			return err
+		}
+		if err := s.enqueueMedia(ctx, tx, message); err != nil {
 			return err
 		}
 		if err := tx.SetContactLastInbound(ctx, in.At, scope.Company, contact.ID); err != nil {
