@@ -256,5 +256,12 @@ func lockForMessage(ctx context.Context, tx *store.Tx, scope store.Scope, id int
 	if err := checkQuoted(ctx, tx, ticket, draft.QuotedID); err != nil || draft.IsPrivate {
 		return ticket, err
 	}
-	return ticket, requireSendable(ctx, tx, ticket)
+	if err := requireSendable(ctx, tx, ticket); err != nil {
+		return ticket, err
+	}
+	contact, err := tx.Contact(ctx, ticket.CompanyID, ticket.ContactID)
+	if err != nil {
+		return ticket, err
+	}
+	return ticket, outbound.CheckConsent(contact, draft.Origin, tx.Now())
 }
