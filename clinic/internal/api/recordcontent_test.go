@@ -120,7 +120,9 @@ func TestLockedContentNeedsAReason(t *testing.T) {
 		}
 		return list
 	}
-	get := func(who *clinictest.Clinic, path string, headers ...string) answer { return who.Call("GET", path, nil, headers...) }
+	get := func(who *clinictest.Clinic, path string, headers ...string) answer {
+		return who.Call("GET", path, nil, headers...)
+	}
 
 	// Nothing is locked yet: no reason is needed, and none is stored.
 	require.Equal(t, contentMaskedCPF, items(get(clinic, path+"/records", header, reason))[0]["content"])
