@@ -60,8 +60,8 @@ func (p *Product) AdmitLongBody(method, path, authorization string) httpx.Admiss
 	return httpx.Admission{MaxBytes: limit.maxBytes, AdminOnly: limit.adminOnly && !caller.Admin}
 }
 
-// checkForm returns a check that a body is a form of a media type and not compressed: a
-// compressed form has no bound on its size.
+// checkForm returns a check that a body is a readable form of a media type and not
+// compressed: a compressed form has no bound on its size.
 func checkForm(mediaType string) func(*fiber.Ctx) error {
 	return func(c *fiber.Ctx) error {
 		if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
@@ -73,6 +73,11 @@ func checkForm(mediaType string) func(*fiber.Ctx) error {
 		}
 		if trimmed := bytes.TrimLeft(contentType, " \t"); !bytes.HasPrefix(trimmed, []byte(mediaType)) { // the form parser compares case
 			c.Request().Header.SetContentType(mediaType + string(trimmed[len(mediaType):]))
+		}
+		if mediaType == fiber.MIMEMultipartForm {
+			if _, err := c.MultipartForm(); err != nil {
+				return hub.Errorf(hub.ErrMalformed, "malformed", "The form cannot be read: it must have a boundary, as its Content-Type says, and end with it.")
+			}
 		}
 		return nil
 	}

@@ -273,10 +273,10 @@ type updateTicketInput struct {
 	IDParam
 	Body struct {
 		Status     rest.Optional[string] `json:"status,omitempty" doc:"open, pending or closed"`
-		UserID     rest.Optional[int64]  `json:"userId,omitempty" doc:"Its owner; null: nobody"`
-		QueueID    rest.Optional[int64]  `json:"queueId,omitempty" doc:"null: no queue"`
+		UserID     rest.Nullable[int64]  `json:"userId,omitempty" doc:"Its owner; null: nobody"`
+		QueueID    rest.Nullable[int64]  `json:"queueId,omitempty" doc:"null: no queue"`
 		WhatsappID rest.Optional[int64]  `json:"whatsappId,omitempty" doc:"Its connection"`
-		Resolution rest.Optional[string] `json:"resolution,omitempty" maxLength:"500" doc:"How it ended"`
+		Resolution rest.Nullable[string] `json:"resolution,omitempty" maxLength:"500" doc:"How it ended; null: none"`
 	} `nameHint:"TicketFields"`
 }
 
@@ -314,9 +314,9 @@ func (in *updateTicketInput) applyTo(ctx context.Context, tx *store.Tx, user act
 	b, earlier, status := &in.Body, ticket.Status, string(ticket.Status)
 	b.Status.ApplyTo(&status)
 	ticket.Status = chat.TicketStatus(status)
-	b.UserID.ApplyToNullable(&ticket.UserID)
-	b.QueueID.ApplyToNullable(&ticket.QueueID)
-	b.Resolution.ApplyToNullable(&ticket.Resolution)
+	b.UserID.ApplyTo(&ticket.UserID)
+	b.QueueID.ApplyTo(&ticket.QueueID)
+	b.Resolution.ApplyTo(&ticket.Resolution)
 	if !ticket.Status.IsValid() {
 		return hub.Invalid("body.status", "must be open, pending or closed")
 	}
