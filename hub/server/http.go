@@ -41,8 +41,6 @@ func newApp(publicURL string, log *slog.Logger, p *probes, uploads *httpx.Upload
 		ReadTimeout: readTimeout, IdleTimeout: idleTimeout, ErrorHandler: uploads.ErrorHandler(httpx.ErrorHandler(log)),
 		// fiber reuses its buffers; huma's handlers keep strings of the request.
 		Immutable: true,
-		// A form is read once the operation is known, whose form of errors a broken one gets.
-		DisablePreParseMultipartForm: true,
 	})
 	httpx.AnswerUnknownMethods(app)
 	app.Use(httpx.RequestIDs(), httpx.Headers(publicURL), recoverPanics(log), p.closeWhileDraining, uploads.Handler)

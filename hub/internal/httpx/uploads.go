@@ -13,9 +13,13 @@ import (
 	"integrationhub/hub"
 )
 
-// MaxUploadBytes is how many bytes of long bodies a process reads at the same time.
-// Reading a form takes up to three times its length in memory.
-const MaxUploadBytes = 2 * 16 << 20
+// MaxUploadBytes is how many bytes of long bodies a process holds in memory at the same
+// time. Reading a form takes up to three times as much.
+const MaxUploadBytes = 2 * maxInMemory
+
+// maxInMemory is how much of a form is held in memory: fasthttp writes the rest of a form
+// whose length is known to temporary files, and deletes them after the request.
+const maxInMemory = 16 << 20
 
 // uploadRetry is the Retry-After of an upload for which there is no room.
 const uploadRetry = 10 * time.Second
@@ -37,6 +41,7 @@ type Uploads struct {
 	limit        int                    // bytes
 	reservations map[string]reservation // by id
 	now          func() time.Time
+	forms        formErrors
 
 	// Values of headerUpload for refused bodies; random, so that no client knows them.
 	busy, admin string
@@ -52,7 +57,7 @@ type reservation struct {
 
 // NewUploads returns uploads limited to so many bytes at the same time.
 func NewUploads(limit int, now func() time.Time) *Uploads {
-	return &Uploads{limit: limit, reservations: make(map[string]reservation), now: now, busy: uuid.NewString(), admin: uuid.NewString()}
+	return &Uploads{limit: limit, reservations: make(map[string]reservation), forms: formErrors{adapters: make(map[*fasthttp.RequestHeader]formAdapter), now: now}, now: now, busy: uuid.NewString(), admin: uuid.NewString()}
 }
 
 // reserve reserves room for a body; ok is false if there is not enough.
@@ -92,6 +97,9 @@ func (u *Uploads) release(id string) {
 
 // Handler is the middleware that releases the reservation of a body after its handler.
 func (u *Uploads) Handler(c *fiber.Ctx) error {
+	if isForm(c.Request().Header.ContentType()) {
+		u.forms.take(&c.Request().Header) // its errors are the operation's from here on
+	}
 	if id := c.Get(headerUpload); id != "" {
 		u.startHandling(id)
 		defer u.release(id)
@@ -106,7 +114,7 @@ func (u *Uploads) ErrorHandler(next fiber.ErrorHandler) fiber.ErrorHandler {
 		decision := c.Get(headerUpload)
 		u.release(decision)
 		if !errors.Is(err, fiber.ErrRequestEntityTooLarge) {
-			return next(c, err)
+			return next(c, u.forms.adapt(c, err))
 		}
 		switch decision {
 		case u.admin:
@@ -117,7 +125,7 @@ func (u *Uploads) ErrorHandler(next fiber.ErrorHandler) fiber.ErrorHandler {
 			err = busy
 		}
 		markUnread(c)
-		return next(c, err)
+		return next(c, u.forms.adapt(c, err))
 	}
 }
 
@@ -127,9 +135,8 @@ func (u *Uploads) ErrorHandler(next fiber.ErrorHandler) fiber.ErrorHandler {
 func (u *Uploads) BodyLimits(app *fiber.App, admit func(method, path, authorization string) Admission) {
 	server := app.Server()
 	next := server.HeaderReceived
-	form := []byte(fiber.MIMEMultipartForm)
 	server.HeaderReceived = func(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
-		if media := header.ContentType(); len(media) < len(form) || !bytes.EqualFold(media[:len(form)], form) {
+		if !isForm(header.ContentType()) {
 			return fasthttp.RequestConfig{} // the usual case, on the hot path
 		}
 		if length := header.ContentLength(); length >= 0 && length <= app.Config().BodyLimit {
@@ -149,23 +156,24 @@ func (u *Uploads) BodyLimits(app *fiber.App, admit func(method, path, authorizat
 
 // admit reserves room for a body, or marks the request as refused.
 func (u *Uploads) admit(header *fasthttp.RequestHeader, admission Admission) fasthttp.RequestConfig {
-	length := header.ContentLength()
+	length, maxBytes := header.ContentLength(), admission.MaxBytes
 	switch {
 	case admission.AdminOnly:
 		header.Set(headerUpload, u.admin)
 		return fasthttp.RequestConfig{}
 	case length > admission.MaxBytes:
 		return fasthttp.RequestConfig{}
-	case length < 0: // chunked: of unknown length
-		length = admission.MaxBytes
+	case length < 0: // chunked: of unknown length, and all in memory
+		maxBytes = min(maxBytes, maxInMemory)
+		length = maxBytes
 	}
-	id, ok := u.reserve(length)
+	id, ok := u.reserve(min(length, maxInMemory))
 	if !ok {
 		header.Set(headerUpload, u.busy)
 		return fasthttp.RequestConfig{}
 	}
 	header.Set(headerUpload, id)
-	return fasthttp.RequestConfig{ReadTimeout: longTimeout, MaxRequestBodySize: admission.MaxBytes}
+	return fasthttp.RequestConfig{ReadTimeout: longTimeout, MaxRequestBodySize: maxBytes}
 }
 
 // ReservedBytes returns how many bytes are reserved now.

@@ -3,8 +3,8 @@ package product
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"mime"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +13,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/httpx"
+	"integrationhub/hub/module"
 	"integrationhub/hub/module/rest"
 )
 
@@ -21,36 +22,45 @@ const admissionTimeout = 5 * time.Second
 
 // longBody is the limit of an operation that takes bodies over [httpx.MaxBody].
 type longBody struct {
+	path      pathPattern
 	maxBytes  int
 	adminOnly bool // only administrators may call the operation
 }
 
 // findLongBodies returns the limits of a product's operations that take bodies over
-// [httpx.MaxBody], by path.
-func findLongBodies(product, basePath string, document *huma.OpenAPI) (map[string]longBody, error) {
-	limits := make(map[string]longBody)
+// [httpx.MaxBody].
+func findLongBodies(basePath string, document *huma.OpenAPI) []longBody {
+	var limits []longBody
 	for path, item := range document.Paths {
-		op := item.Post
-		if op == nil || op.MaxBodyBytes <= httpx.MaxBody {
-			continue
+		if op := item.Post; op != nil && op.MaxBodyBytes > httpx.MaxBody {
+			limits = append(limits, longBody{newPathPattern(basePath + path), int(op.MaxBodyBytes), rest.Access(op.Security).Credentials().Admin})
 		}
-		if strings.Contains(path, "{") {
-			return nil, fmt.Errorf("mounting %s: %s has a body limit of its own and a path with parameters", product, op.OperationID)
-		}
-		limits[basePath+path] = longBody{int(op.MaxBodyBytes), rest.Access(op.Security).Credentials().Admin}
 	}
-	return limits, nil
+	return limits
+}
+
+// pathPattern is the path of an operation by segments; {id} matches any.
+type pathPattern []string
+
+func newPathPattern(path string) pathPattern { return strings.Split(path, "/") }
+
+// matches reports whether a path is the operation's.
+func (p pathPattern) matches(path string) bool {
+	return slices.EqualFunc(p, strings.Split(path, "/"), func(pattern, segment string) bool {
+		return pattern == segment || strings.HasPrefix(pattern, "{") && segment != ""
+	})
 }
 
 // AdmitLongBody returns, before a request's body is read, how long it may be if that is
 // more than [httpx.MaxBody]. Only authenticated users of the product get such a limit, and
 // only for operations that take long bodies: strangers must not make the hub hold them.
 func (p *Product) AdmitLongBody(method, path, authorization string) httpx.Admission {
-	limit := p.longBodies[path]
+	i := slices.IndexFunc(p.longBodies, func(l longBody) bool { return l.path.matches(path) })
 	token, bearer := strings.CutPrefix(authorization, "Bearer ")
-	if limit.maxBytes == 0 || method != fiber.MethodPost || !bearer || !isTokenText(token) {
+	if i < 0 || method != fiber.MethodPost || !bearer || !isTokenText(token) {
 		return httpx.Admission{}
 	}
+	limit := p.longBodies[i]
 	ctx, cancel := context.WithTimeout(context.Background(), admissionTimeout)
 	defer cancel()
 	caller, err := p.instance.Authenticate(ctx, token)
@@ -58,6 +68,36 @@ func (p *Product) AdmitLongBody(method, path, authorization string) httpx.Admiss
 		return httpx.Admission{}
 	}
 	return httpx.Admission{MaxBytes: limit.maxBytes, AdminOnly: limit.adminOnly && !caller.Admin}
+}
+
+// ErrorAdapterOf returns the error adapter of the operation of a path, or nil if it has
+// none or takes no forms: the server refuses a form that it cannot read before the request
+// is routed.
+func (p *Product) ErrorAdapterOf(method, path string) module.ErrorAdapter {
+	i := slices.IndexFunc(p.formErrors, func(f formErrors) bool { return method == fiber.MethodPost && f.path.matches(path) })
+	if i < 0 {
+		return nil
+	}
+	return p.formErrors[i].adapter
+}
+
+// formErrors adapts the errors of an operation that takes forms.
+type formErrors struct {
+	path    pathPattern
+	adapter module.ErrorAdapter
+}
+
+// findFormErrors returns the operations that take forms and have an error adapter.
+func findFormErrors(basePath string, document *huma.OpenAPI) []formErrors {
+	var list []formErrors
+	for path, item := range document.Paths {
+		if op := item.Post; op != nil && op.RequestBody != nil && op.RequestBody.Content[fiber.MIMEMultipartForm] != nil {
+			if adapter, ok := op.Metadata[module.MetadataErrorAdapter].(module.ErrorAdapter); ok {
+				list = append(list, formErrors{newPathPattern(basePath + path), adapter})
+			}
+		}
+	}
+	return list
 }
 
 // checkForm returns a check that a body is a readable form of a media type and not
