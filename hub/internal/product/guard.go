@@ -43,8 +43,9 @@ type requestInfo struct {
 	isKnown    bool            // caller is set
 	key        *keys.Principal // nil for users
 	clientIP   string
-	resourceID string // that the request was about, or ""
-	subjectID  string // the person whose data it was about, or ""
+	resourceID string         // that the request was about, or ""
+	subjectID  string         // the person whose data it was about, or ""
+	webhook    *signedWebhook // nil: the request is none
 }
 
 type requestInfoKey struct{}
