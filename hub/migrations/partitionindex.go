@@ -31,7 +31,7 @@ var partitionIndexes = []partitionIndex{
 	},
 	{
 		// The log is searched by it for who an event is about.
-		version: 62, migration: "subject_index", parent: "events", name: "events_subjects", suffix: "_subjects_idx",
+		version: 63, migration: "subject_index", parent: "events", name: "events_subjects", suffix: "_subjects_idx",
 		definition: `using gin (subjects) where subjects is not null`,
 	},
 }
