@@ -18,7 +18,7 @@ import (
 // route's callers has to say so twice.
 var (
 	forAnyone = []string{
-		"auth.register", "auth.login", "auth.refresh", "auth.forgot-password", "auth.reset-password", "fhir.metadata", "fhir.everything-definition",
+		"auth.register", "auth.login", "auth.refresh", "auth.forgot-password", "auth.reset-password", "fhir.metadata", "fhir.everything-definition", "health.get",
 	}
 	forUsers = []string{
 		"auth.me", "clinic.get", "professionals.list",
