@@ -15,7 +15,7 @@ import (
 func TestPhones(t *testing.T) {
 	t.Parallel()
 	h := productHubOf(t, messaging.New())
-	c := newCLI(t).withEnv("HUB_DATA_DIR", h.dataDir)
+	c := newCLI(t).withEnv("HUB_URL", h.url)
 	status, text := post(t, h.url+"/messaging/auth/signup", http.Header{"Content-Type": {"application/json"}}, []byte(`{"name":"Bia","email":"bia@example.com","password":"a long password"}`))
 	require.Equal(t, 201, status, text)
 	var session struct{ Token string }
