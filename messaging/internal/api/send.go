@@ -139,7 +139,7 @@ func (a *API) writeAndSend(ctx context.Context, from sender, in *sendInput, conn
 		return nil, refused("sending_wapp_msg", "The network refused the message.")
 	}
 	if in.Body.CloseTicket {
-		if err := a.outbound.CloseTicket(ctx, from.scope, message.TicketID); err != nil {
+		if err := a.outbound.CloseTicket(ctx, from.scope, *message.TicketID); err != nil {
 			return nil, err
 		}
 	}
@@ -149,7 +149,7 @@ func (a *API) writeAndSend(ctx context.Context, from sender, in *sendInput, conn
 	}
 	return &struct{ Body SentMessage }{SentMessage{
 		ID: message.ID, MessageID: message.ID, Status: status, Ack: message.Ack, Number: contact.Number,
-		TicketID: message.TicketID, ContactID: contact.ID, Timestamp: message.SentAt.UTC(),
+		TicketID: *message.TicketID, ContactID: contact.ID, Timestamp: message.SentAt.UTC(),
 	}}, nil
 }
 
