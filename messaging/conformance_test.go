@@ -31,7 +31,9 @@ func TestConformance(t *testing.T) {
 			ticket := messagingtest.TicketPath(company.Tickets("")[0])
 			contact := company.Get("/contacts")["contacts"].([]any)[0].(map[string]any)
 			campaign := messagingtest.Path("/campaigns", company.OK(201, "POST", "/campaigns", map[string]any{"name": "Offers", "message1": "Hi", "whatsappId": connection.ID}))
+			file := company.Upload(ticket, nil, messagingtest.File{Name: "a.pdf", Content: []byte("%PDF-1.7")}).Body["mediaUrl"].(string)
 			return map[string]string{
+				"/media/{id}":    file[strings.Index(file, "/media/"):],
 				"/whatsapp/{id}": messagingtest.ConnectionPath(connection), "/whatsapp/{id}/qrCode": messagingtest.ConnectionPath(connection) + "/qrCode",
 				"/whatsappsession/{id}": "/whatsappsession/none",
 				"/queue/{id}":           messagingtest.Path("/queue", company.OK(201, "POST", "/queue", map[string]any{"name": "Sales", "color": "#00f"})),

@@ -24,6 +24,7 @@ import (
 	"integrationhub/messaging/internal/imports"
 	"integrationhub/messaging/internal/inbound"
 	"integrationhub/messaging/internal/jobs"
+	"integrationhub/messaging/internal/media"
 	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/realtime"
 	"integrationhub/messaging/internal/schedules"
@@ -64,17 +65,21 @@ func (Module) Migrations() fs.FS { return migrations.FS() }
 // Open implements [module.Module].
 func (Module) Open(_ context.Context, host module.Host) (module.Instance, error) {
 	messagingStore, drivers := store.New(host), &driver.Drivers{}
-	sender := outbound.New(host, messagingStore, drivers)
+	files := media.New(host, messagingStore)
+	sender := outbound.New(host, messagingStore, drivers, files)
 	replies := autoreply.New(host, messagingStore, sender)
-	receiver := inbound.New(host, messagingStore, replies)
+	receiver := inbound.New(host, messagingStore, drivers, files, replies)
 	streams := realtime.New(host, messagingStore)
-	services := api.Services{Store: messagingStore, Outbound: sender, Drivers: drivers, Realtime: streams, Sessions: sessions.New(host, messagingStore, drivers), Imports: imports.New(host, messagingStore), Replies: replies}
+	services := api.Services{
+		Store: messagingStore, Outbound: sender, Drivers: drivers, Realtime: streams, Sessions: sessions.New(host, messagingStore, drivers),
+		Imports: imports.New(host, messagingStore), Media: files, Replies: replies,
+	}
 	if host.Settings.Development {
 		services.Sandbox = sandbox.New(host, receiver)
 		drivers.Add(services.Sandbox)
 	}
 	work := jobs.Services{
-		Outbound: sender, Realtime: streams, Sessions: services.Sessions, Imports: services.Imports, Replies: replies,
+		Outbound: sender, Inbound: receiver, Realtime: streams, Sessions: services.Sessions, Imports: services.Imports, Replies: replies,
 		Schedules: schedules.New(host, messagingStore, sender), Campaigns: campaigns.New(host, messagingStore, sender), Store: messagingStore,
 	}
 	a := api.New(host, services)

@@ -8,8 +8,7 @@ create table messaging.campaigns (
     messages              text[]      not null check (cardinality(messages) = 5), -- '': none
     confirmation          boolean     not null default false,
     confirmation_messages text[]      not null check (cardinality(confirmation_messages) = 5),
-    media_url             text,
-    media_name            text,
+    media_id              text,
     scheduled_at          timestamptz,
     started_at            timestamptz,
     completed_at          timestamptz,
@@ -25,10 +24,12 @@ create table messaging.campaigns (
     primary key (company_id, id),
     check (status <> 'scheduled' or scheduled_at is not null),
     foreign key (company_id, connection_id) references messaging.connections (company_id, id) on delete set null (connection_id),
-    foreign key (company_id, contact_list_id) references messaging.contact_lists (company_id, id) on delete set null (contact_list_id)
+    foreign key (company_id, contact_list_id) references messaging.contact_lists (company_id, id) on delete set null (contact_list_id),
+    foreign key (company_id, media_id) references messaging.media_files (company_id, id)
 );
 create index campaigns_connection on messaging.campaigns (company_id, connection_id);
 create index campaigns_list on messaging.campaigns (company_id, contact_list_id);
+create index campaigns_media on messaging.campaigns (company_id, media_id);
 create index campaigns_scheduled on messaging.campaigns (scheduled_at) where status = 'scheduled';
 
 -- How far a campaign is. A trigger counts its shipments.

@@ -34,15 +34,16 @@ type CampaignFields struct {
 	ConfirmationMessage3 rest.Optional[string]          `json:"confirmationMessage3,omitempty" maxLength:"4096" doc:"Third question"`
 	ConfirmationMessage4 rest.Optional[string]          `json:"confirmationMessage4,omitempty" maxLength:"4096" doc:"Fourth question"`
 	ConfirmationMessage5 rest.Optional[string]          `json:"confirmationMessage5,omitempty" maxLength:"4096" doc:"Fifth question"`
-	ScheduledAt          rest.Optional[string]          `json:"scheduledAt,omitempty" maxLength:"40" format:"date-time" doc:"When it starts by itself: in the future; null: it does not" example:"2027-03-02T09:00:00-03:00"`
+	ScheduledAt          rest.Nullable[string]          `json:"scheduledAt,omitempty" maxLength:"40" format:"date-time" doc:"When it starts by itself: in the future; null: it does not" example:"2027-03-02T09:00:00-03:00"`
 	WhatsappID           rest.Optional[int64]           `json:"whatsappId,omitempty" minimum:"1" doc:"Connection to send on"`
-	ContactListID        rest.Optional[int64]           `json:"contactListId,omitempty" minimum:"1" doc:"List of its contacts; they are taken at the first start"`
+	ContactListID        rest.Nullable[int64]           `json:"contactListId,omitempty" minimum:"1" doc:"List of its contacts; they are taken at the first start"`
 	TagIDs               rest.Optional[[]int64]         `json:"tagIds,omitempty" maxItems:"100" doc:"Tags of its contacts; they are taken at the first start"`
 	ContactIDs           rest.Optional[[]int64]         `json:"contactIds,omitempty" maxItems:"50000" doc:"Its contacts; replaces what was. A list or tags add more"`
 	MessageInterval      rest.Optional[int]             `json:"messageInterval,omitempty" minimum:"0" maximum:"86400" doc:"Seconds between two messages; absent: 20"`
 	LongerIntervalAfter  rest.Optional[int]             `json:"longerIntervalAfter,omitempty" minimum:"0" maximum:"1000000" doc:"Messages after which greaterInterval counts; 0: never; absent: 20"`
 	GreaterInterval      rest.Optional[int]             `json:"greaterInterval,omitempty" minimum:"0" maximum:"86400" doc:"Seconds between two later messages; absent: 60"`
-	SendWindow           rest.Optional[chat.SendWindow] `json:"sendWindow,omitempty" doc:"When it sends, on the company's clock; null: always"`
+	MediaURL             rest.Nullable[string]          `json:"mediaUrl,omitempty" maxLength:"2048" doc:"File to send with the texts: an address that the hub fetches now, or the mediaUrl of a message; null: none" example:"https://example.com/map.png"`
+	SendWindow           rest.Nullable[chat.SendWindow] `json:"sendWindow,omitempty" doc:"When it sends, on the company's clock; null: always"`
 }
 
 // changesContacts reports whether the fields say who gets the campaign.
@@ -77,7 +78,10 @@ func (f CampaignFields) applyTo(c *store.Campaign, now time.Time) error {
 	if err := f.applyWindow(c, &errs); err != nil {
 		return err
 	}
-	if f.WhatsappID.ApplyToNullable(&c.ConnectionID); c.ConnectionID == nil {
+	if f.WhatsappID.Set {
+		c.ConnectionID = &f.WhatsappID.Value
+	}
+	if c.ConnectionID == nil {
 		errs.Check(false, "body.whatsappId", "must be the id of a connection")
 	}
 	if err := errs.Err(); err != nil {
@@ -156,7 +160,7 @@ func (f CampaignFields) checkReferences(ctx context.Context, tx *store.Tx, c *st
 			return mapNoRows(err, notFound("no_wapp_found", "connection"))
 		}
 	}
-	if f.ContactListID.ApplyToNullable(&c.ContactListID); f.ContactListID.HasValue() {
+	if f.ContactListID.ApplyTo(&c.ContactListID); f.ContactListID.HasValue() {
 		if _, err := tx.ContactList(ctx, c.CompanyID, *c.ContactListID); err != nil {
 			return mapNoRows(err, errNoContactList())
 		}
@@ -202,6 +206,10 @@ func (a *API) createCampaign(ctx context.Context, in *createCampaignInput) (*cam
 	if err := in.Body.applyTo(&draft, a.host.Now()); err != nil {
 		return nil, err
 	}
+	files, err := a.fetchMedia(ctx, actor.scope, in.Body.MediaURL, &draft.MediaID)
+	if err != nil {
+		return nil, err
+	}
 	var created store.Campaign
 	err = a.store.InTx(ctx, "making a campaign", func(tx *store.Tx) error {
 		if err := in.Body.checkReferences(ctx, tx, &draft); err != nil {
@@ -213,6 +221,7 @@ func (a *API) createCampaign(ctx context.Context, in *createCampaignInput) (*cam
 		return in.Body.saveContacts(ctx, tx, created)
 	})
 	if err != nil {
+		a.discard(ctx, files)
 		return nil, err
 	}
 	return a.campaignOutput(ctx, actor.scope, created.ID)
@@ -226,7 +235,16 @@ type updateCampaignInput struct {
 // updateCampaign changes a campaign that does not run. Who gets it cannot be changed any more
 // once it has run, nor when it starts.
 func (a *API) updateCampaign(ctx context.Context, in *updateCampaignInput) (*campaignOutput, error) {
-	user, err := a.withLockedCampaign(ctx, in.ID, func(tx *store.Tx, _ actor, c store.Campaign) error {
+	actor, err := a.requireActor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var mediaID *string
+	files, err := a.fetchMedia(ctx, actor.scope, in.Body.MediaURL, &mediaID)
+	if err != nil {
+		return nil, err
+	}
+	err = a.withLockedCampaign(ctx, actor, in.ID, func(tx *store.Tx, c store.Campaign) error {
 		switch {
 		case c.Status == store.CampaignRunning || c.Status == store.CampaignFinished:
 			return refused("invalid_transition", "The campaign is "+c.Status+": only one that does not run can be changed.")
@@ -239,13 +257,17 @@ func (a *API) updateCampaign(ctx context.Context, in *updateCampaignInput) (*cam
 		if err := in.Body.checkReferences(ctx, tx, &c); err != nil {
 			return err
 		}
+		if in.Body.MediaURL.Set {
+			c.MediaID = mediaID
+		}
 		if err := tx.SaveCampaign(ctx, c); err != nil {
 			return err
 		}
 		return in.Body.saveContacts(ctx, tx, c)
 	})
 	if err != nil {
+		a.discard(ctx, files)
 		return nil, err
 	}
-	return a.campaignOutput(ctx, user.scope, in.ID)
+	return a.campaignOutput(ctx, actor.scope, in.ID)
 }

@@ -31,6 +31,7 @@ type Campaign struct {
 	MessageInterval     int              `json:"messageInterval" doc:"Seconds between two messages"`
 	LongerIntervalAfter int              `json:"longerIntervalAfter" doc:"Messages after which greaterInterval counts; 0: never"`
 	GreaterInterval     int              `json:"greaterInterval" doc:"Seconds between two later messages"`
+	MediaURL            *string          `json:"mediaUrl" doc:"File that is sent with the texts; null: none"`
 	SendWindow          *chat.SendWindow `json:"sendWindow" doc:"When it sends, on the company's clock; null: always"`
 	Counters            CampaignCounters `json:"counters" doc:"Of its contacts"`
 	NextSendAt          *time.Time       `json:"nextSendAt" doc:"When it looks for the next contact; null: it does not run"`
@@ -68,13 +69,13 @@ type campaignOutput struct{ Body Campaign }
 
 func errNoCampaign() *hub.Error { return notFound("no_campaign_found", "campaign") }
 
-func toCampaign(v store.CampaignView) (Campaign, error) {
+func (a *API) toCampaign(v store.CampaignView) (Campaign, error) {
 	m, q, p := v.Messages, v.ConfirmationMessages, v.Progress
 	c := Campaign{
 		ID: v.ID, CompanyID: v.CompanyID, Name: v.Name, Status: v.Status, CampaignTexts: CampaignTexts{m[0], m[1], m[2], m[3], m[4], q[0], q[1], q[2], q[3], q[4]},
 		Confirmation: v.Confirmation, ScheduledAt: v.ScheduledAt, StartedAt: v.StartedAt, CompletedAt: v.CompletedAt, WhatsappID: v.ConnectionID,
 		ContactListID: v.ContactListID, TagIDs: v.TagIDs, MessageInterval: v.MessageInterval, LongerIntervalAfter: v.LongerIntervalAfter,
-		GreaterInterval: v.GreaterInterval, NextSendAt: p.NextSendAt, CreatedAt: v.CreatedAt.UTC(), UpdatedAt: v.UpdatedAt.UTC(),
+		GreaterInterval: v.GreaterInterval, MediaURL: a.mediaURLOf(v.MediaID), NextSendAt: p.NextSendAt, CreatedAt: v.CreatedAt.UTC(), UpdatedAt: v.UpdatedAt.UTC(),
 		Counters: CampaignCounters{p.Total, p.Pending, p.Sent, p.Delivered, p.Read, p.Failed, p.Skipped},
 	}
 	if v.SendWindow != nil {
@@ -120,7 +121,7 @@ func (a *API) listCampaigns(ctx context.Context, in *listCampaignsInput) (*struc
 	}
 	records := make([]Campaign, len(views))
 	for i, view := range views {
-		if records[i], err = toCampaign(view); err != nil {
+		if records[i], err = a.toCampaign(view); err != nil {
 			return nil, err
 		}
 	}
@@ -139,7 +140,7 @@ func (a *API) campaignOutput(ctx context.Context, scope store.Scope, id int64) (
 	if err != nil {
 		return nil, err
 	}
-	campaign, err := toCampaign(view)
+	campaign, err := a.toCampaign(view)
 	return &campaignOutput{campaign}, err
 }
 
@@ -151,23 +152,23 @@ func (a *API) getCampaign(ctx context.Context, in *IDParam) (*campaignOutput, er
 	return a.campaignOutput(ctx, actor.scope, in.ID)
 }
 
-// withLockedCampaign calls work with a campaign of the company, and returns what became of it.
-func (a *API) withLockedCampaign(ctx context.Context, id int64, work func(tx *store.Tx, user actor, c store.Campaign) error) (actor, error) {
-	user, err := a.requireActor(ctx)
-	if err != nil {
-		return user, err
-	}
-	return user, a.store.InTx(ctx, "changing a campaign", func(tx *store.Tx) error {
+// withLockedCampaign calls work with a campaign of the company.
+func (a *API) withLockedCampaign(ctx context.Context, user actor, id int64, work func(tx *store.Tx, c store.Campaign) error) error {
+	return a.store.InTx(ctx, "changing a campaign", func(tx *store.Tx) error {
 		row, err := tx.LockCampaign(ctx, user.scope.Company, id)
 		if err != nil {
 			return mapNoRows(err, errNoCampaign())
 		}
-		return work(tx, user, row)
+		return work(tx, row)
 	})
 }
 
 func (a *API) deleteCampaign(ctx context.Context, in *IDParam) (*messageOutput, error) {
-	_, err := a.withLockedCampaign(ctx, in.ID, func(tx *store.Tx, _ actor, c store.Campaign) error {
+	actor, err := a.requireActor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = a.withLockedCampaign(ctx, actor, in.ID, func(tx *store.Tx, c store.Campaign) error {
 		if c.Status == store.CampaignRunning {
 			return refused("invalid_transition", "The campaign is running: cancel it first.")
 		}
@@ -178,7 +179,11 @@ func (a *API) deleteCampaign(ctx context.Context, in *IDParam) (*messageOutput, 
 
 // startCampaign starts a campaign, or goes on with one that was cancelled.
 func (a *API) startCampaign(ctx context.Context, in *IDParam) (*campaignOutput, error) {
-	user, err := a.withLockedCampaign(ctx, in.ID, func(tx *store.Tx, _ actor, c store.Campaign) error {
+	user, err := a.requireActor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = a.withLockedCampaign(ctx, user, in.ID, func(tx *store.Tx, c store.Campaign) error {
 		switch {
 		case c.Status == store.CampaignRunning || c.Status == store.CampaignFinished:
 			return refused("invalid_transition", "The campaign is "+c.Status+" already.")
@@ -202,7 +207,11 @@ func (a *API) startCampaign(ctx context.Context, in *IDParam) (*campaignOutput, 
 
 // cancelCampaign stops a campaign. What the network has not taken yet is not sent.
 func (a *API) cancelCampaign(ctx context.Context, in *IDParam) (*campaignOutput, error) {
-	user, err := a.withLockedCampaign(ctx, in.ID, func(tx *store.Tx, _ actor, c store.Campaign) error {
+	user, err := a.requireActor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = a.withLockedCampaign(ctx, user, in.ID, func(tx *store.Tx, c store.Campaign) error {
 		if c.Status != store.CampaignRunning && c.Status != store.CampaignScheduled {
 			return refused("invalid_transition", "Only a running or scheduled campaign can be cancelled; this one is "+c.Status+".")
 		}

@@ -7,6 +7,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/module/rest"
+	"integrationhub/messaging/internal/media"
 	"integrationhub/messaging/internal/store"
 )
 
@@ -37,10 +38,10 @@ type scheduleOutput struct{ Body Schedule }
 
 func errNoSchedule() *hub.Error { return notFound("no_schedule_found", "scheduled message") }
 
-func toSchedule(s store.Schedule) Schedule {
+func (a *API) toSchedule(s store.Schedule) Schedule {
 	return Schedule{
 		ID: s.ID, CompanyID: s.CompanyID, Body: s.Body, SendAt: s.SendAt.UTC(), SentAt: s.SentAt, Status: s.Status, ContactID: s.ContactID, TicketID: s.TicketID,
-		UserID: s.UserID, WhatsappID: s.ConnectionID, MessageID: s.MessageID, MediaURL: s.MediaURL, Attempts: s.Attempts, Error: s.Error,
+		UserID: s.UserID, WhatsappID: s.ConnectionID, MessageID: s.MessageID, MediaURL: a.mediaURLOf(s.MediaID), Attempts: s.Attempts, Error: s.Error,
 		CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
 	}
 }
@@ -82,7 +83,7 @@ func (a *API) listSchedules(ctx context.Context, in *listSchedulesInput) (*struc
 		filter.UserID = &in.UserID
 	}
 	rows, count, err := a.store.ListSchedules(ctx, actor.scope.Company, filter)
-	return &struct{ Body ScheduleList }{ScheduleList{rest.Map(rows, toSchedule), count, count > filter.Offset+len(rows)}}, err
+	return &struct{ Body ScheduleList }{ScheduleList{rest.Map(rows, a.toSchedule), count, count > filter.Offset+len(rows)}}, err
 }
 
 // checkScheduleAccess is a [hub.ErrForbidden] for a scheduled message of another user.
@@ -102,7 +103,7 @@ func (a *API) getSchedule(ctx context.Context, in *IDParam) (*scheduleOutput, er
 	if err != nil {
 		return nil, mapNoRows(err, errNoSchedule())
 	}
-	return &scheduleOutput{toSchedule(row)}, actor.checkScheduleAccess(row)
+	return &scheduleOutput{a.toSchedule(row)}, actor.checkScheduleAccess(row)
 }
 
 // ScheduleFields are the settings of a scheduled message.
@@ -110,15 +111,16 @@ type ScheduleFields struct {
 	Body       rest.Optional[string] `json:"body,omitempty" minLength:"1" maxLength:"4096" doc:"The text" example:"Happy birthday!"`
 	SendAt     rest.Optional[string] `json:"sendAt,omitempty" maxLength:"40" format:"date-time" doc:"When to send it: in the future" example:"2027-03-02T09:00:00-03:00"`
 	ContactID  rest.Optional[int64]  `json:"contactId,omitempty" minimum:"1" doc:"Who gets it" example:"5"`
-	TicketID   rest.Optional[int64]  `json:"ticketId,omitempty" minimum:"1" doc:"Ticket of the contact, used while it is not closed; null: the contact's live one, or a new one"`
-	WhatsappID rest.Optional[int64]  `json:"whatsappId,omitempty" minimum:"1" doc:"Connection to send on; null: the ticket's, or the default one"`
+	TicketID   rest.Nullable[int64]  `json:"ticketId,omitempty" minimum:"1" doc:"Ticket of the contact, used while it is not closed; null: the contact's live one, or a new one"`
+	WhatsappID rest.Nullable[int64]  `json:"whatsappId,omitempty" minimum:"1" doc:"Connection to send on; null: the ticket's, or the default one"`
+	MediaURL   rest.Nullable[string] `json:"mediaUrl,omitempty" maxLength:"2048" doc:"File to send with the text: an address that the hub fetches now, or the mediaUrl of a message; null: none" example:"https://example.com/map.png"`
 }
 
 func (f ScheduleFields) applyTo(s *store.Schedule, now time.Time) error {
 	f.Body.ApplyTo(&s.Body)
 	f.ContactID.ApplyTo(&s.ContactID)
-	f.TicketID.ApplyToNullable(&s.TicketID)
-	f.WhatsappID.ApplyToNullable(&s.ConnectionID)
+	f.TicketID.ApplyTo(&s.TicketID)
+	f.WhatsappID.ApplyTo(&s.ConnectionID)
 	if strings.TrimSpace(s.Body) == "" {
 		return invalidField("empty_body", "body.body", "The message body must not be empty.")
 	}
@@ -159,6 +161,37 @@ func (a *API) checkScheduleReferences(ctx context.Context, user actor, s store.S
 	return nil
 }
 
+// mediaURLOf returns the address of a file for users of the company, or nil for none.
+func (a *API) mediaURLOf(id *string) *string {
+	if id == nil {
+		return nil
+	}
+	address := a.media.URL(*id)
+	return &address
+}
+
+// fetchMedia stores the file at an address and sets its id, or nil for null. It returns the
+// files to discard when the request fails.
+func (a *API) fetchMedia(ctx context.Context, scope store.Scope, address rest.Nullable[string], id **string) ([]store.MediaFile, error) {
+	if !address.HasValue() {
+		if address.Set {
+			*id = nil
+		}
+		return nil, nil
+	}
+	var errs rest.FieldErrors
+	checkMediaFields(&errs, address.Value, "", "")
+	if err := errs.Err(); err != nil {
+		return nil, err
+	}
+	file, err := a.media.Fetch(ctx, scope.Company, media.Link{URL: address.Value})
+	if err != nil {
+		return nil, err
+	}
+	*id = &file.ID
+	return []store.MediaFile{file}, nil
+}
+
 type createScheduleInput struct {
 	Body struct{ ScheduleFields } `nameHint:"ScheduleFields"`
 }
@@ -175,12 +208,20 @@ func (a *API) createSchedule(ctx context.Context, in *createScheduleInput) (*sch
 	if err := a.checkScheduleReferences(ctx, actor, draft); err != nil {
 		return nil, err
 	}
+	files, err := a.fetchMedia(ctx, actor.scope, in.Body.MediaURL, &draft.MediaID)
+	if err != nil {
+		return nil, err
+	}
 	var created store.Schedule
 	err = a.store.InTx(ctx, "scheduling a message", func(tx *store.Tx) error {
 		created, err = tx.CreateSchedule(ctx, draft)
 		return err
 	})
-	return &scheduleOutput{toSchedule(created)}, err
+	if err != nil {
+		a.discard(ctx, files)
+		return nil, err
+	}
+	return &scheduleOutput{a.toSchedule(created)}, nil
 }
 
 type updateScheduleInput struct {
@@ -208,8 +249,17 @@ func (a *API) withLockedSchedule(ctx context.Context, id int64, work func(tx *st
 
 // updateSchedule changes a message that waits. One that failed waits again with a new time.
 func (a *API) updateSchedule(ctx context.Context, in *updateScheduleInput) (*scheduleOutput, error) {
+	caller, err := a.requireActor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var mediaID *string
+	files, err := a.fetchMedia(ctx, caller.scope, in.Body.MediaURL, &mediaID)
+	if err != nil {
+		return nil, err
+	}
 	var saved store.Schedule
-	err := a.withLockedSchedule(ctx, in.ID, func(tx *store.Tx, user actor, s store.Schedule) error {
+	err = a.withLockedSchedule(ctx, in.ID, func(tx *store.Tx, user actor, s store.Schedule) error {
 		isAgain := s.Status == store.ScheduleError && in.Body.SendAt.Set
 		if s.Status != store.SchedulePending && !isAgain {
 			return refused("invalid_transition", "The message was sent, or failed: a failed one needs a new sendAt.")
@@ -223,11 +273,18 @@ func (a *API) updateSchedule(ctx context.Context, in *updateScheduleInput) (*sch
 		if isAgain {
 			s.Status, s.MessageID, s.Error = store.SchedulePending, nil, nil
 		}
+		if in.Body.MediaURL.Set {
+			s.MediaID = mediaID
+		}
 		var err error
 		saved, err = tx.SaveSchedule(ctx, s)
 		return err
 	})
-	return &scheduleOutput{toSchedule(saved)}, err
+	if err != nil {
+		a.discard(ctx, files)
+		return nil, err
+	}
+	return &scheduleOutput{a.toSchedule(saved)}, nil
 }
 
 func (a *API) deleteSchedule(ctx context.Context, in *IDParam) (*messageOutput, error) {

@@ -386,7 +386,7 @@ func (r *streamReader) event(change store.Change, items streamItems) (event Stre
 		if !ok || !hasMessage || !r.viewer.Sees(ticket.Ticket) {
 			return event, false // a deleted ticket has a change of its own
 		}
-		shown := toMessage(message)
+		shown := r.api.toMessage(message)
 		event.Message = &shown
 		return event, true
 	}
@@ -413,7 +413,7 @@ func (r *streamReader) event(change store.Change, items streamItems) (event Stre
 		}
 		var view store.CampaignView
 		if view, exists = items.campaigns[id]; exists {
-			if shown, err := toCampaign(view); err == nil {
+			if shown, err := r.api.toCampaign(view); err == nil {
 				event.Campaign = &shown
 			}
 		}

@@ -42,7 +42,9 @@ func (a *audience) create(fields object) string {
 	a.T.Helper()
 	body := object{"name": "Offers", "message1": "Hi", "whatsappId": a.connection.ID, "contactIds": a.contacts, "messageInterval": 0, "longerIntervalAfter": 0}
 	for name, value := range fields {
-		body[name] = value
+		if body[name] = value; value == nil {
+			delete(body, name)
+		}
 	}
 	return messagingtest.Path("/campaigns", a.OK(201, "POST", "/campaigns", body))
 }

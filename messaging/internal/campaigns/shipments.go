@@ -74,7 +74,7 @@ func (b *batch) writeShipment(ctx context.Context, shipment store.Shipment, cont
 	if asks {
 		texts = b.campaign.ConfirmationMessages
 	}
-	message, err := b.messageOf(ctx, shipment, contact, b.nextText(texts))
+	message, err := b.messageOf(ctx, shipment, contact, asks, b.nextText(texts))
 	if err != nil {
 		return err
 	}
@@ -94,8 +94,8 @@ func (b *batch) writeShipment(ctx context.Context, shipment store.Shipment, cont
 }
 
 // messageOf returns the stored message of a shipment: the earlier one where it was taken back
-// from the outbox, else a new one.
-func (b *batch) messageOf(ctx context.Context, shipment store.Shipment, contact store.Contact, text string) (store.Message, error) {
+// from the outbox, else a new one. Questions have no file.
+func (b *batch) messageOf(ctx context.Context, shipment store.Shipment, contact store.Contact, asks bool, text string) (store.Message, error) {
 	if shipment.MessageID != nil {
 		message, err := b.tx.Message(ctx, b.scope.Company, *shipment.MessageID)
 		if err != nil {
@@ -104,7 +104,15 @@ func (b *batch) messageOf(ctx context.Context, shipment store.Shipment, contact 
 		return message, nil
 	}
 	body := chat.Render(text, chat.Variables{Name: contact.Name, Email: contact.Email, Number: contact.Number, At: b.tx.Now().In(b.zone)})
-	return b.tx.AddCampaignMessage(ctx, contact, b.connection.ID, store.Message{ID: store.NewMessageID(), Body: body, MediaType: chat.MediaText})
+	draft := store.Message{ID: store.NewMessageID(), Body: body, MediaType: chat.MediaText}
+	if b.campaign.MediaID != nil && !asks {
+		file, err := b.tx.MediaFile(ctx, *b.campaign.MediaID)
+		if err != nil {
+			return draft, fmt.Errorf("loading the campaign's file: %w", err)
+		}
+		draft = store.WithMedia(draft, file)
+	}
+	return b.tx.AddCampaignMessage(ctx, contact, b.connection.ID, draft)
 }
 
 // nextText returns the text whose turn it is: they rotate.

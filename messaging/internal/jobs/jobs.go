@@ -8,6 +8,7 @@ import (
 	"integrationhub/messaging/internal/autoreply"
 	"integrationhub/messaging/internal/campaigns"
 	"integrationhub/messaging/internal/imports"
+	"integrationhub/messaging/internal/inbound"
 	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/realtime"
 	"integrationhub/messaging/internal/schedules"
@@ -18,6 +19,7 @@ import (
 // Services have the product's background work.
 type Services struct {
 	Outbound  *outbound.Service
+	Inbound   *inbound.Service
 	Realtime  *realtime.Service
 	Sessions  *sessions.Service
 	Imports   *imports.Service
@@ -33,6 +35,9 @@ func List(s Services) []module.Job {
 		{Name: "outbox", Every: time.Second, Timeout: 5 * time.Minute, Run: s.Outbound.SendDue},
 		{Name: "expired-changes", Every: 10 * time.Minute, Timeout: 5 * time.Minute, Run: s.Realtime.DeleteExpired},
 		{Name: "qr-codes", Every: 10 * time.Second, Run: s.Sessions.RenewExpired},
+		{Name: inbound.MediaJob, Timeout: 5 * time.Minute, Run: s.Inbound.FetchMedia},
+		{Name: store.EraseMediaJob, Timeout: 10 * time.Minute, Run: s.Store.DeleteErasedMedia},
+		{Name: "abandoned-media", Every: 24 * time.Hour, Timeout: time.Hour, Run: s.Store.EraseAbandoned},
 		{Name: imports.Job, Timeout: 30 * time.Minute, Run: s.Imports.Continue},
 		{Name: "old-imports", Every: 24 * time.Hour, Timeout: 5 * time.Minute, Run: s.Imports.DeleteOld},
 		{Name: "waiting-tickets", Every: 10 * time.Second, Run: s.Replies.UpdateWaiting},

@@ -96,6 +96,13 @@ func (s *Service) write(ctx context.Context, tx *store.Tx, scope store.Scope, sc
 		return nil, err
 	}
 	draft := store.Message{UserID: schedule.UserID, Body: schedule.Body, MediaType: chat.MediaText, Origin: chat.OriginSchedule}
+	if schedule.MediaID != nil {
+		file, err := tx.MediaFile(ctx, *schedule.MediaID)
+		if err != nil {
+			return nil, fmt.Errorf("loading the file: %w", err)
+		}
+		draft = store.WithMedia(draft, file)
+	}
 	message, entry, err := s.sender.Write(ctx, tx, outbound.Draft{Contact: contact, Ticket: ticket, Message: draft})
 	if err != nil {
 		return nil, err

@@ -33,6 +33,11 @@ func runNow(company *messagingtest.Company) {
 	for _, err := range errs {
 		require.NoError(company.T, err)
 	}
+	require.Eventually(company.T, func() bool { // the hub runs it, too
+		var due int
+		require.NoError(company.T, company.Hub.Host.Pool.QueryRow(company.T.Context(), `select count(*) from schedules where status = 'pending' and send_at <= $1`, company.Hub.Clock.Now()).Scan(&due))
+		return due == 0
+	}, 30*time.Second, 10*time.Millisecond)
 	company.DrainOutbox()
 }
 
@@ -162,4 +167,28 @@ func TestScheduleValidation(t *testing.T) {
 	for filter, count := range map[string]int{"": 2, "?searchParam=ola": 1, "?status=pending": 2, "?status=PENDENTE": 2, "?status=sent": 0, fmt.Sprintf("?contactId=%d", bruno): 1, fmt.Sprintf("?userId=%v", made["userId"]): 1} {
 		require.EqualValues(t, count, company.Get("/schedules" + filter)["count"], filter)
 	}
+}
+
+// A file goes with the text. It is not taken for an abandoned one while it waits.
+func TestScheduledFile(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompanyAt(t, monday)
+	connection := company.Connect()
+	ana, number := newContact(company, "Ana")
+	company.SendFromPhone(number, connection, "Hi")
+	ticket := messagingtest.TicketPath(company.Tickets("")[0])
+	file := company.Upload(ticket, nil, messagingtest.File{Name: "a.pdf", Content: []byte("%PDF-1.7")}).Body["mediaUrl"]
+	made := company.OK(201, "POST", "/schedules", object{"body": "Here it is", "sendAt": monday.AddDate(0, 0, 3), "contactId": ana, "mediaUrl": file})
+	require.Equal(t, file, made["mediaUrl"])
+	company.OK(200, "DELETE", ticket, nil)
+	company.Advance(3*24*time.Hour + time.Minute)
+	company.RunJob("abandoned-media")
+	runNow(company)
+	sent := company.Get(messagingtest.Path("/schedules", made))
+	require.Equal(t, []any{"sent", nil}, []any{sent["status"], sent["error"]})
+	message := company.Get(fmt.Sprintf("/tickets/%v/messages", sent["ticketId"]))["messages"].([]any)[0].(object)
+	require.Equal(t, []any{"document", file, "Here it is"}, []any{message["mediaType"], message["mediaUrl"], message["body"]})
+	other := company.AnotherCompany()
+	theirs, _ := newContact(other, "Bruno")
+	other.Refused(404, "ERR_NO_MEDIA_FOUND", "POST", "/schedules", object{"body": "x", "sendAt": monday.AddDate(1, 0, 0), "contactId": theirs, "mediaUrl": file})
 }

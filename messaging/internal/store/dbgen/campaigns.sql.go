@@ -101,7 +101,7 @@ func (q *Queries) AttachMessages(ctx context.Context, arg AttachMessagesParams) 
 }
 
 const campaign = `-- name: Campaign :one
-select c.company_id, c.id, c.name, c.status, c.messages, c.confirmation, c.confirmation_messages, c.media_url, c.media_name, c.scheduled_at, c.started_at, c.completed_at, c.connection_id, c.contact_list_id, c.tag_ids, c.message_interval, c.longer_interval_after, c.greater_interval, c.send_window, c.created_at, c.updated_at, p.company_id, p.campaign_id, p.dispatched, p.next_send_at, p.total, p.pending, p.sent, p.delivered, p.read, p.failed, p.skipped from messaging.campaigns c join messaging.campaign_progress p on p.company_id = c.company_id and p.campaign_id = c.id
+select c.company_id, c.id, c.name, c.status, c.messages, c.confirmation, c.confirmation_messages, c.media_id, c.scheduled_at, c.started_at, c.completed_at, c.connection_id, c.contact_list_id, c.tag_ids, c.message_interval, c.longer_interval_after, c.greater_interval, c.send_window, c.created_at, c.updated_at, p.company_id, p.campaign_id, p.dispatched, p.next_send_at, p.total, p.pending, p.sent, p.delivered, p.read, p.failed, p.skipped from messaging.campaigns c join messaging.campaign_progress p on p.company_id = c.company_id and p.campaign_id = c.id
 where c.company_id = $1 and c.id = $2
 `
 
@@ -121,8 +121,7 @@ func (q *Queries) Campaign(ctx context.Context, companyID int64, iD int64) (Camp
 		&i.Campaign.Messages,
 		&i.Campaign.Confirmation,
 		&i.Campaign.ConfirmationMessages,
-		&i.Campaign.MediaURL,
-		&i.Campaign.MediaName,
+		&i.Campaign.MediaID,
 		&i.Campaign.ScheduledAt,
 		&i.Campaign.StartedAt,
 		&i.Campaign.CompletedAt,
@@ -163,7 +162,7 @@ func (q *Queries) CampaignCount(ctx context.Context, companyID int64, status str
 }
 
 const campaignsByID = `-- name: CampaignsByID :many
-select c.company_id, c.id, c.name, c.status, c.messages, c.confirmation, c.confirmation_messages, c.media_url, c.media_name, c.scheduled_at, c.started_at, c.completed_at, c.connection_id, c.contact_list_id, c.tag_ids, c.message_interval, c.longer_interval_after, c.greater_interval, c.send_window, c.created_at, c.updated_at, p.company_id, p.campaign_id, p.dispatched, p.next_send_at, p.total, p.pending, p.sent, p.delivered, p.read, p.failed, p.skipped from messaging.campaigns c join messaging.campaign_progress p on p.company_id = c.company_id and p.campaign_id = c.id
+select c.company_id, c.id, c.name, c.status, c.messages, c.confirmation, c.confirmation_messages, c.media_id, c.scheduled_at, c.started_at, c.completed_at, c.connection_id, c.contact_list_id, c.tag_ids, c.message_interval, c.longer_interval_after, c.greater_interval, c.send_window, c.created_at, c.updated_at, p.company_id, p.campaign_id, p.dispatched, p.next_send_at, p.total, p.pending, p.sent, p.delivered, p.read, p.failed, p.skipped from messaging.campaigns c join messaging.campaign_progress p on p.company_id = c.company_id and p.campaign_id = c.id
 where c.company_id = $1 and c.id = any($2::bigint[])
 `
 
@@ -189,8 +188,7 @@ func (q *Queries) CampaignsByID(ctx context.Context, companyID int64, ids []int6
 			&i.Campaign.Messages,
 			&i.Campaign.Confirmation,
 			&i.Campaign.ConfirmationMessages,
-			&i.Campaign.MediaURL,
-			&i.Campaign.MediaName,
+			&i.Campaign.MediaID,
 			&i.Campaign.ScheduledAt,
 			&i.Campaign.StartedAt,
 			&i.Campaign.CompletedAt,
@@ -226,7 +224,7 @@ func (q *Queries) CampaignsByID(ctx context.Context, companyID int64, ids []int6
 }
 
 const campaignsPage = `-- name: CampaignsPage :many
-select c.company_id, c.id, c.name, c.status, c.messages, c.confirmation, c.confirmation_messages, c.media_url, c.media_name, c.scheduled_at, c.started_at, c.completed_at, c.connection_id, c.contact_list_id, c.tag_ids, c.message_interval, c.longer_interval_after, c.greater_interval, c.send_window, c.created_at, c.updated_at, p.company_id, p.campaign_id, p.dispatched, p.next_send_at, p.total, p.pending, p.sent, p.delivered, p.read, p.failed, p.skipped from messaging.campaigns c join messaging.campaign_progress p on p.company_id = c.company_id and p.campaign_id = c.id
+select c.company_id, c.id, c.name, c.status, c.messages, c.confirmation, c.confirmation_messages, c.media_id, c.scheduled_at, c.started_at, c.completed_at, c.connection_id, c.contact_list_id, c.tag_ids, c.message_interval, c.longer_interval_after, c.greater_interval, c.send_window, c.created_at, c.updated_at, p.company_id, p.campaign_id, p.dispatched, p.next_send_at, p.total, p.pending, p.sent, p.delivered, p.read, p.failed, p.skipped from messaging.campaigns c join messaging.campaign_progress p on p.company_id = c.company_id and p.campaign_id = c.id
 where c.company_id = $1 and ($2::text = '' or c.status = $2::text)
   and strpos(messaging.search_form(c.name), messaging.search_form($3::text)) > 0
 order by c.id desc offset $4::int limit $5::int
@@ -268,8 +266,7 @@ func (q *Queries) CampaignsPage(ctx context.Context, arg CampaignsPageParams) ([
 			&i.Campaign.Messages,
 			&i.Campaign.Confirmation,
 			&i.Campaign.ConfirmationMessages,
-			&i.Campaign.MediaURL,
-			&i.Campaign.MediaName,
+			&i.Campaign.MediaID,
 			&i.Campaign.ScheduledAt,
 			&i.Campaign.StartedAt,
 			&i.Campaign.CompletedAt,
@@ -361,7 +358,7 @@ func (q *Queries) DeleteShipments(ctx context.Context, companyID int64, campaign
 }
 
 const dueScheduledCampaign = `-- name: DueScheduledCampaign :one
-select company_id, id, name, status, messages, confirmation, confirmation_messages, media_url, media_name, scheduled_at, started_at, completed_at, connection_id, contact_list_id, tag_ids, message_interval, longer_interval_after, greater_interval, send_window, created_at, updated_at from messaging.campaigns where status = 'scheduled' and scheduled_at <= $1::timestamptz
+select company_id, id, name, status, messages, confirmation, confirmation_messages, media_id, scheduled_at, started_at, completed_at, connection_id, contact_list_id, tag_ids, message_interval, longer_interval_after, greater_interval, send_window, created_at, updated_at from messaging.campaigns where status = 'scheduled' and scheduled_at <= $1::timestamptz
 order by scheduled_at limit 1 for no key update skip locked
 `
 
@@ -376,8 +373,7 @@ func (q *Queries) DueScheduledCampaign(ctx context.Context, at time.Time) (Campa
 		&i.Messages,
 		&i.Confirmation,
 		&i.ConfirmationMessages,
-		&i.MediaURL,
-		&i.MediaName,
+		&i.MediaID,
 		&i.ScheduledAt,
 		&i.StartedAt,
 		&i.CompletedAt,
@@ -448,9 +444,9 @@ func (q *Queries) FailConfirmation(ctx context.Context, arg FailConfirmationPara
 }
 
 const insertCampaign = `-- name: InsertCampaign :one
-insert into messaging.campaigns (company_id, name, status, messages, confirmation, confirmation_messages, media_url, media_name, scheduled_at, connection_id,
+insert into messaging.campaigns (company_id, name, status, messages, confirmation, confirmation_messages, media_id, scheduled_at, connection_id,
   contact_list_id, tag_ids, message_interval, longer_interval_after, greater_interval, send_window, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $17) returning company_id, id, name, status, messages, confirmation, confirmation_messages, media_url, media_name, scheduled_at, started_at, completed_at, connection_id, contact_list_id, tag_ids, message_interval, longer_interval_after, greater_interval, send_window, created_at, updated_at
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $16) returning company_id, id, name, status, messages, confirmation, confirmation_messages, media_id, scheduled_at, started_at, completed_at, connection_id, contact_list_id, tag_ids, message_interval, longer_interval_after, greater_interval, send_window, created_at, updated_at
 `
 
 type InsertCampaignParams struct {
@@ -460,8 +456,7 @@ type InsertCampaignParams struct {
 	Messages             []string
 	Confirmation         bool
 	ConfirmationMessages []string
-	MediaURL             *string
-	MediaName            *string
+	MediaID              *string
 	ScheduledAt          *time.Time
 	ConnectionID         *int64
 	ContactListID        *int64
@@ -481,8 +476,7 @@ func (q *Queries) InsertCampaign(ctx context.Context, arg InsertCampaignParams) 
 		arg.Messages,
 		arg.Confirmation,
 		arg.ConfirmationMessages,
-		arg.MediaURL,
-		arg.MediaName,
+		arg.MediaID,
 		arg.ScheduledAt,
 		arg.ConnectionID,
 		arg.ContactListID,
@@ -502,8 +496,7 @@ func (q *Queries) InsertCampaign(ctx context.Context, arg InsertCampaignParams) 
 		&i.Messages,
 		&i.Confirmation,
 		&i.ConfirmationMessages,
-		&i.MediaURL,
-		&i.MediaName,
+		&i.MediaID,
 		&i.ScheduledAt,
 		&i.StartedAt,
 		&i.CompletedAt,
@@ -606,7 +599,7 @@ func (q *Queries) InsertShipmentsOfTags(ctx context.Context, arg InsertShipments
 }
 
 const lockCampaign = `-- name: LockCampaign :one
-select company_id, id, name, status, messages, confirmation, confirmation_messages, media_url, media_name, scheduled_at, started_at, completed_at, connection_id, contact_list_id, tag_ids, message_interval, longer_interval_after, greater_interval, send_window, created_at, updated_at from messaging.campaigns where company_id = $1 and id = $2 for no key update
+select company_id, id, name, status, messages, confirmation, confirmation_messages, media_id, scheduled_at, started_at, completed_at, connection_id, contact_list_id, tag_ids, message_interval, longer_interval_after, greater_interval, send_window, created_at, updated_at from messaging.campaigns where company_id = $1 and id = $2 for no key update
 `
 
 func (q *Queries) LockCampaign(ctx context.Context, companyID int64, iD int64) (Campaign, error) {
@@ -620,8 +613,7 @@ func (q *Queries) LockCampaign(ctx context.Context, companyID int64, iD int64) (
 		&i.Messages,
 		&i.Confirmation,
 		&i.ConfirmationMessages,
-		&i.MediaURL,
-		&i.MediaName,
+		&i.MediaID,
 		&i.ScheduledAt,
 		&i.StartedAt,
 		&i.CompletedAt,
@@ -845,9 +837,9 @@ func (q *Queries) TakeBackShipments(ctx context.Context, at time.Time, companyID
 }
 
 const updateCampaign = `-- name: UpdateCampaign :exec
-update messaging.campaigns set name = $3, status = $4, messages = $5, confirmation = $6, confirmation_messages = $7, media_url = $8, media_name = $9, scheduled_at = $10,
-  started_at = $11, completed_at = $12, connection_id = $13, contact_list_id = $14, tag_ids = $15, message_interval = $16, longer_interval_after = $17,
-  greater_interval = $18, send_window = $19, updated_at = $20
+update messaging.campaigns set name = $3, status = $4, messages = $5, confirmation = $6, confirmation_messages = $7, media_id = $8, scheduled_at = $9,
+  started_at = $10, completed_at = $11, connection_id = $12, contact_list_id = $13, tag_ids = $14, message_interval = $15, longer_interval_after = $16,
+  greater_interval = $17, send_window = $18, updated_at = $19
 where company_id = $1 and id = $2
 `
 
@@ -859,8 +851,7 @@ type UpdateCampaignParams struct {
 	Messages             []string
 	Confirmation         bool
 	ConfirmationMessages []string
-	MediaURL             *string
-	MediaName            *string
+	MediaID              *string
 	ScheduledAt          *time.Time
 	StartedAt            *time.Time
 	CompletedAt          *time.Time
@@ -883,8 +874,7 @@ func (q *Queries) UpdateCampaign(ctx context.Context, arg UpdateCampaignParams) 
 		arg.Messages,
 		arg.Confirmation,
 		arg.ConfirmationMessages,
-		arg.MediaURL,
-		arg.MediaName,
+		arg.MediaID,
 		arg.ScheduledAt,
 		arg.StartedAt,
 		arg.CompletedAt,

@@ -11,7 +11,7 @@ import (
 )
 
 const claimDueSchedule = `-- name: ClaimDueSchedule :one
-select company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_url, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at from messaging.schedules where status = 'pending' and send_at <= $1::timestamptz order by send_at, id limit 1 for no key update skip locked
+select company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_id, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at from messaging.schedules where status = 'pending' and send_at <= $1::timestamptz order by send_at, id limit 1 for no key update skip locked
 `
 
 func (q *Queries) ClaimDueSchedule(ctx context.Context, at time.Time) (Schedule, error) {
@@ -25,7 +25,7 @@ func (q *Queries) ClaimDueSchedule(ctx context.Context, at time.Time) (Schedule,
 		&i.UserID,
 		&i.ConnectionID,
 		&i.Body,
-		&i.MediaURL,
+		&i.MediaID,
 		&i.SendAt,
 		&i.Status,
 		&i.MessageID,
@@ -57,8 +57,8 @@ func (q *Queries) DeleteSchedulesOfContact(ctx context.Context, companyID int64,
 }
 
 const insertSchedule = `-- name: InsertSchedule :one
-insert into messaging.schedules (company_id, contact_id, ticket_id, user_id, connection_id, body, media_url, send_at, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9) returning company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_url, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at
+insert into messaging.schedules (company_id, contact_id, ticket_id, user_id, connection_id, body, media_id, send_at, created_at, updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9) returning company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_id, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at
 `
 
 type InsertScheduleParams struct {
@@ -68,7 +68,7 @@ type InsertScheduleParams struct {
 	UserID       *int64
 	ConnectionID *int64
 	Body         string
-	MediaURL     *string
+	MediaID      *string
 	SendAt       time.Time
 	CreatedAt    time.Time
 }
@@ -81,7 +81,7 @@ func (q *Queries) InsertSchedule(ctx context.Context, arg InsertScheduleParams) 
 		arg.UserID,
 		arg.ConnectionID,
 		arg.Body,
-		arg.MediaURL,
+		arg.MediaID,
 		arg.SendAt,
 		arg.CreatedAt,
 	)
@@ -94,7 +94,7 @@ func (q *Queries) InsertSchedule(ctx context.Context, arg InsertScheduleParams) 
 		&i.UserID,
 		&i.ConnectionID,
 		&i.Body,
-		&i.MediaURL,
+		&i.MediaID,
 		&i.SendAt,
 		&i.Status,
 		&i.MessageID,
@@ -108,7 +108,7 @@ func (q *Queries) InsertSchedule(ctx context.Context, arg InsertScheduleParams) 
 }
 
 const lockSchedule = `-- name: LockSchedule :one
-select company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_url, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at from messaging.schedules where company_id = $1 and id = $2 for no key update
+select company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_id, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at from messaging.schedules where company_id = $1 and id = $2 for no key update
 `
 
 func (q *Queries) LockSchedule(ctx context.Context, companyID int64, iD int64) (Schedule, error) {
@@ -122,7 +122,7 @@ func (q *Queries) LockSchedule(ctx context.Context, companyID int64, iD int64) (
 		&i.UserID,
 		&i.ConnectionID,
 		&i.Body,
-		&i.MediaURL,
+		&i.MediaID,
 		&i.SendAt,
 		&i.Status,
 		&i.MessageID,
@@ -136,7 +136,7 @@ func (q *Queries) LockSchedule(ctx context.Context, companyID int64, iD int64) (
 }
 
 const schedule = `-- name: Schedule :one
-select company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_url, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at from messaging.schedules where company_id = $1 and id = $2
+select company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_id, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at from messaging.schedules where company_id = $1 and id = $2
 `
 
 func (q *Queries) Schedule(ctx context.Context, companyID int64, iD int64) (Schedule, error) {
@@ -150,7 +150,7 @@ func (q *Queries) Schedule(ctx context.Context, companyID int64, iD int64) (Sche
 		&i.UserID,
 		&i.ConnectionID,
 		&i.Body,
-		&i.MediaURL,
+		&i.MediaID,
 		&i.SendAt,
 		&i.Status,
 		&i.MessageID,
@@ -192,7 +192,7 @@ func (q *Queries) ScheduleCount(ctx context.Context, arg ScheduleCountParams) (i
 }
 
 const schedulesPage = `-- name: SchedulesPage :many
-select company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_url, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at from messaging.schedules where company_id = $1
+select company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_id, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at from messaging.schedules where company_id = $1
   and ($2::bigint is null or user_id = $2::bigint) and ($3::bigint is null or contact_id = $3::bigint)
   and ($4::text = '' or status = $4::text)
   and ($5::text = '' or strpos(messaging.search_form(body), messaging.search_form($5::text)) > 0)
@@ -234,7 +234,7 @@ func (q *Queries) SchedulesPage(ctx context.Context, arg SchedulesPageParams) ([
 			&i.UserID,
 			&i.ConnectionID,
 			&i.Body,
-			&i.MediaURL,
+			&i.MediaID,
 			&i.SendAt,
 			&i.Status,
 			&i.MessageID,
@@ -282,9 +282,9 @@ func (q *Queries) SettleSchedule(ctx context.Context, arg SettleScheduleParams) 
 }
 
 const updateSchedule = `-- name: UpdateSchedule :one
-update messaging.schedules set contact_id = $3, ticket_id = $4, connection_id = $5, body = $6, media_url = $7, send_at = $8, status = $9, message_id = $10,
+update messaging.schedules set contact_id = $3, ticket_id = $4, connection_id = $5, body = $6, media_id = $7, send_at = $8, status = $9, message_id = $10,
   attempts = $11, error = $12, sent_at = $13, updated_at = $14
-where company_id = $1 and id = $2 returning company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_url, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at
+where company_id = $1 and id = $2 returning company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_id, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at
 `
 
 type UpdateScheduleParams struct {
@@ -294,7 +294,7 @@ type UpdateScheduleParams struct {
 	TicketID     *int64
 	ConnectionID *int64
 	Body         string
-	MediaURL     *string
+	MediaID      *string
 	SendAt       time.Time
 	Status       string
 	MessageID    *string
@@ -312,7 +312,7 @@ func (q *Queries) UpdateSchedule(ctx context.Context, arg UpdateScheduleParams) 
 		arg.TicketID,
 		arg.ConnectionID,
 		arg.Body,
-		arg.MediaURL,
+		arg.MediaID,
 		arg.SendAt,
 		arg.Status,
 		arg.MessageID,
@@ -330,7 +330,7 @@ func (q *Queries) UpdateSchedule(ctx context.Context, arg UpdateScheduleParams) 
 		&i.UserID,
 		&i.ConnectionID,
 		&i.Body,
-		&i.MediaURL,
+		&i.MediaID,
 		&i.SendAt,
 		&i.Status,
 		&i.MessageID,
