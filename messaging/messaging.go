@@ -60,7 +60,7 @@ func (Module) Migrations() fs.FS { return migrations.FS() }
 
 // Open implements [module.Module].
 func (Module) Open(_ context.Context, host module.Host) (module.Instance, error) {
-	messagingStore, drivers := store.New(host), &driver.Drivers{}
+	messagingStore, drivers := store.New(host, api.WebhookData{}), &driver.Drivers{}
 	sender, receiver := outbound.New(host, messagingStore, drivers), inbound.New(host, messagingStore)
 	streams := realtime.New(host, messagingStore)
 	services := api.Services{Store: messagingStore, Outbound: sender, Drivers: drivers, Realtime: streams, Sessions: sessions.New(host, messagingStore, drivers), Imports: imports.New(host, messagingStore)}

@@ -172,6 +172,14 @@ func (p publisher) PublishAll(ctx context.Context, tx pgx.Tx, events []hub.Event
 	return p.Publisher.PublishAll(ctx, tx, events)
 }
 
+// PublishTo implements [module.Publisher].
+func (p publisher) PublishTo(ctx context.Context, tx pgx.Tx, audience module.Audience, events []hub.Event) ([]string, error) {
+	if p.fail.Load() {
+		return nil, errors.New("publishing is broken by the test")
+	}
+	return p.Publisher.PublishTo(ctx, tx, audience, events)
+}
+
 // CreateKey makes an API key of a tenant of the product, without a limit. No scopes means all.
 func (h *Hub) CreateKey(tenant uuid.UUID, environment hub.Environment, scopes ...string) string {
 	h.t.Helper()

@@ -70,7 +70,7 @@ func (s *Service) ReceiveMessage(ctx context.Context, in driver.Incoming) error 
 		if err := tx.SetContactLastInbound(ctx, in.At, scope.Company, contact.ID); err != nil {
 			return err
 		}
-		return tx.PublishReceived(ctx, scope, contact, message)
+		return tx.PublishReceived(ctx, scope, contact, ticket, message)
 	})
 }
 

@@ -159,8 +159,17 @@ func (s *Store) TicketView(ctx context.Context, scope Scope, id int64) (TicketVi
 
 // TicketViews returns tickets by their ids, in any order. Unknown ids are left out.
 func (s *Store) TicketViews(ctx context.Context, scope Scope, ids []int64) ([]TicketView, error) {
+	return ticketViews(ctx, s.host.Pool, scope, ids)
+}
+
+// querier is a pool or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+func ticketViews(ctx context.Context, db querier, scope Scope, ids []int64) ([]TicketView, error) {
 	where, args := TicketFilter{IDs: ids}.where(scope)
-	rows, err := s.host.Pool.Query(ctx, "select "+ticketColumns+ticketJoins+where, args...)
+	rows, err := db.Query(ctx, "select "+ticketColumns+ticketJoins+where, args...)
 	if err != nil {
 		return nil, fmt.Errorf("loading tickets: %w", err)
 	}
