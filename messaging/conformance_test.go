@@ -29,6 +29,7 @@ func TestConformance(t *testing.T) {
 			connection := company.Connect()
 			company.SendFromPhone(company.AddPhone("Ana"), connection, "Hi")
 			ticket := messagingtest.TicketPath(company.Tickets("")[0])
+			webhook := "/webhooks/" + company.OK(201, "POST", "/webhooks", map[string]any{"url": "https://example.com", "events": []string{"ticket.updated"}})["id"].(string)
 			return map[string]string{
 				"/whatsapp/{id}": messagingtest.ConnectionPath(connection), "/whatsapp/{id}/qrCode": messagingtest.ConnectionPath(connection) + "/qrCode",
 				"/whatsappsession/{id}":    "/whatsappsession/none",
@@ -40,6 +41,7 @@ func TestConformance(t *testing.T) {
 				"/contacts/{id}/anonymize": "/contacts/1/anonymize",
 				"/users/{id}":              messagingtest.Path("/users", company.Get("/users")["users"].([]any)[0].(map[string]any)),
 				"/tickets/{id}":            ticket, "/tickets/{id}/messages": ticket + "/messages", "/api-tokens/{id}": "/api-tokens/none",
+				"/webhooks/{id}": webhook, "/webhooks/{id}/deliveries": webhook + "/deliveries", "/webhooks/{id}/rotate-secret": webhook + "/rotate-secret",
 				"/contacts/imports/{id}": messagingtest.Path("/contacts/imports", company.ImportContacts("number\n"+strings.Repeat("5511987654321\n", 2001), nil).Body),
 			}
 		},

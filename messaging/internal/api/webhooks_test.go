@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -141,10 +142,11 @@ func TestDisabledWebhookGetsItsEventsLater(t *testing.T) {
 	webhook := company.OK(201, "POST", "/webhooks", object{"url": receiver.URL, "events": []string{"contact.created"}, "enabled": false})
 	path := "/webhooks/" + webhook["id"].(string)
 	company.OK(201, "POST", "/contacts", object{"name": "Ana", "number": "5511987654321"})
-	deliveries := company.Get(path + "/deliveries")["deliveries"].([]any)
-	require.Len(t, deliveries, 1)
-	require.Equal(t, "parked", deliveries[0].(object)["status"])
-	require.Equal(t, "disabled", deliveries[0].(object)["reason"])
+	require.Eventually(t, func() bool {
+		deliveries := company.Get(path + "/deliveries")["deliveries"].([]any)
+		require.Len(t, deliveries, 1)
+		return deliveries[0].(object)["status"] == "parked" && deliveries[0].(object)["reason"] == "disabled"
+	}, 20*time.Second, 20*time.Millisecond)
 	require.True(t, receiver.IsEmpty())
 	company.OK(200, "PUT", path, object{"enabled": true})
 	require.Equal(t, "contact.created", receiver.Next().Type)
