@@ -226,10 +226,18 @@ func (p *Product) principalFor(ctx context.Context, c *fiber.Ctx, key string) (k
 	return principal, p.deps.Limiter.AllowIntegration(ctx, principal, c.Set)
 }
 
-// bodyCheckFor returns the check of the body that an operation takes.
+// bodyCheckFor returns the check of the body that an operation takes. Where it takes a form
+// or JSON, what is sent as multipart/… has to be a form.
 func bodyCheckFor(op *huma.Operation) func(*fiber.Ctx) error {
 	switch {
 	case op.RequestBody == nil:
+	case op.RequestBody.Content[fiber.MIMEMultipartForm] != nil && op.RequestBody.Content[fiber.MIMEApplicationJSON] != nil:
+		return func(c *fiber.Ctx) error {
+			if media := c.Get(fiber.HeaderContentType); len(media) >= len("multipart/") && strings.EqualFold(media[:len("multipart/")], "multipart/") {
+				return checkForm(fiber.MIMEMultipartForm)(c)
+			}
+			return checkBody(c)
+		}
 	case op.RequestBody.Content[fiber.MIMEMultipartForm] != nil:
 		return checkForm(fiber.MIMEMultipartForm)
 	case op.RequestBody.Content[fiber.MIMEApplicationForm] != nil:

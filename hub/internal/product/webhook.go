@@ -3,7 +3,6 @@ package product
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"net/http"
 	"time"
@@ -151,9 +150,11 @@ func (p *Product) checkEvents(peer *integration.Peer, events []hub.Event) error 
 
 // checkEvent checks an event's id, product and age, and sets its tenant and environment.
 func (p *Product) checkEvent(peer *integration.Peer, event *hub.Event) error {
-	if _, ok := hub.ParseEventID(event.ID); !ok {
-		return hub.Invalid("body.id", `must be "evt_" and 16 lowercase hexadecimal digits`)
+	bits, ok := hub.ParseEventID(event.ID)
+	if !ok {
+		return hub.Invalid("body.id", `must be "evt_" and 16 hexadecimal digits`)
 	}
+	event.ID = hub.FormatEventID(bits)
 	if event.Product != peer.Product && peer.Product != connect.UnnamedProduct {
 		return hub.Errorf(hub.ErrForbidden, "wrong_product", "This integration belongs to %s, and only its events are taken.", peer.Product)
 	}
@@ -171,7 +172,7 @@ func (p *Product) checkEvent(peer *integration.Peer, event *hub.Event) error {
 func (p *Product) storeEvent(ctx context.Context, peer *integration.Peer, event *hub.Event, body []byte, info *requestInfo) (inbox.Outcome, error) {
 	entry := p.auditEntry(ctx, actionWebhook, info, http.StatusOK)
 	return p.deps.Inbox.Store(ctx, inbox.Item{
-		IntegrationID: peer.ID, Event: *event, Body: body, Hash: sha256.Sum256(body), Audit: entry,
+		IntegrationID: peer.ID, Event: *event, Body: body, Hash: hub.HashEvent(body, event.ID), Audit: entry,
 		IsHandled: hub.MatchesEventType(p.spec.Receives, event.Type),
 	})
 }
