@@ -133,13 +133,15 @@ func checkMigrations(ctx context.Context, cfg config.Config, url string, modules
 
 func checkPartitions(ctx context.Context, db *pgxpool.Pool, report func(Finding)) {
 	var ahead int
+	var hasAudit bool
 	err := db.QueryRow(ctx, `
-		select count(*) from generate_series(0, 2) n
-		where to_regclass('hub.deliveries_p' || to_char((now() at time zone 'UTC')::date + n, 'YYYYMMDD')) is not null`).Scan(&ahead)
+		select count(*), (select max(end_id::text) > hub.day_floor((now() at time zone 'UTC')::date + 3)::text from hub.audit_partitions())
+		from generate_series(0, 2) n
+		where to_regclass('hub.deliveries_p' || to_char((now() at time zone 'UTC')::date + n, 'YYYYMMDD')) is not null`).Scan(&ahead, &hasAudit)
 	switch {
 	case err != nil:
 		report(Finding{"partitions", FindingFailed, err.Error(), ""})
-	case ahead < 3:
+	case ahead < 3 || !hasAudit:
 		report(Finding{"partitions", FindingFailed, "the tables of today or the next two days are missing", "a running hub makes them; look for \"maintenance failed\" in its log"})
 	default:
 		report(Finding{"partitions", FindingOK, "made for today and the days ahead", ""})

@@ -45,6 +45,8 @@ type requestInfo struct {
 	clientIP   string
 	resourceID string // that the request was about, or ""
 	subjectID  string // the person whose data it was about, or ""
+
+	isUnverified bool // a webhook whose signature was not verified: it is counted
 }
 
 type requestInfoKey struct{}
@@ -270,12 +272,20 @@ func (p *Product) recordAudit(ctx context.Context, c *fiber.Ctx, action string, 
 	// The outcome is final, so it is recorded even if the request ran out of time.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
 	defer cancel()
-	err := p.deps.Audit.Record(ctx, entry)
+	err := p.storeAudit(ctx, entry, info)
 	if err != nil {
 		p.deps.Log.ErrorContext(ctx, "audit entry lost", "error", err, "action", entry.Action, "actor_id", entry.ActorID,
 			"resource_id", entry.ResourceID, "status", entry.Status, "request_id", entry.RequestID)
 	}
 	return err
+}
+
+// storeAudit stores an audit entry, or counts it by key and address.
+func (p *Product) storeAudit(ctx context.Context, entry audit.Entry, info *requestInfo) error {
+	if !info.isUnverified {
+		return p.deps.Audit.Record(ctx, entry) //nolint:wrapcheck // says what failed
+	}
+	return p.deps.Audit.RecordCounted(ctx, entry, []byte(entry.ActorID+" "+httpx.ClientNetwork(info.clientIP))) //nolint:wrapcheck // says what failed
 }
 
 func (p *Product) auditEntry(ctx context.Context, action string, info *requestInfo, status int) audit.Entry {

@@ -30,7 +30,7 @@ const (
 // receiveWebhook accepts an event of a peer. It is the hot path: a raw fiber handler that
 // answers when the event and its effect are durable.
 func (p *Product) receiveWebhook(c *fiber.Ctx) error {
-	info := &requestInfo{clientIP: httpx.ClientIP(c, p.deps.TrustedProxies)}
+	info := &requestInfo{clientIP: httpx.ClientIP(c, p.deps.TrustedProxies), isUnverified: true}
 	err := p.acceptWebhook(c, info)
 	if err == nil {
 		return nil
@@ -70,7 +70,7 @@ func (p *Product) acceptWebhook(c *fiber.Ctx, info *requestInfo) error {
 			return err
 		}
 		info.resourceID = peer.ID.String()
-		events, err = p.decode(c, peer, body)
+		events, err = p.decode(c, peer, body, info)
 		return err
 	})
 	if err != nil {
@@ -118,7 +118,7 @@ func errUnbound() *hub.Error {
 }
 
 // decode lets the connector verify the signature and parse the body.
-func (p *Product) decode(c *fiber.Ctx, peer *integration.Peer, body []byte) ([]hub.Event, error) {
+func (p *Product) decode(c *fiber.Ctx, peer *integration.Peer, body []byte, info *requestInfo) ([]hub.Event, error) {
 	in := hub.Inbound{Header: make(http.Header, 8), Body: body}
 	for name, value := range c.Request().Header.All() {
 		in.Header.Add(string(name), string(value))
@@ -128,6 +128,7 @@ func (p *Product) decode(c *fiber.Ctx, peer *integration.Peer, body []byte) ([]h
 	if errors.Is(err, hub.ErrUnauthorized) {
 		return nil, err
 	}
+	info.isUnverified = false
 	// The signature holds. A body that parsers read differently is refused before any
 	// other fault it may have.
 	if jsonErr := httpx.CheckJSON(body, httpx.JSONRules{UniqueKeys: true}); jsonErr != nil {
