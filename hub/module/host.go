@@ -48,14 +48,12 @@ type Publisher interface {
 	// returns the event's id. An [events.TypePatientDeleted] starts an erasure of the
 	// person's data in the log.
 	Publish(ctx context.Context, tx pgx.Tx, e hub.Event) (id string, err error)
-	// PublishAll publishes several events with few statements and returns their ids in
-	// the same order.
-	PublishAll(ctx context.Context, tx pgx.Tx, events []hub.Event) (ids []string, err error)
-	// PublishTo is PublishAll for an audience.
+	// PublishTo publishes several events to an audience with few statements, and returns
+	// their ids in the same order.
 	PublishTo(ctx context.Context, tx pgx.Tx, audience Audience, events []hub.Event) (ids []string, err error)
-	// HasSubscribers reports whether an event would have a receiver in an audience. Only its
-	// TenantID, Environment and Type are read. It is for events that are costly to make.
-	HasSubscribers(ctx context.Context, tx pgx.Tx, audience Audience, e hub.Event) (bool, error)
+	// Subscribers returns who would receive an event in an audience: the ids of endpoints and
+	// integrations. Only its TenantID, Environment and Type are read.
+	Subscribers(ctx context.Context, tx pgx.Tx, audience Audience, e hub.Event) (ids []uuid.UUID, err error)
 }
 
 // Audience narrows the receivers of an event among its subscribers. The zero value is all of

@@ -30,29 +30,28 @@ type ProductPublisher struct {
 // Publish stores an event and its deliveries in the caller's transaction. They are
 // due at once, and the first process to claim them after the commit sends them.
 func (p ProductPublisher) Publish(ctx context.Context, tx pgx.Tx, e hub.Event) (string, error) {
-	ids, err := p.PublishAll(ctx, tx, []hub.Event{e})
+	ids, err := p.PublishTo(ctx, tx, module.Audience{}, []hub.Event{e})
 	if err != nil {
 		return "", err
 	}
 	return ids[0], nil
 }
 
-// PublishAll is [ProductPublisher.Publish] for several events, with as many statements as one takes.
-func (p ProductPublisher) PublishAll(ctx context.Context, tx pgx.Tx, events []hub.Event) ([]string, error) {
-	return p.PublishTo(ctx, tx, module.Audience{}, events)
-}
-
-// HasSubscribers implements [module.Publisher].
-func (p ProductPublisher) HasSubscribers(ctx context.Context, tx pgx.Tx, audience module.Audience, e hub.Event) (has bool, err error) {
+// Subscribers implements [module.Publisher].
+func (p ProductPublisher) Subscribers(ctx context.Context, tx pgx.Tx, audience module.Audience, e hub.Event) (ids []uuid.UUID, err error) {
 	err = p.Outbox.resolveInTx(ctx, tx, []uuid.UUID{e.TenantID}, []string{p.Name}, func() error {
 		targets, err := p.Outbox.directory.Subscribers(ctx, e.TenantID, e.Environment, e.Type, audience)
-		has = len(targets) > 0
+		ids = make([]uuid.UUID, len(targets))
+		for i, target := range targets {
+			ids[i] = target.ID
+		}
 		return err
 	})
-	return has, err
+	return ids, err
 }
 
-// PublishTo is [ProductPublisher.PublishAll] for an audience.
+// PublishTo is [ProductPublisher.Publish] for several events and an audience, with as many
+// statements as one event takes.
 func (p ProductPublisher) PublishTo(ctx context.Context, tx pgx.Tx, audience module.Audience, events []hub.Event) ([]string, error) {
 	if len(events) == 0 {
 		return nil, nil

@@ -50,8 +50,8 @@ type webhookEvent struct {
 func (t *Tx) publishToWebhooks(ctx context.Context, scope Scope, e webhookEvent, makeData func() ([]any, error)) error {
 	event := hub.Event{TenantID: scope.Tenant, Environment: environment, Type: e.eventType}
 	audience := module.Audience{Receivers: module.EndpointsOnly, Topic: e.topic}
-	wanted, err := t.Host.Events.HasSubscribers(ctx, t.Raw, audience, event)
-	if err != nil || !wanted {
+	subscribers, err := t.Host.Events.Subscribers(ctx, t.Raw, audience, event)
+	if err != nil || len(subscribers) == 0 {
 		return err
 	}
 	list, err := makeData()
