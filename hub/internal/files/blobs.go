@@ -14,10 +14,10 @@ import (
 
 // BlobsFor returns the store of a product's private files. [Store.Serve] does not serve
 // them.
-func (s *Store) BlobsFor(product string) module.Blobs { return blobs{s.bucket, product + "/private/"} }
+func (s *Store) BlobsFor(product string) module.Blobs { return blobs{s, product + "/private/"} }
 
 type blobs struct {
-	bucket *blob.Bucket
+	*Store
 	prefix string // of the keys
 }
 
@@ -38,9 +38,13 @@ func (r *sourceReader) Read(p []byte) (int, error) {
 
 // Put implements [module.Blobs].
 func (b blobs) Put(ctx context.Context, id uuid.UUID, content io.Reader) error {
+	key := b.prefix + id.String()
+	if err := b.makeDirFor(key); err != nil {
+		return storeUnavailable(fmt.Errorf("storing a file: %w", err))
+	}
 	writing, cancel := context.WithCancel(ctx) // a cancelled write stores nothing
 	defer cancel()
-	w, err := b.bucket.NewWriter(writing, b.prefix+id.String(), &blob.WriterOptions{ContentType: "application/octet-stream"})
+	w, err := b.bucket.NewWriter(writing, key, &blob.WriterOptions{ContentType: "application/octet-stream", BeforeWrite: b.beforeWrite})
 	if err != nil {
 		return storeUnavailable(fmt.Errorf("storing a file: %w", err))
 	}

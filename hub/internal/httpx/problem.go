@@ -232,7 +232,7 @@ func writeProblem(c *fiber.Ctx, p Problem) error {
 		return err
 	}
 	c.Set(fiber.HeaderContentType, ProblemType)
-	setSafeHeaders(&c.Response().Header) // no middleware ran for what the server itself refuses
+	setFixedHeaders(&c.Response().Header) // no middleware ran for what the server itself refuses
 	return c.Status(p.Status).Send(body)
 }
 

@@ -179,6 +179,13 @@ func (a *API) createMessage(ctx context.Context, in *createMessageInput) (*struc
 		if err := requireSendable(ctx, tx, ticket); err != nil {
 			return err
 		}
+		contact, err := tx.Contact(ctx, ticket.CompanyID, ticket.ContactID)
+		if err != nil {
+			return err
+		}
+		if err := outbound.CheckConsent(contact, draft.Origin, tx.Now()); err != nil {
+			return err
+		}
 		_, entry, err = a.outbound.Write(ctx, tx, outbound.Draft{Ticket: ticket, Message: draft})
 		return err
 	})

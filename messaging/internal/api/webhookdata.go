@@ -54,7 +54,7 @@ func (WebhookData) Message(m store.Message, t store.Ticket, c store.Contact) (an
 }
 
 // Ticket implements [store.WebhookData].
-func (WebhookData) Ticket(t store.TicketView, _ []store.TicketTag, earlier chat.TicketStatus) (any, error) {
+func (WebhookData) Ticket(t store.TicketView, earlier chat.TicketStatus) (any, error) {
 	event := TicketEvent{Ticket: toTicket(t)}
 	if earlier != "" {
 		event.PreviousStatus = &earlier

@@ -211,6 +211,19 @@ func (s *Service) CheckNumber(ctx context.Context, connection store.Connection, 
 	return nil
 }
 
+// answerTime is how long users may answer a contact that has opted out.
+const answerTime = 24 * time.Hour
+
+// CheckConsent is an error for callers if a contact wants no messages. Answers of users are
+// allowed for a day after the contact wrote.
+func CheckConsent(contact store.Contact, origin chat.Origin, now time.Time) error {
+	isAnswer := origin == chat.OriginAgent && contact.LastInboundAt != nil && now.Sub(*contact.LastInboundAt) < answerTime
+	if contact.Consent != chat.ConsentOptedOut || isAnswer {
+		return nil
+	}
+	return hub.Errorf(hub.ErrMalformed, "opted_out", "The contact has opted out of messages.")
+}
+
 // CloseTicket closes a ticket after a message, where the caller of the send API asks for
 // it.
 func (s *Service) CloseTicket(ctx context.Context, scope store.Scope, ticketID int64) error {

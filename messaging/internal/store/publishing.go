@@ -26,7 +26,7 @@ type WebhookData interface {
 	Message(m Message, t Ticket, c Contact) (any, error)
 	// Ticket returns the data of ticket.created and, with the status before the change, of
 	// ticket.updated.
-	Ticket(t TicketView, tags []TicketTag, earlier chat.TicketStatus) (any, error)
+	Ticket(t TicketView, earlier chat.TicketStatus) (any, error)
 	// Contact returns the data of contact.created for a contact without tags.
 	Contact(c Contact) (any, error)
 }
@@ -81,11 +81,7 @@ func (t *Tx) publishTicket(ctx context.Context, scope Scope, ticket int64, earli
 		if err != nil {
 			return nil, err
 		}
-		tags, err := t.TagsOfTickets(ctx, scope.Company, []int64{ticket})
-		if err != nil {
-			return nil, err
-		}
-		data, err := t.webhooks.Ticket(views[0], tags, earlier)
+		data, err := t.webhooks.Ticket(views[0], earlier)
 		return []any{data}, err
 	})
 }

@@ -13,7 +13,7 @@ import (
 const anonymizeContactRow = `-- name: AnonymizeContactRow :one
 update messaging.contacts set name = $1, number = '', number_key = 'anonymized:' || id, lid = null, email = '', picture_url = '', extra_info = '[]', disable_bot = true,
   consent = 'opted_out', consent_at = coalesce(consent_at, $2::timestamptz), anonymized_at = $2::timestamptz, updated_at = $2::timestamptz
-where company_id = $3 and id = $4 returning company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid
+where company_id = $3 and id = $4 returning company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at
 `
 
 type AnonymizeContactRowParams struct {
@@ -49,6 +49,7 @@ func (q *Queries) AnonymizeContactRow(ctx context.Context, arg AnonymizeContactR
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.LID,
+		&i.OutOfHoursAt,
 	)
 	return i, err
 }
@@ -169,7 +170,7 @@ func (q *Queries) EraseTicketsOfContact(ctx context.Context, companyID int64, co
 }
 
 const liveTicketsOfContact = `-- name: LiveTicketsOfContact :many
-select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at from messaging.tickets where company_id = $1 and contact_id = $2 and status in ('open', 'pending') order by id for no key update
+select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at from messaging.tickets where company_id = $1 and contact_id = $2 and status in ('open', 'pending') order by id for no key update
 `
 
 func (q *Queries) LiveTicketsOfContact(ctx context.Context, companyID int64, contactID int64) ([]Ticket, error) {
@@ -201,6 +202,11 @@ func (q *Queries) LiveTicketsOfContact(ctx context.Context, companyID int64, con
 			&i.ClosedAt,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.GreetedAt,
+			&i.MenuSentAt,
+			&i.MenuOption,
+			&i.WrongAnswers,
+			&i.RatingAskedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -277,7 +283,7 @@ func (q *Queries) MessagesOfContact(ctx context.Context, arg MessagesOfContactPa
 }
 
 const ticketsOfContact = `-- name: TicketsOfContact :many
-select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at from messaging.tickets where company_id = $1 and contact_id = $2 order by id
+select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at from messaging.tickets where company_id = $1 and contact_id = $2 order by id
 `
 
 func (q *Queries) TicketsOfContact(ctx context.Context, companyID int64, contactID int64) ([]Ticket, error) {
@@ -309,6 +315,11 @@ func (q *Queries) TicketsOfContact(ctx context.Context, companyID int64, contact
 			&i.ClosedAt,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.GreetedAt,
+			&i.MenuSentAt,
+			&i.MenuOption,
+			&i.WrongAnswers,
+			&i.RatingAskedAt,
 		); err != nil {
 			return nil, err
 		}

@@ -42,26 +42,31 @@ type Company struct {
 }
 
 type Connection struct {
-	CompanyID         int64
-	ID                int64
-	Name              string
-	Driver            string
-	Status            chat.ConnectionStatus
-	QRCode            string
-	QRExpiresAt       *time.Time
-	Retries           int
-	Number            *string
-	IsDefault         bool
-	GreetingMessage   string
-	FarewellMessage   string
-	OutOfHoursMessage string
-	RatingMessage     string
-	SendIntervalMS    int
-	DailyLimit        int
-	LastError         *string
-	Settings          []byte
-	CreatedAt         time.Time
-	UpdatedAt         time.Time
+	CompanyID              int64
+	ID                     int64
+	Name                   string
+	Driver                 string
+	Status                 chat.ConnectionStatus
+	QRCode                 string
+	QRExpiresAt            *time.Time
+	Retries                int
+	Number                 *string
+	IsDefault              bool
+	GreetingMessage        string
+	FarewellMessage        string
+	OutOfHoursMessage      string
+	RatingMessage          string
+	SendIntervalMS         int
+	DailyLimit             int
+	LastError              *string
+	Settings               []byte
+	CreatedAt              time.Time
+	UpdatedAt              time.Time
+	TransferQueueID        *int64
+	TimeToTransfer         int
+	ExpiresTicket          int
+	ExpiresInactiveMessage string
+	MaxUseBotQueues        int
 }
 
 type Contact struct {
@@ -82,6 +87,7 @@ type Contact struct {
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
 	LID           *string
+	OutOfHoursAt  *time.Time
 }
 
 type ContactImport struct {
@@ -169,6 +175,7 @@ type Queue struct {
 	Schedules         json.RawMessage
 	CreatedAt         time.Time
 	UpdatedAt         time.Time
+	Options           json.RawMessage
 }
 
 type QuickMessage struct {
@@ -214,6 +221,11 @@ type Ticket struct {
 	ClosedAt        *time.Time
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
+	GreetedAt       *time.Time
+	MenuSentAt      *time.Time
+	MenuOption      *int
+	WrongAnswers    int
+	RatingAskedAt   *time.Time
 }
 
 type User struct {
