@@ -30,7 +30,9 @@ func TestConformance(t *testing.T) {
 			company.SendFromPhone(company.AddPhone("Ana"), connection, "Hi")
 			ticket := messagingtest.TicketPath(company.Tickets("")[0])
 			webhook := "/webhooks/" + company.OK(201, "POST", "/webhooks", map[string]any{"url": "https://example.com", "events": []string{"ticket.updated"}})["id"].(string)
+			file := company.Upload(ticket, nil, messagingtest.File{Name: "a.pdf", Content: []byte("%PDF-1.7")}).Body["mediaUrl"].(string)
 			return map[string]string{
+				"/media/{id}":    file[strings.Index(file, "/media/"):],
 				"/whatsapp/{id}": messagingtest.ConnectionPath(connection), "/whatsapp/{id}/qrCode": messagingtest.ConnectionPath(connection) + "/qrCode",
 				"/whatsappsession/{id}":    "/whatsappsession/none",
 				"/queue/{id}":              messagingtest.Path("/queue", company.OK(201, "POST", "/queue", map[string]any{"name": "Sales", "color": "#00f"})),

@@ -282,6 +282,7 @@ func (s *Server) mountProduct(hostedProduct *hosted, limits keyLimits) error {
 		return err
 	}
 	s.uploads.BodyLimits(app, mounted.AdmitLongBody)
+	s.uploads.AdaptErrors(app, mounted.ErrorAdapterOf)
 	if pages, ok := hostedProduct.instance.(module.PageProvider); ok {
 		for path, handler := range pages.Pages() {
 			mountPage(s.app, path, s.options.Config.TrustedProxies, handler)

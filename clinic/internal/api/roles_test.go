@@ -18,7 +18,7 @@ import (
 // route's callers has to say so twice.
 var (
 	forAnyone = []string{
-		"auth.register", "auth.login", "auth.refresh", "auth.forgot-password", "auth.reset-password", "fhir.metadata", "fhir.everything-definition",
+		"auth.register", "auth.login", "auth.refresh", "auth.forgot-password", "auth.reset-password", "fhir.metadata", "fhir.everything-definition", "health.get",
 	}
 	forUsers = []string{
 		"auth.me", "clinic.get", "professionals.list",
@@ -28,7 +28,7 @@ var (
 	}
 	forAdministrators = []string{
 		"clinic.update", "users.list", "users.create", "users.update", "users.delete",
-		"professionals.create", "professionals.update", "professionals.delete", "payments.run-overdue", "patients.export",
+		"professionals.create", "professionals.update", "professionals.delete", "payments.run-overdue", "patients.export", "records.list-accesses",
 		"deletions.request", "deletions.list", "deletions.get", "deletions.acknowledge", "imports.list", "imports.create", "imports.get", "imports.undo",
 		"inbox.list", "inbox.link", "inbox.dismiss",
 		"integrations.list", "integrations.get", "integrations.connect", "integrations.revoke", "integrations.test", "integrations.rotate-secret",

@@ -19,7 +19,7 @@ var (
 
 // corsHeaders are the request headers that pages may send. X-Integration-Key is never
 // among them: keys belong to servers, and a page that holds one has leaked it.
-const corsHeaders = "Authorization, Content-Type, Last-Event-ID, X-Environment, X-Request-Id"
+const corsHeaders = "Authorization, Content-Type, Last-Event-ID, X-Access-Reason, X-Environment, X-Request-Id"
 
 // Headers returns the middleware that sets headers. [hub.HeaderHub] shows that a hub
 // responds. Browsers neither guess the type of a response nor store it (handlers may

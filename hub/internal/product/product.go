@@ -77,6 +77,7 @@ type Product struct {
 	// documentOnly is for operations that fiber handlers serve.
 	documentOnly huma.API
 	longBodies   []longBody
+	formErrors   []formErrors
 }
 
 // Mount serves a product on app under a path: "/clinic", or "" for a listener of its own.
@@ -98,7 +99,6 @@ func Mount(app *fiber.App, path string, spec module.Spec, instance module.Instan
 	p.documentOnly = huma.NewAPI(settings, documentOnlyAdapter{})
 	p.api.UseMiddleware(p.guard)
 
-	router.Get("/health", p.health)
 	if deps.Docs {
 		if err := reference.Mount(app, path, p.OpenAPI); err != nil {
 			return nil, err
@@ -107,6 +107,7 @@ func Mount(app *fiber.App, path string, spec module.Spec, instance module.Instan
 	p.registerRoutes(router)
 	p.completeDocument()
 	p.longBodies = findLongBodies(path, p.api.OpenAPI())
+	p.formErrors = findFormErrors(path, p.api.OpenAPI())
 	return p, nil
 }
 
@@ -133,26 +134,4 @@ func (p *Product) OpenAPI() ([]byte, error) {
 		return nil, fmt.Errorf("writing the OpenAPI document: %w", err)
 	}
 	return document, nil
-}
-
-// health answers GET /health: 200 while the database answers, else 503; the hub works
-// without Redis for a while.
-func (p *Product) health(c *fiber.Ctx) error {
-	ctx, cancel := context.WithTimeout(c.UserContext(), 2*time.Second)
-	defer cancel()
-	database, redis := p.deps.Health(ctx)
-	status, code := "ok", fiber.StatusOK
-	if !database {
-		status, code = "unavailable", fiber.StatusServiceUnavailable
-	}
-	return c.Status(code).JSON(fiber.Map{
-		"status": status, "service": p.spec.Name, "version": p.spec.Version, "db": connectionText(database), "redis": connectionText(redis),
-	})
-}
-
-func connectionText(isUp bool) string {
-	if isUp {
-		return "connected"
-	}
-	return "disconnected"
 }

@@ -25,9 +25,10 @@ const (
 	actionUnregister = "integrations.unregister"
 )
 
-// registerRoutes serves the integration interface and, in their groups, the product's
-// own operations, searches and actions.
+// registerRoutes serves the health check, the integration interface and, in their groups,
+// the product's own operations, searches and actions.
 func (p *Product) registerRoutes(router fiber.Router) {
+	p.registerHealth(router)
 	register(p.api, operation(http.MethodPost, "/api-keys", 200, "api-keys.create", "Issue an API key for another product", administrators), p.issueKey)
 	register(p.api, operation(http.MethodGet, "/api-keys", 200, "api-keys.list", "List API keys", administrators), p.listKeys)
 	register(p.api, operation(http.MethodDelete, "/api-keys/{id}", 204, "api-keys.revoke", "Revoke an API key at once", administrators), p.revokeKey)

@@ -33,6 +33,15 @@ func WithSuccessStatus(bind Binder, status int, description string) Binder {
 	}
 }
 
+// WithRequestBody documents the body of an operation whose handler reads it by itself, in a
+// resolver of its input: for bodies of several media types, which huma does not tell apart.
+func WithRequestBody(bind Binder, body *huma.RequestBody) Binder {
+	return func(api huma.API, op huma.Operation) {
+		bind(api, op)
+		find(api.OpenAPI(), op).RequestBody = body
+	}
+}
+
 // WithMediaType documents a response of a media type that is not JSON.
 func WithMediaType(bind Binder, mediaType string) Binder {
 	return func(api huma.API, op huma.Operation) {
@@ -108,14 +117,13 @@ func documentNullable(registry huma.Registry) {
 	}
 }
 
+// orNull returns a schema that allows null as well.
 func orNull(s *huma.Schema) *huma.Schema {
-	switch s.Type {
-	case huma.TypeBoolean, huma.TypeInteger, huma.TypeNumber, huma.TypeString:
+	switch {
+	case s.Type != "":
 		s.Nullable = true
-	case "":
-		if s.Ref != "" {
-			return &huma.Schema{Description: s.Description, AnyOf: []*huma.Schema{{Ref: s.Ref}, {Type: "null"}}}
-		}
+	case s.Ref != "":
+		return &huma.Schema{Description: s.Description, AnyOf: []*huma.Schema{{Ref: s.Ref}, {Type: "null"}}}
 	}
 	return s
 }

@@ -17,6 +17,7 @@ import (
 	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/driver/sandbox"
 	"integrationhub/messaging/internal/imports"
+	"integrationhub/messaging/internal/media"
 	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/realtime"
 	"integrationhub/messaging/internal/sessions"
@@ -34,6 +35,7 @@ type API struct {
 	sandbox       *sandbox.Network // nil outside of development
 	authenticator *accounts.Authenticator
 	imports       *imports.Service
+	media         *media.Service
 	replies       *autoreply.Service
 }
 
@@ -46,12 +48,13 @@ type Services struct {
 	Sessions *sessions.Service
 	Sandbox  *sandbox.Network // nil outside of development
 	Imports  *imports.Service
+	Media    *media.Service
 	Replies  *autoreply.Service
 }
 
 // New returns the API of an opened product.
 func New(host module.Host, s Services) *API {
-	return &API{host, s.Store, s.Outbound, s.Drivers, s.Realtime, s.Sessions, s.Sandbox, accounts.New(host, accountOptions, userStore{s.Store}), s.Imports, s.Replies}
+	return &API{host, s.Store, s.Outbound, s.Drivers, s.Realtime, s.Sessions, s.Sandbox, accounts.New(host, accountOptions, userStore{s.Store}), s.Imports, s.Media, s.Replies}
 }
 
 // Authenticator returns the logins of the companies' users.

@@ -64,7 +64,8 @@ func (a *API) ticketRoutes() []rest.Route {
 		rest.Put("/tickets/{id}", rest.User, 200, "tickets.update", "Change a ticket: accept, return or close it", rest.WithHandlerValidation(rest.Handle(a.updateTicket))),
 		rest.Delete("/tickets/{id}", rest.Admin, 200, "tickets.delete", "Delete a ticket with its messages", rest.Handle(a.deleteTicket)),
 		rest.Get("/tickets/{id}/messages", rest.User, 200, "messages.list", "Messages of a ticket; they are read then", rest.Handle(a.listMessages)),
-		rest.Post("/tickets/{id}/messages", rest.User, 201, "messages.create", "Write to the contact, or a note to other users", rest.Handle(a.createMessage)),
+		rest.Post("/tickets/{id}/messages", rest.User, 201, "messages.create", "Write to the contact, or a note to other users", a.bindCreateMessage),
+		rest.Get("/media/{id}", append(rest.Access{{}}, rest.User...), 200, "media.get", "Content of a message's file", a.bindGetMedia),
 	}
 }
 

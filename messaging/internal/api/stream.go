@@ -372,7 +372,7 @@ func (r *streamReader) event(change store.Change, items streamItems) (event Stre
 		if !ok || !hasMessage || !r.viewer.Sees(ticket.Ticket) {
 			return event, false // a deleted ticket has a change of its own
 		}
-		shown := toMessage(message)
+		shown := r.api.toMessage(message)
 		event.Message = &shown
 		return event, true
 	}

@@ -4,14 +4,16 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/media"
 	"integrationhub/messaging/internal/store"
 )
 
 // WebhookData makes the data of events for plain webhooks: the resources as the API shows
-// them. It implements [store.WebhookData].
-type WebhookData struct{}
+// them, with addresses of files that need no token for an hour. It implements
+// [store.WebhookData].
+type WebhookData struct{ Media *media.Service }
 
-var _ store.WebhookData = WebhookData{}
+var _ store.WebhookData = (*WebhookData)(nil)
 
 // MessageCreated is the data of message.created.
 type MessageCreated struct {
@@ -49,12 +51,12 @@ type ContactCreated struct {
 }
 
 // Message implements [store.WebhookData].
-func (WebhookData) Message(m store.Message, t store.Ticket, c store.Contact) (any, error) {
-	return MessageCreated{toMessage(m), MessageTicket{t.ID, t.UUID, t.Status, t.QueueID, t.UserID}, MessageContact{c.ID, c.Name, c.Number, c.Email}}, nil
+func (d *WebhookData) Message(m store.Message, t store.Ticket, c store.Contact) (any, error) {
+	return MessageCreated{toMessage(m, d.Media.SignedURL), MessageTicket{t.ID, t.UUID, t.Status, t.QueueID, t.UserID}, MessageContact{c.ID, c.Name, c.Number, c.Email}}, nil
 }
 
 // Ticket implements [store.WebhookData].
-func (WebhookData) Ticket(t store.TicketView, earlier chat.TicketStatus) (any, error) {
+func (*WebhookData) Ticket(t store.TicketView, earlier chat.TicketStatus) (any, error) {
 	event := TicketEvent{Ticket: toTicket(t)}
 	if earlier != "" {
 		event.PreviousStatus = &earlier
@@ -63,7 +65,7 @@ func (WebhookData) Ticket(t store.TicketView, earlier chat.TicketStatus) (any, e
 }
 
 // Contact implements [store.WebhookData].
-func (WebhookData) Contact(c store.Contact) (any, error) {
+func (*WebhookData) Contact(c store.Contact) (any, error) {
 	contacts, err := toContacts([]store.Contact{c}, nil)
 	if err != nil {
 		return nil, err

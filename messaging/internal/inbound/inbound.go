@@ -14,6 +14,7 @@ import (
 	"integrationhub/messaging/internal/autoreply"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/driver"
+	"integrationhub/messaging/internal/media"
 	"integrationhub/messaging/internal/store"
 )
 
@@ -21,14 +22,16 @@ import (
 type Service struct {
 	host    module.Host
 	store   *store.Store
+	drivers *driver.Drivers
+	media   *media.Service
 	replies *autoreply.Service
 }
 
 var _ driver.Sink = (*Service)(nil)
 
 // New returns the service of an opened product.
-func New(host module.Host, s *store.Store, replies *autoreply.Service) *Service {
-	return &Service{host, s, replies}
+func New(host module.Host, s *store.Store, drivers *driver.Drivers, files *media.Service, replies *autoreply.Service) *Service {
+	return &Service{host, s, drivers, files, replies}
 }
 
 // ChangeConnection implements [driver.Sink].
@@ -67,11 +70,15 @@ func (s *Service) ReceiveMessage(ctx context.Context, in driver.Incoming) error 
 			return err
 		}
 		draft := store.Message{RemoteID: &in.RemoteID, Body: in.Body, MediaType: chat.MediaText, Origin: chat.OriginContact, SentAt: in.At}
+		addIncomingMedia(&draft, in.Media)
 		if draft.QuotedID, err = quotedID(ctx, tx, connection, in.QuotedRemoteID); err != nil {
 			return err
 		}
 		message, err := tx.AddMessage(ctx, ticket, draft)
 		if err != nil {
+			return err
+		}
+		if err := s.enqueueMedia(ctx, tx, message); err != nil {
 			return err
 		}
 		if err := tx.SetContactLastInbound(ctx, in.At, scope.Company, contact.ID); err != nil {

@@ -39,11 +39,18 @@ type Service struct {
 	host    module.Host
 	store   *store.Store
 	drivers *driver.Drivers
+	media   MediaURLs
+}
+
+// MediaURLs makes addresses at which networks fetch files.
+type MediaURLs interface {
+	// SignedURL returns an address of a file that is valid for an hour.
+	SignedURL(id string) string
 }
 
 // New returns the service of an opened product.
-func New(host module.Host, s *store.Store, drivers *driver.Drivers) *Service {
-	return &Service{host, s, drivers}
+func New(host module.Host, s *store.Store, drivers *driver.Drivers, media MediaURLs) *Service {
+	return &Service{host, s, drivers, media}
 }
 
 // Draft is a message to write to a contact.
@@ -140,8 +147,8 @@ func (s *Service) callDriver(ctx context.Context, entry store.OutboxEntry, conta
 		return driver.Sent{}, err
 	}
 	out := driver.Outgoing{ID: message.ID, To: contact.Number, Body: message.Body}
-	if message.MediaURL != nil {
-		out.Media = &driver.Media{Type: message.MediaType, MimeType: deref(message.MimeType), Name: deref(message.MediaName), URL: *message.MediaURL}
+	if message.MediaID != nil {
+		out.Media = &driver.Media{Type: message.MediaType, MimeType: deref(message.MimeType), Name: deref(message.MediaName), URL: s.media.SignedURL(*message.MediaID)}
 	}
 	if message.QuotedID != nil {
 		quoted, err := s.store.Message(ctx, entry.CompanyID, *message.QuotedID)

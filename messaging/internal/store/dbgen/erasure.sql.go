@@ -116,23 +116,28 @@ delete from messaging.messages where (company_id, id) in (
   select m.company_id, m.id from messaging.messages m join messaging.tickets t on t.company_id = m.company_id and t.id = m.ticket_id
   where m.company_id = $1 and m.sent_at < $2::timestamptz and t.status = 'closed'
   order by m.sent_at limit $3::int)
-returning ticket_id
+returning ticket_id, media_id
 `
 
-// Of closed tickets. They come back with their tickets.
-func (q *Queries) DeleteOldMessages(ctx context.Context, companyID int64, before time.Time, maxRows int) ([]int64, error) {
+type DeleteOldMessagesRow struct {
+	TicketID int64
+	MediaID  *string
+}
+
+// Of closed tickets. They come back with their tickets and files.
+func (q *Queries) DeleteOldMessages(ctx context.Context, companyID int64, before time.Time, maxRows int) ([]DeleteOldMessagesRow, error) {
 	rows, err := q.db.Query(ctx, deleteOldMessages, companyID, before, maxRows)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []int64{}
+	items := []DeleteOldMessagesRow{}
 	for rows.Next() {
-		var ticket_id int64
-		if err := rows.Scan(&ticket_id); err != nil {
+		var i DeleteOldMessagesRow
+		if err := rows.Scan(&i.TicketID, &i.MediaID); err != nil {
 			return nil, err
 		}
-		items = append(items, ticket_id)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -150,7 +155,7 @@ func (q *Queries) DeleteOutboxOfContact(ctx context.Context, companyID int64, co
 }
 
 const eraseMessagesOfContact = `-- name: EraseMessagesOfContact :exec
-update messaging.messages set body = '', media_url = null, media_name = null, mime_type = null, size = null, external_key = null, updated_at = $3
+update messaging.messages set body = '', media_id = null, media_reference = null, media_name = null, mime_type = null, size = null, external_key = null, updated_at = $3
 where company_id = $1 and contact_id = $2
 `
 
@@ -219,7 +224,7 @@ func (q *Queries) LiveTicketsOfContact(ctx context.Context, companyID int64, con
 }
 
 const messagesOfContact = `-- name: MessagesOfContact :many
-select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_url, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at from messaging.messages where company_id = $1 and contact_id = $2 and seq > $3::bigint order by seq limit $4::int
+select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference from messaging.messages where company_id = $1 and contact_id = $2 and seq > $3::bigint order by seq limit $4::int
 `
 
 type MessagesOfContactParams struct {
@@ -257,7 +262,6 @@ func (q *Queries) MessagesOfContact(ctx context.Context, arg MessagesOfContactPa
 			&i.IsRead,
 			&i.Ack,
 			&i.MediaType,
-			&i.MediaURL,
 			&i.MediaName,
 			&i.MimeType,
 			&i.Size,
@@ -271,6 +275,8 @@ func (q *Queries) MessagesOfContact(ctx context.Context, arg MessagesOfContactPa
 			&i.SentAt,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.MediaID,
+			&i.MediaReference,
 		); err != nil {
 			return nil, err
 		}

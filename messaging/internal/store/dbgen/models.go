@@ -122,34 +122,48 @@ type ContactList struct {
 	UpdatedAt time.Time
 }
 
+type MediaFile struct {
+	CompanyID int64
+	ID        string
+	BlobID    uuid.UUID
+	MediaType chat.MediaType
+	MimeType  string
+	Name      string
+	Size      int64
+	IsStored  bool
+	ErasedAt  *time.Time
+	CreatedAt time.Time
+}
+
 type Message struct {
-	CompanyID    int64
-	ID           string
-	Seq          int64
-	TicketID     int64
-	ContactID    int64
-	ConnectionID *int64
-	RemoteID     *string
-	UserID       *int64
-	Body         string
-	FromMe       bool
-	IsRead       bool
-	Ack          chat.Ack
-	MediaType    chat.MediaType
-	MediaURL     *string
-	MediaName    *string
-	MimeType     *string
-	Size         *int64
-	QuotedID     *string
-	IsPrivate    bool
-	IsDeleted    bool
-	IsEdited     bool
-	Origin       chat.Origin
-	ErrorCode    *string
-	ExternalKey  *string
-	SentAt       time.Time
-	CreatedAt    time.Time
-	UpdatedAt    time.Time
+	CompanyID      int64
+	ID             string
+	Seq            int64
+	TicketID       int64
+	ContactID      int64
+	ConnectionID   *int64
+	RemoteID       *string
+	UserID         *int64
+	Body           string
+	FromMe         bool
+	IsRead         bool
+	Ack            chat.Ack
+	MediaType      chat.MediaType
+	MediaName      *string
+	MimeType       *string
+	Size           *int64
+	QuotedID       *string
+	IsPrivate      bool
+	IsDeleted      bool
+	IsEdited       bool
+	Origin         chat.Origin
+	ErrorCode      *string
+	ExternalKey    *string
+	SentAt         time.Time
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+	MediaID        *string
+	MediaReference *string
 }
 
 type OutboxEntry struct {
