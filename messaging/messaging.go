@@ -44,7 +44,7 @@ func (Module) Spec() module.Spec {
 	return module.Spec{
 		Name: "messaging", Title: "Messaging", Description: description, KeyPrefix: "msg", TenantPrefix: "company", Version: "1.0.0", Features: api.Features(),
 		Sends:  events.FromMessaging(),
-		Limits: append(accounts.RateLimits(), module.RateLimit{Name: "sends", Max: 60, Period: time.Minute}),
+		Limits: append(accounts.RateLimits(), module.RateLimit{Name: "sends", Max: 60, Period: time.Minute, Burst: 20}),
 	}
 }
 
