@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"integrationhub/hub/events"
 	"integrationhub/hub/module/tx"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/driver"
@@ -100,8 +99,7 @@ func (t *Tx) MarkSent(ctx context.Context, scope Scope, m Message, number string
 	if stored, err = t.applyEarlyReceipt(ctx, stored); err != nil {
 		return m, err
 	}
-	_, err = t.Publish(ctx, scope.Tenant, environment, events.MessageSent{Phone: chat.FormatE164(number), Body: m.Body, TicketID: ticketIDOf(m)})
-	return stored, err
+	return stored, t.publishSent(ctx, scope, stored, number)
 }
 
 // applyEarlyReceipt stores the ack of a receipt that arrived before the message's remote id.
@@ -169,14 +167,6 @@ func (t *Tx) recordProgress(ctx context.Context, m Message, ack chat.Ack, errorC
 		return t.settleShipment(ctx, m, ack, errorCode)
 	}
 	return nil
-}
-
-// PublishReceived publishes a message from a contact to connected products.
-func (t *Tx) PublishReceived(ctx context.Context, scope Scope, contact Contact, m Message) error {
-	_, err := t.Publish(ctx, scope.Tenant, environment, events.MessageReceived{
-		Phone: chat.FormatE164(contact.Number), Name: contact.Name, Body: m.Body, TicketID: ticketIDOf(m),
-	})
-	return err
 }
 
 // ticketIDOf returns the id of a message's ticket as connected products see it. It is empty
