@@ -82,6 +82,7 @@ var (
 	_ module.Actor         = (*instance)(nil)
 	_ module.PhoneSearcher = (*instance)(nil)
 	_ module.Worker        = (*instance)(nil)
+	_ module.EventScreener = (*instance)(nil)
 	_ module.PageProvider  = (*instance)(nil)
 )
 
@@ -112,6 +113,11 @@ func (i *instance) Pages() map[string]http.Handler {
 	pages := i.api.Authenticator().Pages()
 	maps.Copy(pages, api.LinkPages())
 	return pages
+}
+
+// ScreenEvent implements [module.EventScreener].
+func (i *instance) ScreenEvent(ctx context.Context, tx pgx.Tx, e hub.Event) (module.Screening, error) {
+	return i.inbox.ScreenEvent(ctx, tx, e)
 }
 
 // Handle implements [module.Instance].

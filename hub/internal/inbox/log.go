@@ -1,13 +1,19 @@
 package inbox
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
 	"integrationhub/hub/events"
 	"integrationhub/hub/internal/erasure"
 	"integrationhub/hub/internal/logid"
 	"integrationhub/hub/internal/store/bulk"
+	"integrationhub/hub/module"
 )
 
 // columns are the buffers of a writer's inserts, reused by every batch.
@@ -104,8 +110,8 @@ func (d *dayColumns) addEvent(entry logEntry) {
 	c[colEventEnvironment].Text(string(entry.Event.Environment))
 	c[colEventProduct].Text(entry.Event.Product)
 	c[colEventEventType].Text(entry.Event.Type)
-	c[colEventCorrelationID].OptionalText(entry.Event.CorrelationID)
-	c[colEventBody].Bytes(entry.Body)
+	c[colEventCorrelationID].OptionalText(entry.storedCorrelationID())
+	c[colEventBody].Bytes(entry.storedBody())
 }
 
 func (d *dayColumns) addDelivery(entry logEntry) {
@@ -117,11 +123,51 @@ func (d *dayColumns) addDelivery(entry logEntry) {
 	c[colDeliveryEnvironment].Text(string(entry.Event.Environment))
 	c[colDeliveryProduct].Text(entry.Event.Product)
 	c[colDeliveryEventType].Text(entry.Event.Type)
-	c[colDeliveryCorrelationID].OptionalText(entry.Event.CorrelationID)
+	c[colDeliveryCorrelationID].OptionalText(entry.storedCorrelationID())
 	c[colDeliveryResponseBody].Bytes(entry.answer)
 	c[colDeliveryStatus].Int2(entry.status)
 	c[colDeliveryStatusCode].Int2(int16(entry.code))
 	c[colDeliveryReason].OptionalText(entry.reason)
+}
+
+// storedBody returns the event's body as the log may have it.
+func (r *pendingEvent) storedBody() []byte {
+	if r.screening != module.Storable {
+		return []byte(hub.ErasedPayload)
+	}
+	return r.Body
+}
+
+// storedCorrelationID returns the event's correlation id as the log may have it: peers make
+// them of phone numbers and names.
+func (r *pendingEvent) storedCorrelationID() string {
+	if r.screening != module.Storable {
+		return ""
+	}
+	return r.Event.CorrelationID
+}
+
+// eraseRedeliveredSQL erases events that were stored when they failed.
+const eraseRedeliveredSQL = `
+	with erased as (update hub.events set body = $2, correlation_id = null where seq = any($1::uuid[]))
+	update hub.deliveries set correlation_id = null where id = any($3::uuid[])`
+
+// eraseRedelivered erases the stored payloads of redelivered events that must not be stored:
+// when they failed, the person was not erased yet.
+func eraseRedelivered(ctx context.Context, tx pgx.Tx, batch []*pendingEvent) error {
+	var seqs, deliveries []uuid.UUID
+	for _, r := range batch {
+		if r.isRedelivery && r.screening != module.Storable {
+			seqs, deliveries = append(seqs, r.seq), append(deliveries, logid.Delivery(r.seq, 1))
+		}
+	}
+	if len(seqs) == 0 {
+		return nil
+	}
+	if _, err := tx.Exec(ctx, eraseRedeliveredSQL, seqs, []byte(hub.ErasedPayload), deliveries); err != nil {
+		return fmt.Errorf("erasing redelivered events: %w", err)
+	}
+	return nil
 }
 
 // addRedelivery settles the delivery of an event that failed before.
