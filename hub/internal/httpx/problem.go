@@ -241,15 +241,21 @@ func writeProblem(c *fiber.Ctx, p Problem) error {
 // a [Problem]. Server errors are logged with their cause, which callers never see.
 func ErrorHandler(log *slog.Logger) fiber.ErrorHandler {
 	return func(c *fiber.Ctx, err error) error {
-		p := problemOf(err)
-		if p.Status == http.StatusRequestEntityTooLarge && strings.HasPrefix(c.Get(fiber.HeaderContentType), fiber.MIMEMultipartForm) {
-			p.Code, p.Detail = "file_too_large", "The file is too large."
-		}
+		p := problemOfRequest(c, err)
 		ensureRequestID(c) // so that the log line has it too
 		logProblem(c.UserContext(), log, &p, c.Method(), c.Route().Path)
 		lingerAfter(c, p.Status)
 		return writeProblem(c, p)
 	}
+}
+
+// problemOfRequest returns the problem of an error that no operation has answered.
+func problemOfRequest(c *fiber.Ctx, err error) Problem {
+	p := problemOf(err)
+	if p.Status == http.StatusRequestEntityTooLarge && isForm(c.Request().Header.ContentType()) {
+		p.Code, p.Detail = "file_too_large", "The file is too large."
+	}
+	return p
 }
 
 // logProblem logs responses with a server error, ours or a peer's.

@@ -13,6 +13,7 @@ import (
 	"integrationhub/hub/internal/erasure"
 	"integrationhub/hub/internal/logid"
 	"integrationhub/hub/internal/store/bulk"
+	"integrationhub/hub/internal/subject"
 	"integrationhub/hub/module"
 )
 
@@ -91,10 +92,10 @@ func (d *dayColumns) queue(statements *bulk.Batch, day string, entries []logEntr
 		return
 	}
 	statements.Add(`
-		insert into hub.events_`+day+` (seq, id, tenant_id, environment, product, event_type, correlation_id, deliveries, body)
-		select u.seq, u.id, u.tenant, u.environment, u.product, u.type, u.correlation_id, 1, u.body
-		from unnest($1::uuid[], $2::int8[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bytea[])
-			u(seq, id, tenant, environment, product, type, correlation_id, body)`, d.events)
+		insert into hub.events_`+day+` (seq, id, tenant_id, environment, product, event_type, correlation_id, deliveries, body, subjects)
+		select u.seq, u.id, u.tenant, u.environment, u.product, u.type, u.correlation_id, 1, u.body, u.subjects::bigint[]
+		from unnest($1::uuid[], $2::int8[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bytea[], $9::text[])
+			u(seq, id, tenant, environment, product, type, correlation_id, body, subjects)`, d.events)
 	statements.Add(`
 		insert into hub.deliveries_`+day+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, response_body, status, status_code, reason,
 			inbound, integration, attempts, spent, round_at, due_at, finished_at)
@@ -112,6 +113,7 @@ func (d *dayColumns) addEvent(entry logEntry) {
 	c[colEventEventType].Text(entry.Event.Type)
 	c[colEventCorrelationID].OptionalText(entry.storedCorrelationID())
 	c[colEventBody].Bytes(entry.storedBody())
+	c[colEventSubjects].OptionalText(entry.storedSubjects())
 }
 
 func (d *dayColumns) addDelivery(entry logEntry) {
@@ -147,9 +149,19 @@ func (r *pendingEvent) storedCorrelationID() string {
 	return r.Event.CorrelationID
 }
 
+// storedSubjects returns the hashes by which the log finds who the event is about, "" if
+// its payload may not be stored.
+func (r *pendingEvent) storedSubjects() string {
+	if r.screening != module.Storable {
+		return ""
+	}
+	scope := subject.Scope{TenantID: r.Event.TenantID, Environment: r.Event.Environment}
+	return subject.Array(scope.Terms(r.Event.Data))
+}
+
 // eraseRedeliveredSQL erases events that were stored when they failed.
 const eraseRedeliveredSQL = `
-	with erased as (update hub.events set body = $2, correlation_id = null where seq = any($1::uuid[]))
+	with erased as (update hub.events set body = $2, correlation_id = null, subjects = null where seq = any($1::uuid[]))
 	update hub.deliveries set correlation_id = null where id = any($3::uuid[])`
 
 // eraseRedelivered erases the stored payloads of redelivered events that must not be stored:
