@@ -53,6 +53,10 @@ type RateLimit struct {
 	Name   string // "public-reads"
 	Max    int64  // requests in a period; 0 = unlimited
 	Period time.Duration
+	// Burst makes the limit a token bucket: so many requests at once, refilled evenly at
+	// Max in a period. Another Max in the settings changes it in proportion. 0 = Max
+	// requests at any time of a period.
+	Burst int64
 }
 
 // Instance is an opened product. It is safe for concurrent use.
@@ -124,6 +128,24 @@ type PhoneSearcher interface {
 	// SearchPhone returns at most 100 matches of all tenants for a phone number in
 	// international format with a leading plus.
 	SearchPhone(ctx context.Context, phone string) ([]PhoneMatch, error)
+}
+
+// PersonFinder is an instance whose persons the log of webhooks is searched for.
+type PersonFinder interface {
+	// PersonIDMember returns the member of events, and the parameter of searches, that has
+	// the id of a person: "patient_id" or "client_id".
+	PersonIDMember() string
+	// FindPerson returns under what events name a person of a tenant besides the id. The
+	// error is a [hub.ErrNotFound] if the tenant has no such person in the environment.
+	FindPerson(ctx context.Context, tenant uuid.UUID, environment hub.Environment, id uuid.UUID) (Person, error)
+}
+
+// Person is under what events name a person.
+type Person struct {
+	IDs            []string // of persons that were merged into this one; at most 200
+	Phones         []string // international, with a leading plus; earlier ones included
+	AppointmentIDs []string // as the scheduling product calls them; at most 200
+	TicketIDs      []string // at the messaging product; at most 200
 }
 
 // PhoneMatch is one record with a phone number.

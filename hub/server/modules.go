@@ -57,6 +57,7 @@ type products struct {
 	connectors map[string]hub.Connector
 	connect    *connect.Service
 	keys       *keys.Service
+	endpoints  *registry.Endpoints
 	http       hub.Doer
 	downloads  hub.Doer
 	files      *files.Store
@@ -167,10 +168,11 @@ func (p *products) closeListeners() {
 }
 
 // openProducts migrates, opens and mounts the products, and starts their background work.
-// The service of keys is shared with the hub's own API.
+// The services of keys and endpoints are shared with the hub's own API.
 func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits keyLimits, operators *auth.Service) error {
 	p, db, log := s.products, s.storage.api, s.options.Log
 	p.keys = keys.NewService(db, p.features, s.options.Config.KeyRate, time.Now)
+	p.endpoints = registry.NewEndpoints(db, s.storage.box, guard, time.Now)
 	agent := "integrationhub/" + s.options.Version
 	p.http, p.downloads = connect.NewDoer(guard.DialContext, agent), connect.NewDownloader(guard.DialContext, agent)
 	if err := s.openFiles(ctx); err != nil {
@@ -246,7 +248,7 @@ func (s *Server) open(ctx context.Context, hostedProduct *hosted, operators *aut
 		return err
 	}
 	hostedProduct.instance, err = hostedProduct.module.Open(ctx, module.Host{
-		Pool: hostedProduct.pool, Events: outbox.ProductPublisher{Outbox: s.engine.outbox, Name: name}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
+		Pool: hostedProduct.pool, Events: outbox.ProductPublisher{Outbox: s.engine.outbox, Name: name}, Webhooks: moduleWebhooks{s.products.endpoints, s.engine.reader}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
 		Jobs: jobs.Queue{Product: name, Now: now}, Sealer: moduleSealer{s.storage.box, name},
 		Credentials: operators.NewAccounts(name, s.storage.box.Derive("product/"+name+"/access-tokens"), cfg.AccessTTL, now),
 		RateLimiter: allowed, Audit: moduleAudit{audit.NewRecorder(s.storage.api)}, Deliveries: moduleDeliveries{s.engine.reader}, Erasures: erasure.TraceStore{Box: s.storage.box},
@@ -272,7 +274,7 @@ func (s *Server) mountProduct(hostedProduct *hosted, limits keyLimits) error {
 	s.engine.metrics.RegisterProduct(hostedProduct.spec.Name, []string{string(inbox.Accepted), string(inbox.Duplicate), string(inbox.Ignored)}, []string{connect.StepStatus, connect.StepRegister})
 	mounted, err := product.Mount(app, hostedProduct.path, hostedProduct.spec, hostedProduct.instance, product.Deps{
 		Log: s.options.Log, Connect: s.products.connect, Keys: s.products.keys, Directory: s.engine.directory, Limiter: limits,
-		Connectors: s.products.Connector, Inbox: hostedProduct.inbox, Ledger: s.engine.reader, Audit: audit.NewRecorder(s.storage.api),
+		Connectors: s.products.Connector, Inbox: hostedProduct.inbox, Ledger: s.engine.reader, Requeuer: s.engine.requeuer, Wake: s.engine.dispatcher.Wake, Audit: audit.NewRecorder(s.storage.api),
 		OnReceived: func(outcome string) { s.engine.metrics.CountReceived(hostedProduct.spec.Name, outcome) },
 		Now:        time.Now, TrustedProxies: s.options.Config.TrustedProxies, Health: s.probes.dependencies, BaseURL: hostedProduct.base, Docs: !s.options.Config.IsProduction(),
 	})

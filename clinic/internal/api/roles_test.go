@@ -23,7 +23,7 @@ var (
 	forUsers = []string{
 		"auth.me", "clinic.get", "professionals.list",
 		"patients.list", "patients.search", "patients.create", "patients.get", "patients.update", "patients.delete",
-		"records.list", "records.create", "appointments.list", "appointments.create", "appointments.update",
+		"appointments.agenda", "payments.due", "records.list", "records.create", "appointments.list", "appointments.create", "appointments.update",
 		"payments.list", "payments.create", "payments.pay", "payments.cancel", "interactions.list", "interactions.create",
 	}
 	forAdministrators = []string{
@@ -32,6 +32,7 @@ var (
 		"deletions.request", "deletions.list", "deletions.get", "deletions.acknowledge", "imports.list", "imports.create", "imports.get", "imports.undo",
 		"inbox.list", "inbox.link", "inbox.dismiss",
 		"integrations.list", "integrations.get", "integrations.connect", "integrations.revoke", "integrations.test", "integrations.rotate-secret",
+		"integrations.enable", "integrations.disable", "webhook-logs.get", "webhook-logs.retry",
 		"api-keys.list", "api-keys.create", "api-keys.revoke", "api-keys.rotate", "audit-log.list", "webhook-logs.list",
 	}
 	// forKeys need a scope.
@@ -108,6 +109,7 @@ func TestStaffIsRefusedAdminOperations(t *testing.T) {
 	}
 	clinic.NewKey()
 	owned["{integration}"] = clinic.Call("GET", "/integrations/", nil).List[0]["id"].(string)
+	owned["{delivery}"] = clinic.Items("/integrations/webhook-logs")[0]["id"].(string)
 	owned["{key}"] = clinic.Get("/integrations/api-keys")["items"].([]any)[0].(object)["id"].(string)
 	before, tried := kept(), 0
 	for _, op := range clinic.Operations() {

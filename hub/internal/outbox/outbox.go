@@ -19,6 +19,7 @@ import (
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/logid"
+	"integrationhub/hub/module"
 )
 
 const (
@@ -41,7 +42,8 @@ type Publication struct {
 	ID             string              // chosen by the publisher, or ""
 	IdempotencyKey string              // stored idempotency key, or "": not idempotent
 	BodyHash       [sha256.Size]byte   // of the request, for idempotent publications
-	Targets        []*directory.Target // nil: every subscriber
+	Targets        []*directory.Target // nil: every subscriber in the audience
+	Audience       module.Audience     // of a product's event
 	Trace          *trace.SpanContext  // parent of the attempts' spans; nil = not traced
 }
 
@@ -82,6 +84,7 @@ type Outbox struct {
 	ids        *logid.EventIDs
 	// The most deliveries of one request, unless its tenant has a limit of its own.
 	maxRequestDeliveries int
+	hosted               []string // products whose events are found by who they are about
 
 	plain      *queue // no idempotency keys: straight inserts
 	idempotent *queue
@@ -131,6 +134,13 @@ func New(pool *pgxpool.Pool, dir *directory.Directory, dispatcher Dispatcher, re
 	})
 	large := &committer{Outbox: o, isLarge: true}
 	o.done.Go(func() { large.run(o.large, smallEnded, large.commitLarge) })
+	return o
+}
+
+// IndexSubjects makes the events of hosted products be found in the log by who they are
+// about. It must be called before anything is published.
+func (o *Outbox) IndexSubjects(products []string) *Outbox {
+	o.hosted = products
 	return o
 }
 

@@ -46,7 +46,8 @@ type requestInfo struct {
 	resourceID string // that the request was about, or ""
 	subjectID  string // the person whose data it was about, or ""
 
-	isUnverified bool // a webhook whose signature was not verified: it is counted
+	isUnverified bool           // a webhook whose signature was not verified: it is counted
+	webhook      *signedWebhook // a webhook whose signature holds; nil: the request is none
 }
 
 type requestInfoKey struct{}

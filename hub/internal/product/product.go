@@ -49,6 +49,13 @@ type Directory interface {
 	Refresh(ctx context.Context) error
 }
 
+// Requeuer makes deliveries pending again.
+type Requeuer interface {
+	// Requeue makes a delivery pending and returns its target. It is a [hub.ErrConflict] if
+	// it cannot be sent again.
+	Requeue(ctx context.Context, id uuid.UUID) (target uuid.UUID, err error)
+}
+
 // Deps is what a mounted product needs.
 type Deps struct {
 	Log            *slog.Logger
@@ -59,6 +66,8 @@ type Deps struct {
 	Connectors     func(product string) hub.Connector
 	Inbox          *inbox.Inbox
 	Ledger         *query.Reader
+	Requeuer       Requeuer
+	Wake           func(target uuid.UUID) // sends what is due of a target
 	Audit          *audit.Recorder
 	OnReceived     func(outcome string) // called for each webhook with its outcome
 	Now            func() time.Time
