@@ -18,6 +18,7 @@ import (
 	"integrationhub/hub/module/accounts"
 	"integrationhub/messaging/internal/api"
 	"integrationhub/messaging/internal/autoreply"
+	"integrationhub/messaging/internal/campaigns"
 	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/driver/sandbox"
 	"integrationhub/messaging/internal/imports"
@@ -26,6 +27,7 @@ import (
 	"integrationhub/messaging/internal/media"
 	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/realtime"
+	"integrationhub/messaging/internal/schedules"
 	"integrationhub/messaging/internal/sessions"
 	"integrationhub/messaging/internal/store"
 	"integrationhub/messaging/migrations"
@@ -62,8 +64,10 @@ func (Module) Migrations() fs.FS { return migrations.FS() }
 
 // Open implements [module.Module].
 func (Module) Open(_ context.Context, host module.Host) (module.Instance, error) {
-	messagingStore, drivers := store.New(host), &driver.Drivers{}
+	webhookData := &api.WebhookData{}
+	messagingStore, drivers := store.New(host, webhookData), &driver.Drivers{}
 	files := media.New(host, messagingStore)
+	webhookData.Media = files
 	sender := outbound.New(host, messagingStore, drivers, files)
 	replies := autoreply.New(host, messagingStore, sender)
 	receiver := inbound.New(host, messagingStore, drivers, files, replies)
@@ -76,8 +80,12 @@ func (Module) Open(_ context.Context, host module.Host) (module.Instance, error)
 		services.Sandbox = sandbox.New(host, receiver)
 		drivers.Add(services.Sandbox)
 	}
+	work := jobs.Services{
+		Outbound: sender, Inbound: receiver, Realtime: streams, Sessions: services.Sessions, Imports: services.Imports, Replies: replies,
+		Schedules: schedules.New(host, messagingStore, sender), Campaigns: campaigns.New(host, messagingStore, sender), Store: messagingStore,
+	}
 	a := api.New(host, services)
-	return &instance{api: a, jobs: append(a.Authenticator().Jobs(), jobs.List(sender, receiver, streams, services.Sessions, services.Imports, replies, messagingStore)...)}, nil
+	return &instance{api: a, jobs: append(a.Authenticator().Jobs(), jobs.List(work)...)}, nil
 }
 
 // instance is the opened product.
