@@ -85,6 +85,7 @@ var (
 	_ module.PhoneSearcher = (*instance)(nil)
 	_ module.PersonFinder  = (*instance)(nil)
 	_ module.Worker        = (*instance)(nil)
+	_ module.EventScreener = (*instance)(nil)
 	_ module.PageProvider  = (*instance)(nil)
 )
 
@@ -123,6 +124,11 @@ func (i *instance) Pages() map[string]http.Handler {
 	pages := i.api.Authenticator().Pages()
 	maps.Copy(pages, api.LinkPages())
 	return pages
+}
+
+// ScreenEvent implements [module.EventScreener].
+func (i *instance) ScreenEvent(ctx context.Context, tx pgx.Tx, e hub.Event) (module.Screening, error) {
+	return i.inbox.ScreenEvent(ctx, tx, e)
 }
 
 // Handle implements [module.Instance].
