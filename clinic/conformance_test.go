@@ -48,7 +48,7 @@ func TestConformance(t *testing.T) {
 			registered := clinictest.ClinicAt(t, moduletest.Attach(t, "clinic", "", base, module.Host{}), account)
 			id := registered.AddPatient(clinictest.Phone)
 			paths := map[string]string{}
-			for _, below := range []string{"", "/records", "/appointments", "/payments", "/interactions", "/deletion-request"} {
+			for _, below := range []string{"", "/records", "/record-accesses", "/appointments", "/payments", "/interactions", "/deletion-request"} {
 				paths["/api/v1/patients/{id}"+below] = "/api/v1/patients/" + id + below
 			}
 			deletion := registered.OK(202, "POST", "/patients/"+registered.AddPatient(clinictest.Phone)+"/deletion-request", nil)

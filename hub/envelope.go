@@ -10,7 +10,7 @@ import (
 )
 
 // ParseEnvelope parses a webhook envelope, the reverse of [AppendEnvelope]. TenantID
-// and Environment stay empty. Unknown fields are ignored, and names are
+// and Environment stay empty, and the id is in lowercase. Unknown fields are ignored, and names are
 // case-sensitive. Data is a copy. Errors: [ErrMalformed] for invalid JSON,
 // [ErrInvalid] for an invalid field. See "Webhook envelope" in
 // docs/interfaces/clinic.md.
@@ -33,9 +33,11 @@ func ParseEnvelope(body []byte) (Event, error) {
 			return Event{}, Invalid("body."+envelopeNames[i], "is required")
 		}
 	}
-	if _, ok := ParseEventID(e.ID); !ok {
-		return Event{}, Invalid("body.id", `must be "evt_" and 16 lowercase hexadecimal digits`)
+	bits, ok := ParseEventID(e.ID)
+	if !ok {
+		return Event{}, Invalid("body.id", `must be "evt_" and 16 hexadecimal digits`)
 	}
+	e.ID = FormatEventID(bits)
 	parsed, err := time.Parse(time.RFC3339, timestamp)
 	e.Time = parsed.UTC()
 	if err != nil || e.Time.Year() < 1 || e.Time.Year() > 9999 { // the offset may move it out of RFC 3339's years

@@ -58,7 +58,7 @@ func TestParseEnvelopeErrors(t *testing.T) {
 		``: "", `{`: "", `{` + good + `} {}`: "", "{\"id\":\"\x01\"}": "",
 		`null`: "body", ` []`: "body", `[]`: "body", `"x"`: "body", `7`: "body",
 		`{}`: "body.id", `{"ID":"evt_0123456789abcdef"}`: "body.id",
-		`{` + good + `,"id":"evt_0123456789ABCDEF"}`:             "body.id",
+		`{` + good + `,"id":"evt_0123456789ABCDEG"}`:             "body.id",
 		`{` + good + `,"id":7}`:                                  "body.id",
 		`{` + good + `,"product":""}`:                            "body.product",
 		`{` + good + `,"product":null}`:                          "body.product",

@@ -1,10 +1,13 @@
 package hub
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -59,8 +62,8 @@ func FormatEventID(bits uint64) string {
 	return string(out)
 }
 
-// ParseEventID returns the 64 bits of an event id. ok is false for any other text,
-// including uppercase hex digits.
+// ParseEventID returns the 64 bits of an event id, whose hex digits may be uppercase. ok
+// is false for any other text.
 func ParseEventID(id string) (bits uint64, ok bool) {
 	if len(id) != len(eventIDPrefix)+16 || id[:len(eventIDPrefix)] != eventIDPrefix {
 		return 0, false
@@ -71,11 +74,34 @@ func ParseEventID(id string) (bits uint64, ok bool) {
 			bits = bits<<4 | uint64(c-'0')
 		case 'a' <= c && c <= 'f':
 			bits = bits<<4 | uint64(c-'a'+10)
+		case 'A' <= c && c <= 'F':
+			bits = bits<<4 | uint64(c-'A'+10)
 		default:
 			return 0, false
 		}
 	}
 	return bits, true
+}
+
+// HashEvent returns the SHA-256 of an event as it was received, with its id in lowercase
+// wherever the body has it. Bodies that differ only in how they spell the id are equal.
+func HashEvent(body []byte, id string) [sha256.Size]byte {
+	lower := []byte(strings.ToLower(id))
+	normalized := body
+	for from := 0; ; {
+		i := bytes.Index(normalized[from:], []byte(eventIDPrefix))
+		if i < 0 || from+i+len(lower) > len(normalized) {
+			return sha256.Sum256(normalized)
+		}
+		found := normalized[from+i : from+i+len(lower)]
+		if !bytes.Equal(found, lower) && bytes.EqualFold(found, lower) {
+			if &normalized[0] == &body[0] {
+				normalized = bytes.Clone(body)
+			}
+			copy(normalized[from+i:], lower)
+		}
+		from += i + len(eventIDPrefix)
+	}
 }
 
 // EnvelopeTimeFormat is the timestamp layout of the envelope: ISO 8601, UTC, trailing Z.

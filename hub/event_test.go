@@ -1,7 +1,9 @@
 package hub_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -18,7 +20,7 @@ func TestEventID(t *testing.T) {
 	bits, ok := hub.ParseEventID(id)
 	require.True(t, ok)
 	require.Equal(t, id, hub.FormatEventID(bits))
-	for _, invalid := range []string{"", "evt_", "evt_0123456789abcde", "evt_0123456789abcdef0", "EVT_0123456789abcdef", "evt_0123456789ABCDEF", "evt_0123456789abcdeg"} {
+	for _, invalid := range []string{"", "evt_", "evt_0123456789abcde", "evt_0123456789abcdef0", "EVT_0123456789abcdef", "evt_0123456789abcdeG", "evt_0123456789abcdeg"} {
 		_, ok := hub.ParseEventID(invalid)
 		require.False(t, ok, invalid)
 	}
@@ -34,16 +36,33 @@ func TestEnvironmentValid(t *testing.T) {
 // The bits of an id are its digits, the highest first.
 func TestEventIDBits(t *testing.T) {
 	t.Parallel()
-	for id, want := range map[string]uint64{vectorID: 0x0123456789abcdef, "evt_fedcba9876543210": 0xfedcba9876543210, "evt_0000000000000009": 9, "evt_a000000000000000": 0xa << 60} {
+	for id, want := range map[string]uint64{vectorID: 0x0123456789abcdef, "evt_fedcba9876543210": 0xfedcba9876543210, "evt_0000000000000009": 9, "evt_a000000000000000": 0xa << 60, "evt_00000000000000AF": 0xaf} {
 		bits, ok := hub.ParseEventID(id)
 		require.True(t, ok, id)
 		require.Equal(t, want, bits, id)
-		require.Equal(t, id, hub.FormatEventID(bits))
+		require.Equal(t, strings.ToLower(id), hub.FormatEventID(bits))
 	}
-	for _, invalid := range []string{"evt_000000000000000/", "evt_000000000000000:", "evt_000000000000000`", "evt_000000000000000g", "evx_0123456789abcdef"} {
+	for _, invalid := range []string{"evt_000000000000000@", "evt_000000000000000G", "evt_000000000000000/", "evt_000000000000000:", "evt_000000000000000`", "evt_000000000000000g", "evx_0123456789abcdef"} {
 		_, ok := hub.ParseEventID(invalid)
 		require.False(t, ok, invalid)
 	}
+}
+
+// The id counts in lowercase, wherever the body has it, and nothing else does.
+func TestHashEvent(t *testing.T) {
+	t.Parallel()
+	const lower = `{"id":"evt_0123456789abcdef","data":{"x":"EVT_ABC evt_0123456789abcdee","ref":"evt_0123456789abcdef"}}`
+	upper := strings.ReplaceAll(lower, vectorID, "evt_0123456789ABCDEF")
+	before := strings.Clone(upper)
+	for _, id := range []string{vectorID, "evt_0123456789ABCdef"} {
+		require.Equal(t, sha256.Sum256([]byte(lower)), hub.HashEvent([]byte(lower), id))
+		require.Equal(t, sha256.Sum256([]byte(lower)), hub.HashEvent([]byte(upper), id))
+	}
+	require.Equal(t, before, upper)
+	for _, other := range []string{strings.Replace(lower, "EVT_ABC", "EVT_abc", 1), strings.Replace(lower, "dee", "DEE", 1), `evt_0123456789ABCDE`, ``, `evt_`} {
+		require.Equal(t, sha256.Sum256([]byte(other)), hub.HashEvent([]byte(other), vectorID), other)
+	}
+	require.Equal(t, sha256.Sum256([]byte(vectorID)), hub.HashEvent([]byte("evt_0123456789ABCDEF"), vectorID))
 }
 
 // Words of ASCII letters, digits, _ and -, joined by single dots.

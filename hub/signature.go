@@ -22,6 +22,13 @@ const (
 	HeaderStdSignature = "webhook-signature"   // Standard Webhooks: space-separated "v1,<base64>"
 )
 
+// HeaderHub stands in every response of a hub, with the version of its API, so that
+// callers can tell it from another server at the same address.
+const (
+	HeaderHub  = "X-Integration-Hub"
+	APIVersion = "v1"
+)
+
 // SecretPrefix begins every webhook secret of Standard Webhooks.
 const SecretPrefix = "whsec_"
 

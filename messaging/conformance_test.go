@@ -29,9 +29,12 @@ func TestConformance(t *testing.T) {
 			connection := company.Connect()
 			company.SendFromPhone(company.AddPhone("Ana"), connection, "Hi")
 			ticket := messagingtest.TicketPath(company.Tickets("")[0])
+			file := company.Upload(ticket, nil, messagingtest.File{Name: "a.pdf", Content: []byte("%PDF-1.7")}).Body["mediaUrl"].(string)
 			return map[string]string{
+				"/media/{id}":    file[strings.Index(file, "/media/"):],
 				"/whatsapp/{id}": messagingtest.ConnectionPath(connection), "/whatsapp/{id}/qrCode": messagingtest.ConnectionPath(connection) + "/qrCode",
 				"/whatsappsession/{id}":    "/whatsappsession/none",
+				"/queue/{id}":              messagingtest.Path("/queue", company.OK(201, "POST", "/queue", map[string]any{"name": "Sales", "color": "#00f"})),
 				"/tags/{id}":               messagingtest.Path("/tags", company.OK(201, "POST", "/tags", map[string]any{"name": "VIP"})),
 				"/contacts/{id}":           messagingtest.Path("/contacts", company.Get("/contacts")["contacts"].([]any)[0].(map[string]any)),
 				"/quick-messages/{id}":     messagingtest.Path("/quick-messages", company.OK(201, "POST", "/quick-messages", map[string]any{"shortcode": "address", "message": "Rua Augusta"})),

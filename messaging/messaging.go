@@ -17,11 +17,13 @@ import (
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/accounts"
 	"integrationhub/messaging/internal/api"
+	"integrationhub/messaging/internal/autoreply"
 	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/driver/sandbox"
 	"integrationhub/messaging/internal/imports"
 	"integrationhub/messaging/internal/inbound"
 	"integrationhub/messaging/internal/jobs"
+	"integrationhub/messaging/internal/media"
 	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/realtime"
 	"integrationhub/messaging/internal/sessions"
@@ -61,15 +63,21 @@ func (Module) Migrations() fs.FS { return migrations.FS() }
 // Open implements [module.Module].
 func (Module) Open(_ context.Context, host module.Host) (module.Instance, error) {
 	messagingStore, drivers := store.New(host), &driver.Drivers{}
-	sender, receiver := outbound.New(host, messagingStore, drivers), inbound.New(host, messagingStore)
+	files := media.New(host, messagingStore)
+	sender := outbound.New(host, messagingStore, drivers, files)
+	replies := autoreply.New(host, messagingStore, sender)
+	receiver := inbound.New(host, messagingStore, drivers, files, replies)
 	streams := realtime.New(host, messagingStore)
-	services := api.Services{Store: messagingStore, Outbound: sender, Drivers: drivers, Realtime: streams, Sessions: sessions.New(host, messagingStore, drivers), Imports: imports.New(host, messagingStore)}
+	services := api.Services{
+		Store: messagingStore, Outbound: sender, Drivers: drivers, Realtime: streams, Sessions: sessions.New(host, messagingStore, drivers),
+		Imports: imports.New(host, messagingStore), Media: files, Replies: replies,
+	}
 	if host.Settings.Development {
 		services.Sandbox = sandbox.New(host, receiver)
 		drivers.Add(services.Sandbox)
 	}
 	a := api.New(host, services)
-	return &instance{api: a, jobs: append(a.Authenticator().Jobs(), jobs.List(sender, streams, services.Sessions, services.Imports, messagingStore)...)}, nil
+	return &instance{api: a, jobs: append(a.Authenticator().Jobs(), jobs.List(sender, receiver, streams, services.Sessions, services.Imports, replies, messagingStore)...)}, nil
 }
 
 // instance is the opened product.

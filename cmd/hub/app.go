@@ -21,9 +21,10 @@ type app struct {
 	url, token, dataDir, output string
 	quiet                       bool
 
-	started bool // the command's own work has begun
-	usedKey bool // the last client made calls with a tenant's key
-	now     func() time.Time
+	started   bool   // the command's own work has begun
+	usedKey   bool   // the last client made calls with a tenant's key
+	urlSource string // where the last client's address comes from, for people
+	now       func() time.Time
 }
 
 func newApp(in, out, err *os.File) *app {
@@ -165,6 +166,7 @@ func (a *app) callsWithKey(key string) (*client.Client, error) {
 }
 
 func (a *app) client(to connection, key string) (*client.Client, error) {
+	a.urlSource = to.source
 	c, err := client.New(to.url, client.Options{Tokens: to.tokens, Key: key, Agent: "hub-cli/" + versionName()})
 	if err != nil {
 		return nil, &failure{code: to.badURL, err: fmt.Errorf("the address %q (from %s) is %w", to.url, to.source, err)}

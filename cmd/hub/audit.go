@@ -34,10 +34,10 @@ func newAudit(a *app) *cobra.Command {
 					return c.Audit(ctx, filter, page)
 				},
 				columns: []column{{title: "time"}, {title: "who"}, {title: "action"}, {title: "resource"}, {title: "id"},
-					{title: "status", paint: codeColour}, {title: "address"}, {title: "request"}},
+					{title: "status", paint: codeColour}, {title: "count"}, {title: "address"}, {title: "request"}},
 				row: func(i client.AuditItem) []string {
 					return []string{clock(i.At), actorText(i.Actor), i.Action, i.Resource, orDash(i.ResourceID),
-						strconv.Itoa(i.Status), orDash(i.IP), orDash(i.RequestID)}
+						strconv.Itoa(i.Status), strconv.Itoa(i.Count), orDash(i.IP), orDash(i.RequestID)}
 				},
 				id: func(i client.AuditItem) string { return i.ID },
 			}.show(cmd.Context(), a, p)

@@ -172,7 +172,7 @@ func (t *savedTokens) refresh(ctx context.Context, refreshToken string) (client.
 	}
 	reply, err := c.Refresh(ctx, refreshToken)
 	var problem *client.Problem
-	if errors.As(err, &problem) && problem.Status == http.StatusUnauthorized {
+	if errors.As(err, &problem) && problem.Status == http.StatusUnauthorized && !problem.IsForeign {
 		return client.Session{}, &failure{
 			code: exitAuth, err: fmt.Errorf("the login at %s has ended", t.url),
 			hint: "log in again with: hub login --url " + t.url + " (or forget it with: hub logout)",

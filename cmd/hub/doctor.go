@@ -9,13 +9,18 @@ import (
 )
 
 func newDoctor(a *app) *cobra.Command {
+	var full bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Examine an installation: database, schema, Redis, clock, egress, the sum of the log",
+		Short: "Examine an installation: database, connections, schema, Redis, clock, egress, the log",
 		Long: `Examine an installation and say what is wrong and what to do. It changes nothing. It
 reads the settings as "hub serve" does; run it on the same machine, beside the running
-hub. The sum accepted = delivered + parked + pending + failed is counted exactly, which
-takes a while on a large log. Exit code 3 when a check failed.`,
+hub. Exit code 3 when a check failed.
+
+The log must have all that was accepted: accepted = delivered + parked + pending + failed,
+an event for each delivery, and every attempt. The rows of today and yesterday (UTC) are
+counted. Of earlier days the statistics are compared with what waits; --full counts all
+their rows, a day at a time, which takes a while on a large log.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := a.loadConfig(cmd)
@@ -24,7 +29,7 @@ takes a while on a large log. Exit code 3 when a check failed.`,
 			}
 			failed := 0
 			var findings []server.Finding
-			server.Doctor(cmd.Context(), cfg, modules(), func(f server.Finding) {
+			server.Doctor(cmd.Context(), cfg, modules(), full, func(f server.Finding) {
 				findings = append(findings, f)
 				if f.Status == server.FindingFailed {
 					failed++
@@ -45,6 +50,7 @@ takes a while on a large log. Exit code 3 when a check failed.`,
 		},
 	}
 	settingFlags(cmd)
+	cmd.Flags().BoolVar(&full, "full", false, "count every row of the log, not only those of today and yesterday")
 	return cmd
 }
 

@@ -22,17 +22,19 @@ func TestDoctor(t *testing.T) {
 	well := c.among(serverEnv(c.dir, s.database+"&synchronous_commit=on", s.redis))
 	shown := well.run("doctor").requireOK()
 	for _, line := range []string{
-		`database +ok +PostgreSQL \d+.* answers in `, `clock +ok +differs`, `migrations +ok +the schema is at version \d+`,
+		`database +ok +PostgreSQL \d+.* answers in `, `connections +(ok|warning) +up to 53 of the \d+ that PostgreSQL accepts`, `clock +ok +differs`, `migrations +ok +the schema is at version \d+`,
 		`migrations +ok +the schema of scheduling is at version \d+`, `migrations +ok +the schema of messaging is at version \d+`, `migrations +ok +the schema of clinic is at version \d+`,
 		`partitions +ok`, `backlog +ok +0 deliveries overdue`, `sum +ok +accepted 3 = delivered 3 \+ parked 0 \+ pending 0 \+ failed 0$`,
+		`events +ok +every delivery has its event$`, `attempts +ok +none is missing$`,
 		`redis +ok +answers in`, `egress +(ok|warning) +private networks are refused`,
 	} {
 		require.Regexp(t, `(?m)^`+line, shown)
 	}
 	var findings []finding
 	well.run("doctor", "-o", "json").decode(&findings)
-	require.Len(t, findings, 11)
-	require.Equal(t, finding{Check: "sum", Status: "ok", Detail: "accepted 3 = delivered 3 + parked 0 + pending 0 + failed 0"}, findings[8])
+	require.Len(t, findings, 14)
+	require.Equal(t, finding{Check: "sum", Status: "ok", Detail: "accepted 3 = delivered 3 + parked 0 + pending 0 + failed 0"}, findings[9])
+	require.Contains(t, well.run("doctor", "--full").requireOK(), "accepted 3 = delivered 3")
 
 	// A Redis that is away loses nothing.
 	alone := well.withEnv("HUB_REDIS_URL", "redis://:canary@127.0.0.1:1/0").run("doctor")
@@ -46,6 +48,9 @@ func TestDoctor(t *testing.T) {
 	require.Regexp(t, `(?m)^sum +FAILED +\d{4}-\d\d-\d\d: accepted 3 ≠ delivered 2 `, lost.stdout)
 	require.Contains(t, lost.stderr, "the hub is not well")
 	require.Equal(t, 3, well.run("doctor", "-o", "json").code)
+
+	s.exec(t, `delete from hub.events where seq = (select seq from hub.events order by seq desc limit 1)`)
+	require.Regexp(t, `(?m)^events +FAILED +\d{4}-\d\d-\d\d: 1 events of 1 deliveries are missing; 0 of these wait`, well.run("doctor").stdout)
 
 	s.exec(t, `set session_replication_role = replica; update hub.schema_version set version_id = version_id + 100 where version_id = (select max(version_id) from hub.schema_version)`)
 	newer := well.run("doctor")

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -189,15 +190,22 @@ func newEndpointsShow(a *app) *cobra.Command {
 	return cmd
 }
 
+// endpointSettings are the flags that change an endpoint.
+var endpointSettings = []string{"endpoint-url", "events", "description", "enabled", "rate-per-minute"}
+
 func newEndpointsUpdate(a *app) *cobra.Command {
 	var key, rate string
 	var to client.EndpointUpdate
 	cmd := &cobra.Command{
-		Use:     "update ID",
-		Short:   "Change an endpoint; what is not given stays",
-		Example: `  hub endpoints update 0198… --enabled=false`,
-		Args:    exactly("the endpoint's ID"),
+		Use:   "update ID",
+		Short: "Change an endpoint; what is not given stays",
+		Example: `  hub endpoints update 0198… --enabled=false
+  hub endpoints update 0198… --endpoint-url https://example.com/hooks`,
+		Args: exactly("the endpoint's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if !slices.ContainsFunc(endpointSettings, cmd.Flags().Changed) {
+				return usagef("nothing to change: give --%s (--url is the address of the hub)", strings.Join(endpointSettings, ", --"))
+			}
 			limit, err := parseRate(rate)
 			if err != nil {
 				return err
@@ -229,7 +237,7 @@ func newEndpointsUpdate(a *app) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&to.URL, "endpoint-url", "", "the address that receives")
+	flags.StringVar(&to.URL, "endpoint-url", "", "the address that receives (--url is the hub's own)")
 	flags.StringSliceVar(&to.EventTypes, "events", nil, "event types: *, contact.*, contact.created; repeatable")
 	flags.StringVar(&to.Description, "description", "", "what it is for")
 	flags.BoolVar(&to.Enabled, "enabled", true, "whether it is sent to")

@@ -53,7 +53,7 @@ func exitCode(err error) int {
 		return known.code
 	case errors.Is(err, client.ErrNoRight):
 		return exitAuth
-	case errors.As(err, &problem):
+	case errors.As(err, &problem) && !problem.IsForeign:
 		switch problem.Status {
 		case http.StatusUnauthorized, http.StatusForbidden:
 			return exitAuth
@@ -96,7 +96,10 @@ func (a *app) hint(err error) string {
 	}
 	var problem *client.Problem
 	var unreached *client.ConnectError
+	var notHub *client.NotHubError
 	switch {
+	case errors.As(err, &notHub), errors.As(err, &problem) && problem.IsForeign && problem.Status < http.StatusInternalServerError:
+		return fmt.Sprintf("check --url (HUB_URL): it is the address of the hub, here from %s; an endpoint's address is --endpoint-url", a.urlSource)
 	case errors.As(err, &unreached) && errors.Is(err, syscall.ECONNREFUSED):
 		return "is the hub running? start it with: make run"
 	case errors.Is(err, client.ErrNoRight):

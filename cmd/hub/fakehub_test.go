@@ -5,14 +5,18 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
+
+	"integrationhub/hub"
 )
 
-// fakeHub is a server at an address that should be a hub's and is not, or a hub
-// behind a broken proxy: it answers on the paths of mux, and records requests.
+// fakeHub is a broken hub, or another server at the address of one: it answers on the
+// paths of mux, and records requests.
 type fakeHub struct {
 	*httptest.Server
-	mux *http.ServeMux
+	mux      *http.ServeMux
+	isNotHub atomic.Bool // its answers do not say that it is one
 
 	mu       sync.Mutex
 	requests []*http.Request
@@ -25,6 +29,9 @@ func newFakeHub(t *testing.T) *fakeHub {
 		o.mu.Lock()
 		o.requests = append(o.requests, r.Clone(r.Context()))
 		o.mu.Unlock()
+		if !o.isNotHub.Load() {
+			w.Header().Set(hub.HeaderHub, hub.APIVersion)
+		}
 		o.mux.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() {

@@ -53,7 +53,7 @@ func newRoot(a *app) *cobra.Command {
 		},
 	}
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.url, "url", "", "address of the hub (HUB_URL)")
+	flags.StringVar(&a.url, "url", "", "address of the hub itself, never of an endpoint (HUB_URL)")
 	flags.StringVar(&a.token, "token", "", "operator's token, @file or - for stdin (HUB_TOKEN, safer)")
 	flags.StringVar(&a.dataDir, "data-dir", "", "data directory of the hub on this machine (HUB_DATA_DIR, default ./data)")
 	flags.StringVarP(&a.output, "output", "o", outputTable, "output: table or json (the API's answer)")

@@ -1,7 +1,9 @@
 package main_test
 
 import (
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -62,6 +64,64 @@ func TestBrokenAnswers(t *testing.T) {
 	list("/half").requireFails(1, "it is not the JSON that was expected")
 	list("/rude").requireFails(1, `\x1b[2Jgone`, "req-9")
 	list("/cut").requireFails(1, "calling "+o.URL)
+}
+
+// TestAnswersOfOtherServers: what a server answers that is no hub is never a success, for
+// every command that talks to a hub.
+func TestAnswersOfOtherServers(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	o := newFakeHub(t)
+	o.isNotHub.Store(true)
+	for path, handler := range map[string]http.HandlerFunc{
+		"/page/":    respond(200, "text/html; charset=utf-8", "<h1>Welcome</h1>\n\x1b[2J"),
+		"/json/":    respond(200, "application/json", `{"ok":true}`),
+		"/list/":    respond(200, "application/json", `{"items":[],"next_cursor":null}`),
+		"/empty/":   respond(200, "", ""),
+		"/nothing/": respond(204, "", ""),
+	} {
+		o.mux.HandleFunc(path, handler)
+	}
+	const id = "0198aaaa-0000-7000-8000-000000000000"
+	commands := [][]string{
+		{"endpoints", "update", id, "--enabled"}, {"endpoints", "delete", id}, {"endpoints", "ping", id}, {"endpoints", "show", id}, {"endpoints", "list"},
+		{"endpoints", "create", "http://127.0.0.1:1/", "--tenant", id}, {"products", "list"}, {"products", "create", "crm", "--prefix", "crm"},
+		{"tenants", "create", "Acme", "--product", "crm"}, {"keys", "revoke", id}, {"publish", "--type", "a.b", "--key", "crm_live_x"},
+		{"deliveries", "list"}, {"deliveries", "retry", id}, {"integrations", "list"}, {"stats"}, {"audit"}, {"tail"}, {"whoami"},
+		{"replay", "--status", "parked", "--yes"},
+	}
+	paths := []string{"/page", "/json", "/list", "/empty", "/nothing"}
+	check := func(path string, command []string) {
+		got := c.run(append(command, "--url", o.URL+path, "--token", "x")...)
+		require.Equal(t, 1, got.code, "%s %s: %s%s", path, command, got.stdout, got.stderr)
+		require.Empty(t, got.stdout)
+		for _, text := range []string{"what answers at " + o.URL + path + "/api/v1/", "is not a hub: 20", "check --url (HUB_URL)", "--endpoint-url"} {
+			require.Contains(t, got.stderr, text, "%s %s", path, command)
+		}
+	}
+	for i, command := range commands {
+		check(paths[1+i%4], command) // where it would have been a success
+		check(paths[i%len(paths)], commands[0])
+	}
+	require.Contains(t, c.run("products", "list", "--url", o.URL+"/page", "--token", "x").stderr,
+		`is not a hub: 200 OK, text/html; charset=utf-8: <h1>Welcome</h1> \x1b[2J`)
+
+	// Its errors are its own as well.
+	for status, code := range map[int]int{401: 1, 403: 1, 404: 1, 405: 1, 502: 1} {
+		o.mux.HandleFunc(fmt.Sprintf("/%d/", status), respond(status, "text/html", "<h1>Sorry</h1>"))
+		got := c.run("endpoints", "show", id, "--url", fmt.Sprintf("%s/%d", o.URL, status), "--token", "x")
+		require.Equal(t, code, got.code)
+		require.Contains(t, got.stderr, fmt.Sprintf("/api/v1/endpoints/%s answered %d ", id, status))
+		require.Equal(t, status < 500, strings.Contains(got.stderr, "check --url (HUB_URL)"), "a proxy answers for a hub that is away: %s", got.stderr)
+	}
+
+	// --url is the hub's address, --endpoint-url the endpoint's.
+	before := len(o.received())
+	c.run("endpoints", "update", id, "--url", o.URL+"/json", "--token", "x").requireFails(2, "nothing to change", "--endpoint-url", "--url is the address of the hub")
+	require.Len(t, o.received(), before)
+	help := c.run("endpoints", "update", "--help").requireOK()
+	require.Regexp(t, `--url string +address of the hub itself, never of an endpoint`, help)
+	require.Regexp(t, `--endpoint-url string +the address that receives \(--url is the hub's own\)`, help)
 }
 
 func TestVersion(t *testing.T) {

@@ -54,6 +54,8 @@ type Config struct {
 	PGBin       string        `name:"pg_bin" group:"Storage" unit:"directory" example:"/usr/lib/postgresql/16/bin" doc:"Where the programs of PostgreSQL are (initdb, postgres), for the private database. When empty the usual places are searched."`
 	Retention   time.Duration `name:"retention" group:"Storage" default:"30d" unit:"duration, whole days" example:"90d" min:"1d" max:"3650d" doc:"How long events, deliveries and attempts are kept, payloads included. Whole days (UTC) are dropped. What still waits for delivery is kept without the rest of its day, until it is done."`
 
+	AuditRetention time.Duration `name:"audit_retention" group:"Storage" default:"400d" unit:"duration, whole days" example:"730d" min:"30d" max:"3650d" doc:"How long the audit log is kept. Months (UTC) that ended before that are dropped."`
+
 	MasterKey     Secret        `name:"master_key" group:"Access" flag:"-" unit:"32 bytes in base64 or hex" example:"9mJxJ7bXb1Jm5dqv0m5vYk3p9l8eF2uQw1r4t6y8a0E=" doc:"Encrypts webhook secrets and the keys of other products at rest (AES-256-GCM), and signs the tokens of operators. Made and kept in data_dir when empty; required in production. Losing it makes stored secrets unreadable. openssl rand -base64 32 makes one."`
 	AdminEmail    string        `name:"admin_email" group:"Access" unit:"e-mail address" example:"ops@example.com" doc:"The first operator, made at the start when there is none yet. admin@localhost when empty."`
 	AdminPassword Secret        `name:"admin_password" group:"Access" flag:"-" unit:"text, 10 to 200 characters" example:"a long sentence of your own" doc:"Password of the first operator. When empty the first start prints a one-time password."`

@@ -59,7 +59,7 @@ func RemoveLocal(dataDir string, pid int) error {
 // temporary file and renames it. It creates the directory if necessary.
 func writeFile(path string, content []byte) error {
 	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := ownership.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("creating %s: %w", dir, err)
 	}
 	file, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*") // mode 0600

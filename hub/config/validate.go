@@ -42,6 +42,7 @@ func (c Config) Validate() error {
 	check.require(ratePattern.MatchString(c.KeyRate), "key_rate", "must be like 100-M, or 0 for no limit")
 	check.require(c.RefreshTTL >= c.AccessTTL, "refresh_ttl", "must not be shorter than access_ttl")
 	check.require(c.Retention%(24*time.Hour) == 0, "retention", "must be whole days, e.g. 30d")
+	check.require(c.AuditRetention%(24*time.Hour) == 0, "audit_retention", "must be whole days, e.g. 400d")
 	check.require(c.EndpointConcurrency <= c.DeliveryConcurrency, "endpoint_concurrency", "must not be more than delivery_concurrency")
 	check.url("database_url", c.DatabaseURL.Reveal(), "postgres", "postgresql")
 	check.url("otlp_endpoint", c.OTLPEndpoint, "http", "https")

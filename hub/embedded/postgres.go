@@ -125,7 +125,7 @@ func absolute(dir string) (string, error) {
 // makeDir makes dir for us alone, below directories that others may enter: the
 // server may have to run as another user.
 func makeDir(dir string) error {
-	err := os.MkdirAll(filepath.Dir(dir), 0o755)
+	err := ownership.MkdirAll(filepath.Dir(dir), 0o755)
 	if err == nil {
 		if err = os.Mkdir(dir, 0o700); err == nil {
 			err = ownership.Inherit(dir)

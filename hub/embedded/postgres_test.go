@@ -242,7 +242,7 @@ func TestRootLeavesADirectoryToItsOwner(t *testing.T) {
 					cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 				}
 			}
-			data, kept := filepath.Join(home, "pg"), 0
+			data, kept := filepath.Join(home, "data", "pg"), 0 // "data" is made too
 			if first == "owner" {
 				h := startHolder(t, data, asOwner)
 				h.read(t, "row")

@@ -1,6 +1,11 @@
 package module
 
-import "context"
+import (
+	"context"
+	"io"
+
+	"github.com/google/uuid"
+)
 
 // Files stores public pictures, such as logos.
 type Files interface {
@@ -20,4 +25,17 @@ type Files interface {
 type Picture struct {
 	Type    string // image/png or image/jpeg
 	Content []byte
+}
+
+// Blobs stores files of any type that nobody reaches but the module, such as attachments
+// of messages. They are written and read as streams. Methods return [hub.ErrUnavailable]
+// if the store does not respond.
+type Blobs interface {
+	// Put stores a file under a new id of the caller. It is not transactional. If reading
+	// content fails, nothing is stored and that error is returned.
+	Put(ctx context.Context, id uuid.UUID, content io.Reader) error
+	// Open opens a file, or returns [hub.ErrNotFound]. The caller closes it.
+	Open(ctx context.Context, id uuid.UUID) (io.ReadCloser, error)
+	// Delete removes a file. It returns nil if there is none.
+	Delete(ctx context.Context, id uuid.UUID) error
 }

@@ -29,7 +29,9 @@ type Host struct {
 	Audit       Auditor          //
 	Mail        Mailer           //
 	Files       Files            //
+	Blobs       Blobs            //
 	HTTP        hub.Doer         // for outgoing requests: 10 s each, no redirects, egress rules applied
+	Downloads   hub.Doer         // for files at addresses of callers: 15 s each, no redirects, egress rules applied; the caller bounds what it reads
 	URLs        URLs             //
 	Settings    Settings         //
 	Log         *slog.Logger     // with the product's name

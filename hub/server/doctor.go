@@ -3,9 +3,9 @@ package server
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,7 +16,6 @@ import (
 	"integrationhub/hub/config"
 	"integrationhub/hub/embedded"
 	"integrationhub/hub/internal/egress"
-	"integrationhub/hub/internal/ledger/query"
 	"integrationhub/hub/module"
 )
 
@@ -39,12 +38,13 @@ const (
 const (
 	clockTolerance  = 2 * time.Second
 	oldestTolerance = 5 * time.Minute
-	oldestMajor     = 14 // of PostgreSQL
+	oldestMajor     = 15 // of PostgreSQL
 )
 
 // Doctor checks an installation beside the running hub and reports each finding at once.
-// modules are the products of the hub. Doctor changes nothing.
-func Doctor(ctx context.Context, cfg config.Config, modules []module.Module, report func(Finding)) {
+// modules are the products of the hub. With full it counts every row of the log, else those
+// of today and yesterday. Doctor changes nothing.
+func Doctor(ctx context.Context, cfg config.Config, modules []module.Module, full bool, report func(Finding)) {
 	url := cfg.DatabaseURL.Reveal()
 	if url == "" {
 		running, ok := embedded.RunningPostgresURL(filepath.Join(cfg.DataDir, "postgres"))
@@ -56,7 +56,12 @@ func Doctor(ctx context.Context, cfg config.Config, modules []module.Module, rep
 		}
 		url = running
 	}
-	db, err := openPool(ctx, url, 2, apiSettings)
+	settings := maps.Clone(apiSettings)
+	settings["statement_timeout"] = openDayTimeout
+	if full {
+		settings["statement_timeout"] = anyDayTimeout
+	}
+	db, err := openPool(ctx, url, 2, settings)
 	if err == nil {
 		err = db.Ping(ctx)
 	}
@@ -65,10 +70,11 @@ func Doctor(ctx context.Context, cfg config.Config, modules []module.Module, rep
 	} else {
 		defer db.Close()
 		checkDatabase(ctx, db, report)
+		checkConnections(ctx, db, len(enabledModules(cfg, modules)), report)
 		if checkMigrations(ctx, cfg, url, modules, report) {
 			checkPartitions(ctx, db, report)
 			checkBacklog(ctx, db, report)
-			checkSum(ctx, db, report)
+			checkLog(ctx, db, full, report)
 		}
 	}
 	checkRedis(ctx, cfg, report)
@@ -82,29 +88,36 @@ func oneLine(err error) string {
 
 func checkDatabase(ctx context.Context, db *pgxpool.Pool, report func(Finding)) {
 	var version, durable string
+	var number int
 	var now time.Time
 	start := time.Now()
-	err := db.QueryRow(ctx, `select current_setting('server_version'), current_setting('synchronous_commit'), clock_timestamp()`).Scan(&version, &durable, &now)
+	err := db.QueryRow(ctx, `
+		select current_setting('server_version'), current_setting('server_version_num')::integer, current_setting('synchronous_commit'), clock_timestamp()`).
+		Scan(&version, &number, &durable, &now)
 	elapsed := time.Since(start)
 	if err != nil {
 		report(Finding{"database", FindingFailed, "asking PostgreSQL failed: " + err.Error(), ""})
 		return
 	}
-	finding := Finding{"database", FindingOK, fmt.Sprintf("PostgreSQL %s answers in %s", version, elapsed.Round(10*time.Microsecond)), ""}
-	major, _ := strconv.Atoi(strings.SplitN(version, ".", 2)[0])
-	switch {
-	case major < oldestMajor:
-		finding = Finding{"database", FindingFailed, "PostgreSQL " + version + " is too old", fmt.Sprintf("use version %d or newer", oldestMajor)}
-	case durable == "off":
-		finding = Finding{"database", FindingFailed, "synchronous_commit is off: a crash of the server loses accepted events", "set synchronous_commit = on"}
-	}
-	report(finding)
+	report(databaseFinding(version, number, durable, elapsed))
 	skew := now.Sub(start.Add(elapsed / 2)).Round(time.Millisecond)
 	if skew.Abs() > clockTolerance {
 		report(Finding{"clock", FindingWarning, fmt.Sprintf("this machine's clock and the database's differ by %s", skew), "run a time service (NTP) on both; leases use the database's clock, so nothing is lost"})
 		return
 	}
 	report(Finding{"clock", FindingOK, fmt.Sprintf("differs from the database's by %s", skew), ""})
+}
+
+// databaseFinding judges a server: number is its server_version_num, durable its
+// synchronous_commit.
+func databaseFinding(version string, number int, durable string, elapsed time.Duration) Finding {
+	switch {
+	case number/10000 < oldestMajor:
+		return Finding{"database", FindingFailed, "PostgreSQL " + version + " is too old", fmt.Sprintf("use version %d or newer", oldestMajor)}
+	case durable == "off":
+		return Finding{"database", FindingFailed, "synchronous_commit is off: a crash of the server loses accepted events", "set synchronous_commit = on"}
+	}
+	return Finding{"database", FindingOK, fmt.Sprintf("PostgreSQL %s answers in %s", version, elapsed.Round(10*time.Microsecond)), ""}
 }
 
 // checkMigrations checks every schema and reports whether the hub's own can be read.
@@ -133,13 +146,15 @@ func checkMigrations(ctx context.Context, cfg config.Config, url string, modules
 
 func checkPartitions(ctx context.Context, db *pgxpool.Pool, report func(Finding)) {
 	var ahead int
+	var hasAudit bool
 	err := db.QueryRow(ctx, `
-		select count(*) from generate_series(0, 2) n
-		where to_regclass('hub.deliveries_p' || to_char((now() at time zone 'UTC')::date + n, 'YYYYMMDD')) is not null`).Scan(&ahead)
+		select count(*), (select max(end_id::text) > hub.day_floor((now() at time zone 'UTC')::date + 3)::text from hub.audit_partitions())
+		from generate_series(0, 2) n
+		where to_regclass('hub.deliveries_p' || to_char((now() at time zone 'UTC')::date + n, 'YYYYMMDD')) is not null`).Scan(&ahead, &hasAudit)
 	switch {
 	case err != nil:
 		report(Finding{"partitions", FindingFailed, err.Error(), ""})
-	case ahead < 3:
+	case ahead < 3 || !hasAudit:
 		report(Finding{"partitions", FindingFailed, "the tables of today or the next two days are missing", "a running hub makes them; look for \"maintenance failed\" in its log"})
 	default:
 		report(Finding{"partitions", FindingOK, "made for today and the days ahead", ""})
@@ -161,30 +176,6 @@ func checkBacklog(ctx context.Context, db *pgxpool.Pool, report func(Finding)) {
 			"a slow or dead endpoint has a backlog (hub deliveries list --status pending), or no hub is delivering"})
 	default:
 		report(Finding{"backlog", FindingOK, fmt.Sprintf("%d deliveries overdue", overdue), ""})
-	}
-}
-
-// checkSum compares the count of accepted deliveries with those in the log: none may be
-// missing.
-func checkSum(ctx context.Context, db *pgxpool.Pool, report func(Finding)) {
-	sums, err := query.NewReader(db).DailyBalances(ctx)
-	if err != nil {
-		report(Finding{"sum", FindingFailed, err.Error(), ""})
-		return
-	}
-	var total query.Balance
-	for _, day := range sums {
-		total.Accepted += day.Accepted
-		total.Delivered += day.Delivered
-		total.Parked += day.Parked
-		total.Pending += day.Pending
-		total.Failed += day.Failed
-		if !day.IsBalanced() {
-			report(Finding{"sum", FindingFailed, day.Day.Format(time.DateOnly) + ": " + day.String(), "please report this as a defect, with the hub's log of that day"})
-		}
-	}
-	if total.IsBalanced() {
-		report(Finding{"sum", FindingOK, total.String(), ""})
 	}
 }
 

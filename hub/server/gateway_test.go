@@ -53,7 +53,7 @@ func TestPublishRefusesBadInputWithItsStatus(t *testing.T) {
 		{"data text", `{"event_type":"a.b","data":"{}"}`, 422, "validation_failed", nil},
 		{"correlation_id no string", `{"event_type":"a.b","data":{},"correlation_id":1}`, 422, "validation_failed", nil},
 		{"correlation_id too long", `{"event_type":"a.b","data":{},"correlation_id":"` + strings.Repeat("c", 201) + `"}`, 422, "validation_failed", nil},
-		{"id uppercase", `{"event_type":"a.b","data":{},"id":"evt_0123456789ABCDEF"}`, 422, "validation_failed", nil},
+		{"id with an uppercase prefix", `{"event_type":"a.b","data":{},"id":"EVT_0123456789abcdef"}`, 422, "validation_failed", nil},
 		{"id short", `{"event_type":"a.b","data":{},"id":"evt_0123"}`, 422, "validation_failed", nil},
 		{"id empty", `{"event_type":"a.b","data":{},"id":""}`, 422, "validation_failed", nil},
 		{"id number", `{"event_type":"a.b","data":{},"id":1}`, 422, "validation_failed", nil},
@@ -242,6 +242,11 @@ func TestPublishIsIdempotent(t *testing.T) {
 	require.Equal(t, "evt_00000000000000ff", first["id"])
 	a.endpoint(newHook(t, nil), "") // the first answer stays the first answer
 	require.Equal(t, first, a.ok(200, "POST", "/events", body, a.live))
+	upper := strings.Replace(body, "00ff", "00FF", 1) // ids are compared in lower case
+	require.Equal(t, first, a.ok(200, "POST", "/events", upper, a.live))
+	a.refused(409, "idempotency_conflict", "POST", "/events", a.live, strings.Replace(upper, `"n":1`, `"n":2`, 1))
+	require.Len(t, items(a.ok(200, "GET", "/deliveries?event_id=evt_00000000000000FF", "")), 1)
+	require.Equal(t, first["id"], a.ok(200, "GET", "/events/evt_00000000000000FF", "")["id"])
 	a.refused(409, "idempotency_conflict", "POST", "/events", a.live, strings.Replace(body, `"n":1`, `"n":2`, 1))
 	a.ok(202, "POST", "/events", body, a.test) // live and test never mix
 	other := a.account()

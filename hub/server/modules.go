@@ -58,6 +58,7 @@ type products struct {
 	connect    *connect.Service
 	keys       *keys.Service
 	http       hub.Doer
+	downloads  hub.Doer
 	files      *files.Store
 	cancel     context.CancelFunc
 	background sync.WaitGroup
@@ -170,7 +171,8 @@ func (p *products) closeListeners() {
 func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits keyLimits, operators *auth.Service) error {
 	p, db, log := s.products, s.storage.api, s.options.Log
 	p.keys = keys.NewService(db, p.features, s.options.Config.KeyRate, time.Now)
-	p.http = connect.NewDoer(guard.DialContext, "integrationhub/"+s.options.Version)
+	agent := "integrationhub/" + s.options.Version
+	p.http, p.downloads = connect.NewDoer(guard.DialContext, agent), connect.NewDownloader(guard.DialContext, agent)
 	if err := s.openFiles(ctx); err != nil {
 		return err
 	}
@@ -248,7 +250,7 @@ func (s *Server) open(ctx context.Context, hostedProduct *hosted, operators *aut
 		Jobs: jobs.Queue{Product: name, Now: now}, Sealer: moduleSealer{s.storage.box, name},
 		Credentials: operators.NewAccounts(name, s.storage.box.Derive("product/"+name+"/access-tokens"), cfg.AccessTTL, now),
 		RateLimiter: allowed, Audit: moduleAudit{audit.NewRecorder(s.storage.api)}, Deliveries: moduleDeliveries{s.engine.reader}, Erasures: erasure.TraceStore{Box: s.storage.box},
-		Mail: s.mail.For(name), Files: s.products.files.For(name), HTTP: s.products.http,
+		Mail: s.mail.For(name), Files: s.products.files.For(name), Blobs: s.products.files.BlobsFor(name), HTTP: s.products.http, Downloads: s.products.downloads,
 		URLs:     module.URLs{Public: s.publicURL(), Base: hostedProduct.base},
 		Settings: settingsFor(cfg),
 		Log:      log, Now: now, Stopping: s.stopping,

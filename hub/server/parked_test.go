@@ -54,6 +54,33 @@ func TestDisabledEndpointCollects(t *testing.T) {
 	p.balance(t)
 }
 
+// What is parked goes out within a moment of enabling, also when the drainer is quicker than
+// the configuration: it runs often here, for another endpoint drains and hangs.
+func TestEnablingDrainsAtOnce(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	a := p.start(t, nil).account()
+	release := make(chan struct{})
+	defer close(release)
+	slow, h := newHook(t, hanging(release)), newHook(t, nil)
+	busy, endpoint := a.endpoint(slow, `"enabled":false`), a.endpoint(h, "")
+	enable := func(id, url, types, enabled string) {
+		a.ok(200, "PUT", "/endpoints/"+id, `{"url":"`+url+`","event_types":["`+types+`"],"enabled":`+enabled+`}`)
+	}
+	a.settles(a.publish("a.b", `{}`), busy, "parked")
+	enable(busy, slow.url, "a.*", "true")
+	require.Eventually(t, func() bool { return len(slow.arrivals()) > 0 }, soon, tick)
+	for range 8 {
+		enable(endpoint, h.url, "c.*", "false")
+		id := a.publish("c.d", `{}`)
+		a.settles(id, endpoint, "parked")
+		enable(endpoint, h.url, "c.*", "true")
+		start := time.Now()
+		a.settles(id, endpoint, "delivered")
+		require.Less(t, time.Since(start), soon/2, "not only after 30 s")
+	}
+}
+
 // A receiver that was down for a while needs nobody: once it answers, what was parked
 // follows by itself, oldest first.
 func TestEndpointHealsByItself(t *testing.T) {

@@ -47,7 +47,7 @@ func TestSchemasOfProducts(t *testing.T) {
 	}
 
 	examined := func() (found []server.Finding) {
-		server.Doctor(t.Context(), cfg, modules, func(f server.Finding) {
+		server.Doctor(t.Context(), cfg, modules, false, func(f server.Finding) {
 			if f.Check == "migrations" {
 				found = append(found, f)
 			}

@@ -26,6 +26,7 @@ import (
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/lookup"
 	"integrationhub/hub/internal/mail"
+	"integrationhub/hub/internal/ownership"
 	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/internal/tracing"
 	"integrationhub/hub/module"
@@ -82,7 +83,7 @@ const settleTime = 5 * time.Second
 // requests are answered. ctx limits the start only. The caller calls [Server.Stop].
 func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	s := &Server{options: o, stopping: make(chan struct{}), failed: make(chan error, 2)}
-	if err := os.MkdirAll(o.Config.DataDir, 0o755); err != nil {
+	if err := ownership.MkdirAll(o.Config.DataDir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the data directory: %w", err)
 	}
 	if s.listener, err = listen(o.Config.Listen); err != nil {

@@ -34,7 +34,7 @@ func toAppointment(a store.Appointment) Appointment {
 }
 
 type appointmentFields struct {
-	Datetime     rest.Optional[string] `json:"datetime,omitempty" format:"date-time" doc:"With its UTC offset; the seconds may be left out" example:"2026-03-02T09:00:00-03:00"`
+	Datetime     rest.Optional[string] `json:"datetime,omitempty" format:"date-time" doc:"Without a UTC offset it counts in the clinic's time zone; the seconds may be left out" example:"2026-03-02T09:00:00-03:00"`
 	Service      rest.Optional[string] `json:"service,omitempty" maxLength:"200"`
 	Professional rest.Optional[string] `json:"professional,omitempty" maxLength:"120"`
 	Status       rest.Optional[string] `json:"status,omitempty" enum:"scheduled,confirmed,completed,cancelled,no_show" doc:"Of a new one: scheduled"`
@@ -67,9 +67,20 @@ func (f *appointmentFields) applyTo(d *store.AppointmentData) error {
 	return errs.Err()
 }
 
+// completeDatetime completes a date-time with the offset of the clinic's time zone.
+func (a *API) completeDatetime(ctx context.Context, scope store.Scope, datetime *rest.Optional[string]) (err error) {
+	if datetime.HasValue() {
+		datetime.Value, err = a.store.CompleteDatetime(ctx, scope.Clinic, datetime.Value)
+	}
+	return err
+}
+
 func (a *API) createAppointment(ctx context.Context, in *appointmentInput) (*struct{ Body Appointment }, error) {
 	scope, _, err := requestScope(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := a.completeDatetime(ctx, scope, &in.Body.Datetime); err != nil {
 		return nil, err
 	}
 	d := store.AppointmentData{Status: care.Scheduled}
@@ -87,6 +98,9 @@ func (a *API) createAppointment(ctx context.Context, in *appointmentInput) (*str
 func (a *API) updateAppointment(ctx context.Context, in *appointmentInput) (*struct{ Body Appointment }, error) {
 	scope, _, err := requestScope(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := a.completeDatetime(ctx, scope, &in.Body.Datetime); err != nil {
 		return nil, err
 	}
 	var appointment store.Appointment

@@ -46,6 +46,12 @@ func TestAppointments(t *testing.T) {
 	} {
 		clinic.Invalid(location, "POST", path, bad)
 	}
-	clinic.Invalid("body.datetime", "POST", path, object{"datetime": "2026-03-02T09:00:00"})
+	clinic.Invalid("body.datetime", "POST", path, object{"datetime": "2026-03-02"})
+
+	// Without an offset a time counts in the clinic's zone.
+	clinic.OK(200, "PUT", "/clinic", object{"timezone": "America/Manaus"})
+	local := clinic.OK(201, "POST", path, object{"datetime": "2026-03-02T09:00:00"})
+	require.Equal(t, "2026-03-02T13:00:00Z", local["datetime"])
+	require.Equal(t, "2026-03-02T14:30:00Z", clinic.OK(200, "PUT", "/appointments/"+local["id"].(string), object{"datetime": "2026-03-02T10:30"})["datetime"])
 	require.Len(t, clinic.Items(path+"?status=no_show"), 1)
 }

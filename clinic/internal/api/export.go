@@ -20,7 +20,7 @@ import (
 type exportInput struct {
 	rest.IDParam
 	Format string `query:"format" enum:"json,csv,fhir" default:"json"`
-	Reveal string `query:"reveal" enum:"cpf" doc:"Where the clinic allows it; on record. Not with format=fhir, which never shows whole tax ids (422)"`
+	RecordAccessParams
 }
 
 // Export is all data that the clinic has about a patient.
@@ -93,6 +93,9 @@ func (a *API) prepareExport(ctx context.Context, in *exportInput) (media string,
 	if in.Reveal != "" && in.Format == "fhir" {
 		return "", nil, hub.Invalid("query.reveal", "cannot be had with format=fhir, which never shows whole tax ids")
 	}
+	if in.Reason != "" && in.Format == "fhir" {
+		return "", nil, hub.Invalid("header.X-Access-Reason", "cannot be had with format=fhir, which never shows locked content")
+	}
 	row, err := a.store.Patient(ctx, scope.Clinic, scope.Env, in.ID)
 	if err != nil {
 		return "", nil, rest.NotFoundIfNoRows("Patient", err)
@@ -124,26 +127,30 @@ func (a *API) prepareExport(ctx context.Context, in *exportInput) (media string,
 		return "", nil, err
 	}
 	head.References = rest.Map(references, func(r store.PatientReference) Reference { return Reference{r.Source, r.Reference} })
-	if in.Reveal != "" {
-		if head.Patient.CPF, err = a.reveal(ctx, scope, row); err != nil {
+	view, err := a.newRecordView(ctx, scope, row, in.RecordAccessParams)
+	if err != nil {
+		return "", nil, err
+	}
+	if view.wholeCPFs {
+		if head.Patient.CPF, err = a.wholeCPF(row); err != nil {
 			return "", nil, err
 		}
 	}
 	q := store.ResourceFilter{Scope: scope, Patients: []uuid.UUID{row.ID}, Limit: itemsPerQuery, SkipCount: true}
 	if in.Format == "csv" {
-		return "text/csv; charset=utf-8", func(ctx context.Context, w io.Writer) error { return a.writeTable(ctx, w, head, q) }, nil
+		return "text/csv; charset=utf-8", func(ctx context.Context, w io.Writer) error { return a.writeTable(ctx, w, head, q, view) }, nil
 	}
-	return "application/json", func(ctx context.Context, w io.Writer) error { return a.writeObject(ctx, w, head, q) }, nil
+	return "application/json", func(ctx context.Context, w io.Writer) error { return a.writeObject(ctx, w, head, q, view) }, nil
 }
 
 // writeObject writes an [Export].
-func (a *API) writeObject(ctx context.Context, w io.Writer, head exportHead, q store.ResourceFilter) error {
+func (a *API) writeObject(ctx context.Context, w io.Writer, head exportHead, q store.ResourceFilter, view recordView) error {
 	if err := writeOpenObject(w, head); err != nil {
 		return err
 	}
 	list := &jsonArrayWriter{w: w}
 	hasArray := false
-	err := a.visitPatientItems(ctx, q, exportVisitor{
+	err := a.visitPatientItems(ctx, q, view, exportVisitor{
 		begin: func(kind string) error {
 			end := ""
 			if hasArray {

@@ -22,7 +22,7 @@ var columns = []string{
 type tableRow map[string]string
 
 // writeTable writes an export as one CSV table, with a row for each item.
-func (a *API) writeTable(ctx context.Context, w io.Writer, head exportHead, q store.ResourceFilter) error {
+func (a *API) writeTable(ctx context.Context, w io.Writer, head exportHead, q store.ResourceFilter, view recordView) error {
 	if _, err := io.WriteString(w, "\ufeff"); err != nil { // spreadsheets read files without a byte order mark as Latin-1
 		return err
 	}
@@ -42,7 +42,7 @@ func (a *API) writeTable(ctx context.Context, w io.Writer, head exportHead, q st
 	if err != nil {
 		return err
 	}
-	err = a.visitPatientItems(ctx, q, exportVisitor{
+	err = a.visitPatientItems(ctx, q, view, exportVisitor{
 		begin: func(string) error { return nil },
 		record: func(r Record) error {
 			return write(tableRow{

@@ -92,10 +92,10 @@ func (a *API) documentResources() resourceType {
 		if err != nil {
 			return foundResources{}, err
 		}
-		contents := make(map[uuid.UUID]string, len(rows))
+		contents, withheld := make(map[uuid.UUID]string, len(rows)), make(map[uuid.UUID]bool)
 		for _, row := range rows {
 			if !f.ForPeer {
-				if contents[row.ID], err = a.store.Content(row); err != nil {
+				if contents[row.ID], withheld[row.ID], err = a.recordContent(row, recordView{}); err != nil {
 					return foundResources{}, err
 				}
 			}
@@ -105,7 +105,7 @@ func (a *API) documentResources() resourceType {
 				*r.Url = a.peerRecordURL(r)
 			}
 			return f.DocumentReference(fhir.RecordRow{
-				ID: r.ID, PatientID: r.PatientID, Date: r.Date, Zone: f.zone, Type: care.Redact(r.Type), Professional: care.Redact(r.Professional), Content: contents[r.ID],
+				ID: r.ID, PatientID: r.PatientID, Date: r.Date, Zone: f.zone, Type: care.Redact(r.Type), Professional: care.Redact(r.Professional), Content: contents[r.ID], Withheld: withheld[r.ID],
 				Summary: r.ExternalSummary, URL: stringOrEmpty(r.Url), Sensitivity: r.Sensitivity, UpdatedAt: r.UpdatedAt,
 			})
 		}), nil

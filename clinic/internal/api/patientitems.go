@@ -49,13 +49,13 @@ type exportVisitor struct {
 	interaction func(Interaction) error
 }
 
-func (a *API) visitPatientItems(ctx context.Context, q store.ResourceFilter, visitor exportVisitor) error {
+func (a *API) visitPatientItems(ctx context.Context, q store.ResourceFilter, view recordView, visitor exportVisitor) error {
 	for _, kind := range []struct {
 		name string
 		read func() error
 	}{
 		{"records", func() error {
-			return forEachRow(ctx, q, a.store.FindRecords, func(r store.Record) uuid.UUID { return r.ID }, a.toRecord, visitor.record)
+			return forEachRow(ctx, q, a.store.FindRecords, func(r store.Record) uuid.UUID { return r.ID }, func(r store.Record) (Record, error) { return a.toRecord(r, view) }, visitor.record)
 		}},
 		{"appointments", func() error {
 			return forEachRow(ctx, q, a.store.FindAppointments, func(r store.Appointment) uuid.UUID { return r.ID }, withoutError(toAppointment), visitor.appointment)

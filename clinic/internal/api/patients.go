@@ -212,29 +212,36 @@ func (a *API) getPatient(ctx context.Context, in *getPatientInput) (*patientOutp
 	if err != nil || in.Reveal == "" {
 		return out, err
 	}
-	out.Body.CPF, err = a.reveal(ctx, scope, row)
+	if err := a.requireReveal(ctx, scope, row.ID); err != nil {
+		return nil, err
+	}
+	out.Body.CPF, err = a.wholeCPF(row)
 	return out, err
 }
 
-// reveal returns a whole CPF to an administrator, after recording that in the audit log.
-func (a *API) reveal(ctx context.Context, scope store.Scope, p store.Patient) (*string, error) {
+// requireReveal refuses whoever may not see whole CPFs of a patient, and records others in
+// the audit log.
+func (a *API) requireReveal(ctx context.Context, scope store.Scope, patient uuid.UUID) error {
 	_, caller, err := requestScope(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	clinic, err := a.store.Clinic(ctx, scope.Clinic)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if !caller.Admin || !clinic.RevealCpf {
-		return nil, hub.Errorf(hub.ErrForbidden, "reveal_forbidden", "Whole tax ids are shown to administrators only, where the clinic's settings allow it.")
+		return hub.Errorf(hub.ErrForbidden, "reveal_forbidden", "Whole tax ids are shown to administrators only, where the clinic's settings allow it.")
 	}
+	module.SetSubject(ctx, patient.String())
+	return a.host.Audit.Record(ctx, "patients.reveal-cpf", patient.String())
+}
+
+// wholeCPF returns a patient's CPF for those whom [API.requireReveal] admits, nil if there
+// is none.
+func (a *API) wholeCPF(p store.Patient) (*string, error) {
 	digits, err := a.store.CPF(p)
 	if err != nil || digits == nil {
-		return nil, err
-	}
-	module.SetSubject(ctx, p.ID.String())
-	if err := a.host.Audit.Record(ctx, "patients.reveal-cpf", p.ID.String()); err != nil {
 		return nil, err
 	}
 	whole := care.FormatCPF(*digits)

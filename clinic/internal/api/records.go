@@ -19,7 +19,8 @@ type Record struct {
 	Date         string           `json:"date" example:"2026-03-02"`
 	Type         string           `json:"type"`
 	Professional string           `json:"professional"`
-	Content      string           `json:"content" doc:"Kept encrypted; connected products never see it"`
+	Content      string           `json:"content" doc:"Kept encrypted; connected products never see it. Tax ids are masked"`
+	Withheld     bool             `json:"content_withheld" doc:"The record is locked, and its content is shown to administrators who state a reason in X-Access-Reason"`
 	Summary      string           `json:"summary" doc:"What connected products see"`
 	URL          string           `json:"url"`
 	Sensitivity  care.Sensitivity `json:"sensitivity" enum:"N,R,V" doc:"Normal, restricted: others see that there is one, very restricted: others see nothing"`
@@ -27,10 +28,10 @@ type Record struct {
 	CreatedAt    time.Time        `json:"created_at"`
 }
 
-func (a *API) toRecord(r store.Record) (Record, error) {
-	content, err := a.store.Content(r)
+func (a *API) toRecord(r store.Record, view recordView) (Record, error) {
+	content, withheld, err := a.recordContent(r, view)
 	return Record{
-		ID: r.ID, PatientID: r.PatientID, Date: formatDate(r.Date), Type: r.Type, Professional: r.Professional, Content: content, Summary: r.ExternalSummary,
+		ID: r.ID, PatientID: r.PatientID, Date: formatDate(r.Date), Type: r.Type, Professional: r.Professional, Content: content, Withheld: withheld, Summary: r.ExternalSummary,
 		URL: a.recordURL(r), Sensitivity: r.Sensitivity, Locked: r.LockedAt != nil, CreatedAt: r.CreatedAt.UTC(),
 	}, err
 }
@@ -102,16 +103,26 @@ func (a *API) createRecord(ctx context.Context, in *recordInput) (*struct{ Body 
 	if err != nil {
 		return nil, err
 	}
-	response, err := a.toRecord(record)
+	response, err := a.toRecord(record, recordView{})
 	return &struct{ Body Record }{response}, err
 }
 
-func (a *API) listRecords(ctx context.Context, in *PatientItemsInput) (*struct{ Body rest.Page[Record] }, error) {
+type listRecordsInput struct {
+	PatientItemsInput
+	RecordAccessParams
+}
+
+func (a *API) listRecords(ctx context.Context, in *listRecordsInput) (*struct{ Body rest.Page[Record] }, error) {
 	scope, _, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.requirePatient(ctx, scope, in.ID); err != nil {
+	patient, err := a.store.Patient(ctx, scope.Clinic, scope.Env, in.ID)
+	if err != nil {
+		return nil, rest.NotFoundIfNoRows("Patient", err)
+	}
+	view, err := a.newRecordView(ctx, scope, patient, in.RecordAccessParams)
+	if err != nil {
 		return nil, err
 	}
 	rows, total, err := a.store.ListRecords(ctx, scope, in.ID, toPage(in.PageParams))
@@ -120,7 +131,7 @@ func (a *API) listRecords(ctx context.Context, in *PatientItemsInput) (*struct{ 
 	}
 	items := make([]Record, len(rows))
 	for i, r := range rows {
-		if items[i], err = a.toRecord(r); err != nil {
+		if items[i], err = a.toRecord(r, view); err != nil {
 			return nil, err
 		}
 	}

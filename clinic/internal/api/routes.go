@@ -68,6 +68,7 @@ func (a *API) patientRoutes() []rest.Route {
 		rest.Get(patient+"/export", rest.Admin, 200, "patients.export", "All that the clinic has about a patient", a.bindExport),
 
 		rest.Get(patient+"/records", rest.User, 200, "records.list", "Records of a patient", rest.Handle(a.listRecords)),
+		rest.Get(patient+"/record-accesses", rest.Admin, 200, "records.list-accesses", "Who opened the locked records of an erased patient, and why", rest.Handle(a.listRecordAccesses)),
 		rest.Post(patient+"/records", rest.User, 201, "records.create", "Write a record", rest.Handle(a.createRecord)),
 
 		rest.Get(patient+"/appointments", rest.User, 200, "appointments.list", "Appointments of a patient", rest.Handle(a.listAppointments)),

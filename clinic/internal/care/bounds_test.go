@@ -34,6 +34,26 @@ func TestParseInstant(t *testing.T) {
 	}
 }
 
+// Without an offset a time counts in the zone, by the offset that it has that day.
+func TestParseLocalTime(t *testing.T) {
+	t.Parallel()
+	zone, err := time.LoadLocation("America/New_York")
+	require.NoError(t, err)
+	for text, want := range map[string]time.Time{
+		"2026-01-02T03:04:05": time.Date(2026, 1, 2, 8, 4, 5, 0, time.UTC), "2026-07-02T03:04": time.Date(2026, 7, 2, 7, 4, 0, 0, time.UTC),
+		"2026-01-02T03:04:05.5": time.Date(2026, 1, 2, 8, 4, 5, 500_000_000, time.UTC), "1900-01-01T00:00:00": time.Date(1900, 1, 1, 5, 0, 0, 0, time.UTC),
+		"9998-12-31T23:59:59": time.Date(9999, 1, 1, 4, 59, 59, 0, time.UTC),
+	} {
+		instant, ok := care.ParseLocalTime(text, zone)
+		require.True(t, ok, text)
+		require.Equal(t, want, instant, text)
+	}
+	for _, text := range []string{"", "2026-01-02", "2026-01-02T03", "2026-01-02 03:04", "2026-01-02T03:04:05Z", "2026-01-02T03:04-03:00", "1899-12-31T23:59:59", "9999-01-01T00:00"} {
+		_, ok := care.ParseLocalTime(text, zone)
+		require.False(t, ok, text)
+	}
+}
+
 // What JSON cannot represent becomes the nearest instant that it can.
 func TestClampInstant(t *testing.T) {
 	t.Parallel()

@@ -12,6 +12,16 @@ func ParseInstant(s string) (instant time.Time, ok bool) {
 	return instant.UTC(), err == nil && instant.Year() >= 1900 && instant.Year() <= 9998
 }
 
+// ParseLocalTime is [ParseInstant] for a date-time without an offset, which counts in a
+// zone.
+func ParseLocalTime(s string, zone *time.Location) (instant time.Time, ok bool) {
+	local, err := time.ParseInLocation("2006-01-02T15:04:05", s, zone)
+	if err != nil {
+		local, err = time.ParseInLocation("2006-01-02T15:04", s, zone)
+	}
+	return local.UTC(), err == nil && local.Year() >= 1900 && local.Year() <= 9998
+}
+
 // The instants that JSON can represent (RFC 3339).
 var (
 	earliest = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)

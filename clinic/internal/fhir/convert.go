@@ -141,6 +141,7 @@ type RecordRow struct {
 	Type         string
 	Professional string
 	Content      string // only for the clinic's own people
+	Withheld     bool   // there is content that nobody is shown
 	Summary      string // for connected products
 	URL          string
 	Sensitivity  care.Sensitivity
@@ -176,6 +177,8 @@ func (r Converter) DocumentReference(row RecordRow) (d DocumentReference, ok boo
 		attachment = Attachment{ContentType: attachment.ContentType, DataShown: maskedElement(redactedText)}
 	case r.ForPeer:
 		attachment.Data = []byte(row.Summary)
+	case row.Withheld:
+		attachment.DataShown = maskedElement(redactedText)
 	default:
 		attachment.Data = []byte(row.Content)
 	}

@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -29,6 +30,7 @@ type inboundEvent struct {
 	data      eventData // the members of its data that the clinic reads
 	startsAt  time.Time // of the appointment; zero if the event does not have it
 
+	lacksOffset   bool   // the time of its appointment has no UTC offset
 	completePhone string // the number with the area code that it lacked; "" = it is as the data has it
 
 	meantFor *uuid.UUID // the patient, if the event only waits for its turn behind a linking
@@ -149,10 +151,30 @@ func (e *inboundEvent) parseTime() error {
 		return nil
 	}
 	var ok bool
-	if e.startsAt, ok = care.ParseInstant(e.data.Datetime); !ok {
-		return errMalformed("datetime", "must be an ISO 8601 date-time with its UTC offset, such as 2026-03-02T09:00:00-03:00")
+	if e.startsAt, ok = care.ParseInstant(e.data.Datetime); ok {
+		return nil
+	}
+	e.startsAt = time.Time{}
+	if _, e.lacksOffset = care.ParseLocalTime(e.data.Datetime, time.UTC); !e.lacksOffset {
+		return errMalformed("datetime", "must be an ISO 8601 date-time, such as 2026-03-02T09:00:00-03:00")
 	}
 	return nil
+}
+
+// replaceDatetime replaces the time in an event's data.
+func replaceDatetime(raw []byte, datetime string) ([]byte, error) {
+	var data map[string]json.RawMessage
+	err := json.Unmarshal(raw, &data)
+	if err == nil {
+		data["datetime"], err = json.Marshal(datetime)
+	}
+	if err == nil {
+		raw, err = json.Marshal(data)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("replacing the time in an event: %w", err)
+	}
+	return raw, nil
 }
 
 // phone returns the number of the client or contact, "" if the event has none.

@@ -140,7 +140,7 @@ func TestTimesOfEvents(t *testing.T) {
 	id := clinic.AddPatient(clinictest.Phone)
 	scheduling := clinic.ConnectPeer("scheduling")
 	for _, kind := range []string{"appointment.created", "appointment.cancelled", "appointment.reminded", "appointment.noshow"} {
-		for n, when := range []string{"soon", " ", "2027-01-04", "2027-01-04T12:00:00", "9999-12-31T23:59:59-00:01", "0000-01-01T00:00:00+14:00", "1899-12-31T23:59:59Z", "9999-01-01T00:00:00Z"} {
+		for n, when := range []string{"soon", " ", "2027-01-04", "2027-01-04T12", "9999-12-31T23:59:59-00:01", "0000-01-01T00:00:00+14:00", "1899-12-31T23:59:59Z", "9999-01-01T00:00:00Z"} {
 			got := scheduling.Deliver(hub.NewEventID(), kind, object{"appointment_id": fmt.Sprint("b-", n), "client_phone": clinictest.Phone, "datetime": when})
 			require.Equal(t, 400, got.Status, "%s %s: %s", kind, when, got.Text)
 			require.Equal(t, "body.data.datetime", got.Body["errors"].([]any)[0].(object)["location"])

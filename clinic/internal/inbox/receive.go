@@ -24,7 +24,7 @@ func (t *transaction) receive(ctx context.Context, e hub.Event) error {
 	if !rulesByType[e.Type].mayComeFrom(e.Product) {
 		return module.ErrIgnored
 	}
-	event, err := parseEvent(store.Scope{Clinic: e.TenantID, Env: e.Environment}, e.Product, e.ID, e.Type, e.Time, e.Data)
+	event, err := t.parse(ctx, e)
 	if err != nil {
 		return err
 	}
@@ -73,6 +73,25 @@ func (t *transaction) receive(ctx context.Context, e hub.Event) error {
 		return t.addEntry(ctx, &event)
 	}
 	return nil
+}
+
+// parse parses an event. A time without an offset counts in the clinic's zone. The event's
+// data get the offset, because the zone may change while the event waits in the inbox.
+func (t *transaction) parse(ctx context.Context, e hub.Event) (inboundEvent, error) {
+	scope := store.Scope{Clinic: e.TenantID, Env: e.Environment}
+	event, err := parseEvent(scope, e.Product, e.ID, e.Type, e.Time, e.Data)
+	if err != nil || !event.lacksOffset {
+		return event, err
+	}
+	datetime, err := t.CompleteDatetime(ctx, scope.Clinic, event.data.Datetime)
+	if err != nil {
+		return event, err
+	}
+	data, err := replaceDatetime(e.Data, datetime)
+	if err != nil {
+		return event, err
+	}
+	return parseEvent(scope, e.Product, e.ID, e.Type, e.Time, data)
 }
 
 // addEntry stores an event in the inbox and returns [module.ErrIgnored].

@@ -62,6 +62,41 @@ func TestBookingsBecomeAppointments(t *testing.T) {
 	require.Contains(t, clinic.History(id), "appointment_cancelled: travelling")
 }
 
+// A time without an offset counts in the clinic's zone, also of an event that waits in the
+// inbox while the zone changes.
+func TestBookingsWithoutOffset(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinic(t)
+	clinic.OK(200, "PUT", "/clinic", object{"timezone": "America/Manaus"})
+	id := clinic.AddPatient(clinictest.Phone)
+	scheduling := clinic.ConnectPeer("scheduling")
+	book := func(outcome, phone, datetime string) {
+		t.Helper()
+		scheduling.Send(outcome, "appointment.created", object{"client_phone": phone, "service": "Cleaning", "professional": "Dr. Lima", "datetime": datetime})
+	}
+	book("accepted", clinictest.Phone, "2027-01-04T09:00:00")
+	book("accepted", clinictest.Phone, "2027-01-05T09:00")
+	book("accepted", clinictest.Phone, "2027-01-06T09:00:00-03:00")
+	const stranger = "+5521999998888"
+	book("ignored", stranger, "2027-01-07T09:00:00")
+	clinic.OK(200, "PUT", "/clinic", object{"timezone": "America/Sao_Paulo"})
+	scheduling.Send("accepted", "appointment.cancelled", object{"appointment_id": "a-1", "client_phone": clinictest.Phone, "datetime": "2027-01-04T10:00:00"})
+	entry := clinic.Items("/integrations/inbox")[0]
+	require.Equal(t, "Cleaning, Dr. Lima, 2027-01-07T13:00:00Z", entry["summary"])
+	clinic.OK(200, "POST", "/integrations/inbox/"+entry["id"].(string)+"/link", object{"patient_id": id})
+	standing := map[any]any{}
+	for _, item := range clinic.Items("/patients/" + id + "/appointments") {
+		standing[item["datetime"]] = item["status"]
+	}
+	require.Equal(t, map[any]any{
+		"2027-01-04T13:00:00Z": "cancelled", "2027-01-05T13:00:00Z": "scheduled", "2027-01-06T12:00:00Z": "scheduled", "2027-01-07T13:00:00Z": "scheduled",
+	}, standing)
+	for _, invalid := range []string{"2027-01-04", "2027-01-04 09:00:00", "2027-13-04T09:00:00", "1899-01-04T09:00:00", "soon"} {
+		refused := scheduling.Deliver(hub.NewEventID(), "appointment.created", object{"client_phone": clinictest.Phone, "datetime": invalid})
+		require.Equal(t, 400, refused.Status, refused.Text)
+	}
+}
+
 // appointment.created may have no id (docs/interfaces/clinic.md, "Events"): patient and time
 // identify the booking. A later event with an unknown id is about it only if no other booking
 // is possible.

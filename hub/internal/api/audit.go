@@ -22,6 +22,7 @@ type AuditEntry struct {
 	IP         string     `json:"ip" example:"203.0.113.7"`
 	RequestID  string     `json:"request_id"`
 	Status     int        `json:"status" example:"201" doc:"HTTP status of the outcome"`
+	Count      int        `json:"count" minimum:"1" example:"1" doc:"How often it happened within the minute. Above 1 only for failed logins, by account, address and outcome, and for webhooks without a valid signature, by key and address; the other fields are those of the first"`
 	// Environment and SubjectID are "" for an action that concerned neither.
 	Environment string `json:"environment" enum:"live,test," doc:"The data it was about; empty: of neither"`
 	SubjectID   string `json:"subject_id" doc:"The person whose data it was about, by the product's id; empty: nobody in particular"`
@@ -63,7 +64,7 @@ func (a *API) listAudit(ctx context.Context, in *listAuditInput) (*struct{ Body 
 func auditEntryOf(e audit.Entry) AuditEntry {
 	return AuditEntry{
 		ID: e.ID, At: e.At, Actor: Actor{Type: e.ActorType, ID: e.ActorID, Label: e.ActorLabel}, Action: e.Action, Resource: e.Resource,
-		ResourceID: e.ResourceID, TenantID: e.TenantID, IP: e.IP, RequestID: e.RequestID, Status: e.Status,
+		ResourceID: e.ResourceID, TenantID: e.TenantID, IP: e.IP, RequestID: e.RequestID, Status: e.Status, Count: e.Count,
 		Environment: string(e.Environment), SubjectID: e.SubjectID,
 	}
 }

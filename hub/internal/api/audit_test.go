@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -49,13 +51,21 @@ func TestEveryWriteIsRecorded(t *testing.T) {
 	b.ok(401, "POST", "/keys", "", `{}`)
 	require.Equal(t, entry["id"], newest()["id"])
 	b.ok(401, "POST", "/auth/login", "", `{"email":"canary-email@example.com","password":"canary-password"}`)
-	failed := newest()
-	require.Equal(t, map[string]any{"type": "anonymous", "id": "", "label": ""}, failed["actor"])
-	require.EqualValues(t, 401, failed["status"])
-	require.Empty(t, failed["resource_id"])
+	failed := func(resourceID any) map[string]any { // counted: in a row of its minute's beginning
+		for _, entry := range items(b.ok(200, "GET", "/audit?limit=200&action=auth.login", b.local, "")) {
+			if entry["actor"].(map[string]any)["type"] == "anonymous" && entry["resource_id"] == resourceID {
+				return entry
+			}
+		}
+		return nil
+	}
+	require.Equal(t, map[string]any{"type": "anonymous", "id": "", "label": ""}, failed("")["actor"])
+	require.EqualValues(t, 401, failed("")["status"])
+	require.EqualValues(t, 1, failed("")["count"])
+	require.EqualValues(t, 1, entry["count"])
 	b.ok(401, "POST", "/auth/login", "", `{"email":"`+adminEmail+`","password":"canary-password"}`)
 	admin := b.ok(200, "GET", "/auth/me", b.admin, "")["id"]
-	require.Equal(t, admin, newest()["resource_id"], "whose account was tried")
+	require.NotNil(t, failed(admin), "whose account was tried")
 	b.login(adminEmail, adminPassword)
 	require.Equal(t, admin, newest()["actor"].(map[string]any)["id"])
 
@@ -102,4 +112,65 @@ func TestAuditFilters(t *testing.T) {
 		_, err := b.db.Exec(context.Background(), statement)
 		require.ErrorContains(t, err, "append-only")
 	}
+}
+
+// Strangers cannot fill the audit log. Wrong logins are a row by account, address and minute,
+// until the limit of the address; from then on, like malformed ones, a row by address and
+// minute. Each is counted.
+func TestFailedLoginsAreCounted(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const attempts = 948
+	try := func(address func(i int) string, body func(i int) string) map[int]int {
+		statuses := make([]int, attempts)
+		var done sync.WaitGroup
+		for worker := range 16 {
+			done.Go(func() {
+				for i := worker; i < attempts; i += 16 {
+					statuses[i] = b.call("POST", "/auth/login", "", body(i), "X-Forwarded-For", address(i)).status
+				}
+			})
+		}
+		done.Wait()
+		counts := map[int]int{}
+		for _, status := range statuses {
+			counts[status]++
+		}
+		return counts
+	}
+	login := func(email string) string { return `{"email":"` + email + `","password":"canary-password"}` }
+	for _, test := range []struct {
+		name    string
+		address func(i int) string
+		body    func(i int) string
+		rows    int // in a minute
+	}{
+		{"random accounts", func(int) string { return "203.0.113.1" }, func(i int) string { return login(fmt.Sprintf("canary%d@example.com", i)) }, 30 + 15 + 1},
+		{"an account", func(int) string { return "203.0.113.2" }, func(int) string { return login(adminEmail) }, 2},
+		{"a network", func(i int) string { return fmt.Sprintf("2001:db8::%x", i+1) }, func(i int) string { return login(fmt.Sprintf("canary%d@example.com", i)) }, 30 + 15 + 1},
+		{"malformed", func(int) string { return "203.0.113.3" }, func(int) string { return `{}` }, 1},
+	} {
+		counts := try(test.address, test.body)
+		require.Zero(t, counts[200]+counts[500], test.name)
+		entries := items(b.ok(200, "GET", "/audit?limit=200&action=auth.login", b.support, ""))
+		require.Less(t, len(entries), 200)
+		counted, minutes, rows := map[int]int{}, []string{}, 0
+		for _, entry := range entries {
+			if !strings.HasPrefix(entry["ip"].(string), strings.TrimSuffix(test.address(0), "::1")) || entry["actor"].(map[string]any)["type"] != "anonymous" {
+				continue
+			}
+			rows++
+			counted[int(entry["status"].(float64))] += int(entry["count"].(float64))
+			minutes = append(minutes, entry["at"].(string)[:16])
+			if entry["status"] != 401.0 {
+				require.Empty(t, entry["resource_id"], test.name)
+			}
+		}
+		require.Equal(t, counts, counted, "%s: each is counted", test.name)
+		slices.Sort(minutes)
+		require.LessOrEqual(t, rows, test.rows*len(slices.Compact(minutes)), test.name)
+	}
+	var dump string
+	require.NoError(t, b.db.QueryRow(t.Context(), `select string_agg(a::text, ' ') from hub.audit a`).Scan(&dump))
+	require.NotContains(t, dump, "canary")
 }

@@ -2,9 +2,11 @@ package api
 
 import (
 	"context"
+	"errors"
 
 	"github.com/google/uuid"
 
+	"integrationhub/hub"
 	"integrationhub/hub/internal/auth"
 )
 
@@ -49,12 +51,16 @@ type Identity struct {
 func (a *API) login(ctx context.Context, in *loginInput) (*sessionOutput, error) {
 	info := requestInfoOf(ctx)
 	session, err := a.deps.Auth.Login(ctx, in.Body.Email, in.Body.Password, info.clientIP)
-	if err != nil {
-		// The audit log names the account only if it exists: people type passwords into
-		// the wrong field.
+	if errors.Is(err, hub.ErrUnauthorized) {
+		// Wrong passwords are counted by account: their limit bounds the accounts that an
+		// address can try. The audit log names the account only if it exists: people type
+		// passwords into the wrong field.
+		info.attempt = a.deps.Auth.AttemptHash(in.Body.Email, info.clientIP)
 		if operator, exists := a.deps.Auth.Account(ctx, in.Body.Email); exists {
 			setAuditResource(ctx, operator.ID, uuid.Nil)
 		}
+	}
+	if err != nil {
 		return nil, err
 	}
 	info.operator = &session.Operator

@@ -14,7 +14,7 @@ type Publication struct {
 	EventType     string          `json:"event_type" minLength:"1" maxLength:"128" pattern:"^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$" example:"appointment.created"`
 	Data          json.RawMessage `json:"data" doc:"What happened: a JSON object, sent on byte for byte"`
 	CorrelationID *string         `json:"correlation_id,omitempty" maxLength:"200" doc:"Ties events of one story together; part of the envelope"`
-	ID            *string         `json:"id,omitempty" pattern:"^evt_[0-9a-f]{16}$" example:"evt_0123456789abcdef" doc:"Makes the call idempotent, as the Idempotency-Key header does"`
+	ID            *string         `json:"id,omitempty" pattern:"^evt_[0-9a-fA-F]{16}$" example:"evt_0123456789abcdef" doc:"Makes the call idempotent, as the Idempotency-Key header does. Compared and sent on in lowercase"`
 }
 
 // Published is the response to a publication.
@@ -73,7 +73,7 @@ func (a *API) listEvents(ctx context.Context, in *listEventsInput) (*struct{ Bod
 }
 
 func (a *API) getEvent(ctx context.Context, in *struct {
-	ID string `path:"id" pattern:"^evt_[0-9a-f]{16}$" doc:"Id of the event" example:"evt_0123456789abcdef"`
+	ID string `path:"id" pattern:"^evt_[0-9a-fA-F]{16}$" doc:"Id of the event" example:"evt_0123456789abcdef"`
 }) (*struct{ Body query.EventItem }, error) {
 	event, err := a.deps.Ledger.Event(ctx, in.ID)
 	if err != nil {

@@ -49,7 +49,8 @@ type requestInfo struct {
 	clientIP   string
 	resourceID string
 	tenantID   *uuid.UUID
-	unchanged  bool // the write changed nothing: there is nothing to record
+	unchanged  bool   // the write changed nothing: there is nothing to record
+	attempt    []byte // of a failed login: what it is counted by; nil = the client's address
 }
 
 type requestInfoKey struct{}
@@ -157,13 +158,27 @@ func checkBody(c *fiber.Ctx) error {
 	return httpx.CheckJSON(body, httpx.JSONRules{UniqueKeys: true})
 }
 
-// record writes the outcome of a write, or of a lookup, to the audit log. Requests without
-// valid credentials are not recorded, except failed logins: strangers could fill the log.
-// Nor are writes that changed nothing, which clients repeat.
+// isRecorded reports whether the outcome of a request belongs in the audit log: that of a
+// write or of a lookup. Requests without valid credentials are left out, except failed
+// logins, and so are writes that changed nothing, which clients repeat.
+func (i *requestInfo) isRecorded(row rest.Route, status int) bool {
+	switch {
+	case i.isStranger():
+		return row.ID == actionLogin
+	case status == http.StatusTooManyRequests || i.unchanged:
+		return false
+	}
+	return row.Method != http.MethodGet || row.ID == actionLookup
+}
+
+// isStranger reports whether the request came without valid credentials.
+func (i *requestInfo) isStranger() bool { return i.operator == nil && i.key == nil }
+
+// record writes the outcome of a request to the audit log, if it belongs there. What
+// strangers did is counted by minute: they could fill the log.
 func (a *API) record(ctx context.Context, c *fiber.Ctx, row rest.Route, info *requestInfo) {
 	status := c.Response().StatusCode()
-	unknown := info.operator == nil && info.key == nil
-	if row.Method == http.MethodGet && row.ID != actionLookup || status == http.StatusTooManyRequests || info.unchanged || unknown && row.ID != actionLogin {
+	if !info.isRecorded(row, status) {
 		return
 	}
 	entry := audit.Entry{
@@ -185,8 +200,19 @@ func (a *API) record(ctx context.Context, c *fiber.Ctx, row rest.Route, info *re
 	// The outcome is recorded even if the request ran out of time.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordingTime)
 	defer cancel()
-	if err := a.deps.Audit.Record(ctx, entry); err != nil {
+	if err := a.store(ctx, entry, info); err != nil {
 		a.deps.Log.ErrorContext(ctx, "audit entry lost", "error", err, "action", entry.Action, "actor_id", entry.ActorID,
 			"resource_id", entry.ResourceID, "status", entry.Status, "request_id", entry.RequestID)
 	}
+}
+
+// store stores an audit entry, or counts it.
+func (a *API) store(ctx context.Context, entry audit.Entry, info *requestInfo) error {
+	if !info.isStranger() {
+		return a.deps.Audit.Record(ctx, entry) //nolint:wrapcheck // says what failed
+	}
+	if info.attempt == nil {
+		info.attempt = a.deps.Auth.AttemptHash("", info.clientIP)
+	}
+	return a.deps.Audit.RecordCounted(ctx, entry, info.attempt) //nolint:wrapcheck // says what failed
 }

@@ -46,13 +46,20 @@ type Entry struct {
 	// SubjectID is the product's id of the person whose data was concerned, such as a
 	// patient. May be empty.
 	SubjectID string
+	// Count is how often it happened within a minute, where that is counted: see
+	// [Recorder.RecordCounted]. Otherwise it is 1. Set here.
+	Count int
 }
 
-// Recorder writes and reads the audit log.
-type Recorder struct{ db *pgxpool.Pool }
+// Recorder writes and reads the audit log. It is safe for concurrent use.
+type Recorder struct {
+	db      *pgxpool.Pool
+	now     func() time.Time
+	counted countedWriter
+}
 
 // NewRecorder returns a recorder on a pool.
-func NewRecorder(db *pgxpool.Pool) *Recorder { return &Recorder{db: db} }
+func NewRecorder(db *pgxpool.Pool) *Recorder { return &Recorder{db: db, now: time.Now} }
 
 // Record writes one entry. Its ID and At are set here.
 func (r *Recorder) Record(ctx context.Context, entry Entry) error {
@@ -71,26 +78,36 @@ func Queue(batch *bulk.Batch, columns *bulk.Columns, entries []Entry) {
 	if len(entries) == 0 {
 		return
 	}
-	columns.Reset(bulk.UUIDs, bulk.UUIDs, bulk.Int4s, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts,
-		bulk.Texts, bulk.Texts)
+	for i := range entries {
+		entries[i].ID, entries[i].Count = uuid.Must(uuid.NewV7()), 1
+	}
+	queue(batch, columns, entries, insertSQL)
+}
+
+const insertSQL = `
+	insert into hub.audit (id, tenant_id, status, count, actor_type, actor_id, actor_label, action, resource, resource_id, ip, request_id, environment, subject_id)
+	select * from unnest($1::uuid[], $2::uuid[], $3::int4[], $4::int4[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
+		$12::text[], $13::text[], $14::text[])`
+
+func queue(batch *bulk.Batch, columns *bulk.Columns, entries []Entry, statement string) {
+	columns.Reset(bulk.UUIDs, bulk.UUIDs, bulk.Int4s, bulk.Int4s, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts,
+		bulk.Texts, bulk.Texts, bulk.Texts)
 	filled := *columns
-	ids, tenants, statuses, texts := &filled[0], &filled[1], &filled[2], filled[3:]
+	ids, tenants, statuses, counts, texts := &filled[0], &filled[1], &filled[2], &filled[3], filled[4:]
 	for _, entry := range entries {
-		ids.UUID(uuid.Must(uuid.NewV7()))
+		ids.UUID(entry.ID)
 		if entry.TenantID == nil {
 			tenants.Null()
 		} else {
 			tenants.UUID(*entry.TenantID)
 		}
 		statuses.Int4(int32(entry.Status))
+		counts.Int4(int32(entry.Count))
 		for i, text := range [...]string{entry.ActorType, entry.ActorID, entry.ActorLabel, entry.Action, entry.Resource, entry.ResourceID, entry.IP, entry.RequestID, string(entry.Environment), entry.SubjectID} {
 			texts[i].OptionalText(text)
 		}
 	}
-	batch.Add(`
-		insert into hub.audit (id, tenant_id, status, actor_type, actor_id, actor_label, action, resource, resource_id, ip, request_id, environment, subject_id)
-		select * from unnest($1::uuid[], $2::uuid[], $3::int4[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
-			$12::text[], $13::text[])`, filled)
+	batch.Add(statement, filled)
 }
 
 // Filter narrows a list of entries; zero fields match everything.
@@ -144,7 +161,7 @@ func (r *Recorder) List(ctx context.Context, filter Filter, before *uuid.UUID, l
 	args = append(args, limit)
 	query := `select id, at, actor_type, coalesce(actor_id, ''), coalesce(actor_label, ''), action, resource,
 		coalesce(resource_id, ''), tenant_id, coalesce(ip, ''), coalesce(request_id, ''), status,
-		coalesce(environment, ''), coalesce(subject_id, '')
+		coalesce(environment, ''), coalesce(subject_id, ''), count
 		from hub.audit where true` + where.String() + fmt.Sprintf(" order by id desc limit $%d", len(args))
 	rows, err := r.db.Query(ctx, query, args...)
 	if err != nil {

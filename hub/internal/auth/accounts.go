@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/module"
 )
 
@@ -28,7 +29,7 @@ func (s *Service) NewAccounts(product string, key []byte, ttl time.Duration, now
 
 // HashPassword implements [module.Credentials]. Logged-in users go before strangers.
 func (a *Accounts) HashPassword(ctx context.Context, password string) (string, error) {
-	from := requester{name: clientNetwork(module.ClientIP(ctx))}
+	from := requester{name: httpx.ClientNetwork(module.ClientIP(ctx))}
 	if caller, ok := module.CallerFrom(ctx); ok {
 		from = requester{known: true, name: caller.UserID.String()}
 	}
@@ -39,7 +40,7 @@ func (a *Accounts) HashPassword(ctx context.Context, password string) (string, e
 // logged in before, with the same password, go before strangers.
 func (a *Accounts) CheckPassword(ctx context.Context, stored, password string) (bool, error) {
 	hasher := a.service.hasher
-	login := loginAttempt{a.service.keyedHash("password:" + stored), clientNetwork(module.ClientIP(ctx))}
+	login := loginAttempt{a.service.keyedHash("password:" + stored), httpx.ClientNetwork(module.ClientIP(ctx))}
 	known, err := a.service.isKnown(ctx, login)
 	if err != nil {
 		return false, err

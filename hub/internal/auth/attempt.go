@@ -4,17 +4,14 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"net/netip"
 	"strings"
 	"time"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
 )
-
-// ipv6Network is how many bits of an IPv6 address name one client, which has all of the rest.
-const ipv6Network = 64
 
 // loginAttempt is one attempt to log in.
 type loginAttempt struct {
@@ -28,19 +25,6 @@ func (l loginAttempt) requester(known bool) requester {
 		return requester{known: true, name: string(l.account) + l.network}
 	}
 	return requester{name: l.network}
-}
-
-// clientNetwork returns a client's IP address, or for IPv6 its network.
-func clientNetwork(ip string) string {
-	address, err := netip.ParseAddr(ip)
-	if err != nil || address.Is4() {
-		return ip
-	}
-	prefix, err := address.WithZone("").Prefix(ipv6Network)
-	if err != nil {
-		return ip
-	}
-	return prefix.String()
 }
 
 // admitLogin reports whether the account has logged in from the address before. It returns a
@@ -107,6 +91,12 @@ func (s *Service) WaitingLogins() int { return s.hasher.gate.length() }
 // accountHash is the key under which failed logins are counted.
 func (s *Service) accountHash(email string) []byte {
 	return s.keyedHash("account:" + strings.ToLower(email))
+}
+
+// AttemptHash returns a hash of who tried to log in: the account, or "" for any, and the
+// client's network. It does not reveal the account.
+func (s *Service) AttemptHash(email, clientIP string) []byte {
+	return s.keyedHash("attempt:" + httpx.ClientNetwork(clientIP) + " " + strings.ToLower(email))
 }
 
 // keyedHash returns a hash that does not reveal what was hashed, so that the tables of logins

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
 )
@@ -36,7 +37,7 @@ type Session struct {
 // strangers log in, a login that is none of these is a [hub.ErrUnavailable] after some
 // seconds.
 func (s *Service) Login(ctx context.Context, email, password, clientIP string) (Session, error) {
-	login := loginAttempt{s.accountHash(email), clientNetwork(clientIP)}
+	login := loginAttempt{s.accountHash(email), httpx.ClientNetwork(clientIP)}
 	known, err := s.admitLogin(ctx, login)
 	if err != nil {
 		return Session{}, err

@@ -18,19 +18,33 @@ const maxAnswer = 64<<10 + 1
 // enforces the egress rules, uses no proxy, follows no redirects, and bounds a call to
 // 10 s and an answer to 64 KiB.
 func NewDoer(dial func(ctx context.Context, network, addr string) (net.Conn, error), userAgent string) hub.Doer {
-	return &doer{userAgent: userAgent, client: &http.Client{
-		Timeout:       callTimeout,
+	return &doer{newClient(dial, callTimeout), userAgent, maxAnswer}
+}
+
+// downloadTimeout bounds the download of a file.
+const downloadTimeout = 15 * time.Second
+
+// NewDownloader returns a client like that of [NewDoer] for files: it bounds a download to
+// 15 s and leaves the length to the caller.
+func NewDownloader(dial func(ctx context.Context, network, addr string) (net.Conn, error), userAgent string) hub.Doer {
+	return &doer{newClient(dial, downloadTimeout), userAgent, 0}
+}
+
+func newClient(dial func(ctx context.Context, network, addr string) (net.Conn, error), timeout time.Duration) *http.Client {
+	return &http.Client{
+		Timeout:       timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
 			DialContext: dial, DisableCompression: true, MaxIdleConnsPerHost: 2, MaxIdleConns: 100, IdleConnTimeout: 30 * time.Second,
 			TLSHandshakeTimeout: callTimeout, MaxResponseHeaderBytes: 32 << 10,
 		},
-	}}
+	}
 }
 
 type doer struct {
 	client    *http.Client
 	userAgent string
+	maxBytes  int64 // of an answer; 0 = any
 }
 
 // Do implements [hub.Doer].
@@ -41,7 +55,9 @@ func (d *doer) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer.Body = &limitedBody{io.LimitReader(answer.Body, maxAnswer), answer.Body}
+	if d.maxBytes > 0 {
+		answer.Body = &limitedBody{io.LimitReader(answer.Body, d.maxBytes), answer.Body}
+	}
 	return answer, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -15,7 +14,6 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
 	"gocloud.dev/blob"
-	"gocloud.dev/blob/fileblob"
 	_ "gocloud.dev/blob/s3blob" // the scheme s3; other stores' drivers would double the program
 	"gocloud.dev/gcerrors"
 
@@ -33,6 +31,7 @@ var extensions = map[string]string{"image/png": ".png", "image/jpeg": ".jpg"}
 type Store struct {
 	bucket *blob.Bucket
 	base   string
+	dir    string // of the files; "" for a bucket elsewhere
 }
 
 // Open opens the store at file:///a/directory, which is created if it is missing, or at
@@ -43,21 +42,21 @@ func Open(ctx context.Context, address, public string) (*Store, error) {
 	if err != nil || parsed.Scheme != "file" && parsed.Scheme != "s3" {
 		return nil, errors.New("opening the store of uploads: HUB_BLOB_URL must begin with file:// or s3://")
 	}
-	var bucket *blob.Bucket
 	if parsed.Scheme == "file" {
 		if parsed.Host != "" || !filepath.IsAbs(filepath.FromSlash(parsed.Path)) || parsed.RawQuery != "" {
 			return nil, errors.New("opening the store of uploads: HUB_BLOB_URL must be like file:///var/lib/hub/files, with three slashes")
 		}
-		bucket, err = fileblob.OpenBucket(filepath.FromSlash(parsed.Path), &fileblob.Options{
-			CreateDir: true, DirFileMode: fs.FileMode(0o700), NoTempDir: true, Metadata: fileblob.MetadataDontWrite,
-		})
-	} else {
-		bucket, err = blob.OpenBucket(ctx, address)
+		return openDirectory(filepath.FromSlash(parsed.Path), public)
 	}
+	bucket, err := blob.OpenBucket(ctx, address)
 	if err != nil {
 		return nil, fmt.Errorf("opening the store of uploads: %w", err)
 	}
-	return &Store{bucket: bucket, base: public + Path + "/"}, nil
+	return newStore(bucket, public), nil
+}
+
+func newStore(bucket *blob.Bucket, public string) *Store {
+	return &Store{bucket: bucket, base: public + Path + "/"}
 }
 
 // Close closes the connection to the store.
@@ -78,7 +77,11 @@ func (f files) Put(ctx context.Context, p module.Picture) (string, error) {
 		return "", hub.Errorf(hub.ErrUnsupportedMediaType, "unsupported_media_type", "Only PNG and JPEG pictures are kept.")
 	}
 	name := uuid.NewString() + extension
-	err := f.store.bucket.WriteAll(ctx, f.product+"/"+name, p.Content, &blob.WriterOptions{ContentType: p.Type})
+	key := f.product + "/" + name
+	err := f.store.makeDirFor(key)
+	if err == nil {
+		err = f.store.bucket.WriteAll(ctx, key, p.Content, &blob.WriterOptions{ContentType: p.Type, BeforeWrite: f.store.beforeWrite})
+	}
 	if err != nil {
 		return "", storeUnavailable(fmt.Errorf("storing an upload: %w", err))
 	}

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -48,9 +47,11 @@ func parseEvent(key *directory.Key, body []byte, location string) (*outbox.Publi
 			if p.ID, err = parseString(value, location+".id", maxType); err != nil {
 				return err
 			}
-			if _, ok := hub.ParseEventID(p.ID); !ok {
-				return hub.Invalid(location+".id", `must be "evt_" and 16 lowercase hexadecimal digits`)
+			bits, ok := hub.ParseEventID(p.ID)
+			if !ok {
+				return hub.Invalid(location+".id", `must be "evt_" and 16 hexadecimal digits`)
 			}
+			p.ID = hub.FormatEventID(bits)
 		default:
 			return hub.Invalid(location, "has a field that is not known: the fields are event_type, data, correlation_id and id")
 		}
@@ -71,7 +72,7 @@ func parseEvent(key *directory.Key, body []byte, location string) (*outbox.Publi
 	}
 	if p.ID != "" {
 		p.IdempotencyKey = p.ID
-		p.BodyHash = sha256.Sum256(body)
+		p.BodyHash = hub.HashEvent(body, p.ID)
 	}
 	return p, nil
 }

@@ -6,26 +6,29 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
+
+	"integrationhub/hub"
 )
 
-// Headers for browsers. Names are in canonical form, so that they are set unchanged.
+// Headers of every response. Names are in canonical form, so that they are set unchanged.
 var (
 	nosniffName, nosniff = []byte(fiber.HeaderXContentTypeOptions), []byte("nosniff")
 	cacheName, noStore   = []byte(fiber.HeaderCacheControl), []byte("no-store")
+	hubName, hubVersion  = []byte(hub.HeaderHub), []byte(hub.APIVersion)
 )
 
 // corsHeaders are the request headers that pages may send. X-Integration-Key is never
 // among them: keys belong to servers, and a page that holds one has leaked it.
-const corsHeaders = "Authorization, Content-Type, Last-Event-ID, X-Environment, X-Request-Id"
+const corsHeaders = "Authorization, Content-Type, Last-Event-ID, X-Access-Reason, X-Environment, X-Request-Id"
 
-// Headers returns the middleware that sets headers for browsers: they neither guess the
-// type of a response nor store it (handlers may override Cache-Control), and only pages
-// of the hub's own publicURL read it. CORS preflights are answered here, for every path.
+// Headers returns the middleware that sets headers. [hub.HeaderHub] shows that a hub
+// responds. Browsers neither guess the type of a response nor store it (handlers may
+// override Cache-Control), and only pages of the hub's own publicURL read it. CORS preflights are answered here, for every path.
 func Headers(publicURL string) fiber.Handler {
 	ownOrigin := originOf(publicURL)
 	return func(c *fiber.Ctx) error {
 		header := &c.Response().Header
-		setSafeHeaders(header)
+		setFixedHeaders(header)
 		origin := c.Request().Header.Peek(fiber.HeaderOrigin)
 		if len(origin) == 0 { // not a browser
 			return c.Next()
@@ -48,8 +51,10 @@ func Headers(publicURL string) fiber.Handler {
 	}
 }
 
-// setSafeHeaders forbids browsers to guess the type of a response and to store it.
-func setSafeHeaders(header *fasthttp.ResponseHeader) {
+// setFixedHeaders sets the headers that every response has: who responds, and that
+// browsers neither guess its type nor store it.
+func setFixedHeaders(header *fasthttp.ResponseHeader) {
+	header.SetCanonical(hubName, hubVersion)
 	header.SetCanonical(nosniffName, nosniff)
 	header.SetCanonical(cacheName, noStore)
 }

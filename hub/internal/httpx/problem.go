@@ -237,7 +237,7 @@ func writeProblem(c *fiber.Ctx, p Problem) error {
 func sendError(c *fiber.Ctx, p Problem, mediaType string, body []byte) error {
 	p.headers(c.Set)
 	c.Set(fiber.HeaderContentType, mediaType)
-	setSafeHeaders(&c.Response().Header) // no middleware ran for what the server itself refuses
+	setFixedHeaders(&c.Response().Header) // no middleware ran for what the server itself refuses
 	return c.Status(p.Status).Send(body)
 }
 

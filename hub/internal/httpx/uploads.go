@@ -13,9 +13,13 @@ import (
 	"integrationhub/hub"
 )
 
-// MaxUploadBytes is how many bytes of long bodies a process reads at the same time.
-// Reading a form takes up to three times its length in memory.
-const MaxUploadBytes = 2 * 16 << 20
+// MaxUploadBytes is how many bytes of long bodies a process holds in memory at the same
+// time. Reading a form takes up to three times as much.
+const MaxUploadBytes = 2 * maxInMemory
+
+// maxInMemory is how much of a form is held in memory: fasthttp writes the rest of a form
+// whose length is known to temporary files, and deletes them after the request.
+const maxInMemory = 16 << 20
 
 // uploadRetry is the Retry-After of an upload for which there is no room.
 const uploadRetry = 10 * time.Second
@@ -149,23 +153,24 @@ func (u *Uploads) BodyLimits(app *fiber.App, admit func(method, path, authorizat
 
 // admit reserves room for a body, or marks the request as refused.
 func (u *Uploads) admit(header *fasthttp.RequestHeader, admission Admission) fasthttp.RequestConfig {
-	length := header.ContentLength()
+	length, maxBytes := header.ContentLength(), admission.MaxBytes
 	switch {
 	case admission.AdminOnly:
 		header.Set(headerUpload, u.admin)
 		return fasthttp.RequestConfig{}
 	case length > admission.MaxBytes:
 		return fasthttp.RequestConfig{}
-	case length < 0: // chunked: of unknown length
-		length = admission.MaxBytes
+	case length < 0: // chunked: of unknown length, and all in memory
+		maxBytes = min(maxBytes, maxInMemory)
+		length = maxBytes
 	}
-	id, ok := u.reserve(length)
+	id, ok := u.reserve(min(length, maxInMemory))
 	if !ok {
 		header.Set(headerUpload, u.busy)
 		return fasthttp.RequestConfig{}
 	}
 	header.Set(headerUpload, id)
-	return fasthttp.RequestConfig{ReadTimeout: longTimeout, MaxRequestBodySize: admission.MaxBytes}
+	return fasthttp.RequestConfig{ReadTimeout: longTimeout, MaxRequestBodySize: maxBytes}
 }
 
 // ReservedBytes returns how many bytes are reserved now.

@@ -4,6 +4,8 @@
 package ownership
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -16,6 +18,24 @@ func Of(path string) (uid, gid uint32, ok bool) {
 		return 0, 0, false
 	}
 	return stat.Uid, stat.Gid, true
+}
+
+// MkdirAll makes a directory and the missing ones above it, as [os.MkdirAll] does. Each that
+// it makes inherits its owner, see [Inherit].
+func MkdirAll(path string, mode os.FileMode) error {
+	err := os.Mkdir(path, mode)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = MkdirAll(filepath.Dir(path), mode); err == nil {
+			err = os.Mkdir(path, mode)
+		}
+	}
+	switch {
+	case err == nil:
+		return Inherit(path)
+	case errors.Is(err, fs.ErrExist):
+		return os.MkdirAll(path, mode) //nolint:wrapcheck // names the path; fails if it is no directory
+	}
+	return err //nolint:wrapcheck // names the path
 }
 
 // Inherit gives a file or directory that this process made to the owner of the directory

@@ -22,6 +22,7 @@ type AuditedAction struct {
 	IP         string       `json:"ip" example:"203.0.113.7"`
 	RequestID  string       `json:"request_id"`
 	Status     int          `json:"status" example:"200" doc:"HTTP status of the outcome"`
+	Count      int          `json:"count" minimum:"1" example:"1" doc:"How often it happened within the minute. Above 1 only for webhooks without a valid signature, by key and address; the other fields are those of the first"`
 	// Environment and SubjectID are "" for actions that have none.
 	Environment string `json:"environment" enum:"live,test," doc:"The data it was about; empty: of neither"`
 	SubjectID   string `json:"subject_id" doc:"The person whose data it was about, such as a patient's id; empty: nobody in particular"`
@@ -67,7 +68,7 @@ func (p *Product) listAuditLog(ctx context.Context, in *auditLogInput) (*struct{
 	for i, entry := range entries {
 		items[i] = AuditedAction{
 			ID: entry.ID, At: entry.At, Actor: AuditedActor{entry.ActorType, entry.ActorID, entry.ActorLabel}, Action: entry.Action, Resource: entry.Resource,
-			ResourceID: entry.ResourceID, TenantID: entry.TenantID, IP: entry.IP, RequestID: entry.RequestID, Status: entry.Status,
+			ResourceID: entry.ResourceID, TenantID: entry.TenantID, IP: entry.IP, RequestID: entry.RequestID, Status: entry.Status, Count: entry.Count,
 			Environment: string(entry.Environment), SubjectID: entry.SubjectID,
 		}
 	}

@@ -1,6 +1,7 @@
 package product_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -54,4 +55,35 @@ func TestEveryIntegrationCallIsAudited(t *testing.T) {
 	}
 	requires(byUsers, "tenant_user", bearer(l.admin))
 	requires(byKeys, "key", withKey(key))
+}
+
+// Webhooks without a valid signature are counted by key, address and minute; those that are
+// signed and still refused are recorded each for itself.
+func TestRefusedWebhooksAreCounted(t *testing.T) {
+	t.Parallel()
+	l := pair(start(t, nil))
+	stranger := l.issue() // bound to no peer: no signature can hold
+	const attempts = 30
+	for i := range attempts {
+		body := envelope(newID(), "board", "note.created", fmt.Sprint(i))
+		refused(t, 401, "invalid_signature", call(t, "POST", l.integrations()+"/webhook", body, append(withKey(l.key), "X-Webhook-Signature", sign("another", body))...))
+		refused(t, 401, "invalid_signature", call(t, "POST", l.integrations()+"/webhook", body, append(withKey(stranger), "X-Webhook-Signature", sign("another", body))...))
+		require.Equal(t, 400, call(t, "POST", l.integrations()+"/webhook", "\xff", append(withKey(stranger), "Content-Type", "text/plain")...).status/100*100)
+	}
+	for i := range 3 {
+		refused(t, 403, "wrong_product", l.send(envelope(newID(), "clinic", "note.created", fmt.Sprint(i))))
+		require.Equal(t, 422, l.send(envelope("evt_0", "board", "note.created", fmt.Sprint(i))).status)
+	}
+	var rows, minutes, counted, each, signed int
+	require.NoError(t, l.db.QueryRow(t.Context(), `
+		select count(*) filter (where not status = any($2)), count(distinct date_trunc('minute', at)) filter (where not status = any($2)),
+			sum(count) filter (where status = 401), count(*) filter (where status = any($2)), sum(count) filter (where status = any($2))
+		from hub.audit where tenant_id = $1 and action = 'integrations.webhook' and status <> 200 and actor_type = 'key' and ip = '127.0.0.1'`, l.id, []int{403, 422}).
+		Scan(&rows, &minutes, &counted, &each, &signed))
+	require.LessOrEqual(t, rows, 3*minutes)
+	require.Equal(t, 2*attempts, counted)
+	require.Equal(t, []int{6, 6}, []int{each, signed})
+	for _, entry := range l.do(200, "GET", "/audit-log?limit=200&action=integrations.webhook", "").body["items"].([]any) {
+		require.GreaterOrEqual(t, entry.(map[string]any)["count"], 1.0)
+	}
 }

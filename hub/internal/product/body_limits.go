@@ -3,8 +3,8 @@ package product
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"mime"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,36 +21,41 @@ const admissionTimeout = 5 * time.Second
 
 // longBody is the limit of an operation that takes bodies over [httpx.MaxBody].
 type longBody struct {
+	path      []string // segments; {id} matches any
 	maxBytes  int
 	adminOnly bool // only administrators may call the operation
 }
 
 // findLongBodies returns the limits of a product's operations that take bodies over
-// [httpx.MaxBody], by path.
-func findLongBodies(product, basePath string, document *huma.OpenAPI) (map[string]longBody, error) {
-	limits := make(map[string]longBody)
+// [httpx.MaxBody].
+func findLongBodies(basePath string, document *huma.OpenAPI) []longBody {
+	var limits []longBody
 	for path, item := range document.Paths {
-		op := item.Post
-		if op == nil || op.MaxBodyBytes <= httpx.MaxBody {
-			continue
+		if op := item.Post; op != nil && op.MaxBodyBytes > httpx.MaxBody {
+			limits = append(limits, longBody{strings.Split(basePath+path, "/"), int(op.MaxBodyBytes), rest.Access(op.Security).Credentials().Admin})
 		}
-		if strings.Contains(path, "{") {
-			return nil, fmt.Errorf("mounting %s: %s has a body limit of its own and a path with parameters", product, op.OperationID)
-		}
-		limits[basePath+path] = longBody{int(op.MaxBodyBytes), rest.Access(op.Security).Credentials().Admin}
 	}
-	return limits, nil
+	return limits
+}
+
+// matches reports whether a path is the operation's.
+func (l longBody) matches(path string) bool {
+	segments := strings.Split(path, "/")
+	return slices.EqualFunc(l.path, segments, func(pattern, segment string) bool {
+		return pattern == segment || strings.HasPrefix(pattern, "{") && segment != ""
+	})
 }
 
 // AdmitLongBody returns, before a request's body is read, how long it may be if that is
 // more than [httpx.MaxBody]. Only authenticated users of the product get such a limit, and
 // only for operations that take long bodies: strangers must not make the hub hold them.
 func (p *Product) AdmitLongBody(method, path, authorization string) httpx.Admission {
-	limit := p.longBodies[path]
+	i := slices.IndexFunc(p.longBodies, func(l longBody) bool { return l.matches(path) })
 	token, bearer := strings.CutPrefix(authorization, "Bearer ")
-	if limit.maxBytes == 0 || method != fiber.MethodPost || !bearer || !isTokenText(token) {
+	if i < 0 || method != fiber.MethodPost || !bearer || !isTokenText(token) {
 		return httpx.Admission{}
 	}
+	limit := p.longBodies[i]
 	ctx, cancel := context.WithTimeout(context.Background(), admissionTimeout)
 	defer cancel()
 	caller, err := p.instance.Authenticate(ctx, token)

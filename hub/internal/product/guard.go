@@ -45,6 +45,8 @@ type requestInfo struct {
 	clientIP   string
 	resourceID string // that the request was about, or ""
 	subjectID  string // the person whose data it was about, or ""
+
+	isUnverified bool // a webhook whose signature was not verified: it is counted
 }
 
 type requestInfoKey struct{}
@@ -226,10 +228,18 @@ func (p *Product) principalFor(ctx context.Context, c *fiber.Ctx, key string) (k
 	return principal, p.deps.Limiter.AllowIntegration(ctx, principal, c.Set)
 }
 
-// bodyCheckFor returns the check of the body that an operation takes.
+// bodyCheckFor returns the check of the body that an operation takes. Where it takes a form
+// or JSON, what is sent as multipart/… has to be a form.
 func bodyCheckFor(op *huma.Operation) func(*fiber.Ctx) error {
 	switch {
 	case op.RequestBody == nil:
+	case op.RequestBody.Content[fiber.MIMEMultipartForm] != nil && op.RequestBody.Content[fiber.MIMEApplicationJSON] != nil:
+		return func(c *fiber.Ctx) error {
+			if media := c.Get(fiber.HeaderContentType); len(media) >= len("multipart/") && strings.EqualFold(media[:len("multipart/")], "multipart/") {
+				return checkForm(fiber.MIMEMultipartForm)(c)
+			}
+			return checkBody(c)
+		}
 	case op.RequestBody.Content[fiber.MIMEMultipartForm] != nil:
 		return checkForm(fiber.MIMEMultipartForm)
 	case op.RequestBody.Content[fiber.MIMEApplicationForm] != nil:
@@ -262,12 +272,20 @@ func (p *Product) recordAudit(ctx context.Context, c *fiber.Ctx, action string, 
 	// The outcome is final, so it is recorded even if the request ran out of time.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
 	defer cancel()
-	err := p.deps.Audit.Record(ctx, entry)
+	err := p.storeAudit(ctx, entry, info)
 	if err != nil {
 		p.deps.Log.ErrorContext(ctx, "audit entry lost", "error", err, "action", entry.Action, "actor_id", entry.ActorID,
 			"resource_id", entry.ResourceID, "status", entry.Status, "request_id", entry.RequestID)
 	}
 	return err
+}
+
+// storeAudit stores an audit entry, or counts it by key and address.
+func (p *Product) storeAudit(ctx context.Context, entry audit.Entry, info *requestInfo) error {
+	if !info.isUnverified {
+		return p.deps.Audit.Record(ctx, entry) //nolint:wrapcheck // says what failed
+	}
+	return p.deps.Audit.RecordCounted(ctx, entry, []byte(entry.ActorID+" "+httpx.ClientNetwork(info.clientIP))) //nolint:wrapcheck // says what failed
 }
 
 func (p *Product) auditEntry(ctx context.Context, action string, info *requestInfo, status int) audit.Entry {

@@ -76,7 +76,7 @@ type Product struct {
 	api      huma.API
 	// documentOnly is for operations that fiber handlers serve.
 	documentOnly huma.API
-	longBodies   map[string]longBody // by path
+	longBodies   []longBody
 }
 
 // Mount serves a product on app under a path: "/clinic", or "" for a listener of its own.
@@ -106,9 +106,8 @@ func Mount(app *fiber.App, path string, spec module.Spec, instance module.Instan
 	}
 	p.registerRoutes(router)
 	p.completeDocument()
-	var err error
-	p.longBodies, err = findLongBodies(spec.Name, path, p.api.OpenAPI())
-	return p, err
+	p.longBodies = findLongBodies(path, p.api.OpenAPI())
+	return p, nil
 }
 
 // hubInternals is the prefix of the import paths of the hub's own types.

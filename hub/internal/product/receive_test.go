@@ -45,6 +45,25 @@ func TestReceive(t *testing.T) {
 	require.Equal(t, "accepted", l.send(envelope(newID(), "board", "note.created", "slash")).body["status"])
 }
 
+// Event ids are compared in lower case: a second spelling of a stored event is a duplicate
+// if the body differs in nothing else, whichever came first.
+func TestReceiveUppercaseIDs(t *testing.T) {
+	t.Parallel()
+	l := pair(start(t, nil))
+	for i, ids := range [][2]string{{"evt_0123456789abcdef", "evt_0123456789ABCDEF"}, {"evt_FFFF456789abcdeF", "evt_ffff456789abcdef"}} {
+		text, at := fmt.Sprint("note ", i), time.Now()
+		lower := strings.ToLower(ids[0])
+		got := l.send(envelopeAt(ids[0], "board", "note.created", text, at))
+		require.Equal(t, 200, got.status, got.text)
+		require.Equal(t, map[string]any{"received": true, "id": lower, "status": "accepted"}, got.body)
+		got = l.send(envelopeAt(ids[1], "board", "note.created", text, at))
+		require.Equal(t, 200, got.status, got.text)
+		require.Equal(t, map[string]any{"received": true, "id": lower, "status": "duplicate"}, got.body)
+		refused(t, 409, "event_id_reused", l.send(envelopeAt(ids[1], "board", "note.created", strings.ToUpper(text), at)))
+	}
+	require.Equal(t, []string{"note 0", "note 1"}, l.notes())
+}
+
 // What is signed rightly and still wrong.
 func TestReceiveRules(t *testing.T) {
 	t.Parallel()
@@ -70,7 +89,7 @@ func TestReceiveRules(t *testing.T) {
 		"too deep":           {400, "", change(`"x"`, strings.Repeat("[", 70)+strings.Repeat("]", 70))},
 		"no id":              {422, "validation_failed", change(`"id":"evt_0123456789abcdef",`, "")},
 		"short id":           {422, "validation_failed", change("evt_0123456789abcdef", "evt_0123456789abcde")},
-		"uppercase id":       {422, "validation_failed", change("evt_0123456789abcdef", "evt_0123456789ABCDEF")},
+		"uppercase prefix":   {422, "validation_failed", change("evt_0123456789abcdef", "EVT_0123456789abcdef")},
 		"number as id":       {422, "validation_failed", change(`"evt_0123456789abcdef"`, "7")},
 		"no product":         {422, "validation_failed", change(`"product":"board",`, "")},
 		"no type":            {422, "validation_failed", change(`"event_type":"note.created",`, "")},

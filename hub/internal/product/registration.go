@@ -51,7 +51,7 @@ type Unregistered struct {
 type WebhookEnvelope struct {
 	_ struct{} `additionalProperties:"true"`
 
-	ID            string         `json:"id" example:"evt_0123456789abcdef" doc:"evt_ and 16 hexadecimal digits"`
+	ID            string         `json:"id" example:"evt_0123456789abcdef" doc:"evt_ and 16 hexadecimal digits, compared in lowercase"`
 	Product       string         `json:"product" doc:"The sender"`
 	EventType     string         `json:"event_type" example:"patient.created"`
 	Timestamp     string         `json:"timestamp" example:"2026-01-02T03:04:05Z" doc:"When it happened, at most 30 days ago"`

@@ -3,7 +3,6 @@ package product
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"net/http"
 	"time"
@@ -31,7 +30,7 @@ const (
 // receiveWebhook accepts an event of a peer. It is the hot path: a raw fiber handler that
 // answers when the event and its effect are durable.
 func (p *Product) receiveWebhook(c *fiber.Ctx) error {
-	info := &requestInfo{clientIP: httpx.ClientIP(c, p.deps.TrustedProxies)}
+	info := &requestInfo{clientIP: httpx.ClientIP(c, p.deps.TrustedProxies), isUnverified: true}
 	err := p.acceptWebhook(c, info)
 	if err == nil {
 		return nil
@@ -71,7 +70,7 @@ func (p *Product) acceptWebhook(c *fiber.Ctx, info *requestInfo) error {
 			return err
 		}
 		info.resourceID = peer.ID.String()
-		events, err = p.decode(c, peer, body)
+		events, err = p.decode(c, peer, body, info)
 		return err
 	})
 	if err != nil {
@@ -119,7 +118,7 @@ func errUnbound() *hub.Error {
 }
 
 // decode lets the connector verify the signature and parse the body.
-func (p *Product) decode(c *fiber.Ctx, peer *integration.Peer, body []byte) ([]hub.Event, error) {
+func (p *Product) decode(c *fiber.Ctx, peer *integration.Peer, body []byte, info *requestInfo) ([]hub.Event, error) {
 	in := hub.Inbound{Header: make(http.Header, 8), Body: body}
 	for name, value := range c.Request().Header.All() {
 		in.Header.Add(string(name), string(value))
@@ -129,6 +128,7 @@ func (p *Product) decode(c *fiber.Ctx, peer *integration.Peer, body []byte) ([]h
 	if errors.Is(err, hub.ErrUnauthorized) {
 		return nil, err
 	}
+	info.isUnverified = false
 	// The signature holds. A body that parsers read differently is refused before any
 	// other fault it may have.
 	if jsonErr := httpx.CheckJSON(body, httpx.JSONRules{UniqueKeys: true}); jsonErr != nil {
@@ -151,9 +151,11 @@ func (p *Product) checkEvents(peer *integration.Peer, events []hub.Event) error 
 
 // checkEvent checks an event's id, product and age, and sets its tenant and environment.
 func (p *Product) checkEvent(peer *integration.Peer, event *hub.Event) error {
-	if _, ok := hub.ParseEventID(event.ID); !ok {
-		return hub.Invalid("body.id", `must be "evt_" and 16 lowercase hexadecimal digits`)
+	bits, ok := hub.ParseEventID(event.ID)
+	if !ok {
+		return hub.Invalid("body.id", `must be "evt_" and 16 hexadecimal digits`)
 	}
+	event.ID = hub.FormatEventID(bits)
 	if event.Product != peer.Product && peer.Product != connect.UnnamedProduct {
 		return hub.Errorf(hub.ErrForbidden, "wrong_product", "This integration belongs to %s, and only its events are taken.", peer.Product)
 	}
@@ -171,7 +173,7 @@ func (p *Product) checkEvent(peer *integration.Peer, event *hub.Event) error {
 func (p *Product) storeEvent(ctx context.Context, peer *integration.Peer, event *hub.Event, body []byte, info *requestInfo) (inbox.Outcome, error) {
 	entry := p.auditEntry(ctx, actionWebhook, info, http.StatusOK)
 	return p.deps.Inbox.Store(ctx, inbox.Item{
-		IntegrationID: peer.ID, Event: *event, Body: body, Hash: sha256.Sum256(body), Audit: entry,
+		IntegrationID: peer.ID, Event: *event, Body: body, Hash: hub.HashEvent(body, event.ID), Audit: entry,
 		IsHandled: hub.MatchesEventType(p.spec.Receives, event.Type),
 	})
 }

@@ -114,7 +114,7 @@ func LoadOrCreateKeyFile(path string) (key []byte, created bool, err error) {
 // fails if another process was first. Then the key of that process is used.
 func createKeyFile(path string) ([]byte, bool, error) {
 	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := ownership.MkdirAll(dir, 0o700); err != nil {
 		return nil, false, fmt.Errorf("keeping the master key: %w", err)
 	}
 	key := make([]byte, KeySize)

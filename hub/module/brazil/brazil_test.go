@@ -120,17 +120,23 @@ func TestRedactCPFsBoundaries(t *testing.T) {
 }
 
 // groups is what can be a tax id in a text, by its form; G stands for what is between.
-var groups = regexp.MustCompile(strings.ReplaceAll(`^[0-9]{3}G[0-9]{3}G[0-9]{3}G[0-9]{2}`, "G", `[.,\-/_\\ \x{B7}\x{2022}\x{2212}\x{2044}\x{2215}\t-\r\p{Z}\p{Pd}\p{Cf}]{0,3}`))
+var groups = regexp.MustCompile(strings.NewReplacer(
+	"D", `[0-9\x{FF10}-\x{FF19}]`, "G", `[.,\-/_\\ \x{B7}\x{2022}\x{2212}\x{2044}\x{2215}\x{FF0E}\x{FF0C}\x{FF0F}\x{FF3F}\x{FF3C}\t-\r\p{Z}\p{Pd}\p{Cf}]`,
+).Replace(`^(?:D{3}G{0,3}D{3}G{0,3}D{3}G{0,3}D{2}|D(?:G{1,3}D){10})`))
+
+// narrow replaces the full-width characters of a tax id.
+var narrow = strings.NewReplacer("０", "0", "１", "1", "２", "2", "３", "3", "４", "4", "５", "5", "６", "6", "７", "7", "８", "8", "９", "9", "．", ".", "－", "-")
 
 // redactSlowly is a simple reference implementation: it tries every position of a text.
 func redactSlowly(text string) string {
-	digitAt := func(i int) bool { return i >= 0 && i < len(text) && strings.IndexByte("0123456789", text[i]) >= 0 }
+	endsInDigit, beginsWithDigit := regexp.MustCompile(`[0-9\x{FF10}-\x{FF19}]$`), regexp.MustCompile(`^[0-9\x{FF10}-\x{FF19}]`)
 	redacted := ""
 	for i := 0; i < len(text); {
 		found := groups.FindString(text[i:])
-		digits := brazil.Digits(found)
+		digits := brazil.Digits(narrow.Replace(found))
 		_, valid := brazil.ParseCPF(digits)
-		if found == "" || digitAt(i-1) || digitAt(i+len(found)) || !valid && found != brazil.FormatCPF(digits) {
+		isAdjacent := endsInDigit.MatchString(text[max(0, i-3):i]) || beginsWithDigit.MatchString(text[i+len(found):])
+		if found == "" || isAdjacent || !valid && narrow.Replace(found) != brazil.FormatCPF(digits) {
 			redacted += text[i : i+1]
 			i++
 			continue
@@ -147,7 +153,7 @@ func FuzzRedactCPFs(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		// Fuzzing makes no check digits: the text with one put in at each end and between.
-		for _, text := range []string{text, text + "52998224725", "529.982.247-25" + text, text + "529 982 247 25" + text} {
+		for _, text := range []string{text, text + "52998224725", "529.982.247-25" + text, text + "529 982 247 25" + text, text + "5 2 9 9 8 2 2 4 7 2 5" + text, "５２９" + text + "９８２２４７２５"} {
 			redacted, changed := brazil.RedactCPFs(text)
 			require.Equal(t, redactSlowly(text), redacted, "%q", text)
 			require.Equal(t, text != redacted, changed, "%q", text)

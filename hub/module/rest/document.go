@@ -33,6 +33,15 @@ func WithSuccessStatus(bind Binder, status int, description string) Binder {
 	}
 }
 
+// WithRequestBody documents the body of an operation whose handler reads it by itself, in a
+// resolver of its input: for bodies of several media types, which huma does not tell apart.
+func WithRequestBody(bind Binder, body *huma.RequestBody) Binder {
+	return func(api huma.API, op huma.Operation) {
+		bind(api, op)
+		find(api.OpenAPI(), op).RequestBody = body
+	}
+}
+
 // WithMediaType documents a response of a media type that is not JSON.
 func WithMediaType(bind Binder, mediaType string) Binder {
 	return func(api huma.API, op huma.Operation) {

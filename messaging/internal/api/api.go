@@ -4,6 +4,7 @@ package api
 
 import (
 	"context"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
@@ -12,9 +13,11 @@ import (
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/accounts"
 	"integrationhub/hub/module/rest"
+	"integrationhub/messaging/internal/autoreply"
 	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/driver/sandbox"
 	"integrationhub/messaging/internal/imports"
+	"integrationhub/messaging/internal/media"
 	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/realtime"
 	"integrationhub/messaging/internal/sessions"
@@ -32,6 +35,8 @@ type API struct {
 	sandbox       *sandbox.Network // nil outside of development
 	authenticator *accounts.Authenticator
 	imports       *imports.Service
+	media         *media.Service
+	replies       *autoreply.Service
 }
 
 // Services are what the API calls.
@@ -43,11 +48,13 @@ type Services struct {
 	Sessions *sessions.Service
 	Sandbox  *sandbox.Network // nil outside of development
 	Imports  *imports.Service
+	Media    *media.Service
+	Replies  *autoreply.Service
 }
 
 // New returns the API of an opened product.
 func New(host module.Host, s Services) *API {
-	return &API{host, s.Store, s.Outbound, s.Drivers, s.Realtime, s.Sessions, s.Sandbox, accounts.New(host, accountOptions, userStore{s.Store}), s.Imports}
+	return &API{host, s.Store, s.Outbound, s.Drivers, s.Realtime, s.Sessions, s.Sandbox, accounts.New(host, accountOptions, userStore{s.Store}), s.Imports, s.Media, s.Replies}
 }
 
 // Authenticator returns the logins of the companies' users.
@@ -84,7 +91,22 @@ func (a *API) requireActor(ctx context.Context) (actor, error) {
 		return actor{}, err
 	}
 	user, err := a.store.UserByUID(ctx, caller.UserID)
+	if err == nil {
+		err = a.renewOnline(ctx, user)
+	}
 	return actor{store.Scope{Company: user.CompanyID, Tenant: caller.TenantID}, user}, err
+}
+
+// onlineTime is how long a user counts as online after a call, or after its stream ended.
+const onlineTime = 2 * time.Minute
+
+// renewOnline stores that a user is online, once in half of that time.
+func (a *API) renewOnline(ctx context.Context, user store.User) error {
+	now := a.host.Now()
+	if user.OnlineUntil != nil && user.OnlineUntil.After(now.Add(onlineTime/2)) {
+		return nil
+	}
+	return a.store.RenewUserOnline(ctx, now.Add(onlineTime), user.UID)
 }
 
 // viewerOf returns which tickets a user sees; nil stands for every ticket.

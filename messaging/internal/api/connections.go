@@ -40,6 +40,13 @@ type Connection struct {
 	RatingMessage     string                `json:"ratingMessage" doc:"Sent when a ticket is closed, to ask for a rating of 1 to 5"`
 	SendIntervalMS    int                   `json:"sendIntervalMs" doc:"Milliseconds between messages of programs; those of users are not held back"`
 	DailyLimit        int                   `json:"dailyLimit" doc:"Messages of campaigns a day; 0: no limit"`
+	QueueIDs          []int64               `json:"queueIds" nullable:"false" doc:"Ids of the queues that its contacts choose from, in the order of the menu"`
+	Queues            []TicketQueue         `json:"queues" nullable:"false" doc:"The same queues"`
+	TransferQueueID   *int64                `json:"transferQueueId" doc:"Queue of the tickets that nobody accepts in timeToTransfer; null: none"`
+	TimeToTransfer    int                   `json:"timeToTransfer" doc:"Minutes; 0: tickets are not transferred"`
+	ExpiresTicket     int                   `json:"expiresTicket" doc:"Minutes without an answer of the contact after which a ticket is closed; 0: never"`
+	ExpiresInactive   string                `json:"expiresInactiveMessage" doc:"Sent when a ticket is closed so"`
+	MaxUseBotQueues   int                   `json:"maxUseBotQueues" doc:"Wrong answers to a menu after which the ticket is left to people; 0: no menus are sent"`
 	LastError         *string               `json:"lastError" doc:"Why it is not connected"`
 	CreatedAt         time.Time             `json:"createdAt"`
 	UpdatedAt         time.Time             `json:"updatedAt"`
@@ -47,8 +54,37 @@ type Connection struct {
 
 type connectionOutput struct{ Body Connection }
 
+// toConnections returns connections with their queues.
+func (a *API) toConnections(ctx context.Context, company int64, rows []store.Connection) ([]Connection, error) {
+	queues, err := a.store.QueuesOfConnections(ctx, company, rest.Map(rows, func(c store.Connection) int64 { return c.ID }))
+	if err != nil {
+		return nil, err
+	}
+	return rest.Map(rows, func(row store.Connection) Connection {
+		c := toConnection(row)
+		for _, q := range queues {
+			if q.ConnectionID == c.ID {
+				c.QueueIDs, c.Queues = append(c.QueueIDs, q.ID), append(c.Queues, TicketQueue{q.ID, q.Name, q.Color})
+			}
+		}
+		return c
+	}), nil
+}
+
+// connectionOutput returns the response for one connection.
+func (a *API) connectionOutput(ctx context.Context, row store.Connection) (*connectionOutput, error) {
+	connections, err := a.toConnections(ctx, row.CompanyID, []store.Connection{row})
+	if err != nil {
+		return nil, err
+	}
+	return &connectionOutput{connections[0]}, nil
+}
+
+// toConnection returns a connection without its queues.
 func toConnection(c store.Connection) Connection {
 	return Connection{
+		QueueIDs: []int64{}, Queues: []TicketQueue{}, TransferQueueID: c.TransferQueueID, TimeToTransfer: c.TimeToTransfer, ExpiresTicket: c.ExpiresTicket,
+		ExpiresInactive: c.ExpiresInactiveMessage, MaxUseBotQueues: c.MaxUseBotQueues,
 		ID: c.ID, CompanyID: c.CompanyID, Name: c.Name, Driver: c.Driver, Status: c.Status, QRCode: c.QRCode, QRExpiresAt: c.QRExpiresAt, Retries: c.Retries,
 		Number: c.Number, IsDefault: c.IsDefault, GreetingMessage: c.GreetingMessage, FarewellMessage: c.FarewellMessage,
 		OutOfHoursMessage: c.OutOfHoursMessage, RatingMessage: c.RatingMessage, SendIntervalMS: c.SendIntervalMS, DailyLimit: c.DailyLimit, LastError: c.LastError, CreatedAt: c.CreatedAt.UTC(), UpdatedAt: c.UpdatedAt.UTC(),
@@ -67,7 +103,11 @@ func (a *API) listConnections(ctx context.Context, _ *struct{}) (*struct{ Body [
 		return nil, err
 	}
 	rows, err := a.store.Connections(ctx, actor.scope.Company)
-	return &struct{ Body []Connection }{rest.Map(rows, toConnection)}, err
+	if err != nil {
+		return nil, err
+	}
+	connections, err := a.toConnections(ctx, actor.scope.Company, rows)
+	return &struct{ Body []Connection }{connections}, err
 }
 
 func (a *API) getConnection(ctx context.Context, in *IDParam) (*connectionOutput, error) {
@@ -76,7 +116,10 @@ func (a *API) getConnection(ctx context.Context, in *IDParam) (*connectionOutput
 		return nil, err
 	}
 	connection, err := a.requireConnection(ctx, actor.scope, in.ID)
-	return &connectionOutput{toConnection(connection)}, err
+	if err != nil {
+		return nil, err
+	}
+	return a.connectionOutput(ctx, connection)
 }
 
 // ConnectionFields are the settings of a connection.
@@ -89,6 +132,61 @@ type ConnectionFields struct {
 	SendIntervalMS    rest.Optional[int]    `json:"sendIntervalMs,omitempty" minimum:"0" maximum:"3600000" doc:"Milliseconds between messages of programs"`
 	DailyLimit        rest.Optional[int]    `json:"dailyLimit,omitempty" minimum:"0" maximum:"1000000" doc:"Messages of campaigns a day; 0: no limit"`
 	IsDefault         rest.Optional[bool]   `json:"isDefault,omitempty" doc:"true: takes the place of the company's default connection"`
+
+	QueueIDs        rest.Optional[[]int64] `json:"queueIds,omitempty" maxItems:"30" doc:"Ids of its queues; replaces what was. With more than one it needs a greetingMessage"`
+	TransferQueueID rest.Optional[int64]   `json:"transferQueueId,omitempty" minimum:"1" doc:"Queue of the tickets that nobody accepts in timeToTransfer; null: none"`
+	TimeToTransfer  rest.Optional[int]     `json:"timeToTransfer,omitempty" minimum:"0" maximum:"43200" doc:"Minutes; 0: tickets are not transferred"`
+	ExpiresTicket   rest.Optional[int]     `json:"expiresTicket,omitempty" minimum:"0" maximum:"525600" doc:"Minutes without an answer of the contact after which a ticket is closed; 0: never"`
+	ExpiresInactive rest.Optional[string]  `json:"expiresInactiveMessage,omitempty" maxLength:"4096" doc:"Sent when a ticket is closed so"`
+	MaxUseBotQueues rest.Optional[int]     `json:"maxUseBotQueues,omitempty" minimum:"0" maximum:"10" doc:"Wrong answers to a menu after which the ticket is left to people; 0: no menus are sent; absent in a new connection: 3"`
+}
+
+// maxConnectionQueues is how many queues a connection may have: more make no menu.
+const maxConnectionQueues = 30
+
+// applyBotTo sets the fields of automatic messages but for the queues.
+func (f ConnectionFields) applyBotTo(c *store.Connection, errs *rest.FieldErrors) {
+	f.TransferQueueID.ApplyToNullable(&c.TransferQueueID)
+	f.TimeToTransfer.ApplyTo(&c.TimeToTransfer)
+	f.ExpiresTicket.ApplyTo(&c.ExpiresTicket)
+	f.ExpiresInactive.ApplyTo(&c.ExpiresInactiveMessage)
+	f.MaxUseBotQueues.ApplyTo(&c.MaxUseBotQueues)
+	errs.Check(c.TimeToTransfer >= 0 && c.TimeToTransfer <= 43_200, "body.timeToTransfer", "must be 0 to 43200")
+	errs.Check(c.ExpiresTicket >= 0 && c.ExpiresTicket <= 525_600, "body.expiresTicket", "must be 0 to 525600")
+	errs.Check(c.MaxUseBotQueues >= 0 && c.MaxUseBotQueues <= 10, "body.maxUseBotQueues", "must be 0 to 10")
+	errs.CheckLength(c.ExpiresInactiveMessage, "body.expiresInactiveMessage", 0, 4096)
+	errs.Check(len(f.QueueIDs.Value) <= maxConnectionQueues, "body.queueIds", "must have at most 30 entries")
+}
+
+// checkTransferQueue returns a [hub.ErrNotFound] for a queue that is not the company's.
+func (f ConnectionFields) checkTransferQueue(ctx context.Context, tx *store.Tx, company int64) error {
+	if !f.TransferQueueID.HasValue() {
+		return nil
+	}
+	_, err := tx.Queue(ctx, company, f.TransferQueueID.Value)
+	return mapNoRows(err, errNoQueue())
+}
+
+// saveQueues replaces the connection's queues, where they are present, and checks what
+// queues need. Queues of other companies are a [hub.ErrNotFound].
+func (f ConnectionFields) saveQueues(ctx context.Context, tx *store.Tx, c store.Connection) error {
+	if f.QueueIDs.Set {
+		found, err := tx.SetConnectionQueues(ctx, c.CompanyID, c.ID, uniqueIDs(f.QueueIDs.Value))
+		if err != nil {
+			return err
+		}
+		if !found {
+			return errNoQueue()
+		}
+	}
+	if c.GreetingMessage != "" || !f.QueueIDs.Set && !f.GreetingMessage.Set {
+		return nil
+	}
+	queues, err := tx.ListQueuesOfConnection(ctx, c.CompanyID, c.ID)
+	if err == nil && len(queues) > 1 {
+		err = refused("wapp_greeting_required", "A connection with more than one queue needs a greetingMessage: the menu stands below it.")
+	}
+	return err
 }
 
 func (f ConnectionFields) applyTo(c *store.Connection) error {
@@ -110,6 +208,7 @@ func (f ConnectionFields) applyTo(c *store.Connection) error {
 	errs.CheckLength(c.GreetingMessage, "body.greetingMessage", 0, 4096)
 	errs.CheckLength(c.FarewellMessage, "body.farewellMessage", 0, 4096)
 	errs.CheckLength(c.OutOfHoursMessage, "body.outOfHoursMessage", 0, 4096)
+	f.applyBotTo(c, &errs)
 	return errs.Err()
 }
 
@@ -125,7 +224,7 @@ func (a *API) createConnection(ctx context.Context, in *createConnectionInput) (
 	if err != nil {
 		return nil, err
 	}
-	draft := store.Connection{CompanyID: actor.scope.Company, Driver: in.Body.Driver}
+	draft := store.Connection{CompanyID: actor.scope.Company, Driver: in.Body.Driver, MaxUseBotQueues: 3}
 	if draft.Driver == "" {
 		draft.Driver = sandbox.Name
 	}
@@ -137,18 +236,26 @@ func (a *API) createConnection(ctx context.Context, in *createConnectionInput) (
 	}
 	var created store.Connection
 	err = a.store.InTx(ctx, "making a connection", func(tx *store.Tx) error {
+		if err := in.Body.checkTransferQueue(ctx, tx, draft.CompanyID); err != nil {
+			return err
+		}
 		created, err = tx.CreateConnection(ctx, draft)
 		if err == nil && draft.IsDefault && !created.IsDefault {
 			created.IsDefault = true
 			created, err = tx.SaveConnection(ctx, created)
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return in.Body.saveQueues(ctx, tx, created)
 	})
 	if err != nil {
 		return nil, mapConnectionConflict(err)
 	}
-	created, err = a.sessions.Start(ctx, created)
-	return &connectionOutput{toConnection(created)}, err
+	if created, err = a.sessions.Start(ctx, created); err != nil {
+		return nil, err
+	}
+	return a.connectionOutput(ctx, created)
 }
 
 func mapConnectionConflict(err error) error {
@@ -185,10 +292,18 @@ func (a *API) updateConnection(ctx context.Context, in *updateConnectionInput) (
 		if err := in.Body.applyTo(&connection); err != nil {
 			return err
 		}
-		updated, err = tx.SaveConnection(ctx, connection)
-		return err
+		if err := in.Body.checkTransferQueue(ctx, tx, connection.CompanyID); err != nil {
+			return err
+		}
+		if updated, err = tx.SaveConnection(ctx, connection); err != nil {
+			return err
+		}
+		return in.Body.saveQueues(ctx, tx, updated)
 	})
-	return &connectionOutput{toConnection(updated)}, mapConnectionConflict(err)
+	if err != nil {
+		return nil, mapConnectionConflict(err)
+	}
+	return a.connectionOutput(ctx, updated)
 }
 
 func (a *API) deleteConnection(ctx context.Context, in *IDParam) (*messageOutput, error) {
@@ -239,7 +354,10 @@ func (a *API) withConnection(ctx context.Context, id int64, work func(context.Co
 	if err == nil {
 		connection, err = work(ctx, connection)
 	}
-	return &connectionOutput{toConnection(connection)}, err
+	if err != nil {
+		return nil, err
+	}
+	return a.connectionOutput(ctx, connection)
 }
 
 // QRCode is the code that pairs a phone with a connection.

@@ -3,13 +3,11 @@ package api
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"integrationhub/hub"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
-	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/store"
 )
 
@@ -29,9 +27,9 @@ type TicketMessage struct {
 	Read        bool           `json:"read"`
 	Ack         chat.Ack       `json:"ack" enum:"-1,0,1,2,3,4" doc:"-1 failed, 0 waits, 1 taken by the network, 2 arrived, 3 read, 4 played"`
 	MediaType   chat.MediaType `json:"mediaType" enum:"text,image,video,audio,document,sticker,location,contact"`
-	MediaURL    *string        `json:"mediaUrl"`
-	MediaName   *string        `json:"mediaName"`
-	MimeType    *string        `json:"mimeType"`
+	MediaURL    *string        `json:"mediaUrl" doc:"Of its file, for users of the company; null: none, or not fetched from the network yet"`
+	MediaName   *string        `json:"mediaName" doc:"Name of its file" example:"map.png"`
+	MimeType    *string        `json:"mimeType" doc:"Of its file" example:"image/png"`
 	Size        *int64         `json:"size" doc:"Bytes"`
 	QuotedMsgID *string        `json:"quotedMsgId" doc:"Message that it answers"`
 	IsDeleted   bool           `json:"isDeleted"`
@@ -44,10 +42,14 @@ type TicketMessage struct {
 	UpdatedAt   time.Time      `json:"updatedAt"`
 }
 
-func toMessage(m store.Message) TicketMessage {
+func (a *API) toMessage(m store.Message) TicketMessage {
+	var mediaURL *string
+	if m.MediaID != nil {
+		mediaURL = new(a.media.URL(*m.MediaID))
+	}
 	return TicketMessage{
 		ID: m.ID, CompanyID: m.CompanyID, TicketID: m.TicketID, ContactID: m.ContactID, WhatsappID: m.ConnectionID, UserID: m.UserID, Body: m.Body,
-		FromMe: m.FromMe, Read: m.IsRead, Ack: m.Ack, MediaType: m.MediaType, MediaURL: m.MediaURL, MediaName: m.MediaName, MimeType: m.MimeType, Size: m.Size,
+		FromMe: m.FromMe, Read: m.IsRead, Ack: m.Ack, MediaType: m.MediaType, MediaURL: mediaURL, MediaName: m.MediaName, MimeType: m.MimeType, Size: m.Size,
 		QuotedMsgID: m.QuotedID, IsDeleted: m.IsDeleted, IsEdited: m.IsEdited, IsPrivate: m.IsPrivate, Origin: m.Origin, ErrorCode: m.ErrorCode,
 		Timestamp: m.SentAt.UTC(), CreatedAt: m.CreatedAt.UTC(), UpdatedAt: m.UpdatedAt.UTC(),
 	}
@@ -94,7 +96,7 @@ func (a *API) listMessages(ctx context.Context, in *listMessagesInput) (*struct{
 		return nil, err
 	}
 	slices.Reverse(rows)
-	return &struct{ Body MessageList }{MessageList{rest.Map(rows, toMessage), ticket.Body, int(count), int(count) > offset+len(rows)}}, nil
+	return &struct{ Body MessageList }{MessageList{rest.Map(rows, a.toMessage), ticket.Body, int(count), int(count) > offset+len(rows)}}, nil
 }
 
 // markRead marks the messages of a ticket as read, here and at the network.
@@ -135,60 +137,6 @@ func (a *API) markRead(ctx context.Context, ticket store.Ticket) error {
 		a.host.Log.WarnContext(ctx, "read messages could not be marked at the network", "connection_id", connection.ID, "error", err)
 	}
 	return nil
-}
-
-type createMessageInput struct {
-	IDParam
-	Body struct {
-		Body        string  `json:"body" maxLength:"4096"`
-		QuotedMsgID *string `json:"quotedMsgId,omitempty" maxLength:"100" doc:"Message of the ticket that it answers"`
-		IsPrivate   bool    `json:"isPrivate,omitempty" doc:"A note among users: not sent"`
-	} `nameHint:"NewTicketMessage"`
-}
-
-func (a *API) createMessage(ctx context.Context, in *createMessageInput) (*struct{ Body TicketMessage }, error) {
-	actor, err := a.requireActor(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if strings.TrimSpace(in.Body.Body) == "" {
-		return nil, invalidField("empty_body", "body.body", "The message body must not be empty.")
-	}
-	if _, err := a.requireTicket(ctx, actor, in.ID); err != nil {
-		return nil, err
-	}
-	draft := store.Message{
-		UserID: &actor.user.ID, Body: in.Body.Body, QuotedID: in.Body.QuotedMsgID, IsPrivate: in.Body.IsPrivate, MediaType: chat.MediaText, Origin: chat.OriginAgent,
-	}
-	var message store.Message
-	var entry store.OutboxEntry
-	err = a.store.InTx(ctx, "writing a message", func(tx *store.Tx) error {
-		ticket, err := tx.LockTicket(ctx, actor.scope.Company, in.ID)
-		if err != nil {
-			return mapNoRows(err, errNoTicket())
-		}
-		if err := checkQuoted(ctx, tx, ticket, draft.QuotedID); err != nil {
-			return err
-		}
-		if draft.IsPrivate {
-			note := draft
-			note.FromMe, note.SentAt = true, tx.Now()
-			message, err = tx.AddMessage(ctx, ticket, note)
-			return err
-		}
-		if err := requireSendable(ctx, tx, ticket); err != nil {
-			return err
-		}
-		_, entry, err = a.outbound.Write(ctx, tx, outbound.Draft{Ticket: ticket, Message: draft})
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	if !draft.IsPrivate {
-		message, err = a.outbound.Send(ctx, actor.scope, entry)
-	}
-	return &struct{ Body TicketMessage }{toMessage(message)}, err
 }
 
 // requireSendable is an error for callers if nothing can be sent in a ticket.

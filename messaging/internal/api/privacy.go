@@ -110,7 +110,7 @@ func (a *API) writeExport(ctx context.Context, w io.Writer, head ContactExportHe
 			return err
 		}
 		for _, m := range messages {
-			raw, err := json.Marshal(toMessage(m))
+			raw, err := json.Marshal(a.toMessage(m))
 			if err != nil {
 				return fmt.Errorf("encoding a message: %w", err)
 			}

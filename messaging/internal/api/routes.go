@@ -18,7 +18,7 @@ var senders = rest.Access{{}, {module.SchemeKey: {featureMessageSend}}}
 
 // routes is the one table of the interface, ordered by resource.
 func (a *API) routes() []rest.Route {
-	return slices.Concat(a.accountRoutes(), a.peopleRoutes(), a.contactRoutes(), a.connectionRoutes(), a.ticketRoutes(), a.sandboxRoutes())
+	return slices.Concat(a.accountRoutes(), a.peopleRoutes(), a.contactRoutes(), a.connectionRoutes(), a.queueRoutes(), a.ticketRoutes(), a.sandboxRoutes())
 }
 
 // accountRoutes returns the routes of logins and tokens, and the send API.
@@ -44,7 +44,7 @@ func (a *API) accountRoutes() []rest.Route {
 func (a *API) connectionRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/whatsapp", rest.User, 200, "connections.list", "List connections", rest.Handle(a.listConnections)),
-		rest.Post("/whatsapp", rest.Admin, 201, "connections.create", "Make a connection and start it", rest.WithRequiredFields("NewConnectionFields", rest.WithHandlerValidation(rest.Handle(a.createConnection)), "name")),
+		rest.Post("/whatsapp", rest.Admin, 201, "connections.create", "Make a connection and start it", rest.WithErrors(rest.WithRequiredFields("NewConnectionFields", rest.WithHandlerValidation(rest.Handle(a.createConnection)), "name"), 404)),
 		rest.Get("/whatsapp/{id}", rest.User, 200, "connections.get", "Read a connection", rest.Handle(a.getConnection)),
 		rest.Put("/whatsapp/{id}", rest.Admin, 200, "connections.update", "Change a connection's settings", rest.WithHandlerValidation(rest.Handle(a.updateConnection))),
 		rest.Delete("/whatsapp/{id}", rest.Admin, 200, "connections.delete", "Log a connection out and delete it; its tickets stay", rest.Handle(a.deleteConnection)),
@@ -64,7 +64,8 @@ func (a *API) ticketRoutes() []rest.Route {
 		rest.Put("/tickets/{id}", rest.User, 200, "tickets.update", "Change a ticket: accept, return or close it", rest.WithHandlerValidation(rest.Handle(a.updateTicket))),
 		rest.Delete("/tickets/{id}", rest.Admin, 200, "tickets.delete", "Delete a ticket with its messages", rest.Handle(a.deleteTicket)),
 		rest.Get("/tickets/{id}/messages", rest.User, 200, "messages.list", "Messages of a ticket; they are read then", rest.Handle(a.listMessages)),
-		rest.Post("/tickets/{id}/messages", rest.User, 201, "messages.create", "Write to the contact, or a note to other users", rest.Handle(a.createMessage)),
+		rest.Post("/tickets/{id}/messages", rest.User, 201, "messages.create", "Write to the contact, or a note to other users", a.bindCreateMessage),
+		rest.Get("/media/{id}", append(rest.Access{{}}, rest.User...), 200, "media.get", "Content of a message's file", a.bindGetMedia),
 	}
 }
 

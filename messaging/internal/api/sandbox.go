@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -93,7 +94,7 @@ type phoneSendInput struct {
 	Body struct {
 		To       string  `json:"to" doc:"Number of a connection" example:"5511900000001"`
 		Body     string  `json:"body" maxLength:"4096"`
-		MediaURL *string `json:"mediaUrl,omitempty" maxLength:"2048"`
+		MediaURL *string `json:"mediaUrl,omitempty" maxLength:"900000" doc:"File of the message: an http(s) or a data URL"`
 		QuotedID *string `json:"quotedId,omitempty" maxLength:"100" doc:"Message that it answers"`
 	} `nameHint:"NewPhoneMessage"`
 }
@@ -110,6 +111,13 @@ func (a *API) sendFromPhone(ctx context.Context, in *phoneSendInput) (*phoneSend
 	}
 	if in.Body.Body == "" && in.Body.MediaURL == nil {
 		return nil, invalidField("empty_body", "body.body", "The message body must not be empty.")
+	}
+	if in.Body.MediaURL != nil && !strings.HasPrefix(*in.Body.MediaURL, "data:") {
+		var errs rest.FieldErrors
+		errs.CheckURL(in.Body.MediaURL, "body.mediaUrl")
+		if err := errs.Err(); err != nil {
+			return nil, err
+		}
 	}
 	sent, err := a.sandbox.SendFromPhone(ctx, in.Number, sandbox.Message{To: in.Body.To, Body: in.Body.Body, MediaURL: in.Body.MediaURL, QuotedID: in.Body.QuotedID})
 	out := &phoneSendOutput{}

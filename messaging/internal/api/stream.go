@@ -176,6 +176,9 @@ func (a *API) userByUID(ctx context.Context, uid uuid.UUID) (actor, error) {
 	if err != nil {
 		return actor{}, err
 	}
+	if err := a.renewOnline(ctx, user); err != nil {
+		return actor{}, err
+	}
 	company, err := a.store.Company(ctx, user.CompanyID)
 	return actor{store.Scope{Company: company.ID, Tenant: company.TenantID}, user}, err
 }
@@ -287,7 +290,7 @@ type streamItems struct {
 	tickets     map[int64]store.TicketView
 	messages    map[string]store.Message
 	contacts    map[int64]store.Contact
-	connections map[int64]store.Connection
+	connections map[int64]Connection
 }
 
 // load reads the resources of changes, one query for each kind.
@@ -314,7 +317,7 @@ func (r *streamReader) load(ctx context.Context, changes []store.Change) (items 
 		}
 	}
 	company, s := r.user.scope.Company, r.api.store
-	items = streamItems{map[int64]store.TicketView{}, map[string]store.Message{}, map[int64]store.Contact{}, map[int64]store.Connection{}}
+	items = streamItems{map[int64]store.TicketView{}, map[string]store.Message{}, map[int64]store.Contact{}, map[int64]Connection{}}
 	if len(ticketIDs) > 0 {
 		views, err := s.TicketViews(ctx, r.user.scope, ticketIDs)
 		if err != nil {
@@ -343,7 +346,11 @@ func (r *streamReader) load(ctx context.Context, changes []store.Change) (items 
 		}
 	}
 	if hasConnections {
-		connections, err := s.Connections(ctx, company)
+		rows, err := s.Connections(ctx, company)
+		if err != nil {
+			return items, err
+		}
+		connections, err := r.api.toConnections(ctx, company, rows)
 		if err != nil {
 			return items, err
 		}
@@ -365,7 +372,7 @@ func (r *streamReader) event(change store.Change, items streamItems) (event Stre
 		if !ok || !hasMessage || !r.viewer.Sees(ticket.Ticket) {
 			return event, false // a deleted ticket has a change of its own
 		}
-		shown := toMessage(message)
+		shown := r.api.toMessage(message)
 		event.Message = &shown
 		return event, true
 	}
@@ -387,9 +394,9 @@ func (r *streamReader) event(change store.Change, items streamItems) (event Stre
 			event.Contact = &TicketContact{contact.ID, contact.Name, contact.Number, contact.Email, contact.PictureURL}
 		}
 	case "connection":
-		var connection store.Connection
+		var connection Connection
 		if connection, exists = items.connections[id]; exists {
-			shown := toConnection(connection)
+			shown := connection
 			if r.user.user.Profile != profileAdmin {
 				shown.QRCode = ""
 			}

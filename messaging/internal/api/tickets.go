@@ -45,6 +45,7 @@ type Ticket struct {
 	User            *NamedItem        `json:"user"`
 	Queue           *TicketQueue      `json:"queue"`
 	Whatsapp        *NamedItem        `json:"whatsapp"`
+	Tags            []TagSummary      `json:"tags" nullable:"false" doc:"Its tags, ordered by name"`
 }
 
 // TicketContact is the contact in a ticket.
@@ -77,6 +78,7 @@ func toTicket(v store.TicketView) Ticket {
 		UserID: v.UserID, QueueID: v.QueueID, WhatsappID: v.ConnectionID, Chatbot: v.Chatbot, Resolution: v.Resolution, Rating: v.Rating,
 		QueuedAt: v.QueuedAt, StartedAt: v.StartedAt, FirstResponseAt: v.FirstResponseAt, ClosedAt: v.ClosedAt, CreatedAt: v.CreatedAt.UTC(), UpdatedAt: v.UpdatedAt.UTC(),
 		Contact: TicketContact{v.ContactID, v.ContactName, v.ContactNumber, v.ContactEmail, v.ContactPicture},
+		Tags:    rest.Map(v.Tags, func(tag store.TicketTag) TagSummary { return TagSummary{tag.ID, tag.Name, tag.Color} }),
 	}
 	if v.UserID != nil && v.UserName != nil {
 		t.User = &NamedItem{*v.UserID, *v.UserName}
@@ -94,6 +96,7 @@ type listTicketsInput struct {
 	Status             string `query:"status" enum:"open,closed,pending" doc:"Only tickets in this state"`
 	QueueID            int64  `query:"queueId" minimum:"1" doc:"Only tickets of this queue"`
 	QueueIDs           string `query:"queueIds" maxLength:"2000" doc:"Only tickets of these queues: a JSON array of ids" example:"[1,2]"`
+	Tags               string `query:"tags" maxLength:"2000" doc:"Only tickets that have all of these tags: a JSON array of ids" example:"[3,8]"`
 	UserID             int64  `query:"userId" minimum:"1" doc:"Only tickets of this user"`
 	Date               string `query:"date" format:"date" doc:"Only tickets that began on this day of the company's zone"`
 	WithUnreadMessages bool   `query:"withUnreadMessages" doc:"Only tickets with unread messages"`
@@ -111,10 +114,15 @@ func (in *listTicketsInput) filter(zone *time.Location) (store.TicketFilter, err
 	if in.QueueID != 0 {
 		f.Queues = []int64{in.QueueID}
 	}
+	tags, err := parseIDs(in.Tags, "query.tags")
+	if err != nil {
+		return f, err
+	}
+	f.Tags = uniqueIDs(tags)
 	if in.QueueIDs != "" {
-		var ids []int64
-		if err := json.Unmarshal([]byte(in.QueueIDs), &ids); err != nil {
-			return f, hub.Invalid("query.queueIds", "must be a JSON array of ids, such as [1,2]")
+		ids, err := parseIDs(in.QueueIDs, "query.queueIds")
+		if err != nil {
+			return f, err
 		}
 		if f.Queues = append(f.Queues, ids...); f.Queues == nil {
 			f.Queues = []int64{}
@@ -128,6 +136,18 @@ func (in *listTicketsInput) filter(zone *time.Location) (store.TicketFilter, err
 		f.CreatedAt = [2]time.Time{day, day.AddDate(0, 0, 1)}
 	}
 	return f, nil
+}
+
+// parseIDs returns the ids of a JSON array in a query; an empty text has none.
+func parseIDs(text, location string) ([]int64, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var ids []int64
+	if err := json.Unmarshal([]byte(text), &ids); err != nil {
+		return nil, hub.Invalid(location, "must be a JSON array of ids, such as [1,2]")
+	}
+	return ids, nil
 }
 
 // TicketList is a page of tickets, the last changed first.
@@ -254,16 +274,22 @@ func errOtherTicket() *hub.Error {
 	return refused("other_open_ticket", "The contact has another open ticket on this connection.")
 }
 
-// requireAssignees is a [hub.ErrNotFound] if the company has no such user or queue.
+// requireAssignees is a [hub.ErrNotFound] if the company has no such user or queue, and an
+// error for callers if the user is disabled. The user cannot be disabled until the
+// transaction ends.
 func requireAssignees(ctx context.Context, tx *store.Tx, scope store.Scope, userID, queueID *int64) error {
 	if userID != nil {
-		if _, err := tx.User(ctx, scope.Company, *userID); err != nil {
+		owner, err := tx.ShareUser(ctx, scope.Company, *userID)
+		if err != nil {
 			return mapNoRows(err, notFound("no_user_found", "user"))
+		}
+		if !owner.IsActive {
+			return hub.Invalid("body.userId", "must be a user who is not disabled")
 		}
 	}
 	if queueID != nil {
 		if _, err := tx.Queue(ctx, scope.Company, *queueID); err != nil {
-			return mapNoRows(err, notFound("queue_not_found", "queue"))
+			return mapNoRows(err, errNoQueue())
 		}
 	}
 	return nil
@@ -272,11 +298,12 @@ func requireAssignees(ctx context.Context, tx *store.Tx, scope store.Scope, user
 type updateTicketInput struct {
 	IDParam
 	Body struct {
-		Status     rest.Optional[string] `json:"status,omitempty" doc:"open, pending or closed"`
-		UserID     rest.Optional[int64]  `json:"userId,omitempty" doc:"Its owner; null: nobody"`
-		QueueID    rest.Optional[int64]  `json:"queueId,omitempty" doc:"null: no queue"`
-		WhatsappID rest.Optional[int64]  `json:"whatsappId,omitempty" doc:"Its connection"`
-		Resolution rest.Optional[string] `json:"resolution,omitempty" maxLength:"500" doc:"How it ended"`
+		Status     rest.Optional[string]  `json:"status,omitempty" doc:"open, pending or closed"`
+		UserID     rest.Optional[int64]   `json:"userId,omitempty" doc:"Its owner; null: nobody"`
+		QueueID    rest.Optional[int64]   `json:"queueId,omitempty" doc:"null: no queue"`
+		WhatsappID rest.Optional[int64]   `json:"whatsappId,omitempty" doc:"Its connection"`
+		TagIDs     rest.Optional[[]int64] `json:"tagIds,omitempty" maxItems:"100" doc:"Ids of its tags; replaces what was"`
+		Resolution rest.Optional[string]  `json:"resolution,omitempty" maxLength:"500" doc:"How it ended"`
 	} `nameHint:"TicketFields"`
 }
 
@@ -288,7 +315,15 @@ func (a *API) updateTicket(ctx context.Context, in *updateTicketInput) (*ticketO
 	if _, err := a.requireTicket(ctx, actor, in.ID); err != nil {
 		return nil, err
 	}
+	var replies []store.OutboxEntry
 	err = a.store.InTx(ctx, "changing a ticket", func(tx *store.Tx) error {
+		replies = nil
+		var userID, queueID *int64
+		in.Body.UserID.ApplyToNullable(&userID)
+		in.Body.QueueID.ApplyToNullable(&queueID)
+		if err := requireAssignees(ctx, tx, actor.scope, userID, queueID); err != nil {
+			return err
+		}
 		ticket, err := tx.LockTicket(ctx, actor.scope.Company, in.ID)
 		if err != nil {
 			return mapNoRows(err, errNoTicket())
@@ -297,7 +332,15 @@ func (a *API) updateTicket(ctx context.Context, in *updateTicketInput) (*ticketO
 		if err := in.applyTo(ctx, tx, actor, &ticket); err != nil {
 			return err
 		}
-		_, err = tx.SaveTicket(ctx, actor.scope, earlier, ticket)
+		if err := setTags(ctx, in.Body.TagIDs, tx.SetTicketTags, ticket.CompanyID, ticket.ID); err != nil {
+			return err
+		}
+		if ticket, err = tx.SaveTicket(ctx, actor.scope, earlier, ticket); err != nil {
+			return err
+		}
+		if earlier != chat.TicketClosed && ticket.Status == chat.TicketClosed {
+			replies, err = a.replies.Close(ctx, tx, ticket)
+		}
 		return err
 	})
 	if dberr.ConstraintName(err) == "tickets_live" {
@@ -306,6 +349,7 @@ func (a *API) updateTicket(ctx context.Context, in *updateTicketInput) (*ticketO
 	if err != nil {
 		return nil, err
 	}
+	a.replies.Send(ctx, actor.scope, replies)
 	return a.ticketView(ctx, actor.scope, in.ID)
 }
 
@@ -315,10 +359,15 @@ func (in *updateTicketInput) applyTo(ctx context.Context, tx *store.Tx, user act
 	b.Status.ApplyTo(&status)
 	ticket.Status = chat.TicketStatus(status)
 	b.UserID.ApplyToNullable(&ticket.UserID)
-	b.QueueID.ApplyToNullable(&ticket.QueueID)
+	if b.QueueID.ApplyToNullable(&ticket.QueueID); b.QueueID.Set {
+		ticket.Chatbot = false // no menu: a person has chosen
+	}
 	b.Resolution.ApplyToNullable(&ticket.Resolution)
 	if !ticket.Status.IsValid() {
 		return hub.Invalid("body.status", "must be open, pending or closed")
+	}
+	if b.TagIDs.HasValue() && len(b.TagIDs.Value) > maxTagsOfObject {
+		return hub.Invalid("body.tagIds", "must have at most 100 entries")
 	}
 	if b.Resolution.HasValue() {
 		var errs rest.FieldErrors
@@ -334,12 +383,28 @@ func (in *updateTicketInput) applyTo(ctx context.Context, tx *store.Tx, user act
 		ticket.ConnectionID = &b.WhatsappID.Value
 	}
 	switch {
-	case ticket.Status == chat.TicketOpen && earlier != chat.TicketOpen && ticket.UserID == nil:
-		ticket.UserID = &user.user.ID // who opens it accepts it
+	case ticket.Status == chat.TicketOpen && earlier != chat.TicketOpen && !b.UserID.Set:
+		owner, err := ownerOfOpened(ctx, tx, user, *ticket)
+		if ticket.UserID = &owner; err != nil {
+			return err
+		}
 	case ticket.Status == chat.TicketPending && earlier != chat.TicketPending && !b.UserID.Set:
 		ticket.UserID = nil // back to the queue
 	}
-	return requireAssignees(ctx, tx, user.scope, ticket.UserID, ticket.QueueID)
+	return nil
+}
+
+// ownerOfOpened returns who owns a ticket that a user opens without naming an owner: its
+// earlier owner, unless that user is disabled, else the user who opens it.
+func ownerOfOpened(ctx context.Context, tx *store.Tx, user actor, ticket store.Ticket) (int64, error) {
+	if ticket.UserID == nil {
+		return user.user.ID, nil
+	}
+	owner, err := tx.ShareUser(ctx, user.scope.Company, *ticket.UserID)
+	if err != nil || !owner.IsActive {
+		return user.user.ID, err
+	}
+	return owner.ID, nil
 }
 
 func (a *API) deleteTicket(ctx context.Context, in *IDParam) (*messageOutput, error) {

@@ -33,7 +33,7 @@ type User struct {
 	Email      string        `json:"email" doc:"For logging in" example:"bia@example.com"`
 	Profile    string        `json:"profile" enum:"admin,user" doc:"admin: everything of its company"`
 	Super      bool          `json:"super" doc:"Always false: operators of the hub are no users of the platform"`
-	Online     bool          `json:"online" doc:"Listens for updates now"`
+	Online     bool          `json:"online" doc:"Listens for updates, or made a request in the last two minutes"`
 	IsActive   bool          `json:"isActive" doc:"false: may not log in"`
 	AllTicket  string        `json:"allTicket" enum:"enabled,disabled" doc:"enabled: sees every ticket of its queues, not only its own"`
 	WhatsappID *int64        `json:"whatsappId" doc:"Its preferred connection; null: the company's default one"`
@@ -68,7 +68,7 @@ func (a *API) toUsers(ctx context.Context, company int64, rows []store.User) ([]
 	return rest.Map(rows, func(u store.User) User {
 		user := User{
 			ID: u.ID, CompanyID: u.CompanyID, Name: u.Name, Email: u.Email, Profile: u.Profile, IsActive: u.IsActive, AllTicket: formatAllTicket(u.AllTickets),
-			Online: u.OnlineUntil != nil && u.OnlineUntil.After(a.host.Now()), WhatsappID: u.ConnectionID,
+			Online: u.IsActive && u.OnlineUntil != nil && u.OnlineUntil.After(a.host.Now()), WhatsappID: u.ConnectionID,
 			QueueIDs: []int64{}, Queues: []TicketQueue{}, CreatedAt: u.CreatedAt.UTC(), UpdatedAt: u.UpdatedAt.UTC(),
 		}
 		for _, q := range queues {
@@ -186,7 +186,7 @@ func (f UserFields) saveQueues(ctx context.Context, tx *store.Tx, u store.User) 
 	}
 	found, err := tx.SetUserQueues(ctx, u.CompanyID, u.ID, uniqueIDs(f.QueueIDs.Value))
 	if err == nil && !found {
-		err = notFound("queue_not_found", "queue")
+		err = errNoQueue()
 	}
 	return err
 }
@@ -355,6 +355,9 @@ func (a *API) logOut(ctx context.Context, in *TokenInput) (*logOutOutput, error)
 		return nil, hub.Errorf(hub.ErrUnauthorized, "invalid_token", "Log in again.")
 	}
 	if err := a.authenticator.RevokeLogin(ctx, user, login); err != nil {
+		return nil, dberr.Wrap("logging out", err)
+	}
+	if err := a.store.EndUserOnline(ctx, user); err != nil { // other logins of the user renew it
 		return nil, dberr.Wrap("logging out", err)
 	}
 	return &logOutOutput{SetCookie: a.cookie("", -1), Body: Message{"Logged out"}}, nil

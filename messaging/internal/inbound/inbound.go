@@ -11,21 +11,28 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub/module"
+	"integrationhub/messaging/internal/autoreply"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/driver"
+	"integrationhub/messaging/internal/media"
 	"integrationhub/messaging/internal/store"
 )
 
 // Service stores what happens at the networks.
 type Service struct {
-	host  module.Host
-	store *store.Store
+	host    module.Host
+	store   *store.Store
+	drivers *driver.Drivers
+	media   *media.Service
+	replies *autoreply.Service
 }
 
 var _ driver.Sink = (*Service)(nil)
 
 // New returns the service of an opened product.
-func New(host module.Host, s *store.Store) *Service { return &Service{host, s} }
+func New(host module.Host, s *store.Store, drivers *driver.Drivers, files *media.Service, replies *autoreply.Service) *Service {
+	return &Service{host, s, drivers, files, replies}
+}
 
 // ChangeConnection implements [driver.Sink].
 func (s *Service) ChangeConnection(ctx context.Context, change driver.ConnectionChange) error {
@@ -38,15 +45,18 @@ func (s *Service) ChangeConnection(ctx context.Context, change driver.Connection
 // ReceiveMessage implements [driver.Sink]. The message goes to the contact's live ticket; a
 // new contact, and a contact without a ticket, get theirs in the same transaction.
 func (s *Service) ReceiveMessage(ctx context.Context, in driver.Incoming) error {
-	connection, scope, err := s.connectionOf(ctx, in.ConnectionID)
+	connection, company, err := s.connectionOf(ctx, in.ConnectionID)
 	if err != nil {
 		return ignoreNoRows(err)
 	}
+	scope := store.Scope{Company: company.ID, Tenant: company.TenantID}
 	if !chat.IsNumber(in.From) {
 		s.host.Log.WarnContext(ctx, "a message without a phone number was dropped", "connection_id", connection.ID, "remote_id", in.RemoteID)
 		return nil
 	}
-	return s.store.InTx(ctx, "receiving a message", func(tx *store.Tx) error {
+	var replies []store.OutboxEntry
+	err = s.store.InTx(ctx, "receiving a message", func(tx *store.Tx) error {
+		replies = nil
 		contact, err := tx.FindOrCreateContact(ctx, scope, in.From, in.Name)
 		if err != nil {
 			return err
@@ -55,11 +65,12 @@ func (s *Service) ReceiveMessage(ctx context.Context, in driver.Incoming) error 
 		if isKnown, err := tx.RemoteMessageExists(ctx, scope.Company, connection.ID, in.RemoteID); err != nil || isKnown {
 			return err
 		}
-		ticket, err := tx.FindOrCreateTicket(ctx, scope, contact, connection.ID, store.NewTicket{Status: chat.TicketPending, Reopens: true})
+		ticket, isRating, err := s.ticketOf(ctx, tx, scope, contact, connection.ID, in.Body)
 		if err != nil {
 			return err
 		}
 		draft := store.Message{RemoteID: &in.RemoteID, Body: in.Body, MediaType: chat.MediaText, Origin: chat.OriginContact, SentAt: in.At}
+		addIncomingMedia(&draft, in.Media)
 		if draft.QuotedID, err = quotedID(ctx, tx, connection, in.QuotedRemoteID); err != nil {
 			return err
 		}
@@ -67,11 +78,39 @@ func (s *Service) ReceiveMessage(ctx context.Context, in driver.Incoming) error 
 		if err != nil {
 			return err
 		}
+		if err := s.enqueueMedia(ctx, tx, message); err != nil {
+			return err
+		}
 		if err := tx.SetContactLastInbound(ctx, in.At, scope.Company, contact.ID); err != nil {
 			return err
 		}
-		return tx.PublishReceived(ctx, scope, contact, message)
+		if err := tx.PublishReceived(ctx, scope, contact, message); err != nil {
+			return err
+		}
+		if isRating { // nobody has to read it
+			return tx.MarkTicketRead(ctx, scope.Company, ticket.ID)
+		}
+		replies, err = s.replies.Respond(ctx, tx, autoreply.Received{Company: company, Connection: connection, Contact: contact, Ticket: ticket, Body: in.Body, At: in.At})
+		return err
 	})
+	if err == nil {
+		s.replies.Send(ctx, scope, replies)
+	}
+	return err
+}
+
+// ticketOf returns the ticket of a contact's message: the closed one that it rates, the live
+// one, or a new one.
+func (s *Service) ticketOf(ctx context.Context, tx *store.Tx, scope store.Scope, contact store.Contact, connection int64, body string) (ticket store.Ticket, isRating bool, err error) {
+	rated, err := s.replies.TakeRating(ctx, tx, contact, connection, body)
+	if err != nil {
+		return ticket, false, err
+	}
+	if rated != nil {
+		return *rated, true, nil
+	}
+	ticket, err = tx.FindOrCreateTicket(ctx, scope, contact, connection, store.NewTicket{Status: chat.TicketPending, Reopens: true})
+	return ticket, false, err
 }
 
 // ReceiveReceipt implements [driver.Sink].
@@ -96,16 +135,16 @@ func (s *Service) ReceiveReceipt(ctx context.Context, receipt driver.Receipt) er
 }
 
 // connectionOf returns a connection and the company it belongs to.
-func (s *Service) connectionOf(ctx context.Context, id int64) (store.Connection, store.Scope, error) {
+func (s *Service) connectionOf(ctx context.Context, id int64) (store.Connection, store.Company, error) {
 	connection, err := s.store.ConnectionByID(ctx, id)
 	if err != nil {
-		return connection, store.Scope{}, err
+		return connection, store.Company{}, err
 	}
 	company, err := s.store.Company(ctx, connection.CompanyID)
 	if err != nil {
-		return connection, store.Scope{}, fmt.Errorf("loading the company: %w", err)
+		return connection, company, fmt.Errorf("loading the company: %w", err)
 	}
-	return connection, store.Scope{Company: company.ID, Tenant: company.TenantID}, nil
+	return connection, company, nil
 }
 
 // quotedID returns the id of the message that another one quotes, or nil if it is not

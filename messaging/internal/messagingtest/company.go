@@ -3,7 +3,10 @@
 package messagingtest
 
 import (
+	"bytes"
 	"fmt"
+	"mime/multipart"
+	"net/textproto"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -72,7 +75,7 @@ func SignUp(t testing.TB, hub *moduletest.Hub) *Company {
 func CompanyAt(t testing.TB, hub *moduletest.Hub, token string) *Company {
 	return &Company{Client: moduletest.Client{
 		T: t, Hub: hub, Token: token, Contract: &contract, KeyPrefix: "msg_",
-		Roots: []string{"/api/messages", "/auth", "/company", "/contact-lists", "/contacts", "/events", "/quick-messages", "/sandbox", "/tags", "/tickets", "/users", "/whatsapp", "/whatsappsession"},
+		Roots: []string{"/api/messages", "/auth", "/company", "/contact-lists", "/contacts", "/events", "/media", "/queue", "/quick-messages", "/sandbox", "/tags", "/tickets", "/users", "/whatsapp", "/whatsappsession"},
 	}}
 }
 
@@ -128,6 +131,36 @@ func (c *Company) Inbox(number string) []string {
 func (c *Company) SendFromPhone(number string, to Connection, body string) {
 	c.T.Helper()
 	c.OK(201, "POST", "/sandbox/phones/"+number+"/send", object{"to": to.Number, "body": body})
+}
+
+// Upload sends files as messages of a ticket: file names and their contents. fields are other
+// fields of the form.
+func (c *Company) Upload(ticketPath string, fields map[string]string, files ...File) moduletest.Response {
+	c.T.Helper()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	for name, value := range fields {
+		require.NoError(c.T, form.WriteField(name, value))
+	}
+	for _, file := range files {
+		header := textproto.MIMEHeader{"Content-Disposition": {multipart.FileContentDisposition("medias", file.Name)}}
+		if file.Type != "" {
+			header.Set("Content-Type", file.Type)
+		}
+		part, err := form.CreatePart(header)
+		require.NoError(c.T, err)
+		_, err = part.Write(file.Content)
+		require.NoError(c.T, err)
+	}
+	require.NoError(c.T, form.Close())
+	return c.Call("POST", ticketPath+"/messages", body.String(), "Content-Type", form.FormDataContentType())
+}
+
+// File is a file to upload.
+type File struct {
+	Name    string
+	Type    string // Content-Type; "" = none
+	Content []byte
 }
 
 // Tickets returns the first page of tickets; filter is a query such as "status=open".

@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime/multipart"
 	"strconv"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -29,6 +30,31 @@ func (c *Company) LogIn(email, password string) *Company {
 	c.T.Helper()
 	session := c.As("").OK(200, "POST", "/auth/login", object{"email": email, "password": password})
 	return c.As(session["token"].(string))
+}
+
+// Advance advances the product's clock and logs the first administrator in again: tokens
+// expire by that clock.
+func (c *Company) Advance(d time.Duration) {
+	c.T.Helper()
+	c.Hub.Clock.Advance(d)
+	c.Token = c.LogIn(c.Email, Password).Token
+}
+
+// RunJob runs a background job of the product once.
+func (c *Company) RunJob(name string) {
+	c.T.Helper()
+	require.NoError(c.T, c.Hub.Job(name).Run(c.T.Context(), nil))
+}
+
+// DrainOutbox sends what waits in the outbox, and waits for what others are sending.
+func (c *Company) DrainOutbox() {
+	c.T.Helper()
+	require.Eventually(c.T, func() bool {
+		c.RunJob("outbox")
+		var waiting int
+		require.NoError(c.T, c.Hub.Host.Pool.QueryRow(c.T.Context(), `select count(*) from outbox`).Scan(&waiting))
+		return waiting == 0
+	}, 30*time.Second, 10*time.Millisecond)
 }
 
 // Refused requires a status and the platform's name of the error.

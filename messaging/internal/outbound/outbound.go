@@ -39,11 +39,18 @@ type Service struct {
 	host    module.Host
 	store   *store.Store
 	drivers *driver.Drivers
+	media   MediaURLs
+}
+
+// MediaURLs makes addresses at which networks fetch files.
+type MediaURLs interface {
+	// SignedURL returns an address of a file that is valid for an hour.
+	SignedURL(id string) string
 }
 
 // New returns the service of an opened product.
-func New(host module.Host, s *store.Store, drivers *driver.Drivers) *Service {
-	return &Service{host, s, drivers}
+func New(host module.Host, s *store.Store, drivers *driver.Drivers, media MediaURLs) *Service {
+	return &Service{host, s, drivers, media}
 }
 
 // Draft is a message to write to a contact.
@@ -140,8 +147,8 @@ func (s *Service) callDriver(ctx context.Context, entry store.OutboxEntry, conta
 		return driver.Sent{}, err
 	}
 	out := driver.Outgoing{ID: message.ID, To: contact.Number, Body: message.Body}
-	if message.MediaURL != nil {
-		out.Media = &driver.Media{Type: message.MediaType, MimeType: deref(message.MimeType), Name: deref(message.MediaName), URL: *message.MediaURL}
+	if message.MediaID != nil {
+		out.Media = &driver.Media{Type: message.MediaType, MimeType: deref(message.MimeType), Name: deref(message.MediaName), URL: s.media.SignedURL(*message.MediaID)}
 	}
 	if message.QuotedID != nil {
 		quoted, err := s.store.Message(ctx, entry.CompanyID, *message.QuotedID)
@@ -209,6 +216,19 @@ func (s *Service) CheckNumber(ctx context.Context, connection store.Connection, 
 		return hub.Errorf(hub.ErrMalformed, "wapp_invalid_contact", "The number is not registered at the network.")
 	}
 	return nil
+}
+
+// answerTime is how long users may answer a contact that has opted out.
+const answerTime = 24 * time.Hour
+
+// CheckConsent is an error for callers if a contact wants no messages. Answers of users are
+// allowed for a day after the contact wrote.
+func CheckConsent(contact store.Contact, origin chat.Origin, now time.Time) error {
+	isAnswer := origin == chat.OriginAgent && contact.LastInboundAt != nil && now.Sub(*contact.LastInboundAt) < answerTime
+	if contact.Consent != chat.ConsentOptedOut || isAnswer {
+		return nil
+	}
+	return hub.Errorf(hub.ErrMalformed, "opted_out", "The contact has opted out of messages.")
 }
 
 // CloseTicket closes a ticket after a message, where the caller of the send API asks for

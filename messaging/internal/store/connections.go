@@ -18,6 +18,8 @@ func (t *Tx) CreateConnection(ctx context.Context, c Connection) (Connection, er
 	return t.InsertConnection(ctx, dbgen.InsertConnectionParams{
 		CompanyID: c.CompanyID, Name: c.Name, Driver: c.Driver, GreetingMessage: c.GreetingMessage, FarewellMessage: c.FarewellMessage,
 		OutOfHoursMessage: c.OutOfHoursMessage, RatingMessage: c.RatingMessage, SendIntervalMS: c.SendIntervalMS, DailyLimit: c.DailyLimit, CreatedAt: t.Now(),
+		TransferQueueID: c.TransferQueueID, TimeToTransfer: c.TimeToTransfer, ExpiresTicket: c.ExpiresTicket, ExpiresInactiveMessage: c.ExpiresInactiveMessage,
+		MaxUseBotQueues: c.MaxUseBotQueues,
 	})
 }
 
@@ -33,6 +35,8 @@ func (t *Tx) SaveConnection(ctx context.Context, c Connection) (Connection, erro
 		CompanyID: c.CompanyID, ID: c.ID, Name: c.Name, GreetingMessage: c.GreetingMessage, FarewellMessage: c.FarewellMessage,
 		OutOfHoursMessage: c.OutOfHoursMessage, RatingMessage: c.RatingMessage, SendIntervalMS: c.SendIntervalMS, DailyLimit: c.DailyLimit,
 		IsDefault: c.IsDefault, UpdatedAt: t.Now(),
+		TransferQueueID: c.TransferQueueID, TimeToTransfer: c.TimeToTransfer, ExpiresTicket: c.ExpiresTicket, ExpiresInactiveMessage: c.ExpiresInactiveMessage,
+		MaxUseBotQueues: c.MaxUseBotQueues,
 	})
 }
 

@@ -64,7 +64,7 @@ func (t *Tx) SaveContact(ctx context.Context, c Contact) (Contact, error) {
 
 // contactColumns are the columns of [Contact].
 const contactColumns = `c.company_id, c.id, c.name, c.number, c.number_key, c.lid, c.email, c.picture_url, c.is_group, c.disable_bot, c.extra_info,
-	c.consent, c.consent_at, c.anonymized_at, c.last_inbound_at, c.created_at, c.updated_at`
+	c.consent, c.consent_at, c.anonymized_at, c.last_inbound_at, c.out_of_hours_at, c.created_at, c.updated_at`
 
 // ContactFilter selects contacts. Zero members select everything.
 type ContactFilter struct {

@@ -33,11 +33,16 @@ func (t *Tx) AnonymizeContact(ctx context.Context, scope Scope, contact Contact)
 			return contact, fmt.Errorf("closing a ticket: %w", err)
 		}
 	}
+	files, err := t.MediaOfContact(ctx, scope.Company, contact.ID)
+	if err != nil {
+		return contact, fmt.Errorf("loading the contact's files: %w", err)
+	}
 	for _, erase := range []func(ctx context.Context, company, contact int64) error{
 		t.EraseTicketsOfContact, t.DeleteOutboxOfContact, t.DeleteListItemsOfContact, t.DeleteContactTags,
 		func(ctx context.Context, company, contact int64) error {
 			return t.EraseMessagesOfContact(ctx, company, contact, t.Now())
 		},
+		func(ctx context.Context, company, _ int64) error { return t.EraseMedia(ctx, company, files) },
 	} {
 		if err := erase(ctx, scope.Company, contact.ID); err != nil {
 			return contact, fmt.Errorf("erasing a contact's data: %w", err)
@@ -67,11 +72,22 @@ func (s *Store) EraseOldMessages(ctx context.Context, _ []byte) error {
 // eraseMessages deletes some of a company's old messages and returns how many.
 func (s *Store) eraseMessages(ctx context.Context, company int64, before time.Time) (deleted int, err error) {
 	err = s.InTx(ctx, "erasing old messages", func(tx *Tx) error {
-		tickets, err := tx.DeleteOldMessages(ctx, company, before, retentionBatch)
+		messages, err := tx.DeleteOldMessages(ctx, company, before, retentionBatch)
 		if err != nil {
 			return err
 		}
-		deleted = len(tickets)
+		deleted = len(messages)
+		var tickets []int64
+		var files []string
+		for _, message := range messages {
+			tickets = append(tickets, message.TicketID)
+			if message.MediaID != nil {
+				files = append(files, *message.MediaID)
+			}
+		}
+		if err := tx.EraseMedia(ctx, company, files); err != nil {
+			return err
+		}
 		return tx.ClearLastMessages(ctx, company, tickets)
 	})
 	return deleted, err

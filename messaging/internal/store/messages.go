@@ -44,14 +44,14 @@ func (t *Tx) AddMessage(ctx context.Context, ticket Ticket, m Message) (Message,
 	}
 	stored, err := t.InsertMessage(ctx, dbgen.InsertMessageParams{
 		CompanyID: ticket.CompanyID, ID: m.ID, TicketID: ticket.ID, ContactID: ticket.ContactID, ConnectionID: ticket.ConnectionID, RemoteID: m.RemoteID,
-		UserID: m.UserID, Body: m.Body, FromMe: m.FromMe, IsRead: m.FromMe, Ack: m.Ack, MediaType: m.MediaType, MediaURL: m.MediaURL, MediaName: m.MediaName,
+		UserID: m.UserID, Body: m.Body, FromMe: m.FromMe, IsRead: m.FromMe, Ack: m.Ack, MediaType: m.MediaType, MediaID: m.MediaID, MediaReference: m.MediaReference, MediaName: m.MediaName,
 		MimeType: m.MimeType, Size: m.Size, QuotedID: m.QuotedID, IsPrivate: m.IsPrivate, Origin: m.Origin, ExternalKey: m.ExternalKey,
 		SentAt: m.SentAt, CreatedAt: t.Now(),
 	})
 	if err != nil {
 		return Message{}, fmt.Errorf("storing a message: %w", err)
 	}
-	added := dbgen.AddToTicketParams{CompanyID: ticket.CompanyID, ID: ticket.ID, LastMessage: truncate(m.Body, maxPreview), At: t.Now()}
+	added := dbgen.AddToTicketParams{CompanyID: ticket.CompanyID, ID: ticket.ID, LastMessage: truncate(preview(m), maxPreview), At: t.Now()}
 	switch {
 	case !m.FromMe:
 		added.Unread = 1
@@ -60,6 +60,14 @@ func (t *Tx) AddMessage(ctx context.Context, ticket Ticket, m Message) (Message,
 		added.FirstResponseAt = &now
 	}
 	return stored, t.AddToTicket(ctx, added)
+}
+
+// preview returns what a list of tickets shows of a message.
+func preview(m Message) string {
+	if m.Body == "" && m.MediaName != nil {
+		return *m.MediaName
+	}
+	return m.Body
 }
 
 // Enqueue adds a stored message to the outbox. The returned entry is leased until a time if

@@ -16,6 +16,7 @@ type TicketView struct {
 	Ticket
 	ContactName, ContactNumber, ContactEmail, ContactPicture string
 	UserName, QueueName, QueueColor, ConnectionName          *string
+	Tags                                                     []TicketTag // ordered by name
 }
 
 // Viewer is a user who sees a part of a company's tickets: those without an owner and its
@@ -50,6 +51,7 @@ type TicketFilter struct {
 	Viewer    *Viewer // nil: every ticket of the company
 	Status    chat.TicketStatus
 	Queues    []int64 // any of them
+	Tags      []int64 // all of them
 	UserID    int64
 	Unread    bool
 	CreatedAt [2]time.Time // from, and before
@@ -59,6 +61,7 @@ type TicketFilter struct {
 
 const ticketColumns = `t.company_id, t.id, t.uuid, t.status, t.contact_id, t.connection_id, t.user_id, t.queue_id, t.unread_messages, t.last_message, t.chatbot,
 	t.resolution, t.rating, t.queued_at, t.started_at, t.first_response_at, t.closed_at, t.created_at, t.updated_at,
+	t.greeted_at, t.menu_sent_at, t.menu_option, t.wrong_answers, t.rating_asked_at,
 	c.name, c.number, c.email, c.picture_url, u.name, q.name, q.color, w.name`
 
 const ticketJoins = ` from tickets t
@@ -90,6 +93,11 @@ func (f TicketFilter) where(scope Scope) (sql string, args []any) {
 	}
 	if f.Queues != nil {
 		c.add("t.queue_id = any(?)", f.Queues)
+	}
+	if len(f.Tags) > 0 {
+		c.args = append(c.args, f.Tags)
+		c.list = append(c.list, fmt.Sprintf(`t.id in (select tt.ticket_id from ticket_tags tt where tt.company_id = $1 and tt.tag_id = any($%[1]d)
+			group by tt.ticket_id having count(*) = cardinality($%[1]d::bigint[]))`, len(c.args)))
 	}
 	if f.UserID != 0 {
 		c.add("t.user_id = ?", f.UserID)
@@ -141,8 +149,29 @@ func (s *Store) ListTickets(ctx context.Context, scope Scope, f TicketFilter) (p
 	if err != nil {
 		return nil, 0, fmt.Errorf("listing tickets: %w", err)
 	}
-	page, err = pgx.CollectRows(rows, scanTicketView)
+	page, err = s.collectTicketViews(ctx, scope, rows)
 	return page, count, err
+}
+
+// collectTicketViews reads tickets and adds their tags.
+func (s *Store) collectTicketViews(ctx context.Context, scope Scope, rows pgx.Rows) ([]TicketView, error) {
+	views, err := pgx.CollectRows(rows, scanTicketView)
+	if err != nil || len(views) == 0 {
+		return views, err
+	}
+	ids, places := make([]int64, len(views)), make(map[int64]int, len(views))
+	for i, view := range views {
+		ids[i], places[view.ID] = view.ID, i
+	}
+	tags, err := s.TagsOfTickets(ctx, scope.Company, ids)
+	if err != nil {
+		return nil, fmt.Errorf("loading the tags of tickets: %w", err)
+	}
+	for _, tag := range tags {
+		view := &views[places[tag.TicketID]]
+		view.Tags = append(view.Tags, tag)
+	}
+	return views, nil
 }
 
 // TicketView returns one ticket, or [pgx.ErrNoRows].
@@ -164,7 +193,7 @@ func (s *Store) TicketViews(ctx context.Context, scope Scope, ids []int64) ([]Ti
 	if err != nil {
 		return nil, fmt.Errorf("loading tickets: %w", err)
 	}
-	return pgx.CollectRows(rows, scanTicketView)
+	return s.collectTicketViews(ctx, scope, rows)
 }
 
 func scanTicketView(row pgx.CollectableRow) (TicketView, error) {
@@ -172,6 +201,7 @@ func scanTicketView(row pgx.CollectableRow) (TicketView, error) {
 	t := &v.Ticket
 	err := row.Scan(&t.CompanyID, &t.ID, &t.UUID, &t.Status, &t.ContactID, &t.ConnectionID, &t.UserID, &t.QueueID, &t.UnreadMessages, &t.LastMessage, &t.Chatbot,
 		&t.Resolution, &t.Rating, &t.QueuedAt, &t.StartedAt, &t.FirstResponseAt, &t.ClosedAt, &t.CreatedAt, &t.UpdatedAt,
+		&t.GreetedAt, &t.MenuSentAt, &t.MenuOption, &t.WrongAnswers, &t.RatingAskedAt,
 		&v.ContactName, &v.ContactNumber, &v.ContactEmail, &v.ContactPicture, &v.UserName, &v.QueueName, &v.QueueColor, &v.ConnectionName)
 	return v, err
 }

@@ -81,6 +81,7 @@ func (t *Tx) reopenTicket(ctx context.Context, scope Scope, contact Contact, con
 func (t *Tx) SaveTicket(ctx context.Context, scope Scope, earlier chat.TicketStatus, ticket Ticket) (Ticket, error) {
 	now := t.Now()
 	if ticket.Status != earlier {
+		ticket.Chatbot, ticket.RatingAskedAt = false, nil // people or the contact take over
 		switch ticket.Status {
 		case chat.TicketPending:
 			ticket.QueuedAt, ticket.StartedAt, ticket.ClosedAt = &now, nil, nil
@@ -92,7 +93,8 @@ func (t *Tx) SaveTicket(ctx context.Context, scope Scope, earlier chat.TicketSta
 	}
 	saved, err := t.UpdateTicket(ctx, dbgen.UpdateTicketParams{
 		CompanyID: scope.Company, ID: ticket.ID, Status: ticket.Status, UserID: ticket.UserID, QueueID: ticket.QueueID, ConnectionID: ticket.ConnectionID,
-		Resolution: ticket.Resolution, QueuedAt: ticket.QueuedAt, StartedAt: ticket.StartedAt, ClosedAt: ticket.ClosedAt, UpdatedAt: now,
+		Resolution: ticket.Resolution, QueuedAt: ticket.QueuedAt, StartedAt: ticket.StartedAt, ClosedAt: ticket.ClosedAt,
+		Chatbot: ticket.Chatbot, RatingAskedAt: ticket.RatingAskedAt, UpdatedAt: now,
 	})
 	if err != nil || saved.Status == earlier || saved.Status != chat.TicketClosed {
 		return saved, err

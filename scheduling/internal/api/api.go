@@ -16,9 +16,9 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/accounts"
+	"integrationhub/hub/module/picture"
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
-	"integrationhub/scheduling/internal/imageupload"
 	"integrationhub/scheduling/internal/notify"
 	"integrationhub/scheduling/internal/payment"
 	"integrationhub/scheduling/internal/publicbooking"
@@ -33,12 +33,12 @@ type API struct {
 	publicBooking *publicbooking.Service
 	notifier      *notify.Notifier
 	accounts      *accounts.Authenticator
-	images        *imageupload.Processor
+	images        *picture.Processor
 }
 
 // New returns the API of an opened product.
 func New(host module.Host, db *store.Store, payments *payment.Service, publicBooking *publicbooking.Service, notifier *notify.Notifier) *API {
-	return &API{host: host, store: db, payments: payments, publicBooking: publicBooking, notifier: notifier, accounts: accounts.New(host, accountOptions, userStore{db}), images: imageupload.NewProcessor()}
+	return &API{host: host, store: db, payments: payments, publicBooking: publicBooking, notifier: notifier, accounts: accounts.New(host, accountOptions, userStore{db}), images: picture.NewProcessor(logoLimits)}
 }
 
 // Accounts returns the authenticator of the product's users.

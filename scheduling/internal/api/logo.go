@@ -6,9 +6,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
-	"integrationhub/scheduling/internal/imageupload"
+	"integrationhub/hub/module/picture"
 	"integrationhub/scheduling/internal/store"
 )
+
+// logoLimits are those of logos.
+var logoLimits = picture.Limits{Bytes: 2 << 20, OutputSide: 512}
 
 // formOverheadBytes is the room for a multipart form around its file.
 const formOverheadBytes = 64 << 10
@@ -16,7 +19,7 @@ const formOverheadBytes = 64 << 10
 // allowUpload raises the body limit of a route to the size of an image.
 func allowUpload(bind func(huma.API, huma.Operation)) func(huma.API, huma.Operation) {
 	return func(api huma.API, op huma.Operation) {
-		op.MaxBodyBytes = imageupload.MaxBytes + formOverheadBytes
+		op.MaxBodyBytes = int64(logoLimits.Bytes) + formOverheadBytes
 		bind(api, op)
 	}
 }

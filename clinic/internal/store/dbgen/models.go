@@ -244,6 +244,17 @@ type Record struct {
 	UpdatedAt       time.Time
 }
 
+type RecordAccess struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	ID        uuid.UUID
+	PatientID uuid.UUID
+	UserID    uuid.UUID
+	UserName  string
+	Reason    string
+	CreatedAt time.Time
+}
+
 type User struct {
 	ClinicID     uuid.UUID
 	ID           uuid.UUID

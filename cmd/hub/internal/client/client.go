@@ -164,8 +164,8 @@ func send[T any](ctx context.Context, c *Client, k call) (Reply[T], error) {
 	return reply, nil
 }
 
-// open makes the call and gives its 2xx answer, whose body the caller closes. A
-// refused operator's token is renewed once.
+// open makes the call and gives its 2xx answer, whose body the caller closes. One that is
+// no hub's is a [NotHubError]. A refused operator's token is renewed once.
 func (c *Client) open(ctx context.Context, k call) (*http.Response, error) {
 	body, err := encode(k.body)
 	if err != nil {
@@ -180,7 +180,11 @@ func (c *Client) open(ctx context.Context, k call) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		if resp.StatusCode >= 200 && resp.StatusCode < 300 {
+		isOK := resp.StatusCode >= 200 && resp.StatusCode < 300
+		if isOK && !isFromHub(resp) {
+			return nil, readNotHub(resp, c.base+k.path)
+		}
+		if isOK {
 			return resp, nil
 		}
 		problem := readProblem(resp, c.base+k.path)

@@ -8,7 +8,10 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
+
+	"integrationhub/hub"
 )
 
 // ErrNoRight is what a call answers that needs an operator or a key and has neither.
@@ -23,6 +26,7 @@ type Problem struct {
 	RequestID  string        `json:"request_id"` // finds the request in the hub's logs
 	Errors     []Field       `json:"errors"`     // which inputs are wrong
 	RetryAfter time.Duration `json:"-"`          // 0 = not said
+	IsForeign  bool          `json:"-"`          // the response is no hub's: a proxy's, or another server's
 }
 
 // Field names one wrong input of a request.
@@ -60,8 +64,43 @@ func (e *ConnectError) Error() string { return "calling " + e.URL + ": " + e.Err
 // Unwrap gives the cause.
 func (e *ConnectError) Unwrap() error { return e.Err }
 
-// AnswerError describes a 2xx answer that cannot be understood: what answers there
-// is probably not a hub, or one of another version.
+// NotHubError is a 2xx response without [hub.HeaderHub]: another server is at the address,
+// and whatever was asked of it was not done.
+type NotHubError struct {
+	URL    string // what was called
+	Status int
+	Type   string // its Content-Type; "" = none
+	Start  string // the beginning of its body
+}
+
+// Error implements error.
+func (e *NotHubError) Error() string {
+	text := fmt.Sprintf("what answers at %s is not a hub: %d %s", e.URL, e.Status, http.StatusText(e.Status))
+	if e.Type != "" {
+		text += ", " + e.Type
+	}
+	if e.Start != "" {
+		text += ": " + e.Start
+	}
+	return text
+}
+
+// maxShown is how much of the body of a response that is no hub's is shown, in bytes.
+const maxShown = 100
+
+// readNotHub reads the beginning of a response that is no hub's and closes it.
+func readNotHub(resp *http.Response, address string) *NotHubError {
+	defer func() { _ = resp.Body.Close() }()
+	start, _ := io.ReadAll(io.LimitReader(resp.Body, maxShown)) // what there is
+	return &NotHubError{URL: address, Status: resp.StatusCode, Type: resp.Header.Get("Content-Type"),
+		Start: strings.ToValidUTF8(strings.Join(strings.Fields(string(start)), " "), "")}
+}
+
+// isFromHub reports whether a hub made a response.
+func isFromHub(resp *http.Response) bool { return resp.Header.Get(hub.HeaderHub) != "" }
+
+// AnswerError describes a 2xx answer of a hub that cannot be understood: it is probably
+// one of another version.
 type AnswerError struct {
 	URL    string
 	Reason string
@@ -84,7 +123,7 @@ func readProblem(resp *http.Response, address string) *Problem {
 	if err != nil || json.Unmarshal(raw, p) != nil {
 		p = &Problem{}
 	}
-	p.Status = resp.StatusCode
+	p.Status, p.IsForeign = resp.StatusCode, !isFromHub(resp)
 	if p.Detail == "" {
 		p.Detail = fmt.Sprintf("%s answered %d %s", address, resp.StatusCode, http.StatusText(resp.StatusCode))
 		if location := resp.Header.Get("Location"); location != "" {

@@ -61,6 +61,7 @@ type AuditItem struct {
 	IP         string     `json:"ip"`
 	RequestID  string     `json:"request_id"`
 	Status     int        `json:"status"` // HTTP status that was answered
+	Count      int        `json:"count"`  // how often it happened within the minute
 }
 
 // AuditActor is who did it.

@@ -110,13 +110,15 @@ func (t *targetDrain) try(ctx context.Context, tx pgx.Tx) (drainOutcome, error) 
 // checkTrial begins a drain if the trial was delivered, and schedules another trial if not.
 func (t *targetDrain) checkTrial(ctx context.Context, tx pgx.Tx) (drainOutcome, error) {
 	var status delivery.Status
-	var waits bool
-	err := tx.QueryRow(ctx, `select status, next_attempt_at is not null from hub.deliveries where id = $1`, t.trial).Scan(&status, &waits)
+	var waits, isUnsent bool
+	err := tx.QueryRow(ctx, `select status, next_attempt_at is not null, `+isUnsentSQL+` from hub.deliveries d where d.id = $1`, t.trial).Scan(&status, &waits, &isUnsent)
 	switch {
 	case err != nil && !errors.Is(err, pgx.ErrNoRows):
 		return drainOutcome{}, fmt.Errorf("reading a trial: %w", err)
 	case err != nil || status == delivery.Failed: // it shows nothing: another is tried
 		return drainOutcome{isBusy: true}, t.update(ctx, tx, `state = 'waiting', trial_id = null, due_at = clock_timestamp()`)
+	case isUnsent: // it shows nothing either: it is tried again
+		return drainOutcome{isBusy: true}, t.update(ctx, tx, `state = 'waiting', trial_id = null, due_at = clock_timestamp() + $2`, busyDrainInterval)
 	case status == delivery.Pending:
 		return drainOutcome{isBusy: !waits}, t.update(ctx, tx, `due_at = clock_timestamp() + $2`, trialPoll)
 	case status == delivery.Delivered:
@@ -158,6 +160,9 @@ func (t *targetDrain) drain(ctx context.Context, tx pgx.Tx) (drainOutcome, error
 		return drainOutcome{}, err
 	}
 	t.hasDelivered = t.hasDelivered || progress.delivered > 0
+	if progress.unsent > 0 {
+		return drainOutcome{isBusy: true}, t.again(ctx, tx, progress.open)
+	}
 	if progress.delivered > 0 {
 		t.parked = 0
 	}
@@ -196,6 +201,7 @@ type drainProgress struct {
 	retrying  int         // of these: an attempt failed
 	delivered int
 	parked    int
+	unsent    int // parked without an attempt
 }
 
 func readDrainProgress(ctx context.Context, tx pgx.Tx, sent []uuid.UUID) (p drainProgress, err error) {
@@ -203,23 +209,25 @@ func readDrainProgress(ctx context.Context, tx pgx.Tx, sent []uuid.UUID) (p drai
 	if len(sent) == 0 {
 		return p, nil
 	}
-	rows, err := tx.Query(ctx, `select id, status, next_attempt_at is not null from hub.deliveries where id = any($1)`, sent)
+	rows, err := tx.Query(ctx, `select d.id, d.status, d.next_attempt_at is not null, `+isUnsentSQL+` from hub.deliveries d where d.id = any($1)`, sent)
 	if err != nil {
 		return p, fmt.Errorf("reading a drain's deliveries: %w", err)
 	}
 	var id uuid.UUID
 	var status delivery.Status
-	var waits bool
-	if _, err = pgx.ForEachRow(rows, []any{&id, &status, &waits}, func() error {
-		switch status {
-		case delivery.Pending:
+	var waits, isUnsent bool
+	if _, err = pgx.ForEachRow(rows, []any{&id, &status, &waits, &isUnsent}, func() error {
+		switch {
+		case status == delivery.Pending:
 			p.open = append(p.open, id)
 			if waits {
 				p.retrying++
 			}
-		case delivery.Delivered:
+		case status == delivery.Delivered:
 			p.delivered++
-		case delivery.Parked:
+		case isUnsent:
+			p.unsent++
+		case status == delivery.Parked:
 			p.parked++
 		}
 		return nil
@@ -274,22 +282,32 @@ func (t *targetDrain) requeueNext(ctx context.Context, tx pgx.Tx, limit int) ([]
 func (t *targetDrain) finish(ctx context.Context, tx pgx.Tx) error {
 	var unsent, left bool
 	err := tx.QueryRow(ctx, `
-		select exists (select from hub.deliveries d where `+drainableSQL+` and d.reason in ('`+strings.Join(unusedReasons, `', '`)+`')),
+		select exists (select from hub.deliveries d where `+drainableSQL+` and `+isUnsentSQL+`),
 			exists (select from hub.deliveries d where `+drainableSQL+`)`, t.target).Scan(&unsent, &left)
 	switch {
 	case err != nil:
 		return fmt.Errorf("looking for parked deliveries: %w", err)
-	case unsent: // by a process that took the target for unused a moment too long
-		return t.update(ctx, tx, `since = clock_timestamp(), due_at = clock_timestamp() + $2, sent = '{}', cursor = null`, busyDrainInterval)
+	case unsent:
+		return t.again(ctx, tx, []uuid.UUID{})
 	case left:
 		return t.wait(ctx, tx)
 	}
 	return t.beginSettling(ctx, tx)
 }
 
-// unusedReasons are the reasons of deliveries that parked without an attempt because the
-// target was not in use.
-var unusedReasons = []string{delivery.ReasonDisabled, delivery.ReasonIntegrationInactive, delivery.ReasonPeerUnavailable}
+// again makes the drain look once more at everything that is parked. Processes learn of
+// changed configuration within a fraction of a second: one that takes the target for unused
+// parks what it is sent without an attempt, which shows nothing about the target. open was
+// sent and is not settled.
+func (t *targetDrain) again(ctx context.Context, tx pgx.Tx, open []uuid.UUID) error {
+	return t.update(ctx, tx, `since = clock_timestamp(), due_at = clock_timestamp() + $2, sent = $3, cursor = null,
+		delivered_at = case when $4 then coalesce(delivered_at, clock_timestamp()) end`, busyDrainInterval, open, t.hasDelivered)
+}
+
+// isUnsentSQL is true of deliveries d that were parked without an attempt because their
+// target was not in use. An endpoint that responds 410 is disabled by then.
+var isUnsentSQL = `(d.status = 2 and coalesce(d.reason, '') in ('` + strings.Join([]string{delivery.ReasonDisabled,
+	delivery.ReasonGone, delivery.ReasonIntegrationInactive, delivery.ReasonPeerUnavailable}, `', '`) + `'))`
 
 // wait schedules the first of a series of trials.
 func (t *targetDrain) wait(ctx context.Context, tx pgx.Tx) error {

@@ -243,6 +243,52 @@ func TestEnablingDrains(t *testing.T) {
 	require.Len(t, d.pending(target), 1, "not only after 30 s")
 }
 
+// A process that does not know yet that a target is in use again parks what it is sent
+// without an attempt. This is no failed attempt: it goes again at once, oldest first.
+func TestParkedBeforeTheProcessKnew(t *testing.T) {
+	t.Parallel()
+	for _, reason := range []string{"disabled", "gone", "integration_inactive", "peer_unavailable"} {
+		d := newDrainTest(t)
+		target := d.target[0]
+		ids := d.park(4, target)
+		parkUnsent := func() {
+			d.exec(`update hub.deliveries set status = 2, reason = $2, finished_at = clock_timestamp() where target_id = $1 and status = 0`, target, reason)
+		}
+		d.exec(`update hub.endpoints set enabled = false where id = $1`, target)
+		d.exec(`update hub.endpoints set enabled = true where id = $1`, target)
+		for range 3 {
+			d.round()
+			require.Equal(t, ids[:1], d.pending(target), reason)
+			parkUnsent()
+			d.round()
+			state, wait := d.state(target)
+			require.Equal(t, "draining", state)
+			require.Less(t, wait, time.Second)
+		}
+		var sent []uuid.UUID
+		for range 10 {
+			d.round()
+			sent = append(sent, d.pending(target)...)
+			d.settle(1, d.pending(target)...)
+		}
+		require.Equal(t, ids, sent)
+
+		// The same of a trial.
+		trial := d.park(1, d.target[1])
+		target = d.target[1]
+		for range 3 {
+			d.due()
+			d.round()
+			require.Equal(t, trial, d.pending(target))
+			parkUnsent()
+			d.round()
+			state, wait := d.state(target)
+			require.Equal(t, "waiting", state)
+			require.Less(t, wait, time.Second)
+		}
+	}
+}
+
 func (d *drainTest) count(where string, args ...any) (n int) {
 	d.t.Helper()
 	require.NoError(d.t, d.pool.QueryRow(d.t.Context(), `select count(*) from hub.deliveries where `+where, args...).Scan(&n))

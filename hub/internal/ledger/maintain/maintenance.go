@@ -23,6 +23,7 @@ const (
 	knownLoginRetention = 90 * 24 * time.Hour // of the addresses that an account logged in from
 	failBatch           = 5000                // deliveries that one statement fails
 	partitionsLock      = 7240913
+	auditMonthsAhead    = 6 // a hub that was stopped for less finds its months of the audit log
 )
 
 // Maintenance creates and drops partitions, rolls up statistics, deletes old rows, fails
@@ -33,6 +34,8 @@ type Maintenance struct {
 	now       func() time.Time
 	retention time.Duration
 	onGivenUp OnGivenUp
+
+	auditRetention time.Duration // 0: the audit log is kept
 
 	onAbandoned func(targets int) // nil: not counted
 }
@@ -51,6 +54,12 @@ func NewMaintenance(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, 
 // that stopped to collect.
 func (m *Maintenance) CountAbandoned(count func(targets int)) *Maintenance {
 	m.onAbandoned = count
+	return m
+}
+
+// DropAudit makes the job drop the months of the audit log that ended before a retention.
+func (m *Maintenance) DropAudit(retention time.Duration) *Maintenance {
+	m.auditRetention = retention
 	return m
 }
 

@@ -17,6 +17,9 @@ func (m *Maintenance) EnforceRetention(ctx context.Context) error {
 	if err := m.dropPartitions(ctx, now.Add(-m.retention)); err != nil {
 		return err
 	}
+	if err := m.keepAuditPartitions(ctx, now); err != nil {
+		return err
+	}
 	if err := m.failParked(ctx); err != nil {
 		return err
 	}

@@ -2,11 +2,19 @@ package query
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"integrationhub/hub/internal/logid"
 )
+
+// undefinedTable is PostgreSQL's code for a table that does not exist (any more).
+const undefinedTable = "42P01"
 
 // Balance is a day's balance of deliveries: what was accepted, as counted in the
 // transactions that accepted it, and where the deliveries of that day stand.
@@ -28,39 +36,125 @@ func (s Balance) String() string {
 		s.Accepted, sign, s.Delivered, s.Parked, s.Pending, s.Failed)
 }
 
-// DailyBalances returns the balance of every day that is still in the log, oldest first, read
-// in one snapshot. It counts every row: for the doctor and for tests.
-func (r *Reader) DailyBalances(ctx context.Context) ([]Balance, error) {
+// Add adds another balance to this one.
+func (s *Balance) Add(other Balance) {
+	s.Accepted += other.Accepted
+	s.Delivered += other.Delivered
+	s.Parked += other.Parked
+	s.Pending += other.Pending
+	s.Failed += other.Failed
+}
+
+// Days returns the days that the log has tables of, oldest first, each by its beginning in
+// UTC. The first tables of coming days are among them.
+func (r *Reader) Days(ctx context.Context) ([]time.Time, error) {
 	rows, err := r.pool.Query(ctx, `
-		with days as (
-			select to_date(right(c.relname, 8), 'YYYYMMDD') as day
-			from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'hub.deliveries'::regclass),
-		accepted as (
-			select (bucket at time zone 'UTC')::date as day, sum(accepted) as n
+		select to_date(right(c.relname, 8), 'YYYYMMDD') from pg_inherits i join pg_class c on c.oid = i.inhrelid
+		where i.inhparent = 'hub.deliveries'::regclass order by 1`)
+	if err != nil {
+		return nil, fmt.Errorf("reading the days of the log: %w", err)
+	}
+	days, err := pgx.CollectRows(rows, pgx.RowTo[time.Time])
+	if err != nil {
+		return nil, fmt.Errorf("reading the days of the log: %w", err)
+	}
+	return days, nil
+}
+
+// DayBalance returns the balance of a day, read in one snapshot. It counts every row of the
+// day. It is zero for a day without deliveries, or whose retention has ended.
+func (r *Reader) DayBalance(ctx context.Context, day time.Time) (Balance, error) {
+	balance := Balance{Day: day}
+	err := r.ofDay(ctx, `
+		with accepted as (
+			select coalesce(sum(accepted), 0)::bigint as n
 			from (select bucket, accepted from hub.statistics where width = 30 and scope = 0 and product = ''
-				union all select bucket, accepted from hub.rollup_deltas) r group by 1),
-		stand as (
-			-- the first 48 bits of an id are its milliseconds
-			select to_timestamp((('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint) / 1000.0) at time zone 'UTC' as at, status
-			from (select id, status from hub.deliveries where not inbound union all
-			      select p.id, 0 from hub.promised p where not exists (select from hub.deliveries d where d.id = p.id)) d),
+				union all select bucket, accepted from hub.rollup_deltas) r where bucket >= $1 and bucket < $2),
 		counted as (
-			select at::date as day, count(*) filter (where status = 1) as delivered, count(*) filter (where status = 2) as parked,
-			       count(*) filter (where status = 0) as pending, count(*) filter (where status = 3) as failed
-			from stand group by 1)
-		select d.day, coalesce(a.n, 0)::bigint, coalesce(c.delivered, 0) + coalesce(k.delivered, 0), coalesce(c.parked, 0), coalesce(c.pending, 0),
-		       coalesce(c.failed, 0) + coalesce(k.failed, 0)
-		from days d left join accepted a using (day) left join counted c using (day) left join hub.compacted_days k using (day)
-		where a.n is not null or c.day is not null order by d.day`)
+			select count(*) filter (where status = 1) as delivered, count(*) filter (where status = 2) as parked,
+				count(*) filter (where status = 0) as pending, count(*) filter (where status = 3) as failed
+			from (select status from hub.deliveries_DAY where not inbound union all
+				select 0 from hub.promised p where p.id >= $3 and p.id < $4 and not exists (select from hub.deliveries_DAY d where d.id = p.id)) d)
+		select a.n, c.delivered + coalesce(k.delivered, 0), c.parked, c.pending, c.failed + coalesce(k.failed, 0)
+		from accepted a cross join counted c left join hub.compacted_days k on k.day = ($1 at time zone 'UTC')::date`, day,
+		[]any{day, day.AddDate(0, 0, 1), logid.Floor(day), logid.Floor(day.AddDate(0, 0, 1))},
+		&balance.Accepted, &balance.Delivered, &balance.Parked, &balance.Pending, &balance.Failed)
+	return balance, err
+}
+
+// DailyBalances returns the balance of every day in the log that has deliveries, oldest
+// first. It counts every row.
+func (r *Reader) DailyBalances(ctx context.Context) ([]Balance, error) {
+	days, err := r.Days(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("summing up the log: %w", err)
+		return nil, err
 	}
-	sums, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Balance, error) {
-		var s Balance
-		return s, row.Scan(&s.Day, &s.Accepted, &s.Delivered, &s.Parked, &s.Pending, &s.Failed)
-	})
+	var balances []Balance
+	for _, day := range days {
+		balance, err := r.DayBalance(ctx, day)
+		if err != nil {
+			return nil, err
+		}
+		if balance != (Balance{Day: day}) {
+			balances = append(balances, balance)
+		}
+	}
+	return balances, nil
+}
+
+// BalanceBefore returns what was accepted on the days before a day, from the statistics, and
+// what of it is parked or pending, from their indexes. Its cost is that of the days and of
+// what waits. Delivered and Failed are not counted.
+func (r *Reader) BalanceBefore(ctx context.Context, first, day time.Time) (Balance, error) {
+	var balance Balance
+	err := r.pool.QueryRow(ctx, `
+		select (select coalesce(sum(accepted), 0)::bigint from (
+				select bucket, accepted from hub.statistics where width = 30 and scope = 0 and product = ''
+				union all select bucket, accepted from hub.rollup_deltas) r where bucket >= $1 and bucket < $2),
+			(select count(*) from hub.deliveries where status = 2 and not inbound and id < $3),
+			(select count(*) from hub.deliveries where status = 0 and not inbound and id < $3)`,
+		first, day, logid.Floor(day)).Scan(&balance.Accepted, &balance.Parked, &balance.Pending)
 	if err != nil {
-		return nil, fmt.Errorf("summing up the log: %w", err)
+		return Balance{}, fmt.Errorf("summing up the statistics: %w", err)
 	}
-	return sums, nil
+	return balance, nil
+}
+
+// Gaps is what the log of a day lacks.
+type Gaps struct {
+	Events     int64 // missing, that deliveries belong to
+	Deliveries int64 // that belong to these
+	Waiting    int64 // of these, pending or parked
+	Attempts   int64 // missing, that deliveries have counted
+}
+
+// DayGaps returns what the log of a day lacks. It reads every row of the day.
+func (r *Reader) DayGaps(ctx context.Context, day time.Time) (Gaps, error) {
+	var gaps Gaps
+	err := r.ofDay(ctx, `
+		with orphaned as (
+			select d.seq, d.status from (select (overlay(id::text placing '0000' from 33))::uuid as seq, status from hub.deliveries_DAY where not inbound) d
+			where not exists (select from hub.events_DAY e where e.seq = d.seq)),
+		counted as ( -- a first attempt may be stored with its delivery
+			select id, attempts - (started_at is not null)::integer as n from hub.deliveries_DAY
+			where not inbound and attempts > (started_at is not null)::integer),
+		stored as (select delivery_id, count(distinct number) as n from hub.attempts_DAY group by delivery_id)
+		select count(distinct seq), count(*), count(*) filter (where status in (0, 2)),
+			(select coalesce(sum(greatest(0, c.n - coalesce(s.n, 0))), 0)::bigint from counted c left join stored s on s.delivery_id = c.id)
+		from orphaned`, day, nil, &gaps.Events, &gaps.Deliveries, &gaps.Waiting, &gaps.Attempts)
+	return gaps, err
+}
+
+// ofDay reads one row about a day, whose name replaces DAY. It reads nothing where the day's
+// tables do not exist.
+func (r *Reader) ofDay(ctx context.Context, sql string, day time.Time, args []any, into ...any) error {
+	err := r.pool.QueryRow(ctx, strings.ReplaceAll(sql, "DAY", "p"+day.Format("20060102")), args...).Scan(into...)
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && refused.Code == undefinedTable {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the log of %s: %w", day.Format(time.DateOnly), err)
+	}
+	return nil
 }

@@ -26,7 +26,7 @@ type Filter struct {
 	Status        string     `json:"status,omitempty" enum:"pending,delivered,parked,failed"`
 	StatusCode    int        `json:"status_code,omitempty" minimum:"0" maximum:"999" doc:"HTTP status of the last attempt"`
 	CorrelationID string     `json:"correlation_id,omitempty" maxLength:"200"`
-	EventID       string     `json:"event_id,omitempty" pattern:"^evt_[0-9a-f]{16}$" example:"evt_0123456789abcdef"`
+	EventID       string     `json:"event_id,omitempty" pattern:"^evt_[0-9a-fA-F]{16}$" example:"evt_0123456789abcdef"`
 	Search        string     `json:"q,omitempty" maxLength:"200" doc:"An event id, a delivery id or a correlation id"`
 	Since         *time.Time `json:"since,omitempty" doc:"Accepted at this time or later"`
 	Until         *time.Time `json:"until,omitempty" doc:"Accepted before this time"`
@@ -45,7 +45,7 @@ func (f Filter) Check(location string) error {
 		return hub.Invalid(location+".status", "must be pending, delivered, parked or failed")
 	}
 	if _, ok := hub.ParseEventID(f.EventID); f.EventID != "" && !ok {
-		return hub.Invalid(location+".event_id", `must be "evt_" and 16 lowercase hexadecimal digits`)
+		return hub.Invalid(location+".event_id", `must be "evt_" and 16 hexadecimal digits`)
 	}
 	if f.StatusCode < 0 || f.StatusCode > 999 {
 		return hub.Invalid(location+".status_code", "must be an HTTP status")

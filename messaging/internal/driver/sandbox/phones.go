@@ -129,6 +129,9 @@ func (n *Network) deliver(ctx context.Context, sender Phone, m Message) error {
 	}
 	for _, id := range connections {
 		in := driver.Incoming{ConnectionID: id, RemoteID: m.ID, From: sender.Number, Name: sender.Name, Body: m.Body, At: m.At}
+		if m.MediaURL != nil {
+			in.Media = incomingMedia(*m.MediaURL)
+		}
 		if m.QuotedID != nil {
 			in.QuotedRemoteID = *m.QuotedID
 		}

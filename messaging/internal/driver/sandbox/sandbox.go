@@ -9,7 +9,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"strconv"
 	"strings"
@@ -138,8 +137,3 @@ func (n *Network) Check(_ context.Context, _ driver.Connection, number string) (
 }
 
 func isRegistered(number string) bool { return !strings.HasSuffix(number, refusedEnding) }
-
-// OpenMedia implements [driver.Driver].
-func (n *Network) OpenMedia(context.Context, driver.Connection, string) (io.ReadCloser, error) {
-	return nil, driver.ErrRefused
-}

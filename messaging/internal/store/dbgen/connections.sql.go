@@ -22,7 +22,7 @@ func (q *Queries) ClearDefaultConnection(ctx context.Context, at time.Time, comp
 }
 
 const connection = `-- name: Connection :one
-select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at from messaging.connections where company_id = $1 and id = $2
+select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues from messaging.connections where company_id = $1 and id = $2
 `
 
 func (q *Queries) Connection(ctx context.Context, companyID int64, iD int64) (Connection, error) {
@@ -49,12 +49,17 @@ func (q *Queries) Connection(ctx context.Context, companyID int64, iD int64) (Co
 		&i.Settings,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.TransferQueueID,
+		&i.TimeToTransfer,
+		&i.ExpiresTicket,
+		&i.ExpiresInactiveMessage,
+		&i.MaxUseBotQueues,
 	)
 	return i, err
 }
 
 const connectionByID = `-- name: ConnectionByID :one
-select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at from messaging.connections where id = $1
+select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues from messaging.connections where id = $1
 `
 
 // Of any company: drivers know a connection by its id alone.
@@ -82,12 +87,17 @@ func (q *Queries) ConnectionByID(ctx context.Context, id int64) (Connection, err
 		&i.Settings,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.TransferQueueID,
+		&i.TimeToTransfer,
+		&i.ExpiresTicket,
+		&i.ExpiresInactiveMessage,
+		&i.MaxUseBotQueues,
 	)
 	return i, err
 }
 
 const connections = `-- name: Connections :many
-select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at from messaging.connections where company_id = $1 order by id limit 1000
+select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues from messaging.connections where company_id = $1 order by id limit 1000
 `
 
 func (q *Queries) Connections(ctx context.Context, companyID int64) ([]Connection, error) {
@@ -120,6 +130,11 @@ func (q *Queries) Connections(ctx context.Context, companyID int64) ([]Connectio
 			&i.Settings,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.TransferQueueID,
+			&i.TimeToTransfer,
+			&i.ExpiresTicket,
+			&i.ExpiresInactiveMessage,
+			&i.MaxUseBotQueues,
 		); err != nil {
 			return nil, err
 		}
@@ -132,7 +147,7 @@ func (q *Queries) Connections(ctx context.Context, companyID int64) ([]Connectio
 }
 
 const connectionsWithExpiredQRCode = `-- name: ConnectionsWithExpiredQRCode :many
-select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at from messaging.connections where status = 'qrcode' and qr_expires_at < $1::timestamptz order by qr_expires_at limit 100
+select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues from messaging.connections where status = 'qrcode' and qr_expires_at < $1::timestamptz order by qr_expires_at limit 100
 `
 
 func (q *Queries) ConnectionsWithExpiredQRCode(ctx context.Context, at time.Time) ([]Connection, error) {
@@ -165,6 +180,11 @@ func (q *Queries) ConnectionsWithExpiredQRCode(ctx context.Context, at time.Time
 			&i.Settings,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.TransferQueueID,
+			&i.TimeToTransfer,
+			&i.ExpiresTicket,
+			&i.ExpiresInactiveMessage,
+			&i.MaxUseBotQueues,
 		); err != nil {
 			return nil, err
 		}
@@ -177,7 +197,7 @@ func (q *Queries) ConnectionsWithExpiredQRCode(ctx context.Context, at time.Time
 }
 
 const defaultConnection = `-- name: DefaultConnection :one
-select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at from messaging.connections where company_id = $1 and is_default
+select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues from messaging.connections where company_id = $1 and is_default
 `
 
 func (q *Queries) DefaultConnection(ctx context.Context, companyID int64) (Connection, error) {
@@ -204,6 +224,11 @@ func (q *Queries) DefaultConnection(ctx context.Context, companyID int64) (Conne
 		&i.Settings,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.TransferQueueID,
+		&i.TimeToTransfer,
+		&i.ExpiresTicket,
+		&i.ExpiresInactiveMessage,
+		&i.MaxUseBotQueues,
 	)
 	return i, err
 }
@@ -222,21 +247,26 @@ func (q *Queries) DeleteConnection(ctx context.Context, companyID int64, iD int6
 
 const insertConnection = `-- name: InsertConnection :one
 insert into messaging.connections (company_id, name, driver, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message,
-  send_interval_ms, daily_limit, created_at, updated_at)
-values ($1, $2, $3, not exists (select from messaging.connections c where c.company_id = $1 and c.is_default), $4, $5, $6, $7, $8, $9, $10, $10) returning company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at
+  send_interval_ms, daily_limit, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues, created_at, updated_at)
+values ($1, $2, $3, not exists (select from messaging.connections c where c.company_id = $1 and c.is_default), $4, $5, $6, $7, $8, $9, $11, $12, $13, $14, $15, $10, $10) returning company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues
 `
 
 type InsertConnectionParams struct {
-	CompanyID         int64
-	Name              string
-	Driver            string
-	GreetingMessage   string
-	FarewellMessage   string
-	OutOfHoursMessage string
-	RatingMessage     string
-	SendIntervalMS    int
-	DailyLimit        int
-	CreatedAt         time.Time
+	CompanyID              int64
+	Name                   string
+	Driver                 string
+	GreetingMessage        string
+	FarewellMessage        string
+	OutOfHoursMessage      string
+	RatingMessage          string
+	SendIntervalMS         int
+	DailyLimit             int
+	CreatedAt              time.Time
+	TransferQueueID        *int64
+	TimeToTransfer         int
+	ExpiresTicket          int
+	ExpiresInactiveMessage string
+	MaxUseBotQueues        int
 }
 
 // A company without a default connection gets it so.
@@ -252,6 +282,11 @@ func (q *Queries) InsertConnection(ctx context.Context, arg InsertConnectionPara
 		arg.SendIntervalMS,
 		arg.DailyLimit,
 		arg.CreatedAt,
+		arg.TransferQueueID,
+		arg.TimeToTransfer,
+		arg.ExpiresTicket,
+		arg.ExpiresInactiveMessage,
+		arg.MaxUseBotQueues,
 	)
 	var i Connection
 	err := row.Scan(
@@ -275,12 +310,17 @@ func (q *Queries) InsertConnection(ctx context.Context, arg InsertConnectionPara
 		&i.Settings,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.TransferQueueID,
+		&i.TimeToTransfer,
+		&i.ExpiresTicket,
+		&i.ExpiresInactiveMessage,
+		&i.MaxUseBotQueues,
 	)
 	return i, err
 }
 
 const lockCompanyConnections = `-- name: LockCompanyConnections :many
-select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at from messaging.connections where company_id = $1 order by id for no key update
+select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues from messaging.connections where company_id = $1 order by id for no key update
 `
 
 func (q *Queries) LockCompanyConnections(ctx context.Context, companyID int64) ([]Connection, error) {
@@ -313,6 +353,11 @@ func (q *Queries) LockCompanyConnections(ctx context.Context, companyID int64) (
 			&i.Settings,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.TransferQueueID,
+			&i.TimeToTransfer,
+			&i.ExpiresTicket,
+			&i.ExpiresInactiveMessage,
+			&i.MaxUseBotQueues,
 		); err != nil {
 			return nil, err
 		}
@@ -325,7 +370,7 @@ func (q *Queries) LockCompanyConnections(ctx context.Context, companyID int64) (
 }
 
 const lockConnection = `-- name: LockConnection :one
-select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at from messaging.connections where company_id = $1 and id = $2 for no key update
+select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues from messaging.connections where company_id = $1 and id = $2 for no key update
 `
 
 func (q *Queries) LockConnection(ctx context.Context, companyID int64, iD int64) (Connection, error) {
@@ -352,28 +397,39 @@ func (q *Queries) LockConnection(ctx context.Context, companyID int64, iD int64)
 		&i.Settings,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.TransferQueueID,
+		&i.TimeToTransfer,
+		&i.ExpiresTicket,
+		&i.ExpiresInactiveMessage,
+		&i.MaxUseBotQueues,
 	)
 	return i, err
 }
 
 const updateConnection = `-- name: UpdateConnection :one
 update messaging.connections set name = $3, greeting_message = $4, farewell_message = $5, out_of_hours_message = $6, rating_message = $7,
-  send_interval_ms = $8, daily_limit = $9, is_default = $10, updated_at = $11
-where company_id = $1 and id = $2 returning company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at
+  send_interval_ms = $8, daily_limit = $9, is_default = $10, updated_at = $11,
+  transfer_queue_id = $12, time_to_transfer = $13, expires_ticket = $14, expires_inactive_message = $15, max_use_bot_queues = $16
+where company_id = $1 and id = $2 returning company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues
 `
 
 type UpdateConnectionParams struct {
-	CompanyID         int64
-	ID                int64
-	Name              string
-	GreetingMessage   string
-	FarewellMessage   string
-	OutOfHoursMessage string
-	RatingMessage     string
-	SendIntervalMS    int
-	DailyLimit        int
-	IsDefault         bool
-	UpdatedAt         time.Time
+	CompanyID              int64
+	ID                     int64
+	Name                   string
+	GreetingMessage        string
+	FarewellMessage        string
+	OutOfHoursMessage      string
+	RatingMessage          string
+	SendIntervalMS         int
+	DailyLimit             int
+	IsDefault              bool
+	UpdatedAt              time.Time
+	TransferQueueID        *int64
+	TimeToTransfer         int
+	ExpiresTicket          int
+	ExpiresInactiveMessage string
+	MaxUseBotQueues        int
 }
 
 func (q *Queries) UpdateConnection(ctx context.Context, arg UpdateConnectionParams) (Connection, error) {
@@ -389,6 +445,11 @@ func (q *Queries) UpdateConnection(ctx context.Context, arg UpdateConnectionPara
 		arg.DailyLimit,
 		arg.IsDefault,
 		arg.UpdatedAt,
+		arg.TransferQueueID,
+		arg.TimeToTransfer,
+		arg.ExpiresTicket,
+		arg.ExpiresInactiveMessage,
+		arg.MaxUseBotQueues,
 	)
 	var i Connection
 	err := row.Scan(
@@ -412,6 +473,11 @@ func (q *Queries) UpdateConnection(ctx context.Context, arg UpdateConnectionPara
 		&i.Settings,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.TransferQueueID,
+		&i.TimeToTransfer,
+		&i.ExpiresTicket,
+		&i.ExpiresInactiveMessage,
+		&i.MaxUseBotQueues,
 	)
 	return i, err
 }
@@ -419,7 +485,7 @@ func (q *Queries) UpdateConnection(ctx context.Context, arg UpdateConnectionPara
 const updateConnectionState = `-- name: UpdateConnectionState :one
 update messaging.connections set status = $1, qrcode = $2, qr_expires_at = $3, number = coalesce($4, number), last_error = $5,
   retries = case when $1 = 'qrcode' then retries + 1 else 0 end, updated_at = $6
-where id = $7 returning company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at
+where id = $7 returning company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues
 `
 
 type UpdateConnectionStateParams struct {
@@ -464,6 +530,11 @@ func (q *Queries) UpdateConnectionState(ctx context.Context, arg UpdateConnectio
 		&i.Settings,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.TransferQueueID,
+		&i.TimeToTransfer,
+		&i.ExpiresTicket,
+		&i.ExpiresInactiveMessage,
+		&i.MaxUseBotQueues,
 	)
 	return i, err
 }

@@ -12,7 +12,7 @@ import (
 )
 
 const contact = `-- name: Contact :one
-select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid from messaging.contacts where company_id = $1 and id = $2
+select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at from messaging.contacts where company_id = $1 and id = $2
 `
 
 func (q *Queries) Contact(ctx context.Context, companyID int64, iD int64) (Contact, error) {
@@ -36,12 +36,13 @@ func (q *Queries) Contact(ctx context.Context, companyID int64, iD int64) (Conta
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.LID,
+		&i.OutOfHoursAt,
 	)
 	return i, err
 }
 
 const contactsByID = `-- name: ContactsByID :many
-select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid from messaging.contacts where company_id = $1 and id = any($2::bigint[])
+select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at from messaging.contacts where company_id = $1 and id = any($2::bigint[])
 `
 
 func (q *Queries) ContactsByID(ctx context.Context, companyID int64, ids []int64) ([]Contact, error) {
@@ -71,6 +72,7 @@ func (q *Queries) ContactsByID(ctx context.Context, companyID int64, ids []int64
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.LID,
+			&i.OutOfHoursAt,
 		); err != nil {
 			return nil, err
 		}
@@ -96,7 +98,7 @@ func (q *Queries) DeleteContact(ctx context.Context, companyID int64, iD int64) 
 
 const insertContact = `-- name: InsertContact :one
 insert into messaging.contacts (company_id, name, number, number_key, email, picture_url, disable_bot, extra_info, consent, consent_at, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11) returning company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11) returning company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at
 `
 
 type InsertContactParams struct {
@@ -146,12 +148,13 @@ func (q *Queries) InsertContact(ctx context.Context, arg InsertContactParams) (C
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.LID,
+		&i.OutOfHoursAt,
 	)
 	return i, err
 }
 
 const lockContact = `-- name: LockContact :one
-select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid from messaging.contacts where company_id = $1 and id = $2 for no key update
+select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at from messaging.contacts where company_id = $1 and id = $2 for no key update
 `
 
 func (q *Queries) LockContact(ctx context.Context, companyID int64, iD int64) (Contact, error) {
@@ -175,6 +178,7 @@ func (q *Queries) LockContact(ctx context.Context, companyID int64, iD int64) (C
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.LID,
+		&i.OutOfHoursAt,
 	)
 	return i, err
 }
@@ -191,7 +195,7 @@ func (q *Queries) SetContactLastInbound(ctx context.Context, at time.Time, compa
 const updateContact = `-- name: UpdateContact :one
 update messaging.contacts set name = $3, number = $4, number_key = $5, email = $6, picture_url = $7, disable_bot = $8, extra_info = $9,
   consent = $10, consent_at = $11, updated_at = $12
-where company_id = $1 and id = $2 returning company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid
+where company_id = $1 and id = $2 returning company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at
 `
 
 type UpdateContactParams struct {
@@ -243,6 +247,7 @@ func (q *Queries) UpdateContact(ctx context.Context, arg UpdateContactParams) (C
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.LID,
+		&i.OutOfHoursAt,
 	)
 	return i, err
 }
@@ -250,7 +255,7 @@ func (q *Queries) UpdateContact(ctx context.Context, arg UpdateContactParams) (C
 const upsertContact = `-- name: UpsertContact :one
 insert into messaging.contacts as c (company_id, name, number, number_key, created_at, updated_at) values ($1, $2, $3, $4, $5, $5)
 on conflict (company_id, number_key) do update set name = case when c.name = c.number then excluded.name else c.name end
-returning c.company_id, c.id, c.name, c.number, c.number_key, c.email, c.picture_url, c.is_group, c.disable_bot, c.extra_info, c.consent, c.consent_at, c.anonymized_at, c.last_inbound_at, c.created_at, c.updated_at, c.lid, (c.xmax = 0)::boolean as created
+returning c.company_id, c.id, c.name, c.number, c.number_key, c.email, c.picture_url, c.is_group, c.disable_bot, c.extra_info, c.consent, c.consent_at, c.anonymized_at, c.last_inbound_at, c.created_at, c.updated_at, c.lid, c.out_of_hours_at, (c.xmax = 0)::boolean as created
 `
 
 type UpsertContactParams struct {
@@ -295,6 +300,7 @@ func (q *Queries) UpsertContact(ctx context.Context, arg UpsertContactParams) (U
 		&i.Contact.CreatedAt,
 		&i.Contact.UpdatedAt,
 		&i.Contact.LID,
+		&i.Contact.OutOfHoursAt,
 		&i.Created,
 	)
 	return i, err

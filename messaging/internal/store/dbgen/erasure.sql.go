@@ -13,7 +13,7 @@ import (
 const anonymizeContactRow = `-- name: AnonymizeContactRow :one
 update messaging.contacts set name = $1, number = '', number_key = 'anonymized:' || id, lid = null, email = '', picture_url = '', extra_info = '[]', disable_bot = true,
   consent = 'opted_out', consent_at = coalesce(consent_at, $2::timestamptz), anonymized_at = $2::timestamptz, updated_at = $2::timestamptz
-where company_id = $3 and id = $4 returning company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid
+where company_id = $3 and id = $4 returning company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at
 `
 
 type AnonymizeContactRowParams struct {
@@ -49,6 +49,7 @@ func (q *Queries) AnonymizeContactRow(ctx context.Context, arg AnonymizeContactR
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.LID,
+		&i.OutOfHoursAt,
 	)
 	return i, err
 }
@@ -115,23 +116,28 @@ delete from messaging.messages where (company_id, id) in (
   select m.company_id, m.id from messaging.messages m join messaging.tickets t on t.company_id = m.company_id and t.id = m.ticket_id
   where m.company_id = $1 and m.sent_at < $2::timestamptz and t.status = 'closed'
   order by m.sent_at limit $3::int)
-returning ticket_id
+returning ticket_id, media_id
 `
 
-// Of closed tickets. They come back with their tickets.
-func (q *Queries) DeleteOldMessages(ctx context.Context, companyID int64, before time.Time, maxRows int) ([]int64, error) {
+type DeleteOldMessagesRow struct {
+	TicketID int64
+	MediaID  *string
+}
+
+// Of closed tickets. They come back with their tickets and files.
+func (q *Queries) DeleteOldMessages(ctx context.Context, companyID int64, before time.Time, maxRows int) ([]DeleteOldMessagesRow, error) {
 	rows, err := q.db.Query(ctx, deleteOldMessages, companyID, before, maxRows)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []int64{}
+	items := []DeleteOldMessagesRow{}
 	for rows.Next() {
-		var ticket_id int64
-		if err := rows.Scan(&ticket_id); err != nil {
+		var i DeleteOldMessagesRow
+		if err := rows.Scan(&i.TicketID, &i.MediaID); err != nil {
 			return nil, err
 		}
-		items = append(items, ticket_id)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -149,7 +155,7 @@ func (q *Queries) DeleteOutboxOfContact(ctx context.Context, companyID int64, co
 }
 
 const eraseMessagesOfContact = `-- name: EraseMessagesOfContact :exec
-update messaging.messages set body = '', media_url = null, media_name = null, mime_type = null, size = null, external_key = null, updated_at = $3
+update messaging.messages set body = '', media_id = null, media_reference = null, media_name = null, mime_type = null, size = null, external_key = null, updated_at = $3
 where company_id = $1 and contact_id = $2
 `
 
@@ -169,7 +175,7 @@ func (q *Queries) EraseTicketsOfContact(ctx context.Context, companyID int64, co
 }
 
 const liveTicketsOfContact = `-- name: LiveTicketsOfContact :many
-select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at from messaging.tickets where company_id = $1 and contact_id = $2 and status in ('open', 'pending') order by id for no key update
+select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at from messaging.tickets where company_id = $1 and contact_id = $2 and status in ('open', 'pending') order by id for no key update
 `
 
 func (q *Queries) LiveTicketsOfContact(ctx context.Context, companyID int64, contactID int64) ([]Ticket, error) {
@@ -201,6 +207,11 @@ func (q *Queries) LiveTicketsOfContact(ctx context.Context, companyID int64, con
 			&i.ClosedAt,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.GreetedAt,
+			&i.MenuSentAt,
+			&i.MenuOption,
+			&i.WrongAnswers,
+			&i.RatingAskedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -213,7 +224,7 @@ func (q *Queries) LiveTicketsOfContact(ctx context.Context, companyID int64, con
 }
 
 const messagesOfContact = `-- name: MessagesOfContact :many
-select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_url, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at from messaging.messages where company_id = $1 and contact_id = $2 and seq > $3::bigint order by seq limit $4::int
+select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference from messaging.messages where company_id = $1 and contact_id = $2 and seq > $3::bigint order by seq limit $4::int
 `
 
 type MessagesOfContactParams struct {
@@ -251,7 +262,6 @@ func (q *Queries) MessagesOfContact(ctx context.Context, arg MessagesOfContactPa
 			&i.IsRead,
 			&i.Ack,
 			&i.MediaType,
-			&i.MediaURL,
 			&i.MediaName,
 			&i.MimeType,
 			&i.Size,
@@ -265,6 +275,8 @@ func (q *Queries) MessagesOfContact(ctx context.Context, arg MessagesOfContactPa
 			&i.SentAt,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.MediaID,
+			&i.MediaReference,
 		); err != nil {
 			return nil, err
 		}
@@ -277,7 +289,7 @@ func (q *Queries) MessagesOfContact(ctx context.Context, arg MessagesOfContactPa
 }
 
 const ticketsOfContact = `-- name: TicketsOfContact :many
-select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at from messaging.tickets where company_id = $1 and contact_id = $2 order by id
+select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at from messaging.tickets where company_id = $1 and contact_id = $2 order by id
 `
 
 func (q *Queries) TicketsOfContact(ctx context.Context, companyID int64, contactID int64) ([]Ticket, error) {
@@ -309,6 +321,11 @@ func (q *Queries) TicketsOfContact(ctx context.Context, companyID int64, contact
 			&i.ClosedAt,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.GreetedAt,
+			&i.MenuSentAt,
+			&i.MenuOption,
+			&i.WrongAnswers,
+			&i.RatingAskedAt,
 		); err != nil {
 			return nil, err
 		}

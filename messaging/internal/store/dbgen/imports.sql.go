@@ -12,7 +12,7 @@ import (
 )
 
 const contactsByNumberKey = `-- name: ContactsByNumberKey :many
-select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid from messaging.contacts where company_id = $1 and number_key = any($2::text[])
+select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at from messaging.contacts where company_id = $1 and number_key = any($2::text[])
 `
 
 func (q *Queries) ContactsByNumberKey(ctx context.Context, companyID int64, numberKeys []string) ([]Contact, error) {
@@ -42,6 +42,7 @@ func (q *Queries) ContactsByNumberKey(ctx context.Context, companyID int64, numb
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.LID,
+			&i.OutOfHoursAt,
 		); err != nil {
 			return nil, err
 		}
@@ -205,7 +206,7 @@ func (q *Queries) InsertImportBatch(ctx context.Context, arg InsertImportBatchPa
 }
 
 const lockContactsByNumberKey = `-- name: LockContactsByNumberKey :many
-select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid from messaging.contacts where company_id = $1 and number_key = any($2::text[]) order by id for no key update
+select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at from messaging.contacts where company_id = $1 and number_key = any($2::text[]) order by id for no key update
 `
 
 func (q *Queries) LockContactsByNumberKey(ctx context.Context, companyID int64, numberKeys []string) ([]Contact, error) {
@@ -235,6 +236,7 @@ func (q *Queries) LockContactsByNumberKey(ctx context.Context, companyID int64, 
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.LID,
+			&i.OutOfHoursAt,
 		); err != nil {
 			return nil, err
 		}

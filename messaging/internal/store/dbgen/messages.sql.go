@@ -13,34 +13,35 @@ import (
 )
 
 const insertMessage = `-- name: InsertMessage :one
-insert into messaging.messages (company_id, id, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_url,
+insert into messaging.messages (company_id, id, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_id, media_reference,
   media_name, mime_type, size, quoted_id, is_private, origin, external_key, sent_at, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $22) returning company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_url, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $23) returning company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference
 `
 
 type InsertMessageParams struct {
-	CompanyID    int64
-	ID           string
-	TicketID     int64
-	ContactID    int64
-	ConnectionID *int64
-	RemoteID     *string
-	UserID       *int64
-	Body         string
-	FromMe       bool
-	IsRead       bool
-	Ack          chat.Ack
-	MediaType    chat.MediaType
-	MediaURL     *string
-	MediaName    *string
-	MimeType     *string
-	Size         *int64
-	QuotedID     *string
-	IsPrivate    bool
-	Origin       chat.Origin
-	ExternalKey  *string
-	SentAt       time.Time
-	CreatedAt    time.Time
+	CompanyID      int64
+	ID             string
+	TicketID       int64
+	ContactID      int64
+	ConnectionID   *int64
+	RemoteID       *string
+	UserID         *int64
+	Body           string
+	FromMe         bool
+	IsRead         bool
+	Ack            chat.Ack
+	MediaType      chat.MediaType
+	MediaID        *string
+	MediaReference *string
+	MediaName      *string
+	MimeType       *string
+	Size           *int64
+	QuotedID       *string
+	IsPrivate      bool
+	Origin         chat.Origin
+	ExternalKey    *string
+	SentAt         time.Time
+	CreatedAt      time.Time
 }
 
 func (q *Queries) InsertMessage(ctx context.Context, arg InsertMessageParams) (Message, error) {
@@ -57,7 +58,8 @@ func (q *Queries) InsertMessage(ctx context.Context, arg InsertMessageParams) (M
 		arg.IsRead,
 		arg.Ack,
 		arg.MediaType,
-		arg.MediaURL,
+		arg.MediaID,
+		arg.MediaReference,
 		arg.MediaName,
 		arg.MimeType,
 		arg.Size,
@@ -83,7 +85,6 @@ func (q *Queries) InsertMessage(ctx context.Context, arg InsertMessageParams) (M
 		&i.IsRead,
 		&i.Ack,
 		&i.MediaType,
-		&i.MediaURL,
 		&i.MediaName,
 		&i.MimeType,
 		&i.Size,
@@ -97,6 +98,8 @@ func (q *Queries) InsertMessage(ctx context.Context, arg InsertMessageParams) (M
 		&i.SentAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.MediaID,
+		&i.MediaReference,
 	)
 	return i, err
 }
@@ -126,7 +129,7 @@ func (q *Queries) MarkMessagesRead(ctx context.Context, companyID int64, ticketI
 }
 
 const message = `-- name: Message :one
-select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_url, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at from messaging.messages where company_id = $1 and id = $2
+select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference from messaging.messages where company_id = $1 and id = $2
 `
 
 func (q *Queries) Message(ctx context.Context, companyID int64, iD string) (Message, error) {
@@ -146,7 +149,6 @@ func (q *Queries) Message(ctx context.Context, companyID int64, iD string) (Mess
 		&i.IsRead,
 		&i.Ack,
 		&i.MediaType,
-		&i.MediaURL,
 		&i.MediaName,
 		&i.MimeType,
 		&i.Size,
@@ -160,6 +162,8 @@ func (q *Queries) Message(ctx context.Context, companyID int64, iD string) (Mess
 		&i.SentAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.MediaID,
+		&i.MediaReference,
 	)
 	return i, err
 }
@@ -187,7 +191,7 @@ func (q *Queries) MessageIDByRemoteID(ctx context.Context, companyID int64, conn
 }
 
 const messagesByID = `-- name: MessagesByID :many
-select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_url, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at from messaging.messages where company_id = $1 and id = any($2::text[])
+select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference from messaging.messages where company_id = $1 and id = any($2::text[])
 `
 
 func (q *Queries) MessagesByID(ctx context.Context, companyID int64, ids []string) ([]Message, error) {
@@ -213,7 +217,6 @@ func (q *Queries) MessagesByID(ctx context.Context, companyID int64, ids []strin
 			&i.IsRead,
 			&i.Ack,
 			&i.MediaType,
-			&i.MediaURL,
 			&i.MediaName,
 			&i.MimeType,
 			&i.Size,
@@ -227,6 +230,8 @@ func (q *Queries) MessagesByID(ctx context.Context, companyID int64, ids []strin
 			&i.SentAt,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.MediaID,
+			&i.MediaReference,
 		); err != nil {
 			return nil, err
 		}
@@ -239,7 +244,7 @@ func (q *Queries) MessagesByID(ctx context.Context, companyID int64, ids []strin
 }
 
 const messagesByRemoteID = `-- name: MessagesByRemoteID :many
-select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_url, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at from messaging.messages where company_id = $1 and connection_id = $2::bigint and remote_id = any($3::text[]) and from_me order by seq for no key update
+select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference from messaging.messages where company_id = $1 and connection_id = $2::bigint and remote_id = any($3::text[]) and from_me order by seq for no key update
 `
 
 func (q *Queries) MessagesByRemoteID(ctx context.Context, companyID int64, connectionID int64, remoteIds []string) ([]Message, error) {
@@ -265,7 +270,6 @@ func (q *Queries) MessagesByRemoteID(ctx context.Context, companyID int64, conne
 			&i.IsRead,
 			&i.Ack,
 			&i.MediaType,
-			&i.MediaURL,
 			&i.MediaName,
 			&i.MimeType,
 			&i.Size,
@@ -279,6 +283,8 @@ func (q *Queries) MessagesByRemoteID(ctx context.Context, companyID int64, conne
 			&i.SentAt,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.MediaID,
+			&i.MediaReference,
 		); err != nil {
 			return nil, err
 		}
@@ -291,7 +297,7 @@ func (q *Queries) MessagesByRemoteID(ctx context.Context, companyID int64, conne
 }
 
 const messagesPage = `-- name: MessagesPage :many
-select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_url, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at from messaging.messages where company_id = $1 and ticket_id = $2 order by seq desc offset $3::int limit $4::int
+select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference from messaging.messages where company_id = $1 and ticket_id = $2 order by seq desc offset $3::int limit $4::int
 `
 
 type MessagesPageParams struct {
@@ -329,7 +335,6 @@ func (q *Queries) MessagesPage(ctx context.Context, arg MessagesPageParams) ([]M
 			&i.IsRead,
 			&i.Ack,
 			&i.MediaType,
-			&i.MediaURL,
 			&i.MediaName,
 			&i.MimeType,
 			&i.Size,
@@ -343,6 +348,8 @@ func (q *Queries) MessagesPage(ctx context.Context, arg MessagesPageParams) ([]M
 			&i.SentAt,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.MediaID,
+			&i.MediaReference,
 		); err != nil {
 			return nil, err
 		}
@@ -389,7 +396,7 @@ func (q *Queries) SetMessageAck(ctx context.Context, arg SetMessageAckParams) er
 }
 
 const setMessageSent = `-- name: SetMessageSent :one
-update messaging.messages set remote_id = $1::text, sent_at = $2, ack = greatest(ack, 1), error_code = null, updated_at = $3 where company_id = $4 and id = $5 returning company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_url, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at
+update messaging.messages set remote_id = $1::text, sent_at = $2, ack = greatest(ack, 1), error_code = null, updated_at = $3 where company_id = $4 and id = $5 returning company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference
 `
 
 type SetMessageSentParams struct {
@@ -423,7 +430,6 @@ func (q *Queries) SetMessageSent(ctx context.Context, arg SetMessageSentParams) 
 		&i.IsRead,
 		&i.Ack,
 		&i.MediaType,
-		&i.MediaURL,
 		&i.MediaName,
 		&i.MimeType,
 		&i.Size,
@@ -437,6 +443,8 @@ func (q *Queries) SetMessageSent(ctx context.Context, arg SetMessageSentParams) 
 		&i.SentAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.MediaID,
+		&i.MediaReference,
 	)
 	return i, err
 }

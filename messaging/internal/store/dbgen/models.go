@@ -42,26 +42,31 @@ type Company struct {
 }
 
 type Connection struct {
-	CompanyID         int64
-	ID                int64
-	Name              string
-	Driver            string
-	Status            chat.ConnectionStatus
-	QRCode            string
-	QRExpiresAt       *time.Time
-	Retries           int
-	Number            *string
-	IsDefault         bool
-	GreetingMessage   string
-	FarewellMessage   string
-	OutOfHoursMessage string
-	RatingMessage     string
-	SendIntervalMS    int
-	DailyLimit        int
-	LastError         *string
-	Settings          []byte
-	CreatedAt         time.Time
-	UpdatedAt         time.Time
+	CompanyID              int64
+	ID                     int64
+	Name                   string
+	Driver                 string
+	Status                 chat.ConnectionStatus
+	QRCode                 string
+	QRExpiresAt            *time.Time
+	Retries                int
+	Number                 *string
+	IsDefault              bool
+	GreetingMessage        string
+	FarewellMessage        string
+	OutOfHoursMessage      string
+	RatingMessage          string
+	SendIntervalMS         int
+	DailyLimit             int
+	LastError              *string
+	Settings               []byte
+	CreatedAt              time.Time
+	UpdatedAt              time.Time
+	TransferQueueID        *int64
+	TimeToTransfer         int
+	ExpiresTicket          int
+	ExpiresInactiveMessage string
+	MaxUseBotQueues        int
 }
 
 type Contact struct {
@@ -82,6 +87,7 @@ type Contact struct {
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
 	LID           *string
+	OutOfHoursAt  *time.Time
 }
 
 type ContactImport struct {
@@ -116,34 +122,48 @@ type ContactList struct {
 	UpdatedAt time.Time
 }
 
+type MediaFile struct {
+	CompanyID int64
+	ID        string
+	BlobID    uuid.UUID
+	MediaType chat.MediaType
+	MimeType  string
+	Name      string
+	Size      int64
+	IsStored  bool
+	ErasedAt  *time.Time
+	CreatedAt time.Time
+}
+
 type Message struct {
-	CompanyID    int64
-	ID           string
-	Seq          int64
-	TicketID     int64
-	ContactID    int64
-	ConnectionID *int64
-	RemoteID     *string
-	UserID       *int64
-	Body         string
-	FromMe       bool
-	IsRead       bool
-	Ack          chat.Ack
-	MediaType    chat.MediaType
-	MediaURL     *string
-	MediaName    *string
-	MimeType     *string
-	Size         *int64
-	QuotedID     *string
-	IsPrivate    bool
-	IsDeleted    bool
-	IsEdited     bool
-	Origin       chat.Origin
-	ErrorCode    *string
-	ExternalKey  *string
-	SentAt       time.Time
-	CreatedAt    time.Time
-	UpdatedAt    time.Time
+	CompanyID      int64
+	ID             string
+	Seq            int64
+	TicketID       int64
+	ContactID      int64
+	ConnectionID   *int64
+	RemoteID       *string
+	UserID         *int64
+	Body           string
+	FromMe         bool
+	IsRead         bool
+	Ack            chat.Ack
+	MediaType      chat.MediaType
+	MediaName      *string
+	MimeType       *string
+	Size           *int64
+	QuotedID       *string
+	IsPrivate      bool
+	IsDeleted      bool
+	IsEdited       bool
+	Origin         chat.Origin
+	ErrorCode      *string
+	ExternalKey    *string
+	SentAt         time.Time
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+	MediaID        *string
+	MediaReference *string
 }
 
 type OutboxEntry struct {
@@ -169,6 +189,7 @@ type Queue struct {
 	Schedules         json.RawMessage
 	CreatedAt         time.Time
 	UpdatedAt         time.Time
+	Options           json.RawMessage
 }
 
 type QuickMessage struct {
@@ -214,6 +235,11 @@ type Ticket struct {
 	ClosedAt        *time.Time
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
+	GreetedAt       *time.Time
+	MenuSentAt      *time.Time
+	MenuOption      *int
+	WrongAnswers    int
+	RatingAskedAt   *time.Time
 }
 
 type User struct {

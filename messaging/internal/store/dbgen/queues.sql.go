@@ -7,10 +7,192 @@ package dbgen
 
 import (
 	"context"
+	"encoding/json"
+	"time"
 )
 
+const deleteConnectionQueues = `-- name: DeleteConnectionQueues :exec
+delete from messaging.connection_queues where company_id = $1 and connection_id = $2
+`
+
+func (q *Queries) DeleteConnectionQueues(ctx context.Context, companyID int64, connectionID int64) error {
+	_, err := q.db.Exec(ctx, deleteConnectionQueues, companyID, connectionID)
+	return err
+}
+
+const deleteQueue = `-- name: DeleteQueue :exec
+delete from messaging.queues where company_id = $1 and id = $2
+`
+
+// Its tickets have no queue then.
+func (q *Queries) DeleteQueue(ctx context.Context, companyID int64, iD int64) error {
+	_, err := q.db.Exec(ctx, deleteQueue, companyID, iD)
+	return err
+}
+
+const endMenusOfQueue = `-- name: EndMenusOfQueue :exec
+update messaging.tickets set chatbot = false where company_id = $1 and queue_id = $2::bigint and chatbot
+`
+
+// Contacts with a menu of the queue are left to people.
+func (q *Queries) EndMenusOfQueue(ctx context.Context, companyID int64, queueID int64) error {
+	_, err := q.db.Exec(ctx, endMenusOfQueue, companyID, queueID)
+	return err
+}
+
+const hasOutgoing = `-- name: HasOutgoing :one
+select exists (select from messaging.messages where company_id = $1 and ticket_id = $2 and from_me and not is_private and origin <> 'bot')
+`
+
+// Whether people or programs of the company have written in a ticket.
+func (q *Queries) HasOutgoing(ctx context.Context, companyID int64, ticketID int64) (bool, error) {
+	row := q.db.QueryRow(ctx, hasOutgoing, companyID, ticketID)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
+const inactiveTickets = `-- name: InactiveTickets :many
+select t.company_id, t.id, t.uuid, t.status, t.contact_id, t.connection_id, t.user_id, t.queue_id, t.unread_messages, t.last_message, t.chatbot, t.resolution, t.rating, t.queued_at, t.started_at, t.first_response_at, t.closed_at, t.created_at, t.updated_at, t.greeted_at, t.menu_sent_at, t.menu_option, t.wrong_answers, t.rating_asked_at from messaging.connections w
+join messaging.tickets t on t.company_id = w.company_id and t.connection_id = w.id
+where w.expires_ticket > 0 and t.status in ('open', 'pending') and t.updated_at <= $1::timestamptz - make_interval(mins => w.expires_ticket)
+  and (t.chatbot or t.status = 'open' and coalesce((select m.from_me and m.origin <> 'bot' from messaging.messages m
+    where m.company_id = t.company_id and m.ticket_id = t.id and not m.is_private order by m.seq desc limit 1), false))
+order by t.updated_at limit $2::int for no key update of t skip locked
+`
+
+// Tickets whose contact has not answered the company in their connection's time: open ones
+// with a message of people or programs last, and waiting ones with a menu.
+func (q *Queries) InactiveTickets(ctx context.Context, at time.Time, maxRows int) ([]Ticket, error) {
+	rows, err := q.db.Query(ctx, inactiveTickets, at, maxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Ticket{}
+	for rows.Next() {
+		var i Ticket
+		if err := rows.Scan(
+			&i.CompanyID,
+			&i.ID,
+			&i.UUID,
+			&i.Status,
+			&i.ContactID,
+			&i.ConnectionID,
+			&i.UserID,
+			&i.QueueID,
+			&i.UnreadMessages,
+			&i.LastMessage,
+			&i.Chatbot,
+			&i.Resolution,
+			&i.Rating,
+			&i.QueuedAt,
+			&i.StartedAt,
+			&i.FirstResponseAt,
+			&i.ClosedAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.GreetedAt,
+			&i.MenuSentAt,
+			&i.MenuOption,
+			&i.WrongAnswers,
+			&i.RatingAskedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const insertConnectionQueues = `-- name: InsertConnectionQueues :execrows
+insert into messaging.connection_queues (company_id, connection_id, queue_id)
+select q.company_id, $1, q.id from messaging.queues q where q.company_id = $2 and q.id = any($3::bigint[])
+`
+
+// Queues of other companies are left out: the caller compares the number.
+func (q *Queries) InsertConnectionQueues(ctx context.Context, connectionID int64, companyID int64, queues []int64) (int64, error) {
+	result, err := q.db.Exec(ctx, insertConnectionQueues, connectionID, companyID, queues)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const insertQueue = `-- name: InsertQueue :one
+insert into messaging.queues (company_id, name, color, position, greeting_message, out_of_hours_message, schedules, options, created_at, updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9) returning company_id, id, name, color, position, greeting_message, out_of_hours_message, schedules, created_at, updated_at, options
+`
+
+type InsertQueueParams struct {
+	CompanyID         int64
+	Name              string
+	Color             string
+	Position          *int
+	GreetingMessage   string
+	OutOfHoursMessage string
+	Schedules         json.RawMessage
+	Options           json.RawMessage
+	CreatedAt         time.Time
+}
+
+func (q *Queries) InsertQueue(ctx context.Context, arg InsertQueueParams) (Queue, error) {
+	row := q.db.QueryRow(ctx, insertQueue,
+		arg.CompanyID,
+		arg.Name,
+		arg.Color,
+		arg.Position,
+		arg.GreetingMessage,
+		arg.OutOfHoursMessage,
+		arg.Schedules,
+		arg.Options,
+		arg.CreatedAt,
+	)
+	var i Queue
+	err := row.Scan(
+		&i.CompanyID,
+		&i.ID,
+		&i.Name,
+		&i.Color,
+		&i.Position,
+		&i.GreetingMessage,
+		&i.OutOfHoursMessage,
+		&i.Schedules,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.Options,
+	)
+	return i, err
+}
+
+const lockQueue = `-- name: LockQueue :one
+select company_id, id, name, color, position, greeting_message, out_of_hours_message, schedules, created_at, updated_at, options from messaging.queues where company_id = $1 and id = $2 for no key update
+`
+
+func (q *Queries) LockQueue(ctx context.Context, companyID int64, iD int64) (Queue, error) {
+	row := q.db.QueryRow(ctx, lockQueue, companyID, iD)
+	var i Queue
+	err := row.Scan(
+		&i.CompanyID,
+		&i.ID,
+		&i.Name,
+		&i.Color,
+		&i.Position,
+		&i.GreetingMessage,
+		&i.OutOfHoursMessage,
+		&i.Schedules,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.Options,
+	)
+	return i, err
+}
+
 const queue = `-- name: Queue :one
-select company_id, id, name, color, position, greeting_message, out_of_hours_message, schedules, created_at, updated_at from messaging.queues where company_id = $1 and id = $2
+select company_id, id, name, color, position, greeting_message, out_of_hours_message, schedules, created_at, updated_at, options from messaging.queues where company_id = $1 and id = $2
 `
 
 func (q *Queries) Queue(ctx context.Context, companyID int64, iD int64) (Queue, error) {
@@ -27,6 +209,323 @@ func (q *Queries) Queue(ctx context.Context, companyID int64, iD int64) (Queue, 
 		&i.Schedules,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.Options,
+	)
+	return i, err
+}
+
+const queues = `-- name: Queues :many
+select company_id, id, name, color, position, greeting_message, out_of_hours_message, schedules, created_at, updated_at, options from messaging.queues where company_id = $1 order by position nulls last, id limit 1000
+`
+
+func (q *Queries) Queues(ctx context.Context, companyID int64) ([]Queue, error) {
+	rows, err := q.db.Query(ctx, queues, companyID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Queue{}
+	for rows.Next() {
+		var i Queue
+		if err := rows.Scan(
+			&i.CompanyID,
+			&i.ID,
+			&i.Name,
+			&i.Color,
+			&i.Position,
+			&i.GreetingMessage,
+			&i.OutOfHoursMessage,
+			&i.Schedules,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.Options,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const queuesOfConnection = `-- name: QueuesOfConnection :many
+select q.company_id, q.id, q.name, q.color, q.position, q.greeting_message, q.out_of_hours_message, q.schedules, q.created_at, q.updated_at, q.options from messaging.connection_queues cq join messaging.queues q on q.company_id = cq.company_id and q.id = cq.queue_id
+where cq.company_id = $1 and cq.connection_id = $2 order by q.position nulls last, q.id
+`
+
+type QueuesOfConnectionRow struct {
+	Queue Queue
+}
+
+// In the order of menus.
+func (q *Queries) QueuesOfConnection(ctx context.Context, companyID int64, connectionID int64) ([]QueuesOfConnectionRow, error) {
+	rows, err := q.db.Query(ctx, queuesOfConnection, companyID, connectionID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []QueuesOfConnectionRow{}
+	for rows.Next() {
+		var i QueuesOfConnectionRow
+		if err := rows.Scan(
+			&i.Queue.CompanyID,
+			&i.Queue.ID,
+			&i.Queue.Name,
+			&i.Queue.Color,
+			&i.Queue.Position,
+			&i.Queue.GreetingMessage,
+			&i.Queue.OutOfHoursMessage,
+			&i.Queue.Schedules,
+			&i.Queue.CreatedAt,
+			&i.Queue.UpdatedAt,
+			&i.Queue.Options,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const queuesOfConnections = `-- name: QueuesOfConnections :many
+select cq.connection_id, q.id, q.name, q.color from messaging.connection_queues cq join messaging.queues q on q.company_id = cq.company_id and q.id = cq.queue_id
+where cq.company_id = $1 and cq.connection_id = any($2::bigint[]) order by q.position nulls last, q.id
+`
+
+type QueuesOfConnectionsRow struct {
+	ConnectionID int64
+	ID           int64
+	Name         string
+	Color        string
+}
+
+func (q *Queries) QueuesOfConnections(ctx context.Context, companyID int64, connections []int64) ([]QueuesOfConnectionsRow, error) {
+	rows, err := q.db.Query(ctx, queuesOfConnections, companyID, connections)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []QueuesOfConnectionsRow{}
+	for rows.Next() {
+		var i QueuesOfConnectionsRow
+		if err := rows.Scan(
+			&i.ConnectionID,
+			&i.ID,
+			&i.Name,
+			&i.Color,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const setContactConsent = `-- name: SetContactConsent :exec
+update messaging.contacts set consent = $1, consent_at = $2::timestamptz, updated_at = $2::timestamptz where company_id = $3 and id = $4
+`
+
+type SetContactConsentParams struct {
+	Consent   string
+	At        time.Time
+	CompanyID int64
+	ID        int64
+}
+
+func (q *Queries) SetContactConsent(ctx context.Context, arg SetContactConsentParams) error {
+	_, err := q.db.Exec(ctx, setContactConsent,
+		arg.Consent,
+		arg.At,
+		arg.CompanyID,
+		arg.ID,
+	)
+	return err
+}
+
+const setContactOutOfHours = `-- name: SetContactOutOfHours :exec
+update messaging.contacts set out_of_hours_at = $1::timestamptz where company_id = $2 and id = $3
+`
+
+func (q *Queries) SetContactOutOfHours(ctx context.Context, at time.Time, companyID int64, iD int64) error {
+	_, err := q.db.Exec(ctx, setContactOutOfHours, at, companyID, iD)
+	return err
+}
+
+const setRatingAsked = `-- name: SetRatingAsked :exec
+update messaging.tickets set rating_asked_at = $1::timestamptz where company_id = $2 and id = $3
+`
+
+func (q *Queries) SetRatingAsked(ctx context.Context, at time.Time, companyID int64, iD int64) error {
+	_, err := q.db.Exec(ctx, setRatingAsked, at, companyID, iD)
+	return err
+}
+
+const setTicketMenu = `-- name: SetTicketMenu :exec
+update messaging.tickets set queue_id = $3, chatbot = $4, greeted_at = $5, menu_sent_at = $6, menu_option = $7, wrong_answers = $8, updated_at = $9
+where company_id = $1 and id = $2
+`
+
+type SetTicketMenuParams struct {
+	CompanyID    int64
+	ID           int64
+	QueueID      *int64
+	Chatbot      bool
+	GreetedAt    *time.Time
+	MenuSentAt   *time.Time
+	MenuOption   *int
+	WrongAnswers int
+	UpdatedAt    time.Time
+}
+
+// Where the automatic messages of a ticket are.
+func (q *Queries) SetTicketMenu(ctx context.Context, arg SetTicketMenuParams) error {
+	_, err := q.db.Exec(ctx, setTicketMenu,
+		arg.CompanyID,
+		arg.ID,
+		arg.QueueID,
+		arg.Chatbot,
+		arg.GreetedAt,
+		arg.MenuSentAt,
+		arg.MenuOption,
+		arg.WrongAnswers,
+		arg.UpdatedAt,
+	)
+	return err
+}
+
+const setTicketRating = `-- name: SetTicketRating :exec
+update messaging.tickets set rating = $1::int, rating_asked_at = null, updated_at = $2::timestamptz where company_id = $3 and id = $4
+`
+
+type SetTicketRatingParams struct {
+	Rating    int
+	At        time.Time
+	CompanyID int64
+	ID        int64
+}
+
+func (q *Queries) SetTicketRating(ctx context.Context, arg SetTicketRatingParams) error {
+	_, err := q.db.Exec(ctx, setTicketRating,
+		arg.Rating,
+		arg.At,
+		arg.CompanyID,
+		arg.ID,
+	)
+	return err
+}
+
+const ticketsToTransfer = `-- name: TicketsToTransfer :many
+select t.company_id, t.id, t.uuid, t.status, t.contact_id, t.connection_id, t.user_id, t.queue_id, t.unread_messages, t.last_message, t.chatbot, t.resolution, t.rating, t.queued_at, t.started_at, t.first_response_at, t.closed_at, t.created_at, t.updated_at, t.greeted_at, t.menu_sent_at, t.menu_option, t.wrong_answers, t.rating_asked_at, w.transfer_queue_id::bigint as transfer_queue_id from messaging.connections w
+join messaging.tickets t on t.company_id = w.company_id and t.connection_id = w.id
+where w.transfer_queue_id is not null and w.time_to_transfer > 0 and t.status = 'pending' and t.user_id is null
+  and t.queued_at <= $1::timestamptz - make_interval(mins => w.time_to_transfer) and t.queue_id is distinct from w.transfer_queue_id
+order by t.queued_at limit $2::int for no key update of t skip locked
+`
+
+type TicketsToTransferRow struct {
+	Ticket          Ticket
+	TransferQueueID int64
+}
+
+// Tickets that nobody accepted in their connection's time.
+func (q *Queries) TicketsToTransfer(ctx context.Context, at time.Time, maxRows int) ([]TicketsToTransferRow, error) {
+	rows, err := q.db.Query(ctx, ticketsToTransfer, at, maxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []TicketsToTransferRow{}
+	for rows.Next() {
+		var i TicketsToTransferRow
+		if err := rows.Scan(
+			&i.Ticket.CompanyID,
+			&i.Ticket.ID,
+			&i.Ticket.UUID,
+			&i.Ticket.Status,
+			&i.Ticket.ContactID,
+			&i.Ticket.ConnectionID,
+			&i.Ticket.UserID,
+			&i.Ticket.QueueID,
+			&i.Ticket.UnreadMessages,
+			&i.Ticket.LastMessage,
+			&i.Ticket.Chatbot,
+			&i.Ticket.Resolution,
+			&i.Ticket.Rating,
+			&i.Ticket.QueuedAt,
+			&i.Ticket.StartedAt,
+			&i.Ticket.FirstResponseAt,
+			&i.Ticket.ClosedAt,
+			&i.Ticket.CreatedAt,
+			&i.Ticket.UpdatedAt,
+			&i.Ticket.GreetedAt,
+			&i.Ticket.MenuSentAt,
+			&i.Ticket.MenuOption,
+			&i.Ticket.WrongAnswers,
+			&i.Ticket.RatingAskedAt,
+			&i.TransferQueueID,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const updateQueue = `-- name: UpdateQueue :one
+update messaging.queues set name = $3, color = $4, position = $5, greeting_message = $6, out_of_hours_message = $7, schedules = $8, options = $9, updated_at = $10
+where company_id = $1 and id = $2 returning company_id, id, name, color, position, greeting_message, out_of_hours_message, schedules, created_at, updated_at, options
+`
+
+type UpdateQueueParams struct {
+	CompanyID         int64
+	ID                int64
+	Name              string
+	Color             string
+	Position          *int
+	GreetingMessage   string
+	OutOfHoursMessage string
+	Schedules         json.RawMessage
+	Options           json.RawMessage
+	UpdatedAt         time.Time
+}
+
+func (q *Queries) UpdateQueue(ctx context.Context, arg UpdateQueueParams) (Queue, error) {
+	row := q.db.QueryRow(ctx, updateQueue,
+		arg.CompanyID,
+		arg.ID,
+		arg.Name,
+		arg.Color,
+		arg.Position,
+		arg.GreetingMessage,
+		arg.OutOfHoursMessage,
+		arg.Schedules,
+		arg.Options,
+		arg.UpdatedAt,
+	)
+	var i Queue
+	err := row.Scan(
+		&i.CompanyID,
+		&i.ID,
+		&i.Name,
+		&i.Color,
+		&i.Position,
+		&i.GreetingMessage,
+		&i.OutOfHoursMessage,
+		&i.Schedules,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.Options,
 	)
 	return i, err
 }

@@ -55,7 +55,7 @@ func (q *Queries) DeleteTicket(ctx context.Context, companyID int64, iD int64) (
 
 const insertTicket = `-- name: InsertTicket :one
 insert into messaging.tickets (company_id, uuid, status, contact_id, connection_id, user_id, queue_id, queued_at, started_at, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10) returning company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10) returning company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at
 `
 
 type InsertTicketParams struct {
@@ -105,12 +105,17 @@ func (q *Queries) InsertTicket(ctx context.Context, arg InsertTicketParams) (Tic
 		&i.ClosedAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.GreetedAt,
+		&i.MenuSentAt,
+		&i.MenuOption,
+		&i.WrongAnswers,
+		&i.RatingAskedAt,
 	)
 	return i, err
 }
 
 const liveTicket = `-- name: LiveTicket :one
-select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at from messaging.tickets where company_id = $1 and contact_id = $2 and connection_id = $3::bigint and status in ('open', 'pending') for no key update
+select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at from messaging.tickets where company_id = $1 and contact_id = $2 and connection_id = $3::bigint and status in ('open', 'pending') for no key update
 `
 
 func (q *Queries) LiveTicket(ctx context.Context, companyID int64, contactID int64, connectionID int64) (Ticket, error) {
@@ -136,12 +141,17 @@ func (q *Queries) LiveTicket(ctx context.Context, companyID int64, contactID int
 		&i.ClosedAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.GreetedAt,
+		&i.MenuSentAt,
+		&i.MenuOption,
+		&i.WrongAnswers,
+		&i.RatingAskedAt,
 	)
 	return i, err
 }
 
 const lockTicket = `-- name: LockTicket :one
-select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at from messaging.tickets where company_id = $1 and id = $2 for no key update
+select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at from messaging.tickets where company_id = $1 and id = $2 for no key update
 `
 
 func (q *Queries) LockTicket(ctx context.Context, companyID int64, iD int64) (Ticket, error) {
@@ -167,6 +177,11 @@ func (q *Queries) LockTicket(ctx context.Context, companyID int64, iD int64) (Ti
 		&i.ClosedAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.GreetedAt,
+		&i.MenuSentAt,
+		&i.MenuOption,
+		&i.WrongAnswers,
+		&i.RatingAskedAt,
 	)
 	return i, err
 }
@@ -181,7 +196,7 @@ func (q *Queries) MarkTicketRead(ctx context.Context, companyID int64, iD int64)
 }
 
 const newestClosedTicket = `-- name: NewestClosedTicket :one
-select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at from messaging.tickets where company_id = $1 and contact_id = $2 and connection_id = $3::bigint and status = 'closed' and closed_at > $4::timestamptz
+select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at from messaging.tickets where company_id = $1 and contact_id = $2 and connection_id = $3::bigint and status = 'closed' and closed_at > $4::timestamptz
 order by closed_at desc limit 1 for no key update
 `
 
@@ -220,12 +235,17 @@ func (q *Queries) NewestClosedTicket(ctx context.Context, arg NewestClosedTicket
 		&i.ClosedAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.GreetedAt,
+		&i.MenuSentAt,
+		&i.MenuOption,
+		&i.WrongAnswers,
+		&i.RatingAskedAt,
 	)
 	return i, err
 }
 
 const ticket = `-- name: Ticket :one
-select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at from messaging.tickets where company_id = $1 and id = $2
+select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at from messaging.tickets where company_id = $1 and id = $2
 `
 
 func (q *Queries) Ticket(ctx context.Context, companyID int64, iD int64) (Ticket, error) {
@@ -251,28 +271,87 @@ func (q *Queries) Ticket(ctx context.Context, companyID int64, iD int64) (Ticket
 		&i.ClosedAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.GreetedAt,
+		&i.MenuSentAt,
+		&i.MenuOption,
+		&i.WrongAnswers,
+		&i.RatingAskedAt,
+	)
+	return i, err
+}
+
+const ticketToRate = `-- name: TicketToRate :one
+select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at from messaging.tickets t where t.company_id = $1 and t.contact_id = $2 and t.connection_id = $3::bigint and t.status = 'closed'
+  and t.rating_asked_at > $4::timestamptz
+  and not exists (select from messaging.tickets l where l.company_id = t.company_id and l.contact_id = t.contact_id and l.connection_id = t.connection_id and l.status in ('open', 'pending'))
+order by t.closed_at desc limit 1 for no key update
+`
+
+type TicketToRateParams struct {
+	CompanyID    int64
+	ContactID    int64
+	ConnectionID int64
+	Since        time.Time
+}
+
+// The newest ticket of a contact, if it was closed with the question for a rating.
+func (q *Queries) TicketToRate(ctx context.Context, arg TicketToRateParams) (Ticket, error) {
+	row := q.db.QueryRow(ctx, ticketToRate,
+		arg.CompanyID,
+		arg.ContactID,
+		arg.ConnectionID,
+		arg.Since,
+	)
+	var i Ticket
+	err := row.Scan(
+		&i.CompanyID,
+		&i.ID,
+		&i.UUID,
+		&i.Status,
+		&i.ContactID,
+		&i.ConnectionID,
+		&i.UserID,
+		&i.QueueID,
+		&i.UnreadMessages,
+		&i.LastMessage,
+		&i.Chatbot,
+		&i.Resolution,
+		&i.Rating,
+		&i.QueuedAt,
+		&i.StartedAt,
+		&i.FirstResponseAt,
+		&i.ClosedAt,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.GreetedAt,
+		&i.MenuSentAt,
+		&i.MenuOption,
+		&i.WrongAnswers,
+		&i.RatingAskedAt,
 	)
 	return i, err
 }
 
 const updateTicket = `-- name: UpdateTicket :one
 update messaging.tickets set status = $3, user_id = $4, queue_id = $5, connection_id = $6, resolution = $7,
-  queued_at = $8, started_at = $9, closed_at = $10, updated_at = $11
-where company_id = $1 and id = $2 returning company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at
+  queued_at = $8, started_at = $9, closed_at = $10, chatbot = $11, rating_asked_at = $12, updated_at = $13
+where company_id = $1 and id = $2 returning company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at
 `
 
 type UpdateTicketParams struct {
-	CompanyID    int64
-	ID           int64
-	Status       chat.TicketStatus
-	UserID       *int64
-	QueueID      *int64
-	ConnectionID *int64
-	Resolution   *string
-	QueuedAt     *time.Time
-	StartedAt    *time.Time
-	ClosedAt     *time.Time
-	UpdatedAt    time.Time
+	CompanyID     int64
+	ID            int64
+	Status        chat.TicketStatus
+	UserID        *int64
+	QueueID       *int64
+	ConnectionID  *int64
+	Resolution    *string
+	QueuedAt      *time.Time
+	StartedAt     *time.Time
+	ClosedAt      *time.Time
+	Chatbot       bool
+	RatingAskedAt *time.Time
+	UpdatedAt     time.Time
 }
 
 func (q *Queries) UpdateTicket(ctx context.Context, arg UpdateTicketParams) (Ticket, error) {
@@ -287,6 +366,8 @@ func (q *Queries) UpdateTicket(ctx context.Context, arg UpdateTicketParams) (Tic
 		arg.QueuedAt,
 		arg.StartedAt,
 		arg.ClosedAt,
+		arg.Chatbot,
+		arg.RatingAskedAt,
 		arg.UpdatedAt,
 	)
 	var i Ticket
@@ -310,6 +391,11 @@ func (q *Queries) UpdateTicket(ctx context.Context, arg UpdateTicketParams) (Tic
 		&i.ClosedAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.GreetedAt,
+		&i.MenuSentAt,
+		&i.MenuOption,
+		&i.WrongAnswers,
+		&i.RatingAskedAt,
 	)
 	return i, err
 }

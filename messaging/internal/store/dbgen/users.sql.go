@@ -65,6 +65,15 @@ func (q *Queries) DeleteUserQueues(ctx context.Context, companyID int64, userID 
 	return err
 }
 
+const endUserOnline = `-- name: EndUserOnline :exec
+update messaging.users set online_until = null where uid = $1
+`
+
+func (q *Queries) EndUserOnline(ctx context.Context, uid uuid.UUID) error {
+	_, err := q.db.Exec(ctx, endUserOnline, uid)
+	return err
+}
+
 const insertUser = `-- name: InsertUser :one
 insert into messaging.users (company_id, uid, name, email, password_hash, profile, all_tickets, is_active, connection_id, created_at, updated_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10) returning company_id, id, uid, name, email, password_hash, profile, all_tickets, is_active, created_at, updated_at, connection_id, online_until
@@ -130,7 +139,7 @@ func (q *Queries) InsertUserQueues(ctx context.Context, userID int64, companyID 
 }
 
 const liveTicketsOfUser = `-- name: LiveTicketsOfUser :many
-select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at from messaging.tickets where company_id = $1 and user_id = $2::bigint and status in ('open', 'pending') order by id for no key update
+select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at from messaging.tickets where company_id = $1 and user_id = $2::bigint and status in ('open', 'pending') order by id for no key update
 `
 
 func (q *Queries) LiveTicketsOfUser(ctx context.Context, companyID int64, userID int64) ([]Ticket, error) {
@@ -162,6 +171,11 @@ func (q *Queries) LiveTicketsOfUser(ctx context.Context, companyID int64, userID
 			&i.ClosedAt,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.GreetedAt,
+			&i.MenuSentAt,
+			&i.MenuOption,
+			&i.WrongAnswers,
+			&i.RatingAskedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -296,6 +310,41 @@ func (q *Queries) QueuesOfUsers(ctx context.Context, companyID int64, users []in
 		return nil, err
 	}
 	return items, nil
+}
+
+const renewUserOnline = `-- name: RenewUserOnline :exec
+update messaging.users set online_until = $1::timestamptz where uid = $2 and (online_until is null or online_until < $1::timestamptz)
+`
+
+func (q *Queries) RenewUserOnline(ctx context.Context, until time.Time, uID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, renewUserOnline, until, uID)
+	return err
+}
+
+const shareUser = `-- name: ShareUser :one
+select company_id, id, uid, name, email, password_hash, profile, all_tickets, is_active, created_at, updated_at, connection_id, online_until from messaging.users where company_id = $1 and id = $2 for share
+`
+
+// Nobody else changes the user until the transaction ends.
+func (q *Queries) ShareUser(ctx context.Context, companyID int64, iD int64) (User, error) {
+	row := q.db.QueryRow(ctx, shareUser, companyID, iD)
+	var i User
+	err := row.Scan(
+		&i.CompanyID,
+		&i.ID,
+		&i.UID,
+		&i.Name,
+		&i.Email,
+		&i.PasswordHash,
+		&i.Profile,
+		&i.AllTickets,
+		&i.IsActive,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.ConnectionID,
+		&i.OnlineUntil,
+	)
+	return i, err
 }
 
 const updateUserPassword = `-- name: UpdateUserPassword :exec

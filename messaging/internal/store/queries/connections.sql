@@ -1,8 +1,8 @@
 -- name: InsertConnection :one
 -- A company without a default connection gets it so.
 insert into messaging.connections (company_id, name, driver, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message,
-  send_interval_ms, daily_limit, created_at, updated_at)
-values ($1, $2, $3, not exists (select from messaging.connections c where c.company_id = $1 and c.is_default), $4, $5, $6, $7, $8, $9, $10, $10) returning *;
+  send_interval_ms, daily_limit, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues, created_at, updated_at)
+values ($1, $2, $3, not exists (select from messaging.connections c where c.company_id = $1 and c.is_default), $4, $5, $6, $7, $8, $9, $11, $12, $13, $14, $15, $10, $10) returning *;
 
 -- name: Connections :many
 select * from messaging.connections where company_id = $1 order by id limit 1000;
@@ -22,7 +22,8 @@ select * from messaging.connections where company_id = $1 and id = $2 for no key
 
 -- name: UpdateConnection :one
 update messaging.connections set name = $3, greeting_message = $4, farewell_message = $5, out_of_hours_message = $6, rating_message = $7,
-  send_interval_ms = $8, daily_limit = $9, is_default = $10, updated_at = $11
+  send_interval_ms = $8, daily_limit = $9, is_default = $10, updated_at = $11,
+  transfer_queue_id = $12, time_to_transfer = $13, expires_ticket = $14, expires_inactive_message = $15, max_use_bot_queues = $16
 where company_id = $1 and id = $2 returning *;
 
 -- name: ClearDefaultConnection :exec

@@ -5,7 +5,7 @@ where company_id = sqlc.arg(company_id) and id = sqlc.arg(id) returning *;
 
 -- name: EraseMessagesOfContact :exec
 -- Direction and time stay.
-update messaging.messages set body = '', media_url = null, media_name = null, mime_type = null, size = null, external_key = null, updated_at = $3
+update messaging.messages set body = '', media_id = null, media_reference = null, media_name = null, mime_type = null, size = null, external_key = null, updated_at = $3
 where company_id = $1 and contact_id = $2;
 
 -- name: EraseTicketsOfContact :exec
@@ -30,12 +30,12 @@ select * from messaging.messages where company_id = sqlc.arg(company_id) and con
 select * from messaging.companies where retention_days is not null order by id;
 
 -- name: DeleteOldMessages :many
--- Of closed tickets. They come back with their tickets.
+-- Of closed tickets. They come back with their tickets and files.
 delete from messaging.messages where (company_id, id) in (
   select m.company_id, m.id from messaging.messages m join messaging.tickets t on t.company_id = m.company_id and t.id = m.ticket_id
   where m.company_id = sqlc.arg(company_id) and m.sent_at < sqlc.arg(before)::timestamptz and t.status = 'closed'
   order by m.sent_at limit sqlc.arg(max_rows)::int)
-returning ticket_id;
+returning ticket_id, media_id;
 
 -- name: ClearLastMessages :exec
 -- Of tickets that have no message any more.

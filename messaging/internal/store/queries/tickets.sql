@@ -17,7 +17,7 @@ select * from messaging.tickets where company_id = $1 and id = $2;
 
 -- name: UpdateTicket :one
 update messaging.tickets set status = $3, user_id = $4, queue_id = $5, connection_id = $6, resolution = $7,
-  queued_at = $8, started_at = $9, closed_at = $10, updated_at = $11
+  queued_at = $8, started_at = $9, closed_at = $10, chatbot = $11, rating_asked_at = $12, updated_at = $13
 where company_id = $1 and id = $2 returning *;
 
 -- name: AddToTicket :exec
@@ -25,6 +25,13 @@ where company_id = $1 and id = $2 returning *;
 update messaging.tickets set last_message = sqlc.arg(last_message), unread_messages = unread_messages + sqlc.arg(unread)::int,
   first_response_at = coalesce(first_response_at, sqlc.narg(first_response_at)), updated_at = sqlc.arg(at)::timestamptz
 where company_id = sqlc.arg(company_id) and id = sqlc.arg(id);
+
+-- name: TicketToRate :one
+-- The newest ticket of a contact, if it was closed with the question for a rating.
+select * from messaging.tickets t where t.company_id = sqlc.arg(company_id) and t.contact_id = sqlc.arg(contact_id) and t.connection_id = sqlc.arg(connection_id)::bigint and t.status = 'closed'
+  and t.rating_asked_at > sqlc.arg(since)::timestamptz
+  and not exists (select from messaging.tickets l where l.company_id = t.company_id and l.contact_id = t.contact_id and l.connection_id = t.connection_id and l.status in ('open', 'pending'))
+order by t.closed_at desc limit 1 for no key update;
 
 -- name: MarkTicketRead :exec
 update messaging.tickets set unread_messages = 0 where company_id = $1 and id = $2 and unread_messages > 0;

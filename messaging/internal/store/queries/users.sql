@@ -27,6 +27,16 @@ select queue_id from messaging.user_queues where company_id = $1 and user_id = $
 -- name: User :one
 select * from messaging.users where company_id = $1 and id = $2;
 
+-- name: ShareUser :one
+-- Nobody else changes the user until the transaction ends.
+select * from messaging.users where company_id = $1 and id = $2 for share;
+
+-- name: RenewUserOnline :exec
+update messaging.users set online_until = sqlc.arg(until)::timestamptz where uid = sqlc.arg(uid) and (online_until is null or online_until < sqlc.arg(until)::timestamptz);
+
+-- name: EndUserOnline :exec
+update messaging.users set online_until = null where uid = $1;
+
 -- name: UserCount :one
 select count(*) from messaging.users where company_id = sqlc.arg(company_id) and (name ilike sqlc.arg(pattern)::text or email ilike sqlc.arg(pattern)::text);
 

@@ -1,4 +1,4 @@
-package imageupload_test
+package picture_test
 
 import (
 	"bytes"
@@ -22,8 +22,11 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/module"
-	"integrationhub/scheduling/internal/imageupload"
+	"integrationhub/hub/module/picture"
 )
+
+// limits are those of the tests.
+var limits = picture.Limits{Bytes: 2 << 20, OutputSide: 512}
 
 // halves is red on the left and blue on the right.
 func halves(width, height int) *image.RGBA {
@@ -69,7 +72,7 @@ func decode64(t *testing.T, text string) []byte {
 
 func take(t *testing.T, raw []byte) (module.Picture, error) {
 	t.Helper()
-	return imageupload.NewProcessor().Process(t.Context(), bytes.NewReader(raw))
+	return picture.NewProcessor(limits).Process(t.Context(), bytes.NewReader(raw))
 }
 
 func taken(t *testing.T, raw []byte) (image.Image, module.Picture) {
@@ -204,7 +207,7 @@ func TestRefusedUploads(t *testing.T) {
 		code string
 	}{
 		"nothing":                      {nil, hub.ErrInvalid, "validation_failed"},
-		"too many bytes":               {bytes.Repeat([]byte{0}, imageupload.MaxBytes+1), hub.ErrTooLarge, "file_too_large"},
+		"too many bytes":               {bytes.Repeat([]byte{0}, limits.Bytes+1), hub.ErrTooLarge, "file_too_large"},
 		"SVG":                          {[]byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`), hub.ErrUnsupportedMediaType, "unsupported_media_type"},
 		"SVG with a declaration":       {[]byte(`<?xml version="1.0"?><svg/>`), hub.ErrUnsupportedMediaType, "unsupported_media_type"},
 		"HTML":                         {[]byte("<html><script>alert(1)</script>"), hub.ErrUnsupportedMediaType, "unsupported_media_type"},
@@ -263,11 +266,11 @@ func TestTrailingZerosAreAccepted(t *testing.T) {
 func TestTruncatedUpload(t *testing.T) {
 	t.Parallel()
 	away := errors.New("the client is gone")
-	_, err := imageupload.NewProcessor().Process(t.Context(), io.MultiReader(bytes.NewReader(asPNG(t, halves(9, 9))), iotest.ErrReader(away)))
+	_, err := picture.NewProcessor(limits).Process(t.Context(), io.MultiReader(bytes.NewReader(asPNG(t, halves(9, 9))), iotest.ErrReader(away)))
 	require.ErrorIs(t, err, away)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	intake := imageupload.NewProcessor()
+	intake := picture.NewProcessor(limits)
 	_, err = intake.Process(t.Context(), bytes.NewReader(asPNG(t, halves(9, 9))))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { // with a free turn either may win
@@ -289,7 +292,7 @@ func FuzzTake(f *testing.F) {
 		f.Add(raw)
 	}
 	f.Add(extendedWebP(2))
-	intake := imageupload.NewProcessor()
+	intake := picture.NewProcessor(limits)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		picture, err := intake.Process(t.Context(), bytes.NewReader(raw))
 		if err != nil {
@@ -299,6 +302,6 @@ func FuzzTake(f *testing.F) {
 		}
 		config, _, err := image.DecodeConfig(bytes.NewReader(picture.Content))
 		require.NoError(t, err)
-		require.LessOrEqual(t, max(config.Width, config.Height), imageupload.OutputSide)
+		require.LessOrEqual(t, max(config.Width, config.Height), limits.OutputSide)
 	})
 }

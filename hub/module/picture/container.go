@@ -1,4 +1,4 @@
-package imageupload
+package picture
 
 import (
 	"bytes"

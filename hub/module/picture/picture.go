@@ -1,6 +1,6 @@
-// Package imageupload checks and re-encodes uploaded pictures. The upload itself is
+// Package picture checks and re-encodes uploaded pictures. The upload itself is
 // never kept: re-encoding makes it smaller and drops metadata.
-package imageupload
+package picture
 
 import (
 	"bytes"
@@ -19,20 +19,26 @@ import (
 	"integrationhub/hub/module"
 )
 
-// Limits of an upload and of its result.
-const (
-	MaxBytes    = 2 << 20
-	MaxSide     = 4096 // pixels
-	OutputSide  = 512  // pixels of the longer side
-	jpegQuality = 85   // of JPEG
-)
+// MaxSide is the largest width and height of an upload, in pixels.
+const MaxSide = 4096
+
+const jpegQuality = 85
+
+// Limits are those of an upload and of its result.
+type Limits struct {
+	Bytes      int // of the upload: whole MiB
+	OutputSide int // pixels of the result's longer side
+}
 
 // Processor processes one picture at a time, because decoding the largest allowed one
 // takes up to 250 MiB. It is safe for concurrent use.
-type Processor struct{ decoding chan struct{} }
+type Processor struct {
+	limits   Limits
+	decoding chan struct{}
+}
 
 // NewProcessor returns a processor.
-func NewProcessor() *Processor { return &Processor{decoding: make(chan struct{}, 1)} }
+func NewProcessor(limits Limits) *Processor { return &Processor{limits, make(chan struct{}, 1)} }
 
 // format is a supported image format.
 type format struct {
@@ -44,16 +50,16 @@ type format struct {
 }
 
 // Process reads an upload and returns the re-encoded picture. Errors: [hub.ErrTooLarge]
-// over [MaxBytes]; [hub.ErrUnsupportedMediaType] for anything but a complete PNG, JPEG or WebP file;
+// over the limit; [hub.ErrUnsupportedMediaType] for anything but a complete PNG, JPEG or WebP file;
 // [hub.ErrInvalid] for an empty upload, more than [MaxSide] pixels, or a truncated or
 // broken picture; the error of ctx.
 func (i *Processor) Process(ctx context.Context, r io.Reader) (module.Picture, error) {
-	raw, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
+	raw, err := io.ReadAll(io.LimitReader(r, int64(i.limits.Bytes)+1))
 	switch {
 	case err != nil:
 		return module.Picture{}, fmt.Errorf("reading an upload: %w", err)
-	case len(raw) > MaxBytes:
-		return module.Picture{}, hub.Errorf(hub.ErrTooLarge, "file_too_large", "The file may have %d MiB at most.", MaxBytes>>20)
+	case len(raw) > i.limits.Bytes:
+		return module.Picture{}, hub.Errorf(hub.ErrTooLarge, "file_too_large", "The file may have %d MiB at most.", i.limits.Bytes>>20)
 	case len(raw) == 0:
 		return module.Picture{}, hub.Invalid("body.file", "is missing or empty")
 	}
@@ -87,7 +93,7 @@ func (i *Processor) Process(ctx context.Context, r io.Reader) (module.Picture, e
 	if err != nil {
 		return module.Picture{}, unreadableError(err)
 	}
-	return encode(shrink(decoded), kind == &formatJPEG, orientation(raw))
+	return encode(shrink(decoded, i.limits.OutputSide), kind == &formatJPEG, orientation(raw))
 }
 
 var (
@@ -116,11 +122,11 @@ func unreadableError(cause error) *hub.Error {
 	return hub.Errorf(hub.ErrInvalid, "image_unreadable", "The picture is cut or broken.").WithCause(cause)
 }
 
-// shrink redraws a picture so that its longer side is at most OutputSide.
-func shrink(from image.Image) *image.RGBA {
+// shrink redraws a picture so that its longer side has at most so many pixels.
+func shrink(from image.Image, side int) *image.RGBA {
 	width, height := from.Bounds().Dx(), from.Bounds().Dy()
-	if longer := max(width, height); longer > OutputSide {
-		width, height = max(1, width*OutputSide/longer), max(1, height*OutputSide/longer)
+	if longer := max(width, height); longer > side {
+		width, height = max(1, width*side/longer), max(1, height*side/longer)
 	}
 	out := image.NewRGBA(image.Rect(0, 0, width, height))
 	if out.Bounds().Size() == from.Bounds().Size() {

@@ -1,0 +1,52 @@
+package maintain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub/internal/logid"
+)
+
+// keepAuditPartitions makes the audit log's partitions of the months to come, and drops those
+// that ended before its retention.
+func (m *Maintenance) keepAuditPartitions(ctx context.Context, now time.Time) error {
+	if _, err := m.pool.Exec(ctx, `select hub.ensure_audit_partitions($1::date, $2)`, now, auditMonthsAhead+1); err != nil {
+		return fmt.Errorf("creating partitions of the audit log: %w", err)
+	}
+	if m.auditRetention == 0 {
+		return nil
+	}
+	rows, err := m.pool.Query(ctx, `select name from hub.audit_partitions() where end_id <= $1 order by end_id`, logid.Floor(now.Add(-m.auditRetention)))
+	if err != nil {
+		return fmt.Errorf("listing partitions of the audit log: %w", err)
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return fmt.Errorf("listing partitions of the audit log: %w", err)
+	}
+	var failures []error
+	for _, name := range names { // one that fails keeps no other
+		failures = append(failures, m.dropAuditPartition(ctx, name))
+	}
+	return errors.Join(failures...)
+}
+
+// dropAuditPartition drops one month of the audit log. Another process may have done so.
+func (m *Maintenance) dropAuditPartition(ctx context.Context, name string) error {
+	return pgx.BeginFunc(ctx, m.pool, func(tx pgx.Tx) error {
+		var hasLock bool
+		if err := tx.QueryRow(ctx, `select pg_try_advisory_xact_lock($1)`, partitionsLock).Scan(&hasLock); err != nil || !hasLock {
+			return err
+		}
+		_, err := tx.Exec(ctx, `set local lock_timeout = '2s'; drop table if exists `+pgx.Identifier{"hub", name}.Sanitize())
+		if err != nil {
+			return fmt.Errorf("dropping %s: %w", name, err)
+		}
+		m.log.Info("dropped a partition of the audit log whose retention ended", "partition", name)
+		return nil
+	})
+}

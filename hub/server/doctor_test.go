@@ -1,0 +1,34 @@
+package server
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// PostgreSQL 15 is the oldest version that the hub supports; versions in development and of
+// distributions count as what they are.
+func TestDatabaseFinding(t *testing.T) {
+	t.Parallel()
+	for version, number := range map[string]int{"14.19 (Debian 14.19-1)": 140019, "9.6.24": 90624, "13beta1": 130000} {
+		got := databaseFinding(version, number, "on", time.Millisecond)
+		require.Equal(t, Finding{"database", FindingFailed, "PostgreSQL " + version + " is too old", "use version 15 or newer"}, got)
+	}
+	for version, number := range map[string]int{"15.0": 150000, "16beta1": 160000, "18.1": 180001} {
+		require.Equal(t, Finding{"database", FindingOK, "PostgreSQL " + version + " answers in 1ms", ""}, databaseFinding(version, number, "on", time.Millisecond))
+		require.Equal(t, FindingFailed, databaseFinding(version, number, "off", time.Millisecond).Status)
+	}
+}
+
+// The pools of all processes fit into what PostgreSQL accepts, beside other programs.
+func TestConnectionFinding(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, Finding{"connections", FindingOK, "up to 53 of the 97 that PostgreSQL accepts, others have 44", ""}, connectionUse{1, 53, 44, 97}.finding())
+	require.Equal(t, FindingOK, connectionUse{2, 40, 17, 97}.finding().Status)
+	beside := connectionUse{2, 40, 18, 97}.finding()
+	require.Equal(t, FindingWarning, beside.Status)
+	require.Equal(t, "2 processes with up to 40 connections each: 80; PostgreSQL accepts 97, others have 18", beside.Detail)
+	require.Equal(t, "set max_connections of PostgreSQL to 108 or more, or run fewer processes", beside.Advice)
+	require.Equal(t, FindingFailed, connectionUse{2, 53, 0, 97}.finding().Status)
+}

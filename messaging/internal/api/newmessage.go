@@ -1,0 +1,267 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"mime/multipart"
+	"reflect"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module/rest"
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/filetype"
+	"integrationhub/messaging/internal/media"
+	"integrationhub/messaging/internal/outbound"
+	"integrationhub/messaging/internal/store"
+)
+
+const (
+	maxFiles        = 5                 // of a form
+	maxMessageBytes = 100<<20 + 256<<10 // of a form: the largest file, and what is around it
+)
+
+// NewTicketMessage is the request for a message, as JSON.
+type NewTicketMessage struct {
+	Body        string         `json:"body" maxLength:"4096" doc:"The text; with a file, its caption, which may be empty" example:"Of course."`
+	QuotedMsgID *string        `json:"quotedMsgId,omitempty" maxLength:"100" doc:"Message of the ticket that it answers"`
+	IsPrivate   bool           `json:"isPrivate,omitempty" doc:"A note among users: not sent"`
+	MediaURL    string         `json:"mediaUrl,omitempty" maxLength:"2048" doc:"File to send: an address that the hub fetches, or the mediaUrl of another message" example:"https://example.com/map.png"`
+	MediaType   chat.MediaType `json:"mediaType,omitempty" enum:"image,video,audio,document" doc:"What the file has to be; absent: what its content is"`
+	MediaName   string         `json:"mediaName,omitempty" maxLength:"255" doc:"Name of the file; absent: as the address says" example:"map.png"`
+}
+
+type createMessageInput struct {
+	IDParam
+	message NewTicketMessage
+	files   []*multipart.FileHeader
+	err     error // of reading the body
+}
+
+// Resolve reads the body, which is a form or JSON.
+func (in *createMessageInput) Resolve(ctx huma.Context) []error {
+	if strings.HasPrefix(strings.ToLower(ctx.Header("Content-Type")), "multipart/") {
+		in.err = in.readForm(ctx)
+		return nil
+	}
+	raw, err := io.ReadAll(ctx.BodyReader())
+	switch {
+	case err != nil:
+		in.err = err
+	case len(raw) == 0:
+		in.err = hub.Invalid("body", "is required")
+	case json.Unmarshal(raw, &in.message) != nil:
+		in.err = hub.Invalid("body", "does not have the documented form")
+	}
+	return nil
+}
+
+func (in *createMessageInput) readForm(ctx huma.Context) error {
+	form, err := ctx.GetMultipartForm()
+	if err != nil {
+		return hub.Errorf(hub.ErrMalformed, "malformed", "The form cannot be read: it is cut or broken.")
+	}
+	value := func(name string) string {
+		if values := form.Value[name]; len(values) > 0 {
+			return values[0]
+		}
+		return ""
+	}
+	in.files = append(form.File["medias"], form.File["medias[]"]...)
+	in.message = NewTicketMessage{Body: value("body"), MediaType: chat.MediaType(value("mediaType"))}
+	if quoted := value("quotedMsgId"); quoted != "" {
+		in.message.QuotedMsgID = &quoted
+	}
+	var errs rest.FieldErrors
+	if text := value("isPrivate"); text != "" {
+		in.message.IsPrivate, err = strconv.ParseBool(text)
+		errs.Check(err == nil, "body.isPrivate", "must be true or false")
+	}
+	errs.Check(len(in.files) > 0, "body.medias", "must have a file: send a message without one as JSON")
+	errs.Check(len(in.files) <= maxFiles, "body.medias", "must have at most 5 files")
+	return errs.Err()
+}
+
+// validate is an error for callers if the message cannot be one of any ticket.
+func (in *createMessageInput) validate() error {
+	m := &in.message
+	hasFile := len(in.files) > 0 || m.MediaURL != ""
+	if !hasFile && strings.TrimSpace(m.Body) == "" {
+		return invalidField("empty_body", "body.body", "The message body must not be empty.")
+	}
+	var errs rest.FieldErrors
+	errs.Check(utf8.ValidString(m.Body) && !strings.ContainsRune(m.Body, 0), "body.body", "must be text")
+	errs.CheckLength(m.Body, "body.body", 0, maxBody)
+	if m.QuotedMsgID != nil {
+		errs.Check(len(*m.QuotedMsgID) <= 100 && utf8.ValidString(*m.QuotedMsgID) && !strings.ContainsRune(*m.QuotedMsgID, 0), "body.quotedMsgId", "must be the id of a message")
+	}
+	checkMediaFields(&errs, m.MediaURL, m.MediaType, m.MediaName)
+	return errs.Err()
+}
+
+// checkMediaFields checks what a request says of a file.
+func checkMediaFields(errs *rest.FieldErrors, address string, kind chat.MediaType, name string) {
+	errs.Check(len(address) <= 2048, "body.mediaUrl", "must have at most 2048 characters")
+	errs.CheckLength(name, "body.mediaName", 0, 255)
+	switch kind {
+	case "", chat.MediaImage, chat.MediaVideo, chat.MediaAudio, chat.MediaDocument:
+	default:
+		errs.Check(false, "body.mediaType", "must be image, video, audio or document")
+	}
+}
+
+// bindCreateMessage binds the operation with its two kinds of body.
+func (a *API) bindCreateMessage(api huma.API, op huma.Operation) {
+	text := func(doc string) *huma.Schema { return &huma.Schema{Type: huma.TypeString, Description: doc} }
+	op.MaxBodyBytes = maxMessageBytes
+	body := &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
+		"application/json": {Schema: api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[NewTicketMessage](), true, "NewTicketMessage")},
+		"multipart/form-data": {Schema: &huma.Schema{Type: huma.TypeObject, Required: []string{"medias"}, Properties: map[string]*huma.Schema{
+			"medias": {
+				Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString, Format: "binary"}, MinItems: new(1), MaxItems: new(maxFiles),
+				Description: "Files, each of which becomes a message: images (JPEG, PNG, WebP) of at most 5 MiB, audio and video of 16 MiB, documents of 100 MiB. The answer is the first message.",
+			},
+			"body":        text("Caption of the first file"),
+			"mediaType":   {Type: huma.TypeString, Enum: []any{"image", "video", "audio", "document"}, Description: "What the files have to be; absent: what their content is"},
+			"quotedMsgId": text("Message of the ticket that the first one answers"),
+			"isPrivate":   {Type: huma.TypeBoolean, Description: "Notes among users: not sent"},
+		}}},
+	}}
+	rest.WithRequestBody(rest.Handle(a.createMessage), body)(api, op)
+}
+
+func (a *API) createMessage(ctx context.Context, in *createMessageInput) (*struct{ Body TicketMessage }, error) {
+	actor, err := a.requireActor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if in.err != nil {
+		return nil, in.err
+	}
+	if err := in.validate(); err != nil {
+		return nil, err
+	}
+	if _, err := a.requireTicket(ctx, actor, in.ID); err != nil {
+		return nil, err
+	}
+	draft := store.Message{
+		UserID: &actor.user.ID, Body: in.message.Body, QuotedID: in.message.QuotedMsgID, IsPrivate: in.message.IsPrivate, MediaType: chat.MediaText, Origin: chat.OriginAgent,
+	}
+	drafts, files, err := a.attach(ctx, actor, in, draft)
+	if err != nil {
+		return nil, err
+	}
+	written, entries, err := a.writeMessages(ctx, actor, in.ID, drafts)
+	if err != nil {
+		a.discard(ctx, files)
+		return nil, err
+	}
+	message := written[0]
+	if len(entries) > 0 { // the others follow by themselves
+		message, err = a.outbound.Send(ctx, actor.scope, entries[0])
+	}
+	return &struct{ Body TicketMessage }{a.toMessage(message)}, err
+}
+
+// attach stores the files of a request, and returns a draft for each of them. The first one
+// has the text. files are those that are new.
+func (a *API) attach(ctx context.Context, actor actor, in *createMessageInput, draft store.Message) (drafts []store.Message, files []store.MediaFile, err error) {
+	if len(in.files) == 0 && in.message.MediaURL == "" {
+		return []store.Message{draft}, nil, nil
+	}
+	// Nothing is stored for a ticket that takes no messages.
+	err = a.store.InTx(ctx, "checking a ticket", func(tx *store.Tx) error {
+		_, err := lockForMessage(ctx, tx, actor.scope, in.ID, draft)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if in.message.MediaURL != "" {
+		file, err := a.media.Fetch(ctx, actor.scope.Company, media.Link{URL: in.message.MediaURL, Media: in.message.MediaType, Name: in.message.MediaName})
+		return []store.Message{store.WithMedia(draft, file)}, []store.MediaFile{file}, err
+	}
+	for _, header := range in.files {
+		file, err := a.storeUpload(ctx, actor, header, in.message.MediaType)
+		if err != nil {
+			a.discard(ctx, files)
+			return nil, nil, err
+		}
+		files = append(files, file)
+		drafts = append(drafts, store.WithMedia(draft, file))
+		draft.Body, draft.QuotedID = "", nil
+	}
+	return drafts, files, nil
+}
+
+func (a *API) storeUpload(ctx context.Context, actor actor, header *multipart.FileHeader, kind chat.MediaType) (store.MediaFile, error) {
+	content, err := header.Open()
+	if err != nil {
+		return store.MediaFile{}, err
+	}
+	defer func() { _ = content.Close() }()
+	return a.media.Store(ctx, actor.scope.Company, media.Upload{
+		Claim: filetype.Claim{Media: kind, Mime: header.Header.Get("Content-Type"), Name: header.Filename}, Content: content,
+	})
+}
+
+// discard erases new files that no message has.
+func (a *API) discard(ctx context.Context, files []store.MediaFile) {
+	for _, file := range files {
+		a.media.Discard(ctx, file)
+	}
+}
+
+// writeMessages stores messages of a ticket, and outbox entries for those that are to be
+// sent.
+func (a *API) writeMessages(ctx context.Context, actor actor, ticketID int64, drafts []store.Message) (written []store.Message, entries []store.OutboxEntry, err error) {
+	err = a.store.InTx(ctx, "writing a message", func(tx *store.Tx) error {
+		written, entries = nil, nil
+		ticket, err := lockForMessage(ctx, tx, actor.scope, ticketID, drafts[0])
+		if err != nil {
+			return err
+		}
+		for _, draft := range drafts {
+			var message store.Message
+			if draft.IsPrivate {
+				draft.FromMe, draft.SentAt = true, tx.Now()
+				message, err = tx.AddMessage(ctx, ticket, draft)
+			} else {
+				var entry store.OutboxEntry
+				message, entry, err = a.outbound.Write(ctx, tx, outbound.Draft{Ticket: ticket, Message: draft})
+				entries = append(entries, entry)
+			}
+			if err != nil {
+				return err
+			}
+			written = append(written, message)
+		}
+		return nil
+	})
+	return written, entries, err
+}
+
+// lockForMessage locks the ticket of a message. It is an error for callers if the ticket
+// does not take it.
+func lockForMessage(ctx context.Context, tx *store.Tx, scope store.Scope, id int64, draft store.Message) (store.Ticket, error) {
+	ticket, err := tx.LockTicket(ctx, scope.Company, id)
+	if err != nil {
+		return ticket, mapNoRows(err, errNoTicket())
+	}
+	if err := checkQuoted(ctx, tx, ticket, draft.QuotedID); err != nil || draft.IsPrivate {
+		return ticket, err
+	}
+	if err := requireSendable(ctx, tx, ticket); err != nil {
+		return ticket, err
+	}
+	contact, err := tx.Contact(ctx, ticket.CompanyID, ticket.ContactID)
+	if err != nil {
+		return ticket, err
+	}
+	return ticket, outbound.CheckConsent(contact, draft.Origin, tx.Now())
+}

@@ -1,0 +1,192 @@
+// Package autoreply answers contacts by itself: greetings, menus of queues, messages outside
+// of opening hours, and the words by which contacts opt out. It writes in the transaction
+// that stores the contact's message, through the outbox.
+package autoreply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"integrationhub/hub/module"
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/outbound"
+	"integrationhub/messaging/internal/store"
+	"integrationhub/messaging/internal/store/dbgen"
+)
+
+const (
+	outOfHoursPause = 12 * time.Hour  // between two out-of-hours messages to a contact
+	answerGrace     = 5 * time.Second // after a menu; what comes earlier was written before it was read
+)
+
+// Texts that confirm a contact's wish.
+const (
+	optedOutText = "Pronto: você não receberá mais mensagens. Responda VOLTAR para voltar a receber."
+	optedInText  = "Pronto: você voltará a receber mensagens."
+)
+
+// Service writes automatic messages.
+type Service struct {
+	host   module.Host
+	store  *store.Store
+	sender *outbound.Service
+}
+
+// New returns the service of an opened product.
+func New(host module.Host, s *store.Store, sender *outbound.Service) *Service {
+	return &Service{host, s, sender}
+}
+
+// Received is a message of a contact that has been stored in a ticket. The transaction holds
+// the contact and the ticket.
+type Received struct {
+	Company    store.Company
+	Connection store.Connection
+	Contact    store.Contact
+	Ticket     store.Ticket
+	Body       string
+	At         time.Time // when the contact wrote it
+}
+
+// Respond writes the answers to a message. After the commit the caller passes the entries to
+// [Service.Send].
+func (s *Service) Respond(ctx context.Context, tx *store.Tx, r Received) ([]store.OutboxEntry, error) {
+	c := &conversation{Received: r, service: s, tx: tx}
+	if handled, err := c.changeConsent(ctx); handled || err != nil {
+		return c.entries, err
+	}
+	if !mayAnswer(r.Contact) {
+		return nil, nil
+	}
+	isWaiting := r.Ticket.Status == chat.TicketPending && r.Ticket.UserID == nil
+	if isWaiting && r.Ticket.Chatbot {
+		err := c.answerMenu(ctx)
+		return c.entries, err
+	}
+	isClosed, err := c.answerOutOfHours(ctx)
+	if err == nil && !isClosed && isWaiting && r.Ticket.GreetedAt == nil && r.Ticket.QueueID == nil {
+		err = c.greet(ctx)
+	}
+	return c.entries, err
+}
+
+// mayAnswer reports whether a contact gets automatic messages.
+func mayAnswer(contact store.Contact) bool {
+	return !contact.DisableBot && contact.Consent != chat.ConsentOptedOut && contact.AnonymizedAt == nil
+}
+
+// Send sends what was written. What fails now is sent by the outbox's job.
+func (s *Service) Send(ctx context.Context, scope store.Scope, entries []store.OutboxEntry) {
+	for _, entry := range entries {
+		if _, err := s.sender.Send(ctx, scope, entry); err != nil {
+			s.host.Log.WarnContext(ctx, "an automatic message waits in the outbox", "message_id", entry.MessageID, "error", err)
+		}
+	}
+}
+
+// conversation is the handling of one message.
+type conversation struct {
+	Received
+	service *Service
+	tx      *store.Tx
+	entries []store.OutboxEntry
+}
+
+// write writes an automatic message with its variables replaced. An empty text is none.
+func (c *conversation) write(ctx context.Context, text string) error {
+	if text == "" {
+		return nil
+	}
+	_, entry, err := c.service.sender.Write(ctx, c.tx, outbound.Draft{
+		Contact: c.Contact, Ticket: c.Ticket, Message: store.Message{Body: c.render(text), MediaType: chat.MediaText, Origin: chat.OriginBot},
+	})
+	if err != nil {
+		return fmt.Errorf("writing an automatic message: %w", err)
+	}
+	c.entries = append(c.entries, entry)
+	return nil
+}
+
+func (c *conversation) render(text string) string {
+	return chat.Render(text, chat.Variables{
+		Name: c.Contact.Name, Email: c.Contact.Email, Number: c.Contact.Number, Protocol: strconv.FormatInt(c.Ticket.ID, 10), At: c.localTime(),
+	})
+}
+
+// localTime returns the time on the company's own clock.
+func (c *conversation) localTime() time.Time {
+	return c.tx.Now().In(chat.LoadZone(c.Company.Timezone))
+}
+
+// changeConsent stores the contact's wish to get no more messages, or to get them again, and
+// confirms it. A wish that is granted already is an ordinary message.
+func (c *conversation) changeConsent(ctx context.Context) (handled bool, err error) {
+	consent, confirmation := chat.ConsentOf(c.Body, c.Company.OptOutWords), optedOutText
+	switch {
+	case consent == "" || consent == c.Contact.Consent:
+		return false, nil
+	case consent == chat.ConsentOptedIn:
+		if c.Contact.Consent != chat.ConsentOptedOut {
+			return false, nil
+		}
+		confirmation = optedInText
+	}
+	err = c.tx.SetContactConsent(ctx, dbgen.SetContactConsentParams{Consent: consent, At: c.tx.Now(), CompanyID: c.Company.ID, ID: c.Contact.ID})
+	if err != nil {
+		return true, fmt.Errorf("storing a contact's consent: %w", err)
+	}
+	if c.Ticket.Chatbot { // the menu has its answer
+		c.Ticket.Chatbot = false
+		if err := c.tx.SaveTicketMenu(ctx, c.Ticket); err != nil {
+			return true, fmt.Errorf("ending a menu: %w", err)
+		}
+	}
+	return true, c.write(ctx, confirmation)
+}
+
+// answerOutOfHours writes the out-of-hours message, once in twelve hours, while the ticket's
+// queue or else the company is closed. Closed without such a message is like open.
+func (c *conversation) answerOutOfHours(ctx context.Context) (isClosed bool, err error) {
+	var queue *store.Queue
+	if c.Ticket.QueueID != nil {
+		row, err := c.tx.Queue(ctx, c.Company.ID, *c.Ticket.QueueID)
+		if err != nil {
+			return false, fmt.Errorf("loading the ticket's queue: %w", err)
+		}
+		queue = &row
+	}
+	return c.closedMessage(ctx, queue)
+}
+
+// closedMessage is answerOutOfHours for a queue; nil stands for none.
+func (c *conversation) closedMessage(ctx context.Context, queue *store.Queue) (isClosed bool, err error) {
+	hours, text := c.Company.Schedules, c.Connection.OutOfHoursMessage
+	if queue != nil {
+		if string(queue.Schedules) != "[]" {
+			hours = queue.Schedules
+		}
+		if queue.OutOfHoursMessage != "" {
+			text = queue.OutOfHoursMessage
+		}
+	}
+	if text == "" {
+		return false, nil
+	}
+	var opening []chat.OpeningHours
+	if err := json.Unmarshal(hours, &opening); err != nil {
+		return false, fmt.Errorf("decoding opening hours: %w", err)
+	}
+	if chat.IsOpen(opening, c.localTime()) {
+		return false, nil
+	}
+	if last := c.Contact.OutOfHoursAt; last != nil && c.tx.Now().Sub(*last) < outOfHoursPause {
+		return true, nil
+	}
+	if err := c.tx.SetContactOutOfHours(ctx, c.tx.Now(), c.Company.ID, c.Contact.ID); err != nil {
+		return true, fmt.Errorf("storing an out-of-hours message: %w", err)
+	}
+	return true, c.write(ctx, text)
+}

@@ -1,0 +1,162 @@
+package autoreply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/store"
+	"integrationhub/messaging/internal/store/dbgen"
+)
+
+const (
+	ratingTime = 24 * time.Hour // after the question
+	batchSize  = 100            // tickets that one run of a job changes at once
+)
+
+// Close writes the farewell and the question for a rating of a ticket that a user has closed.
+// After the commit the caller passes the entries to [Service.Send].
+func (s *Service) Close(ctx context.Context, tx *store.Tx, ticket store.Ticket) ([]store.OutboxEntry, error) {
+	c, err := s.conversationOf(ctx, tx, ticket)
+	if c == nil || err != nil {
+		return nil, err
+	}
+	if err := c.write(ctx, c.Connection.FarewellMessage); err != nil {
+		return nil, err
+	}
+	if c.Connection.RatingMessage == "" {
+		return c.entries, nil
+	}
+	if err := tx.SetRatingAsked(ctx, tx.Now(), ticket.CompanyID, ticket.ID); err != nil {
+		return nil, fmt.Errorf("asking for a rating: %w", err)
+	}
+	return c.entries, c.write(ctx, c.Connection.RatingMessage)
+}
+
+// conversationOf returns the conversation of a ticket, or nil where its contact gets no
+// automatic messages or its connection is not connected.
+func (s *Service) conversationOf(ctx context.Context, tx *store.Tx, ticket store.Ticket) (*conversation, error) {
+	if ticket.ConnectionID == nil {
+		return nil, nil
+	}
+	c := &conversation{Received: Received{Ticket: ticket}, service: s, tx: tx}
+	var err error
+	if c.Connection, err = tx.Connection(ctx, ticket.CompanyID, *ticket.ConnectionID); err != nil {
+		return nil, fmt.Errorf("loading the ticket's connection: %w", err)
+	}
+	if c.Contact, err = tx.Contact(ctx, ticket.CompanyID, ticket.ContactID); err != nil {
+		return nil, fmt.Errorf("loading the ticket's contact: %w", err)
+	}
+	if c.Company, err = tx.Company(ctx, ticket.CompanyID); err != nil {
+		return nil, fmt.Errorf("loading the company: %w", err)
+	}
+	isReachable := c.Connection.Status == chat.ConnectionConnected || c.Connection.Status == chat.ConnectionTimeout
+	if !isReachable || !mayAnswer(c.Contact) {
+		return nil, nil
+	}
+	return c, nil
+}
+
+// TakeRating stores the rating that a message is, and returns the closed ticket that it
+// belongs to. It returns nil for any other message. The transaction holds the contact.
+func (s *Service) TakeRating(ctx context.Context, tx *store.Tx, contact store.Contact, connection int64, body string) (*store.Ticket, error) {
+	rating, ok := chat.ParseRating(body)
+	if !ok {
+		return nil, nil
+	}
+	ticket, err := tx.TicketToRate(ctx, dbgen.TicketToRateParams{
+		CompanyID: contact.CompanyID, ContactID: contact.ID, ConnectionID: connection, Since: tx.Now().Add(-ratingTime),
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking for a ticket to rate: %w", err)
+	}
+	err = tx.SetTicketRating(ctx, dbgen.SetTicketRatingParams{CompanyID: ticket.CompanyID, ID: ticket.ID, Rating: rating, At: tx.Now()})
+	return &ticket, err
+}
+
+// UpdateWaiting is a background job: it gives tickets that nobody accepted to their
+// connection's transfer queue, and closes those whose contact is inactive.
+func (s *Service) UpdateWaiting(ctx context.Context, _ []byte) error {
+	for _, update := range []func(context.Context) (int, error){s.transferTickets, s.expireTickets} {
+		for changed := batchSize; changed == batchSize; {
+			var err error
+			if changed, err = update(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// transferTickets gives some tickets to transfer queues and returns how many.
+func (s *Service) transferTickets(ctx context.Context) (transferred int, err error) {
+	err = s.store.InTx(ctx, "transferring tickets", func(tx *store.Tx) error {
+		rows, err := tx.TicketsToTransfer(ctx, tx.Now(), batchSize)
+		if err != nil {
+			return err
+		}
+		transferred = len(rows)
+		for _, row := range rows {
+			row.Ticket.QueueID, row.Ticket.Chatbot = &row.TransferQueueID, false
+			if err := tx.SaveTicketMenu(ctx, row.Ticket); err != nil {
+				return fmt.Errorf("transferring a ticket: %w", err)
+			}
+		}
+		return nil
+	})
+	return transferred, err
+}
+
+// expireTickets closes some tickets of inactive contacts and returns how many.
+func (s *Service) expireTickets(ctx context.Context) (closed int, err error) {
+	type writing struct {
+		scope   store.Scope
+		entries []store.OutboxEntry
+	}
+	var written []writing
+	err = s.store.InTx(ctx, "closing tickets of inactive contacts", func(tx *store.Tx) error {
+		written = nil
+		tickets, err := tx.InactiveTickets(ctx, tx.Now(), batchSize)
+		if err != nil {
+			return err
+		}
+		closed = len(tickets)
+		for _, ticket := range tickets {
+			company, err := tx.Company(ctx, ticket.CompanyID)
+			if err != nil {
+				return fmt.Errorf("loading the company: %w", err)
+			}
+			scope := store.Scope{Company: company.ID, Tenant: company.TenantID}
+			c, err := s.conversationOf(ctx, tx, ticket)
+			if err != nil {
+				return err
+			}
+			if c != nil {
+				if err := c.write(ctx, c.Connection.ExpiresInactiveMessage); err != nil {
+					return err
+				}
+				written = append(written, writing{scope, c.entries})
+			}
+			earlier := ticket.Status
+			ticket.Status = chat.TicketClosed
+			if _, err := tx.SaveTicket(ctx, scope, earlier, ticket); err != nil {
+				return fmt.Errorf("closing a ticket: %w", err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	for _, w := range written {
+		s.Send(ctx, w.scope, w.entries)
+	}
+	return closed, nil
+}

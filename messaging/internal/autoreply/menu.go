@@ -1,0 +1,146 @@
+package autoreply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/store"
+)
+
+// greet writes the greeting of a ticket that the contact began: of the connection's only
+// queue, or the connection's own with the menu of its queues.
+func (c *conversation) greet(ctx context.Context) error {
+	hasOutgoing, err := c.tx.HasOutgoing(ctx, c.Company.ID, c.Ticket.ID)
+	if err != nil || hasOutgoing {
+		return err
+	}
+	queues, err := c.tx.ListQueuesOfConnection(ctx, c.Company.ID, c.Connection.ID)
+	if err != nil {
+		return fmt.Errorf("loading the connection's queues: %w", err)
+	}
+	if len(queues) == 0 && c.Connection.GreetingMessage == "" {
+		return nil
+	}
+	now := c.tx.Now()
+	c.Ticket.GreetedAt = &now
+	switch {
+	case len(queues) == 1:
+		return c.enterQueue(ctx, queues[0], c.Connection.GreetingMessage)
+	case len(queues) > 1 && c.Connection.MaxUseBotQueues > 0:
+		return c.sendMenu(ctx, c.Connection.GreetingMessage, menuOfQueues(queues), nil)
+	}
+	if err := c.tx.SaveTicketMenu(ctx, c.Ticket); err != nil {
+		return fmt.Errorf("storing a greeting: %w", err)
+	}
+	return c.write(ctx, c.Connection.GreetingMessage)
+}
+
+// menuOfQueues returns the menu of a connection's queues. The ids are their places.
+func menuOfQueues(queues []store.Queue) []chat.MenuOption {
+	menu := make([]chat.MenuOption, len(queues))
+	for i, queue := range queues {
+		menu[i] = chat.MenuOption{ID: i, Title: queue.Name, Option: strconv.Itoa(i + 1)}
+	}
+	return menu
+}
+
+// sendMenu writes a text with a menu and waits for the answer; without a menu it writes the
+// text and leaves the ticket to people. option is the option that the menu is below.
+func (c *conversation) sendMenu(ctx context.Context, text string, menu []chat.MenuOption, option *int) error {
+	c.Ticket.Chatbot = len(menu) > 0 && c.Connection.MaxUseBotQueues > 0
+	c.Ticket.MenuOption = option
+	if !c.Ticket.Chatbot {
+		menu = nil
+	} else {
+		now := c.tx.Now()
+		c.Ticket.MenuSentAt = &now
+	}
+	if err := c.tx.SaveTicketMenu(ctx, c.Ticket); err != nil {
+		return fmt.Errorf("storing a menu: %w", err)
+	}
+	return c.write(ctx, chat.FormatMenu(text, menu))
+}
+
+// enterQueue gives the ticket a queue and writes the queue's greeting, or the one given
+// where it has none, with the queue's own menu.
+func (c *conversation) enterQueue(ctx context.Context, queue store.Queue, greeting string) error {
+	options, err := decodeOptions(queue)
+	if err != nil {
+		return err
+	}
+	c.Ticket.QueueID, c.Ticket.WrongAnswers = &queue.ID, 0
+	if isClosed, err := c.closedMessage(ctx, &queue); isClosed || err != nil {
+		if err != nil {
+			return err
+		}
+		c.Ticket.Chatbot = false
+		return c.tx.SaveTicketMenu(ctx, c.Ticket)
+	}
+	if queue.GreetingMessage != "" {
+		greeting = queue.GreetingMessage
+	}
+	return c.sendMenu(ctx, greeting, chat.OptionsUnder(options, nil), nil)
+}
+
+func decodeOptions(queue store.Queue) ([]chat.MenuOption, error) {
+	var options []chat.MenuOption
+	if err := json.Unmarshal(queue.Options, &options); err != nil {
+		return nil, fmt.Errorf("decoding a queue's options: %w", err)
+	}
+	return options, nil
+}
+
+// answerMenu takes the answer to a menu. What the contact wrote before it can have read the
+// menu is no answer.
+func (c *conversation) answerMenu(ctx context.Context) error {
+	if c.Ticket.MenuSentAt != nil && c.At.Before(*c.Ticket.MenuSentAt) {
+		return nil
+	}
+	if c.Ticket.QueueID == nil {
+		return c.chooseQueue(ctx)
+	}
+	queue, err := c.tx.Queue(ctx, c.Company.ID, *c.Ticket.QueueID)
+	if err != nil {
+		return fmt.Errorf("loading the ticket's queue: %w", err)
+	}
+	options, err := decodeOptions(queue)
+	if err != nil {
+		return err
+	}
+	menu := chat.OptionsUnder(options, c.Ticket.MenuOption)
+	chosen, ok := chat.ChooseOption(menu, c.Body)
+	if !ok {
+		return c.refuseAnswer(ctx, "", menu)
+	}
+	c.Ticket.WrongAnswers = 0
+	return c.sendMenu(ctx, chosen.Message, chat.OptionsUnder(options, &chosen.ID), &chosen.ID)
+}
+
+func (c *conversation) chooseQueue(ctx context.Context) error {
+	queues, err := c.tx.ListQueuesOfConnection(ctx, c.Company.ID, c.Connection.ID)
+	if err != nil {
+		return fmt.Errorf("loading the connection's queues: %w", err)
+	}
+	menu := menuOfQueues(queues)
+	chosen, ok := chat.ChooseOption(menu, c.Body)
+	if !ok {
+		return c.refuseAnswer(ctx, c.Connection.GreetingMessage, menu)
+	}
+	return c.enterQueue(ctx, queues[chosen.ID], "")
+}
+
+// refuseAnswer writes the menu again. After too many wrong answers, and where the menu is
+// gone, the ticket is left to people.
+func (c *conversation) refuseAnswer(ctx context.Context, text string, menu []chat.MenuOption) error {
+	if c.Ticket.MenuSentAt != nil && c.At.Sub(*c.Ticket.MenuSentAt) < answerGrace {
+		return nil
+	}
+	c.Ticket.WrongAnswers++
+	if c.Ticket.WrongAnswers >= c.Connection.MaxUseBotQueues {
+		menu, text = nil, ""
+	}
+	return c.sendMenu(ctx, text, menu, c.Ticket.MenuOption)
+}

@@ -1,0 +1,93 @@
+package filetype_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/filetype"
+)
+
+// heads are beginnings of files.
+var heads = map[string]string{
+	"jpeg": "\xff\xd8\xff\xe0\x00\x10JFIF", "png": "\x89PNG\r\n\x1a\n\x00", "webp": "RIFF\x00\x00\x00\x00WEBPVP8 ", "gif": "GIF89a\x01\x00",
+	"ogg": "OggS\x00\x02", "mp3 with tags": "ID3\x03\x00", "mp3": "\xff\xfb\x90\x44", "m4a": "\x00\x00\x00\x20ftypM4A \x00", "amr": "#!AMR\n\x0c",
+	"mp4": "\x00\x00\x00\x20ftypisom\x00", "3gp": "\x00\x00\x00\x20ftyp3gp4\x00", "heic": "\x00\x00\x00\x20ftypheic\x00", "quicktime": "\x00\x00\x00\x14ftypqt  \x00",
+	"pdf": "%PDF-1.7\n", "zip": "PK\x03\x04\x14\x00", "doc": "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\x00", "text": "Olá, Ana\n", "html": "<html><script>alert(1)</script>", "program": "MZ\x90\x00\x03", "nothing": "",
+}
+
+func TestSniff(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"jpeg": "image image/jpeg", "png": "image image/png", "webp": "image image/webp", "gif": "document image/gif",
+		"ogg": "audio audio/ogg", "mp3 with tags": "audio audio/mpeg", "mp3": "audio audio/mpeg", "m4a": "audio audio/mp4", "amr": "audio audio/amr",
+		"mp4": "video video/mp4", "3gp": "video video/3gpp", "heic": "document application/octet-stream", "quicktime": "document application/octet-stream",
+		"pdf": "document application/pdf", "zip": "document application/zip", "doc": "document application/x-ole-storage",
+		"text": "document text/plain; charset=utf-8", "html": "document text/plain; charset=utf-8", "program": "document application/octet-stream", "nothing": "document application/octet-stream",
+	} {
+		got := filetype.Sniff([]byte(heads[name]))
+		require.Equal(t, want, string(got.Media)+" "+got.Mime, name)
+	}
+	cut := []byte("é é")
+	require.Equal(t, "text/plain; charset=utf-8", filetype.Sniff(cut[:len(cut)-1]).Mime, "cut within a character")
+	require.Equal(t, filetype.Binary, filetype.Sniff([]byte("a\xff\xff\xff\xff\xff")))
+}
+
+// What is said of a file is right, or says nothing, or is a lie.
+func TestResolve(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		head  string
+		claim filetype.Claim
+		want  string // "" = they contradict each other
+	}{
+		{"png", filetype.Claim{}, "image image/png"},
+		{"png", filetype.Claim{Media: "image", Mime: "image/png", Name: "a.png"}, "image image/png"},
+		{"png", filetype.Claim{Mime: "image/jpeg", Name: "a.jpg"}, "image image/png"},
+		{"png", filetype.Claim{Media: "document"}, "document image/png"},
+		{"png", filetype.Claim{Media: "video"}, ""},
+		{"png", filetype.Claim{Mime: "application/pdf"}, ""},
+		{"png", filetype.Claim{Mime: "text/html"}, ""},
+		{"png", filetype.Claim{Name: "a.pdf"}, ""},
+		{"png", filetype.Claim{Mime: "application/octet-stream", Name: "a"}, "image image/png"},
+		{"html", filetype.Claim{Mime: "image/png"}, ""},
+		{"html", filetype.Claim{Name: "photo.JPG"}, ""},
+		{"html", filetype.Claim{Media: "image"}, ""},
+		{"html", filetype.Claim{Mime: "image/svg+xml"}, ""},
+		{"html", filetype.Claim{Mime: "text/html", Name: "page.html"}, "document text/plain; charset=utf-8"},
+		{"gif", filetype.Claim{Mime: "image/gif", Name: "a.gif"}, "document image/gif"},
+		{"gif", filetype.Claim{Media: "image"}, ""},
+		{"heic", filetype.Claim{Mime: "image/heic"}, ""},
+		{"mp4", filetype.Claim{Mime: "video/mp4"}, "video video/mp4"},
+		{"mp4", filetype.Claim{Media: "audio"}, "audio audio/mp4"},
+		{"mp4", filetype.Claim{Name: "voice.m4a"}, "audio audio/mp4"},
+		{"m4a", filetype.Claim{Media: "video"}, ""},
+		{"ogg", filetype.Claim{Mime: "audio/ogg; codecs=opus"}, "audio audio/ogg"},
+		{"ogg", filetype.Claim{Mime: "video/mp4"}, ""},
+		{"program", filetype.Claim{Mime: "audio/mpeg"}, ""},
+		{"program", filetype.Claim{Mime: "application/pdf", Name: "invoice.pdf"}, ""},
+		{"program", filetype.Claim{Name: "setup.exe"}, "document application/octet-stream"},
+		{"zip", filetype.Claim{Name: "plan.docx"}, "document application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
+		{"zip", filetype.Claim{Mime: "application/zip"}, "document application/zip"},
+		{"text", filetype.Claim{Name: "plan.docx"}, ""},
+		{"pdf", filetype.Claim{Media: "document", Mime: "application/pdf", Name: "a.pdf"}, "document application/pdf"},
+		{"pdf", filetype.Claim{Media: "sticker"}, ""},
+		{"doc", filetype.Claim{Mime: "application/msword", Name: "a.doc"}, "document application/x-ole-storage"},
+	} {
+		got, ok := filetype.Resolve(filetype.Sniff([]byte(heads[test.head])), test.claim)
+		if test.want == "" {
+			require.False(t, ok, "%s %+v", test.head, test.claim)
+			continue
+		}
+		require.True(t, ok, "%s %+v", test.head, test.claim)
+		require.Equal(t, test.want, string(got.Media)+" "+got.Mime, "%s %+v", test.head, test.claim)
+	}
+}
+
+func TestMaxBytes(t *testing.T) {
+	t.Parallel()
+	for kind, mebibytes := range map[chat.MediaType]int64{chat.MediaImage: 5, chat.MediaSticker: 5, chat.MediaAudio: 16, chat.MediaVideo: 16, chat.MediaDocument: 100} {
+		require.Equal(t, mebibytes<<20, filetype.MaxBytes(kind), kind)
+	}
+}

@@ -1,0 +1,131 @@
+package inbound
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/driver"
+	"integrationhub/messaging/internal/filetype"
+	"integrationhub/messaging/internal/media"
+	"integrationhub/messaging/internal/store"
+)
+
+// MediaJob is the name of the job that fetches files of received messages.
+const MediaJob = "received-media"
+
+// mediaDeadline is how long the file of a received message is tried to be fetched.
+const mediaDeadline = 24 * time.Hour
+
+// Error codes of received messages without their file.
+const (
+	codeMediaUnavailable = "media_unavailable" // the network does not have it any more
+	codeMediaTooLarge    = "media_too_large"
+)
+
+// receivedMedia is the payload of [MediaJob].
+type receivedMedia struct {
+	Company int64  `json:"company"`
+	Message string `json:"message"`
+}
+
+// addIncomingMedia adds to a message what the network says of its file.
+func addIncomingMedia(m *store.Message, in *driver.IncomingMedia) {
+	if in == nil {
+		return
+	}
+	m.MediaType, m.MediaReference = in.Type, &in.Reference
+	if in.MimeType != "" {
+		m.MimeType = &in.MimeType
+	}
+	if in.Name != "" {
+		m.MediaName = &in.Name
+	}
+}
+
+// enqueueMedia has the job fetch the file of a message, if it has any. The network waits for
+// the message to be stored, not for its file.
+func (s *Service) enqueueMedia(ctx context.Context, tx *store.Tx, m store.Message) error {
+	if m.MediaReference == nil {
+		return nil
+	}
+	payload, err := json.Marshal(receivedMedia{m.CompanyID, m.ID})
+	if err != nil {
+		return fmt.Errorf("encoding a job: %w", err)
+	}
+	return s.host.Jobs.Enqueue(ctx, tx.Raw, module.JobRun{Job: MediaJob, Key: m.ID, Payload: payload})
+}
+
+// FetchMedia is a background job: it fetches the file of a received message from the
+// network.
+func (s *Service) FetchMedia(ctx context.Context, payload []byte) error {
+	var job receivedMedia
+	if err := json.Unmarshal(payload, &job); err != nil {
+		return fmt.Errorf("reading a job: %w", err)
+	}
+	message, err := s.store.Message(ctx, job.Company, job.Message)
+	if err != nil || message.MediaReference == nil || message.ConnectionID == nil {
+		return ignoreNoRows(err)
+	}
+	file, err := s.fetch(ctx, message)
+	code := ""
+	switch {
+	case err == nil:
+		return s.store.InTx(ctx, "storing the file of a message", func(tx *store.Tx) error {
+			isMissing, err := tx.SetReceivedMedia(ctx, message, file)
+			if err == nil && isMissing { // the message was erased meanwhile
+				err = tx.EraseMedia(ctx, message.CompanyID, []string{file.ID})
+			}
+			return err
+		})
+	case errors.Is(err, hub.ErrTooLarge):
+		code = codeMediaTooLarge
+	case errors.Is(err, driver.ErrRefused), errors.Is(err, hub.ErrMalformed), s.host.Now().Sub(message.CreatedAt) > mediaDeadline:
+		code = codeMediaUnavailable
+	default:
+		return err // the job is run again
+	}
+	s.host.Log.WarnContext(ctx, "the file of a received message cannot be fetched", "message_id", message.ID, "error", err)
+	return s.store.InTx(ctx, "giving up the file of a message", func(tx *store.Tx) error {
+		return tx.GiveUpReceivedMedia(ctx, message, code)
+	})
+}
+
+// fetch opens the file of a message at its network and keeps it.
+func (s *Service) fetch(ctx context.Context, message store.Message) (store.MediaFile, error) {
+	connection, err := s.store.Connection(ctx, message.CompanyID, *message.ConnectionID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return store.MediaFile{}, driver.ErrRefused // it was deleted
+	}
+	if err != nil {
+		return store.MediaFile{}, err
+	}
+	network, err := s.drivers.ByName(connection.Driver)
+	if err != nil {
+		return store.MediaFile{}, err
+	}
+	content, err := network.OpenMedia(ctx, store.DriverConnection(connection), *message.MediaReference)
+	if err != nil {
+		return store.MediaFile{}, fmt.Errorf("opening a file at the network: %w", err)
+	}
+	defer func() { _ = content.Close() }()
+	claim := filetype.Claim{}
+	if message.MediaName != nil {
+		claim.Name = *message.MediaName
+	}
+	if message.MimeType != nil {
+		claim.Mime = *message.MimeType
+	}
+	if message.MediaType == chat.MediaDocument {
+		claim.Media = chat.MediaDocument
+	}
+	return s.media.Store(ctx, message.CompanyID, media.Upload{Claim: claim, Content: io.Reader(content), Received: true})
+}

@@ -1,0 +1,141 @@
+package media
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/filetype"
+	"integrationhub/messaging/internal/store"
+)
+
+// signatureLife is how long a signed address is valid.
+const signatureLife = time.Hour
+
+// URL returns the address of a file, which asks for the token of a user.
+func (s *Service) URL(id string) string { return s.host.URLs.Base + "/media/" + id }
+
+// SignedURL returns an address of a file that is valid for an hour, for networks.
+func (s *Service) SignedURL(id string) string {
+	expires := strconv.FormatInt(s.host.Now().Add(signatureLife).Unix(), 10)
+	return s.URL(id) + "?signature=" + expires + "-" + s.sign(id, expires)
+}
+
+func (s *Service) sign(id, expires string) string {
+	mac := hmac.New(sha256.New, s.key)
+	mac.Write([]byte(id + " " + expires))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// IsSigned reports whether a signature is that of a file, and still valid.
+func (s *Service) IsSigned(id, signature string) bool {
+	expires, mac, _ := strings.Cut(signature, "-")
+	until, err := strconv.ParseInt(expires, 10, 64)
+	return err == nil && hmac.Equal([]byte(mac), []byte(s.sign(id, expires))) && s.host.Now().Unix() < until
+}
+
+// Link is a file at an address.
+type Link struct {
+	URL   string
+	Media chat.MediaType // that it has to be; "" = any
+	Name  string         // "" = as the address says
+}
+
+// Fetch returns the file at an address: one of the company's own files, or a copy of what
+// is there. Errors for callers are those of [Service.Store], [hub.ErrNotFound] for a file
+// of another company, and a 400 if the address does not answer with a file.
+func (s *Service) Fetch(ctx context.Context, company int64, link Link) (store.MediaFile, error) {
+	if id, isOwn := s.ownID(link.URL); isOwn {
+		file, err := s.store.MediaFile(ctx, id)
+		if errors.Is(err, pgx.ErrNoRows) || err == nil && file.CompanyID != company {
+			return file, hub.Errorf(hub.ErrNotFound, "no_media_found", "There is no file at mediaUrl.")
+		}
+		if err == nil && link.Media != "" && link.Media != file.MediaType && link.Media != chat.MediaDocument {
+			err = hub.Errorf(hub.ErrUnsupportedMediaType, "unsupported_media_type", "The file at mediaUrl is of the type %s.", file.MediaType)
+		}
+		return file, err
+	}
+	parsed, err := url.Parse(link.URL)
+	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" || parsed.User != nil {
+		return store.MediaFile{}, hub.Invalid("body.mediaUrl", "must be an absolute http(s) URL")
+	}
+	return s.download(ctx, company, parsed, link)
+}
+
+// ownID returns the id of a file in an address of this product.
+func (s *Service) ownID(address string) (id string, isOwn bool) {
+	address, _, _ = strings.Cut(address, "?")
+	if id, isOwn = strings.CutPrefix(address, s.URL("")); !isOwn {
+		own, err := url.Parse(s.URL(""))
+		if err != nil {
+			return "", false
+		}
+		id, isOwn = strings.CutPrefix(address, own.Path) // as a path: /messaging/media/…
+	}
+	return id, isOwn
+}
+
+func (s *Service) download(ctx context.Context, company int64, address *url.URL, link Link) (store.MediaFile, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
+	if err != nil {
+		return store.MediaFile{}, hub.Invalid("body.mediaUrl", "must be an absolute http(s) URL")
+	}
+	response, err := s.host.Downloads.Do(request)
+	if err != nil {
+		return store.MediaFile{}, downloadError("it does not answer", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return store.MediaFile{}, downloadError(fmt.Sprintf("it answers with status %d", response.StatusCode), nil)
+	}
+	if kind := mediaTypeOr(link.Media, chat.MediaDocument); response.ContentLength > filetype.MaxBytes(kind) {
+		return store.MediaFile{}, TooLargeError(kind)
+	}
+	name := link.Name
+	if name == "" {
+		name = path.Base(address.Path)
+	}
+	return s.Store(ctx, company, Upload{
+		Claim:   filetype.Claim{Media: link.Media, Mime: response.Header.Get("Content-Type"), Name: name},
+		Content: downloadReader{response.Body},
+	})
+}
+
+func mediaTypeOr(kind, other chat.MediaType) chat.MediaType {
+	if kind == "" {
+		return other
+	}
+	return kind
+}
+
+// downloadReader turns errors of the other side into errors for callers.
+type downloadReader struct{ io.Reader }
+
+// Read implements io.Reader.
+func (r downloadReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = downloadError("it broke off", err)
+	}
+	return n, err
+}
+
+// downloadError returns the error for an address without a file. Its text does not name
+// addresses of networks.
+func downloadError(reason string, cause error) error {
+	return hub.Errorf(hub.ErrMalformed, "media_url_failed", "The file at mediaUrl cannot be fetched: %s.", reason).WithCause(cause)
+}

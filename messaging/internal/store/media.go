@@ -1,0 +1,115 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub/module"
+	"integrationhub/messaging/internal/store/dbgen"
+)
+
+// MediaFile is a row of messaging.media_files.
+type MediaFile = dbgen.MediaFile
+
+// EraseMediaJob is the name of the job that deletes the content of erased files.
+const EraseMediaJob = "erase-media"
+
+// abandonedAfter is the age from which files that no message has are erased. Until then
+// they may be on their way into a message.
+const abandonedAfter = 24 * time.Hour
+
+// mediaBatch is how many files are erased at once.
+const mediaBatch = 500
+
+// AddMedia stores a file's row, before its content is stored: a row whose content is
+// missing is found and erased, content without a row would not be.
+func (s *Store) AddMedia(ctx context.Context, f MediaFile) (MediaFile, error) {
+	return s.InsertMediaFile(ctx, dbgen.InsertMediaFileParams{
+		CompanyID: f.CompanyID, ID: f.ID, BlobID: f.BlobID, MediaType: f.MediaType, MimeType: f.MimeType, Name: f.Name, CreatedAt: s.host.Now(),
+	})
+}
+
+// WithMedia returns a message with a file.
+func WithMedia(m Message, f MediaFile) Message {
+	m.MediaType, m.MediaID, m.MediaName, m.MimeType, m.Size = f.MediaType, &f.ID, &f.Name, &f.MimeType, &f.Size
+	return m
+}
+
+// SetReceivedMedia adds the file of a received message to it.
+func (t *Tx) SetReceivedMedia(ctx context.Context, m Message, f MediaFile) (isMissing bool, err error) {
+	changed, err := t.SetMessageMedia(ctx, dbgen.SetMessageMediaParams{
+		MediaID: f.ID, MimeType: f.MimeType, MediaName: f.Name, Size: f.Size, UpdatedAt: t.Now(), CompanyID: m.CompanyID, ID: m.ID,
+	})
+	return changed == 0, err
+}
+
+// GiveUpReceivedMedia stores why a received message has no file.
+func (t *Tx) GiveUpReceivedMedia(ctx context.Context, m Message, errorCode string) error {
+	return t.GiveUpMessageMedia(ctx, dbgen.GiveUpMessageMediaParams{ErrorCode: errorCode, UpdatedAt: t.Now(), CompanyID: m.CompanyID, ID: m.ID})
+}
+
+// EraseMedia erases those files of a company that no message has any more. They are not
+// served from then on; a job deletes their content.
+func (t *Tx) EraseMedia(ctx context.Context, company int64, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	if err := t.EraseUnusedMedia(ctx, t.Now(), company, ids); err != nil {
+		return fmt.Errorf("erasing files: %w", err)
+	}
+	return t.Host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: EraseMediaJob, Key: "now"})
+}
+
+// EraseAbandoned is a background job: it erases files that no message has.
+func (s *Store) EraseAbandoned(ctx context.Context, _ []byte) error {
+	now := s.host.Now()
+	for erased := int64(mediaBatch); erased == mediaBatch; {
+		var err error
+		if erased, err = s.EraseAbandonedMedia(ctx, now, now.Add(-abandonedAfter), mediaBatch); err != nil {
+			return fmt.Errorf("erasing abandoned files: %w", err)
+		}
+	}
+	return s.DeleteErasedMedia(ctx, nil)
+}
+
+// DeleteErasedMedia is a background job: it deletes the content and the rows of erased
+// files.
+func (s *Store) DeleteErasedMedia(ctx context.Context, _ []byte) error {
+	for {
+		files, err := s.ErasedMedia(ctx, mediaBatch)
+		if err != nil || len(files) == 0 {
+			return err
+		}
+		for _, file := range files {
+			if err := s.deleteErased(ctx, file.CompanyID, file.ID); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// deleteErased deletes the content, then the row of an erased file, or restores it if a
+// message has it after all.
+func (s *Store) deleteErased(ctx context.Context, company int64, id string) error {
+	return s.InTx(ctx, "deleting a file", func(tx *Tx) error {
+		file, err := tx.LockErasedMedia(ctx, company, id)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		deleted, err := tx.DeleteMediaFile(ctx, company, id)
+		if err != nil {
+			return err
+		}
+		if deleted == 0 {
+			return tx.RestoreMediaFile(ctx, company, id)
+		}
+		return s.host.Blobs.Delete(ctx, file.BlobID)
+	})
+}

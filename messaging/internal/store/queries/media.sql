@@ -1,0 +1,53 @@
+-- name: InsertMediaFile :one
+insert into messaging.media_files (company_id, id, blob_id, media_type, mime_type, name, created_at) values ($1, $2, $3, $4, $5, $6, $7) returning *;
+
+-- name: MarkMediaStored :one
+update messaging.media_files set is_stored = true, size = $3 where company_id = $1 and id = $2 returning *;
+
+-- name: MediaFile :one
+-- Of any company: who may read it is the caller's business.
+select * from messaging.media_files where id = $1 and is_stored and erased_at is null;
+
+-- name: MediaOfContact :many
+select distinct media_id::text from messaging.messages where company_id = $1 and contact_id = $2 and media_id is not null;
+
+-- name: EraseUnusedMedia :exec
+-- Of these files, those that no message has any more. Quick messages name files by their addresses.
+update messaging.media_files f set erased_at = sqlc.arg(at)::timestamptz
+where f.company_id = sqlc.arg(company_id) and f.id = any(sqlc.arg(ids)::text[]) and f.erased_at is null
+  and not exists (select from messaging.messages m where m.company_id = f.company_id and m.media_id = f.id)
+  and not exists (select from messaging.quick_messages q where q.company_id = f.company_id and q.media_url like '%/media/' || f.id);
+
+-- name: EraseAbandonedMedia :execrows
+-- Files that no message has: uploads that were never sent, and those of deleted messages.
+update messaging.media_files f set erased_at = sqlc.arg(at)::timestamptz
+where (f.company_id, f.id) in (
+  select c.company_id, c.id from messaging.media_files c
+  where c.created_at < sqlc.arg(before)::timestamptz and c.erased_at is null
+    and not exists (select from messaging.messages m where m.company_id = c.company_id and m.media_id = c.id)
+    and not exists (select from messaging.quick_messages q where q.company_id = c.company_id and q.media_url like '%/media/' || c.id)
+  limit sqlc.arg(max_rows)::int);
+
+-- name: ErasedMedia :many
+select company_id, id from messaging.media_files where erased_at is not null order by erased_at limit sqlc.arg(max_rows)::int;
+
+-- name: LockErasedMedia :one
+-- Messages cannot begin to refer to it until the transaction ends.
+select * from messaging.media_files where company_id = $1 and id = $2 and erased_at is not null for update;
+
+-- name: DeleteMediaFile :execrows
+delete from messaging.media_files f where f.company_id = $1 and f.id = $2
+  and not exists (select from messaging.messages m where m.company_id = f.company_id and m.media_id = f.id);
+
+-- name: RestoreMediaFile :exec
+-- A message has it after all.
+update messaging.media_files set erased_at = null where company_id = $1 and id = $2;
+
+-- name: SetMessageMedia :execrows
+-- The file of a received message has come, unless the message was erased meanwhile.
+update messaging.messages set media_id = sqlc.arg(media_id)::text, media_reference = null, mime_type = sqlc.arg(mime_type)::text, media_name = sqlc.arg(media_name)::text, size = sqlc.arg(size)::bigint, updated_at = sqlc.arg(updated_at)
+where company_id = sqlc.arg(company_id) and id = sqlc.arg(id) and media_reference is not null;
+
+-- name: GiveUpMessageMedia :exec
+update messaging.messages set media_reference = null, error_code = sqlc.arg(error_code)::text, updated_at = sqlc.arg(updated_at)
+where company_id = sqlc.arg(company_id) and id = sqlc.arg(id) and media_reference is not null;
