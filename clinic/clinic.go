@@ -10,6 +10,7 @@ import (
 	_ "time/tzdata" // clinics have time zones, and machines may know none
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/clinic/internal/api"
@@ -64,7 +65,7 @@ func (Module) Open(_ context.Context, host module.Host) (module.Instance, error)
 	erasureService, importService := erasure.New(host, clinicStore, inboxService), imports.New(host, clinicStore)
 	a := api.New(host, clinicStore, inboxService, erasureService, importService)
 	return &instance{
-		api: a, inbox: inboxService,
+		api: a, store: clinicStore, inbox: inboxService,
 		jobs: append(a.Authenticator().Jobs(), jobs.List(clinicStore, inboxService, erasureService, importService)...),
 	}, nil
 }
@@ -72,6 +73,7 @@ func (Module) Open(_ context.Context, host module.Host) (module.Instance, error)
 // instance is the opened product.
 type instance struct {
 	api   *api.API
+	store *store.Store
 	inbox *inbox.Service
 	jobs  []module.Job
 }
@@ -81,6 +83,7 @@ var (
 	_ module.Searcher       = (*instance)(nil)
 	_ module.Actor          = (*instance)(nil)
 	_ module.PhoneSearcher  = (*instance)(nil)
+	_ module.PersonFinder   = (*instance)(nil)
 	_ module.Worker         = (*instance)(nil)
 	_ module.PageProvider   = (*instance)(nil)
 	_ module.ErrorFormatter = (*instance)(nil)
@@ -103,6 +106,14 @@ func (i *instance) RegisterActions(api huma.API) { i.api.RegisterActions(api) }
 // SearchPhone implements [module.PhoneSearcher].
 func (i *instance) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatch, error) {
 	return i.api.SearchPhone(ctx, phone)
+}
+
+// PersonIDMember implements [module.PersonFinder].
+func (*instance) PersonIDMember() string { return "patient_id" }
+
+// FindPerson implements [module.PersonFinder].
+func (i *instance) FindPerson(ctx context.Context, tenant uuid.UUID, environment hub.Environment, id uuid.UUID) (module.Person, error) {
+	return i.store.LogPerson(ctx, store.Scope{Clinic: tenant, Env: environment}, id)
 }
 
 // Jobs implements [module.Worker].

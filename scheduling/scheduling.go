@@ -11,6 +11,7 @@ import (
 	_ "time/tzdata" // organizations have time zones, and machines may know none
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
@@ -87,6 +88,7 @@ var (
 	_ module.Actor         = (*instance)(nil)
 	_ module.Presenter     = (*instance)(nil)
 	_ module.PhoneSearcher = (*instance)(nil)
+	_ module.PersonFinder  = (*instance)(nil)
 	_ module.PageProvider  = (*instance)(nil)
 	_ module.Worker        = (*instance)(nil)
 )
@@ -118,6 +120,14 @@ func (i *instance) PresentStatus(integrations []module.Integration) any {
 // SearchPhone implements [module.PhoneSearcher].
 func (i *instance) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatch, error) {
 	return i.api.SearchPhone(ctx, phone)
+}
+
+// PersonIDMember implements [module.PersonFinder].
+func (*instance) PersonIDMember() string { return "client_id" }
+
+// FindPerson implements [module.PersonFinder].
+func (i *instance) FindPerson(ctx context.Context, tenant uuid.UUID, _ hub.Environment, id uuid.UUID) (module.Person, error) {
+	return i.store.LogPerson(ctx, tenant, id)
 }
 
 // Pages implements [module.PageProvider].

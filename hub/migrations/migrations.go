@@ -77,7 +77,7 @@ func nameOf(source *goose.Source) string {
 	if source.Path != "" {
 		return source.Path
 	}
-	return fmt.Sprintf("%05d_%s.go", source.Version, programmedNames[source.Version])
+	return fmt.Sprintf("%05d_%s.go", source.Version, programmedNames()[source.Version])
 }
 
 // Check returns the status of schema hub without changing anything.

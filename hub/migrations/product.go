@@ -40,7 +40,9 @@ func UpProduct(ctx context.Context, databaseURL, schema string, files fs.FS) ([]
 	if _, err := db.ExecContext(ctx, `create schema if not exists `+pgx.Identifier{schema}.Sanitize()); err != nil {
 		return nil, fmt.Errorf("creating schema %s: %w", schema, err)
 	}
-	versions, err := database.NewStore(database.DialectPostgres, productTable(schema))
+	// Found by the search_path: goose compares a qualified name as it is written, quotes
+	// included, and would create an existing table again.
+	versions, err := database.NewStore(database.DialectPostgres, productVersionTable)
 	if err != nil {
 		return nil, fmt.Errorf("naming the version table: %w", err)
 	}
@@ -81,9 +83,12 @@ func openProduct(databaseURL, schema string) (*sql.DB, error) {
 	return stdlib.OpenDB(*cfg), nil
 }
 
-// productTable returns the name of a product's version table.
+// productVersionTable is the name of the version table in each product's schema.
+const productVersionTable = "schema_version"
+
+// productTable returns the qualified name of a product's version table.
 func productTable(schema string) string {
-	return pgx.Identifier{schema, "schema_version"}.Sanitize()
+	return pgx.Identifier{schema, productVersionTable}.Sanitize()
 }
 
 // SearchPath returns the search_path with a product's schema first.

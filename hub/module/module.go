@@ -134,6 +134,24 @@ type PhoneSearcher interface {
 	SearchPhone(ctx context.Context, phone string) ([]PhoneMatch, error)
 }
 
+// PersonFinder is an instance whose persons the log of webhooks is searched for.
+type PersonFinder interface {
+	// PersonIDMember returns the member of events, and the parameter of searches, that has
+	// the id of a person: "patient_id" or "client_id".
+	PersonIDMember() string
+	// FindPerson returns under what events name a person of a tenant besides the id. The
+	// error is a [hub.ErrNotFound] if the tenant has no such person in the environment.
+	FindPerson(ctx context.Context, tenant uuid.UUID, environment hub.Environment, id uuid.UUID) (Person, error)
+}
+
+// Person is under what events name a person.
+type Person struct {
+	IDs            []string // of persons that were merged into this one; at most 200
+	Phones         []string // international, with a leading plus; earlier ones included
+	AppointmentIDs []string // as the scheduling product calls them; at most 200
+	TicketIDs      []string // at the messaging product; at most 200
+}
+
 // PhoneMatch is one record with a phone number.
 type PhoneMatch struct {
 	TenantID uuid.UUID

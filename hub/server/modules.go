@@ -272,7 +272,7 @@ func (s *Server) mountProduct(hostedProduct *hosted, limits keyLimits) error {
 	s.engine.metrics.RegisterProduct(hostedProduct.spec.Name, []string{string(inbox.Accepted), string(inbox.Duplicate), string(inbox.Ignored)}, []string{connect.StepStatus, connect.StepRegister})
 	mounted, err := product.Mount(app, hostedProduct.path, hostedProduct.spec, hostedProduct.instance, product.Deps{
 		Log: s.options.Log, Connect: s.products.connect, Keys: s.products.keys, Directory: s.engine.directory, Limiter: limits,
-		Connectors: s.products.Connector, Inbox: hostedProduct.inbox, Ledger: s.engine.reader, Audit: audit.NewRecorder(s.storage.api),
+		Connectors: s.products.Connector, Inbox: hostedProduct.inbox, Ledger: s.engine.reader, Requeuer: s.engine.requeuer, Wake: s.engine.dispatcher.Wake, Audit: audit.NewRecorder(s.storage.api),
 		OnReceived: func(outcome string) { s.engine.metrics.CountReceived(hostedProduct.spec.Name, outcome) },
 		Now:        time.Now, TrustedProxies: s.options.Config.TrustedProxies, Health: s.probes.dependencies, BaseURL: hostedProduct.base, Docs: !s.options.Config.IsProduction(),
 	})
@@ -280,6 +280,7 @@ func (s *Server) mountProduct(hostedProduct *hosted, limits keyLimits) error {
 		return err
 	}
 	s.uploads.BodyLimits(app, mounted.AdmitLongBody)
+	s.uploads.AdaptErrors(app, mounted.ErrorAdapterOf)
 	if formatter, ok := hostedProduct.instance.(module.ErrorFormatter); ok {
 		for path, format := range formatter.ErrorFormats() {
 			s.formats.Add(app, hostedProduct.path+path, format)

@@ -17,6 +17,15 @@ type Schema struct {
 // hubSchema is the name of the hub's own schema.
 const hubSchema = "hub"
 
+// namesOf returns the names of products.
+func namesOf(modules []module.Module) []string {
+	names := make([]string, len(modules))
+	for i, m := range modules {
+		names[i] = m.Spec().Name
+	}
+	return names
+}
+
 // enabledModules returns the products that the settings enable.
 func enabledModules(cfg config.Config, modules []module.Module) []module.Module {
 	var list []module.Module

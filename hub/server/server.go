@@ -132,6 +132,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 		return nil, err
 	}
 	s.engine = startEngine(o.Config, s.storage, guard, s.products.Connector, tracer, o.Version, o.Log, s.mail.Run)
+	s.engine.outbox.IndexSubjects(namesOf(enabledModules(o.Config, o.Modules)))
 	serveMetrics(s.app, o.Config, s.engine)
 	if !o.Worker {
 		if err := s.mountAPI(ctx, guard); err != nil {

@@ -30,7 +30,7 @@ var queries = map[string]string{
 func idKind(path string) string {
 	for part, kind := range map[string]string{
 		"/patients/{": "{patient}", "/appointments/{": "{appointment}", "/payments/{": "{payment}", "/professionals/{": "{professional}",
-		"/users/{": "{user}", "/inbox/{": "{entry}", "/deletion-requests/{": "{deletion}", "/api-keys/{": "{key}", "/integrations/{": "{integration}",
+		"/users/{": "{user}", "/inbox/{": "{entry}", "/deletion-requests/{": "{deletion}", "/api-keys/{": "{key}", "/integrations/{": "{integration}", "/webhook-logs/{": "{delivery}",
 		"/Patient/{": "{patient}", "/Appointment/{": "{appointment}", "/Encounter/{": "{visit}", "/DocumentReference/{": "{record}",
 		"/Communication/{": "{interaction}", "/imports/{": "{import}",
 	} {

@@ -38,7 +38,7 @@ type appointmentFields struct {
 	Service      rest.Optional[string] `json:"service,omitempty" maxLength:"200"`
 	Professional rest.Optional[string] `json:"professional,omitempty" maxLength:"120"`
 	Status       rest.Optional[string] `json:"status,omitempty" enum:"scheduled,confirmed,completed,cancelled,no_show" doc:"Of a new one: scheduled"`
-	Reason       rest.Optional[string] `json:"reason,omitempty" maxLength:"500" doc:"Of a cancellation"`
+	Reason       rest.Nullable[string] `json:"reason,omitempty" maxLength:"500" doc:"Of a cancellation; null: none"`
 }
 
 type appointmentInput struct {
@@ -55,7 +55,7 @@ func (f *appointmentFields) applyTo(d *store.AppointmentData) error {
 	f.Service.ApplyTo(&d.Service)
 	f.Professional.ApplyTo(&d.Professional)
 	f.Reason.Value = redactInput(f.Reason.Value)
-	f.Reason.ApplyToNullable(&d.Reason)
+	f.Reason.ApplyTo(&d.Reason)
 	d.Service, d.Professional = redactInput(d.Service), redactInput(d.Professional)
 	errs.CheckLength(d.Service, "body.service", 0, 200)
 	errs.CheckLength(d.Professional, "body.professional", 0, 120)

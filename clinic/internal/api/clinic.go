@@ -44,7 +44,7 @@ type clinicInput struct {
 		Timezone  rest.Optional[string] `json:"timezone,omitempty"`
 		Locale    rest.Optional[string] `json:"locale,omitempty"`
 		RevealCPF rest.Optional[bool]   `json:"reveal_cpf,omitempty"`
-		AreaCode  rest.Optional[string] `json:"default_area_code,omitempty" example:"11" doc:"An area code of Brazil; null: none"`
+		AreaCode  rest.Nullable[string] `json:"default_area_code,omitempty" example:"11" doc:"An area code of Brazil; null: none"`
 	} `nameHint:"ClinicFields"`
 }
 
@@ -62,7 +62,7 @@ func (a *API) updateClinic(ctx context.Context, in *clinicInput) (*clinicOutput,
 		in.Body.Timezone.ApplyTo(&clinic.Timezone)
 		in.Body.Locale.ApplyTo(&clinic.Locale)
 		in.Body.RevealCPF.ApplyTo(&clinic.RevealCpf)
-		in.Body.AreaCode.ApplyToNullable(&clinic.DefaultAreaCode)
+		in.Body.AreaCode.ApplyTo(&clinic.DefaultAreaCode)
 		clinic.Name = redactInput(clinic.Name)
 		var errs rest.FieldErrors
 		errs.CheckName(clinic.Name, "body.name", 120)

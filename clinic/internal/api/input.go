@@ -13,12 +13,12 @@ import (
 	"integrationhub/hub/module/rest"
 )
 
-// emptyAsNull treats "" in an optional text as null.
-func emptyAsNull(o rest.Optional[string]) rest.Optional[string] {
-	if o.Value = strings.TrimSpace(o.Value); o.Value == "" && o.Set {
-		o.Null = true
+// emptyAsNull treats "" in a nullable text as null.
+func emptyAsNull(n rest.Nullable[string]) rest.Nullable[string] {
+	if n.Value = strings.TrimSpace(n.Value); n.Value == "" && n.Set {
+		n.Null = true
 	}
-	return o
+	return n
 }
 
 // redactInput returns a text that a user entered as it is stored. Lengths are checked after

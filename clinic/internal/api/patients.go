@@ -63,10 +63,10 @@ func (a *API) patientOutput(ctx context.Context, scope store.Scope, p store.Pati
 
 type patientFields struct {
 	Name      rest.Optional[string] `json:"name,omitempty" minLength:"1" maxLength:"120" example:"Ana Souza"`
-	Phone     rest.Optional[string] `json:"phone,omitempty" maxLength:"40" doc:"International, or Brazilian with its area code, which default_area_code of the clinic replaces" example:"+5511987654321"`
-	Email     rest.Optional[string] `json:"email,omitempty" format:"email" maxLength:"254" example:"ana@example.com"`
-	CPF       rest.Optional[string] `json:"cpf,omitempty" doc:"Its check digits have to be right" example:"529.982.247-25"`
-	BirthDate rest.Optional[string] `json:"birth_date,omitempty" format:"date" doc:"Not in the future" example:"1990-05-17"`
+	Phone     rest.Nullable[string] `json:"phone,omitempty" maxLength:"40" doc:"International, or Brazilian with its area code, which default_area_code of the clinic replaces; null: none" example:"+5511987654321"`
+	Email     rest.Nullable[string] `json:"email,omitempty" format:"email" maxLength:"254" example:"ana@example.com" doc:"null: none"`
+	CPF       rest.Nullable[string] `json:"cpf,omitempty" doc:"Its check digits have to be right; null: none" example:"529.982.247-25"`
+	BirthDate rest.Nullable[string] `json:"birth_date,omitempty" format:"date" doc:"Not in the future; null: unknown" example:"1990-05-17"`
 	Status    rest.Optional[string] `json:"status,omitempty" enum:"active,inactive" doc:"Of a new one: active"`
 }
 
@@ -90,9 +90,9 @@ func (f *patientFields) applyTo(d *store.PatientData, local localRules) error {
 		errs.Check(problem == "", "body.phone", problem)
 		f.Phone.Value = care.FormatE164In(f.Phone.Value, local.areaCode)
 	}
-	f.Phone.ApplyToNullable(&d.Phone)
+	f.Phone.ApplyTo(&d.Phone)
 	f.Email = emptyAsNull(f.Email)
-	if f.Email.ApplyToNullable(&d.Email); f.Email.HasValue() {
+	if f.Email.ApplyTo(&d.Email); f.Email.HasValue() {
 		errs.CheckEmail(d.Email, "body.email")
 	}
 	if f.CPF = emptyAsNull(f.CPF); f.CPF.HasValue() {
@@ -100,7 +100,7 @@ func (f *patientFields) applyTo(d *store.PatientData, local localRules) error {
 		errs.Check(digits != "", "body.cpf", "must be a CPF: 11 digits with the right check digits")
 		f.CPF.Value = digits
 	}
-	f.CPF.ApplyToNullable(&d.CPF)
+	f.CPF.ApplyTo(&d.CPF)
 	if f.BirthDate = emptyAsNull(f.BirthDate); f.BirthDate.Set {
 		d.BirthDate = nil
 		if f.BirthDate.HasValue() {

@@ -42,19 +42,19 @@ type paymentInput struct {
 		Description   rest.Optional[string]      `json:"description,omitempty"`
 		DueDate       string                     `json:"due_date" example:"2026-03-02"`
 		Status        care.PaymentStatus         `json:"status,omitempty" enum:"pending,paid" default:"pending"`
-		AppointmentID rest.Optional[uuid.UUID]   `json:"appointment_id,omitempty"`
-		Method        rest.Optional[string]      `json:"method,omitempty" doc:"Of one that is paid"`
+		AppointmentID rest.Nullable[uuid.UUID]   `json:"appointment_id,omitempty" doc:"null or absent: of no appointment"`
+		Method        rest.Nullable[string]      `json:"method,omitempty" doc:"Of one that is paid; null or absent: not known"`
 		PaidAt        rest.Optional[string]      `json:"paid_at,omitempty" doc:"Of one that is paid; absent: now"`
 	} `nameHint:"NewPayment"`
 }
 
 // parsePaidFields parses the method and the time of a payment that was made; the time is now
 // by default.
-func (a *API) parsePaidFields(method, paidAtField rest.Optional[string], errs *rest.FieldErrors) (*string, time.Time) {
+func (a *API) parsePaidFields(method rest.Nullable[string], paidAtField rest.Optional[string], errs *rest.FieldErrors) (*string, time.Time) {
 	var paymentMethod *string
 	method = emptyAsNull(method)
 	method.Value = care.RedactCPFs(method.Value)
-	method.ApplyToNullable(&paymentMethod)
+	method.ApplyTo(&paymentMethod)
 	errs.CheckLength(method.Value, "body.method", 0, 40)
 	paidAt := a.host.Now()
 	if paidAtField.HasValue() {
@@ -72,7 +72,7 @@ func (a *API) createPayment(ctx context.Context, in *paymentInput) (*paymentOutp
 	b := &in.Body
 	var errs rest.FieldErrors
 	d := store.PaymentData{Amount: b.Amount.Value, Description: care.Redact(strings.TrimSpace(b.Description.Value)), DueDate: errs.ParseDate(b.DueDate, "body.due_date"), Status: b.Status}
-	b.AppointmentID.ApplyToNullable(&d.AppointmentID)
+	b.AppointmentID.ApplyTo(&d.AppointmentID)
 	errs.Check(d.Amount > 0 && d.Amount <= care.MaxAmount, "body.amount", "must be above 0 and at most "+care.MaxAmount.String())
 	errs.CheckLength(d.Description, "body.description", 0, 200)
 	if method, paidAt := a.parsePaidFields(b.Method, b.PaidAt, &errs); d.Status == care.Paid {
@@ -105,7 +105,7 @@ func (a *API) listPayments(ctx context.Context, in *PatientItemsInput) (*struct{
 }
 
 type payFields struct {
-	Method rest.Optional[string] `json:"method,omitempty"`
+	Method rest.Nullable[string] `json:"method,omitempty" doc:"null or absent: not known"`
 	PaidAt rest.Optional[string] `json:"paid_at,omitempty" doc:"Absent: now"`
 }
 

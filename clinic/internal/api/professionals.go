@@ -30,8 +30,8 @@ type professionalOutput struct{ Body Professional }
 
 type professionalFields struct {
 	Name      rest.Optional[string] `json:"name,omitempty" minLength:"1" maxLength:"120" example:"Dra. Lia Prado"`
-	Specialty rest.Optional[string] `json:"specialty,omitempty" maxLength:"120"`
-	Register  rest.Optional[string] `json:"register,omitempty" maxLength:"60" doc:"Number at the professional council" example:"CRM/SP 123456"`
+	Specialty rest.Nullable[string] `json:"specialty,omitempty" maxLength:"120" doc:"null: none"`
+	Register  rest.Nullable[string] `json:"register,omitempty" maxLength:"60" doc:"Number at the professional council; null: none" example:"CRM/SP 123456"`
 	IsActive  rest.Optional[bool]   `json:"is_active,omitempty" doc:"Of a new one: true"`
 }
 
@@ -40,8 +40,8 @@ func (f *professionalFields) applyTo(professional *store.Professional) error {
 	professional.Name = redactInput(professional.Name)
 	f.Specialty, f.Register = emptyAsNull(f.Specialty), emptyAsNull(f.Register)
 	f.Specialty.Value, f.Register.Value = care.RedactCPFs(f.Specialty.Value), care.RedactCPFs(f.Register.Value)
-	f.Specialty.ApplyToNullable(&professional.Specialty)
-	f.Register.ApplyToNullable(&professional.Register)
+	f.Specialty.ApplyTo(&professional.Specialty)
+	f.Register.ApplyTo(&professional.Register)
 	f.IsActive.ApplyTo(&professional.IsActive)
 	var errs rest.FieldErrors
 	errs.CheckName(professional.Name, "body.name", 120)

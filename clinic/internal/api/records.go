@@ -61,7 +61,7 @@ type recordInput struct {
 		Professional rest.Optional[string] `json:"professional,omitempty"`
 		Content      rest.Optional[string] `json:"content,omitempty"`
 		Summary      rest.Optional[string] `json:"summary,omitempty" doc:"For connected products"`
-		URL          rest.Optional[string] `json:"url,omitempty"`
+		URL          rest.Nullable[string] `json:"url,omitempty" doc:"null or absent: none"`
 		Sensitivity  care.Sensitivity      `json:"sensitivity,omitempty" enum:"N,R,V" default:"N"`
 	} `nameHint:"NewRecord"`
 }
@@ -84,7 +84,7 @@ func (a *API) createRecord(ctx context.Context, in *recordInput) (*struct{ Body 
 		Summary: care.Redact(strings.TrimSpace(b.Summary.Value)), Sensitivity: b.Sensitivity, By: &caller.UserID,
 	}
 	b.URL = emptyAsNull(b.URL)
-	b.URL.ApplyToNullable(&d.URL)
+	b.URL.ApplyTo(&d.URL)
 	errs.Check(!d.Date.After(today), "body.date", "must not be in the future")
 	errs.CheckLength(d.Type, "body.type", 1, 60)
 	errs.CheckLength(d.Professional, "body.professional", 0, 120)

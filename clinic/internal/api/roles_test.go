@@ -18,7 +18,7 @@ import (
 // route's callers has to say so twice.
 var (
 	forAnyone = []string{
-		"auth.register", "auth.login", "auth.refresh", "auth.forgot-password", "auth.reset-password", "fhir.metadata", "fhir.everything-definition",
+		"auth.register", "auth.login", "auth.refresh", "auth.forgot-password", "auth.reset-password", "fhir.metadata", "fhir.everything-definition", "health.get",
 	}
 	forUsers = []string{
 		"auth.me", "clinic.get", "professionals.list",
@@ -32,6 +32,7 @@ var (
 		"deletions.request", "deletions.list", "deletions.get", "deletions.acknowledge", "imports.list", "imports.create", "imports.get", "imports.undo",
 		"inbox.list", "inbox.link", "inbox.dismiss",
 		"integrations.list", "integrations.get", "integrations.connect", "integrations.revoke", "integrations.test", "integrations.rotate-secret",
+		"integrations.enable", "integrations.disable", "webhook-logs.get", "webhook-logs.retry",
 		"api-keys.list", "api-keys.create", "api-keys.revoke", "api-keys.rotate", "audit-log.list", "webhook-logs.list",
 	}
 	// forKeys need a scope.
@@ -108,6 +109,7 @@ func TestStaffIsRefusedAdminOperations(t *testing.T) {
 	}
 	clinic.NewKey()
 	owned["{integration}"] = clinic.Call("GET", "/integrations/", nil).List[0]["id"].(string)
+	owned["{delivery}"] = clinic.Items("/integrations/webhook-logs")[0]["id"].(string)
 	owned["{key}"] = clinic.Get("/integrations/api-keys")["items"].([]any)[0].(object)["id"].(string)
 	before, tried := kept(), 0
 	for _, op := range clinic.Operations() {

@@ -178,9 +178,11 @@ func (h *Hub) CreateKey(tenant uuid.UUID, environment hub.Environment, scopes ..
 	var created struct {
 		APIKey string `json:"api_key"`
 	}
-	h.CallAPI(http.MethodPost, "/api/v1/keys", map[string]any{
-		"tenant_id": tenant, "name": "test", "environment": environment, "scopes": scopes, "rate": "0",
-	}, &created)
+	key := map[string]any{"tenant_id": tenant, "name": "test", "environment": environment, "rate": "0"}
+	if len(scopes) > 0 {
+		key["scopes"] = scopes
+	}
+	h.CallAPI(http.MethodPost, "/api/v1/keys", key, &created)
 	return created.APIKey
 }
 

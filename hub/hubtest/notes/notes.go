@@ -221,10 +221,14 @@ func (i *instance) echo(ctx context.Context, in *struct{ Body Note }) (*struct{}
 }
 
 // publish tells the peers of a note, in the transaction that writes it down; a text
-// that begins with "undo" is taken back, and its event with it.
+// that begins with "undo" is taken back, and its event with it. An author is a phone number.
 func (i *instance) publish(ctx context.Context, in *struct{ Body Note }) (*struct{ Body Published }, error) {
 	caller, _ := module.CallerFrom(ctx)
-	data, err := json.Marshal(map[string]string{"text": in.Body.Text})
+	members := map[string]string{"text": in.Body.Text}
+	if in.Body.Author != "" {
+		members["phone"] = in.Body.Author
+	}
+	data, err := json.Marshal(members)
 	if err != nil {
 		return nil, err
 	}

@@ -13,8 +13,8 @@ import (
 type Publication struct {
 	EventType     string          `json:"event_type" minLength:"1" maxLength:"128" pattern:"^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$" example:"appointment.created"`
 	Data          json.RawMessage `json:"data" doc:"What happened: a JSON object, sent on byte for byte"`
-	CorrelationID *string         `json:"correlation_id,omitempty" maxLength:"200" doc:"Ties events of one story together; part of the envelope"`
-	ID            *string         `json:"id,omitempty" pattern:"^evt_[0-9a-fA-F]{16}$" example:"evt_0123456789abcdef" doc:"Makes the call idempotent, as the Idempotency-Key header does. Compared and sent on in lowercase"`
+	CorrelationID *string         `json:"correlation_id,omitempty" maxLength:"200" nullable:"true" doc:"Ties events of one story together; part of the envelope; null or absent: none"`
+	ID            *string         `json:"id,omitempty" pattern:"^evt_[0-9a-fA-F]{16}$" example:"evt_0123456789abcdef" nullable:"true" doc:"Makes the call idempotent, as the Idempotency-Key header does; null or absent: the hub makes one. Compared and sent on in lowercase"`
 }
 
 // Published is the response to a publication.

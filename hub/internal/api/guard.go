@@ -81,7 +81,7 @@ func (a *API) guard(row rest.Route) func(huma.Context, func(huma.Context)) {
 		ctx = huma.WithContext(ctx, bounded)
 		err := a.admit(bounded, c, row, info)
 		if err == nil {
-			err = checkBody(c)
+			err = httpx.CheckBody(c, a.huma.OpenAPI().Components.Schemas, ctx.Operation())
 		}
 		if err == nil {
 			next(ctx)
@@ -147,15 +147,6 @@ func (a *API) admitKey(ctx context.Context, c *fiber.Ctx, key string, scopes []s
 		}
 	}
 	return nil
-}
-
-// checkBody applies the rules for bodies to every request that has one.
-func checkBody(c *fiber.Ctx) error {
-	body, err := httpx.JSONBody(c)
-	if err != nil || len(body) == 0 {
-		return err
-	}
-	return httpx.CheckJSON(body, httpx.JSONRules{UniqueKeys: true})
 }
 
 // isRecorded reports whether the outcome of a request belongs in the audit log: that of a

@@ -61,7 +61,7 @@ func erase(ctx context.Context, tx pgx.Tx, deleted *person, events []logEvent) (
 			naming = append(naming, event)
 		}
 	}
-	tag, err := tx.Exec(ctx, `update hub.events_`+day+` set body = $2 where seq = any($1) and body <> $2`, seqs, payload)
+	tag, err := tx.Exec(ctx, `update hub.events_`+day+` set body = $2, subjects = null where seq = any($1) and body <> $2`, seqs, payload)
 	if err != nil {
 		return d, nil, fmt.Errorf("erasing payloads: %w", err)
 	}

@@ -103,6 +103,9 @@ func parseBatch(key *directory.Key, body []byte) ([]*outbox.Publication, error) 
 	seen := make(map[string]bool)
 	for i, raw := range events {
 		location := "body.events[" + strconv.Itoa(i) + "]"
+		if raw[0] != '{' {
+			return nil, hub.Invalid(location, "must be a JSON object")
+		}
 		if publications[i], err = parseEvent(key, raw, location); err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/gofiber/fiber/v2"
 
 	"integrationhub/hub"
@@ -62,6 +63,19 @@ func Body(rules JSONRules) fiber.Handler {
 		}
 		return c.Next()
 	}
+}
+
+// CheckBody checks the JSON body of an operation: [JSONBody], [CheckJSON] and
+// [CheckNulls]. A request without a body passes.
+func CheckBody(c *fiber.Ctx, schemas huma.Registry, op *huma.Operation) error {
+	body, err := JSONBody(c)
+	if err != nil || len(body) == 0 {
+		return err
+	}
+	if err := CheckJSON(body, JSONRules{UniqueKeys: true}); err != nil {
+		return err
+	}
+	return CheckNulls(schemas, op, body)
 }
 
 // mediaType returns a Content-Type in lower case and without parameters.

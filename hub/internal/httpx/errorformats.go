@@ -42,10 +42,7 @@ func (f *ErrorFormats) find(c *fiber.Ctx) (format module.ErrorFormat, ok bool) {
 // ErrorHandler is [ErrorHandler] with the formats.
 func (f *ErrorFormats) ErrorHandler(log *slog.Logger) fiber.ErrorHandler {
 	return func(c *fiber.Ctx, err error) error {
-		p := problemOf(err)
-		if p.Status == fiber.StatusRequestEntityTooLarge && strings.HasPrefix(c.Get(fiber.HeaderContentType), fiber.MIMEMultipartForm) {
-			p.Code, p.Detail = "file_too_large", "The file is too large."
-		}
+		p := problemOfRequest(c, err)
 		ensureRequestID(c) // so that the log line has it too
 		logProblem(c.UserContext(), log, &p, c.Method(), c.Route().Path)
 		lingerAfter(c, p.Status)

@@ -246,6 +246,15 @@ func sendError(c *fiber.Ctx, p Problem, mediaType string, body []byte) error {
 // a [Problem]. Server errors are logged with their cause, which callers never see.
 func ErrorHandler(log *slog.Logger) fiber.ErrorHandler { return new(ErrorFormats).ErrorHandler(log) }
 
+// problemOfRequest returns the problem of an error that no operation has answered.
+func problemOfRequest(c *fiber.Ctx, err error) Problem {
+	p := problemOf(err)
+	if p.Status == http.StatusRequestEntityTooLarge && isForm(c.Request().Header.ContentType()) {
+		p.Code, p.Detail = "file_too_large", "The file is too large."
+	}
+	return p
+}
+
 // logProblem logs responses with a server error, ours or a peer's.
 func logProblem(ctx context.Context, log *slog.Logger, p *Problem, method, route string) {
 	if p.Status < http.StatusInternalServerError {

@@ -41,6 +41,7 @@ type Uploads struct {
 	limit        int                    // bytes
 	reservations map[string]reservation // by id
 	now          func() time.Time
+	forms        formErrors
 
 	// Values of headerUpload for refused bodies; random, so that no client knows them.
 	busy, admin string
@@ -56,7 +57,7 @@ type reservation struct {
 
 // NewUploads returns uploads limited to so many bytes at the same time.
 func NewUploads(limit int, now func() time.Time) *Uploads {
-	return &Uploads{limit: limit, reservations: make(map[string]reservation), now: now, busy: uuid.NewString(), admin: uuid.NewString()}
+	return &Uploads{limit: limit, reservations: make(map[string]reservation), forms: formErrors{adapters: make(map[*fasthttp.RequestHeader]formAdapter), now: now}, now: now, busy: uuid.NewString(), admin: uuid.NewString()}
 }
 
 // reserve reserves room for a body; ok is false if there is not enough.
@@ -96,6 +97,9 @@ func (u *Uploads) release(id string) {
 
 // Handler is the middleware that releases the reservation of a body after its handler.
 func (u *Uploads) Handler(c *fiber.Ctx) error {
+	if isForm(c.Request().Header.ContentType()) {
+		u.forms.take(&c.Request().Header) // its errors are the operation's from here on
+	}
 	if id := c.Get(headerUpload); id != "" {
 		u.startHandling(id)
 		defer u.release(id)
@@ -110,7 +114,7 @@ func (u *Uploads) ErrorHandler(next fiber.ErrorHandler) fiber.ErrorHandler {
 		decision := c.Get(headerUpload)
 		u.release(decision)
 		if !errors.Is(err, fiber.ErrRequestEntityTooLarge) {
-			return next(c, err)
+			return next(c, u.forms.adapt(c, err))
 		}
 		switch decision {
 		case u.admin:
@@ -121,7 +125,7 @@ func (u *Uploads) ErrorHandler(next fiber.ErrorHandler) fiber.ErrorHandler {
 			err = busy
 		}
 		markUnread(c)
-		return next(c, err)
+		return next(c, u.forms.adapt(c, err))
 	}
 }
 
@@ -131,9 +135,8 @@ func (u *Uploads) ErrorHandler(next fiber.ErrorHandler) fiber.ErrorHandler {
 func (u *Uploads) BodyLimits(app *fiber.App, admit func(method, path, authorization string) Admission) {
 	server := app.Server()
 	next := server.HeaderReceived
-	form := []byte(fiber.MIMEMultipartForm)
 	server.HeaderReceived = func(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
-		if media := header.ContentType(); len(media) < len(form) || !bytes.EqualFold(media[:len(form)], form) {
+		if !isForm(header.ContentType()) {
 			return fasthttp.RequestConfig{} // the usual case, on the hot path
 		}
 		if length := header.ContentLength(); length >= 0 && length <= app.Config().BodyLimit {

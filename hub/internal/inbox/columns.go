@@ -33,6 +33,7 @@ const (
 	colEventEventType
 	colEventCorrelationID
 	colEventBody
+	colEventSubjects
 )
 
 var eventTypes = []uint32{
@@ -44,6 +45,7 @@ var eventTypes = []uint32{
 	colEventEventType:     bulk.Texts,
 	colEventCorrelationID: bulk.Texts,
 	colEventBody:          bulk.Byteas,
+	colEventSubjects:      bulk.Texts,
 }
 
 // Columns of an inbound delivery.

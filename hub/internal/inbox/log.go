@@ -8,6 +8,7 @@ import (
 	"integrationhub/hub/internal/erasure"
 	"integrationhub/hub/internal/logid"
 	"integrationhub/hub/internal/store/bulk"
+	"integrationhub/hub/internal/subject"
 )
 
 // columns are the buffers of a writer's inserts, reused by every batch.
@@ -85,10 +86,10 @@ func (d *dayColumns) queue(statements *bulk.Batch, day string, entries []logEntr
 		return
 	}
 	statements.Add(`
-		insert into hub.events_`+day+` (seq, id, tenant_id, environment, product, event_type, correlation_id, deliveries, body)
-		select u.seq, u.id, u.tenant, u.environment, u.product, u.type, u.correlation_id, 1, u.body
-		from unnest($1::uuid[], $2::int8[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bytea[])
-			u(seq, id, tenant, environment, product, type, correlation_id, body)`, d.events)
+		insert into hub.events_`+day+` (seq, id, tenant_id, environment, product, event_type, correlation_id, deliveries, body, subjects)
+		select u.seq, u.id, u.tenant, u.environment, u.product, u.type, u.correlation_id, 1, u.body, u.subjects::bigint[]
+		from unnest($1::uuid[], $2::int8[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bytea[], $9::text[])
+			u(seq, id, tenant, environment, product, type, correlation_id, body, subjects)`, d.events)
 	statements.Add(`
 		insert into hub.deliveries_`+day+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, response_body, status, status_code, reason,
 			inbound, integration, attempts, spent, round_at, due_at, finished_at)
@@ -106,6 +107,8 @@ func (d *dayColumns) addEvent(entry logEntry) {
 	c[colEventEventType].Text(entry.Event.Type)
 	c[colEventCorrelationID].OptionalText(entry.Event.CorrelationID)
 	c[colEventBody].Bytes(entry.Body)
+	scope := subject.Scope{TenantID: entry.Event.TenantID, Environment: entry.Event.Environment}
+	c[colEventSubjects].OptionalText(subject.Array(scope.Terms(entry.Event.Data)))
 }
 
 func (d *dayColumns) addDelivery(entry logEntry) {

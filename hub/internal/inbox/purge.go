@@ -36,13 +36,16 @@ func RunPurge(ctx context.Context, db *pgxpool.Pool, log *slog.Logger, now func(
 // Purge deletes the event ids that are expired at a time.
 func Purge(ctx context.Context, db *pgxpool.Pool, now time.Time) error {
 	queries := dbgen.New(db)
-	for {
-		deleted, err := queries.DeleteOldReceived(ctx, now.Add(-idRetention), purgeBatch)
-		if err != nil {
-			return store.Wrap("dropping old ids of received events", err)
-		}
-		if deleted < purgeBatch {
-			return nil
+	for _, deleteBatch := range []func(context.Context, time.Time, int32) (int64, error){queries.DeleteOldReceived, queries.DeleteOldRefused} {
+		for {
+			deleted, err := deleteBatch(ctx, now.Add(-idRetention), purgeBatch)
+			if err != nil {
+				return store.Wrap("dropping old ids of received events", err)
+			}
+			if deleted < purgeBatch {
+				break
+			}
 		}
 	}
+	return nil
 }

@@ -13,9 +13,10 @@ const (
 	colEventCorrelationID
 	colEventDeliveries
 	colEventBody
+	colEventSubjects
 )
 
-var eventTypes = []uint32{colEventSeq: bulk.UUIDs, colEventEventID: bulk.Int8s, colEventTenantID: bulk.UUIDs, colEventEnvironment: bulk.Texts, colEventProduct: bulk.Texts, colEventEventType: bulk.Texts, colEventCorrelationID: bulk.Texts, colEventDeliveries: bulk.Int4s, colEventBody: bulk.Byteas}
+var eventTypes = []uint32{colEventSeq: bulk.UUIDs, colEventEventID: bulk.Int8s, colEventTenantID: bulk.UUIDs, colEventEnvironment: bulk.Texts, colEventProduct: bulk.Texts, colEventEventType: bulk.Texts, colEventCorrelationID: bulk.Texts, colEventDeliveries: bulk.Int4s, colEventBody: bulk.Byteas, colEventSubjects: bulk.Texts}
 
 // Columns of a delivery that is inserted.
 const (

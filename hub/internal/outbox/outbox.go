@@ -82,6 +82,7 @@ type Outbox struct {
 	ids        *logid.EventIDs
 	// The most deliveries of one request, unless its tenant has a limit of its own.
 	maxRequestDeliveries int
+	hosted               []string // products whose events are found by who they are about
 
 	plain      *queue // no idempotency keys: straight inserts
 	idempotent *queue
@@ -131,6 +132,13 @@ func New(pool *pgxpool.Pool, dir *directory.Directory, dispatcher Dispatcher, re
 	})
 	large := &committer{Outbox: o, isLarge: true}
 	o.done.Go(func() { large.run(o.large, smallEnded, large.commitLarge) })
+	return o
+}
+
+// IndexSubjects makes the events of hosted products be found in the log by who they are
+// about. It must be called before anything is published.
+func (o *Outbox) IndexSubjects(products []string) *Outbox {
+	o.hosted = products
 	return o
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,6 +14,7 @@ import (
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/failpoint"
 	"integrationhub/hub/internal/logid"
+	"integrationhub/hub/internal/subject"
 )
 
 // prepared is a publication with its ids, envelope and receivers.
@@ -21,6 +23,7 @@ type prepared struct {
 	event    *delivery.Event
 	targets  []*directory.Target
 	hasPlace []bool // by target: has a place in this process's queue
+	subjects string // who it is about, as an array for hub.events; "": nobody, or its product has no log of its own
 }
 
 // errTooManyDeliveries is the cause of the refusal of a request that would make more
@@ -103,7 +106,11 @@ func (o *Outbox) prepare(ctx context.Context, p *Publication, targets []*directo
 	event.Body = hub.AppendEnvelope(make([]byte, 0, len(p.Data)+len(p.Type)+len(p.Product)+len(p.CorrelationID)+160), hub.Event{
 		ID: id, Product: p.Product, Type: p.Type, Time: now, CorrelationID: p.CorrelationID, Data: p.Data,
 	})
-	return &prepared{Publication: p, event: event, targets: targets, hasPlace: make([]bool, len(targets))}, nil
+	result := &prepared{Publication: p, event: event, targets: targets, hasPlace: make([]bool, len(targets))}
+	if slices.Contains(o.hosted, p.Product) {
+		result.subjects = subject.Array(subject.Scope{TenantID: p.TenantID, Environment: p.Environment}.Terms(p.Data))
+	}
+	return result, nil
 }
 
 // reserve reserves places in this process's queue and returns the lease of the deliveries

@@ -118,10 +118,13 @@ func queueEvents(batch *bulk.Batch, columns *bulk.Columns, events []*prepared, p
 		c[colEventCorrelationID].OptionalText(event.CorrelationID)
 		c[colEventDeliveries].Int4(int32(len(event.targets)))
 		c[colEventBody].Bytes(event.event.Body)
+		c[colEventSubjects].OptionalText(event.subjects)
 	}
 	batch.Add(`
-		insert into hub.events_`+partition+` (seq, id, tenant_id, environment, product, event_type, correlation_id, deliveries, body)
-		select * from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::integer[], $9::bytea[])`, c)
+		insert into hub.events_`+partition+` (seq, id, tenant_id, environment, product, event_type, correlation_id, deliveries, body, subjects)
+		select u.seq, u.id, u.tenant, u.environment, u.product, u.type, u.correlation_id, u.deliveries, u.body, u.subjects::bigint[]
+		from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::integer[], $9::bytea[], $10::text[])
+			u(seq, id, tenant, environment, product, type, correlation_id, deliveries, body, subjects)`, c)
 }
 
 // queueDeliveries adds rows, due at once, for the deliveries without a place in this

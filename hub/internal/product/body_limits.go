@@ -13,6 +13,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/httpx"
+	"integrationhub/hub/module"
 	"integrationhub/hub/module/rest"
 )
 
@@ -21,7 +22,7 @@ const admissionTimeout = 5 * time.Second
 
 // longBody is the limit of an operation that takes bodies over [httpx.MaxBody].
 type longBody struct {
-	path      []string // segments; {id} matches any
+	path      pathPattern
 	maxBytes  int
 	adminOnly bool // only administrators may call the operation
 }
@@ -32,16 +33,20 @@ func findLongBodies(basePath string, document *huma.OpenAPI) []longBody {
 	var limits []longBody
 	for path, item := range document.Paths {
 		if op := item.Post; op != nil && op.MaxBodyBytes > httpx.MaxBody {
-			limits = append(limits, longBody{strings.Split(basePath+path, "/"), int(op.MaxBodyBytes), rest.Access(op.Security).Credentials().Admin})
+			limits = append(limits, longBody{newPathPattern(basePath + path), int(op.MaxBodyBytes), rest.Access(op.Security).Credentials().Admin})
 		}
 	}
 	return limits
 }
 
+// pathPattern is the path of an operation by segments; {id} matches any.
+type pathPattern []string
+
+func newPathPattern(path string) pathPattern { return strings.Split(path, "/") }
+
 // matches reports whether a path is the operation's.
-func (l longBody) matches(path string) bool {
-	segments := strings.Split(path, "/")
-	return slices.EqualFunc(l.path, segments, func(pattern, segment string) bool {
+func (p pathPattern) matches(path string) bool {
+	return slices.EqualFunc(p, strings.Split(path, "/"), func(pattern, segment string) bool {
 		return pattern == segment || strings.HasPrefix(pattern, "{") && segment != ""
 	})
 }
@@ -50,7 +55,7 @@ func (l longBody) matches(path string) bool {
 // more than [httpx.MaxBody]. Only authenticated users of the product get such a limit, and
 // only for operations that take long bodies: strangers must not make the hub hold them.
 func (p *Product) AdmitLongBody(method, path, authorization string) httpx.Admission {
-	i := slices.IndexFunc(p.longBodies, func(l longBody) bool { return l.matches(path) })
+	i := slices.IndexFunc(p.longBodies, func(l longBody) bool { return l.path.matches(path) })
 	token, bearer := strings.CutPrefix(authorization, "Bearer ")
 	if i < 0 || method != fiber.MethodPost || !bearer || !isTokenText(token) {
 		return httpx.Admission{}
@@ -65,8 +70,38 @@ func (p *Product) AdmitLongBody(method, path, authorization string) httpx.Admiss
 	return httpx.Admission{MaxBytes: limit.maxBytes, AdminOnly: limit.adminOnly && !caller.Admin}
 }
 
-// checkForm returns a check that a body is a form of a media type and not compressed: a
-// compressed form has no bound on its size.
+// ErrorAdapterOf returns the error adapter of the operation of a path, or nil if it has
+// none or takes no forms: the server refuses a form that it cannot read before the request
+// is routed.
+func (p *Product) ErrorAdapterOf(method, path string) module.ErrorAdapter {
+	i := slices.IndexFunc(p.formErrors, func(f formErrors) bool { return method == fiber.MethodPost && f.path.matches(path) })
+	if i < 0 {
+		return nil
+	}
+	return p.formErrors[i].adapter
+}
+
+// formErrors adapts the errors of an operation that takes forms.
+type formErrors struct {
+	path    pathPattern
+	adapter module.ErrorAdapter
+}
+
+// findFormErrors returns the operations that take forms and have an error adapter.
+func findFormErrors(basePath string, document *huma.OpenAPI) []formErrors {
+	var list []formErrors
+	for path, item := range document.Paths {
+		if op := item.Post; op != nil && op.RequestBody != nil && op.RequestBody.Content[fiber.MIMEMultipartForm] != nil {
+			if adapter, ok := op.Metadata[module.MetadataErrorAdapter].(module.ErrorAdapter); ok {
+				list = append(list, formErrors{newPathPattern(basePath + path), adapter})
+			}
+		}
+	}
+	return list
+}
+
+// checkForm returns a check that a body is a readable form of a media type and not
+// compressed: a compressed form has no bound on its size.
 func checkForm(mediaType string) func(*fiber.Ctx) error {
 	return func(c *fiber.Ctx) error {
 		if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
@@ -78,6 +113,11 @@ func checkForm(mediaType string) func(*fiber.Ctx) error {
 		}
 		if trimmed := bytes.TrimLeft(contentType, " \t"); !bytes.HasPrefix(trimmed, []byte(mediaType)) { // the form parser compares case
 			c.Request().Header.SetContentType(mediaType + string(trimmed[len(mediaType):]))
+		}
+		if mediaType == fiber.MIMEMultipartForm {
+			if _, err := c.MultipartForm(); err != nil {
+				return hub.Errorf(hub.ErrMalformed, "malformed", "The form cannot be read: it must have a boundary, as its Content-Type says, and end with it.")
+			}
 		}
 		return nil
 	}

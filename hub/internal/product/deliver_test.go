@@ -246,7 +246,7 @@ func TestInboundIsLogged(t *testing.T) {
 		require.EqualValues(t, 200, entry["status_code"])
 		require.JSONEq(t, `{"received":true,"id":"`+id+`","status":"accepted"}`, entry["response_body"].(string))
 		require.Equal(t, "CPF ***.***.***-25", entry["payload"].(map[string]any)["data"].(map[string]any)["text"])
-		refused(t, 409, "endpoint_disabled", call(t, "POST", l.url+"/api/v1/deliveries/"+entry["id"].(string)+"/retry", "", bearer(l.token)...))
+		refused(t, 409, "received_delivery", call(t, "POST", l.url+"/api/v1/deliveries/"+entry["id"].(string)+"/retry", "", bearer(l.token)...))
 	}
 	replay := l.ok(200, "POST", "/api/v1/replays", `{"filter":{"tenant_id":"`+l.id+`"},"dry_run":true}`)
 	require.EqualValues(t, 0, replay.body["count"], replay.text)

@@ -46,7 +46,8 @@ type requestInfo struct {
 	resourceID string // that the request was about, or ""
 	subjectID  string // the person whose data it was about, or ""
 
-	isUnverified bool // a webhook whose signature was not verified: it is counted
+	isUnverified bool           // a webhook whose signature was not verified: it is counted
+	webhook      *signedWebhook // a webhook whose signature holds; nil: the request is none
 }
 
 type requestInfoKey struct{}
@@ -76,7 +77,7 @@ func (p *Product) guard(ctx huma.Context, serve func(huma.Context)) {
 	}
 	err := p.authorize(bounded, c, required, info)
 	if err == nil {
-		err = bodyCheckFor(op)(c)
+		err = p.checkBody(op, c)
 	}
 	if err == nil {
 		bounded = module.WithClientIP(bounded, info.clientIP)
@@ -228,33 +229,21 @@ func (p *Product) principalFor(ctx context.Context, c *fiber.Ctx, key string) (k
 	return principal, p.deps.Limiter.AllowIntegration(ctx, principal, c.Set)
 }
 
-// bodyCheckFor returns the check of the body that an operation takes. Where it takes a form
-// or JSON, what is sent as multipart/… has to be a form.
-func bodyCheckFor(op *huma.Operation) func(*fiber.Ctx) error {
+// checkBody checks the form of a body by what its operation takes. Where it takes a form or
+// JSON, what is sent as multipart/… has to be a form.
+func (p *Product) checkBody(op *huma.Operation, c *fiber.Ctx) error {
 	switch {
 	case op.RequestBody == nil:
 	case op.RequestBody.Content[fiber.MIMEMultipartForm] != nil && op.RequestBody.Content[fiber.MIMEApplicationJSON] != nil:
-		return func(c *fiber.Ctx) error {
-			if media := c.Get(fiber.HeaderContentType); len(media) >= len("multipart/") && strings.EqualFold(media[:len("multipart/")], "multipart/") {
-				return checkForm(fiber.MIMEMultipartForm)(c)
-			}
-			return checkBody(c)
+		if media := c.Get(fiber.HeaderContentType); len(media) >= len("multipart/") && strings.EqualFold(media[:len("multipart/")], "multipart/") {
+			return checkForm(fiber.MIMEMultipartForm)(c)
 		}
 	case op.RequestBody.Content[fiber.MIMEMultipartForm] != nil:
-		return checkForm(fiber.MIMEMultipartForm)
+		return checkForm(fiber.MIMEMultipartForm)(c)
 	case op.RequestBody.Content[fiber.MIMEApplicationForm] != nil:
-		return checkForm(fiber.MIMEApplicationForm)
+		return checkForm(fiber.MIMEApplicationForm)(c)
 	}
-	return checkBody
-}
-
-// checkBody checks a JSON body; a request without a body passes.
-func checkBody(c *fiber.Ctx) error {
-	body, err := httpx.JSONBody(c)
-	if err != nil || len(body) == 0 {
-		return err
-	}
-	return httpx.CheckJSON(body, httpx.JSONRules{UniqueKeys: true})
+	return httpx.CheckBody(c, p.api.OpenAPI().Components.Schemas, op)
 }
 
 // recordAudit writes a request's outcome to the audit log. Requests of unknown callers and

@@ -22,6 +22,7 @@ type Connected struct {
 	Environment     hub.Environment `json:"environment" enum:"live,test"`
 	Product         string          `json:"product" doc:"The other product"`
 	Status          string          `json:"status" enum:"active,inactive,error"`
+	Disabled        bool            `json:"disabled" doc:"Paused by an administrator"`
 	LastError       *string         `json:"last_error" doc:"Why it does not work, for people"`
 	Features        []string        `json:"features" nullable:"false" doc:"What the other product offers"`
 	Enabled         []string        `json:"enabled" nullable:"false" doc:"The uses asked for when connecting"`
@@ -197,6 +198,22 @@ func (p *Product) revokeIntegration(ctx context.Context, in *idPath) (*struct{ B
 	return &struct{ Body Revoked }{Revoked{ID: view.ID, Status: view.Status, RevokedAt: view.RevokedAt}}, nil
 }
 
+func (p *Product) disableIntegration(ctx context.Context, in *idPath) (*struct{ Body Connected }, error) {
+	view, err := p.deps.Connect.Disable(ctx, in.ID, accessFilter(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return &struct{ Body Connected }{p.connectedOf(view)}, nil
+}
+
+func (p *Product) enableIntegration(ctx context.Context, in *idPath) (*struct{ Body Connected }, error) {
+	view, err := p.deps.Connect.Enable(ctx, in.ID, accessFilter(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return &struct{ Body Connected }{p.connectedOf(view)}, nil
+}
+
 func (p *Product) testIntegration(ctx context.Context, in *idPath) (*struct{ Body Tested }, error) {
 	result, err := p.deps.Connect.Probe(ctx, in.ID, accessFilter(ctx))
 	if err != nil {
@@ -231,7 +248,7 @@ func (p *Product) rotateSecret(ctx context.Context, in *rotateSecretInput) (*str
 
 func (p *Product) connectedOf(view connect.View) Connected {
 	return Connected{
-		ID: view.ID, TenantID: view.TenantID, Environment: view.Environment, Product: view.Product, Status: view.Status, LastError: nullable(view.LastError),
+		ID: view.ID, TenantID: view.TenantID, Environment: view.Environment, Product: view.Product, Status: view.Status, Disabled: view.Disabled, LastError: nullable(view.LastError),
 		Features: append([]string{}, view.Features...), Enabled: append([]string{}, view.EnabledUses...), APIURL: view.APIURL, WebhookURL: view.WebhookURL,
 		APIKeyLocal: maskedEnding(view.LocalKeyLast4), APIKeyRemote: maskedEnding(view.RemoteKeyLast4), WebhookSecret: maskedEnding(view.SecretLast4),
 		LastHealthCheck: nullableTime(view.LastHealthCheck), RevokedAt: view.RevokedAt, CreatedAt: view.CreatedAt, UpdatedAt: view.UpdatedAt,

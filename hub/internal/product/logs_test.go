@@ -101,7 +101,7 @@ func TestFailedEventsAreInTheLog(t *testing.T) {
 		require.EqualValues(t, 2, entry["retries"])
 		require.JSONEq(t, current.text, entry["response_body"].(string), "as the peer received it the last time")
 		require.Equal(t, "CPF ***.***.***-25", entry["payload"].(map[string]any)["data"].(map[string]any)["text"])
-		refused(t, 409, "endpoint_disabled", call(t, "POST", l.url+"/api/v1/deliveries/"+entry["id"].(string)+"/retry", "", bearer(l.token)...))
+		refused(t, 409, "received_delivery", call(t, "POST", l.url+"/api/v1/deliveries/"+entry["id"].(string)+"/retry", "", bearer(l.token)...))
 	}
 	require.Empty(t, l.logs("?status=delivered"))
 	refused(t, 409, "event_id_reused", l.send(envelope(id, "board", "note.created", "other")))

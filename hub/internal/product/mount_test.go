@@ -38,7 +38,7 @@ func TestProductIsMounted(t *testing.T) {
 	document := call(t, "GET", n.url+"/notes/openapi.json", "")
 	require.Equal(t, 200, document.status)
 	paths := document.body["paths"].(map[string]any)
-	for _, path := range []string{"/api/v1/notes", "/api/v1/integrations/connect", "/api/v1/integrations/webhook", "/api/v1/integrations/search/notes", "/api/v1/integrations/{id}"} {
+	for _, path := range []string{"/health", "/api/v1/notes", "/api/v1/integrations/connect", "/api/v1/integrations/webhook", "/api/v1/integrations/search/notes", "/api/v1/integrations/{id}"} {
 		require.Contains(t, paths, path)
 	}
 

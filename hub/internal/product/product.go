@@ -49,6 +49,13 @@ type Directory interface {
 	Refresh(ctx context.Context) error
 }
 
+// Requeuer makes deliveries pending again.
+type Requeuer interface {
+	// Requeue makes a delivery pending and returns its target. It is a [hub.ErrConflict] if
+	// it cannot be sent again.
+	Requeue(ctx context.Context, id uuid.UUID) (target uuid.UUID, err error)
+}
+
 // Deps is what a mounted product needs.
 type Deps struct {
 	Log            *slog.Logger
@@ -59,6 +66,8 @@ type Deps struct {
 	Connectors     func(product string) hub.Connector
 	Inbox          *inbox.Inbox
 	Ledger         *query.Reader
+	Requeuer       Requeuer
+	Wake           func(target uuid.UUID) // sends what is due of a target
 	Audit          *audit.Recorder
 	OnReceived     func(outcome string) // called for each webhook with its outcome
 	Now            func() time.Time
@@ -77,6 +86,7 @@ type Product struct {
 	// documentOnly is for operations that fiber handlers serve.
 	documentOnly huma.API
 	longBodies   []longBody
+	formErrors   []formErrors
 }
 
 // Mount serves a product on app under a path: "/clinic", or "" for a listener of its own.
@@ -98,7 +108,6 @@ func Mount(app *fiber.App, path string, spec module.Spec, instance module.Instan
 	p.documentOnly = huma.NewAPI(settings, documentOnlyAdapter{})
 	p.api.UseMiddleware(p.guard)
 
-	router.Get("/health", p.health)
 	if deps.Docs {
 		if err := reference.Mount(app, path, p.OpenAPI); err != nil {
 			return nil, err
@@ -107,6 +116,7 @@ func Mount(app *fiber.App, path string, spec module.Spec, instance module.Instan
 	p.registerRoutes(router)
 	p.completeDocument()
 	p.longBodies = findLongBodies(path, p.api.OpenAPI())
+	p.formErrors = findFormErrors(path, p.api.OpenAPI())
 	return p, nil
 }
 
@@ -133,26 +143,4 @@ func (p *Product) OpenAPI() ([]byte, error) {
 		return nil, fmt.Errorf("writing the OpenAPI document: %w", err)
 	}
 	return document, nil
-}
-
-// health answers GET /health: 200 while the database answers, else 503; the hub works
-// without Redis for a while.
-func (p *Product) health(c *fiber.Ctx) error {
-	ctx, cancel := context.WithTimeout(c.UserContext(), 2*time.Second)
-	defer cancel()
-	database, redis := p.deps.Health(ctx)
-	status, code := "ok", fiber.StatusOK
-	if !database {
-		status, code = "unavailable", fiber.StatusServiceUnavailable
-	}
-	return c.Status(code).JSON(fiber.Map{
-		"status": status, "service": p.spec.Name, "version": p.spec.Version, "db": connectionText(database), "redis": connectionText(redis),
-	})
-}
-
-func connectionText(isUp bool) string {
-	if isUp {
-		return "connected"
-	}
-	return "disconnected"
 }

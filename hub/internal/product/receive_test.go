@@ -2,8 +2,10 @@ package product_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -318,4 +320,37 @@ func TestReceivedIsCounted(t *testing.T) {
 	}
 	l.do(502, "POST", "/connect", connectBody("crm", "crm_live_key", "http://127.0.0.1:9/"))
 	shows(`hub_handshake_failures_total{product="notes",step="status"} 1`)
+}
+
+// Null in a signed envelope is refused where the document does not have it.
+func TestNullInAnEnvelope(t *testing.T) {
+	t.Parallel()
+	n := start(t, nil)
+	l := pair(n)
+	var document struct {
+		Components struct {
+			Schemas map[string]struct {
+				Properties map[string]struct{ Type any }
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(call(t, "GET", n.url+"/notes/openapi.json", "").text), &document))
+	properties := document.Components.Schemas["HubWebhookEnvelope"].Properties
+	require.Len(t, properties, 6)
+	for name, property := range properties {
+		var body map[string]any
+		require.NoError(t, json.Unmarshal([]byte(envelope(newID(), "board", "note.created", "x")), &body))
+		require.Contains(t, body, name)
+		body[name] = nil
+		sent, err := json.Marshal(body)
+		require.NoError(t, err)
+		got := l.send(string(sent))
+		if types, ok := property.Type.([]any); ok && slices.Contains(types, any("null")) {
+			require.Equal(t, 200, got.status, "%s: %s", name, got.text)
+			continue
+		}
+		require.Equal(t, 422, got.status, "%s: %s", name, got.text)
+		require.Contains(t, got.text, `"location":"body.`+name+`"`)
+	}
+	require.Equal(t, []string{"x"}, l.notes(), "correlation_id may be null")
 }

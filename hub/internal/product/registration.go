@@ -19,10 +19,10 @@ type registerInput struct {
 		Product        string    `json:"product,omitempty" maxLength:"40" doc:"Who registers"`
 		Environment    string    `json:"environment,omitempty" maxLength:"10" doc:"live or test; that of the key"`
 		WebhookURL     string    `json:"webhook_url" minLength:"1" maxLength:"2048" doc:"Where the caller takes events" example:"https://messaging.example.com/api/v1/integrations/webhook"`
-		WebhookSecret  string    `json:"webhook_secret,omitempty" maxLength:"256" doc:"For both directions; absent: made here, and answered"`
-		APIKey         string    `json:"api_key,omitempty" maxLength:"512" doc:"The key with which the caller is called"`
-		Events         *[]string `json:"events,omitempty" maxItems:"200" doc:"Event types the caller wants: exact, with *, or a prefix such as patient.*; absent: all"`
-		Features       *[]string `json:"features,omitempty" maxItems:"100" doc:"What the caller offers"`
+		WebhookSecret  string    `json:"webhook_secret,omitempty" maxLength:"256" nullable:"true" doc:"For both directions; null or absent: made here, and answered"`
+		APIKey         string    `json:"api_key,omitempty" maxLength:"512" nullable:"true" doc:"The key with which the caller is called; null or absent: none"`
+		Events         *[]string `json:"events,omitempty" maxItems:"200" nullable:"true" doc:"Event types the caller wants: exact, with *, or a prefix such as patient.*; null or absent: all"`
+		Features       *[]string `json:"features,omitempty" maxItems:"100" nullable:"true" doc:"What the caller offers; null or absent: not known"`
 	} `nameHint:"RegisterWebhook"`
 }
 
@@ -55,7 +55,7 @@ type WebhookEnvelope struct {
 	Product       string         `json:"product" doc:"The sender"`
 	EventType     string         `json:"event_type" example:"patient.created"`
 	Timestamp     string         `json:"timestamp" example:"2026-01-02T03:04:05Z" doc:"When it happened, at most 30 days ago"`
-	CorrelationID string         `json:"correlation_id,omitempty"`
+	CorrelationID string         `json:"correlation_id,omitempty" nullable:"true" doc:"Ties events of one story together; null or absent: none"`
 	Data          map[string]any `json:"data"`
 }
 

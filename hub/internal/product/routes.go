@@ -25,9 +25,10 @@ const (
 	actionUnregister = "integrations.unregister"
 )
 
-// registerRoutes serves the integration interface and, in their groups, the product's
-// own operations, searches and actions.
+// registerRoutes serves the health check, the integration interface and, in their groups,
+// the product's own operations, searches and actions.
 func (p *Product) registerRoutes(router fiber.Router) {
+	p.registerHealth(router)
 	register(p.api, operation(http.MethodPost, "/api-keys", 200, "api-keys.create", "Issue an API key for another product", administrators), p.issueKey)
 	register(p.api, operation(http.MethodGet, "/api-keys", 200, "api-keys.list", "List API keys", administrators), p.listKeys)
 	register(p.api, operation(http.MethodDelete, "/api-keys/{id}", 204, "api-keys.revoke", "Revoke an API key at once", administrators), p.revokeKey)
@@ -37,7 +38,9 @@ func (p *Product) registerRoutes(router fiber.Router) {
 	register(p.api, operation(http.MethodGet, "/", 200, "integrations.list", "List integrations", administrators), p.listIntegrations)
 	register(p.api, operation(http.MethodGet, "/status", 200, actionStatus, "Who this product is (key), or its integrations (bearer)", usersAndKeys), p.status)
 
-	register(p.api, operation(http.MethodGet, "/webhook-logs", 200, "webhook-logs.list", "Search the log of webhooks, both directions", administrators), p.listWebhookLogs)
+	p.registerWebhookLogs(operation(http.MethodGet, "/webhook-logs", 200, "webhook-logs.list", "Search the log of webhooks, both directions, newest first", administrators))
+	register(p.api, operation(http.MethodGet, "/webhook-logs/{id}", 200, "webhook-logs.get", "Show a delivery of the log with its attempts", administrators), p.getWebhookLog)
+	register(p.api, operation(http.MethodPost, "/webhook-logs/{id}/retry", 202, "webhook-logs.retry", "Send a delivery again, at once; received ones cannot be sent again", administrators), p.retryWebhook)
 	register(p.api, operation(http.MethodGet, "/audit-log", 200, "audit-log.list", "Who did what, newest first; both environments", administrators), p.listAuditLog)
 
 	register(p.api, operation(http.MethodPost, "/webhook/register", 200, actionRegister, "Say where this product's events are to go", anyKey), p.registerPeer)
@@ -59,6 +62,8 @@ func (p *Product) registerRoutes(router fiber.Router) {
 	register(p.api, operation(http.MethodDelete, "/{id}", 200, "integrations.revoke", "End an integration and notify the other product", administrators), p.revokeIntegration)
 	register(p.api, operation(http.MethodPost, "/{id}/test", 200, "integrations.test", "Ask the other product how it does, now", administrators), p.testIntegration)
 	register(p.api, operation(http.MethodPost, "/{id}/rotate-secret", 200, "integrations.rotate-secret", "Make a new webhook secret and tell the other product; the answer shows it once", administrators), p.rotateSecret)
+	register(p.api, operation(http.MethodPost, "/{id}/disable", 200, "integrations.disable", "Pause an integration: its events are parked, and webhooks are refused, until it is enabled", administrators), p.disableIntegration)
+	register(p.api, operation(http.MethodPost, "/{id}/enable", 200, "integrations.enable", "Resume a paused integration; what was parked is sent", administrators), p.enableIntegration)
 }
 
 // register serves an operation. A database that is away is a 503 whichever package met

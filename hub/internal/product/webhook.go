@@ -41,6 +41,8 @@ func (p *Product) receiveWebhook(c *fiber.Ctx) error {
 		outcome = metrics.OutcomeFailed
 	}
 	p.deps.OnReceived(outcome)
+	problem.RequestID = httpx.RequestID(c.UserContext())
+	p.logRefusal(c.UserContext(), info.webhook, problem, err)
 	if info.isKnown {
 		c.Status(problem.Status)                                   // for the audit entry; the error's own answer follows
 		_ = p.recordAudit(c.UserContext(), c, actionWebhook, info) // it logs its own failure
@@ -71,6 +73,9 @@ func (p *Product) acceptWebhook(c *fiber.Ctx, info *requestInfo) error {
 		}
 		info.resourceID = peer.ID.String()
 		events, err = p.decode(c, peer, body, info)
+		if !info.isUnverified {
+			info.webhook = &signedWebhook{peer: peer, body: body, events: events}
+		}
 		return err
 	})
 	if err != nil {
@@ -79,6 +84,7 @@ func (p *Product) acceptWebhook(c *fiber.Ctx, info *requestInfo) error {
 	if err := p.checkEvents(peer, events); err != nil {
 		return err
 	}
+	info.webhook.isLogged = true
 	answer := ReceivedEvent{Received: true, Status: string(inbox.Ignored)}
 	for i := range events {
 		outcome, err := p.storeEvent(ctx, peer, &events[i], body, info)

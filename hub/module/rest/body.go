@@ -1,118 +1,16 @@
 package rest
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/mail"
 	"net/url"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"integrationhub/hub"
-)
-
-// PublicError is an error of UnmarshalJSON whose message is shown to the API's caller.
-type PublicError interface {
-	error
-	PublicMessage() string
-}
-
-// Optional is a member of a body that may be absent, null or have a value.
-type Optional[T any] struct {
-	Set     bool // present in the body
-	Null    bool
-	Value   T
-	problem string // why the value is invalid; "" = valid
-}
-
-// UnmarshalJSON records an invalid value for [Optional.Resolve], which knows its location.
-func (o *Optional[T]) UnmarshalJSON(b []byte) error {
-	o.Set = true
-	if string(b) == "null" {
-		o.Null = true
-		return nil
-	}
-	if err := json.Unmarshal(b, &o.Value); err != nil {
-		o.problem = "does not have the documented form"
-		var publicErr PublicError
-		var mismatch *json.UnmarshalTypeError
-		switch {
-		case errors.As(err, &publicErr):
-			o.problem = publicErr.PublicMessage()
-		case errors.As(err, &mismatch) && jsonTypeNames[mismatch.Type.Kind()] != "":
-			o.problem = "expected " + jsonTypeNames[mismatch.Type.Kind()]
-		}
-	}
-	return nil
-}
-
-// jsonTypeNames are the JSON names of Go kinds.
-var jsonTypeNames = map[reflect.Kind]string{reflect.String: "string", reflect.Bool: "boolean", reflect.Int: "integer", reflect.Int64: "integer"}
-
-// Schema returns the schema of T, or null.
-func (o Optional[T]) Schema(r huma.Registry) *huma.Schema {
-	s := r.Schema(reflect.TypeFor[T](), true, "")
-	if s.Ref == "" {
-		s.Nullable = true
-	}
-	return s
-}
-
-// Resolve reports an invalid value.
-func (o *Optional[T]) Resolve(_ huma.Context, path *huma.PathBuffer) []error {
-	if o.problem == "" {
-		return nil
-	}
-	return []error{&huma.ErrorDetail{Location: path.String(), Message: o.problem}}
-}
-
-// ApplyTo sets target to the value. It does nothing if the value is absent or null.
-func (o Optional[T]) ApplyTo(target *T) {
-	if o.Set && !o.Null {
-		*target = o.Value
-	}
-}
-
-// ApplyToNullable sets target to the value, or to nil for null. It does nothing if the
-// value is absent.
-func (o Optional[T]) ApplyToNullable(target **T) {
-	if o.Set {
-		if *target = nil; !o.Null {
-			*target = &o.Value
-		}
-	}
-}
-
-// MergeInto replaces the value of an earlier body; null removes it.
-func (o Optional[T]) MergeInto(earlier *Optional[T]) {
-	if o.Set {
-		if *earlier = (Optional[T]{}); !o.Null {
-			*earlier = o
-		}
-	}
-}
-
-// MarshalJSON encodes the value, or null.
-func (o Optional[T]) MarshalJSON() ([]byte, error) {
-	if !o.HasValue() {
-		return []byte("null"), nil
-	}
-	return json.Marshal(o.Value)
-}
-
-// HasValue reports whether the value is present and not null.
-func (o Optional[T]) HasValue() bool { return o.Set && !o.Null }
-
-var (
-	_ huma.ResolverWithPath = (*Optional[int])(nil)
-	_ huma.SchemaProvider   = Optional[int]{}
 )
 
 // FieldErrors collects the invalid fields of a request.

@@ -1,7 +1,6 @@
 package rest_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -11,26 +10,6 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/module/rest"
 )
-
-func TestOptional(t *testing.T) {
-	t.Parallel()
-	var set, null, absent rest.Optional[int]
-	require.NoError(t, json.Unmarshal([]byte(`5`), &set))
-	require.NoError(t, json.Unmarshal([]byte(`null`), &null))
-	require.Equal(t, [3]bool{true, false, false}, [3]bool{set.HasValue(), null.HasValue(), absent.HasValue()})
-	for i, want := range []string{"5", "null", "null"} {
-		raw, err := json.Marshal([]rest.Optional[int]{set, null, absent}[i])
-		require.NoError(t, err)
-		require.Equal(t, want, string(raw))
-	}
-	merged := set
-	absent.MergeInto(&merged)
-	require.Equal(t, 5, merged.Value)
-	null.MergeInto(&merged)
-	require.False(t, merged.Set)
-	set.MergeInto(&merged)
-	require.True(t, merged.HasValue())
-}
 
 func TestFieldErrors(t *testing.T) {
 	t.Parallel()

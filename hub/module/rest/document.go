@@ -117,14 +117,13 @@ func documentNullable(registry huma.Registry) {
 	}
 }
 
+// orNull returns a schema that allows null as well.
 func orNull(s *huma.Schema) *huma.Schema {
-	switch s.Type {
-	case huma.TypeBoolean, huma.TypeInteger, huma.TypeNumber, huma.TypeString:
+	switch {
+	case s.Type != "":
 		s.Nullable = true
-	case "":
-		if s.Ref != "" {
-			return &huma.Schema{Description: s.Description, AnyOf: []*huma.Schema{{Ref: s.Ref}, {Type: "null"}}}
-		}
+	case s.Ref != "":
+		return &huma.Schema{Description: s.Description, AnyOf: []*huma.Schema{{Ref: s.Ref}, {Type: "null"}}}
 	}
 	return s
 }

@@ -55,7 +55,7 @@ func (shelf) Authenticate(_ context.Context, token string) (module.Caller, error
 }
 
 type book struct {
-	Title rest.Optional[string] `json:"title,omitempty"`
+	Title rest.Nullable[string] `json:"title,omitempty" doc:"null: none"`
 	Pages rest.Optional[int]    `json:"pages,omitempty"`
 	Code  rest.Optional[code]   `json:"code,omitempty"`
 	Sub   struct {
@@ -94,7 +94,7 @@ func (shelf) RegisterRoutes(api huma.API) {
 	update := func(_ context.Context, in *struct{ Body book }) (*struct{ Body bookResponse }, error) {
 		old := "old"
 		out := bookResponse{Title: &old, Pages: 7}
-		in.Body.Title.ApplyToNullable(&out.Title)
+		in.Body.Title.ApplyTo(&out.Title)
 		in.Body.Pages.ApplyTo(&out.Pages)
 		in.Body.Code.ApplyTo(&out.Code)
 		return &struct{ Body bookResponse }{out}, nil
@@ -167,8 +167,8 @@ func TestBodies(t *testing.T) {
 	t.Parallel()
 	c := client{t, moduletest.Start(t, shelf{}, moduletest.Options{}).Base}
 	for body, want := range map[string]string{
-		`{}`:                          `{"title":"old","pages":7,"code":""}`,
-		`{"title":null,"pages":null}`: `{"title":null,"pages":7,"code":""}`,
+		`{}`:             `{"title":"old","pages":7,"code":""}`,
+		`{"title":null}`: `{"title":null,"pages":7,"code":""}`,
 		`{"title":"new","pages":8,"code":"good"}`:    `{"title":"new","pages":8,"code":"good"}`,
 		`{"nobody":1,"sub":{"knows":2}}`:             `{"title":"old","pages":7,"code":""}`,
 		`{"pages":0,"title":"","sub":{"year":2026}}`: `{"title":"","pages":0,"code":""}`,
@@ -181,6 +181,13 @@ func TestBodies(t *testing.T) {
 	require.Equal(t, 422, got.status, got.text)
 	fieldError := got.body["errors"].([]any)[0].(map[string]any)
 	require.Equal(t, [2]any{"body.code", "must be good"}, [2]any{fieldError["location"], fieldError["message"]})
+	for body, location := range map[string]string{
+		`{"pages":null}`: "body.pages", `{"Pages":null}`: "body.Pages", `{"sub":null}`: "body.sub", `{"title":null,"sub":{"year":null}}`: "body.sub.year",
+	} {
+		got := c.call("", "PUT", "/books", body)
+		require.Equal(t, 422, got.status, got.text)
+		require.Equal(t, []any{map[string]any{"location": location, "message": "must not be null"}}, got.body["errors"], body)
+	}
 	got = c.call("", "PUT", "/books", `{"pages":"many"}`)
 	require.Equal(t, 422, got.status, got.text)
 	require.Contains(t, got.text, "body.pages")

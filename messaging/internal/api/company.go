@@ -78,7 +78,7 @@ type updateCompanyInput struct {
 		Schedules     rest.Optional[[]chat.OpeningHours] `json:"schedules,omitempty" maxItems:"28" doc:"Opening hours; none: always open"`
 		ReopenMinutes rest.Optional[int]                 `json:"reopenMinutes,omitempty" minimum:"0" maximum:"43200" doc:"How long a closed ticket is reopened by a new message; 0: never"`
 		OptOutWords   rest.Optional[[]string]            `json:"optOutWords,omitempty" maxItems:"20" doc:"A contact that answers one of them gets no more campaigns; upper and lower case are the same"`
-		RetentionDays rest.Optional[int]                 `json:"retentionDays,omitempty" minimum:"1" maximum:"36500" doc:"Messages of closed tickets are erased after so many days; null: never"`
+		RetentionDays rest.Nullable[int]                 `json:"retentionDays,omitempty" minimum:"1" maximum:"36500" doc:"Messages of closed tickets are erased after so many days; null: never"`
 	} `nameHint:"CompanyFields"`
 }
 
@@ -90,7 +90,7 @@ func (in *updateCompanyInput) applyTo(c *store.Company) error {
 	b.Email.ApplyTo(&c.Email)
 	b.Timezone.ApplyTo(&c.Timezone)
 	b.ReopenMinutes.ApplyTo(&c.ReopenMinutes)
-	b.RetentionDays.ApplyToNullable(&c.RetentionDays)
+	b.RetentionDays.ApplyTo(&c.RetentionDays)
 	c.Name = strings.TrimSpace(c.Name)
 	var errs rest.FieldErrors
 	errs.CheckName(c.Name, "body.name", 120)

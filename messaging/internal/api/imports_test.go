@@ -133,3 +133,23 @@ func TestLargeImport(t *testing.T) {
 	require.NoError(t, company.Hub.Host.Pool.QueryRow(t.Context(), `select count(*) from contact_import_batches where company_id = $1`, company.ID).Scan(&batches))
 	require.Zero(t, batches)
 }
+
+// A form that cannot be read is refused in the platform's form of errors.
+func TestBrokenForm(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	part := "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.csv\"\r\n\r\nnome,telefone\r\n"
+	for name, sent := range map[string][2]string{
+		"no boundary":      {"multipart/form-data", part},
+		"another boundary": {"multipart/form-data; boundary=c", part + "--b--\r\n"},
+		"no end":           {"multipart/form-data; boundary=b", part},
+		"text":             {"multipart/form-data; boundary=b", "text"},
+		"empty":            {"multipart/form-data; boundary=b", ""},
+		"broken heading":   {"multipart/form-data; boundary=b", "--b\r\nContent-Disposition\r\n\r\nx\r\n--b--\r\n"},
+	} {
+		got := company.Call("POST", "/contacts/import", sent[1], "Content-Type", sent[0])
+		require.Equal(t, 400, got.Status, "%s: %s", name, got.Text)
+		require.Equal(t, "ERR_VALIDATION", got.Body["error"], "%s: %s", name, got.Text)
+		require.NotEmpty(t, got.Body["code"], name)
+	}
+}

@@ -90,7 +90,7 @@ type QueueFields struct {
 	GreetingMessage   rest.Optional[string]              `json:"greetingMessage,omitempty" maxLength:"4096" doc:"Sent to contacts who choose the queue"`
 	OutOfHoursMessage rest.Optional[string]              `json:"outOfHoursMessage,omitempty" maxLength:"4096" doc:"Sent outside of opening hours; empty: the connection's"`
 	Schedules         rest.Optional[[]chat.OpeningHours] `json:"schedules,omitempty" maxItems:"28" doc:"Opening hours; none: the company's"`
-	OrderQueue        rest.Optional[int]                 `json:"orderQueue,omitempty" minimum:"0" maximum:"1000000" doc:"Place in lists and menus; null: last"`
+	OrderQueue        rest.Nullable[int]                 `json:"orderQueue,omitempty" minimum:"0" maximum:"1000000" doc:"Place in lists and menus; null: last"`
 	Options           rest.Optional[[]chat.MenuOption]   `json:"options,omitempty" maxItems:"100" doc:"Menu of the queue; replaces what was"`
 }
 
@@ -99,7 +99,7 @@ func (f QueueFields) applyTo(q *store.Queue) error {
 	f.Color.ApplyTo(&q.Color)
 	f.GreetingMessage.ApplyTo(&q.GreetingMessage)
 	f.OutOfHoursMessage.ApplyTo(&q.OutOfHoursMessage)
-	f.OrderQueue.ApplyToNullable(&q.Position)
+	f.OrderQueue.ApplyTo(&q.Position)
 	q.Name, q.Color = strings.TrimSpace(q.Name), strings.ToLower(q.Color)
 	var errs rest.FieldErrors
 	errs.CheckName(q.Name, "body.name", 60)

@@ -95,16 +95,16 @@ type QuickMessageFields struct {
 	Shortcode rest.Optional[string] `json:"shortcode,omitempty" minLength:"3" maxLength:"60" doc:"What users type to find it" example:"address"`
 	Message   rest.Optional[string] `json:"message,omitempty" minLength:"3" maxLength:"4096" doc:"The text" example:"We are at Rua Augusta, 100."`
 	Shared    rest.Optional[bool]   `json:"shared,omitempty" doc:"Absent: true, every user of the company reads it"`
-	MediaURL  rest.Optional[string] `json:"mediaUrl,omitempty" maxLength:"2048" doc:"File to send with it; null: none" example:"https://example.com/map.png"`
-	MediaName rest.Optional[string] `json:"mediaName,omitempty" maxLength:"255" doc:"Name of the file; null: none" example:"map.png"`
+	MediaURL  rest.Nullable[string] `json:"mediaUrl,omitempty" maxLength:"2048" doc:"File to send with it; null: none" example:"https://example.com/map.png"`
+	MediaName rest.Nullable[string] `json:"mediaName,omitempty" maxLength:"255" doc:"Name of the file; null: none" example:"map.png"`
 }
 
 func (f QuickMessageFields) applyTo(q *store.QuickMessage) error {
 	f.Shortcode.ApplyTo(&q.Shortcode)
 	f.Message.ApplyTo(&q.Message)
 	f.Shared.ApplyTo(&q.Shared)
-	f.MediaURL.ApplyToNullable(&q.MediaURL)
-	f.MediaName.ApplyToNullable(&q.MediaName)
+	f.MediaURL.ApplyTo(&q.MediaURL)
+	f.MediaName.ApplyTo(&q.MediaName)
 	q.Shortcode = strings.TrimSpace(q.Shortcode)
 	for location, text := range map[string]string{"body.shortcode": q.Shortcode, "body.message": strings.TrimSpace(q.Message)} {
 		switch length := len([]rune(text)); {

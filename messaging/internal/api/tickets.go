@@ -299,11 +299,11 @@ type updateTicketInput struct {
 	IDParam
 	Body struct {
 		Status     rest.Optional[string]  `json:"status,omitempty" doc:"open, pending or closed"`
-		UserID     rest.Optional[int64]   `json:"userId,omitempty" doc:"Its owner; null: nobody"`
-		QueueID    rest.Optional[int64]   `json:"queueId,omitempty" doc:"null: no queue"`
+		UserID     rest.Nullable[int64]   `json:"userId,omitempty" doc:"Its owner; null: nobody"`
+		QueueID    rest.Nullable[int64]   `json:"queueId,omitempty" doc:"null: no queue"`
 		WhatsappID rest.Optional[int64]   `json:"whatsappId,omitempty" doc:"Its connection"`
 		TagIDs     rest.Optional[[]int64] `json:"tagIds,omitempty" maxItems:"100" doc:"Ids of its tags; replaces what was"`
-		Resolution rest.Optional[string]  `json:"resolution,omitempty" maxLength:"500" doc:"How it ended"`
+		Resolution rest.Nullable[string]  `json:"resolution,omitempty" maxLength:"500" doc:"How it ended; null: none"`
 	} `nameHint:"TicketFields"`
 }
 
@@ -319,8 +319,8 @@ func (a *API) updateTicket(ctx context.Context, in *updateTicketInput) (*ticketO
 	err = a.store.InTx(ctx, "changing a ticket", func(tx *store.Tx) error {
 		replies = nil
 		var userID, queueID *int64
-		in.Body.UserID.ApplyToNullable(&userID)
-		in.Body.QueueID.ApplyToNullable(&queueID)
+		in.Body.UserID.ApplyTo(&userID)
+		in.Body.QueueID.ApplyTo(&queueID)
 		if err := requireAssignees(ctx, tx, actor.scope, userID, queueID); err != nil {
 			return err
 		}
@@ -358,11 +358,11 @@ func (in *updateTicketInput) applyTo(ctx context.Context, tx *store.Tx, user act
 	b, earlier, status := &in.Body, ticket.Status, string(ticket.Status)
 	b.Status.ApplyTo(&status)
 	ticket.Status = chat.TicketStatus(status)
-	b.UserID.ApplyToNullable(&ticket.UserID)
-	if b.QueueID.ApplyToNullable(&ticket.QueueID); b.QueueID.Set {
+	b.UserID.ApplyTo(&ticket.UserID)
+	if b.QueueID.ApplyTo(&ticket.QueueID); b.QueueID.Set {
 		ticket.Chatbot = false // no menu: a person has chosen
 	}
-	b.Resolution.ApplyToNullable(&ticket.Resolution)
+	b.Resolution.ApplyTo(&ticket.Resolution)
 	if !ticket.Status.IsValid() {
 		return hub.Invalid("body.status", "must be open, pending or closed")
 	}

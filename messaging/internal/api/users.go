@@ -138,7 +138,7 @@ type UserFields struct {
 	Profile    rest.Optional[string]  `json:"profile,omitempty" enum:"admin,user" doc:"Absent: user. A change ends every login of the user"`
 	IsActive   rest.Optional[bool]    `json:"isActive,omitempty" doc:"false: logged out, and its open tickets wait for others"`
 	AllTicket  rest.Optional[string]  `json:"allTicket,omitempty" enum:"enabled,disabled" doc:"enabled: sees every ticket of its queues, not only its own"`
-	WhatsappID rest.Optional[int64]   `json:"whatsappId,omitempty" minimum:"1" doc:"Its preferred connection; null: the company's default one"`
+	WhatsappID rest.Nullable[int64]   `json:"whatsappId,omitempty" minimum:"1" doc:"Its preferred connection; null: the company's default one"`
 	QueueIDs   rest.Optional[[]int64] `json:"queueIds,omitempty" maxItems:"200" doc:"Ids of the queues whose tickets it sees"`
 }
 
@@ -155,7 +155,7 @@ func (f UserFields) applyTo(u *store.User) error {
 	f.Profile.ApplyTo(&u.Profile)
 	f.IsActive.ApplyTo(&u.IsActive)
 	f.AllTicket.ApplyTo(&allTicket)
-	f.WhatsappID.ApplyToNullable(&u.ConnectionID)
+	f.WhatsappID.ApplyTo(&u.ConnectionID)
 	u.Name, u.AllTickets = strings.TrimSpace(u.Name), allTicket == allTicketEnabled
 	var errs rest.FieldErrors
 	errs.CheckName(u.Name, "body.name", 120)

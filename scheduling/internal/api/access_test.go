@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -28,6 +29,8 @@ func ResourceIDs(org *schedulingtest.Bookable) map[string]string {
 	ids["reward"] = config["rewards"].([]any)[0].(object)["id"].(string)
 	ids["key"] = org.OK(200, "POST", "/integrations/api-keys", nil)["id"].(string)
 	ids["integration"] = org.LinkPeer()
+	org.Book(7 * 24 * time.Hour) // the peer is sent it
+	ids["delivery"] = org.OK(200, "GET", "/integrations/webhook-logs", nil)["items"].([]any)[0].(object)["id"].(string)
 	ids["endpoint"] = uuid.NewString()
 	return ids
 }

@@ -293,7 +293,7 @@ type createAppointmentInput struct {
 		ProfessionalID uuid.UUID        `json:"professional_id"`
 		ServiceID      uuid.UUID        `json:"service_id"`
 		StartAt        string           `json:"start_at" doc:"ISO 8601 date-time with UTC offset" example:"2026-03-02T09:00:00-03:00"`
-		Notes          optional[string] `json:"notes,omitempty"`
+		Notes          nullable[string] `json:"notes,omitempty" doc:"null: empty"`
 		Overbook       bool             `json:"overbook,omitempty" doc:"Owners and administrators: even where the time is taken"`
 	} `nameHint:"NewAppointment"`
 }
@@ -342,7 +342,7 @@ type updateAppointmentInput struct {
 	ByID
 	IfMatch string `header:"If-Match" doc:"The version you have seen"`
 	Body    struct {
-		Notes          optional[string]        `json:"notes,omitempty"`
+		Notes          nullable[string]        `json:"notes,omitempty" doc:"null: empty"`
 		ClientID       optional[uuid.UUID]     `json:"client_id,omitempty"`
 		ServiceID      optional[uuid.UUID]     `json:"service_id,omitempty"`
 		ProfessionalID optional[uuid.UUID]     `json:"professional_id,omitempty"`
@@ -364,11 +364,9 @@ func (a *API) updateAppointment(ctx context.Context, in *updateAppointmentInput)
 		readOnlyErr.Code, readOnlyErr.Detail = "status_read_only", "Use the action endpoints to change status"
 		return nil, readOnlyErr
 	}
-	update := store.AppointmentUpdate{Overbook: body.Overbook}
-	body.ClientID.ApplyToNullable(&update.Client)
-	body.ServiceID.ApplyToNullable(&update.Service)
-	body.ProfessionalID.ApplyToNullable(&update.Professional)
-	body.Price.ApplyToNullable(&update.Price)
+	update := store.AppointmentUpdate{
+		Overbook: body.Overbook, Client: body.ClientID.Pointer(), Service: body.ServiceID.Pointer(), Professional: body.ProfessionalID.Pointer(), Price: body.Price.Pointer(),
+	}
 	if body.Notes.Set {
 		update.Notes = &body.Notes.Value
 	}
@@ -381,7 +379,7 @@ func (a *API) updateAppointment(ctx context.Context, in *updateAppointmentInput)
 	}
 	var errs fieldErrors
 	errs.CheckLength(body.Notes.Value, "body.notes", 0, 2000)
-	errs.checkAmount(body.Price, org.Currency, "body.price")
+	errs.checkAmount(update.Price, org.Currency, "body.price")
 	errs.Check(update.Price == nil || *update.Price >= 0 && *update.Price <= booking.MaxPrice, "body.price", "must be 0 to "+booking.MaxPrice.String())
 	if err := errs.Err(); err != nil {
 		return nil, err
@@ -425,8 +423,7 @@ func (a *API) rescheduleAppointment(ctx context.Context, in *rescheduleInput) (*
 	if err != nil {
 		return nil, err
 	}
-	update := store.AppointmentUpdate{Start: &start, Overbook: in.Body.Overbook, Reschedule: true}
-	in.Body.ProfessionalID.ApplyToNullable(&update.Professional)
+	update := store.AppointmentUpdate{Start: &start, Professional: in.Body.ProfessionalID.Pointer(), Overbook: in.Body.Overbook, Reschedule: true}
 	reason, err := parseReason(in.Body.Reason)
 	if err != nil {
 		return nil, err
@@ -435,8 +432,8 @@ func (a *API) rescheduleAppointment(ctx context.Context, in *rescheduleInput) (*
 }
 
 // parseReason validates the reason for a change.
-func parseReason(field optional[string]) (reason *string, err error) {
-	field.ApplyToNullable(&reason)
+func parseReason(field optional[string]) (*string, error) {
+	reason := field.Pointer()
 	var errs fieldErrors
 	errs.CheckLength(valueOrEmpty(reason), "body.reason", 0, 500)
 	return reason, errs.Err()

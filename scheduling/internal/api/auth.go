@@ -57,12 +57,12 @@ func toAccount(row store.User) accounts.User {
 
 type signUpInput struct {
 	Body struct {
-		OrgName  string            `json:"org_name" minLength:"1" maxLength:"120" doc:"Name of the organization"`
-		OrgSlug  string            `json:"org_slug" minLength:"1" maxLength:"63" doc:"Its part of public addresses: a-z, 0-9 and dashes, 3 to 63 characters" example:"studio-bia"`
-		Name     string            `json:"name" minLength:"1" maxLength:"120" doc:"Of the owner"`
-		Email    string            `json:"email" maxLength:"254" example:"bia@example.com"`
-		Password string            `json:"password" minLength:"8" maxLength:"128"`
-		Phone    *optional[string] `json:"phone,omitempty"`
+		OrgName  string           `json:"org_name" minLength:"1" maxLength:"120" doc:"Name of the organization"`
+		OrgSlug  string           `json:"org_slug" minLength:"1" maxLength:"63" doc:"Its part of public addresses: a-z, 0-9 and dashes, 3 to 63 characters" example:"studio-bia"`
+		Name     string           `json:"name" minLength:"1" maxLength:"120" doc:"Of the owner"`
+		Email    string           `json:"email" maxLength:"254" example:"bia@example.com"`
+		Password string           `json:"password" minLength:"8" maxLength:"128"`
+		Phone    nullable[string] `json:"phone,omitempty" doc:"null: none"`
 	} `nameHint:"Register"`
 }
 
@@ -79,7 +79,7 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error
 	body := &in.Body
 	body.OrgName, body.Name = strings.TrimSpace(body.OrgName), strings.TrimSpace(body.Name)
 	var phone *string
-	if body.Phone != nil && body.Phone.HasValue() && body.Phone.Value != "" {
+	if body.Phone.HasValue() && body.Phone.Value != "" {
 		phone = &body.Phone.Value
 	}
 	var errs fieldErrors

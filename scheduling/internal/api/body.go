@@ -14,8 +14,11 @@ import (
 	"integrationhub/scheduling/internal/store"
 )
 
-// optional is a body member that may be absent, null or set.
+// optional is a body member that may be absent.
 type optional[T any] = rest.Optional[T]
+
+// nullable is a body member that may be absent, null or set.
+type nullable[T any] = rest.Nullable[T]
 
 // fieldErrors collects the validation errors of a request.
 type fieldErrors struct{ rest.FieldErrors }
@@ -38,7 +41,7 @@ func (errs *fieldErrors) checkColor(color, location string) {
 }
 
 // completePhone completes a phone number that was sent, as [booking.CompletePhone] does.
-func (errs *fieldErrors) completePhone(phone *optional[string], org store.Org) {
+func (errs *fieldErrors) completePhone(phone *nullable[string], org store.Org) {
 	if phone.HasValue() {
 		errs.completePhoneText(&phone.Value, org)
 	}
@@ -51,8 +54,8 @@ func (errs *fieldErrors) completePhoneText(phone *string, org store.Org) {
 }
 
 // checkAmount checks that an amount is payable in the currency: some have no decimals.
-func (errs *fieldErrors) checkAmount(amount optional[booking.Cents], currency, location string) {
-	errs.Check(!amount.HasValue() || amount.Value.Payable(currency), location, "must not have decimals in this currency")
+func (errs *fieldErrors) checkAmount(amount *booking.Cents, currency, location string) {
+	errs.Check(amount == nil || amount.Payable(currency), location, "must not have decimals in this currency")
 }
 
 // newIdempotencyKey returns the key of a request with a hash of its body, or nil without a

@@ -21,7 +21,7 @@ import (
 type createChargeInput struct {
 	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255"`
 	Body           struct {
-		AppointmentID    optional[uuid.UUID]     `json:"appointment_id,omitempty"`
+		AppointmentID    nullable[uuid.UUID]     `json:"appointment_id,omitempty" doc:"null or absent: of no appointment"`
 		ClientID         optional[uuid.UUID]     `json:"client_id,omitempty" doc:"Needed without an appointment"`
 		Amount           optional[booking.Cents] `json:"amount,omitempty" doc:"Absent: what the appointment still costs"`
 		Description      optional[string]        `json:"description,omitempty"`
@@ -37,7 +37,7 @@ func (in *createChargeInput) validate(currency string) error {
 	errs.Check(body.AppointmentID.HasValue() || body.ClientID.HasValue(), "body.client_id", "is required without appointment_id")
 	if body.Amount.HasValue() {
 		errs.Check(body.Amount.Value > 0 && body.Amount.Value <= booking.MaxPrice, "body.amount", "must be above 0 and at most "+booking.MaxPrice.String())
-		errs.checkAmount(body.Amount, currency, "body.amount")
+		errs.checkAmount(body.Amount.Pointer(), currency, "body.amount")
 	} else {
 		errs.Check(body.AppointmentID.HasValue(), "body.amount", "is required without appointment_id")
 	}
@@ -121,7 +121,7 @@ func (in *createChargeInput) buildRequest(ctx context.Context, tx *store.Tx, org
 	request := payment.ChargeRequest{ExpiresAt: tx.Now().Add(time.Duration(body.ExpiresInMinutes) * time.Minute)}
 	request.NewPayment = store.NewPayment{Org: org.ID, Amount: body.Amount.Value, AmountGiven: body.Amount.HasValue(), Kind: body.Kind, Description: body.Description.Value, By: currentActor(ctx).User}
 	body.ClientID.ApplyTo(&request.Client)
-	body.AppointmentID.ApplyToNullable(&request.Appointment)
+	body.AppointmentID.ApplyTo(&request.Appointment)
 	if body.ClientID.HasValue() {
 		if _, err := tx.LoadClient(ctx, org.ID, request.Client); err != nil {
 			return request, err

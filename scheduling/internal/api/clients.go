@@ -55,11 +55,11 @@ type ClientDetail struct {
 
 type clientFields struct {
 	Name      optional[string]   `json:"name,omitempty" example:"Carla Dias"`
-	Phone     optional[string]   `json:"phone,omitempty"`
-	Email     optional[string]   `json:"email,omitempty"`
-	CPF       optional[string]   `json:"cpf,omitempty"`
-	BirthDate optional[string]   `json:"birth_date,omitempty"`
-	Notes     optional[string]   `json:"notes,omitempty"`
+	Phone     nullable[string]   `json:"phone,omitempty" doc:"null: none"`
+	Email     nullable[string]   `json:"email,omitempty" doc:"null: none"`
+	CPF       nullable[string]   `json:"cpf,omitempty" doc:"null: none"`
+	BirthDate nullable[string]   `json:"birth_date,omitempty" doc:"null: unknown"`
+	Notes     nullable[string]   `json:"notes,omitempty" doc:"null: empty"`
 	Tags      optional[[]string] `json:"tags,omitempty"`
 	IsBlocked optional[bool]     `json:"is_blocked,omitempty"`
 
@@ -122,12 +122,9 @@ func (a *API) applyClientFields(fields *clientFields, client *store.Client, org 
 	var errs fieldErrors
 	errs.completePhone(&fields.Phone, org)
 	fields.Name.ApplyTo(&client.Name)
-	fields.Phone.ApplyToNullable(&client.Phone)
-	fields.Email.ApplyToNullable(&client.Email)
-	fields.Notes.ApplyTo(&client.Notes)
-	if fields.Notes.Null {
-		client.Notes = ""
-	}
+	fields.Phone.ApplyTo(&client.Phone)
+	fields.Email.ApplyTo(&client.Email)
+	fields.Notes.ApplyOrZero(&client.Notes)
 	fields.Tags.ApplyTo(&client.Tags)
 	fields.IsBlocked.ApplyTo(&client.IsBlocked)
 	fields.applyConsent(client, a.host.Now())

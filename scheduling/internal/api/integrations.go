@@ -124,7 +124,7 @@ type bookByPhoneInput struct {
 		Email          optional[string]    `json:"email,omitempty"`
 		ServiceID      optional[uuid.UUID] `json:"service_id,omitempty"`
 		Service        optional[string]    `json:"service,omitempty" doc:"Instead of service_id: its exact name"`
-		ProfessionalID optional[uuid.UUID] `json:"professional_id,omitempty" doc:"Absent: whoever has the fewest bookings that day"`
+		ProfessionalID nullable[uuid.UUID] `json:"professional_id,omitempty" doc:"null or absent: whoever has the fewest bookings that day"`
 		StartAt        optional[string]    `json:"start_at,omitempty" example:"2026-03-02T09:00:00-03:00"`
 		Datetime       optional[string]    `json:"datetime,omitempty" doc:"The same as start_at"`
 		Notes          optional[string]    `json:"notes,omitempty"`
@@ -187,7 +187,7 @@ func (a *API) bookByPhone(ctx context.Context, in *bookByPhoneInput) (*bookByPho
 		Org: org, ServiceChoice: store.ServiceChoice{Service: service, Online: view.Online}, Start: start, Notes: body.Notes.Value, Source: booking.Integration,
 		By: currentActor(ctx), Limits: view.Limits,
 	}
-	body.ProfessionalID.ApplyToNullable(&request.Professional)
+	body.ProfessionalID.ApplyTo(&request.Professional)
 	if body.SourceID.Value != "" {
 		source := caller.Peer + ":" + body.SourceID.Value
 		request.SourceID = &source

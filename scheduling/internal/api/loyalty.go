@@ -59,8 +59,8 @@ type configureLoyaltyInput struct {
 		Rounding              optional[string]         `json:"rounding,omitempty" enum:"floor,round,ceil"`
 		SignupBonus           optional[int64]          `json:"signup_bonus,omitempty"`
 		BirthdayBonus         optional[int64]          `json:"birthday_bonus,omitempty"`
-		PointsExpirationDays  optional[int]            `json:"points_expiration_days,omitempty"`
-		EligibleServiceIDs    optional[[]uuid.UUID]    `json:"eligible_service_ids,omitempty"`
+		PointsExpirationDays  nullable[int]            `json:"points_expiration_days,omitempty" doc:"null: never"`
+		EligibleServiceIDs    nullable[[]uuid.UUID]    `json:"eligible_service_ids,omitempty" doc:"null: all"`
 		Rewards               optional[[]rewardFields] `json:"rewards,omitempty" doc:"All of them: those without an id are new, those not named end"`
 		Terminology           *Terminology             `json:"terminology,omitempty"`
 	} `nameHint:"LoyaltyFields"`
@@ -72,7 +72,7 @@ type rewardFields struct {
 	Points    int64                   `json:"points"`
 	Type      booking.RewardType      `json:"type" enum:"fixed_discount,percent_discount,free_service"`
 	Value     optional[booking.Cents] `json:"value,omitempty"`
-	ServiceID optional[uuid.UUID]     `json:"service_id,omitempty"`
+	ServiceID nullable[uuid.UUID]     `json:"service_id,omitempty" doc:"null or absent: none"`
 	IsActive  optional[bool]          `json:"is_active,omitempty"`
 }
 
@@ -114,7 +114,7 @@ func (in *configureLoyaltyInput) applyTo(program *store.LoyaltyProgram) {
 	body.Rounding.ApplyTo(&program.Rounding)
 	body.SignupBonus.ApplyTo(&program.SignupBonus)
 	body.BirthdayBonus.ApplyTo(&program.BirthdayBonus)
-	body.PointsExpirationDays.ApplyToNullable(&program.PointsExpirationDays)
+	body.PointsExpirationDays.ApplyTo(&program.PointsExpirationDays)
 	if body.EligibleServiceIDs.Set {
 		program.EligibleServiceIds = body.EligibleServiceIDs.Value
 	}
@@ -140,7 +140,7 @@ func (in *configureLoyaltyInput) mergeRewards(org uuid.UUID, stored []store.Loya
 			}
 			delete(storedIDs, reward.ID) // named once only
 		}
-		fields.ServiceID.ApplyToNullable(&reward.ServiceID)
+		fields.ServiceID.ApplyTo(&reward.ServiceID)
 		fields.IsActive.ApplyTo(&reward.IsActive)
 		list = append(list, reward)
 	}
@@ -150,10 +150,10 @@ func (in *configureLoyaltyInput) mergeRewards(org uuid.UUID, stored []store.Loya
 // validate checks that the amounts are payable in the currency.
 func (in *configureLoyaltyInput) validate(currency string) error {
 	var errs fieldErrors
-	errs.checkAmount(in.Body.MinSpend, currency, "body.min_spend")
+	errs.checkAmount(in.Body.MinSpend.Pointer(), currency, "body.min_spend")
 	for i, reward := range in.Body.Rewards.Value {
 		if reward.Type == booking.FixedDiscount {
-			errs.checkAmount(reward.Value, currency, fmt.Sprintf("body.rewards[%d].value", i))
+			errs.checkAmount(reward.Value.Pointer(), currency, fmt.Sprintf("body.rewards[%d].value", i))
 		}
 	}
 	return errs.Err()
@@ -307,7 +307,7 @@ func (a *API) redeemReward(ctx context.Context, in *redeemRewardInput) (*pointsO
 		return nil, err
 	}
 	redemption := store.Redemption{Client: in.ID, Reward: in.Body.RewardID}
-	in.Body.AppointmentID.ApplyToNullable(&redemption.Appointment)
+	redemption.Appointment = in.Body.AppointmentID.Pointer()
 	idempotency, err := newIdempotencyKey("loyalty.redeem", in.IdempotencyKey, redemption)
 	if err != nil {
 		return nil, err

@@ -69,7 +69,7 @@ var queries = map[string]string{
 	"reports.revenue": "?professional_id={professional}", "reports.noshow": "?professional_id={professional}",
 	"reports.popular":      "?professional_id={professional}",
 	"public.professionals": "?service_id={service}", "public.availability": "?service_id={service}&professional_id={professional}&date=2026-03-02",
-	"public.appointment": "?token={token}", "public.calendar": "?token={token}", "webhook-logs.list": "?integration_id={integration}&endpoint_id={endpoint}",
+	"public.appointment": "?token={token}", "public.calendar": "?token={token}", "webhook-logs.list": "?integration_id={integration}&endpoint_id={endpoint}&client_id={client}",
 	"audit-log.list": "?actor_id={user}&subject_id={client}&patient_id={client}",
 }
 

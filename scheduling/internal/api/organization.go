@@ -43,9 +43,9 @@ type updateOrganizationInput struct {
 	Body struct {
 		Name     optional[string] `json:"name,omitempty"`
 		Slug     optional[string] `json:"slug,omitempty" doc:"Owners only; the old one leads here for 90 days"`
-		Phone    optional[string] `json:"phone,omitempty" doc:"With the country: +5511987654321"`
-		Email    optional[string] `json:"email,omitempty"`
-		Address  optional[string] `json:"address,omitempty"`
+		Phone    nullable[string] `json:"phone,omitempty" doc:"With the country: +5511987654321; null: none"`
+		Email    nullable[string] `json:"email,omitempty" doc:"null: none"`
+		Address  nullable[string] `json:"address,omitempty" doc:"null: none"`
 		Timezone optional[string] `json:"timezone,omitempty" doc:"IANA name"`
 		Currency optional[string] `json:"currency,omitempty" doc:"ISO 4217 code; one without decimals is refused while amounts have some"`
 		Locale   optional[string] `json:"locale,omitempty"`
@@ -77,9 +77,9 @@ func (in *updateOrganizationInput) applyTo(org *store.Organization) error {
 	body := &in.Body
 	body.Name.ApplyTo(&org.Name)
 	body.Slug.ApplyTo(&org.Slug)
-	body.Phone.ApplyToNullable(&org.Phone)
-	body.Email.ApplyToNullable(&org.Email)
-	body.Address.ApplyToNullable(&org.Address)
+	body.Phone.ApplyTo(&org.Phone)
+	body.Email.ApplyTo(&org.Email)
+	body.Address.ApplyTo(&org.Address)
 	body.Timezone.ApplyTo(&org.Timezone)
 	body.Currency.ApplyTo(&org.Currency)
 	body.Locale.ApplyTo(&org.Locale)
@@ -182,7 +182,7 @@ func (a *API) updateSettings(ctx context.Context, in *settingsInput) (*settingsO
 
 // mergeBookingPage merges the sent members into the page settings. Absent members stay;
 // null removes a member.
-func mergeBookingPage(sent optional[BookingPage], settings *store.Settings) error {
+func mergeBookingPage(sent nullable[BookingPage], settings *store.Settings) error {
 	if !sent.Set {
 		return nil
 	}
@@ -195,7 +195,7 @@ func mergeBookingPage(sent optional[BookingPage], settings *store.Settings) erro
 		return err
 	}
 	page := sent.Value
-	for _, member := range []struct{ sent, stored *optional[string] }{
+	for _, member := range []struct{ sent, stored *nullable[string] }{
 		{&page.PrimaryColor, &stored.PrimaryColor}, {&page.WelcomeMessage, &stored.WelcomeMessage}, {&page.CancellationPolicy, &stored.CancellationPolicy},
 		{&page.TermsURL, &stored.TermsURL}, {&page.PrivacyURL, &stored.PrivacyURL},
 	} {

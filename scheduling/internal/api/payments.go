@@ -117,7 +117,7 @@ func (a *API) listPayments(ctx context.Context, in *paymentsInput) (*struct{ Bod
 type createPaymentInput struct {
 	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same request with the same key records one payment, for 24 hours"`
 	Body           struct {
-		AppointmentID optional[uuid.UUID]     `json:"appointment_id,omitempty"`
+		AppointmentID nullable[uuid.UUID]     `json:"appointment_id,omitempty" doc:"null or absent: of no appointment"`
 		ClientID      optional[uuid.UUID]     `json:"client_id,omitempty" doc:"Needed without an appointment"`
 		Amount        optional[booking.Cents] `json:"amount"`
 		Method        string                  `json:"method" enum:"pix,cash,credit_card,debit_card"`
@@ -134,14 +134,14 @@ func (a *API) createPayment(ctx context.Context, in *createPaymentInput) (*struc
 	body := &in.Body
 	var errs fieldErrors
 	errs.Check(body.Amount.Value > 0 && body.Amount.Value <= booking.MaxPrice, "body.amount", "must be above 0 and at most "+booking.MaxPrice.String())
-	errs.checkAmount(body.Amount, org.Currency, "body.amount")
+	errs.checkAmount(body.Amount.Pointer(), org.Currency, "body.amount")
 	errs.CheckLength(body.Description.Value, "body.description", 0, 200)
 	errs.Check(body.ClientID.HasValue() || body.AppointmentID.HasValue(), "body.client_id", "is required without appointment_id")
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
 	payment := store.NewPayment{Org: org.ID, Amount: body.Amount.Value, Method: body.Method, Description: body.Description.Value, Kind: body.Kind, By: currentActor(ctx).User}
-	body.AppointmentID.ApplyToNullable(&payment.Appointment)
+	body.AppointmentID.ApplyTo(&payment.Appointment)
 	body.ClientID.ApplyTo(&payment.Client)
 	idempotency, err := newIdempotencyKey("payments.create", in.IdempotencyKey, body)
 	if err != nil {

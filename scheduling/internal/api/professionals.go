@@ -40,18 +40,18 @@ type Professional struct {
 type professionalOutput struct{ Body Professional }
 
 type professionalFields struct {
-	UserID               optional[uuid.UUID] `json:"user_id,omitempty"`
+	UserID               nullable[uuid.UUID] `json:"user_id,omitempty" doc:"Login of the professional; null: none"`
 	Name                 optional[string]    `json:"name,omitempty" example:"Ana Souza"`
-	Email                optional[string]    `json:"email,omitempty"`
-	Phone                optional[string]    `json:"phone,omitempty"`
-	Bio                  optional[string]    `json:"bio,omitempty"`
-	Specialty            optional[string]    `json:"specialty,omitempty"`
-	AvatarURL            optional[string]    `json:"avatar_url,omitempty"`
+	Email                nullable[string]    `json:"email,omitempty" doc:"null: none"`
+	Phone                nullable[string]    `json:"phone,omitempty" doc:"null: none"`
+	Bio                  nullable[string]    `json:"bio,omitempty" doc:"null: none"`
+	Specialty            nullable[string]    `json:"specialty,omitempty" doc:"null: none"`
+	AvatarURL            nullable[string]    `json:"avatar_url,omitempty" doc:"null: none"`
 	Color                optional[string]    `json:"color,omitempty"`
 	IsActive             optional[bool]      `json:"is_active,omitempty"`
 	AcceptsOnlineBooking optional[bool]      `json:"accepts_online_booking,omitempty"`
 	Position             optional[int]       `json:"position,omitempty" minimum:"0" maximum:"100000"`
-	MaxBookingsPerDay    optional[int]       `json:"max_bookings_per_day,omitempty"`
+	MaxBookingsPerDay    nullable[int]       `json:"max_bookings_per_day,omitempty" doc:"null: no limit of their own"`
 }
 
 type createProfessionalInput struct {
@@ -76,18 +76,18 @@ func (a *API) toProfessional(row store.ProfessionalWithServices, zone *time.Loca
 func (f *professionalFields) applyTo(professional *store.Professional, org store.Org) error {
 	var errs fieldErrors
 	errs.completePhone(&f.Phone, org)
-	f.UserID.ApplyToNullable(&professional.UserID)
+	f.UserID.ApplyTo(&professional.UserID)
 	f.Name.ApplyTo(&professional.Name)
-	f.Email.ApplyToNullable(&professional.Email)
-	f.Phone.ApplyToNullable(&professional.Phone)
-	f.Bio.ApplyToNullable(&professional.Bio)
-	f.Specialty.ApplyToNullable(&professional.Specialty)
-	f.AvatarURL.ApplyToNullable(&professional.AvatarUrl)
+	f.Email.ApplyTo(&professional.Email)
+	f.Phone.ApplyTo(&professional.Phone)
+	f.Bio.ApplyTo(&professional.Bio)
+	f.Specialty.ApplyTo(&professional.Specialty)
+	f.AvatarURL.ApplyTo(&professional.AvatarUrl)
 	f.Color.ApplyTo(&professional.Color)
 	f.IsActive.ApplyTo(&professional.IsActive)
 	f.AcceptsOnlineBooking.ApplyTo(&professional.AcceptsOnlineBooking)
 	f.Position.ApplyTo(&professional.Position)
-	f.MaxBookingsPerDay.ApplyToNullable(&professional.MaxBookingsPerDay)
+	f.MaxBookingsPerDay.ApplyTo(&professional.MaxBookingsPerDay)
 	professional.Name = strings.TrimSpace(professional.Name)
 	errs.CheckLength(professional.Name, "body.name", 1, 120)
 	errs.CheckEmail(professional.Email, "body.email")
@@ -144,9 +144,7 @@ func (a *API) createProfessional(ctx context.Context, in *createProfessionalInpu
 	if err := in.Body.applyTo(&draft, org); err != nil {
 		return nil, err
 	}
-	var position *int
-	in.Body.Position.ApplyToNullable(&position)
-	err = a.store.AddProfessional(ctx, draft, position)
+	err = a.store.AddProfessional(ctx, draft, in.Body.Position.Pointer())
 	if err != nil {
 		return nil, mapProfessionalConflict(err)
 	}
@@ -240,8 +238,8 @@ type setServicesInput struct {
 }
 
 type overrideFields struct {
-	CustomDuration optional[int]           `json:"custom_duration,omitempty"`
-	CustomPrice    optional[booking.Cents] `json:"custom_price,omitempty"`
+	CustomDuration nullable[int]           `json:"custom_duration,omitempty" doc:"Minutes; null or absent: the service's"`
+	CustomPrice    nullable[booking.Cents] `json:"custom_price,omitempty" doc:"null or absent: the service's"`
 }
 
 // parseOverrides validates the professional's own durations and prices, by service.
@@ -258,10 +256,10 @@ func (in *setServicesInput) parseOverrides(currency string) (map[uuid.UUID]booki
 			errs.Check(false, "body.overrides", "must only name services of service_ids")
 			continue
 		}
-		errs.checkAmount(fields.CustomPrice, currency, "body.overrides."+id.String()+".custom_price")
+		errs.checkAmount(fields.CustomPrice.Pointer(), currency, "body.overrides."+id.String()+".custom_price")
 		var override booking.Override
-		fields.CustomDuration.ApplyToNullable(&override.DurationMinutes)
-		fields.CustomPrice.ApplyToNullable(&override.Price)
+		fields.CustomDuration.ApplyTo(&override.DurationMinutes)
+		fields.CustomPrice.ApplyTo(&override.Price)
 		if err := errs.merge(override.Validate("overrides." + id.String())); err != nil {
 			return nil, err
 		}

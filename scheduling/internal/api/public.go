@@ -120,12 +120,12 @@ type publicBookInput struct {
 	Slug
 	Body struct {
 		ServiceID      uuid.UUID           `json:"service_id"`
-		ProfessionalID optional[uuid.UUID] `json:"professional_id,omitempty" doc:"Absent: whoever has the fewest bookings that day"`
+		ProfessionalID nullable[uuid.UUID] `json:"professional_id,omitempty" doc:"null or absent: whoever has the fewest bookings that day"`
 		StartAt        string              `json:"start_at" example:"2026-03-02T09:00:00-03:00"`
 		ClientName     string              `json:"client_name"`
-		ClientPhone    optional[string]    `json:"client_phone,omitempty"`
-		ClientEmail    optional[string]    `json:"client_email,omitempty"`
-		Notes          optional[string]    `json:"notes,omitempty"`
+		ClientPhone    nullable[string]    `json:"client_phone,omitempty" doc:"null or absent: none"`
+		ClientEmail    nullable[string]    `json:"client_email,omitempty" doc:"null or absent: none"`
+		Notes          nullable[string]    `json:"notes,omitempty" doc:"null or absent: none"`
 		HoldID         optional[uuid.UUID] `json:"hold_id,omitempty" doc:"The client's hold of the time"`
 		Consent        optional[bool]      `json:"marketing_consent,omitempty" doc:"Consents to marketing"`
 		Altcha         string              `json:"altcha,omitempty" maxLength:"2000" doc:"Where proof_of_work is true: the solved challenge as the ALTCHA widget sends it, base64 of a JSON object with algorithm, challenge, number, salt and signature. Each counts once"`
@@ -178,7 +178,7 @@ func (a *API) bookPublicly(ctx context.Context, in *publicBookInput) (*struct{ B
 		Service: body.ServiceID, Start: start, Name: body.ClientName, Phone: body.ClientPhone.Value, Email: body.ClientEmail.Value, Notes: body.Notes.Value,
 		Proof: body.Altcha,
 	}
-	body.ProfessionalID.ApplyToNullable(&request.Professional)
+	body.ProfessionalID.ApplyTo(&request.Professional)
 	body.HoldID.ApplyTo(&request.Hold)
 	body.Consent.ApplyTo(&request.Consent)
 	booked, err := a.publicBooking.Book(ctx, org, request, nil)
@@ -278,7 +278,7 @@ type holdSlotInput struct {
 	Slug
 	Body struct {
 		ServiceID      uuid.UUID           `json:"service_id"`
-		ProfessionalID optional[uuid.UUID] `json:"professional_id,omitempty" doc:"Absent: whoever has the fewest bookings that day"`
+		ProfessionalID nullable[uuid.UUID] `json:"professional_id,omitempty" doc:"null or absent: whoever has the fewest bookings that day"`
 		StartAt        string              `json:"start_at"`
 		HoldID         optional[uuid.UUID] `json:"hold_id,omitempty" doc:"hold to replace"`
 	} `nameHint:"PublicHold"`
@@ -305,7 +305,7 @@ func (a *API) holdSlot(ctx context.Context, in *holdSlotInput) (*struct{ Body Pu
 		return nil, err
 	}
 	choice, previousHold := publicbooking.Choice{Service: in.Body.ServiceID}, uuid.Nil
-	in.Body.ProfessionalID.ApplyToNullable(&choice.Professional)
+	in.Body.ProfessionalID.ApplyTo(&choice.Professional)
 	in.Body.HoldID.ApplyTo(&previousHold)
 	held, err := a.publicBooking.Hold(ctx, org, choice, start, previousHold)
 	return &struct{ Body PublicHeld }{PublicHeld{
@@ -318,11 +318,11 @@ type joinWaitlistInput struct {
 	Slug
 	Body struct {
 		ServiceID      uuid.UUID           `json:"service_id"`
-		ProfessionalID optional[uuid.UUID] `json:"professional_id,omitempty" doc:"Absent: anybody"`
+		ProfessionalID nullable[uuid.UUID] `json:"professional_id,omitempty" doc:"null or absent: anybody"`
 		FirstDate      string              `json:"first_date" example:"2026-03-02"`
 		LastDate       string              `json:"last_date" doc:"At most 92 days later"`
 		ClientName     string              `json:"client_name"`
-		ClientPhone    optional[string]    `json:"client_phone,omitempty"`
+		ClientPhone    nullable[string]    `json:"client_phone,omitempty" doc:"null or absent: none"`
 		ClientEmail    string              `json:"client_email" doc:"Where the client is notified"`
 		Website        string              `json:"website,omitempty" maxLength:"0" doc:"Leave it empty: people do not see it, programs fill it in"`
 	} `nameHint:"PublicWait"`
@@ -355,7 +355,7 @@ func (a *API) joinWaitlist(ctx context.Context, in *joinWaitlistInput) (*struct{
 		return nil, err
 	}
 	choice := publicbooking.Choice{Service: body.ServiceID}
-	body.ProfessionalID.ApplyToNullable(&choice.Professional)
+	body.ProfessionalID.ApplyTo(&choice.Professional)
 	id, err := a.publicBooking.JoinWaitlist(ctx, org, choice, store.Contact{Name: contact.Name, Phone: contact.Phone, Email: contact.Email, Source: "client"}, first, last)
 	return &struct{ Body PublicWaiting }{PublicWaiting{id, body.FirstDate, body.LastDate}}, err
 }

@@ -37,9 +37,9 @@ type exceptionFields struct {
 	ProfessionalID optional[uuid.UUID] `json:"professional_id,omitempty"`
 	Date           optional[string]    `json:"date,omitempty" example:"2026-03-02"`
 	DateTo         optional[string]    `json:"date_to,omitempty" doc:"When creating: the last day of a range, one exception for each day"`
-	StartTime      optional[string]    `json:"start_time,omitempty"`
-	EndTime        optional[string]    `json:"end_time,omitempty"`
-	Reason         optional[string]    `json:"reason,omitempty"`
+	StartTime      nullable[string]    `json:"start_time,omitempty" doc:"null: the whole day"`
+	EndTime        nullable[string]    `json:"end_time,omitempty" doc:"null: the whole day"`
+	Reason         nullable[string]    `json:"reason,omitempty" doc:"null: empty"`
 	ExceptionType  optional[string]    `json:"exception_type,omitempty" enum:"block,extra"`
 }
 
@@ -65,10 +65,7 @@ func toException(row store.ScheduleException, zone *time.Location) ScheduleExcep
 // applyTo applies the fields to an exception and validates the result.
 func (f *exceptionFields) applyTo(exception *store.ScheduleException) error {
 	f.ProfessionalID.ApplyTo(&exception.ProfessionalID)
-	f.Reason.ApplyTo(&exception.Reason)
-	if f.Reason.Null {
-		exception.Reason = ""
-	}
+	f.Reason.ApplyOrZero(&exception.Reason)
 	f.ExceptionType.ApplyTo(&exception.ExceptionType)
 	var errs fieldErrors
 	if f.Date.HasValue() {
@@ -79,8 +76,8 @@ func (f *exceptionFields) applyTo(exception *store.ScheduleException) error {
 		exception.Date = d.Time()
 	}
 	start, end := formatClock(exception.StartMinute), formatClock(exception.EndMinute)
-	f.StartTime.ApplyToNullable(&start)
-	f.EndTime.ApplyToNullable(&end)
+	f.StartTime.ApplyTo(&start)
+	f.EndTime.ApplyTo(&end)
 	hours, err := booking.ParsePair(start, end, "start_time", "end_time")
 	if err := errs.merge(err); err != nil {
 		return err

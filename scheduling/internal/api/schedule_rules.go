@@ -34,8 +34,8 @@ type ruleFields struct {
 	DayOfWeek      optional[int]       `json:"day_of_week,omitempty" doc:"0 = Monday to 6 = Sunday"`
 	StartTime      optional[string]    `json:"start_time,omitempty" example:"09:00"`
 	EndTime        optional[string]    `json:"end_time,omitempty" example:"18:00"`
-	BreakStart     optional[string]    `json:"break_start,omitempty"`
-	BreakEnd       optional[string]    `json:"break_end,omitempty"`
+	BreakStart     nullable[string]    `json:"break_start,omitempty" doc:"null: no break"`
+	BreakEnd       nullable[string]    `json:"break_end,omitempty" doc:"null: no break"`
 	IsActive       optional[bool]      `json:"is_active,omitempty"`
 }
 
@@ -86,8 +86,8 @@ func (f *ruleFields) applyTo(row *store.ScheduleRule) error {
 	f.StartTime.ApplyTo(&start)
 	f.EndTime.ApplyTo(&end)
 	breakStart, breakEnd := formatClock(row.BreakStartMinute), formatClock(row.BreakEndMinute)
-	f.BreakStart.ApplyToNullable(&breakStart)
-	f.BreakEnd.ApplyToNullable(&breakEnd)
+	f.BreakStart.ApplyTo(&breakStart)
+	f.BreakEnd.ApplyTo(&breakEnd)
 	var errs fieldErrors
 	hours, err := booking.ParsePair(&start, &end, "start_time", "end_time")
 	if err := errs.merge(err); err != nil {

@@ -43,20 +43,20 @@ type serviceOutput struct{ Body Service }
 
 type serviceFields struct {
 	Name                optional[string]        `json:"name,omitempty" example:"Corte"`
-	Description         optional[string]        `json:"description,omitempty"`
+	Description         nullable[string]        `json:"description,omitempty" doc:"null: empty"`
 	DurationMinutes     optional[int]           `json:"duration_minutes,omitempty" example:"30"`
 	Price               optional[booking.Cents] `json:"price,omitempty"`
 	Color               optional[string]        `json:"color,omitempty"`
 	RequiresDeposit     optional[bool]          `json:"requires_deposit,omitempty"`
-	DepositAmount       optional[booking.Cents] `json:"deposit_amount,omitempty"`
+	DepositAmount       nullable[booking.Cents] `json:"deposit_amount,omitempty" doc:"null: none"`
 	IsActive            optional[bool]          `json:"is_active,omitempty"`
 	IsPublic            optional[bool]          `json:"is_public,omitempty"`
-	Category            optional[string]        `json:"category,omitempty"`
+	Category            nullable[string]        `json:"category,omitempty" doc:"null: none"`
 	Capacity            optional[int]           `json:"capacity,omitempty"`
-	SlotIntervalMinutes optional[int]           `json:"slot_interval_minutes,omitempty"`
-	BufferBeforeMinutes optional[int]           `json:"buffer_before_minutes,omitempty"`
-	BufferAfterMinutes  optional[int]           `json:"buffer_after_minutes,omitempty"`
-	ImageURL            optional[string]        `json:"image_url,omitempty"`
+	SlotIntervalMinutes nullable[int]           `json:"slot_interval_minutes,omitempty" doc:"null: as the settings have it"`
+	BufferBeforeMinutes nullable[int]           `json:"buffer_before_minutes,omitempty" doc:"null: as the settings have it"`
+	BufferAfterMinutes  nullable[int]           `json:"buffer_after_minutes,omitempty" doc:"null: as the settings have it"`
+	ImageURL            nullable[string]        `json:"image_url,omitempty" doc:"null: none"`
 }
 
 type createServiceInput struct {
@@ -80,23 +80,20 @@ func toService(row store.Service, zone *time.Location) Service {
 // applyTo applies the fields to a service and validates the result.
 func (f *serviceFields) applyTo(service *store.Service, currency string) error {
 	f.Name.ApplyTo(&service.Name)
-	f.Description.ApplyTo(&service.Description)
+	f.Description.ApplyOrZero(&service.Description)
 	f.DurationMinutes.ApplyTo(&service.DurationMinutes)
 	f.Price.ApplyTo(&service.PriceCents)
 	f.Color.ApplyTo(&service.Color)
 	f.RequiresDeposit.ApplyTo(&service.RequiresDeposit)
-	f.DepositAmount.ApplyToNullable(&service.DepositCents)
+	f.DepositAmount.ApplyTo(&service.DepositCents)
 	f.IsActive.ApplyTo(&service.IsActive)
 	f.IsPublic.ApplyTo(&service.IsPublic)
-	f.Category.ApplyToNullable(&service.Category)
+	f.Category.ApplyTo(&service.Category)
 	f.Capacity.ApplyTo(&service.Capacity)
-	f.SlotIntervalMinutes.ApplyToNullable(&service.SlotIntervalMinutes)
-	f.BufferBeforeMinutes.ApplyToNullable(&service.BufferBeforeMinutes)
-	f.BufferAfterMinutes.ApplyToNullable(&service.BufferAfterMinutes)
-	f.ImageURL.ApplyToNullable(&service.ImageUrl)
-	if f.Description.Null {
-		service.Description = ""
-	}
+	f.SlotIntervalMinutes.ApplyTo(&service.SlotIntervalMinutes)
+	f.BufferBeforeMinutes.ApplyTo(&service.BufferBeforeMinutes)
+	f.BufferAfterMinutes.ApplyTo(&service.BufferAfterMinutes)
+	f.ImageURL.ApplyTo(&service.ImageUrl)
 	if !service.RequiresDeposit {
 		service.DepositCents = nil
 	}
@@ -107,8 +104,8 @@ func (f *serviceFields) applyTo(service *store.Service, currency string) error {
 	errs.checkColor(service.Color, "body.color")
 	errs.CheckLength(valueOrEmpty(service.Category), "body.category", 0, 120)
 	errs.CheckURL(service.ImageUrl, "body.image_url")
-	errs.checkAmount(f.Price, currency, "body.price")
-	errs.checkAmount(f.DepositAmount, currency, "body.deposit_amount")
+	errs.checkAmount(f.Price.Pointer(), currency, "body.price")
+	errs.checkAmount(f.DepositAmount.Pointer(), currency, "body.deposit_amount")
 	if err := errs.merge(store.ServiceRules(*service).Validate()); err != nil {
 		return err
 	}

@@ -52,19 +52,19 @@ type settingsInput struct {
 
 type settingsFields struct {
 	BookingEnabled             optional[bool]        `json:"booking_enabled,omitempty"`
-	BookingDisabledMessage     optional[string]      `json:"booking_disabled_message,omitempty"`
+	BookingDisabledMessage     nullable[string]      `json:"booking_disabled_message,omitempty" doc:"null: the standard text"`
 	AutoConfirm                optional[bool]        `json:"auto_confirm,omitempty"`
-	SlotIntervalMinutes        optional[int]         `json:"slot_interval_minutes,omitempty"`
+	SlotIntervalMinutes        nullable[int]         `json:"slot_interval_minutes,omitempty" doc:"null: the duration of the service"`
 	MinNoticeMinutes           optional[int]         `json:"min_notice_minutes,omitempty"`
-	MaxAdvanceDays             optional[int]         `json:"max_advance_days,omitempty"`
+	MaxAdvanceDays             nullable[int]         `json:"max_advance_days,omitempty" doc:"null: no limit"`
 	CancelNoticeMinutes        optional[int]         `json:"cancel_notice_minutes,omitempty"`
 	RescheduleNoticeMinutes    optional[int]         `json:"reschedule_notice_minutes,omitempty"`
 	AllowClientCancel          optional[bool]        `json:"allow_client_cancel,omitempty"`
 	AllowClientReschedule      optional[bool]        `json:"allow_client_reschedule,omitempty"`
 	BufferBeforeMinutes        optional[int]         `json:"buffer_before_minutes,omitempty"`
 	BufferAfterMinutes         optional[int]         `json:"buffer_after_minutes,omitempty"`
-	MaxBookingsPerDay          optional[int]         `json:"max_bookings_per_day,omitempty"`
-	MaxActiveBookingsPerClient optional[int]         `json:"max_active_bookings_per_client,omitempty"`
+	MaxBookingsPerDay          nullable[int]         `json:"max_bookings_per_day,omitempty" doc:"null: no limit"`
+	MaxActiveBookingsPerClient nullable[int]         `json:"max_active_bookings_per_client,omitempty" doc:"null: no limit"`
 	AllowAnyProfessional       optional[bool]        `json:"allow_any_professional,omitempty"`
 	RequireClientPhone         optional[bool]        `json:"require_client_phone,omitempty"`
 	RequireClientEmail         optional[bool]        `json:"require_client_email,omitempty"`
@@ -72,28 +72,28 @@ type settingsFields struct {
 	ReminderOffsetsMinutes     optional[[]int]       `json:"reminder_offsets_minutes,omitempty"`
 	ReminderChannels           optional[[]string]    `json:"reminder_channels,omitempty"`
 	DepositHoldMinutes         optional[int]         `json:"deposit_hold_minutes,omitempty"`
-	DepositRefundNoticeMinutes optional[int]         `json:"deposit_refund_notice_minutes,omitempty"`
+	DepositRefundNoticeMinutes nullable[int]         `json:"deposit_refund_notice_minutes,omitempty" doc:"null: deposits are not refunded"`
 	InactiveAfterDays          optional[int]         `json:"inactive_after_days,omitempty"`
 	WaitlistEnabled            optional[bool]        `json:"waitlist_enabled,omitempty"`
 	ProofOfWork                optional[bool]        `json:"proof_of_work,omitempty"`
 	WeekStart                  optional[int]         `json:"week_start,omitempty"`
 	TimeFormat                 optional[string]      `json:"time_format,omitempty" enum:"24h,12h"`
-	BookingPage                optional[BookingPage] `json:"booking_page,omitempty"`
+	BookingPage                nullable[BookingPage] `json:"booking_page,omitempty" doc:"Members that are absent stay; null: all of them back to the default"`
 	NotifyEmails               optional[[]string]    `json:"notify_emails,omitempty"`
 	RemarketingPeriodDays      optional[int]         `json:"remarketing_period_days,omitempty" doc:"Clients are written to once in it at most"`
-	RemarketingMessage         optional[string]      `json:"remarketing_message,omitempty" doc:"null: the standard text"`
-	DefaultAreaCode            optional[string]      `json:"default_area_code,omitempty" example:"11" doc:"An area code of Brazil, for phone numbers that are sent without theirs; null: they are refused"`
+	RemarketingMessage         nullable[string]      `json:"remarketing_message,omitempty" doc:"null: the standard text"`
+	DefaultAreaCode            nullable[string]      `json:"default_area_code,omitempty" example:"11" doc:"An area code of Brazil, for phone numbers that are sent without theirs; null: they are refused"`
 }
 
 // BookingPage is the appearance of the public booking page.
 type BookingPage struct {
-	PrimaryColor        optional[string]   `json:"primary_color,omitzero"`
-	WelcomeMessage      optional[string]   `json:"welcome_message,omitzero"`
-	CancellationPolicy  optional[string]   `json:"cancellation_policy,omitzero"`
-	TermsURL            optional[string]   `json:"terms_url,omitzero"`
-	PrivacyURL          optional[string]   `json:"privacy_url,omitzero"`
-	ShowPrices          optional[bool]     `json:"show_prices,omitzero"`
-	EmbedAllowedOrigins optional[[]string] `json:"embed_allowed_origins,omitzero"`
+	PrimaryColor        nullable[string]   `json:"primary_color,omitzero" doc:"null: the default"`
+	WelcomeMessage      nullable[string]   `json:"welcome_message,omitzero" doc:"null: none"`
+	CancellationPolicy  nullable[string]   `json:"cancellation_policy,omitzero" doc:"null: none"`
+	TermsURL            nullable[string]   `json:"terms_url,omitzero" doc:"null: none"`
+	PrivacyURL          nullable[string]   `json:"privacy_url,omitzero" doc:"null: none"`
+	ShowPrices          nullable[bool]     `json:"show_prices,omitzero" doc:"null: the default"`
+	EmbedAllowedOrigins nullable[[]string] `json:"embed_allowed_origins,omitzero" doc:"null: the default"`
 }
 
 func (p *BookingPage) validate() error {
@@ -152,19 +152,19 @@ func addPageDefaults(raw json.RawMessage) json.RawMessage {
 // applyTo applies the fields to the settings and validates the result.
 func (f *settingsFields) applyTo(settings *store.Settings) error {
 	f.BookingEnabled.ApplyTo(&settings.BookingEnabled)
-	f.BookingDisabledMessage.ApplyToNullable(&settings.BookingDisabledMessage)
+	f.BookingDisabledMessage.ApplyTo(&settings.BookingDisabledMessage)
 	f.AutoConfirm.ApplyTo(&settings.AutoConfirm)
-	f.SlotIntervalMinutes.ApplyToNullable(&settings.SlotIntervalMinutes)
+	f.SlotIntervalMinutes.ApplyTo(&settings.SlotIntervalMinutes)
 	f.MinNoticeMinutes.ApplyTo(&settings.MinNoticeMinutes)
-	f.MaxAdvanceDays.ApplyToNullable(&settings.MaxAdvanceDays)
+	f.MaxAdvanceDays.ApplyTo(&settings.MaxAdvanceDays)
 	f.CancelNoticeMinutes.ApplyTo(&settings.CancelNoticeMinutes)
 	f.RescheduleNoticeMinutes.ApplyTo(&settings.RescheduleNoticeMinutes)
 	f.AllowClientCancel.ApplyTo(&settings.AllowClientCancel)
 	f.AllowClientReschedule.ApplyTo(&settings.AllowClientReschedule)
 	f.BufferBeforeMinutes.ApplyTo(&settings.BufferBeforeMinutes)
 	f.BufferAfterMinutes.ApplyTo(&settings.BufferAfterMinutes)
-	f.MaxBookingsPerDay.ApplyToNullable(&settings.MaxBookingsPerDay)
-	f.MaxActiveBookingsPerClient.ApplyToNullable(&settings.MaxActiveBookingsPerClient)
+	f.MaxBookingsPerDay.ApplyTo(&settings.MaxBookingsPerDay)
+	f.MaxActiveBookingsPerClient.ApplyTo(&settings.MaxActiveBookingsPerClient)
 	f.AllowAnyProfessional.ApplyTo(&settings.AllowAnyProfessional)
 	f.RequireClientPhone.ApplyTo(&settings.RequireClientPhone)
 	f.RequireClientEmail.ApplyTo(&settings.RequireClientEmail)
@@ -172,7 +172,7 @@ func (f *settingsFields) applyTo(settings *store.Settings) error {
 	f.ReminderOffsetsMinutes.ApplyTo(&settings.ReminderOffsetsMinutes)
 	f.ReminderChannels.ApplyTo(&settings.ReminderChannels)
 	f.DepositHoldMinutes.ApplyTo(&settings.DepositHoldMinutes)
-	f.DepositRefundNoticeMinutes.ApplyToNullable(&settings.DepositRefundNoticeMinutes)
+	f.DepositRefundNoticeMinutes.ApplyTo(&settings.DepositRefundNoticeMinutes)
 	f.InactiveAfterDays.ApplyTo(&settings.InactiveAfterDays)
 	f.WaitlistEnabled.ApplyTo(&settings.WaitlistEnabled)
 	f.ProofOfWork.ApplyTo(&settings.ProofOfWork)
@@ -180,8 +180,8 @@ func (f *settingsFields) applyTo(settings *store.Settings) error {
 	f.TimeFormat.ApplyTo(&settings.TimeFormat)
 	f.NotifyEmails.ApplyTo(&settings.NotifyEmails)
 	f.RemarketingPeriodDays.ApplyTo(&settings.RemarketingPeriodDays)
-	f.RemarketingMessage.ApplyToNullable(&settings.RemarketingMessage)
-	f.DefaultAreaCode.ApplyToNullable(&settings.DefaultAreaCode)
+	f.RemarketingMessage.ApplyTo(&settings.RemarketingMessage)
+	f.DefaultAreaCode.ApplyTo(&settings.DefaultAreaCode)
 	return validateSettings(settings)
 }
 

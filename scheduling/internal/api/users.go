@@ -39,7 +39,7 @@ type userFields struct {
 	Name     optional[string] `json:"name,omitempty" example:"Edu Lima"`
 	Email    optional[string] `json:"email,omitempty" example:"edu@example.com"`
 	Role     optional[string] `json:"role,omitempty" enum:"owner,admin,staff,professional"`
-	Phone    optional[string] `json:"phone,omitempty"`
+	Phone    nullable[string] `json:"phone,omitempty" doc:"null: none"`
 	IsActive optional[bool]   `json:"is_active,omitempty"`
 }
 
@@ -63,7 +63,7 @@ func (f userFields) applyTo(user *store.User, org store.Org) error {
 	f.Name.ApplyTo(&user.Name)
 	f.Email.ApplyTo(&user.Email)
 	f.Role.ApplyTo(&user.Role)
-	f.Phone.ApplyToNullable(&user.Phone)
+	f.Phone.ApplyTo(&user.Phone)
 	f.IsActive.ApplyTo(&user.IsActive)
 	user.Name = strings.TrimSpace(user.Name)
 	errs.CheckLength(user.Name, "body.name", 1, 120)

@@ -140,6 +140,32 @@ func (q *Queries) AppointmentsPage(ctx context.Context, arg AppointmentsPagePara
 	return items, nil
 }
 
+const bookingIDs = `-- name: BookingIDs :many
+select external_id::text from clinic.appointments where clinic_id = $1 and env = $2 and patient_id = $3 and external_id is not null
+order by starts_at desc, id desc limit 200
+`
+
+// The ids that connected products have for a patient's newest appointments.
+func (q *Queries) BookingIDs(ctx context.Context, clinicID uuid.UUID, env hub.Environment, patientID uuid.UUID) ([]string, error) {
+	rows, err := q.db.Query(ctx, bookingIDs, clinicID, env, patientID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var external_id string
+		if err := rows.Scan(&external_id); err != nil {
+			return nil, err
+		}
+		items = append(items, external_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const countAppointments = `-- name: CountAppointments :one
 select count(*)::int from (select 1 from clinic.appointments
     where clinic_id = $1 and env = $2 and patient_id = $3 and ($4::text = '' or status = $4) limit $5::int) n

@@ -67,6 +67,35 @@ func (q *Queries) DeleteLinkedPhones(ctx context.Context, clinicID uuid.UUID, en
 	return items, nil
 }
 
+const earlierPhones = `-- name: EarlierPhones :many
+select id, value_enc from clinic.earlier_contacts where clinic_id = $1 and env = $2 and patient_id = $3 and kind = 'phone' order by id desc limit 200
+`
+
+type EarlierPhonesRow struct {
+	ID       uuid.UUID
+	ValueEnc []byte
+}
+
+func (q *Queries) EarlierPhones(ctx context.Context, clinicID uuid.UUID, env hub.Environment, patientID uuid.UUID) ([]EarlierPhonesRow, error) {
+	rows, err := q.db.Query(ctx, earlierPhones, clinicID, env, patientID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []EarlierPhonesRow{}
+	for rows.Next() {
+		var i EarlierPhonesRow
+		if err := rows.Scan(&i.ID, &i.ValueEnc); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const insertEarlierContact = `-- name: InsertEarlierContact :exec
 insert into clinic.earlier_contacts (clinic_id, env, id, patient_id, kind, value_enc, value_hmac, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8)
 on conflict (clinic_id, env, patient_id, kind, value_hmac) do nothing

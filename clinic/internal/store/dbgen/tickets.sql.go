@@ -41,6 +41,30 @@ func (q *Queries) DeleteTickets(ctx context.Context, clinicID uuid.UUID, env hub
 	return items, nil
 }
 
+const ticketIDs = `-- name: TicketIDs :many
+select ticket_id from clinic.tickets where clinic_id = $1 and env = $2 and patient_id = $3 order by ticket_id desc limit 200
+`
+
+func (q *Queries) TicketIDs(ctx context.Context, clinicID uuid.UUID, env hub.Environment, patientID uuid.UUID) ([]string, error) {
+	rows, err := q.db.Query(ctx, ticketIDs, clinicID, env, patientID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var ticket_id string
+		if err := rows.Scan(&ticket_id); err != nil {
+			return nil, err
+		}
+		items = append(items, ticket_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const upsertTicket = `-- name: UpsertTicket :exec
 insert into clinic.tickets (clinic_id, env, source, ticket_id, patient_id) values ($1, $2, $3, $4, $5)
 on conflict (clinic_id, env, source, ticket_id) do update set patient_id = excluded.patient_id

@@ -57,3 +57,8 @@ and starts_at = @starts_at for update;
 -- The bookings without an external id that an event without a time may be about. Two rows are enough: then it is ambiguous.
 select * from clinic.appointments where clinic_id = @clinic_id and env = @env and source = @source and patient_id = @patient_id and external_id is null
 and status in ('scheduled', 'confirmed') and starts_at > @after and starts_at <= @until order by id limit 2 for update;
+
+-- name: BookingIDs :many
+-- The ids that connected products have for a patient's newest appointments.
+select external_id::text from clinic.appointments where clinic_id = @clinic_id and env = @env and patient_id = @patient_id and external_id is not null
+order by starts_at desc, id desc limit 200;

@@ -25,3 +25,6 @@ or exists (select from clinic.linked_phones l where l.clinic_id = @clinic_id and
 -- The e-mail addresses, in lower case, that another patient has too.
 select e.email::text from unnest(@emails::text[]) e(email)
 where exists (select from clinic.patients p where p.clinic_id = @clinic_id and p.env = @env and lower(p.email) = e.email and p.status <> 'anonymized' and p.id <> @patient_id);
+
+-- name: EarlierPhones :many
+select id, value_enc from clinic.earlier_contacts where clinic_id = @clinic_id and env = @env and patient_id = @patient_id and kind = 'phone' order by id desc limit 200;

@@ -4,3 +4,6 @@ on conflict (clinic_id, env, source, ticket_id) do update set patient_id = exclu
 
 -- name: DeleteTickets :many
 delete from clinic.tickets where clinic_id = @clinic_id and env = @env and patient_id = @patient_id returning source, ticket_id;
+
+-- name: TicketIDs :many
+select ticket_id from clinic.tickets where clinic_id = @clinic_id and env = @env and patient_id = @patient_id order by ticket_id desc limit 200;

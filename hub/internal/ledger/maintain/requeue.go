@@ -41,6 +41,7 @@ const targetAcceptsSQL = `(not d.inbound and (d.integration or exists (
 var (
 	errPayloadGone = hub.Errorf(hub.ErrConflict, "payload_gone", "The retention of this delivery's payload has ended; it cannot be sent again.")
 	errErased      = hub.Errorf(hub.ErrConflict, "erased", "The payload of this delivery was erased because the person it was about was deleted; it cannot be sent again.")
+	errReceived    = hub.Errorf(hub.ErrConflict, "received_delivery", "This webhook was received from the other product; only that product can send it again.")
 	errNoTarget    = hub.Errorf(hub.ErrConflict, "endpoint_disabled", "The endpoint of this delivery is disabled or deleted; enable it first.")
 )
 
@@ -59,15 +60,16 @@ func NewRequeuer(pool *pgxpool.Pool, reader *query.Reader) *Requeuer {
 }
 
 // Requeue makes one delivery pending and returns its target. It is an [hub.ErrConflict] if
-// the payload is gone or erased, or the endpoint is disabled or deleted.
+// the delivery was received, the payload is gone or erased, or the endpoint is disabled or
+// deleted.
 func (r *Requeuer) Requeue(ctx context.Context, id uuid.UUID) (target uuid.UUID, err error) {
 	if err := r.reader.Materialize(ctx); err != nil {
 		return target, err
 	}
-	var hasPayload, isWhole, accepts bool
+	var hasPayload, isWhole, accepts, isInbound bool
 	err = r.pool.QueryRow(ctx, `
 		with found as (
-			select d.id, d.target_id, d.status, d.next_attempt_at is not null as waiting, e.seq is not null as payload,
+			select d.id, d.target_id, d.status, d.inbound, d.next_attempt_at is not null as waiting, e.seq is not null as payload,
 				coalesce(`+notErasedSQL+`, false) as whole, `+targetAcceptsSQL+` as takes
 			from hub.deliveries d
 			left join hub.events e on e.seq = (overlay(d.id::text placing '0000' from 33))::uuid
@@ -77,12 +79,14 @@ func (r *Requeuer) Requeue(ctx context.Context, id uuid.UUID) (target uuid.UUID,
 		kept as (`+moveFirstAttemptSQL+`),
 		requeued as (
 			update hub.deliveries d `+setPendingSQL+`, spent = 0 from sendable s where d.id = s.id)
-		select target_id, payload, whole, takes from found`, id).Scan(&target, &hasPayload, &isWhole, &accepts)
+		select target_id, payload, whole, takes, inbound from found`, id).Scan(&target, &hasPayload, &isWhole, &accepts, &isInbound)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return target, query.ErrNotFound
 	case err != nil:
 		return target, fmt.Errorf("requeueing a delivery: %w", err)
+	case isInbound:
+		return target, errReceived
 	case !hasPayload:
 		return target, errPayloadGone
 	case !isWhole:

@@ -92,6 +92,16 @@ func (r *Reader) events(ctx context.Context, c Conditions, limit int) ([]EventIt
 	return events, nil
 }
 
+// deliveredSeqs is [eventSeqs] with the refused webhooks of the id.
+func deliveredSeqs(ctx context.Context, db DB, id int64) ([]uuid.UUID, error) {
+	seqs, err := eventSeqs(ctx, db, id)
+	if err != nil {
+		return nil, err
+	}
+	refused, err := readIDs(ctx, db, "looking up refused webhooks", `select seq from hub.refused where event_id = $1 order by seq desc limit 50`, id)
+	return append(seqs, refused...), err
+}
+
 // eventSeqs finds the events of an id: one, unless tenants chose the same id. One
 // that the hub chose is found by its moment, others by the keys and ids that are kept.
 func eventSeqs(ctx context.Context, db DB, id int64) ([]uuid.UUID, error) {

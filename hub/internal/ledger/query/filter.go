@@ -95,7 +95,7 @@ func (f Filter) conditions(ctx context.Context, db DB) (c filterConditions, ok b
 		bits, isEvent := hub.ParseEventID(id)
 		switch {
 		case isEvent:
-			seqs, err := eventSeqs(ctx, db, int64(bits))
+			seqs, err := deliveredSeqs(ctx, db, int64(bits))
 			if err != nil || len(seqs) == 0 {
 				return c, false, err
 			}

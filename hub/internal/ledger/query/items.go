@@ -21,7 +21,7 @@ import (
 // docs/interfaces/clinic.md ("Connect and status") and the hub's own fields.
 type Item struct {
 	ID            uuid.UUID       `json:"id" format:"uuid" doc:"Delivery id"`
-	EventID       string          `json:"event_id" doc:"Event id" example:"evt_0123456789abcdef"`
+	EventID       string          `json:"event_id" doc:"Event id; empty for a refused webhook without a valid one" example:"evt_0123456789abcdef"`
 	Direction     string          `json:"direction" enum:"inbound,outbound"`
 	Product       string          `json:"product" doc:"Product the event came from"`
 	TenantID      uuid.UUID       `json:"tenant_id" format:"uuid"`
@@ -118,6 +118,9 @@ func scanItem(row pgx.CollectableRow) (Item, error) {
 		it.IntegrationID = &target
 	} else {
 		it.EndpointID = &target
+	}
+	if event == 0 {
+		it.EventID = ""
 	}
 	it.Retries = max(0, attempts-1)
 	if body != nil {

@@ -14,6 +14,7 @@ import (
 // plan is how a filter is read from each day's table.
 type plan struct {
 	filterConditions
+	subjects           string // the terms of a search by subject, as the last argument; "": another search
 	targets            string // the targets the filter can mean, as the last argument; "": not known
 	targetsImplyTenant bool   // tenant and environment are true of every row of these targets
 	reads              []read

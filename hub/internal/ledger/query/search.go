@@ -48,6 +48,9 @@ func (r *Reader) searchDays(ctx context.Context, p *plan, limit int) ([]uuid.UUI
 	if err != nil {
 		return nil, err
 	}
+	if p.subjects != "" {
+		return r.searchSubjects(ctx, p, days, limit)
+	}
 	if p.triesNewest && len(days) > 0 {
 		statement, args := p.newestStatement(days[0], limit, r.limits)
 		if found, err := r.searchIDs(ctx, statement, args); err != nil || len(found) == limit {

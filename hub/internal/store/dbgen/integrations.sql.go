@@ -231,6 +231,19 @@ func (q *Queries) DeleteOldReceived(ctx context.Context, before time.Time, rowLi
 	return result.RowsAffected(), nil
 }
 
+const deleteOldRefused = `-- name: DeleteOldRefused :execrows
+delete from hub.refused where seq in (
+    select r.seq from hub.refused r where r.created_at < $1::timestamptz limit $2)
+`
+
+func (q *Queries) DeleteOldRefused(ctx context.Context, before time.Time, rowLimit int32) (int64, error) {
+	result, err := q.db.Exec(ctx, deleteOldRefused, before, rowLimit)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const expireOtherKeys = `-- name: ExpireOtherKeys :exec
 update hub.keys set expires_at = least(expires_at, $1::timestamptz), superseded = true
 where integration_id = $2::uuid and id <> $3::uuid and revoked_at is null

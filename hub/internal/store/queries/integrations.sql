@@ -120,6 +120,10 @@ select * from hub.keys where hash = sqlc.arg(hash) and tenant_id = sqlc.arg(tena
 delete from hub.received where (integration_id, event_id) in (
     select r.integration_id, r.event_id from hub.received r where r.received_at < sqlc.arg(before)::timestamptz limit sqlc.arg(row_limit));
 
+-- name: DeleteOldRefused :execrows
+delete from hub.refused where seq in (
+    select r.seq from hub.refused r where r.created_at < sqlc.arg(before)::timestamptz limit sqlc.arg(row_limit));
+
 -- name: IntegrationsOfTenants :many
 -- Integrations of pairs of tenant and environment, with their tenants.
 select sqlc.embed(i), sqlc.embed(t)

@@ -107,6 +107,31 @@ func (q *Queries) ClearClientTexts(ctx context.Context, orgID uuid.UUID, clientI
 	return err
 }
 
+const clientAppointmentIDs = `-- name: ClientAppointmentIDs :many
+select id from scheduling.appointments where org_id = $1 and client_id = $2 order by start_at desc, id desc limit 200
+`
+
+// The newest appointments of a client.
+func (q *Queries) ClientAppointmentIDs(ctx context.Context, orgID uuid.UUID, clientID uuid.UUID) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, clientAppointmentIDs, orgID, clientID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []uuid.UUID{}
+	for rows.Next() {
+		var id uuid.UUID
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const clientByEmail = `-- name: ClientByEmail :one
 select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source from scheduling.clients where org_id = $1 and anonymized_at is null and lower(email) = lower($2::text) order by created_at, id limit 1
 `

@@ -93,3 +93,7 @@ where org_id = @org_id and id = @id and marketing_consent_at is null and anonymi
 -- name: WithdrawMarketingConsent :execrows
 update scheduling.clients set marketing_consent_at = null, marketing_consent_source = null, updated_at = @now::timestamptz
 where org_id = @org_id and id = @id and anonymized_at is null;
+
+-- name: ClientAppointmentIDs :many
+-- The newest appointments of a client.
+select id from scheduling.appointments where org_id = @org_id and client_id = @client_id order by start_at desc, id desc limit 200;
