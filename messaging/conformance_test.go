@@ -29,6 +29,7 @@ func TestConformance(t *testing.T) {
 			connection := company.Connect()
 			company.SendFromPhone(company.AddPhone("Ana"), connection, "Hi")
 			ticket := messagingtest.TicketPath(company.Tickets("")[0])
+			webhook := "/webhooks/" + company.OK(201, "POST", "/webhooks", map[string]any{"url": "https://example.com", "events": []string{"ticket.updated"}})["id"].(string)
 			file := company.Upload(ticket, nil, messagingtest.File{Name: "a.pdf", Content: []byte("%PDF-1.7")}).Body["mediaUrl"].(string)
 			return map[string]string{
 				"/media/{id}":    file[strings.Index(file, "/media/"):],
@@ -43,6 +44,7 @@ func TestConformance(t *testing.T) {
 				"/contacts/{id}/anonymize": "/contacts/1/anonymize",
 				"/users/{id}":              messagingtest.Path("/users", company.Get("/users")["users"].([]any)[0].(map[string]any)),
 				"/tickets/{id}":            ticket, "/tickets/{id}/messages": ticket + "/messages", "/api-tokens/{id}": "/api-tokens/none",
+				"/webhooks/{id}": webhook, "/webhooks/{id}/deliveries": webhook + "/deliveries", "/webhooks/{id}/rotate-secret": webhook + "/rotate-secret",
 				"/contacts/imports/{id}": messagingtest.Path("/contacts/imports", company.ImportContacts("number\n"+strings.Repeat("5511987654321\n", 2001), nil).Body),
 			}
 		},

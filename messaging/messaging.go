@@ -44,7 +44,7 @@ func (Module) Spec() module.Spec {
 	return module.Spec{
 		Name: "messaging", Title: "Messaging", Description: description, KeyPrefix: "msg", TenantPrefix: "company", Version: "1.0.0", Features: api.Features(),
 		Sends:  events.FromMessaging(),
-		Limits: append(accounts.RateLimits(), module.RateLimit{Name: "sends", Max: 60, Period: time.Minute}),
+		Limits: append(accounts.RateLimits(), module.RateLimit{Name: "sends", Max: 60, Period: time.Minute, Burst: 20}),
 	}
 }
 
@@ -62,8 +62,10 @@ func (Module) Migrations() fs.FS { return migrations.FS() }
 
 // Open implements [module.Module].
 func (Module) Open(_ context.Context, host module.Host) (module.Instance, error) {
-	messagingStore, drivers := store.New(host), &driver.Drivers{}
+	webhookData := &api.WebhookData{}
+	messagingStore, drivers := store.New(host, webhookData), &driver.Drivers{}
 	files := media.New(host, messagingStore)
+	webhookData.Media = files
 	sender := outbound.New(host, messagingStore, drivers, files)
 	replies := autoreply.New(host, messagingStore, sender)
 	receiver := inbound.New(host, messagingStore, drivers, files, replies)

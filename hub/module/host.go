@@ -18,6 +18,7 @@ import (
 type Host struct {
 	Pool        *pgxpool.Pool    // the hub's database, with the product's schema first in search_path
 	Events      Publisher        //
+	Webhooks    Webhooks         //
 	Deliveries  Deliveries       //
 	Erasures    Erasures         //
 	Tenants     Tenants          //
@@ -47,10 +48,34 @@ type Publisher interface {
 	// returns the event's id. An [events.TypePatientDeleted] starts an erasure of the
 	// person's data in the log.
 	Publish(ctx context.Context, tx pgx.Tx, e hub.Event) (id string, err error)
-	// PublishAll publishes several events with few statements and returns their ids in
-	// the same order.
-	PublishAll(ctx context.Context, tx pgx.Tx, events []hub.Event) (ids []string, err error)
+	// PublishTo publishes several events to an audience with few statements, and returns
+	// their ids in the same order.
+	PublishTo(ctx context.Context, tx pgx.Tx, audience Audience, events []hub.Event) (ids []string, err error)
+	// Subscribers returns who would receive an event in an audience: the ids of endpoints and
+	// integrations. Only its TenantID, Environment and Type are read.
+	Subscribers(ctx context.Context, tx pgx.Tx, audience Audience, e hub.Event) (ids []uuid.UUID, err error)
 }
+
+// Audience narrows the receivers of an event among its subscribers. The zero value is all of
+// them.
+type Audience struct {
+	Receivers Receivers
+	// Topic is the event type that endpoints subscribed to, where it is not the event's own.
+	// "" = the event's type.
+	Topic string
+	// IntegrationIDs are the integrations that receive the event; nil = all of them.
+	IntegrationIDs []uuid.UUID
+}
+
+// Receivers are kinds of subscribers.
+type Receivers int
+
+// Kinds of subscribers.
+const (
+	AllReceivers     Receivers = iota
+	EndpointsOnly              // a tenant's plain webhooks
+	IntegrationsOnly           // connected products
+)
 
 // Deliveries reports the delivery status of events that the module published.
 type Deliveries interface {

@@ -53,6 +53,10 @@ type RateLimit struct {
 	Name   string // "public-reads"
 	Max    int64  // requests in a period; 0 = unlimited
 	Period time.Duration
+	// Burst makes the limit a token bucket: so many requests at once, refilled evenly at
+	// Max in a period. Another Max in the settings changes it in proportion. 0 = Max
+	// requests at any time of a period.
+	Burst int64
 }
 
 // Instance is an opened product. It is safe for concurrent use.

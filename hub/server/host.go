@@ -75,21 +75,28 @@ func tenantOf(row dbgen.Tenant) module.Tenant {
 type moduleLimits struct {
 	limiter *limit.Limiter
 	product string
-	rates   map[string]limit.Rate
+	rates   map[string]moduleRate
+}
+
+// moduleRate is one limit of a product.
+type moduleRate struct {
+	limit.Rate
+	burst int64 // of a token bucket; 0 = none
 }
 
 // newModuleLimits returns a product's limits, overridden by those in the settings.
 func newModuleLimits(limiter *limit.Limiter, spec module.Spec, set config.Assignments) (moduleLimits, error) {
-	m := moduleLimits{limiter, spec.Name, make(map[string]limit.Rate, len(spec.Limits))}
+	m := moduleLimits{limiter, spec.Name, make(map[string]moduleRate, len(spec.Limits))}
 	for _, l := range spec.Limits {
-		m.rates[l.Name] = limit.Rate{Limit: l.Max, Period: l.Period}
+		m.rates[l.Name] = moduleRate{limit.Rate{Limit: l.Max, Period: l.Period}, l.Burst}
 	}
 	for key, text := range set {
 		product, name, _ := strings.Cut(key, ".")
 		if product != spec.Name {
 			continue
 		}
-		if _, isLimit := m.rates[name]; !isLimit {
+		own, isLimit := m.rates[name]
+		if !isLimit {
 			return m, fmt.Errorf("%w: HUB_PRODUCT_LIMITS sets %q, which is none of the limits of %s (%s)",
 				ErrSetting, name, product, strings.Join(slices.Sorted(maps.Keys(m.rates)), ", "))
 		}
@@ -97,7 +104,10 @@ func newModuleLimits(limiter *limit.Limiter, spec module.Spec, set config.Assign
 		if err != nil {
 			return m, err
 		}
-		m.rates[name] = rate
+		if own.burst > 0 {
+			own.burst = max(1, own.burst*rate.Limit/own.Limit)
+		}
+		m.rates[name] = moduleRate{rate, own.burst}
 	}
 	return m, nil
 }
@@ -108,7 +118,10 @@ func (m moduleLimits) Allow(ctx context.Context, name, subject string) error {
 	if !found {
 		return fmt.Errorf("counting requests: %s has no limit called %q", m.product, name)
 	}
-	return m.limiter.Allow(ctx, m.product+"/"+name, subject, rate).Err()
+	if rate.burst > 0 {
+		return m.limiter.AllowBurst(ctx, m.product+"/"+name, subject, rate.Rate, rate.burst).Err()
+	}
+	return m.limiter.Allow(ctx, m.product+"/"+name, subject, rate.Rate).Err()
 }
 
 // moduleAudit records reads in the audit log.

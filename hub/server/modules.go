@@ -57,6 +57,7 @@ type products struct {
 	connectors map[string]hub.Connector
 	connect    *connect.Service
 	keys       *keys.Service
+	endpoints  *registry.Endpoints
 	http       hub.Doer
 	downloads  hub.Doer
 	files      *files.Store
@@ -167,10 +168,11 @@ func (p *products) closeListeners() {
 }
 
 // openProducts migrates, opens and mounts the products, and starts their background work.
-// The service of keys is shared with the hub's own API.
+// The services of keys and endpoints are shared with the hub's own API.
 func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits keyLimits, operators *auth.Service) error {
 	p, db, log := s.products, s.storage.api, s.options.Log
 	p.keys = keys.NewService(db, p.features, s.options.Config.KeyRate, time.Now)
+	p.endpoints = registry.NewEndpoints(db, s.storage.box, guard, time.Now)
 	agent := "integrationhub/" + s.options.Version
 	p.http, p.downloads = connect.NewDoer(guard.DialContext, agent), connect.NewDownloader(guard.DialContext, agent)
 	if err := s.openFiles(ctx); err != nil {
@@ -246,7 +248,7 @@ func (s *Server) open(ctx context.Context, hostedProduct *hosted, operators *aut
 		return err
 	}
 	hostedProduct.instance, err = hostedProduct.module.Open(ctx, module.Host{
-		Pool: hostedProduct.pool, Events: outbox.ProductPublisher{Outbox: s.engine.outbox, Name: name}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
+		Pool: hostedProduct.pool, Events: outbox.ProductPublisher{Outbox: s.engine.outbox, Name: name}, Webhooks: moduleWebhooks{s.products.endpoints, s.engine.reader}, Tenants: moduleTenants{s.storage.api, name}, Peers: modulePeers{s.products.connect, name},
 		Jobs: jobs.Queue{Product: name, Now: now}, Sealer: moduleSealer{s.storage.box, name},
 		Credentials: operators.NewAccounts(name, s.storage.box.Derive("product/"+name+"/access-tokens"), cfg.AccessTTL, now),
 		RateLimiter: allowed, Audit: moduleAudit{audit.NewRecorder(s.storage.api)}, Deliveries: moduleDeliveries{s.engine.reader}, Erasures: erasure.TraceStore{Box: s.storage.box},

@@ -182,7 +182,7 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 	_, err := api.New(s.app, api.Deps{
 		Log: log, Auth: operators, Keys: s.products.keys, Connect: s.products.connect,
 		KeyFinder: e.directory, KeyLimiter: limits,
-		Directory: registry.NewDirectory(db, registeredAs(s.options.Modules)...), Endpoints: registry.NewEndpoints(db, s.storage.box, guard, time.Now),
+		Directory: registry.NewDirectory(db, registeredAs(s.options.Modules)...), Endpoints: s.products.endpoints,
 		Audit: audit.NewRecorder(db), Publisher: pings{e.directory, e.outbox}, Mail: readable,
 		Publish: receive.Publish, PublishBatch: receive.PublishBatch,
 		Ledger: e.reader, Replays: e.replays, Requeuer: e.requeuer, Tail: e.tail, Lookup: lookup.New(s.products.phoneSearchers(), e.reader), LookupLimiter: limits, Wake: e.dispatcher.Wake, Now: time.Now, Stopping: s.stopping,

@@ -16,19 +16,23 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/hubtest"
 	"integrationhub/hub/hubtest/moduletest"
+	"integrationhub/hub/module"
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
 
 // recorder is a publisher that stores events in memory.
-type recorder struct{ events []hub.Event }
+type recorder struct {
+	module.Publisher
+	events []hub.Event
+}
 
 func (r *recorder) Publish(_ context.Context, _ pgx.Tx, e hub.Event) (string, error) {
 	r.events = append(r.events, e)
 	return "evt_0000000000000001", nil
 }
 
-func (r *recorder) PublishAll(_ context.Context, _ pgx.Tx, events []hub.Event) ([]string, error) {
+func (r *recorder) PublishTo(_ context.Context, _ pgx.Tx, _ module.Audience, events []hub.Event) ([]string, error) {
 	r.events = append(r.events, events...)
 	return make([]string, len(events)), nil
 }

@@ -164,12 +164,12 @@ func (p publisher) Publish(ctx context.Context, tx pgx.Tx, e hub.Event) (string,
 	return p.Publisher.Publish(ctx, tx, e)
 }
 
-// PublishAll implements [module.Publisher].
-func (p publisher) PublishAll(ctx context.Context, tx pgx.Tx, events []hub.Event) ([]string, error) {
+// PublishTo implements [module.Publisher].
+func (p publisher) PublishTo(ctx context.Context, tx pgx.Tx, audience module.Audience, events []hub.Event) ([]string, error) {
 	if p.fail.Load() {
 		return nil, errors.New("publishing is broken by the test")
 	}
-	return p.Publisher.PublishAll(ctx, tx, events)
+	return p.Publisher.PublishTo(ctx, tx, audience, events)
 }
 
 // CreateKey makes an API key of a tenant of the product, without a limit. No scopes means all.

@@ -14,6 +14,7 @@ import (
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/internal/store/dbgen"
+	"integrationhub/hub/module"
 )
 
 // addTenants makes tenants of the product with an endpoint each and caches their
@@ -43,7 +44,7 @@ func (p *place) endpoint(tenant uuid.UUID) uuid.UUID {
 func (p *place) subscribers(tenant uuid.UUID) (count int, asked bool) {
 	p.t.Helper()
 	before := p.pool.Stat().AcquireCount()
-	targets, err := p.directory.Subscribers(p.t.Context(), tenant, hub.Live, "a.b")
+	targets, err := p.directory.Subscribers(p.t.Context(), tenant, hub.Live, "a.b", module.Audience{})
 	require.NoError(p.t, err)
 	return len(targets), p.pool.Stat().AcquireCount() > before
 }
@@ -117,7 +118,7 @@ func TestTargetsHaveLimits(t *testing.T) {
 	limits := func() Limits {
 		target, err := p.directory.Endpoint(t.Context(), id)
 		require.NoError(t, err)
-		subscribers, err := p.directory.Subscribers(t.Context(), p.tenant, hub.Live, "a.b")
+		subscribers, err := p.directory.Subscribers(t.Context(), p.tenant, hub.Live, "a.b", module.Audience{})
 		require.NoError(t, err)
 		require.Same(t, target, subscribers[0], "a target is kept once, with its keyed hashes")
 		return target.Limits
@@ -332,4 +333,31 @@ func TestAssertionReadsByIndex(t *testing.T) {
 	plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
 	require.Contains(t, fmt.Sprint(plan), "config_changes_xid")
+}
+
+// An event's audience narrows its receivers, and an endpoint may subscribe to a topic that is
+// not the event's type.
+func TestSubscribersInAudience(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	tenant := p.addTenants(1)[0] // its endpoint subscribes to everything
+	endpoints := registry.NewEndpoints(p.pool, p.box, anyURL{}, p.clock.Now)
+	sent, _, err := endpoints.Create(t.Context(), tenant, hub.Live, registry.EndpointState{URL: "https://example.com", EventTypes: []string{"message.sent"}, Enabled: true}, "")
+	require.NoError(t, err)
+	for _, tc := range []struct {
+		audience module.Audience
+		count    int
+	}{
+		{module.Audience{}, 1},
+		{module.Audience{Receivers: module.EndpointsOnly}, 1},
+		{module.Audience{Receivers: module.EndpointsOnly, Topic: "message.sent"}, 2},
+		{module.Audience{Receivers: module.IntegrationsOnly}, 0},
+	} {
+		targets, err := p.directory.Subscribers(t.Context(), tenant, hub.Live, "message.created", tc.audience)
+		require.NoError(t, err)
+		require.Len(t, targets, tc.count, "%+v", tc.audience)
+	}
+	targets, err := p.directory.Subscribers(t.Context(), tenant, hub.Live, "message.created", module.Audience{Topic: "message.sent"})
+	require.NoError(t, err)
+	require.Contains(t, []any{targets[0].ID, targets[1].ID}, sent.ID)
 }

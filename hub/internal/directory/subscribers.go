@@ -3,6 +3,7 @@ package directory
 import (
 	"context"
 	"crypto/sha256"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -10,6 +11,7 @@ import (
 	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
+	"integrationhub/hub/module"
 )
 
 // Publisher is whose events are published: a tenant in an environment and, unless it is the
@@ -62,9 +64,10 @@ func (d *Directory) CachedTargets(tenant uuid.UUID, environment hub.Environment)
 }
 
 // Subscribers returns a tenant's targets that subscribed to an event type: its endpoints,
-// and its integrations that accept the type (see [integration.Peer.Accepts]). Those that
-// are not in use collect deliveries, until they are abandoned.
-func (d *Directory) Subscribers(ctx context.Context, tenant uuid.UUID, environment hub.Environment, eventType string) ([]*Target, error) {
+// and its integrations that accept the type (see [integration.Peer.Accepts]), as far as they
+// are in the audience. Those that are not in use collect deliveries, until they are
+// abandoned.
+func (d *Directory) Subscribers(ctx context.Context, tenant uuid.UUID, environment hub.Environment, eventType string, audience module.Audience) ([]*Target, error) {
 	scope := tenantScope{tenant, environment}
 	targets, known := d.cache.findSubscribers(scope)
 	if !known {
@@ -76,11 +79,24 @@ func (d *Directory) Subscribers(ctx context.Context, tenant uuid.UUID, environme
 	}
 	subscribers := make([]*Target, 0, len(targets))
 	for _, target := range targets {
-		if target.IsSubscribed(eventType) && (target.Peer == nil || target.Peer.Accepts(eventType)) {
+		if target.receives(eventType, audience) {
 			subscribers = append(subscribers, target)
 		}
 	}
 	return subscribers, nil
+}
+
+// receives reports whether the target is in an audience and subscribed to an event type.
+func (t *Target) receives(eventType string, audience module.Audience) bool {
+	if t.Peer == nil {
+		topic := eventType
+		if audience.Topic != "" {
+			topic = audience.Topic
+		}
+		return audience.Receivers != module.IntegrationsOnly && t.IsSubscribed(topic)
+	}
+	isMeant := audience.Receivers != module.EndpointsOnly && (audience.IntegrationIDs == nil || slices.Contains(audience.IntegrationIDs, t.ID))
+	return isMeant && t.IsSubscribed(eventType) && t.Peer.Accepts(eventType)
 }
 
 // loadedScope is the targets of a tenant in an environment that collect events.

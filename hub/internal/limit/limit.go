@@ -39,9 +39,10 @@ type Limiter struct {
 	onLocal func()
 	now     func() time.Time
 
-	local  limiter.Store
-	client *redis.Client // nil = only in this process
-	prefix string        // of the keys in Redis
+	local   limiter.Store
+	buckets buckets
+	client  *redis.Client // nil = only in this process
+	prefix  string        // of the keys in Redis
 
 	mu    sync.Mutex                    // held while store is made
 	store atomic.Pointer[limiter.Store] // counts in Redis; nil until Redis has answered once
@@ -135,30 +136,39 @@ func (l *Limiter) result(rate Rate, state limiter.Context) Result {
 	}
 }
 
-// shared counts in Redis; ok is false where Redis is down. After a failure it is
-// left alone for a while; then one request tries it, the others still do not wait.
+// shared counts in Redis; ok is false where Redis is down.
 func (l *Limiter) shared(ctx context.Context, counter string, rate limiter.Rate) (state limiter.Context, ok bool) {
+	ok = l.ask(ctx, func(limited context.Context, probing bool) (err error) {
+		state, err = l.count(limited, counter, rate, probing)
+		return err
+	})
+	return state, ok
+}
+
+// ask makes a request to Redis; ok is false where Redis is down. After a failure it is
+// left alone for a while; then one request tries it, the others still do not wait.
+func (l *Limiter) ask(ctx context.Context, request func(limited context.Context, probing bool) error) (ok bool) {
 	retry := l.retry.Load()
 	if retry != 0 {
 		now := l.now()
 		if now.UnixNano() < retry || !l.retry.CompareAndSwap(retry, now.Add(downTime).UnixNano()) {
-			return state, false
+			return false
 		}
 	}
 	limited, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
-	state, err := l.count(limited, counter, rate, retry != 0)
+	err := request(limited, retry != 0)
 	switch {
 	case err == nil:
 		if retry != 0 && l.retry.Swap(0) != 0 {
 			l.back.Store(l.now().UnixNano())
 			l.log.Info("rate limits are counted in Redis again")
 		}
-		return state, true
+		return true
 	case ctx.Err() == nil:
 		l.lost(err)
 	}
-	return state, false
+	return false
 }
 
 // lost remembers that Redis is down, and logs it if that is news.

@@ -17,6 +17,7 @@ import (
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/metrics"
+	"integrationhub/hub/module"
 )
 
 // plainOpener opens secrets that are not sealed.
@@ -255,7 +256,7 @@ func TestChangeDelaysOnlyItsTenant(t *testing.T) {
 		changed, other := p.tenant(1), p.tenant(1)
 		require.NoError(t, p.directory.Refresh(t.Context()))
 		for _, tenant := range []uuid.UUID{changed, other} {
-			_, err := p.directory.Subscribers(t.Context(), tenant, hub.Live, "a.b")
+			_, err := p.directory.Subscribers(t.Context(), tenant, hub.Live, "a.b", module.Audience{})
 			require.NoError(t, err)
 		}
 		p.addEndpoints(changed, 1)

@@ -19,6 +19,7 @@ import (
 	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/logid"
+	"integrationhub/hub/module"
 )
 
 const (
@@ -41,7 +42,8 @@ type Publication struct {
 	ID             string              // chosen by the publisher, or ""
 	IdempotencyKey string              // stored idempotency key, or "": not idempotent
 	BodyHash       [sha256.Size]byte   // of the request, for idempotent publications
-	Targets        []*directory.Target // nil: every subscriber
+	Targets        []*directory.Target // nil: every subscriber in the audience
+	Audience       module.Audience     // of a product's event
 	Trace          *trace.SpanContext  // parent of the attempts' spans; nil = not traced
 }
 

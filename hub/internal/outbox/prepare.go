@@ -70,7 +70,7 @@ func (o *Outbox) receivers(ctx context.Context, p *Publication) ([]*directory.Ta
 			return nil, err
 		}
 	}
-	return o.directory.Subscribers(ctx, p.TenantID, p.Environment, p.Type)
+	return o.directory.Subscribers(ctx, p.TenantID, p.Environment, p.Type, p.Audience)
 }
 
 // prepareEvents prepares publications for their receivers.

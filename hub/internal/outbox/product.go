@@ -13,6 +13,7 @@ import (
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/logid"
+	"integrationhub/hub/module"
 )
 
 // DueChannel is the NOTIFY channel for targets with due deliveries. The payload is the
@@ -29,15 +30,29 @@ type ProductPublisher struct {
 // Publish stores an event and its deliveries in the caller's transaction. They are
 // due at once, and the first process to claim them after the commit sends them.
 func (p ProductPublisher) Publish(ctx context.Context, tx pgx.Tx, e hub.Event) (string, error) {
-	ids, err := p.PublishAll(ctx, tx, []hub.Event{e})
+	ids, err := p.PublishTo(ctx, tx, module.Audience{}, []hub.Event{e})
 	if err != nil {
 		return "", err
 	}
 	return ids[0], nil
 }
 
-// PublishAll is [ProductPublisher.Publish] for several events, with as many statements as one takes.
-func (p ProductPublisher) PublishAll(ctx context.Context, tx pgx.Tx, events []hub.Event) ([]string, error) {
+// Subscribers implements [module.Publisher].
+func (p ProductPublisher) Subscribers(ctx context.Context, tx pgx.Tx, audience module.Audience, e hub.Event) (ids []uuid.UUID, err error) {
+	err = p.Outbox.resolveInTx(ctx, tx, []uuid.UUID{e.TenantID}, []string{p.Name}, func() error {
+		targets, err := p.Outbox.directory.Subscribers(ctx, e.TenantID, e.Environment, e.Type, audience)
+		ids = make([]uuid.UUID, len(targets))
+		for i, target := range targets {
+			ids[i] = target.ID
+		}
+		return err
+	})
+	return ids, err
+}
+
+// PublishTo is [ProductPublisher.Publish] for several events and an audience, with as many
+// statements as one event takes.
+func (p ProductPublisher) PublishTo(ctx context.Context, tx pgx.Tx, audience module.Audience, events []hub.Event) ([]string, error) {
 	if len(events) == 0 {
 		return nil, nil
 	}
@@ -47,6 +62,7 @@ func (p ProductPublisher) PublishAll(ctx context.Context, tx pgx.Tx, events []hu
 		if publications[i], err = p.publication(e); err != nil {
 			return nil, err
 		}
+		publications[i].Audience = audience
 	}
 	stored, err := p.Outbox.prepareInTx(ctx, tx, publications)
 	if err != nil {
@@ -94,36 +110,45 @@ func (p ProductPublisher) publication(e hub.Event) (*Publication, error) {
 
 // prepareInTx prepares publications by the configuration that is committed now. A product
 // has no limit of deliveries: what it publishes belongs to a change of its own.
-func (o *Outbox) prepareInTx(ctx context.Context, tx pgx.Tx, publications []*Publication) ([]*prepared, error) {
+func (o *Outbox) prepareInTx(ctx context.Context, tx pgx.Tx, publications []*Publication) (events []*prepared, err error) {
 	tenants, products := make([]uuid.UUID, len(publications)), make([]string, len(publications))
 	for i, publication := range publications {
 		tenants[i], products[i] = publication.TenantID, publication.Product
 	}
-	for range maxTries {
-		snapshot := o.directory.Snapshot()
-		events := make([]*prepared, len(publications))
+	err = o.resolveInTx(ctx, tx, tenants, products, func() error {
+		events = make([]*prepared, len(publications))
 		for i, publication := range publications {
 			targets, err := o.receivers(ctx, publication)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if len(targets) > logid.MaxDeliveries {
-				return nil, tooManyDeliveries(logid.MaxDeliveries)
+				return tooManyDeliveries(logid.MaxDeliveries)
 			}
 			if events[i], err = o.prepare(ctx, publication, targets); err != nil {
-				return nil, err
+				return err
 			}
 		}
-		changed, err := directory.HasChanged(ctx, tx, snapshot, tenants, products)
-		if err != nil {
-			return nil, err
+		return nil
+	})
+	return events, err
+}
+
+// resolveInTx calls resolve, which finds receivers of tenants' and products' events in the
+// cache, until it saw the configuration that is committed now.
+func (o *Outbox) resolveInTx(ctx context.Context, tx pgx.Tx, tenants []uuid.UUID, products []string, resolve func() error) error {
+	for range maxTries {
+		snapshot := o.directory.Snapshot()
+		if err := resolve(); err != nil {
+			return err
 		}
-		if !changed {
-			return events, nil
+		changed, err := directory.HasChanged(ctx, tx, snapshot, tenants, products)
+		if err != nil || !changed {
+			return err
 		}
 		if _, err := o.directory.RefreshSince(ctx, snapshot); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return nil, errUnavailable(errKeptChanging)
+	return errUnavailable(errKeptChanging)
 }

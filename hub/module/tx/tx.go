@@ -82,6 +82,11 @@ func (t *Tx) Publish(ctx context.Context, tenant uuid.UUID, environment hub.Envi
 
 // PublishAll makes several events part of the transaction, in a few statements for all.
 func PublishAll[D events.Data](ctx context.Context, t *Tx, tenant uuid.UUID, environment hub.Environment, list []D) error {
+	return PublishTo(ctx, t, module.Audience{}, tenant, environment, list)
+}
+
+// PublishTo is [PublishAll] for an audience.
+func PublishTo[D events.Data](ctx context.Context, t *Tx, audience module.Audience, tenant uuid.UUID, environment hub.Environment, list []D) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -93,7 +98,7 @@ func PublishAll[D events.Data](ctx context.Context, t *Tx, tenant uuid.UUID, env
 		}
 		batch[i] = event
 	}
-	if _, err := t.Host.Events.PublishAll(ctx, t.Raw, batch); err != nil {
+	if _, err := t.Host.Events.PublishTo(ctx, t.Raw, audience, batch); err != nil {
 		return fmt.Errorf("publishing %d events: %w", len(batch), err)
 	}
 	return nil

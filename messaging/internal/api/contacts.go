@@ -59,12 +59,17 @@ func errInvalidNumber(location string) *hub.Error {
 	return invalidField("invalid_number", location, "Invalid number format: digits with country code")
 }
 
-// toContacts returns contacts with their tags.
-func (a *API) toContacts(ctx context.Context, company int64, rows []store.Contact) ([]Contact, error) {
+// loadContacts returns contacts with their tags.
+func (a *API) loadContacts(ctx context.Context, company int64, rows []store.Contact) ([]Contact, error) {
 	tags, err := a.store.TagsOfContacts(ctx, company, rest.Map(rows, func(c store.Contact) int64 { return c.ID }))
 	if err != nil {
 		return nil, err
 	}
+	return toContacts(rows, tags)
+}
+
+// toContacts returns contacts with the given tags.
+func toContacts(rows []store.Contact, tags []store.ContactTag) ([]Contact, error) {
 	contacts := make([]Contact, len(rows))
 	byID := make(map[int64]*Contact, len(rows))
 	for i, c := range rows {
@@ -87,7 +92,7 @@ func (a *API) toContacts(ctx context.Context, company int64, rows []store.Contac
 
 // contactOutput returns the response for one contact.
 func (a *API) contactOutput(ctx context.Context, row store.Contact) (*contactOutput, error) {
-	contacts, err := a.toContacts(ctx, row.CompanyID, []store.Contact{row})
+	contacts, err := a.loadContacts(ctx, row.CompanyID, []store.Contact{row})
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +128,7 @@ func (a *API) listContacts(ctx context.Context, in *listContactsInput) (*struct{
 	if err != nil {
 		return nil, err
 	}
-	contacts, err := a.toContacts(ctx, actor.scope.Company, rows)
+	contacts, err := a.loadContacts(ctx, actor.scope.Company, rows)
 	return &struct{ Body ContactPage }{ContactPage{contacts, count, count > filter.Offset+len(contacts)}}, err
 }
 

@@ -42,10 +42,13 @@ type TicketMessage struct {
 	UpdatedAt   time.Time      `json:"updatedAt"`
 }
 
-func (a *API) toMessage(m store.Message) TicketMessage {
+func (a *API) toMessage(m store.Message) TicketMessage { return toMessage(m, a.media.URL) }
+
+// toMessage returns a message; addressOf returns the address of its file.
+func toMessage(m store.Message, addressOf func(id string) string) TicketMessage {
 	var mediaURL *string
 	if m.MediaID != nil {
-		mediaURL = new(a.media.URL(*m.MediaID))
+		mediaURL = new(addressOf(*m.MediaID))
 	}
 	return TicketMessage{
 		ID: m.ID, CompanyID: m.CompanyID, TicketID: m.TicketID, ContactID: m.ContactID, WhatsappID: m.ConnectionID, UserID: m.UserID, Body: m.Body,

@@ -83,7 +83,7 @@ func (a *API) exportHead(ctx context.Context, id int64) (head ContactExportHead,
 		return head, mapNoRows(err, errNoContact())
 	}
 	module.SetSubject(ctx, strconv.FormatInt(id, 10))
-	contacts, err := a.toContacts(ctx, row.CompanyID, []store.Contact{row})
+	contacts, err := a.loadContacts(ctx, row.CompanyID, []store.Contact{row})
 	if err != nil {
 		return head, err
 	}

@@ -18,7 +18,7 @@ var senders = rest.Access{{}, {module.SchemeKey: {featureMessageSend}}}
 
 // routes is the one table of the interface, ordered by resource.
 func (a *API) routes() []rest.Route {
-	return slices.Concat(a.accountRoutes(), a.peopleRoutes(), a.contactRoutes(), a.connectionRoutes(), a.queueRoutes(), a.ticketRoutes(), a.sandboxRoutes())
+	return slices.Concat(a.accountRoutes(), a.peopleRoutes(), a.contactRoutes(), a.connectionRoutes(), a.queueRoutes(), a.ticketRoutes(), a.webhookRoutes(), a.sandboxRoutes())
 }
 
 // accountRoutes returns the routes of logins and tokens, and the send API.
@@ -66,6 +66,19 @@ func (a *API) ticketRoutes() []rest.Route {
 		rest.Get("/tickets/{id}/messages", rest.User, 200, "messages.list", "Messages of a ticket; they are read then", rest.Handle(a.listMessages)),
 		rest.Post("/tickets/{id}/messages", rest.User, 201, "messages.create", "Write to the contact, or a note to other users", a.bindCreateMessage),
 		rest.Get("/media/{id}", append(rest.Access{{}}, rest.User...), 200, "media.get", "Content of a message's file", a.bindGetMedia),
+	}
+}
+
+// webhookRoutes returns the routes of plain webhooks.
+func (a *API) webhookRoutes() []rest.Route {
+	return []rest.Route{
+		rest.Get("/webhooks", rest.Admin, 200, "webhooks.list", "List webhooks", rest.Handle(a.listWebhooks)),
+		rest.Post("/webhooks", rest.Admin, 201, "webhooks.create", "Make a webhook; the answer shows its secret once", rest.WithRequiredFields("NewWebhook", rest.WithHandlerValidation(rest.Handle(a.createWebhook)), "url", "events")),
+		rest.Get("/webhooks/{id}", rest.Admin, 200, "webhooks.get", "Read a webhook", rest.Handle(a.getWebhook)),
+		rest.Put("/webhooks/{id}", rest.Admin, 200, "webhooks.update", "Change a webhook", rest.WithHandlerValidation(rest.Handle(a.updateWebhook))),
+		rest.Delete("/webhooks/{id}", rest.Admin, 200, "webhooks.delete", "Delete a webhook; what waits for it is not sent", rest.Handle(a.deleteWebhook)),
+		rest.Post("/webhooks/{id}/rotate-secret", rest.Admin, 200, "webhooks.rotate-secret", "Replace a webhook's secret; for a day webhook-signature has a signature with the old one too", rest.Handle(a.rotateWebhookSecret)),
+		rest.Get("/webhooks/{id}/deliveries", rest.Admin, 200, "webhooks.deliveries", "The latest deliveries to a webhook", rest.Handle(a.listWebhookDeliveries)),
 	}
 }
 

@@ -28,9 +28,10 @@ const limitSends = "sends"
 const maxBody = 4096
 
 type sendInput struct {
-	Authorization string `header:"Authorization" doc:"Bearer and an API token" example:"Bearer msgt_…"`
-	APIKey        string `header:"apikey" doc:"An API token, in place of Authorization"`
-	Body          struct {
+	Authorization  string `header:"Authorization" doc:"Bearer and an API token" example:"Bearer msgt_…"`
+	APIKey         string `header:"apikey" doc:"An API token, in place of Authorization"`
+	IdempotencyKey string `header:"Idempotency-Key" maxLength:"200" doc:"Unique for the message: a request that comes again within a day gets the first answer, and sends nothing" example:"reminder-8151"`
+	Body           struct {
 		Number      string         `json:"number" doc:"Digits with the country code" example:"5511987654321"`
 		Body        string         `json:"body" doc:"The text" example:"Your appointment is tomorrow at 10."`
 		WhatsappID  *int64         `json:"whatsappId,omitempty" minimum:"1" doc:"Connection to send on; absent: the default one"`
@@ -56,6 +57,8 @@ type SentMessage struct {
 	ContactID int64     `json:"contactId"`
 	Timestamp time.Time `json:"timestamp"`
 }
+
+type sendOutput struct{ Body SentMessage }
 
 // sender is the caller of the send API.
 type sender struct {
@@ -85,7 +88,7 @@ func (a *API) bindSend(api huma.API, op huma.Operation) {
 	rest.Handle(a.send)(api, op)
 }
 
-func (a *API) send(ctx context.Context, in *sendInput) (*struct{ Body SentMessage }, error) {
+func (a *API) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
 	from, _ := ctx.Value(senderKey{}).(sender)
 	b := &in.Body
 	b.MediaURL, b.MediaType = cmp.Or(b.MediaURL, b.Media), cmp.Or(b.MediaType, b.Mediatype)
@@ -100,10 +103,20 @@ func (a *API) send(ctx context.Context, in *sendInput) (*struct{ Body SentMessag
 		return nil, hub.Errorf(hub.ErrForbidden, "no_permission", "This token may send on its own connection only.")
 	}
 	var errs rest.FieldErrors
+	errs.Check(b.QueueID == nil || *b.QueueID > 0, "body.queueId", "must be the id of a queue")
 	checkMediaFields(&errs, b.MediaURL, b.MediaType, b.FileName)
 	errs.Check(len([]rune(b.ExternalKey)) <= 200, "body.externalKey", "must have at most 200 characters")
 	if err := errs.Err(); err != nil {
 		return nil, err
+	}
+	key, err := requestKey(from, in)
+	if err != nil {
+		return nil, err
+	}
+	if key != nil {
+		if answer, isKnown, err := a.repeatAnswer(ctx, *key, b.Number); isKnown || err != nil {
+			return answer, err
+		}
 	}
 	if from.connectionID != nil {
 		b.WhatsappID = from.connectionID
@@ -112,17 +125,26 @@ func (a *API) send(ctx context.Context, in *sendInput) (*struct{ Body SentMessag
 	if err != nil {
 		return nil, err
 	}
+	if b.QueueID != nil {
+		if _, err := a.store.Queue(ctx, from.scope.Company, *b.QueueID); err != nil {
+			return nil, mapNoRows(err, hub.Errorf(hub.ErrNotFound, "queue_not_found", "There is no queue with the id of queueId."))
+		}
+	}
 	if err := a.outbound.CheckNumber(ctx, connection, b.Number); err != nil {
 		return nil, err
 	}
-	return a.writeAndSend(ctx, from, in, connection)
+	answer, err := a.writeAndSend(ctx, from, in, connection, key)
+	if errors.Is(err, errKeyTaken) { // by a request that came at the same time
+		answer, _, err = a.repeatAnswer(ctx, *key, b.Number)
+	}
+	return answer, err
 }
 
 // writeAndSend stores the message on the contact's ticket, and sends it.
-func (a *API) writeAndSend(ctx context.Context, from sender, in *sendInput, connection store.Connection) (*struct{ Body SentMessage }, error) {
+func (a *API) writeAndSend(ctx context.Context, from sender, in *sendInput, connection store.Connection, key *store.RequestKey) (*sendOutput, error) {
 	var contact store.Contact
 	var entry store.OutboxEntry
-	draft := store.Message{Body: in.Body.Body, MediaType: chat.MediaText, Origin: chat.OriginAPI}
+	draft := store.Message{ID: store.NewMessageID(), Body: in.Body.Body, MediaType: chat.MediaText, Origin: chat.OriginAPI}
 	var files []store.MediaFile
 	if in.Body.MediaURL != "" {
 		file, err := a.media.Fetch(ctx, from.scope.Company, media.Link{URL: in.Body.MediaURL, Media: in.Body.MediaType, Name: in.Body.FileName})
@@ -135,6 +157,11 @@ func (a *API) writeAndSend(ctx context.Context, from sender, in *sendInput, conn
 		draft.ExternalKey = &in.Body.ExternalKey
 	}
 	err := a.store.InTx(ctx, "sending a message", func(tx *store.Tx) error {
+		if key != nil {
+			if isMine, err := tx.ClaimKey(ctx, *key, draft.ID); err != nil || !isMine {
+				return cmp.Or(err, errKeyTaken)
+			}
+		}
 		var err error
 		contact, err = tx.FindOrCreateContact(ctx, from.scope, in.Body.Number, "")
 		if err != nil {
@@ -158,22 +185,37 @@ func (a *API) writeAndSend(ctx context.Context, from sender, in *sendInput, conn
 	if err != nil {
 		return nil, err
 	}
-	if message.Ack == chat.AckFailed {
-		return nil, refused("sending_wapp_msg", "The network refused the message.")
-	}
-	if in.Body.CloseTicket {
+	if in.Body.CloseTicket && message.Ack != chat.AckFailed {
 		if err := a.outbound.CloseTicket(ctx, from.scope, message.TicketID); err != nil {
 			return nil, err
 		}
 	}
-	status := "sent"
-	if message.Ack == chat.AckPending {
-		status = "queued"
+	if key != nil {
+		a.saveAnswer(ctx, *key, message)
 	}
-	return &struct{ Body SentMessage }{SentMessage{
-		ID: message.ID, MessageID: message.ID, Status: status, Ack: message.Ack, Number: contact.Number,
+	return toSent(message, contact)
+}
+
+// toSent returns the answer to a request whose message was stored.
+func toSent(message store.Message, contact store.Contact) (*sendOutput, error) {
+	if message.Ack == chat.AckFailed {
+		return nil, errNotSent()
+	}
+	return &sendOutput{SentMessage{
+		ID: message.ID, MessageID: message.ID, Status: sentStatus(message), Ack: message.Ack, Number: contact.Number,
 		TicketID: message.TicketID, ContactID: contact.ID, Timestamp: message.SentAt.UTC(),
 	}}, nil
+}
+
+func sentStatus(message store.Message) string {
+	if message.Ack == chat.AckPending {
+		return "queued"
+	}
+	return "sent"
+}
+
+func errNotSent() *hub.Error {
+	return refused("sending_wapp_msg", "The network refused the message.")
 }
 
 // authenticateSender returns the caller of the send API: a key of a connected product, or the

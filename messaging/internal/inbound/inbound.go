@@ -84,7 +84,7 @@ func (s *Service) ReceiveMessage(ctx context.Context, in driver.Incoming) error 
 		if err := tx.SetContactLastInbound(ctx, in.At, scope.Company, contact.ID); err != nil {
 			return err
 		}
-		if err := tx.PublishReceived(ctx, scope, contact, message); err != nil {
+		if err := tx.PublishReceived(ctx, scope, contact, ticket, message); err != nil {
 			return err
 		}
 		if isRating { // nobody has to read it

@@ -24,6 +24,7 @@ func List(sender *outbound.Service, receiver *inbound.Service, streams *realtime
 		{Name: store.EraseMediaJob, Timeout: 10 * time.Minute, Run: s.DeleteErasedMedia},
 		{Name: "abandoned-media", Every: 24 * time.Hour, Timeout: time.Hour, Run: s.EraseAbandoned},
 		{Name: imports.Job, Timeout: 30 * time.Minute, Run: importer.Continue},
+		{Name: "old-idempotency-keys", Every: time.Hour, Timeout: 5 * time.Minute, Run: s.DeleteExpiredKeys},
 		{Name: "old-imports", Every: 24 * time.Hour, Timeout: 5 * time.Minute, Run: importer.DeleteOld},
 		{Name: "waiting-tickets", Every: 10 * time.Second, Run: replies.UpdateWaiting},
 		{Name: "retention", Every: 24 * time.Hour, Timeout: time.Hour, Run: s.EraseOldMessages},

@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"integrationhub/hub/events"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/store/dbgen"
 )
@@ -30,15 +29,9 @@ func (t *Tx) FindOrCreateContact(ctx context.Context, scope Scope, number, name 
 	}
 	contact := row.Contact
 	if row.Created {
-		err = t.publishContact(ctx, scope, contact)
+		err = t.publishContacts(ctx, scope, []Contact{contact})
 	}
 	return contact, err
-}
-
-// publishContact publishes a new contact.
-func (t *Tx) publishContact(ctx context.Context, scope Scope, c Contact) error {
-	_, err := t.Publish(ctx, scope.Tenant, environment, events.ContactCreated{Phone: chat.FormatE164(c.Number), Name: c.Name, Email: c.Email})
-	return err
 }
 
 // CreateContact inserts a contact and publishes it. It sets the id, the key of the number
@@ -51,7 +44,7 @@ func (t *Tx) CreateContact(ctx context.Context, scope Scope, c Contact) (Contact
 	if err != nil {
 		return Contact{}, fmt.Errorf("creating a contact: %w", err)
 	}
-	return created, t.publishContact(ctx, scope, created)
+	return created, t.publishContacts(ctx, scope, []Contact{created})
 }
 
 // SaveContact stores a contact that the transaction has locked.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"integrationhub/hub/events"
 	"integrationhub/hub/module/tx"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/driver"
@@ -97,8 +96,7 @@ func (t *Tx) MarkSent(ctx context.Context, scope Scope, m Message, number string
 	if stored, err = t.applyEarlyReceipt(ctx, stored); err != nil {
 		return m, err
 	}
-	_, err = t.Publish(ctx, scope.Tenant, environment, events.MessageSent{Phone: chat.FormatE164(number), Body: m.Body, TicketID: formatID(m.TicketID)})
-	return stored, err
+	return stored, t.publishSent(ctx, scope, stored, number)
 }
 
 // applyEarlyReceipt stores the ack of a receipt that arrived before the message's remote id.
@@ -142,14 +140,6 @@ func (t *Tx) MarkFailed(ctx context.Context, m Message, errorCode string) error 
 		return fmt.Errorf("removing a message from the outbox: %w", err)
 	}
 	return t.SetMessageAck(ctx, dbgen.SetMessageAckParams{CompanyID: m.CompanyID, ID: m.ID, Ack: chat.AckFailed, ErrorCode: &errorCode, UpdatedAt: t.Now()})
-}
-
-// PublishReceived publishes a message from a contact to connected products.
-func (t *Tx) PublishReceived(ctx context.Context, scope Scope, contact Contact, m Message) error {
-	_, err := t.Publish(ctx, scope.Tenant, environment, events.MessageReceived{
-		Phone: chat.FormatE164(contact.Number), Name: contact.Name, Body: m.Body, TicketID: formatID(m.TicketID),
-	})
-	return err
 }
 
 // truncate returns at most n characters of a text.

@@ -20,16 +20,20 @@ import (
 // Store is the product's database. The embedded queries run outside of transactions.
 type Store struct {
 	*dbgen.Queries
-	host module.Host
+	host     module.Host
+	webhooks WebhookData
 }
 
-// New returns the store of an opened product.
-func New(host module.Host) *Store { return &Store{dbgen.New(host.Pool), host} }
+// New returns the store of an opened product. webhooks makes the data of its plain webhooks.
+func New(host module.Host, webhooks WebhookData) *Store {
+	return &Store{dbgen.New(host.Pool), host, webhooks}
+}
 
 // Tx is a transaction. The embedded queries run in it.
 type Tx struct {
 	*dbgen.Queries
 	*tx.Tx
+	webhooks WebhookData
 }
 
 // InTx runs work in one transaction, like [tx.Run]; doing describes the work, such as
@@ -38,11 +42,13 @@ type Tx struct {
 // To avoid deadlocks, every transaction locks rows in this order: connections, contacts,
 // tickets, messages, the outbox.
 func (s *Store) InTx(ctx context.Context, doing string, work func(tx *Tx) error) error {
-	return tx.Run(ctx, s.host, doing, func(t *tx.Tx) error { return work(&Tx{dbgen.New(t.Raw), t}) })
+	return tx.Run(ctx, s.host, doing, func(t *tx.Tx) error { return work(&Tx{dbgen.New(t.Raw), t, s.webhooks}) })
 }
 
 // Join returns a Tx for a transaction that the caller began and will end.
-func (s *Store) Join(raw pgx.Tx) *Tx { return &Tx{dbgen.New(raw), tx.Join(s.host, raw)} }
+func (s *Store) Join(raw pgx.Tx) *Tx {
+	return &Tx{dbgen.New(raw), tx.Join(s.host, raw), s.webhooks}
+}
 
 // Scope is the company whose data a request or a change is about.
 type Scope struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/store/dbgen"
 )
 
 // TicketView is a ticket with the names of what it refers to.
@@ -149,12 +150,12 @@ func (s *Store) ListTickets(ctx context.Context, scope Scope, f TicketFilter) (p
 	if err != nil {
 		return nil, 0, fmt.Errorf("listing tickets: %w", err)
 	}
-	page, err = s.collectTicketViews(ctx, scope, rows)
+	page, err = collectTicketViews(ctx, s.host.Pool, scope, rows)
 	return page, count, err
 }
 
 // collectTicketViews reads tickets and adds their tags.
-func (s *Store) collectTicketViews(ctx context.Context, scope Scope, rows pgx.Rows) ([]TicketView, error) {
+func collectTicketViews(ctx context.Context, db dbgen.DBTX, scope Scope, rows pgx.Rows) ([]TicketView, error) {
 	views, err := pgx.CollectRows(rows, scanTicketView)
 	if err != nil || len(views) == 0 {
 		return views, err
@@ -163,7 +164,7 @@ func (s *Store) collectTicketViews(ctx context.Context, scope Scope, rows pgx.Ro
 	for i, view := range views {
 		ids[i], places[view.ID] = view.ID, i
 	}
-	tags, err := s.TagsOfTickets(ctx, scope.Company, ids)
+	tags, err := dbgen.New(db).TagsOfTickets(ctx, scope.Company, ids)
 	if err != nil {
 		return nil, fmt.Errorf("loading the tags of tickets: %w", err)
 	}
@@ -188,12 +189,16 @@ func (s *Store) TicketView(ctx context.Context, scope Scope, id int64) (TicketVi
 
 // TicketViews returns tickets by their ids, in any order. Unknown ids are left out.
 func (s *Store) TicketViews(ctx context.Context, scope Scope, ids []int64) ([]TicketView, error) {
+	return ticketViews(ctx, s.host.Pool, scope, ids)
+}
+
+func ticketViews(ctx context.Context, db dbgen.DBTX, scope Scope, ids []int64) ([]TicketView, error) {
 	where, args := TicketFilter{IDs: ids}.where(scope)
-	rows, err := s.host.Pool.Query(ctx, "select "+ticketColumns+ticketJoins+where, args...)
+	rows, err := db.Query(ctx, "select "+ticketColumns+ticketJoins+where, args...)
 	if err != nil {
 		return nil, fmt.Errorf("loading tickets: %w", err)
 	}
-	return s.collectTicketViews(ctx, scope, rows)
+	return collectTicketViews(ctx, db, scope, rows)
 }
 
 func scanTicketView(row pgx.CollectableRow) (TicketView, error) {

@@ -52,10 +52,10 @@ func (t *Tx) FindOrCreateTicket(ctx context.Context, scope Scope, contact Contac
 	if ticket, err = t.InsertTicket(ctx, params); err != nil {
 		return Ticket{}, fmt.Errorf("creating a ticket: %w", err)
 	}
-	_, err = t.Publish(ctx, scope.Tenant, environment, events.TicketCreated{
-		Phone: chat.FormatE164(contact.Number), Name: contact.Name, TicketID: formatID(ticket.ID),
-	})
-	return ticket, err
+	if err := publish(ctx, t, scope, events.TicketCreated{Phone: chat.FormatE164(contact.Number), Name: contact.Name, TicketID: formatID(ticket.ID)}); err != nil {
+		return ticket, err
+	}
+	return ticket, t.publishTicket(ctx, scope, ticket.ID, "")
 }
 
 // reopenTicket returns a ticket that was closed within the company's window to pending. It
@@ -77,7 +77,8 @@ func (t *Tx) reopenTicket(ctx context.Context, scope Scope, contact Contact, con
 }
 
 // SaveTicket stores a ticket that the transaction has locked, sets the times that its
-// status implies, and publishes its closing. earlier is the stored status.
+// status implies, and publishes a change of its status. earlier is the
+// stored one.
 func (t *Tx) SaveTicket(ctx context.Context, scope Scope, earlier chat.TicketStatus, ticket Ticket) (Ticket, error) {
 	now := t.Now()
 	if ticket.Status != earlier {
@@ -96,15 +97,17 @@ func (t *Tx) SaveTicket(ctx context.Context, scope Scope, earlier chat.TicketSta
 		Resolution: ticket.Resolution, QueuedAt: ticket.QueuedAt, StartedAt: ticket.StartedAt, ClosedAt: ticket.ClosedAt,
 		Chatbot: ticket.Chatbot, RatingAskedAt: ticket.RatingAskedAt, UpdatedAt: now,
 	})
-	if err != nil || saved.Status == earlier || saved.Status != chat.TicketClosed {
+	if err != nil || saved.Status == earlier {
+		return saved, err
+	}
+	if err := t.publishTicket(ctx, scope, saved.ID, earlier); err != nil || saved.Status != chat.TicketClosed {
 		return saved, err
 	}
 	closed := events.TicketClosed{TicketID: formatID(saved.ID)}
 	if saved.Resolution != nil {
 		closed.Resolution = *saved.Resolution
 	}
-	_, err = t.Publish(ctx, scope.Tenant, environment, closed)
-	return saved, err
+	return saved, publish(ctx, t, scope, closed)
 }
 
 // formatID returns an id as connected products see it.

@@ -50,6 +50,16 @@ const (
 	FigureTenantsBesideTen = "beside_ten_p99_ms" // eleven do
 )
 
+// Figures of the scenario of a tenant with large batches: p99 of the other tenants, end to
+// end and of publishing alone.
+const (
+	FigureQuietPublish         = "quiet_publish_p99_ms"          // there are no batches
+	FigureBesideBatches        = "beside_batches_p99_ms"         // end to end
+	FigurePublishBesideBatches = "beside_batches_publish_p99_ms" //
+	FigureBatches              = "batches_per_s"                 // of 10,000 deliveries each
+	FigureBatchesMemory        = "batches_peak_mb"               // of the hub
+)
+
 // Figures of the churn scenario: events accepted a second by 500 tenants.
 const (
 	FigureQuiet       = "quiet_per_s"                 // nobody changes anything

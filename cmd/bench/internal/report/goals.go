@@ -31,6 +31,9 @@ var goals = []goal{
 	}},
 	{"p99 of 20 tenants beside an event to 1,400 hanging endpoints of another", 1000, true, "ms", figureOf("gateway-tenants", FigureTenantsBesideOne)},
 	{"p99 of 20 tenants beside ten more", 1000, true, "ms", figureOf("gateway-tenants", FigureTenantsBesideTen)},
+	{"publish p99 of 20 tenants beside batches of 10,000 deliveries of another", 1000, true, "ms", figureOf("gateway-batches", FigurePublishBesideBatches)},
+	{"p99 end to end of these", 1000, true, "ms", figureOf("gateway-batches", FigureBesideBatches)},
+	{"peak memory of the hub by then", 400, true, "MB", figureOf("gateway-batches", FigureBatchesMemory)},
 	{"events accepted/s of 500 tenants with 17 configuration changes/s, of the quiet rate", 0.85, false, "×", figureOf("gateway-churn", FigureChurnRatio)},
 	{"events accepted/s while one tenant repeats an update that changes nothing, of the quiet rate", 0.85, false, "×", figureOf("gateway-churn", FigureNoOpsRatio)},
 	{"webhooks received/s, of events published/s to one endpoint", 0.5, false, "×", func(m medianResults) (float64, bool) {

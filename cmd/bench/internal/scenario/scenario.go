@@ -30,6 +30,7 @@ var All = []Scenario{
 	{"gateway-rate", "the gateway at a fixed rate", true, throughput.MeasureLoad(throughput.Gateway, throughput.FixedRate)},
 	{"gateway-fanout100", "100 endpoints subscribed to one event", false, throughput.MeasureLoad(throughput.Gateway, throughput.FanOut)},
 	{"gateway-tenants", "20 tenants at 200 events/s beside 1,400 hanging endpoints of another", true, throughput.MeasureTenants},
+	{"gateway-batches", "20 tenants at 200 events/s beside batches of 10,000 deliveries of another", true, throughput.MeasureBatches},
 	{"gateway-churn", "500 tenants publish while configuration changes", false, throughput.MeasureChurn},
 	{"gateway-inbound", "webhooks of a peer to a hosted product, and publishing in turn with them", false, throughput.MeasureInbound},
 	{"gateway-log", "queries of a delivery log of 2,000,000", true, deliverylog.Measure},

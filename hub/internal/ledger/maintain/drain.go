@@ -161,7 +161,7 @@ func (t *targetDrain) drain(ctx context.Context, tx pgx.Tx) (drainOutcome, error
 	}
 	t.hasDelivered = t.hasDelivered || progress.delivered > 0
 	if progress.unsent > 0 {
-		return drainOutcome{isBusy: true}, t.again(ctx, tx, progress.open)
+		return drainOutcome{isBusy: true}, t.restart(ctx, tx, progress.open)
 	}
 	if progress.delivered > 0 {
 		t.parked = 0
@@ -288,18 +288,18 @@ func (t *targetDrain) finish(ctx context.Context, tx pgx.Tx) error {
 	case err != nil:
 		return fmt.Errorf("looking for parked deliveries: %w", err)
 	case unsent:
-		return t.again(ctx, tx, []uuid.UUID{})
+		return t.restart(ctx, tx, []uuid.UUID{})
 	case left:
 		return t.wait(ctx, tx)
 	}
 	return t.beginSettling(ctx, tx)
 }
 
-// again makes the drain look once more at everything that is parked. Processes learn of
+// restart makes the drain look once more at everything that is parked. Processes learn of
 // changed configuration within a fraction of a second: one that takes the target for unused
 // parks what it is sent without an attempt, which shows nothing about the target. open was
 // sent and is not settled.
-func (t *targetDrain) again(ctx context.Context, tx pgx.Tx, open []uuid.UUID) error {
+func (t *targetDrain) restart(ctx context.Context, tx pgx.Tx, open []uuid.UUID) error {
 	return t.update(ctx, tx, `since = clock_timestamp(), due_at = clock_timestamp() + $2, sent = $3, cursor = null,
 		delivered_at = case when $4 then coalesce(delivered_at, clock_timestamp()) end`, busyDrainInterval, open, t.hasDelivered)
 }

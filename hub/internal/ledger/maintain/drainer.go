@@ -9,6 +9,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"integrationhub/hub/internal/failpoint"
 )
 
 const (
@@ -83,10 +85,16 @@ func (d *Drainer) DrainOnce(ctx context.Context) (busy bool, err error) {
 				return err
 			}
 		}
+		if len(round.requeued) > 0 {
+			failpoint.Here("drain_before_commit")
+		}
 		return nil
 	})
 	if err != nil {
 		return false, err
+	}
+	if len(round.requeued) > 0 {
+		failpoint.Here("drain_after_commit")
 	}
 	for _, target := range round.requeued {
 		d.wake(target)

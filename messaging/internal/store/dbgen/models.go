@@ -122,6 +122,16 @@ type ContactList struct {
 	UpdatedAt time.Time
 }
 
+type IdempotencyKeyRow struct {
+	CompanyID int64
+	Caller    string
+	Key       string
+	BodyHash  []byte
+	MessageID string
+	CreatedAt time.Time
+	Answer    []byte
+}
+
 type MediaFile struct {
 	CompanyID int64
 	ID        string

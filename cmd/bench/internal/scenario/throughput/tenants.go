@@ -34,7 +34,7 @@ func MeasureTenants(ctx context.Context, run *stage.Run) (*report.Result, error)
 		return nil, err
 	}
 	defer st.Close()
-	hanging, neighbours, err := setUpTenants(ctx, st, &gateway.API)
+	hanging, neighbours, err := setUpTenants(ctx, st, &gateway.API, hangingEndpoints)
 	if err != nil {
 		return nil, fmt.Errorf("setting up tenants: %w", err)
 	}
@@ -76,8 +76,7 @@ func MeasureTenants(ctx context.Context, run *stage.Run) (*report.Result, error)
 		for status, n := range generated.Summary.Statuses {
 			result.Statuses[status] += n
 		}
-		arrivals = slices.DeleteFunc(arrivals, func(a records.Arrival) bool { return a.Number < uint64(phase*neighbourEvents) })
-		result.SetThroughput(generated.Sent, arrivals)
+		result.SetThroughput(generated.Sent, arrivalsFrom(arrivals, uint64(phase*neighbourEvents)))
 		result.Figures[part.figure] = result.EndToEnd.P99
 	}
 	after, err := st.ReadCPU()
@@ -88,19 +87,24 @@ func MeasureTenants(ctx context.Context, run *stage.Run) (*report.Result, error)
 	return result, nil
 }
 
-// setUpTenants makes a tenant with the endpoints that hang, and the neighbours with one
-// endpoint each. It returns their keys.
-func setUpTenants(ctx context.Context, st *stage.Stage, api *hubapi.Client) (hanging string, neighbours []string, err error) {
-	hanging, err = setUpTenant(ctx, st, api, 0, hangingEndpoints)
+// arrivalsFrom returns the arrivals of events from a number on.
+func arrivalsFrom(arrivals []records.Arrival, first uint64) []records.Arrival {
+	return slices.DeleteFunc(arrivals, func(a records.Arrival) bool { return a.Number < first })
+}
+
+// setUpTenants makes a tenant with the first endpoints, and its neighbours with one endpoint
+// each. It returns their keys.
+func setUpTenants(ctx context.Context, st *stage.Stage, api *hubapi.Client, endpoints int) (large string, neighbours []string, err error) {
+	large, err = setUpTenant(ctx, st, api, 0, endpoints)
 	for n := range neighbourTenants {
 		if err != nil {
 			return "", nil, err
 		}
 		var key string
-		key, err = setUpTenant(ctx, st, api, hangingEndpoints+n, 1)
+		key, err = setUpTenant(ctx, st, api, endpoints+n, 1)
 		neighbours = append(neighbours, key)
 	}
-	return hanging, neighbours, err
+	return large, neighbours, err
 }
 
 // setUpTenant makes a tenant with a number of endpoints, and returns its key. first is the

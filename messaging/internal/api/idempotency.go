@@ -1,0 +1,129 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/store"
+)
+
+const (
+	answerWait = 35 * time.Second // for the answer to a request in flight: longer than a driver's call
+	answerPoll = 50 * time.Millisecond
+)
+
+// errKeyTaken ends the transaction of a request whose Idempotency-Key another one has used.
+var errKeyTaken = errors.New("the idempotency key was used before")
+
+// storedAnswer is what is stored of an answer of the send API. Who it was sent to is not:
+// it may be erased.
+type storedAnswer struct {
+	Status    string    `json:"status"`
+	Ack       chat.Ack  `json:"ack"`
+	TicketID  int64     `json:"ticketId"`
+	ContactID int64     `json:"contactId"`
+	Timestamp time.Time `json:"timestamp"`
+}
+
+// requestKey returns the Idempotency-Key of a request, or nil if it has none.
+func requestKey(from sender, in *sendInput) (*store.RequestKey, error) {
+	if in.IdempotencyKey == "" {
+		return nil, nil
+	}
+	if strings.ContainsFunc(in.IdempotencyKey, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return nil, hub.Invalid("header.Idempotency-Key", "must have printable ASCII characters only")
+	}
+	raw, err := json.Marshal(in.Body)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a request: %w", err)
+	}
+	hash := sha256.Sum256(raw)
+	return &store.RequestKey{Company: from.scope.Company, Caller: from.subject, Key: in.IdempotencyKey, BodyHash: hash[:]}, nil
+}
+
+// repeatAnswer returns the answer to the first request with a key. If that is in flight, it
+// waits. isKnown is false if there was none.
+func (a *API) repeatAnswer(ctx context.Context, key store.RequestKey, number string) (out *sendOutput, isKnown bool, err error) {
+	deadline := time.NewTimer(answerWait)
+	defer deadline.Stop()
+	tick := time.NewTicker(answerPoll)
+	defer tick.Stop()
+	for {
+		row, err := a.store.FindKey(ctx, key)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return nil, false, nil
+		case err != nil:
+			return nil, true, err
+		case string(row.BodyHash) != string(key.BodyHash):
+			return nil, true, hub.Invalid("header.Idempotency-Key", "was used with another body before")
+		case row.Answer != nil:
+			out, err := a.answerOf(ctx, row, number)
+			return out, true, err
+		}
+		select {
+		case <-tick.C:
+		case <-deadline.C: // the process that had it is gone; the job sends the message
+			out, err := a.answerFromMessage(ctx, row)
+			return out, true, err
+		case <-ctx.Done():
+			return nil, true, ctx.Err()
+		}
+	}
+}
+
+// answerOf returns a stored answer.
+func (a *API) answerOf(ctx context.Context, row store.IdempotencyRow, number string) (*sendOutput, error) {
+	var stored storedAnswer
+	if err := json.Unmarshal(row.Answer, &stored); err != nil {
+		return nil, fmt.Errorf("reading a stored answer: %w", err)
+	}
+	if stored.Ack == chat.AckFailed {
+		return nil, errNotSent()
+	}
+	contact, err := a.store.Contact(ctx, row.CompanyID, stored.ContactID)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows): // it was deleted
+	case err != nil:
+		return nil, err
+	default:
+		number = contact.Number
+	}
+	return &sendOutput{SentMessage{row.MessageID, row.MessageID, stored.Status, stored.Ack, number, stored.TicketID, stored.ContactID, stored.Timestamp.UTC()}}, nil
+}
+
+// answerFromMessage returns the answer to a request that was not answered.
+func (a *API) answerFromMessage(ctx context.Context, row store.IdempotencyRow) (*sendOutput, error) {
+	message, err := a.store.Message(ctx, row.CompanyID, row.MessageID)
+	if err != nil {
+		return nil, mapNoRows(err, notFound("no_message_found", "message"))
+	}
+	contact, err := a.store.Contact(ctx, row.CompanyID, message.ContactID)
+	if err != nil {
+		return nil, err
+	}
+	return toSent(message, contact)
+}
+
+// saveAnswer stores the answer to a request with a key. Without it a repeated request gets
+// the state of the message.
+func (a *API) saveAnswer(ctx context.Context, key store.RequestKey, message store.Message) {
+	raw, err := json.Marshal(storedAnswer{sentStatus(message), message.Ack, message.TicketID, message.ContactID, message.SentAt})
+	if err == nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		err = a.store.SaveAnswer(ctx, key, message.ID, raw)
+	}
+	if err != nil {
+		a.host.Log.WarnContext(ctx, "the answer to a request with an idempotency key was not stored", "message_id", message.ID, "error", err)
+	}
+}

@@ -1,0 +1,166 @@
+package api_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/messaging/internal/messagingtest"
+)
+
+// Document 2: message.created, ticket.created, ticket.updated and contact.created reach a
+// company's webhooks, with the resources as the API shows them, signed.
+func TestWebhooksGetTheFourEvents(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	line, ana := company.Connect(), company.AddPhone("Ana")
+	receiver, sentToo := messagingtest.NewReceiver(t), messagingtest.NewReceiver(t)
+	all := []string{"message.created", "ticket.created", "ticket.updated", "contact.created"}
+	created := company.OK(201, "POST", "/webhooks", object{"url": receiver.URL, "events": all})
+	company.OK(201, "POST", "/webhooks", object{"url": sentToo.URL, "events": []string{"message.created"}, "includeSent": true})
+
+	company.SendFromPhone(ana, line, "Hello")
+	got := receiver.NextOf("contact.created", "ticket.created", "message.created")
+	for _, event := range got {
+		event.Verify(t, created["secret"].(string))
+		require.Equal(t, "messaging", event.Product)
+	}
+	ticket := company.Tickets("")[0]
+	path := fmt.Sprintf("/tickets/%v", ticket["id"])
+	received := company.Get(path + "/messages")["messages"].([]any)[0].(object)
+	message := got["message.created"].Data
+	for _, member := range []string{"id", "ticketId", "body", "fromMe", "ack", "origin", "timestamp"} {
+		require.Equal(t, received[member], message["message"].(object)[member], member)
+	}
+	require.Equal(t, object{"id": ticket["id"], "uuid": ticket["uuid"], "status": "pending", "queueId": nil, "userId": nil}, message["ticket"])
+	require.Equal(t, object{"id": ticket["contactId"], "name": "Ana", "number": ana, "email": ""}, message["contact"])
+	require.Equal(t, ticket["id"], got["ticket.created"].Data["ticket"].(object)["id"])
+	require.Equal(t, "Ana", got["ticket.created"].Data["ticket"].(object)["contact"].(object)["name"])
+	require.NotContains(t, got["ticket.created"].Data, "previousStatus")
+	require.Equal(t, company.Get(fmt.Sprintf("/contacts/%v", ticket["contactId"]))["number"], got["contact.created"].Data["contact"].(object)["number"])
+	require.Equal(t, "Hello", sentToo.Next().Data["message"].(object)["body"])
+
+	company.OK(200, "PUT", path, object{"status": "open"})
+	opened := receiver.Next()
+	require.Equal(t, "ticket.updated", opened.Type)
+	require.Equal(t, "pending", opened.Data["previousStatus"])
+	require.Equal(t, "open", opened.Data["ticket"].(object)["status"])
+
+	// A note is never sent, and the company's messages only where they were asked for. Closing comes
+	// after both.
+	company.OK(201, "POST", path+"/messages", object{"body": "a note", "isPrivate": true})
+	company.OK(201, "POST", path+"/messages", object{"body": "Good morning"})
+	company.OK(200, "PUT", path, object{"status": "closed"})
+	require.Equal(t, "ticket.updated", receiver.Next().Type)
+	answer := sentToo.Next()
+	require.Equal(t, "message.created", answer.Type)
+	require.Equal(t, "Good morning", answer.Data["message"].(object)["body"])
+	require.Equal(t, true, answer.Data["message"].(object)["fromMe"])
+	require.True(t, receiver.IsEmpty())
+	require.True(t, sentToo.IsEmpty())
+}
+
+// A change that leaves the status as it is, and another company's events, reach nobody.
+func TestWebhooksAreNotCalledForNothing(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	other := company.AnotherCompany()
+	line, ana := company.Connect(), company.AddPhone("Ana")
+	foreign := messagingtest.NewReceiver(t)
+	other.OK(201, "POST", "/webhooks", object{"url": foreign.URL, "events": []string{"message.created", "ticket.created", "ticket.updated", "contact.created"}})
+	company.SendFromPhone(ana, line, "Hello")
+	path := fmt.Sprintf("/tickets/%v", company.Tickets("")[0]["id"])
+	receiver := messagingtest.NewReceiver(t)
+	company.OK(201, "POST", "/webhooks", object{"url": receiver.URL, "events": []string{"ticket.updated"}})
+	company.OK(200, "PUT", path, object{"resolution": "solved"})
+	company.OK(200, "PUT", path, object{"status": "closed"})
+	require.Equal(t, "closed", receiver.Next().Data["ticket"].(object)["status"])
+	require.True(t, receiver.IsEmpty())
+	require.True(t, foreign.IsEmpty())
+}
+
+func TestWebhookResource(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	receiver := messagingtest.NewReceiver(t)
+	webhook := company.OK(201, "POST", "/webhooks", object{"url": receiver.URL, "events": []string{"ticket.updated", "message.created", "ticket.updated"}})
+	require.Equal(t, []any{"message.created", "ticket.updated"}, webhook["events"])
+	require.Equal(t, true, webhook["enabled"])
+	require.Equal(t, false, webhook["includeSent"])
+	require.Regexp(t, `^whsec_`, webhook["secret"])
+	path := "/webhooks/" + webhook["id"].(string)
+	shown := company.Get(path)
+	require.NotContains(t, shown, "secret")
+	require.Equal(t, receiver.URL, shown["url"])
+
+	changed := company.OK(200, "PUT", path, object{"includeSent": true})
+	require.Equal(t, true, changed["includeSent"])
+	require.Equal(t, []any{"message.created", "ticket.updated"}, changed["events"], "what is absent stays")
+	require.Equal(t, false, company.OK(200, "PUT", path, object{"enabled": false})["enabled"])
+	require.NotEqual(t, webhook["secret"], company.OK(200, "POST", path+"/rotate-secret", nil)["secret"])
+
+	for name, body := range map[string]object{
+		"no url":                           {"events": []string{"message.created"}},
+		"no events":                        {"url": receiver.URL},
+		"an empty list of events":          {"url": receiver.URL, "events": []string{}},
+		"an unknown event":                 {"url": receiver.URL, "events": []string{"message.received"}},
+		"a pattern":                        {"url": receiver.URL, "events": []string{"*"}},
+		"sent messages without messages":   {"url": receiver.URL, "events": []string{"ticket.created"}, "includeSent": true},
+		"a URL that is none":               {"url": "example", "events": []string{"message.created"}},
+		"a URL with a scheme of its own":   {"url": "ftp://example.com", "events": []string{"message.created"}},
+		"an address of a private network":  {"url": "http://169.254.169.254/", "events": []string{"message.created"}},
+		"a body of another kind than JSON": {"url": 5, "events": "message.created"},
+	} {
+		refused := company.OK(400, "POST", "/webhooks", body)
+		require.Contains(t, []any{"ERR_VALIDATION", "ERR_URL_NOT_ALLOWED"}, refused["error"], name)
+	}
+	asUser, _ := company.AddUser(object{"profile": "user"})
+	other := company.AnotherCompany()
+	for _, call := range []struct{ method, path string }{{"GET", path}, {"PUT", path}, {"DELETE", path}, {"POST", path + "/rotate-secret"}, {"GET", path + "/deliveries"}} {
+		require.Equal(t, "ERR_NO_PERMISSION", asUser.OK(403, call.method, call.path, object{})["error"])
+		require.Equal(t, "ERR_NO_WEBHOOK_FOUND", other.OK(404, call.method, call.path, object{})["error"])
+	}
+	require.Equal(t, "ERR_NO_WEBHOOK_FOUND", company.OK(404, "GET", "/webhooks/"+uuid.NewString(), nil)["error"])
+	require.Empty(t, other.Get("/webhooks")["webhooks"])
+	page := company.Get("/webhooks")
+	require.Len(t, page["webhooks"], 1)
+	require.Equal(t, false, page["hasMore"])
+	require.EqualValues(t, 1, page["count"])
+	company.OK(200, "DELETE", path, nil)
+	require.Equal(t, "ERR_NO_WEBHOOK_FOUND", company.OK(404, "GET", path, nil)["error"])
+}
+
+// What waits for a disabled webhook is seen in its deliveries, and is sent once it is
+// enabled.
+func TestDisabledWebhookGetsItsEventsLater(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	receiver := messagingtest.NewReceiver(t)
+	webhook := company.OK(201, "POST", "/webhooks", object{"url": receiver.URL, "events": []string{"contact.created"}, "enabled": false})
+	path := "/webhooks/" + webhook["id"].(string)
+	company.OK(201, "POST", "/contacts", object{"name": "Ana", "number": "5511987654321"})
+	require.Eventually(t, func() bool {
+		deliveries := company.Get(path + "/deliveries")["deliveries"].([]any)
+		require.Len(t, deliveries, 1)
+		return deliveries[0].(object)["status"] == "parked" && deliveries[0].(object)["reason"] == "disabled"
+	}, 20*time.Second, 20*time.Millisecond)
+	require.True(t, receiver.IsEmpty())
+	company.OK(200, "PUT", path, object{"enabled": true})
+	require.Equal(t, "contact.created", receiver.Next().Type)
+}
+
+// An import announces every new contact, and no other.
+func TestImportReachesWebhooks(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	company.OK(201, "POST", "/contacts", object{"name": "Old", "number": "5511987650001"})
+	receiver := messagingtest.NewReceiver(t)
+	company.OK(201, "POST", "/webhooks", object{"url": receiver.URL, "events": []string{"contact.created"}})
+	company.ImportContacts("name,number\nOld,5511987650001\nAna,5511987650002\nBia,5511987650003\n", nil)
+	names := []any{receiver.Next().Data["contact"].(object)["name"], receiver.Next().Data["contact"].(object)["name"]}
+	require.ElementsMatch(t, []any{"Ana", "Bia"}, names)
+	require.True(t, receiver.IsEmpty())
+}

@@ -1,0 +1,141 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"integrationhub/hub"
+	"integrationhub/hub/events"
+	"integrationhub/hub/module"
+	"integrationhub/hub/module/tx"
+	"integrationhub/messaging/internal/chat"
+)
+
+// A company's changes have two audiences: connected products get the events of
+// docs/interfaces/clinic.md, and plain webhooks those of docs/interfaces/messaging.md with
+// the resources as the API shows them. Some names are in both.
+
+// TopicSent is what a plain webhook subscribes to for sent messages, which it gets as
+// message.created.
+const TopicSent = events.TypeMessageSent
+
+// WebhookData makes the data of events for plain webhooks.
+type WebhookData interface {
+	// Message returns the data of message.created.
+	Message(m Message, t Ticket, c Contact) (any, error)
+	// Ticket returns the data of ticket.created and, with the status before the change, of
+	// ticket.updated.
+	Ticket(t TicketView, earlier chat.TicketStatus) (any, error)
+	// Contact returns the data of contact.created for a contact without tags.
+	Contact(c Contact) (any, error)
+}
+
+// connectedProducts are the audience of the events for connected products.
+func connectedProducts() module.Audience { return module.Audience{Receivers: module.IntegrationsOnly} }
+
+// publish publishes events to connected products.
+func publish[D events.Data](ctx context.Context, t *Tx, scope Scope, list ...D) error {
+	return tx.PublishTo(ctx, t.Tx, connectedProducts(), scope.Tenant, environment, list)
+}
+
+// webhookEvent is an event for plain webhooks.
+type webhookEvent struct {
+	eventType string
+	topic     string // what they subscribe to; "" = eventType
+}
+
+// publishToWebhooks publishes an event to the company's plain webhooks. The data is made only
+// if some subscribed to it; there is one event for each.
+func (t *Tx) publishToWebhooks(ctx context.Context, scope Scope, e webhookEvent, makeData func() ([]any, error)) error {
+	event := hub.Event{TenantID: scope.Tenant, Environment: environment, Type: e.eventType}
+	audience := module.Audience{Receivers: module.EndpointsOnly, Topic: e.topic}
+	subscribers, err := t.Host.Events.Subscribers(ctx, t.Raw, audience, event)
+	if err != nil || len(subscribers) == 0 {
+		return err
+	}
+	list, err := makeData()
+	if err != nil {
+		return fmt.Errorf("making the data of %s: %w", e.eventType, err)
+	}
+	batch := make([]hub.Event, len(list))
+	for i, data := range list {
+		batch[i] = event
+		if batch[i].Data, err = json.Marshal(data); err != nil {
+			return fmt.Errorf("encoding %s: %w", e.eventType, err)
+		}
+	}
+	_, err = t.Host.Events.PublishTo(ctx, t.Raw, audience, batch)
+	return err
+}
+
+// publishTicket publishes a new ticket, or a new status, to plain webhooks. earlier is the
+// status before the change, "" for a new ticket.
+func (t *Tx) publishTicket(ctx context.Context, scope Scope, ticket int64, earlier chat.TicketStatus) error {
+	e := webhookEvent{eventType: events.TypeTicketCreated}
+	if earlier != "" {
+		e.eventType = events.TypeTicketUpdated
+	}
+	return t.publishToWebhooks(ctx, scope, e, func() ([]any, error) {
+		views, err := ticketViews(ctx, t.Raw, scope, []int64{ticket})
+		if err != nil {
+			return nil, err
+		}
+		data, err := t.webhooks.Ticket(views[0], earlier)
+		return []any{data}, err
+	})
+}
+
+// publishContacts publishes new contacts to connected products and plain webhooks.
+func (t *Tx) publishContacts(ctx context.Context, scope Scope, contacts []Contact) error {
+	created := make([]events.ContactCreated, len(contacts))
+	for i, c := range contacts {
+		created[i] = events.ContactCreated{Phone: chat.FormatE164(c.Number), Name: c.Name, Email: c.Email}
+	}
+	if err := publish(ctx, t, scope, created...); err != nil {
+		return err
+	}
+	return t.publishToWebhooks(ctx, scope, webhookEvent{eventType: events.TypeContactCreated}, func() ([]any, error) {
+		list := make([]any, len(contacts))
+		for i, c := range contacts {
+			var err error
+			if list[i], err = t.webhooks.Contact(c); err != nil {
+				return nil, err
+			}
+		}
+		return list, nil
+	})
+}
+
+// PublishReceived publishes a message from a contact.
+func (t *Tx) PublishReceived(ctx context.Context, scope Scope, contact Contact, ticket Ticket, m Message) error {
+	err := publish(ctx, t, scope, events.MessageReceived{
+		Phone: chat.FormatE164(contact.Number), Name: contact.Name, Body: m.Body, TicketID: formatID(m.TicketID),
+	})
+	if err != nil {
+		return err
+	}
+	return t.publishToWebhooks(ctx, scope, webhookEvent{eventType: events.TypeMessageCreated}, func() ([]any, error) {
+		data, err := t.webhooks.Message(m, ticket, contact)
+		return []any{data}, err
+	})
+}
+
+// publishSent publishes a message that the network has taken.
+func (t *Tx) publishSent(ctx context.Context, scope Scope, m Message, number string) error {
+	if err := publish(ctx, t, scope, events.MessageSent{Phone: chat.FormatE164(number), Body: m.Body, TicketID: formatID(m.TicketID)}); err != nil {
+		return err
+	}
+	return t.publishToWebhooks(ctx, scope, webhookEvent{events.TypeMessageCreated, TopicSent}, func() ([]any, error) {
+		ticket, err := t.Ticket(ctx, scope.Company, m.TicketID)
+		if err != nil {
+			return nil, err
+		}
+		contact, err := t.Contact(ctx, scope.Company, m.ContactID)
+		if err != nil {
+			return nil, err
+		}
+		data, err := t.webhooks.Message(m, ticket, contact)
+		return []any{data}, err
+	})
+}

@@ -1,0 +1,16 @@
+-- name: ClaimIdempotencyKey :execrows
+-- Waits for a request that has just claimed the key. Nothing is changed where the key was
+-- used since expired_at.
+insert into messaging.idempotency_keys as k (company_id, caller, key, body_hash, message_id, created_at)
+values (sqlc.arg(company_id), sqlc.arg(caller), sqlc.arg(key), sqlc.arg(body_hash), sqlc.arg(message_id), sqlc.arg(at)::timestamptz)
+on conflict (company_id, caller, key) do update set body_hash = excluded.body_hash, message_id = excluded.message_id, answer = null, created_at = excluded.created_at
+where k.created_at < sqlc.arg(expired_at)::timestamptz;
+
+-- name: IdempotencyKey :one
+select * from messaging.idempotency_keys where company_id = sqlc.arg(company_id) and caller = sqlc.arg(caller) and key = sqlc.arg(key) and created_at >= sqlc.arg(since)::timestamptz;
+
+-- name: SetIdempotencyAnswer :exec
+update messaging.idempotency_keys set answer = sqlc.arg(answer)::jsonb where company_id = sqlc.arg(company_id) and caller = sqlc.arg(caller) and key = sqlc.arg(key) and message_id = sqlc.arg(message_id);
+
+-- name: DeleteOldIdempotencyKeys :exec
+delete from messaging.idempotency_keys where created_at < $1;
