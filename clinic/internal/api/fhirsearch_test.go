@@ -181,7 +181,7 @@ func TestFHIRSeveralValues(t *testing.T) {
 		"Patient?active=" + url.QueryEscape("http://terminology.hl7.org/CodeSystem/special-values|true"): {chart.PatientID},
 		"Patient?active=" + url.QueryEscape("|false"):                                                    {other},
 		"Patient?active=" + url.QueryEscape("urn:x|true"):                                                {},
-		"Patient?telecom=" + url.QueryEscape("email|a@b.example"): {}, "Patient?identifier=" + url.QueryEscape(cpfSystem): {chart.PatientID, other},
+		"Patient?telecom=" + url.QueryEscape("email|a@b.example"):                                        {}, "Patient?identifier=" + url.QueryEscape(cpfSystem): {chart.PatientID, other},
 	} {
 		got := FHIR(chart.Clinic, 200, "/fhir/"+query)
 		require.ElementsMatch(t, want, BundleIDs(got), query)
