@@ -85,6 +85,7 @@ var (
 	_ module.PhoneSearcher  = (*instance)(nil)
 	_ module.PersonFinder   = (*instance)(nil)
 	_ module.Worker         = (*instance)(nil)
+	_ module.EventScreener  = (*instance)(nil)
 	_ module.PageProvider   = (*instance)(nil)
 	_ module.ErrorFormatter = (*instance)(nil)
 )
@@ -126,8 +127,12 @@ func (i *instance) Pages() map[string]http.Handler {
 	return pages
 }
 
+// ScreenEvent implements [module.EventScreener].
+func (i *instance) ScreenEvent(ctx context.Context, tx pgx.Tx, e hub.Event) (module.Screening, error) {
+	return i.inbox.ScreenEvent(ctx, tx, e)
+}
+
 // ErrorFormats implements [module.ErrorFormatter].
-func (i *instance) ErrorFormats() map[string]module.ErrorFormat { return api.ErrorFormats() }
 
 // Handle implements [module.Instance].
 func (i *instance) Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error {

@@ -131,6 +131,24 @@ type Actor interface {
 	RegisterActions(api huma.API)
 }
 
+// EventScreener is an instance that recognizes persons whom it erased.
+type EventScreener interface {
+	// ScreenEvent says what of an event from a tenant's peer may be stored. It is called
+	// before Handle with the same arguments, also for events that the module does not
+	// handle. An error rolls back.
+	ScreenEvent(ctx context.Context, tx pgx.Tx, e hub.Event) (Screening, error)
+}
+
+// Screening is what may be stored of an event.
+type Screening int
+
+// The screenings.
+const (
+	Storable      Screening = iota // all of it
+	NamesErased                    // its effect, but not its payload: it names an erased person beside others
+	IsAboutErased                  // nothing but its id and type: Handle is not called, and it counts as ignored
+)
+
 // PhoneSearcher is an instance that finds people by phone, for the console's lookup.
 type PhoneSearcher interface {
 	// SearchPhone returns at most 100 matches of all tenants for a phone number in

@@ -260,7 +260,7 @@ func (s *Server) open(ctx context.Context, hostedProduct *hosted, operators *aut
 	if err != nil {
 		return err
 	}
-	hostedProduct.inbox = inbox.New(hostedProduct.pool, hostedProduct.instance.Handle, log, time.Now)
+	hostedProduct.inbox = inbox.New(hostedProduct.pool, hostedProduct.instance.Handle, screenerOf(hostedProduct.instance), log, time.Now)
 	return nil
 }
 
@@ -336,4 +336,12 @@ func (p *products) stop() {
 // without a running hub.
 func ProductOpenAPI(ctx context.Context, m module.Module) ([]byte, error) {
 	return product.Document(ctx, m)
+}
+
+// screenerOf returns the screening of a module's events, nil if it has none.
+func screenerOf(instance module.Instance) inbox.Screener {
+	if screener, ok := instance.(module.EventScreener); ok {
+		return screener.ScreenEvent
+	}
+	return nil
 }

@@ -23,7 +23,7 @@ var (
 	forUsers = []string{
 		"auth.me", "clinic.get", "professionals.list",
 		"patients.list", "patients.search", "patients.create", "patients.get", "patients.update", "patients.delete",
-		"records.list", "records.create", "appointments.list", "appointments.create", "appointments.update",
+		"appointments.agenda", "payments.due", "records.list", "records.create", "appointments.list", "appointments.create", "appointments.update",
 		"payments.list", "payments.create", "payments.pay", "payments.cancel", "interactions.list", "interactions.create",
 	}
 	forAdministrators = []string{

@@ -75,6 +75,9 @@ func (a *API) patientRoutes() []rest.Route {
 		rest.Post(patient+"/appointments", rest.User, 201, "appointments.create", "Make an appointment", rest.WithRequiredFields("NewAppointment", rest.WithHandlerValidation(rest.Handle(a.createAppointment)), "datetime")),
 		rest.Put(v+"/appointments/{id}", rest.User, 200, "appointments.update", "Change an appointment", rest.WithHandlerValidation(rest.Handle(a.updateAppointment))),
 
+		rest.Get(v+"/appointments", rest.User, 200, "appointments.agenda", "Appointments of all patients in a period, in the order of time", rest.Handle(a.listAgenda)),
+		rest.Get(v+"/payments", rest.User, 200, "payments.due", "Payments of all patients with a status, the longest due first", rest.Handle(a.listClinicPayments)),
+
 		rest.Get(patient+"/payments", rest.User, 200, "payments.list", "Payments of a patient", rest.Handle(a.listPayments)),
 		rest.Post(patient+"/payments", rest.User, 201, "payments.create", "Ask for a payment, or record one", rest.Handle(a.createPayment)),
 		rest.Post(v+"/payments/{id}/pay", rest.User, 200, "payments.pay", "Record that a payment was made", rest.Handle(a.pay)),

@@ -14,6 +14,77 @@ import (
 	"integrationhub/hub"
 )
 
+const agendaPage = `-- name: AgendaPage :many
+select a.clinic_id, a.env, a.id, a.patient_id, a.starts_at, a.service, a.professional, a.status, a.reason, a.reminded_at, a.source, a.external_id, a.created_at, a.updated_at, a.details_at, a.state_at, p.name as patient_name from clinic.appointments a
+join clinic.patients p on p.clinic_id = a.clinic_id and p.env = a.env and p.id = a.patient_id
+where a.clinic_id = $1 and a.env = $2 and a.starts_at >= $3::timestamptz and a.starts_at < $4::timestamptz
+and ($5::text = '' or lower(a.professional) = lower($5)) and ($6::text = '' or a.status = $6)
+order by a.starts_at, a.id limit $8::int offset $7::int
+`
+
+type AgendaPageParams struct {
+	ClinicID     uuid.UUID
+	Env          hub.Environment
+	StartsFrom   time.Time
+	StartsBefore time.Time
+	Professional string
+	Status       string
+	RowOffset    int
+	RowLimit     int
+}
+
+type AgendaPageRow struct {
+	Appointment Appointment
+	PatientName string
+}
+
+func (q *Queries) AgendaPage(ctx context.Context, arg AgendaPageParams) ([]AgendaPageRow, error) {
+	rows, err := q.db.Query(ctx, agendaPage,
+		arg.ClinicID,
+		arg.Env,
+		arg.StartsFrom,
+		arg.StartsBefore,
+		arg.Professional,
+		arg.Status,
+		arg.RowOffset,
+		arg.RowLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AgendaPageRow{}
+	for rows.Next() {
+		var i AgendaPageRow
+		if err := rows.Scan(
+			&i.Appointment.ClinicID,
+			&i.Appointment.Env,
+			&i.Appointment.ID,
+			&i.Appointment.PatientID,
+			&i.Appointment.StartsAt,
+			&i.Appointment.Service,
+			&i.Appointment.Professional,
+			&i.Appointment.Status,
+			&i.Appointment.Reason,
+			&i.Appointment.RemindedAt,
+			&i.Appointment.Source,
+			&i.Appointment.ExternalID,
+			&i.Appointment.CreatedAt,
+			&i.Appointment.UpdatedAt,
+			&i.Appointment.DetailsAt,
+			&i.Appointment.StateAt,
+			&i.PatientName,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const appointment = `-- name: Appointment :one
 select clinic_id, env, id, patient_id, starts_at, service, professional, status, reason, reminded_at, source, external_id, created_at, updated_at, details_at, state_at from clinic.appointments where clinic_id = $1 and env = $2 and id = $3
 `
@@ -164,6 +235,37 @@ func (q *Queries) BookingIDs(ctx context.Context, clinicID uuid.UUID, env hub.En
 		return nil, err
 	}
 	return items, nil
+}
+
+const countAgenda = `-- name: CountAgenda :one
+select count(*)::int from (select 1 from clinic.appointments a
+    where a.clinic_id = $1 and a.env = $2 and a.starts_at >= $3::timestamptz and a.starts_at < $4::timestamptz
+    and ($5::text = '' or lower(a.professional) = lower($5)) and ($6::text = '' or a.status = $6) limit $7::int) n
+`
+
+type CountAgendaParams struct {
+	ClinicID     uuid.UUID
+	Env          hub.Environment
+	StartsFrom   time.Time
+	StartsBefore time.Time
+	Professional string
+	Status       string
+	MaxCount     int
+}
+
+func (q *Queries) CountAgenda(ctx context.Context, arg CountAgendaParams) (int, error) {
+	row := q.db.QueryRow(ctx, countAgenda,
+		arg.ClinicID,
+		arg.Env,
+		arg.StartsFrom,
+		arg.StartsBefore,
+		arg.Professional,
+		arg.Status,
+		arg.MaxCount,
+	)
+	var column_1 int
+	err := row.Scan(&column_1)
+	return column_1, err
 }
 
 const countAppointments = `-- name: CountAppointments :one

@@ -70,6 +70,29 @@ func (q *Queries) CountPayments(ctx context.Context, arg CountPaymentsParams) (i
 	return column_1, err
 }
 
+const countPaymentsByStatus = `-- name: CountPaymentsByStatus :one
+select count(*)::int from (select 1 from clinic.payments m where m.clinic_id = $1 and m.env = $2 and m.status = $3 limit $4::int) n
+`
+
+type CountPaymentsByStatusParams struct {
+	ClinicID uuid.UUID
+	Env      hub.Environment
+	Status   care.PaymentStatus
+	MaxCount int
+}
+
+func (q *Queries) CountPaymentsByStatus(ctx context.Context, arg CountPaymentsByStatusParams) (int, error) {
+	row := q.db.QueryRow(ctx, countPaymentsByStatus,
+		arg.ClinicID,
+		arg.Env,
+		arg.Status,
+		arg.MaxCount,
+	)
+	var column_1 int
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const insertPayment = `-- name: InsertPayment :one
 insert into clinic.payments (clinic_id, env, id, patient_id, appointment_id, amount, description, due_date, status, method, paid_at, created_at, updated_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12) returning clinic_id, env, id, patient_id, appointment_id, amount, description, due_date, status, method, paid_at, overdue_notified_at, created_at, updated_at
@@ -337,6 +360,69 @@ func (q *Queries) Payment(ctx context.Context, clinicID uuid.UUID, env hub.Envir
 		&i.UpdatedAt,
 	)
 	return i, err
+}
+
+const paymentsByStatus = `-- name: PaymentsByStatus :many
+select m.clinic_id, m.env, m.id, m.patient_id, m.appointment_id, m.amount, m.description, m.due_date, m.status, m.method, m.paid_at, m.overdue_notified_at, m.created_at, m.updated_at, p.name as patient_name from clinic.payments m
+join clinic.patients p on p.clinic_id = m.clinic_id and p.env = m.env and p.id = m.patient_id
+where m.clinic_id = $1 and m.env = $2 and m.status = $3
+order by m.due_date, m.id limit $5::int offset $4::int
+`
+
+type PaymentsByStatusParams struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	Status    care.PaymentStatus
+	RowOffset int
+	RowLimit  int
+}
+
+type PaymentsByStatusRow struct {
+	Payment     Payment
+	PatientName string
+}
+
+// The longest due first.
+func (q *Queries) PaymentsByStatus(ctx context.Context, arg PaymentsByStatusParams) ([]PaymentsByStatusRow, error) {
+	rows, err := q.db.Query(ctx, paymentsByStatus,
+		arg.ClinicID,
+		arg.Env,
+		arg.Status,
+		arg.RowOffset,
+		arg.RowLimit,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []PaymentsByStatusRow{}
+	for rows.Next() {
+		var i PaymentsByStatusRow
+		if err := rows.Scan(
+			&i.Payment.ClinicID,
+			&i.Payment.Env,
+			&i.Payment.ID,
+			&i.Payment.PatientID,
+			&i.Payment.AppointmentID,
+			&i.Payment.Amount,
+			&i.Payment.Description,
+			&i.Payment.DueDate,
+			&i.Payment.Status,
+			&i.Payment.Method,
+			&i.Payment.PaidAt,
+			&i.Payment.OverdueNotifiedAt,
+			&i.Payment.CreatedAt,
+			&i.Payment.UpdatedAt,
+			&i.PatientName,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const paymentsPage = `-- name: PaymentsPage :many

@@ -62,3 +62,15 @@ and status in ('scheduled', 'confirmed') and starts_at > @after and starts_at <=
 -- The ids that connected products have for a patient's newest appointments.
 select external_id::text from clinic.appointments where clinic_id = @clinic_id and env = @env and patient_id = @patient_id and external_id is not null
 order by starts_at desc, id desc limit 200;
+
+-- name: AgendaPage :many
+select sqlc.embed(a), p.name as patient_name from clinic.appointments a
+join clinic.patients p on p.clinic_id = a.clinic_id and p.env = a.env and p.id = a.patient_id
+where a.clinic_id = @clinic_id and a.env = @env and a.starts_at >= @starts_from::timestamptz and a.starts_at < @starts_before::timestamptz
+and (@professional::text = '' or lower(a.professional) = lower(@professional)) and (@status::text = '' or a.status = @status)
+order by a.starts_at, a.id limit @row_limit::int offset @row_offset::int;
+
+-- name: CountAgenda :one
+select count(*)::int from (select 1 from clinic.appointments a
+    where a.clinic_id = @clinic_id and a.env = @env and a.starts_at >= @starts_from::timestamptz and a.starts_at < @starts_before::timestamptz
+    and (@professional::text = '' or lower(a.professional) = lower(@professional)) and (@status::text = '' or a.status = @status) limit @max_count::int) n;

@@ -37,3 +37,13 @@ order by m.due_date, m.id limit @row_limit::int for share of p skip locked for u
 
 -- name: MarkPaymentOverdue :exec
 update clinic.payments set status = 'overdue', overdue_notified_at = @now::timestamptz, updated_at = @now where clinic_id = @clinic_id and env = @env and id = @id;
+
+-- name: PaymentsByStatus :many
+-- The longest due first.
+select sqlc.embed(m), p.name as patient_name from clinic.payments m
+join clinic.patients p on p.clinic_id = m.clinic_id and p.env = m.env and p.id = m.patient_id
+where m.clinic_id = @clinic_id and m.env = @env and m.status = @status
+order by m.due_date, m.id limit @row_limit::int offset @row_offset::int;
+
+-- name: CountPaymentsByStatus :one
+select count(*)::int from (select 1 from clinic.payments m where m.clinic_id = @clinic_id and m.env = @env and m.status = @status limit @max_count::int) n;
