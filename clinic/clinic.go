@@ -132,9 +132,10 @@ func (i *instance) ScreenEvent(ctx context.Context, tx pgx.Tx, e hub.Event) (mod
 	return i.inbox.ScreenEvent(ctx, tx, e)
 }
 
-// ErrorFormats implements [module.ErrorFormatter].
-
 // Handle implements [module.Instance].
 func (i *instance) Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error {
 	return i.inbox.Receive(ctx, tx, e)
 }
+
+// ErrorFormats implements [module.ErrorFormatter].
+func (i *instance) ErrorFormats() map[string]module.ErrorFormat { return api.ErrorFormats() }
