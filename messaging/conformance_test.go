@@ -29,13 +29,17 @@ func TestConformance(t *testing.T) {
 			connection := company.Connect()
 			company.SendFromPhone(company.AddPhone("Ana"), connection, "Hi")
 			ticket := messagingtest.TicketPath(company.Tickets("")[0])
+			contact := company.Get("/contacts")["contacts"].([]any)[0].(map[string]any)
+			campaign := messagingtest.Path("/campaigns", company.OK(201, "POST", "/campaigns", map[string]any{"name": "Offers", "message1": "Hi", "whatsappId": connection.ID}))
 			webhook := "/webhooks/" + company.OK(201, "POST", "/webhooks", map[string]any{"url": "https://example.com", "events": []string{"ticket.updated"}})["id"].(string)
 			file := company.Upload(ticket, nil, messagingtest.File{Name: "a.pdf", Content: []byte("%PDF-1.7")}).Body["mediaUrl"].(string)
 			return map[string]string{
 				"/media/{id}":    file[strings.Index(file, "/media/"):],
 				"/whatsapp/{id}": messagingtest.ConnectionPath(connection), "/whatsapp/{id}/qrCode": messagingtest.ConnectionPath(connection) + "/qrCode",
-				"/whatsappsession/{id}":    "/whatsappsession/none",
-				"/queue/{id}":              messagingtest.Path("/queue", company.OK(201, "POST", "/queue", map[string]any{"name": "Sales", "color": "#00f"})),
+				"/whatsappsession/{id}": "/whatsappsession/none",
+				"/queue/{id}":           messagingtest.Path("/queue", company.OK(201, "POST", "/queue", map[string]any{"name": "Sales", "color": "#00f"})),
+				"/schedules/{id}":       messagingtest.Path("/schedules", company.OK(201, "POST", "/schedules", map[string]any{"body": "Hi", "sendAt": "2097-03-01T12:00:00Z", "contactId": contact["id"]})),
+				"/campaigns/{id}":       campaign, "/campaigns/{id}/report": campaign + "/report", "/campaigns/{id}/start": "/campaigns/none/start", "/campaigns/{id}/cancel": "/campaigns/none/cancel",
 				"/tags/{id}":               messagingtest.Path("/tags", company.OK(201, "POST", "/tags", map[string]any{"name": "VIP"})),
 				"/contacts/{id}":           messagingtest.Path("/contacts", company.Get("/contacts")["contacts"].([]any)[0].(map[string]any)),
 				"/quick-messages/{id}":     messagingtest.Path("/quick-messages", company.OK(201, "POST", "/quick-messages", map[string]any{"shortcode": "address", "message": "Rua Augusta"})),

@@ -18,6 +18,7 @@ import (
 	"integrationhub/hub/module/accounts"
 	"integrationhub/messaging/internal/api"
 	"integrationhub/messaging/internal/autoreply"
+	"integrationhub/messaging/internal/campaigns"
 	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/driver/sandbox"
 	"integrationhub/messaging/internal/imports"
@@ -26,6 +27,7 @@ import (
 	"integrationhub/messaging/internal/media"
 	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/realtime"
+	"integrationhub/messaging/internal/schedules"
 	"integrationhub/messaging/internal/sessions"
 	"integrationhub/messaging/internal/store"
 	"integrationhub/messaging/migrations"
@@ -78,8 +80,12 @@ func (Module) Open(_ context.Context, host module.Host) (module.Instance, error)
 		services.Sandbox = sandbox.New(host, receiver)
 		drivers.Add(services.Sandbox)
 	}
+	work := jobs.Services{
+		Outbound: sender, Inbound: receiver, Realtime: streams, Sessions: services.Sessions, Imports: services.Imports, Replies: replies,
+		Schedules: schedules.New(host, messagingStore, sender), Campaigns: campaigns.New(host, messagingStore, sender), Store: messagingStore,
+	}
 	a := api.New(host, services)
-	return &instance{api: a, jobs: append(a.Authenticator().Jobs(), jobs.List(sender, receiver, streams, services.Sessions, services.Imports, replies, messagingStore)...)}, nil
+	return &instance{api: a, jobs: append(a.Authenticator().Jobs(), jobs.List(work)...)}, nil
 }
 
 // instance is the opened product.

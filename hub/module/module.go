@@ -101,6 +101,14 @@ const MetadataErrorAdapter = "error-adapter"
 // [ErrorFormat] does.
 type ErrorAdapter func(ErrorResponse) (status int, members hub.Extensions)
 
+// ErrorFormatter is an instance with error formats for whole paths, which apply to errors
+// that belong to no operation too, such as 404 and 405.
+type ErrorFormatter interface {
+	// ErrorFormats returns formats by path below the product's base: "/fhir" includes
+	// everything below it.
+	ErrorFormats() map[string]ErrorFormat
+}
+
 // ErrorResponse is the content of an error response.
 type ErrorResponse struct {
 	Status    int // HTTP
@@ -122,6 +130,24 @@ type Actor interface {
 	// <base>/api/v1/integrations/action: "/book".
 	RegisterActions(api huma.API)
 }
+
+// EventScreener is an instance that recognizes persons whom it erased.
+type EventScreener interface {
+	// ScreenEvent says what of an event from a tenant's peer may be stored. It is called
+	// before Handle with the same arguments, also for events that the module does not
+	// handle. An error rolls back.
+	ScreenEvent(ctx context.Context, tx pgx.Tx, e hub.Event) (Screening, error)
+}
+
+// Screening is what may be stored of an event.
+type Screening int
+
+// The screenings.
+const (
+	Storable      Screening = iota // all of it
+	NamesErased                    // its effect, but not its payload: it names an erased person beside others
+	IsAboutErased                  // nothing but its id and type: Handle is not called, and it counts as ignored
+)
 
 // PhoneSearcher is an instance that finds people by phone, for the console's lookup.
 type PhoneSearcher interface {

@@ -260,7 +260,7 @@ func (s *Server) open(ctx context.Context, hostedProduct *hosted, operators *aut
 	if err != nil {
 		return err
 	}
-	hostedProduct.inbox = inbox.New(hostedProduct.pool, hostedProduct.instance.Handle, log, time.Now)
+	hostedProduct.inbox = inbox.New(hostedProduct.pool, hostedProduct.instance.Handle, screenerOf(hostedProduct.instance), log, time.Now)
 	return nil
 }
 
@@ -268,7 +268,7 @@ func (s *Server) open(ctx context.Context, hostedProduct *hosted, operators *aut
 func (s *Server) mountProduct(hostedProduct *hosted, limits keyLimits) error {
 	app := s.app
 	if hostedProduct.listener != nil {
-		hostedProduct.app = newApp(s.publicURL(), s.options.Log, s.probes, s.uploads)
+		hostedProduct.app = newApp(s.publicURL(), s.options.Log, s.probes, s.uploads, &s.formats)
 		app = hostedProduct.app
 	}
 	s.engine.metrics.RegisterProduct(hostedProduct.spec.Name, []string{string(inbox.Accepted), string(inbox.Duplicate), string(inbox.Ignored)}, []string{connect.StepStatus, connect.StepRegister})
@@ -283,6 +283,11 @@ func (s *Server) mountProduct(hostedProduct *hosted, limits keyLimits) error {
 	}
 	s.uploads.BodyLimits(app, mounted.AdmitLongBody)
 	s.uploads.AdaptErrors(app, mounted.ErrorAdapterOf)
+	if formatter, ok := hostedProduct.instance.(module.ErrorFormatter); ok {
+		for path, format := range formatter.ErrorFormats() {
+			s.formats.Add(app, hostedProduct.path+path, format)
+		}
+	}
 	if pages, ok := hostedProduct.instance.(module.PageProvider); ok {
 		for path, handler := range pages.Pages() {
 			mountPage(s.app, path, s.options.Config.TrustedProxies, handler)
@@ -331,4 +336,12 @@ func (p *products) stop() {
 // without a running hub.
 func ProductOpenAPI(ctx context.Context, m module.Module) ([]byte, error) {
 	return product.Document(ctx, m)
+}
+
+// screenerOf returns the screening of a module's events, nil if it has none.
+func screenerOf(instance module.Instance) inbox.Screener {
+	if screener, ok := instance.(module.EventScreener); ok {
+		return screener.ScreenEvent
+	}
+	return nil
 }

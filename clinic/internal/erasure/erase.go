@@ -44,6 +44,16 @@ func insertTombstones(ctx context.Context, tx *store.Tx, scope store.Scope, p st
 			}
 		}
 	}
+	for _, phone := range identity.Phones {
+		if !identity.IsSharedPhone(phone) {
+			hashes = append(hashes, tx.PhoneTombstone(scope, phone))
+		}
+	}
+	for _, email := range identity.Emails {
+		if !identity.IsSharedEmail(email) {
+			hashes = append(hashes, tx.EmailTombstone(scope, email))
+		}
+	}
 	for _, hash := range identity.CPFHashes {
 		hashes = append(hashes, tx.Tombstones(scope, store.TombstoneIdentifiers{CPFHash: hash})...)
 	}

@@ -58,9 +58,9 @@ func TestDeletionRequest(t *testing.T) {
 	for _, trace := range []string{"977776666", "955554444"} {
 		require.NotContains(t, clinic.Snapshot(), trace)
 	}
-	records := clinic.Items("/patients/" + id + "/records")
-	require.Equal(t, "Story", records[0]["content"], "the law has it kept")
-	require.Equal(t, true, records[0]["locked"])
+	opened := clinic.Call("GET", "/patients/"+id+"/records", nil, "X-Access-Reason", "A court asks for it").Body["items"].([]any)[0].(object)
+	require.Equal(t, "Story", opened["content"], "the law has it kept")
+	require.Equal(t, true, opened["locked"])
 	require.Len(t, clinic.Items("/integrations/inbox"), 1, "others' news stay")
 
 	// Nothing is added any more, nobody finds the patient, and asking again is the same request.

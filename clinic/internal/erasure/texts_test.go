@@ -49,11 +49,11 @@ func TestErasureOfEveryColumn(t *testing.T) {
 	t.Parallel()
 	p := clinictest.NewClinic(t)
 	const name, number, email = "Zuleica Canario", "+5511977771234", "zuleica@canario.example"
-	// Columns that take no such text, or have rows only while a file is read or events are
+	// Columns that take no such text, or have rows only after an erasure, while a file is read or events are
 	// linked, and those that programs fill from a list of their own.
 	codes := []string{
 		"appointments.env", "appointments.status", "earlier_contacts.env", "earlier_contacts.kind", "import_matches.env", "import_matches.kept_reason", "import_matches.reference", "import_matches.source", "inbox.env", "inbox.status", "interactions.env",
-		"linked_phones.env", "linkings.env", "linkings.external_id", "linkings.phone_key", "linkings.source", "patient_references.env", "patients.cpf_last2", "patients.env", "patients.status", "payments.env", "payments.status", "records.env", "records.sensitivity", "tickets.env",
+		"linked_phones.env", "linkings.env", "linkings.external_id", "linkings.phone_key", "linkings.source", "patient_references.env", "patients.cpf_last2", "patients.env", "patients.status", "payments.env", "payments.status", "record_accesses.env", "record_accesses.reason", "record_accesses.user_name", "records.env", "records.sensitivity", "tickets.env",
 	}
 	apart := []string{"appointments.source", "interactions.origin", "patients.name", "patients.phone", "patients.email"}
 	for _, test := range []struct {

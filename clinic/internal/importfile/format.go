@@ -1,10 +1,13 @@
 package importfile
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
+
+	"integrationhub/hub/module/table"
 )
 
 // FormatError says why a file cannot be read as its format, and what to do, for users.
@@ -48,11 +51,10 @@ const (
 // CheckFormat returns a [FormatError] for a file that cannot have a format. Other errors
 // are those of reading the file.
 func CheckFormat(file io.ReadSeeker, format Format) error {
-	raw, err := seek(file, 0)
-	if err != nil {
-		return err
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("reading the file: %w", err)
 	}
-	prefix, err := raw.Peek(maxSignature)
+	prefix, err := bufio.NewReader(file).Peek(maxSignature)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("reading the file: %w", err)
 	}
@@ -61,7 +63,7 @@ func CheckFormat(file io.ReadSeeker, format Format) error {
 			return signature.err
 		}
 	}
-	text, err := Text(file)
+	text, err := table.Text(file)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/clinic/internal/importfile"
+	"integrationhub/hub/module/table"
 )
 
 // Files of other formats are recognized by their first bytes.
@@ -109,17 +110,6 @@ func TestReadErrorIsNoFormatError(t *testing.T) {
 	require.ErrorIs(t, err, iotest.ErrTimeout)
 }
 
-// Bytes 0x80 to 0x9F are Windows-1252, those above are Latin-1; what fits into no read is
-// given to the next.
-func TestWindows1252Bounds(t *testing.T) {
-	t.Parallel()
-	in, err := importfile.Text(strings.NewReader("\x7f\x80\x82\x9e\x9f\xa0\xff"))
-	require.NoError(t, err)
-	text, err := io.ReadAll(in)
-	require.NoError(t, err)
-	require.Equal(t, "\x7f€‚žŸ\u00a0ÿ", string(text))
-}
-
 // A read error is not taken for the end of the file.
 func TestReadErrorIsNoEnd(t *testing.T) {
 	t.Parallel()
@@ -127,7 +117,7 @@ func TestReadErrorIsNoEnd(t *testing.T) {
 		"Windows-1252": strings.Repeat("n\xe9;", 5000), "UTF-16": "\xff\xfe" + strings.Repeat("n\x00;\x00", 5000), "pairs of UTF-16": "\xff\xfe" + strings.Repeat("\x34\xd8\x1e\xdd", 5000),
 	} {
 		for reads := 1; reads <= 40; reads++ {
-			in, err := importfile.Text(&brokenFile{strings.NewReader(text), 1000, reads})
+			in, err := table.Text(&brokenFile{strings.NewReader(text), 1000, reads})
 			if err == nil {
 				_, err = io.Copy(io.Discard, in)
 			}
@@ -138,7 +128,7 @@ func TestReadErrorIsNoEnd(t *testing.T) {
 		}
 	}
 	// A pair that is cut at the end of the file is one unreadable character.
-	in, err := importfile.Text(strings.NewReader("\xff\xfea\x00\x34\xd8"))
+	in, err := table.Text(strings.NewReader("\xff\xfea\x00\x34\xd8"))
 	require.NoError(t, err)
 	got, err := io.ReadAll(in)
 	require.NoError(t, err)

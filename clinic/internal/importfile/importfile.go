@@ -4,12 +4,6 @@
 // file.
 package importfile
 
-import (
-	"bufio"
-	"fmt"
-	"io"
-)
-
 // Format is a file format.
 type Format string
 
@@ -50,11 +44,3 @@ type Position struct {
 
 // Start is the beginning of every file.
 var Start = Position{Line: 1}
-
-// seek returns a reader of the file from an offset on.
-func seek(file io.ReadSeeker, offset int) (*bufio.Reader, error) {
-	if _, err := file.Seek(int64(offset), io.SeekStart); err != nil {
-		return nil, fmt.Errorf("reading the file: %w", err)
-	}
-	return bufio.NewReader(file), nil
-}

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-	"unicode/utf16"
 
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/clinic/internal/importfile"
+	"integrationhub/hub/module/table"
 )
 
 // thisYear is the year in which the tests import.
@@ -195,39 +195,6 @@ func TestFHIRVariants(t *testing.T) {
 	}
 }
 
-func TestCharsets(t *testing.T) {
-	t.Parallel()
-	const text = "nome;obs\nJosé Conceição;€ “x” 𝄞\n"
-	wide := func(mark string, high, low int) string {
-		b := []byte(mark)
-		for _, unit := range utf16.Encode([]rune(text)) {
-			pair := [2]byte{byte(unit >> 8), byte(unit)}
-			b = append(b, pair[high], pair[low])
-		}
-		return string(b)
-	}
-	for name, entry := range map[string][2]string{
-		"UTF-8":        {text, text},
-		"with a mark":  {"\xef\xbb\xbf" + text, text},
-		"little":       {wide("\xff\xfe", 1, 0), text},
-		"big":          {wide("\xfe\xff", 0, 1), text},
-		"Latin-1":      {"nome\nJos\xe9 Concei\xe7\xe3o\n", "nome\nJosé Conceição\n"},
-		"Windows-1252": {"\x80 \x93x\x94 \xe9", "€ “x” é"},
-		"cut":          {wide("\xff\xfe", 1, 0) + "x", text},
-		"short":        {"a", "a"},
-		"nothing":      {"", ""},
-	} {
-		file := strings.NewReader(entry[0])
-		for range 2 { // a file is read several times
-			in, err := importfile.Text(file)
-			require.NoError(t, err)
-			got, err := io.ReadAll(iotest.OneByteReader(in))
-			require.NoError(t, err, name)
-			require.Equal(t, entry[1], string(got), name)
-		}
-	}
-}
-
 // endlessFile is a table that is never held whole.
 type endlessFile struct{ left int }
 
@@ -274,7 +241,7 @@ func FuzzReader(f *testing.F) {
 			readFrom(t, text, head, at)
 		}
 		readFrom(t, text, nil, importfile.Start)
-		if in, err := importfile.Text(strings.NewReader(text)); err == nil {
+		if in, err := table.Text(strings.NewReader(text)); err == nil {
 			_, err := io.Copy(io.Discard, in)
 			require.NoError(t, err)
 		}

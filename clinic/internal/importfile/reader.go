@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"integrationhub/hub/module/table"
 )
 
 // MaxLine is how long a line may be, in bytes; of a table, a row.
@@ -64,7 +66,7 @@ func ReadHeader(in io.Reader, year int) (*Header, Position, error) {
 	if err == nil && bytes.HasPrefix(bytes.ToLower(line), []byte("sep=")) { // Excel's way to name the separator
 		line, err = r.readLine()
 	}
-	for err == nil && len(bytes.Trim(line, separators+" \r\n")) == 0 { // the sheet may begin further down
+	for err == nil && len(bytes.Trim(line, table.Separators+" \r\n")) == 0 { // the sheet may begin further down
 		line, err = r.readLine()
 	}
 	switch {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"integrationhub/hub/module/table"
 )
 
 // Header is the first line of a table: how its rows are read.
@@ -14,11 +16,9 @@ type Header struct {
 	year      int      // the present one
 }
 
-const separators = ",;\t|"
-
 // parseHeader parses the first line of a table.
 func parseHeader(line []byte) (*Header, error) {
-	h := &Header{separator: separatorOf(line)}
+	h := &Header{separator: table.Separator(string(line))}
 	hasName := false
 	for _, cell := range h.splitCells(line) {
 		kind := columnsByHeading[normalizeHeading(cell)]
@@ -30,27 +30,6 @@ func parseHeader(line []byte) (*Header, error) {
 		return nil, ErrNoNameColumn
 	}
 	return h, nil
-}
-
-// separatorOf returns the separator that a header has most of, outside quotation marks.
-func separatorOf(header []byte) byte {
-	var counts [len(separators)]int
-	quoted := false
-	for _, c := range header {
-		if c == '"' {
-			quoted = !quoted
-		}
-		if i := strings.IndexByte(separators, c); i >= 0 && !quoted {
-			counts[i]++
-		}
-	}
-	best := 0
-	for i, count := range counts {
-		if count > counts[best] {
-			best = i
-		}
-	}
-	return separators[best]
 }
 
 // splitCells splits a line into its cells (RFC 4180). A quotation mark inside a cell that
@@ -191,9 +170,6 @@ var statusesByText = map[string]string{
 	"inactive": inactive, "inativo": inactive, "inativa": inactive, "false": inactive, "nao": inactive, "n": inactive, "no": inactive, "0": inactive,
 }
 
-// accents removes the accents that occur in headings.
-var accents = strings.NewReplacer("á", "a", "à", "a", "â", "a", "ã", "a", "é", "e", "ê", "e", "í", "i", "ó", "o", "ô", "o", "õ", "o", "ú", "u", "ü", "u", "ç", "c")
-
 // normalizeHeading returns a heading in lower case with letters and digits only, without
 // accents.
 func normalizeHeading(heading string) string {
@@ -202,5 +178,5 @@ func normalizeHeading(heading string) string {
 			return r
 		}
 		return -1
-	}, accents.Replace(strings.ToLower(heading)))
+	}, table.Fold(heading))
 }

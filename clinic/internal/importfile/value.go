@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"integrationhub/hub/module/brazil"
+	"integrationhub/hub/module/table"
 )
 
 // Statuses of patients.
@@ -71,7 +72,7 @@ var placeholders = []string{
 // is one of [placeholders], or is a CPF, phone number or date of zeros.
 func isPlaceholder(kind column, text string) bool {
 	isLetterOrDigit := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
-	if !strings.ContainsFunc(text, isLetterOrDigit) || slices.Contains(placeholders, accents.Replace(strings.ToLower(text))) {
+	if !strings.ContainsFunc(text, isLetterOrDigit) || slices.Contains(placeholders, table.Fold(text)) {
 		return true
 	}
 	if strings.ContainsFunc(text, unicode.IsLetter) {
@@ -90,6 +91,6 @@ func isPlaceholder(kind column, text string) bool {
 // hasSuffixWords reports whether a name ends with a family name, whatever case and accents
 // they are written with.
 func hasSuffixWords(fullName, family string) bool {
-	fold := func(text string) string { return " " + accents.Replace(strings.ToLower(text)) }
+	fold := func(text string) string { return " " + table.Fold(text) }
 	return family == "" || strings.HasSuffix(fold(fullName), fold(family))
 }

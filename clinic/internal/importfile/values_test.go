@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/clinic/internal/importfile"
+	"integrationhub/hub/module/table"
 )
 
 // Dates as spreadsheets and people write them. A year of two digits is the last one up to
@@ -180,7 +181,7 @@ func TestUTF16WithoutMark(t *testing.T) {
 		return string(b)
 	}
 	read := func(file string) string {
-		in, err := importfile.Text(strings.NewReader(file))
+		in, err := table.Text(strings.NewReader(file))
 		require.NoError(t, err)
 		text, err := io.ReadAll(in)
 		require.NoError(t, err)

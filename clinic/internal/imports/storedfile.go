@@ -13,6 +13,7 @@ import (
 	"integrationhub/clinic/internal/importfile"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
+	"integrationhub/hub/module/table"
 )
 
 // chunkSize is how many bytes of a file's text one row of clinic.import_chunks holds.
@@ -25,7 +26,7 @@ func chunkContext(id uuid.UUID, n int) string {
 
 // storeFile stores a file's text in encrypted chunks.
 func (s *Service) storeFile(ctx context.Context, tx *store.Tx, key importKey, file io.ReadSeeker) error {
-	text, err := importfile.Text(file)
+	text, err := table.Text(file)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"integrationhub/clinic/internal/store"
 	"integrationhub/clinic/internal/store/dbgen"
 	"integrationhub/hub"
+	"integrationhub/hub/module/table"
 )
 
 // Upload is a file of patients.
@@ -81,7 +82,7 @@ func (s *Service) readFile(ctx context.Context, scope store.Scope, upload Upload
 	if err := importfile.CheckFormat(upload.File, upload.Format); err != nil {
 		return start, preview, err
 	}
-	text, err := importfile.Text(upload.File)
+	text, err := table.Text(upload.File)
 	if err != nil {
 		return start, preview, err
 	}
@@ -91,7 +92,7 @@ func (s *Service) readFile(ctx context.Context, scope store.Scope, upload Upload
 		if header, start, err = importfile.ReadHeader(text, s.host.Now().Year()); err != nil {
 			return start, preview, err
 		}
-		if text, err = importfile.Text(upload.File); err != nil {
+		if text, err = table.Text(upload.File); err != nil {
 			return start, preview, err
 		}
 		if _, err = io.CopyN(io.Discard, text, start.Offset); err != nil {

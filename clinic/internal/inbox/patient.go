@@ -63,11 +63,3 @@ func mostLikely(patients []store.Patient, event *inboundEvent) int {
 	}
 	return 0
 }
-
-// isAboutErasedTicket reports whether the event's ticket belonged to an erased patient.
-func (t *transaction) isAboutErasedTicket(ctx context.Context, event *inboundEvent) (bool, error) {
-	if event.data.TicketID == "" || event.isAboutAppointment() {
-		return false, nil
-	}
-	return t.IsErasedTicket(ctx, event.scope, event.source, event.data.TicketID)
-}

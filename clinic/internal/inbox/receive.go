@@ -43,13 +43,6 @@ func (t *transaction) receive(ctx context.Context, e hub.Event) error {
 		return err
 	}
 	if patient == nil {
-		erased, err := t.isAboutErasedTicket(ctx, &event)
-		if err != nil {
-			return err
-		}
-		if erased {
-			return module.ErrIgnored // nothing about an erased patient is stored
-		}
 		return t.addEntry(ctx, &event)
 	}
 	locked, err := t.LockPatientShared(ctx, event.scope.Clinic, event.scope.Env, patient.ID)

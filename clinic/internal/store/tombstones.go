@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"encoding/hex"
 	"strings"
 
@@ -44,6 +43,17 @@ func (t *Tx) Tombstones(scope Scope, patient TombstoneIdentifiers) (hashes [][]b
 	return hashes
 }
 
+// PhoneTombstone returns the tombstone of a number that only an erased patient had. Events
+// are screened by it; imports are not, as numbers get new owners.
+func (t *Tx) PhoneTombstone(scope Scope, phone string) []byte {
+	return t.keyedHash(scope, hashOwnPhone, care.PhoneKey(phone))
+}
+
+// EmailTombstone is [Tx.PhoneTombstone] of an e-mail address.
+func (t *Tx) EmailTombstone(scope Scope, email string) []byte {
+	return t.keyedHash(scope, hashOwnEmail, strings.ToLower(strings.TrimSpace(email)))
+}
+
 // ImportedHash returns the hash of a patient's data as an import left it.
 func (t *Tx) ImportedHash(scope Scope, patient uuid.UUID, data []byte) []byte {
 	return t.keyedHash(scope, hashImported, patient.String(), string(data))
@@ -52,10 +62,4 @@ func (t *Tx) ImportedHash(scope Scope, patient uuid.UUID, data []byte) []byte {
 // TicketTombstone returns the tombstone of an erased patient's ticket.
 func (t *Tx) TicketTombstone(scope Scope, source, ticketID string) []byte {
 	return t.keyedHash(scope, hashTicket, source, ticketID)
-}
-
-// IsErasedTicket reports whether a ticket belonged to a patient who was erased.
-func (t *Tx) IsErasedTicket(ctx context.Context, scope Scope, source, ticketID string) (bool, error) {
-	found, err := t.FindTombstones(ctx, scope.Clinic, scope.Env, [][]byte{t.TicketTombstone(scope, source, ticketID)})
-	return len(found) > 0, err
 }

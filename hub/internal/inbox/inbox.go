@@ -18,6 +18,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/logid"
+	"integrationhub/hub/module"
 )
 
 const (
@@ -40,6 +41,9 @@ const (
 // Handler applies an event's effect: the product's Handle.
 type Handler func(ctx context.Context, tx pgx.Tx, e hub.Event) error
 
+// Screener says what of an event may be stored: the product's ScreenEvent.
+type Screener func(ctx context.Context, tx pgx.Tx, e hub.Event) (module.Screening, error)
+
 // Item is an event whose signature and format were checked.
 type Item struct {
 	IntegrationID uuid.UUID
@@ -54,6 +58,7 @@ type Item struct {
 type Inbox struct {
 	pool   *pgxpool.Pool
 	handle Handler
+	screen Screener // nil: everything may be stored
 	log    *slog.Logger
 	now    func() time.Time
 	queue  chan *pendingEvent
@@ -67,15 +72,16 @@ type pendingEvent struct {
 	id           int64     // the event id's 64 bits
 	seq          uuid.UUID // of the event in the log
 	isRedelivery bool      // its effect failed before: the log has it
+	screening    module.Screening
 	outcome      Outcome
 	err          error
 	done         chan struct{}
 }
 
 // New starts the inbox's writers; Close ends them. Transactions run on pool, whose
-// search_path has the product's schema.
-func New(pool *pgxpool.Pool, handle Handler, log *slog.Logger, now func() time.Time) *Inbox {
-	b := &Inbox{pool: pool, handle: handle, log: log, now: now, queue: make(chan *pendingEvent, queueLength), stop: make(chan struct{})}
+// search_path has the product's schema. screen may be nil.
+func New(pool *pgxpool.Pool, handle Handler, screen Screener, log *slog.Logger, now func() time.Time) *Inbox {
+	b := &Inbox{pool: pool, handle: handle, screen: screen, log: log, now: now, queue: make(chan *pendingEvent, queueLength), stop: make(chan struct{})}
 	for range writers {
 		b.done.Go(func() { (&writer{Inbox: b}).run() })
 	}

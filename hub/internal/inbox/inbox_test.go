@@ -53,7 +53,7 @@ func TestAllOrNothing(t *testing.T) {
 	b := inbox.New(db, func(ctx context.Context, tx pgx.Tx, e hub.Event) error {
 		_, err := tx.Exec(ctx, `update hub.tenants set name = $2 where id = $1`, e.TenantID, e.ID)
 		return errors.Join(err, fail)
-	}, slog.New(slog.DiscardHandler), time.Now)
+	}, nil, slog.New(slog.DiscardHandler), time.Now)
 	t.Cleanup(b.Close)
 	stored := func() (rows, entries int, name string) {
 		require.NoError(t, db.QueryRow(context.Background(), `select (select count(*) from hub.received where not failed), (select count(*) from hub.audit), name from hub.tenants`).
@@ -96,7 +96,7 @@ func newFailing(t *testing.T, db *pgxpool.Pool, effects *atomic.Int32) *failing 
 		}
 		f.effects.Add(1)
 		return nil
-	}, slog.New(slog.DiscardHandler), time.Now)
+	}, nil, slog.New(slog.DiscardHandler), time.Now)
 	t.Cleanup(f.Close)
 	return f
 }
@@ -258,7 +258,7 @@ func TestDatabaseAway(t *testing.T) {
 	id, tenant := integration(t, db)
 	away, err := pgxpool.New(context.Background(), db.Config().ConnString())
 	require.NoError(t, err)
-	b := inbox.New(away, func(context.Context, pgx.Tx, hub.Event) error { return nil }, slog.New(slog.DiscardHandler), time.Now)
+	b := inbox.New(away, func(context.Context, pgx.Tx, hub.Event) error { return nil }, nil, slog.New(slog.DiscardHandler), time.Now)
 	t.Cleanup(b.Close)
 	away.Close()
 	_, err = b.Store(context.Background(), item(id, tenant, "x"))
@@ -273,7 +273,7 @@ func TestDrop(t *testing.T) {
 	t.Parallel()
 	db := hubtest.Database(t)
 	id, tenant := integration(t, db)
-	b := inbox.New(db, func(context.Context, pgx.Tx, hub.Event) error { return nil }, slog.New(slog.DiscardHandler), time.Now)
+	b := inbox.New(db, func(context.Context, pgx.Tx, hub.Event) error { return nil }, nil, slog.New(slog.DiscardHandler), time.Now)
 	t.Cleanup(b.Close)
 	now := time.Now()
 	for i, days := range []int{1, 31, 44, 46} {

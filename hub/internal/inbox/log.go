@@ -1,14 +1,20 @@
 package inbox
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
 	"integrationhub/hub/events"
 	"integrationhub/hub/internal/erasure"
 	"integrationhub/hub/internal/logid"
 	"integrationhub/hub/internal/store/bulk"
 	"integrationhub/hub/internal/subject"
+	"integrationhub/hub/module"
 )
 
 // columns are the buffers of a writer's inserts, reused by every batch.
@@ -105,10 +111,9 @@ func (d *dayColumns) addEvent(entry logEntry) {
 	c[colEventEnvironment].Text(string(entry.Event.Environment))
 	c[colEventProduct].Text(entry.Event.Product)
 	c[colEventEventType].Text(entry.Event.Type)
-	c[colEventCorrelationID].OptionalText(entry.Event.CorrelationID)
-	c[colEventBody].Bytes(entry.Body)
-	scope := subject.Scope{TenantID: entry.Event.TenantID, Environment: entry.Event.Environment}
-	c[colEventSubjects].OptionalText(subject.Array(scope.Terms(entry.Event.Data)))
+	c[colEventCorrelationID].OptionalText(entry.storedCorrelationID())
+	c[colEventBody].Bytes(entry.storedBody())
+	c[colEventSubjects].OptionalText(entry.storedSubjects())
 }
 
 func (d *dayColumns) addDelivery(entry logEntry) {
@@ -120,11 +125,61 @@ func (d *dayColumns) addDelivery(entry logEntry) {
 	c[colDeliveryEnvironment].Text(string(entry.Event.Environment))
 	c[colDeliveryProduct].Text(entry.Event.Product)
 	c[colDeliveryEventType].Text(entry.Event.Type)
-	c[colDeliveryCorrelationID].OptionalText(entry.Event.CorrelationID)
+	c[colDeliveryCorrelationID].OptionalText(entry.storedCorrelationID())
 	c[colDeliveryResponseBody].Bytes(entry.answer)
 	c[colDeliveryStatus].Int2(entry.status)
 	c[colDeliveryStatusCode].Int2(int16(entry.code))
 	c[colDeliveryReason].OptionalText(entry.reason)
+}
+
+// storedBody returns the event's body as the log may have it.
+func (r *pendingEvent) storedBody() []byte {
+	if r.screening != module.Storable {
+		return []byte(hub.ErasedPayload)
+	}
+	return r.Body
+}
+
+// storedCorrelationID returns the event's correlation id as the log may have it: peers make
+// them of phone numbers and names.
+func (r *pendingEvent) storedCorrelationID() string {
+	if r.screening != module.Storable {
+		return ""
+	}
+	return r.Event.CorrelationID
+}
+
+// storedSubjects returns the hashes by which the log finds who the event is about, "" if
+// its payload may not be stored.
+func (r *pendingEvent) storedSubjects() string {
+	if r.screening != module.Storable {
+		return ""
+	}
+	scope := subject.Scope{TenantID: r.Event.TenantID, Environment: r.Event.Environment}
+	return subject.Array(scope.Terms(r.Event.Data))
+}
+
+// eraseRedeliveredSQL erases events that were stored when they failed.
+const eraseRedeliveredSQL = `
+	with erased as (update hub.events set body = $2, correlation_id = null, subjects = null where seq = any($1::uuid[]))
+	update hub.deliveries set correlation_id = null where id = any($3::uuid[])`
+
+// eraseRedelivered erases the stored payloads of redelivered events that must not be stored:
+// when they failed, the person was not erased yet.
+func eraseRedelivered(ctx context.Context, tx pgx.Tx, batch []*pendingEvent) error {
+	var seqs, deliveries []uuid.UUID
+	for _, r := range batch {
+		if r.isRedelivery && r.screening != module.Storable {
+			seqs, deliveries = append(seqs, r.seq), append(deliveries, logid.Delivery(r.seq, 1))
+		}
+	}
+	if len(seqs) == 0 {
+		return nil
+	}
+	if _, err := tx.Exec(ctx, eraseRedeliveredSQL, seqs, []byte(hub.ErasedPayload), deliveries); err != nil {
+		return fmt.Errorf("erasing redelivered events: %w", err)
+	}
+	return nil
 }
 
 // addRedelivery settles the delivery of an event that failed before.

@@ -70,6 +70,9 @@ func (w *writer) transact(batch []*pendingEvent) error {
 			return err
 		}
 		for _, r := range batch {
+			if err := w.screenEvent(ctx, tx, r); err != nil {
+				return err
+			}
 			if r.outcome != Accepted {
 				continue
 			}
@@ -239,6 +242,20 @@ func (w *writer) claimFailed(ctx context.Context, tx pgx.Tx, batch []*pendingEve
 	return claimed, nil
 }
 
+// screenEvent asks the product what of a new event may be stored. An event about an erased
+// person has no effect.
+func (w *writer) screenEvent(ctx context.Context, tx pgx.Tx, r *pendingEvent) (err error) {
+	r.screening = module.Storable
+	if w.screen == nil || r.outcome != Accepted && r.outcome != Ignored {
+		return nil
+	}
+	r.screening, err = w.screen(ctx, tx, r.Event)
+	if err == nil && r.screening == module.IsAboutErased {
+		r.outcome = Ignored
+	}
+	return err
+}
+
 // applyEffect runs the product's handler for an event. A panic becomes an error.
 func (w *writer) applyEffect(ctx context.Context, tx pgx.Tx, r *pendingEvent) (err error) {
 	defer func() {
@@ -279,6 +296,9 @@ func (w *writer) finish(ctx context.Context, tx pgx.Tx, batch []*pendingEvent) e
 	statements := &bulk.Batch{}
 	audit.Queue(statements, &w.columns.audit, entries)
 	w.queueLog(statements, logEntriesOf(batch))
+	if err := eraseRedelivered(ctx, tx, batch); err != nil {
+		return err
+	}
 	if err := statements.RunOn(ctx, tx.Conn()); err != nil {
 		return fmt.Errorf("logging received events: %w", err)
 	}

@@ -91,6 +91,7 @@ func TestRedactCPFs(t *testing.T) {
 		redacted, changed := brazil.RedactCPFs(cpfText.Text)
 		require.Equal(t, cpfText.Redacted, redacted, "%q", cpfText.Text)
 		require.Equal(t, cpfText.Text != cpfText.Redacted, changed, "%q", cpfText.Text)
+		require.Len(t, brazil.FindCPFs(cpfText.Text), strings.Count(cpfText.Redacted, "***.***.***-")-strings.Count(cpfText.Text, "***.***.***-"), "%q", cpfText.Text)
 		raw, _ := brazil.RedactCPFs([]byte(cpfText.Text))
 		require.Equal(t, cpfText.Redacted, string(raw), "%q", cpfText.Text)
 	}
@@ -110,6 +111,7 @@ func TestRedactCPFsBoundaries(t *testing.T) {
 	}
 	redacted, _ := brazil.RedactCPFs("529.982.247-26")
 	require.Equal(t, "***.***.***-26", redacted, "a typing error in the usual format")
+	require.Equal(t, []string{"52998224725", "12345678909"}, brazil.FindCPFs("a 5 2 9 9 8 2 2 4 7 2 5, １２３.456.789-09 and 123"))
 	for _, text := range []string{
 		"529-982.247-26", "529.982-247-26", "529.982.247.26", "529. 982.247-26", "529.982.247- 26", "529.982. 247-26", "52998224726", "529982.247-26",
 		"529\b982\b247\b25", "529\x0e982\x0e247\x0e25", "529\x80982\x80247\x8025", "529....982.247-25", "5299.82.247-25", "52.9982.247-25", "529.982.2472-5",

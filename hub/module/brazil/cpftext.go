@@ -32,6 +32,14 @@ func RedactCPFs[T string | []byte](text T) (redacted T, changed bool) {
 	return T(append(out, text[done:]...)), true
 }
 
+// FindCPFs returns the digits of the tax ids in a text that [RedactCPFs] masks.
+func FindCPFs[T string | []byte](text T) (digits []string) {
+	for match := findCPF(text, 0); match.end != 0; match = findCPF(text, match.end) {
+		digits = append(digits, string(match.digits[:]))
+	}
+	return digits
+}
+
 // cpfMatch is a tax id in a text.
 type cpfMatch struct {
 	start, end int // in bytes; end is 0 if there is none

@@ -117,7 +117,7 @@ func (a *API) answerFromMessage(ctx context.Context, row store.IdempotencyRow) (
 // saveAnswer stores the answer to a request with a key. Without it a repeated request gets
 // the state of the message.
 func (a *API) saveAnswer(ctx context.Context, key store.RequestKey, message store.Message) {
-	raw, err := json.Marshal(storedAnswer{sentStatus(message), message.Ack, message.TicketID, message.ContactID, message.SentAt})
+	raw, err := json.Marshal(storedAnswer{sentStatus(message), message.Ack, *message.TicketID, message.ContactID, message.SentAt})
 	if err == nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()

@@ -18,7 +18,7 @@ const messagesPerPage = 20
 type TicketMessage struct {
 	ID          string         `json:"id"`
 	CompanyID   int64          `json:"companyId"`
-	TicketID    int64          `json:"ticketId"`
+	TicketID    *int64         `json:"ticketId" doc:"null: a campaign's message whose contact has not answered"`
 	ContactID   int64          `json:"contactId"`
 	WhatsappID  *int64         `json:"whatsappId"`
 	UserID      *int64         `json:"userId" doc:"Who wrote it; null: the contact or a program"`
@@ -109,7 +109,7 @@ func (a *API) markRead(ctx context.Context, ticket store.Ticket) error {
 	}
 	var remoteIDs []string
 	err := a.store.InTx(ctx, "marking messages as read", func(tx *store.Tx) error {
-		ids, err := tx.MarkMessagesRead(ctx, ticket.CompanyID, ticket.ID, tx.Now())
+		ids, err := tx.MarkMessagesRead(ctx, tx.Now(), ticket.CompanyID, ticket.ID)
 		if err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func checkQuoted(ctx context.Context, tx *store.Tx, ticket store.Ticket, id *str
 		return nil
 	}
 	quoted, err := tx.Message(ctx, ticket.CompanyID, *id)
-	if err == nil && quoted.TicketID == ticket.ID {
+	if err == nil && quoted.TicketID != nil && *quoted.TicketID == ticket.ID {
 		return nil
 	}
 	return mapNoRowsOrNil(err, hub.Errorf(hub.ErrNotFound, "no_message_found", "The ticket has no message with the id of quotedMsgId."))

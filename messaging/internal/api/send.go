@@ -186,7 +186,7 @@ func (a *API) writeAndSend(ctx context.Context, from sender, in *sendInput, conn
 		return nil, err
 	}
 	if in.Body.CloseTicket && message.Ack != chat.AckFailed {
-		if err := a.outbound.CloseTicket(ctx, from.scope, message.TicketID); err != nil {
+		if err := a.outbound.CloseTicket(ctx, from.scope, *message.TicketID); err != nil {
 			return nil, err
 		}
 	}
@@ -203,7 +203,7 @@ func toSent(message store.Message, contact store.Contact) (*sendOutput, error) {
 	}
 	return &sendOutput{SentMessage{
 		ID: message.ID, MessageID: message.ID, Status: sentStatus(message), Ack: message.Ack, Number: contact.Number,
-		TicketID: message.TicketID, ContactID: contact.ID, Timestamp: message.SentAt.UTC(),
+		TicketID: *message.TicketID, ContactID: contact.ID, Timestamp: message.SentAt.UTC(),
 	}}, nil
 }
 

@@ -58,6 +58,7 @@ type StreamEvent struct {
 	Message    *TicketMessage `json:"message,omitempty" doc:"With event: message or ack"`
 	Contact    *TicketContact `json:"contact,omitempty" doc:"With event: contact"`
 	Connection *Connection    `json:"connection,omitempty" doc:"With event: connection; without the QR code, except for administrators"`
+	Campaign   *Campaign      `json:"campaign,omitempty" doc:"With event: campaign, for administrators: on changes of its settings or state, not on every message"`
 }
 
 // StreamInput selects where a stream begins.
@@ -291,12 +292,14 @@ type streamItems struct {
 	messages    map[string]store.Message
 	contacts    map[int64]store.Contact
 	connections map[int64]Connection
+	campaigns   map[int64]store.CampaignView
 }
 
 // load reads the resources of changes, one query for each kind.
 func (r *streamReader) load(ctx context.Context, changes []store.Change) (items streamItems, err error) {
 	var messageIDs []string
 	var contactIDs, ticketIDs []int64
+	var campaignIDs []int64
 	hasConnections := false
 	for _, change := range changes {
 		if change.TicketID != nil {
@@ -314,10 +317,12 @@ func (r *streamReader) load(ctx context.Context, changes []store.Change) (items 
 			contactIDs = append(contactIDs, id)
 		case "connection":
 			hasConnections = true
+		case "campaign":
+			campaignIDs = append(campaignIDs, id)
 		}
 	}
 	company, s := r.user.scope.Company, r.api.store
-	items = streamItems{map[int64]store.TicketView{}, map[string]store.Message{}, map[int64]store.Contact{}, map[int64]Connection{}}
+	items = streamItems{map[int64]store.TicketView{}, map[string]store.Message{}, map[int64]store.Contact{}, map[int64]Connection{}, map[int64]store.CampaignView{}}
 	if len(ticketIDs) > 0 {
 		views, err := s.TicketViews(ctx, r.user.scope, ticketIDs)
 		if err != nil {
@@ -343,6 +348,15 @@ func (r *streamReader) load(ctx context.Context, changes []store.Change) (items 
 		}
 		for _, contact := range contacts {
 			items.contacts[contact.ID] = contact
+		}
+	}
+	if len(campaignIDs) > 0 {
+		views, err := s.CampaignViews(ctx, company, campaignIDs)
+		if err != nil {
+			return items, err
+		}
+		for _, view := range views {
+			items.campaigns[view.ID] = view
 		}
 	}
 	if hasConnections {
@@ -392,6 +406,16 @@ func (r *streamReader) event(change store.Change, items streamItems) (event Stre
 		var contact store.Contact
 		if contact, exists = items.contacts[id]; exists {
 			event.Contact = &TicketContact{contact.ID, contact.Name, contact.Number, contact.Email, contact.PictureURL}
+		}
+	case "campaign":
+		if r.user.user.Profile != profileAdmin {
+			return event, false
+		}
+		var view store.CampaignView
+		if view, exists = items.campaigns[id]; exists {
+			if shown, err := r.api.toCampaign(view); err == nil {
+				event.Campaign = &shown
+			}
 		}
 	case "connection":
 		var connection Connection

@@ -18,7 +18,7 @@ var _ store.WebhookData = (*WebhookData)(nil)
 // MessageCreated is the data of message.created.
 type MessageCreated struct {
 	Message TicketMessage  `json:"message"`
-	Ticket  MessageTicket  `json:"ticket"`
+	Ticket  *MessageTicket `json:"ticket"` // null: a campaign's message whose contact has not answered
 	Contact MessageContact `json:"contact"`
 }
 
@@ -51,8 +51,12 @@ type ContactCreated struct {
 }
 
 // Message implements [store.WebhookData].
-func (d *WebhookData) Message(m store.Message, t store.Ticket, c store.Contact) (any, error) {
-	return MessageCreated{toMessage(m, d.Media.SignedURL), MessageTicket{t.ID, t.UUID, t.Status, t.QueueID, t.UserID}, MessageContact{c.ID, c.Name, c.Number, c.Email}}, nil
+func (d *WebhookData) Message(m store.Message, t *store.Ticket, c store.Contact) (any, error) {
+	var ticket *MessageTicket
+	if t != nil {
+		ticket = &MessageTicket{t.ID, t.UUID, t.Status, t.QueueID, t.UserID}
+	}
+	return MessageCreated{toMessage(m, d.Media.SignedURL), ticket, MessageContact{c.ID, c.Name, c.Number, c.Email}}, nil
 }
 
 // Ticket implements [store.WebhookData].

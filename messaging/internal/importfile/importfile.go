@@ -4,13 +4,14 @@ package importfile
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/csv"
+	"fmt"
+	"io"
 	"strings"
 	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 
+	"integrationhub/hub/module/table"
 	"integrationhub/messaging/internal/chat"
 )
 
@@ -73,11 +74,14 @@ func Read(file []byte, countryCode string) ([]Column, []Row, error) {
 			return nil, nil, ErrNoCSV
 		}
 	}
-	text := decode(file)
+	text, err := decode(file)
+	if err != nil {
+		return nil, nil, err
+	}
 	if strings.ContainsRune(text, 0) || strings.HasPrefix(strings.TrimSpace(text), "<") || strings.HasPrefix(strings.TrimSpace(text), "{") {
 		return nil, nil, ErrNoCSV
 	}
-	t := table{lines: strings.Split(text, "\n"), countryCode: countryCode}
+	t := sheet{lines: strings.Split(text, "\n"), countryCode: countryCode}
 	if t.lines[len(t.lines)-1] == "" {
 		t.lines = t.lines[:len(t.lines)-1]
 	}
@@ -96,8 +100,8 @@ func Read(file []byte, countryCode string) ([]Column, []Row, error) {
 	return t.columns, rows, nil
 }
 
-// table is a table that is being read.
-type table struct {
+// sheet is a table that is being read.
+type sheet struct {
 	lines       []string
 	next        int // index of the next line
 	separator   rune
@@ -106,13 +110,13 @@ type table struct {
 }
 
 // readHeader reads the first line that is not blank.
-func (t *table) readHeader() error {
+func (t *sheet) readHeader() error {
 	for t.next < len(t.lines) {
 		line := strings.TrimSpace(t.lines[t.next])
 		if t.next++; line == "" || strings.HasPrefix(strings.ToLower(line), "sep=") {
 			continue
 		}
-		t.separator = separatorOf(line)
+		t.separator = rune(table.Separator(line))
 		cells, ok := t.split(line)
 		if !ok {
 			return ErrNoNumber
@@ -131,19 +135,8 @@ func (t *table) readHeader() error {
 	return ErrEmpty
 }
 
-// separatorOf returns the separator that a header has most of.
-func separatorOf(line string) rune {
-	best, most := ',', 0
-	for _, separator := range ",;\t|" {
-		if count := strings.Count(line, string(separator)); count > most {
-			best, most = separator, count
-		}
-	}
-	return best
-}
-
 // readRow reads a row. A quotation mark that is not closed spoils its own line only.
-func (t *table) readRow() (row Row, blank bool) {
+func (t *sheet) readRow() (row Row, blank bool) {
 	first := t.next
 	row.Line = first + 1
 	text := t.lines[first]
@@ -173,7 +166,7 @@ func (t *table) readRow() (row Row, blank bool) {
 }
 
 // split returns the cells of a line.
-func (t *table) split(line string) (cells []string, ok bool) {
+func (t *sheet) split(line string) (cells []string, ok bool) {
 	reader := csv.NewReader(strings.NewReader(strings.TrimSuffix(line, "\r")))
 	reader.Comma, reader.LazyQuotes, reader.FieldsPerRecord = t.separator, true, -1
 	cells, err := reader.Read()
@@ -182,7 +175,7 @@ func (t *table) split(line string) (cells []string, ok bool) {
 
 // setCells sets the row to what its cells say. Of several columns of one field, the first
 // that is not empty counts.
-func (t *table) setCells(row *Row, cells []string) {
+func (t *sheet) setCells(row *Row, cells []string) {
 	for i, cell := range cells {
 		if i >= len(t.columns) {
 			if strings.TrimSpace(cell) != "" {
@@ -209,7 +202,7 @@ func (t *table) setCells(row *Row, cells []string) {
 }
 
 // check normalizes the number and checks what the row says.
-func (t *table) check(row *Row) {
+func (t *sheet) check(row *Row) {
 	if row.Number == "" {
 		row.Problem = "has no number"
 		return
@@ -233,7 +226,7 @@ func (t *table) check(row *Row) {
 }
 
 // cleanNumber returns the digits of a number as people write them.
-func (t *table) cleanNumber(text string) (number string, ok bool) {
+func (t *sheet) cleanNumber(text string) (number string, ok bool) {
 	hasPlus := strings.HasPrefix(text, "+")
 	var digits strings.Builder
 	for _, r := range strings.TrimPrefix(text, "+") {
@@ -268,9 +261,6 @@ func truncate(text string, n int) string {
 	return text
 }
 
-// accents removes the accents that occur in headings.
-var accents = strings.NewReplacer("á", "a", "à", "a", "â", "a", "ã", "a", "é", "e", "ê", "e", "í", "i", "ó", "o", "ô", "o", "õ", "o", "ú", "u", "ü", "u", "ç", "c")
-
 // normalize returns a text in lower case with letters and digits only, without accents.
 func normalize(text string) string {
 	return strings.Map(func(r rune) rune {
@@ -278,40 +268,18 @@ func normalize(text string) string {
 			return r
 		}
 		return -1
-	}, accents.Replace(strings.ToLower(text)))
+	}, table.Fold(text))
 }
 
-// windows1252 are the characters of the bytes 0x80 to 0x9F in Windows-1252.
-var windows1252 = []rune("€\ufffd‚ƒ„…†‡ˆ‰Š‹Œ\ufffdŽ\ufffd\ufffd‘’“”•–—˜™š›œ\ufffdžŸ")
-
-// decode returns a file's text: UTF-8, UTF-16 with a byte order mark, or Windows-1252.
-func decode(file []byte) string {
-	switch {
-	case bytes.HasPrefix(file, []byte("\xff\xfe")):
-		return decodeUTF16(file[2:], binary.LittleEndian)
-	case bytes.HasPrefix(file, []byte("\xfe\xff")):
-		return decodeUTF16(file[2:], binary.BigEndian)
+// decode returns a file's text.
+func decode(file []byte) (string, error) {
+	in, err := table.Text(bytes.NewReader(file))
+	if err != nil {
+		return "", err
 	}
-	file = bytes.TrimPrefix(file, []byte("\xef\xbb\xbf"))
-	if utf8.Valid(file) {
-		return string(file)
+	text, err := io.ReadAll(in)
+	if err != nil {
+		return "", fmt.Errorf("reading the file: %w", err)
 	}
-	var text strings.Builder
-	for _, b := range file {
-		switch {
-		case b >= 0x80 && b < 0xa0:
-			text.WriteRune(windows1252[b-0x80])
-		default:
-			text.WriteRune(rune(b))
-		}
-	}
-	return text.String()
-}
-
-func decodeUTF16(file []byte, order binary.ByteOrder) string {
-	units := make([]uint16, len(file)/2)
-	for i := range units {
-		units[i] = order.Uint16(file[2*i:])
-	}
-	return string(utf16.Decode(units))
+	return string(text), nil
 }

@@ -65,7 +65,7 @@ func (s *Service) ReceiveMessage(ctx context.Context, in driver.Incoming) error 
 		if isKnown, err := tx.RemoteMessageExists(ctx, scope.Company, connection.ID, in.RemoteID); err != nil || isKnown {
 			return err
 		}
-		ticket, isRating, err := s.ticketOf(ctx, tx, scope, contact, connection.ID, in.Body)
+		ticket, isRating, err := s.ticketOf(ctx, tx, company, contact, connection.ID, in.Body)
 		if err != nil {
 			return err
 		}
@@ -100,8 +100,8 @@ func (s *Service) ReceiveMessage(ctx context.Context, in driver.Incoming) error 
 }
 
 // ticketOf returns the ticket of a contact's message: the closed one that it rates, the live
-// one, or a new one.
-func (s *Service) ticketOf(ctx context.Context, tx *store.Tx, scope store.Scope, contact store.Contact, connection int64, body string) (ticket store.Ticket, isRating bool, err error) {
+// one, or a new one. With it campaigns get the contact's answer.
+func (s *Service) ticketOf(ctx context.Context, tx *store.Tx, company store.Company, contact store.Contact, connection int64, body string) (ticket store.Ticket, isRating bool, err error) {
 	rated, err := s.replies.TakeRating(ctx, tx, contact, connection, body)
 	if err != nil {
 		return ticket, false, err
@@ -109,7 +109,11 @@ func (s *Service) ticketOf(ctx context.Context, tx *store.Tx, scope store.Scope,
 	if rated != nil {
 		return *rated, true, nil
 	}
+	scope := store.Scope{Company: company.ID, Tenant: company.TenantID}
 	ticket, err = tx.FindOrCreateTicket(ctx, scope, contact, connection, store.NewTicket{Status: chat.TicketPending, Reopens: true})
+	if err == nil {
+		err = tx.TakeCampaignAnswer(ctx, ticket, connection, chat.Declines(body, company.OptOutWords))
+	}
 	return ticket, false, err
 }
 

@@ -6,27 +6,44 @@ import (
 
 	"integrationhub/hub/module"
 	"integrationhub/messaging/internal/autoreply"
+	"integrationhub/messaging/internal/campaigns"
 	"integrationhub/messaging/internal/imports"
 	"integrationhub/messaging/internal/inbound"
 	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/realtime"
+	"integrationhub/messaging/internal/schedules"
 	"integrationhub/messaging/internal/sessions"
 	"integrationhub/messaging/internal/store"
 )
 
+// Services have the product's background work.
+type Services struct {
+	Outbound  *outbound.Service
+	Inbound   *inbound.Service
+	Realtime  *realtime.Service
+	Sessions  *sessions.Service
+	Imports   *imports.Service
+	Replies   *autoreply.Service
+	Schedules *schedules.Service
+	Campaigns *campaigns.Service
+	Store     *store.Store
+}
+
 // List returns the jobs.
-func List(sender *outbound.Service, receiver *inbound.Service, streams *realtime.Service, connections *sessions.Service, importer *imports.Service, replies *autoreply.Service, s *store.Store) []module.Job {
+func List(s Services) []module.Job {
 	return []module.Job{
-		{Name: "outbox", Every: time.Second, Timeout: 5 * time.Minute, Run: sender.SendDue},
-		{Name: "expired-changes", Every: 10 * time.Minute, Timeout: 5 * time.Minute, Run: streams.DeleteExpired},
-		{Name: "qr-codes", Every: 10 * time.Second, Run: connections.RenewExpired},
-		{Name: inbound.MediaJob, Timeout: 5 * time.Minute, Run: receiver.FetchMedia},
-		{Name: store.EraseMediaJob, Timeout: 10 * time.Minute, Run: s.DeleteErasedMedia},
-		{Name: "abandoned-media", Every: 24 * time.Hour, Timeout: time.Hour, Run: s.EraseAbandoned},
-		{Name: imports.Job, Timeout: 30 * time.Minute, Run: importer.Continue},
-		{Name: "old-idempotency-keys", Every: time.Hour, Timeout: 5 * time.Minute, Run: s.DeleteExpiredKeys},
-		{Name: "old-imports", Every: 24 * time.Hour, Timeout: 5 * time.Minute, Run: importer.DeleteOld},
-		{Name: "waiting-tickets", Every: 10 * time.Second, Run: replies.UpdateWaiting},
-		{Name: "retention", Every: 24 * time.Hour, Timeout: time.Hour, Run: s.EraseOldMessages},
+		{Name: "outbox", Every: time.Second, Timeout: 5 * time.Minute, Run: s.Outbound.SendDue},
+		{Name: "expired-changes", Every: 10 * time.Minute, Timeout: 5 * time.Minute, Run: s.Realtime.DeleteExpired},
+		{Name: "qr-codes", Every: 10 * time.Second, Run: s.Sessions.RenewExpired},
+		{Name: inbound.MediaJob, Timeout: 5 * time.Minute, Run: s.Inbound.FetchMedia},
+		{Name: store.EraseMediaJob, Timeout: 10 * time.Minute, Run: s.Store.DeleteErasedMedia},
+		{Name: "abandoned-media", Every: 24 * time.Hour, Timeout: time.Hour, Run: s.Store.EraseAbandoned},
+		{Name: imports.Job, Timeout: 30 * time.Minute, Run: s.Imports.Continue},
+		{Name: "old-idempotency-keys", Every: time.Hour, Timeout: 5 * time.Minute, Run: s.Store.DeleteExpiredKeys},
+		{Name: "old-imports", Every: 24 * time.Hour, Timeout: 5 * time.Minute, Run: s.Imports.DeleteOld},
+		{Name: "waiting-tickets", Every: 10 * time.Second, Run: s.Replies.UpdateWaiting},
+		{Name: "schedules", Every: time.Second, Timeout: 30 * time.Second, Run: s.Schedules.SendDue},
+		{Name: "campaigns", Every: time.Second, Timeout: 30 * time.Second, Run: s.Campaigns.SendDue},
+		{Name: "retention", Every: 24 * time.Hour, Timeout: time.Hour, Run: s.Store.EraseOldMessages},
 	}
 }

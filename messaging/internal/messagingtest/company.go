@@ -75,7 +75,7 @@ func SignUp(t testing.TB, hub *moduletest.Hub) *Company {
 func CompanyAt(t testing.TB, hub *moduletest.Hub, token string) *Company {
 	return &Company{Client: moduletest.Client{
 		T: t, Hub: hub, Token: token, Contract: &contract, KeyPrefix: "msg_",
-		Roots: []string{"/api/messages", "/auth", "/company", "/contact-lists", "/contacts", "/events", "/media", "/queue", "/quick-messages", "/sandbox", "/tags", "/tickets", "/users", "/webhooks", "/whatsapp", "/whatsappsession"},
+		Roots: []string{"/api/messages", "/auth", "/campaigns", "/company", "/contact-lists", "/contacts", "/events", "/media", "/queue", "/quick-messages", "/reports", "/sandbox", "/schedules", "/tags", "/tickets", "/users", "/webhooks", "/whatsapp", "/whatsappsession"},
 	}}
 }
 

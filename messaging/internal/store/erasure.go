@@ -38,7 +38,10 @@ func (t *Tx) AnonymizeContact(ctx context.Context, scope Scope, contact Contact)
 		return contact, fmt.Errorf("loading the contact's files: %w", err)
 	}
 	for _, erase := range []func(ctx context.Context, company, contact int64) error{
-		t.EraseTicketsOfContact, t.DeleteOutboxOfContact, t.DeleteListItemsOfContact, t.DeleteContactTags,
+		t.EraseTicketsOfContact, t.DeleteOutboxOfContact, t.DeleteListItemsOfContact, t.DeleteContactTags, t.DeleteSchedulesOfContact,
+		func(ctx context.Context, company, contact int64) error {
+			return t.EraseShipmentsOfContact(ctx, company, contact, t.Now())
+		},
 		func(ctx context.Context, company, contact int64) error {
 			return t.EraseMessagesOfContact(ctx, company, contact, t.Now())
 		},

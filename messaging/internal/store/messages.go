@@ -42,7 +42,7 @@ func (t *Tx) AddMessage(ctx context.Context, ticket Ticket, m Message) (Message,
 		m.ID = NewMessageID()
 	}
 	stored, err := t.InsertMessage(ctx, dbgen.InsertMessageParams{
-		CompanyID: ticket.CompanyID, ID: m.ID, TicketID: ticket.ID, ContactID: ticket.ContactID, ConnectionID: ticket.ConnectionID, RemoteID: m.RemoteID,
+		CompanyID: ticket.CompanyID, ID: m.ID, TicketID: &ticket.ID, ContactID: ticket.ContactID, ConnectionID: ticket.ConnectionID, RemoteID: m.RemoteID,
 		UserID: m.UserID, Body: m.Body, FromMe: m.FromMe, IsRead: m.FromMe, Ack: m.Ack, MediaType: m.MediaType, MediaID: m.MediaID, MediaReference: m.MediaReference, MediaName: m.MediaName,
 		MimeType: m.MimeType, Size: m.Size, QuotedID: m.QuotedID, IsPrivate: m.IsPrivate, Origin: m.Origin, ExternalKey: m.ExternalKey,
 		SentAt: m.SentAt, CreatedAt: t.Now(),
@@ -93,6 +93,9 @@ func (t *Tx) MarkSent(ctx context.Context, scope Scope, m Message, number string
 	if err != nil {
 		return m, fmt.Errorf("storing a sent message: %w", err)
 	}
+	if err := t.recordProgress(ctx, stored, chat.AckServer, nil); err != nil {
+		return m, err
+	}
 	if stored, err = t.applyEarlyReceipt(ctx, stored); err != nil {
 		return m, err
 	}
@@ -109,7 +112,7 @@ func (t *Tx) applyEarlyReceipt(ctx context.Context, m Message) (Message, error) 
 		return m, fmt.Errorf("looking for an early receipt: %w", err)
 	}
 	m.Ack, m.ErrorCode = early.Ack, early.ErrorCode
-	return m, t.SetMessageAck(ctx, dbgen.SetMessageAckParams{CompanyID: m.CompanyID, ID: m.ID, Ack: m.Ack, ErrorCode: m.ErrorCode, UpdatedAt: t.Now()})
+	return m, t.saveAck(ctx, m, m.Ack, m.ErrorCode)
 }
 
 // ApplyReceipt stores how far a message of a connection has come. A receipt of a message that
@@ -130,7 +133,7 @@ func (t *Tx) ApplyReceipt(ctx context.Context, connection Connection, remoteID s
 	if !ack.Follows(messages[0].Ack) {
 		return nil
 	}
-	return t.SetMessageAck(ctx, dbgen.SetMessageAckParams{CompanyID: connection.CompanyID, ID: messages[0].ID, Ack: ack, ErrorCode: errorCode, UpdatedAt: t.Now()})
+	return t.saveAck(ctx, messages[0], ack, errorCode)
 }
 
 // MarkFailed stores that the network will never take a message, and takes it out of the
@@ -139,7 +142,40 @@ func (t *Tx) MarkFailed(ctx context.Context, m Message, errorCode string) error 
 	if _, err := t.DeleteOutboxEntry(ctx, m.CompanyID, m.ID); err != nil {
 		return fmt.Errorf("removing a message from the outbox: %w", err)
 	}
-	return t.SetMessageAck(ctx, dbgen.SetMessageAckParams{CompanyID: m.CompanyID, ID: m.ID, Ack: chat.AckFailed, ErrorCode: &errorCode, UpdatedAt: t.Now()})
+	return t.saveAck(ctx, m, chat.AckFailed, &errorCode)
+}
+
+// saveAck stores how far a message has come, also for the schedule or campaign that sent it.
+func (t *Tx) saveAck(ctx context.Context, m Message, ack chat.Ack, errorCode *string) error {
+	err := t.SetMessageAck(ctx, dbgen.SetMessageAckParams{CompanyID: m.CompanyID, ID: m.ID, Ack: ack, ErrorCode: errorCode, UpdatedAt: t.Now()})
+	if err != nil {
+		return fmt.Errorf("storing the ack of a message: %w", err)
+	}
+	return t.recordProgress(ctx, m, ack, errorCode)
+}
+
+// recordProgress stores how far the message of a schedule or campaign has come.
+func (t *Tx) recordProgress(ctx context.Context, m Message, ack chat.Ack, errorCode *string) error {
+	switch m.Origin {
+	case chat.OriginSchedule:
+		settled := dbgen.SettleScheduleParams{CompanyID: m.CompanyID, MessageID: m.ID, Status: ScheduleSent, SentAt: &m.SentAt, At: t.Now()}
+		if ack == chat.AckFailed {
+			settled.Status, settled.SentAt, settled.Error = ScheduleError, nil, errorCode
+		}
+		return t.SettleSchedule(ctx, settled)
+	case chat.OriginCampaign:
+		return t.settleShipment(ctx, m, ack, errorCode)
+	}
+	return nil
+}
+
+// ticketIDOf returns the id of a message's ticket as connected products see it. It is empty
+// for the message of a campaign whose contact has not answered.
+func ticketIDOf(m Message) string {
+	if m.TicketID == nil {
+		return ""
+	}
+	return formatID(*m.TicketID)
 }
 
 // truncate returns at most n characters of a text.

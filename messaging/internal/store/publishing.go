@@ -22,8 +22,8 @@ const TopicSent = events.TypeMessageSent
 
 // WebhookData makes the data of events for plain webhooks.
 type WebhookData interface {
-	// Message returns the data of message.created.
-	Message(m Message, t Ticket, c Contact) (any, error)
+	// Message returns the data of message.created. A campaign's message has no ticket.
+	Message(m Message, t *Ticket, c Contact) (any, error)
 	// Ticket returns the data of ticket.created and, with the status before the change, of
 	// ticket.updated.
 	Ticket(t TicketView, earlier chat.TicketStatus) (any, error)
@@ -110,26 +110,30 @@ func (t *Tx) publishContacts(ctx context.Context, scope Scope, contacts []Contac
 // PublishReceived publishes a message from a contact.
 func (t *Tx) PublishReceived(ctx context.Context, scope Scope, contact Contact, ticket Ticket, m Message) error {
 	err := publish(ctx, t, scope, events.MessageReceived{
-		Phone: chat.FormatE164(contact.Number), Name: contact.Name, Body: m.Body, TicketID: formatID(m.TicketID),
+		Phone: chat.FormatE164(contact.Number), Name: contact.Name, Body: m.Body, TicketID: formatID(ticket.ID),
 	})
 	if err != nil {
 		return err
 	}
 	return t.publishToWebhooks(ctx, scope, webhookEvent{eventType: events.TypeMessageCreated}, func() ([]any, error) {
-		data, err := t.webhooks.Message(m, ticket, contact)
+		data, err := t.webhooks.Message(m, &ticket, contact)
 		return []any{data}, err
 	})
 }
 
 // publishSent publishes a message that the network has taken.
 func (t *Tx) publishSent(ctx context.Context, scope Scope, m Message, number string) error {
-	if err := publish(ctx, t, scope, events.MessageSent{Phone: chat.FormatE164(number), Body: m.Body, TicketID: formatID(m.TicketID)}); err != nil {
+	if err := publish(ctx, t, scope, events.MessageSent{Phone: chat.FormatE164(number), Body: m.Body, TicketID: ticketIDOf(m)}); err != nil {
 		return err
 	}
 	return t.publishToWebhooks(ctx, scope, webhookEvent{events.TypeMessageCreated, TopicSent}, func() ([]any, error) {
-		ticket, err := t.Ticket(ctx, scope.Company, m.TicketID)
-		if err != nil {
-			return nil, err
+		var ticket *Ticket
+		if m.TicketID != nil {
+			row, err := t.Ticket(ctx, scope.Company, *m.TicketID)
+			if err != nil {
+				return nil, err
+			}
+			ticket = &row
 		}
 		contact, err := t.Contact(ctx, scope.Company, m.ContactID)
 		if err != nil {

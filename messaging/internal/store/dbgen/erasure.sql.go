@@ -113,10 +113,10 @@ func (q *Queries) DeleteListItemsOfContact(ctx context.Context, companyID int64,
 
 const deleteOldMessages = `-- name: DeleteOldMessages :many
 delete from messaging.messages where (company_id, id) in (
-  select m.company_id, m.id from messaging.messages m join messaging.tickets t on t.company_id = m.company_id and t.id = m.ticket_id
-  where m.company_id = $1 and m.sent_at < $2::timestamptz and t.status = 'closed'
+  select m.company_id, m.id from messaging.messages m left join messaging.tickets t on t.company_id = m.company_id and t.id = m.ticket_id
+  where m.company_id = $1 and m.sent_at < $2::timestamptz and (t.id is null or t.status = 'closed')
   order by m.sent_at limit $3::int)
-returning ticket_id, media_id
+returning coalesce(ticket_id, 0)::bigint as ticket_id, media_id
 `
 
 type DeleteOldMessagesRow struct {
@@ -124,7 +124,8 @@ type DeleteOldMessagesRow struct {
 	MediaID  *string
 }
 
-// Of closed tickets. They come back with their tickets and files.
+// Of closed tickets, and of campaigns that nobody answered. They come back with their tickets
+// and files.
 func (q *Queries) DeleteOldMessages(ctx context.Context, companyID int64, before time.Time, maxRows int) ([]DeleteOldMessagesRow, error) {
 	rows, err := q.db.Query(ctx, deleteOldMessages, companyID, before, maxRows)
 	if err != nil {

@@ -16,6 +16,8 @@ import (
 const deleteMediaFile = `-- name: DeleteMediaFile :execrows
 delete from messaging.media_files f where f.company_id = $1 and f.id = $2
   and not exists (select from messaging.messages m where m.company_id = f.company_id and m.media_id = f.id)
+  and not exists (select from messaging.schedules s where s.company_id = f.company_id and s.media_id = f.id)
+  and not exists (select from messaging.campaigns w where w.company_id = f.company_id and w.media_id = f.id)
 `
 
 func (q *Queries) DeleteMediaFile(ctx context.Context, companyID int64, iD string) (int64, error) {
@@ -32,11 +34,13 @@ where (f.company_id, f.id) in (
   select c.company_id, c.id from messaging.media_files c
   where c.created_at < $2::timestamptz and c.erased_at is null
     and not exists (select from messaging.messages m where m.company_id = c.company_id and m.media_id = c.id)
+  and not exists (select from messaging.schedules s where s.company_id = c.company_id and s.media_id = c.id)
+  and not exists (select from messaging.campaigns w where w.company_id = c.company_id and w.media_id = c.id)
     and not exists (select from messaging.quick_messages q where q.company_id = c.company_id and q.media_url like '%/media/' || c.id)
   limit $3::int)
 `
 
-// Files that no message has: uploads that were never sent, and those of deleted messages.
+// Files that no message, schedule or campaign has: uploads that were never sent, and those of deleted messages.
 func (q *Queries) EraseAbandonedMedia(ctx context.Context, at time.Time, before time.Time, maxRows int) (int64, error) {
 	result, err := q.db.Exec(ctx, eraseAbandonedMedia, at, before, maxRows)
 	if err != nil {
@@ -49,10 +53,12 @@ const eraseUnusedMedia = `-- name: EraseUnusedMedia :exec
 update messaging.media_files f set erased_at = $1::timestamptz
 where f.company_id = $2 and f.id = any($3::text[]) and f.erased_at is null
   and not exists (select from messaging.messages m where m.company_id = f.company_id and m.media_id = f.id)
+  and not exists (select from messaging.schedules s where s.company_id = f.company_id and s.media_id = f.id)
+  and not exists (select from messaging.campaigns w where w.company_id = f.company_id and w.media_id = f.id)
   and not exists (select from messaging.quick_messages q where q.company_id = f.company_id and q.media_url like '%/media/' || f.id)
 `
 
-// Of these files, those that no message has any more. Quick messages name files by their addresses.
+// Of these files, those that no message, schedule or campaign has any more. Quick messages name files by their addresses.
 func (q *Queries) EraseUnusedMedia(ctx context.Context, at time.Time, companyID int64, ids []string) error {
 	_, err := q.db.Exec(ctx, eraseUnusedMedia, at, companyID, ids)
 	return err

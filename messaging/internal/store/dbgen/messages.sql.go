@@ -21,7 +21,7 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $
 type InsertMessageParams struct {
 	CompanyID      int64
 	ID             string
-	TicketID       int64
+	TicketID       *int64
 	ContactID      int64
 	ConnectionID   *int64
 	RemoteID       *string
@@ -105,11 +105,11 @@ func (q *Queries) InsertMessage(ctx context.Context, arg InsertMessageParams) (M
 }
 
 const markMessagesRead = `-- name: MarkMessagesRead :many
-update messaging.messages set is_read = true, updated_at = $3 where company_id = $1 and ticket_id = $2 and not is_read and not from_me returning remote_id
+update messaging.messages set is_read = true, updated_at = $1::timestamptz where company_id = $2 and ticket_id = $3::bigint and not is_read and not from_me returning remote_id
 `
 
-func (q *Queries) MarkMessagesRead(ctx context.Context, companyID int64, ticketID int64, updatedAt time.Time) ([]*string, error) {
-	rows, err := q.db.Query(ctx, markMessagesRead, companyID, ticketID, updatedAt)
+func (q *Queries) MarkMessagesRead(ctx context.Context, at time.Time, companyID int64, ticketID int64) ([]*string, error) {
+	rows, err := q.db.Query(ctx, markMessagesRead, at, companyID, ticketID)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (q *Queries) Message(ctx context.Context, companyID int64, iD string) (Mess
 }
 
 const messageCount = `-- name: MessageCount :one
-select count(*) from messaging.messages where company_id = $1 and ticket_id = $2
+select count(*) from messaging.messages where company_id = $1 and ticket_id = $2::bigint
 `
 
 func (q *Queries) MessageCount(ctx context.Context, companyID int64, ticketID int64) (int64, error) {
@@ -297,7 +297,7 @@ func (q *Queries) MessagesByRemoteID(ctx context.Context, companyID int64, conne
 }
 
 const messagesPage = `-- name: MessagesPage :many
-select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference from messaging.messages where company_id = $1 and ticket_id = $2 order by seq desc offset $3::int limit $4::int
+select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference from messaging.messages where company_id = $1 and ticket_id = $2::bigint order by seq desc offset $3::int limit $4::int
 `
 
 type MessagesPageParams struct {

@@ -26,6 +26,43 @@ type APIToken struct {
 	RevokedAt    *time.Time
 }
 
+type Campaign struct {
+	CompanyID            int64
+	ID                   int64
+	Name                 string
+	Status               string
+	Messages             []string
+	Confirmation         bool
+	ConfirmationMessages []string
+	MediaID              *string
+	ScheduledAt          *time.Time
+	StartedAt            *time.Time
+	CompletedAt          *time.Time
+	ConnectionID         *int64
+	ContactListID        *int64
+	TagIDs               []int64
+	MessageInterval      int
+	LongerIntervalAfter  int
+	GreaterInterval      int
+	SendWindow           []byte
+	CreatedAt            time.Time
+	UpdatedAt            time.Time
+}
+
+type CampaignProgress struct {
+	CompanyID  int64
+	CampaignID int64
+	Dispatched int
+	NextSendAt *time.Time
+	Total      int
+	Pending    int
+	Sent       int
+	Delivered  int
+	Read       int
+	Failed     int
+	Skipped    int
+}
+
 type Company struct {
 	ID            int64
 	TenantID      uuid.UUID
@@ -149,7 +186,7 @@ type Message struct {
 	CompanyID      int64
 	ID             string
 	Seq            int64
-	TicketID       int64
+	TicketID       *int64
 	ContactID      int64
 	ConnectionID   *int64
 	RemoteID       *string
@@ -213,6 +250,40 @@ type QuickMessage struct {
 	MediaName *string
 	CreatedAt time.Time
 	UpdatedAt time.Time
+}
+
+type Schedule struct {
+	CompanyID    int64
+	ID           int64
+	ContactID    int64
+	TicketID     *int64
+	UserID       *int64
+	ConnectionID *int64
+	Body         string
+	MediaID      *string
+	SendAt       time.Time
+	Status       string
+	MessageID    *string
+	Attempts     int
+	Error        *string
+	SentAt       *time.Time
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+}
+
+type Shipment struct {
+	CompanyID      int64
+	CampaignID     int64
+	ContactID      int64
+	Seq            int64
+	Number         string
+	Message        string
+	Status         string
+	ConfirmationID *string
+	MessageID      *string
+	Error          *string
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
 }
 
 type Tag struct {

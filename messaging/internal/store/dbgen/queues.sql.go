@@ -41,7 +41,7 @@ func (q *Queries) EndMenusOfQueue(ctx context.Context, companyID int64, queueID 
 }
 
 const hasOutgoing = `-- name: HasOutgoing :one
-select exists (select from messaging.messages where company_id = $1 and ticket_id = $2 and from_me and not is_private and origin <> 'bot')
+select exists (select from messaging.messages where company_id = $1 and ticket_id = $2::bigint and from_me and not is_private and origin <> 'bot')
 `
 
 // Whether people or programs of the company have written in a ticket.

@@ -30,12 +30,13 @@ select * from messaging.messages where company_id = sqlc.arg(company_id) and con
 select * from messaging.companies where retention_days is not null order by id;
 
 -- name: DeleteOldMessages :many
--- Of closed tickets. They come back with their tickets and files.
+-- Of closed tickets, and of campaigns that nobody answered. They come back with their tickets
+-- and files.
 delete from messaging.messages where (company_id, id) in (
-  select m.company_id, m.id from messaging.messages m join messaging.tickets t on t.company_id = m.company_id and t.id = m.ticket_id
-  where m.company_id = sqlc.arg(company_id) and m.sent_at < sqlc.arg(before)::timestamptz and t.status = 'closed'
+  select m.company_id, m.id from messaging.messages m left join messaging.tickets t on t.company_id = m.company_id and t.id = m.ticket_id
+  where m.company_id = sqlc.arg(company_id) and m.sent_at < sqlc.arg(before)::timestamptz and (t.id is null or t.status = 'closed')
   order by m.sent_at limit sqlc.arg(max_rows)::int)
-returning ticket_id, media_id;
+returning coalesce(ticket_id, 0)::bigint as ticket_id, media_id;
 
 -- name: ClearLastMessages :exec
 -- Of tickets that have no message any more.

@@ -12,19 +12,23 @@ select * from messaging.media_files where id = $1 and is_stored and erased_at is
 select distinct media_id::text from messaging.messages where company_id = $1 and contact_id = $2 and media_id is not null;
 
 -- name: EraseUnusedMedia :exec
--- Of these files, those that no message has any more. Quick messages name files by their addresses.
+-- Of these files, those that no message, schedule or campaign has any more. Quick messages name files by their addresses.
 update messaging.media_files f set erased_at = sqlc.arg(at)::timestamptz
 where f.company_id = sqlc.arg(company_id) and f.id = any(sqlc.arg(ids)::text[]) and f.erased_at is null
   and not exists (select from messaging.messages m where m.company_id = f.company_id and m.media_id = f.id)
+  and not exists (select from messaging.schedules s where s.company_id = f.company_id and s.media_id = f.id)
+  and not exists (select from messaging.campaigns w where w.company_id = f.company_id and w.media_id = f.id)
   and not exists (select from messaging.quick_messages q where q.company_id = f.company_id and q.media_url like '%/media/' || f.id);
 
 -- name: EraseAbandonedMedia :execrows
--- Files that no message has: uploads that were never sent, and those of deleted messages.
+-- Files that no message, schedule or campaign has: uploads that were never sent, and those of deleted messages.
 update messaging.media_files f set erased_at = sqlc.arg(at)::timestamptz
 where (f.company_id, f.id) in (
   select c.company_id, c.id from messaging.media_files c
   where c.created_at < sqlc.arg(before)::timestamptz and c.erased_at is null
     and not exists (select from messaging.messages m where m.company_id = c.company_id and m.media_id = c.id)
+  and not exists (select from messaging.schedules s where s.company_id = c.company_id and s.media_id = c.id)
+  and not exists (select from messaging.campaigns w where w.company_id = c.company_id and w.media_id = c.id)
     and not exists (select from messaging.quick_messages q where q.company_id = c.company_id and q.media_url like '%/media/' || c.id)
   limit sqlc.arg(max_rows)::int);
 
@@ -37,7 +41,9 @@ select * from messaging.media_files where company_id = $1 and id = $2 and erased
 
 -- name: DeleteMediaFile :execrows
 delete from messaging.media_files f where f.company_id = $1 and f.id = $2
-  and not exists (select from messaging.messages m where m.company_id = f.company_id and m.media_id = f.id);
+  and not exists (select from messaging.messages m where m.company_id = f.company_id and m.media_id = f.id)
+  and not exists (select from messaging.schedules s where s.company_id = f.company_id and s.media_id = f.id)
+  and not exists (select from messaging.campaigns w where w.company_id = f.company_id and w.media_id = f.id);
 
 -- name: RestoreMediaFile :exec
 -- A message has it after all.

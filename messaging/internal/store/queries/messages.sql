@@ -10,13 +10,13 @@ select exists (select from messaging.messages where company_id = sqlc.arg(compan
 select * from messaging.messages where company_id = $1 and id = $2;
 
 -- name: MessagesPage :many
-select * from messaging.messages where company_id = sqlc.arg(company_id) and ticket_id = sqlc.arg(ticket_id) order by seq desc offset sqlc.arg(skip)::int limit sqlc.arg(max_rows)::int;
+select * from messaging.messages where company_id = sqlc.arg(company_id) and ticket_id = sqlc.arg(ticket_id)::bigint order by seq desc offset sqlc.arg(skip)::int limit sqlc.arg(max_rows)::int;
 
 -- name: MessageCount :one
-select count(*) from messaging.messages where company_id = $1 and ticket_id = $2;
+select count(*) from messaging.messages where company_id = $1 and ticket_id = sqlc.arg(ticket_id)::bigint;
 
 -- name: MarkMessagesRead :many
-update messaging.messages set is_read = true, updated_at = $3 where company_id = $1 and ticket_id = $2 and not is_read and not from_me returning remote_id;
+update messaging.messages set is_read = true, updated_at = sqlc.arg(at)::timestamptz where company_id = sqlc.arg(company_id) and ticket_id = sqlc.arg(ticket_id)::bigint and not is_read and not from_me returning remote_id;
 
 -- name: MessagesByRemoteID :many
 select * from messaging.messages where company_id = sqlc.arg(company_id) and connection_id = sqlc.arg(connection_id)::bigint and remote_id = any(sqlc.arg(remote_ids)::text[]) and from_me order by seq for no key update;

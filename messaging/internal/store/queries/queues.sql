@@ -47,7 +47,7 @@ where company_id = $1 and id = $2;
 
 -- name: HasOutgoing :one
 -- Whether people or programs of the company have written in a ticket.
-select exists (select from messaging.messages where company_id = $1 and ticket_id = $2 and from_me and not is_private and origin <> 'bot');
+select exists (select from messaging.messages where company_id = $1 and ticket_id = sqlc.arg(ticket_id)::bigint and from_me and not is_private and origin <> 'bot');
 
 -- name: SetContactOutOfHours :exec
 update messaging.contacts set out_of_hours_at = sqlc.arg(at)::timestamptz where company_id = sqlc.arg(company_id) and id = sqlc.arg(id);

@@ -1,6 +1,7 @@
-package importfile
+package table
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -156,4 +157,12 @@ func (c *runeReader) Read(p []byte) (n int, err error) {
 		c.rest = utf8.AppendRune(c.rest[:0], r)
 	}
 	return n, nil
+}
+
+// seek returns a reader of the file from an offset on.
+func seek(file io.ReadSeeker, offset int) (*bufio.Reader, error) {
+	if _, err := file.Seek(int64(offset), io.SeekStart); err != nil {
+		return nil, fmt.Errorf("reading the file: %w", err)
+	}
+	return bufio.NewReader(file), nil
 }

@@ -1,0 +1,72 @@
+package table_test
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"unicode/utf16"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/module/table"
+)
+
+func TestCharsets(t *testing.T) {
+	t.Parallel()
+	const text = "nome;obs\nJosé Conceição;€ “x” 𝄞\n"
+	wide := func(mark string, high, low int) string {
+		b := []byte(mark)
+		for _, unit := range utf16.Encode([]rune(text)) {
+			pair := [2]byte{byte(unit >> 8), byte(unit)}
+			b = append(b, pair[high], pair[low])
+		}
+		return string(b)
+	}
+	for name, entry := range map[string][2]string{
+		"UTF-8":        {text, text},
+		"with a mark":  {"\xef\xbb\xbf" + text, text},
+		"little":       {wide("\xff\xfe", 1, 0), text},
+		"big":          {wide("\xfe\xff", 0, 1), text},
+		"Latin-1":      {"nome\nJos\xe9 Concei\xe7\xe3o\n", "nome\nJosé Conceição\n"},
+		"Windows-1252": {"\x80 \x93x\x94 \xe9", "€ “x” é"},
+		"cut":          {wide("\xff\xfe", 1, 0) + "x", text},
+		"short":        {"a", "a"},
+		"nothing":      {"", ""},
+	} {
+		file := strings.NewReader(entry[0])
+		for range 2 { // a file is read several times
+			in, err := table.Text(file)
+			require.NoError(t, err)
+			got, err := io.ReadAll(iotest.OneByteReader(in))
+			require.NoError(t, err, name)
+			require.Equal(t, entry[1], string(got), name)
+		}
+	}
+}
+
+// Bytes 0x80 to 0x9F are Windows-1252, those above are Latin-1; what fits into no read is
+// given to the next.
+func TestWindows1252Bounds(t *testing.T) {
+	t.Parallel()
+	in, err := table.Text(strings.NewReader("\x7f\x80\x82\x9e\x9f\xa0\xff"))
+	require.NoError(t, err)
+	text, err := io.ReadAll(in)
+	require.NoError(t, err)
+	require.Equal(t, "\x7f€‚žŸ\u00a0ÿ", string(text))
+}
+
+func TestSeparator(t *testing.T) {
+	t.Parallel()
+	for header, want := range map[string]byte{
+		"nome;telefone;email": ';', "nome,telefone": ',', "nome\ttelefone": '\t', "nome|telefone": '|', "nome": ',', "": ',',
+		`nome;"telefone, celular, casa";email`: ';', "a;b,c": ',',
+	} {
+		require.Equal(t, string(want), string(table.Separator(header)), header)
+	}
+}
+
+func TestFold(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "nao informado, acoes, 李", table.Fold("NÃO Informado, Ações, 李"))
+}

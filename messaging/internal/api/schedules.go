@@ -1,0 +1,295 @@
+package api
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module/rest"
+	"integrationhub/messaging/internal/media"
+	"integrationhub/messaging/internal/store"
+)
+
+// schedulesPerPage is the page size of the list.
+const schedulesPerPage = 20
+
+// Schedule is a message that is sent at a time.
+type Schedule struct {
+	ID         int64      `json:"id" doc:"Id of the scheduled message" example:"15"`
+	CompanyID  int64      `json:"companyId" doc:"Its company" example:"1"`
+	Body       string     `json:"body" doc:"The text" example:"Happy birthday!"`
+	SendAt     time.Time  `json:"sendAt" doc:"When it is due"`
+	SentAt     *time.Time `json:"sentAt" doc:"When the network took it; null: it has not"`
+	Status     string     `json:"status" enum:"pending,queued,sent,error" doc:"queued: waits for the network"`
+	ContactID  int64      `json:"contactId" doc:"Who gets it" example:"5"`
+	TicketID   *int64     `json:"ticketId" doc:"Its ticket; null: the contact's live one, or a new one"`
+	UserID     *int64     `json:"userId" doc:"Who made it; null: the user was deleted"`
+	WhatsappID *int64     `json:"whatsappId" doc:"Connection to send on; null: the ticket's, or the default one"`
+	MessageID  *string    `json:"messageId" doc:"The message, once it is queued"`
+	MediaURL   *string    `json:"mediaUrl" doc:"File that is sent with it; null: none"`
+	Attempts   int        `json:"attempts" doc:"How often sending was begun"`
+	Error      *string    `json:"error" doc:"Why it was not sent"`
+	CreatedAt  time.Time  `json:"createdAt" doc:"When it was made"`
+	UpdatedAt  time.Time  `json:"updatedAt" doc:"Last change"`
+}
+
+type scheduleOutput struct{ Body Schedule }
+
+func errNoSchedule() *hub.Error { return notFound("no_schedule_found", "scheduled message") }
+
+func (a *API) toSchedule(s store.Schedule) Schedule {
+	return Schedule{
+		ID: s.ID, CompanyID: s.CompanyID, Body: s.Body, SendAt: s.SendAt.UTC(), SentAt: s.SentAt, Status: s.Status, ContactID: s.ContactID, TicketID: s.TicketID,
+		UserID: s.UserID, WhatsappID: s.ConnectionID, MessageID: s.MessageID, MediaURL: a.mediaURLOf(s.MediaID), Attempts: s.Attempts, Error: s.Error,
+		CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
+	}
+}
+
+type listSchedulesInput struct {
+	PageNumber  int    `query:"pageNumber" minimum:"1" maximum:"100000" default:"1" doc:"From 1; a page has 20 scheduled messages"`
+	SearchParam string `query:"searchParam" maxLength:"200" doc:"Part of the text"`
+	ContactID   int64  `query:"contactId" minimum:"1" doc:"Only messages to this contact"`
+	UserID      int64  `query:"userId" minimum:"1" doc:"Only messages of this user; users that are no administrators see their own"`
+	Status      string `query:"status" enum:"pending,queued,sent,error,PENDENTE,AGENDADA,ENVIADA,ERRO" doc:"Only messages in this state"`
+}
+
+// scheduleStatuses are the platform's other names of states.
+var scheduleStatuses = map[string]string{"PENDENTE": store.SchedulePending, "AGENDADA": store.ScheduleQueued, "ENVIADA": store.ScheduleSent, "ERRO": store.ScheduleError}
+
+// ScheduleList is a page of scheduled messages, the latest first.
+type ScheduleList struct {
+	Schedules []Schedule `json:"schedules" nullable:"false" doc:"The page"`
+	Count     int        `json:"count" doc:"Of all pages"`
+	HasMore   bool       `json:"hasMore" doc:"There is another page"`
+}
+
+func (a *API) listSchedules(ctx context.Context, in *listSchedulesInput) (*struct{ Body ScheduleList }, error) {
+	actor, err := a.requireActor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	filter := store.ScheduleFilter{Status: in.Status, Search: in.SearchParam, Page: store.Page{Offset: (in.PageNumber - 1) * schedulesPerPage, Limit: schedulesPerPage}}
+	if status, ok := scheduleStatuses[in.Status]; ok {
+		filter.Status = status
+	}
+	if in.ContactID != 0 {
+		filter.ContactID = &in.ContactID
+	}
+	switch {
+	case !actor.isAdmin():
+		filter.UserID = &actor.user.ID
+	case in.UserID != 0:
+		filter.UserID = &in.UserID
+	}
+	rows, count, err := a.store.ListSchedules(ctx, actor.scope.Company, filter)
+	return &struct{ Body ScheduleList }{ScheduleList{rest.Map(rows, a.toSchedule), count, count > filter.Offset+len(rows)}}, err
+}
+
+// checkScheduleAccess is a [hub.ErrForbidden] for a scheduled message of another user.
+func (a actor) checkScheduleAccess(s store.Schedule) error {
+	if a.isAdmin() || s.UserID != nil && *s.UserID == a.user.ID {
+		return nil
+	}
+	return errNoPermission()
+}
+
+func (a *API) getSchedule(ctx context.Context, in *IDParam) (*scheduleOutput, error) {
+	actor, err := a.requireActor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	row, err := a.store.Schedule(ctx, actor.scope.Company, in.ID)
+	if err != nil {
+		return nil, mapNoRows(err, errNoSchedule())
+	}
+	return &scheduleOutput{a.toSchedule(row)}, actor.checkScheduleAccess(row)
+}
+
+// ScheduleFields are the settings of a scheduled message.
+type ScheduleFields struct {
+	Body       rest.Optional[string] `json:"body,omitempty" minLength:"1" maxLength:"4096" doc:"The text" example:"Happy birthday!"`
+	SendAt     rest.Optional[string] `json:"sendAt,omitempty" maxLength:"40" format:"date-time" doc:"When to send it: in the future" example:"2027-03-02T09:00:00-03:00"`
+	ContactID  rest.Optional[int64]  `json:"contactId,omitempty" minimum:"1" doc:"Who gets it" example:"5"`
+	TicketID   rest.Nullable[int64]  `json:"ticketId,omitempty" minimum:"1" doc:"Ticket of the contact, used while it is not closed; null: the contact's live one, or a new one"`
+	WhatsappID rest.Nullable[int64]  `json:"whatsappId,omitempty" minimum:"1" doc:"Connection to send on; null: the ticket's, or the default one"`
+	MediaURL   rest.Nullable[string] `json:"mediaUrl,omitempty" maxLength:"2048" doc:"File to send with the text: an address that the hub fetches now, or the mediaUrl of a message; null: none" example:"https://example.com/map.png"`
+}
+
+func (f ScheduleFields) applyTo(s *store.Schedule, now time.Time) error {
+	f.Body.ApplyTo(&s.Body)
+	f.ContactID.ApplyTo(&s.ContactID)
+	f.TicketID.ApplyTo(&s.TicketID)
+	f.WhatsappID.ApplyTo(&s.ConnectionID)
+	if strings.TrimSpace(s.Body) == "" {
+		return invalidField("empty_body", "body.body", "The message body must not be empty.")
+	}
+	var errs rest.FieldErrors
+	errs.CheckLength(s.Body, "body.body", 1, maxBody)
+	errs.Check(s.ContactID > 0, "body.contactId", "must be the id of a contact")
+	if f.SendAt.Set {
+		s.SendAt = errs.ParseTime(f.SendAt.Value, "body.sendAt")
+	}
+	if err := errs.Err(); err != nil {
+		return err
+	}
+	if f.SendAt.Set && !s.SendAt.After(now) {
+		return invalidField("schedule_past", "body.sendAt", "The time to send it must be in the future.")
+	}
+	return nil
+}
+
+// checkReferences returns a [hub.ErrNotFound] for what is not the company's, or not the
+// contact's, and a [hub.ErrForbidden] for what the user does not see.
+func (a *API) checkScheduleReferences(ctx context.Context, user actor, s store.Schedule) error {
+	if _, err := a.requireContact(ctx, user, s.ContactID); err != nil {
+		return err
+	}
+	if s.TicketID != nil {
+		ticket, err := a.requireTicket(ctx, user, *s.TicketID)
+		if err != nil {
+			return err
+		}
+		if ticket.ContactID != s.ContactID {
+			return errNoTicket()
+		}
+	}
+	if s.ConnectionID != nil {
+		_, err := a.requireConnection(ctx, user.scope, *s.ConnectionID)
+		return err
+	}
+	return nil
+}
+
+// mediaURLOf returns the address of a file for users of the company, or nil for none.
+func (a *API) mediaURLOf(id *string) *string {
+	if id == nil {
+		return nil
+	}
+	address := a.media.URL(*id)
+	return &address
+}
+
+// fetchMedia stores the file at an address and sets its id, or nil for null. It returns the
+// files to discard when the request fails.
+func (a *API) fetchMedia(ctx context.Context, scope store.Scope, address rest.Nullable[string], id **string) ([]store.MediaFile, error) {
+	if !address.HasValue() {
+		if address.Set {
+			*id = nil
+		}
+		return nil, nil
+	}
+	var errs rest.FieldErrors
+	checkMediaFields(&errs, address.Value, "", "")
+	if err := errs.Err(); err != nil {
+		return nil, err
+	}
+	file, err := a.media.Fetch(ctx, scope.Company, media.Link{URL: address.Value})
+	if err != nil {
+		return nil, err
+	}
+	*id = &file.ID
+	return []store.MediaFile{file}, nil
+}
+
+type createScheduleInput struct {
+	Body struct{ ScheduleFields } `nameHint:"ScheduleFields"`
+}
+
+func (a *API) createSchedule(ctx context.Context, in *createScheduleInput) (*scheduleOutput, error) {
+	actor, err := a.requireActor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	draft := store.Schedule{CompanyID: actor.scope.Company, UserID: &actor.user.ID}
+	if err := in.Body.applyTo(&draft, a.host.Now()); err != nil {
+		return nil, err
+	}
+	if err := a.checkScheduleReferences(ctx, actor, draft); err != nil {
+		return nil, err
+	}
+	files, err := a.fetchMedia(ctx, actor.scope, in.Body.MediaURL, &draft.MediaID)
+	if err != nil {
+		return nil, err
+	}
+	var created store.Schedule
+	err = a.store.InTx(ctx, "scheduling a message", func(tx *store.Tx) error {
+		created, err = tx.CreateSchedule(ctx, draft)
+		return err
+	})
+	if err != nil {
+		a.discard(ctx, files)
+		return nil, err
+	}
+	return &scheduleOutput{a.toSchedule(created)}, nil
+}
+
+type updateScheduleInput struct {
+	IDParam
+	Body struct{ ScheduleFields } `nameHint:"ScheduleFields"`
+}
+
+// withLockedSchedule calls work with a scheduled message that the user may change.
+func (a *API) withLockedSchedule(ctx context.Context, id int64, work func(tx *store.Tx, user actor, s store.Schedule) error) error {
+	user, err := a.requireActor(ctx)
+	if err != nil {
+		return err
+	}
+	return a.store.InTx(ctx, "changing a scheduled message", func(tx *store.Tx) error {
+		row, err := tx.LockSchedule(ctx, user.scope.Company, id)
+		if err != nil {
+			return mapNoRows(err, errNoSchedule())
+		}
+		if err := user.checkScheduleAccess(row); err != nil {
+			return err
+		}
+		return work(tx, user, row)
+	})
+}
+
+// updateSchedule changes a message that waits. One that failed waits again with a new time.
+func (a *API) updateSchedule(ctx context.Context, in *updateScheduleInput) (*scheduleOutput, error) {
+	caller, err := a.requireActor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var mediaID *string
+	files, err := a.fetchMedia(ctx, caller.scope, in.Body.MediaURL, &mediaID)
+	if err != nil {
+		return nil, err
+	}
+	var saved store.Schedule
+	err = a.withLockedSchedule(ctx, in.ID, func(tx *store.Tx, user actor, s store.Schedule) error {
+		isAgain := s.Status == store.ScheduleError && in.Body.SendAt.Set
+		if s.Status != store.SchedulePending && !isAgain {
+			return refused("invalid_transition", "The message was sent, or failed: a failed one needs a new sendAt.")
+		}
+		if err := in.Body.applyTo(&s, tx.Now()); err != nil {
+			return err
+		}
+		if err := a.checkScheduleReferences(ctx, user, s); err != nil {
+			return err
+		}
+		if isAgain {
+			s.Status, s.MessageID, s.Error = store.SchedulePending, nil, nil
+		}
+		if in.Body.MediaURL.Set {
+			s.MediaID = mediaID
+		}
+		var err error
+		saved, err = tx.SaveSchedule(ctx, s)
+		return err
+	})
+	if err != nil {
+		a.discard(ctx, files)
+		return nil, err
+	}
+	return &scheduleOutput{a.toSchedule(saved)}, nil
+}
+
+func (a *API) deleteSchedule(ctx context.Context, in *IDParam) (*messageOutput, error) {
+	err := a.withLockedSchedule(ctx, in.ID, func(tx *store.Tx, _ actor, s store.Schedule) error {
+		return tx.DeleteSchedule(ctx, s.CompanyID, s.ID)
+	})
+	return &messageOutput{Message{"Scheduled message deleted"}}, err
+}

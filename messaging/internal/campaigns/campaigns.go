@@ -1,0 +1,208 @@
+// Package campaigns sends messages to many contacts, each of them once. A job writes the next
+// messages of the campaigns that are due, in one transaction with what they are due for
+// next, and sends them through the outbox. A process that dies loses and repeats nothing.
+package campaigns
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub/module"
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/outbound"
+	"integrationhub/messaging/internal/store"
+)
+
+const (
+	batchSize        = 50 // messages of a campaign without an interval that one transaction writes
+	senders          = 4  // messages that are sent at once
+	leaseTime        = 30 * time.Second
+	runTime          = 20 * time.Second // of the job; the next run goes on
+	connectionPause  = 10 * time.Second // until a connection is looked at again that is not connected
+	settlePause      = time.Second      // until a campaign is looked at again that waits for its last messages
+	confirmationTime = 24 * time.Hour   // in which a contact has to answer
+)
+
+// Error codes of contacts that get no message.
+const (
+	CodeOptedOut   = "opted_out"
+	CodeAnonymized = "anonymized"
+)
+
+// Service sends campaigns.
+type Service struct {
+	host   module.Host
+	store  *store.Store
+	sender *outbound.Service
+}
+
+// New returns the service of an opened product.
+func New(host module.Host, s *store.Store, sender *outbound.Service) *Service {
+	return &Service{host, s, sender}
+}
+
+// SendDue starts the scheduled campaigns that are due, and sends the messages of running
+// ones: the job of this package.
+func (s *Service) SendDue(ctx context.Context, _ []byte) error {
+	begin := time.Now()
+	for _, step := range []func(context.Context) (bool, error){s.startNext, s.sendNext} {
+		for ctx.Err() == nil && time.Since(begin) < runTime {
+			found, err := step(ctx)
+			if err != nil {
+				return err
+			}
+			if !found {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// startNext starts a scheduled campaign that is due.
+func (s *Service) startNext(ctx context.Context) (found bool, err error) {
+	err = s.store.InTx(ctx, "starting a scheduled campaign", func(tx *store.Tx) error {
+		campaign, err := tx.DueScheduledCampaign(ctx, tx.Now())
+		if found = err == nil; errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return tx.StartCampaign(ctx, campaign)
+	})
+	return found, err
+}
+
+// sendNext sends the next messages of the campaign that is due first.
+func (s *Service) sendNext(ctx context.Context) (found bool, err error) {
+	var b *batch
+	err = s.store.InTx(ctx, "writing a campaign's messages", func(tx *store.Tx) error {
+		b = &batch{tx: tx, sender: s.sender}
+		if b.campaign, found, err = tx.ClaimCampaign(ctx); err != nil || !found {
+			return err
+		}
+		return b.write(ctx)
+	})
+	if err != nil || !found {
+		return found, err
+	}
+	s.send(ctx, b.scope, b.entries)
+	return true, nil
+}
+
+// send sends messages, several at once. What fails now is sent by the outbox's job.
+func (s *Service) send(ctx context.Context, scope store.Scope, entries []store.OutboxEntry) {
+	queue := make(chan store.OutboxEntry)
+	var workers sync.WaitGroup
+	for range min(senders, len(entries)) {
+		workers.Go(func() {
+			for entry := range queue {
+				if _, err := s.sender.Send(ctx, scope, entry); err != nil {
+					s.host.Log.WarnContext(ctx, "a campaign's message waits in the outbox", "message_id", entry.MessageID, "error", err)
+				}
+			}
+		})
+	}
+	for _, entry := range entries {
+		queue <- entry
+	}
+	close(queue)
+	workers.Wait()
+}
+
+// batch is the writing of a campaign's next messages in one transaction. The transaction
+// holds the campaign.
+type batch struct {
+	tx       *store.Tx
+	sender   *outbound.Service
+	campaign store.CampaignView
+
+	scope      store.Scope
+	zone       *time.Location
+	connection store.Connection
+	entries    []store.OutboxEntry
+}
+
+// write writes the next messages, if the campaign may send now, and stores when it is due
+// again.
+func (b *batch) write(ctx context.Context) error {
+	company, err := b.tx.Company(ctx, b.campaign.CompanyID)
+	if err != nil {
+		return fmt.Errorf("loading the company: %w", err)
+	}
+	b.scope, b.zone = store.Scope{Company: company.ID, Tenant: company.TenantID}, chat.LoadZone(company.Timezone)
+	if b.campaign.ConnectionID == nil { // it was deleted; the campaign goes on with another one
+		return b.tx.StopCampaign(ctx, b.campaign.Campaign, store.CampaignCancelled)
+	}
+	if b.connection, err = b.tx.Connection(ctx, company.ID, *b.campaign.ConnectionID); err != nil {
+		return fmt.Errorf("loading the campaign's connection: %w", err)
+	}
+	now := b.tx.Now()
+	later, err := b.waitUntil()
+	if err != nil {
+		return err
+	}
+	if later.After(now) {
+		return b.tx.SavePace(ctx, b.campaign.Progress, &later)
+	}
+	allowed, tomorrow, err := b.allowance(ctx)
+	if err != nil {
+		return err
+	}
+	if allowed == 0 {
+		return b.tx.SavePace(ctx, b.campaign.Progress, &tomorrow)
+	}
+	return b.writeShipments(ctx, allowed)
+}
+
+// waitUntil returns when the campaign may send: now, or later if its connection is not
+// connected or its window is closed.
+func (b *batch) waitUntil() (time.Time, error) {
+	now := b.tx.Now()
+	if b.connection.Status != chat.ConnectionConnected {
+		return now.Add(connectionPause), nil
+	}
+	if b.campaign.SendWindow == nil {
+		return now, nil
+	}
+	var window chat.SendWindow
+	if err := json.Unmarshal(b.campaign.SendWindow, &window); err != nil {
+		return now, fmt.Errorf("decoding a campaign's window: %w", err)
+	}
+	return window.Next(now.In(b.zone)), nil
+}
+
+// allowance returns how many messages the campaign may write now, and when the next day of
+// the connection's limit begins.
+func (b *batch) allowance(ctx context.Context) (allowed int, tomorrow time.Time, err error) {
+	allowed = batchSize
+	if b.interval() > 0 {
+		allowed = 1
+	}
+	local := b.tx.Now().In(b.zone)
+	sent, err := b.tx.LockCampaignUsage(ctx, b.scope.Company, b.connection.ID, local.Format(time.DateOnly))
+	if err != nil {
+		return 0, tomorrow, fmt.Errorf("reading the connection's usage: %w", err)
+	}
+	if b.connection.DailyLimit == 0 {
+		return allowed, tomorrow, nil
+	}
+	tomorrow = time.Date(local.Year(), local.Month(), local.Day()+1, 0, 0, 0, 0, b.zone)
+	return max(0, min(allowed, b.connection.DailyLimit-sent)), tomorrow, nil
+}
+
+// interval returns the time from the next message to the one after it.
+func (b *batch) interval() time.Duration {
+	seconds := b.campaign.MessageInterval
+	if after := b.campaign.LongerIntervalAfter; after > 0 && b.campaign.Progress.Dispatched+1 >= after {
+		seconds = b.campaign.GreaterInterval
+	}
+	return max(time.Duration(seconds)*time.Second, time.Duration(b.connection.SendIntervalMS)*time.Millisecond)
+}

@@ -1,0 +1,269 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/store/dbgen"
+)
+
+type (
+	// Campaign is a row of messaging.campaigns.
+	Campaign = dbgen.Campaign
+	// CampaignProgress is how far a campaign is, with its exact counters.
+	CampaignProgress = dbgen.CampaignProgress
+	// Shipment is a contact of a campaign.
+	Shipment = dbgen.Shipment
+	// NamedShipment is a shipment with the name of its contact.
+	NamedShipment = dbgen.ShipmentsPageRow
+)
+
+// CampaignView is a campaign with its progress.
+type CampaignView struct {
+	Campaign
+	Progress CampaignProgress
+}
+
+// States of campaigns.
+const (
+	CampaignDraft     = "draft"
+	CampaignScheduled = "scheduled"
+	CampaignRunning   = "running"
+	CampaignFinished  = "finished"
+	CampaignCancelled = "cancelled"
+)
+
+// States of shipments.
+const (
+	ShipmentPending    = "pending"
+	ShipmentConfirming = "confirming" // the contact was asked
+	ShipmentConfirmed  = "confirmed"  // the contact agreed
+	ShipmentQueued     = "queued"     // in the outbox
+	ShipmentSent       = "sent"
+	ShipmentDelivered  = "delivered"
+	ShipmentRead       = "read"
+	ShipmentFailed     = "failed"
+	ShipmentSkipped    = "skipped"
+)
+
+// CampaignView returns a campaign, or [pgx.ErrNoRows].
+func (s *Store) CampaignView(ctx context.Context, company, id int64) (CampaignView, error) {
+	row, err := s.Campaign(ctx, company, id)
+	return CampaignView{row.Campaign, row.CampaignProgress}, err
+}
+
+// CampaignViews returns campaigns by their ids, in any order. Unknown ids are left out.
+func (s *Store) CampaignViews(ctx context.Context, company int64, ids []int64) ([]CampaignView, error) {
+	rows, err := s.CampaignsByID(ctx, company, ids)
+	views := make([]CampaignView, len(rows))
+	for i, row := range rows {
+		views[i] = CampaignView{row.Campaign, row.CampaignProgress}
+	}
+	return views, err
+}
+
+// ListCampaigns returns a page of a company's campaigns whose name contains a text, the newest
+// first, and how many there are on all pages. An empty status selects every state.
+func (s *Store) ListCampaigns(ctx context.Context, company int64, status, search string, page Page) ([]CampaignView, int, error) {
+	count, err := s.CampaignCount(ctx, company, status, search)
+	if err != nil {
+		return nil, 0, fmt.Errorf("counting campaigns: %w", err)
+	}
+	rows, err := s.CampaignsPage(ctx, dbgen.CampaignsPageParams{CompanyID: company, Status: status, Search: search, Skip: page.Offset, MaxRows: page.Limit})
+	views := make([]CampaignView, len(rows))
+	for i, row := range rows {
+		views[i] = CampaignView{row.Campaign, row.CampaignProgress}
+	}
+	return views, int(count), err
+}
+
+// ListShipments returns a page of a campaign's contacts in the order of sending, and how many
+// there are on all pages. Without statuses it returns those in every state.
+func (s *Store) ListShipments(ctx context.Context, campaign CampaignView, statuses []string, page Page) ([]NamedShipment, int, error) {
+	count := int64(campaign.Progress.Total)
+	if len(statuses) > 0 {
+		var err error
+		if count, err = s.ShipmentCount(ctx, campaign.CompanyID, campaign.ID, statuses); err != nil {
+			return nil, 0, fmt.Errorf("counting a campaign's contacts: %w", err)
+		}
+	}
+	rows, err := s.ShipmentsPage(ctx, dbgen.ShipmentsPageParams{
+		CompanyID: campaign.CompanyID, CampaignID: campaign.ID, Statuses: append([]string{}, statuses...), Skip: page.Offset, MaxRows: page.Limit,
+	})
+	return rows, int(count), err
+}
+
+// CreateCampaign inserts a campaign without contacts. It sets the id and the times.
+func (t *Tx) CreateCampaign(ctx context.Context, c Campaign) (Campaign, error) {
+	created, err := t.InsertCampaign(ctx, dbgen.InsertCampaignParams{
+		CompanyID: c.CompanyID, Name: c.Name, Status: c.Status, Messages: c.Messages, Confirmation: c.Confirmation, ConfirmationMessages: c.ConfirmationMessages,
+		MediaID: c.MediaID, ScheduledAt: c.ScheduledAt, ConnectionID: c.ConnectionID, ContactListID: c.ContactListID, TagIDs: c.TagIDs,
+		MessageInterval: c.MessageInterval, LongerIntervalAfter: c.LongerIntervalAfter, GreaterInterval: c.GreaterInterval, SendWindow: c.SendWindow, CreatedAt: t.Now(),
+	})
+	if err != nil {
+		return c, err
+	}
+	return created, t.InsertCampaignProgress(ctx, created.CompanyID, created.ID)
+}
+
+// SaveCampaign stores a campaign that the transaction has locked.
+func (t *Tx) SaveCampaign(ctx context.Context, c Campaign) error {
+	return t.UpdateCampaign(ctx, dbgen.UpdateCampaignParams{
+		CompanyID: c.CompanyID, ID: c.ID, Name: c.Name, Status: c.Status, Messages: c.Messages, Confirmation: c.Confirmation, ConfirmationMessages: c.ConfirmationMessages,
+		MediaID: c.MediaID, ScheduledAt: c.ScheduledAt, StartedAt: c.StartedAt, CompletedAt: c.CompletedAt, ConnectionID: c.ConnectionID,
+		ContactListID: c.ContactListID, TagIDs: c.TagIDs, MessageInterval: c.MessageInterval, LongerIntervalAfter: c.LongerIntervalAfter,
+		GreaterInterval: c.GreaterInterval, SendWindow: c.SendWindow, UpdatedAt: t.Now(),
+	})
+}
+
+// SetCampaignContacts replaces the contacts of a campaign that never ran; the ids are
+// different ones. found is false if one of them is not the company's; then the caller rolls
+// back.
+func (t *Tx) SetCampaignContacts(ctx context.Context, c Campaign, contacts []int64) (found bool, err error) {
+	if err := t.DeleteShipments(ctx, c.CompanyID, c.ID); err != nil {
+		return false, fmt.Errorf("removing a campaign's contacts: %w", err)
+	}
+	inserted, err := t.InsertShipments(ctx, dbgen.InsertShipmentsParams{CampaignID: c.ID, At: t.Now(), CompanyID: c.CompanyID, Contacts: contacts})
+	return inserted == int64(len(contacts)), err
+}
+
+// StartCampaign makes a campaign that the transaction has locked run from now on. At its first
+// start it gets the contacts of its list and tags.
+func (t *Tx) StartCampaign(ctx context.Context, c Campaign) error {
+	now := t.Now()
+	if c.StartedAt == nil {
+		if c.ContactListID != nil {
+			err := t.InsertShipmentsOfList(ctx, dbgen.InsertShipmentsOfListParams{CampaignID: c.ID, At: now, CompanyID: c.CompanyID, ListID: *c.ContactListID})
+			if err != nil {
+				return fmt.Errorf("adding the contacts of a list: %w", err)
+			}
+		}
+		if len(c.TagIDs) > 0 {
+			err := t.InsertShipmentsOfTags(ctx, dbgen.InsertShipmentsOfTagsParams{CampaignID: c.ID, At: now, CompanyID: c.CompanyID, Tags: c.TagIDs})
+			if err != nil {
+				return fmt.Errorf("adding the contacts of tags: %w", err)
+			}
+		}
+		c.StartedAt = &now
+	}
+	c.Status, c.CompletedAt = CampaignRunning, nil
+	if err := t.SaveCampaign(ctx, c); err != nil {
+		return fmt.Errorf("starting a campaign: %w", err)
+	}
+	progress, err := t.LockCampaignProgress(ctx, c.CompanyID, c.ID)
+	if err != nil {
+		return fmt.Errorf("loading a campaign's progress: %w", err)
+	}
+	return t.SavePace(ctx, progress, &now)
+}
+
+// StopCampaign gives a campaign that the transaction has locked a state in which it does not
+// run. What waits in the outbox goes back to the campaign.
+func (t *Tx) StopCampaign(ctx context.Context, c Campaign, status string) error {
+	now := t.Now()
+	progress, err := t.LockCampaignProgress(ctx, c.CompanyID, c.ID)
+	if err != nil {
+		return fmt.Errorf("loading a campaign's progress: %w", err)
+	}
+	if err := t.SavePace(ctx, progress, nil); err != nil {
+		return fmt.Errorf("stopping a campaign: %w", err)
+	}
+	if c.Status = status; status == CampaignFinished {
+		c.CompletedAt = &now
+	} else if err := t.TakeBackShipments(ctx, now, c.CompanyID, c.ID); err != nil {
+		return fmt.Errorf("taking unsent messages back: %w", err)
+	}
+	return t.SaveCampaign(ctx, c)
+}
+
+// SavePace stores how many messages a campaign has written, and when the next is due.
+func (t *Tx) SavePace(ctx context.Context, p CampaignProgress, next *time.Time) error {
+	return t.SetCampaignPace(ctx, dbgen.SetCampaignPaceParams{CompanyID: p.CompanyID, CampaignID: p.CampaignID, Dispatched: p.Dispatched, NextSendAt: next})
+}
+
+// ClaimCampaign locks the running campaign that has been due for the longest time and that
+// no other process holds. found is false where there is none.
+func (t *Tx) ClaimCampaign(ctx context.Context) (view CampaignView, found bool, err error) {
+	view.Progress, err = t.ClaimDueCampaign(ctx, t.Now())
+	if errors.Is(err, pgx.ErrNoRows) {
+		return view, false, nil
+	}
+	if err != nil {
+		return view, false, err
+	}
+	row, err := t.Campaign(ctx, view.Progress.CompanyID, view.Progress.CampaignID)
+	view.Campaign = row.Campaign
+	return view, err == nil, err
+}
+
+// SaveShipment stores a shipment that the transaction has locked.
+func (t *Tx) SaveShipment(ctx context.Context, s Shipment) error {
+	return t.UpdateShipment(ctx, dbgen.UpdateShipmentParams{
+		CompanyID: s.CompanyID, CampaignID: s.CampaignID, ContactID: s.ContactID, Number: s.Number, Message: s.Message, Status: s.Status,
+		ConfirmationID: s.ConfirmationID, MessageID: s.MessageID, Error: s.Error, UpdatedAt: t.Now(),
+	})
+}
+
+// AddCampaignMessage stores a message to a contact without a ticket.
+func (t *Tx) AddCampaignMessage(ctx context.Context, contact Contact, connection int64, m Message) (Message, error) {
+	stored, err := t.InsertMessage(ctx, dbgen.InsertMessageParams{
+		CompanyID: contact.CompanyID, ID: m.ID, ContactID: contact.ID, ConnectionID: &connection, Body: m.Body, FromMe: true, IsRead: true,
+		MediaType: m.MediaType, MediaID: m.MediaID, MediaName: m.MediaName, MimeType: m.MimeType, Size: m.Size, Origin: chat.OriginCampaign,
+		SentAt: t.Now(), CreatedAt: t.Now(),
+	})
+	if err != nil {
+		return m, fmt.Errorf("storing a campaign's message: %w", err)
+	}
+	return stored, nil
+}
+
+// settleShipment stores how far the message of a campaign has come.
+func (t *Tx) settleShipment(ctx context.Context, m Message, ack chat.Ack, errorCode *string) error {
+	settled := dbgen.SettleShipmentParams{CompanyID: m.CompanyID, MessageID: m.ID, At: t.Now()}
+	switch {
+	case ack == chat.AckFailed:
+		settled.Status, settled.Error = ShipmentFailed, errorCode
+		if err := t.FailConfirmation(ctx, dbgen.FailConfirmationParams{CompanyID: m.CompanyID, ConfirmationID: m.ID, Error: errorCode, At: t.Now()}); err != nil {
+			return fmt.Errorf("storing a failed confirmation: %w", err)
+		}
+	case ack == chat.AckServer:
+		settled.Status = ShipmentSent
+	case ack == chat.AckDevice:
+		settled.Status = ShipmentDelivered
+	case ack > chat.AckDevice:
+		settled.Status = ShipmentRead
+	default:
+		return nil
+	}
+	return t.SettleShipment(ctx, settled)
+}
+
+// TakeCampaignAnswer is called for each message of a contact, with its ticket: campaigns'
+// messages that have no ticket go there, and campaigns that asked the contact have their
+// answer.
+func (t *Tx) TakeCampaignAnswer(ctx context.Context, ticket Ticket, connection int64, declines bool) error {
+	err := t.AttachMessages(ctx, dbgen.AttachMessagesParams{TicketID: ticket.ID, At: t.Now(), CompanyID: ticket.CompanyID, ContactID: ticket.ContactID, ConnectionID: connection})
+	if err != nil {
+		return fmt.Errorf("giving campaigns' messages a ticket: %w", err)
+	}
+	answer := dbgen.AnswerConfirmationsParams{Status: ShipmentConfirmed, At: t.Now(), CompanyID: ticket.CompanyID, ContactID: ticket.ContactID, ConnectionID: connection}
+	if declines {
+		code := "declined"
+		answer.Status, answer.Error = ShipmentSkipped, &code
+	}
+	campaigns, err := t.AnswerConfirmations(ctx, answer)
+	if err != nil {
+		return fmt.Errorf("storing the answer to a campaign: %w", err)
+	}
+	for _, campaign := range campaigns {
+		if err := t.WakeCampaign(ctx, t.Now(), ticket.CompanyID, campaign); err != nil {
+			return fmt.Errorf("waking a campaign: %w", err)
+		}
+	}
+	return nil
+}
