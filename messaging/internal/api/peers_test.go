@@ -26,7 +26,7 @@ func TestSearchesOfConnectedProducts(t *testing.T) {
 	require.Equal(t, "+"+ana, contact["phone"])
 	require.Equal(t, "unknown", contact["consent"])
 	require.NotNil(t, contact["last_message_at"])
-	require.Equal(t, contact, key.Get(integrations + "/search/contacts?phone=" + ana[:4]+ana[5:])["contact"], "without the ninth digit")
+	require.Equal(t, contact, key.Get(integrations + "/search/contacts?phone=" + ana[:4] + ana[5:])["contact"], "without the ninth digit")
 	nobody := key.Get(integrations + "/search/contacts?phone=%2B5511911112222")
 	require.Equal(t, object{"found": false, "contact": nil}, object{"found": nobody["found"], "contact": nobody["contact"]})
 	require.Equal(t, "ERR_INVALID_NUMBER", key.OK(400, "GET", integrations+"/search/contacts?phone=abc", nil)["error"])
