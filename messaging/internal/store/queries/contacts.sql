@@ -38,3 +38,8 @@ update messaging.contacts set lid = null where company_id = $1 and lid = $3 and 
 
 -- name: SetContactLID :exec
 update messaging.contacts set lid = $3 where company_id = $1 and id = $2;
+
+-- name: ContactsOfAllCompanies :many
+-- For the console's lookup.
+select sqlc.embed(c), o.tenant_id from messaging.contacts c join messaging.companies o on o.id = c.company_id
+where c.number_key = $1 order by c.id limit 100;
