@@ -42,6 +42,7 @@ func (a *API) bindEverything(api huma.API, op huma.Operation) {
 		huma.Register(api, op, func(ctx context.Context, in *everythingBody) (*bundleOutput, error) {
 			return answer(ctx, in.ID, in.RawBody)
 		})
+		op.RequestBody.Required = false
 		for _, content := range op.RequestBody.Content {
 			content.Schema = resource{}.Schema(nil)
 			content.Schema.Properties["resourceType"].Enum = []any{"Parameters"}
