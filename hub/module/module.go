@@ -40,6 +40,7 @@ type Spec struct {
 	Title        string      // for people
 	Description  string      // how its API is used, for the reference: paragraphs with an empty line between them
 	KeyPrefix    string      // of its API keys: "sch"
+	KeyHeader    string      // header that its keys may come in besides X-Integration-Key; "" = none
 	TenantPrefix string      // prefix of the tenant's fields in status: "org" for org_id and org_name
 	Version      string      // major.minor.patch, as status reports it
 	Features     []string    // as status reports them; also the scopes of its keys
@@ -100,6 +101,14 @@ const MetadataErrorAdapter = "error-adapter"
 // It returns the status of the response, and members to add to it. It applies where an
 // [ErrorFormat] does.
 type ErrorAdapter func(ErrorResponse) (status int, members hub.Extensions)
+
+// ErrorFormatter is an instance with error formats for whole paths, which apply to errors
+// that belong to no operation too, such as 404 and 405.
+type ErrorFormatter interface {
+	// ErrorFormats returns formats by path below the product's base: "/fhir" includes
+	// everything below it.
+	ErrorFormats() map[string]ErrorFormat
+}
 
 // ErrorResponse is the content of an error response.
 type ErrorResponse struct {
