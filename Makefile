@@ -54,6 +54,7 @@ setup: ## Fetch what tests need and this machine lacks: PostgreSQL, Redis, Chrom
 	@sh configs/setup/ensure-redis.sh >/dev/null
 	@sh configs/setup/ensure-browser.sh >/dev/null
 	@sh configs/setup/ensure-node.sh hub/server/receivers >/dev/null
+	@sh configs/setup/ensure-node.sh clinic/internal/api/fhirclients >/dev/null
 
 ##@ Checking
 

@@ -51,7 +51,7 @@ Logging in: ` + "`POST /api/v1/auth/register`" + ` makes a clinic with its first
 
 Roles: administrators may do everything; staff works with patients, and neither manages users, professionals and integrations, nor imports, exports or erases patients.
 
-Lists are pages: ` + "`page`" + ` and ` + "`per_page`" + ` ask for one, and the answer has ` + "`items`" + ` and ` + "`total`" + `. Users and professionals are plain lists. Below ` + "`/fhir`" + ` errors are an OperationOutcome, and searches go on at the link ` + "`next`" + `.
+Lists are pages: ` + "`page`" + ` and ` + "`per_page`" + ` ask for one, and the answer has ` + "`items`" + ` and ` + "`total`" + `. Users and professionals are plain lists. Below ` + "`/fhir`" + ` errors are an OperationOutcome, and searches go on at the links ` + "`next`" + ` and ` + "`prev`" + `.
 
 Tax ids (CPF) are masked, and reading a patient's data is on record.`
 
@@ -79,14 +79,15 @@ type instance struct {
 }
 
 var (
-	_ module.Instance      = (*instance)(nil)
-	_ module.Searcher      = (*instance)(nil)
-	_ module.Actor         = (*instance)(nil)
-	_ module.PhoneSearcher = (*instance)(nil)
-	_ module.PersonFinder  = (*instance)(nil)
-	_ module.Worker        = (*instance)(nil)
-	_ module.EventScreener = (*instance)(nil)
-	_ module.PageProvider  = (*instance)(nil)
+	_ module.Instance       = (*instance)(nil)
+	_ module.Searcher       = (*instance)(nil)
+	_ module.Actor          = (*instance)(nil)
+	_ module.PhoneSearcher  = (*instance)(nil)
+	_ module.PersonFinder   = (*instance)(nil)
+	_ module.Worker         = (*instance)(nil)
+	_ module.EventScreener  = (*instance)(nil)
+	_ module.PageProvider   = (*instance)(nil)
+	_ module.ErrorFormatter = (*instance)(nil)
 )
 
 // RegisterRoutes implements [module.Instance].
@@ -135,3 +136,6 @@ func (i *instance) ScreenEvent(ctx context.Context, tx pgx.Tx, e hub.Event) (mod
 func (i *instance) Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error {
 	return i.inbox.Receive(ctx, tx, e)
 }
+
+// ErrorFormats implements [module.ErrorFormatter].
+func (i *instance) ErrorFormats() map[string]module.ErrorFormat { return api.ErrorFormats() }

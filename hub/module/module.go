@@ -101,6 +101,14 @@ const MetadataErrorAdapter = "error-adapter"
 // [ErrorFormat] does.
 type ErrorAdapter func(ErrorResponse) (status int, members hub.Extensions)
 
+// ErrorFormatter is an instance with error formats for whole paths, which apply to errors
+// that belong to no operation too, such as 404 and 405.
+type ErrorFormatter interface {
+	// ErrorFormats returns formats by path below the product's base: "/fhir" includes
+	// everything below it.
+	ErrorFormats() map[string]ErrorFormat
+}
+
 // ErrorResponse is the content of an error response.
 type ErrorResponse struct {
 	Status    int // HTTP

@@ -19,9 +19,13 @@ const streamTimeout = 10 * time.Minute
 // memory. Set status and headers before. write is called after the handler has returned,
 // with a context of its own. If write fails or panics, the connection is closed, so that
 // a truncated body is not mistaken for a complete one, and onError is called. onError is
-// not called if the client has disconnected.
+// not called if the client has disconnected. For HEAD, write is not called.
 func Stream(c huma.Context, write func(ctx context.Context, w io.Writer) error, onError func(error)) {
 	request := humafiber.Unwrap(c).Context()
+	if request.IsHead() {
+		request.Response.Header.SetContentLength(-1) // of unknown length, as the body of GET
+		return
+	}
 	conn := request.Conn()
 	// The hub reads the request's audit trail when the handler returns: write needs its own.
 	streamCtx, _ := WithAuditTrail(context.WithoutCancel(c.Context()))

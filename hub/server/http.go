@@ -34,11 +34,11 @@ type probes struct {
 }
 
 // newApp returns the HTTP server with the middleware of all requests. publicURL is the
-// origin of its pages; uploads is shared by all servers of the process.
-func newApp(publicURL string, log *slog.Logger, p *probes, uploads *httpx.Uploads) *fiber.App {
+// origin of its pages; uploads and formats are shared by all servers of the process.
+func newApp(publicURL string, log *slog.Logger, p *probes, uploads *httpx.Uploads, formats *httpx.ErrorFormats) *fiber.App {
 	app := fiber.New(fiber.Config{
 		AppName: "hub", DisableStartupMessage: true, BodyLimit: httpx.MaxBody, ReadBufferSize: headerBytes,
-		ReadTimeout: readTimeout, IdleTimeout: idleTimeout, ErrorHandler: uploads.ErrorHandler(httpx.ErrorHandler(log)),
+		ReadTimeout: readTimeout, IdleTimeout: idleTimeout, ErrorHandler: uploads.ErrorHandler(formats.ErrorHandler(log)),
 		// fiber reuses its buffers; huma's handlers keep strings of the request.
 		Immutable: true,
 	})

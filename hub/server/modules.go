@@ -268,7 +268,7 @@ func (s *Server) open(ctx context.Context, hostedProduct *hosted, operators *aut
 func (s *Server) mountProduct(hostedProduct *hosted, limits keyLimits) error {
 	app := s.app
 	if hostedProduct.listener != nil {
-		hostedProduct.app = newApp(s.publicURL(), s.options.Log, s.probes, s.uploads)
+		hostedProduct.app = newApp(s.publicURL(), s.options.Log, s.probes, s.uploads, &s.formats)
 		app = hostedProduct.app
 	}
 	s.engine.metrics.RegisterProduct(hostedProduct.spec.Name, []string{string(inbox.Accepted), string(inbox.Duplicate), string(inbox.Ignored)}, []string{connect.StepStatus, connect.StepRegister})
@@ -283,6 +283,11 @@ func (s *Server) mountProduct(hostedProduct *hosted, limits keyLimits) error {
 	}
 	s.uploads.BodyLimits(app, mounted.AdmitLongBody)
 	s.uploads.AdaptErrors(app, mounted.ErrorAdapterOf)
+	if formatter, ok := hostedProduct.instance.(module.ErrorFormatter); ok {
+		for path, format := range formatter.ErrorFormats() {
+			s.formats.Add(app, hostedProduct.path+path, format)
+		}
+	}
 	if pages, ok := hostedProduct.instance.(module.PageProvider); ok {
 		for path, handler := range pages.Pages() {
 			mountPage(s.app, path, s.options.Config.TrustedProxies, handler)

@@ -57,6 +57,7 @@ type Server struct {
 	products *products
 	mail     *mail.Outbox
 	uploads  *httpx.Uploads
+	formats  httpx.ErrorFormats
 	listener net.Listener
 	stopping chan struct{}
 	failed   chan error
@@ -123,7 +124,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	}
 	s.probes = &probes{storage: s.storage, version: o.Version}
 	s.uploads = httpx.NewUploads(httpx.MaxUploadBytes, time.Now)
-	s.app = newApp(s.publicURL(), o.Log, s.probes, s.uploads)
+	s.app = newApp(s.publicURL(), o.Log, s.probes, s.uploads, &s.formats)
 	s.app.Get("/health", s.probes.health)
 	s.app.Get("/ready", s.probes.readiness)
 	tracer, err := tracing.New(ctx, o.Config.OTLPEndpoint, o.Version, o.Log)

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -23,7 +22,7 @@ import (
 const fhirPath = "/fhir"
 
 // capabilitiesReleased is the date on which the capabilities of the facade last changed.
-const capabilitiesReleased = "2026-11-22"
+const capabilitiesReleased = "2026-11-23"
 
 // fhirAccess admits administrators and keys. [API.newFHIRView] checks the scopes of a key.
 var fhirAccess = rest.Access{{module.SchemeBearer: {module.RoleAdmin}}, {module.SchemeKey: {}}}
@@ -47,6 +46,11 @@ func (resource) Schema(huma.Registry) *huma.Schema {
 
 type resourceOutput struct{ Body resource }
 
+// ErrorFormats returns the format of the facade's errors, for requests that no operation takes.
+func ErrorFormats() map[string]module.ErrorFormat {
+	return map[string]module.ErrorFormat{fhirPath: outcomeFormat}
+}
+
 // outcomeFormat writes errors of the facade as an OperationOutcome, also those of middleware.
 var outcomeFormat = module.ErrorFormat{MediaType: fhir.MediaType, Write: func(e module.ErrorResponse) any {
 	parameters := rest.Map(e.Locations, func(location string) string { return strings.TrimPrefix(location, parameterPrefix) })
@@ -67,11 +71,7 @@ func withOutcomeErrors(bind rest.Binder) rest.Binder {
 			if status < "400" {
 				continue
 			}
-			content := map[string]*huma.MediaType{fhir.MediaType: {Schema: outcomeSchema()}}
-			if status == "413" { // the hub refuses the body before it knows the operation
-				maps.Copy(content, answer.Content)
-			}
-			answer.Content = content
+			answer.Content = map[string]*huma.MediaType{fhir.MediaType: {Schema: outcomeSchema()}}
 		}
 	}
 }
@@ -95,10 +95,10 @@ func handleFHIR[I any](handler func(context.Context, *I) (any, error)) rest.Bind
 	}
 }
 
-// handleAcceptable checks the Accept header of GET requests, then calls the handler. POST
-// handlers check their own.
+// handleAcceptable checks the Accept header of requests that are no POST, then calls the handler.
+// POST handlers check their own.
 func handleAcceptable[I any](ctx context.Context, op huma.Operation, in *I, handler func(context.Context, *I) (any, error)) (any, error) {
-	if op.Method == http.MethodGet {
+	if op.Method != http.MethodPost {
 		request := fhirRequestFrom(ctx)
 		params, err := request.parameters("")
 		if err == nil {
@@ -159,8 +159,15 @@ type resourceType struct {
 	statuses func(code string) []string
 	// parse adds the conditions of the type's own parameters to a filter.
 	parse func(of resourceType, f fhirView, q *store.ResourceFilter, used url.Values) error
-	// find returns a page of resources, and the total.
-	find func(ctx context.Context, f fhirView, q store.ResourceFilter) (list []fhir.Resource, total int, err error)
+	// find returns a page of resources.
+	find func(ctx context.Context, f fhirView, q store.ResourceFilter) (foundResources, error)
+}
+
+// foundResources is a page of resources.
+type foundResources struct {
+	list    []fhir.Resource
+	cursors []store.Cursor // at each of them
+	total   int
 }
 
 func singleStatus(code, status string) func(string) []string {
@@ -173,21 +180,21 @@ func singleStatus(code, status string) func(string) []string {
 }
 
 // toResources converts rows to resources, and records their patients in the audit log.
-func toResources[T any](ctx context.Context, rows []T, total int, err error, patient func(T) uuid.UUID, write func(T) (fhir.Resource, bool)) ([]fhir.Resource, int, error) {
-	list := make([]fhir.Resource, 0, len(rows))
+func toResources[T any](ctx context.Context, rows []T, total int, patient func(T) uuid.UUID, cursor func(T) store.Cursor, write func(T) (fhir.Resource, bool)) foundResources {
+	found := foundResources{list: make([]fhir.Resource, 0, len(rows)), total: total}
 	for _, row := range rows {
 		module.SetSubject(ctx, patient(row).String())
 		if resource, ok := write(row); ok {
-			list = append(list, resource)
+			found.list, found.cursors = append(found.list, resource), append(found.cursors, cursor(row))
 		}
 	}
-	return list, total, err
+	return found
 }
 
-func (a *API) capabilities(context.Context, *struct{}) (any, error) {
+func (a *API) capabilities(context.Context, *struct{}) (fhir.Resource, error) {
 	return fhir.NewCapabilityStatement(a.fhirBase(), "1.0.0", capabilitiesReleased), nil
 }
 
-func (a *API) everythingDefinition(context.Context, *struct{}) (any, error) {
+func (a *API) everythingDefinition(context.Context, *struct{}) (fhir.Resource, error) {
 	return fhir.NewEverythingDefinition(a.fhirBase(), capabilitiesReleased), nil
 }

@@ -91,20 +91,19 @@ func (a *API) prepareBundle(ctx context.Context, f fhirView, patient string, que
 				Scope: f.scope, ForPeer: f.ForPeer, Patients: []uuid.UUID{id}, Time: store.TimeFilter{{store.TimeRange(query.Range)}}, Limit: itemsPerQuery, SkipCount: true,
 			}
 			for {
-				list, _, err := of.find(ctx, f, q)
+				found, err := of.find(ctx, f, q)
 				if err != nil {
 					return err
 				}
-				for _, resource := range list {
+				for _, resource := range found.list {
 					if err := entries.add(fhir.NewEntry(f.Base, resource)); err != nil {
 						return err
 					}
 				}
-				if total += len(list); len(list) < itemsPerQuery {
+				if total += len(found.list); len(found.list) < itemsPerQuery {
 					break
 				}
-				_, last := list[len(list)-1].TypeAndID()
-				q.After = uuid.MustParse(last)
+				q.Cursor = &found.cursors[len(found.cursors)-1]
 			}
 		}
 		_, err := fmt.Fprintf(w, `],"total":%d}`, total) // known at the end only

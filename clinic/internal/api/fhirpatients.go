@@ -3,11 +3,15 @@ package api
 import (
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/google/uuid"
 
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/fhir"
@@ -22,17 +26,19 @@ const (
 )
 
 // personParameters identify a person. Links end up in logs, so they never contain these.
-var personParameters = []string{"phone", "telecom", "name", "name:exact", "identifier", "birthdate"}
+var personParameters = []string{"phone", "email", "telecom", "name", "given", "family", "identifier", "birthdate"}
 
-// checkSearchLengths is an error for values that are too long to search for.
-func checkSearchLengths(params url.Values) error {
-	for _, name := range []string{"phone", "telecom", "name", "name:exact", "identifier"} {
-		for _, value := range params[name] {
-			words := strings.FieldsFunc(value, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-			if utf8.RuneCountInString(value) > maxLetters || len(words) > maxWords {
-				return invalidParameter(name, fmt.Sprintf("must have at most %d letters and %d words", maxLetters, maxWords))
-			}
-		}
+// namesPerson reports whether a parameter, with or without a modifier, identifies a person.
+func namesPerson(parameter string) bool {
+	name, modifier, _ := strings.Cut(parameter, ":")
+	return slices.Contains(personParameters, name) && modifier != fhir.ModifierMissing
+}
+
+// checkSearchLength is an error for a value that is too long to search for.
+func checkSearchLength(parameter, value string) error {
+	words := strings.FieldsFunc(value, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	if utf8.RuneCountInString(value) > maxLetters || len(words) > maxWords {
+		return invalidParameter(parameter, fmt.Sprintf("must have at most %d letters and %d words", maxLetters, maxWords))
 	}
 	return nil
 }
@@ -67,45 +73,80 @@ func (a *API) openQuery(scope store.Scope, page string) (url.Values, error) {
 
 // parsePatientFilter adds the conditions of a search of patients to a filter.
 func (a *API) parsePatientFilter(_ resourceType, f fhirView, q *store.ResourceFilter, params url.Values) error {
-	if err := checkSearchLengths(params); err != nil {
-		return err
-	}
-	for _, name := range []string{"phone", "telecom"} {
-		for _, value := range params[name] {
-			keys, err := phoneKeys(name, value)
+	for _, parameter := range slices.Sorted(maps.Keys(params)) {
+		name, modifier, _ := strings.Cut(parameter, ":")
+		for _, value := range params[parameter] {
+			var err error
+			switch {
+			case name == "active":
+				err = addActiveStatuses(q, parameter, modifier, value)
+			case name == "birthdate" && modifier == "":
+				err = a.addBirthDates(q, value)
+			case slices.Contains(personParameters, name):
+				var term store.PatientTerm
+				if term, err = a.patientTerm(f, name, modifier, value); err == nil {
+					q.PatientTerms = append(q.PatientTerms, term)
+				}
+			}
 			if err != nil {
 				return err
 			}
-			q.PhoneKeys = append(q.PhoneKeys, keys)
 		}
 	}
-	for _, value := range params["name"] {
-		q.Names = append(q.Names, parseStringAlternatives(value))
+	return nil
+}
+
+// patientTerm returns the condition of a parameter that identifies a person.
+func (a *API) patientTerm(f fhirView, name, modifier, value string) (term store.PatientTerm, err error) {
+	if modifier == fhir.ModifierMissing {
+		isMissing, err := parseBoolean(name+":"+modifier, value)
+		return store.PatientTerm{
+			Negated: isMissing, HasPhone: name == "phone" || name == "telecom", HasEmail: name == "email" || name == "telecom",
+			HasName: name == "name" || name == "given", HasFamilyName: name == "family", HasCPF: name == "identifier", HasBirthDate: name == "birthdate",
+		}, err
 	}
-	for _, value := range params["name:exact"] {
-		q.ExactNames = append(q.ExactNames, parseStringAlternatives(value))
+	if err := checkSearchLength(name, value); err != nil {
+		return term, err
 	}
-	for _, value := range params["identifier"] {
-		hashes, err := a.cpfHashes(f, value)
-		if err != nil {
-			return err
+	switch name {
+	case "name":
+		term.Names = parseStringAlternatives(value)
+		if modifier == fhir.ModifierExact {
+			term.ExactNames, term.Names = term.Names, nil
 		}
-		q.CPFHashes = append(q.CPFHashes, hashes)
+	case "given":
+		term.GivenNames = parseStringAlternatives(value)
+	case "family":
+		term.FamilyNames = parseStringAlternatives(value)
+	case "identifier":
+		term, err = a.cpfTerm(f, value)
+	default:
+		term, err = contactTerm(name, value)
 	}
-	for _, value := range params["active"] {
-		statuses, err := activeStatuses(value)
-		if err != nil {
-			return err
+	term.Negated = modifier == fhir.ModifierNot
+	return term, err
+}
+
+// parseBoolean parses true and false.
+func parseBoolean(parameter, value string) (bool, error) {
+	if value != "true" && value != "false" {
+		return false, invalidParameter(parameter, "must be true or false")
+	}
+	return value == "true", nil
+}
+
+// addBirthDates adds the condition of a value of birthdate.
+func (a *API) addBirthDates(q *store.ResourceFilter, value string) error {
+	if strings.Contains(value, "T") {
+		return invalidParameter("birthdate", "must be a day, a month or a year: nobody knows at what time")
+	}
+	filter, err := a.parseDates("birthdate", []string{value}, time.UTC)
+	for _, alternatives := range filter {
+		for i, timeRange := range alternatives {
+			alternatives[i] = store.TimeRange(fhir.WholeDays(fhir.Range(timeRange)))
 		}
-		q.Statuses = intersect(q.Statuses, statuses)
 	}
-	for _, value := range params["birthdate"] {
-		if strings.Contains(value, "T") {
-			return invalidParameter("birthdate", "must be a day, a month or a year: nobody knows at what time")
-		}
-	}
-	var err error
-	q.BirthDate, err = parseDateParameter("birthdate", params, time.UTC)
+	q.BirthDate = append(q.BirthDate, filter...)
 	return err
 }
 
@@ -118,52 +159,93 @@ func parseStringAlternatives(value string) []string {
 	return list
 }
 
-// phoneKeys returns the phone keys of a parameter's alternatives.
-func phoneKeys(parameter, value string) ([]string, error) {
-	keys := []string{}
+// contactTerm returns the condition of phone, email or telecom.
+func contactTerm(parameter, value string) (term store.PatientTerm, err error) {
+	systems := []string{fhir.SystemPhone, fhir.SystemEmail}
+	if parameter != "telecom" {
+		systems = []string{parameter} // which is the name of the system
+	}
 	for _, alternative := range fhir.Alternatives(value) {
 		token := fhir.ParseToken(alternative)
-		number := care.FormatE164(brazil.PhoneFromQuery(token.Code))
+		system := token.System
 		switch {
-		case token.System == "email" && token.HasSystem:
-			return nil, &fhir.ParameterError{Parameter: parameter, Message: "must be a phone number: e-mail addresses are not searched", Unsupported: true}
-		case number == "":
-			return nil, invalidParameter(parameter, "must be a phone number of 8 to 15 digits")
-		case token.IsOf(fhir.PhoneSystems...):
-			keys = append(keys, care.PhoneKey(number))
+		case token.HasSystem && !slices.Contains(systems, system):
+			continue // nobody's
+		case token.HasSystem && token.Code == "":
+			term.HasPhone = term.HasPhone || system == fhir.SystemPhone
+			term.HasEmail = term.HasEmail || system == fhir.SystemEmail
+			continue
+		case !token.HasSystem && len(systems) == 1:
+			system = systems[0]
+		case !token.HasSystem && strings.Contains(token.Code, "@"):
+			system = fhir.SystemEmail
 		}
+		if system == fhir.SystemEmail {
+			if strings.TrimSpace(token.Code) == "" {
+				return term, invalidParameter(parameter, "must be an e-mail address")
+			}
+			term.Emails = append(term.Emails, strings.TrimSpace(token.Code))
+			continue
+		}
+		number := care.FormatE164(brazil.PhoneFromQuery(token.Code))
+		if number == "" {
+			return term, invalidParameter(parameter, "must be a phone number of 8 to 15 digits")
+		}
+		term.PhoneKeys = append(term.PhoneKeys, care.PhoneKey(number))
 	}
-	return keys, nil
+	return term, nil
 }
 
-// cpfHashes returns the hashes of the CPFs in an identifier parameter. Patients have no other
-// identifiers.
-func (a *API) cpfHashes(f fhirView, value string) ([][]byte, error) {
-	hashes := [][]byte{}
+// cpfTerm returns the condition of identifier. Patients have no identifier but the CPF.
+func (a *API) cpfTerm(f fhirView, value string) (term store.PatientTerm, err error) {
 	for _, alternative := range fhir.Alternatives(value) {
 		token := fhir.ParseToken(alternative)
-		if token.Code == "" {
-			return nil, &fhir.ParameterError{Parameter: "identifier", Message: "must have a value: whoever has any is not searched", Unsupported: true}
-		}
-		if digits := care.ParseCPF(token.Code); digits != "" && token.IsOf(fhir.SystemCPF) {
-			hashes = append(hashes, a.store.CPFHash(f.scope, digits))
+		digits := care.ParseCPF(token.Code)
+		switch {
+		case token.Code == "" && !token.HasSystem:
+			return term, invalidParameter("identifier", "must be a CPF, or the system of one and a bar")
+		case !token.IsOf(fhir.CPFSystems...):
+		case token.Code == "":
+			term.HasCPF = true
+		case digits != "":
+			term.CPFHashes = append(term.CPFHashes, a.store.CPFHash(f.scope, digits))
 		}
 	}
-	return hashes, nil
+	return term, nil
 }
 
-// activeStatuses returns the statuses that a value of the parameter active stands for.
-func activeStatuses(value string) ([]string, error) {
+// addActiveStatuses adds the condition of a value of active.
+func addActiveStatuses(q *store.ResourceFilter, parameter, modifier, value string) error {
+	if modifier == fhir.ModifierMissing {
+		return addMissing(q, parameter, value)
+	}
+	all := map[string][]string{"true": {store.Active}, "false": {store.Inactive, store.Anonymized}}
 	statuses := []string{}
 	for _, alternative := range fhir.Alternatives(value) {
 		token := fhir.ParseToken(alternative)
-		matching, ok := map[string][]string{"true": {store.Active}, "false": {store.Inactive, store.Anonymized}}[token.Code]
+		matching, ok := all[token.Code]
+		if token.Code == "" && token.HasSystem {
+			matching, ok = slices.Concat(all["true"], all["false"]), token.System != ""
+		}
 		if !ok {
-			return nil, invalidParameter("active", "must be true or false")
+			return invalidParameter(parameter, "must be true or false")
 		}
 		if token.System == "" || token.IsOf(fhir.BooleanSystems...) {
 			statuses = append(statuses, matching...)
 		}
 	}
-	return statuses, nil
+	if modifier == fhir.ModifierNot {
+		statuses = without(slices.Concat(all["true"], all["false"]), statuses)
+	}
+	q.Statuses = intersect(q.Statuses, statuses)
+	return nil
+}
+
+// addMissing adds the condition of the modifier missing for a parameter that every resource has.
+func addMissing(q *store.ResourceFilter, parameter, value string) error {
+	isMissing, err := parseBoolean(parameter, value)
+	if isMissing {
+		q.IDs = []uuid.UUID{}
+	}
+	return err
 }

@@ -16,9 +16,10 @@ import (
 
 // fhirRequest is the query and the headers of a request to the facade.
 type fhirRequest struct {
-	query  string
-	prefer string
-	accept string
+	query       string
+	prefer      string
+	accept      string
+	ifNoneMatch string
 }
 
 type fhirRequestKey struct{}
@@ -26,7 +27,7 @@ type fhirRequestKey struct{}
 // withFHIRRequest is middleware that adds the [fhirRequest] to the context.
 func withFHIRRequest(ctx huma.Context, next func(huma.Context)) {
 	address := ctx.URL()
-	next(huma.WithValue(ctx, fhirRequestKey{}, fhirRequest{address.RawQuery, ctx.Header("Prefer"), ctx.Header("Accept")}))
+	next(huma.WithValue(ctx, fhirRequestKey{}, fhirRequest{address.RawQuery, ctx.Header("Prefer"), ctx.Header("Accept"), ctx.Header("If-None-Match")}))
 }
 
 func fhirRequestFrom(ctx context.Context) fhirRequest {

@@ -14,39 +14,48 @@ import (
 
 // patientResources returns the type Patient.
 func (a *API) patientResources() resourceType {
-	return resourceType{fhir.TypePatient, featurePatientRead, "", nil, a.parsePatientFilter, func(ctx context.Context, f fhirView, q store.ResourceFilter) ([]fhir.Resource, int, error) {
+	return resourceType{fhir.TypePatient, featurePatientRead, "", nil, a.parsePatientFilter, func(ctx context.Context, f fhirView, q store.ResourceFilter) (foundResources, error) {
 		rows, total, err := a.store.FindPatients(ctx, q)
-		return toResources(ctx, rows, total, err, func(p store.Patient) uuid.UUID { return p.ID }, func(p store.Patient) (fhir.Resource, bool) {
+		if err != nil {
+			return foundResources{}, err
+		}
+		return toResources(ctx, rows, total, func(p store.Patient) uuid.UUID { return p.ID }, q.PatientCursor, func(p store.Patient) (fhir.Resource, bool) {
 			return f.Patient(fhir.PatientRow{
 				ID: p.ID, Name: p.Name, Phone: stringOrEmpty(p.Phone), Email: stringOrEmpty(p.Email), CPF: stringOrEmpty(store.MaskedCPF(p)), BirthDate: timeOrZero(p.BirthDate),
 				Active: p.Status == store.Active, Anonymized: p.Status == store.Anonymized, UpdatedAt: p.UpdatedAt,
 			}), true
-		})
+		}), nil
 	}}
 }
 
 // appointmentResources returns the type Appointment.
 func (a *API) appointmentResources() resourceType {
 	statuses := func(code string) []string { return statusStrings(fhir.AppointmentStatuses(code)) }
-	return resourceType{fhir.TypeAppointment, featureAppointmentRead, fhir.SystemAppointmentStatus, statuses, parsePatientItemFilter, func(ctx context.Context, f fhirView, q store.ResourceFilter) ([]fhir.Resource, int, error) {
+	return resourceType{fhir.TypeAppointment, featureAppointmentRead, fhir.SystemAppointmentStatus, statuses, a.parsePatientItemFilter, func(ctx context.Context, f fhirView, q store.ResourceFilter) (foundResources, error) {
 		rows, total, err := a.store.FindAppointments(ctx, q)
-		return toResources(ctx, rows, total, err, func(row store.Appointment) uuid.UUID { return row.PatientID }, func(row store.Appointment) (fhir.Resource, bool) {
+		if err != nil {
+			return foundResources{}, err
+		}
+		return toResources(ctx, rows, total, func(row store.Appointment) uuid.UUID { return row.PatientID }, q.AppointmentCursor, func(row store.Appointment) (fhir.Resource, bool) {
 			return f.Appointment(toAppointmentRow(row)), true
-		})
+		}), nil
 	}}
 }
 
 // encounterResources returns the type Encounter: completed appointments.
 func (a *API) encounterResources() resourceType {
 	const completed = string(care.Completed)
-	return resourceType{fhir.TypeEncounter, featureAppointmentRead, fhir.SystemEncounterStatus, singleStatus(fhir.CodeFinished, completed), parsePatientItemFilter, func(ctx context.Context, f fhirView, q store.ResourceFilter) ([]fhir.Resource, int, error) {
+	return resourceType{fhir.TypeEncounter, featureAppointmentRead, fhir.SystemEncounterStatus, singleStatus(fhir.CodeFinished, completed), a.parsePatientItemFilter, func(ctx context.Context, f fhirView, q store.ResourceFilter) (foundResources, error) {
 		if q.Statuses == nil {
 			q.Statuses = []string{completed}
 		}
 		rows, total, err := a.store.FindAppointments(ctx, q)
-		return toResources(ctx, rows, total, err, func(row store.Appointment) uuid.UUID { return row.PatientID }, func(row store.Appointment) (fhir.Resource, bool) {
+		if err != nil {
+			return foundResources{}, err
+		}
+		return toResources(ctx, rows, total, func(row store.Appointment) uuid.UUID { return row.PatientID }, q.AppointmentCursor, func(row store.Appointment) (fhir.Resource, bool) {
 			return f.Encounter(toAppointmentRow(row)), true
-		})
+		}), nil
 	}}
 }
 
@@ -74,24 +83,24 @@ func toAppointmentRow(row store.Appointment) fhir.AppointmentRow {
 
 // documentResources returns the type DocumentReference: records.
 func (a *API) documentResources() resourceType {
-	return resourceType{fhir.TypeDocumentReference, featureRecordRead, fhir.SystemDocumentStatus, singleStatus(fhir.CodeCurrent, ""), parsePatientItemFilter, func(ctx context.Context, f fhirView, q store.ResourceFilter) ([]fhir.Resource, int, error) {
+	return resourceType{fhir.TypeDocumentReference, featureRecordRead, fhir.SystemDocumentStatus, singleStatus(fhir.CodeCurrent, ""), a.parsePatientItemFilter, func(ctx context.Context, f fhirView, q store.ResourceFilter) (foundResources, error) {
 		if q.Statuses != nil && len(q.Statuses) == 0 {
-			return nil, 0, nil
+			return foundResources{}, nil
 		}
 		q.Time = toDayFilter(q.Time, f.zone)
 		rows, total, err := a.store.FindRecords(ctx, q)
 		if err != nil {
-			return nil, 0, err
+			return foundResources{}, err
 		}
 		contents, withheld := make(map[uuid.UUID]string, len(rows)), make(map[uuid.UUID]bool)
 		for _, row := range rows {
 			if !f.ForPeer {
 				if contents[row.ID], withheld[row.ID], err = a.recordContent(row, recordView{}); err != nil {
-					return nil, 0, err
+					return foundResources{}, err
 				}
 			}
 		}
-		return toResources(ctx, rows, total, nil, func(r store.Record) uuid.UUID { return r.PatientID }, func(r store.Record) (fhir.Resource, bool) {
+		return toResources(ctx, rows, total, func(r store.Record) uuid.UUID { return r.PatientID }, q.RecordCursor, func(r store.Record) (fhir.Resource, bool) {
 			if r.Url != nil && f.ForPeer {
 				*r.Url = a.peerRecordURL(r)
 			}
@@ -99,31 +108,25 @@ func (a *API) documentResources() resourceType {
 				ID: r.ID, PatientID: r.PatientID, Date: r.Date, Zone: f.zone, Type: care.Redact(r.Type), Professional: care.Redact(r.Professional), Content: contents[r.ID], Withheld: withheld[r.ID],
 				Summary: r.ExternalSummary, URL: stringOrEmpty(r.Url), Sensitivity: r.Sensitivity, UpdatedAt: r.UpdatedAt,
 			})
-		})
+		}), nil
 	}}
 }
 
 // communicationResources returns the type Communication: interactions.
 func (a *API) communicationResources() resourceType {
-	return resourceType{fhir.TypeCommunication, featurePatientRead, fhir.SystemEventStatus, singleStatus(fhir.CodeCompleted, ""), parsePatientItemFilter, func(ctx context.Context, f fhirView, q store.ResourceFilter) ([]fhir.Resource, int, error) {
+	return resourceType{fhir.TypeCommunication, featurePatientRead, fhir.SystemEventStatus, singleStatus(fhir.CodeCompleted, ""), a.parsePatientItemFilter, func(ctx context.Context, f fhirView, q store.ResourceFilter) (foundResources, error) {
 		if q.Statuses != nil && len(q.Statuses) == 0 {
-			return nil, 0, nil
+			return foundResources{}, nil
 		}
 		q.Sources = f.sources
 		rows, total, err := a.store.FindInteractions(ctx, q)
-		return toResources(ctx, rows, total, err, func(i store.Interaction) uuid.UUID { return i.PatientID }, func(i store.Interaction) (fhir.Resource, bool) {
+		if err != nil {
+			return foundResources{}, err
+		}
+		return toResources(ctx, rows, total, func(i store.Interaction) uuid.UUID { return i.PatientID }, q.InteractionCursor, func(i store.Interaction) (fhir.Resource, bool) {
 			return f.Communication(fhir.InteractionRow{
-				ID: i.ID, PatientID: i.PatientID, Type: i.Type, Summary: i.Summary, Source: i.Source, SourceID: i.SourceID, OccurredAt: i.OccurredAt, UpdatedAt: interactionUpdatedAt(i),
+				ID: i.ID, PatientID: i.PatientID, Type: i.Type, Summary: i.Summary, Source: i.Source, SourceID: i.SourceID, OccurredAt: i.OccurredAt, UpdatedAt: store.InteractionUpdatedAt(i),
 			}), true
-		})
+		}), nil
 	}}
-}
-
-// interactionUpdatedAt returns when an interaction was last written: its patient's erasure
-// updates it.
-func interactionUpdatedAt(i store.Interaction) time.Time {
-	if i.UpdatedAt != nil {
-		return *i.UpdatedAt
-	}
-	return i.CreatedAt
 }

@@ -2,18 +2,18 @@ package api
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/google/uuid"
 
 	"integrationhub/clinic/internal/fhir"
 	"integrationhub/clinic/internal/store"
-	"integrationhub/hub"
 	"integrationhub/hub/module/rest"
 )
 
@@ -22,14 +22,6 @@ const (
 	defaultCount = 50
 	maxCount     = 200
 )
-
-// summaryCount is the value of _summary that only counts.
-const summaryCount = "count"
-
-// fhirID has the path of one resource. An id that is no UUID is not found.
-type fhirID struct {
-	ID string `path:"id"`
-}
 
 // fhirForm is the body of a search by POST. The address may have parameters too.
 type fhirForm struct {
@@ -68,25 +60,52 @@ func searchFormSchema(name string) *huma.Schema {
 	return form
 }
 
+// resultParamDocs describe the parameters of the result.
+var resultParamDocs = map[string]string{
+	fhir.ParamCount:      "Resources on a page, " + strconv.Itoa(defaultCount) + " by default, " + strconv.Itoa(maxCount) + " at most; 0 only counts",
+	fhir.ParamSummary:    "true: the elements that R4 counts to the summary; text: mandatory ones, for there is no narrative; data and false: all; count: only the total",
+	fhir.ParamElements:   "Names of elements with commas between them, or Type.name; mandatory elements are sent in any case",
+	fhir.ParamSort:       "Names of parameters with commas between them, a minus in front of those that descend; see the parameters",
+	fhir.ParamInclude:    "Resources that the matches refer to",
+	fhir.ParamRevInclude: "Resources that refer to the matches",
+	fhir.ParamFormat:     "json is the only one there is",
+	fhir.ParamAfter:      "Where the page begins; see the links in the answer",
+	fhir.ParamBefore:     "Where the page ends; see the links in the answer",
+	fhir.ParamPage:       "Sealed parameters, as the links of an answer have them",
+}
+
+// joinDocs adds the values that a parameter may have; "" for none.
+func joinDocs(doc string, values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return doc + ": " + strings.Join(values, ", ")
+}
+
 // searchParameters documents the parameters of a search by GET.
-func searchParameters(name string) []*huma.Param {
+func searchParameters(resourceType string) []*huma.Param {
 	var list []*huma.Param
 	add := func(name, doc string) {
 		list = append(list, &huma.Param{Name: name, In: "query", Description: doc, Schema: &huma.Schema{Type: huma.TypeString}})
 	}
-	for _, searchParam := range fhir.SearchParams(name) {
+	for _, searchParam := range fhir.SearchParams(resourceType) {
 		doc := searchParam.Documentation
 		if slices.Contains(personParameters, searchParam.Name) {
 			doc += " Addresses are logged on their way: better sent in the body of POST _search."
 		}
 		add(searchParam.Name, doc)
 	}
-	add(fhir.ParamCount, "Resources on a page, "+strconv.Itoa(defaultCount)+" by default, "+strconv.Itoa(maxCount)+" at most; 0 only counts")
-	add(fhir.ParamSummary, "count only counts, false is what is sent anyway; there are no others")
-	add(fhir.ParamFormat, "json is the only one there is")
-	add(fhir.ParamAfter, "Of the next page; see the link in the answer")
-	if name == fhir.TypePatient {
-		add(fhir.ParamPage, "Sealed parameters, as the links of an answer have them")
+	for _, name := range fhir.ResultParams {
+		doc := resultParamDocs[name]
+		switch name {
+		case fhir.ParamInclude:
+			doc = joinDocs(doc, fhir.Includes(resourceType))
+		case fhir.ParamRevInclude:
+			doc = joinDocs(doc, fhir.RevIncludes(resourceType))
+		}
+		if doc != "" {
+			add(name, doc)
+		}
 	}
 	return list
 }
@@ -102,7 +121,7 @@ func (a *API) handleFHIRSearch(ctx context.Context, of resourceType, form string
 	if err != nil {
 		return nil, err
 	}
-	params, err := fhir.ParseSearchParams(of.name, requested, request.isStrict())
+	params, ignored, err := fhir.ParseSearchParams(of.name, requested, request.isStrict())
 	if err != nil {
 		return nil, mapParamError(err)
 	}
@@ -119,52 +138,70 @@ func (a *API) handleFHIRSearch(ctx context.Context, of resourceType, form string
 			return nil, err
 		}
 	}
-	q, err := commonFilter(f, params)
-	if err == nil {
-		err = of.parse(of, f, &q, params)
-	}
-	if err != nil {
+	search := fhirSearch{of: of, view: f, params: params, outcome: fhir.IgnoredIssues(ignored), encodeQuery: encodePlain}
+	if err := a.parseSearch(&search); err != nil {
 		return nil, mapParamError(err)
 	}
-	encodeQuery := encodePlain
-	if slices.ContainsFunc(personParameters, params.Has) {
-		encodeQuery = a.sealQuery(f.scope)
+	if slices.ContainsFunc(slices.Collect(maps.Keys(params)), namesPerson) {
+		search.encodeQuery = a.sealQuery(f.scope)
 	}
-	return a.searchset(ctx, of, f, q, params, encodeQuery)
+	return a.searchset(ctx, search)
 }
 
-// commonFilter returns a filter with the conditions that all types share.
-func commonFilter(f fhirView, params url.Values) (store.ResourceFilter, error) {
+// fhirSearch is a search of one type.
+type fhirSearch struct {
+	of          resourceType
+	view        fhirView
+	params      url.Values // that are supported
+	filter      store.ResourceFilter
+	subset      fhir.Subset
+	outcome     []fhir.Issue                   // about the search, for its bundle
+	encodeQuery func(params url.Values) string // of links
+}
+
+// parseSearch parses the parameters of a search.
+func (a *API) parseSearch(search *fhirSearch) (err error) {
+	f, params := search.view, search.params
 	q := store.ResourceFilter{Scope: f.scope, ForPeer: f.ForPeer, IDs: fhir.ParseIDs(params["_id"]), Limit: defaultCount}
-	var err error
-	if q.ChangedAt, err = parseDateParameter("_lastUpdated", params, time.UTC); err != nil {
-		return q, err
+	for _, value := range params["_id:not"] {
+		q.ExcludedIDs = append(q.ExcludedIDs, fhir.ParseIDs([]string{value})...)
+	}
+	if q.ChangedAt, err = a.parseDates("_lastUpdated", params["_lastUpdated"], time.UTC); err != nil {
+		return err
 	}
 	if count := params.Get(fhir.ParamCount); count != "" {
 		if q.Limit, err = strconv.Atoi(count); err != nil || q.Limit < 0 {
-			return q, invalidParameter(fhir.ParamCount, "must be a number")
+			return invalidParameter(fhir.ParamCount, "must be a number")
 		}
 		q.Limit = min(q.Limit, maxCount)
 		params.Set(fhir.ParamCount, strconv.Itoa(q.Limit)) // links have the limit that applies
 	}
-	switch params.Get(fhir.ParamSummary) {
-	case "", "false":
-	case summaryCount:
+	if search.subset, err = fhir.ParseSubset(params); err != nil {
+		return err
+	}
+	if search.subset.OnlyCounts() {
 		q.Limit = 0
-	default:
-		return q, &fhir.ParameterError{Parameter: fhir.ParamSummary, Message: "must be count or false: other summaries are not supported", Unsupported: true}
 	}
-	if after := params.Get(fhir.ParamAfter); after != "" {
-		if q.After, err = uuid.Parse(after); err != nil {
-			return q, invalidParameter(fhir.ParamAfter, "must come from the link of another page")
-		}
+	terms, _ := fhir.ParseSort(search.of.name, params.Get(fhir.ParamSort))
+	for _, term := range terms {
+		q.Sort = append(q.Sort, store.SortKey{Field: sortFields[term.Param], Descending: term.Descending})
 	}
-	return q, nil
+	if q.Cursor, err = a.parseCursor(search.of.name, f.scope, params); err != nil {
+		return err
+	}
+	search.filter = q
+	return search.of.parse(search.of, f, &search.filter, params)
 }
 
-// parseDateParameter parses all values of a date parameter.
-func parseDateParameter(parameter string, params url.Values, zone *time.Location) (store.TimeFilter, error) {
-	ranges, err := fhir.ParseDateRanges(params[parameter], zone)
+// sortFields are the fields of the parameters by which searches can be sorted.
+var sortFields = map[string]store.SortField{
+	"_id": store.SortByID, "_lastUpdated": store.SortByChange, "name": store.SortByName, "birthdate": store.SortByBirthDate,
+	"date": store.SortByTime, "sent": store.SortByTime,
+}
+
+// parseDates parses values of a date parameter.
+func (a *API) parseDates(parameter string, values []string, zone *time.Location) (store.TimeFilter, error) {
+	ranges, err := fhir.ParseDateRanges(values, zone, a.host.Now())
 	if err != nil {
 		return nil, invalidParameter(parameter, err.Error())
 	}
@@ -185,31 +222,61 @@ func toTimeFilter(ranges [][]fhir.Range) store.TimeFilter {
 
 // parsePatientItemFilter adds the conditions of resources that belong to a patient to a
 // filter.
-func parsePatientItemFilter(of resourceType, f fhirView, q *store.ResourceFilter, params url.Values) error {
-	q.Patients = fhir.ParsePatientReferences(slices.Concat(params["patient"], params["patient:Patient"], params["subject"], params["subject:Patient"]), f.Base)
+func (a *API) parsePatientItemFilter(of resourceType, f fhirView, q *store.ResourceFilter, params url.Values) error {
+	for _, searchParam := range fhir.SearchParams(of.name) {
+		if strings.HasPrefix(searchParam.Name, "_") {
+			continue
+		}
+		name := searchParam.Name + ":" + fhir.ModifierMissing
+		for _, value := range params[name] {
+			if err := addMissing(q, name, value); err != nil {
+				return err
+			}
+		}
+	}
+	var patients []string
+	for _, name := range []string{"patient", "subject", "actor"} {
+		patients = slices.Concat(patients, params[name], params[name+":"+fhir.TypePatient])
+	}
+	q.Patients = fhir.ParseReferences(patients, fhir.TypePatient, f.Base)
+	appointments := slices.Concat(params["appointment"], params["appointment:"+fhir.TypeAppointment])
+	if ids := fhir.ParseReferences(appointments, fhir.TypeAppointment, f.Base); ids != nil { // an encounter has the appointment's id
+		q.IDs = intersect(q.IDs, ids)
+	}
 	for _, name := range []string{"date", "sent"} {
-		times, err := parseDateParameter(name, params, f.zone)
+		times, err := a.parseDates(name, params[name], f.zone)
 		if err != nil {
 			return err
 		}
 		q.Time = append(q.Time, times...)
 	}
-	for _, value := range params["status"] {
-		var statuses []string
-		for _, alternative := range fhir.Alternatives(value) {
-			token := fhir.ParseToken(alternative)
-			if isOfSystem := token.System == of.system; isOfSystem || token.System == "" && token.Code != "" {
-				statuses = append(statuses, of.statuses(token.Code)...)
+	for _, modifier := range []string{"", ":" + fhir.ModifierNot} {
+		for _, value := range params["status"+modifier] {
+			statuses := statusesOf(of, value)
+			if modifier != "" {
+				statuses = without(of.statuses(""), statuses)
 			}
+			q.Statuses = intersect(q.Statuses, statuses)
 		}
-		q.Statuses = intersect(q.Statuses, statuses)
 	}
 	return nil
 }
 
+// statusesOf returns the clinic's statuses that a value of the parameter status stands for.
+func statusesOf(of resourceType, value string) []string {
+	var statuses []string
+	for _, alternative := range fhir.Alternatives(value) {
+		token := fhir.ParseToken(alternative)
+		if isOfSystem := token.System == of.system; isOfSystem || token.System == "" && token.Code != "" {
+			statuses = append(statuses, of.statuses(token.Code)...)
+		}
+	}
+	return statuses
+}
+
 // intersect returns the values that are allowed; a nil list allows all.
-func intersect(allowed, values []string) []string {
-	common := []string{}
+func intersect[T comparable](allowed, values []T) []T {
+	common := []T{}
 	for _, value := range values {
 		if allowed == nil || slices.Contains(allowed, value) {
 			common = append(common, value)
@@ -218,68 +285,58 @@ func intersect(allowed, values []string) []string {
 	return common
 }
 
+// without returns the values that are not excluded.
+func without(values, excluded []string) []string {
+	return slices.DeleteFunc(slices.Clone(values), func(value string) bool { return slices.Contains(excluded, value) })
+}
+
 // encodePlain encodes parameters that identify nobody.
 func encodePlain(params url.Values) string { return params.Encode() }
 
-// searchset finds a page and returns its bundle. encodeQuery encodes the parameters of links.
-func (a *API) searchset(ctx context.Context, of resourceType, f fhirView, q store.ResourceFilter, params url.Values, encodeQuery func(url.Values) string) (any, error) {
+// searchset finds a page and returns its bundle.
+func (a *API) searchset(ctx context.Context, search fhirSearch) (any, error) {
+	q := search.filter
 	if q.Limit > 0 {
-		q.Limit++ // an extra row shows whether there is a next page
+		q.Limit++ // an extra row shows whether there is a further page
 	}
-	list, total, err := of.find(ctx, f, q)
+	found, err := search.of.find(ctx, search.view, q)
 	if err != nil {
 		return nil, err
 	}
-	hasNext := q.Limit > 0 && len(list) == q.Limit
-	if hasNext {
-		list = list[:len(list)-1]
+	backward := q.Cursor != nil && q.Cursor.Backward
+	hasFurther := q.Limit > 0 && len(found.list) == q.Limit
+	hasNext, hasPrevious := hasFurther && !backward || backward, hasFurther && backward || q.Cursor != nil && !backward
+	switch {
+	case hasFurther && backward:
+		found.list, found.cursors = found.list[1:], found.cursors[1:]
+	case hasFurther:
+		found.list, found.cursors = found.list[:len(found.list)-1], found.cursors[:len(found.cursors)-1]
 	}
-	link := func() string {
-		address := f.Base + "/" + of.name
-		if len(params) == 0 {
-			return address
-		}
-		return address + "?" + encodeQuery(params)
+	included, err := a.findIncluded(ctx, &search, found.list)
+	if err != nil {
+		return nil, err
 	}
-	page := fhir.SearchPage{Base: f.Base, Self: link(), Timestamp: fhir.FormatInstant(a.host.Now()), Matches: list}
-	if q.Limit == 0 || total < store.MaxCount {
-		page.Total = &total // FHIR has no "or more"
+	page := fhir.SearchPage{
+		Base: search.view.Base, Self: search.link(search.params), Timestamp: fhir.FormatInstant(a.host.Now()),
+		Matches: rest.Map(found.list, search.subset.Of), Included: rest.Map(included, search.subset.Of), Outcome: search.outcome,
 	}
-	if hasNext {
-		_, last := list[len(list)-1].TypeAndID()
-		params.Set(fhir.ParamAfter, last)
-		page.Next = link()
+	if q.Limit == 0 || found.total < store.MaxCount {
+		page.Total = &found.total // FHIR has no "or more"
+	}
+	if hasNext && len(found.cursors) > 0 {
+		page.Next = search.link(a.withCursor(search, fhir.ParamAfter, found.cursors[len(found.cursors)-1]))
+	}
+	if hasPrevious && len(found.cursors) > 0 {
+		page.Previous = search.link(a.withCursor(search, fhir.ParamBefore, found.cursors[0]))
 	}
 	return fhir.NewSearchset(page), nil
 }
 
-// findResource returns one resource. It is a [hub.ErrNotFound] if there is none.
-func (a *API) findResource(ctx context.Context, of resourceType, f fhirView, text string) (fhir.Resource, error) {
-	id, err := uuid.Parse(text)
-	if err == nil {
-		list, _, err := of.find(ctx, f, store.ResourceFilter{Scope: f.scope, ForPeer: f.ForPeer, IDs: []uuid.UUID{id}, Limit: 1, SkipCount: true})
-		if err != nil || len(list) == 1 {
-			return firstOrNil(list), err
-		}
+// link returns the address of the search with parameters.
+func (s fhirSearch) link(params url.Values) string {
+	address := s.view.Base + "/" + s.of.name
+	if len(params) == 0 {
+		return address
 	}
-	return nil, hub.Errorf(hub.ErrNotFound, "not_found", "%s not found", of.name)
-}
-
-func firstOrNil(list []fhir.Resource) fhir.Resource {
-	if len(list) == 0 {
-		return nil
-	}
-	return list[0]
-}
-
-// readResource returns the handler that reads one resource.
-func (a *API) readResource(kinds func() resourceType) func(context.Context, *fhirID) (any, error) {
-	of := kinds()
-	return func(ctx context.Context, in *fhirID) (any, error) {
-		f, err := a.newFHIRView(ctx, of.scope)
-		if err != nil {
-			return nil, err
-		}
-		return a.findResource(ctx, of, f, in.ID)
-	}
+	return address + "?" + s.encodeQuery(params)
 }

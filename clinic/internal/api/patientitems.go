@@ -32,7 +32,7 @@ func forEachRow[Row, Shown any](ctx context.Context, q store.ResourceFilter, fin
 		if len(rows) < q.Limit {
 			return nil
 		}
-		q.After = id(rows[len(rows)-1])
+		q.Cursor = &store.Cursor{ID: id(rows[len(rows)-1])}
 	}
 }
 

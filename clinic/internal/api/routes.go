@@ -26,7 +26,7 @@ const (
 // routes is the one table of the interface, ordered by resource. [API.searchRoutes] and
 // [API.actionRoutes] lie below the hub's own integration interface.
 func (a *API) routes() []rest.Route {
-	return slices.Concat(a.accountRoutes(), a.patientRoutes(), a.exchangeRoutes(), a.fhirRoutes())
+	return slices.Concat(a.accountRoutes(), a.patientRoutes(), a.exchangeRoutes(), withHead(a.fhirRoutes()))
 }
 
 // accountRoutes returns the routes of users, the clinic and its professionals.
@@ -102,6 +102,9 @@ func (a *API) exchangeRoutes() []rest.Route {
 		rest.Post(v+"/integrations/inbox/{id}/link", rest.Admin, 200, "inbox.link", "Say whom an event is about", rest.Handle(a.linkInbox)),
 		rest.Post(v+"/integrations/inbox/{id}/dismiss", rest.Admin, 200, "inbox.dismiss", "Say that an event is about nobody", rest.Handle(a.dismissInbox)),
 
+		rest.Post(patient+"/merge", rest.Admin, 200, "patients.merge", "Merge a patient into another one, who gets everything; undoable for 30 days", rest.Handle(a.mergePatient)),
+		rest.Post(v+"/merges/{id}/undo", rest.Admin, 200, "merges.undo", "Undo a merge of patients", rest.Handle(a.undoMerge)),
+
 		rest.Post(patient+"/deletion-request", rest.Admin, 202, "deletions.request", "Request a patient's erasure, here and in the connected products", rest.Handle(a.requestDeletion)),
 		rest.Get(v+"/deletion-requests", rest.Admin, 200, "deletions.list", "List deletion requests", rest.Handle(a.listDeletions)),
 		rest.Get(v+"/deletion-requests/{id}", rest.Admin, 200, "deletions.get", "Get a deletion request", rest.Handle(a.getDeletion)),
@@ -113,24 +116,24 @@ func (a *API) exchangeRoutes() []rest.Route {
 func (a *API) fhirRoutes() []rest.Route {
 	const f = fhirPath
 	return []rest.Route{
-		rest.Get(f+"/metadata", rest.Anyone, 200, "fhir.metadata", "What the facade can do", handleFHIR(a.capabilities)),
-		rest.Get(f+fhir.PathEverything, rest.Anyone, 200, "fhir.everything-definition", "What $everything can be asked", handleFHIR(a.everythingDefinition)),
+		rest.Get(f+"/metadata", rest.Anyone, 200, "fhir.metadata", "What the facade can do", handleFHIRRead(a.capabilities)),
+		rest.Get(f+fhir.PathEverything, rest.Anyone, 200, "fhir.everything-definition", "What $everything can be asked", handleFHIRRead(a.everythingDefinition)),
 		rest.Get(f+"/Patient", fhirAccess, 200, "fhir.search-patients", "Search Patient", a.bindFHIRSearch(a.patientResources)),
 		rest.Post(f+"/Patient/_search", fhirAccess, 200, "fhir.find-patients", "Search Patient, with what names a person in the body and not in the address", a.bindFHIRSearch(a.patientResources)),
-		rest.Get(f+"/Patient/{id}", fhirAccess, 200, "fhir.read-patient", "Read a Patient", handleFHIR(a.readResource(a.patientResources))),
+		rest.Get(f+"/Patient/{id}", fhirAccess, 200, "fhir.read-patient", "Read a Patient", a.bindFHIRRead(a.patientResources)),
 		rest.Get(f+"/Patient/{id}/$everything", fhirAccess, 200, "fhir.everything", "All of a patient's resources", withOutcomeErrors(a.bindEverything)),
 		rest.Get(f+"/Appointment", fhirAccess, 200, "fhir.search-appointments", "Search Appointment", a.bindFHIRSearch(a.appointmentResources)),
 		rest.Post(f+"/Appointment/_search", fhirAccess, 200, "fhir.find-appointments", "Search Appointment by a form", a.bindFHIRSearch(a.appointmentResources)),
-		rest.Get(f+"/Appointment/{id}", fhirAccess, 200, "fhir.read-appointment", "Read an Appointment", handleFHIR(a.readResource(a.appointmentResources))),
+		rest.Get(f+"/Appointment/{id}", fhirAccess, 200, "fhir.read-appointment", "Read an Appointment", a.bindFHIRRead(a.appointmentResources)),
 		rest.Get(f+"/Encounter", fhirAccess, 200, "fhir.search-encounters", "Search Encounter: appointments that took place", a.bindFHIRSearch(a.encounterResources)),
 		rest.Post(f+"/Encounter/_search", fhirAccess, 200, "fhir.find-encounters", "Search Encounter by a form", a.bindFHIRSearch(a.encounterResources)),
-		rest.Get(f+"/Encounter/{id}", fhirAccess, 200, "fhir.read-encounter", "Read an Encounter", handleFHIR(a.readResource(a.encounterResources))),
+		rest.Get(f+"/Encounter/{id}", fhirAccess, 200, "fhir.read-encounter", "Read an Encounter", a.bindFHIRRead(a.encounterResources)),
 		rest.Get(f+"/DocumentReference", fhirAccess, 200, "fhir.search-documents", "Search DocumentReference: records", a.bindFHIRSearch(a.documentResources)),
 		rest.Post(f+"/DocumentReference/_search", fhirAccess, 200, "fhir.find-documents", "Search DocumentReference by a form", a.bindFHIRSearch(a.documentResources)),
-		rest.Get(f+"/DocumentReference/{id}", fhirAccess, 200, "fhir.read-document", "Read a DocumentReference", handleFHIR(a.readResource(a.documentResources))),
+		rest.Get(f+"/DocumentReference/{id}", fhirAccess, 200, "fhir.read-document", "Read a DocumentReference", a.bindFHIRRead(a.documentResources)),
 		rest.Get(f+"/Communication", fhirAccess, 200, "fhir.search-communications", "Search Communication: what happened with patients", a.bindFHIRSearch(a.communicationResources)),
 		rest.Post(f+"/Communication/_search", fhirAccess, 200, "fhir.find-communications", "Search Communication by a form", a.bindFHIRSearch(a.communicationResources)),
-		rest.Get(f+"/Communication/{id}", fhirAccess, 200, "fhir.read-communication", "Read a Communication", handleFHIR(a.readResource(a.communicationResources))),
+		rest.Get(f+"/Communication/{id}", fhirAccess, 200, "fhir.read-communication", "Read a Communication", a.bindFHIRRead(a.communicationResources)),
 	}
 }
 

@@ -34,6 +34,9 @@ const (
 	Timeout  = 30 * time.Second // of whatever a test waits for
 )
 
+// unlimited lets users make as many requests as a test needs.
+const unlimited = "HUB_PRODUCT_LIMITS=clinic.users=100000-M"
+
 type object = moduletest.Object
 
 // AnyPeer returns the connector of a product without a rate limit.
@@ -64,7 +67,7 @@ func NewClinic(t testing.TB) *Clinic {
 // there.
 func NewClinicAt(t testing.TB, start time.Time) *Clinic {
 	t.Helper()
-	return RegisterClinic(t, moduletest.Start(t, clinic.New(), moduletest.Options{Start: start, Connectors: []hub.Connector{AnyPeer("messaging"), AnyPeer("scheduling")}}))
+	return RegisterClinic(t, moduletest.Start(t, clinic.New(), moduletest.Options{Start: start, Settings: []string{unlimited}, Connectors: []hub.Connector{AnyPeer("messaging"), AnyPeer("scheduling")}}))
 }
 
 // AnotherClinic registers one more clinic at the same hub.

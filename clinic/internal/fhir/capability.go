@@ -1,5 +1,7 @@
 package fhir
 
+import "strings"
+
 // CapabilityStatement is http://hl7.org/fhir/R4/capabilitystatement.html.
 type CapabilityStatement struct {
 	Base
@@ -44,11 +46,15 @@ type Security struct {
 
 // RestResource describes what is available for one type.
 type RestResource struct {
-	Type        string        `json:"type"`
-	Interaction []Interaction `json:"interaction"`
-	Versioning  string        `json:"versioning"`
-	SearchParam []SearchParam `json:"searchParam"`
-	Operation   []Operation   `json:"operation,omitempty"`
+	Type             string        `json:"type"`
+	Documentation    string        `json:"documentation"`
+	Interaction      []Interaction `json:"interaction"`
+	Versioning       string        `json:"versioning"`
+	ConditionalRead  string        `json:"conditionalRead"`
+	SearchInclude    []string      `json:"searchInclude,omitempty"`
+	SearchRevInclude []string      `json:"searchRevInclude,omitempty"`
+	SearchParam      []SearchParam `json:"searchParam"`
+	Operation        []Operation   `json:"operation,omitempty"`
 }
 
 // Interaction is read or search-type.
@@ -76,8 +82,8 @@ func NewCapabilityStatement(base, softwareVersion, released string) CapabilitySt
 		"with the scope patient.read or the resource's own. What is seen is always one clinic's."}}
 	for _, name := range resourceTypes {
 		restResource := RestResource{
-			Type: name, Interaction: []Interaction{{"read"}, {"search-type"}}, Versioning: "no-version",
-			SearchParam: SearchParams(name),
+			Type: name, Documentation: restDocumentation(name), Interaction: []Interaction{{"read"}, {"search-type"}}, Versioning: "no-version",
+			ConditionalRead: "not-match", SearchInclude: Includes(name), SearchRevInclude: RevIncludes(name), SearchParam: SearchParams(name),
 		}
 		if name == TypePatient {
 			restResource.Operation = []Operation{{"everything", base + PathEverything, "With start, end and _type; the answer has no pages."}}
@@ -86,4 +92,12 @@ func NewCapabilityStatement(base, softwareVersion, released string) CapabilitySt
 	}
 	statement.Rest = []Rest{rest}
 	return statement
+}
+
+// restDocumentation states what searches of a type know beside their parameters, and what is
+// absent on purpose.
+func restDocumentation(resourceType string) string {
+	return "Searches also know " + strings.Join([]string{ParamCount, ParamSummary, ParamElements, ParamSort, ParamInclude, ParamRevInclude, ParamFormat}, ", ") +
+		". Sorted by " + strings.Join(sortNames(SearchParams(resourceType)), ", ") + "; a minus in front reverses it." +
+		" Not served, because the clinic does not have it or has it as free text: " + strings.Join(UnservedParams(resourceType), ", ") + "."
 }

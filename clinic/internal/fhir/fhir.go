@@ -29,7 +29,8 @@ const (
 
 // Meta is a resource's metadata.
 type Meta struct {
-	LastUpdated string `json:"lastUpdated,omitempty"` // instant
+	LastUpdated string   `json:"lastUpdated,omitempty"` // instant
+	Tag         []Coding `json:"tag,omitempty"`
 }
 
 // Coding is a code of a system.

@@ -18,46 +18,84 @@ type Range struct{ From, To time.Time }
 const prefixLength = 2
 
 // ParseDateRanges parses the values of a date parameter. A time has to be, for each value, in
-// at least one of its ranges. Times without an offset are in zone. Errors are for users and
-// have no values.
-func ParseDateRanges(values []string, zone *time.Location) ([][]Range, error) {
+// at least one of its ranges. Times without an offset are in zone; now is what ap depends on.
+// Errors are for users and have no values.
+func ParseDateRanges(values []string, zone *time.Location, now time.Time) ([][]Range, error) {
 	var all [][]Range
 	for _, value := range values {
 		var ranges []Range
 		for _, alternative := range Alternatives(value) {
-			dateRange, err := parseDateRange(alternative, zone)
+			dateRanges, err := parseDateRange(alternative, zone, now)
 			if err != nil {
 				return nil, err
 			}
-			ranges = append(ranges, dateRange)
+			ranges = append(ranges, dateRanges...)
 		}
 		all = append(all, ranges)
 	}
 	return all, nil
 }
 
-func parseDateRange(value string, zone *time.Location) (Range, error) {
+// parseDateRange returns the ranges of a value: a time has to be in one of them.
+func parseDateRange(value string, zone *time.Location, now time.Time) ([]Range, error) {
 	prefix, rest := "eq", value
 	if len(value) > prefixLength && value[0] >= 'a' && value[0] <= 'z' {
 		prefix, rest = value[:prefixLength], value[prefixLength:]
 	}
 	low, high, ok := parseDateSpan(rest, zone)
 	if !ok {
-		return Range{}, errors.New("must be a date such as 2026-03-02, ge2026-03 or lt2026-03-02T12:00:00Z")
+		return nil, errors.New("must be a date such as 2026-03-02, ge2026-03 or lt2026-03-02T12:00:00Z")
 	}
 	switch prefix {
 	case "eq":
-		return Range{low, high}, nil
+		return []Range{{low, high}}, nil
+	case "ne":
+		return []Range{{To: low}, {From: high}}, nil
 	case "gt", "sa":
-		return Range{From: high}, nil
+		return []Range{{From: high}}, nil
 	case "ge":
-		return Range{From: low}, nil
+		return []Range{{From: low}}, nil
 	case "lt", "eb":
-		return Range{To: low}, nil
+		return []Range{{To: low}}, nil
 	case "le":
-		return Range{To: high}, nil
+		return []Range{{To: high}}, nil
+	case "ap":
+		margin := approximation(low, high, now)
+		return []Range{{addSeconds(low, -margin), addSeconds(high, margin)}}, nil
 	}
-	return Range{}, errors.New("has a prefix that is not supported: use eq, gt, ge, lt, le, sa or eb")
+	return nil, errors.New("has a prefix that is not supported: use eq, ne, gt, ge, lt, le, sa, eb or ap")
+}
+
+// approximationPart is the part of the gap between now and a date by which another date is
+// approximately the same: the tenth that the standard recommends.
+const approximationPart = 10
+
+// approximation returns the tenth of the gap between now and a span, in seconds. A
+// [time.Duration] would be too short for it.
+func approximation(low, high, now time.Time) int64 {
+	switch {
+	case now.Before(low):
+		return (low.Unix() - now.Unix()) / approximationPart
+	case now.After(high):
+		return (now.Unix() - high.Unix()) / approximationPart
+	}
+	return 0
+}
+
+func addSeconds(instant time.Time, seconds int64) time.Time {
+	return time.Unix(instant.Unix()+seconds, int64(instant.Nanosecond())).In(instant.Location())
+}
+
+// WholeDays extends a range to the days that it touches, as midnight UTC.
+func WholeDays(r Range) Range {
+	const day = 24 * time.Hour
+	if !r.From.IsZero() {
+		r.From = r.From.UTC().Truncate(day)
+	}
+	if whole := r.To.UTC().Truncate(day); !r.To.IsZero() && !whole.Equal(r.To) {
+		r.To = whole.Add(day)
+	}
+	return r
 }
 
 // minYear is the first year that is parsed.
@@ -185,11 +223,11 @@ func (t Token) IsOf(systems ...string) bool {
 	return !t.HasSystem || slices.Contains(systems, t.System)
 }
 
-// ParsePatientReferences parses references to patients: ids, Patient/id, or addresses below
-// base. Others match no patient.
-func ParsePatientReferences(values []string, base string) []uuid.UUID {
+// ParseReferences parses references to resources of a type: ids, Type/id, or addresses below
+// base. Others match nothing.
+func ParseReferences(values []string, resourceType, base string) []uuid.UUID {
 	return intersectIDs(values, func(text string) string {
-		return strings.TrimPrefix(strings.TrimPrefix(text, base+"/"), TypePatient+"/")
+		return strings.TrimPrefix(strings.TrimPrefix(text, base+"/"), resourceType+"/")
 	})
 }
 

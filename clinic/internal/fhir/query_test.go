@@ -34,23 +34,53 @@ func TestParseDateRanges(t *testing.T) {
 		"gt2026-03-02T12:30:00.000Z":  {From: day(2026, 3, 2).Add(9*time.Hour + 30*time.Minute + time.Millisecond)},
 		"ge2026-03-02T14:30:00 02:00": {From: day(2026, 3, 2).Add(9*time.Hour + 30*time.Minute)}, // a plus that nobody escaped
 	} {
-		got, err := fhir.ParseDateRanges([]string{value}, zone)
+		got, err := fhir.ParseDateRanges([]string{value}, zone, time.Time{})
 		require.NoError(t, err, value)
 		require.Len(t, got, 1)
 		require.Len(t, got[0], 1)
 		require.True(t, want.From.Equal(got[0][0].From) && want.To.Equal(got[0][0].To), "%s: %v", value, got)
 	}
-	both, err := fhir.ParseDateRanges([]string{"ge2026-03-02", "2026-04-01,2026-04-03"}, zone)
+	both, err := fhir.ParseDateRanges([]string{"ge2026-03-02", "2026-04-01,2026-04-03"}, zone, time.Time{})
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 2}, []int{len(both[0]), len(both[1])}, "all of the values, one of the alternatives")
 	require.True(t, both[1][1].From.Equal(day(2026, 4, 3)))
-	for _, wrong := range []string{"", "ge", "tomorrow", "ne2026-03-02", "ap2026", "02/03/2026", "2026-13-01", "xx2026-03-02", "lt0001", "2026-03-02,x", "2026-04-05T12"} {
-		_, err := fhir.ParseDateRanges([]string{wrong}, zone)
+	for _, wrong := range []string{"", "ge", "tomorrow", "nx2026-03-02", "ap", "02/03/2026", "2026-13-01", "xx2026-03-02", "lt0001", "2026-03-02,x", "2026-04-05T12"} {
+		_, err := fhir.ParseDateRanges([]string{wrong}, zone, time.Time{})
 		require.Error(t, err, wrong)
 		if len(wrong) > len("ge") {
 			require.NotContains(t, err.Error(), wrong, "no submitted value")
 		}
 	}
+}
+
+// ne leaves out what the value contains. ap takes a tenth of the gap between now and the value
+// on both sides, however long the gap is.
+func TestParseDateRangesOfTwoSides(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 12, 0, 0, 0, 0, time.UTC)
+	day := func(text string) time.Time {
+		parsed, err := time.Parse("2006-01-02T15", text)
+		require.NoError(t, err)
+		return parsed
+	}
+	for value, want := range map[string][]fhir.Range{
+		"ne2026-03-02": {{To: day("2026-03-02T00")}, {From: day("2026-03-03T00")}},
+		"ap2026-03-01": {{From: day("2026-02-28T00"), To: day("2026-03-03T00")}},
+		"ap2026-03-22": {{From: day("2026-03-21T00"), To: day("2026-03-24T00")}},
+		"ap2026-03-12": {{From: day("2026-03-12T00"), To: day("2026-03-13T00")}},
+		"ap2026":       {{From: day("2026-01-01T00"), To: day("2027-01-01T00")}},
+		"ap1026-03-12": {{From: day("0926-03-11T19").Add(12 * time.Minute), To: day("1126-03-13T04").Add(48 * time.Minute)}},
+	} {
+		got, err := fhir.ParseDateRanges([]string{value}, time.UTC, now)
+		require.NoError(t, err)
+		require.Len(t, got[0], len(want), value)
+		for i, r := range want {
+			require.True(t, r.From.Equal(got[0][i].From) && r.To.Equal(got[0][i].To), "%s: %v", value, got)
+		}
+	}
+	touched := fhir.WholeDays(fhir.Range{From: day("2026-03-02T13"), To: day("2026-03-04T01")})
+	require.Equal(t, fhir.Range{From: day("2026-03-02T00"), To: day("2026-03-05T00")}, touched)
+	require.Equal(t, fhir.Range{}, fhir.WholeDays(fhir.Range{}), "an open side stays open")
 }
 
 // A day is found by the instant at which it begins, in every zone and however its clocks
@@ -85,7 +115,7 @@ func TestToDays(t *testing.T) {
 			if test.day == "1994-12-31" && !strings.Contains(value, "T") {
 				continue // no instant is of that day
 			}
-			ranges, err := fhir.ParseDateRanges([]string{value}, zone)
+			ranges, err := fhir.ParseDateRanges([]string{value}, zone, time.Time{})
 			require.NoError(t, err)
 			days := fhir.ToDays(ranges[0][0], zone)
 			got := (days.From.IsZero() || !day.Before(days.From)) && (days.To.IsZero() || day.Before(days.To))
@@ -98,44 +128,52 @@ func TestToDays(t *testing.T) {
 func TestParseSearchParams(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{
-		"patient=a&foo=b&_sort=date&status=&x.y=1": "patient=a", "patient:Patient=a": "patient%3APatient=a", "date=a&date=b": "date=a&date=b", "": "",
+		"patient=a&foo=b&_sort=name&status=&x.y=1": "patient=a", "_sort=-date,_id": "_sort=-date%2C_id", "status:not=a": "status%3Anot=a", "_include=Appointment:patient&_include=Appointment:slot": "_include=Appointment%3Apatient", "patient:Patient=a": "patient%3APatient=a", "date=a&date=b": "date=a&date=b", "": "",
 	} {
 		asked, err := url.ParseQuery(query)
 		require.NoError(t, err)
-		used, err := fhir.ParseSearchParams(fhir.TypeAppointment, asked, false)
+		used, ignored, err := fhir.ParseSearchParams(fhir.TypeAppointment, asked, false)
 		require.NoError(t, err, query)
 		require.Equal(t, want, used.Encode(), query)
+		switch {
+		case strings.Contains(query, "foo"):
+			require.Equal(t, []string{"_sort", "foo", "x.y"}, ignored)
+		case strings.Contains(query, "slot"):
+			require.Equal(t, []string{"_include"}, ignored, "one of the values")
+		default:
+			require.Empty(t, ignored, query)
+		}
 	}
 	for query, wrong := range map[string]fhir.ParameterError{
-		"patient:Group=a": {Parameter: "patient:Group", Unsupported: true}, "status:not=a": {Parameter: "status:not", Unsupported: true}, "foo:bar=a": {Parameter: "foo:bar", Unsupported: true},
+		"patient:Group=a": {Parameter: "patient:Group", Unsupported: true}, "date:not=a": {Parameter: "date:not", Unsupported: true}, "foo:bar=a": {Parameter: "foo:bar", Unsupported: true},
 		"patient:=a": {Parameter: "patient:", Unsupported: true}, "patient:Patient.name=a": {Parameter: "patient:Patient.name", Unsupported: true},
 		"_has:Encounter:patient:date=a": {Parameter: "_has:Encounter:patient:date", Unsupported: true}, "_count=1&_count=2": {Parameter: "_count"}, "status=%00": {Parameter: "status"},
 		"status=%ff": {Parameter: "status"}, "status=" + strings.Repeat("a,", 200): {Parameter: "status"}, strings.Repeat("status=a&", 11): {Parameter: "status"},
 	} {
 		asked, err := url.ParseQuery(query)
 		require.NoError(t, err)
-		_, err = fhir.ParseSearchParams(fhir.TypeAppointment, asked, false)
+		_, _, err = fhir.ParseSearchParams(fhir.TypeAppointment, asked, false)
 		var fault *fhir.ParameterError
 		require.ErrorAs(t, err, &fault, query)
 		require.Equal(t, wrong.Parameter, fault.Parameter, query)
 		require.Equal(t, wrong.Unsupported, fault.Unsupported, query)
 	}
-	for _, name := range []string{"family", "_sort", "patient.name", "sent"} {
-		_, err := fhir.ParseSearchParams(fhir.TypeAppointment, url.Values{name: {"a"}}, true)
+	for _, name := range []string{"family", "_total", "patient.name", "sent"} {
+		_, _, err := fhir.ParseSearchParams(fhir.TypeAppointment, url.Values{name: {"a"}}, true)
 		require.ErrorContains(t, err, name+" is not supported: _id, _lastUpdated, patient,")
 	}
-	_, err := fhir.ParseSearchParams(fhir.TypeAppointment, url.Values{"a 529.982.247-25": {"a"}}, true)
+	_, _, err := fhir.ParseSearchParams(fhir.TypeAppointment, url.Values{"a 529.982.247-25": {"a"}}, true)
 	require.NotContains(t, err.Error(), "529")
 }
 
-func TestParsePatientReferences(t *testing.T) {
+func TestParseReferences(t *testing.T) {
 	t.Parallel()
 	base := "https://hub.example.com/clinic/fhir"
 	for _, form := range []string{someone.String(), "Patient/" + someone.String(), base + "/Patient/" + someone.String()} {
-		require.Equal(t, []uuid.UUID{someone}, fhir.ParsePatientReferences([]string{form}, base), form)
+		require.Equal(t, []uuid.UUID{someone}, fhir.ParseReferences([]string{form}, fhir.TypePatient, base), form)
 	}
 	for _, form := range []string{"Patient/x", "Group/" + someone.String(), "https://elsewhere.example.com/Patient/" + someone.String(), ""} {
-		require.Equal(t, []uuid.UUID{}, fhir.ParsePatientReferences([]string{form}, base), "none is not all")
+		require.Equal(t, []uuid.UUID{}, fhir.ParseReferences([]string{form}, fhir.TypePatient, base), "none is not all")
 	}
 	require.Equal(t, []uuid.UUID{someone, thing}, fhir.ParseIDs([]string{someone.String() + ",x," + thing.String()}))
 	require.Equal(t, []uuid.UUID{thing}, fhir.ParseIDs([]string{someone.String() + "," + thing.String(), thing.String() + ",x"}), "all of the values")

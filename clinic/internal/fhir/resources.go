@@ -1,5 +1,7 @@
 package fhir
 
+import "time"
+
 // Names of the resources.
 const (
 	TypePatient           = "Patient"
@@ -13,6 +15,8 @@ const (
 type Resource interface {
 	// TypeAndID returns the resource's type and id.
 	TypeAndID() (resourceType, id string)
+	// LastUpdated returns when the resource was last changed, the zero time if that is not known.
+	LastUpdated() time.Time
 }
 
 // Base is what resources have in common.
@@ -24,6 +28,18 @@ type Base struct {
 
 // TypeAndID implements [Resource].
 func (b Base) TypeAndID() (resourceType, id string) { return b.ResourceType, b.ID }
+
+// LastUpdated implements [Resource].
+func (b Base) LastUpdated() time.Time {
+	if b.Meta == nil {
+		return time.Time{}
+	}
+	instant, err := time.Parse(time.RFC3339, b.Meta.LastUpdated)
+	if err != nil {
+		return time.Time{}
+	}
+	return instant
+}
 
 // Patient is http://hl7.org/fhir/R4/patient.html.
 type Patient struct {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/google/uuid"
@@ -11,8 +10,8 @@ import (
 	"integrationhub/clinic/internal/care"
 )
 
-// ResourceFilter selects rows of one kind. Zero fields do not narrow it down. Rows come in the
-// order of their ids, which is the order in which they were created.
+// ResourceFilter selects rows of one kind. Zero fields do not narrow it down. Without Sort,
+// rows come in the order of their ids, which is the order in which they were created.
 type ResourceFilter struct {
 	Scope
 	ForPeer   bool        // leaves out what connected products must not see
@@ -20,19 +19,18 @@ type ResourceFilter struct {
 	Patients  []uuid.UUID // nil = any; empty = none
 	ChangedAt TimeFilter
 	Time      TimeFilter // when the appointment, record or interaction takes place
-	After     uuid.UUID  // the last id of the page before
+	Sort      []SortKey  // empty = by id
+	Cursor    *Cursor    // where the page begins, or ends; nil = the first page
 	Limit     int        // 0 = only count
 	// SkipCount leaves out the total.
 	SkipCount bool
 
 	Statuses []string // nil = any; empty = none
 
-	// Of patients. A patient matches if, for each list, it matches one of its values.
-	PhoneKeys  [][]string
-	Names      [][]string // beginnings of words of the name
-	ExactNames [][]string
-	CPFHashes  [][][]byte
-	BirthDate  TimeFilter
+	ExcludedIDs []uuid.UUID
+
+	PatientTerms []PatientTerm // all hold
+	BirthDate    TimeFilter    // of patients
 
 	Sources []string // of interactions; nil = any
 }
@@ -40,12 +38,15 @@ type ResourceFilter struct {
 // newQuery returns the statement with the conditions that all kinds share. changedColumn has
 // the time of the last change, statusColumn the status, or is "".
 func (s ResourceFilter) newQuery(table, changedColumn, statusColumn string) *searchQuery {
-	b := &searchQuery{table: "clinic." + table}
+	b := &searchQuery{table: "clinic." + table, sortColumns: map[SortField]sortColumn{SortByChange: {expression: changedColumn, cast: "timestamptz"}}}
 	b.where("t.clinic_id = %s", s.Clinic)
 	b.where("t.env = %s", string(s.Env))
 	b.baseConditions = len(b.conditions)
 	if s.IDs != nil {
 		b.where("t.id = any(%s)", s.IDs)
+	}
+	if len(s.ExcludedIDs) > 0 {
+		b.where("t.id <> all(%s)", s.ExcludedIDs)
 	}
 	if s.Statuses != nil && statusColumn != "" {
 		b.where(statusColumn+" = any(%s)", s.Statuses)
@@ -82,15 +83,16 @@ func find[T any](ctx context.Context, s *Store, b *searchQuery, q ResourceFilter
 	if selective { // "offset 0" makes PostgreSQL find the few rows first, instead of scanning all in their order
 		statement = "from (select t.* " + statement + " offset 0) t where true"
 	}
-	if q.After != uuid.Nil {
-		statement += " and t.id > " + b.arg(q.After)
-	}
-	statement += " order by t.id limit " + b.arg(q.Limit)
+	condition, order := b.orderClause(q.Sort, q.Cursor)
+	statement += condition + order + " limit " + b.arg(q.Limit)
 	resourceRows, err := s.host.Pool.Query(ctx, "select t.* "+statement, slices.Concat([]any{customPlan}, b.args)...)
 	if err != nil {
 		return nil, 0, err
 	}
 	rows, err = pgx.CollectRows(resourceRows, pgx.RowToStructByPos[T])
+	if q.Cursor != nil && q.Cursor.Backward {
+		slices.Reverse(rows)
+	}
 	return rows, total, err
 }
 
@@ -101,25 +103,14 @@ func (s *Store) FindPatients(ctx context.Context, q ResourceFilter) ([]Patient, 
 		b.baseConditions++
 		b.conditions = append(b.conditions, "t.status <> 'anonymized'")
 	}
-	for _, keys := range q.PhoneKeys {
-		ids, err := s.idsByPhone(ctx, q.Scope, keys)
-		if err != nil {
+	for _, term := range q.PatientTerms {
+		if err := s.wherePatientTerm(ctx, b, q.Scope, term); err != nil {
 			return nil, 0, err
 		}
-		b.where("t.id = any(%s)", ids)
-	}
-	for _, names := range q.Names {
-		b.whereAny(names, func(name string) string { return fmt.Sprintf(nameMatches, "t", name) })
-	}
-	for _, names := range q.ExactNames {
-		b.whereAny(names, func(name string) string {
-			return "t.name_search = clinic.search_form(" + name + ") and t.name = " + name
-		})
-	}
-	for _, hashes := range q.CPFHashes {
-		b.where("t.cpf_hmac = any(%s)", hashes)
 	}
 	b.whereTime("t.birth_date", q.BirthDate)
+	b.sortColumns[SortByName] = sortColumn{expression: "t.name_search", cast: "text", bytewise: true}
+	b.sortColumns[SortByBirthDate] = sortColumn{expression: "t.birth_date", cast: "date", nullable: true}
 	return find[Patient](ctx, s, b, q)
 }
 
@@ -128,6 +119,7 @@ func (s *Store) FindAppointments(ctx context.Context, q ResourceFilter) ([]Appoi
 	b := q.newQuery("appointments", "t.updated_at", "t.status")
 	q.wherePatient(b)
 	b.whereTime("t.starts_at", q.Time)
+	b.sortColumns[SortByTime] = sortColumn{expression: "t.starts_at", cast: "timestamptz"}
 	return find[Appointment](ctx, s, b, q)
 }
 
@@ -140,6 +132,7 @@ func (s *Store) FindRecords(ctx context.Context, q ResourceFilter) ([]Record, in
 		b.where("t.sensitivity <> %s", string(care.VeryRestricted))
 	}
 	b.whereTime("t.date", q.Time)
+	b.sortColumns[SortByTime] = sortColumn{expression: "t.date", cast: "date"}
 	return find[Record](ctx, s, b, q)
 }
 
@@ -148,6 +141,7 @@ func (s *Store) FindInteractions(ctx context.Context, q ResourceFilter) ([]Inter
 	b := q.newQuery("interactions", "coalesce(t.updated_at, t.created_at)", "")
 	q.wherePatient(b)
 	b.whereTime("t.occurred_at", q.Time)
+	b.sortColumns[SortByTime] = sortColumn{expression: "t.occurred_at", cast: "timestamptz"}
 	if q.Sources != nil {
 		b.where("t.source = any(%s)", q.Sources)
 	}

@@ -26,6 +26,7 @@ type searchQuery struct {
 	conditions     []string
 	args           []any
 	baseConditions int // how many conditions every search of the table has
+	sortColumns    map[SortField]sortColumn
 }
 
 // arg adds an argument and returns its placeholder.
@@ -37,16 +38,6 @@ func (b *searchQuery) arg(value any) string {
 // where adds a condition; %s in it becomes the placeholder of the value.
 func (b *searchQuery) where(condition string, value any) {
 	b.conditions = append(b.conditions, fmt.Sprintf(condition, b.arg(value)))
-}
-
-// whereAny adds a condition that at least one of the values has to meet; condition
-// returns it for the placeholder of one value.
-func (b *searchQuery) whereAny(values []string, condition func(placeholder string) string) {
-	parts := []string{"false"}
-	for _, value := range values {
-		parts = append(parts, condition(b.arg(value)))
-	}
-	b.conditions = append(b.conditions, anyOf(parts))
 }
 
 func (b *searchQuery) whereTime(column string, filter TimeFilter) {

@@ -226,12 +226,17 @@ func WriteProblem(c *fiber.Ctx, err error) error {
 
 func writeProblem(c *fiber.Ctx, p Problem) error {
 	p.RequestID = ensureRequestID(c)
-	p.headers(c.Set)
 	body, err := json.Marshal(&p)
 	if err != nil {
 		return err
 	}
-	c.Set(fiber.HeaderContentType, ProblemType)
+	return sendError(c, p, ProblemType, body)
+}
+
+// sendError sends a problem that is written as a body of a media type.
+func sendError(c *fiber.Ctx, p Problem, mediaType string, body []byte) error {
+	p.headers(c.Set)
+	c.Set(fiber.HeaderContentType, mediaType)
 	setFixedHeaders(&c.Response().Header) // no middleware ran for what the server itself refuses
 	return c.Status(p.Status).Send(body)
 }
@@ -239,15 +244,7 @@ func writeProblem(c *fiber.Ctx, p Problem) error {
 // ErrorHandler returns the fiber error handler. It answers errors of handlers, and of the
 // server and the router themselves (404, 405 with its Allow header, 408, 413, 431), with
 // a [Problem]. Server errors are logged with their cause, which callers never see.
-func ErrorHandler(log *slog.Logger) fiber.ErrorHandler {
-	return func(c *fiber.Ctx, err error) error {
-		p := problemOfRequest(c, err)
-		ensureRequestID(c) // so that the log line has it too
-		logProblem(c.UserContext(), log, &p, c.Method(), c.Route().Path)
-		lingerAfter(c, p.Status)
-		return writeProblem(c, p)
-	}
-}
+func ErrorHandler(log *slog.Logger) fiber.ErrorHandler { return new(ErrorFormats).ErrorHandler(log) }
 
 // problemOfRequest returns the problem of an error that no operation has answered.
 func problemOfRequest(c *fiber.Ctx, err error) Problem {
