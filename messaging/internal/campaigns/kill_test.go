@@ -61,7 +61,9 @@ func TestCampaignSurvivesKills(t *testing.T) {
 		hub.Exec(`update messaging.outbox set leased_until = now() - interval '1 second' where leased_until is not null`)
 		hub.KillAndRestart("campaigns", "outbox")
 	}
-	require.Eventually(t, func() bool { return count(hub, `select count(*) from messaging.campaigns where status = 'finished'`) == 1 }, timeout, tick)
+	require.Eventually(t, func() bool {
+		return count(hub, `select count(*) from messaging.campaigns where status = 'finished'`) == 1
+	}, timeout, tick)
 	require.Equal(t, contacts, count(hub, `select count(*) from messaging.sandbox_messages`))
 	require.Equal(t, contacts, count(hub, `select count(distinct recipient) from messaging.sandbox_messages`))
 	require.Equal(t, contacts, count(hub, `select count(*) from messaging.messages where origin = 'campaign' and ack >= 1`))
