@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub"
 	"integrationhub/hub/hubtest/moduletest"
 	"integrationhub/hub/module"
 	"integrationhub/messaging"
@@ -52,6 +53,7 @@ func TestConformance(t *testing.T) {
 				"/contacts/imports/{id}": messagingtest.Path("/contacts/imports", company.ImportContacts("number\n"+strings.Repeat("5511987654321\n", 2001), nil).Body),
 			}
 		},
+		Events: []hub.Event{{Type: "patient.deleted", Data: []byte(`{"phone":"+5511987654321"}`)}},
 		State: func(t *testing.T, host module.Host, tenant uuid.UUID) string {
 			t.Helper()
 			var contacts string

@@ -44,8 +44,8 @@ var _ module.Module = Module{}
 // Spec implements [module.Module].
 func (Module) Spec() module.Spec {
 	return module.Spec{
-		Name: "messaging", Title: "Messaging", Description: description, KeyPrefix: "msg", TenantPrefix: "company", Version: "1.0.0", Features: api.Features(),
-		Sends:  events.FromMessaging(),
+		Name: "messaging", Title: "Messaging", Description: description, KeyPrefix: "msg", KeyHeader: "apikey", TenantPrefix: "company", Version: "1.0.0", Features: api.Features(),
+		Receives: []string{events.TypePatientDeleted}, Sends: events.FromMessaging(),
 		Limits: append(accounts.RateLimits(), module.RateLimit{Name: "sends", Max: 60, Period: time.Minute, Burst: 20}),
 	}
 }
@@ -85,19 +85,23 @@ func (Module) Open(_ context.Context, host module.Host) (module.Instance, error)
 		Schedules: schedules.New(host, messagingStore, sender), Campaigns: campaigns.New(host, messagingStore, sender), Store: messagingStore,
 	}
 	a := api.New(host, services)
-	return &instance{api: a, jobs: append(a.Authenticator().Jobs(), jobs.List(work)...)}, nil
+	return &instance{api: a, store: messagingStore, jobs: append(a.Authenticator().Jobs(), jobs.List(work)...)}, nil
 }
 
 // instance is the opened product.
 type instance struct {
-	api  *api.API
-	jobs []module.Job
+	api   *api.API
+	store *store.Store
+	jobs  []module.Job
 }
 
 var (
-	_ module.Instance     = (*instance)(nil)
-	_ module.Worker       = (*instance)(nil)
-	_ module.PageProvider = (*instance)(nil)
+	_ module.Instance      = (*instance)(nil)
+	_ module.Searcher      = (*instance)(nil)
+	_ module.Actor         = (*instance)(nil)
+	_ module.PhoneSearcher = (*instance)(nil)
+	_ module.Worker        = (*instance)(nil)
+	_ module.PageProvider  = (*instance)(nil)
 )
 
 // RegisterRoutes implements [module.Instance].
@@ -115,4 +119,17 @@ func (i *instance) Jobs() []module.Job { return i.jobs }
 func (i *instance) Pages() map[string]http.Handler { return i.api.Authenticator().Pages() }
 
 // Handle implements [module.Instance].
-func (i *instance) Handle(context.Context, pgx.Tx, hub.Event) error { return module.ErrIgnored }
+func (i *instance) Handle(ctx context.Context, tx pgx.Tx, event hub.Event) error {
+	return i.store.Join(tx).HandleEvent(ctx, event)
+}
+
+// RegisterSearches implements [module.Searcher].
+func (i *instance) RegisterSearches(api huma.API) { i.api.RegisterSearches(api) }
+
+// RegisterActions implements [module.Actor].
+func (i *instance) RegisterActions(api huma.API) { i.api.RegisterActions(api) }
+
+// SearchPhone implements [module.PhoneSearcher].
+func (i *instance) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatch, error) {
+	return i.api.SearchPhone(ctx, phone)
+}

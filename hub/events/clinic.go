@@ -28,7 +28,8 @@ type PatientCreated struct {
 type PatientUpdated struct {
 	PatientID     string   `json:"patient_id"`
 	ChangedFields []string `json:"changed_fields"`
-	Phone         *string  `json:"phone"` // extra; from before the change: receivers know the patient by it
+	Phone         *string  `json:"phone"`                 // extra; from before the change: receivers know the patient by it
+	MergedInto    *string  `json:"merged_into,omitempty"` // extra; the patient who has the data of this one, which is no more
 }
 
 // PatientDeleted asks for the erasure of a person; see [erasure.md]. All members but the

@@ -40,6 +40,7 @@ type Spec struct {
 	Title        string      // for people
 	Description  string      // how its API is used, for the reference: paragraphs with an empty line between them
 	KeyPrefix    string      // of its API keys: "sch"
+	KeyHeader    string      // header that its keys may come in besides X-Integration-Key; "" = none
 	TenantPrefix string      // prefix of the tenant's fields in status: "org" for org_id and org_name
 	Version      string      // major.minor.patch, as status reports it
 	Features     []string    // as status reports them; also the scopes of its keys

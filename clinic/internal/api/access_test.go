@@ -17,7 +17,7 @@ var bodies = map[string]string{
 	"patients.update": `{"name":"X"}`, "records.create": `{"date":"2026-03-02","type":"x"}`, "appointments.create": `{"datetime":"2026-03-02T09:00:00Z"}`,
 	"appointments.update": `{"status":"completed"}`, "payments.create": `{"amount":1,"due_date":"2026-03-02","appointment_id":"{appointment}"}`, "payments.pay": `{}`,
 	"interactions.create": `{"interaction_type":"call","summary":"x"}`, "professionals.update": `{"name":"X"}`, "users.update": `{"name":"X"}`,
-	"inbox.link": `{"patient_id":"{patient}"}`, "deletions.acknowledge": `{"note":"x"}`,
+	"inbox.link": `{"patient_id":"{patient}"}`, "deletions.acknowledge": `{"note":"x"}`, "patients.merge": `{"into":"{patient}"}`,
 	"clinic.update": `{"name":"X"}`, "users.create": `{"name":"X","email":"x@example.com","password":"correct horse"}`, "professionals.create": `{"name":"X"}`,
 }
 
@@ -32,7 +32,7 @@ func idKind(path string) string {
 		"/patients/{": "{patient}", "/appointments/{": "{appointment}", "/payments/{": "{payment}", "/professionals/{": "{professional}",
 		"/users/{": "{user}", "/inbox/{": "{entry}", "/deletion-requests/{": "{deletion}", "/api-keys/{": "{key}", "/integrations/{": "{integration}", "/webhook-logs/{": "{delivery}",
 		"/Patient/{": "{patient}", "/Appointment/{": "{appointment}", "/Encounter/{": "{visit}", "/DocumentReference/{": "{record}",
-		"/Communication/{": "{interaction}", "/imports/{": "{import}",
+		"/Communication/{": "{interaction}", "/imports/{": "{import}", "/merges/{": "{merge}",
 	} {
 		if strings.Contains(path, part) {
 			return kind
@@ -48,8 +48,9 @@ func ResourceIDs(clinic *clinictest.ChartedClinic) map[string]string {
 	chart.AddChart(clinic.PatientID)
 	imported := clinic.UploadImport("csv", "nome;cpf\nGil;529.982.247-25\n").Body["id"].(string)
 	clinic.WaitForImport(imported)
+	merge := clinic.OK(200, "POST", "/patients/"+clinic.AddPatient("+5511900003333")+"/merge", object{"into": clinic.AddPatient("+5511900004444")})["merge_id"].(string)
 	return map[string]string{
-		"{visit}": chart.VisitID, "{record}": chart.RecordID, "{interaction}": chart.InteractionID, "{import}": imported,
+		"{visit}": chart.VisitID, "{record}": chart.RecordID, "{interaction}": chart.InteractionID, "{import}": imported, "{merge}": merge,
 		"{patient}": clinic.PatientID, "{appointment}": clinic.AppointmentID, "{payment}": clinic.PendingPaymentID, "{professional}": clinic.ProfessionalID, "{entry}": clinic.InboxEntryID,
 		"{user}":     clinic.AddStaff().Get("/auth/me")["id"].(string),
 		"{deletion}": clinic.OK(202, "POST", "/patients/"+clinic.OtherPatientID+"/deletion-request", nil)["id"].(string),

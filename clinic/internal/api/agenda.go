@@ -22,8 +22,8 @@ type AgendaItem struct {
 
 type agendaInput struct {
 	rest.PageParams
-	From         string `query:"from" required:"true" maxLength:"40" example:"2026-03-02" doc:"Begin of the period: a date, or a date-time. Without a UTC offset it counts in the clinic's time zone"`
-	To           string `query:"to" required:"true" maxLength:"40" example:"2026-03-06" doc:"End of the period: a date, whose whole day is in it, or a date-time, which is not. At most 366 days after from"`
+	From         string `query:"from" maxLength:"40" example:"2026-03-02" doc:"Begin of the period: a date, or a date-time; absent: today. Without a UTC offset it counts in the clinic's time zone"`
+	To           string `query:"to" maxLength:"40" example:"2026-03-06" doc:"End of the period: a date, whose whole day is in it, or a date-time, which is not; absent: seven days after from. At most 366 days after from"`
 	Professional string `query:"professional" maxLength:"120" doc:"Only appointments with this professional: the whole display name, in any case"`
 	Status       string `query:"status" enum:"scheduled,confirmed,completed,cancelled,no_show" doc:"Only appointments with this status"`
 }
@@ -36,10 +36,23 @@ func (a *API) listAgenda(ctx context.Context, in *agendaInput) (*struct{ Body re
 	}
 	filter := store.AgendaFilter{Professional: strings.TrimSpace(in.Professional), Status: in.Status}
 	var errs rest.FieldErrors
+	if in.From == "" {
+		clinic, err := a.store.Clinic(ctx, scope.Clinic)
+		if err != nil {
+			return nil, err
+		}
+		today, err := store.Today(clinic.Timezone, a.host.Now())
+		if err != nil {
+			return nil, err
+		}
+		in.From = formatDate(today)
+	}
 	if filter.From, err = a.parsePeriodBound(ctx, scope, in.From, 0, "query.from", &errs); err != nil {
 		return nil, err
 	}
-	if filter.Before, err = a.parsePeriodBound(ctx, scope, in.To, 1, "query.to", &errs); err != nil {
+	if in.To == "" {
+		filter.Before = filter.From.AddDate(0, 0, 7)
+	} else if filter.Before, err = a.parsePeriodBound(ctx, scope, in.To, 1, "query.to", &errs); err != nil {
 		return nil, err
 	}
 	if errs.Err() == nil {

@@ -58,6 +58,10 @@ func writes() []write {
 		{"deletions.acknowledge", func(clinic *clinictest.ChartedClinic) answer {
 			return clinic.Call("POST", "/deletion-requests/"+clinic.DeletionID+"/peers/messaging/acknowledge", nil)
 		}, nil},
+		{"patients.merge", func(clinic *clinictest.ChartedClinic) answer {
+			return clinic.Call("POST", "/patients/"+clinic.PatientID+"/merge", object{"into": clinic.OtherPatientID})
+		}, []string{"patient.updated", "patient.updated"}},
+		{"merges.undo", nil, nil}, // TestMergeAndUndo
 		{"inbox.link", func(clinic *clinictest.ChartedClinic) answer {
 			return clinic.Call("POST", "/integrations/inbox/"+clinic.InboxEntryID+"/link", object{"patient_id": clinic.PatientID})
 		}, nil},

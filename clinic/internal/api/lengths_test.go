@@ -32,7 +32,7 @@ func TestLengthsOfEveryField(t *testing.T) {
 	formed := map[string]bool{
 		"phone": true, "patient_phone": true, "email": true, "cpf": true, "birth_date": true, "date": true, "due_date": true, "paid_at": true, "occurred_at": true, "datetime": true,
 		"status": true, "sensitivity": true, "url": true, "role": true, "timezone": true, "locale": true, "search": true, "password": true, "new_password": true, "refresh_token": true, "token": true,
-		"patient_id": true, "appointment_id": true, "default_area_code": true,
+		"patient_id": true, "appointment_id": true, "into": true, "default_area_code": true,
 	}
 	// Texts that hold no tax id: they are refused with one, or kept as a hash.
 	without := map[string]bool{"interaction_type": true, "source": true, "source_id": true, "content": true}

@@ -2,10 +2,12 @@ package api
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
@@ -205,6 +207,11 @@ func (a *API) getPatient(ctx context.Context, in *getPatientInput) (*patientOutp
 		return nil, err
 	}
 	row, err := a.store.Patient(ctx, scope.Clinic, scope.Env, in.ID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		if merged := a.store.MergedPatient(ctx, scope, in.ID); merged != nil {
+			return nil, merged
+		}
+	}
 	if err != nil {
 		return nil, rest.NotFoundIfNoRows("Patient", err)
 	}

@@ -29,7 +29,7 @@ var (
 	forAdministrators = []string{
 		"clinic.update", "users.list", "users.create", "users.update", "users.delete",
 		"professionals.create", "professionals.update", "professionals.delete", "payments.run-overdue", "patients.export", "records.list-accesses",
-		"deletions.request", "deletions.list", "deletions.get", "deletions.acknowledge", "imports.list", "imports.create", "imports.get", "imports.undo",
+		"patients.merge", "merges.undo", "deletions.request", "deletions.list", "deletions.get", "deletions.acknowledge", "imports.list", "imports.create", "imports.get", "imports.undo",
 		"inbox.list", "inbox.link", "inbox.dismiss",
 		"integrations.list", "integrations.get", "integrations.connect", "integrations.revoke", "integrations.test", "integrations.rotate-secret",
 		"integrations.enable", "integrations.disable", "webhook-logs.get", "webhook-logs.retry",

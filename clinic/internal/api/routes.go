@@ -102,6 +102,9 @@ func (a *API) exchangeRoutes() []rest.Route {
 		rest.Post(v+"/integrations/inbox/{id}/link", rest.Admin, 200, "inbox.link", "Say whom an event is about", rest.Handle(a.linkInbox)),
 		rest.Post(v+"/integrations/inbox/{id}/dismiss", rest.Admin, 200, "inbox.dismiss", "Say that an event is about nobody", rest.Handle(a.dismissInbox)),
 
+		rest.Post(patient+"/merge", rest.Admin, 200, "patients.merge", "Merge a patient into another one, who gets everything; undoable for 30 days", rest.Handle(a.mergePatient)),
+		rest.Post(v+"/merges/{id}/undo", rest.Admin, 200, "merges.undo", "Undo a merge of patients", rest.Handle(a.undoMerge)),
+
 		rest.Post(patient+"/deletion-request", rest.Admin, 202, "deletions.request", "Request a patient's erasure, here and in the connected products", rest.Handle(a.requestDeletion)),
 		rest.Get(v+"/deletion-requests", rest.Admin, 200, "deletions.list", "List deletion requests", rest.Handle(a.listDeletions)),
 		rest.Get(v+"/deletion-requests/{id}", rest.Admin, 200, "deletions.get", "Get a deletion request", rest.Handle(a.getDeletion)),

@@ -20,6 +20,9 @@ func (s *Service) erase(ctx context.Context, tx *store.Tx, scope store.Scope, p 
 	if err := insertTombstones(ctx, tx, scope, p, identity, ticketTombstones); err != nil {
 		return err
 	}
+	if err := tx.EraseMerges(ctx, scope.Clinic, scope.Env, p.ID); err != nil {
+		return err
+	}
 	now := tx.Now()
 	return tx.AnonymizePatient(ctx, dbgen.AnonymizePatientParams{ClinicID: scope.Clinic, Env: scope.Env, ID: p.ID, AnonymizedAt: &now})
 }

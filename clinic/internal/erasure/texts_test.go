@@ -53,7 +53,7 @@ func TestErasureOfEveryColumn(t *testing.T) {
 	// linked, and those that programs fill from a list of their own.
 	codes := []string{
 		"appointments.env", "appointments.status", "earlier_contacts.env", "earlier_contacts.kind", "import_matches.env", "import_matches.kept_reason", "import_matches.reference", "import_matches.source", "inbox.env", "inbox.status", "interactions.env",
-		"linked_phones.env", "linkings.env", "linkings.external_id", "linkings.phone_key", "linkings.source", "patient_references.env", "patients.cpf_last2", "patients.env", "patients.status", "payments.env", "payments.status", "record_accesses.env", "record_accesses.reason", "record_accesses.user_name", "records.env", "records.sensitivity", "tickets.env",
+		"linked_phones.env", "linkings.env", "linkings.external_id", "linkings.phone_key", "linkings.source", "patient_merges.env", "patient_references.env", "patients.cpf_last2", "patients.env", "patients.status", "payments.env", "payments.status", "record_accesses.env", "record_accesses.reason", "record_accesses.user_name", "records.env", "records.sensitivity", "tickets.env",
 	}
 	apart := []string{"appointments.source", "interactions.origin", "patients.name", "patients.phone", "patients.email"}
 	for _, test := range []struct {

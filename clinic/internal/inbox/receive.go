@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"context"
+	"errors"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -45,6 +46,9 @@ func (t *transaction) receive(ctx context.Context, e hub.Event) error {
 		return t.addEntry(ctx, &event)
 	}
 	locked, err := t.LockPatientShared(ctx, event.scope.Clinic, event.scope.Env, patient.ID)
+	if errors.Is(err, pgx.ErrNoRows) { // merged into another one just now: the peer's next try finds that one
+		return hub.Errorf(hub.ErrUnavailable, "patient_merged", "The patient was merged into another one just now; send the event again.")
+	}
 	if err != nil {
 		return err
 	}

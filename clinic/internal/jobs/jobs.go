@@ -22,6 +22,7 @@ func List(clinicStore *store.Store, inboxService *inbox.Service, erasureService 
 		{Name: imports.CleanupJob, Every: time.Hour, Timeout: 10 * time.Minute, Run: withoutPayload(importService.Cleanup)},
 		{Name: inbox.LinkingJob, Timeout: inbox.LinkingTimeout, Run: inboxService.ContinueLinking},
 		{Name: "overdue", Every: time.Hour, Timeout: 10 * time.Minute, Run: withoutPayload(clinicStore.MarkAllOverdue)},
+		{Name: "merges", Every: time.Hour, Timeout: 10 * time.Minute, Run: withoutPayload(clinicStore.DropMergeStates)},
 		{Name: "deletions", Every: 5 * time.Minute, Timeout: 5 * time.Minute, Run: withoutPayload(erasureService.UpdateOpenRequests)},
 		{Name: "inbox", Every: time.Hour, Timeout: 10 * time.Minute, Run: withoutPayload(inboxService.Upkeep)},
 	}

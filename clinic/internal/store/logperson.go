@@ -42,6 +42,13 @@ func (s *Store) LogPerson(ctx context.Context, scope Scope, id uuid.UUID) (modul
 		}
 		person.Phones = append(person.Phones, string(phone))
 	}
+	merged, err := s.MergedIDs(ctx, scope.Clinic, scope.Env, id)
+	if err != nil {
+		return person, fmt.Errorf("loading merged patients: %w", err)
+	}
+	for _, mergedID := range merged {
+		person.IDs = append(person.IDs, mergedID.String())
+	}
 	if person.TicketIDs, err = s.TicketIDs(ctx, scope.Clinic, scope.Env, id); err != nil {
 		return person, fmt.Errorf("loading tickets: %w", err)
 	}

@@ -103,6 +103,9 @@ func (p *Product) guard(ctx huma.Context, serve func(huma.Context)) {
 // authorize identifies the caller and checks that it may call the operation.
 func (p *Product) authorize(ctx context.Context, c *fiber.Ctx, required access, info *requestInfo) error {
 	authorization, key := c.Get(fiber.HeaderAuthorization), c.Get(hub.HeaderKey)
+	if key == "" && p.spec.KeyHeader != "" && strings.HasPrefix(c.Get(p.spec.KeyHeader), p.spec.KeyPrefix+"_") {
+		key = c.Get(p.spec.KeyHeader)
+	}
 	switch {
 	case required.Bearer && authorization != "":
 		return p.authorizeUser(ctx, c, authorization, required, info)

@@ -8,9 +8,15 @@ import (
 )
 
 // Features lists what the product offers connected products; they are also key scopes.
-func Features() []string { return []string{featureMessageSend} }
+func Features() []string {
+	return []string{featureMessageSend, featureContactSearch, featureTicketRead}
+}
 
-const featureMessageSend = "message.send"
+const (
+	featureMessageSend   = "message.send"
+	featureContactSearch = "contact.search"
+	featureTicketRead    = "ticket.read"
+)
 
 // senders are the callers of the send API: keys of connected products are checked by the
 // hub, API tokens by the handler.
@@ -18,7 +24,7 @@ var senders = rest.Access{{}, {module.SchemeKey: {featureMessageSend}}}
 
 // routes is the one table of the interface, ordered by resource.
 func (a *API) routes() []rest.Route {
-	return slices.Concat(a.accountRoutes(), a.peopleRoutes(), a.contactRoutes(), a.connectionRoutes(), a.queueRoutes(), a.ticketRoutes(), a.scheduleRoutes(), a.campaignRoutes(), a.webhookRoutes(), a.sandboxRoutes())
+	return slices.Concat(a.accountRoutes(), a.peopleRoutes(), a.contactRoutes(), a.connectionRoutes(), a.queueRoutes(), a.ticketRoutes(), a.scheduleRoutes(), a.campaignRoutes(), a.reportRoutes(), a.webhookRoutes(), a.sandboxRoutes())
 }
 
 // accountRoutes returns the routes of logins and tokens, and the send API.
@@ -66,6 +72,22 @@ func (a *API) ticketRoutes() []rest.Route {
 		rest.Get("/tickets/{id}/messages", rest.User, 200, "messages.list", "Messages of a ticket; they are read then", rest.Handle(a.listMessages)),
 		rest.Post("/tickets/{id}/messages", rest.User, 201, "messages.create", "Write to the contact, or a note to other users", a.bindCreateMessage),
 		rest.Get("/media/{id}", append(rest.Access{{}}, rest.User...), 200, "media.get", "Content of a message's file", a.bindGetMedia),
+	}
+}
+
+// searchRoutes returns the routes below the hub's search/*.
+func (a *API) searchRoutes() []rest.Route {
+	return []rest.Route{
+		rest.Get("/contacts", rest.Key(featureContactSearch), 200, "integrations.search-contacts", "Find a contact by phone", rest.Handle(a.searchContactForPeer)),
+		rest.Get("/tickets", rest.Key(featureTicketRead), 200, "integrations.search-tickets", "Find the tickets of a contact", rest.Handle(a.searchTicketsForPeer)),
+	}
+}
+
+// actionRoutes returns the routes below the hub's action/*.
+func (a *API) actionRoutes() []rest.Route {
+	return []rest.Route{
+		rest.Post("/send-message", rest.Key(featureMessageSend), 200, "integrations.send-message", "Send a message to a phone number, as POST /api/messages/send does", a.bindSend),
+		rest.Post("/close-ticket", rest.Key(featureMessageSend), 200, "integrations.close-ticket", "Close a ticket", rest.WithErrors(rest.Handle(a.closeTicketForPeer), 404)),
 	}
 }
 

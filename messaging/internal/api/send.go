@@ -16,6 +16,7 @@ import (
 	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/driver/sandbox"
 	"integrationhub/messaging/internal/media"
 	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/store"
@@ -65,6 +66,7 @@ type sender struct {
 	scope        store.Scope
 	subject      string // of its rate limit
 	connectionID *int64 // the only connection it may send on; nil: any
+	isTest       bool   // a key of the test environment, for sandbox connections only
 }
 
 type senderKey struct{}
@@ -124,6 +126,9 @@ func (a *API) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
 	connection, err := a.outbound.PickConnection(ctx, from.scope.Company, b.WhatsappID)
 	if err != nil {
 		return nil, err
+	}
+	if from.isTest && connection.Driver != sandbox.Name {
+		return nil, errTestKey()
 	}
 	if b.QueueID != nil {
 		if _, err := a.store.Queue(ctx, from.scope.Company, *b.QueueID); err != nil {
@@ -224,7 +229,7 @@ func errNotSent() *hub.Error {
 func (a *API) authenticateSender(ctx context.Context, authorization, apiKey string) (sender, error) {
 	if caller, ok := module.CallerFrom(ctx); ok {
 		company, err := a.store.CompanyByTenant(ctx, caller.TenantID)
-		return sender{scope: store.Scope{Company: company.ID, Tenant: company.TenantID}, subject: caller.KeyID.String()}, err
+		return sender{scope: store.Scope{Company: company.ID, Tenant: company.TenantID}, subject: caller.KeyID.String(), isTest: caller.Environment == hub.Test}, err
 	}
 	var tokens []string
 	if authorization != "" {
@@ -250,7 +255,7 @@ func (a *API) authenticateSender(ctx context.Context, authorization, apiKey stri
 			return sender{}, err
 		}
 		if i == 0 {
-			from = sender{store.Scope{Company: row.APIToken.CompanyID, Tenant: row.TenantID}, "token-" + formatID(row.APIToken.ID), row.APIToken.ConnectionID}
+			from = sender{scope: store.Scope{Company: row.APIToken.CompanyID, Tenant: row.TenantID}, subject: "token-" + formatID(row.APIToken.ID), connectionID: row.APIToken.ConnectionID}
 			if err := a.store.TouchAPIToken(ctx, a.host.Now(), row.APIToken.CompanyID, row.APIToken.ID); err != nil {
 				return sender{}, err
 			}

@@ -42,6 +42,20 @@ type Clinic struct {
 	DefaultAreaCode *string
 }
 
+type ClinicPatientMerge struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	ID        uuid.UUID
+	MergedID  uuid.UUID
+	IntoID    uuid.UUID
+	PatientID uuid.UUID
+	MergedBy  uuid.UUID
+	MergedAt  time.Time
+	UndoneBy  *uuid.UUID
+	UndoneAt  *time.Time
+	StateEnc  []byte
+}
+
 type DeletionPeer struct {
 	ClinicID       uuid.UUID
 	Env            hub.Environment

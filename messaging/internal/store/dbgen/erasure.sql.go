@@ -224,6 +224,69 @@ func (q *Queries) LiveTicketsOfContact(ctx context.Context, companyID int64, con
 	return items, nil
 }
 
+const lockContactsOfPerson = `-- name: LockContactsOfPerson :many
+select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at from messaging.contacts c
+where c.company_id = $1 and (
+    c.number_key = any($2::text[])
+    or (c.number_key = any($3::text[]) or c.email <> '' and lower(c.email) = lower($4::text))
+       and messaging.search_form(c.name) = messaging.search_form($5::text))
+order by c.id for no key update
+`
+
+type LockContactsOfPersonParams struct {
+	CompanyID  int64
+	OwnKeys    []string
+	SharedKeys []string
+	Email      string
+	Name       string
+}
+
+// By a number of its own; by a number or an address that others may have, together with the name.
+func (q *Queries) LockContactsOfPerson(ctx context.Context, arg LockContactsOfPersonParams) ([]Contact, error) {
+	rows, err := q.db.Query(ctx, lockContactsOfPerson,
+		arg.CompanyID,
+		arg.OwnKeys,
+		arg.SharedKeys,
+		arg.Email,
+		arg.Name,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Contact{}
+	for rows.Next() {
+		var i Contact
+		if err := rows.Scan(
+			&i.CompanyID,
+			&i.ID,
+			&i.Name,
+			&i.Number,
+			&i.NumberKey,
+			&i.Email,
+			&i.PictureURL,
+			&i.IsGroup,
+			&i.DisableBot,
+			&i.ExtraInfo,
+			&i.Consent,
+			&i.ConsentAt,
+			&i.AnonymizedAt,
+			&i.LastInboundAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.LID,
+			&i.OutOfHoursAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const messagesOfContact = `-- name: MessagesOfContact :many
 select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference from messaging.messages where company_id = $1 and contact_id = $2 and seq > $3::bigint order by seq limit $4::int
 `

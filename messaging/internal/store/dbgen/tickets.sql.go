@@ -114,6 +114,76 @@ func (q *Queries) InsertTicket(ctx context.Context, arg InsertTicketParams) (Tic
 	return i, err
 }
 
+const latestTicketsOfContacts = `-- name: LatestTicketsOfContacts :many
+select t.company_id, t.id, t.uuid, t.status, t.contact_id, t.connection_id, t.user_id, t.queue_id, t.unread_messages, t.last_message, t.chatbot, t.resolution, t.rating, t.queued_at, t.started_at, t.first_response_at, t.closed_at, t.created_at, t.updated_at, t.greeted_at, t.menu_sent_at, t.menu_option, t.wrong_answers, t.rating_asked_at, q.name as queue_name from messaging.tickets t
+left join messaging.queues q on q.company_id = t.company_id and q.id = t.queue_id
+where t.company_id = $1 and t.contact_id = any($2::bigint[]) and ($3::text = '' or t.status = $3::text)
+order by t.id desc limit $4::int
+`
+
+type LatestTicketsOfContactsParams struct {
+	CompanyID int64
+	Contacts  []int64
+	Status    string
+	MaxRows   int
+}
+
+type LatestTicketsOfContactsRow struct {
+	Ticket    Ticket
+	QueueName *string
+}
+
+func (q *Queries) LatestTicketsOfContacts(ctx context.Context, arg LatestTicketsOfContactsParams) ([]LatestTicketsOfContactsRow, error) {
+	rows, err := q.db.Query(ctx, latestTicketsOfContacts,
+		arg.CompanyID,
+		arg.Contacts,
+		arg.Status,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []LatestTicketsOfContactsRow{}
+	for rows.Next() {
+		var i LatestTicketsOfContactsRow
+		if err := rows.Scan(
+			&i.Ticket.CompanyID,
+			&i.Ticket.ID,
+			&i.Ticket.UUID,
+			&i.Ticket.Status,
+			&i.Ticket.ContactID,
+			&i.Ticket.ConnectionID,
+			&i.Ticket.UserID,
+			&i.Ticket.QueueID,
+			&i.Ticket.UnreadMessages,
+			&i.Ticket.LastMessage,
+			&i.Ticket.Chatbot,
+			&i.Ticket.Resolution,
+			&i.Ticket.Rating,
+			&i.Ticket.QueuedAt,
+			&i.Ticket.StartedAt,
+			&i.Ticket.FirstResponseAt,
+			&i.Ticket.ClosedAt,
+			&i.Ticket.CreatedAt,
+			&i.Ticket.UpdatedAt,
+			&i.Ticket.GreetedAt,
+			&i.Ticket.MenuSentAt,
+			&i.Ticket.MenuOption,
+			&i.Ticket.WrongAnswers,
+			&i.Ticket.RatingAskedAt,
+			&i.QueueName,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const liveTicket = `-- name: LiveTicket :one
 select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at from messaging.tickets where company_id = $1 and contact_id = $2 and connection_id = $3::bigint and status in ('open', 'pending') for no key update
 `

@@ -28,3 +28,8 @@ delete from messaging.contacts where company_id = $1 and id = $2;
 
 -- name: ContactsByID :many
 select * from messaging.contacts where company_id = $1 and id = any(sqlc.arg(ids)::bigint[]);
+
+-- name: ContactsOfAllCompanies :many
+-- For the console's lookup.
+select sqlc.embed(c), o.tenant_id from messaging.contacts c join messaging.companies o on o.id = c.company_id
+where c.number_key = $1 order by c.id limit 100;

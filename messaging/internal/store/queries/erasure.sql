@@ -42,3 +42,12 @@ returning coalesce(ticket_id, 0)::bigint as ticket_id, media_id;
 -- Of tickets that have no message any more.
 update messaging.tickets t set last_message = '' where t.company_id = sqlc.arg(company_id) and t.id = any(sqlc.arg(tickets)::bigint[]) and t.last_message <> ''
   and not exists (select from messaging.messages m where m.company_id = t.company_id and m.ticket_id = t.id);
+
+-- name: LockContactsOfPerson :many
+-- By a number of its own; by a number or an address that others may have, together with the name.
+select * from messaging.contacts c
+where c.company_id = sqlc.arg(company_id) and (
+    c.number_key = any(sqlc.arg(own_keys)::text[])
+    or (c.number_key = any(sqlc.arg(shared_keys)::text[]) or c.email <> '' and lower(c.email) = lower(sqlc.arg(email)::text))
+       and messaging.search_form(c.name) = messaging.search_form(sqlc.arg(name)::text))
+order by c.id for no key update;

@@ -38,3 +38,9 @@ update messaging.tickets set unread_messages = 0 where company_id = $1 and id = 
 
 -- name: DeleteTicket :execrows
 delete from messaging.tickets where company_id = $1 and id = $2;
+
+-- name: LatestTicketsOfContacts :many
+select sqlc.embed(t), q.name as queue_name from messaging.tickets t
+left join messaging.queues q on q.company_id = t.company_id and q.id = t.queue_id
+where t.company_id = sqlc.arg(company_id) and t.contact_id = any(sqlc.arg(contacts)::bigint[]) and (sqlc.arg(status)::text = '' or t.status = sqlc.arg(status)::text)
+order by t.id desc limit sqlc.arg(max_rows)::int;
