@@ -123,6 +123,7 @@ func TestFHIRUnknownParameters(t *testing.T) {
 	got := chart.Call("POST", "/fhir/Appointment/_search?date=2026-03", "patient="+other+"&foo=x", "Content-Type", formType)
 	require.Equal(t, []string{theirs}, BundleIDs(got.Body))
 	require.Equal(t, 400, chart.Call("POST", "/fhir/Appointment/_search", "patient="+other+"&foo=x", "Content-Type", formType, "Prefer", "handling=strict").Status)
+	require.Equal(t, []string{theirs}, BundleIDs(chart.Call("POST", "/fhir/Appointment/_search?patient="+other, nil, "Content-Type", formType).Body), "without a body")
 	require.Equal(t, 400, chart.Call("POST", "/fhir/Appointment/_search?patient:Group=x", "patient="+other, "Content-Type", formType).Status)
 }
 
