@@ -68,10 +68,10 @@ func TestSchedule(t *testing.T) {
 	company.Refused(400, "ERR_INVALID_TRANSITION", "PUT", path, object{"body": "Again"})
 
 	// The live ticket takes the next.
-	company.OK(201, "POST", "/schedules", object{"body": "And now?", "sendAt": company.Hub.Clock.Now().Add(time.Minute), "contactId": ana})
+	company.OK(201, "POST", "/schedules", object{"body": "{{ms}}, {{firstName}}", "sendAt": company.Hub.Clock.Now().Add(time.Minute), "contactId": ana})
 	company.Advance(2 * time.Minute)
 	runNow(company)
-	require.Len(t, company.Inbox(number), 2)
+	require.Equal(t, []string{"Happy birthday!", "Boa tarde, Ana"}, company.Inbox(number), "with its variables")
 	require.Len(t, company.Tickets(""), 1)
 }
 
