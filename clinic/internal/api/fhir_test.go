@@ -225,6 +225,9 @@ func TestFHIRIsReadOnly(t *testing.T) {
 		"DocumentReference", "DocumentReference/" + chart.RecordID, "Communication", "Communication/" + chart.InteractionID, "metadata",
 	} {
 		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
+			if method == "POST" && strings.HasSuffix(name, "$everything") {
+				continue // reads, by POST
+			}
 			for who, as := range map[string]*clinictest.Clinic{"administrator": chart.Clinic, "key": key} {
 				got := as.Call(method, "/fhir/"+name, `{"resourceType":"Patient","name":[{"text":"X"}]}`, "Content-Type", fhirType)
 				require.Equal(t, 405, got.Status, "%s %s by %s: %s", method, name, who, got.Text)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
@@ -16,26 +17,47 @@ import (
 
 type bundleOutput struct{ Body func(huma.Context) }
 
-// bindEverything binds $everything: a patient with all of its resources.
+// everythingBody is the body of $everything by POST.
+type everythingBody struct {
+	ID      string `path:"id"`
+	RawBody []byte `contentType:"application/fhir+json" required:"false" doc:"A resource of type Parameters with start, end and _type"`
+}
+
+// bindEverything binds $everything, by GET or POST: a patient with all of its resources.
 func (a *API) bindEverything(api huma.API, op huma.Operation) {
-	for _, everythingParam := range fhir.EverythingParams() {
-		op.Parameters = append(op.Parameters, &huma.Param{Name: everythingParam.Name, In: "query", Description: everythingParam.Documentation, Schema: &huma.Schema{Type: huma.TypeString}})
-	}
 	op.Responses["200"] = &huma.Response{
 		Description: "A searchset", Content: map[string]*huma.MediaType{fhir.MediaType: {Schema: resource{}.Schema(nil)}},
 	}
-	huma.Register(api, op, func(ctx context.Context, in *fhirID) (*bundleOutput, error) {
+	answer := func(ctx context.Context, id string, body []byte) (*bundleOutput, error) {
 		module.RequireAudit(ctx)
-		write, err := a.prepareEverything(ctx, in.ID)
+		write, err := a.prepareEverything(ctx, id, body)
 		if err != nil {
 			return nil, dberr.Wrap(op.OperationID, err)
 		}
 		return &bundleOutput{a.streamBody(op, fhir.MediaType, write)}, nil
-	})
+	}
+	if op.Method == http.MethodPost {
+		op.SkipValidateBody = true // it is read by the handler
+		op.RequestBody = &huma.RequestBody{Content: make(map[string]*huma.MediaType)}
+		huma.Register(api, op, func(ctx context.Context, in *everythingBody) (*bundleOutput, error) {
+			return answer(ctx, in.ID, in.RawBody)
+		})
+		op.RequestBody.Required = false
+		for _, content := range op.RequestBody.Content {
+			content.Schema = resource{}.Schema(nil)
+			content.Schema.Properties["resourceType"].Enum = []any{"Parameters"}
+			content.Schema.Description = "A resource of type Parameters with start, end and _type"
+		}
+		return
+	}
+	for _, everythingParam := range fhir.EverythingParams() {
+		op.Parameters = append(op.Parameters, &huma.Param{Name: everythingParam.Name, In: "query", Description: everythingParam.Documentation, Schema: &huma.Schema{Type: huma.TypeString}})
+	}
+	huma.Register(api, op, func(ctx context.Context, in *fhirID) (*bundleOutput, error) { return answer(ctx, in.ID, nil) })
 }
 
 // prepareEverything checks a request of $everything and returns the writer of its bundle.
-func (a *API) prepareEverything(ctx context.Context, patient string) (streamWriter, error) {
+func (a *API) prepareEverything(ctx context.Context, patient string, body []byte) (streamWriter, error) {
 	f, err := a.newFHIRView(ctx, featurePatientRead)
 	if err != nil {
 		return nil, err
@@ -44,6 +66,13 @@ func (a *API) prepareEverything(ctx context.Context, patient string) (streamWrit
 	params, err := request.parameters("")
 	if err != nil {
 		return nil, err
+	}
+	inBody, ok := fhir.ParseParameters(body)
+	if !ok {
+		return nil, invalidParameter("body", "must be a resource of type Parameters, each with a name and a text as its value")
+	}
+	for name, values := range inBody {
+		params[name] = append(params[name], values...)
 	}
 	if err := request.checkAccept(params.Get(fhir.ParamFormat)); err != nil {
 		return nil, err

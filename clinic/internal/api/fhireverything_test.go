@@ -120,3 +120,38 @@ func TestEverythingParameters(t *testing.T) {
 		require.Equal(t, "http."+strings.SplitN(query, "=", 2)[0], expression)
 	}
 }
+
+// "POST `$everything`": with Parameters in the body, the same as GET with them in the address.
+func TestEverythingByPost(t *testing.T) {
+	t.Parallel()
+	chart := clinictest.NewChart(t)
+	path := "/fhir/Patient/" + chart.PatientID + "/$everything"
+	for body, query := range map[string]string{
+		"":                              "",
+		`{"resourceType":"Parameters"}`: "",
+		`{"resourceType":"Parameters","parameter":[{"name":"start","valueDate":"2026-02-03"}]}`:                                                          "start=2026-02-03",
+		`{"resourceType":"Parameters","parameter":[{"name":"_type","valueCode":"Encounter"},{"name":"_type","valueCode":"Patient"}]}`:                    "_type=Encounter&_type=Patient",
+		`{"resourceType":"Parameters","parameter":[{"valueDate":"2026-02-02","name":"end"},{"name":"_type","valueString":"Appointment,Communication"}]}`: "end=2026-02-02&_type=Appointment,Communication",
+	} {
+		got := chart.Call("POST", path, body, "Content-Type", fhirType)
+		require.Equal(t, 200, got.Status, "%s: %s", body, got.Text)
+		require.NoError(t, fhirtest.Validate([]byte(got.Text)), got.Text)
+		want := FHIR(chart.Clinic, 200, path+"?"+query)
+		require.Equal(t, BundleIDs(want), BundleIDs(got.Body), body)
+		require.Equal(t, want["link"], got.Body["link"], body)
+	}
+	for _, body := range []string{
+		`{"resourceType":"Patient"}`, `[]`, `{"resourceType":"Parameters","parameter":[{"name":"start"}]}`, `{"resourceType":"Parameters","parameter":[{"name":"start","valueInteger":2026}]}`,
+		`{"resourceType":"Parameters","parameter":[{"name":"start","part":[]}]}`, `{"resourceType":"Parameters","parameter":[{"name":"_count","valueString":"1"}]}`,
+		`{"resourceType":"Parameters","parameter":[{"name":"start","valueDate":"x"}]}`, `{"resourceType":"Parameters","parameter":[null]}`,
+	} {
+		got := chart.Call("POST", path, body, "Content-Type", fhirType)
+		require.Equal(t, 400, got.Status, "%s: %s", body, got.Text)
+		require.NoError(t, fhirtest.Validate([]byte(got.Text)), got.Text)
+	}
+	require.Equal(t, 415, chart.Call("POST", path, "start=2026", "Content-Type", formType).Status)
+	require.Equal(t, 404, chart.AnotherClinic().Call("POST", path, nil).Status)
+	require.Equal(t, 403, chart.NewKey("record.read").Call("POST", path, nil).Status)
+	require.Equal(t, 403, chart.AddStaff().Call("POST", path, nil).Status)
+	require.Positive(t, chart.QueryInt(`select count(*) from hub.audit where tenant_id = $1 and action = 'fhir.everything-by-post' and resource_id = $2`, chart.PatientID))
+}

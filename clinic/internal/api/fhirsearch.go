@@ -38,6 +38,7 @@ func (a *API) bindFHIRSearch(kinds func() resourceType) rest.Binder {
 			handleFHIR(func(ctx context.Context, in *fhirForm) (any, error) {
 				return a.handleFHIRSearch(ctx, of, string(in.RawBody))
 			})(api, op)
+			op.RequestBody.Required = false
 			for _, content := range op.RequestBody.Content {
 				content.Schema = searchFormSchema(of.name)
 			}

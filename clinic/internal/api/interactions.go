@@ -2,15 +2,18 @@ package api
 
 import (
 	"context"
+	"errors"
 	"regexp"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/hub"
+	"integrationhub/hub/module"
 	"integrationhub/hub/module/rest"
 )
 
@@ -85,11 +88,12 @@ func (a *API) listInteractions(ctx context.Context, in *PatientItemsInput) (*str
 
 type logInteractionInput struct {
 	Body struct {
-		PatientPhone string                `json:"patient_phone" maxLength:"40" example:"+5511987654321"`
-		Type         string                `json:"interaction_type" doc:"Lower-case, with underscores: message_received, ticket_closed, …"`
-		Summary      rest.Optional[string] `json:"summary,omitempty"`
-		Source       rest.Optional[string] `json:"source,omitempty" doc:"Originating product; absent: the key's. A connected product's key speaks for that product only"`
-		SourceID     rest.Optional[string] `json:"source_id,omitempty" doc:"Identifier there; the same one is logged once, and is refused with 409 for anything else"`
+		PatientPhone rest.Optional[string]    `json:"patient_phone,omitempty" maxLength:"40" doc:"Required without patient_id. Of several patients with the number the most likely one is taken" example:"+5511987654321"`
+		PatientID    rest.Optional[uuid.UUID] `json:"patient_id,omitempty" format:"uuid" doc:"As search/patients answers it. With patient_phone, the patient has to have that number"`
+		Type         string                   `json:"interaction_type" doc:"Lower-case, with underscores: message_received, ticket_closed, …"`
+		Summary      rest.Optional[string]    `json:"summary,omitempty"`
+		Source       rest.Optional[string]    `json:"source,omitempty" doc:"Originating product; absent: the key's. A connected product's key speaks for that product only"`
+		SourceID     rest.Optional[string]    `json:"source_id,omitempty" doc:"Identifier there; the same one is logged once, and is refused with 409 for anything else"`
 	} `nameHint:"LogInteraction"`
 }
 
@@ -101,16 +105,43 @@ type logInteractionOutput struct {
 	} `nameHint:"InteractionLogged"`
 }
 
-// logInteraction adds what a connected product did to the history of the patient with a phone
-// number.
+// logInteraction adds what a connected product did to the history of a patient.
 func (a *API) logInteraction(ctx context.Context, in *logInteractionInput) (*logInteractionOutput, error) {
 	scope, caller, err := requestScope(ctx)
 	if err != nil {
 		return nil, err
 	}
+	var errs rest.FieldErrors
+	data := in.interaction(&errs, caller, a.host.Now())
+	phone := &in.Body.PatientPhone
+	errs.Check(phone.HasValue() || in.Body.PatientID.HasValue(), "body.patient_phone", "is required without patient_id")
+	if phone.HasValue() {
+		if err := a.completePhone(ctx, scope, &errs, &phone.Value, "body.patient_phone"); err != nil {
+			return nil, err
+		}
+	}
+	if err := errs.Err(); err != nil {
+		return nil, err
+	}
+	out := &logInteractionOutput{}
+	err = a.store.InTx(ctx, "logging an interaction", func(tx *store.Tx) error {
+		patient, err := in.findPatient(ctx, tx, scope)
+		if err != nil {
+			return err
+		}
+		data.SourceID = tx.MaskExternalID(scope, data.SourceID)
+		interaction, err := tx.LogInteraction(ctx, scope, patient, data)
+		out.Body.Logged, out.Body.InteractionID, out.Body.PatientID = true, interaction.ID, interaction.PatientID
+		return err
+	})
+	return out, err
+}
+
+// interaction returns the interaction of a request, and checks everything but its patient.
+func (in *logInteractionInput) interaction(errs *rest.FieldErrors, caller module.Caller, now time.Time) store.InteractionData {
 	b := &in.Body
 	d := store.InteractionData{
-		Type: b.Type, Summary: care.Redact(b.Summary.Value), Source: b.Source.Value, SourceID: b.SourceID.Value, Origin: store.OriginKey, At: a.host.Now(),
+		Type: b.Type, Summary: care.Redact(b.Summary.Value), Source: b.Source.Value, SourceID: b.SourceID.Value, Origin: store.OriginKey, At: now,
 	}
 	if caller.Peer != "" {
 		d.Origin = store.OriginPeer
@@ -124,11 +155,7 @@ func (a *API) logInteraction(ctx context.Context, in *logInteractionInput) (*log
 	if d.SourceID == "" {
 		d.SourceID = uuid.NewString()
 	}
-	var errs rest.FieldErrors
-	if err := a.completePhone(ctx, scope, &errs, &b.PatientPhone, "body.patient_phone"); err != nil {
-		return nil, err
-	}
-	checkInteractionType(&errs, d.Type)
+	checkInteractionType(errs, d.Type)
 	errs.CheckLength(d.Summary, "body.summary", 0, store.MaxSummary)
 	errs.CheckName(d.Source, "body.source", 60)
 	errs.Check(caller.Peer == "" || d.Source == caller.Peer, "body.source", "must be the product that the key belongs to")
@@ -137,22 +164,34 @@ func (a *API) logInteraction(ctx context.Context, in *logInteractionInput) (*log
 	for _, field := range []struct{ text, location string }{{d.Type, "body.interaction_type"}, {d.Source, "body.source"}} {
 		errs.Check(care.RedactCPFs(field.text) == field.text, field.location, "must not have a CPF in it")
 	}
-	if err := errs.Err(); err != nil {
-		return nil, err
-	}
-	out := &logInteractionOutput{}
-	err = a.store.InTx(ctx, "logging an interaction", func(tx *store.Tx) error {
-		patients, err := tx.FindByPhone(ctx, scope, b.PatientPhone)
+	return d
+}
+
+// findPatient returns the patient of a request: the one with the id, who has to have the
+// number if there is one too, else the most likely one with the number.
+func (in *logInteractionInput) findPatient(ctx context.Context, tx *store.Tx, scope store.Scope) (uuid.UUID, error) {
+	b := &in.Body
+	if !b.PatientID.HasValue() {
+		patients, err := tx.FindByPhone(ctx, scope, b.PatientPhone.Value)
+		if err == nil && len(patients) == 0 {
+			err = hub.Errorf(hub.ErrNotFound, "patient_not_found", "No patient has this phone number.")
+		}
 		if err != nil {
-			return err
+			return uuid.Nil, err
 		}
-		if len(patients) == 0 {
-			return hub.Errorf(hub.ErrNotFound, "patient_not_found", "No patient has this phone number.")
-		}
-		d.SourceID = tx.MaskExternalID(scope, d.SourceID)
-		interaction, err := tx.LogInteraction(ctx, scope, patients[0].ID, d)
-		out.Body.Logged, out.Body.InteractionID, out.Body.PatientID = true, interaction.ID, interaction.PatientID
-		return err
-	})
-	return out, err
+		return patients[0].ID, nil
+	}
+	id := b.PatientID.Value
+	patient, err := tx.Patient(ctx, scope.Clinic, scope.Env, id)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && patient.Status == store.Anonymized {
+		return uuid.Nil, hub.Errorf(hub.ErrNotFound, "patient_not_found", "The clinic has no patient with this id.")
+	}
+	if err != nil || !b.PatientPhone.HasValue() {
+		return id, err
+	}
+	hasPhone, err := tx.HasPhone(ctx, scope, id, b.PatientPhone.Value)
+	if err == nil && !hasPhone {
+		err = hub.Invalid("body.patient_id", "must be a patient with the number of patient_phone")
+	}
+	return id, err
 }

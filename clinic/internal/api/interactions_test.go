@@ -105,3 +105,46 @@ func TestLogInteractionOfAnotherSource(t *testing.T) {
 	require.Equal(t, key.OK(200, "POST", path, digits), key.OK(200, "POST", path, digits))
 	require.NotContains(t, clinic.Snapshot(), "529.982.247-25")
 }
+
+// An interaction is logged for the patient with the id. With a phone number too, the patient
+// has to have it; patients of other clinics and erased ones are not found.
+func TestLogInteractionByPatientID(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinic(t)
+	mother, child, other := clinic.AddPatient(clinictest.Phone), clinic.AddPatient(clinictest.Phone), clinic.AddPatient("+5511900001111")
+	foreign, test := clinic.AnotherClinic().AddPatient(clinictest.Phone), clinic.InEnvironment("test").AddPatient(clinictest.Phone)
+	_, err := clinic.Hub.Host.Pool.Exec(t.Context(), `insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id) values ($1, 'live', '+552187650000', $2)`, clinic.ID, child)
+	require.NoError(t, err)
+	erased := clinic.AddPatient(clinictest.Phone)
+	clinic.OK(202, "POST", "/patients/"+erased+"/deletion-request", nil)
+	require.Eventually(t, func() bool { return clinic.Get("/patients/" + erased)["status"] == "anonymized" }, clinictest.Timeout, clinictest.Tick)
+	key := clinic.NewKey("interaction.write")
+	const path = "/integrations/action/log-interaction"
+	body := func(change object) object {
+		b := object{"interaction_type": "call", "summary": "Hello"}
+		for name, value := range change {
+			b[name] = value
+		}
+		return b
+	}
+	require.Equal(t, mother, key.OK(200, "POST", path, body(object{"patient_phone": clinictest.Phone}))["patient_id"])
+	for _, known := range []object{
+		{"patient_id": child}, {"patient_id": child, "patient_phone": clinictest.Phone}, {"patient_id": child, "patient_phone": "1187654321"}, {"patient_id": child, "patient_phone": "21987650000"},
+	} {
+		require.Equal(t, child, key.OK(200, "POST", path, body(known))["patient_id"], "%v", known)
+	}
+	require.Len(t, clinic.History(child), 4)
+
+	before := clinic.QueryInt(`select count(*) from clinic.interactions where clinic_id = $1`)
+	key.Invalid("body.patient_id", "POST", path, body(object{"patient_id": other, "patient_phone": clinictest.Phone}))
+	key.Invalid("body.patient_id", "POST", path, body(object{"patient_id": mother, "patient_phone": "21987650000"}))
+	key.Invalid("body.patient_id", "POST", path, body(object{"patient_id": "17"}))
+	key.Invalid("body.patient_id", "POST", path, body(object{"patient_id": nil, "patient_phone": clinictest.Phone}))
+	key.Invalid("body.patient_phone", "POST", path, body(object{"patient_id": child, "patient_phone": ""}))
+	key.Invalid("body.patient_phone", "POST", path, body(nil))
+	for _, unknown := range []string{foreign, test, erased, "00000000-0000-0000-0000-000000000000"} {
+		key.Refused(404, "patient_not_found", "POST", path, body(object{"patient_id": unknown}))
+		key.Refused(404, "patient_not_found", "POST", path, body(object{"patient_id": unknown, "patient_phone": clinictest.Phone}))
+	}
+	require.Equal(t, before, clinic.QueryInt(`select count(*) from clinic.interactions where clinic_id = $1`))
+}

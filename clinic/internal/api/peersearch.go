@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,13 +30,16 @@ type FoundPatient struct {
 }
 
 type peerPatientSearchInput struct {
-	Phone string `query:"phone" required:"true" maxLength:"40" doc:"International, or Brazilian with its area code; with or without the ninth digit" example:"+5511987654321"`
+	Phone     string `query:"phone" required:"true" maxLength:"40" doc:"International, or Brazilian with its area code; with or without the ninth digit" example:"+5511987654321"`
+	Name      string `query:"name" maxLength:"200" doc:"The patient's name, where several people share the number; accents, case and abbreviated words do not matter" example:"Ana Souza"`
+	BirthDate string `query:"birth_date" maxLength:"10" doc:"YYYY-MM-DD, where several people share the number" example:"1990-05-17"`
 }
 
 type peerPatientSearchOutput struct {
 	Body struct {
 		Found   bool          `json:"found"`
 		Patient *FoundPatient `json:"patient"`
+		Matches int           `json:"matches" minimum:"0" maximum:"100" doc:"How many patients have the number and contradict neither name nor birth_date, counted up to 100. More than 1: patient is the most likely of them"`
 	} `nameHint:"PatientSearch"`
 }
 
@@ -49,22 +53,28 @@ func (a *API) searchPatientForPeer(ctx context.Context, in *peerPatientSearchInp
 	if err := a.completePhone(ctx, scope, &errs, &in.Phone, "query.phone"); err != nil {
 		return nil, err
 	}
+	criteria := patientCriteria{name: strings.TrimSpace(in.Name)}
+	if in.BirthDate != "" {
+		birthDate := errs.ParseDate(in.BirthDate, "query.birth_date")
+		criteria.birthDate = &birthDate
+	}
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
 	out := &peerPatientSearchOutput{}
 	module.RequireAudit(ctx) // also if no patient is found
-	rows, err := a.store.FindByPhone(ctx, scope, in.Phone)
-	if err != nil || len(rows) == 0 {
+	patients, err := a.store.FindByPhone(ctx, scope, in.Phone)
+	matches := criteria.match(patients)
+	if err != nil || len(matches) == 0 {
 		return out, err
 	}
-	list, err := a.patientResponses(ctx, scope, rows[0])
+	list, err := a.patientResponses(ctx, scope, matches[0])
 	if err != nil {
 		return nil, err
 	}
 	p := list[0]
 	module.SetSubject(ctx, p.ID.String())
-	out.Body.Found = true
+	out.Body.Found, out.Body.Matches = true, len(matches)
 	out.Body.Patient = &FoundPatient{
 		p.ID, p.Name, p.Phone, p.Email, p.CPF, p.BirthDate, p.LastAppointment, p.NextAppointment, p.BalanceDue, p.Status,
 	}

@@ -64,7 +64,7 @@ func TestPatientSearchResult(t *testing.T) {
 	clinic.OK(201, "POST", path+"/payments", object{"amount": 5.20, "due_date": "2026-03-02"})
 	clinic.OK(201, "POST", path+"/payments", object{"amount": 7, "due_date": "2026-03-02", "status": "paid"})
 	clinic.OK(200, "POST", "/payments/run-overdue", nil)
-	require.Equal(t, object{"found": true, "patient": object{
+	require.Equal(t, object{"found": true, "matches": 1.0, "patient": object{
 		"id": id, "name": "Ana Souza", "phone": clinictest.Phone, "email": "ana@example.com", "cpf": "***.***.***-09", "birth_date": "1990-05-17",
 		"last_appointment": at(-48 * time.Hour), "next_appointment": at(24 * time.Hour), "balance_due": 15.75, "status": "active",
 	}}, key.Get("/integrations/search/patients?phone=%2B5511987654321"))

@@ -42,7 +42,7 @@ var (
 	}
 	// forReaders are for administrators, and for keys with patient.read or this scope.
 	forReaders = map[string]string{
-		"fhir.search-patients": "patient.read", "fhir.find-patients": "patient.read", "fhir.read-patient": "patient.read", "fhir.everything": "patient.read",
+		"fhir.search-patients": "patient.read", "fhir.find-patients": "patient.read", "fhir.read-patient": "patient.read", "fhir.everything": "patient.read", "fhir.everything-by-post": "patient.read",
 		"fhir.search-appointments": "appointment.read", "fhir.find-appointments": "appointment.read", "fhir.read-appointment": "appointment.read",
 		"fhir.search-encounters": "appointment.read", "fhir.find-encounters": "appointment.read", "fhir.read-encounter": "appointment.read",
 		"fhir.search-documents": "record.read", "fhir.find-documents": "record.read", "fhir.read-document": "record.read",

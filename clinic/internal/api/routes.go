@@ -122,6 +122,7 @@ func (a *API) fhirRoutes() []rest.Route {
 		rest.Post(f+"/Patient/_search", fhirAccess, 200, "fhir.find-patients", "Search Patient, with what names a person in the body and not in the address", a.bindFHIRSearch(a.patientResources)),
 		rest.Get(f+"/Patient/{id}", fhirAccess, 200, "fhir.read-patient", "Read a Patient", a.bindFHIRRead(a.patientResources)),
 		rest.Get(f+"/Patient/{id}/$everything", fhirAccess, 200, "fhir.everything", "All of a patient's resources", withOutcomeErrors(a.bindEverything)),
+		rest.Post(f+"/Patient/{id}/$everything", fhirAccess, 200, "fhir.everything-by-post", "All of a patient's resources, with Parameters in the body", withOutcomeErrors(a.bindEverything)),
 		rest.Get(f+"/Appointment", fhirAccess, 200, "fhir.search-appointments", "Search Appointment", a.bindFHIRSearch(a.appointmentResources)),
 		rest.Post(f+"/Appointment/_search", fhirAccess, 200, "fhir.find-appointments", "Search Appointment by a form", a.bindFHIRSearch(a.appointmentResources)),
 		rest.Get(f+"/Appointment/{id}", fhirAccess, 200, "fhir.read-appointment", "Read an Appointment", a.bindFHIRRead(a.appointmentResources)),

@@ -3,105 +3,22 @@
 package clinictest
 
 import (
-	"encoding/base64"
-	"fmt"
-	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/stretchr/testify/require"
-
-	"integrationhub/hub/hubtest"
 	"integrationhub/hub/hubtest/moduletest"
-	"integrationhub/hub/module"
 )
 
-// hubBinary builds the hub as it is delivered, once.
-var hubBinary = sync.OnceValues(func() (string, error) {
-	dir, err := hubtest.SharedDir("clinichub")
-	if err != nil {
-		return "", err
-	}
-	binary := filepath.Join(dir, "hub")
-	if out, err := exec.Command("go", "build", "-trimpath", "-o", binary, "integrationhub/cmd/hub").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building the hub: %w\n%s", err, out)
-	}
-	return binary, nil
-})
-
 // HubProcess is the hub as it is delivered, in a process of its own.
-type HubProcess struct {
-	*hubtest.Process
-	T        *testing.T
-	binary   string
-	address  string
-	dir      string
-	database string
-	redis    string
-	DB       *pgxpool.Pool
-}
+type HubProcess struct{ *moduletest.HubProcess }
 
 // StartHubProcess starts the hub on servers of its own.
 func StartHubProcess(t *testing.T) *HubProcess {
 	t.Helper()
-	hubtest.SkipShort(t)
-	binary, err := hubBinary()
-	require.NoError(t, err)
-	address, err := hubtest.FreeAddress()
-	require.NoError(t, err)
-	k := &HubProcess{T: t, binary: binary, address: address, dir: t.TempDir(), database: hubtest.DatabaseURL(t), redis: hubtest.RedisURL(t)}
-	k.DB, err = pgxpool.New(t.Context(), k.database)
-	require.NoError(t, err)
-	t.Cleanup(k.DB.Close)
-	k.start()
-	return k
-}
-
-// start starts the hub again once it is gone.
-func (k *HubProcess) start() {
-	k.T.Helper()
-	cmd := exec.Command(k.binary, "serve")
-	for _, text := range os.Environ() {
-		if !strings.HasPrefix(text, "HUB_") {
-			cmd.Env = append(cmd.Env, text)
-		}
-	}
-	cmd.Env = append(cmd.Env, "HUB_LISTEN="+k.address, "HUB_DATA_DIR="+k.dir, "HUB_DATABASE_URL="+k.database, "HUB_REDIS_URL="+k.redis,
-		"HUB_MASTER_KEY="+base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef")))
-	k.Process = hubtest.RunProcess(k.T, "hub", k.dir, cmd)
-	require.Eventually(k.T, func() bool {
-		res, err := http.Get("http://" + k.address + "/ready")
-		if err != nil {
-			return false
-		}
-		require.NoError(k.T, res.Body.Close())
-		return res.StatusCode == 200
-	}, 2*Timeout, Tick, "the hub does not start: %s", k.LogTail())
+	return &HubProcess{moduletest.StartHubProcess(t)}
 }
 
 // RegisterClinic registers a clinic there.
 func (k *HubProcess) RegisterClinic() *Clinic {
 	k.T.Helper()
-	return RegisterClinic(k.T, moduletest.Attach(k.T, "clinic", "http://"+k.address, "http://"+k.address+"/clinic", module.Host{Pool: k.DB}))
-}
-
-// KillAndRestart kills the hub and starts it again; a job that ran goes on at once, not when the
-// killed process's lease is over.
-func (k *HubProcess) KillAndRestart(job string) {
-	k.T.Helper()
-	k.Kill()
-	k.Exec(`update hub.jobs set leased_to = now() - interval '1 second' where job = $1 and leased_to is not null`, job)
-	k.start()
-}
-
-// Exec changes the database of the process.
-func (k *HubProcess) Exec(sql string, args ...any) {
-	k.T.Helper()
-	_, err := k.DB.Exec(k.T.Context(), sql, args...)
-	require.NoError(k.T, err)
+	return RegisterClinic(k.T, k.Product("clinic"))
 }

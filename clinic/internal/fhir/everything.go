@@ -1,6 +1,7 @@
 package fhir
 
 import (
+	"encoding/json"
 	"net/url"
 	"slices"
 	"strings"
@@ -63,7 +64,7 @@ func EverythingParams() []OperationParameter {
 func NewEverythingDefinition(base, released string) OperationDefinition {
 	return OperationDefinition{
 		Base: Base{ResourceType: "OperationDefinition", ID: "Patient-everything"}, URL: base + PathEverything, Name: "PatientEverything",
-		Status: "active", Kind: "operation", Date: released, Description: "A patient with all that belongs to it, by GET, in one answer without pages: _count and _since are refused.",
+		Status: "active", Kind: "operation", Date: released, Description: "A patient with all that belongs to it, by GET or POST, in one answer without pages: _count and _since are refused.",
 		Code: "everything", BasedOn: standardEverything, Resource: []string{TypePatient}, Instance: true,
 		Parameter: append(EverythingParams(), OperationParameter{"return", "out", 1, "1", "A searchset", "Bundle"}),
 	}
@@ -83,6 +84,35 @@ func (e EverythingQuery) Has(resourceType string) bool {
 
 // Encode returns the query string of the parameters.
 func (e EverythingQuery) Encode() string { return e.params.Encode() }
+
+// ParseParameters returns the parameters of an operation from the body of a POST: a resource of
+// type Parameters with primitive values. An empty body has none. ok is false for any other.
+func ParseParameters(body []byte) (params url.Values, ok bool) {
+	params = url.Values{}
+	if len(body) == 0 {
+		return params, true
+	}
+	var resource struct {
+		ResourceType string                       `json:"resourceType"`
+		Parameter    []map[string]json.RawMessage `json:"parameter"`
+	}
+	if json.Unmarshal(body, &resource) != nil || resource.ResourceType != "Parameters" {
+		return nil, false
+	}
+	for _, parameter := range resource.Parameter {
+		var name, value string
+		if json.Unmarshal(parameter["name"], &name) != nil || len(parameter) != len([]string{"name", "value"}) {
+			return nil, false
+		}
+		for member, raw := range parameter {
+			if member != "name" && (!strings.HasPrefix(member, "value") || json.Unmarshal(raw, &value) != nil) {
+				return nil, false
+			}
+		}
+		params.Add(name, value)
+	}
+	return params, true
+}
 
 // ParseEverythingQuery parses the parameters of $everything. Dates are in zone. Its error is a
 // [ParameterError].

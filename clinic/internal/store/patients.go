@@ -176,8 +176,15 @@ func (t *Tx) FindByPhone(ctx context.Context, scope Scope, phone string) ([]Pati
 	return findByPhone(ctx, t.Queries, scope, phone)
 }
 
+// HasPhone reports whether a patient has a phone number, in any notation, of its own or by
+// a link.
+func (t *Tx) HasPhone(ctx context.Context, scope Scope, patient uuid.UUID, phone string) (bool, error) {
+	key := care.PhoneKey(care.FormatE164(phone))
+	return t.PatientHasPhone(ctx, dbgen.PatientHasPhoneParams{ClinicID: scope.Clinic, Env: scope.Env, PatientID: patient, PhoneKey: key})
+}
+
 // maxByPhone is how many patients with the same number are returned: families share one.
-const maxByPhone = 20
+const maxByPhone = 100
 
 func findByPhone(ctx context.Context, q *dbgen.Queries, scope Scope, phone string) ([]Patient, error) {
 	number := care.FormatE164(phone)

@@ -37,3 +37,12 @@ func (a *API) campaignRoutes() []rest.Route {
 		rest.Get("/campaigns/{id}/report", rest.Admin, 200, "campaigns.report", "The campaign's contacts, with what became of each message", rest.Handle(a.getCampaignReport)),
 	}
 }
+
+// reportRoutes returns the routes of reports.
+func (a *API) reportRoutes() []rest.Route {
+	return []rest.Route{
+		rest.Get("/reports/tickets", rest.Admin, 200, "reports.tickets", "Count tickets, by day and in all", rest.WithErrors(rest.Handle(a.reportTickets), 404)),
+		rest.Get("/reports/users", rest.Admin, 200, "reports.users", "What each user did", rest.WithErrors(rest.Handle(a.reportUsers), 404)),
+		rest.Get("/reports/queues", rest.Admin, 200, "reports.queues", "What happened in each queue", rest.WithErrors(rest.Handle(a.reportQueues), 404)),
+	}
+}

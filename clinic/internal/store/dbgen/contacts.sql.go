@@ -150,6 +150,31 @@ func (q *Queries) LinkedPhones(ctx context.Context, clinicID uuid.UUID, env hub.
 	return items, nil
 }
 
+const patientHasPhone = `-- name: PatientHasPhone :one
+select (exists (select from clinic.patients p where p.clinic_id = $1 and p.env = $2 and p.id = $3 and p.phone_key = $4::text)
+or exists (select from clinic.linked_phones l where l.clinic_id = $1 and l.env = $2 and l.patient_id = $3 and l.phone_key = $4))::bool
+`
+
+type PatientHasPhoneParams struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	PatientID uuid.UUID
+	PhoneKey  string
+}
+
+// Whether a patient has a number itself or by a link.
+func (q *Queries) PatientHasPhone(ctx context.Context, arg PatientHasPhoneParams) (bool, error) {
+	row := q.db.QueryRow(ctx, patientHasPhone,
+		arg.ClinicID,
+		arg.Env,
+		arg.PatientID,
+		arg.PhoneKey,
+	)
+	var column_1 bool
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const sharedEmails = `-- name: SharedEmails :many
 select e.email::text from unnest($1::text[]) e(email)
 where exists (select from clinic.patients p where p.clinic_id = $2 and p.env = $3 and lower(p.email) = e.email and p.status <> 'anonymized' and p.id <> $4)

@@ -28,3 +28,8 @@ where exists (select from clinic.patients p where p.clinic_id = @clinic_id and p
 
 -- name: EarlierPhones :many
 select id, value_enc from clinic.earlier_contacts where clinic_id = @clinic_id and env = @env and patient_id = @patient_id and kind = 'phone' order by id desc limit 200;
+
+-- name: PatientHasPhone :one
+-- Whether a patient has a number itself or by a link.
+select (exists (select from clinic.patients p where p.clinic_id = @clinic_id and p.env = @env and p.id = @patient_id and p.phone_key = @phone_key::text)
+or exists (select from clinic.linked_phones l where l.clinic_id = @clinic_id and l.env = @env and l.patient_id = @patient_id and l.phone_key = @phone_key))::bool;

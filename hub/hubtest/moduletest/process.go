@@ -1,0 +1,112 @@
+//go:build unix
+
+package moduletest
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest"
+	"integrationhub/hub/module"
+)
+
+const (
+	startTimeout = 2 * time.Minute // of a process on a busy machine
+	startTick    = 20 * time.Millisecond
+)
+
+// hubBinary builds the hub as it is delivered, once.
+var hubBinary = sync.OnceValues(func() (string, error) {
+	dir, err := hubtest.SharedDir("hubprocess")
+	if err != nil {
+		return "", err
+	}
+	binary := filepath.Join(dir, "hub")
+	if out, err := exec.Command("go", "build", "-trimpath", "-o", binary, "integrationhub/cmd/hub").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the hub: %w\n%s", err, out)
+	}
+	return binary, nil
+})
+
+// HubProcess is the hub as it is delivered, in a process of its own that tests kill.
+type HubProcess struct {
+	*hubtest.Process
+	T        *testing.T
+	DB       *pgxpool.Pool
+	binary   string
+	address  string
+	dir      string
+	database string
+	redis    string
+}
+
+// StartHubProcess starts the hub on servers of its own.
+func StartHubProcess(t *testing.T) *HubProcess {
+	t.Helper()
+	hubtest.SkipShort(t)
+	binary, err := hubBinary()
+	require.NoError(t, err)
+	address, err := hubtest.FreeAddress()
+	require.NoError(t, err)
+	k := &HubProcess{T: t, binary: binary, address: address, dir: t.TempDir(), database: hubtest.DatabaseURL(t), redis: hubtest.RedisURL(t)}
+	k.DB, err = pgxpool.New(t.Context(), k.database)
+	require.NoError(t, err)
+	t.Cleanup(k.DB.Close)
+	k.Restart()
+	return k
+}
+
+// Restart starts the hub again once it is gone.
+func (k *HubProcess) Restart() {
+	k.T.Helper()
+	cmd := exec.Command(k.binary, "serve")
+	for _, text := range os.Environ() {
+		if !strings.HasPrefix(text, "HUB_") {
+			cmd.Env = append(cmd.Env, text)
+		}
+	}
+	cmd.Env = append(cmd.Env, "HUB_LISTEN="+k.address, "HUB_DATA_DIR="+k.dir, "HUB_DATABASE_URL="+k.database, "HUB_REDIS_URL="+k.redis,
+		"HUB_MASTER_KEY="+base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef")))
+	k.Process = hubtest.RunProcess(k.T, "hub", k.dir, cmd)
+	require.Eventually(k.T, func() bool {
+		res, err := http.Get("http://" + k.address + "/ready")
+		if err != nil {
+			return false
+		}
+		require.NoError(k.T, res.Body.Close())
+		return res.StatusCode == 200
+	}, startTimeout, startTick, "the hub does not start: %s", k.LogTail())
+}
+
+// Product returns one of its products.
+func (k *HubProcess) Product(name string) *Hub {
+	k.T.Helper()
+	return Attach(k.T, name, "http://"+k.address, "http://"+k.address+"/"+name, module.Host{Pool: k.DB})
+}
+
+// KillAndRestart kills the hub and starts it again; jobs that ran go on at once, not when the
+// killed process's leases are over.
+func (k *HubProcess) KillAndRestart(jobs ...string) {
+	k.T.Helper()
+	k.Kill()
+	k.Exec(`update hub.jobs set leased_to = now() - interval '1 second' where job = any($1) and leased_to is not null`, jobs)
+	k.Restart()
+}
+
+// Exec changes the database of the process.
+func (k *HubProcess) Exec(sql string, args ...any) {
+	k.T.Helper()
+	_, err := k.DB.Exec(k.T.Context(), sql, args...)
+	require.NoError(k.T, err)
+}
