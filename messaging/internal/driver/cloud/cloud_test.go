@@ -141,7 +141,7 @@ func TestSend(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, file.Close())
 	require.Equal(t, "content", string(content))
-	_, err = d.OpenMedia(t.Context(), connection, "gone") //nolint:bodyclose // there is none
+	_, err = d.OpenMedia(t.Context(), connection, "gone")
 	require.ErrorIs(t, err, driver.ErrRefused)
 }
 
