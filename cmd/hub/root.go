@@ -15,7 +15,7 @@ import (
 func commands() []func(*app) *cobra.Command {
 	return []func(*app) *cobra.Command{
 		newServe, newWorker, newMigrate, newDoctor, newConfig, newOpenAPI,
-		newDemo,
+		newDemo, newPhone,
 		newProducts, newTenants, newKeys, newEndpoints,
 		newConnect, newLink, newIntegrations,
 		newPublish, newListen,

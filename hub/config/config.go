@@ -76,6 +76,8 @@ type Config struct {
 	PaymentToken    Secret `name:"payment_token" group:"Payments" flag:"-" unit:"text" example:"APP_USR-1234567890" doc:"Access token at the payment provider. Required for mercadopago."`
 	PaymentSecret   Secret `name:"payment_secret" group:"Payments" flag:"-" unit:"text" example:"a8f5f167f44f4964e6c998dee827110c" doc:"Secret by which the payment provider signs its webhooks. Required for mercadopago, which shows it where the webhook is set up."`
 
+	SandboxAutoconnect string `name:"sandbox_autoconnect" group:"Messaging" default:"0" unit:"0 or 1" example:"1" doc:"1 gives each company that signs up at the messaging platform a connection that is paired with a phone of the simulated network. In development only."`
+
 	BlobURL string `name:"blob_url" group:"Uploads" unit:"URL" example:"s3://uploads?region=sa-east-1" doc:"Where uploaded files are kept: a directory (file:///var/lib/hub/files) or a bucket of an S3-compatible store (s3://bucket?region=…, with endpoint=https://… and use_path_style=true for others than AWS; credentials as AWS programs find them, e.g. AWS_ACCESS_KEY_ID). When empty it is the directory files in data_dir. Several processes on different machines need a bucket."`
 }
 

@@ -220,5 +220,6 @@ type Settings struct {
 	PaymentProvider string        // name; "" = none
 	PaymentToken    string        // secret: access token at the provider
 	PaymentSecret   string        // secret: signs the provider's webhooks
+	SandboxConnect  bool          // development: new tenants get a paired connection of the simulated chat network
 	MailFrom        string        // sender address of all email
 }

@@ -9,6 +9,6 @@ func settingsFor(cfg config.Config) module.Settings {
 	return module.Settings{
 		Development: !cfg.IsProduction(), AccessTTL: cfg.AccessTTL, RefreshTTL: cfg.RefreshTTL,
 		PaymentProvider: cfg.ActivePaymentProvider(), PaymentToken: cfg.PaymentToken.Reveal(), PaymentSecret: cfg.PaymentSecret.Reveal(),
-		MailFrom: cfg.MailSender().Address,
+		MailFrom: cfg.MailSender().Address, SandboxConnect: cfg.SandboxAutoconnect == "1" && !cfg.IsProduction(),
 	}
 }

@@ -196,6 +196,11 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*sessionOutput, erro
 	if err != nil {
 		return nil, mapEmailConflict(err)
 	}
+	if a.sandbox != nil && a.host.Settings.SandboxConnect {
+		if err := a.connectSandbox(ctx, admin.CompanyID); err != nil {
+			return nil, err
+		}
+	}
 	return a.sessionOutput(ctx, session, admin)
 }
 

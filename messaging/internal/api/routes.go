@@ -115,5 +115,11 @@ func (a *API) sandboxRoutes() []rest.Route {
 		rest.Post(phone+"/send", rest.Anyone, 201, "sandbox.send", "Send a message to a connection", a.inSandbox(rest.Handle(a.sendFromPhone))),
 		rest.Get(phone+"/inbox", rest.Anyone, 200, "sandbox.inbox", "Messages that the phone has received", a.inSandbox(rest.Handle(a.phoneInbox))),
 		rest.Post(phone+"/read", rest.Anyone, 200, "sandbox.read", "Read messages on the phone", a.inSandbox(rest.Handle(a.markPhoneRead))),
+		rest.Get(phone+"/chat", rest.Anyone, 200, "sandbox.chat", "Messages that the phone has sent and received", a.inSandbox(rest.Handle(a.phoneChat))),
+		rest.Put("/sandbox/faults", rest.Anyone, 200, "sandbox.set-faults", "Set what the network does wrong", a.inSandbox(rest.Handle(a.setFaults))),
+		rest.Post("/sandbox/connections/{id}/{action}", rest.Anyone, 200, "sandbox.act", "Ban a connection, log it out, or break and restore its network", a.inSandbox(rest.Handle(a.actOnConnection))),
+		rest.Get("/sandbox/phone", rest.Anyone, 200, "sandbox.page", "Phones of the network, as a page", a.inSandbox(bindPhoneAsset("text/html; charset=utf-8", "phone.html"))),
+		rest.Get("/sandbox/phone.css", rest.Anyone, 200, "sandbox.page-style", "Its style", a.inSandbox(bindPhoneAsset("text/css; charset=utf-8", "phone.css"))),
+		rest.Get("/sandbox/phone.js", rest.Anyone, 200, "sandbox.page-script", "Its script", a.inSandbox(bindPhoneAsset("text/javascript; charset=utf-8", "phone.js"))),
 	}
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/driver/sandbox"
+	"integrationhub/messaging/internal/store"
 )
 
 // inSandbox binds a route of the simulated network. It is not in the OpenAPI document, and
@@ -170,4 +172,69 @@ func (a *API) markPhoneRead(ctx context.Context, in *phoneReadInput) (*messageOu
 		ids = in.Body.IDs
 	}
 	return &messageOutput{Message{"Messages read"}}, a.sandbox.MarkInboxRead(ctx, in.Number, ids)
+}
+
+// NetworkFaults are what the simulated network does wrong.
+type NetworkFaults struct {
+	LatencyMS        int  `json:"latencyMs,omitempty" minimum:"0" maximum:"10000" doc:"Milliseconds before each answer"`
+	DropPercent      int  `json:"dropPercent,omitempty" minimum:"0" maximum:"100" doc:"Of messages that are lost on their way"`
+	DuplicatePercent int  `json:"duplicatePercent,omitempty" minimum:"0" maximum:"100" doc:"Of received messages and receipts that come twice"`
+	Reorder          bool `json:"reorder,omitempty" doc:"Each received message waits for one that overtakes it"`
+	LID              bool `json:"lid,omitempty" doc:"After its first message a sender is named by its LID, not by its number"`
+}
+
+func (a *API) setFaults(ctx context.Context, in *struct{ Body NetworkFaults }) (*struct{ Body NetworkFaults }, error) {
+	return &struct{ Body NetworkFaults }{in.Body}, a.sandbox.SetFaults(ctx, sandbox.Faults(in.Body))
+}
+
+type networkActionInput struct {
+	IDParam
+	Action sandbox.Action `path:"action" enum:"ban,logout,offline,online" doc:"What the network does to the connection"`
+}
+
+func (a *API) actOnConnection(ctx context.Context, in *networkActionInput) (*struct{ Body Pairing }, error) {
+	status, err := a.sandbox.Act(ctx, in.ID, in.Action)
+	return &struct{ Body Pairing }{Pairing{in.ID, status}}, err
+}
+
+// ChatMessage is a message that a phone has sent or received.
+type ChatMessage struct {
+	PhoneMessage
+	To      string `json:"to" doc:"Number of the recipient"`
+	IsOwn   bool   `json:"isOwn" doc:"The phone sent it"`
+	Quoted  string `json:"quotedId,omitempty" doc:"Message that it answers"`
+	Cursor  int64  `json:"cursor" doc:"For ?after="`
+	Waiting bool   `json:"waiting" doc:"It waits at the network for its recipient"`
+}
+
+type phoneChatOutput struct {
+	Body struct {
+		Messages []ChatMessage `json:"messages" nullable:"false"`
+	}
+}
+
+func (a *API) phoneChat(ctx context.Context, in *phoneInboxInput) (*phoneChatOutput, error) {
+	messages, err := a.sandbox.Conversation(ctx, in.Number, in.After)
+	out := &phoneChatOutput{}
+	out.Body.Messages = rest.Map(messages, func(m sandbox.Message) ChatMessage {
+		message := ChatMessage{PhoneMessage: PhoneMessage{m.ID, m.From, m.Body, m.MediaURL, m.At.UTC(), m.Ack}, To: m.To, IsOwn: m.From == in.Number, Cursor: m.Seq, Waiting: m.IsWaiting}
+		if m.QuotedID != nil {
+			message.Quoted = *m.QuotedID
+		}
+		return message
+	})
+	return out, err
+}
+
+// connectSandbox gives a new company a connection that is paired with a phone of its own.
+func (a *API) connectSandbox(ctx context.Context, company int64) error {
+	var connection store.Connection
+	err := a.store.InTx(ctx, "making a connection", func(tx *store.Tx) (err error) {
+		connection, err = tx.CreateConnection(ctx, store.Connection{CompanyID: company, Name: "Sandbox", Driver: sandbox.Name})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return a.sandbox.Pair(ctx, connection.ID, fmt.Sprintf("55119%08d", connection.ID%100_000_000), "Sandbox "+formatID(connection.ID))
 }

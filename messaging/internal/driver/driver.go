@@ -99,7 +99,8 @@ type ConnectionChange struct {
 type Incoming struct {
 	ConnectionID   int64
 	RemoteID       string
-	From           string // number
+	From           string // number; "" = the network names the sender by its LID only
+	LID            string // the network's own name of the sender; "" = none
 	Name           string // that the contact gave itself; "" = unknown
 	Body           string
 	Media          *IncomingMedia

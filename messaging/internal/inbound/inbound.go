@@ -50,6 +50,12 @@ func (s *Service) ReceiveMessage(ctx context.Context, in driver.Incoming) error 
 		return ignoreNoRows(err)
 	}
 	scope := store.Scope{Company: company.ID, Tenant: company.TenantID}
+	if in.From == "" && in.LID != "" {
+		in.From, err = s.store.NumberByLID(ctx, scope.Company, &in.LID)
+		if err := ignoreNoRows(err); err != nil {
+			return fmt.Errorf("finding the sender: %w", err)
+		}
+	}
 	if !chat.IsNumber(in.From) {
 		s.host.Log.WarnContext(ctx, "a message without a phone number was dropped", "connection_id", connection.ID, "remote_id", in.RemoteID)
 		return nil
@@ -60,6 +66,15 @@ func (s *Service) ReceiveMessage(ctx context.Context, in driver.Incoming) error 
 		contact, err := tx.FindOrCreateContact(ctx, scope, in.From, in.Name)
 		if err != nil {
 			return err
+		}
+		if in.LID != "" && (contact.LID == nil || *contact.LID != in.LID) {
+			err := tx.ClearContactLID(ctx, scope.Company, contact.ID, &in.LID)
+			if err == nil {
+				err = tx.SetContactLID(ctx, scope.Company, contact.ID, &in.LID)
+			}
+			if err != nil {
+				return fmt.Errorf("storing the sender's LID: %w", err)
+			}
 		}
 		// The contact is locked: a copy of the message waits here, and finds it stored.
 		if isKnown, err := tx.RemoteMessageExists(ctx, scope.Company, connection.ID, in.RemoteID); err != nil || isKnown {

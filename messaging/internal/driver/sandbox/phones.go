@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,6 +42,9 @@ type Message struct {
 	QuotedID *string
 	Ack      chat.Ack
 	At       time.Time
+
+	IsWaiting bool // at the network, for its recipient
+	isLost    bool // by the network
 }
 
 // AddPhone adds a phone, or renames it.
@@ -85,7 +89,10 @@ func (n *Network) Scan(ctx context.Context, number, code string) (connectionID i
 	if err != nil {
 		return 0, fmt.Errorf("pairing: %w", err)
 	}
-	return connectionID, n.sink.ChangeConnection(ctx, driver.ConnectionChange{ConnectionID: connectionID, Status: chat.ConnectionConnected, Number: number})
+	if err := n.sink.ChangeConnection(ctx, driver.ConnectionChange{ConnectionID: connectionID, Status: chat.ConnectionConnected, Number: number}); err != nil {
+		return connectionID, err
+	}
+	return connectionID, n.deliverWaiting(ctx, number)
 }
 
 // parseCode returns what the text of a QR code says.
@@ -103,43 +110,130 @@ func parseCode(code string) (connectionID int64, nonce string, ok bool) {
 }
 
 // SendFromPhone sends a message from a phone to a connection's number. It returns nil once the
-// product has stored it. A message to a number without an online session stays at the
+// product has stored it. A message to a number without an online session waits at the
 // network.
 func (n *Network) SendFromPhone(ctx context.Context, number string, m Message) (Message, error) {
-	phone, err := n.phone(ctx, number)
+	if _, err := n.phone(ctx, number); err != nil {
+		return Message{}, err
+	}
+	faults, err := n.Faults(ctx)
+	if err == nil {
+		err = faults.delay(ctx)
+	}
 	if err != nil {
 		return Message{}, err
 	}
 	m.ID, m.From, m.At, m.Ack = "sbx-"+rand.Text(), number, n.host.Now().UTC().Truncate(time.Microsecond), chat.AckServer
-	if err := n.insertMessage(ctx, m); err != nil {
-		return Message{}, err
+	m.isLost = happens(faults.DropPercent)
+	m.IsWaiting = !m.isLost
+	if err := n.insertMessage(ctx, m); err != nil || m.isLost {
+		return m, err
 	}
-	return m, n.deliver(ctx, phone, m)
+	if !faults.Reorder {
+		return m, n.deliverWaiting(ctx, m.To)
+	}
+	waiting, err := n.waiting(ctx, m.To)
+	if err != nil || len(waiting) < 2 { // it waits for a message that overtakes it
+		return m, err
+	}
+	slices.Reverse(waiting)
+	return m, n.deliver(ctx, waiting)
 }
 
-// deliver passes a message to the connections that are paired with its recipient.
-func (n *Network) deliver(ctx context.Context, sender Phone, m Message) error {
-	rows, err := n.host.Pool.Query(ctx, `select connection_id from sandbox_sessions where number = any($1) and state = $2`, chat.NumberVariants(m.To), stateOnline)
+// waiting returns the messages that wait for a number, in their order.
+func (n *Network) waiting(ctx context.Context, number string) ([]Message, error) {
+	rows, err := n.host.Pool.Query(ctx, `select `+messageColumns+` from sandbox_messages where recipient = any($1) and is_waiting order by seq limit 1000`, chat.NumberVariants(number))
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, scanMessage)
+}
+
+// deliverWaiting delivers the messages that wait for a number.
+func (n *Network) deliverWaiting(ctx context.Context, number string) error {
+	messages, err := n.waiting(ctx, number)
 	if err != nil {
 		return err
 	}
-	connections, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-	if err != nil || len(connections) == 0 {
+	return n.deliver(ctx, messages)
+}
+
+// deliver passes messages to the online connections that are paired with their recipient.
+// Without any they go on waiting.
+func (n *Network) deliver(ctx context.Context, messages []Message) error {
+	faults, err := n.Faults(ctx)
+	if err != nil {
 		return err
 	}
-	for _, id := range connections {
-		in := driver.Incoming{ConnectionID: id, RemoteID: m.ID, From: sender.Number, Name: sender.Name, Body: m.Body, At: m.At}
-		if m.MediaURL != nil {
-			in.Media = incomingMedia(*m.MediaURL)
+	for _, m := range messages {
+		rows, err := n.host.Pool.Query(ctx, `select connection_id from sandbox_sessions where number = any($1) and state = $2`, chat.NumberVariants(m.To), stateOnline)
+		if err != nil {
+			return err
 		}
-		if m.QuotedID != nil {
-			in.QuotedRemoteID = *m.QuotedID
+		connections, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+		if err != nil || len(connections) == 0 {
+			return err
 		}
-		if err := n.sink.ReceiveMessage(ctx, in); err != nil {
-			return fmt.Errorf("delivering a message: %w", err)
+		for _, id := range connections {
+			in, err := n.incoming(ctx, faults, id, m)
+			if err != nil {
+				return err
+			}
+			for range faults.copies() {
+				if err := n.sink.ReceiveMessage(ctx, in); err != nil {
+					return fmt.Errorf("delivering a message: %w", err)
+				}
+			}
+		}
+		if _, err := n.host.Pool.Exec(ctx, `update sandbox_messages set is_waiting = false, ack = greatest(ack, $2) where id = $1`, m.ID, chat.AckDevice); err != nil {
+			return err
 		}
 	}
-	return n.setAck(ctx, []string{m.ID}, chat.AckDevice)
+	return nil
+}
+
+// incoming returns a message as a connection receives it.
+func (n *Network) incoming(ctx context.Context, faults Faults, connectionID int64, m Message) (driver.Incoming, error) {
+	sender, err := n.phone(ctx, m.From)
+	in := driver.Incoming{ConnectionID: connectionID, RemoteID: m.ID, From: sender.Number, Name: sender.Name, Body: m.Body, At: m.At}
+	if m.MediaURL != nil {
+		in.Media = incomingMedia(*m.MediaURL)
+	}
+	if m.QuotedID != nil {
+		in.QuotedRemoteID = *m.QuotedID
+	}
+	if err != nil || !faults.LID {
+		return in, err
+	}
+	in.LID = lidOf(sender.Number)
+	isKnown := false
+	err = n.host.Pool.QueryRow(ctx, `select exists (select from sandbox_messages where sender = $1 and recipient = $2 and id <> $3 and not is_waiting and not is_lost)`, m.From, m.To, m.ID).Scan(&isKnown)
+	if isKnown {
+		in.From = ""
+	}
+	return in, err
+}
+
+// messageColumns are the columns of a [Message].
+const messageColumns = `seq, id, sender, recipient, body, media_url, quoted_id, ack, sent_at, is_waiting, is_lost`
+
+func scanMessage(row pgx.CollectableRow) (m Message, err error) {
+	err = row.Scan(&m.Seq, &m.ID, &m.From, &m.To, &m.Body, &m.MediaURL, &m.QuotedID, &m.Ack, &m.At, &m.IsWaiting, &m.isLost)
+	return m, err
+}
+
+// Conversation returns the messages that a phone has sent and received, after one of them,
+// oldest first. Those that it has received have then arrived at the device.
+func (n *Network) Conversation(ctx context.Context, number string, after int64) ([]Message, error) {
+	if _, err := n.Inbox(ctx, number, after); err != nil {
+		return nil, err
+	}
+	rows, err := n.host.Pool.Query(ctx, `select `+messageColumns+` from sandbox_messages
+		where (recipient = any($1) and not is_lost or sender = any($1)) and seq > $2 order by seq limit 500`, chat.NumberVariants(number), after)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, scanMessage)
 }
 
 // Inbox returns the messages that a phone has received, after one of them, oldest first.
@@ -148,12 +242,12 @@ func (n *Network) Inbox(ctx context.Context, number string, after int64) ([]Mess
 	if _, err := n.phone(ctx, number); err != nil {
 		return nil, err
 	}
-	rows, err := n.host.Pool.Query(ctx, `select seq, id, sender, recipient, body, media_url, quoted_id, ack, sent_at from sandbox_messages
-		where recipient = any($1) and seq > $2 order by seq limit 200`, chat.NumberVariants(number), after)
+	rows, err := n.host.Pool.Query(ctx, `select `+messageColumns+` from sandbox_messages
+		where recipient = any($1) and seq > $2 and not is_lost order by seq limit 200`, chat.NumberVariants(number), after)
 	if err != nil {
 		return nil, err
 	}
-	messages, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Message])
+	messages, err := pgx.CollectRows(rows, scanMessage)
 	if err != nil {
 		return nil, err
 	}
@@ -185,6 +279,10 @@ func (n *Network) MarkInboxRead(ctx context.Context, number string, ids []string
 // acknowledge raises the acks of messages and sends the receipts to their senders'
 // connections.
 func (n *Network) acknowledge(ctx context.Context, messages []Message, ack chat.Ack) error {
+	faults, err := n.Faults(ctx)
+	if err != nil {
+		return err
+	}
 	bySender := make(map[string][]string)
 	for i := range messages {
 		if ack.Follows(messages[i].Ack) {
@@ -199,7 +297,9 @@ func (n *Network) acknowledge(ctx context.Context, messages []Message, ack chat.
 			continue
 		}
 		if err == nil {
-			err = n.sink.ReceiveReceipt(ctx, driver.Receipt{ConnectionID: connectionID, RemoteIDs: ids, Ack: ack})
+			for range faults.copies() {
+				err = errors.Join(err, n.sink.ReceiveReceipt(ctx, driver.Receipt{ConnectionID: connectionID, RemoteIDs: ids, Ack: ack}))
+			}
 		}
 		if err == nil {
 			err = n.setAck(ctx, ids, ack)
@@ -217,8 +317,8 @@ func (n *Network) setAck(ctx context.Context, ids []string, ack chat.Ack) error 
 }
 
 func (n *Network) insertMessage(ctx context.Context, m Message) error {
-	_, err := n.host.Pool.Exec(ctx, `insert into sandbox_messages (id, sender, recipient, body, media_url, quoted_id, sent_at)
-		values ($1, $2, $3, $4, $5, $6, $7) on conflict (id) do nothing`, m.ID, m.From, m.To, m.Body, m.MediaURL, m.QuotedID, m.At)
+	_, err := n.host.Pool.Exec(ctx, `insert into sandbox_messages (id, sender, recipient, body, media_url, quoted_id, sent_at, is_waiting, is_lost)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict (id) do nothing`, m.ID, m.From, m.To, m.Body, m.MediaURL, m.QuotedID, m.At, m.IsWaiting, m.isLost)
 	return err
 }
 

@@ -100,6 +100,13 @@ func (n *Network) Send(ctx context.Context, c driver.Connection, m driver.Outgoi
 	if !isRegistered(m.To) {
 		return driver.Sent{}, driver.ErrNotRegistered
 	}
+	faults, err := n.Faults(ctx)
+	if err == nil {
+		err = faults.delay(ctx)
+	}
+	if err != nil {
+		return driver.Sent{}, err
+	}
 	sent := driver.Sent{RemoteID: "sbx-" + m.ID, At: n.host.Now().UTC().Truncate(time.Microsecond)}
 	message := Message{ID: sent.RemoteID, From: sender, To: m.To, Body: m.Body, At: sent.At}
 	if m.Media != nil {
@@ -108,8 +115,9 @@ func (n *Network) Send(ctx context.Context, c driver.Connection, m driver.Outgoi
 	if m.QuotedRemoteID != "" {
 		message.QuotedID = &m.QuotedRemoteID
 	}
-	if err := n.insertMessage(ctx, message); err != nil {
-		return driver.Sent{}, err
+	message.isLost = happens(faults.DropPercent)
+	if err := n.insertMessage(ctx, message); err != nil || message.isLost {
+		return sent, err
 	}
 	return sent, n.arrive(ctx, message)
 }

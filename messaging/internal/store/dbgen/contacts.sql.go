@@ -13,6 +13,16 @@ import (
 	"github.com/google/uuid"
 )
 
+const clearContactLID = `-- name: ClearContactLID :exec
+update messaging.contacts set lid = null where company_id = $1 and lid = $3 and id <> $2
+`
+
+// Numbers change hands.
+func (q *Queries) ClearContactLID(ctx context.Context, companyID int64, iD int64, lID *string) error {
+	_, err := q.db.Exec(ctx, clearContactLID, companyID, iD, lID)
+	return err
+}
+
 const contact = `-- name: Contact :one
 select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at from messaging.contacts where company_id = $1 and id = $2
 `
@@ -234,6 +244,26 @@ func (q *Queries) LockContact(ctx context.Context, companyID int64, iD int64) (C
 		&i.OutOfHoursAt,
 	)
 	return i, err
+}
+
+const numberByLID = `-- name: NumberByLID :one
+select number from messaging.contacts where company_id = $1 and lid = $2
+`
+
+func (q *Queries) NumberByLID(ctx context.Context, companyID int64, lID *string) (string, error) {
+	row := q.db.QueryRow(ctx, numberByLID, companyID, lID)
+	var number string
+	err := row.Scan(&number)
+	return number, err
+}
+
+const setContactLID = `-- name: SetContactLID :exec
+update messaging.contacts set lid = $3 where company_id = $1 and id = $2
+`
+
+func (q *Queries) SetContactLID(ctx context.Context, companyID int64, iD int64, lID *string) error {
+	_, err := q.db.Exec(ctx, setContactLID, companyID, iD, lID)
+	return err
 }
 
 const setContactLastInbound = `-- name: SetContactLastInbound :exec

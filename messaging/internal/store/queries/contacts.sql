@@ -29,6 +29,16 @@ delete from messaging.contacts where company_id = $1 and id = $2;
 -- name: ContactsByID :many
 select * from messaging.contacts where company_id = $1 and id = any(sqlc.arg(ids)::bigint[]);
 
+-- name: NumberByLID :one
+select number from messaging.contacts where company_id = $1 and lid = $2;
+
+-- name: ClearContactLID :exec
+-- Numbers change hands.
+update messaging.contacts set lid = null where company_id = $1 and lid = $3 and id <> $2;
+
+-- name: SetContactLID :exec
+update messaging.contacts set lid = $3 where company_id = $1 and id = $2;
+
 -- name: ContactsOfAllCompanies :many
 -- For the console's lookup.
 select sqlc.embed(c), o.tenant_id from messaging.contacts c join messaging.companies o on o.id = c.company_id
