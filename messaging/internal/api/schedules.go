@@ -109,7 +109,7 @@ func (a *API) getSchedule(ctx context.Context, in *IDParam) (*scheduleOutput, er
 
 // ScheduleFields are the settings of a scheduled message.
 type ScheduleFields struct {
-	Body       rest.Optional[string] `json:"body,omitempty" minLength:"1" maxLength:"4096" doc:"The text" example:"Happy birthday!"`
+	Body       rest.Optional[string] `json:"body,omitempty" minLength:"1" maxLength:"4096" doc:"The text; variables such as {{firstName}} are replaced when it is sent" example:"Happy birthday, {{firstName}}!"`
 	SendAt     rest.Optional[string] `json:"sendAt,omitempty" maxLength:"40" format:"date-time" doc:"When to send it: in the future" example:"2027-03-02T09:00:00-03:00"`
 	ContactID  rest.Optional[int64]  `json:"contactId,omitempty" minimum:"1" doc:"Who gets it" example:"5"`
 	TicketID   rest.Nullable[int64]  `json:"ticketId,omitempty" minimum:"1" doc:"Ticket of the contact, used while it is not closed; null: the contact's live one, or a new one"`
