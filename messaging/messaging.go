@@ -20,6 +20,7 @@ import (
 	"integrationhub/messaging/internal/autoreply"
 	"integrationhub/messaging/internal/campaigns"
 	"integrationhub/messaging/internal/driver"
+	"integrationhub/messaging/internal/driver/cloud"
 	"integrationhub/messaging/internal/driver/sandbox"
 	"integrationhub/messaging/internal/imports"
 	"integrationhub/messaging/internal/inbound"
@@ -75,6 +76,14 @@ func (Module) Open(_ context.Context, host module.Host) (module.Instance, error)
 	services := api.Services{
 		Store: messagingStore, Outbound: sender, Drivers: drivers, Realtime: streams, Sessions: sessions.New(host, messagingStore, drivers),
 		Imports: imports.New(host, messagingStore), Media: files, Replies: replies,
+	}
+	if host.Settings.CloudAPIURL != "" { // it is empty where only the OpenAPI document is made
+		network, err := cloud.New(host, receiver, host.Settings.CloudAPIURL, host.Settings.CloudAPIVersion)
+		if err != nil {
+			return nil, err
+		}
+		services.Cloud = network
+		drivers.Add(network)
 	}
 	if host.Settings.Development {
 		services.Sandbox = sandbox.New(host, receiver)

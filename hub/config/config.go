@@ -77,6 +77,8 @@ type Config struct {
 	PaymentSecret   Secret `name:"payment_secret" group:"Payments" flag:"-" unit:"text" example:"a8f5f167f44f4964e6c998dee827110c" doc:"Secret by which the payment provider signs its webhooks. Required for mercadopago, which shows it where the webhook is set up."`
 
 	SandboxAutoconnect string `name:"sandbox_autoconnect" group:"Messaging" default:"0" unit:"0 or 1" example:"1" doc:"1 gives each company that signs up at the messaging platform a connection that is paired with a phone of the simulated network. In development only."`
+	CloudAPIURL        string `name:"cloud_api_url" group:"Messaging" default:"https://graph.facebook.com" unit:"URL" example:"https://graph.facebook.com" doc:"Address of the WhatsApp Cloud API, for connections of the driver cloud. In production it begins with https://, because requests to it have the connections' access tokens."`
+	CloudAPIVersion    string `name:"cloud_api_version" group:"Messaging" default:"v23.0" unit:"version" example:"v23.0" doc:"Version of the WhatsApp Cloud API, the first part of the paths below cloud_api_url."`
 
 	BlobURL string `name:"blob_url" group:"Uploads" unit:"URL" example:"s3://uploads?region=sa-east-1" doc:"Where uploaded files are kept: a directory (file:///var/lib/hub/files) or a bucket of an S3-compatible store (s3://bucket?region=…, with endpoint=https://… and use_path_style=true for others than AWS; credentials as AWS programs find them, e.g. AWS_ACCESS_KEY_ID). When empty it is the directory files in data_dir. Several processes on different machines need a bucket."`
 }

@@ -345,6 +345,24 @@ func TestPaymentsAndUploads(t *testing.T) {
 	require.ErrorContains(t, load("HUB_BLOB_URL=gs://uploads").Validate(), "HUB_BLOB_URL must be a URL that begins with")
 }
 
+func TestCloudAPISettings(t *testing.T) {
+	t.Parallel()
+	validate := func(environ ...string) error {
+		c, _, err := config.Load(config.Sources{Environ: environ})
+		require.NoError(t, err)
+		return c.Validate()
+	}
+	require.NoError(t, validate())
+	require.NoError(t, validate("HUB_CLOUD_API_URL=http://127.0.0.1:9000/graph", "HUB_CLOUD_API_VERSION=v24.0"))
+	for _, address := range []string{"graph.facebook.com", "ftp://graph.facebook.com", "https://", "https://a:b@graph.facebook.com", "https://graph.facebook.com?x=1"} {
+		require.ErrorContains(t, validate("HUB_CLOUD_API_URL="+address), "HUB_CLOUD_API_URL must be a URL", address)
+	}
+	require.ErrorContains(t, validate("HUB_ENV=production", "HUB_CLOUD_API_URL=http://graph.facebook.com"), "HUB_CLOUD_API_URL must begin with https://")
+	for _, version := range []string{"23.0", "v23", "v23.0/x", "latest"} {
+		require.ErrorContains(t, validate("HUB_CLOUD_API_VERSION="+version), "HUB_CLOUD_API_VERSION must be like v23.0", version)
+	}
+}
+
 func TestMailSettings(t *testing.T) {
 	t.Parallel()
 	load := func(environ ...string) config.Config {

@@ -54,6 +54,7 @@ func (c Config) Validate() error {
 	sender := c.MailSender()
 	check.require(sender.Address != "" && !strings.ContainsFunc(sender.String(), unicode.IsControl), "mail_from", "must be an e-mail address, e.g. Example <no-reply@example.com>")
 	check.payments(c)
+	check.cloudAPI(c)
 	check.publicURL(c)
 	check.products(c)
 	if _, err := c.MasterKeyBytes(); err != nil {
@@ -102,6 +103,17 @@ func (k *checker) publicURL(c Config) {
 	}
 	k.require(parsed.User == nil && parsed.RawQuery == "" && parsed.Fragment == "", "public_url", "must not have a user, a query or a fragment")
 	k.require(!c.IsProduction() || parsed.Scheme == "https" || isLoopback(parsed.Hostname()), "public_url", "must be https in production (http only on loopback)")
+}
+
+// cloudAPIVersion is a version of the WhatsApp Cloud API, such as v23.0.
+var cloudAPIVersion = regexp.MustCompile(`^v[0-9]{1,3}\.[0-9]{1,2}$`)
+
+func (k *checker) cloudAPI(c Config) {
+	parsed, err := url.Parse(c.CloudAPIURL)
+	isURL := err == nil && parsed.Host != "" && (parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.User == nil && parsed.RawQuery == "" && parsed.Fragment == ""
+	k.require(isURL, "cloud_api_url", "must be a URL that begins with https:// or http://, without a password or a query")
+	k.require(!isURL || !c.IsProduction() || parsed.Scheme == "https", "cloud_api_url", "must begin with https:// in production: requests have access tokens")
+	k.require(cloudAPIVersion.MatchString(c.CloudAPIVersion), "cloud_api_version", "must be like v23.0")
 }
 
 func (k *checker) payments(c Config) {

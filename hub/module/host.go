@@ -221,5 +221,7 @@ type Settings struct {
 	PaymentToken    string        // secret: access token at the provider
 	PaymentSecret   string        // secret: signs the provider's webhooks
 	SandboxConnect  bool          // development: new tenants get a paired connection of the simulated chat network
+	CloudAPIURL     string        // address of the WhatsApp Cloud API
+	CloudAPIVersion string        // such as v23.0
 	MailFrom        string        // sender address of all email
 }

@@ -15,6 +15,7 @@ import (
 	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/driver/cloud"
 	"integrationhub/messaging/internal/driver/sandbox"
 	"integrationhub/messaging/internal/store"
 )
@@ -47,6 +48,7 @@ type Connection struct {
 	ExpiresInactive   string                `json:"expiresInactiveMessage" doc:"Sent when a ticket is closed so"`
 	MaxUseBotQueues   int                   `json:"maxUseBotQueues" doc:"Wrong answers to a menu after which the ticket is left to people; 0: no menus are sent"`
 	LastError         *string               `json:"lastError" doc:"Why it is not connected"`
+	WebhookURL        *string               `json:"webhookUrl" doc:"Address to enter at the WhatsApp Cloud API, with the connection's verifyToken; null for other drivers" example:"https://hub.example.com/messaging/webhooks/cloud/2"`
 	CreatedAt         time.Time             `json:"createdAt"`
 	UpdatedAt         time.Time             `json:"updatedAt"`
 }
@@ -61,6 +63,7 @@ func (a *API) toConnections(ctx context.Context, company int64, rows []store.Con
 	}
 	return rest.Map(rows, func(row store.Connection) Connection {
 		c := toConnection(row)
+		c.WebhookURL = a.webhookURL(row)
 		for _, q := range queues {
 			if q.ConnectionID == c.ID {
 				c.QueueIDs, c.Queues = append(c.QueueIDs, q.ID), append(c.Queues, TicketQueue{q.ID, q.Name, q.Color})
@@ -138,6 +141,8 @@ type ConnectionFields struct {
 	ExpiresTicket   rest.Optional[int]     `json:"expiresTicket,omitempty" minimum:"0" maximum:"525600" doc:"Minutes without an answer of the contact after which a ticket is closed; 0: never"`
 	ExpiresInactive rest.Optional[string]  `json:"expiresInactiveMessage,omitempty" maxLength:"4096" doc:"Sent when a ticket is closed so"`
 	MaxUseBotQueues rest.Optional[int]     `json:"maxUseBotQueues,omitempty" minimum:"0" maximum:"10" doc:"Wrong answers to a menu after which the ticket is left to people; 0: no menus are sent; absent in a new connection: 3"`
+
+	Cloud rest.Optional[CloudAccount] `json:"cloud,omitempty" doc:"Of the driver cloud, which needs it: its account, never shown. A change keeps the members that are absent, and checks the account anew"`
 }
 
 // maxConnectionQueues is how many queues a connection may have: more make no menu.
@@ -214,7 +219,7 @@ func (f ConnectionFields) applyTo(c *store.Connection) error {
 type createConnectionInput struct {
 	Body struct {
 		ConnectionFields
-		Driver string `json:"driver,omitempty" maxLength:"20" doc:"The network; absent: the sandbox in development"`
+		Driver string `json:"driver,omitempty" maxLength:"20" doc:"The network: cloud is the WhatsApp Cloud API, sandbox the simulated one in development; absent: sandbox" example:"sandbox"`
 	} `nameHint:"NewConnection"`
 }
 
@@ -233,6 +238,10 @@ func (a *API) createConnection(ctx context.Context, in *createConnectionInput) (
 	if !a.drivers.Has(draft.Driver) {
 		return nil, hub.Invalid("body.driver", "is not a network that this hub can connect to")
 	}
+	settings, err := in.Body.cloudSettings(draft.Driver, cloud.Settings{})
+	if err != nil {
+		return nil, err
+	}
 	var created store.Connection
 	err = a.store.InTx(ctx, "making a connection", func(tx *store.Tx) error {
 		if err := in.Body.checkTransferQueue(ctx, tx, draft.CompanyID); err != nil {
@@ -242,6 +251,9 @@ func (a *API) createConnection(ctx context.Context, in *createConnectionInput) (
 		if err == nil && draft.IsDefault && !created.IsDefault {
 			created.IsDefault = true
 			created, err = tx.SaveConnection(ctx, created)
+		}
+		if err == nil && settings != nil {
+			created, err = tx.SealSettings(ctx, created, settings)
 		}
 		if err != nil {
 			return err
@@ -297,8 +309,16 @@ func (a *API) updateConnection(ctx context.Context, in *updateConnectionInput) (
 		if updated, err = tx.SaveConnection(ctx, connection); err != nil {
 			return err
 		}
+		if in.Body.Cloud.Set {
+			if updated, err = a.changeCloudAccount(ctx, tx, updated, in.Body); err != nil {
+				return err
+			}
+		}
 		return in.Body.saveQueues(ctx, tx, updated)
 	})
+	if err == nil && in.Body.Cloud.Set {
+		updated, err = a.sessions.Start(ctx, updated)
+	}
 	if err != nil {
 		return nil, mapConnectionConflict(err)
 	}

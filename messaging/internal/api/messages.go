@@ -9,6 +9,7 @@ import (
 	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/store"
 )
 
@@ -134,8 +135,12 @@ func (a *API) markRead(ctx context.Context, ticket store.Ticket) error {
 		return err
 	}
 	network, err := a.drivers.ByName(connection.Driver)
+	var opened driver.Connection
 	if err == nil {
-		err = network.MarkRead(ctx, store.DriverConnection(connection), contact.Number, remoteIDs)
+		opened, err = a.store.DriverConnection(connection)
+	}
+	if err == nil {
+		err = network.MarkRead(ctx, opened, contact.Number, remoteIDs)
 	}
 	if err != nil { // the contact does not learn that it was read; nothing else is lost
 		a.host.Log.WarnContext(ctx, "read messages could not be marked at the network", "connection_id", connection.ID, "error", err)
@@ -143,19 +148,20 @@ func (a *API) markRead(ctx context.Context, ticket store.Ticket) error {
 	return nil
 }
 
-// requireSendable is an error for callers if nothing can be sent in a ticket.
-func requireSendable(ctx context.Context, tx *store.Tx, ticket store.Ticket) error {
+// requireSendable returns the connection of a ticket. It is an error for callers if nothing
+// can be sent in the ticket.
+func requireSendable(ctx context.Context, tx *store.Tx, ticket store.Ticket) (store.Connection, error) {
 	if ticket.Status == chat.TicketClosed {
-		return refused("invalid_transition", "The ticket is closed: reopen it first.")
+		return store.Connection{}, refused("invalid_transition", "The ticket is closed: reopen it first.")
 	}
 	if ticket.ConnectionID == nil {
-		return refused("no_def_wapp_found", "The ticket's connection was deleted: give it another one first.")
+		return store.Connection{}, refused("no_def_wapp_found", "The ticket's connection was deleted: give it another one first.")
 	}
 	connection, err := tx.Connection(ctx, ticket.CompanyID, *ticket.ConnectionID)
 	if err == nil && connection.Status != chat.ConnectionConnected && connection.Status != chat.ConnectionTimeout {
 		err = refused("wapp_not_initialized", "The connection is not connected: scan its QR code first.")
 	}
-	return err
+	return connection, err
 }
 
 // checkQuoted is an error for callers if a ticket has no message with this id.

@@ -177,7 +177,7 @@ func (a *API) attach(ctx context.Context, actor actor, in *createMessageInput, d
 	}
 	// Nothing is stored for a ticket that takes no messages.
 	err = a.store.InTx(ctx, "checking a ticket", func(tx *store.Tx) error {
-		_, err := lockForMessage(ctx, tx, actor.scope, in.ID, draft)
+		_, err := a.lockForMessage(ctx, tx, actor.scope, in.ID, draft)
 		return err
 	})
 	if err != nil {
@@ -223,7 +223,7 @@ func (a *API) discard(ctx context.Context, files []store.MediaFile) {
 func (a *API) writeMessages(ctx context.Context, actor actor, ticketID int64, drafts []store.Message) (written []store.Message, entries []store.OutboxEntry, err error) {
 	err = a.store.InTx(ctx, "writing a message", func(tx *store.Tx) error {
 		written, entries = nil, nil
-		ticket, err := lockForMessage(ctx, tx, actor.scope, ticketID, drafts[0])
+		ticket, err := a.lockForMessage(ctx, tx, actor.scope, ticketID, drafts[0])
 		if err != nil {
 			return err
 		}
@@ -249,7 +249,7 @@ func (a *API) writeMessages(ctx context.Context, actor actor, ticketID int64, dr
 
 // lockForMessage locks the ticket of a message. It is an error for callers if the ticket
 // does not take it.
-func lockForMessage(ctx context.Context, tx *store.Tx, scope store.Scope, id int64, draft store.Message) (store.Ticket, error) {
+func (a *API) lockForMessage(ctx context.Context, tx *store.Tx, scope store.Scope, id int64, draft store.Message) (store.Ticket, error) {
 	ticket, err := tx.LockTicket(ctx, scope.Company, id)
 	if err != nil {
 		return ticket, dberr.MapNoRows(err, errNoTicket())
@@ -257,12 +257,16 @@ func lockForMessage(ctx context.Context, tx *store.Tx, scope store.Scope, id int
 	if err := checkQuoted(ctx, tx, ticket, draft.QuotedID); err != nil || draft.IsPrivate {
 		return ticket, err
 	}
-	if err := requireSendable(ctx, tx, ticket); err != nil {
+	connection, err := requireSendable(ctx, tx, ticket)
+	if err != nil {
 		return ticket, err
 	}
 	contact, err := tx.Contact(ctx, ticket.CompanyID, ticket.ContactID)
 	if err != nil {
 		return ticket, err
 	}
-	return ticket, outbound.CheckConsent(contact, draft.Origin, tx.Now())
+	if err := outbound.CheckConsent(contact, draft.Origin, tx.Now()); err != nil {
+		return ticket, err
+	}
+	return ticket, a.outbound.CheckWindow(ctx, tx.Queries, connection, contact)
 }

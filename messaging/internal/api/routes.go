@@ -24,7 +24,7 @@ var senders = rest.Access{{}, {module.SchemeKey: {featureMessageSend}}}
 
 // routes is the one table of the interface, ordered by resource.
 func (a *API) routes() []rest.Route {
-	return slices.Concat(a.accountRoutes(), a.peopleRoutes(), a.contactRoutes(), a.connectionRoutes(), a.queueRoutes(), a.ticketRoutes(), a.scheduleRoutes(), a.campaignRoutes(), a.reportRoutes(), a.webhookRoutes(), a.sandboxRoutes())
+	return slices.Concat(a.accountRoutes(), a.peopleRoutes(), a.contactRoutes(), a.connectionRoutes(), a.queueRoutes(), a.ticketRoutes(), a.scheduleRoutes(), a.campaignRoutes(), a.reportRoutes(), a.webhookRoutes(), a.cloudRoutes(), a.sandboxRoutes())
 }
 
 // accountRoutes returns the routes of logins and tokens, and the send API.
@@ -101,6 +101,16 @@ func (a *API) webhookRoutes() []rest.Route {
 		rest.Delete("/webhooks/{id}", rest.Admin, 200, "webhooks.delete", "Delete a webhook; what waits for it is not sent", rest.Handle(a.deleteWebhook)),
 		rest.Post("/webhooks/{id}/rotate-secret", rest.Admin, 200, "webhooks.rotate-secret", "Replace a webhook's secret; for a day webhook-signature has a signature with the old one too", rest.Handle(a.rotateWebhookSecret)),
 		rest.Get("/webhooks/{id}/deliveries", rest.Admin, 200, "webhooks.deliveries", "The latest deliveries to a webhook", rest.Handle(a.listWebhookDeliveries)),
+	}
+}
+
+// cloudRoutes returns the routes that the WhatsApp Cloud API calls. It has no credentials of
+// the hub: the handlers check the connection's own.
+func (a *API) cloudRoutes() []rest.Route {
+	const path = "/webhooks/cloud/{connectionId}"
+	return []rest.Route{
+		rest.Get(path, rest.Anyone, 200, "cloud-webhooks.verify", "Answer the challenge of the WhatsApp Cloud API", a.bindVerifyCloudWebhook),
+		rest.Post(path, rest.Anyone, 200, "cloud-webhooks.receive", "Messages and statuses from the WhatsApp Cloud API", a.bindReceiveCloudWebhook),
 	}
 }
 

@@ -176,6 +176,9 @@ func (a *API) writeAndSend(ctx context.Context, from sender, in *sendInput, conn
 		if err := outbound.CheckConsent(contact, draft.Origin, tx.Now()); err != nil {
 			return err
 		}
+		if err := a.outbound.CheckWindow(ctx, tx.Queries, connection, contact); err != nil {
+			return err
+		}
 		ticket, err := tx.FindOrCreateTicket(ctx, from.scope, contact, connection.ID, store.NewTicket{Status: chat.TicketPending, QueueID: in.Body.QueueID, Reopens: true})
 		if err != nil {
 			return err

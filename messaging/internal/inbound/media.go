@@ -112,7 +112,11 @@ func (s *Service) fetch(ctx context.Context, message store.Message) (store.Media
 	if err != nil {
 		return store.MediaFile{}, err
 	}
-	content, err := network.OpenMedia(ctx, store.DriverConnection(connection), *message.MediaReference)
+	opened, err := s.store.DriverConnection(connection)
+	if err != nil {
+		return store.MediaFile{}, err
+	}
+	content, err := network.OpenMedia(ctx, opened, *message.MediaReference)
 	if err != nil {
 		return store.MediaFile{}, fmt.Errorf("opening a file at the network: %w", err)
 	}

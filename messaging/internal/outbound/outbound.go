@@ -16,6 +16,7 @@ import (
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/store"
+	"integrationhub/messaging/internal/store/dbgen"
 )
 
 const (
@@ -31,6 +32,7 @@ const (
 	CodeNotRegistered = "not_registered" // the number is not registered at the network
 	CodeRefused       = "refused"        // by the network
 	CodeExpired       = "expired"        // the network could not be reached for a day
+	CodeWindowClosed  = "window_closed"  // the contact has not written for too long
 )
 
 // Service sends messages.
@@ -145,6 +147,10 @@ func (s *Service) callDriver(ctx context.Context, entry store.OutboxEntry, conta
 	if err != nil {
 		return driver.Sent{}, err
 	}
+	// Schedules, campaigns and late attempts come here without an earlier look.
+	if err := s.CheckWindow(ctx, s.store.Queries, connection, contact); err != nil {
+		return driver.Sent{}, err
+	}
 	out := driver.Outgoing{ID: message.ID, To: contact.Number, Body: message.Body}
 	if message.MediaID != nil {
 		out.Media = &driver.Media{Type: message.MediaType, MimeType: deref(message.MimeType), Name: deref(message.MediaName), URL: s.media.SignedURL(*message.MediaID)}
@@ -156,7 +162,11 @@ func (s *Service) callDriver(ctx context.Context, entry store.OutboxEntry, conta
 		}
 		out.QuotedRemoteID = deref(quoted.RemoteID)
 	}
-	return network.Send(ctx, store.DriverConnection(connection), out)
+	opened, err := s.store.DriverConnection(connection)
+	if err != nil {
+		return driver.Sent{}, err
+	}
+	return network.Send(ctx, opened, out)
 }
 
 // failureCode returns the code of a final error of a driver, "" for one that may pass.
@@ -166,6 +176,8 @@ func failureCode(err error) string {
 		return CodeNotRegistered
 	case errors.Is(err, driver.ErrRefused):
 		return CodeRefused
+	case errors.Is(err, errWindowClosed):
+		return CodeWindowClosed
 	}
 	return ""
 }
@@ -207,7 +219,11 @@ func (s *Service) CheckNumber(ctx context.Context, connection store.Connection, 
 	if err != nil {
 		return err
 	}
-	registered, err := network.Check(ctx, store.DriverConnection(connection), number)
+	opened, err := s.store.DriverConnection(connection)
+	if err != nil {
+		return err
+	}
+	registered, err := network.Check(ctx, opened, number)
 	if err != nil {
 		return hub.Errorf(hub.ErrUnavailable, "wapp_check_contact", "The network does not answer; try again.").WithCause(err)
 	}
@@ -215,6 +231,28 @@ func (s *Service) CheckNumber(ctx context.Context, connection store.Connection, 
 		return hub.Errorf(hub.ErrMalformed, "wapp_invalid_contact", "The number is not registered at the network.")
 	}
 	return nil
+}
+
+// errWindowClosed is the error for a message that the network would refuse, because the
+// contact has not written for too long.
+var errWindowClosed = hub.Errorf(hub.ErrMalformed, "window_closed", "The contact has not written on this connection within the last 24 hours: the network takes templates only.")
+
+// CheckWindow is an error for callers if the network of a connection takes no texts or files
+// for a contact now. Networks are not called.
+func (s *Service) CheckWindow(ctx context.Context, queries *dbgen.Queries, connection store.Connection, contact store.Contact) error {
+	network, err := s.drivers.ByName(connection.Driver)
+	if err != nil {
+		return err
+	}
+	window := network.Capabilities().MessageWindow
+	if window == 0 {
+		return nil
+	}
+	isOpen, err := queries.ContactWroteSince(ctx, dbgen.ContactWroteSinceParams{CompanyID: contact.CompanyID, ContactID: contact.ID, ConnectionID: connection.ID, Since: s.host.Now().Add(-window)})
+	if err == nil && !isOpen {
+		err = errWindowClosed
+	}
+	return err
 }
 
 // answerTime is how long users may answer a contact that has opted out.

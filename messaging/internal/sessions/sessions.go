@@ -34,7 +34,11 @@ func (s *Service) Start(ctx context.Context, c store.Connection) (store.Connecti
 	if err != nil {
 		return c, err
 	}
-	if err := network.Start(ctx, store.DriverConnection(c)); err != nil {
+	opened, err := s.store.DriverConnection(c)
+	if err != nil {
+		return c, err
+	}
+	if err := network.Start(ctx, opened); err != nil {
 		return c, fmt.Errorf("starting a session: %w", err)
 	}
 	return s.store.Connection(ctx, c.CompanyID, c.ID)
@@ -46,7 +50,11 @@ func (s *Service) Stop(ctx context.Context, c store.Connection) error {
 	if err != nil {
 		return nil //nolint:nilerr // a network that is switched off has no session
 	}
-	if err := network.Stop(ctx, store.DriverConnection(c)); err != nil {
+	opened, err := s.store.DriverConnection(c)
+	if err != nil {
+		return err
+	}
+	if err := network.Stop(ctx, opened); err != nil {
 		return fmt.Errorf("ending a session: %w", err)
 	}
 	return nil

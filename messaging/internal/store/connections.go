@@ -56,11 +56,31 @@ func (t *Tx) ChangeConnectionState(ctx context.Context, change driver.Connection
 	return t.UpdateConnectionState(ctx, params)
 }
 
-// DriverConnection returns a connection as its driver knows it.
-func DriverConnection(c Connection) driver.Connection {
-	out := driver.Connection{CompanyID: c.CompanyID, ID: c.ID, Settings: c.Settings}
+// SealSettings encrypts the driver's own settings of a connection and stores them.
+func (t *Tx) SealSettings(ctx context.Context, c Connection, settings []byte) (Connection, error) {
+	return t.SetConnectionSettings(ctx, dbgen.SetConnectionSettingsParams{
+		CompanyID: c.CompanyID, ID: c.ID, Settings: t.sealer.Seal(settings, settingsContext(c)), UpdatedAt: t.Now(),
+	})
+}
+
+// settingsContext binds sealed settings to their connection: copied to another row they do
+// not open.
+func settingsContext(c Connection) string {
+	return fmt.Sprintf("connection settings %d %d", c.CompanyID, c.ID)
+}
+
+// DriverConnection returns a connection as its driver knows it, with its settings opened.
+func (s *Store) DriverConnection(c Connection) (driver.Connection, error) {
+	out := driver.Connection{CompanyID: c.CompanyID, ID: c.ID}
 	if c.Number != nil {
 		out.Number = *c.Number
 	}
-	return out
+	if c.Settings == nil {
+		return out, nil
+	}
+	var err error
+	if out.Settings, err = s.host.Sealer.Open(c.Settings, settingsContext(c)); err != nil {
+		return out, fmt.Errorf("opening a connection's settings: %w", err)
+	}
+	return out, nil
 }

@@ -34,6 +34,7 @@ type Tx struct {
 	*dbgen.Queries
 	*tx.Tx
 	webhooks WebhookData
+	sealer   module.Sealer
 }
 
 // InTx runs work in one transaction, like [tx.Run]; doing describes the work, such as
@@ -42,12 +43,12 @@ type Tx struct {
 // To avoid deadlocks, every transaction locks rows in this order: connections, contacts,
 // tickets, messages, the outbox.
 func (s *Store) InTx(ctx context.Context, doing string, work func(tx *Tx) error) error {
-	return tx.Run(ctx, s.host, doing, func(t *tx.Tx) error { return work(&Tx{dbgen.New(t.Raw), t, s.webhooks}) })
+	return tx.Run(ctx, s.host, doing, func(t *tx.Tx) error { return work(&Tx{dbgen.New(t.Raw), t, s.webhooks, s.host.Sealer}) })
 }
 
 // Join returns a Tx for a transaction that the caller began and will end.
 func (s *Store) Join(raw pgx.Tx) *Tx {
-	return &Tx{dbgen.New(raw), tx.Join(s.host, raw), s.webhooks}
+	return &Tx{dbgen.New(raw), tx.Join(s.host, raw), s.webhooks, s.host.Sealer}
 }
 
 // Scope is the company whose data a request or a change is about.

@@ -4,6 +4,7 @@ package cloud
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"integrationhub/hub"
@@ -24,6 +26,9 @@ const Name = "cloud"
 
 // messageWindow is how long after a contact's message texts are taken.
 const messageWindow = 24 * time.Hour
+
+// maxAnswer is how many bytes of an answer of the API are read.
+const maxAnswer = 1 << 20
 
 // Driver calls the API. It implements [driver.Driver].
 type Driver struct {
@@ -61,7 +66,8 @@ func (d *Driver) Capabilities() driver.Capabilities {
 	return driver.Capabilities{Templates: true, MessageWindow: messageWindow}
 }
 
-func settingsOf(c driver.Connection) (s Settings, err error) {
+// ParseSettings returns the settings of a connection.
+func ParseSettings(c driver.Connection) (s Settings, err error) {
 	if err := json.Unmarshal(c.Settings, &s); err != nil {
 		return s, fmt.Errorf("reading a connection's settings: %w", err)
 	}
@@ -71,7 +77,7 @@ func settingsOf(c driver.Connection) (s Settings, err error) {
 // Start implements [driver.Driver]: it checks the account. A refused one is disconnected,
 // with the API's reason.
 func (d *Driver) Start(ctx context.Context, c driver.Connection) error {
-	settings, err := settingsOf(c)
+	settings, err := ParseSettings(c)
 	if err != nil {
 		return err
 	}
@@ -85,7 +91,7 @@ func (d *Driver) Start(ctx context.Context, c driver.Connection) error {
 	case err == nil:
 		change.Number = digits(account.DisplayPhoneNumber)
 	case errors.As(err, &apiErr):
-		change.Status, change.LastError = chat.ConnectionDisconnected, apiErr.Message
+		change.Status, change.LastError = chat.ConnectionDisconnected, cmp.Or(apiErr.Message, fmt.Sprintf("The Cloud API answered %d.", apiErr.Status))
 	default:
 		change.Status, change.LastError = chat.ConnectionDisconnected, "The Cloud API does not answer."
 	}
@@ -154,7 +160,7 @@ func toOutgoing(m driver.Outgoing) outgoing {
 
 // Send implements [driver.Driver].
 func (d *Driver) Send(ctx context.Context, c driver.Connection, m driver.Outgoing) (driver.Sent, error) {
-	settings, err := settingsOf(c)
+	settings, err := ParseSettings(c)
 	if err != nil {
 		return driver.Sent{}, err
 	}
@@ -175,7 +181,7 @@ func (d *Driver) Send(ctx context.Context, c driver.Connection, m driver.Outgoin
 
 // MarkRead implements [driver.Driver]. The API marks what came before a message as well.
 func (d *Driver) MarkRead(ctx context.Context, c driver.Connection, _ string, remoteIDs []string) error {
-	settings, err := settingsOf(c)
+	settings, err := ParseSettings(c)
 	if err != nil || len(remoteIDs) == 0 {
 		return err
 	}
@@ -185,7 +191,7 @@ func (d *Driver) MarkRead(ctx context.Context, c driver.Connection, _ string, re
 
 // OpenMedia implements [driver.Driver]: the API answers with a short-lived address.
 func (d *Driver) OpenMedia(ctx context.Context, c driver.Connection, reference string) (io.ReadCloser, error) {
-	settings, err := settingsOf(c)
+	settings, err := ParseSettings(c)
 	if err != nil {
 		return nil, err
 	}
@@ -268,7 +274,7 @@ func (d *Driver) call(ctx context.Context, method, path string, settings Setting
 		return fmt.Errorf("calling the Cloud API: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	raw, err := io.ReadAll(response.Body)
+	raw, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
 		return fmt.Errorf("reading the Cloud API's answer: %w", err)
 	}
@@ -280,7 +286,8 @@ func (d *Driver) call(ctx context.Context, method, path string, settings Setting
 			} `json:"error"`
 		}
 		_ = json.Unmarshal(raw, &answer) // an answer without a reason has none
-		return &APIError{response.StatusCode, answer.Error.Code, answer.Error.Message}
+		// The message is shown to users and logged; the API may quote the token there.
+		return &APIError{response.StatusCode, answer.Error.Code, strings.ReplaceAll(answer.Error.Message, settings.AccessToken, "[access token]")}
 	}
 	if into == nil {
 		return nil

@@ -1,7 +1,6 @@
 package cloud
 
 import (
-	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -78,6 +77,9 @@ type incomingFile struct {
 	Filename string `json:"filename"`
 }
 
+// maxRemoteID is the length of the API's ids, in bytes; they have 128 at most today.
+const maxRemoteID = 500
+
 // acks are the API's states of sent messages.
 var acks = map[string]chat.Ack{"sent": chat.AckServer, "delivered": chat.AckDevice, "read": chat.AckRead, "played": chat.AckPlayed, "failed": chat.AckFailed}
 
@@ -85,7 +87,7 @@ var acks = map[string]chat.Ack{"sent": chat.AckServer, "delivered": chat.AckDevi
 // signature. It returns a [hub.ErrMalformed] for what is no webhook. What is about other
 // numbers is left out.
 func (d *Driver) Receive(ctx context.Context, c driver.Connection, body []byte) error {
-	settings, err := settingsOf(c)
+	settings, err := ParseSettings(c)
 	if err != nil {
 		return err
 	}
@@ -104,6 +106,9 @@ func (d *Driver) Receive(ctx context.Context, c driver.Connection, body []byte) 
 				names[contact.WaID] = contact.Profile.Name
 			}
 			for _, message := range value.Messages {
+				if message.ID == "" || len(message.ID) > maxRemoteID {
+					return errMalformed()
+				}
 				if err := d.sink.ReceiveMessage(ctx, d.toIncoming(c.ID, message, names[message.From])); err != nil {
 					return err
 				}
@@ -134,10 +139,26 @@ func (d *Driver) toIncoming(connection int64, m incoming, name string) driver.In
 	if m.Context != nil {
 		in.QuotedRemoteID = m.Context.ID
 	}
-	kind, file := chat.MediaType(m.Type), cmp.Or(m.Image, m.Video, m.Audio, m.Document, m.Sticker)
-	if file != nil {
+	if kind, file := m.file(); file != nil {
 		in.Body = file.Caption
 		in.Media = &driver.IncomingMedia{Type: kind, MimeType: file.MimeType, Name: file.Filename, Reference: file.ID}
 	}
 	return in
+}
+
+// file returns the file of a message and its kind, or nil.
+func (m incoming) file() (chat.MediaType, *incomingFile) {
+	switch {
+	case m.Image != nil:
+		return chat.MediaImage, m.Image
+	case m.Video != nil:
+		return chat.MediaVideo, m.Video
+	case m.Audio != nil:
+		return chat.MediaAudio, m.Audio
+	case m.Document != nil:
+		return chat.MediaDocument, m.Document
+	case m.Sticker != nil:
+		return chat.MediaSticker, m.Sticker
+	}
+	return chat.MediaText, nil
 }

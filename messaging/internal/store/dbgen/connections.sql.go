@@ -406,6 +406,55 @@ func (q *Queries) LockConnection(ctx context.Context, companyID int64, iD int64)
 	return i, err
 }
 
+const setConnectionSettings = `-- name: SetConnectionSettings :one
+update messaging.connections set settings = $1, updated_at = $2 where company_id = $3 and id = $4 returning company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues
+`
+
+type SetConnectionSettingsParams struct {
+	Settings  []byte
+	UpdatedAt time.Time
+	CompanyID int64
+	ID        int64
+}
+
+func (q *Queries) SetConnectionSettings(ctx context.Context, arg SetConnectionSettingsParams) (Connection, error) {
+	row := q.db.QueryRow(ctx, setConnectionSettings,
+		arg.Settings,
+		arg.UpdatedAt,
+		arg.CompanyID,
+		arg.ID,
+	)
+	var i Connection
+	err := row.Scan(
+		&i.CompanyID,
+		&i.ID,
+		&i.Name,
+		&i.Driver,
+		&i.Status,
+		&i.QRCode,
+		&i.QRExpiresAt,
+		&i.Retries,
+		&i.Number,
+		&i.IsDefault,
+		&i.GreetingMessage,
+		&i.FarewellMessage,
+		&i.OutOfHoursMessage,
+		&i.RatingMessage,
+		&i.SendIntervalMS,
+		&i.DailyLimit,
+		&i.LastError,
+		&i.Settings,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.TransferQueueID,
+		&i.TimeToTransfer,
+		&i.ExpiresTicket,
+		&i.ExpiresInactiveMessage,
+		&i.MaxUseBotQueues,
+	)
+	return i, err
+}
+
 const updateConnection = `-- name: UpdateConnection :one
 update messaging.connections set name = $3, greeting_message = $4, farewell_message = $5, out_of_hours_message = $6, rating_message = $7,
   send_interval_ms = $8, daily_limit = $9, is_default = $10, updated_at = $11,

@@ -12,6 +12,31 @@ import (
 	"integrationhub/messaging/internal/chat"
 )
 
+const contactWroteSince = `-- name: ContactWroteSince :one
+select exists (select from messaging.messages where company_id = $1 and contact_id = $2 and connection_id = $3::bigint
+  and not from_me and sent_at > $4)
+`
+
+type ContactWroteSinceParams struct {
+	CompanyID    int64
+	ContactID    int64
+	ConnectionID int64
+	Since        time.Time
+}
+
+// Whether a contact has written on a connection after a time.
+func (q *Queries) ContactWroteSince(ctx context.Context, arg ContactWroteSinceParams) (bool, error) {
+	row := q.db.QueryRow(ctx, contactWroteSince,
+		arg.CompanyID,
+		arg.ContactID,
+		arg.ConnectionID,
+		arg.Since,
+	)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const insertMessage = `-- name: InsertMessage :one
 insert into messaging.messages (company_id, id, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_id, media_reference,
   media_name, mime_type, size, quoted_id, is_private, origin, external_key, sent_at, created_at, updated_at)

@@ -26,6 +26,9 @@ update messaging.connections set name = $3, greeting_message = $4, farewell_mess
   transfer_queue_id = $12, time_to_transfer = $13, expires_ticket = $14, expires_inactive_message = $15, max_use_bot_queues = $16
 where company_id = $1 and id = $2 returning *;
 
+-- name: SetConnectionSettings :one
+update messaging.connections set settings = sqlc.arg(settings), updated_at = sqlc.arg(updated_at) where company_id = sqlc.arg(company_id) and id = sqlc.arg(id) returning *;
+
 -- name: ClearDefaultConnection :exec
 update messaging.connections set is_default = false, updated_at = sqlc.arg(at)::timestamptz where company_id = sqlc.arg(company_id) and is_default and id <> sqlc.arg(id);
 

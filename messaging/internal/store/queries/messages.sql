@@ -6,6 +6,11 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $
 -- name: RemoteMessageExists :one
 select exists (select from messaging.messages where company_id = sqlc.arg(company_id) and connection_id = sqlc.arg(connection_id)::bigint and remote_id = sqlc.arg(remote_id)::text);
 
+-- name: ContactWroteSince :one
+-- Whether a contact has written on a connection after a time.
+select exists (select from messaging.messages where company_id = sqlc.arg(company_id) and contact_id = sqlc.arg(contact_id) and connection_id = sqlc.arg(connection_id)::bigint
+  and not from_me and sent_at > sqlc.arg(since));
+
 -- name: Message :one
 select * from messaging.messages where company_id = $1 and id = $2;
 

@@ -1,0 +1,178 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module/rest"
+	"integrationhub/messaging/internal/driver"
+	"integrationhub/messaging/internal/driver/cloud"
+	"integrationhub/messaging/internal/store"
+)
+
+// CloudAccount is the account of a connection at the WhatsApp Cloud API. It is stored
+// encrypted and in no response.
+type CloudAccount struct {
+	PhoneNumberID rest.Optional[string] `json:"phoneNumberId,omitempty" writeOnly:"true" minLength:"1" maxLength:"32" pattern:"^[0-9]+$" doc:"Id of the phone number" example:"106540352242922"`
+	WABAID        rest.Optional[string] `json:"wabaId,omitempty" writeOnly:"true" minLength:"1" maxLength:"32" pattern:"^[0-9]+$" doc:"Id of the WhatsApp Business account" example:"102290129340398"`
+	AccessToken   rest.Optional[string] `json:"accessToken,omitempty" writeOnly:"true" minLength:"1" maxLength:"1024" pattern:"^[!-~]+$" doc:"Access token of a system user" example:"EAAG…"`
+	AppSecret     rest.Optional[string] `json:"appSecret,omitempty" writeOnly:"true" minLength:"1" maxLength:"200" pattern:"^[!-~]+$" doc:"Secret of the app, by which webhooks are signed"`
+	VerifyToken   rest.Optional[string] `json:"verifyToken,omitempty" writeOnly:"true" minLength:"1" maxLength:"200" pattern:"^[!-~]+$" doc:"Token that the API repeats when the webhook is set up; choose any"`
+}
+
+var (
+	cloudID     = regexp.MustCompile(`^[0-9]{1,32}$`)
+	cloudSecret = regexp.MustCompile(`^[!-~]+$`)
+)
+
+// cloudSettings returns the settings of a connection with the changes of a request, as JSON;
+// nil for other drivers, which take none.
+func (f ConnectionFields) cloudSettings(driverName string, s cloud.Settings) ([]byte, error) {
+	if driverName != cloud.Name {
+		if f.Cloud.Set {
+			return nil, hub.Invalid("body.cloud", "is for connections of the driver cloud")
+		}
+		return nil, nil
+	}
+	account := f.Cloud.Value
+	account.PhoneNumberID.ApplyTo(&s.PhoneNumberID)
+	account.WABAID.ApplyTo(&s.WABAID)
+	account.AccessToken.ApplyTo(&s.AccessToken)
+	account.AppSecret.ApplyTo(&s.AppSecret)
+	account.VerifyToken.ApplyTo(&s.VerifyToken)
+	var errs rest.FieldErrors
+	errs.Check(cloudID.MatchString(s.PhoneNumberID), "body.cloud.phoneNumberId", "is required: 1 to 32 digits")
+	errs.Check(cloudID.MatchString(s.WABAID), "body.cloud.wabaId", "is required: 1 to 32 digits")
+	for _, secret := range []struct {
+		value, name string
+		max         int
+	}{{s.AccessToken, "accessToken", 1024}, {s.AppSecret, "appSecret", 200}, {s.VerifyToken, "verifyToken", 200}} {
+		isValid := len(secret.value) <= secret.max && cloudSecret.MatchString(secret.value)
+		errs.Check(isValid, "body.cloud."+secret.name, fmt.Sprintf("is required: 1 to %d printable characters without spaces", secret.max))
+	}
+	if err := errs.Err(); err != nil {
+		return nil, err
+	}
+	return json.Marshal(s)
+}
+
+// changeCloudAccount stores the changes of a connection's account.
+func (a *API) changeCloudAccount(ctx context.Context, tx *store.Tx, c store.Connection, f ConnectionFields) (store.Connection, error) {
+	var current cloud.Settings
+	if c.Driver == cloud.Name {
+		opened, err := a.store.DriverConnection(c)
+		if err == nil {
+			current, err = cloud.ParseSettings(opened)
+		}
+		if err != nil {
+			return c, err
+		}
+	}
+	settings, err := f.cloudSettings(c.Driver, current)
+	if err != nil {
+		return c, err
+	}
+	return tx.SealSettings(ctx, c, settings)
+}
+
+// webhookURL returns the address for the webhooks of a connection's network, nil where there
+// are none.
+func (a *API) webhookURL(c store.Connection) *string {
+	if c.Driver != cloud.Name {
+		return nil
+	}
+	return new(fmt.Sprintf("%s/webhooks/cloud/%d", a.host.URLs.Base, c.ID))
+}
+
+// cloudConnection returns a connection of the Cloud API by the id in its webhook's address,
+// of any company. Without one the settings are empty: nothing is verified or signed by them.
+func (a *API) cloudConnection(ctx context.Context, id int64) (c driver.Connection, s cloud.Settings, err error) {
+	row, err := a.store.ConnectionByID(ctx, id)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && (row.Driver != cloud.Name || a.cloud == nil) {
+		return c, s, nil
+	}
+	if err != nil {
+		return c, s, err
+	}
+	if c, err = a.store.DriverConnection(row); err == nil {
+		s, err = cloud.ParseSettings(c)
+	}
+	return c, s, err
+}
+
+type cloudVerifyInput struct {
+	ConnectionID int64  `path:"connectionId" minimum:"1" doc:"Id of the connection" example:"2"`
+	Mode         string `query:"hub.mode" maxLength:"60" doc:"subscribe" example:"subscribe"`
+	VerifyToken  string `query:"hub.verify_token" maxLength:"200" doc:"The connection's verifyToken"`
+	Challenge    string `query:"hub.challenge" maxLength:"200" doc:"Text that the answer repeats" example:"1158201444"`
+}
+
+type cloudVerifyOutput struct {
+	ContentType string `header:"Content-Type"`
+	Options     string `header:"X-Content-Type-Options"`
+	Body        []byte
+}
+
+// bindVerifyCloudWebhook binds the operation, which answers with a text.
+func (a *API) bindVerifyCloudWebhook(api huma.API, op huma.Operation) {
+	op.Responses = map[string]*huma.Response{"200": {Description: "The challenge", Content: map[string]*huma.MediaType{
+		"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}},
+	}}}
+	rest.WithErrors(rest.Handle(a.verifyCloudWebhook), http.StatusForbidden)(api, op)
+}
+
+// verifyCloudWebhook answers the API's challenge when a webhook is set up there.
+func (a *API) verifyCloudWebhook(ctx context.Context, in *cloudVerifyInput) (*cloudVerifyOutput, error) {
+	_, settings, err := a.cloudConnection(ctx, in.ConnectionID)
+	if err != nil {
+		return nil, err
+	}
+	if in.Mode != "subscribe" || !settings.IsVerified(in.VerifyToken) {
+		return nil, hub.Errorf(hub.ErrForbidden, "no_permission", "There is no connection with this id and verify token.")
+	}
+	return &cloudVerifyOutput{"text/plain; charset=utf-8", "nosniff", []byte(in.Challenge)}, nil
+}
+
+type cloudWebhookInput struct {
+	ConnectionID int64  `path:"connectionId" minimum:"1" doc:"Id of the connection" example:"2"`
+	Signature    string `header:"X-Hub-Signature-256" maxLength:"100" doc:"sha256= and the HMAC-SHA256 of the body's bytes with the connection's appSecret, in hex"`
+	RawBody      []byte
+}
+
+type cloudWebhookOutput struct {
+	Body struct {
+		Received bool `json:"received" doc:"true: what it says is stored"`
+	} `nameHint:"CloudWebhookReceived"`
+}
+
+// bindReceiveCloudWebhook binds the operation. Its body is signed as bytes, so that nothing
+// looks at it before the handler.
+func (a *API) bindReceiveCloudWebhook(api huma.API, op huma.Operation) {
+	op.SkipValidateBody = true
+	schema := &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Description: "A webhook of the WhatsApp Cloud API, as its documentation describes them"}
+	body := &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: schema}}}
+	rest.WithRequestBody(rest.WithErrors(rest.Handle(a.receiveCloudWebhook), http.StatusUnauthorized), body)(api, op)
+}
+
+// receiveCloudWebhook stores what a webhook of the API says. The response is the same for a
+// webhook that comes again.
+func (a *API) receiveCloudWebhook(ctx context.Context, in *cloudWebhookInput) (*cloudWebhookOutput, error) {
+	connection, settings, err := a.cloudConnection(ctx, in.ConnectionID)
+	if err != nil {
+		return nil, err
+	}
+	if !settings.IsSigned(in.RawBody, in.Signature) {
+		return nil, hub.Errorf(hub.ErrUnauthorized, "unauthorized", "There is no connection with this id whose appSecret signed this body.")
+	}
+	out := &cloudWebhookOutput{}
+	out.Body.Received = true
+	return out, a.cloud.Receive(ctx, connection, in.RawBody)
+}
