@@ -121,14 +121,6 @@ type cloudVerifyOutput struct {
 	Body        []byte
 }
 
-// bindVerifyCloudWebhook binds the operation, which answers with a text.
-func (a *API) bindVerifyCloudWebhook(api huma.API, op huma.Operation) {
-	op.Responses = map[string]*huma.Response{"200": {Description: "The challenge", Content: map[string]*huma.MediaType{
-		"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}},
-	}}}
-	rest.WithErrors(rest.Handle(a.verifyCloudWebhook), http.StatusForbidden)(api, op)
-}
-
 // verifyCloudWebhook answers the API's challenge when a webhook is set up there.
 func (a *API) verifyCloudWebhook(ctx context.Context, in *cloudVerifyInput) (*cloudVerifyOutput, error) {
 	_, settings, err := a.cloudConnection(ctx, in.ConnectionID)
