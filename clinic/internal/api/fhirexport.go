@@ -82,7 +82,7 @@ func (a *API) bindExportRequest(api huma.API, op huma.Operation) {
 	op.Description = "The answer has the address of the status in Content-Location. The export is there for 24 hours, or until a patient is erased; a clinic can have " +
 		strconv.Itoa(exports.MaxStored) + " at a time. Administrators of the clinic and the key that asked for it see it."
 	op.Parameters = append(operationParameters(fhir.ExportParams()),
-		&huma.Param{Name: "Prefer", In: "header", Description: "respond-async; it is required", Schema: &huma.Schema{Type: huma.TypeString}})
+		&huma.Param{Name: "Prefer", In: "header", Description: "Exports are asynchronous only", Required: true, Example: "respond-async", Schema: &huma.Schema{Type: huma.TypeString}})
 	rest.Handle(func(ctx context.Context, _ *struct{}) (*exportRequestOutput, error) {
 		module.RequireAudit(ctx)
 		location, err := a.createFHIRExport(ctx)
