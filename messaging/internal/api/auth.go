@@ -14,6 +14,7 @@ import (
 	"integrationhub/hub/module/accounts"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
+	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/store"
 )
 
@@ -183,7 +184,7 @@ func (a *API) signUp(ctx context.Context, in *signUpInput) (*sessionOutput, erro
 		if err != nil {
 			return err
 		}
-		if err := a.host.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: tenant, Name: b.CompanyName, Ref: formatID(company.ID)}); err != nil {
+		if err := a.host.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: tenant, Name: b.CompanyName, Ref: chat.FormatID(company.ID)}); err != nil {
 			return err
 		}
 		admin, err = tx.CreateUser(ctx, store.User{CompanyID: company.ID, Name: b.Name, Email: b.Email, PasswordHash: &hash, Profile: profileAdmin})

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"image/png"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/boombuler/barcode"
@@ -94,7 +93,7 @@ func toConnection(c store.Connection) Connection {
 // requireConnection returns a connection of the company, or a [hub.ErrNotFound].
 func (a *API) requireConnection(ctx context.Context, scope store.Scope, id int64) (store.Connection, error) {
 	connection, err := a.store.Connection(ctx, scope.Company, id)
-	return connection, mapNoRows(err, notFound("no_wapp_found", "connection"))
+	return connection, dberr.MapNoRows(err, notFound("no_wapp_found", "connection"))
 }
 
 func (a *API) listConnections(ctx context.Context, _ *struct{}) (*struct{ Body []Connection }, error) {
@@ -164,7 +163,7 @@ func (f ConnectionFields) checkTransferQueue(ctx context.Context, tx *store.Tx, 
 		return nil
 	}
 	_, err := tx.Queue(ctx, company, f.TransferQueueID.Value)
-	return mapNoRows(err, errNoQueue())
+	return dberr.MapNoRows(err, errNoQueue())
 }
 
 // saveQueues replaces the connection's queues, where they are present, and checks what
@@ -407,6 +406,3 @@ func encodeQRCode(text string) (string, error) {
 	}
 	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(picture.Bytes()), nil
 }
-
-// formatID returns an id as text.
-func formatID(id int64) string { return strconv.FormatInt(id, 10) }

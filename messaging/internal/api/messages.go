@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/store"
@@ -162,17 +163,13 @@ func checkQuoted(ctx context.Context, tx *store.Tx, ticket store.Ticket, id *str
 	if id == nil {
 		return nil
 	}
+	errNotQuotable := hub.Errorf(hub.ErrNotFound, "no_message_found", "The ticket has no message with the id of quotedMsgId.")
 	quoted, err := tx.Message(ctx, ticket.CompanyID, *id)
-	if err == nil && quoted.TicketID != nil && *quoted.TicketID == ticket.ID {
-		return nil
+	if err != nil {
+		return dberr.MapNoRows(err, errNotQuotable)
 	}
-	return mapNoRowsOrNil(err, hub.Errorf(hub.ErrNotFound, "no_message_found", "The ticket has no message with the id of quotedMsgId."))
-}
-
-// mapNoRowsOrNil returns an error for callers in place of [pgx.ErrNoRows] and of nil.
-func mapNoRowsOrNil(err error, notFound *hub.Error) error {
-	if err == nil {
-		return notFound
+	if quoted.TicketID == nil || *quoted.TicketID != ticket.ID {
+		return errNotQuotable
 	}
-	return mapNoRows(err, notFound)
+	return nil
 }

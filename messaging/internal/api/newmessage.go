@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/filetype"
@@ -253,7 +254,7 @@ func (a *API) writeMessages(ctx context.Context, actor actor, ticketID int64, dr
 func lockForMessage(ctx context.Context, tx *store.Tx, scope store.Scope, id int64, draft store.Message) (store.Ticket, error) {
 	ticket, err := tx.LockTicket(ctx, scope.Company, id)
 	if err != nil {
-		return ticket, mapNoRows(err, errNoTicket())
+		return ticket, dberr.MapNoRows(err, errNoTicket())
 	}
 	if err := checkQuoted(ctx, tx, ticket, draft.QuotedID); err != nil || draft.IsPrivate {
 		return ticket, err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/store"
 )
@@ -85,7 +86,7 @@ func (a *API) getQuickMessage(ctx context.Context, in *IDParam) (*quickMessageOu
 	}
 	row, err := a.store.QuickMessage(ctx, actor.scope.Company, in.ID)
 	if err != nil {
-		return nil, mapNoRows(err, errNoQuickMessage())
+		return nil, dberr.MapNoRows(err, errNoQuickMessage())
 	}
 	return &quickMessageOutput{toQuickMessage(row)}, actor.checkAccess(row, false)
 }
@@ -167,7 +168,7 @@ func (a *API) withLockedQuickMessage(ctx context.Context, user actor, id int64, 
 	return a.store.InTx(ctx, "changing a quick message", func(tx *store.Tx) error {
 		row, err := tx.LockQuickMessage(ctx, user.scope.Company, id)
 		if err != nil {
-			return mapNoRows(err, errNoQuickMessage())
+			return dberr.MapNoRows(err, errNoQuickMessage())
 		}
 		if err := user.checkAccess(row, true); err != nil {
 			return err

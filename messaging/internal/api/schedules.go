@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/media"
 	"integrationhub/messaging/internal/store"
@@ -101,7 +102,7 @@ func (a *API) getSchedule(ctx context.Context, in *IDParam) (*scheduleOutput, er
 	}
 	row, err := a.store.Schedule(ctx, actor.scope.Company, in.ID)
 	if err != nil {
-		return nil, mapNoRows(err, errNoSchedule())
+		return nil, dberr.MapNoRows(err, errNoSchedule())
 	}
 	return &scheduleOutput{a.toSchedule(row)}, actor.checkScheduleAccess(row)
 }
@@ -238,7 +239,7 @@ func (a *API) withLockedSchedule(ctx context.Context, id int64, work func(tx *st
 	return a.store.InTx(ctx, "changing a scheduled message", func(tx *store.Tx) error {
 		row, err := tx.LockSchedule(ctx, user.scope.Company, id)
 		if err != nil {
-			return mapNoRows(err, errNoSchedule())
+			return dberr.MapNoRows(err, errNoSchedule())
 		}
 		if err := user.checkScheduleAccess(row); err != nil {
 			return err

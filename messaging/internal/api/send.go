@@ -13,6 +13,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/accounts"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
@@ -132,7 +133,7 @@ func (a *API) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
 	}
 	if b.QueueID != nil {
 		if _, err := a.store.Queue(ctx, from.scope.Company, *b.QueueID); err != nil {
-			return nil, mapNoRows(err, hub.Errorf(hub.ErrNotFound, "queue_not_found", "There is no queue with the id of queueId."))
+			return nil, dberr.MapNoRows(err, hub.Errorf(hub.ErrNotFound, "queue_not_found", "There is no queue with the id of queueId."))
 		}
 	}
 	if err := a.outbound.CheckNumber(ctx, connection, b.Number); err != nil {
@@ -247,7 +248,7 @@ func (a *API) authenticateSender(ctx context.Context, authorization, apiKey stri
 	}
 	var from sender
 	for i, token := range tokens {
-		row, err := a.store.APITokenByHash(ctx, hashToken(token), a.host.Now())
+		row, err := a.store.APITokenByHash(ctx, accounts.HashSecret(token), a.host.Now())
 		if errors.Is(err, pgx.ErrNoRows) || err == nil && i > 0 && row.APIToken.CompanyID != from.scope.Company {
 			return sender{}, hub.Errorf(hub.ErrUnauthorized, "invalid_token", "This is not a valid API token.")
 		}
@@ -255,7 +256,7 @@ func (a *API) authenticateSender(ctx context.Context, authorization, apiKey stri
 			return sender{}, err
 		}
 		if i == 0 {
-			from = sender{scope: store.Scope{Company: row.APIToken.CompanyID, Tenant: row.TenantID}, subject: "token-" + formatID(row.APIToken.ID), connectionID: row.APIToken.ConnectionID}
+			from = sender{scope: store.Scope{Company: row.APIToken.CompanyID, Tenant: row.TenantID}, subject: "token-" + chat.FormatID(row.APIToken.ID), connectionID: row.APIToken.ConnectionID}
 			if err := a.store.TouchAPIToken(ctx, a.host.Now(), row.APIToken.CompanyID, row.APIToken.ID); err != nil {
 				return sender{}, err
 			}
@@ -268,13 +269,5 @@ func (a *API) authenticateSender(ctx context.Context, authorization, apiKey stri
 func invalidField(code, location, message string) *hub.Error {
 	err := hub.Invalid(location, message)
 	err.Code, err.Detail = code, message
-	return err
-}
-
-// mapNoRows returns an error for callers in place of [pgx.ErrNoRows].
-func mapNoRows(err error, notFound *hub.Error) error {
-	if errors.Is(err, pgx.ErrNoRows) {
-		return notFound
-	}
 	return err
 }

@@ -18,6 +18,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/accounts"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/messaging/internal/store"
 )
@@ -43,9 +44,10 @@ func (a *API) createStreamTicket(ctx context.Context, in *TokenInput) (*struct{ 
 		return nil, err
 	}
 	_, login, _ := a.host.Credentials.VerifyAccessToken(in.token())
-	ticket := newToken("msgs_") + hex.EncodeToString(login[:])
+	secret, _ := accounts.NewSecret("msgs_")
+	ticket := secret + hex.EncodeToString(login[:])
 	expires := a.host.Now().Add(streamTicketLife).UTC()
-	err = a.store.InsertStreamTicket(ctx, hashToken(ticket), user.user.UID, expires)
+	err = a.store.InsertStreamTicket(ctx, accounts.HashSecret(ticket), user.user.UID, expires)
 	return &struct{ Body StreamTicket }{StreamTicket{ticket, expires}}, err
 }
 
@@ -144,7 +146,7 @@ func (a *API) streamUser(ctx context.Context, ticket string) (actor, error) {
 	if _, ok := module.CallerFrom(ctx); ok {
 		return a.requireActor(ctx)
 	}
-	uid, err := a.store.TakeStreamTicket(ctx, hashToken(ticket), a.host.Now())
+	uid, err := a.store.TakeStreamTicket(ctx, accounts.HashSecret(ticket), a.host.Now())
 	if errors.Is(err, pgx.ErrNoRows) {
 		return actor{}, hub.Errorf(hub.ErrUnauthorized, "unauthorized", "Send the token as Authorization: Bearer, or a fresh ticket of POST /events/ticket.")
 	}

@@ -183,7 +183,7 @@ func (a *API) listTickets(ctx context.Context, in *listTicketsInput) (*struct{ B
 // ticketView returns a ticket of the company, or a [hub.ErrNotFound].
 func (a *API) ticketView(ctx context.Context, scope store.Scope, id int64) (*ticketOutput, error) {
 	view, err := a.store.TicketView(ctx, scope, id)
-	return &ticketOutput{toTicket(view)}, mapNoRows(err, errNoTicket())
+	return &ticketOutput{toTicket(view)}, dberr.MapNoRows(err, errNoTicket())
 }
 
 func errNoTicket() *hub.Error { return notFound("no_ticket_found", "ticket") }
@@ -193,7 +193,7 @@ func errNoTicket() *hub.Error { return notFound("no_ticket_found", "ticket") }
 func (a *API) requireTicket(ctx context.Context, user actor, id int64) (store.Ticket, error) {
 	ticket, err := a.store.Ticket(ctx, user.scope.Company, id)
 	if err != nil {
-		return ticket, mapNoRows(err, errNoTicket())
+		return ticket, dberr.MapNoRows(err, errNoTicket())
 	}
 	viewer, err := a.viewerOf(ctx, user)
 	if err == nil && !viewer.Sees(ticket) {
@@ -240,7 +240,7 @@ func (a *API) createTicket(ctx context.Context, in *createTicketInput) (*ticketO
 	err = a.store.InTx(ctx, "making a ticket", func(tx *store.Tx) error {
 		contact, err := tx.LockContact(ctx, scope.Company, b.ContactID)
 		if err != nil {
-			return mapNoRows(err, notFound("no_contact_found", "contact"))
+			return dberr.MapNoRows(err, notFound("no_contact_found", "contact"))
 		}
 		if err := requireAssignees(ctx, tx, scope, b.UserID, b.QueueID); err != nil {
 			return err
@@ -267,7 +267,7 @@ func (a *API) ticketConnection(ctx context.Context, scope store.Scope, id *int64
 		return a.requireConnection(ctx, scope, *id)
 	}
 	connection, err := a.store.DefaultConnection(ctx, scope.Company)
-	return connection, mapNoRows(err, refused("no_def_wapp_found", "The company has no default connection: make one first."))
+	return connection, dberr.MapNoRows(err, refused("no_def_wapp_found", "The company has no default connection: make one first."))
 }
 
 func errOtherTicket() *hub.Error {
@@ -281,7 +281,7 @@ func requireAssignees(ctx context.Context, tx *store.Tx, scope store.Scope, user
 	if userID != nil {
 		owner, err := tx.ShareUser(ctx, scope.Company, *userID)
 		if err != nil {
-			return mapNoRows(err, notFound("no_user_found", "user"))
+			return dberr.MapNoRows(err, notFound("no_user_found", "user"))
 		}
 		if !owner.IsActive {
 			return hub.Invalid("body.userId", "must be a user who is not disabled")
@@ -289,7 +289,7 @@ func requireAssignees(ctx context.Context, tx *store.Tx, scope store.Scope, user
 	}
 	if queueID != nil {
 		if _, err := tx.Queue(ctx, scope.Company, *queueID); err != nil {
-			return mapNoRows(err, errNoQueue())
+			return dberr.MapNoRows(err, errNoQueue())
 		}
 	}
 	return nil
@@ -326,7 +326,7 @@ func (a *API) updateTicket(ctx context.Context, in *updateTicketInput) (*ticketO
 		}
 		ticket, err := tx.LockTicket(ctx, actor.scope.Company, in.ID)
 		if err != nil {
-			return mapNoRows(err, errNoTicket())
+			return dberr.MapNoRows(err, errNoTicket())
 		}
 		earlier := ticket.Status
 		if err := in.applyTo(ctx, tx, actor, &ticket); err != nil {
@@ -378,7 +378,7 @@ func (in *updateTicketInput) applyTo(ctx context.Context, tx *store.Tx, user act
 	}
 	if b.WhatsappID.HasValue() {
 		if _, err := tx.Connection(ctx, user.scope.Company, b.WhatsappID.Value); err != nil {
-			return mapNoRows(err, notFound("no_wapp_found", "connection"))
+			return dberr.MapNoRows(err, notFound("no_wapp_found", "connection"))
 		}
 		ticket.ConnectionID = &b.WhatsappID.Value
 	}

@@ -10,10 +10,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"integrationhub/hub"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/dberr"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/store"
@@ -190,10 +189,10 @@ func (s *Service) PickConnection(ctx context.Context, company int64, id *int64) 
 	if id != nil {
 		connection, err = s.store.Connection(ctx, company, *id)
 		if err != nil {
-			return connection, ifNoRows(err, hub.Errorf(hub.ErrNotFound, "no_wapp_found", "There is no connection with this id."))
+			return connection, dberr.MapNoRows(err, hub.Errorf(hub.ErrNotFound, "no_wapp_found", "There is no connection with this id."))
 		}
 	} else if connection, err = s.store.DefaultConnection(ctx, company); err != nil {
-		return connection, ifNoRows(err, errNotInitialized())
+		return connection, dberr.MapNoRows(err, errNotInitialized())
 	}
 	if connection.Status != chat.ConnectionConnected {
 		return connection, errNotInitialized()
@@ -248,14 +247,6 @@ func (s *Service) CloseTicket(ctx context.Context, scope store.Scope, ticketID i
 
 func errNotInitialized() *hub.Error {
 	return hub.Errorf(hub.ErrMalformed, "wapp_not_initialized", "The connection is not connected: scan its QR code first.")
-}
-
-// ifNoRows returns an error for callers in place of [pgx.ErrNoRows].
-func ifNoRows(err error, notFound *hub.Error) error {
-	if errors.Is(err, pgx.ErrNoRows) {
-		return notFound
-	}
-	return err
 }
 
 func deref(s *string) string {
