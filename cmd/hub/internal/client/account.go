@@ -24,6 +24,12 @@ func (c *Client) Account(product, token string) Account {
 	return Account{client: c, base: "/" + id(product) + "/api/v1", token: token}
 }
 
+// Platform returns the calls of the messaging platform's own resources, which lie directly
+// below its address.
+func (c *Client) Platform(token string) Account {
+	return Account{client: c, base: "/messaging", token: token}
+}
+
 // WithKey returns the calls of the same product with a tenant's key.
 func (a Account) WithKey(key string) Account {
 	a.token, a.key = "", key
