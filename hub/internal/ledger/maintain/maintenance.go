@@ -49,9 +49,9 @@ func NewMaintenance(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, 
 	return &Maintenance{pool: pool, log: log, now: now, retention: retention, onGivenUp: onGivenUp}
 }
 
-// CountAbandoned makes the job call count with the number of endpoints and integrations
+// OnAbandoned makes the job call count with the number of endpoints and integrations
 // that stopped to collect.
-func (m *Maintenance) CountAbandoned(count func(targets int)) *Maintenance {
+func (m *Maintenance) OnAbandoned(count func(targets int)) *Maintenance {
 	m.onAbandoned = count
 	return m
 }
