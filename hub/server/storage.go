@@ -18,8 +18,8 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"integrationhub/hub/config"
-	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/embedded"
+	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/limit"
 	"integrationhub/hub/internal/registry"
