@@ -96,6 +96,9 @@ func RenameProduct(ctx context.Context, o Options, name, newName, newPrefix stri
 	if s.api, err = openPool(ctx, s.databaseURL, 2, apiSettings); err != nil {
 		return registry.Product{}, err
 	}
+	if err := audit.EnsurePartitions(ctx, s.api, time.Now()); err != nil {
+		return registry.Product{}, err
+	}
 	registered, err = registry.NewDirectory(s.api, registeredAs(o.Modules)...).RenameProduct(ctx, name, newName, newPrefix)
 	if err != nil {
 		return registry.Product{}, err

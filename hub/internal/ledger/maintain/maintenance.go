@@ -23,7 +23,6 @@ const (
 	knownLoginRetention = 90 * 24 * time.Hour // of the addresses that an account logged in from
 	failBatch           = 5000                // deliveries that one statement fails
 	partitionsLock      = 7240913
-	auditMonthsAhead    = 6 // a hub that was stopped for less finds its months of the audit log
 )
 
 // Maintenance creates and drops partitions, rolls up statistics, deletes old rows, fails
