@@ -58,7 +58,7 @@ func TestConformance(t *testing.T) {
 			}
 			deletion := registered.OK(202, "POST", "/patients/"+registered.AddPatient(clinictest.Phone)+"/deletion-request", nil)
 			paths["/api/v1/deletion-requests/{id}"] = "/api/v1/deletion-requests/" + deletion["id"].(string)
-			for _, other := range []string{"users/{id}", "professionals/{id}", "appointments/{id}", "payments/{id}/pay", "payments/{id}/cancel", "imports/{id}/undo", "deletion-requests/{id}/peers/{product}/acknowledge"} {
+			for _, other := range []string{"users/{id}", "professionals/{id}", "appointments/{id}", "payments/{id}/pay", "payments/{id}/cancel", "imports/{id}/undo", "patients/{id}/merge", "merges/{id}/undo", "deletion-requests/{id}/peers/{product}/acknowledge"} {
 				paths["/api/v1/"+other] = "/api/v1/none" // no GET: TestOtherTenantsDataIsNotFound
 			}
 			maps.Copy(paths, charted(registered))

@@ -19,7 +19,8 @@ tenant and a key, subscribe a receiver, publish events, check the signatures of
 what arrives, let one fail and watch its retry, read the log. Then an organization
 opens in the scheduling service and has a week of bookings; it stays, with its booking
 page. A clinic is linked with it, a client books and cancels, and the delivery log tells
-how the clinic came to know. Each step says which command does the same. Keys and the
+how the clinic came to know. At last a company on the messaging platform writes to the
+client's simulated phone, and the answer reaches the clinic. Each step says which command does the same. Keys and the
 endpoint are removed at the end.`
 
 func newDemo(a *app) *cobra.Command {

@@ -46,6 +46,7 @@ func TestDemo(t *testing.T) {
 	s.queryRow(t, []any{&published}, `select count(*) from hub.events where product = 'scheduling' and event_type = 'appointment.created'`)
 	require.GreaterOrEqual(t, published, 36)
 	requireJourney(t, s, first)
+	requireConversation(t, first)
 	require.Empty(t, c.run("endpoints", "list", "--tenant", "Demo Bakery", "-q").requireOK())
 	require.Contains(t, c.run("keys", "list", "--tenant", "Demo Bakery").requireOK(), "revoked")
 	require.NotContains(t, c.run("keys", "list", "--tenant", "Demo Bakery").requireOK(), "active")
@@ -56,10 +57,12 @@ func TestDemo(t *testing.T) {
 	require.Contains(t, again, "/book/demo-salon")
 	require.Contains(t, again, "Demo Clinic has been there since an earlier demo.")
 	requireJourney(t, s, again)
+	require.Contains(t, again, "Demo Reception has been there since an earlier demo.")
+	requireConversation(t, again)
 	require.NotContains(t, c.run("keys", "list", "--tenant", "Demo Clinic").requireOK(), "hub demo  active")
 	var clinics, patients, links, open int
 	s.queryRow(t, []any{&clinics, &patients}, `select count(distinct c.id), count(p.id) from clinic.clinics c join clinic.patients p on p.clinic_id = c.id where c.name = 'Demo Clinic'`)
-	s.queryRow(t, []any{&links}, `select count(*) from hub.integrations i join hub.tenants t on t.id = i.tenant_id where t.name in ('Demo Clinic', 'Demo Salon')`)
+	s.queryRow(t, []any{&links}, `select count(*) from hub.integrations i join hub.tenants t on t.id = i.tenant_id where t.name in ('Demo Clinic', 'Demo Salon') and i.product <> 'messaging'`)
 	s.queryRow(t, []any{&open}, `select count(*) from clinic.appointments a join clinic.clinics c on c.id = a.clinic_id where c.name = 'Demo Clinic' and a.status <> 'cancelled'`)
 	require.Equal(t, []int{1, 1, 2, 0}, []int{clinics, patients, links, open}, "what is there is used again, and every booking was cancelled")
 	require.Len(t, strings.Split(c.run("tenants", "list", "--product", "demo", "-q").requireOK(), "\n"), 1)
@@ -91,6 +94,15 @@ func TestDemo(t *testing.T) {
 	keys := c.run("keys", "list", "--tenant", "Demo Bakery").requireOK()
 	require.Equal(t, 1, strings.Count(keys, "active"))
 	require.Regexp(t, `(?m)^`+youngKey+` .* active `, keys)
+}
+
+// requireConversation requires that a demo printed how the answer to a chat message came to
+// the clinic.
+func requireConversation(t *testing.T, output string) {
+	t.Helper()
+	require.Regexp(t, `messaging +→ clinic +active\n +clinic +→ messaging +active`, output)
+	require.Regexp(t, `● sent +to Teresa Nogueira: Your appointment was cancelled.*\n +● answered +by Teresa Nogueira: Yes, please.*\n`+
+		` +● published .* message\.received, in the transaction of the change\n(?: +● attempt .*\n)+ +● received +\+\d+ ms  by Demo Clinic, its signature checked: accepted`, output)
 }
 
 // requireJourney requires that a demo printed, from the delivery log, how a booking and its

@@ -167,7 +167,7 @@ func TestNullIsRefusedWhereTheDocumentsHaveNone(t *testing.T) {
 				}
 				refused++
 				want := http.StatusUnprocessableEntity
-				if base == "/messaging" && !strings.HasPrefix(op.path, "/api/v1/integrations") {
+				if isPlatform := !strings.HasPrefix(op.path, "/api/v1/integrations") || strings.HasPrefix(op.path, "/api/v1/integrations/action/"); base == "/messaging" && isPlatform {
 					want = http.StatusBadRequest
 					require.Contains(t, text, `"error":"ERR_VALIDATION"`, what)
 				}

@@ -44,7 +44,7 @@ type Caller struct {
 	KeyID         uuid.UUID       // zero for a user
 	Scopes        []string        // of the key; "*" = all
 	IntegrationID uuid.UUID       // integration of the key; zero = none
-	Peer          string          // product of that integration, or ""
+	Peer          string          // product of that integration, or "" while the peer has not named it
 }
 
 // HasScope reports whether a key has a scope.

@@ -92,7 +92,7 @@ type logInteractionInput struct {
 		PatientID    rest.Optional[uuid.UUID] `json:"patient_id,omitempty" format:"uuid" doc:"As search/patients answers it. With patient_phone, the patient has to have that number"`
 		Type         string                   `json:"interaction_type" doc:"Lower-case, with underscores: message_received, ticket_closed, …"`
 		Summary      rest.Optional[string]    `json:"summary,omitempty"`
-		Source       rest.Optional[string]    `json:"source,omitempty" doc:"Originating product; absent: the key's. A connected product's key speaks for that product only"`
+		Source       rest.Optional[string]    `json:"source,omitempty" doc:"Originating product; absent: the key's. A connected product's key speaks for that product only, once the product is known"`
 		SourceID     rest.Optional[string]    `json:"source_id,omitempty" doc:"Identifier there; the same one is logged once, and is refused with 409 for anything else"`
 	} `nameHint:"LogInteraction"`
 }

@@ -114,10 +114,11 @@ func (a *API) withLockedUser(ctx context.Context, id uuid.UUID, work func(tx *st
 		if i < 0 {
 			return hub.NotFound("User")
 		}
-		hasOtherAdmin := slices.ContainsFunc(users, func(u store.User) bool { return u.ID != id && u.Role == roleAdmin && u.IsActive })
-		return work(tx, users[i], users[i].Role == roleAdmin && users[i].IsActive && !hasOtherAdmin)
+		return work(tx, users[i], accounts.IsLastAdmin(users, i, isActiveAdmin))
 	})
 }
+
+func isActiveAdmin(user store.User) bool { return user.Role == roleAdmin && user.IsActive }
 
 func errLastAdmin() *hub.Error {
 	return hub.Errorf(hub.ErrConflict, "last_admin", "This is the last active administrator; make another one first.")
@@ -138,7 +139,7 @@ func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput,
 		if err := errs.Err(); err != nil {
 			return err
 		}
-		if isLastAdmin && (user.Role != roleAdmin || !user.IsActive) {
+		if isLastAdmin && !isActiveAdmin(user) {
 			return errLastAdmin()
 		}
 		var err error

@@ -148,3 +148,16 @@ func (p *Peer) SendAt(occurredAt time.Time, outcome, eventType string, data obje
 	require.Equal(p.t, 200, response.Status, response.Text)
 	require.Equal(p.t, outcome, response.Body["status"], response.Text)
 }
+
+// RegisterPeer returns a product that knows only the documents: it registers with its
+// webhook_url and nothing else.
+func (c *Clinic) RegisterPeer(product string) *Peer {
+	c.T.Helper()
+	peer := &Peer{t: c.T, clinic: c, product: product, Key: c.NewKey().Token}
+	peer.Server = httptest.NewServer(peer)
+	c.T.Cleanup(peer.Close)
+	registered := c.As(peer.Key).OK(200, "POST", "/integrations/webhook/register", object{"webhook_url": peer.URL + "/hook"})
+	peer.Secret = registered["webhook_secret"].(string)
+	c.As(peer.Key).Get("/integrations/status") // the hub reads its configuration anew for it
+	return peer
+}

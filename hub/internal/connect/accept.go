@@ -16,10 +16,6 @@ import (
 	"integrationhub/hub/internal/store/dbgen"
 )
 
-// UnnamedProduct is the product of a peer that registered without naming one: it knows
-// only the documented webhook_url.
-const UnnamedProduct = "external"
-
 // maxClaims bounds the tries of a registration that concurrent changes interrupt.
 const maxClaims = 3
 
@@ -59,12 +55,6 @@ func (s *Service) Accept(ctx context.Context, caller keys.Principal, r Registrat
 	if err := s.checkRegistration(caller, r); err != nil {
 		return Accepted{}, err
 	}
-	if r.Product == "" {
-		var err error
-		if r.Product, err = s.peerProduct(ctx, caller); err != nil {
-			return Accepted{}, err
-		}
-	}
 	i, secret, err := s.storeRegistration(ctx, product, caller, r)
 	if err != nil {
 		return Accepted{}, store.Wrap("storing the registration", err)
@@ -78,7 +68,13 @@ func (s *Service) Accept(ctx context.Context, caller keys.Principal, r Registrat
 // storeRegistration identifies the registrant and stores its registration. It returns
 // the webhook secret if it generated one.
 func (s *Service) storeRegistration(ctx context.Context, product Product, caller keys.Principal, r Registration) (i integration.Integration, secret string, err error) {
+	isUnnamed := r.Product == ""
 	for range maxClaims {
+		if isUnnamed {
+			if r.Product, err = s.peerProduct(ctx, caller); err != nil {
+				return i, "", err
+			}
+		}
 		registrant, err := s.identifyRegistrant(ctx, caller, r)
 		if err != nil {
 			return i, "", err
@@ -87,6 +83,9 @@ func (s *Service) storeRegistration(ctx context.Context, product Product, caller
 			integrations := integration.NewRepository(tx)
 			if i, err = integrations.Ensure(ctx, r.identity(caller), product.webhookURL()); err != nil {
 				return err
+			}
+			if isUnnamed && caller.Integration != uuid.Nil && caller.Integration != i.ID { // an event named the product meanwhile
+				return errConcurrentUpdate
 			}
 			if err := s.claimIntegration(ctx, tx, caller, r, &i, registrant); err != nil {
 				return err

@@ -7,11 +7,14 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
 )
+
+const uniqueViolation = "23505" // of PostgreSQL
 
 // Repository loads and saves integrations. Its errors can be returned to a caller.
 type Repository struct{ queries *dbgen.Queries }
@@ -147,6 +150,18 @@ func (r Repository) SaveProbe(ctx context.Context, i Integration, withStatus boo
 func (r Repository) SavePeerAccount(ctx context.Context, i Integration) error {
 	err := r.queries.SetPeerAccount(ctx, dbgen.SetPeerAccountParams{Account: i.PeerAccount, ID: i.ID, RemoteKey: i.RemoteKey})
 	return store.Wrap("storing the peer's account", err)
+}
+
+// SetProduct sets the product of an integration that has the product unnamed until now. It
+// reports false, and changes nothing, if the integration has another product, is revoked,
+// or was connected from here, or if the tenant has an integration with the product.
+func (r Repository) SetProduct(ctx context.Context, id uuid.UUID, unnamed, product string) (bool, error) {
+	changed, err := r.queries.SetIntegrationProduct(ctx, dbgen.SetIntegrationProductParams{Product: product, ID: id, Unnamed: unnamed})
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) && pgErr.Code == uniqueViolation { // made concurrently
+		return false, nil
+	}
+	return changed > 0, store.Wrap("setting the product of an integration", err)
 }
 
 // ClaimDueRegistrations returns up to limit integrations whose registration is due at a

@@ -14,6 +14,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/audit"
+	"integrationhub/hub/internal/connect"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/keys"
@@ -185,7 +186,9 @@ func (p *Product) authorizeKey(ctx context.Context, c *fiber.Ctx, key string, re
 		if err != nil || peer == nil {
 			return err
 		}
-		info.caller.Peer = peer.Product
+		if peer.Product != connect.UnnamedProduct {
+			info.caller.Peer = peer.Product
+		}
 		if peer.Status == integration.StatusInactive && !required.isHandshake {
 			return errInactive()
 		}

@@ -20,7 +20,7 @@ type Connected struct {
 	ID              uuid.UUID       `json:"id" format:"uuid"`
 	TenantID        uuid.UUID       `json:"tenant_id" format:"uuid"`
 	Environment     hub.Environment `json:"environment" enum:"live,test"`
-	Product         string          `json:"product" doc:"The other product"`
+	Product         string          `json:"product" doc:"The other product; external until a peer that registered without its name sends an event"`
 	Status          string          `json:"status" enum:"active,inactive,error"`
 	Disabled        bool            `json:"disabled" doc:"Paused by an administrator"`
 	LastError       *string         `json:"last_error" doc:"Why it does not work, for people"`
@@ -74,7 +74,7 @@ type Revoked struct {
 	RevokedAt *time.Time `json:"revoked_at"`
 }
 
-// Tested is what a probe result.
+// Tested is the result of a probe.
 type Tested struct {
 	OK         bool     `json:"ok"`
 	Status     string   `json:"status" enum:"active,inactive,error" doc:"Of the integration, now"`

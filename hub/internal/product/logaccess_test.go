@@ -158,15 +158,15 @@ func TestWebhookLogsByPhone(t *testing.T) {
 	t.Parallel()
 	n := start(t, nil)
 	l, stranger := pair(n), pair(n)
-	about := func(id, phone string) string {
+	eventAbout := func(id, phone string) string {
 		return strings.Replace(envelope(id, "board", "note.created", ""), `{"text":""}`, `{"text":"x","client_phone":"`+phone+`"}`, 1)
 	}
 	first, second, other, foreign := newID(), newID(), newID(), newID()
 	for _, event := range []struct{ id, phone string }{{first, "+5511987654321"}, {other, "+5511912345678"}, {second, "(11) 8765-4321"}} {
-		require.Equal(t, 200, l.send(about(event.id, event.phone)).status)
+		require.Equal(t, 200, l.send(eventAbout(event.id, event.phone)).status)
 	}
-	require.Equal(t, 200, stranger.send(about(foreign, "+5511987654321")).status)
-	refused(t, 403, "wrong_product", l.send(strings.Replace(about(newID(), "+5511987654321"), `"product":"board"`, `"product":"clinic"`, 1)))
+	require.Equal(t, 200, stranger.send(eventAbout(foreign, "+5511987654321")).status)
+	refused(t, 403, "wrong_product", l.send(strings.Replace(eventAbout(newID(), "+5511987654321"), `"product":"board"`, `"product":"clinic"`, 1)))
 	published := call(t, "POST", l.base+"/api/v1/publish", `{"author":"+5511987654321","text":"sent"}`, bearer(l.admin)...)
 	require.Equal(t, 202, published.status, published.text)
 	search := func(query string) (ids []any) {

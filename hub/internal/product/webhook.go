@@ -94,9 +94,26 @@ func (p *Product) acceptWebhook(c *fiber.Ctx, info *requestInfo) error {
 		p.deps.OnReceived(string(outcome))
 		if i == 0 {
 			answer.ID, answer.Status = events[i].ID, string(outcome)
+			p.learnProduct(ctx, peer, events[i].Product)
 		}
 	}
 	return c.JSON(answer)
+}
+
+// learnProduct sets the product of a peer that has not named its own to that of its first
+// accepted event. A failure is logged: the next event brings the product again.
+func (p *Product) learnProduct(ctx context.Context, peer *integration.Peer, product string) {
+	if peer.Product != connect.UnnamedProduct {
+		return
+	}
+	learned, err := p.deps.Connect.LearnProduct(ctx, peer.Integration, p.spec.Name, product)
+	if err == nil && learned {
+		p.deps.Log.InfoContext(ctx, "a peer named its product", "integration_id", peer.ID, "product", product)
+		err = p.deps.Directory.Refresh(ctx)
+	}
+	if err != nil {
+		p.deps.Log.WarnContext(ctx, "the product of a peer was not stored", "integration_id", peer.ID, "error", err)
+	}
 }
 
 // senderOf returns the integration that a key is bound to.

@@ -10,8 +10,8 @@ import (
 	"integrationhub/hub/internal/store/dbgen"
 )
 
-// reservedName is the product of the hub's own events.
-const reservedName = "hub"
+// ReservedName is the name of the product of the hub's own events.
+const ReservedName = "hub"
 
 // checkReserved returns a [hub.ErrConflict] if an external product cannot have its name
 // or its prefix.
@@ -19,8 +19,8 @@ func (d *Directory) checkReserved(product Product) error {
 	if product.Hosted {
 		return nil
 	}
-	if product.Name == reservedName {
-		return hub.Errorf(hub.ErrConflict, "name_reserved", "The name %s is the hub's own.", reservedName)
+	if product.Name == ReservedName {
+		return hub.Errorf(hub.ErrConflict, "name_reserved", "The name %s is the hub's own.", ReservedName)
 	}
 	for _, module := range d.modules {
 		if product.Name == module.Name {
@@ -42,9 +42,9 @@ type Clash struct {
 // FindClashes returns the external products that have the hub's name, or the name or
 // prefix of a module of the directory.
 func (d *Directory) FindClashes(ctx context.Context) ([]Clash, error) {
-	owners := map[string]string{reservedName: reservedName}
+	owners := map[string]string{ReservedName: ReservedName}
 	prefixes := make(map[string]string)
-	names, prefixList := []string{reservedName}, []string{}
+	names, prefixList := []string{ReservedName}, []string{}
 	for _, module := range d.modules {
 		owners[module.Name], prefixes[module.Prefix] = module.Name, module.Name
 		names, prefixList = append(names, module.Name), append(prefixList, module.Prefix)
@@ -64,7 +64,7 @@ func (d *Directory) FindClashes(ctx context.Context) ([]Clash, error) {
 	return clashes, nil
 }
 
-// RenameProduct gives an external product another name, another key prefix or both; ""
+// RenameProduct changes the name of an external product, its key prefix or both; ""
 // keeps one. Its tenants stay, and its keys are valid with their old prefix. The log keeps
 // the old name. A hosted product is a [hub.ErrConflict].
 func (d *Directory) RenameProduct(ctx context.Context, name, newName, newPrefix string) (Product, error) {

@@ -102,7 +102,7 @@ func (a *Authenticator) IssueSession(ctx context.Context, db DB, userID, loginID
 	if err != nil {
 		return Session{}, err
 	}
-	refresh, hash := newSecret(a.options.RefreshTokenPrefix)
+	refresh, hash := NewSecret(a.options.RefreshTokenPrefix)
 	now := a.host.Now()
 	_, err = db.Exec(ctx, `insert into refresh_tokens (hash, family_id, user_id, created_at, expires_at) values ($1, $2, $3, $4, $5)`,
 		hash, loginID, userID, now, now.Add(a.host.Settings.RefreshTTL))
@@ -112,15 +112,17 @@ func (a *Authenticator) IssueSession(ctx context.Context, db DB, userID, loginID
 	return Session{AccessToken: access, RefreshToken: refresh, TokenType: "bearer", ExpiresIn: int(a.host.Settings.AccessTTL.Seconds())}, nil
 }
 
-// newSecret returns 256 random bits as text, and the hash to store.
-func newSecret(prefix string) (plain string, hash []byte) {
+// NewSecret returns a prefix with 256 random bits as text, and the hash to store.
+func NewSecret(prefix string) (plain string, hash []byte) {
 	var raw [32]byte
 	_, _ = rand.Read(raw[:]) // never fails: crypto/rand ends the program instead
 	plain = prefix + base64.RawURLEncoding.EncodeToString(raw[:])
-	return plain, hashSecret(plain)
+	return plain, HashSecret(plain)
 }
 
-func hashSecret(plain string) []byte {
+// HashSecret returns the hash of a secret of [NewSecret]: its SHA-256. Nothing slower is
+// needed, because nobody can guess 256 random bits. Passwords are not hashed with it.
+func HashSecret(plain string) []byte {
 	sum := sha256.Sum256([]byte(plain))
 	return sum[:]
 }
@@ -150,7 +152,7 @@ func (a *Authenticator) Refresh(ctx context.Context, token string) (Session, err
 		var loginID, userID uuid.UUID
 		var expires time.Time
 		var used, revoked *time.Time
-		hash, now := hashSecret(token), a.host.Now()
+		hash, now := HashSecret(token), a.host.Now()
 		err := tx.QueryRow(ctx, `select user_id from refresh_tokens where hash = $1`, hash).Scan(&userID)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return errInvalidRefreshToken()

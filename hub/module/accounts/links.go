@@ -102,7 +102,7 @@ func (a *Authenticator) sendResetLink(ctx context.Context, payload []byte) error
 
 // EmailPasswordLink emails a user a link to set a password, in the caller's transaction.
 func (a *Authenticator) EmailPasswordLink(ctx context.Context, tx pgx.Tx, user User, purpose LinkPurpose) error {
-	token, hash := newSecret("")
+	token, hash := NewSecret("")
 	ttl := resetLinkTTL
 	if purpose == PurposeInvite {
 		ttl = inviteLinkTTL
@@ -130,7 +130,7 @@ func errInvalidLink() *hub.Error {
 func (a *Authenticator) findLink(ctx context.Context, db DB, token, lockClause string) (userID uuid.UUID, purpose LinkPurpose, err error) {
 	var used *time.Time
 	var expires time.Time
-	err = db.QueryRow(ctx, `select user_id, purpose, used_at, expires_at from mailed_tokens where hash = $1 `+lockClause, hashSecret(token)).
+	err = db.QueryRow(ctx, `select user_id, purpose, used_at, expires_at from mailed_tokens where hash = $1 `+lockClause, HashSecret(token)).
 		Scan(&userID, &purpose, &used, &expires)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return userID, purpose, fmt.Errorf("loading a link: %w", err)

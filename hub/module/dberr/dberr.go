@@ -40,6 +40,15 @@ func Wrap(operation string, err error) error {
 	return cause
 }
 
+// MapNoRows returns notFound if no row was found ([pgx.ErrNoRows]), and other errors and
+// nil unchanged.
+func MapNoRows(err error, notFound *hub.Error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return notFound
+	}
+	return err
+}
+
 // ConstraintName returns the name of the violated constraint (a unique index, a foreign
 // key or a check), or "" for any other error.
 func ConstraintName(err error) string {

@@ -4,14 +4,12 @@ package rest
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"reflect"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
 	"integrationhub/hub/module"
@@ -210,10 +208,7 @@ func RequireCaller(ctx context.Context) (module.Caller, error) {
 	return caller, nil
 }
 
-// NotFoundIfNoRows maps [pgx.ErrNoRows] to [NotFound] and returns other errors unchanged.
+// NotFoundIfNoRows maps [pgx.ErrNoRows] to [hub.NotFound] and returns other errors unchanged.
 func NotFoundIfNoRows(what string, err error) error {
-	if errors.Is(err, pgx.ErrNoRows) {
-		return hub.NotFound(what)
-	}
-	return err
+	return dberr.MapNoRows(err, hub.NotFound(what))
 }

@@ -2,12 +2,10 @@ package api
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"time"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/accounts"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/store"
 )
@@ -17,17 +15,17 @@ const tokenPrefix = "msgt_"
 
 // Token is a token of a program that sends messages.
 type Token struct {
-	ID         int64      `json:"id" example:"4"`
-	CompanyID  int64      `json:"companyId" example:"1"`
-	Name       string     `json:"name" example:"CRM"`
+	ID         int64      `json:"id" doc:"Id of the token" example:"4"`
+	CompanyID  int64      `json:"companyId" doc:"The company it belongs to" example:"1"`
+	Name       string     `json:"name" doc:"What the token is for" example:"CRM"`
 	Prefix     string     `json:"prefix" doc:"The token's first characters" example:"msgt_Zk3x"`
 	Scopes     []string   `json:"scopes" nullable:"false" doc:"What the token may do" example:"[\"message.send\"]"`
 	WhatsappID *int64     `json:"whatsappId" doc:"The only connection it may send on; null: any"`
 	LastUsedAt *time.Time `json:"lastUsedAt" doc:"To the minute; null: never"`
 	ExpiresAt  *time.Time `json:"expiresAt" doc:"null: never"`
 	RevokedAt  *time.Time `json:"revokedAt" doc:"null: it is valid"`
-	CreatedAt  time.Time  `json:"createdAt"`
-	UpdatedAt  time.Time  `json:"updatedAt"`
+	CreatedAt  time.Time  `json:"createdAt" doc:"When it was made"`
+	UpdatedAt  time.Time  `json:"updatedAt" doc:"When it was last changed"`
 }
 
 // CreatedToken is a new token; only this response shows it.
@@ -76,11 +74,11 @@ func (a *API) createAPIToken(ctx context.Context, in *createAPITokenInput) (*str
 			return nil, err
 		}
 	}
-	token := newToken(tokenPrefix)
+	token, hash := accounts.NewSecret(tokenPrefix)
 	var created store.APIToken
 	err = a.store.InTx(ctx, "making a token", func(tx *store.Tx) error {
 		created, err = tx.CreateAPIToken(ctx, store.APIToken{
-			CompanyID: actor.scope.Company, Name: in.Body.Name, Prefix: token[:len(tokenPrefix)+4], Hash: hashToken(token),
+			CompanyID: actor.scope.Company, Name: in.Body.Name, Prefix: token[:len(tokenPrefix)+4], Hash: hash,
 			ConnectionID: in.Body.WhatsappID, ExpiresAt: in.Body.ExpiresAt,
 		})
 		return err
@@ -98,16 +96,4 @@ func (a *API) revokeAPIToken(ctx context.Context, in *IDParam) (*messageOutput, 
 		err = hub.Errorf(hub.ErrNotFound, "no_token_found", "There is no token with this id.")
 	}
 	return &messageOutput{Message{"Token revoked"}}, err
-}
-
-// newToken returns 256 random bits as text.
-func newToken(prefix string) string {
-	var secret [32]byte
-	_, _ = rand.Read(secret[:]) // never fails: crypto/rand ends the program instead
-	return prefix + base64.RawURLEncoding.EncodeToString(secret[:])
-}
-
-func hashToken(token string) []byte {
-	sum := sha256.Sum256([]byte(token))
-	return sum[:]
 }

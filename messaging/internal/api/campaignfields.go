@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/store"
@@ -157,12 +158,12 @@ func (f CampaignFields) applySchedule(c *store.Campaign, now time.Time) error {
 func (f CampaignFields) checkReferences(ctx context.Context, tx *store.Tx, c *store.Campaign) error {
 	if f.WhatsappID.Set {
 		if _, err := tx.Connection(ctx, c.CompanyID, *c.ConnectionID); err != nil {
-			return mapNoRows(err, notFound("no_wapp_found", "connection"))
+			return dberr.MapNoRows(err, notFound("no_wapp_found", "connection"))
 		}
 	}
 	if f.ContactListID.ApplyTo(&c.ContactListID); f.ContactListID.HasValue() {
 		if _, err := tx.ContactList(ctx, c.CompanyID, *c.ContactListID); err != nil {
-			return mapNoRows(err, errNoContactList())
+			return dberr.MapNoRows(err, errNoContactList())
 		}
 	}
 	if f.TagIDs.Set {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/store"
@@ -131,7 +132,7 @@ func (a *API) listCampaigns(ctx context.Context, in *listCampaignsInput) (*struc
 // requireCampaign returns a campaign of the company, or a [hub.ErrNotFound].
 func (a *API) requireCampaign(ctx context.Context, scope store.Scope, id int64) (store.CampaignView, error) {
 	view, err := a.store.CampaignView(ctx, scope.Company, id)
-	return view, mapNoRows(err, errNoCampaign())
+	return view, dberr.MapNoRows(err, errNoCampaign())
 }
 
 // campaignOutput returns the response for one campaign.
@@ -157,7 +158,7 @@ func (a *API) withLockedCampaign(ctx context.Context, user actor, id int64, work
 	return a.store.InTx(ctx, "changing a campaign", func(tx *store.Tx) error {
 		row, err := tx.LockCampaign(ctx, user.scope.Company, id)
 		if err != nil {
-			return mapNoRows(err, errNoCampaign())
+			return dberr.MapNoRows(err, errNoCampaign())
 		}
 		return work(tx, row)
 	})

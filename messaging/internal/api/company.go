@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/store"
@@ -64,7 +65,7 @@ func (a *API) getCompany(ctx context.Context, _ *struct{}) (*companyOutput, erro
 	}
 	company, err := a.store.Company(ctx, actor.scope.Company)
 	if err != nil {
-		return nil, mapNoRows(err, notFound("no_company_found", "company"))
+		return nil, dberr.MapNoRows(err, notFound("no_company_found", "company"))
 	}
 	return toCompany(company)
 }
@@ -141,12 +142,12 @@ func (a *API) updateCompany(ctx context.Context, in *updateCompanyInput) (*compa
 	err = a.store.InTx(ctx, "changing the company", func(tx *store.Tx) error {
 		company, err := tx.LockCompany(ctx, actor.scope.Company)
 		if err != nil {
-			return mapNoRows(err, notFound("no_company_found", "company"))
+			return dberr.MapNoRows(err, notFound("no_company_found", "company"))
 		}
 		if err := in.applyTo(&company); err != nil {
 			return err
 		}
-		if err := a.host.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: company.TenantID, Name: company.Name, Ref: formatID(company.ID)}); err != nil {
+		if err := a.host.Tenants.Put(ctx, tx.Raw, module.Tenant{ID: company.TenantID, Name: company.Name, Ref: chat.FormatID(company.ID)}); err != nil {
 			return err
 		}
 		saved, err = tx.SaveCompany(ctx, company)

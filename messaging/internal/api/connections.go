@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"image/png"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/boombuler/barcode"
@@ -24,9 +23,9 @@ const qrPixels = 320 // width of a QR code's picture
 
 // Connection is a session of a chat network, or an account at one.
 type Connection struct {
-	ID                int64                 `json:"id" example:"2"`
-	CompanyID         int64                 `json:"companyId" example:"1"`
-	Name              string                `json:"name" example:"Reception"`
+	ID                int64                 `json:"id" doc:"Id of the connection" example:"2"`
+	CompanyID         int64                 `json:"companyId" doc:"The company it belongs to" example:"1"`
+	Name              string                `json:"name" doc:"Its name, unique in the company" example:"Reception"`
 	Driver            string                `json:"driver" doc:"The network" example:"sandbox"`
 	Status            chat.ConnectionStatus `json:"status" enum:"OPENING,qrcode,PAIRING,CONNECTED,TIMEOUT,DISCONNECTED,BANNED,OUTDATED" doc:"Messages flow while it is CONNECTED"`
 	QRCode            string                `json:"qrcode" doc:"Text of the QR code to scan; empty in other states"`
@@ -48,8 +47,8 @@ type Connection struct {
 	ExpiresInactive   string                `json:"expiresInactiveMessage" doc:"Sent when a ticket is closed so"`
 	MaxUseBotQueues   int                   `json:"maxUseBotQueues" doc:"Wrong answers to a menu after which the ticket is left to people; 0: no menus are sent"`
 	LastError         *string               `json:"lastError" doc:"Why it is not connected"`
-	CreatedAt         time.Time             `json:"createdAt"`
-	UpdatedAt         time.Time             `json:"updatedAt"`
+	CreatedAt         time.Time             `json:"createdAt" doc:"When it was made"`
+	UpdatedAt         time.Time             `json:"updatedAt" doc:"When it was last changed"`
 }
 
 type connectionOutput struct{ Body Connection }
@@ -94,7 +93,7 @@ func toConnection(c store.Connection) Connection {
 // requireConnection returns a connection of the company, or a [hub.ErrNotFound].
 func (a *API) requireConnection(ctx context.Context, scope store.Scope, id int64) (store.Connection, error) {
 	connection, err := a.store.Connection(ctx, scope.Company, id)
-	return connection, mapNoRows(err, notFound("no_wapp_found", "connection"))
+	return connection, dberr.MapNoRows(err, notFound("no_wapp_found", "connection"))
 }
 
 func (a *API) listConnections(ctx context.Context, _ *struct{}) (*struct{ Body []Connection }, error) {
@@ -164,7 +163,7 @@ func (f ConnectionFields) checkTransferQueue(ctx context.Context, tx *store.Tx, 
 		return nil
 	}
 	_, err := tx.Queue(ctx, company, f.TransferQueueID.Value)
-	return mapNoRows(err, errNoQueue())
+	return dberr.MapNoRows(err, errNoQueue())
 }
 
 // saveQueues replaces the connection's queues, where they are present, and checks what
@@ -366,7 +365,7 @@ type QRCode struct {
 	Status    chat.ConnectionStatus `json:"status" doc:"Of the connection"`
 	QRCode    *string               `json:"qrcode" doc:"Text of the code; null where there is nothing to scan"`
 	Image     *string               `json:"image" doc:"The code as a data URL of a PNG"`
-	ExpiresAt *time.Time            `json:"expiresAt"`
+	ExpiresAt *time.Time            `json:"expiresAt" doc:"When the QR code expires; null: there is none"`
 }
 
 func (a *API) getQRCode(ctx context.Context, in *IDParam) (*struct{ Body QRCode }, error) {
@@ -407,6 +406,3 @@ func encodeQRCode(text string) (string, error) {
 	}
 	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(picture.Bytes()), nil
 }
-
-// formatID returns an id as text.
-func formatID(id int64) string { return strconv.FormatInt(id, 10) }

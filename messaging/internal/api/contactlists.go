@@ -80,7 +80,7 @@ func (a *API) getContactList(ctx context.Context, in *IDParam) (*contactListOutp
 	}
 	list, err := a.store.ContactList(ctx, actor.scope.Company, in.ID)
 	if err != nil {
-		return nil, mapNoRows(err, errNoContactList())
+		return nil, dberr.MapNoRows(err, errNoContactList())
 	}
 	return a.contactListOutput(ctx, list)
 }
@@ -160,7 +160,7 @@ func (a *API) updateContactList(ctx context.Context, in *updateContactListInput)
 	err = a.store.InTx(ctx, "changing a contact list", func(tx *store.Tx) error {
 		list, err := tx.LockContactList(ctx, actor.scope.Company, in.ID)
 		if err != nil {
-			return mapNoRows(err, errNoContactList())
+			return dberr.MapNoRows(err, errNoContactList())
 		}
 		if err := in.Body.applyTo(&list); err != nil {
 			return err

@@ -137,7 +137,7 @@ func (a *API) listContacts(ctx context.Context, in *listContactsInput) (*struct{
 func (a *API) requireContact(ctx context.Context, user actor, id int64) (store.Contact, error) {
 	contact, err := a.store.Contact(ctx, user.scope.Company, id)
 	if err != nil {
-		return contact, mapNoRows(err, errNoContact())
+		return contact, dberr.MapNoRows(err, errNoContact())
 	}
 	viewer, err := a.viewerOf(ctx, user)
 	if err != nil || viewer == nil {
@@ -272,7 +272,7 @@ func (a *API) updateContact(ctx context.Context, in *updateContactInput) (*conta
 	err = a.store.InTx(ctx, "changing a contact", func(tx *store.Tx) error {
 		contact, err := tx.LockContact(ctx, actor.scope.Company, in.ID)
 		if err != nil {
-			return mapNoRows(err, errNoContact())
+			return dberr.MapNoRows(err, errNoContact())
 		}
 		if contact.AnonymizedAt != nil {
 			return refused("anonymized_contact", "The contact's data was erased; make a new contact.")

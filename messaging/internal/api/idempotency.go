@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/dberr"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/store"
 )
@@ -105,7 +106,7 @@ func (a *API) answerOf(ctx context.Context, row store.IdempotencyRow, number str
 func (a *API) answerFromMessage(ctx context.Context, row store.IdempotencyRow) (*sendOutput, error) {
 	message, err := a.store.Message(ctx, row.CompanyID, row.MessageID)
 	if err != nil {
-		return nil, mapNoRows(err, notFound("no_message_found", "message"))
+		return nil, dberr.MapNoRows(err, notFound("no_message_found", "message"))
 	}
 	contact, err := a.store.Contact(ctx, row.CompanyID, message.ContactID)
 	if err != nil {

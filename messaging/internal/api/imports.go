@@ -105,7 +105,7 @@ func (a *API) importContacts(ctx context.Context, in *importContactsInput) (*imp
 	if form.ContactListID != 0 {
 		list = &form.ContactListID
 		if _, err := a.store.ContactList(ctx, actor.scope.Company, *list); err != nil {
-			return nil, mapNoRows(err, errNoContactList())
+			return nil, dberr.MapNoRows(err, errNoContactList())
 		}
 	}
 	file, err := io.ReadAll(form.File)
@@ -182,7 +182,7 @@ func (a *API) getImport(ctx context.Context, in *IDParam) (*importOutput, error)
 	}
 	stored, err := a.store.ImportByID(ctx, actor.scope.Company, in.ID)
 	if err != nil {
-		return nil, mapNoRows(err, notFound("no_import_found", "import"))
+		return nil, dberr.MapNoRows(err, notFound("no_import_found", "import"))
 	}
 	return importInProgress(stored, http.StatusOK)
 }

@@ -13,6 +13,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/brazil"
+	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/store"
@@ -74,10 +75,10 @@ func (a *API) searchContactForPeer(ctx context.Context, in *ContactQuery) (*foun
 	if err != nil || !isKnown {
 		return out, err
 	}
-	module.SetSubject(ctx, strconv.FormatInt(contact.ID, 10))
+	module.SetSubject(ctx, chat.FormatID(contact.ID))
 	out.Body.Found = true
 	out.Body.Contact = &FoundContact{
-		strconv.FormatInt(contact.ID, 10), contact.Name, chat.FormatE164(contact.Number), contact.Email, contact.Consent, contact.LastInboundAt, contact.CreatedAt.UTC(),
+		chat.FormatID(contact.ID), contact.Name, chat.FormatE164(contact.Number), contact.Email, contact.Consent, contact.LastInboundAt, contact.CreatedAt.UTC(),
 	}
 	return out, nil
 }
@@ -143,10 +144,10 @@ func (a *API) searchTicketsForPeer(ctx context.Context, in *searchTicketsInput) 
 	if err != nil || len(rows) == 0 {
 		return out, err
 	}
-	module.SetSubject(ctx, strconv.FormatInt(contact, 10))
+	module.SetSubject(ctx, chat.FormatID(contact))
 	out.Body.Tickets = rest.Map(rows, func(row store.PeerTicket) FoundTicket {
 		t := row.Ticket
-		return FoundTicket{formatID(t.ID), formatID(t.ContactID), t.Status, row.QueueName, t.Resolution, t.CreatedAt.UTC(), t.ClosedAt}
+		return FoundTicket{chat.FormatID(t.ID), chat.FormatID(t.ContactID), t.Status, row.QueueName, t.Resolution, t.CreatedAt.UTC(), t.ClosedAt}
 	})
 	return out, nil
 }
@@ -180,7 +181,7 @@ func (a *API) closeTicketForPeer(ctx context.Context, in *closeTicketInput) (*cl
 	err = a.store.InTx(ctx, "closing a ticket", func(tx *store.Tx) error {
 		ticket, err := tx.LockTicket(ctx, scope.Company, id)
 		if err != nil {
-			return mapNoRows(err, errNoTicket())
+			return dberr.MapNoRows(err, errNoTicket())
 		}
 		earlier := ticket.Status
 		if earlier == chat.TicketClosed {
@@ -212,7 +213,7 @@ func (a *API) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatc
 	rows, err := a.store.ContactsOfAllCompanies(ctx, chat.NumberKey(number))
 	matches := make([]module.PhoneMatch, len(rows))
 	for i, row := range rows {
-		matches[i] = module.PhoneMatch{TenantID: row.TenantID, Kind: "contact", ID: formatID(row.Contact.ID), Name: row.Contact.Name}
+		matches[i] = module.PhoneMatch{TenantID: row.TenantID, Kind: "contact", ID: chat.FormatID(row.Contact.ID), Name: row.Contact.Name}
 	}
 	return matches, err
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -80,9 +79,9 @@ func (a *API) exportHead(ctx context.Context, id int64) (head ContactExportHead,
 	}
 	row, err := a.store.Contact(ctx, actor.scope.Company, id)
 	if err != nil {
-		return head, mapNoRows(err, errNoContact())
+		return head, dberr.MapNoRows(err, errNoContact())
 	}
-	module.SetSubject(ctx, strconv.FormatInt(id, 10))
+	module.SetSubject(ctx, chat.FormatID(id))
 	contacts, err := a.loadContacts(ctx, row.CompanyID, []store.Contact{row})
 	if err != nil {
 		return head, err
@@ -136,12 +135,12 @@ func (a *API) anonymizeContact(ctx context.Context, in *IDParam) (*contactOutput
 	if err != nil {
 		return nil, err
 	}
-	module.SetSubject(ctx, strconv.FormatInt(in.ID, 10))
+	module.SetSubject(ctx, chat.FormatID(in.ID))
 	var anonymized store.Contact
 	err = a.store.InTx(ctx, "anonymizing a contact", func(tx *store.Tx) error {
 		contact, err := tx.LockContact(ctx, actor.scope.Company, in.ID)
 		if err != nil {
-			return mapNoRows(err, errNoContact())
+			return dberr.MapNoRows(err, errNoContact())
 		}
 		anonymized, err = tx.AnonymizeContact(ctx, actor.scope, contact)
 		return err

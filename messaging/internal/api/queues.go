@@ -78,7 +78,7 @@ func (a *API) getQueue(ctx context.Context, in *IDParam) (*queueOutput, error) {
 	}
 	row, err := a.store.Queue(ctx, actor.scope.Company, in.ID)
 	if err != nil {
-		return nil, mapNoRows(err, errNoQueue())
+		return nil, dberr.MapNoRows(err, errNoQueue())
 	}
 	return newQueueOutput(row)
 }
@@ -183,7 +183,7 @@ func (a *API) withLockedQueue(ctx context.Context, id int64, work func(tx *store
 	return a.store.InTx(ctx, "changing a queue", func(tx *store.Tx) error {
 		row, err := tx.LockQueue(ctx, actor.scope.Company, id)
 		if err != nil {
-			return mapNoRows(err, errNoQueue())
+			return dberr.MapNoRows(err, errNoQueue())
 		}
 		return work(tx, row)
 	})

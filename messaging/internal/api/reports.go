@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/store"
@@ -40,13 +41,13 @@ func (a *API) reportRange(ctx context.Context, in *reportInput) (scope store.Sco
 	r.Zone = zone.String()
 	if in.QueueID != 0 {
 		if _, err := a.store.Queue(ctx, scope.Company, in.QueueID); err != nil {
-			return scope, nil, r, mapNoRows(err, errNoQueue())
+			return scope, nil, r, dberr.MapNoRows(err, errNoQueue())
 		}
 		r.QueueID = &in.QueueID
 	}
 	if in.UserID != 0 {
 		if _, err := a.store.User(ctx, scope.Company, in.UserID); err != nil {
-			return scope, nil, r, mapNoRows(err, errNoUser())
+			return scope, nil, r, dberr.MapNoRows(err, errNoUser())
 		}
 		r.UserID = &in.UserID
 	}

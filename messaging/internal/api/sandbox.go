@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/driver/sandbox"
@@ -88,7 +89,7 @@ func (a *API) scan(ctx context.Context, in *scanInput) (*struct{ Body Pairing },
 		return nil, err
 	}
 	connection, err := a.store.ConnectionByID(ctx, id)
-	return &struct{ Body Pairing }{Pairing{id, connection.Status}}, mapNoRows(err, notFound("no_wapp_found", "connection"))
+	return &struct{ Body Pairing }{Pairing{id, connection.Status}}, dberr.MapNoRows(err, notFound("no_wapp_found", "connection"))
 }
 
 type phoneSendInput struct {
@@ -236,5 +237,5 @@ func (a *API) connectSandbox(ctx context.Context, company int64) error {
 	if err != nil {
 		return err
 	}
-	return a.sandbox.Pair(ctx, connection.ID, fmt.Sprintf("55119%08d", connection.ID%100_000_000), "Sandbox "+formatID(connection.ID))
+	return a.sandbox.Pair(ctx, connection.ID, fmt.Sprintf("55119%08d", connection.ID%100_000_000), "Sandbox "+chat.FormatID(connection.ID))
 }

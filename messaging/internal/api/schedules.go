@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/media"
 	"integrationhub/messaging/internal/store"
@@ -101,14 +102,14 @@ func (a *API) getSchedule(ctx context.Context, in *IDParam) (*scheduleOutput, er
 	}
 	row, err := a.store.Schedule(ctx, actor.scope.Company, in.ID)
 	if err != nil {
-		return nil, mapNoRows(err, errNoSchedule())
+		return nil, dberr.MapNoRows(err, errNoSchedule())
 	}
 	return &scheduleOutput{a.toSchedule(row)}, actor.checkScheduleAccess(row)
 }
 
 // ScheduleFields are the settings of a scheduled message.
 type ScheduleFields struct {
-	Body       rest.Optional[string] `json:"body,omitempty" minLength:"1" maxLength:"4096" doc:"The text" example:"Happy birthday!"`
+	Body       rest.Optional[string] `json:"body,omitempty" minLength:"1" maxLength:"4096" doc:"The text; variables such as {{firstName}} are replaced when it is sent" example:"Happy birthday, {{firstName}}!"`
 	SendAt     rest.Optional[string] `json:"sendAt,omitempty" maxLength:"40" format:"date-time" doc:"When to send it: in the future" example:"2027-03-02T09:00:00-03:00"`
 	ContactID  rest.Optional[int64]  `json:"contactId,omitempty" minimum:"1" doc:"Who gets it" example:"5"`
 	TicketID   rest.Nullable[int64]  `json:"ticketId,omitempty" minimum:"1" doc:"Ticket of the contact, used while it is not closed; null: the contact's live one, or a new one"`
@@ -238,7 +239,7 @@ func (a *API) withLockedSchedule(ctx context.Context, id int64, work func(tx *st
 	return a.store.InTx(ctx, "changing a scheduled message", func(tx *store.Tx) error {
 		row, err := tx.LockSchedule(ctx, user.scope.Company, id)
 		if err != nil {
-			return mapNoRows(err, errNoSchedule())
+			return dberr.MapNoRows(err, errNoSchedule())
 		}
 		if err := user.checkScheduleAccess(row); err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/accounts"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
@@ -33,8 +34,8 @@ type sendInput struct {
 	APIKey         string `header:"apikey" doc:"An API token, in place of Authorization"`
 	IdempotencyKey string `header:"Idempotency-Key" maxLength:"200" doc:"Unique for the message: a request that comes again within a day gets the first answer, and sends nothing" example:"reminder-8151"`
 	Body           struct {
-		Number      string         `json:"number" doc:"Digits with the country code" example:"5511987654321"`
-		Body        string         `json:"body" doc:"The text" example:"Your appointment is tomorrow at 10."`
+		Number      string         `json:"number" maxLength:"15" pattern:"^[1-9][0-9]{7,14}$" doc:"Digits with the country code" example:"5511987654321"`
+		Body        string         `json:"body" minLength:"1" maxLength:"4096" doc:"The text" example:"Your appointment is tomorrow at 10."`
 		WhatsappID  *int64         `json:"whatsappId,omitempty" minimum:"1" doc:"Connection to send on; absent: the default one"`
 		QueueID     *int64         `json:"queueId,omitempty" minimum:"1" doc:"Queue of a new ticket"`
 		CloseTicket bool           `json:"closeTicket,omitempty" doc:"Close the ticket after the message"`
@@ -54,9 +55,9 @@ type SentMessage struct {
 	Status    string    `json:"status" enum:"sent,queued" doc:"queued: the network does not answer, and the hub tries again"`
 	Ack       chat.Ack  `json:"ack" doc:"0 queued, 1 taken by the network"`
 	Number    string    `json:"number" doc:"Of the contact"`
-	TicketID  int64     `json:"ticketId"`
-	ContactID int64     `json:"contactId"`
-	Timestamp time.Time `json:"timestamp"`
+	TicketID  int64     `json:"ticketId" doc:"Ticket that the message is in"`
+	ContactID int64     `json:"contactId" doc:"Contact with the number"`
+	Timestamp time.Time `json:"timestamp" doc:"When it was sent"`
 }
 
 type sendOutput struct{ Body SentMessage }
@@ -132,7 +133,7 @@ func (a *API) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
 	}
 	if b.QueueID != nil {
 		if _, err := a.store.Queue(ctx, from.scope.Company, *b.QueueID); err != nil {
-			return nil, mapNoRows(err, hub.Errorf(hub.ErrNotFound, "queue_not_found", "There is no queue with the id of queueId."))
+			return nil, dberr.MapNoRows(err, hub.Errorf(hub.ErrNotFound, "queue_not_found", "There is no queue with the id of queueId."))
 		}
 	}
 	if err := a.outbound.CheckNumber(ctx, connection, b.Number); err != nil {
@@ -247,7 +248,7 @@ func (a *API) authenticateSender(ctx context.Context, authorization, apiKey stri
 	}
 	var from sender
 	for i, token := range tokens {
-		row, err := a.store.APITokenByHash(ctx, hashToken(token), a.host.Now())
+		row, err := a.store.APITokenByHash(ctx, accounts.HashSecret(token), a.host.Now())
 		if errors.Is(err, pgx.ErrNoRows) || err == nil && i > 0 && row.APIToken.CompanyID != from.scope.Company {
 			return sender{}, hub.Errorf(hub.ErrUnauthorized, "invalid_token", "This is not a valid API token.")
 		}
@@ -255,7 +256,7 @@ func (a *API) authenticateSender(ctx context.Context, authorization, apiKey stri
 			return sender{}, err
 		}
 		if i == 0 {
-			from = sender{scope: store.Scope{Company: row.APIToken.CompanyID, Tenant: row.TenantID}, subject: "token-" + formatID(row.APIToken.ID), connectionID: row.APIToken.ConnectionID}
+			from = sender{scope: store.Scope{Company: row.APIToken.CompanyID, Tenant: row.TenantID}, subject: "token-" + chat.FormatID(row.APIToken.ID), connectionID: row.APIToken.ConnectionID}
 			if err := a.store.TouchAPIToken(ctx, a.host.Now(), row.APIToken.CompanyID, row.APIToken.ID); err != nil {
 				return sender{}, err
 			}
@@ -268,13 +269,5 @@ func (a *API) authenticateSender(ctx context.Context, authorization, apiKey stri
 func invalidField(code, location, message string) *hub.Error {
 	err := hub.Invalid(location, message)
 	err.Code, err.Detail = code, message
-	return err
-}
-
-// mapNoRows returns an error for callers in place of [pgx.ErrNoRows].
-func mapNoRows(err error, notFound *hub.Error) error {
-	if errors.Is(err, pgx.ErrNoRows) {
-		return notFound
-	}
 	return err
 }

@@ -18,6 +18,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/accounts"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/messaging/internal/store"
 )
@@ -32,7 +33,7 @@ const (
 // StreamTicket is a login of a browser's event stream.
 type StreamTicket struct {
 	Ticket    string    `json:"ticket" doc:"Good for one GET /events?ticket=…"`
-	ExpiresAt time.Time `json:"expiresAt"`
+	ExpiresAt time.Time `json:"expiresAt" doc:"Until when it opens a stream"`
 }
 
 // createStreamTicket makes a ticket. It ends with the id of the login that it was made by: a
@@ -43,16 +44,17 @@ func (a *API) createStreamTicket(ctx context.Context, in *TokenInput) (*struct{ 
 		return nil, err
 	}
 	_, login, _ := a.host.Credentials.VerifyAccessToken(in.token())
-	ticket := newToken("msgs_") + hex.EncodeToString(login[:])
+	secret, _ := accounts.NewSecret("msgs_")
+	ticket := secret + hex.EncodeToString(login[:])
 	expires := a.host.Now().Add(streamTicketLife).UTC()
-	err = a.store.InsertStreamTicket(ctx, hashToken(ticket), user.user.UID, expires)
+	err = a.store.InsertStreamTicket(ctx, accounts.HashSecret(ticket), user.user.UID, expires)
 	return &struct{ Body StreamTicket }{StreamTicket{ticket, expires}}, err
 }
 
 // StreamEvent describes the data of a stream's messages: the action, and the resource under
 // the name of the event.
 type StreamEvent struct {
-	Action     string         `json:"action" enum:"create,update,delete"`
+	Action     string         `json:"action" enum:"create,update,delete" doc:"What happened to the resource"`
 	ID         any            `json:"id" doc:"Of the resource"`
 	Ticket     *Ticket        `json:"ticket,omitempty" doc:"With event: ticket"`
 	Message    *TicketMessage `json:"message,omitempty" doc:"With event: message or ack"`
@@ -144,7 +146,7 @@ func (a *API) streamUser(ctx context.Context, ticket string) (actor, error) {
 	if _, ok := module.CallerFrom(ctx); ok {
 		return a.requireActor(ctx)
 	}
-	uid, err := a.store.TakeStreamTicket(ctx, hashToken(ticket), a.host.Now())
+	uid, err := a.store.TakeStreamTicket(ctx, accounts.HashSecret(ticket), a.host.Now())
 	if errors.Is(err, pgx.ErrNoRows) {
 		return actor{}, hub.Errorf(hub.ErrUnauthorized, "unauthorized", "Send the token as Authorization: Bearer, or a fresh ticket of POST /events/ticket.")
 	}

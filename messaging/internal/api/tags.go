@@ -75,7 +75,7 @@ func (a *API) getTag(ctx context.Context, in *IDParam) (*tagOutput, error) {
 		return nil, err
 	}
 	tag, err := a.store.Tag(ctx, actor.scope.Company, in.ID)
-	return &tagOutput{toTag(tag)}, mapNoRows(err, errNoTag())
+	return &tagOutput{toTag(tag)}, dberr.MapNoRows(err, errNoTag())
 }
 
 // TagFields are the settings of a tag.
@@ -144,7 +144,7 @@ func (a *API) updateTag(ctx context.Context, in *updateTagInput) (*tagOutput, er
 	err = a.store.InTx(ctx, "changing a tag", func(tx *store.Tx) error {
 		tag, err := tx.LockTag(ctx, actor.scope.Company, in.ID)
 		if err != nil {
-			return mapNoRows(err, errNoTag())
+			return dberr.MapNoRows(err, errNoTag())
 		}
 		if err := in.Body.applyTo(&tag); err != nil {
 			return err

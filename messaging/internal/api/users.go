@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/accounts"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/store"
@@ -123,7 +124,7 @@ func (a *API) getUser(ctx context.Context, in *IDParam) (*userOutput, error) {
 	row, err := a.store.User(ctx, actor.scope.Company, in.ID)
 	switch {
 	case err != nil:
-		return nil, mapNoRows(err, errNoUser())
+		return nil, dberr.MapNoRows(err, errNoUser())
 	case !actor.isAdmin() && row.ID != actor.user.ID:
 		return nil, errNoPermission()
 	}
@@ -176,7 +177,7 @@ func (f UserFields) checkConnection(ctx context.Context, tx *store.Tx, company i
 		return nil
 	}
 	_, err := tx.Connection(ctx, company, f.WhatsappID.Value)
-	return mapNoRows(err, notFound("no_wapp_found", "connection"))
+	return dberr.MapNoRows(err, notFound("no_wapp_found", "connection"))
 }
 
 // saveQueues replaces the user's queues, where they are present.
@@ -255,10 +256,11 @@ func (a *API) withLockedUser(ctx context.Context, scope store.Scope, id int64, w
 		if i < 0 {
 			return errNoUser()
 		}
-		hasOtherAdmin := slices.ContainsFunc(users, func(u store.User) bool { return u.ID != id && u.Profile == profileAdmin && u.IsActive })
-		return work(tx, users[i], users[i].Profile == profileAdmin && users[i].IsActive && !hasOtherAdmin)
+		return work(tx, users[i], accounts.IsLastAdmin(users, i, isActiveAdmin))
 	})
 }
+
+func isActiveAdmin(user store.User) bool { return user.Profile == profileAdmin && user.IsActive }
 
 func errLastAdmin() *hub.Error {
 	return refused("last_admin", "This is the last active administrator; make another one first.")
@@ -284,7 +286,7 @@ func (a *API) updateUser(ctx context.Context, in *updateUserInput) (*userOutput,
 		if err := in.Body.applyTo(&user); err != nil {
 			return err
 		}
-		if isLastAdmin && (user.Profile != profileAdmin || !user.IsActive) {
+		if isLastAdmin && !isActiveAdmin(user) {
 			return errLastAdmin()
 		}
 		if in.Body.Password.HasValue() {

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 
 	"integrationhub/hub/module/brazil"
@@ -33,3 +34,6 @@ func NumberVariants(number string) []string {
 
 // FormatE164 returns a number with a leading plus, as other products write it.
 func FormatE164(number string) string { return "+" + number }
+
+// FormatID returns an id as text, as other products and the audit log have it.
+func FormatID(id int64) string { return strconv.FormatInt(id, 10) }

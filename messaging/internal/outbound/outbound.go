@@ -10,10 +10,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"integrationhub/hub"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/dberr"
+	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/store"
@@ -148,14 +148,14 @@ func (s *Service) callDriver(ctx context.Context, entry store.OutboxEntry, conta
 	}
 	out := driver.Outgoing{ID: message.ID, To: contact.Number, Body: message.Body}
 	if message.MediaID != nil {
-		out.Media = &driver.Media{Type: message.MediaType, MimeType: deref(message.MimeType), Name: deref(message.MediaName), URL: s.media.SignedURL(*message.MediaID)}
+		out.Media = &driver.Media{Type: message.MediaType, MimeType: rest.ValueOrZero(message.MimeType), Name: rest.ValueOrZero(message.MediaName), URL: s.media.SignedURL(*message.MediaID)}
 	}
 	if message.QuotedID != nil {
 		quoted, err := s.store.Message(ctx, entry.CompanyID, *message.QuotedID)
 		if err != nil {
 			return driver.Sent{}, fmt.Errorf("loading the quoted message: %w", err)
 		}
-		out.QuotedRemoteID = deref(quoted.RemoteID)
+		out.QuotedRemoteID = rest.ValueOrZero(quoted.RemoteID)
 	}
 	return network.Send(ctx, store.DriverConnection(connection), out)
 }
@@ -190,10 +190,10 @@ func (s *Service) PickConnection(ctx context.Context, company int64, id *int64) 
 	if id != nil {
 		connection, err = s.store.Connection(ctx, company, *id)
 		if err != nil {
-			return connection, ifNoRows(err, hub.Errorf(hub.ErrNotFound, "no_wapp_found", "There is no connection with this id."))
+			return connection, dberr.MapNoRows(err, hub.Errorf(hub.ErrNotFound, "no_wapp_found", "There is no connection with this id."))
 		}
 	} else if connection, err = s.store.DefaultConnection(ctx, company); err != nil {
-		return connection, ifNoRows(err, errNotInitialized())
+		return connection, dberr.MapNoRows(err, errNotInitialized())
 	}
 	if connection.Status != chat.ConnectionConnected {
 		return connection, errNotInitialized()
@@ -248,19 +248,4 @@ func (s *Service) CloseTicket(ctx context.Context, scope store.Scope, ticketID i
 
 func errNotInitialized() *hub.Error {
 	return hub.Errorf(hub.ErrMalformed, "wapp_not_initialized", "The connection is not connected: scan its QR code first.")
-}
-
-// ifNoRows returns an error for callers in place of [pgx.ErrNoRows].
-func ifNoRows(err error, notFound *hub.Error) error {
-	if errors.Is(err, pgx.ErrNoRows) {
-		return notFound
-	}
-	return err
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

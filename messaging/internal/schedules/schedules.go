@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -65,7 +66,7 @@ func (s *Service) sendNext(ctx context.Context) (found bool, err error) {
 			return fmt.Errorf("loading the company: %w", err)
 		}
 		scope = store.Scope{Company: company.ID, Tenant: company.TenantID}
-		entry, err = s.write(ctx, tx, scope, schedule)
+		entry, err = s.write(ctx, tx, company, schedule)
 		return err
 	})
 	if err != nil || entry == nil {
@@ -79,7 +80,8 @@ func (s *Service) sendNext(ctx context.Context) (found bool, err error) {
 
 // write stores the message of a schedule in a ticket and in the outbox. It returns nil for a
 // message that cannot be sent; the schedule says why.
-func (s *Service) write(ctx context.Context, tx *store.Tx, scope store.Scope, schedule store.Schedule) (*store.OutboxEntry, error) {
+func (s *Service) write(ctx context.Context, tx *store.Tx, company store.Company, schedule store.Schedule) (*store.OutboxEntry, error) {
+	scope := store.Scope{Company: company.ID, Tenant: company.TenantID}
 	contact, err := tx.LockContact(ctx, scope.Company, schedule.ContactID)
 	if err != nil {
 		return nil, fmt.Errorf("loading the contact: %w", err)
@@ -95,7 +97,10 @@ func (s *Service) write(ctx context.Context, tx *store.Tx, scope store.Scope, sc
 	if err != nil {
 		return nil, err
 	}
-	draft := store.Message{UserID: schedule.UserID, Body: schedule.Body, MediaType: chat.MediaText, Origin: chat.OriginSchedule}
+	body := chat.Render(schedule.Body, chat.Variables{
+		Name: contact.Name, Email: contact.Email, Number: contact.Number, Protocol: strconv.FormatInt(ticket.ID, 10), At: tx.Now().In(chat.LoadZone(company.Timezone)),
+	})
+	draft := store.Message{UserID: schedule.UserID, Body: body, MediaType: chat.MediaText, Origin: chat.OriginSchedule}
 	if schedule.MediaID != nil {
 		file, err := tx.MediaFile(ctx, *schedule.MediaID)
 		if err != nil {

@@ -68,11 +68,38 @@ func TestSchedule(t *testing.T) {
 	company.Refused(400, "ERR_INVALID_TRANSITION", "PUT", path, object{"body": "Again"})
 
 	// The live ticket takes the next.
-	company.OK(201, "POST", "/schedules", object{"body": "And now?", "sendAt": company.Hub.Clock.Now().Add(time.Minute), "contactId": ana})
+	company.OK(201, "POST", "/schedules", object{"body": "{{ms}}, {{firstName}}", "sendAt": company.Hub.Clock.Now().Add(time.Minute), "contactId": ana})
 	company.Advance(2 * time.Minute)
 	runNow(company)
-	require.Len(t, company.Inbox(number), 2)
+	require.Equal(t, []string{"Happy birthday!", "Boa tarde, Ana"}, company.Inbox(number), "with its variables")
 	require.Len(t, company.Tickets(""), 1)
+}
+
+// While the network is away a due message waits in the outbox; it is written once.
+func TestScheduleWaitsForTheNetwork(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompanyAt(t, monday)
+	company.Connect()
+	ana, number := newContact(company, "Ana")
+	path := messagingtest.Path("/schedules", company.OK(201, "POST", "/schedules", object{"body": "Hi", "sendAt": monday.Add(time.Minute), "contactId": ana}))
+	_, err := company.Hub.Host.Pool.Exec(t.Context(), `update sandbox_sessions set state = 'offline'`)
+	require.NoError(t, err)
+	company.Advance(time.Hour)
+	require.Eventually(t, func() bool {
+		company.RunJob("schedules")
+		return company.Get(path)["status"] == "queued"
+	}, 30*time.Second, 10*time.Millisecond)
+	company.RunJob("schedules")
+	company.RunJob("schedules")
+	var written int
+	require.NoError(t, company.Hub.Host.Pool.QueryRow(t.Context(), `select count(*) from messages`).Scan(&written))
+	require.Equal(t, 1, written)
+	_, err = company.Hub.Host.Pool.Exec(t.Context(), `update sandbox_sessions set state = 'online'`)
+	require.NoError(t, err)
+	company.Advance(time.Hour)
+	runNow(company)
+	require.Equal(t, []string{"Hi"}, company.Inbox(number))
+	require.Equal(t, "sent", company.Get(path)["status"])
 }
 
 func TestScheduleThatFails(t *testing.T) {

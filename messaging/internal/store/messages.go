@@ -175,7 +175,7 @@ func ticketIDOf(m Message) string {
 	if m.TicketID == nil {
 		return ""
 	}
-	return formatID(*m.TicketID)
+	return chat.FormatID(*m.TicketID)
 }
 
 // truncate returns at most n characters of a text.

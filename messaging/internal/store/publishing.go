@@ -110,7 +110,7 @@ func (t *Tx) publishContacts(ctx context.Context, scope Scope, contacts []Contac
 // PublishReceived publishes a message from a contact.
 func (t *Tx) PublishReceived(ctx context.Context, scope Scope, contact Contact, ticket Ticket, m Message) error {
 	err := publish(ctx, t, scope, events.MessageReceived{
-		Phone: chat.FormatE164(contact.Number), Name: contact.Name, Body: m.Body, TicketID: formatID(ticket.ID),
+		Phone: chat.FormatE164(contact.Number), Name: contact.Name, Body: m.Body, TicketID: chat.FormatID(ticket.ID),
 	})
 	if err != nil {
 		return err

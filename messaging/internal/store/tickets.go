@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -52,7 +51,7 @@ func (t *Tx) FindOrCreateTicket(ctx context.Context, scope Scope, contact Contac
 	if ticket, err = t.InsertTicket(ctx, params); err != nil {
 		return Ticket{}, fmt.Errorf("creating a ticket: %w", err)
 	}
-	if err := publish(ctx, t, scope, events.TicketCreated{Phone: chat.FormatE164(contact.Number), Name: contact.Name, TicketID: formatID(ticket.ID)}); err != nil {
+	if err := publish(ctx, t, scope, events.TicketCreated{Phone: chat.FormatE164(contact.Number), Name: contact.Name, TicketID: chat.FormatID(ticket.ID)}); err != nil {
 		return ticket, err
 	}
 	return ticket, t.publishTicket(ctx, scope, ticket.ID, "")
@@ -103,12 +102,9 @@ func (t *Tx) SaveTicket(ctx context.Context, scope Scope, earlier chat.TicketSta
 	if err := t.publishTicket(ctx, scope, saved.ID, earlier); err != nil || saved.Status != chat.TicketClosed {
 		return saved, err
 	}
-	closed := events.TicketClosed{TicketID: formatID(saved.ID)}
+	closed := events.TicketClosed{TicketID: chat.FormatID(saved.ID)}
 	if saved.Resolution != nil {
 		closed.Resolution = *saved.Resolution
 	}
 	return saved, publish(ctx, t, scope, closed)
 }
-
-// formatID returns an id as connected products see it.
-func formatID(id int64) string { return strconv.FormatInt(id, 10) }

@@ -102,20 +102,28 @@ func (d *demo) openClinic(ctx context.Context) (there bool, err error) {
 func (d *demo) link(ctx context.Context, c *connected) error {
 	d.step("The two are linked: keys, a signing secret and webhooks in both directions, by one handshake over HTTP.",
 		fmt.Sprintf("hub link %q %q", salonProduct+"/"+salonName, clinicProduct+"/"+clinicName))
-	linked, err := d.Operator.Link(ctx, client.LinkInput{TenantID: c.salon, PeerTenantID: c.clinic})
+	link, err := d.linkTenants(ctx, c.salon, c.clinic)
+	c.link = link
+	return err
+}
+
+// linkTenants connects two tenants, or finds them connected, and returns the integration of
+// the first.
+func (d *demo) linkTenants(ctx context.Context, tenant, peer string) (link string, err error) {
+	linked, err := d.Operator.Link(ctx, client.LinkInput{TenantID: tenant, PeerTenantID: peer})
 	if err != nil {
-		return fmt.Errorf("linking the clinic with the organization: %w", err)
+		return "", fmt.Errorf("linking two tenants: %w", err)
 	}
 	for _, integration := range linked.Value.Integrations {
 		d.Console.Say("   %-10s → %-10s  %s", terminal.Printable(integration.OwnProduct), terminal.Printable(integration.Product), d.Console.Status(integration.Status))
 		if integration.Status != "active" {
-			return fmt.Errorf("the link of %s with %s is not in use: %s", integration.OwnProduct, integration.Product, integration.LastError)
+			return "", fmt.Errorf("the link of %s with %s is not in use: %s", integration.OwnProduct, integration.Product, integration.LastError)
 		}
-		if integration.TenantID == c.salon {
-			c.link = integration.ID
+		if integration.TenantID == tenant {
+			link = integration.ID
 		}
 	}
-	return nil
+	return link, nil
 }
 
 // patientSearch is what the clinic answers a connected product that asks for a number.

@@ -1,6 +1,6 @@
 // Package demo shows on a running hub what it does, step by step: it publishes, receives
-// and retries, opens an organization and a clinic, links them, and follows a booking from
-// one to the other.
+// and retries, opens an organization and a clinic, links them, follows a booking from one to
+// the other, and a chat message from a phone to the clinic.
 package demo
 
 import (
@@ -116,7 +116,10 @@ func (d *demo) run(ctx context.Context) error {
 	if err := d.showSalon(ctx); err != nil {
 		return err
 	}
-	return d.showClinic(ctx)
+	if err := d.showClinic(ctx); err != nil {
+		return err
+	}
+	return d.showChat(ctx)
 }
 
 // prepare creates the product, the tenant and the key. Product and tenant may exist.

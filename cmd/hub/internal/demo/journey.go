@@ -21,7 +21,7 @@ func (d *demo) showJourney(ctx context.Context, c *connected) error {
 		return fmt.Errorf("booking as a client: %w", err)
 	}
 	d.station("booked", "%s with %s, %s, by %s", terminal.Printable(booked.Service), terminal.Printable(booked.Professional), booked.StartAt.Format("Mon 2 Jan 15:04"), guestName)
-	if err := d.follow(ctx, c, "appointment.created", booked.ID); err != nil {
+	if err := d.follow(ctx, c.route(), "appointment.created", isAboutAppointment(booked.ID)); err != nil {
 		return err
 	}
 	kept, err := d.awaitHistory(ctx, c, func(a keptAppointment) bool { return a.Datetime.Equal(booked.StartAt) && a.Status == "scheduled" })
@@ -37,7 +37,7 @@ func (d *demo) showJourney(ctx context.Context, c *connected) error {
 		return fmt.Errorf("cancelling as a client: %w", err)
 	}
 	d.station("cancelled", "by %s", guestName)
-	if err := d.follow(ctx, c, "appointment.cancelled", booked.ID); err != nil {
+	if err := d.follow(ctx, c.route(), "appointment.cancelled", isAboutAppointment(booked.ID)); err != nil {
 		return err
 	}
 	kept, err = d.awaitHistory(ctx, c, func(a keptAppointment) bool { return a.ID == kept.ID && a.Status == "cancelled" })
@@ -58,11 +58,21 @@ func (d *demo) appointmentStation(kept keptAppointment) {
 	d.station("on history", "of the patient %s at %s: %s, %s", guestName, clinicName, terminal.Printable(kept.Service), terminal.Printable(kept.Status))
 }
 
-// follow prints what the log has of an event about an appointment, from its publication
-// to its arrival.
-func (d *demo) follow(ctx context.Context, c *connected, eventType, appointment string) error {
-	sent, err := d.awaitDelivery(ctx, client.DeliveryQuery{IntegrationID: c.link, EventType: eventType, Direction: "outbound"}, func(delivery client.Delivery) bool {
-		return isAboutAppointment(delivery.Payload, appointment)
+// route is the way of an event between two products.
+type route struct {
+	link         string // the sender's integration
+	receiver     string // the receiving tenant
+	receiverName string
+}
+
+// route returns the way of the salon's events to the clinic.
+func (c *connected) route() route { return route{c.link, c.clinic, clinicName} }
+
+// follow prints what the log has of an event, from its publication to its arrival. matches
+// reports whether a payload is the event's.
+func (d *demo) follow(ctx context.Context, r route, eventType string, matches func(payload json.RawMessage) bool) error {
+	sent, err := d.awaitDelivery(ctx, client.DeliveryQuery{IntegrationID: r.link, EventType: eventType, Direction: "outbound"}, func(delivery client.Delivery) bool {
+		return matches(delivery.Payload)
 	})
 	if err != nil {
 		return err
@@ -78,7 +88,7 @@ func (d *demo) follow(ctx context.Context, c *connected, eventType, appointment 
 		}
 		d.station(fmt.Sprintf("attempt %d", attempt.Number), "%s  %s after %.1f ms", since(began, attempt.StartedAt), outcome, attempt.Phases.TotalMS)
 	}
-	received, err := d.awaitDelivery(ctx, client.DeliveryQuery{EventID: sent.EventID, TenantID: c.clinic, Direction: "inbound"}, func(client.Delivery) bool { return true })
+	received, err := d.awaitDelivery(ctx, client.DeliveryQuery{EventID: sent.EventID, TenantID: r.receiver, Direction: "inbound"}, func(client.Delivery) bool { return true })
 	if err != nil {
 		return err
 	}
@@ -86,7 +96,7 @@ func (d *demo) follow(ctx context.Context, c *connected, eventType, appointment 
 		Status string `json:"status"`
 	}
 	_ = json.Unmarshal([]byte(received.ResponseBody), &answer) // an answer of another form is shown without its word
-	d.station("received", "%s  by %s, its signature checked: %s", since(began, received.CreatedAt), clinicName, terminal.Printable(answer.Status))
+	d.station("received", "%s  by %s, its signature checked: %s", since(began, received.CreatedAt), r.receiverName, terminal.Printable(answer.Status))
 	return nil
 }
 
@@ -95,13 +105,16 @@ func since(start, end time.Time) string {
 	return fmt.Sprintf("+%d ms", max(0, end.Sub(start).Milliseconds()))
 }
 
-func isAboutAppointment(payload json.RawMessage, id string) bool {
-	var envelope struct {
-		Data struct {
-			AppointmentID string `json:"appointment_id"`
-		} `json:"data"`
+// isAboutAppointment returns whether payloads are about an appointment.
+func isAboutAppointment(id string) func(payload json.RawMessage) bool {
+	return func(payload json.RawMessage) bool {
+		var envelope struct {
+			Data struct {
+				AppointmentID string `json:"appointment_id"`
+			} `json:"data"`
+		}
+		return json.Unmarshal(payload, &envelope) == nil && envelope.Data.AppointmentID == id
 	}
-	return json.Unmarshal(payload, &envelope) == nil && envelope.Data.AppointmentID == id
 }
 
 // awaitDelivery waits until the log shows a matching delivery as delivered, and returns

@@ -23,10 +23,10 @@ func TestListBySubject(t *testing.T) {
 		for _, terms := range [][]int64{{7}, {3}, {3, 4}, {99}} {
 			var want []uuid.UUID
 			for _, r := range b.rows {
-				var about bool
-				require.NoError(t, b.pool.QueryRow(t.Context(), `select coalesce(subjects && $2, false) from hub.events where seq = (overlay($1::uuid::text placing '0000' from 33))::uuid`, r.id, terms).Scan(&about))
+				var isAbout bool
+				require.NoError(t, b.pool.QueryRow(t.Context(), `select coalesce(subjects && $2, false) from hub.events where seq = (overlay($1::uuid::text placing '0000' from 33))::uuid`, r.id, terms).Scan(&isAbout))
 				status, isSet := delivery.ParseStatus(f.Status)
-				if about && (!isSet || r.status == status) && (f.TenantID == nil || r.tenant == *f.TenantID && r.environment == f.Environment) &&
+				if isAbout && (!isSet || r.status == status) && (f.TenantID == nil || r.tenant == *f.TenantID && r.environment == f.Environment) &&
 					(f.Direction == "" || !r.inbound) && (f.Since == nil || !logid.Time(r.id).Before(b.noon)) {
 					want = append(want, r.id)
 				}

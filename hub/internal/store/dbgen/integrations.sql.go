@@ -826,6 +826,28 @@ func (q *Queries) RevokeIntegrationKeys(ctx context.Context, at time.Time, integ
 	return err
 }
 
+const setIntegrationProduct = `-- name: SetIntegrationProduct :execrows
+update hub.integrations i set product = $1, updated_at = now()
+where i.id = $2 and i.product = $3 and i.handshake = 0 and i.revoked_at is null and not exists (
+    select from hub.integrations o where o.tenant_id = i.tenant_id and o.environment = i.environment and o.product = $1)
+`
+
+type SetIntegrationProductParams struct {
+	Product string
+	ID      uuid.UUID
+	Unnamed string
+}
+
+// For a peer that registered without naming its product, and with which no handshake was
+// begun. Nothing changes if the tenant has an integration with the product.
+func (q *Queries) SetIntegrationProduct(ctx context.Context, arg SetIntegrationProductParams) (int64, error) {
+	result, err := q.db.Exec(ctx, setIntegrationProduct, arg.Product, arg.ID, arg.Unnamed)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const setPeerAccount = `-- name: SetPeerAccount :exec
 update hub.integrations set peer_account = $1::text where id = $2 and remote_key = $3
 `

@@ -25,6 +25,13 @@ where id = sqlc.arg(id)
 -- A tenant's integration with a product.
 select * from hub.integrations where tenant_id = sqlc.arg(tenant_id) and environment = sqlc.arg(environment) and product = sqlc.arg(product);
 
+-- name: SetIntegrationProduct :execrows
+-- For a peer that registered without naming its product, and with which no handshake was
+-- begun. Nothing changes if the tenant has an integration with the product.
+update hub.integrations i set product = sqlc.arg(product), updated_at = now()
+where i.id = sqlc.arg(id) and i.product = sqlc.arg(unnamed) and i.handshake = 0 and i.revoked_at is null and not exists (
+    select from hub.integrations o where o.tenant_id = i.tenant_id and o.environment = i.environment and o.product = sqlc.arg(product));
+
 -- name: SetPeerAccount :exec
 -- Whose the peer's key is, unless it was replaced meanwhile.
 update hub.integrations set peer_account = sqlc.arg(account)::text where id = sqlc.arg(id) and remote_key = sqlc.arg(remote_key);

@@ -1,0 +1,308 @@
+// Package cloud speaks to the WhatsApp Cloud API over HTTP: it sends messages, reads the
+// files of received ones, and reads the API's webhooks.
+package cloud
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"integrationhub/hub"
+	"integrationhub/hub/module"
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/driver"
+)
+
+// Name is the driver's name.
+const Name = "cloud"
+
+// messageWindow is how long after a contact's message texts are taken.
+const messageWindow = 24 * time.Hour
+
+// Driver calls the API. It implements [driver.Driver].
+type Driver struct {
+	host module.Host
+	sink driver.Sink
+	base string // with the version, without a slash at the end
+}
+
+var _ driver.Driver = (*Driver)(nil)
+
+// Settings are those of a connection.
+type Settings struct {
+	PhoneNumberID string `json:"phoneNumberId"`
+	WABAID        string `json:"wabaId"`
+	AccessToken   string `json:"accessToken"` // secret
+	AppSecret     string `json:"appSecret"`   // secret: signs webhooks
+	VerifyToken   string `json:"verifyToken"` // secret: of the webhook's verification
+}
+
+// New returns the driver for an API at an address and a version, such as
+// https://graph.facebook.com and v23.0.
+func New(host module.Host, sink driver.Sink, address, version string) (*Driver, error) {
+	base, err := url.Parse(address)
+	if err != nil || base.Host == "" {
+		return nil, errors.New("the address of the Cloud API must be an absolute URL")
+	}
+	return &Driver{host, sink, base.JoinPath(version).String()}, nil
+}
+
+// Name implements [driver.Driver].
+func (d *Driver) Name() string { return Name }
+
+// Capabilities implements [driver.Driver].
+func (d *Driver) Capabilities() driver.Capabilities {
+	return driver.Capabilities{Templates: true, MessageWindow: messageWindow}
+}
+
+func settingsOf(c driver.Connection) (s Settings, err error) {
+	if err := json.Unmarshal(c.Settings, &s); err != nil {
+		return s, fmt.Errorf("reading a connection's settings: %w", err)
+	}
+	return s, nil
+}
+
+// Start implements [driver.Driver]: it checks the account. A refused one is disconnected,
+// with the API's reason.
+func (d *Driver) Start(ctx context.Context, c driver.Connection) error {
+	settings, err := settingsOf(c)
+	if err != nil {
+		return err
+	}
+	var account struct {
+		DisplayPhoneNumber string `json:"display_phone_number"`
+	}
+	change := driver.ConnectionChange{ConnectionID: c.ID, Status: chat.ConnectionConnected}
+	err = d.call(ctx, http.MethodGet, "/"+url.PathEscape(settings.PhoneNumberID)+"?fields=display_phone_number", settings, nil, &account)
+	var apiErr *APIError
+	switch {
+	case err == nil:
+		change.Number = digits(account.DisplayPhoneNumber)
+	case errors.As(err, &apiErr):
+		change.Status, change.LastError = chat.ConnectionDisconnected, apiErr.Message
+	default:
+		change.Status, change.LastError = chat.ConnectionDisconnected, "The Cloud API does not answer."
+	}
+	return d.sink.ChangeConnection(ctx, change)
+}
+
+// Stop implements [driver.Driver]. There is no session to end.
+func (d *Driver) Stop(context.Context, driver.Connection) error { return nil }
+
+// Check implements [driver.Driver]. The API cannot be asked.
+func (d *Driver) Check(context.Context, driver.Connection, string) (registered bool, err error) {
+	return true, nil
+}
+
+// outgoing is a message as the API takes it.
+type outgoing struct {
+	Product string          `json:"messaging_product"`
+	To      string          `json:"to,omitempty"`
+	Type    string          `json:"type,omitempty"`
+	Text    *textContent    `json:"text,omitempty"`
+	Image   *fileContent    `json:"image,omitempty"`
+	Video   *fileContent    `json:"video,omitempty"`
+	Audio   *fileContent    `json:"audio,omitempty"`
+	File    *fileContent    `json:"document,omitempty"`
+	Context *messageContext `json:"context,omitempty"`
+	Status  string          `json:"status,omitempty"`     // of a read receipt
+	Message string          `json:"message_id,omitempty"` // of a read receipt
+}
+
+type textContent struct {
+	Body string `json:"body"`
+}
+
+type fileContent struct {
+	Link     string `json:"link"`
+	Caption  string `json:"caption,omitempty"`
+	Filename string `json:"filename,omitempty"`
+}
+
+type messageContext struct {
+	MessageID string `json:"message_id"`
+}
+
+func toOutgoing(m driver.Outgoing) outgoing {
+	out := outgoing{Product: "whatsapp", To: m.To, Type: "text"}
+	if m.QuotedRemoteID != "" {
+		out.Context = &messageContext{m.QuotedRemoteID}
+	}
+	if m.Media == nil {
+		out.Text = &textContent{m.Body}
+		return out
+	}
+	file := &fileContent{Link: m.Media.URL, Caption: m.Body}
+	switch out.Type = string(m.Media.Type); m.Media.Type {
+	case chat.MediaImage:
+		out.Image = file
+	case chat.MediaVideo:
+		out.Video = file
+	case chat.MediaAudio: // has no caption
+		file.Caption, out.Audio = "", file
+	default:
+		out.Type, file.Filename, out.File = "document", m.Media.Name, file
+	}
+	return out
+}
+
+// Send implements [driver.Driver].
+func (d *Driver) Send(ctx context.Context, c driver.Connection, m driver.Outgoing) (driver.Sent, error) {
+	settings, err := settingsOf(c)
+	if err != nil {
+		return driver.Sent{}, err
+	}
+	var answer struct {
+		Messages []struct {
+			ID string `json:"id"`
+		} `json:"messages"`
+	}
+	err = d.call(ctx, http.MethodPost, "/"+url.PathEscape(settings.PhoneNumberID)+"/messages", settings, toOutgoing(m), &answer)
+	if err != nil {
+		return driver.Sent{}, mapError(err)
+	}
+	if len(answer.Messages) != 1 || answer.Messages[0].ID == "" {
+		return driver.Sent{}, errors.New("the Cloud API answered without the id of the message")
+	}
+	return driver.Sent{RemoteID: answer.Messages[0].ID, At: d.host.Now().UTC().Truncate(time.Microsecond)}, nil
+}
+
+// MarkRead implements [driver.Driver]. The API marks what came before a message as well.
+func (d *Driver) MarkRead(ctx context.Context, c driver.Connection, _ string, remoteIDs []string) error {
+	settings, err := settingsOf(c)
+	if err != nil || len(remoteIDs) == 0 {
+		return err
+	}
+	receipt := outgoing{Product: "whatsapp", Status: "read", Message: remoteIDs[len(remoteIDs)-1]}
+	return d.call(ctx, http.MethodPost, "/"+url.PathEscape(settings.PhoneNumberID)+"/messages", settings, receipt, nil)
+}
+
+// OpenMedia implements [driver.Driver]: the API answers with a short-lived address.
+func (d *Driver) OpenMedia(ctx context.Context, c driver.Connection, reference string) (io.ReadCloser, error) {
+	settings, err := settingsOf(c)
+	if err != nil {
+		return nil, err
+	}
+	var file struct {
+		URL string `json:"url"`
+	}
+	if err := d.call(ctx, http.MethodGet, "/"+url.PathEscape(reference), settings, nil, &file); err != nil {
+		return nil, mapError(err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, file.URL, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: its address cannot be read", driver.ErrRefused)
+	}
+	request.Header.Set("Authorization", "Bearer "+settings.AccessToken)
+	response, err := d.host.Downloads.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("fetching a file: %w", err)
+	}
+	if response.StatusCode != http.StatusOK {
+		_ = response.Body.Close()
+		return nil, fmt.Errorf("fetching a file: status %d", response.StatusCode)
+	}
+	return response.Body, nil
+}
+
+// APIError is an error that the API answered with.
+type APIError struct {
+	Status  int
+	Code    int
+	Message string
+}
+
+// Error implements error.
+func (e *APIError) Error() string {
+	return fmt.Sprintf("the Cloud API answered %d with error %d: %s", e.Status, e.Code, e.Message)
+}
+
+// mapError returns the driver's error for one of the API. Others may pass.
+func mapError(err error) error {
+	var apiErr *APIError
+	if !errors.As(err, &apiErr) {
+		return err
+	}
+	switch apiErr.Code {
+	case 0, 190: // the token has expired
+		if apiErr.Status == http.StatusUnauthorized {
+			return fmt.Errorf("%w: %w", driver.ErrNotConnected, err)
+		}
+	case 131026: // the recipient cannot be reached
+		return fmt.Errorf("%w: %w", driver.ErrNotRegistered, err)
+	case 4, 80007, 130429, 131048, 131056: // too many requests
+		return err
+	}
+	if apiErr.Status >= http.StatusBadRequest && apiErr.Status < http.StatusInternalServerError && apiErr.Status != http.StatusTooManyRequests {
+		return fmt.Errorf("%w: %w", driver.ErrRefused, err)
+	}
+	return err
+}
+
+// call makes a request to the API and decodes its answer; into may be nil.
+func (d *Driver) call(ctx context.Context, method, path string, settings Settings, body, into any) error {
+	var reader io.Reader
+	if body != nil {
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return fmt.Errorf("encoding a request: %w", err)
+		}
+		reader = bytes.NewReader(raw)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, d.base+path, reader)
+	if err != nil {
+		return fmt.Errorf("making a request: %w", err)
+	}
+	request.Header.Set("Authorization", "Bearer "+settings.AccessToken)
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := d.host.HTTP.Do(request)
+	if err != nil {
+		return fmt.Errorf("calling the Cloud API: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	raw, err := io.ReadAll(response.Body)
+	if err != nil {
+		return fmt.Errorf("reading the Cloud API's answer: %w", err)
+	}
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		var answer struct {
+			Error struct {
+				Code    int    `json:"code"`
+				Message string `json:"message"`
+			} `json:"error"`
+		}
+		_ = json.Unmarshal(raw, &answer) // an answer without a reason has none
+		return &APIError{response.StatusCode, answer.Error.Code, answer.Error.Message}
+	}
+	if into == nil {
+		return nil
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return fmt.Errorf("decoding the Cloud API's answer: %w", err)
+	}
+	return nil
+}
+
+// digits returns the digits of a number as the API shows it.
+func digits(text string) string {
+	var out []byte
+	for i := range len(text) {
+		if text[i] >= '0' && text[i] <= '9' {
+			out = append(out, text[i])
+		}
+	}
+	return string(out)
+}
+
+// errMalformed is the error for a webhook that cannot be read.
+func errMalformed() *hub.Error {
+	return hub.Errorf(hub.ErrMalformed, "malformed", "The webhook does not have the form of the Cloud API.")
+}
