@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
+	"slices"
 	_ "time/tzdata" // clinics have time zones, and machines may know none
 
 	"github.com/danielgtaylor/huma/v2"
@@ -66,7 +67,7 @@ func (Module) Open(_ context.Context, host module.Host) (module.Instance, error)
 	a := api.New(host, clinicStore, inboxService, erasureService, importService)
 	return &instance{
 		api: a, store: clinicStore, inbox: inboxService,
-		jobs: append(a.Authenticator().Jobs(), jobs.List(clinicStore, inboxService, erasureService, importService)...),
+		jobs: slices.Concat(a.Authenticator().Jobs(), a.Exports().Jobs(), jobs.List(clinicStore, inboxService, erasureService, importService)),
 	}, nil
 }
 

@@ -3,6 +3,7 @@ package clinic_test
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -23,7 +24,11 @@ func charted(clinic *clinictest.Clinic) map[string]string {
 	chart.AddPatientWithChart()
 	imported := chart.UploadImport("csv", clinictest.ImportTable)
 	require.Equal(t, 202, imported.Status, imported.Text)
+	export := chart.StartExport("")
+	chart.WaitForExport(export)
+	export = strings.TrimPrefix(export, chart.Hub.Base)
 	return map[string]string{
+		"/fhir/exports/{id}": export, "/fhir/exports/{id}/{type}": export + "/Patient",
 		"/api/v1/patients/{id}/export": "/api/v1/patients/" + chart.PatientID + "/export", "/api/v1/imports/{id}": "/api/v1/imports/" + imported.Body["id"].(string),
 		"/fhir/Patient/{id}": "/fhir/Patient/" + chart.PatientID, "/fhir/Patient/{id}/$everything": "/fhir/Patient/" + chart.PatientID + "/$everything",
 		"/fhir/Appointment/{id}": "/fhir/Appointment/" + chart.AppointmentID, "/fhir/Encounter/{id}": "/fhir/Encounter/" + chart.VisitID,

@@ -22,7 +22,7 @@ const (
 	HeaderStdSignature = "webhook-signature"   // Standard Webhooks: space-separated "v1,<base64>"
 )
 
-// HeaderHub stands in every response of a hub, with the version of its API, so that
+// HeaderHub is in every response of a hub, with [APIVersion] as its value, so that
 // callers can tell it from another server at the same address.
 const (
 	HeaderHub  = "X-Integration-Hub"

@@ -132,7 +132,7 @@ func (t localTokens) Token(context.Context) (string, error) {
 		return "", err
 	}
 	if local == nil || local.Token == "" {
-		return "", client.ErrNoRight
+		return "", client.ErrNotLoggedIn
 	}
 	return local.Token, nil
 }

@@ -134,7 +134,7 @@ func (t *savedTokens) Token(ctx context.Context) (string, error) {
 	}
 	login, ok := saved.Logins[t.url]
 	if !ok {
-		return "", client.ErrNoRight
+		return "", client.ErrNotLoggedIn
 	}
 	if t.app.now().Before(login.ExpiresAt.Add(-expirySlack)) {
 		return login.AccessToken, nil
@@ -148,7 +148,7 @@ func (t *savedTokens) Renew(ctx context.Context, stale string) (string, error) {
 	err := changeCredentials(func(saved *credentials) error {
 		current, ok := saved.Logins[t.url]
 		if !ok {
-			return client.ErrNoRight
+			return client.ErrNotLoggedIn
 		}
 		if current.AccessToken != stale {
 			token = current.AccessToken

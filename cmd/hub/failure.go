@@ -33,7 +33,7 @@ type failure struct {
 // Error implements error.
 func (f *failure) Error() string { return f.err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (f *failure) Unwrap() error { return f.err }
 
 func usagef(format string, args ...any) error {
@@ -51,7 +51,7 @@ func exitCode(err error) int {
 	switch {
 	case errors.As(err, &known):
 		return known.code
-	case errors.Is(err, client.ErrNoRight):
+	case errors.Is(err, client.ErrNotLoggedIn):
 		return exitAuth
 	case errors.As(err, &problem) && !problem.IsForeign:
 		switch problem.Status {
@@ -102,7 +102,7 @@ func (a *app) hint(err error) string {
 		return fmt.Sprintf("check --url (HUB_URL): it is the address of the hub, here from %s; an endpoint's address is --endpoint-url", a.urlSource)
 	case errors.As(err, &unreached) && errors.Is(err, syscall.ECONNREFUSED):
 		return "is the hub running? start it with: make run"
-	case errors.Is(err, client.ErrNoRight):
+	case errors.Is(err, client.ErrNotLoggedIn):
 		return "start a hub on this machine with: make run (name its --data-dir where it is not ./data), or log in to another: hub login --url URL"
 	case !errors.As(err, &problem):
 		return ""

@@ -9,7 +9,7 @@ import (
 	"integrationhub/hub"
 )
 
-// List gives every connector once.
+// List returns every connector once.
 func List() []hub.Connector {
 	return []hub.Connector{
 		clinic.New(),

@@ -38,7 +38,7 @@ var shared struct {
 	next     atomic.Int64 // number of the next test database
 }
 
-// Database gives the test a migrated database of its own, and a pool on it.
+// Database creates a migrated database for the test, and returns a pool on it.
 // Both end with the test. The database is not durable.
 func Database(t testing.TB) *pgxpool.Pool {
 	t.Helper()
@@ -48,7 +48,7 @@ func Database(t testing.TB) *pgxpool.Pool {
 	return pool
 }
 
-// DatabaseURL gives the test a migrated database of its own, dropped when the
+// DatabaseURL creates a migrated database for the test, dropped when the
 // test ends, whoever is still connected.
 func DatabaseURL(t testing.TB) string {
 	t.Helper()
@@ -91,7 +91,7 @@ func SharedDatabaseURL(t testing.TB) string {
 	return databaseURL(name)
 }
 
-// EmptyDatabaseURL gives the test an empty database of its own, not migrated.
+// EmptyDatabaseURL creates an empty database for the test, not migrated.
 func EmptyDatabaseURL(t testing.TB) string {
 	t.Helper()
 	startShared(t)

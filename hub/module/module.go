@@ -162,12 +162,13 @@ type PersonFinder interface {
 	// PersonIDMember returns the member of events, and the parameter of searches, that has
 	// the id of a person: "patient_id" or "client_id".
 	PersonIDMember() string
-	// FindPerson returns under what events name a person of a tenant besides the id. The
-	// error is a [hub.ErrNotFound] if the tenant has no such person in the environment.
+	// FindPerson returns the identifiers, besides the id, by which events name a person of
+	// a tenant. The error is a [hub.ErrNotFound] if the tenant has no such person in the
+	// environment.
 	FindPerson(ctx context.Context, tenant uuid.UUID, environment hub.Environment, id uuid.UUID) (Person, error)
 }
 
-// Person is under what events name a person.
+// Person holds the identifiers by which events name a person.
 type Person struct {
 	IDs            []string // of persons that were merged into this one; at most 200
 	Phones         []string // international, with a leading plus; earlier ones included

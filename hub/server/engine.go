@@ -96,7 +96,7 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 	drainer := maintain.NewDrainer(s.api, log, e.dispatcher.Wake, e.metrics.CountFailedUnsent)
 	eraser := erasure.New(s.api, log, e.metrics, s.box, e.dispatcher.SetErasingTenants)
 	maintenance := maintain.NewMaintenance(s.api, log, now, cfg.Retention, e.metrics.CountFailedUnsent).
-		CountAbandoned(e.metrics.CountAbandoned).DropAudit(cfg.AuditRetention)
+		OnAbandoned(e.metrics.CountAbandoned).DropAudit(cfg.AuditRetention)
 	for _, work := range append(more,
 		e.directory.Run, e.dispatcher.Sweep, e.replays.Run, e.tail.Run, maintenance.Run, drainer.Run, eraser.Run, e.runRetryScheduler,
 		func(ctx context.Context) { e.dispatcher.Listen(ctx, outbox.DueChannel) },

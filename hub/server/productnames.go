@@ -82,7 +82,7 @@ func productsWithout(name string, running []*hosted) string {
 // renameTimeout bounds a rename, which waits for the locks of running hubs.
 const renameTimeout = time.Minute
 
-// RenameProduct gives an external product another name, another key prefix or both; ""
+// RenameProduct changes the name of an external product, its key prefix or both; ""
 // keeps one. It needs no running hub: a start may have been refused for the name. The
 // private PostgreSQL is started if it does not run.
 func RenameProduct(ctx context.Context, o Options, name, newName, newPrefix string) (registered registry.Product, err error) {
@@ -94,6 +94,9 @@ func RenameProduct(ctx context.Context, o Options, name, newName, newPrefix stri
 		return registry.Product{}, err
 	}
 	if s.api, err = openPool(ctx, s.databaseURL, 2, apiSettings); err != nil {
+		return registry.Product{}, err
+	}
+	if err := audit.EnsurePartitions(ctx, s.api, time.Now()); err != nil {
 		return registry.Product{}, err
 	}
 	registered, err = registry.NewDirectory(s.api, registeredAs(o.Modules)...).RenameProduct(ctx, name, newName, newPrefix)

@@ -19,6 +19,7 @@ import (
 
 	"integrationhub/hub/config"
 	"integrationhub/hub/embedded"
+	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/integration"
 	"integrationhub/hub/internal/limit"
 	"integrationhub/hub/internal/registry"
@@ -74,6 +75,9 @@ func openStorage(ctx context.Context, cfg config.Config, search []string, log *s
 		return s, err
 	}
 	if s.api, err = openPool(ctx, s.databaseURL, apiConns, apiSettings); err != nil {
+		return s, err
+	}
+	if err := audit.EnsurePartitions(ctx, s.api, time.Now()); err != nil {
 		return s, err
 	}
 	if s.installation, err = loadInstallation(ctx, s.api); err != nil {

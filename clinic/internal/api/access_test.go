@@ -32,7 +32,7 @@ func idKind(path string) string {
 		"/patients/{": "{patient}", "/appointments/{": "{appointment}", "/payments/{": "{payment}", "/professionals/{": "{professional}",
 		"/users/{": "{user}", "/inbox/{": "{entry}", "/deletion-requests/{": "{deletion}", "/api-keys/{": "{key}", "/integrations/{": "{integration}", "/webhook-logs/{": "{delivery}",
 		"/Patient/{": "{patient}", "/Appointment/{": "{appointment}", "/Encounter/{": "{visit}", "/DocumentReference/{": "{record}",
-		"/Communication/{": "{interaction}", "/imports/{": "{import}", "/merges/{": "{merge}",
+		"/Communication/{": "{interaction}", "/imports/{": "{import}", "/merges/{": "{merge}", "/exports/{": "{export}",
 	} {
 		if strings.Contains(path, part) {
 			return kind
@@ -49,11 +49,15 @@ func ResourceIDs(clinic *clinictest.ChartedClinic) map[string]string {
 	imported := clinic.UploadImport("csv", "nome;cpf\nGil;529.982.247-25\n").Body["id"].(string)
 	clinic.WaitForImport(imported)
 	merge := clinic.OK(200, "POST", "/patients/"+clinic.AddPatient("+5511900003333")+"/merge", object{"into": clinic.AddPatient("+5511900004444")})["merge_id"].(string)
+	deletion := clinic.OK(202, "POST", "/patients/"+clinic.OtherPatientID+"/deletion-request", nil)["id"].(string) // deletes exports
+	export := clinic.StartExport("")
+	clinic.WaitForExport(export)
 	return map[string]string{
-		"{visit}": chart.VisitID, "{record}": chart.RecordID, "{interaction}": chart.InteractionID, "{import}": imported, "{merge}": merge,
+		"{export}": export[strings.LastIndex(export, "/")+1:],
+		"{visit}":  chart.VisitID, "{record}": chart.RecordID, "{interaction}": chart.InteractionID, "{import}": imported, "{merge}": merge,
 		"{patient}": clinic.PatientID, "{appointment}": clinic.AppointmentID, "{payment}": clinic.PendingPaymentID, "{professional}": clinic.ProfessionalID, "{entry}": clinic.InboxEntryID,
 		"{user}":     clinic.AddStaff().Get("/auth/me")["id"].(string),
-		"{deletion}": clinic.OK(202, "POST", "/patients/"+clinic.OtherPatientID+"/deletion-request", nil)["id"].(string),
+		"{deletion}": deletion,
 	}
 }
 
@@ -76,7 +80,7 @@ func TestOtherTenantsDataIsNotFound(t *testing.T) {
 		if op.Requires("key", "") && !op.Requires("bearer", "") {
 			as = me.NewKey()
 		}
-		path, query, body := strings.Replace(op.Path, "{product}", "messaging", 1), queries[op.ID], bodies[op.ID]
+		path, query, body := strings.NewReplacer("{product}", "messaging", "{type}", "Patient").Replace(op.Path), queries[op.ID], bodies[op.ID]
 		if op.TakesJSON() && op.Method != "GET" && strings.Contains(path, "{") {
 			require.NotEmpty(t, body, "give %s a body in this test", op.ID)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"integrationhub/clinic/internal/care"
 	"integrationhub/clinic/internal/erasure"
+	"integrationhub/clinic/internal/exports"
 	"integrationhub/clinic/internal/imports"
 	"integrationhub/clinic/internal/inbox"
 	"integrationhub/clinic/internal/store"
@@ -29,13 +30,19 @@ type API struct {
 	inbox         *inbox.Service
 	erasure       *erasure.Service
 	imports       *imports.Service
+	exports       *exports.Service
 	authenticator *accounts.Authenticator
 }
 
 // New returns the API of an opened product.
 func New(host module.Host, s *store.Store, inboxService *inbox.Service, erasureService *erasure.Service, importService *imports.Service) *API {
-	return &API{host, s, inboxService, erasureService, importService, accounts.New(host, accountOptions, userStore{s})}
+	a := &API{host: host, store: s, inbox: inboxService, erasure: erasureService, imports: importService, authenticator: accounts.New(host, accountOptions, userStore{s})}
+	a.exports = exports.New(host, s, exportSource{a})
+	return a
 }
+
+// Exports returns the bulk exports, which read the API's resources.
+func (a *API) Exports() *exports.Service { return a.exports }
 
 // Authenticator returns the logins of the clinic's users.
 func (a *API) Authenticator() *accounts.Authenticator { return a.authenticator }

@@ -27,21 +27,6 @@ func clampOptionalTime(t *time.Time) *time.Time {
 
 func formatDate(t time.Time) string { return t.Format(time.DateOnly) }
 
-// stringOrEmpty returns an optional text, "" for nil.
-func stringOrEmpty(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
-func timeOrZero(t *time.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return *t
-}
-
 // formatOptionalTime returns a time in RFC 3339, "" for nil.
 func formatOptionalTime(t *time.Time) string {
 	if t == nil {

@@ -128,10 +128,22 @@ func (a *API) newFHIRView(ctx context.Context, ownScope string) (fhirView, error
 	if err != nil {
 		return fhirView{}, err
 	}
-	forPeer := caller.UserID == uuid.Nil
-	if forPeer && !caller.HasScope(featurePatientRead) && !caller.HasScope(ownScope) {
-		return fhirView{}, hub.Errorf(hub.ErrForbidden, "missing_scope", "This key lacks the scope %s.", ownScope)
+	if err := checkReadScope(caller, ownScope); err != nil {
+		return fhirView{}, err
 	}
+	return a.viewFor(ctx, scope, caller.UserID == uuid.Nil, caller.Peer)
+}
+
+// checkReadScope is a [hub.ErrForbidden] for keys without the scopes of [API.newFHIRView].
+func checkReadScope(caller module.Caller, ownScope string) error {
+	if caller.UserID == uuid.Nil && !caller.HasScope(featurePatientRead) && !caller.HasScope(ownScope) {
+		return hub.Errorf(hub.ErrForbidden, "missing_scope", "This key lacks the scope %s.", ownScope)
+	}
+	return nil
+}
+
+// viewFor returns the view of an administrator, or of a key of a product, "" for none.
+func (a *API) viewFor(ctx context.Context, scope store.Scope, forPeer bool, peer string) (fhirView, error) {
 	clinic, err := a.store.Clinic(ctx, scope.Clinic)
 	if err != nil {
 		return fhirView{}, err
@@ -143,8 +155,8 @@ func (a *API) newFHIRView(ctx context.Context, ownScope string) (fhirView, error
 	f := fhirView{Converter: fhir.Converter{Base: a.fhirBase(), Clinic: clinic.Name, ForPeer: forPeer}, scope: scope, zone: zone}
 	if forPeer { // a product sees its own interactions only; a key of no product sees none
 		f.sources = []string{}
-		if caller.Peer != "" {
-			f.sources = []string{caller.Peer}
+		if peer != "" {
+			f.sources = []string{peer}
 		}
 	}
 	return f, nil

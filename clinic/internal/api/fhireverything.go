@@ -50,10 +50,16 @@ func (a *API) bindEverything(api huma.API, op huma.Operation) {
 		}
 		return
 	}
-	for _, everythingParam := range fhir.EverythingParams() {
-		op.Parameters = append(op.Parameters, &huma.Param{Name: everythingParam.Name, In: "query", Description: everythingParam.Documentation, Schema: &huma.Schema{Type: huma.TypeString}})
-	}
+	op.Parameters = append(op.Parameters, operationParameters(fhir.EverythingParams())...)
 	huma.Register(api, op, func(ctx context.Context, in *fhirID) (*bundleOutput, error) { return answer(ctx, in.ID, nil) })
+}
+
+// operationParameters documents the inputs of an operation in the address.
+func operationParameters(inputs []fhir.OperationParameter) (params []*huma.Param) {
+	for _, input := range inputs {
+		params = append(params, &huma.Param{Name: input.Name, In: "query", Description: input.Documentation, Schema: &huma.Schema{Type: huma.TypeString}})
+	}
+	return params
 }
 
 // prepareEverything checks a request of $everything and returns the writer of its bundle.

@@ -57,9 +57,12 @@ func parseForm(form, location string) (url.Values, error) {
 }
 
 // isStrict reports whether the caller wants unknown parameters refused.
-func (a fhirRequest) isStrict() bool {
+func (a fhirRequest) isStrict() bool { return a.prefers("handling=strict") }
+
+// prefers reports whether the caller has a preference, in lower case (RFC 7240).
+func (a fhirRequest) prefers(wanted string) bool {
 	for preference := range strings.FieldsFuncSeq(a.prefer, func(c rune) bool { return c == ',' || c == ';' || c == ' ' }) {
-		if strings.EqualFold(strings.ReplaceAll(preference, `"`, ""), "handling=strict") {
+		if strings.EqualFold(strings.ReplaceAll(preference, `"`, ""), wanted) {
 			return true
 		}
 	}

@@ -21,7 +21,7 @@ func (a *API) patientResources() resourceType {
 		}
 		return toResources(ctx, rows, total, func(p store.Patient) uuid.UUID { return p.ID }, q.PatientCursor, func(p store.Patient) (fhir.Resource, bool) {
 			return f.Patient(fhir.PatientRow{
-				ID: p.ID, Name: p.Name, Phone: stringOrEmpty(p.Phone), Email: stringOrEmpty(p.Email), CPF: stringOrEmpty(store.MaskedCPF(p)), BirthDate: timeOrZero(p.BirthDate),
+				ID: p.ID, Name: p.Name, Phone: rest.ValueOrZero(p.Phone), Email: rest.ValueOrZero(p.Email), CPF: rest.ValueOrZero(store.MaskedCPF(p)), BirthDate: rest.ValueOrZero(p.BirthDate),
 				Active: p.Status == store.Active, Anonymized: p.Status == store.Anonymized, UpdatedAt: p.UpdatedAt,
 			}), true
 		}), nil
@@ -106,7 +106,7 @@ func (a *API) documentResources() resourceType {
 			}
 			return f.DocumentReference(fhir.RecordRow{
 				ID: r.ID, PatientID: r.PatientID, Date: r.Date, Zone: f.zone, Type: care.Redact(r.Type), Professional: care.Redact(r.Professional), Content: contents[r.ID], Withheld: withheld[r.ID],
-				Summary: r.ExternalSummary, URL: stringOrEmpty(r.Url), Sensitivity: r.Sensitivity, UpdatedAt: r.UpdatedAt,
+				Summary: r.ExternalSummary, URL: rest.ValueOrZero(r.Url), Sensitivity: r.Sensitivity, UpdatedAt: r.UpdatedAt,
 			})
 		}), nil
 	}}

@@ -208,7 +208,7 @@ func (a *API) getPatient(ctx context.Context, in *getPatientInput) (*patientOutp
 	}
 	row, err := a.store.Patient(ctx, scope.Clinic, scope.Env, in.ID)
 	if errors.Is(err, pgx.ErrNoRows) {
-		if merged := a.store.MergedPatient(ctx, scope, in.ID); merged != nil {
+		if merged := a.store.CheckNotMerged(ctx, scope, in.ID); merged != nil {
 			return nil, merged
 		}
 	}

@@ -48,6 +48,8 @@ var (
 		"fhir.search-documents": "record.read", "fhir.find-documents": "record.read", "fhir.read-document": "record.read",
 		"fhir.search-communications": "patient.read", "fhir.find-communications": "patient.read", "fhir.read-communication": "patient.read",
 	}
+	// forExporters are for administrators, and for keys with the scope of any type.
+	forExporters = []string{"fhir.export", "fhir.export-by-post", "fhir.export-status", "fhir.export-file", "fhir.delete-export"}
 	// forAnyKey are the hub's own, for whoever has a key.
 	forAnyKey        = []string{"integrations.register", "integrations.unregister", "integrations.webhook"}
 	forUsersAndKeys  = []string{"integrations.status"}
@@ -66,7 +68,7 @@ func TestEveryOperationHasItsCallers(t *testing.T) {
 	listed := map[string][]string{}
 	for access, ids := range map[string][]string{
 		"anyone": forAnyone, "users": forUsers, "administrators": forAdministrators, "any key": forAnyKey, "users and keys": forUsersAndKeys,
-		"scope": slices.Collect(maps.Keys(forKeys)), "readers": slices.Collect(maps.Keys(forReaders)),
+		"scope": slices.Collect(maps.Keys(forKeys)), "readers": slices.Concat(slices.Collect(maps.Keys(forReaders)), forExporters),
 	} {
 		for _, id := range ids {
 			listed[id] = append(listed[id], access)
@@ -91,7 +93,7 @@ func TestEveryOperationHasItsCallers(t *testing.T) {
 // or 422, others 401 or 403.
 func CallOperation(clinic *clinictest.Clinic, op operation) answer {
 	clinic.T.Helper()
-	path := fillPlaceholders(op.Path, map[string]string{"{id}": uuid.NewString(), "{product}": "messaging"})
+	path := fillPlaceholders(op.Path, map[string]string{"{id}": uuid.NewString(), "{product}": "messaging", "{type}": "Patient"})
 	if strings.HasPrefix(op.ID, "fhir.find-") {
 		return clinic.Call(op.Method, path, "name=nobody", "Content-Type", "application/x-www-form-urlencoded")
 	}
@@ -169,6 +171,14 @@ func TestRoles(t *testing.T) {
 			continue
 		}
 		switch {
+		case slices.Contains(forExporters, op.ID):
+			for _, scope := range []string{"patient.read", "appointment.read", "record.read"} {
+				let(op, with[scope], scope)
+			}
+			let(op, clinic.Clinic, "administrator")
+			shut(403, op, without("patient.read", "appointment.read", "record.read"), "other scopes")
+			shut(403, op, staff, "staff")
+			shut(401, op, nobody, "nobody")
 		case slices.Contains(forAnyone, op.ID):
 			let(op, nobody, "nobody")
 		case slices.Contains(forUsers, op.ID):

@@ -26,7 +26,7 @@ const (
 // routes is the one table of the interface, ordered by resource. [API.searchRoutes] and
 // [API.actionRoutes] lie below the hub's own integration interface.
 func (a *API) routes() []rest.Route {
-	return slices.Concat(a.accountRoutes(), a.patientRoutes(), a.exchangeRoutes(), withHead(a.fhirRoutes()))
+	return slices.Concat(a.accountRoutes(), a.patientRoutes(), a.exchangeRoutes(), a.exportRoutes(), withHead(a.fhirRoutes()))
 }
 
 // accountRoutes returns the routes of users, the clinic and its professionals.
@@ -110,6 +110,20 @@ func (a *API) exchangeRoutes() []rest.Route {
 		rest.Get(v+"/deletion-requests/{id}", rest.Admin, 200, "deletions.get", "Get a deletion request", rest.Handle(a.getDeletion)),
 		rest.Post(v+"/deletion-requests/{id}/peers/{product}/acknowledge", rest.Admin, 200, "deletions.acknowledge", "Acknowledge a deletion for a product", rest.Handle(a.acknowledgeDeletion)),
 	}
+}
+
+// exportRoutes returns the routes of bulk exports. They precede those of single patients. HEAD
+// starts no export.
+func (a *API) exportRoutes() []rest.Route {
+	const f, export = fhirPath, fhirPath + exportsPath + "/{id}"
+	return append([]rest.Route{
+		rest.Get(f+"/Patient/$export", fhirAccess, 202, "fhir.export", "Export all patients with their resources, asynchronously", withOutcomeErrors(a.bindExportRequest)),
+		rest.Post(f+"/Patient/$export", fhirAccess, 202, "fhir.export-by-post", "Export all patients with their resources, asynchronously, by POST", withOutcomeErrors(a.bindExportRequest)),
+		rest.Delete(export, fhirAccess, 202, "fhir.delete-export", "Cancel an export, or delete its files", withOutcomeErrors(rest.Handle(a.deleteFHIRExport))),
+	}, withHead([]rest.Route{
+		rest.Get(export, fhirAccess, 200, "fhir.export-status", "How far an export is, and where its files are", withOutcomeErrors(a.bindExportStatus)),
+		rest.Get(export+"/{type}", fhirAccess, 200, "fhir.export-file", "A file of an export: one resource on each line", withOutcomeErrors(a.bindExportFile)),
+	})...)
 }
 
 // fhirRoutes returns the routes of the FHIR R4 facade.

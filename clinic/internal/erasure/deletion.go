@@ -49,6 +49,9 @@ func (s *Service) ErasePatient(ctx context.Context, scope store.Scope, patient, 
 }
 
 func (s *Service) erasePatient(ctx context.Context, tx *store.Tx, scope store.Scope, patient, user uuid.UUID) (store.DeletionRequest, error) {
+	if err := tx.LockExports(ctx, scope); err != nil {
+		return store.DeletionRequest{}, err
+	}
 	p, err := tx.LockPatient(ctx, scope.Clinic, scope.Env, patient)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return store.DeletionRequest{}, hub.NotFound("Patient")

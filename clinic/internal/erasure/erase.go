@@ -23,6 +23,9 @@ func (s *Service) erase(ctx context.Context, tx *store.Tx, scope store.Scope, p 
 	if err := tx.EraseMerges(ctx, scope.Clinic, scope.Env, p.ID); err != nil {
 		return err
 	}
+	if err := tx.DeleteExports(ctx, scope.Clinic, scope.Env); err != nil { // they have the patient, or will
+		return err
+	}
 	now := tx.Now()
 	return tx.AnonymizePatient(ctx, dbgen.AnonymizePatientParams{ClinicID: scope.Clinic, Env: scope.Env, ID: p.ID, AnonymizedAt: &now})
 }

@@ -86,7 +86,10 @@ func NewCapabilityStatement(base, softwareVersion, released string) CapabilitySt
 			ConditionalRead: "not-match", SearchInclude: Includes(name), SearchRevInclude: RevIncludes(name), SearchParam: SearchParams(name),
 		}
 		if name == TypePatient {
-			restResource.Operation = []Operation{{"everything", base + PathEverything, "With start, end and _type; the answer has no pages."}}
+			restResource.Operation = []Operation{
+				{"everything", base + PathEverything, "With start, end and _type; the answer has no pages."},
+				{"export", standardExport, "All patients of the clinic with their resources, asynchronously, as NDJSON; with _type, _since and _outputFormat."},
+			}
 		}
 		rest.Resource = append(rest.Resource, restResource)
 	}

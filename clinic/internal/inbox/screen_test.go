@@ -113,5 +113,5 @@ func TestLateEventsAboutOthers(t *testing.T) {
 	messaging.Send("accepted", "message.received", object{"phone": "+5511987654321", "name": "Zulmira Quixeramobim", "body": "marker-5", "ticket_id": 5})
 	require.True(t, stored("marker-5"), "she came back")
 	require.Equal(t, []string{"message_received: marker-5"}, clinic.History(again))
-	require.Len(t, clinic.AnotherClinic().Items("/patients"), 0)
+	require.Empty(t, clinic.AnotherClinic().Items("/patients"))
 }

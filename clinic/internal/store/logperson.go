@@ -12,8 +12,8 @@ import (
 	"integrationhub/hub/module"
 )
 
-// LogPerson returns under what events name a patient, for searches of the log of webhooks.
-// The error is a [hub.ErrNotFound] if there is no such patient.
+// LogPerson returns the identifiers by which events name a patient, for searches of the
+// log of webhooks. The error is a [hub.ErrNotFound] if there is no such patient.
 func (s *Store) LogPerson(ctx context.Context, scope Scope, id uuid.UUID) (module.Person, error) {
 	person := module.Person{}
 	patient, err := s.Patient(ctx, scope.Clinic, scope.Env, id)

@@ -274,9 +274,9 @@ func collect[V any](ctx context.Context, t *Tx, sql string, args ...any) ([]V, e
 	return pgx.CollectRows(rows, pgx.RowTo[V])
 }
 
-// MergedPatient returns a [hub.ErrNotFound] that names who has the data of a patient that
+// CheckNotMerged returns a [hub.ErrNotFound] that names who has the data of a patient that
 // was merged into another; nil if the id is of no such patient.
-func (s *Store) MergedPatient(ctx context.Context, scope Scope, id uuid.UUID) error {
+func (s *Store) CheckNotMerged(ctx context.Context, scope Scope, id uuid.UUID) error {
 	merge, err := s.MergeOfPatient(ctx, scope.Clinic, scope.Env, id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil

@@ -30,7 +30,7 @@ func (s *Store) ListPatients(ctx context.Context, q PatientListQuery) (rows []Pa
 	if err != nil || len(ids) == 0 {
 		return nil, total, err
 	}
-	patientRows, err := s.host.Pool.Query(ctx, "select t.* from clinic.patients t where t.clinic_id = $1 and t.env = $2 and t.id = any($3) order by "+byName,
+	patientRows, err := s.db.Query(ctx, "select t.* from clinic.patients t where t.clinic_id = $1 and t.env = $2 and t.id = any($3) order by "+byName,
 		q.Clinic, string(q.Env), ids)
 	if err != nil {
 		return nil, 0, err
@@ -73,6 +73,6 @@ func (s *Store) listPatientIDs(ctx context.Context, q PatientListQuery) (ids []u
 			" when (select cardinality(ids) from near) = " + limit + "::int then (select ids from near)" +
 			" else array(select id from (" + strings.Join(matches, " union ") + ") a" + page + ") end from counted"
 	}
-	err = s.host.Pool.QueryRow(ctx, statement, slices.Concat([]any{customPlan}, b.args)...).Scan(&total, &ids)
+	err = s.db.QueryRow(ctx, statement, slices.Concat([]any{customPlan}, b.args)...).Scan(&total, &ids)
 	return ids, total, err
 }

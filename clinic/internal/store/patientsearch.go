@@ -66,7 +66,7 @@ func (b *searchQuery) contactConditions(term string) []string {
 // idsByPhone returns the ids of the patients who have a number with one of the keys.
 func (s *Store) idsByPhone(ctx context.Context, scope Scope, keys []string) ([]uuid.UUID, error) {
 	conditions := phoneConditions("any($3)")
-	rows, err := s.host.Pool.Query(ctx, selectPatients("q.id", conditions[0])+" union all "+selectPatients("q.id", conditions[1]), scope.Clinic, string(scope.Env), keys)
+	rows, err := s.db.Query(ctx, selectPatients("q.id", conditions[0])+" union all "+selectPatients("q.id", conditions[1]), scope.Clinic, string(scope.Env), keys)
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func find[T any](ctx context.Context, s *Store, b *searchQuery, q ResourceFilter
 	}
 	condition, order := b.orderClause(q.Sort, q.Cursor)
 	statement += condition + order + " limit " + b.arg(q.Limit)
-	resourceRows, err := s.host.Pool.Query(ctx, "select t.* "+statement, slices.Concat([]any{customPlan}, b.args)...)
+	resourceRows, err := s.db.Query(ctx, "select t.* "+statement, slices.Concat([]any{customPlan}, b.args)...)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -71,7 +71,7 @@ func (b *searchQuery) count(ctx context.Context, s *Store, limit int) (total int
 		limitClause = fmt.Sprintf(" limit $%d", len(args))
 		args = append(args, limit)
 	}
-	err = s.host.Pool.QueryRow(ctx, "select count(*) from (select "+b.fromWhere()+limitClause+") n", args...).Scan(&total)
+	err = s.db.QueryRow(ctx, "select count(*) from (select "+b.fromWhere()+limitClause+") n", args...).Scan(&total)
 	return total, err
 }
 

@@ -22,10 +22,14 @@ import (
 type Store struct {
 	*dbgen.Queries
 	host module.Host
+	db   dbgen.DBTX // of searches
 }
 
 // New returns the store of an opened product.
-func New(host module.Host) *Store { return &Store{dbgen.New(host.Pool), host} }
+func New(host module.Host) *Store { return &Store{dbgen.New(host.Pool), host, host.Pool} }
+
+// ReadIn returns a store whose queries and searches run in a transaction.
+func (s *Store) ReadIn(tx *Tx) *Store { return &Store{tx.Queries, s.host, tx.Raw} }
 
 // Tx is a transaction. The embedded queries run in it.
 type Tx struct {
@@ -37,14 +41,15 @@ type Tx struct {
 // "storing an import".
 //
 // To avoid deadlocks, every transaction locks rows in this order:
-//  1. the advisory locks of phone numbers, tickets and appointments (package inbox)
-//  2. imports
-//  3. patients, by id
-//  4. linkings
-//  5. inbox entries, by id
-//  6. appointments
-//  7. payments
-//  8. deletion requests
+//  1. the advisory lock of the clinic's exports, then exports
+//  2. the advisory locks of phone numbers, tickets and appointments (package inbox)
+//  3. imports
+//  4. patients, by id
+//  5. linkings
+//  6. inbox entries, by id
+//  7. appointments
+//  8. payments
+//  9. deletion requests
 //
 // A change of a patient's data holds the patient: with a shared lock if it adds or
 // settles something, with an exclusive lock if it changes the patient's own row. A batch

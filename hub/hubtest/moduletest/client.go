@@ -60,7 +60,7 @@ func (c *Client) Try(method, path string, body any, headers ...string) (Response
 	text, err := io.ReadAll(res.Body)
 	response := Response{Status: res.StatusCode, Header: res.Header, Text: string(text)}
 	switch {
-	case err != nil:
+	case err != nil, strings.HasSuffix(res.Header.Get("Content-Type"), "ndjson"):
 	case bytes.HasPrefix(text, []byte("{")):
 		err = json.Unmarshal(text, &response.Body)
 	case bytes.HasPrefix(text, []byte("[")):

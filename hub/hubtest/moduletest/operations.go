@@ -123,6 +123,50 @@ func (o Operation) memberNames(schema Schema, seen map[string]bool) (names []str
 	return names
 }
 
+// Property is a property of a request body.
+type Property struct {
+	Path           string // as in "options.[].id"
+	IsList, IsForm bool   // IsForm: of a form, not of JSON
+}
+
+// Name returns the last part of the path.
+func (p Property) Name() string { return p.Path[strings.LastIndex(p.Path, ".")+1:] }
+
+// Properties returns every property of the operation's bodies, at any depth, ordered by path.
+func (o Operation) Properties() []Property {
+	if o.RequestBody == nil {
+		return nil
+	}
+	var properties []Property
+	for kind, content := range o.RequestBody.Content {
+		o.addProperties(&properties, Property{IsForm: kind != "application/json"}, content.Schema, nil)
+	}
+	slices.SortFunc(properties, func(a, b Property) int { return strings.Compare(a.Path, b.Path) })
+	return properties
+}
+
+func (o Operation) addProperties(properties *[]Property, at Property, schema Schema, seen []string) {
+	if schema.Ref != "" {
+		if slices.Contains(seen, schema.Ref) {
+			return
+		}
+		seen = append(slices.Clone(seen), schema.Ref)
+		schema = o.resolve(schema)
+	}
+	for name, member := range schema.Properties {
+		member, ref := o.resolve(member), member.Ref
+		if ref != "" && slices.Contains(seen, ref) {
+			continue
+		}
+		property := Property{at.Path + name, member.Items != nil, at.IsForm}
+		*properties = append(*properties, property)
+		o.addProperties(properties, Property{Path: property.Path + ".", IsForm: at.IsForm}, member, append(slices.Clone(seen), ref))
+	}
+	if schema.Items != nil {
+		o.addProperties(properties, Property{Path: at.Path + "[].", IsForm: at.IsForm}, *schema.Items, seen)
+	}
+}
+
 // resolve follows a reference.
 func (o Operation) resolve(schema Schema) Schema {
 	if schema.Ref != "" {

@@ -28,7 +28,7 @@ var files embed.FS
 // Types of events it receives.
 const (
 	EventCreated   = "note.created" // data.text becomes a note
-	EventSeen      = "note.seen"    // is taken in, and nothing is written down
+	EventSeen      = "note.seen"    // is accepted, and no note is made
 	EventIgnored   = "note.boring"  // is ignored
 	EventFailing   = "note.broken"  // cannot be handled, though a note was written
 	EventPanicking = "note.panics"
@@ -253,7 +253,7 @@ type Published struct {
 	ID string `json:"id"`
 }
 
-// HostUsage is what came of using what the hub lends.
+// HostUsage has the results of using the services that the hub provides.
 type HostUsage struct {
 	URL     string `json:"url"`     // of the note as a picture
 	Health  int    `json:"health"`  // status of the hub's own health, asked over the network

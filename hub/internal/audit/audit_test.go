@@ -124,3 +124,22 @@ func TestListCrossesMonths(t *testing.T) {
 	require.Len(t, list(audit.Filter{Action: "things.1"}, 3), len(want)/2)
 	require.Equal(t, want[4:10], list(audit.Filter{ActorID: "k", Since: start.AddDate(0, 3, 0), Until: start.AddDate(0, 6, 0)}, 4))
 }
+
+// A hub that was stopped for longer than the partitions reach stores entries again.
+func TestPartitionsAfterALongStop(t *testing.T) {
+	t.Parallel()
+	db := hubtest.Database(t)
+	later := time.Now().AddDate(3, 0, 0)
+	missing := func() (missing bool) {
+		require.NoError(t, db.QueryRow(t.Context(), `select not exists (select from hub.audit_partitions() where end_id > hub.day_floor($1::date))`, later).Scan(&missing))
+		return missing
+	}
+	require.True(t, missing())
+	for range 2 {
+		require.NoError(t, audit.EnsurePartitions(t.Context(), db, later))
+	}
+	require.False(t, missing())
+	_, err := db.Exec(t.Context(), `drop function hub.ensure_audit_partitions`)
+	require.NoError(t, err)
+	require.NoError(t, audit.EnsurePartitions(t.Context(), db, later), "a schema from before")
+}

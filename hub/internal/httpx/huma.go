@@ -58,7 +58,7 @@ var installGlobals = sync.OnceFunc(func() {
 		return p
 	}
 	huma.ErrorFormatter = formatRule  //nolint:reassign // huma has no other setting for it
-	huma.DefaultArrayNullable = false //nolint:reassign // the same: a list is empty, never null
+	huma.DefaultArrayNullable = false // a list is empty, never null
 })
 
 // formatRule formats huma's validation messages. It removes the error of a parser at the

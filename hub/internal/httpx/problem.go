@@ -218,7 +218,7 @@ func RetryAfter(wait time.Duration) string {
 	return strconv.FormatInt(max(1, int64(math.Ceil(wait.Seconds()))), 10)
 }
 
-// WriteProblem answers the request with err in the one shape. It does not log:
+// WriteProblem answers the request with err as a [Problem]. It does not log:
 // handlers return their errors to [ErrorHandler], which logs and then calls it.
 func WriteProblem(c *fiber.Ctx, err error) error {
 	return writeProblem(c, problemOf(err))

@@ -41,7 +41,7 @@ func (b *Inbox) LogRefusal(ctx context.Context, refusal Refusal) error {
 	bits, _ := hub.ParseEventID(refusal.Event.ID) // 0 where there is none
 	event := &pendingEvent{
 		Item: Item{IntegrationID: refusal.IntegrationID, Event: refusal.Event, Body: displayableBody(refusal.Body)},
-		id:   int64(bits), seq: logid.NewSeq(b.now()), //nolint:gosec // the 64 bits of the id
+		id:   int64(bits), seq: logid.NewSeq(b.now()),
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), failureTimeout)
 	defer cancel()

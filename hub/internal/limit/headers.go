@@ -7,9 +7,9 @@ import (
 	"integrationhub/hub"
 )
 
-// SetHeaders tells the caller where it stands: RateLimit-Limit, -Remaining, -Reset
-// (seconds) and -Policy, and Retry-After (seconds) on a refusal. Without a limit
-// it sets nothing. set is fiber's Ctx.Set or the like.
+// SetHeaders sets the headers that describe the state of a caller's limit:
+// RateLimit-Limit, -Remaining, -Reset (seconds) and -Policy, and Retry-After (seconds) on
+// a refusal. Without a limit it sets nothing. set is fiber's Ctx.Set or the like.
 func SetHeaders(set func(name, value string), r Result) {
 	if r.Limit == 0 {
 		return

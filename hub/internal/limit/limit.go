@@ -77,7 +77,7 @@ func New(cfg Config) *Limiter {
 	return l
 }
 
-// Close returns the connections back.
+// Close closes the connections to Redis.
 func (l *Limiter) Close() error {
 	if l.client == nil {
 		return nil

@@ -38,9 +38,9 @@ func MkdirAll(path string, mode os.FileMode) error {
 	return err //nolint:wrapcheck // names the path
 }
 
-// Inherit gives a file or directory that this process made to the owner of the directory
-// it is in, if this process is root and that owner is another user. Otherwise it changes
-// nothing.
+// Inherit changes the owner of a file or directory that this process made to that of the
+// directory it is in, if this process is root and that owner is another user. Otherwise it
+// changes nothing.
 func Inherit(path string) error {
 	if os.Geteuid() != 0 {
 		return nil

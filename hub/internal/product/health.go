@@ -21,7 +21,7 @@ type Health struct {
 	Service string `json:"service" example:"clinic" doc:"Name of the product"`
 	Version string `json:"version" example:"1.0.0" doc:"Of the product"`
 	DB      string `json:"db" enum:"connected,disconnected" doc:"The database"`
-	Redis   string `json:"redis" enum:"connected,disconnected"`
+	Redis   string `json:"redis" enum:"connected,disconnected" doc:"Redis"`
 }
 
 // registerHealth serves and documents the health check. It is a fiber handler: it needs no

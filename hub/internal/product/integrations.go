@@ -74,7 +74,7 @@ type Revoked struct {
 	RevokedAt *time.Time `json:"revoked_at"`
 }
 
-// Tested is what a probe result.
+// Tested is the result of a probe.
 type Tested struct {
 	OK         bool     `json:"ok"`
 	Status     string   `json:"status" enum:"active,inactive,error" doc:"Of the integration, now"`

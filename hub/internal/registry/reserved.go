@@ -64,7 +64,7 @@ func (d *Directory) FindClashes(ctx context.Context) ([]Clash, error) {
 	return clashes, nil
 }
 
-// RenameProduct gives an external product another name, another key prefix or both; ""
+// RenameProduct changes the name of an external product, its key prefix or both; ""
 // keeps one. Its tenants stay, and its keys are valid with their old prefix. The log keeps
 // the old name. A hosted product is a [hub.ErrConflict].
 func (d *Directory) RenameProduct(ctx context.Context, name, newName, newPrefix string) (Product, error) {

@@ -16,8 +16,8 @@ import (
 // LoginInput is a request to log in.
 type LoginInput struct {
 	Body struct {
-		Email    string `json:"email" maxLength:"254" example:"bia@example.com"`
-		Password string `json:"password" maxLength:"1000"`
+		Email    string `json:"email" maxLength:"254" doc:"E-mail address of the user" example:"bia@example.com"`
+		Password string `json:"password" maxLength:"1000" doc:"Password of the user"`
 	} `nameHint:"Login"`
 }
 
@@ -31,7 +31,7 @@ type RefreshInput struct {
 // ForgotPasswordInput is a request for a reset link.
 type ForgotPasswordInput struct {
 	Body struct {
-		Email string `json:"email" maxLength:"254" example:"bia@example.com"`
+		Email string `json:"email" maxLength:"254" doc:"E-mail address of the user" example:"bia@example.com"`
 	} `nameHint:"ForgotPassword"`
 }
 

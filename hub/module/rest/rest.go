@@ -208,7 +208,7 @@ func RequireCaller(ctx context.Context) (module.Caller, error) {
 	return caller, nil
 }
 
-// NotFoundIfNoRows maps [pgx.ErrNoRows] to [NotFound] and returns other errors unchanged.
+// NotFoundIfNoRows maps [pgx.ErrNoRows] to [hub.NotFound] and returns other errors unchanged.
 func NotFoundIfNoRows(what string, err error) error {
 	return dberr.MapNoRows(err, hub.NotFound(what))
 }

@@ -15,17 +15,17 @@ const tokenPrefix = "msgt_"
 
 // Token is a token of a program that sends messages.
 type Token struct {
-	ID         int64      `json:"id" example:"4"`
-	CompanyID  int64      `json:"companyId" example:"1"`
-	Name       string     `json:"name" example:"CRM"`
+	ID         int64      `json:"id" doc:"Id of the token" example:"4"`
+	CompanyID  int64      `json:"companyId" doc:"The company it belongs to" example:"1"`
+	Name       string     `json:"name" doc:"What the token is for" example:"CRM"`
 	Prefix     string     `json:"prefix" doc:"The token's first characters" example:"msgt_Zk3x"`
 	Scopes     []string   `json:"scopes" nullable:"false" doc:"What the token may do" example:"[\"message.send\"]"`
 	WhatsappID *int64     `json:"whatsappId" doc:"The only connection it may send on; null: any"`
 	LastUsedAt *time.Time `json:"lastUsedAt" doc:"To the minute; null: never"`
 	ExpiresAt  *time.Time `json:"expiresAt" doc:"null: never"`
 	RevokedAt  *time.Time `json:"revokedAt" doc:"null: it is valid"`
-	CreatedAt  time.Time  `json:"createdAt"`
-	UpdatedAt  time.Time  `json:"updatedAt"`
+	CreatedAt  time.Time  `json:"createdAt" doc:"When it was made"`
+	UpdatedAt  time.Time  `json:"updatedAt" doc:"When it was last changed"`
 }
 
 // CreatedToken is a new token; only this response shows it.

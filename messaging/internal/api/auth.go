@@ -84,12 +84,12 @@ func (a *API) Authenticate(ctx context.Context, token string) (module.Caller, er
 
 // LoggedInUser is the user in the response to a login.
 type LoggedInUser struct {
-	ID        int64          `json:"id" example:"3"`
-	Name      string         `json:"name" example:"Bia"`
-	Email     string         `json:"email" example:"bia@example.com"`
+	ID        int64          `json:"id" doc:"Id of the user" example:"3"`
+	Name      string         `json:"name" doc:"Name of the user" example:"Bia"`
+	Email     string         `json:"email" doc:"The user's e-mail address, with which it logs in" example:"bia@example.com"`
 	Profile   string         `json:"profile" enum:"admin,user" doc:"admin: everything of its company"`
-	CompanyID int64          `json:"companyId" example:"1"`
-	Company   CompanySummary `json:"company"`
+	CompanyID int64          `json:"companyId" doc:"The company it belongs to" example:"1"`
+	Company   CompanySummary `json:"company" doc:"The user's company"`
 	Super     bool           `json:"super" doc:"Always false: operators of the hub are no users of the platform"`
 	Queues    []int64        `json:"queues" nullable:"false" doc:"Ids of the queues whose tickets the user sees"`
 	AllTicket string         `json:"allTicket" enum:"enabled,disabled" doc:"enabled: sees every ticket of its queues"`
@@ -97,8 +97,8 @@ type LoggedInUser struct {
 
 // CompanySummary is a company in other resources.
 type CompanySummary struct {
-	ID   int64  `json:"id" example:"1"`
-	Name string `json:"name" example:"Studio Bela"`
+	ID   int64  `json:"id" doc:"Id of the company" example:"1"`
+	Name string `json:"name" doc:"Name of the company" example:"Studio Bela"`
 }
 
 // Session is the response to a login.
@@ -106,7 +106,7 @@ type Session struct {
 	Token        string       `json:"token" doc:"Send it as Authorization: Bearer"`
 	RefreshToken string       `json:"refreshToken" doc:"Good for one use; also in the cookie jrt"`
 	ExpiresIn    int          `json:"expiresIn" doc:"Seconds until the token expires" example:"1800"`
-	User         LoggedInUser `json:"user"`
+	User         LoggedInUser `json:"user" doc:"The user who is logged in"`
 }
 
 type sessionOutput struct {
@@ -151,8 +151,8 @@ func (a *API) cookie(value string, maxAge int) http.Cookie {
 type signUpInput struct {
 	Body struct {
 		Name        string `json:"name" minLength:"2" maxLength:"120" doc:"Of the first administrator" example:"Bia"`
-		Email       string `json:"email" maxLength:"254" example:"bia@example.com"`
-		Password    string `json:"password" minLength:"5" maxLength:"128"`
+		Email       string `json:"email" maxLength:"254" doc:"E-mail address of the user" example:"bia@example.com"`
+		Password    string `json:"password" minLength:"5" maxLength:"128" doc:"Password of the user"`
 		CompanyName string `json:"companyName,omitempty" maxLength:"120" doc:"Absent: the administrator's name" example:"Studio Bela"`
 		Phone       string `json:"phone,omitempty" maxLength:"40" doc:"Of the company"`
 	} `nameHint:"SignUp"`

@@ -24,9 +24,9 @@ const qrPixels = 320 // width of a QR code's picture
 
 // Connection is a session of a chat network, or an account at one.
 type Connection struct {
-	ID                int64                 `json:"id" example:"2"`
-	CompanyID         int64                 `json:"companyId" example:"1"`
-	Name              string                `json:"name" example:"Reception"`
+	ID                int64                 `json:"id" doc:"Id of the connection" example:"2"`
+	CompanyID         int64                 `json:"companyId" doc:"The company it belongs to" example:"1"`
+	Name              string                `json:"name" doc:"Its name, unique in the company" example:"Reception"`
 	Driver            string                `json:"driver" doc:"The network" example:"sandbox"`
 	Status            chat.ConnectionStatus `json:"status" enum:"OPENING,qrcode,PAIRING,CONNECTED,TIMEOUT,DISCONNECTED,BANNED,OUTDATED" doc:"Messages flow while it is CONNECTED"`
 	QRCode            string                `json:"qrcode" doc:"Text of the QR code to scan; empty in other states"`
@@ -49,8 +49,8 @@ type Connection struct {
 	MaxUseBotQueues   int                   `json:"maxUseBotQueues" doc:"Wrong answers to a menu after which the ticket is left to people; 0: no menus are sent"`
 	LastError         *string               `json:"lastError" doc:"Why it is not connected"`
 	WebhookURL        *string               `json:"webhookUrl" doc:"Address to enter at the WhatsApp Cloud API, with the connection's verifyToken; null for other drivers" example:"https://hub.example.com/messaging/webhooks/cloud/2"`
-	CreatedAt         time.Time             `json:"createdAt"`
-	UpdatedAt         time.Time             `json:"updatedAt"`
+	CreatedAt         time.Time             `json:"createdAt" doc:"When it was made"`
+	UpdatedAt         time.Time             `json:"updatedAt" doc:"When it was last changed"`
 }
 
 type connectionOutput struct{ Body Connection }
@@ -385,7 +385,7 @@ type QRCode struct {
 	Status    chat.ConnectionStatus `json:"status" doc:"Of the connection"`
 	QRCode    *string               `json:"qrcode" doc:"Text of the code; null where there is nothing to scan"`
 	Image     *string               `json:"image" doc:"The code as a data URL of a PNG"`
-	ExpiresAt *time.Time            `json:"expiresAt"`
+	ExpiresAt *time.Time            `json:"expiresAt" doc:"When the QR code expires; null: there is none"`
 }
 
 func (a *API) getQRCode(ctx context.Context, in *IDParam) (*struct{ Body QRCode }, error) {

@@ -9,6 +9,7 @@ import (
 	"image/png"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -190,7 +191,7 @@ func TestLongDocument(t *testing.T) {
 	require.Equal(t, 201, sent.Status, sent.Text)
 	require.EqualValues(t, len(content), sent.Body["size"])
 	require.True(t, string(content) == company.Call("GET", sent.Body["mediaUrl"].(string), nil).Text, "it comes back as it is") //nolint:testifylint // 100 MiB are not printed
-	content = append(content, 0)
+	content = slices.Concat(content, []byte{0})
 	require.Equal(t, "ERR_FILE_TOO_LARGE", company.Upload(ticket, nil, messagingtest.File{Name: "book.pdf", Content: content}).Body["error"])
 }
 

@@ -18,30 +18,30 @@ const messagesPerPage = 20
 
 // TicketMessage is a message of a ticket.
 type TicketMessage struct {
-	ID          string         `json:"id"`
-	CompanyID   int64          `json:"companyId"`
+	ID          string         `json:"id" doc:"Id of the message"`
+	CompanyID   int64          `json:"companyId" doc:"The company it belongs to"`
 	TicketID    *int64         `json:"ticketId" doc:"null: a campaign's message whose contact has not answered"`
-	ContactID   int64          `json:"contactId"`
-	WhatsappID  *int64         `json:"whatsappId"`
+	ContactID   int64          `json:"contactId" doc:"The contact that it is from, or to"`
+	WhatsappID  *int64         `json:"whatsappId" doc:"Its connection; null: the connection was deleted"`
 	UserID      *int64         `json:"userId" doc:"Who wrote it; null: the contact or a program"`
-	Body        string         `json:"body"`
+	Body        string         `json:"body" doc:"The text; with a file, its caption"`
 	FromMe      bool           `json:"fromMe" doc:"Sent by the company"`
-	Read        bool           `json:"read"`
+	Read        bool           `json:"read" doc:"A user has seen it"`
 	Ack         chat.Ack       `json:"ack" enum:"-1,0,1,2,3,4" doc:"-1 failed, 0 waits, 1 taken by the network, 2 arrived, 3 read, 4 played"`
-	MediaType   chat.MediaType `json:"mediaType" enum:"text,image,video,audio,document,sticker,location,contact"`
+	MediaType   chat.MediaType `json:"mediaType" enum:"text,image,video,audio,document,sticker,location,contact" doc:"Kind of the message"`
 	MediaURL    *string        `json:"mediaUrl" doc:"Of its file, for users of the company; null: none, or not fetched from the network yet"`
 	MediaName   *string        `json:"mediaName" doc:"Name of its file" example:"map.png"`
 	MimeType    *string        `json:"mimeType" doc:"Of its file" example:"image/png"`
 	Size        *int64         `json:"size" doc:"Bytes"`
 	QuotedMsgID *string        `json:"quotedMsgId" doc:"Message that it answers"`
-	IsDeleted   bool           `json:"isDeleted"`
-	IsEdited    bool           `json:"isEdited"`
+	IsDeleted   bool           `json:"isDeleted" doc:"It was deleted at the network"`
+	IsEdited    bool           `json:"isEdited" doc:"It was changed at the network"`
 	IsPrivate   bool           `json:"isPrivate" doc:"A note among users: not sent"`
-	Origin      chat.Origin    `json:"origin" enum:"agent,api,campaign,schedule,bot,phone,contact"`
+	Origin      chat.Origin    `json:"origin" enum:"agent,api,campaign,schedule,bot,phone,contact" doc:"Where it was written"`
 	ErrorCode   *string        `json:"errorCode" doc:"Why it failed"`
 	Timestamp   time.Time      `json:"timestamp" doc:"When it was sent or received"`
-	CreatedAt   time.Time      `json:"createdAt"`
-	UpdatedAt   time.Time      `json:"updatedAt"`
+	CreatedAt   time.Time      `json:"createdAt" doc:"When it was made"`
+	UpdatedAt   time.Time      `json:"updatedAt" doc:"When it was last changed"`
 }
 
 func (a *API) toMessage(m store.Message) TicketMessage { return toMessage(m, a.media.URL) }
@@ -67,8 +67,8 @@ type listMessagesInput struct {
 
 // MessageList is a page of a ticket's messages, the oldest of the page first.
 type MessageList struct {
-	Messages []TicketMessage `json:"messages" nullable:"false"`
-	Ticket   Ticket          `json:"ticket"`
+	Messages []TicketMessage `json:"messages" nullable:"false" doc:"A page of messages, oldest first"`
+	Ticket   Ticket          `json:"ticket" doc:"Their ticket"`
 	Count    int             `json:"count" doc:"Of all pages"`
 	HasMore  bool            `json:"hasMore" doc:"There are older messages"`
 }

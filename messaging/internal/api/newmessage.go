@@ -118,7 +118,9 @@ func checkMediaFields(errs *rest.FieldErrors, address string, kind chat.MediaTyp
 
 // bindCreateMessage binds the operation with its two kinds of body.
 func (a *API) bindCreateMessage(api huma.API, op huma.Operation) {
-	text := func(doc string) *huma.Schema { return &huma.Schema{Type: huma.TypeString, Description: doc} }
+	text := func(doc string, maxLength int) *huma.Schema {
+		return &huma.Schema{Type: huma.TypeString, Description: doc, MaxLength: &maxLength}
+	}
 	op.MaxBodyBytes = maxMessageBytes
 	body := &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
 		"application/json": {Schema: api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[NewTicketMessage](), true, "NewTicketMessage")},
@@ -127,9 +129,9 @@ func (a *API) bindCreateMessage(api huma.API, op huma.Operation) {
 				Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString, Format: "binary"}, MinItems: new(1), MaxItems: new(maxFiles),
 				Description: "Files, each of which becomes a message: images (JPEG, PNG, WebP) of at most 5 MiB, audio and video of 16 MiB, documents of 100 MiB. The answer is the first message.",
 			},
-			"body":        text("Caption of the first file"),
+			"body":        text("Caption of the first file", maxBody),
 			"mediaType":   {Type: huma.TypeString, Enum: []any{"image", "video", "audio", "document"}, Description: "What the files have to be; absent: what their content is"},
-			"quotedMsgId": text("Message of the ticket that the first one answers"),
+			"quotedMsgId": text("Message of the ticket that the first one answers", 100),
 			"isPrivate":   {Type: huma.TypeBoolean, Description: "Notes among users: not sent"},
 		}}},
 	}}

@@ -21,7 +21,7 @@ func (a *API) peopleRoutes() []rest.Route {
 		rest.Delete("/tags/{id}", rest.User, 200, "tags.delete", "Delete a tag, and take it from contacts and tickets", rest.Handle(a.deleteTag)),
 
 		rest.Get("/quick-messages", rest.User, 200, "quick-messages.list", "List quick messages: shared ones and one's own", rest.Handle(a.listQuickMessages)),
-		rest.Post("/quick-messages", rest.User, 201, "quick-messages.create", "Make a quick message", rest.WithRequiredFields("NewQuickMessage", rest.WithHandlerValidation(rest.Handle(a.createQuickMessage)), "shortcode", "message")),
+		rest.Post("/quick-messages", rest.User, 201, "quick-messages.create", "Make a quick message", rest.WithErrors(rest.WithRequiredFields("NewQuickMessage", rest.WithHandlerValidation(rest.Handle(a.createQuickMessage)), "shortcode", "message"), 404)),
 		rest.Get("/quick-messages/{id}", rest.User, 200, "quick-messages.get", "Read a quick message", rest.Handle(a.getQuickMessage)),
 		rest.Put("/quick-messages/{id}", rest.User, 200, "quick-messages.update", "Change a quick message of one's own", rest.WithHandlerValidation(rest.Handle(a.updateQuickMessage))),
 		rest.Delete("/quick-messages/{id}", rest.User, 200, "quick-messages.delete", "Delete a quick message of one's own", rest.Handle(a.deleteQuickMessage)),

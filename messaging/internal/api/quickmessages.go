@@ -96,7 +96,7 @@ type QuickMessageFields struct {
 	Shortcode rest.Optional[string] `json:"shortcode,omitempty" minLength:"3" maxLength:"60" doc:"What users type to find it" example:"address"`
 	Message   rest.Optional[string] `json:"message,omitempty" minLength:"3" maxLength:"4096" doc:"The text" example:"We are at Rua Augusta, 100."`
 	Shared    rest.Optional[bool]   `json:"shared,omitempty" doc:"Absent: true, every user of the company reads it"`
-	MediaURL  rest.Nullable[string] `json:"mediaUrl,omitempty" maxLength:"2048" doc:"File to send with it; null: none" example:"https://example.com/map.png"`
+	MediaURL  rest.Nullable[string] `json:"mediaUrl,omitempty" maxLength:"2048" doc:"File to send with it: any address, or the mediaUrl of a message; null: none" example:"https://example.com/map.png"`
 	MediaName rest.Nullable[string] `json:"mediaName,omitempty" maxLength:"255" doc:"Name of the file; null: none" example:"map.png"`
 }
 
@@ -125,6 +125,15 @@ func (f QuickMessageFields) applyTo(q *store.QuickMessage) error {
 	return errs.Err()
 }
 
+// checkQuickMessageMedia returns a [hub.ErrNotFound] for the address of a file that is not
+// the company's.
+func (a *API) checkQuickMessageMedia(ctx context.Context, scope store.Scope, address rest.Nullable[string]) error {
+	if !address.HasValue() {
+		return nil
+	}
+	return a.media.CheckAddress(ctx, scope.Company, address.Value)
+}
+
 type createQuickMessageInput struct {
 	Body struct{ QuickMessageFields } `nameHint:"QuickMessageFields"`
 }
@@ -136,6 +145,9 @@ func (a *API) createQuickMessage(ctx context.Context, in *createQuickMessageInpu
 	}
 	draft := store.QuickMessage{CompanyID: actor.scope.Company, UserID: &actor.user.ID, Shared: true}
 	if err := in.Body.applyTo(&draft); err != nil {
+		return nil, err
+	}
+	if err := a.checkQuickMessageMedia(ctx, actor.scope, in.Body.MediaURL); err != nil {
 		return nil, err
 	}
 	var created store.QuickMessage
@@ -168,6 +180,9 @@ func (a *API) withLockedQuickMessage(ctx context.Context, user actor, id int64, 
 func (a *API) updateQuickMessage(ctx context.Context, in *updateQuickMessageInput) (*quickMessageOutput, error) {
 	actor, err := a.requireActor(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := a.checkQuickMessageMedia(ctx, actor.scope, in.Body.MediaURL); err != nil {
 		return nil, err
 	}
 	var saved store.QuickMessage

@@ -36,7 +36,7 @@ func (a *API) accountRoutes() []rest.Route {
 		rest.Post("/auth/logout", rest.User, 200, "auth.logout", "End the login of this token, with its refresh token", rest.Handle(a.logOut)),
 
 		rest.Get("/api-tokens", rest.Admin, 200, "api-tokens.list", "List API tokens", rest.Handle(a.listAPITokens)),
-		rest.Post("/api-tokens", rest.Admin, 201, "api-tokens.create", "Make an API token; the answer shows it once", rest.Handle(a.createAPIToken)),
+		rest.Post("/api-tokens", rest.Admin, 201, "api-tokens.create", "Make an API token; the answer shows it once", rest.WithErrors(rest.Handle(a.createAPIToken), 404)),
 		rest.Delete("/api-tokens/{id}", rest.Admin, 200, "api-tokens.delete", "Revoke an API token at once", rest.Handle(a.revokeAPIToken)),
 
 		rest.Post("/events/ticket", rest.User, 201, "events.create-ticket", "Get a login for a browser's event stream", rest.Handle(a.createStreamTicket)),

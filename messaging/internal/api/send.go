@@ -34,8 +34,8 @@ type sendInput struct {
 	APIKey         string `header:"apikey" doc:"An API token, in place of Authorization"`
 	IdempotencyKey string `header:"Idempotency-Key" maxLength:"200" doc:"Unique for the message: a request that comes again within a day gets the first answer, and sends nothing" example:"reminder-8151"`
 	Body           struct {
-		Number      string         `json:"number" doc:"Digits with the country code" example:"5511987654321"`
-		Body        string         `json:"body" doc:"The text" example:"Your appointment is tomorrow at 10."`
+		Number      string         `json:"number" maxLength:"15" pattern:"^[1-9][0-9]{7,14}$" doc:"Digits with the country code" example:"5511987654321"`
+		Body        string         `json:"body" minLength:"1" maxLength:"4096" doc:"The text" example:"Your appointment is tomorrow at 10."`
 		WhatsappID  *int64         `json:"whatsappId,omitempty" minimum:"1" doc:"Connection to send on; absent: the default one"`
 		QueueID     *int64         `json:"queueId,omitempty" minimum:"1" doc:"Queue of a new ticket"`
 		CloseTicket bool           `json:"closeTicket,omitempty" doc:"Close the ticket after the message"`
@@ -55,9 +55,9 @@ type SentMessage struct {
 	Status    string    `json:"status" enum:"sent,queued" doc:"queued: the network does not answer, and the hub tries again"`
 	Ack       chat.Ack  `json:"ack" doc:"0 queued, 1 taken by the network"`
 	Number    string    `json:"number" doc:"Of the contact"`
-	TicketID  int64     `json:"ticketId"`
-	ContactID int64     `json:"contactId"`
-	Timestamp time.Time `json:"timestamp"`
+	TicketID  int64     `json:"ticketId" doc:"Ticket that the message is in"`
+	ContactID int64     `json:"contactId" doc:"Contact with the number"`
+	Timestamp time.Time `json:"timestamp" doc:"When it was sent"`
 }
 
 type sendOutput struct{ Body SentMessage }

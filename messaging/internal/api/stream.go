@@ -33,7 +33,7 @@ const (
 // StreamTicket is a login of a browser's event stream.
 type StreamTicket struct {
 	Ticket    string    `json:"ticket" doc:"Good for one GET /events?ticket=…"`
-	ExpiresAt time.Time `json:"expiresAt"`
+	ExpiresAt time.Time `json:"expiresAt" doc:"Until when it opens a stream"`
 }
 
 // createStreamTicket makes a ticket. It ends with the id of the login that it was made by: a
@@ -54,7 +54,7 @@ func (a *API) createStreamTicket(ctx context.Context, in *TokenInput) (*struct{ 
 // StreamEvent describes the data of a stream's messages: the action, and the resource under
 // the name of the event.
 type StreamEvent struct {
-	Action     string         `json:"action" enum:"create,update,delete"`
+	Action     string         `json:"action" enum:"create,update,delete" doc:"What happened to the resource"`
 	ID         any            `json:"id" doc:"Of the resource"`
 	Ticket     *Ticket        `json:"ticket,omitempty" doc:"With event: ticket"`
 	Message    *TicketMessage `json:"message,omitempty" doc:"With event: message or ack"`

@@ -21,53 +21,53 @@ const ticketsPerPage = 40
 
 // Ticket is a conversation with a contact.
 type Ticket struct {
-	ID              int64             `json:"id" example:"12"`
-	UUID            uuid.UUID         `json:"uuid"`
-	CompanyID       int64             `json:"companyId" example:"1"`
+	ID              int64             `json:"id" doc:"Id of the ticket" example:"12"`
+	UUID            uuid.UUID         `json:"uuid" doc:"The same, unguessable"`
+	CompanyID       int64             `json:"companyId" doc:"The company it belongs to" example:"1"`
 	Status          chat.TicketStatus `json:"status" enum:"open,pending,closed" doc:"pending: waits for a user"`
 	UnreadMessages  int               `json:"unreadMessages" doc:"Messages of the contact that nobody has read"`
 	LastMessage     string            `json:"lastMessage" doc:"Beginning of the newest message"`
-	IsGroup         bool              `json:"isGroup"`
-	ContactID       int64             `json:"contactId"`
+	IsGroup         bool              `json:"isGroup" doc:"The contact is a group"`
+	ContactID       int64             `json:"contactId" doc:"Its contact"`
 	UserID          *int64            `json:"userId" doc:"Who has accepted it"`
-	QueueID         *int64            `json:"queueId"`
+	QueueID         *int64            `json:"queueId" doc:"Its queue; null: none"`
 	WhatsappID      *int64            `json:"whatsappId" doc:"Its connection; null: deleted"`
 	Chatbot         bool              `json:"chatbot" doc:"A menu waits for the contact's answer"`
 	Resolution      *string           `json:"resolution" doc:"How it ended"`
 	Rating          *int              `json:"rating" doc:"1 to 5, by the contact"`
 	QueuedAt        *time.Time        `json:"queuedAt" doc:"Since when it waits or waited"`
 	StartedAt       *time.Time        `json:"startedAt" doc:"When a user accepted it"`
-	FirstResponseAt *time.Time        `json:"firstResponseAt"`
-	ClosedAt        *time.Time        `json:"closedAt"`
-	CreatedAt       time.Time         `json:"createdAt"`
-	UpdatedAt       time.Time         `json:"updatedAt"`
-	Contact         TicketContact     `json:"contact"`
-	User            *NamedItem        `json:"user"`
-	Queue           *TicketQueue      `json:"queue"`
-	Whatsapp        *NamedItem        `json:"whatsapp"`
+	FirstResponseAt *time.Time        `json:"firstResponseAt" doc:"When a user first wrote; null: not yet"`
+	ClosedAt        *time.Time        `json:"closedAt" doc:"When it was closed; null: it is not"`
+	CreatedAt       time.Time         `json:"createdAt" doc:"When it was made"`
+	UpdatedAt       time.Time         `json:"updatedAt" doc:"When it was last changed"`
+	Contact         TicketContact     `json:"contact" doc:"The contact with whom it is"`
+	User            *NamedItem        `json:"user" doc:"Its owner; null: nobody"`
+	Queue           *TicketQueue      `json:"queue" doc:"Its queue; null: none"`
+	Whatsapp        *NamedItem        `json:"whatsapp" doc:"Its connection; null: it was deleted"`
 	Tags            []TagSummary      `json:"tags" nullable:"false" doc:"Its tags, ordered by name"`
 }
 
 // TicketContact is the contact in a ticket.
 type TicketContact struct {
-	ID            int64  `json:"id"`
-	Name          string `json:"name" example:"Ana Souza"`
-	Number        string `json:"number" example:"5511987654321"`
-	Email         string `json:"email"`
-	ProfilePicURL string `json:"profilePicUrl"`
+	ID            int64  `json:"id" doc:"Id of the contact"`
+	Name          string `json:"name" doc:"Name of the contact" example:"Ana Souza"`
+	Number        string `json:"number" doc:"Digits with the country code" example:"5511987654321"`
+	Email         string `json:"email" doc:"E-mail address; empty: unknown"`
+	ProfilePicURL string `json:"profilePicUrl" doc:"Picture of the contact; empty: unknown"`
 }
 
 // TicketQueue is the queue in a ticket.
 type TicketQueue struct {
-	ID    int64  `json:"id"`
-	Name  string `json:"name" example:"Sales"`
-	Color string `json:"color" example:"#00aa88"`
+	ID    int64  `json:"id" doc:"Id of the queue"`
+	Name  string `json:"name" doc:"Name of the queue" example:"Sales"`
+	Color string `json:"color" doc:"Color of the queue" example:"#00aa88"`
 }
 
 // NamedItem is another resource, by name.
 type NamedItem struct {
-	ID   int64  `json:"id"`
-	Name string `json:"name"`
+	ID   int64  `json:"id" doc:"Its id"`
+	Name string `json:"name" doc:"Its name"`
 }
 
 type ticketOutput struct{ Body Ticket }
@@ -152,8 +152,8 @@ func parseIDs(text, location string) ([]int64, error) {
 
 // TicketList is a page of tickets, the last changed first.
 type TicketList struct {
-	Tickets []Ticket `json:"tickets" nullable:"false"`
-	Count   int      `json:"count" doc:"Of all pages"`
+	Tickets []Ticket `json:"tickets" nullable:"false" doc:"A page of tickets, the last changed first"`
+	Count   int      `json:"count" doc:"Tickets of all pages; 10,000 or more: at least as many"`
 	HasMore bool     `json:"hasMore" doc:"There is another page"`
 }
 
@@ -218,7 +218,7 @@ type createTicketInput struct {
 		ContactID  int64  `json:"contactId" minimum:"1" doc:"Who it is with"`
 		Status     string `json:"status,omitempty" enum:"open,pending" default:"open" doc:"open: the caller accepts it, or the user of userId"`
 		UserID     *int64 `json:"userId,omitempty" minimum:"1" doc:"Its owner; absent: the caller, if it is open"`
-		QueueID    *int64 `json:"queueId,omitempty" minimum:"1"`
+		QueueID    *int64 `json:"queueId,omitempty" minimum:"1" doc:"Queue of the ticket; absent: none"`
 		WhatsappID *int64 `json:"whatsappId,omitempty" minimum:"1" doc:"Its connection; absent: the default one"`
 	} `nameHint:"NewTicket"`
 }
@@ -298,10 +298,10 @@ func requireAssignees(ctx context.Context, tx *store.Tx, scope store.Scope, user
 type updateTicketInput struct {
 	IDParam
 	Body struct {
-		Status     rest.Optional[string]  `json:"status,omitempty" doc:"open, pending or closed"`
-		UserID     rest.Nullable[int64]   `json:"userId,omitempty" doc:"Its owner; null: nobody"`
-		QueueID    rest.Nullable[int64]   `json:"queueId,omitempty" doc:"null: no queue"`
-		WhatsappID rest.Optional[int64]   `json:"whatsappId,omitempty" doc:"Its connection"`
+		Status     rest.Optional[string]  `json:"status,omitempty" enum:"open,pending,closed" doc:"open, pending or closed"`
+		UserID     rest.Nullable[int64]   `json:"userId,omitempty" minimum:"1" doc:"Its owner; null: nobody"`
+		QueueID    rest.Nullable[int64]   `json:"queueId,omitempty" minimum:"1" doc:"null: no queue"`
+		WhatsappID rest.Optional[int64]   `json:"whatsappId,omitempty" minimum:"1" doc:"Its connection"`
 		TagIDs     rest.Optional[[]int64] `json:"tagIds,omitempty" maxItems:"100" doc:"Ids of its tags; replaces what was"`
 		Resolution rest.Nullable[string]  `json:"resolution,omitempty" maxLength:"500" doc:"How it ended; null: none"`
 	} `nameHint:"TicketFields"`

@@ -106,6 +106,18 @@ func TestTicketTransitions(t *testing.T) {
 	require.Equal(t, "ERR_NO_TICKET_FOUND", company.OK(404, "GET", path, nil)["error"])
 }
 
+// A message quotes messages of its own ticket only.
+func TestQuoteOfAnotherTicket(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	connection := company.Connect()
+	path := messagingtest.TicketPath(receiveFrom(company, connection, "Ana", "Hi"))
+	otherPath := messagingtest.TicketPath(receiveFrom(company, connection, "Caio", "Oi"))
+	quoted := company.Get(otherPath + "/messages")["messages"].([]any)[0].(object)["id"]
+	require.Equal(t, "ERR_NO_MESSAGE_FOUND", company.OK(404, "POST", path+"/messages", object{"body": "x", "quotedMsgId": quoted})["error"])
+	company.OK(201, "POST", otherPath+"/messages", object{"body": "x", "quotedMsgId": quoted})
+}
+
 // What is another company's is not there, in paths and inside bodies.
 func TestTicketsOfAnotherCompany(t *testing.T) {
 	t.Parallel()

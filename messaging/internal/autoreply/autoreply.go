@@ -125,10 +125,10 @@ func (c *conversation) localTime() time.Time {
 // confirms it. A wish that is granted already is an ordinary message.
 func (c *conversation) changeConsent(ctx context.Context) (handled bool, err error) {
 	consent, confirmation := chat.ConsentOf(c.Body, c.Company.OptOutWords), optedOutText
-	switch {
-	case consent == "" || consent == c.Contact.Consent:
+	switch consent {
+	case "", c.Contact.Consent:
 		return false, nil
-	case consent == chat.ConsentOptedIn:
+	case chat.ConsentOptedIn:
 		if c.Contact.Consent != chat.ConsentOptedOut {
 			return false, nil
 		}

@@ -59,11 +59,7 @@ type Link struct {
 // is there. Errors for callers are those of [Service.Store], [hub.ErrNotFound] for a file
 // of another company, and a 400 if the address does not answer with a file.
 func (s *Service) Fetch(ctx context.Context, company int64, link Link) (store.MediaFile, error) {
-	if id, isOwn := s.ownID(link.URL); isOwn {
-		file, err := s.store.MediaFile(ctx, id)
-		if errors.Is(err, pgx.ErrNoRows) || err == nil && file.CompanyID != company {
-			return file, hub.Errorf(hub.ErrNotFound, "no_media_found", "There is no file at mediaUrl.")
-		}
+	if file, isOwn, err := s.ownFile(ctx, company, link.URL); isOwn {
 		if err == nil && link.Media != "" && link.Media != file.MediaType && link.Media != chat.MediaDocument {
 			err = hub.Errorf(hub.ErrUnsupportedMediaType, "unsupported_media_type", "The file at mediaUrl is of the type %s.", file.MediaType)
 		}
@@ -74,6 +70,27 @@ func (s *Service) Fetch(ctx context.Context, company int64, link Link) (store.Me
 		return store.MediaFile{}, hub.Invalid("body.mediaUrl", "must be an absolute http(s) URL")
 	}
 	return s.download(ctx, company, parsed, link)
+}
+
+// CheckAddress returns a [hub.ErrNotFound] for an address of this product without a file of
+// the company.
+func (s *Service) CheckAddress(ctx context.Context, company int64, address string) error {
+	_, _, err := s.ownFile(ctx, company, address)
+	return err
+}
+
+// ownFile returns the file at an address of this product; for other addresses isOwn is
+// false. A file of another company is a [hub.ErrNotFound].
+func (s *Service) ownFile(ctx context.Context, company int64, address string) (file store.MediaFile, isOwn bool, err error) {
+	id, isOwn := s.ownID(address)
+	if !isOwn {
+		return file, false, nil
+	}
+	file, err = s.store.MediaFile(ctx, id)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && file.CompanyID != company {
+		return store.MediaFile{}, true, hub.Errorf(hub.ErrNotFound, "no_media_found", "There is no file at mediaUrl.")
+	}
+	return file, true, err
 }
 
 // ownID returns the id of a file in an address of this product.

@@ -13,6 +13,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/dberr"
+	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/store"
@@ -153,14 +154,14 @@ func (s *Service) callDriver(ctx context.Context, entry store.OutboxEntry, conta
 	}
 	out := driver.Outgoing{ID: message.ID, To: contact.Number, Body: message.Body}
 	if message.MediaID != nil {
-		out.Media = &driver.Media{Type: message.MediaType, MimeType: deref(message.MimeType), Name: deref(message.MediaName), URL: s.media.SignedURL(*message.MediaID)}
+		out.Media = &driver.Media{Type: message.MediaType, MimeType: rest.ValueOrZero(message.MimeType), Name: rest.ValueOrZero(message.MediaName), URL: s.media.SignedURL(*message.MediaID)}
 	}
 	if message.QuotedID != nil {
 		quoted, err := s.store.Message(ctx, entry.CompanyID, *message.QuotedID)
 		if err != nil {
 			return driver.Sent{}, fmt.Errorf("loading the quoted message: %w", err)
 		}
-		out.QuotedRemoteID = deref(quoted.RemoteID)
+		out.QuotedRemoteID = rest.ValueOrZero(quoted.RemoteID)
 	}
 	opened, err := s.store.DriverConnection(connection)
 	if err != nil {
@@ -285,11 +286,4 @@ func (s *Service) CloseTicket(ctx context.Context, scope store.Scope, ticketID i
 
 func errNotInitialized() *hub.Error {
 	return hub.Errorf(hub.ErrMalformed, "wapp_not_initialized", "The connection is not connected: scan its QR code first.")
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

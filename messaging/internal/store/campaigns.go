@@ -162,8 +162,8 @@ func (t *Tx) StartCampaign(ctx context.Context, c Campaign) error {
 	return t.SavePace(ctx, progress, &now)
 }
 
-// StopCampaign gives a campaign that the transaction has locked a state in which it does not
-// run. What waits in the outbox goes back to the campaign.
+// StopCampaign stores a state in which a campaign does not run. The transaction has locked
+// the campaign. What waits in the outbox goes back to the campaign.
 func (t *Tx) StopCampaign(ctx context.Context, c Campaign, status string) error {
 	now := t.Now()
 	progress, err := t.LockCampaignProgress(ctx, c.CompanyID, c.ID)

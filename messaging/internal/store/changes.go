@@ -13,8 +13,8 @@ type Change = dbgen.ChangesAfterRow
 // maxNumbered is how many changes are numbered at once.
 const maxNumbered = 1000
 
-// NumberNewChanges gives the committed changes of a company their numbers, unless another
-// process does so now, and returns the newest number.
+// NumberNewChanges numbers the committed changes of a company, unless another process does
+// so now, and returns the newest number.
 func (s *Store) NumberNewChanges(ctx context.Context, company int64) (newest int64, err error) {
 	err = s.InTx(ctx, "numbering changes", func(tx *Tx) error {
 		isMine, err := tx.LockChanges(ctx, company)

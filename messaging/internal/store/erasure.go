@@ -96,7 +96,7 @@ func (s *Store) eraseMessages(ctx context.Context, company int64, before time.Ti
 	return deleted, err
 }
 
-// ListMessagesOfContact returns messages of a contact behind a place in their order.
+// ListMessagesOfContact returns messages of a contact after a place in their order.
 func (s *Store) ListMessagesOfContact(ctx context.Context, company, contact, after int64, limit int) ([]Message, error) {
 	return s.MessagesOfContact(ctx, dbgen.MessagesOfContactParams{CompanyID: company, ContactID: contact, After: after, MaxRows: limit})
 }

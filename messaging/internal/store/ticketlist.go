@@ -138,12 +138,16 @@ func escapeLike(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s)
 }
 
+// maxCountedTickets is up to where tickets are counted: counting all of a large company on
+// each page takes longer than the page.
+const maxCountedTickets = 10_000
+
 // ListTickets returns a page of tickets, the last changed first, and how many there are on
-// all pages.
+// all pages: at most 10,000, or one more than the page reaches.
 func (s *Store) ListTickets(ctx context.Context, scope Scope, f TicketFilter) (page []TicketView, count int, err error) {
 	where, args := f.where(scope)
 	args = append([]any{pgx.QueryExecModeCacheDescribe}, args...) // planned for its actual values
-	if err := s.host.Pool.QueryRow(ctx, "select count(*) from tickets t"+where, args...).Scan(&count); err != nil {
+	if err := s.host.Pool.QueryRow(ctx, fmt.Sprintf("select count(*) from (select from tickets t%s limit %d) counted", where, max(maxCountedTickets, f.Offset+f.Limit+1)), args...).Scan(&count); err != nil {
 		return nil, 0, fmt.Errorf("counting tickets: %w", err)
 	}
 	rows, err := s.host.Pool.Query(ctx, fmt.Sprintf("select %s%s%s order by t.updated_at desc, t.id desc offset %d limit %d", ticketColumns, ticketJoins, where, f.Offset, f.Limit), args...)

@@ -435,7 +435,7 @@ func (a *API) rescheduleAppointment(ctx context.Context, in *rescheduleInput) (*
 func parseReason(field optional[string]) (*string, error) {
 	reason := field.Pointer()
 	var errs fieldErrors
-	errs.CheckLength(valueOrEmpty(reason), "body.reason", 0, 500)
+	errs.CheckLength(rest.ValueOrZero(reason), "body.reason", 0, 500)
 	return reason, errs.Err()
 }
 

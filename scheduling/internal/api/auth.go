@@ -48,11 +48,11 @@ func (u userStore) Recipient(ctx context.Context, tx pgx.Tx, user uuid.UUID) (ac
 	}
 	orgRow, err := storeTx.OrganizationByID(ctx, row.OrgID)
 	org := orgRow.Organization
-	return accounts.Recipient{Name: row.Name, Email: row.Email, Tenant: module.Tenant{ID: org.ID, Name: org.Name}, ReplyTo: valueOrEmpty(org.Email), Locale: org.Locale}, err
+	return accounts.Recipient{Name: row.Name, Email: row.Email, Tenant: module.Tenant{ID: org.ID, Name: org.Name}, ReplyTo: rest.ValueOrZero(org.Email), Locale: org.Locale}, err
 }
 
 func toAccount(row store.User) accounts.User {
-	return accounts.User{ID: row.ID, Email: row.Email, Password: valueOrEmpty(row.PasswordHash), Active: row.IsActive}
+	return accounts.User{ID: row.ID, Email: row.Email, Password: rest.ValueOrZero(row.PasswordHash), Active: row.IsActive}
 }
 
 type signUpInput struct {

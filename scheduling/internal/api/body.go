@@ -120,10 +120,3 @@ func inZone(t *time.Time, zone *time.Location) *time.Time {
 	zoned := t.In(zone)
 	return &zoned
 }
-
-func valueOrEmpty(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}

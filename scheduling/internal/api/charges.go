@@ -55,8 +55,8 @@ type Charge struct {
 }
 
 func toCharge(row store.PaymentDetail, zone *time.Location) (Charge, error) {
-	qrCode, err := provider.EncodeQR(valueOrEmpty(row.PixCopyPaste))
-	return Charge{toPayment(row, zone), valueOrEmpty(row.PixCopyPaste), base64.StdEncoding.EncodeToString(qrCode), row.QrCodeUrl, valueOrEmpty(row.Txid)}, err
+	qrCode, err := provider.EncodeQR(rest.ValueOrZero(row.PixCopyPaste))
+	return Charge{toPayment(row, zone), rest.ValueOrZero(row.PixCopyPaste), base64.StdEncoding.EncodeToString(qrCode), row.QrCodeUrl, rest.ValueOrZero(row.Txid)}, err
 }
 
 type chargeOutput struct {
@@ -140,7 +140,7 @@ func (in *createChargeInput) buildRequest(ctx context.Context, tx *store.Tx, org
 	if err != nil {
 		return request, err
 	}
-	request.Payer = provider.Payer{Name: client.Name, Email: valueOrEmpty(client.Email)}
+	request.Payer = provider.Payer{Name: client.Name, Email: rest.ValueOrZero(client.Email)}
 	request.Idempotency, err = newIdempotencyKey("payments.pix", in.IdempotencyKey, body)
 	return request, err
 }

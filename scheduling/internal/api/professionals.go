@@ -91,8 +91,8 @@ func (f *professionalFields) applyTo(professional *store.Professional, org store
 	professional.Name = strings.TrimSpace(professional.Name)
 	errs.CheckLength(professional.Name, "body.name", 1, 120)
 	errs.CheckEmail(professional.Email, "body.email")
-	errs.CheckLength(valueOrEmpty(professional.Bio), "body.bio", 0, 2000)
-	errs.CheckLength(valueOrEmpty(professional.Specialty), "body.specialty", 0, 200)
+	errs.CheckLength(rest.ValueOrZero(professional.Bio), "body.bio", 0, 2000)
+	errs.CheckLength(rest.ValueOrZero(professional.Specialty), "body.specialty", 0, 200)
 	errs.CheckURL(professional.AvatarUrl, "body.avatar_url")
 	errs.checkColor(professional.Color, "body.color")
 	limit := professional.MaxBookingsPerDay

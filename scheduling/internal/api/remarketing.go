@@ -70,7 +70,7 @@ func (a *API) startCampaign(ctx context.Context, in *startCampaignInput) (*campa
 	if err != nil {
 		return nil, err
 	}
-	campaign := store.NewCampaign{Org: org, Message: valueOrEmpty(org.Settings.RemarketingMessage), InactiveDays: org.Settings.InactiveAfterDays}
+	campaign := store.NewCampaign{Org: org, Message: rest.ValueOrZero(org.Settings.RemarketingMessage), InactiveDays: org.Settings.InactiveAfterDays}
 	if caller.UserID != uuid.Nil {
 		campaign.By = &caller.UserID
 	}

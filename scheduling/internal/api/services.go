@@ -102,7 +102,7 @@ func (f *serviceFields) applyTo(service *store.Service, currency string) error {
 	errs.CheckLength(service.Name, "body.name", 1, 120)
 	errs.CheckLength(service.Description, "body.description", 0, 2000)
 	errs.checkColor(service.Color, "body.color")
-	errs.CheckLength(valueOrEmpty(service.Category), "body.category", 0, 120)
+	errs.CheckLength(rest.ValueOrZero(service.Category), "body.category", 0, 120)
 	errs.CheckURL(service.ImageUrl, "body.image_url")
 	errs.checkAmount(f.Price.Pointer(), currency, "body.price")
 	errs.checkAmount(f.DepositAmount.Pointer(), currency, "body.deposit_amount")

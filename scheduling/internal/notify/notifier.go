@@ -15,6 +15,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/emails"
 	"integrationhub/scheduling/internal/publicbooking"
@@ -38,17 +39,10 @@ func New(host module.Host, s *store.Store, publicBooking *publicbooking.Service)
 // client's.
 func (n *Notifier) appointmentData(org store.Org, appointment store.AppointmentDetail, name string) emails.Data {
 	return emails.Data{
-		Business: org.Name, Address: valueOrEmpty(org.Address), Phone: valueOrEmpty(org.Phone), Client: name, Service: appointment.ServiceName, Professional: appointment.ProfessionalName,
-		Start: appointment.StartAt.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Reason: valueOrEmpty(appointment.CancelReason),
+		Business: org.Name, Address: rest.ValueOrZero(org.Address), Phone: rest.ValueOrZero(org.Phone), Client: name, Service: appointment.ServiceName, Professional: appointment.ProfessionalName,
+		Start: appointment.StartAt.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Reason: rest.ValueOrZero(appointment.CancelReason),
 		Link: n.publicBooking.ManageURL(org, n.publicBooking.BookingToken(appointment.ID, appointment.TokenVersion)),
 	}
-}
-
-func valueOrEmpty(value *string) string {
-	if value == nil {
-		return ""
-	}
-	return *value
 }
 
 // envelope is the recipient of an e-mail and what accompanies its text.
@@ -69,7 +63,7 @@ func (n *Notifier) sendEmail(ctx context.Context, tx *store.Tx, org store.Org, e
 	if err != nil {
 		return false, err
 	}
-	message := module.Email{TenantID: org.ID, To: e.to, FromName: org.Name, ReplyTo: valueOrEmpty(org.Email), Subject: email.Subject, Text: email.Text, HTML: email.HTML, Attachments: e.attachments}
+	message := module.Email{TenantID: org.ID, To: e.to, FromName: org.Name, ReplyTo: rest.ValueOrZero(org.Email), Subject: email.Subject, Text: email.Text, HTML: email.HTML, Attachments: e.attachments}
 	message.Unsubscribe = e.unsubscribe
 	if e.clientID != uuid.Nil {
 		message.SubjectID = e.clientID.String()
@@ -153,7 +147,7 @@ func (n *Notifier) clientEmail(ctx context.Context, tx *store.Tx, org store.Org,
 		if err != nil {
 			return "", nil, store.IgnoreNotFound(err)
 		}
-		data.Amount, data.PixCode = formatAmount(charge.AmountCents, org), valueOrEmpty(charge.PixCopyPaste)
+		data.Amount, data.PixCode = formatAmount(charge.AmountCents, org), rest.ValueOrZero(charge.PixCopyPaste)
 		if appointment.DepositDeadline != nil {
 			data.DepositDeadline = appointment.DepositDeadline.In(org.Zone)
 		}
@@ -247,13 +241,13 @@ func (n *Notifier) offerTo(ctx context.Context, org store.Org, entry store.Waitl
 		if err != nil {
 			return store.IgnoreNotFound(err)
 		}
-		name, email := client.Name, valueOrEmpty(client.Email)
+		name, email := client.Name, rest.ValueOrZero(client.Email)
 		if entry.ContactEmail != nil {
-			name, email = valueOrEmpty(entry.ContactName), *entry.ContactEmail
+			name, email = rest.ValueOrZero(entry.ContactName), *entry.ContactEmail
 		}
 		data := emails.Data{
 			Business: org.Name, Client: name, Service: shown.Offers[0].Service.Name, Professional: shown.Offers[0].ProfessionalName,
-			Start: slot.Start.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Address: valueOrEmpty(org.Address),
+			Start: slot.Start.In(org.Zone), TwelveHours: org.Settings.TimeFormat == "12h", Address: rest.ValueOrZero(org.Address),
 			Link: n.host.URLs.Public + "/book/" + url.PathEscape(org.Slug),
 		}
 		offered, err := tx.SetWaitlistOffered(ctx, dbgen.SetWaitlistOfferedParams{Now: tx.Now(), OrgID: org.ID, ID: entry.ID})

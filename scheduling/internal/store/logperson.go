@@ -12,8 +12,8 @@ import (
 	"integrationhub/hub/module/dberr"
 )
 
-// LogPerson returns under what events name a client, for searches of the log of webhooks.
-// The error is a [hub.ErrNotFound] if there is no such client.
+// LogPerson returns the identifiers by which events name a client, for searches of the
+// log of webhooks. The error is a [hub.ErrNotFound] if there is no such client.
 func (s *Store) LogPerson(ctx context.Context, org, id uuid.UUID) (module.Person, error) {
 	person := module.Person{}
 	client, err := s.ClientByID(ctx, org, id)

@@ -80,6 +80,32 @@ type DeletionRequest struct {
 	CompletedAt *time.Time
 }
 
+type Export struct {
+	ClinicID     uuid.UUID
+	Env          hub.Environment
+	ID           uuid.UUID
+	KeyID        *uuid.UUID
+	Peer         string
+	Request      string
+	ChangedSince *time.Time
+	CompleteTo   time.Time
+	CreatedAt    time.Time
+	ExpiresAt    time.Time
+	FinishedAt   *time.Time
+}
+
+type ExportFile struct {
+	ClinicID  uuid.UUID
+	Env       hub.Environment
+	ExportID  uuid.UUID
+	N         int
+	Type      string
+	AfterID   uuid.UUID
+	Resources int
+	Chunks    int
+	Done      bool
+}
+
 type Import struct {
 	ClinicID uuid.UUID
 	Env      hub.Environment

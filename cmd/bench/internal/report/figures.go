@@ -35,6 +35,13 @@ const (
 	FigurePatientList = "list_p95_ms"   // the users' list by name, e-mail and phone
 )
 
+// Figures of the messaging scenarios.
+const (
+	FigureInboundMessages = "inbound_per_s"      // messages of phones, each stored once
+	FigureTicketList      = "ticket_list_p95_ms" // the worst of the lists and searches, over HTTP
+	FigureSend            = "send_p95_ms"        // from when a message was due
+)
+
 // Figures of the import scenario.
 const (
 	FigureImport            = "import_s"        // from the upload to the last commit

@@ -7,6 +7,7 @@ import (
 	"integrationhub/cmd/bench/internal/report"
 	"integrationhub/cmd/bench/internal/scenario/clinic"
 	"integrationhub/cmd/bench/internal/scenario/deliverylog"
+	"integrationhub/cmd/bench/internal/scenario/messaging"
 	"integrationhub/cmd/bench/internal/scenario/scheduling"
 	"integrationhub/cmd/bench/internal/scenario/throughput"
 	"integrationhub/cmd/bench/internal/stage"
@@ -37,5 +38,8 @@ var All = []Scenario{
 	{"scheduling", "free times, figures and contended bookings of the scheduling service", true, scheduling.Measure},
 	{"clinic-search", "searches among a clinic's 100,000 patients", true, clinic.MeasureSearch},
 	{"clinic-import", "a clinic imports 10,000 patients", true, clinic.MeasureImport},
+	{"messaging-inbound", "500 messages/s of phones to a company", true, messaging.MeasureInbound},
+	{"messaging-tickets", "lists and searches of 200,000 tickets with 2,000,000 messages", true, messaging.MeasureTickets},
+	{"messaging-send", "the send API at 200 messages/s", true, messaging.MeasureSend},
 	{"gateway-idle", "the gateway with nothing to do", true, throughput.MeasureIdle},
 }

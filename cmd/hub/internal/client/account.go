@@ -18,35 +18,35 @@ type Account struct {
 	key    string
 }
 
-// Account gives the calls of a hosted product that lies where products lie unless
-// HUB_PRODUCT_PATHS says otherwise.
+// Account returns the calls of a hosted product with the token of a user. The product is
+// at its default path: HUB_PRODUCT_PATHS does not change it.
 func (c *Client) Account(product, token string) Account {
 	return Account{client: c, base: "/" + id(product) + "/api/v1", token: token}
 }
 
-// Platform gives the calls of the messaging platform's own resources, which lie directly
+// Platform returns the calls of the messaging platform's own resources, which lie directly
 // below its address.
 func (c *Client) Platform(token string) Account {
 	return Account{client: c, base: "/messaging", token: token}
 }
 
-// WithKey gives the calls of the same product with a tenant's key.
+// WithKey returns the calls of the same product with a tenant's key.
 func (a Account) WithKey(key string) Account {
 	a.token, a.key = "", key
 	return a
 }
 
-// Get reads what lies under a path into a value.
+// Get decodes the answer to a GET into a value.
 func (a Account) Get(ctx context.Context, path string, query url.Values, into any) error {
 	return a.send(ctx, http.MethodGet, path, query, nil, into)
 }
 
-// Post makes something and reads the answer into a value.
+// Post sends a body and decodes the answer into a value.
 func (a Account) Post(ctx context.Context, path string, body, into any) error {
 	return a.send(ctx, http.MethodPost, path, nil, body, into)
 }
 
-// Put changes something and reads the answer into a value.
+// Put sends a body and decodes the answer into a value.
 func (a Account) Put(ctx context.Context, path string, body, into any) error {
 	return a.send(ctx, http.MethodPut, path, nil, body, into)
 }

@@ -21,7 +21,7 @@ type Session struct {
 	Operator     Operator `json:"operator"`
 }
 
-// Ends tells when the access token ends, for a session received at now.
+// Ends returns when the access token ends, for a session received at now.
 func (s Session) Ends(now time.Time) time.Time {
 	return now.Add(time.Duration(s.ExpiresIn) * time.Second)
 }
@@ -45,7 +45,7 @@ func (c *Client) Logout(ctx context.Context, refreshToken string) error {
 	return discard(send[None](ctx, c, post("/api/v1/auth/logout", map[string]string{"refresh_token": refreshToken})))
 }
 
-// Me gives the operator whose token the client uses.
+// Me returns the operator whose token the client uses.
 func (c *Client) Me(ctx context.Context) (Reply[Operator], error) {
 	return send[Operator](ctx, c, get("/api/v1/auth/me", nil))
 }

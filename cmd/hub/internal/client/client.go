@@ -25,16 +25,16 @@ const answerMax = 256 << 20
 // callTimeout bounds one call, the live tail excepted.
 const callTimeout = 60 * time.Second
 
-// Tokens gives the bearer token of an operator.
+// Tokens provides the bearer token of an operator.
 type Tokens interface {
-	// Token gives a token that should be valid now.
+	// Token returns a token that should be valid now.
 	Token(ctx context.Context) (string, error)
-	// Renew gives another token after the hub refused stale. It answers
-	// [ErrNoRenewal] where there is nothing to renew with.
+	// Renew returns another token after the hub refused stale, or [ErrNoRenewal] if
+	// there is nothing to renew it with.
 	Renew(ctx context.Context, stale string) (string, error)
 }
 
-// ErrNoRenewal is what [Tokens] answer when a refused token cannot be replaced.
+// ErrNoRenewal is returned by [Tokens] when a refused token cannot be replaced.
 var ErrNoRenewal = errors.New("the token cannot be renewed")
 
 // StaticToken is a token that was given and is never renewed.
@@ -83,13 +83,13 @@ func New(base string, o Options) (*Client, error) {
 	}, nil
 }
 
-// Base is the address the client calls, without a trailing slash.
+// Base returns the address that the client calls, without a trailing slash.
 func (c *Client) Base() string { return c.base }
 
 // HasOperator reports whether the client calls with an operator's token.
 func (c *Client) HasOperator() bool { return c.tokens != nil && c.key == "" }
 
-// WithKey gives a client of the same hub that calls with a tenant's key.
+// WithKey returns a client of the same hub that calls with a tenant's key.
 func (c *Client) WithKey(key string) *Client {
 	other := *c
 	other.key = key
@@ -108,7 +108,7 @@ type Page[T any] struct {
 	NextCursor *string `json:"next_cursor"` // nil on the last page
 }
 
-// PageQuery asks for one page of a list.
+// PageQuery selects one page of a list.
 type PageQuery struct {
 	Limit  int    // items, 1–200; 0 = the hub's default
 	Cursor string // "" = the first page
@@ -216,7 +216,7 @@ func (c *Client) right(ctx context.Context, k call) (http.Header, string, error)
 		}
 		return http.Header{"Authorization": {"Bearer " + token}}, token, nil
 	default:
-		return nil, "", ErrNoRight
+		return nil, "", ErrNotLoggedIn
 	}
 }
 

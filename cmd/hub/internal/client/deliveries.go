@@ -108,7 +108,7 @@ func (c *Client) Deliveries(ctx context.Context, filter DeliveryQuery, page Page
 	return send[Page[Delivery]](ctx, c, get("/api/v1/deliveries", q))
 }
 
-// Delivery gives one delivery with its attempts.
+// Delivery returns one delivery with its attempts.
 func (c *Client) Delivery(ctx context.Context, deliveryID string) (Reply[Delivery], error) {
 	return send[Delivery](ctx, c, get("/api/v1/deliveries/"+id(deliveryID), nil))
 }
@@ -160,7 +160,7 @@ func (c *Client) StartReplay(ctx context.Context, filter DeliveryQuery) (Reply[R
 	return send[Replay](ctx, c, post("/api/v1/replays", replayInput{Filter: filter}))
 }
 
-// Replay gives a replay with its progress.
+// Replay returns a replay with its progress.
 func (c *Client) Replay(ctx context.Context, replayID string) (Reply[Replay], error) {
 	return send[Replay](ctx, c, get("/api/v1/replays/"+id(replayID), nil))
 }

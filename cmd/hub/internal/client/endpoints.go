@@ -55,7 +55,7 @@ func (c *Client) Endpoints(ctx context.Context, tenantID string, page PageQuery)
 	return send[Page[Endpoint]](ctx, c, get(endpointsPath, q))
 }
 
-// Endpoint gives one endpoint, without its secret.
+// Endpoint returns one endpoint, without its secret.
 func (c *Client) Endpoint(ctx context.Context, endpointID string) (Reply[Endpoint], error) {
 	return send[Endpoint](ctx, c, get(endpointsPath+"/"+id(endpointID), nil))
 }

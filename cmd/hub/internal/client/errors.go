@@ -14,8 +14,8 @@ import (
 	"integrationhub/hub"
 )
 
-// ErrNoRight is what a call answers that needs an operator or a key and has neither.
-var ErrNoRight = errors.New("not logged in")
+// ErrNotLoggedIn is returned by calls that need an operator or a key, if the client has neither.
+var ErrNotLoggedIn = errors.New("not logged in")
 
 // Problem is an error answer of the hub (application/problem+json).
 type Problem struct {
@@ -52,7 +52,7 @@ func (p *Problem) Error() string {
 	return text
 }
 
-// ConnectError tells that the hub could not be reached or broke off.
+// ConnectError is a call for which the hub could not be reached, or closed the connection.
 type ConnectError struct {
 	URL string // base address of the hub
 	Err error
@@ -61,7 +61,7 @@ type ConnectError struct {
 // Error implements error.
 func (e *ConnectError) Error() string { return "calling " + e.URL + ": " + e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *ConnectError) Unwrap() error { return e.Err }
 
 // NotHubError is a 2xx response without [hub.HeaderHub]: another server is at the address,

@@ -69,7 +69,7 @@ func (c *Client) Events(ctx context.Context, filter EventQuery, page PageQuery) 
 	return send[Page[Event]](ctx, c, get("/api/v1/events", q))
 }
 
-// Event gives one event.
+// Event returns one event.
 func (c *Client) Event(ctx context.Context, eventID string) (Reply[Event], error) {
 	return send[Event](ctx, c, get("/api/v1/events/"+id(eventID), nil))
 }

@@ -26,7 +26,7 @@ type StatsBucket struct {
 	P99MS     *float64  `json:"p99_ms"`
 }
 
-// StatsQuery chooses what is counted; empty fields do not filter.
+// StatsQuery selects what is counted; empty fields do not filter.
 type StatsQuery struct {
 	From, To time.Time
 	Bucket   string // "1m", "30m", "3h", "12h"; "" = the hub chooses
@@ -36,7 +36,7 @@ type StatsQuery struct {
 	EndpointID, IntegrationID string
 }
 
-// Stats gives counts and latencies over time.
+// Stats returns counts and latencies over time.
 func (c *Client) Stats(ctx context.Context, in StatsQuery) (Reply[Stats], error) {
 	q := url.Values{}
 	setTime(q, "from", in.From)

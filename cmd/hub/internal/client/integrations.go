@@ -101,7 +101,7 @@ func (c *Client) Integrations(ctx context.Context, filter IntegrationQuery, page
 	return send[Page[Integration]](ctx, c, get(integrationsPath, q))
 }
 
-// Integration gives one integration, without its secrets.
+// Integration returns one integration, without its secrets.
 func (c *Client) Integration(ctx context.Context, integrationID string) (Reply[Integration], error) {
 	return send[Integration](ctx, c, get(integrationsPath+"/"+id(integrationID), nil))
 }

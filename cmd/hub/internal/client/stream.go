@@ -104,7 +104,7 @@ func worthRetrying(err error) bool {
 		return problem.Status >= 500 || problem.Status == http.StatusTooManyRequests
 	}
 	var lost *ConnectError
-	return errors.As(err, &lost) || errors.Is(err, ErrNoRight)
+	return errors.As(err, &lost) || errors.Is(err, ErrNotLoggedIn)
 }
 
 // follow connects once and reads until the connection ends.

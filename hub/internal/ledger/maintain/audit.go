@@ -8,14 +8,15 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/logid"
 )
 
 // keepAuditPartitions makes the audit log's partitions of the months to come, and drops those
 // that ended before its retention.
 func (m *Maintenance) keepAuditPartitions(ctx context.Context, now time.Time) error {
-	if _, err := m.pool.Exec(ctx, `select hub.ensure_audit_partitions($1::date, $2)`, now, auditMonthsAhead+1); err != nil {
-		return fmt.Errorf("creating partitions of the audit log: %w", err)
+	if err := audit.EnsurePartitions(ctx, m.pool, now); err != nil {
+		return err
 	}
 	if m.auditRetention == 0 {
 		return nil

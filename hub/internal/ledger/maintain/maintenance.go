@@ -23,7 +23,6 @@ const (
 	knownLoginRetention = 90 * 24 * time.Hour // of the addresses that an account logged in from
 	failBatch           = 5000                // deliveries that one statement fails
 	partitionsLock      = 7240913
-	auditMonthsAhead    = 6 // a hub that was stopped for less finds its months of the audit log
 )
 
 // Maintenance creates and drops partitions, rolls up statistics, deletes old rows, fails
@@ -50,9 +49,9 @@ func NewMaintenance(pool *pgxpool.Pool, log *slog.Logger, now func() time.Time, 
 	return &Maintenance{pool: pool, log: log, now: now, retention: retention, onGivenUp: onGivenUp}
 }
 
-// CountAbandoned makes the job call count with the number of endpoints and integrations
+// OnAbandoned makes the job call count with the number of endpoints and integrations
 // that stopped to collect.
-func (m *Maintenance) CountAbandoned(count func(targets int)) *Maintenance {
+func (m *Maintenance) OnAbandoned(count func(targets int)) *Maintenance {
 	m.onAbandoned = count
 	return m
 }

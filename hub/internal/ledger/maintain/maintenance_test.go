@@ -108,7 +108,7 @@ func TestUnusedTargetsAreAbandoned(t *testing.T) {
 	t.Parallel()
 	d := newDrainTest(t)
 	clock, abandoned := hubtest.NewClock(time.Now()), 0
-	m := maintain.NewMaintenance(d.pool, slog.New(slog.DiscardHandler), clock.Now, 400*day, nobody).CountAbandoned(func(n int) { abandoned += n })
+	m := maintain.NewMaintenance(d.pool, slog.New(slog.DiscardHandler), clock.Now, 400*day, nobody).OnAbandoned(func(n int) { abandoned += n })
 	d.exec(`insert into hub.integrations (id, tenant_id, environment, product, status, webhook_url) values ($1, $1, 'live', 'crm', 'inactive', '')`, d.target[0])
 	d.exec(`update hub.endpoints set enabled = false where id = $1`, d.target[0])
 	enforce := func() (endpoint, integration, announced int) {

@@ -32,8 +32,8 @@ type Filter struct {
 	Until         *time.Time `json:"until,omitempty" doc:"Accepted before this time"`
 }
 
-// Check refuses values that could match nothing, and text that the database cannot
-// hold; at is where in a request the filter stands, for the errors.
+// Check returns a [hub.ErrInvalid] for a value that can match nothing, and for text that
+// the database cannot hold. location is the filter's place in the request, for the error.
 func (f Filter) Check(location string) error {
 	if f.Direction != "" && f.Direction != "inbound" && f.Direction != "outbound" {
 		return hub.Invalid(location+".direction", "must be inbound or outbound")

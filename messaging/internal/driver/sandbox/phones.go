@@ -130,7 +130,7 @@ func (n *Network) SendFromPhone(ctx context.Context, number string, m Message) (
 		return m, err
 	}
 	if !faults.Reorder {
-		return m, n.deliverWaiting(ctx, m.To)
+		return m, n.deliverFrom(ctx, m)
 	}
 	waiting, err := n.waiting(ctx, m.To)
 	if err != nil || len(waiting) < 2 { // it waits for a message that overtakes it
@@ -147,6 +147,16 @@ func (n *Network) waiting(ctx context.Context, number string) ([]Message, error)
 		return nil, err
 	}
 	return pgx.CollectRows(rows, scanMessage)
+}
+
+// deliverFrom delivers the messages that wait with the recipient and the sender of a message.
+// Those of other senders are being delivered by their own requests.
+func (n *Network) deliverFrom(ctx context.Context, m Message) error {
+	waiting, err := n.waiting(ctx, m.To)
+	if err != nil {
+		return err
+	}
+	return n.deliver(ctx, slices.DeleteFunc(waiting, func(other Message) bool { return other.From != m.From }))
 }
 
 // deliverWaiting delivers the messages that wait for a number.
