@@ -61,7 +61,7 @@ func (f ConnectionFields) cloudSettings(driverName string, s cloud.Settings) ([]
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	return json.Marshal(s)
+	return json.Marshal(s) //nolint:gosec // it is sealed before it is stored
 }
 
 // changeCloudAccount stores the changes of a connection's account.
