@@ -227,7 +227,9 @@ func (p *PostgresServer) Start() {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	server, err := embedded.StartPostgres(ctx, embedded.PostgresConfig{Dir: p.dir, Search: PostgresSearch()})
+	server, err := embedded.StartPostgres(ctx, embedded.PostgresConfig{
+		Dir: p.dir, Search: PostgresSearch(), Params: map[string]string{"max_connections": "200"}, // two processes, each with its pools
+	})
 	require.NoError(p.t, err)
 	p.server = server
 }

@@ -97,7 +97,7 @@ func TestChaosClocksDisagree(t *testing.T) {
 	for _, h := range []*replica{ahead, behind} {
 		h.requireClock()
 		seen, err := h.command("doctor").Output()
-		require.NoError(t, err, "a wrong clock is a warning")
+		require.NoError(t, err, "a wrong clock is a warning: %s", seen)
 		require.Regexp(t, `(?m)^clock +warning .*differ by -?(1h0m|59m59)`, string(seen))
 	}
 	_, number := bed.subscribe(slowType)

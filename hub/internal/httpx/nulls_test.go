@@ -2,6 +2,7 @@ package httpx_test
 
 import (
 	"errors"
+	"log/slog"
 	"reflect"
 	"strings"
 	"testing"
@@ -29,7 +30,9 @@ type address struct {
 
 func TestCheckNulls(t *testing.T) {
 	t.Parallel()
-	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	cfg := huma.DefaultConfig("test", "1")
+	httpx.InstallHuma(&cfg, slog.New(slog.DiscardHandler)) // before schemas are made: they read what it sets
+	schemas := cfg.Components.Schemas
 	body := &huma.RequestBody{Content: map[string]*huma.MediaType{"application/json": {Schema: schemas.Schema(reflect.TypeFor[parcel](), true, "")}}}
 	op := &huma.Operation{RequestBody: body}
 	for sent, want := range map[string][]string{
