@@ -29,7 +29,7 @@ var idsInBodies = map[string]string{
 // otherIDs are properties and parameters that name something else than a resource.
 var otherIDs = []string{
 	"options.[].id", "options.[].parentId", // entries of the queue's own menu
-	"phoneNumberId", "wabaId", // of the network
+	"cloud.phoneNumberId", "cloud.wabaId", // of the network
 	"Last-Event-ID",
 }
 
@@ -126,7 +126,8 @@ func TestPathsAreIsolated(t *testing.T) {
 	owner, other := fillCompanies(t)
 	var operations []moduletest.Operation
 	for _, op := range ownOperations(other.Company) {
-		if !strings.Contains(op.Path, "{") {
+		isOfNetwork := strings.HasPrefix(op.ID, "cloud-webhooks.") // no company calls it: see TestCloudWebhookRefusals
+		if !strings.Contains(op.Path, "{") || isOfNetwork {
 			continue
 		}
 		path := owner.pathOf(op.Path)
