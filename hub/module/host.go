@@ -63,8 +63,6 @@ type Audience struct {
 	// Topic is the event type that endpoints subscribed to, where it is not the event's own.
 	// "" = the event's type.
 	Topic string
-	// IntegrationIDs are the integrations that receive the event; nil = all of them.
-	IntegrationIDs []uuid.UUID
 }
 
 // Receivers are kinds of subscribers.

@@ -124,7 +124,7 @@ func (t *Tx) takeApart(ctx context.Context, scope Scope, merged, into Patient, s
 	if err != nil {
 		return err
 	}
-	// Bookings without an id are told apart by patient and time: those of the same time get one.
+	// Bookings without an id are distinguished by patient and time: those of the same time get one.
 	state.Renamed, err = collect[uuid.UUID](ctx, t, `
 		update clinic.appointments a set external_id = 'merged:' || id::text where clinic_id = $1 and env = $2 and patient_id = $3 and source is not null and external_id is null
 		and exists (select from clinic.appointments b where b.clinic_id = $1 and b.env = $2 and b.patient_id = $4 and b.source = a.source and b.starts_at = a.starts_at and b.external_id is null)

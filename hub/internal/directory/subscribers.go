@@ -3,7 +3,6 @@ package directory
 import (
 	"context"
 	"crypto/sha256"
-	"slices"
 
 	"github.com/google/uuid"
 
@@ -95,8 +94,7 @@ func (t *Target) receives(eventType string, audience module.Audience) bool {
 		}
 		return audience.Receivers != module.IntegrationsOnly && t.IsSubscribed(topic)
 	}
-	isMeant := audience.Receivers != module.EndpointsOnly && (audience.IntegrationIDs == nil || slices.Contains(audience.IntegrationIDs, t.ID))
-	return isMeant && t.IsSubscribed(eventType) && t.Peer.Accepts(eventType)
+	return audience.Receivers != module.EndpointsOnly && t.IsSubscribed(eventType) && t.Peer.Accepts(eventType)
 }
 
 // loadedScope is the targets of a tenant in an environment that collect events.

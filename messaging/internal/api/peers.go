@@ -13,7 +13,6 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/brazil"
-	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/store"
@@ -178,24 +177,9 @@ func (a *API) closeTicketForPeer(ctx context.Context, in *closeTicketInput) (*cl
 	if err != nil {
 		return nil, hub.Invalid("body.ticket_id", "must be the id of a ticket")
 	}
-	err = a.store.InTx(ctx, "closing a ticket", func(tx *store.Tx) error {
-		ticket, err := tx.LockTicket(ctx, scope.Company, id)
-		if err != nil {
-			return dberr.MapNoRows(err, errNoTicket())
-		}
-		earlier := ticket.Status
-		if earlier == chat.TicketClosed {
-			return nil
-		}
-		if ticket.Status = chat.TicketClosed; in.Body.Resolution != nil {
-			ticket.Resolution = in.Body.Resolution
-		}
-		_, err = tx.SaveTicket(ctx, scope, earlier, ticket)
-		return err
-	})
 	out := &closedTicketOutput{}
 	out.Body.TicketID, out.Body.Status = in.Body.TicketID, chat.TicketClosed
-	return out, err
+	return out, a.outbound.CloseTicket(ctx, scope, id, in.Body.Resolution)
 }
 
 // errTestKey is the error for what keys of the test environment may not do.

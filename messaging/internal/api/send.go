@@ -195,7 +195,7 @@ func (a *API) writeAndSend(ctx context.Context, from sender, in *sendInput, conn
 		return nil, err
 	}
 	if in.Body.CloseTicket && message.Ack != chat.AckFailed {
-		if err := a.outbound.CloseTicket(ctx, from.scope, *message.TicketID); err != nil {
+		if err := a.outbound.CloseTicket(ctx, from.scope, *message.TicketID, nil); err != nil {
 			return nil, err
 		}
 	}

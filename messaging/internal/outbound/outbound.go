@@ -269,16 +269,21 @@ func CheckConsent(contact store.Contact, origin chat.Origin, now time.Time) erro
 	return hub.Errorf(hub.ErrMalformed, "opted_out", "The contact has opted out of messages.")
 }
 
-// CloseTicket closes a ticket after a message, where the caller of the send API asks for
-// it.
-func (s *Service) CloseTicket(ctx context.Context, scope store.Scope, ticketID int64) error {
+// CloseTicket closes a ticket for a program, with a resolution unless that is nil. A closed
+// one stays as it is; an unknown one is a [hub.ErrNotFound].
+func (s *Service) CloseTicket(ctx context.Context, scope store.Scope, ticketID int64, resolution *string) error {
 	return s.store.InTx(ctx, "closing a ticket", func(tx *store.Tx) error {
 		ticket, err := tx.LockTicket(ctx, scope.Company, ticketID)
 		if err != nil {
-			return err
+			return dberr.MapNoRows(err, hub.Errorf(hub.ErrNotFound, "no_ticket_found", "There is no ticket with this id."))
 		}
 		earlier := ticket.Status
-		ticket.Status = chat.TicketClosed
+		if earlier == chat.TicketClosed {
+			return nil
+		}
+		if ticket.Status = chat.TicketClosed; resolution != nil {
+			ticket.Resolution = resolution
+		}
 		_, err = tx.SaveTicket(ctx, scope, earlier, ticket)
 		return err
 	})

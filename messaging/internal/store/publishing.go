@@ -20,7 +20,7 @@ import (
 // message.created.
 const TopicSent = events.TypeMessageSent
 
-// WebhookData makes the data of events for plain webhooks.
+// WebhookData encodes rows as the data of events for plain webhooks.
 type WebhookData interface {
 	// Message returns the data of message.created. A campaign's message has no ticket.
 	Message(m Message, t *Ticket, c Contact) (any, error)
@@ -34,8 +34,8 @@ type WebhookData interface {
 // connectedProducts are the audience of the events for connected products.
 func connectedProducts() module.Audience { return module.Audience{Receivers: module.IntegrationsOnly} }
 
-// publish publishes events to connected products.
-func publish[D events.Data](ctx context.Context, t *Tx, scope Scope, list ...D) error {
+// publishToProducts publishes events to connected products.
+func publishToProducts[D events.Data](ctx context.Context, t *Tx, scope Scope, list ...D) error {
 	return tx.PublishTo(ctx, t.Tx, connectedProducts(), scope.Tenant, environment, list)
 }
 
@@ -69,9 +69,9 @@ func (t *Tx) publishToWebhooks(ctx context.Context, scope Scope, e webhookEvent,
 	return err
 }
 
-// publishTicket publishes a new ticket, or a new status, to plain webhooks. earlier is the
+// publishTicketToWebhooks publishes a new ticket, or a new status, to plain webhooks. earlier is the
 // status before the change, "" for a new ticket.
-func (t *Tx) publishTicket(ctx context.Context, scope Scope, ticket int64, earlier chat.TicketStatus) error {
+func (t *Tx) publishTicketToWebhooks(ctx context.Context, scope Scope, ticket int64, earlier chat.TicketStatus) error {
 	e := webhookEvent{eventType: events.TypeTicketCreated}
 	if earlier != "" {
 		e.eventType = events.TypeTicketUpdated
@@ -92,7 +92,7 @@ func (t *Tx) publishContacts(ctx context.Context, scope Scope, contacts []Contac
 	for i, c := range contacts {
 		created[i] = events.ContactCreated{Phone: chat.FormatE164(c.Number), Name: c.Name, Email: c.Email}
 	}
-	if err := publish(ctx, t, scope, created...); err != nil {
+	if err := publishToProducts(ctx, t, scope, created...); err != nil {
 		return err
 	}
 	return t.publishToWebhooks(ctx, scope, webhookEvent{eventType: events.TypeContactCreated}, func() ([]any, error) {
@@ -109,7 +109,7 @@ func (t *Tx) publishContacts(ctx context.Context, scope Scope, contacts []Contac
 
 // PublishReceived publishes a message from a contact.
 func (t *Tx) PublishReceived(ctx context.Context, scope Scope, contact Contact, ticket Ticket, m Message) error {
-	err := publish(ctx, t, scope, events.MessageReceived{
+	err := publishToProducts(ctx, t, scope, events.MessageReceived{
 		Phone: chat.FormatE164(contact.Number), Name: contact.Name, Body: m.Body, TicketID: chat.FormatID(ticket.ID),
 	})
 	if err != nil {
@@ -123,7 +123,7 @@ func (t *Tx) PublishReceived(ctx context.Context, scope Scope, contact Contact, 
 
 // publishSent publishes a message that the network has taken.
 func (t *Tx) publishSent(ctx context.Context, scope Scope, m Message, number string) error {
-	if err := publish(ctx, t, scope, events.MessageSent{Phone: chat.FormatE164(number), Body: m.Body, TicketID: ticketIDOf(m)}); err != nil {
+	if err := publishToProducts(ctx, t, scope, events.MessageSent{Phone: chat.FormatE164(number), Body: m.Body, TicketID: ticketIDOf(m)}); err != nil {
 		return err
 	}
 	return t.publishToWebhooks(ctx, scope, webhookEvent{events.TypeMessageCreated, TopicSent}, func() ([]any, error) {

@@ -51,10 +51,10 @@ func (t *Tx) FindOrCreateTicket(ctx context.Context, scope Scope, contact Contac
 	if ticket, err = t.InsertTicket(ctx, params); err != nil {
 		return Ticket{}, fmt.Errorf("creating a ticket: %w", err)
 	}
-	if err := publish(ctx, t, scope, events.TicketCreated{Phone: chat.FormatE164(contact.Number), Name: contact.Name, TicketID: chat.FormatID(ticket.ID)}); err != nil {
+	if err := publishToProducts(ctx, t, scope, events.TicketCreated{Phone: chat.FormatE164(contact.Number), Name: contact.Name, TicketID: chat.FormatID(ticket.ID)}); err != nil {
 		return ticket, err
 	}
-	return ticket, t.publishTicket(ctx, scope, ticket.ID, "")
+	return ticket, t.publishTicketToWebhooks(ctx, scope, ticket.ID, "")
 }
 
 // reopenTicket returns a ticket that was closed within the company's window to pending. It
@@ -99,12 +99,12 @@ func (t *Tx) SaveTicket(ctx context.Context, scope Scope, earlier chat.TicketSta
 	if err != nil || saved.Status == earlier {
 		return saved, err
 	}
-	if err := t.publishTicket(ctx, scope, saved.ID, earlier); err != nil || saved.Status != chat.TicketClosed {
+	if err := t.publishTicketToWebhooks(ctx, scope, saved.ID, earlier); err != nil || saved.Status != chat.TicketClosed {
 		return saved, err
 	}
 	closed := events.TicketClosed{TicketID: chat.FormatID(saved.ID)}
 	if saved.Resolution != nil {
 		closed.Resolution = *saved.Resolution
 	}
-	return saved, publish(ctx, t, scope, closed)
+	return saved, publishToProducts(ctx, t, scope, closed)
 }
