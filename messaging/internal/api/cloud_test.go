@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -34,8 +35,34 @@ const (
 type cloudAPI struct {
 	URL string
 
-	mu   sync.Mutex
-	sent []object
+	mu      sync.Mutex
+	sent    []object
+	isAway  bool
+	refused map[string]int // requests while it was away, by method
+}
+
+// SetAway has the network answer that it is not available.
+func (a *cloudAPI) SetAway(isAway bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.isAway, a.refused = isAway, make(map[string]int)
+}
+
+// Refused returns how many requests came while the network was away, by method.
+func (a *cloudAPI) Refused() map[string]int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.refused)
+}
+
+// isRefused counts a request that comes while the network is away.
+func (a *cloudAPI) isRefused(r *http.Request) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.isAway {
+		a.refused[r.Method]++
+	}
+	return a.isAway
 }
 
 func newCloudAPI(t *testing.T) *cloudAPI {
@@ -48,6 +75,10 @@ func newCloudAPI(t *testing.T) *cloudAPI {
 
 // ServeHTTP implements http.Handler.
 func (a *cloudAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if a.isRefused(r) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
 	if r.Header.Get("Authorization") != "Bearer "+cloudToken {
 		w.WriteHeader(http.StatusUnauthorized)
 		_ = json.NewEncoder(w).Encode(object{"error": object{"code": 190, "message": "Cannot parse access token " + strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")}})

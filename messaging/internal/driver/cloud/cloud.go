@@ -75,7 +75,7 @@ func ParseSettings(c driver.Connection) (s Settings, err error) {
 }
 
 // Start implements [driver.Driver]: it checks the account. A refused one is disconnected,
-// with the API's reason.
+// with the API's reason; while the API does not answer, its state is unknown.
 func (d *Driver) Start(ctx context.Context, c driver.Connection) error {
 	settings, err := ParseSettings(c)
 	if err != nil {
@@ -90,10 +90,12 @@ func (d *Driver) Start(ctx context.Context, c driver.Connection) error {
 	switch {
 	case err == nil:
 		change.Number = digits(account.DisplayPhoneNumber)
+	case errors.Is(mapError(err), driver.ErrUnreachable):
+		change.Status, change.LastError = chat.ConnectionTimeout, "The Cloud API does not answer."
 	case errors.As(err, &apiErr):
 		change.Status, change.LastError = chat.ConnectionDisconnected, cmp.Or(apiErr.Message, fmt.Sprintf("The Cloud API answered %d.", apiErr.Status))
 	default:
-		change.Status, change.LastError = chat.ConnectionDisconnected, "The Cloud API does not answer."
+		return err
 	}
 	return d.sink.ChangeConnection(ctx, change)
 }
@@ -235,6 +237,10 @@ func mapError(err error) error {
 	if !errors.As(err, &apiErr) {
 		return err
 	}
+	switch apiErr.Status {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return fmt.Errorf("%w: %w", driver.ErrUnreachable, err)
+	}
 	switch apiErr.Code {
 	case 0, 190: // the token has expired
 		if apiErr.Status == http.StatusUnauthorized {
@@ -271,12 +277,12 @@ func (d *Driver) call(ctx context.Context, method, path string, settings Setting
 	}
 	response, err := d.host.HTTP.Do(request)
 	if err != nil {
-		return fmt.Errorf("calling the Cloud API: %w", err)
+		return unreachable(ctx, fmt.Errorf("calling the Cloud API: %w", err))
 	}
 	defer func() { _ = response.Body.Close() }()
 	raw, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
-		return fmt.Errorf("reading the Cloud API's answer: %w", err)
+		return unreachable(ctx, fmt.Errorf("reading the Cloud API's answer: %w", err))
 	}
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		var answer struct {
@@ -296,6 +302,15 @@ func (d *Driver) call(ctx context.Context, method, path string, settings Setting
 		return fmt.Errorf("decoding the Cloud API's answer: %w", err)
 	}
 	return nil
+}
+
+// unreachable returns the error of a call that the network did not answer, unless the caller
+// gave it up.
+func unreachable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", driver.ErrUnreachable, err)
 }
 
 // digits returns the digits of a number as the API shows it.

@@ -223,6 +223,8 @@ type OutboxEntry struct {
 	DueAt        time.Time
 	LeasedUntil  *time.Time
 	CreatedAt    time.Time
+	IsUrgent     bool
+	ClosesTicket bool
 }
 
 type Queue struct {
