@@ -12,6 +12,7 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -186,7 +187,7 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 		Audit: audit.NewRecorder(db), Publisher: pings{e.directory, e.outbox}, Mail: readable,
 		Publish: receive.Publish, PublishBatch: receive.PublishBatch,
 		Ledger: e.reader, Replays: e.replays, Requeuer: e.requeuer, Tail: e.tail, Lookup: lookup.New(s.products.phoneSearchers(), e.reader), LookupLimiter: limits, Wake: e.dispatcher.Wake, Now: time.Now, Stopping: s.stopping,
-		TrustedProxies: cfg.TrustedProxies, Version: s.options.Version, Docs: !cfg.IsProduction(),
+		SecureCookies: strings.HasPrefix(s.publicURL(), "https://"), TrustedProxies: cfg.TrustedProxies, Version: s.options.Version, Docs: !cfg.IsProduction(),
 	})
 	if err == nil && !cfg.IsProduction() {
 		s.app.Get("/", func(c *fiber.Ctx) error { return c.Redirect("/docs") })
