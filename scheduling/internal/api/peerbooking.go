@@ -29,7 +29,7 @@ type BookableService struct {
 type bookableServicesOutput struct {
 	Body struct {
 		Services []BookableService `json:"services" nullable:"false" doc:"What clients can book, in the order of the booking page"`
-		Locale   string           `json:"locale" doc:"Language of the organization" example:"pt-BR"`
+		Locale   string            `json:"locale" doc:"Language of the organization" example:"pt-BR"`
 	} `nameHint:"ServiceSearch"`
 }
 
@@ -154,6 +154,11 @@ func (a *API) changeForClient(ctx context.Context, action booking.Action, in *ch
 	}
 	var clients []uuid.UUID
 	if in.Body.Phone != "" {
+		var errs fieldErrors
+		errs.completePhoneText(&in.Body.Phone, org)
+		if err := errs.Err(); err != nil {
+			return nil, err
+		}
 		found, err := a.findClientsByPhone(ctx, org, in.Body.Phone)
 		if err != nil {
 			return nil, err

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"net/url"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -93,7 +94,7 @@ func TestConfirmAndCancelForClients(t *testing.T) {
 	other.As(org.Hub.CreateKey(other.ID, hub.Live)).Refused(404, "not_found", "POST", cancel, object{"appointment_id": second})
 	org.As(org.Hub.CreateKey(org.ID, hub.Live, "appointment.read")).Refused(403, "missing_scope", "POST", cancel, object{"appointment_id": second})
 	key.Invalid("body.phone", "POST", cancel, object{"appointment_id": second, "phone": "1"})
-	key.Invalid("body.reason", "POST", cancel, object{"appointment_id": second, "reason": string(make([]byte, 501))})
+	key.Invalid("body.reason", "POST", cancel, object{"appointment_id": second, "reason": strings.Repeat("x", 501)})
 	org.OK(200, "PUT", "/organization/settings", object{"cancel_notice_minutes": 6000})
 	key.Refused(409, "cancel_window_closed", "POST", cancel, object{"appointment_id": second})
 	org.OK(200, "PUT", "/organization/settings", object{"allow_client_cancel": false})
