@@ -45,7 +45,9 @@ func New(host module.Host, sink driver.Sink) *Network { return &Network{host, si
 func (n *Network) Name() string { return Name }
 
 // Capabilities implements [driver.Driver].
-func (n *Network) Capabilities() driver.Capabilities { return driver.Capabilities{QRCode: true} }
+func (n *Network) Capabilities() driver.Capabilities {
+	return driver.Capabilities{Idempotent: true, QRCode: true}
+}
 
 // Start implements [driver.Driver]: the connection gets a new QR code, unless it is paired.
 func (n *Network) Start(ctx context.Context, c driver.Connection) error {

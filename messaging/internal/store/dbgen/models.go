@@ -223,6 +223,7 @@ type OutboxEntry struct {
 	DueAt        time.Time
 	LeasedUntil  *time.Time
 	CreatedAt    time.Time
+	HandedAt     *time.Time
 }
 
 type Queue struct {
