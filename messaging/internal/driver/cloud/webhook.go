@@ -120,7 +120,7 @@ func (d *Driver) Receive(ctx context.Context, c driver.Connection, body []byte) 
 				}
 				receipt := driver.Receipt{ConnectionID: c.ID, RemoteIDs: []string{status.ID}, Ack: ack}
 				if ack == chat.AckFailed && len(status.Errors) > 0 {
-					receipt.ErrorCode = strconv.Itoa(status.Errors[0].Code)
+					receipt.ErrorCode = codeOf(status.Errors[0].Code)
 				}
 				if err := d.sink.ReceiveReceipt(ctx, receipt); err != nil {
 					return err
