@@ -9,13 +9,14 @@ import (
 
 // Features lists what the product offers connected products; they are also key scopes.
 func Features() []string {
-	return []string{featureMessageSend, featureContactSearch, featureTicketRead}
+	return []string{featureMessageSend, featureContactSearch, featureTicketRead, featureCampaignRead}
 }
 
 const (
 	featureMessageSend   = "message.send"
 	featureContactSearch = "contact.search"
 	featureTicketRead    = "ticket.read"
+	featureCampaignRead  = "campaign.read"
 )
 
 // senders are the callers of the send API: keys of connected products are checked by the
@@ -81,6 +82,7 @@ func (a *API) searchRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/contacts", rest.Key(featureContactSearch), 200, "integrations.search-contacts", "Find a contact by phone", rest.Handle(a.searchContactForPeer)),
 		rest.Get("/tickets", rest.Key(featureTicketRead), 200, "integrations.search-tickets", "Find the tickets of a contact", rest.Handle(a.searchTicketsForPeer)),
+		rest.Get("/campaigns", rest.Key(featureCampaignRead), 200, "integrations.search-campaigns", "List campaigns with their counters, the newest first", rest.Handle(a.searchCampaignsForPeer)),
 	}
 }
 

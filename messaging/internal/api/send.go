@@ -53,8 +53,8 @@ type sendInput struct {
 type SentMessage struct {
 	ID        string    `json:"id" doc:"Id of the message"`
 	MessageID string    `json:"messageId" doc:"The same as id"`
-	Status    string    `json:"status" enum:"sent,queued" doc:"queued: the network does not answer, and the hub tries again"`
-	Ack       chat.Ack  `json:"ack" doc:"0 queued, 1 taken by the network"`
+	Status    string    `json:"status" enum:"sent,queued,unclear" doc:"queued: the network does not answer, and the hub tries again; unclear: the network's answer was lost, so that it may have taken the message, which is not sent again by itself"`
+	Ack       chat.Ack  `json:"ack" doc:"0 queued or unclear, 1 taken by the network"`
 	Number    string    `json:"number" doc:"Of the contact"`
 	TicketID  int64     `json:"ticketId" doc:"Ticket that the message is in"`
 	ContactID int64     `json:"contactId" doc:"Contact with the number"`
@@ -222,7 +222,10 @@ func toSent(message store.Message, contact store.Contact) (*sendOutput, error) {
 }
 
 func sentStatus(message store.Message) string {
-	if message.Ack == chat.AckPending {
+	switch {
+	case message.Ack == chat.AckPending && rest.ValueOrZero(message.ErrorCode) == outbound.CodeUnclear:
+		return "unclear"
+	case message.Ack == chat.AckPending:
 		return "queued"
 	}
 	return "sent"

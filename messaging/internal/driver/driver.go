@@ -32,8 +32,10 @@ type Driver interface {
 	Start(ctx context.Context, c Connection) error
 	// Stop ends a session and its pairing. Stopping a connection without one does nothing.
 	Stop(ctx context.Context, c Connection) error
-	// Send hands a message to the network. The message's id makes it safe to send again
-	// after a failure: the network takes it once. It returns one of this package's errors.
+	// Send hands a message to the network. Where the network is Idempotent, the message's id
+	// makes it safe to send again after any failure: the network takes it once. Others
+	// return [ErrUnclear] where an answer was lost; after any other error they have not
+	// taken the message. It returns one of this package's errors, or one that may pass.
 	Send(ctx context.Context, c Connection, m Outgoing) (Sent, error)
 	// MarkRead tells the network that messages of a contact were read.
 	MarkRead(ctx context.Context, c Connection, number string, remoteIDs []string) error
@@ -46,6 +48,7 @@ type Driver interface {
 
 // Capabilities are the differences between networks that the product shows or obeys.
 type Capabilities struct {
+	Idempotent    bool          // a message that comes again with the same id is taken once
 	QRCode        bool          // connections are paired by a QR code
 	Templates     bool          // templates are taken, also outside of the window
 	MessageWindow time.Duration // how long after a contact's message texts are taken; 0 = always
@@ -104,6 +107,7 @@ type Incoming struct {
 	LID            string // the network's own name of the sender; "" = none
 	Name           string // that the contact gave itself; "" = unknown
 	Body           string
+	Kind           chat.MediaType // [chat.MediaLocation] or [chat.MediaContact], which Body describes; "" = a text, or what Media is
 	Media          *IncomingMedia
 	QuotedRemoteID string
 	At             time.Time
@@ -121,6 +125,7 @@ type IncomingMedia struct {
 type Receipt struct {
 	ConnectionID int64
 	RemoteIDs    []string
+	MessageID    string // the product's id of the only one, where the network repeats it; "" = it does not
 	Ack          chat.Ack
 	ErrorCode    string // with [chat.AckFailed]
 }
@@ -133,6 +138,9 @@ var (
 	ErrNotRegistered = errors.New("the number is not registered at the network")
 	// ErrRefused means that the network will never take the message.
 	ErrRefused = errors.New("the network refused the message")
+	// ErrUnclear means that the network's answer was lost: it may have taken the message.
+	// Networks that are Idempotent do not need it.
+	ErrUnclear = errors.New("it is not known whether the network took the message")
 )
 
 // RefusedError is an [ErrRefused] whose reason is known.

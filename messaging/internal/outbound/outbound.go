@@ -29,10 +29,11 @@ const (
 
 // Error codes of messages that were not sent.
 const (
-	CodeNotRegistered     = "not_registered"           // the number is not registered at the network
-	CodeRefused           = "refused"                  // by the network
-	CodeExpired           = "expired"                  // the network could not be reached for a day
-	CodeWindowClosed      = "window_closed"            // the contact has not written for too long
+	CodeNotRegistered     = "not_registered" // the number is not registered at the network
+	CodeRefused           = "refused"        // by the network
+	CodeExpired           = "expired"        // the network could not be reached for a day
+	CodeWindowClosed      = "window_closed"  // the contact has not written for too long
+	CodeUnclear           = store.CodeUnclear
 	CodeTemplateParameter = "template_parameter_empty" // a variable has no value for the contact, or one that is too long
 	CodeNoTemplates       = "template_unsupported"     // the network takes no templates
 )
@@ -129,6 +130,9 @@ func (s *Service) sendLeased(ctx context.Context, scope store.Scope, entry store
 		case err == nil:
 			_, err := tx.MarkSent(ctx, scope, message, contact.Number, sent)
 			return err
+		case errors.Is(err, driver.ErrUnclear):
+			s.host.Log.WarnContext(ctx, "it is not known whether a message was sent; it is not sent again", "message_id", message.ID, "error", err)
+			return tx.MarkUnclear(ctx, message, tx.Now().Add(reportTime))
 		case code == "" && tx.Now().Sub(entry.CreatedAt) < giveUpAfter:
 			s.host.Log.WarnContext(ctx, "a message could not be sent; trying again", "message_id", message.ID, "attempts", entry.Attempts, "error", err)
 			return tx.PostponeOutboxEntry(ctx, entry.CompanyID, entry.MessageID, tx.Now().Add(retryDelay(entry.Attempts)))
@@ -141,6 +145,9 @@ func (s *Service) sendLeased(ctx context.Context, scope store.Scope, entry store
 
 // callDriver hands a message to its network.
 func (s *Service) callDriver(ctx context.Context, entry store.OutboxEntry, contact store.Contact, message store.Message) (driver.Sent, error) {
+	if entry.HandedAt != nil {
+		return driver.Sent{}, driver.ErrUnclear
+	}
 	connection, err := s.store.Connection(ctx, entry.CompanyID, entry.ConnectionID)
 	if err != nil {
 		return driver.Sent{}, fmt.Errorf("loading the connection: %w", err)
@@ -167,6 +174,11 @@ func (s *Service) callDriver(ctx context.Context, entry store.OutboxEntry, conta
 	opened, err := s.store.DriverConnection(connection)
 	if err != nil {
 		return driver.Sent{}, err
+	}
+	if !network.Capabilities().Idempotent {
+		if err := s.handOver(ctx, entry); err != nil {
+			return driver.Sent{}, err
+		}
 	}
 	return network.Send(ctx, opened, out)
 }

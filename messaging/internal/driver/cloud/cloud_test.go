@@ -110,7 +110,7 @@ func TestSend(t *testing.T) {
 	t.Parallel()
 	d, _, sent := api(t)
 	for _, m := range []driver.Outgoing{
-		{To: "5511987654321", Body: "Hello", QuotedRemoteID: "wamid.0"},
+		{ID: "m1", To: "5511987654321", Body: "Hello", QuotedRemoteID: "wamid.0"},
 		{To: "5511987654321", Body: "The way", Media: &driver.Media{Type: chat.MediaImage, URL: "https://hub/a"}},
 		{To: "5511987654321", Body: "x", Media: &driver.Media{Type: chat.MediaAudio, URL: "https://hub/b"}},
 		{To: "5511987654321", Media: &driver.Media{Type: chat.MediaDocument, URL: "https://hub/c", Name: "a.pdf"}},
@@ -123,7 +123,7 @@ func TestSend(t *testing.T) {
 	raw, err := json.Marshal(*sent)
 	require.NoError(t, err)
 	require.JSONEq(t, `[
-		{"messaging_product":"whatsapp","to":"5511987654321","type":"text","text":{"body":"Hello"},"context":{"message_id":"wamid.0"}},
+		{"messaging_product":"whatsapp","to":"5511987654321","type":"text","text":{"body":"Hello"},"biz_opaque_callback_data":"m1","context":{"message_id":"wamid.0"}},
 		{"messaging_product":"whatsapp","to":"5511987654321","type":"image","image":{"link":"https://hub/a","caption":"The way"}},
 		{"messaging_product":"whatsapp","to":"5511987654321","type":"audio","audio":{"link":"https://hub/b"}},
 		{"messaging_product":"whatsapp","to":"5511987654321","type":"document","document":{"link":"https://hub/c","filename":"a.pdf"}},
@@ -159,7 +159,7 @@ func TestWebhook(t *testing.T) {
 		"metadata":{"display_phone_number":"5511900000001","phone_number_id":"106540352242922"},"contacts":[{"profile":{"name":"Ana"},"wa_id":"5511987654321"}],
 		"messages":[{"from":"5511987654321","id":"wamid.2","timestamp":"1772366400","type":"text","text":{"body":"Hi"},"context":{"id":"wamid.1"}},
 			{"from":"5511987654321","id":"wamid.3","timestamp":"1772366401","type":"image","image":{"id":"media-1","mime_type":"image/jpeg","caption":"Look"}}],
-		"statuses":[{"id":"wamid.1","status":"delivered"},{"id":"wamid.4","status":"failed","errors":[{"code":131047}]},{"id":"wamid.5","status":"warning"}]}},
+		"statuses":[{"id":"wamid.1","status":"delivered","biz_opaque_callback_data":"m1"},{"id":"wamid.4","status":"failed","errors":[{"code":131047}]},{"id":"wamid.5","status":"warning"}]}},
 		{"value":{"metadata":{"phone_number_id":"another"},"messages":[{"from":"5511987654321","id":"wamid.6","type":"text"}]}}]}]}`
 	require.NoError(t, d.Receive(t.Context(), connection, []byte(body)))
 	require.Equal(t, []driver.Incoming{
@@ -168,7 +168,7 @@ func TestWebhook(t *testing.T) {
 			Media: &driver.IncomingMedia{Type: chat.MediaImage, MimeType: "image/jpeg", Reference: "media-1"}},
 	}, sink.messages)
 	require.Equal(t, []driver.Receipt{
-		{ConnectionID: 7, RemoteIDs: []string{"wamid.1"}, Ack: chat.AckDevice}, {ConnectionID: 7, RemoteIDs: []string{"wamid.4"}, Ack: chat.AckFailed, ErrorCode: "131047"},
+		{ConnectionID: 7, RemoteIDs: []string{"wamid.1"}, MessageID: "m1", Ack: chat.AckDevice}, {ConnectionID: 7, RemoteIDs: []string{"wamid.4"}, Ack: chat.AckFailed, ErrorCode: "131047"},
 	}, sink.receipts)
 	for _, bad := range []string{"", "[]", `{"entry":5}`, "{"} {
 		require.ErrorIs(t, d.Receive(t.Context(), connection, []byte(bad)), hub.ErrMalformed, bad)

@@ -50,7 +50,7 @@ func (n *Network) Name() string { return Name }
 // Capabilities implements [driver.Driver]. Every template is taken: the phone shows its text
 // for people.
 func (n *Network) Capabilities() driver.Capabilities {
-	return driver.Capabilities{QRCode: true, Templates: true}
+	return driver.Capabilities{Idempotent: true, QRCode: true, Templates: true}
 }
 
 // Templates implements [driver.TemplateLister]. The network has none: it takes any.

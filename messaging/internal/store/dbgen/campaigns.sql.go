@@ -833,7 +833,7 @@ const takeBackShipments = `-- name: TakeBackShipments :exec
 with taken as (
   delete from messaging.outbox o using messaging.campaign_shipments s
   where s.company_id = $2 and s.campaign_id = $3 and s.status = 'queued'
-    and o.company_id = s.company_id and o.message_id = s.message_id and (o.leased_until is null or o.leased_until < $1::timestamptz)
+    and o.company_id = s.company_id and o.message_id = s.message_id and o.handed_at is null and (o.leased_until is null or o.leased_until < $1::timestamptz)
   returning o.message_id)
 update messaging.campaign_shipments s set status = case when s.confirmation_id is null then 'pending' else 'confirmed' end, updated_at = $1::timestamptz
 from taken where s.company_id = $2 and s.message_id = taken.message_id

@@ -132,6 +132,47 @@ func (q *Queries) InsertMessage(ctx context.Context, arg InsertMessageParams) (M
 	return i, err
 }
 
+const lockMessage = `-- name: LockMessage :one
+select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference, template from messaging.messages where company_id = $1 and id = $2 for no key update
+`
+
+func (q *Queries) LockMessage(ctx context.Context, companyID int64, iD string) (Message, error) {
+	row := q.db.QueryRow(ctx, lockMessage, companyID, iD)
+	var i Message
+	err := row.Scan(
+		&i.CompanyID,
+		&i.ID,
+		&i.Seq,
+		&i.TicketID,
+		&i.ContactID,
+		&i.ConnectionID,
+		&i.RemoteID,
+		&i.UserID,
+		&i.Body,
+		&i.FromMe,
+		&i.IsRead,
+		&i.Ack,
+		&i.MediaType,
+		&i.MediaName,
+		&i.MimeType,
+		&i.Size,
+		&i.QuotedID,
+		&i.IsPrivate,
+		&i.IsDeleted,
+		&i.IsEdited,
+		&i.Origin,
+		&i.ErrorCode,
+		&i.ExternalKey,
+		&i.SentAt,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.MediaID,
+		&i.MediaReference,
+		&i.Template,
+	)
+	return i, err
+}
+
 const markMessagesRead = `-- name: MarkMessagesRead :many
 update messaging.messages set is_read = true, updated_at = $1::timestamptz where company_id = $2 and ticket_id = $3::bigint and not is_read and not from_me returning remote_id
 `

@@ -225,6 +225,7 @@ type OutboxEntry struct {
 	DueAt        time.Time
 	LeasedUntil  *time.Time
 	CreatedAt    time.Time
+	HandedAt     *time.Time
 }
 
 type Queue struct {

@@ -116,7 +116,7 @@ where company_id = sqlc.arg(company_id) and campaign_id = sqlc.arg(campaign_id) 
 with taken as (
   delete from messaging.outbox o using messaging.campaign_shipments s
   where s.company_id = sqlc.arg(company_id) and s.campaign_id = sqlc.arg(campaign_id) and s.status = 'queued'
-    and o.company_id = s.company_id and o.message_id = s.message_id and (o.leased_until is null or o.leased_until < sqlc.arg(at)::timestamptz)
+    and o.company_id = s.company_id and o.message_id = s.message_id and o.handed_at is null and (o.leased_until is null or o.leased_until < sqlc.arg(at)::timestamptz)
   returning o.message_id)
 update messaging.campaign_shipments s set status = case when s.confirmation_id is null then 'pending' else 'confirmed' end, updated_at = sqlc.arg(at)::timestamptz
 from taken where s.company_id = sqlc.arg(company_id) and s.message_id = taken.message_id;

@@ -37,3 +37,6 @@ select id from messaging.messages where company_id = sqlc.arg(company_id) and co
 
 -- name: MessagesByID :many
 select * from messaging.messages where company_id = $1 and id = any(sqlc.arg(ids)::text[]);
+
+-- name: LockMessage :one
+select * from messaging.messages where company_id = $1 and id = $2 for no key update;
