@@ -34,8 +34,9 @@ const (
 type cloudAPI struct {
 	URL string
 
-	mu   sync.Mutex
-	sent []object
+	mu      sync.Mutex
+	sent    []object
+	queries []string // for templates
 
 	answer func(w http.ResponseWriter) // to messages; nil: their ids
 }
@@ -76,10 +77,37 @@ func (a *cloudAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		_, _ = fmt.Fprintf(w, `{"messaging_product":"whatsapp","messages":[{"id":"wamid.sent%d"}]}`, len(a.sent))
+	case "GET /v23.0/102290129340398/message_templates":
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.queries = append(a.queries, r.URL.RawQuery)
+		switch {
+		case a.answer != nil:
+			a.answer(w)
+		case r.URL.Query().Has("after"):
+			_, _ = io.WriteString(w, `{"data":[],"paging":{"cursors":{"before":"a","after":"b"}}}`)
+		default:
+			_, _ = io.WriteString(w, `{"data":[{"name":"reminder","language":"pt_BR","status":"APPROVED","category":"UTILITY","components":[{"type":"BODY","text":"Hello {{1}}"}],"id":"1"}],"paging":{"cursors":{"before":"a","after":"next page"},"next":"https://graph.facebook.com/more"}}`)
+		}
 	default:
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = io.WriteString(w, `{"error":{"code":100,"message":"Unsupported request."}}`)
 	}
+}
+
+// Refuse makes the API refuse messages and the list of templates with an error.
+func (a *cloudAPI) Refuse(code int) {
+	a.AnswerWith(func(w http.ResponseWriter) {
+		w.WriteHeader(http.StatusBadRequest)
+		_ = json.NewEncoder(w).Encode(object{"error": object{"code": code, "message": "refused"}})
+	})
+}
+
+// Queries returns the queries of the requests for templates.
+func (a *cloudAPI) Queries() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return append([]string(nil), a.queries...)
 }
 
 // Sent returns the bodies of the messages that the network was called with.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -44,7 +45,7 @@ func (t *Tx) AddMessage(ctx context.Context, ticket Ticket, m Message) (Message,
 	stored, err := t.InsertMessage(ctx, dbgen.InsertMessageParams{
 		CompanyID: ticket.CompanyID, ID: m.ID, TicketID: &ticket.ID, ContactID: ticket.ContactID, ConnectionID: ticket.ConnectionID, RemoteID: m.RemoteID,
 		UserID: m.UserID, Body: m.Body, FromMe: m.FromMe, IsRead: m.FromMe, Ack: m.Ack, MediaType: m.MediaType, MediaID: m.MediaID, MediaReference: m.MediaReference, MediaName: m.MediaName,
-		MimeType: m.MimeType, Size: m.Size, QuotedID: m.QuotedID, IsPrivate: m.IsPrivate, Origin: m.Origin, ExternalKey: m.ExternalKey,
+		MimeType: m.MimeType, Size: m.Size, QuotedID: m.QuotedID, IsPrivate: m.IsPrivate, Origin: m.Origin, ExternalKey: m.ExternalKey, Template: m.Template,
 		SentAt: m.SentAt, CreatedAt: t.Now(),
 	})
 	if err != nil {
@@ -59,6 +60,15 @@ func (t *Tx) AddMessage(ctx context.Context, ticket Ticket, m Message) (Message,
 		added.FirstResponseAt = &now
 	}
 	return stored, t.AddToTicket(ctx, added)
+}
+
+// WithTemplate returns a message that is a template. Without a body its text is made of the
+// template.
+func WithTemplate(m Message, t chat.Template) Message {
+	if m.Template = &t; strings.TrimSpace(m.Body) == "" {
+		m.Body = t.Text()
+	}
+	return m
 }
 
 // preview returns what a list of tickets shows of a message.

@@ -110,18 +110,19 @@ func (d *Driver) Check(context.Context, driver.Connection, string) (registered b
 
 // outgoing is a message as the API takes it.
 type outgoing struct {
-	Product string          `json:"messaging_product"`
-	To      string          `json:"to,omitempty"`
-	Type    string          `json:"type,omitempty"`
-	Text    *textContent    `json:"text,omitempty"`
-	Image   *fileContent    `json:"image,omitempty"`
-	Video   *fileContent    `json:"video,omitempty"`
-	Audio   *fileContent    `json:"audio,omitempty"`
-	File    *fileContent    `json:"document,omitempty"`
-	Context *messageContext `json:"context,omitempty"`
-	Own     string          `json:"biz_opaque_callback_data,omitempty"` // our id, which statuses repeat
-	Status  string          `json:"status,omitempty"`                   // of a read receipt
-	Message string          `json:"message_id,omitempty"`               // of a read receipt
+	Product  string          `json:"messaging_product"`
+	To       string          `json:"to,omitempty"`
+	Type     string          `json:"type,omitempty"`
+	Text     *textContent    `json:"text,omitempty"`
+	Image    *fileContent    `json:"image,omitempty"`
+	Video    *fileContent    `json:"video,omitempty"`
+	Audio    *fileContent    `json:"audio,omitempty"`
+	File     *fileContent    `json:"document,omitempty"`
+	Template *template       `json:"template,omitempty"`
+	Context  *messageContext `json:"context,omitempty"`
+	Own      string          `json:"biz_opaque_callback_data,omitempty"` // our id, which statuses repeat
+	Status   string          `json:"status,omitempty"`                   // of a read receipt
+	Message  string          `json:"message_id,omitempty"`               // of a read receipt
 }
 
 type textContent struct {
@@ -143,7 +144,11 @@ func toOutgoing(m driver.Outgoing) outgoing {
 	if m.QuotedRemoteID != "" {
 		out.Context = &messageContext{m.QuotedRemoteID}
 	}
-	if m.Media == nil {
+	switch {
+	case m.Template != nil:
+		out.Type, out.Template = "template", toTemplate(*m.Template)
+		return out
+	case m.Media == nil:
 		out.Text = &textContent{m.Body}
 		return out
 	}
@@ -252,6 +257,9 @@ func mapError(err error) error {
 		return fmt.Errorf("%w: %w", driver.ErrNotRegistered, err)
 	case 4, 80007, 130429, 131048, 131056: // too many requests
 		return err
+	}
+	if code, ok := refusals[apiErr.Code]; ok {
+		return &driver.RefusedError{Code: code, Err: err}
 	}
 	if apiErr.Status >= http.StatusBadRequest && apiErr.Status < http.StatusInternalServerError && apiErr.Status != http.StatusTooManyRequests {
 		return fmt.Errorf("%w: %w", driver.ErrRefused, err)
