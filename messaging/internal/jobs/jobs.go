@@ -37,6 +37,7 @@ func List(s Services) []module.Job {
 		// A process that dies holds a job for its timeout and half a minute more.
 		{Name: "outbox", Every: time.Second, Timeout: 30 * time.Second, Run: s.Outbound.SendDue},
 		{Name: "unreachable-connections", Every: 2 * time.Second, Run: s.Sessions.CheckUnreachable},
+		{Name: "unclear-messages", Every: 30 * time.Second, Run: s.Outbound.GiveUpUnclear},
 		{Name: "expired-changes", Every: 10 * time.Minute, Timeout: 5 * time.Minute, Run: s.Realtime.DeleteExpired},
 		{Name: "qr-codes", Every: 10 * time.Second, Run: s.Sessions.RenewExpired},
 		{Name: inbound.MediaJob, Timeout: 5 * time.Minute, Run: s.Inbound.FetchMedia},

@@ -20,7 +20,7 @@ with next as materialized (
   order by o.is_urgent desc, o.due_at, o.seq limit $6::int for update skip locked)
 update messaging.outbox u set leased_until = $1::timestamptz, attempts = u.attempts + 1
 from next where u.company_id = $2::bigint and u.message_id = next.message_id
-returning u.company_id, u.message_id, u.seq, u.connection_id, u.contact_id, u.attempts, u.due_at, u.leased_until, u.created_at, u.is_urgent, u.closes_ticket
+returning u.company_id, u.message_id, u.seq, u.connection_id, u.contact_id, u.attempts, u.due_at, u.leased_until, u.created_at, u.handed_at, u.is_urgent, u.closes_ticket
 `
 
 type ClaimOutboxParams struct {
@@ -61,6 +61,7 @@ func (q *Queries) ClaimOutbox(ctx context.Context, arg ClaimOutboxParams) ([]Out
 			&i.DueAt,
 			&i.LeasedUntil,
 			&i.CreatedAt,
+			&i.HandedAt,
 			&i.IsUrgent,
 			&i.ClosesTicket,
 		); err != nil {
@@ -141,6 +142,61 @@ func (q *Queries) DeleteOutboxEntry(ctx context.Context, companyID int64, messag
 	return result.RowsAffected(), nil
 }
 
+const deleteUnclearMessage = `-- name: DeleteUnclearMessage :execrows
+delete from messaging.unclear_messages where company_id = $1 and message_id = $2
+`
+
+func (q *Queries) DeleteUnclearMessage(ctx context.Context, companyID int64, messageID string) (int64, error) {
+	result, err := q.db.Exec(ctx, deleteUnclearMessage, companyID, messageID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const dueUnclearMessages = `-- name: DueUnclearMessages :many
+select company_id, message_id from messaging.unclear_messages where due_at <= $1::timestamptz order by due_at limit 500
+`
+
+type DueUnclearMessagesRow struct {
+	CompanyID int64
+	MessageID string
+}
+
+func (q *Queries) DueUnclearMessages(ctx context.Context, at time.Time) ([]DueUnclearMessagesRow, error) {
+	rows, err := q.db.Query(ctx, dueUnclearMessages, at)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []DueUnclearMessagesRow{}
+	for rows.Next() {
+		var i DueUnclearMessagesRow
+		if err := rows.Scan(&i.CompanyID, &i.MessageID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const handOver = `-- name: HandOver :execrows
+update messaging.outbox set handed_at = $1::timestamptz where company_id = $2 and message_id = $3 and handed_at is null
+`
+
+// Marks a message before it is handed to a network that cannot tell a repeated request. No
+// row means that it was marked before: whether it was sent is not known.
+func (q *Queries) HandOver(ctx context.Context, at time.Time, companyID int64, messageID string) (int64, error) {
+	result, err := q.db.Exec(ctx, handOver, at, companyID, messageID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const hastenChat = `-- name: HastenChat :exec
 update messaging.outbox set is_urgent = true where company_id = $1 and connection_id = $2 and contact_id = $3 and not is_urgent
 `
@@ -156,7 +212,7 @@ insert into messaging.outbox (company_id, message_id, connection_id, contact_id,
 select $1, $2, $3, $4, $5, $6::timestamptz, case when exists (
     select from messaging.outbox o where o.company_id = $1 and o.connection_id = $3 and o.contact_id = $4
   ) then null else $7::timestamptz end, $6::timestamptz
-returning company_id, message_id, seq, connection_id, contact_id, attempts, due_at, leased_until, created_at, is_urgent, closes_ticket
+returning company_id, message_id, seq, connection_id, contact_id, attempts, due_at, leased_until, created_at, handed_at, is_urgent, closes_ticket
 `
 
 type InsertOutboxEntryParams struct {
@@ -191,14 +247,24 @@ func (q *Queries) InsertOutboxEntry(ctx context.Context, arg InsertOutboxEntryPa
 		&i.DueAt,
 		&i.LeasedUntil,
 		&i.CreatedAt,
+		&i.HandedAt,
 		&i.IsUrgent,
 		&i.ClosesTicket,
 	)
 	return i, err
 }
 
+const insertUnclearMessage = `-- name: InsertUnclearMessage :exec
+insert into messaging.unclear_messages (company_id, message_id, due_at) values ($1, $2, $3) on conflict do nothing
+`
+
+func (q *Queries) InsertUnclearMessage(ctx context.Context, companyID int64, messageID string, dueAt time.Time) error {
+	_, err := q.db.Exec(ctx, insertUnclearMessage, companyID, messageID, dueAt)
+	return err
+}
+
 const postponeOutboxEntry = `-- name: PostponeOutboxEntry :exec
-update messaging.outbox set due_at = $3, leased_until = null where company_id = $1 and message_id = $2
+update messaging.outbox set due_at = $3, leased_until = null, handed_at = null where company_id = $1 and message_id = $2
 `
 
 func (q *Queries) PostponeOutboxEntry(ctx context.Context, companyID int64, messageID string, dueAt time.Time) error {
