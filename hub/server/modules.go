@@ -255,7 +255,7 @@ func (s *Server) open(ctx context.Context, hostedProduct *hosted, operators *aut
 		Mail: s.mail.For(name), Files: s.products.files.For(name), Blobs: s.products.files.BlobsFor(name), HTTP: s.products.http, Downloads: s.products.downloads,
 		URLs:     module.URLs{Public: s.publicURL(), Base: hostedProduct.base},
 		Settings: settingsFor(cfg),
-		Log:      log, Now: now, Stopping: s.stopping,
+		Log:      log, Now: now, TestClock: s.options.ProductClock != nil, Stopping: s.stopping,
 	})
 	if err != nil {
 		return err

@@ -25,6 +25,8 @@ const (
 	maxRetry    = 10 * time.Minute // … up to this
 	giveUpAfter = 24 * time.Hour   // since the message was written
 	batchSize   = 20               // entries that one claim takes
+	runTime     = 20 * time.Second // of a run of the job that waits for connections' turns
+	minTurnWait = 20 * time.Millisecond
 )
 
 // Error codes of messages that were not sent.
@@ -90,11 +92,20 @@ func (s *Service) Send(ctx context.Context, scope store.Scope, entry store.Outbo
 
 // SendDue sends the messages that are due: the job of this package.
 func (s *Service) SendDue(ctx context.Context, _ []byte) error {
-	for ctx.Err() == nil {
+	for begin := time.Now(); ctx.Err() == nil; {
 		now := s.host.Now()
 		entries, err := s.store.ClaimOutbox(ctx, now.Add(leaseTime), now, batchSize)
-		if err != nil || len(entries) == 0 {
+		if err != nil {
 			return err
+		}
+		paced, err := s.store.ClaimPaced(ctx, now.Add(leaseTime), batchSize)
+		if err != nil {
+			return err
+		}
+		if entries = append(entries, paced...); len(entries) == 0 {
+			if isSoon, err := s.waitForTurn(ctx, begin); err != nil || !isSoon {
+				return err
+			}
 		}
 		for _, entry := range entries {
 			company, err := s.store.Company(ctx, entry.CompanyID)
@@ -107,6 +118,21 @@ func (s *Service) SendDue(ctx context.Context, _ []byte) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// waitForTurn waits until a connection may send its next message of a program. It returns
+// false if that is later than the next run of the job, or the run has lasted for long.
+func (s *Service) waitForTurn(ctx context.Context, begin time.Time) (isSoon bool, err error) {
+	wait, isWaiting, err := s.store.PacedTurn(ctx)
+	if err != nil || !isWaiting || wait > time.Second || time.Since(begin) > runTime {
+		return false, err
+	}
+	select {
+	case <-time.After(max(wait, minTurnWait)):
+		return true, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
 }
 
 // sendLeased sends the message of an entry that this process has leased, and stores what

@@ -80,10 +80,12 @@ func preview(m Message) string {
 }
 
 // Enqueue adds a stored message to the outbox. The returned entry is leased until a time if
-// nothing of the same chat waits before it: then the caller sends it.
+// nothing of the same chat waits before it and its connection's interval has passed: then the
+// caller sends it.
 func (t *Tx) Enqueue(ctx context.Context, m Message, leasedUntil time.Time) (OutboxEntry, error) {
 	return t.InsertOutboxEntry(ctx, dbgen.InsertOutboxEntryParams{
 		CompanyID: m.CompanyID, MessageID: m.ID, ConnectionID: *m.ConnectionID, ContactID: m.ContactID, At: t.Now(), LeasedUntil: leasedUntil,
+		IsPaced: m.Origin.IsPaced(), Clock: paceClock(t.Host),
 	})
 }
 

@@ -226,6 +226,7 @@ type OutboxEntry struct {
 	LeasedUntil  *time.Time
 	CreatedAt    time.Time
 	HandedAt     *time.Time
+	IsPaced      bool
 }
 
 type Queue struct {

@@ -10,18 +10,30 @@ import (
 	"time"
 )
 
+const beginPace = `-- name: BeginPace :exec
+insert into messaging.connection_paces (company_id, connection_id, next_send_at) values ($1, $2, $3) on conflict do nothing
+`
+
+func (q *Queries) BeginPace(ctx context.Context, companyID int64, connectionID int64, nextSendAt time.Time) error {
+	_, err := q.db.Exec(ctx, beginPace, companyID, connectionID, nextSendAt)
+	return err
+}
+
 const claimOutbox = `-- name: ClaimOutbox :many
 update messaging.outbox set leased_until = $1::timestamptz, attempts = attempts + 1
 where (company_id, message_id) in (
-  select o.company_id, o.message_id from messaging.outbox o
+  select o.company_id, o.message_id from messaging.outbox o join messaging.connections c on c.company_id = o.company_id and c.id = o.connection_id
   where o.due_at <= $2::timestamptz and (o.leased_until is null or o.leased_until < $2::timestamptz)
+    and not (o.is_paced and c.send_interval_ms > 0)
     and not exists (select from messaging.outbox earlier where earlier.company_id = o.company_id and earlier.connection_id = o.connection_id
-      and earlier.contact_id = o.contact_id and earlier.seq < o.seq)
-  order by o.due_at limit $3::int for update skip locked)
-returning company_id, message_id, seq, connection_id, contact_id, attempts, due_at, leased_until, created_at, handed_at
+      and earlier.contact_id = o.contact_id and earlier.seq < o.seq
+      and not (earlier.is_paced and not o.is_paced and earlier.leased_until is null and c.send_interval_ms > 0))
+  order by o.due_at limit $3::int for update of o skip locked)
+returning company_id, message_id, seq, connection_id, contact_id, attempts, due_at, leased_until, created_at, handed_at, is_paced
 `
 
-// The oldest due messages whose chat has none waiting before them.
+// The oldest due messages whose chat has none waiting before them, but for paced ones of
+// connections with an interval.
 func (q *Queries) ClaimOutbox(ctx context.Context, until time.Time, at time.Time, maxRows int) ([]OutboxEntry, error) {
 	rows, err := q.db.Query(ctx, claimOutbox, until, at, maxRows)
 	if err != nil {
@@ -42,6 +54,76 @@ func (q *Queries) ClaimOutbox(ctx context.Context, until time.Time, at time.Time
 			&i.LeasedUntil,
 			&i.CreatedAt,
 			&i.HandedAt,
+			&i.IsPaced,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const claimPacedOutbox = `-- name: ClaimPacedOutbox :many
+with turns as (
+  select p.company_id, p.connection_id, c.send_interval_ms from messaging.connection_paces p
+  join messaging.connections c on c.company_id = p.company_id and c.id = p.connection_id
+  where c.send_interval_ms > 0 and (p.next_send_at <= coalesce($3::timestamptz, clock_timestamp()) or p.next_send_at > coalesce($3::timestamptz, clock_timestamp()) + c.send_interval_ms * interval '1 millisecond')
+    and exists (select from messaging.outbox o where o.company_id = p.company_id and o.connection_id = p.connection_id and o.is_paced
+      and o.due_at <= $2::timestamptz and (o.leased_until is null or o.leased_until < $2::timestamptz))
+  order by p.next_send_at limit $4::int for update of p skip locked),
+firsts as (
+  select distinct on (o.company_id, o.connection_id) o.company_id, o.message_id, o.connection_id, t.send_interval_ms
+  from turns t join messaging.outbox o on o.company_id = t.company_id and o.connection_id = t.connection_id
+  where o.is_paced and o.due_at <= $2::timestamptz and (o.leased_until is null or o.leased_until < $2::timestamptz)
+    and not exists (select from messaging.outbox earlier where earlier.company_id = o.company_id and earlier.connection_id = o.connection_id
+      and earlier.contact_id = o.contact_id and earlier.seq < o.seq)
+  order by o.company_id, o.connection_id, o.due_at, o.seq),
+moved as (
+  update messaging.connection_paces p set next_send_at = coalesce($3::timestamptz, clock_timestamp()) + f.send_interval_ms * interval '1 millisecond'
+  from firsts f where p.company_id = f.company_id and p.connection_id = f.connection_id)
+update messaging.outbox o set leased_until = $1::timestamptz, attempts = o.attempts + 1
+from firsts f where o.company_id = f.company_id and o.message_id = f.message_id and (o.leased_until is null or o.leased_until < $2::timestamptz)
+returning o.company_id, o.message_id, o.seq, o.connection_id, o.contact_id, o.attempts, o.due_at, o.leased_until, o.created_at, o.handed_at, o.is_paced
+`
+
+type ClaimPacedOutboxParams struct {
+	Until   time.Time
+	At      time.Time
+	Clock   *time.Time
+	MaxRows int
+}
+
+// The next paced message of each connection whose interval has passed. A turn that is farther
+// away than the interval is none: the interval was longer, or the clock was set back.
+func (q *Queries) ClaimPacedOutbox(ctx context.Context, arg ClaimPacedOutboxParams) ([]OutboxEntry, error) {
+	rows, err := q.db.Query(ctx, claimPacedOutbox,
+		arg.Until,
+		arg.At,
+		arg.Clock,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []OutboxEntry{}
+	for rows.Next() {
+		var i OutboxEntry
+		if err := rows.Scan(
+			&i.CompanyID,
+			&i.MessageID,
+			&i.Seq,
+			&i.ConnectionID,
+			&i.ContactID,
+			&i.Attempts,
+			&i.DueAt,
+			&i.LeasedUntil,
+			&i.CreatedAt,
+			&i.HandedAt,
+			&i.IsPaced,
 		); err != nil {
 			return nil, err
 		}
@@ -121,11 +203,24 @@ func (q *Queries) HandOver(ctx context.Context, at time.Time, companyID int64, m
 }
 
 const insertOutboxEntry = `-- name: InsertOutboxEntry :one
-insert into messaging.outbox (company_id, message_id, connection_id, contact_id, due_at, leased_until, created_at)
-select $1, $2, $3, $4, $5::timestamptz, case when exists (
-    select from messaging.outbox o where o.company_id = $1 and o.connection_id = $3 and o.contact_id = $4
-  ) then null else $6::timestamptz end, $5::timestamptz
-returning company_id, message_id, seq, connection_id, contact_id, attempts, due_at, leased_until, created_at, handed_at
+with line as (
+  select send_interval_ms from messaging.connections where company_id = $1 and id = $3),
+chat as (
+  select exists (select from messaging.outbox o, line where o.company_id = $1 and o.connection_id = $3 and o.contact_id = $4
+    and not (o.is_paced and not $6::boolean and o.leased_until is null and line.send_interval_ms > 0)) as is_waiting),
+turn as (
+  insert into messaging.connection_paces as p (company_id, connection_id, next_send_at)
+  select $1, $3, coalesce($8::timestamptz, clock_timestamp()) + line.send_interval_ms * interval '1 millisecond' from line, chat
+  where $6::boolean and line.send_interval_ms > 0 and not chat.is_waiting and not exists (
+    select from messaging.outbox o where o.company_id = $1 and o.connection_id = $3 and o.is_paced and o.due_at <= $5::timestamptz)
+  on conflict (company_id, connection_id) do update set next_send_at = excluded.next_send_at where p.next_send_at <= coalesce($8::timestamptz, clock_timestamp()) or p.next_send_at > excluded.next_send_at
+  returning true)
+insert into messaging.outbox (company_id, message_id, connection_id, contact_id, due_at, leased_until, is_paced, created_at)
+select $1, $2, $3, $4, $5::timestamptz,
+  case when chat.is_waiting or $6::boolean and line.send_interval_ms > 0 and not exists (select from turn) then null else $7::timestamptz end,
+  $6::boolean, $5::timestamptz
+from line, chat
+returning company_id, message_id, seq, connection_id, contact_id, attempts, due_at, leased_until, created_at, handed_at, is_paced
 `
 
 type InsertOutboxEntryParams struct {
@@ -134,10 +229,14 @@ type InsertOutboxEntryParams struct {
 	ConnectionID int64
 	ContactID    int64
 	At           time.Time
+	IsPaced      bool
 	LeasedUntil  time.Time
+	Clock        *time.Time
 }
 
-// Leased at once where nothing of the same chat waits before it.
+// Leased at once where nothing of the same chat waits before it, and, for a paced one on a
+// connection with an interval, where it is the connection's turn. A paced message that waits
+// for its turn holds no other one of its chat back.
 func (q *Queries) InsertOutboxEntry(ctx context.Context, arg InsertOutboxEntryParams) (OutboxEntry, error) {
 	row := q.db.QueryRow(ctx, insertOutboxEntry,
 		arg.CompanyID,
@@ -145,7 +244,9 @@ func (q *Queries) InsertOutboxEntry(ctx context.Context, arg InsertOutboxEntryPa
 		arg.ConnectionID,
 		arg.ContactID,
 		arg.At,
+		arg.IsPaced,
 		arg.LeasedUntil,
+		arg.Clock,
 	)
 	var i OutboxEntry
 	err := row.Scan(
@@ -159,6 +260,7 @@ func (q *Queries) InsertOutboxEntry(ctx context.Context, arg InsertOutboxEntryPa
 		&i.LeasedUntil,
 		&i.CreatedAt,
 		&i.HandedAt,
+		&i.IsPaced,
 	)
 	return i, err
 }
@@ -170,6 +272,40 @@ insert into messaging.unclear_messages (company_id, message_id, due_at) values (
 func (q *Queries) InsertUnclearMessage(ctx context.Context, companyID int64, messageID string, dueAt time.Time) error {
 	_, err := q.db.Exec(ctx, insertUnclearMessage, companyID, messageID, dueAt)
 	return err
+}
+
+const nextPacedTurn = `-- name: NextPacedTurn :one
+select coalesce(min(greatest(extract(epoch from p.next_send_at - coalesce($1::timestamptz, clock_timestamp())) * 1000, 0)), -1)::float8 as milliseconds
+from messaging.connection_paces p join messaging.connections c on c.company_id = p.company_id and c.id = p.connection_id
+where c.send_interval_ms > 0 and exists (select from messaging.outbox o where o.company_id = p.company_id and o.connection_id = p.connection_id and o.is_paced
+  and o.due_at <= $2::timestamptz and (o.leased_until is null or o.leased_until < $2::timestamptz))
+`
+
+// Milliseconds until the first connection that has paced messages waiting may send; -1: none has.
+func (q *Queries) NextPacedTurn(ctx context.Context, clock *time.Time, at time.Time) (float64, error) {
+	row := q.db.QueryRow(ctx, nextPacedTurn, clock, at)
+	var milliseconds float64
+	err := row.Scan(&milliseconds)
+	return milliseconds, err
+}
+
+const paceOfConnection = `-- name: PaceOfConnection :one
+select p.next_send_at, exists (select from messaging.outbox o where o.company_id = p.company_id and o.connection_id = p.connection_id and o.is_paced
+  and o.due_at <= $1::timestamptz)::boolean as is_busy
+from messaging.connection_paces p where p.company_id = $2 and p.connection_id = $3
+`
+
+type PaceOfConnectionRow struct {
+	NextSendAt time.Time
+	IsBusy     bool
+}
+
+// When a connection may send its next message of a program, and whether some wait for it.
+func (q *Queries) PaceOfConnection(ctx context.Context, at time.Time, companyID int64, connectionID int64) (PaceOfConnectionRow, error) {
+	row := q.db.QueryRow(ctx, paceOfConnection, at, companyID, connectionID)
+	var i PaceOfConnectionRow
+	err := row.Scan(&i.NextSendAt, &i.IsBusy)
+	return i, err
 }
 
 const postponeOutboxEntry = `-- name: PostponeOutboxEntry :exec
