@@ -88,9 +88,3 @@ const (
 	OriginPhone    Origin = "phone"    // the connection's own phone
 	OriginContact  Origin = "contact"  // received
 )
-
-// IsPaced reports whether the interval of a connection holds for messages of this origin:
-// those of programs, schedules and campaigns.
-func (o Origin) IsPaced() bool {
-	return o == OriginAPI || o == OriginSchedule || o == OriginCampaign
-}

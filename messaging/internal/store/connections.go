@@ -15,16 +15,12 @@ type Connection = dbgen.Connection
 // CreateConnection inserts a connection. It sets the id, the state and the times. The first
 // connection of a company is its default one.
 func (t *Tx) CreateConnection(ctx context.Context, c Connection) (Connection, error) {
-	created, err := t.InsertConnection(ctx, dbgen.InsertConnectionParams{
+	return t.InsertConnection(ctx, dbgen.InsertConnectionParams{
 		CompanyID: c.CompanyID, Name: c.Name, Driver: c.Driver, GreetingMessage: c.GreetingMessage, FarewellMessage: c.FarewellMessage,
 		OutOfHoursMessage: c.OutOfHoursMessage, RatingMessage: c.RatingMessage, SendIntervalMS: c.SendIntervalMS, DailyLimit: c.DailyLimit, CreatedAt: t.Now(),
 		TransferQueueID: c.TransferQueueID, TimeToTransfer: c.TimeToTransfer, ExpiresTicket: c.ExpiresTicket, ExpiresInactiveMessage: c.ExpiresInactiveMessage,
 		MaxUseBotQueues: c.MaxUseBotQueues,
 	})
-	if err != nil {
-		return c, err
-	}
-	return created, t.beginPace(ctx, created)
 }
 
 // SaveConnection stores the settings of a connection that the transaction has locked. A new
@@ -35,17 +31,13 @@ func (t *Tx) SaveConnection(ctx context.Context, c Connection) (Connection, erro
 			return c, fmt.Errorf("clearing the default connection: %w", err)
 		}
 	}
-	saved, err := t.UpdateConnection(ctx, dbgen.UpdateConnectionParams{
+	return t.UpdateConnection(ctx, dbgen.UpdateConnectionParams{
 		CompanyID: c.CompanyID, ID: c.ID, Name: c.Name, GreetingMessage: c.GreetingMessage, FarewellMessage: c.FarewellMessage,
 		OutOfHoursMessage: c.OutOfHoursMessage, RatingMessage: c.RatingMessage, SendIntervalMS: c.SendIntervalMS, DailyLimit: c.DailyLimit,
 		IsDefault: c.IsDefault, UpdatedAt: t.Now(),
 		TransferQueueID: c.TransferQueueID, TimeToTransfer: c.TimeToTransfer, ExpiresTicket: c.ExpiresTicket, ExpiresInactiveMessage: c.ExpiresInactiveMessage,
 		MaxUseBotQueues: c.MaxUseBotQueues,
 	})
-	if err != nil {
-		return c, err
-	}
-	return saved, t.beginPace(ctx, saved)
 }
 
 // ChangeConnectionState stores the state of a connection. A QR code is kept in its state

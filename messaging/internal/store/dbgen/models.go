@@ -226,7 +226,8 @@ type OutboxEntry struct {
 	LeasedUntil  *time.Time
 	CreatedAt    time.Time
 	HandedAt     *time.Time
-	IsPaced      bool
+	IsUrgent     bool
+	ClosesTicket bool
 }
 
 type Queue struct {

@@ -9,5 +9,3 @@ create table messaging.connection_paces (
     foreign key (company_id, connection_id) references messaging.connections (company_id, id) on delete cascade
 );
 insert into messaging.connection_paces (company_id, connection_id, next_send_at) select company_id, id, now() from messaging.connections where send_interval_ms > 0;
-alter table messaging.outbox add column is_paced boolean not null default false; -- of a program: the connection's interval holds
-create index outbox_paced on messaging.outbox (company_id, connection_id, due_at, seq) where is_paced;
