@@ -15,6 +15,7 @@ import (
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/autoreply"
 	"integrationhub/messaging/internal/driver"
+	"integrationhub/messaging/internal/driver/bridge"
 	"integrationhub/messaging/internal/driver/cloud"
 	"integrationhub/messaging/internal/driver/sandbox"
 	"integrationhub/messaging/internal/imports"
@@ -35,6 +36,7 @@ type API struct {
 	sessions      *sessions.Service
 	sandbox       *sandbox.Network // nil outside of development
 	cloud         *cloud.Driver
+	bridge        *bridge.Driver
 	authenticator *accounts.Authenticator
 	imports       *imports.Service
 	media         *media.Service
@@ -50,6 +52,7 @@ type Services struct {
 	Sessions *sessions.Service
 	Sandbox  *sandbox.Network // nil outside of development
 	Cloud    *cloud.Driver
+	Bridge   *bridge.Driver
 	Imports  *imports.Service
 	Media    *media.Service
 	Replies  *autoreply.Service
@@ -57,7 +60,7 @@ type Services struct {
 
 // New returns the API of an opened product.
 func New(host module.Host, s Services) *API {
-	return &API{host, s.Store, s.Outbound, s.Drivers, s.Realtime, s.Sessions, s.Sandbox, s.Cloud, accounts.New(host, accountOptions, userStore{s.Store}), s.Imports, s.Media, s.Replies}
+	return &API{host, s.Store, s.Outbound, s.Drivers, s.Realtime, s.Sessions, s.Sandbox, s.Cloud, s.Bridge, accounts.New(host, accountOptions, userStore{s.Store}), s.Imports, s.Media, s.Replies}
 }
 
 // Authenticator returns the logins of the companies' users.

@@ -86,6 +86,9 @@ func (s *Service) RenewQRCode(ctx context.Context, c store.Connection) (store.Co
 	if c.Retries < maxQRCodes {
 		return s.Start(ctx, c)
 	}
+	if err := s.Stop(ctx, c); err != nil { // else its network goes on making codes
+		return c, err
+	}
 	return s.disconnect(ctx, c, "Nobody scanned the QR code.")
 }
 

@@ -27,6 +27,7 @@ const Name = "sandbox"
 const (
 	qrLifetime    = time.Minute
 	qrScheme      = "sandbox:pair"
+	maxBody       = 4096   // characters of a text
 	refusedEnding = "0000" // of numbers that are not registered
 )
 
@@ -46,7 +47,7 @@ func (n *Network) Name() string { return Name }
 
 // Capabilities implements [driver.Driver].
 func (n *Network) Capabilities() driver.Capabilities {
-	return driver.Capabilities{Idempotent: true, QRCode: true}
+	return driver.Capabilities{Idempotent: true, Sessions: true, NumberCheck: true, QRCode: true}
 }
 
 // Start implements [driver.Driver]: the connection gets a new QR code, unless it is paired.
@@ -101,6 +102,9 @@ func (n *Network) Send(ctx context.Context, c driver.Connection, m driver.Outgoi
 	}
 	if !isRegistered(m.To) {
 		return driver.Sent{}, driver.ErrNotRegistered
+	}
+	if len([]rune(m.Body)) > maxBody {
+		return driver.Sent{}, fmt.Errorf("%w: the text is too long", driver.ErrRefused)
 	}
 	faults, err := n.Faults(ctx)
 	if err == nil {
