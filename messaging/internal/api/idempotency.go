@@ -14,6 +14,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/store"
 )
 
@@ -33,6 +34,7 @@ type storedAnswer struct {
 	TicketID  int64     `json:"ticketId"`
 	ContactID int64     `json:"contactId"`
 	Timestamp time.Time `json:"timestamp"`
+	ErrorCode *string   `json:"errorCode,omitempty"`
 }
 
 // requestKey returns the Idempotency-Key of a request, or nil if it has none.
@@ -89,7 +91,7 @@ func (a *API) answerOf(ctx context.Context, row store.IdempotencyRow, number str
 		return nil, fmt.Errorf("reading a stored answer: %w", err)
 	}
 	if stored.Ack == chat.AckFailed {
-		return nil, errNotSent()
+		return nil, outbound.RefusalError(stored.ErrorCode)
 	}
 	contact, err := a.store.Contact(ctx, row.CompanyID, stored.ContactID)
 	switch {
@@ -118,7 +120,7 @@ func (a *API) answerFromMessage(ctx context.Context, row store.IdempotencyRow) (
 // saveAnswer stores the answer to a request with a key. Without it a repeated request gets
 // the state of the message.
 func (a *API) saveAnswer(ctx context.Context, key store.RequestKey, message store.Message) {
-	raw, err := json.Marshal(storedAnswer{sentStatus(message), message.Ack, *message.TicketID, message.ContactID, message.SentAt})
+	raw, err := json.Marshal(storedAnswer{sentStatus(message), message.Ack, *message.TicketID, message.ContactID, message.SentAt, message.ErrorCode})
 	if err == nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()

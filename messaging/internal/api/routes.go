@@ -9,13 +9,14 @@ import (
 
 // Features lists what the product offers connected products; they are also key scopes.
 func Features() []string {
-	return []string{featureMessageSend, featureContactSearch, featureTicketRead}
+	return []string{featureMessageSend, featureContactSearch, featureTicketRead, featureCampaignRead}
 }
 
 const (
 	featureMessageSend   = "message.send"
 	featureContactSearch = "contact.search"
 	featureTicketRead    = "ticket.read"
+	featureCampaignRead  = "campaign.read"
 )
 
 // senders are the callers of the send API: keys of connected products are checked by the
@@ -55,6 +56,7 @@ func (a *API) connectionRoutes() []rest.Route {
 		rest.Put("/whatsapp/{id}", rest.Admin, 200, "connections.update", "Change a connection's settings", rest.WithHandlerValidation(rest.Handle(a.updateConnection))),
 		rest.Delete("/whatsapp/{id}", rest.Admin, 200, "connections.delete", "Log a connection out and delete it; its tickets stay", rest.Handle(a.deleteConnection)),
 		rest.Get("/whatsapp/{id}/qrCode", rest.Admin, 200, "connections.qr-code", "The QR code to scan with the phone", rest.Handle(a.getQRCode)),
+		rest.Get("/whatsapp/{id}/templates", rest.User, 200, "connections.templates", "List the templates that the network has approved for the connection", rest.WithErrors(rest.Handle(a.listTemplates), 503)),
 		rest.Post("/whatsappsession/{id}", rest.Admin, 200, "sessions.start", "Start a connection that is not connected", rest.Handle(a.startSession)),
 		rest.Put("/whatsappsession/{id}", rest.Admin, 200, "sessions.renew", "Pair a connection anew, with a new QR code", rest.Handle(a.renewSession)),
 		rest.Delete("/whatsappsession/{id}", rest.Admin, 200, "sessions.delete", "Log a connection out", rest.Handle(a.endSession)),
@@ -80,6 +82,7 @@ func (a *API) searchRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/contacts", rest.Key(featureContactSearch), 200, "integrations.search-contacts", "Find a contact by phone", rest.Handle(a.searchContactForPeer)),
 		rest.Get("/tickets", rest.Key(featureTicketRead), 200, "integrations.search-tickets", "Find the tickets of a contact", rest.Handle(a.searchTicketsForPeer)),
+		rest.Get("/campaigns", rest.Key(featureCampaignRead), 200, "integrations.search-campaigns", "List campaigns with their counters, the newest first", rest.Handle(a.searchCampaignsForPeer)),
 	}
 }
 

@@ -33,6 +33,7 @@ type Services struct {
 func List(s Services) []module.Job {
 	return []module.Job{
 		{Name: "outbox", Every: time.Second, Timeout: 5 * time.Minute, Run: s.Outbound.SendDue},
+		{Name: "unclear-messages", Every: 30 * time.Second, Run: s.Outbound.GiveUpUnclear},
 		{Name: "expired-changes", Every: 10 * time.Minute, Timeout: 5 * time.Minute, Run: s.Realtime.DeleteExpired},
 		{Name: "qr-codes", Every: 10 * time.Second, Run: s.Sessions.RenewExpired},
 		{Name: inbound.MediaJob, Timeout: 5 * time.Minute, Run: s.Inbound.FetchMedia},

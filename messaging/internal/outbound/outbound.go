@@ -17,7 +17,6 @@ import (
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/store"
-	"integrationhub/messaging/internal/store/dbgen"
 )
 
 const (
@@ -30,10 +29,13 @@ const (
 
 // Error codes of messages that were not sent.
 const (
-	CodeNotRegistered = "not_registered" // the number is not registered at the network
-	CodeRefused       = "refused"        // by the network
-	CodeExpired       = "expired"        // the network could not be reached for a day
-	CodeWindowClosed  = "window_closed"  // the contact has not written for too long
+	CodeNotRegistered     = "not_registered" // the number is not registered at the network
+	CodeRefused           = "refused"        // by the network
+	CodeExpired           = "expired"        // the network could not be reached for a day
+	CodeWindowClosed      = "window_closed"  // the contact has not written for too long
+	CodeUnclear           = store.CodeUnclear
+	CodeTemplateParameter = "template_parameter_empty" // a variable has no value for the contact, or one that is too long
+	CodeNoTemplates       = "template_unsupported"     // the network takes no templates
 )
 
 // Service sends messages.
@@ -128,6 +130,9 @@ func (s *Service) sendLeased(ctx context.Context, scope store.Scope, entry store
 		case err == nil:
 			_, err := tx.MarkSent(ctx, scope, message, contact.Number, sent)
 			return err
+		case errors.Is(err, driver.ErrUnclear):
+			s.host.Log.WarnContext(ctx, "it is not known whether a message was sent; it is not sent again", "message_id", message.ID, "error", err)
+			return tx.MarkUnclear(ctx, message, tx.Now().Add(reportTime))
 		case code == "" && tx.Now().Sub(entry.CreatedAt) < giveUpAfter:
 			s.host.Log.WarnContext(ctx, "a message could not be sent; trying again", "message_id", message.ID, "attempts", entry.Attempts, "error", err)
 			return tx.PostponeOutboxEntry(ctx, entry.CompanyID, entry.MessageID, tx.Now().Add(retryDelay(entry.Attempts)))
@@ -140,6 +145,9 @@ func (s *Service) sendLeased(ctx context.Context, scope store.Scope, entry store
 
 // callDriver hands a message to its network.
 func (s *Service) callDriver(ctx context.Context, entry store.OutboxEntry, contact store.Contact, message store.Message) (driver.Sent, error) {
+	if entry.HandedAt != nil {
+		return driver.Sent{}, driver.ErrUnclear
+	}
 	connection, err := s.store.Connection(ctx, entry.CompanyID, entry.ConnectionID)
 	if err != nil {
 		return driver.Sent{}, fmt.Errorf("loading the connection: %w", err)
@@ -149,10 +157,10 @@ func (s *Service) callDriver(ctx context.Context, entry store.OutboxEntry, conta
 		return driver.Sent{}, err
 	}
 	// Schedules, campaigns and late attempts come here without an earlier look.
-	if err := s.CheckWindow(ctx, s.store.Queries, connection, contact); err != nil {
+	if err := s.CheckContent(ctx, s.store.Queries, connection, contact, message); err != nil {
 		return driver.Sent{}, err
 	}
-	out := driver.Outgoing{ID: message.ID, To: contact.Number, Body: message.Body}
+	out := driver.Outgoing{ID: message.ID, To: contact.Number, Body: message.Body, Template: message.Template}
 	if message.MediaID != nil {
 		out.Media = &driver.Media{Type: message.MediaType, MimeType: rest.ValueOrZero(message.MimeType), Name: rest.ValueOrZero(message.MediaName), URL: s.media.SignedURL(*message.MediaID)}
 	}
@@ -167,18 +175,28 @@ func (s *Service) callDriver(ctx context.Context, entry store.OutboxEntry, conta
 	if err != nil {
 		return driver.Sent{}, err
 	}
+	if !network.Capabilities().Idempotent {
+		if err := s.handOver(ctx, entry); err != nil {
+			return driver.Sent{}, err
+		}
+	}
 	return network.Send(ctx, opened, out)
 }
 
 // failureCode returns the code of a final error of a driver, "" for one that may pass.
 func failureCode(err error) string {
+	var refusal *driver.RefusedError
 	switch {
+	case errors.As(err, &refusal):
+		return refusal.Code
 	case errors.Is(err, driver.ErrNotRegistered):
 		return CodeNotRegistered
 	case errors.Is(err, driver.ErrRefused):
 		return CodeRefused
 	case errors.Is(err, errWindowClosed):
 		return CodeWindowClosed
+	case errors.Is(err, errNoTemplates):
+		return CodeNoTemplates
 	}
 	return ""
 }
@@ -232,28 +250,6 @@ func (s *Service) CheckNumber(ctx context.Context, connection store.Connection, 
 		return hub.Errorf(hub.ErrMalformed, "wapp_invalid_contact", "The number is not registered at the network.")
 	}
 	return nil
-}
-
-// errWindowClosed is the error for a message that the network would refuse, because the
-// contact has not written for too long.
-var errWindowClosed = hub.Errorf(hub.ErrMalformed, "window_closed", "The contact has not written on this connection within the last 24 hours: the network takes templates only.")
-
-// CheckWindow is an error for callers if the network of a connection takes no texts or files
-// for a contact now. Networks are not called.
-func (s *Service) CheckWindow(ctx context.Context, queries *dbgen.Queries, connection store.Connection, contact store.Contact) error {
-	network, err := s.drivers.ByName(connection.Driver)
-	if err != nil {
-		return err
-	}
-	window := network.Capabilities().MessageWindow
-	if window == 0 {
-		return nil
-	}
-	isOpen, err := queries.ContactWroteSince(ctx, dbgen.ContactWroteSinceParams{CompanyID: contact.CompanyID, ContactID: contact.ID, ConnectionID: connection.ID, Since: s.host.Now().Add(-window)})
-	if err == nil && !isOpen {
-		err = errWindowClosed
-	}
-	return err
 }
 
 // answerTime is how long users may answer a contact that has opted out.

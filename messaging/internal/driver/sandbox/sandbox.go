@@ -36,7 +36,10 @@ type Network struct {
 	sink driver.Sink
 }
 
-var _ driver.Driver = (*Network)(nil)
+var (
+	_ driver.Driver         = (*Network)(nil)
+	_ driver.TemplateLister = (*Network)(nil)
+)
 
 // New returns the network of an opened product.
 func New(host module.Host, sink driver.Sink) *Network { return &Network{host, sink} }
@@ -44,8 +47,16 @@ func New(host module.Host, sink driver.Sink) *Network { return &Network{host, si
 // Name implements [driver.Driver].
 func (n *Network) Name() string { return Name }
 
-// Capabilities implements [driver.Driver].
-func (n *Network) Capabilities() driver.Capabilities { return driver.Capabilities{QRCode: true} }
+// Capabilities implements [driver.Driver]. Every template is taken: the phone shows its text
+// for people.
+func (n *Network) Capabilities() driver.Capabilities {
+	return driver.Capabilities{Idempotent: true, QRCode: true, Templates: true}
+}
+
+// Templates implements [driver.TemplateLister]. The network has none: it takes any.
+func (n *Network) Templates(context.Context, driver.Connection, driver.TemplatePage) (templates []driver.NetworkTemplate, next string, err error) {
+	return nil, "", nil
+}
 
 // Start implements [driver.Driver]: the connection gets a new QR code, unless it is paired.
 func (n *Network) Start(ctx context.Context, c driver.Connection) error {

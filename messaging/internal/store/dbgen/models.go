@@ -47,6 +47,7 @@ type Campaign struct {
 	SendWindow           []byte
 	CreatedAt            time.Time
 	UpdatedAt            time.Time
+	Template             *chat.Template
 }
 
 type CampaignProgress struct {
@@ -211,6 +212,7 @@ type Message struct {
 	UpdatedAt      time.Time
 	MediaID        *string
 	MediaReference *string
+	Template       *chat.Template
 }
 
 type OutboxEntry struct {
@@ -223,6 +225,7 @@ type OutboxEntry struct {
 	DueAt        time.Time
 	LeasedUntil  *time.Time
 	CreatedAt    time.Time
+	HandedAt     *time.Time
 }
 
 type Queue struct {
@@ -269,6 +272,7 @@ type Schedule struct {
 	SentAt       *time.Time
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
+	Template     *chat.Template
 }
 
 type Shipment struct {

@@ -18,7 +18,7 @@ where (company_id, message_id) in (
     and not exists (select from messaging.outbox earlier where earlier.company_id = o.company_id and earlier.connection_id = o.connection_id
       and earlier.contact_id = o.contact_id and earlier.seq < o.seq)
   order by o.due_at limit $3::int for update skip locked)
-returning company_id, message_id, seq, connection_id, contact_id, attempts, due_at, leased_until, created_at
+returning company_id, message_id, seq, connection_id, contact_id, attempts, due_at, leased_until, created_at, handed_at
 `
 
 // The oldest due messages whose chat has none waiting before them.
@@ -41,6 +41,7 @@ func (q *Queries) ClaimOutbox(ctx context.Context, until time.Time, at time.Time
 			&i.DueAt,
 			&i.LeasedUntil,
 			&i.CreatedAt,
+			&i.HandedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -64,12 +65,67 @@ func (q *Queries) DeleteOutboxEntry(ctx context.Context, companyID int64, messag
 	return result.RowsAffected(), nil
 }
 
+const deleteUnclearMessage = `-- name: DeleteUnclearMessage :execrows
+delete from messaging.unclear_messages where company_id = $1 and message_id = $2
+`
+
+func (q *Queries) DeleteUnclearMessage(ctx context.Context, companyID int64, messageID string) (int64, error) {
+	result, err := q.db.Exec(ctx, deleteUnclearMessage, companyID, messageID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const dueUnclearMessages = `-- name: DueUnclearMessages :many
+select company_id, message_id from messaging.unclear_messages where due_at <= $1::timestamptz order by due_at limit 500
+`
+
+type DueUnclearMessagesRow struct {
+	CompanyID int64
+	MessageID string
+}
+
+func (q *Queries) DueUnclearMessages(ctx context.Context, at time.Time) ([]DueUnclearMessagesRow, error) {
+	rows, err := q.db.Query(ctx, dueUnclearMessages, at)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []DueUnclearMessagesRow{}
+	for rows.Next() {
+		var i DueUnclearMessagesRow
+		if err := rows.Scan(&i.CompanyID, &i.MessageID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const handOver = `-- name: HandOver :execrows
+update messaging.outbox set handed_at = $1::timestamptz where company_id = $2 and message_id = $3 and handed_at is null
+`
+
+// Marks a message before it is handed to a network that cannot tell a repeated request. No
+// row means that it was marked before: whether it was sent is not known.
+func (q *Queries) HandOver(ctx context.Context, at time.Time, companyID int64, messageID string) (int64, error) {
+	result, err := q.db.Exec(ctx, handOver, at, companyID, messageID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const insertOutboxEntry = `-- name: InsertOutboxEntry :one
 insert into messaging.outbox (company_id, message_id, connection_id, contact_id, due_at, leased_until, created_at)
 select $1, $2, $3, $4, $5::timestamptz, case when exists (
     select from messaging.outbox o where o.company_id = $1 and o.connection_id = $3 and o.contact_id = $4
   ) then null else $6::timestamptz end, $5::timestamptz
-returning company_id, message_id, seq, connection_id, contact_id, attempts, due_at, leased_until, created_at
+returning company_id, message_id, seq, connection_id, contact_id, attempts, due_at, leased_until, created_at, handed_at
 `
 
 type InsertOutboxEntryParams struct {
@@ -102,12 +158,22 @@ func (q *Queries) InsertOutboxEntry(ctx context.Context, arg InsertOutboxEntryPa
 		&i.DueAt,
 		&i.LeasedUntil,
 		&i.CreatedAt,
+		&i.HandedAt,
 	)
 	return i, err
 }
 
+const insertUnclearMessage = `-- name: InsertUnclearMessage :exec
+insert into messaging.unclear_messages (company_id, message_id, due_at) values ($1, $2, $3) on conflict do nothing
+`
+
+func (q *Queries) InsertUnclearMessage(ctx context.Context, companyID int64, messageID string, dueAt time.Time) error {
+	_, err := q.db.Exec(ctx, insertUnclearMessage, companyID, messageID, dueAt)
+	return err
+}
+
 const postponeOutboxEntry = `-- name: PostponeOutboxEntry :exec
-update messaging.outbox set due_at = $3, leased_until = null where company_id = $1 and message_id = $2
+update messaging.outbox set due_at = $3, leased_until = null, handed_at = null where company_id = $1 and message_id = $2
 `
 
 func (q *Queries) PostponeOutboxEntry(ctx context.Context, companyID int64, messageID string, dueAt time.Time) error {

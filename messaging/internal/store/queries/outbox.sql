@@ -21,4 +21,18 @@ returning *;
 delete from messaging.outbox where company_id = $1 and message_id = $2;
 
 -- name: PostponeOutboxEntry :exec
-update messaging.outbox set due_at = $3, leased_until = null where company_id = $1 and message_id = $2;
+update messaging.outbox set due_at = $3, leased_until = null, handed_at = null where company_id = $1 and message_id = $2;
+
+-- name: HandOver :execrows
+-- Marks a message before it is handed to a network that cannot tell a repeated request. No
+-- row means that it was marked before: whether it was sent is not known.
+update messaging.outbox set handed_at = sqlc.arg(at)::timestamptz where company_id = sqlc.arg(company_id) and message_id = sqlc.arg(message_id) and handed_at is null;
+
+-- name: InsertUnclearMessage :exec
+insert into messaging.unclear_messages (company_id, message_id, due_at) values ($1, $2, $3) on conflict do nothing;
+
+-- name: DueUnclearMessages :many
+select company_id, message_id from messaging.unclear_messages where due_at <= sqlc.arg(at)::timestamptz order by due_at limit 500;
+
+-- name: DeleteUnclearMessage :execrows
+delete from messaging.unclear_messages where company_id = $1 and message_id = $2;
