@@ -101,7 +101,7 @@ func TestTicketWords(t *testing.T) {
 	before := company.Hub.Count(`ticket_words`)
 	require.Positive(t, before)
 	company.Hub.Exec(`truncate ticket_words`)
-	migration, err := fs.ReadFile(migrations.FS(), "00038_ticket_words_fill.sql")
+	migration, err := fs.ReadFile(migrations.FS(), "00039_ticket_words_fill.sql")
 	require.NoError(t, err)
 	_, fill, _ := strings.Cut(string(migration), "-- +goose StatementBegin")
 	fill, _, _ = strings.Cut(fill, "-- +goose StatementEnd")
