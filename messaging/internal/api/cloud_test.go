@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -34,8 +35,11 @@ const (
 type cloudAPI struct {
 	URL string
 
-	mu   sync.Mutex
-	sent []object
+	mu      sync.Mutex
+	sent    []object
+	queries []string // for templates
+	isAway  bool
+	refused map[string]int // requests while it was away, by method
 
 	answer func(w http.ResponseWriter) // to messages; nil: their ids
 }
@@ -45,6 +49,30 @@ func (a *cloudAPI) AnswerWith(answer func(w http.ResponseWriter)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.answer = answer
+}
+
+// SetAway has the network answer that it is not available.
+func (a *cloudAPI) SetAway(isAway bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.isAway, a.refused = isAway, make(map[string]int)
+}
+
+// Refused returns how many requests came while the network was away, by method.
+func (a *cloudAPI) Refused() map[string]int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.refused)
+}
+
+// isRefused counts a request that comes while the network is away.
+func (a *cloudAPI) isRefused(r *http.Request) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.isAway {
+		a.refused[r.Method]++
+	}
+	return a.isAway
 }
 
 func newCloudAPI(t *testing.T) *cloudAPI {
@@ -57,6 +85,11 @@ func newCloudAPI(t *testing.T) *cloudAPI {
 
 // ServeHTTP implements http.Handler.
 func (a *cloudAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if a.isRefused(r) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, `{"error":{"code":2,"message":"Service temporarily unavailable"}}`)
+		return
+	}
 	if r.Header.Get("Authorization") != "Bearer "+cloudToken {
 		w.WriteHeader(http.StatusUnauthorized)
 		_ = json.NewEncoder(w).Encode(object{"error": object{"code": 190, "message": "Cannot parse access token " + strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")}})
@@ -76,10 +109,37 @@ func (a *cloudAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		_, _ = fmt.Fprintf(w, `{"messaging_product":"whatsapp","messages":[{"id":"wamid.sent%d"}]}`, len(a.sent))
+	case "GET /v23.0/102290129340398/message_templates":
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.queries = append(a.queries, r.URL.RawQuery)
+		switch {
+		case a.answer != nil:
+			a.answer(w)
+		case r.URL.Query().Has("after"):
+			_, _ = io.WriteString(w, `{"data":[],"paging":{"cursors":{"before":"a","after":"b"}}}`)
+		default:
+			_, _ = io.WriteString(w, `{"data":[{"name":"reminder","language":"pt_BR","status":"APPROVED","category":"UTILITY","components":[{"type":"BODY","text":"Hello {{1}}"}],"id":"1"}],"paging":{"cursors":{"before":"a","after":"next page"},"next":"https://graph.facebook.com/more"}}`)
+		}
 	default:
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = io.WriteString(w, `{"error":{"code":100,"message":"Unsupported request."}}`)
 	}
+}
+
+// Refuse makes the API refuse messages and the list of templates with an error.
+func (a *cloudAPI) Refuse(code int) {
+	a.AnswerWith(func(w http.ResponseWriter) {
+		w.WriteHeader(http.StatusBadRequest)
+		_ = json.NewEncoder(w).Encode(object{"error": object{"code": code, "message": "refused"}})
+	})
+}
+
+// Queries returns the queries of the requests for templates.
+func (a *cloudAPI) Queries() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return append([]string(nil), a.queries...)
 }
 
 // Sent returns the bodies of the messages that the network was called with.

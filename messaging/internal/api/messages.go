@@ -33,6 +33,7 @@ type TicketMessage struct {
 	MediaName   *string        `json:"mediaName" doc:"Name of its file" example:"map.png"`
 	MimeType    *string        `json:"mimeType" doc:"Of its file" example:"image/png"`
 	Size        *int64         `json:"size" doc:"Bytes"`
+	Template    *chat.Template `json:"template" doc:"The template that was sent; null: an ordinary message"`
 	QuotedMsgID *string        `json:"quotedMsgId" doc:"Message that it answers"`
 	IsDeleted   bool           `json:"isDeleted" doc:"It was deleted at the network"`
 	IsEdited    bool           `json:"isEdited" doc:"It was changed at the network"`
@@ -55,7 +56,7 @@ func toMessage(m store.Message, addressOf func(id string) string) TicketMessage 
 	return TicketMessage{
 		ID: m.ID, CompanyID: m.CompanyID, TicketID: m.TicketID, ContactID: m.ContactID, WhatsappID: m.ConnectionID, UserID: m.UserID, Body: m.Body,
 		FromMe: m.FromMe, Read: m.IsRead, Ack: m.Ack, MediaType: m.MediaType, MediaURL: mediaURL, MediaName: m.MediaName, MimeType: m.MimeType, Size: m.Size,
-		QuotedMsgID: m.QuotedID, IsDeleted: m.IsDeleted, IsEdited: m.IsEdited, IsPrivate: m.IsPrivate, Origin: m.Origin, ErrorCode: m.ErrorCode,
+		Template: m.Template, QuotedMsgID: m.QuotedID, IsDeleted: m.IsDeleted, IsEdited: m.IsEdited, IsPrivate: m.IsPrivate, Origin: m.Origin, ErrorCode: m.ErrorCode,
 		Timestamp: m.SentAt.UTC(), CreatedAt: m.CreatedAt.UTC(), UpdatedAt: m.UpdatedAt.UTC(),
 	}
 }

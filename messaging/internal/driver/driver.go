@@ -60,7 +60,7 @@ type Capabilities struct {
 	Sessions      bool          // Stop ends the pairing, and nothing is sent until it is paired again; else an account goes on working
 	NumberCheck   bool          // the network can be asked whether a number is registered
 	QRCode        bool          // connections are paired by a QR code
-	Templates     bool          // outside of the window only templates are taken
+	Templates     bool          // templates are taken, also outside of the window
 	MessageWindow time.Duration // how long after a contact's message texts are taken; 0 = always
 }
 
@@ -69,8 +69,9 @@ type Outgoing struct {
 	ID             string // the product's
 	To             string // number
 	Body           string
-	Media          *Media // nil: a text
-	QuotedRemoteID string // "" = none
+	Media          *Media         // nil: a text
+	Template       *chat.Template // nil: none; then Body is its text for people. With [Capabilities].Templates only
+	QuotedRemoteID string         // "" = none
 }
 
 // Media is a file of a message.
@@ -146,12 +147,49 @@ var (
 	ErrNotConnected = errors.New("the connection is not connected")
 	// ErrNotRegistered means that the number is not registered at the network.
 	ErrNotRegistered = errors.New("the number is not registered at the network")
+	// ErrUnreachable means that the network does not answer: for now nothing can be sent on
+	// the connection.
+	ErrUnreachable = errors.New("the network does not answer")
 	// ErrRefused means that the network will never take the message.
 	ErrRefused = errors.New("the network refused the message")
 	// ErrUnclear means that the network's answer was lost: it may have taken the message.
 	// Networks that are Idempotent do not need it.
 	ErrUnclear = errors.New("it is not known whether the network took the message")
 )
+
+// RefusedError is an [ErrRefused] whose reason is known.
+type RefusedError struct {
+	Code string // stored with the message, such as "template_paused"
+	Err  error  // of the network
+}
+
+// Error implements error.
+func (e *RefusedError) Error() string { return ErrRefused.Error() + ": " + e.Err.Error() }
+
+// Unwrap returns [ErrRefused] and the network's error.
+func (e *RefusedError) Unwrap() []error { return []error{ErrRefused, e.Err} }
+
+// NetworkTemplate is a template that a network has for an account.
+type NetworkTemplate struct {
+	Name       string
+	Language   string
+	Status     string // such as APPROVED
+	Category   string // such as UTILITY
+	Components []byte // as the network describes them, as JSON
+}
+
+// TemplatePage selects approved templates of an account.
+type TemplatePage struct {
+	Name  string // "" = every name
+	After string // the earlier page's Next; "" = the first page
+}
+
+// TemplateLister is a [Driver] whose network lists the templates of an account.
+type TemplateLister interface {
+	// Templates returns a page of an account's approved templates, and what follows it; "" =
+	// nothing. It returns an [ErrRefused] for an account that the network does not show.
+	Templates(ctx context.Context, c Connection, page TemplatePage) (templates []NetworkTemplate, next string, err error)
+}
 
 // Drivers are the drivers of this process, by name.
 type Drivers struct{ byName map[string]Driver }

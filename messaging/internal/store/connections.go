@@ -61,8 +61,12 @@ func (t *Tx) ChangeConnectionState(ctx context.Context, change driver.Connection
 	return t.UpdateConnectionState(ctx, params)
 }
 
-// isSameState reports whether a change says what is stored.
+// isSameState reports whether a change says what is stored. Networks that do not answer are
+// counted.
 func isSameState(c Connection, change driver.ConnectionChange) bool {
+	if change.Status == chat.ConnectionTimeout {
+		return false
+	}
 	hasCode := change.Status == chat.ConnectionQRCode
 	return change.Status == c.Status && (change.Number == "" || change.Number == rest.ValueOrZero(c.Number)) && change.LastError == rest.ValueOrZero(c.LastError) &&
 		change.Sequence <= c.StateSequence && (!hasCode || change.QRCode == c.QRCode)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -44,7 +45,7 @@ func (t *Tx) AddMessage(ctx context.Context, ticket Ticket, m Message) (Message,
 	stored, err := t.InsertMessage(ctx, dbgen.InsertMessageParams{
 		CompanyID: ticket.CompanyID, ID: m.ID, TicketID: &ticket.ID, ContactID: ticket.ContactID, ConnectionID: ticket.ConnectionID, RemoteID: m.RemoteID,
 		UserID: m.UserID, Body: m.Body, FromMe: m.FromMe, IsRead: m.FromMe, Ack: m.Ack, MediaType: m.MediaType, MediaID: m.MediaID, MediaReference: m.MediaReference, MediaName: m.MediaName,
-		MimeType: m.MimeType, Size: m.Size, QuotedID: m.QuotedID, IsPrivate: m.IsPrivate, Origin: m.Origin, ExternalKey: m.ExternalKey,
+		MimeType: m.MimeType, Size: m.Size, QuotedID: m.QuotedID, IsPrivate: m.IsPrivate, Origin: m.Origin, ExternalKey: m.ExternalKey, Template: m.Template,
 		SentAt: m.SentAt, CreatedAt: t.Now(),
 	})
 	if err != nil {
@@ -61,6 +62,15 @@ func (t *Tx) AddMessage(ctx context.Context, ticket Ticket, m Message) (Message,
 	return stored, t.AddToTicket(ctx, added)
 }
 
+// WithTemplate returns a message that is a template. Without a body its text is made of the
+// template.
+func WithTemplate(m Message, t chat.Template) Message {
+	if m.Template = &t; strings.TrimSpace(m.Body) == "" {
+		m.Body = t.Text()
+	}
+	return m
+}
+
 // preview returns what a list of tickets shows of a message.
 func preview(m Message) string {
 	if m.Body == "" && m.MediaName != nil {
@@ -70,10 +80,17 @@ func preview(m Message) string {
 }
 
 // Enqueue adds a stored message to the outbox. The returned entry is leased until a time if
-// nothing of the same chat waits before it: then the caller sends it.
+// nothing of the same chat waits before it: then the caller sends it. Messages of people and
+// answers to them are sent before those of programs, with what waits before them.
 func (t *Tx) Enqueue(ctx context.Context, m Message, leasedUntil time.Time) (OutboxEntry, error) {
+	isUrgent := m.Origin == chat.OriginAgent || m.Origin == chat.OriginBot
+	if isUrgent {
+		if err := t.HastenChat(ctx, m.CompanyID, *m.ConnectionID, m.ContactID); err != nil {
+			return OutboxEntry{}, fmt.Errorf("hastening a chat: %w", err)
+		}
+	}
 	return t.InsertOutboxEntry(ctx, dbgen.InsertOutboxEntryParams{
-		CompanyID: m.CompanyID, MessageID: m.ID, ConnectionID: *m.ConnectionID, ContactID: m.ContactID, At: t.Now(), LeasedUntil: leasedUntil,
+		CompanyID: m.CompanyID, MessageID: m.ID, ConnectionID: *m.ConnectionID, ContactID: m.ContactID, IsUrgent: isUrgent, At: t.Now(), LeasedUntil: leasedUntil,
 	})
 }
 

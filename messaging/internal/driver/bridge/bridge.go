@@ -261,6 +261,9 @@ func (d *Driver) do(ctx context.Context, client hub.Doer, c driver.Connection, n
 	request.Header.Set(hub.HeaderSignature, hub.SignBody(settings.Secret, body))
 	response, err := client.Do(request)
 	if err != nil {
+		if ctx.Err() == nil { // else the caller gave it up
+			err = fmt.Errorf("%w: %w", driver.ErrUnreachable, err)
+		}
 		return nil, fmt.Errorf("calling the bridge: %w", err)
 	}
 	if response.StatusCode == http.StatusOK {
@@ -269,6 +272,10 @@ func (d *Driver) do(ctx context.Context, client hub.Doer, c driver.Connection, n
 	defer func() { _ = response.Body.Close() }()
 	var answer refusal
 	_ = json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&answer) // an answer without a reason has none
+	switch response.StatusCode {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return nil, fmt.Errorf("%w: it answered %d", driver.ErrUnreachable, response.StatusCode)
+	}
 	return nil, &Refusal{response.StatusCode, answer.Error, truncate(answer.Message, maxError)}
 }
 

@@ -77,7 +77,7 @@ func ParseSettings(c driver.Connection) (s Settings, err error) {
 }
 
 // Start implements [driver.Driver]: it checks the account. A refused one is disconnected,
-// with the API's reason.
+// with the API's reason; while the API does not answer, its state is unknown.
 func (d *Driver) Start(ctx context.Context, c driver.Connection) error {
 	settings, err := ParseSettings(c)
 	if err != nil {
@@ -92,10 +92,12 @@ func (d *Driver) Start(ctx context.Context, c driver.Connection) error {
 	switch {
 	case err == nil:
 		change.Number = digits(account.DisplayPhoneNumber)
+	case errors.Is(mapError(err), driver.ErrUnreachable):
+		change.Status, change.LastError = chat.ConnectionTimeout, "The Cloud API does not answer."
 	case errors.As(err, &apiErr):
 		change.Status, change.LastError = chat.ConnectionDisconnected, cmp.Or(apiErr.Message, fmt.Sprintf("The Cloud API answered %d.", apiErr.Status))
 	default:
-		change.Status, change.LastError = chat.ConnectionDisconnected, "The Cloud API does not answer."
+		return err
 	}
 	return d.sink.ChangeConnection(ctx, change)
 }
@@ -110,18 +112,19 @@ func (d *Driver) Check(context.Context, driver.Connection, string) (registered b
 
 // outgoing is a message as the API takes it.
 type outgoing struct {
-	Product string          `json:"messaging_product"`
-	To      string          `json:"to,omitempty"`
-	Type    string          `json:"type,omitempty"`
-	Text    *textContent    `json:"text,omitempty"`
-	Image   *fileContent    `json:"image,omitempty"`
-	Video   *fileContent    `json:"video,omitempty"`
-	Audio   *fileContent    `json:"audio,omitempty"`
-	File    *fileContent    `json:"document,omitempty"`
-	Context *messageContext `json:"context,omitempty"`
-	Own     string          `json:"biz_opaque_callback_data,omitempty"` // our id, which statuses repeat
-	Status  string          `json:"status,omitempty"`                   // of a read receipt
-	Message string          `json:"message_id,omitempty"`               // of a read receipt
+	Product  string          `json:"messaging_product"`
+	To       string          `json:"to,omitempty"`
+	Type     string          `json:"type,omitempty"`
+	Text     *textContent    `json:"text,omitempty"`
+	Image    *fileContent    `json:"image,omitempty"`
+	Video    *fileContent    `json:"video,omitempty"`
+	Audio    *fileContent    `json:"audio,omitempty"`
+	File     *fileContent    `json:"document,omitempty"`
+	Template *template       `json:"template,omitempty"`
+	Context  *messageContext `json:"context,omitempty"`
+	Own      string          `json:"biz_opaque_callback_data,omitempty"` // our id, which statuses repeat
+	Status   string          `json:"status,omitempty"`                   // of a read receipt
+	Message  string          `json:"message_id,omitempty"`               // of a read receipt
 }
 
 type textContent struct {
@@ -143,7 +146,11 @@ func toOutgoing(m driver.Outgoing) outgoing {
 	if m.QuotedRemoteID != "" {
 		out.Context = &messageContext{m.QuotedRemoteID}
 	}
-	if m.Media == nil {
+	switch {
+	case m.Template != nil:
+		out.Type, out.Template = "template", toTemplate(*m.Template)
+		return out
+	case m.Media == nil:
 		out.Text = &textContent{m.Body}
 		return out
 	}
@@ -238,10 +245,14 @@ func mapError(err error) error {
 	var apiErr *APIError
 	var lost *lostAnswerError
 	if errors.As(err, &lost) {
-		return fmt.Errorf("%w: %w", driver.ErrUnclear, err)
+		return fmt.Errorf("%w, %w: %w", driver.ErrUnclear, driver.ErrUnreachable, err)
 	}
 	if !errors.As(err, &apiErr) {
 		return err
+	}
+	switch apiErr.Status {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return fmt.Errorf("%w: %w", driver.ErrUnreachable, err)
 	}
 	switch apiErr.Code {
 	case 0, 190: // the token has expired
@@ -252,6 +263,9 @@ func mapError(err error) error {
 		return fmt.Errorf("%w: %w", driver.ErrNotRegistered, err)
 	case 4, 80007, 130429, 131048, 131056: // too many requests
 		return err
+	}
+	if code, ok := refusals[apiErr.Code]; ok {
+		return &driver.RefusedError{Code: code, Err: err}
 	}
 	if apiErr.Status >= http.StatusBadRequest && apiErr.Status < http.StatusInternalServerError && apiErr.Status != http.StatusTooManyRequests {
 		return fmt.Errorf("%w: %w", driver.ErrRefused, err)
@@ -295,7 +309,7 @@ func (d *Driver) call(ctx context.Context, method, path string, settings Setting
 		if isOnItsWay.Load() {
 			return &lostAnswerError{err}
 		}
-		return err
+		return unreachable(ctx, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	raw, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
@@ -323,6 +337,15 @@ func (d *Driver) call(ctx context.Context, method, path string, settings Setting
 		return &lostAnswerError{fmt.Errorf("decoding the Cloud API's answer: %w", err)}
 	}
 	return nil
+}
+
+// unreachable returns the error of a call that the network did not answer, unless the caller
+// gave it up.
+func unreachable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", driver.ErrUnreachable, err)
 }
 
 // digits returns the digits of a number as the API shows it.

@@ -79,6 +79,8 @@ func api(t *testing.T) (d *cloud.Driver, sink *recorder, sent *[]map[string]any)
 				refuse(429, 130429, "Rate limit hit")
 			case "4":
 				refuse(500, 1, "Unknown")
+			case "5":
+				refuse(400, 132015, "Template is Paused")
 			default:
 				_, _ = io.WriteString(w, `{"messaging_product":"whatsapp","contacts":[{"input":"x","wa_id":"x"}],"messages":[{"id":"wamid.1"}]}`)
 			}
@@ -135,6 +137,11 @@ func TestSend(t *testing.T) {
 		require.Error(t, err)
 		require.NotErrorIs(t, err, driver.ErrRefused)
 	}
+	_, err = d.Send(t.Context(), connection, driver.Outgoing{To: "5", Template: &chat.Template{Name: "a", Language: "en"}})
+	var refusal *driver.RefusedError
+	require.ErrorAs(t, err, &refusal)
+	require.ErrorIs(t, err, driver.ErrRefused)
+	require.Equal(t, "template_paused", refusal.Code)
 	file, err := d.OpenMedia(t.Context(), connection, "media-1")
 	require.NoError(t, err)
 	content, err := io.ReadAll(file)

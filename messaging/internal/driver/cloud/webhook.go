@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"strconv"
 
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/driver"
@@ -99,7 +98,7 @@ func (d *Driver) Receive(ctx context.Context, c driver.Connection, body []byte) 
 				}
 				receipt := driver.Receipt{ConnectionID: c.ID, RemoteIDs: []string{status.ID}, MessageID: status.Own, Ack: ack}
 				if ack == chat.AckFailed && len(status.Errors) > 0 {
-					receipt.ErrorCode = strconv.Itoa(status.Errors[0].Code)
+					receipt.ErrorCode = codeOf(status.Errors[0].Code)
 				}
 				if err := d.sink.ReceiveReceipt(ctx, receipt); err != nil {
 					return err

@@ -47,6 +47,7 @@ type Campaign struct {
 	SendWindow           []byte
 	CreatedAt            time.Time
 	UpdatedAt            time.Time
+	Template             *chat.Template
 }
 
 type CampaignProgress struct {
@@ -212,6 +213,7 @@ type Message struct {
 	UpdatedAt      time.Time
 	MediaID        *string
 	MediaReference *string
+	Template       *chat.Template
 }
 
 type OutboxEntry struct {
@@ -225,6 +227,8 @@ type OutboxEntry struct {
 	LeasedUntil  *time.Time
 	CreatedAt    time.Time
 	HandedAt     *time.Time
+	IsUrgent     bool
+	ClosesTicket bool
 }
 
 type Queue struct {
@@ -271,6 +275,7 @@ type Schedule struct {
 	SentAt       *time.Time
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
+	Template     *chat.Template
 }
 
 type Shipment struct {
