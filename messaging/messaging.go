@@ -92,6 +92,7 @@ func (Module) Open(_ context.Context, host module.Host) (module.Instance, error)
 	work := jobs.Services{
 		Outbound: sender, Inbound: receiver, Realtime: streams, Sessions: services.Sessions, Imports: services.Imports, Replies: replies,
 		Schedules: schedules.New(host, messagingStore, sender), Campaigns: campaigns.New(host, messagingStore, sender), Store: messagingStore,
+		Sandbox: services.Sandbox,
 	}
 	a := api.New(host, services)
 	return &instance{api: a, store: messagingStore, jobs: append(a.Authenticator().Jobs(), jobs.List(work)...)}, nil

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -37,6 +38,8 @@ type cloudAPI struct {
 	mu      sync.Mutex
 	sent    []object
 	queries []string // for templates
+	isAway  bool
+	refused map[string]int // requests while it was away, by method
 
 	answer func(w http.ResponseWriter) // to messages; nil: their ids
 }
@@ -46,6 +49,30 @@ func (a *cloudAPI) AnswerWith(answer func(w http.ResponseWriter)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.answer = answer
+}
+
+// SetAway has the network answer that it is not available.
+func (a *cloudAPI) SetAway(isAway bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.isAway, a.refused = isAway, make(map[string]int)
+}
+
+// Refused returns how many requests came while the network was away, by method.
+func (a *cloudAPI) Refused() map[string]int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.refused)
+}
+
+// isRefused counts a request that comes while the network is away.
+func (a *cloudAPI) isRefused(r *http.Request) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.isAway {
+		a.refused[r.Method]++
+	}
+	return a.isAway
 }
 
 func newCloudAPI(t *testing.T) *cloudAPI {
@@ -58,6 +85,11 @@ func newCloudAPI(t *testing.T) *cloudAPI {
 
 // ServeHTTP implements http.Handler.
 func (a *cloudAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if a.isRefused(r) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, `{"error":{"code":2,"message":"Service temporarily unavailable"}}`)
+		return
+	}
 	if r.Header.Get("Authorization") != "Bearer "+cloudToken {
 		w.WriteHeader(http.StatusUnauthorized)
 		_ = json.NewEncoder(w).Encode(object{"error": object{"code": 190, "message": "Cannot parse access token " + strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")}})

@@ -59,6 +59,14 @@ func (c *cloudChat) send(body string) object {
 	return c.As("").OK(200, "POST", "/api/messages/send", object{"number": cloudContact, "body": body}, "apikey", c.token)
 }
 
+// reconnect has the hub look at the connection again: after a lost answer it waits.
+func (c *cloudChat) reconnect() {
+	c.T.Helper()
+	c.Hub.Clock.Advance(5 * time.Second)
+	c.RunJob("unreachable-connections")
+	require.Equal(c.T, "CONNECTED", c.Get(messagingtest.Path("/whatsapp", c.connection))["status"])
+}
+
 // report delivers a status of a message whose id at the network nobody knows here.
 func (c *cloudChat) report(message object, remote, status string) {
 	c.T.Helper()
@@ -92,6 +100,7 @@ func TestCloudLostAnswer(t *testing.T) {
 		c.Advance(10 * time.Minute)
 		c.RunJob("outbox")
 		c.RunJob("unclear-messages")
+		c.reconnect()
 		c.calls++
 		require.Len(t, c.api.Sent(), c.calls, "%s: it is sent once", name)
 		require.Equal(t, []any{0.0, "unclear"}, c.state(sent), name)
@@ -120,7 +129,11 @@ func TestCloudLostAnswerWithoutReport(t *testing.T) {
 	t.Parallel()
 	c := newCloudChat(t)
 	c.api.AnswerWith(lostAnswers["the line breaks"])
-	lost, refused, late := c.send("Lost"), c.send("Refused"), c.send("Late")
+	lost := c.send("Lost")
+	c.reconnect()
+	refused := c.send("Refused")
+	c.reconnect()
+	late := c.send("Late")
 	c.Advance(59 * time.Minute)
 	c.RunJob("unclear-messages")
 	require.Equal(t, []any{0.0, "unclear"}, c.state(lost))

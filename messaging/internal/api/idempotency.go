@@ -21,6 +21,7 @@ import (
 const (
 	answerWait = 35 * time.Second // for the answer to a request in flight: longer than a driver's call
 	answerPoll = 50 * time.Millisecond
+	answerTime = 2 * time.Second // after which the answer to a message that was sent will not be stored any more
 )
 
 // errKeyTaken ends the transaction of a request whose Idempotency-Key another one has used.
@@ -72,6 +73,12 @@ func (a *API) repeatAnswer(ctx context.Context, key store.RequestKey, number str
 		case row.Answer != nil:
 			out, err := a.answerOf(ctx, row, number)
 			return out, true, err
+		}
+		if a.host.Now().Sub(row.CreatedAt) > answerTime {
+			if message, err := a.store.Message(ctx, row.CompanyID, row.MessageID); err != nil || message.Ack != chat.AckPending {
+				out, err := a.answerFromMessage(ctx, row)
+				return out, true, err
+			}
 		}
 		select {
 		case <-tick.C:

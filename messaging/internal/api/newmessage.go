@@ -185,9 +185,9 @@ func (a *API) createMessage(ctx context.Context, in *createMessageInput) (*struc
 	}
 	message := written[0]
 	if len(entries) > 0 { // the others follow by themselves
-		message, err = a.outbound.Send(ctx, actor.scope, entries[0])
+		message = a.sendStored(ctx, actor.scope, message, entries[0])
 	}
-	return &struct{ Body TicketMessage }{a.toMessage(message)}, err
+	return &struct{ Body TicketMessage }{a.toMessage(message)}, nil
 }
 
 // attach stores the files of a request, and returns a draft for each of them. The first one

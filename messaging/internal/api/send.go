@@ -151,6 +151,7 @@ func (a *API) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
 // writeAndSend stores the message on the contact's ticket, and sends it.
 func (a *API) writeAndSend(ctx context.Context, from sender, in *sendInput, connection store.Connection, key *store.RequestKey) (*sendOutput, error) {
 	var contact store.Contact
+	var message store.Message
 	var entry store.OutboxEntry
 	draft := store.Message{ID: store.NewMessageID(), Body: in.Body.Body, MediaType: chat.MediaText, Origin: chat.OriginAPI}
 	if in.Body.Template.HasValue() {
@@ -188,26 +189,30 @@ func (a *API) writeAndSend(ctx context.Context, from sender, in *sendInput, conn
 		if err != nil {
 			return err
 		}
-		_, entry, err = a.outbound.Write(ctx, tx, outbound.Draft{Contact: contact, Ticket: ticket, Message: draft})
+		message, entry, err = a.outbound.Write(ctx, tx, outbound.Draft{Contact: contact, Ticket: ticket, Message: draft, ClosesTicket: in.Body.CloseTicket})
 		return err
 	})
 	if err != nil {
 		a.discard(ctx, files)
 		return nil, err
 	}
-	message, err := a.outbound.Send(ctx, from.scope, entry)
-	if err != nil {
-		return nil, err
-	}
-	if in.Body.CloseTicket && message.Ack != chat.AckFailed {
-		if err := a.outbound.CloseTicket(ctx, from.scope, *message.TicketID, nil); err != nil {
-			return nil, err
-		}
-	}
+	message = a.sendStored(ctx, from.scope, message, entry)
 	if key != nil {
 		a.saveAnswer(ctx, *key, message)
 	}
 	return toSent(message, contact)
+}
+
+// sendStored sends a stored message and returns it as it is stored then. The message is
+// accepted: where that cannot be found out, it is sent by the outbox, and callers are not to
+// send it again.
+func (a *API) sendStored(ctx context.Context, scope store.Scope, message store.Message, entry store.OutboxEntry) store.Message {
+	sent, err := a.outbound.Send(ctx, scope, entry)
+	if err != nil {
+		a.host.Log.WarnContext(ctx, "a message waits in the outbox", "message_id", message.ID, "error", err)
+		return message
+	}
+	return sent
 }
 
 // toSent returns the answer to a request whose message was stored.

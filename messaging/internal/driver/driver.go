@@ -136,6 +136,9 @@ var (
 	ErrNotConnected = errors.New("the connection is not connected")
 	// ErrNotRegistered means that the number is not registered at the network.
 	ErrNotRegistered = errors.New("the number is not registered at the network")
+	// ErrUnreachable means that the network does not answer: for now nothing can be sent on
+	// the connection.
+	ErrUnreachable = errors.New("the network does not answer")
 	// ErrRefused means that the network will never take the message.
 	ErrRefused = errors.New("the network refused the message")
 	// ErrUnclear means that the network's answer was lost: it may have taken the message.

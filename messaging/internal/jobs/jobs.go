@@ -7,6 +7,7 @@ import (
 	"integrationhub/hub/module"
 	"integrationhub/messaging/internal/autoreply"
 	"integrationhub/messaging/internal/campaigns"
+	"integrationhub/messaging/internal/driver/sandbox"
 	"integrationhub/messaging/internal/imports"
 	"integrationhub/messaging/internal/inbound"
 	"integrationhub/messaging/internal/outbound"
@@ -27,12 +28,15 @@ type Services struct {
 	Schedules *schedules.Service
 	Campaigns *campaigns.Service
 	Store     *store.Store
+	Sandbox   *sandbox.Network // nil outside of development
 }
 
 // List returns the jobs.
 func List(s Services) []module.Job {
-	return []module.Job{
-		{Name: "outbox", Every: time.Second, Timeout: 5 * time.Minute, Run: s.Outbound.SendDue},
+	list := []module.Job{
+		// A process that dies holds a job for its timeout and half a minute more.
+		{Name: "outbox", Every: time.Second, Timeout: 30 * time.Second, Run: s.Outbound.SendDue},
+		{Name: "unreachable-connections", Every: 2 * time.Second, Run: s.Sessions.CheckUnreachable},
 		{Name: "unclear-messages", Every: 30 * time.Second, Run: s.Outbound.GiveUpUnclear},
 		{Name: "expired-changes", Every: 10 * time.Minute, Timeout: 5 * time.Minute, Run: s.Realtime.DeleteExpired},
 		{Name: "qr-codes", Every: 10 * time.Second, Run: s.Sessions.RenewExpired},
@@ -47,4 +51,8 @@ func List(s Services) []module.Job {
 		{Name: "campaigns", Every: time.Second, Timeout: 30 * time.Second, Run: s.Campaigns.SendDue},
 		{Name: "retention", Every: 24 * time.Hour, Timeout: time.Hour, Run: s.Store.EraseOldMessages},
 	}
+	if s.Sandbox != nil {
+		list = append(list, module.Job{Name: "sandbox-messages", Every: 5 * time.Second, Run: s.Sandbox.DeliverStalled})
+	}
+	return list
 }

@@ -17,6 +17,7 @@ import (
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/store"
+	"integrationhub/messaging/internal/store/dbgen"
 )
 
 const (
@@ -24,7 +25,6 @@ const (
 	firstRetry  = 5 * time.Second  // doubles …
 	maxRetry    = 10 * time.Minute // … up to this
 	giveUpAfter = 24 * time.Hour   // since the message was written
-	batchSize   = 20               // entries that one claim takes
 )
 
 // Error codes of messages that were not sent.
@@ -44,6 +44,7 @@ type Service struct {
 	store   *store.Store
 	drivers *driver.Drivers
 	media   MediaURLs
+	pace    pace
 }
 
 // MediaURLs makes addresses at which networks fetch files.
@@ -54,7 +55,7 @@ type MediaURLs interface {
 
 // New returns the service of an opened product.
 func New(host module.Host, s *store.Store, drivers *driver.Drivers, media MediaURLs) *Service {
-	return &Service{host, s, drivers, media}
+	return &Service{host: host, store: s, drivers: drivers, media: media}
 }
 
 // Draft is a message to write to a contact.
@@ -62,6 +63,8 @@ type Draft struct {
 	Contact store.Contact
 	Ticket  store.Ticket
 	Message store.Message // body, media, origin and who wrote it
+
+	ClosesTicket bool // once it is sent
 }
 
 // Write stores a message and its outbox entry in the transaction. After the commit the
@@ -73,6 +76,10 @@ func (s *Service) Write(ctx context.Context, tx *store.Tx, d Draft) (store.Messa
 		return m, store.OutboxEntry{}, err
 	}
 	entry, err := tx.Enqueue(ctx, m, tx.Now().Add(leaseTime))
+	if err == nil && d.ClosesTicket {
+		entry.ClosesTicket = true
+		err = tx.CloseTicketOnceSent(ctx, m.CompanyID, m.ID)
+	}
 	return m, entry, err
 }
 
@@ -86,27 +93,6 @@ func (s *Service) Send(ctx context.Context, scope store.Scope, entry store.Outbo
 		}
 	}
 	return s.store.Message(ctx, entry.CompanyID, entry.MessageID)
-}
-
-// SendDue sends the messages that are due: the job of this package.
-func (s *Service) SendDue(ctx context.Context, _ []byte) error {
-	for ctx.Err() == nil {
-		now := s.host.Now()
-		entries, err := s.store.ClaimOutbox(ctx, now.Add(leaseTime), now, batchSize)
-		if err != nil || len(entries) == 0 {
-			return err
-		}
-		for _, entry := range entries {
-			company, err := s.store.Company(ctx, entry.CompanyID)
-			if err != nil {
-				return fmt.Errorf("loading the company: %w", err)
-			}
-			if err := s.sendLeased(ctx, store.Scope{Company: company.ID, Tenant: company.TenantID}, entry); err != nil {
-				return err
-			}
-		}
-	}
-	return ctx.Err()
 }
 
 // sendLeased sends the message of an entry that this process has leased, and stores what
@@ -128,19 +114,61 @@ func (s *Service) sendLeased(ctx context.Context, scope store.Scope, entry store
 		code := failureCode(err)
 		switch {
 		case err == nil:
+			if entry.ClosesTicket && message.TicketID != nil {
+				if err := closeTicket(ctx, tx, scope, *message.TicketID, nil); err != nil && !errors.Is(err, hub.ErrNotFound) {
+					return err
+				}
+			}
 			_, err := tx.MarkSent(ctx, scope, message, contact.Number, sent)
 			return err
 		case errors.Is(err, driver.ErrUnclear):
 			s.host.Log.WarnContext(ctx, "it is not known whether a message was sent; it is not sent again", "message_id", message.ID, "error", err)
+			if err := markUnreachable(ctx, tx, entry, err); err != nil {
+				return err
+			}
 			return tx.MarkUnclear(ctx, message, tx.Now().Add(reportTime))
 		case code == "" && tx.Now().Sub(entry.CreatedAt) < giveUpAfter:
-			s.host.Log.WarnContext(ctx, "a message could not be sent; trying again", "message_id", message.ID, "attempts", entry.Attempts, "error", err)
-			return tx.PostponeOutboxEntry(ctx, entry.CompanyID, entry.MessageID, tx.Now().Add(retryDelay(entry.Attempts)))
+			return s.postpone(ctx, tx, entry, err)
 		case code == "":
 			code = CodeExpired
 		}
 		return tx.MarkFailed(ctx, message, code)
 	})
+}
+
+// errWaiting means that the connection of a message is not connected: it was not tried.
+var errWaiting = errors.New("the connection is not connected")
+
+// postpone puts a message off that could not be sent for a reason that may pass. A connection
+// whose network does not answer is not connected any more: its other messages wait until it
+// is, and are not tried.
+func (s *Service) postpone(ctx context.Context, tx *store.Tx, entry store.OutboxEntry, reason error) error {
+	if errors.Is(reason, errWaiting) {
+		return release(ctx, tx.Queries, []store.OutboxEntry{entry})
+	}
+	if err := markUnreachable(ctx, tx, entry, reason); err != nil {
+		return err
+	}
+	s.host.Log.WarnContext(ctx, "a message could not be sent; trying again", "message_id", entry.MessageID, "attempts", entry.Attempts, "error", reason)
+	return tx.PostponeOutboxEntry(ctx, entry.CompanyID, entry.MessageID, tx.Now().Add(retryDelay(entry.Attempts)))
+}
+
+// markUnreachable stores that the connection of a message is not connected any more, if an
+// error says so.
+func markUnreachable(ctx context.Context, tx *store.Tx, entry store.OutboxEntry, reason error) error {
+	forPeople := "The network does not answer."
+	switch {
+	case errors.Is(reason, driver.ErrUnreachable):
+	case errors.Is(reason, driver.ErrNotConnected):
+		forPeople = "The network has ended the session."
+	default:
+		return nil
+	}
+	err := tx.MarkUnreachable(ctx, dbgen.MarkUnreachableParams{Reason: forPeople, At: tx.Now(), CompanyID: entry.CompanyID, ID: entry.ConnectionID})
+	if err != nil {
+		return fmt.Errorf("storing that a network does not answer: %w", err)
+	}
+	return nil
 }
 
 // callDriver hands a message to its network.
@@ -151,6 +179,9 @@ func (s *Service) callDriver(ctx context.Context, entry store.OutboxEntry, conta
 	connection, err := s.store.Connection(ctx, entry.CompanyID, entry.ConnectionID)
 	if err != nil {
 		return driver.Sent{}, fmt.Errorf("loading the connection: %w", err)
+	}
+	if connection.Status != chat.ConnectionConnected {
+		return driver.Sent{}, errWaiting
 	}
 	network, err := s.drivers.ByName(connection.Driver)
 	if err != nil {
@@ -213,7 +244,8 @@ func retryDelay(attempts int) time.Duration {
 }
 
 // PickConnection returns the connection to send on: the one asked for, or the default one.
-// It is an error for callers if there is none, or if it is not connected.
+// It is an error for callers if there is none, or if it has no session. While its network
+// does not answer, messages wait.
 func (s *Service) PickConnection(ctx context.Context, company int64, id *int64) (store.Connection, error) {
 	var connection store.Connection
 	var err error
@@ -225,15 +257,18 @@ func (s *Service) PickConnection(ctx context.Context, company int64, id *int64) 
 	} else if connection, err = s.store.DefaultConnection(ctx, company); err != nil {
 		return connection, dberr.MapNoRows(err, errNotInitialized())
 	}
-	if connection.Status != chat.ConnectionConnected {
+	if connection.Status != chat.ConnectionConnected && connection.Status != chat.ConnectionTimeout {
 		return connection, errNotInitialized()
 	}
 	return connection, nil
 }
 
 // CheckNumber is an error for callers if a number is not registered at the network of a
-// connection.
+// connection. While that does not answer, the network refuses the message later.
 func (s *Service) CheckNumber(ctx context.Context, connection store.Connection, number string) error {
+	if connection.Status != chat.ConnectionConnected {
+		return nil
+	}
 	network, err := s.drivers.ByName(connection.Driver)
 	if err != nil {
 		return err
@@ -268,21 +303,23 @@ func CheckConsent(contact store.Contact, origin chat.Origin, now time.Time) erro
 // CloseTicket closes a ticket for a program, with a resolution unless that is nil. A closed
 // one stays as it is; an unknown one is a [hub.ErrNotFound].
 func (s *Service) CloseTicket(ctx context.Context, scope store.Scope, ticketID int64, resolution *string) error {
-	return s.store.InTx(ctx, "closing a ticket", func(tx *store.Tx) error {
-		ticket, err := tx.LockTicket(ctx, scope.Company, ticketID)
-		if err != nil {
-			return dberr.MapNoRows(err, hub.Errorf(hub.ErrNotFound, "no_ticket_found", "There is no ticket with this id."))
-		}
-		earlier := ticket.Status
-		if earlier == chat.TicketClosed {
-			return nil
-		}
-		if ticket.Status = chat.TicketClosed; resolution != nil {
-			ticket.Resolution = resolution
-		}
-		_, err = tx.SaveTicket(ctx, scope, earlier, ticket)
-		return err
-	})
+	return s.store.InTx(ctx, "closing a ticket", func(tx *store.Tx) error { return closeTicket(ctx, tx, scope, ticketID, resolution) })
+}
+
+func closeTicket(ctx context.Context, tx *store.Tx, scope store.Scope, ticketID int64, resolution *string) error {
+	ticket, err := tx.LockTicket(ctx, scope.Company, ticketID)
+	if err != nil {
+		return dberr.MapNoRows(err, hub.Errorf(hub.ErrNotFound, "no_ticket_found", "There is no ticket with this id."))
+	}
+	earlier := ticket.Status
+	if earlier == chat.TicketClosed {
+		return nil
+	}
+	if ticket.Status = chat.TicketClosed; resolution != nil {
+		ticket.Resolution = resolution
+	}
+	_, err = tx.SaveTicket(ctx, scope, earlier, ticket)
+	return err
 }
 
 func errNotInitialized() *hub.Error {

@@ -77,7 +77,7 @@ func ParseSettings(c driver.Connection) (s Settings, err error) {
 }
 
 // Start implements [driver.Driver]: it checks the account. A refused one is disconnected,
-// with the API's reason.
+// with the API's reason; while the API does not answer, its state is unknown.
 func (d *Driver) Start(ctx context.Context, c driver.Connection) error {
 	settings, err := ParseSettings(c)
 	if err != nil {
@@ -92,10 +92,12 @@ func (d *Driver) Start(ctx context.Context, c driver.Connection) error {
 	switch {
 	case err == nil:
 		change.Number = digits(account.DisplayPhoneNumber)
+	case errors.Is(mapError(err), driver.ErrUnreachable):
+		change.Status, change.LastError = chat.ConnectionTimeout, "The Cloud API does not answer."
 	case errors.As(err, &apiErr):
 		change.Status, change.LastError = chat.ConnectionDisconnected, cmp.Or(apiErr.Message, fmt.Sprintf("The Cloud API answered %d.", apiErr.Status))
 	default:
-		change.Status, change.LastError = chat.ConnectionDisconnected, "The Cloud API does not answer."
+		return err
 	}
 	return d.sink.ChangeConnection(ctx, change)
 }
@@ -243,10 +245,14 @@ func mapError(err error) error {
 	var apiErr *APIError
 	var lost *lostAnswerError
 	if errors.As(err, &lost) {
-		return fmt.Errorf("%w: %w", driver.ErrUnclear, err)
+		return fmt.Errorf("%w, %w: %w", driver.ErrUnclear, driver.ErrUnreachable, err)
 	}
 	if !errors.As(err, &apiErr) {
 		return err
+	}
+	switch apiErr.Status {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return fmt.Errorf("%w: %w", driver.ErrUnreachable, err)
 	}
 	switch apiErr.Code {
 	case 0, 190: // the token has expired
@@ -303,7 +309,7 @@ func (d *Driver) call(ctx context.Context, method, path string, settings Setting
 		if isOnItsWay.Load() {
 			return &lostAnswerError{err}
 		}
-		return err
+		return unreachable(ctx, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	raw, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
@@ -331,6 +337,15 @@ func (d *Driver) call(ctx context.Context, method, path string, settings Setting
 		return &lostAnswerError{fmt.Errorf("decoding the Cloud API's answer: %w", err)}
 	}
 	return nil
+}
+
+// unreachable returns the error of a call that the network did not answer, unless the caller
+// gave it up.
+func unreachable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", driver.ErrUnreachable, err)
 }
 
 // digits returns the digits of a number as the API shows it.

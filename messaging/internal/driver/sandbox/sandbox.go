@@ -62,7 +62,7 @@ func (n *Network) Templates(context.Context, driver.Connection, driver.TemplateP
 func (n *Network) Start(ctx context.Context, c driver.Connection) error {
 	number, state, err := n.session(ctx, c.ID)
 	if err == nil {
-		return n.sink.ChangeConnection(ctx, driver.ConnectionChange{ConnectionID: c.ID, Status: statusOf(state), Number: number})
+		return n.sink.ChangeConnection(ctx, driver.ConnectionChange{ConnectionID: c.ID, Status: statusOf(state), Number: number, LastError: reasons[state]})
 	}
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return err
@@ -78,6 +78,9 @@ func (n *Network) Start(ctx context.Context, c driver.Connection) error {
 		ConnectionID: c.ID, Status: chat.ConnectionQRCode, QRCode: qrScheme + "?" + code.Encode(), QRExpiresAt: expires,
 	})
 }
+
+// reasons are what people read of sessions that do not work.
+var reasons = map[string]string{stateOffline: "The phone is not connected to the internet.", stateBanned: "The network banned the number."}
 
 // statusOf returns the connection's state for a session's.
 func statusOf(state string) chat.ConnectionStatus {

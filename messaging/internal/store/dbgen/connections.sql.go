@@ -406,6 +406,29 @@ func (q *Queries) LockConnection(ctx context.Context, companyID int64, iD int64)
 	return i, err
 }
 
+const markUnreachable = `-- name: MarkUnreachable :exec
+update messaging.connections set status = 'TIMEOUT', retries = 1, last_error = $1::text, updated_at = $2::timestamptz
+where company_id = $3 and id = $4 and status = 'CONNECTED'
+`
+
+type MarkUnreachableParams struct {
+	Reason    string
+	At        time.Time
+	CompanyID int64
+	ID        int64
+}
+
+// The network of a connected connection does not answer.
+func (q *Queries) MarkUnreachable(ctx context.Context, arg MarkUnreachableParams) error {
+	_, err := q.db.Exec(ctx, markUnreachable,
+		arg.Reason,
+		arg.At,
+		arg.CompanyID,
+		arg.ID,
+	)
+	return err
+}
+
 const setConnectionSettings = `-- name: SetConnectionSettings :one
 update messaging.connections set settings = $1, updated_at = $2 where company_id = $3 and id = $4 returning company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues
 `
@@ -453,6 +476,58 @@ func (q *Queries) SetConnectionSettings(ctx context.Context, arg SetConnectionSe
 		&i.MaxUseBotQueues,
 	)
 	return i, err
+}
+
+const unreachableConnections = `-- name: UnreachableConnections :many
+select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues from messaging.connections where status = 'TIMEOUT'
+  and updated_at <= $1::timestamptz - least(interval '1 minute', interval '5 seconds' * (2 ^ least(retries - 1, 4))) order by updated_at limit 100
+`
+
+// Those to look at again: after 5 seconds, doubling up to a minute.
+func (q *Queries) UnreachableConnections(ctx context.Context, at time.Time) ([]Connection, error) {
+	rows, err := q.db.Query(ctx, unreachableConnections, at)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Connection{}
+	for rows.Next() {
+		var i Connection
+		if err := rows.Scan(
+			&i.CompanyID,
+			&i.ID,
+			&i.Name,
+			&i.Driver,
+			&i.Status,
+			&i.QRCode,
+			&i.QRExpiresAt,
+			&i.Retries,
+			&i.Number,
+			&i.IsDefault,
+			&i.GreetingMessage,
+			&i.FarewellMessage,
+			&i.OutOfHoursMessage,
+			&i.RatingMessage,
+			&i.SendIntervalMS,
+			&i.DailyLimit,
+			&i.LastError,
+			&i.Settings,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.TransferQueueID,
+			&i.TimeToTransfer,
+			&i.ExpiresTicket,
+			&i.ExpiresInactiveMessage,
+			&i.MaxUseBotQueues,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const updateConnection = `-- name: UpdateConnection :one
@@ -533,7 +608,7 @@ func (q *Queries) UpdateConnection(ctx context.Context, arg UpdateConnectionPara
 
 const updateConnectionState = `-- name: UpdateConnectionState :one
 update messaging.connections set status = $1, qrcode = $2, qr_expires_at = $3, number = coalesce($4, number), last_error = $5,
-  retries = case when $1 = 'qrcode' then retries + 1 else 0 end, updated_at = $6
+  retries = case when $1 not in ('qrcode', 'TIMEOUT') then 0 when status = $1 then retries + 1 else 1 end, updated_at = $6
 where id = $7 returning company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues
 `
 

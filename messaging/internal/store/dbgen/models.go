@@ -226,6 +226,8 @@ type OutboxEntry struct {
 	LeasedUntil  *time.Time
 	CreatedAt    time.Time
 	HandedAt     *time.Time
+	IsUrgent     bool
+	ClosesTicket bool
 }
 
 type Queue struct {

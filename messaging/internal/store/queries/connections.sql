@@ -40,8 +40,18 @@ select * from messaging.connections where status = 'qrcode' and qr_expires_at < 
 
 -- name: UpdateConnectionState :one
 update messaging.connections set status = sqlc.arg(status), qrcode = sqlc.arg(qrcode), qr_expires_at = sqlc.narg(qr_expires_at), number = coalesce(sqlc.narg(number), number), last_error = sqlc.narg(last_error),
-  retries = case when sqlc.arg(status) = 'qrcode' then retries + 1 else 0 end, updated_at = sqlc.arg(updated_at)
+  retries = case when sqlc.arg(status) not in ('qrcode', 'TIMEOUT') then 0 when status = sqlc.arg(status) then retries + 1 else 1 end, updated_at = sqlc.arg(updated_at)
 where id = sqlc.arg(id) returning *;
+
+-- name: MarkUnreachable :exec
+-- The network of a connected connection does not answer.
+update messaging.connections set status = 'TIMEOUT', retries = 1, last_error = sqlc.arg(reason)::text, updated_at = sqlc.arg(at)::timestamptz
+where company_id = sqlc.arg(company_id) and id = sqlc.arg(id) and status = 'CONNECTED';
+
+-- name: UnreachableConnections :many
+-- Those to look at again: after 5 seconds, doubling up to a minute.
+select * from messaging.connections where status = 'TIMEOUT'
+  and updated_at <= sqlc.arg(at)::timestamptz - least(interval '1 minute', interval '5 seconds' * (2 ^ least(retries - 1, 4))) order by updated_at limit 100;
 
 -- name: DeleteConnection :execrows
 delete from messaging.connections where company_id = $1 and id = $2;
