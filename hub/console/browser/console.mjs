@@ -23,7 +23,7 @@ export async function open(browser, path, options = {}) {
 	const page = await visit(browser, { locale: "en-US", viewport: desktop, ...options });
 	await page.goto(place.url + path);
 	await logIn(page);
-	await page.waitForSelector("main h1");
+	await page.waitForSelector("#content h1");
 	return page;
 }
 

@@ -55,7 +55,7 @@ export function Shell() {
 					<Outlet />
 				</Suspense>
 			</main>
-			<Suspense>{helpOpen && <Help opened onClose={() => setHelpOpen(false)} />}</Suspense>
+			<Suspense>{helpOpen && <Help onClose={() => setHelpOpen(false)} />}</Suspense>
 		</div>
 	);
 }
