@@ -32,6 +32,7 @@ var otherIDs = []string{
 	"cloud.phoneNumberId", "cloud.wabaId", // of the network
 	"template.components.[].parameters.[].document.id", "template.components.[].parameters.[].image.id", "template.components.[].parameters.[].video.id", // of the network
 	"Last-Event-ID",
+	"appointment.id", "service_id", "professional_id", // of the scheduling product
 }
 
 // idsInQueries are the parameters of lists that name a resource.

@@ -25,7 +25,7 @@ var senders = rest.Access{{}, {module.SchemeKey: {featureMessageSend}}}
 
 // routes is the one table of the interface, ordered by resource.
 func (a *API) routes() []rest.Route {
-	return slices.Concat(a.accountRoutes(), a.peopleRoutes(), a.contactRoutes(), a.connectionRoutes(), a.queueRoutes(), a.ticketRoutes(), a.scheduleRoutes(), a.campaignRoutes(), a.reportRoutes(), a.webhookRoutes(), a.cloudRoutes(), a.bridgeRoutes(), a.sandboxRoutes())
+	return slices.Concat(a.accountRoutes(), a.peopleRoutes(), a.contactRoutes(), a.connectionRoutes(), a.queueRoutes(), a.ticketRoutes(), a.bookingRoutes(), a.scheduleRoutes(), a.campaignRoutes(), a.reportRoutes(), a.webhookRoutes(), a.cloudRoutes(), a.bridgeRoutes(), a.sandboxRoutes())
 }
 
 // accountRoutes returns the routes of logins and tokens, and the send API.
