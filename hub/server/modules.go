@@ -35,8 +35,10 @@ import (
 	"integrationhub/hub/module"
 )
 
-// moduleConns is the size of a product's own connection pool.
-const moduleConns = 10
+// moduleConns is the size of a product's own connection pool: slow queries of a product
+// hold no more. Two processes with three products fit into the 97 connections that
+// PostgreSQL accepts by default, with three for other programs.
+const moduleConns = 8
 
 // hosted is a product that runs in this process.
 type hosted struct {
