@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
@@ -46,6 +47,7 @@ type sendInput struct {
 		Mediatype   chat.MediaType               `json:"mediatype,omitempty" enum:"image,video,audio,document" doc:"The same as mediaType"`
 		FileName    string                       `json:"fileName,omitempty" maxLength:"255" doc:"Name of the file; absent: as the address says" example:"map.png"`
 		ExternalKey string                       `json:"externalKey,omitempty" maxLength:"200" doc:"The caller's own id of the message"`
+		Appointment *AskedAbout                  `json:"appointment,omitempty" doc:"Asks the contact to confirm or cancel an appointment; for keys of connected products, not with a template; absent: no question"`
 	} `nameHint:"SendMessage"`
 }
 
@@ -53,7 +55,7 @@ type sendInput struct {
 type SentMessage struct {
 	ID        string    `json:"id" doc:"Id of the message"`
 	MessageID string    `json:"messageId" doc:"The same as id"`
-	Status    string    `json:"status" enum:"sent,queued,unclear" doc:"queued: the network does not answer, and the hub tries again; unclear: the network's answer was lost, so that it may have taken the message, which is not sent again by itself"`
+	Status    string    `json:"status" enum:"sent,queued,unclear" doc:"queued: the connection's sendIntervalMs has not passed, or the network does not answer, and the hub tries again; unclear: the network's answer was lost, so that it may have taken the message, which is not sent again by itself"`
 	Ack       chat.Ack  `json:"ack" doc:"0 queued or unclear, 1 taken by the network"`
 	Number    string    `json:"number" doc:"Of the contact"`
 	TicketID  int64     `json:"ticketId" doc:"Ticket that the message is in"`
@@ -66,9 +68,10 @@ type sendOutput struct{ Body SentMessage }
 // sender is the caller of the send API.
 type sender struct {
 	scope        store.Scope
-	subject      string // of its rate limit
-	connectionID *int64 // the only connection it may send on; nil: any
-	isTest       bool   // a key of the test environment, for sandbox connections only
+	subject      string    // of its rate limit
+	connectionID *int64    // the only connection it may send on; nil: any
+	integration  uuid.UUID // of a connected product's key; zero: none
+	isTest       bool      // a key of the test environment, for sandbox connections only
 }
 
 type senderKey struct{}
@@ -111,6 +114,8 @@ func (a *API) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
 	checkMediaFields(&errs, b.MediaURL, b.MediaType, b.FileName)
 	checkTemplate(&errs, b.Template.Pointer(), b.MediaURL != "")
 	errs.Check(len([]rune(b.ExternalKey)) <= 200, "body.externalKey", "must have at most 200 characters")
+	b.Appointment.check(&errs, from, b.Body, a.host.Now())
+	errs.Check(b.Appointment == nil || !b.Template.HasValue(), "body.appointment", "cannot be asked about with a template")
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
@@ -189,7 +194,7 @@ func (a *API) writeAndSend(ctx context.Context, from sender, in *sendInput, conn
 		if err != nil {
 			return err
 		}
-		message, entry, err = a.outbound.Write(ctx, tx, outbound.Draft{Contact: contact, Ticket: ticket, Message: draft, ClosesTicket: in.Body.CloseTicket})
+		message, entry, err = a.writeSent(ctx, tx, from, in.Body.Appointment, outbound.Draft{Contact: contact, Ticket: ticket, Message: draft, ClosesTicket: in.Body.CloseTicket})
 		return err
 	})
 	if err != nil {
@@ -242,7 +247,7 @@ func sentStatus(message store.Message) string {
 func (a *API) authenticateSender(ctx context.Context, authorization, apiKey string) (sender, error) {
 	if caller, ok := module.CallerFrom(ctx); ok {
 		company, err := a.store.CompanyByTenant(ctx, caller.TenantID)
-		return sender{scope: store.Scope{Company: company.ID, Tenant: company.TenantID}, subject: caller.KeyID.String(), isTest: caller.Environment == hub.Test}, err
+		return sender{scope: store.Scope{Company: company.ID, Tenant: company.TenantID}, subject: caller.KeyID.String(), integration: caller.IntegrationID, isTest: caller.Environment == hub.Test}, err
 	}
 	var tokens []string
 	if authorization != "" {

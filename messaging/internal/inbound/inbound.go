@@ -108,7 +108,7 @@ func (s *Service) ReceiveMessage(ctx context.Context, in driver.Incoming) error 
 		if isRating { // nobody has to read it
 			return tx.MarkTicketRead(ctx, scope.Company, ticket.ID)
 		}
-		replies, err = s.replies.Respond(ctx, tx, autoreply.Received{Company: company, Connection: connection, Contact: contact, Ticket: ticket, Body: in.Body, At: in.At})
+		replies, err = s.replies.Respond(ctx, tx, autoreply.Received{Company: company, Connection: connection, Contact: contact, Ticket: ticket, Body: in.Body, QuotedID: draft.QuotedID, At: in.At})
 		return err
 	})
 	if err == nil {

@@ -47,6 +47,8 @@ func List(s Services) []module.Job {
 		{Name: "old-idempotency-keys", Every: time.Hour, Timeout: 5 * time.Minute, Run: s.Store.DeleteExpiredKeys},
 		{Name: "old-imports", Every: 24 * time.Hour, Timeout: 5 * time.Minute, Run: s.Imports.DeleteOld},
 		{Name: "waiting-tickets", Every: 10 * time.Second, Run: s.Replies.UpdateWaiting},
+		{Name: "appointment-calls", Every: time.Second, Timeout: 5 * time.Minute, Run: s.Replies.CallScheduling},
+		{Name: "old-appointment-questions", Every: 24 * time.Hour, Timeout: 5 * time.Minute, Run: s.Store.DeleteOldQuestions},
 		{Name: "schedules", Every: time.Second, Timeout: 30 * time.Second, Run: s.Schedules.SendDue},
 		{Name: "campaigns", Every: time.Second, Timeout: 30 * time.Second, Run: s.Campaigns.SendDue},
 		{Name: "retention", Every: 24 * time.Hour, Timeout: time.Hour, Run: s.Store.EraseOldMessages},
