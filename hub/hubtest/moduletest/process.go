@@ -49,17 +49,26 @@ type HubProcess struct {
 	dir      string
 	database string
 	redis    string
+	settings []string
 }
 
-// StartHubProcess starts the hub on servers of its own.
-func StartHubProcess(t *testing.T) *HubProcess {
+// StartHubProcess starts the hub with databases of its own. Settings are as in the
+// environment: "HUB_KEY_RATE=0".
+func StartHubProcess(t *testing.T, settings ...string) *HubProcess {
+	t.Helper()
+	hubtest.SkipShort(t)
+	return StartHubProcessOn(t, hubtest.DatabaseURL(t), hubtest.RedisURL(t), settings...)
+}
+
+// StartHubProcessOn is [StartHubProcess] with servers that the test breaks.
+func StartHubProcessOn(t *testing.T, database, redis string, settings ...string) *HubProcess {
 	t.Helper()
 	hubtest.SkipShort(t)
 	binary, err := hubBinary()
 	require.NoError(t, err)
 	address, err := hubtest.FreeAddress()
 	require.NoError(t, err)
-	k := &HubProcess{T: t, binary: binary, address: address, dir: t.TempDir(), database: hubtest.DatabaseURL(t), redis: hubtest.RedisURL(t)}
+	k := &HubProcess{T: t, binary: binary, address: address, dir: t.TempDir(), database: database, redis: redis, settings: settings}
 	k.DB, err = pgxpool.New(t.Context(), k.database)
 	require.NoError(t, err)
 	t.Cleanup(k.DB.Close)
@@ -78,6 +87,7 @@ func (k *HubProcess) Restart() {
 	}
 	cmd.Env = append(cmd.Env, "HUB_LISTEN="+k.address, "HUB_DATA_DIR="+k.dir, "HUB_DATABASE_URL="+k.database, "HUB_REDIS_URL="+k.redis,
 		"HUB_MASTER_KEY="+base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef")))
+	cmd.Env = append(cmd.Env, k.settings...)
 	k.Process = hubtest.RunProcess(k.T, "hub", k.dir, cmd)
 	require.Eventually(k.T, func() bool {
 		res, err := http.Get("http://" + k.address + "/ready")
@@ -102,6 +112,23 @@ func (k *HubProcess) KillAndRestart(jobs ...string) {
 	k.Kill()
 	k.Exec(`update hub.jobs set leased_to = now() - interval '1 second' where job = any($1) and leased_to is not null`, jobs)
 	k.Restart()
+}
+
+// Count returns a number from the database of the process.
+func (k *HubProcess) Count(sql string, args ...any) (n int) {
+	k.T.Helper()
+	require.NoError(k.T, k.DB.QueryRow(k.T.Context(), sql, args...).Scan(&n))
+	return n
+}
+
+// AwaitCount waits until a count is above one, and returns it.
+func (k *HubProcess) AwaitCount(above int, sql string, args ...any) (n int) {
+	k.T.Helper()
+	require.Eventually(k.T, func() bool {
+		n = k.Count(sql, args...)
+		return n > above
+	}, 2*startTimeout, startTick, "%s stays at %d: %s", sql, above, k.LogTail())
+	return n
 }
 
 // Exec changes the database of the process.

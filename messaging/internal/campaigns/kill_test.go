@@ -19,13 +19,6 @@ const (
 	timeout = 4 * time.Minute
 )
 
-// count returns a number from the process's database.
-func count(hub *moduletest.HubProcess, sql string) (n int) {
-	hub.T.Helper()
-	require.NoError(hub.T, hub.DB.QueryRow(hub.T.Context(), sql).Scan(&n))
-	return n
-}
-
 // A hub that is killed again and again during a campaign goes on with it: each contact gets
 // the message once, no matter at what moment, and the counters are exact.
 func TestCampaignSurvivesKills(t *testing.T) {
@@ -48,28 +41,19 @@ func TestCampaignSurvivesKills(t *testing.T) {
 	company.OK(200, "POST", path+"/start", nil)
 	far := 0
 	for range 4 {
-		require.Eventually(t, func() bool {
-			arrived := count(hub, `select count(*) from messaging.sandbox_messages`)
-			isFarther := arrived > far+50
-			if isFarther {
-				far = arrived
-			}
-			return isFarther
-		}, timeout, tick)
+		far = hub.AwaitCount(far+50, `select count(*) from messaging.sandbox_messages`)
 		require.Less(t, far, contacts, "it was killed in the middle")
-		hub.Kill() // what it was sending waits for its lease: for the test that is over
-		hub.Exec(`update messaging.outbox set leased_until = now() - interval '1 second' where leased_until is not null`)
-		hub.KillAndRestart("campaigns", "outbox")
+		messagingtest.KillAndRestart(hub, "campaigns")
 	}
 	require.Eventually(t, func() bool {
-		return count(hub, `select count(*) from messaging.campaigns where status = 'finished'`) == 1
+		return hub.Count(`select count(*) from messaging.campaigns where status = 'finished'`) == 1
 	}, timeout, tick)
-	require.Equal(t, contacts, count(hub, `select count(*) from messaging.sandbox_messages`))
-	require.Equal(t, contacts, count(hub, `select count(distinct recipient) from messaging.sandbox_messages`))
-	require.Equal(t, contacts, count(hub, `select count(*) from messaging.messages where origin = 'campaign' and ack >= 1`))
-	require.Equal(t, contacts, count(hub, `select count(*) from hub.events where event_type = 'message.sent'`))
+	require.Equal(t, contacts, hub.Count(`select count(*) from messaging.sandbox_messages`))
+	require.Equal(t, contacts, hub.Count(`select count(distinct recipient) from messaging.sandbox_messages`))
+	require.Equal(t, contacts, hub.Count(`select count(*) from messaging.messages where origin = 'campaign' and ack >= 1`))
+	require.Equal(t, contacts, hub.Count(`select count(*) from hub.events where event_type = 'message.sent'`))
 	require.Equal(t, object{"total": 1000.0, "pending": 0.0, "sent": 1000.0, "delivered": 0.0, "read": 0.0, "failed": 0.0, "skipped": 0.0}, company.Get(path)["counters"])
-	require.Zero(t, count(hub, `select count(*) from messaging.campaign_progress p, lateral (
+	require.Zero(t, hub.Count(`select count(*) from messaging.campaign_progress p, lateral (
 			select count(*) as total, count(*) filter (where status in ('pending', 'confirming', 'confirmed', 'queued')) as pending,
 				count(*) filter (where status in ('sent', 'delivered', 'read')) as sent, count(*) filter (where status in ('delivered', 'read')) as delivered,
 				count(*) filter (where status = 'read') as read, count(*) filter (where status = 'failed') as failed, count(*) filter (where status = 'skipped') as skipped

@@ -17,13 +17,6 @@ const (
 	timeout = 4 * time.Minute
 )
 
-// count returns a number from the process's database.
-func count(hub *moduletest.HubProcess, sql string) (n int) {
-	hub.T.Helper()
-	require.NoError(hub.T, hub.DB.QueryRow(hub.T.Context(), sql).Scan(&n))
-	return n
-}
-
 // Messages that come due while the hub is killed, again and again, and while it is down, are
 // sent once.
 func TestSchedulesSurviveKills(t *testing.T) {
@@ -39,25 +32,16 @@ func TestSchedulesSurviveKills(t *testing.T) {
 	hub.KillAndRestart("schedules")
 	far := 0
 	for range 3 {
-		require.Eventually(t, func() bool {
-			arrived := count(hub, `select count(*) from messaging.sandbox_messages`)
-			isFarther := arrived > far+20
-			if isFarther {
-				far = arrived
-			}
-			return isFarther
-		}, timeout, tick)
+		far = hub.AwaitCount(far+20, `select count(*) from messaging.sandbox_messages`)
 		require.Less(t, far, schedules, "it was killed in the middle")
-		hub.Kill() // what it was sending waits for its lease: for the test that is over
-		hub.Exec(`update messaging.outbox set leased_until = now() - interval '1 second' where leased_until is not null`)
-		hub.KillAndRestart("schedules", "outbox")
+		messagingtest.KillAndRestart(hub, "schedules")
 	}
 	require.Eventually(t, func() bool {
-		return count(hub, `select count(*) from messaging.schedules where status = 'sent'`) == schedules
+		return hub.Count(`select count(*) from messaging.schedules where status = 'sent'`) == schedules
 	}, timeout, tick)
-	require.Equal(t, schedules, count(hub, `select count(*) from messaging.sandbox_messages`))
-	require.Equal(t, schedules, count(hub, `select count(distinct recipient) from messaging.sandbox_messages`))
-	require.Equal(t, schedules, count(hub, `select count(*) from messaging.messages where origin = 'schedule'`))
-	require.Equal(t, schedules, count(hub, `select count(*) from messaging.tickets`))
-	require.Zero(t, count(hub, `select count(*) from messaging.schedules where attempts <> 1`))
+	require.Equal(t, schedules, hub.Count(`select count(*) from messaging.sandbox_messages`))
+	require.Equal(t, schedules, hub.Count(`select count(distinct recipient) from messaging.sandbox_messages`))
+	require.Equal(t, schedules, hub.Count(`select count(*) from messaging.messages where origin = 'schedule'`))
+	require.Equal(t, schedules, hub.Count(`select count(*) from messaging.tickets`))
+	require.Zero(t, hub.Count(`select count(*) from messaging.schedules where attempts <> 1`))
 }
