@@ -190,7 +190,9 @@ func requireBookedFromChat(t *testing.T, clinic *account, studio *bookable, comp
 	require.Contains(t, times, "com Dr. Lima")
 	require.Contains(t, company.say(c.number, "1"), "Agendado: Cleaning com Dr. Lima, ")
 	var booked []struct{ Source string }
-	studio.hub.callInto(t, &booked, http.StatusOK, "GET", "/scheduling/api/v1/appointments?status=scheduled", "", "Authorization", "Bearer "+studio.token)
+	status, text := studio.hub.call(t, "GET", "/scheduling/api/v1/appointments?status=scheduled", "", "Authorization", "Bearer "+studio.token)
+	require.Equal(t, http.StatusOK, status, text)
+	require.NoError(t, json.Unmarshal([]byte(text), &booked))
 	require.Len(t, booked, 1)
 	require.Equal(t, "integration", booked[0].Source)
 	awaitCondition(t, func() bool {
