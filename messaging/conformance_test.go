@@ -18,7 +18,7 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	moduletest.Run(t, moduletest.Case{
 		Module: messaging.New(),
-		Public: []string{"auth.signup", "auth.login", "auth.refresh", "cloud-webhooks.verify", "cloud-webhooks.receive"},
+		Public: []string{"auth.signup", "auth.login", "auth.refresh", "cloud-webhooks.verify", "cloud-webhooks.receive", "bridge-events.receive"},
 		SignUp: func(t *testing.T, base string) moduletest.Account {
 			t.Helper()
 			company := messagingtest.SignUp(t, moduletest.Attach(t, "messaging", "", base, module.Host{}))

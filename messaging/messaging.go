@@ -21,6 +21,7 @@ import (
 	"integrationhub/messaging/internal/autoreply"
 	"integrationhub/messaging/internal/campaigns"
 	"integrationhub/messaging/internal/driver"
+	"integrationhub/messaging/internal/driver/bridge"
 	"integrationhub/messaging/internal/driver/cloud"
 	"integrationhub/messaging/internal/driver/sandbox"
 	"integrationhub/messaging/internal/imports"
@@ -88,6 +89,8 @@ func (Module) Open(_ context.Context, host module.Host) (module.Instance, error)
 		services.Cloud = network
 		drivers.Add(network)
 	}
+	services.Bridge = bridge.New(host, receiver)
+	drivers.Add(services.Bridge)
 	if host.Settings.Development {
 		services.Sandbox = sandbox.New(host, receiver)
 		drivers.Add(services.Sandbox)

@@ -16,6 +16,7 @@ import (
 	"integrationhub/messaging/internal/appointments"
 	"integrationhub/messaging/internal/autoreply"
 	"integrationhub/messaging/internal/driver"
+	"integrationhub/messaging/internal/driver/bridge"
 	"integrationhub/messaging/internal/driver/cloud"
 	"integrationhub/messaging/internal/driver/sandbox"
 	"integrationhub/messaging/internal/imports"
@@ -36,6 +37,7 @@ type API struct {
 	sessions      *sessions.Service
 	sandbox       *sandbox.Network // nil outside of development
 	cloud         *cloud.Driver
+	bridge        *bridge.Driver
 	authenticator *accounts.Authenticator
 	imports       *imports.Service
 	media         *media.Service
@@ -52,6 +54,7 @@ type Services struct {
 	Sessions     *sessions.Service
 	Sandbox      *sandbox.Network // nil outside of development
 	Cloud        *cloud.Driver
+	Bridge       *bridge.Driver
 	Imports      *imports.Service
 	Media        *media.Service
 	Replies      *autoreply.Service
@@ -60,7 +63,7 @@ type Services struct {
 
 // New returns the API of an opened product.
 func New(host module.Host, s Services) *API {
-	return &API{host, s.Store, s.Outbound, s.Drivers, s.Realtime, s.Sessions, s.Sandbox, s.Cloud, accounts.New(host, accountOptions, userStore{s.Store}), s.Imports, s.Media, s.Replies, s.Appointments}
+	return &API{host, s.Store, s.Outbound, s.Drivers, s.Realtime, s.Sessions, s.Sandbox, s.Cloud, s.Bridge, accounts.New(host, accountOptions, userStore{s.Store}), s.Imports, s.Media, s.Replies, s.Appointments}
 }
 
 // Authenticator returns the logins of the companies' users.

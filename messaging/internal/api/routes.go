@@ -25,7 +25,7 @@ var senders = rest.Access{{}, {module.SchemeKey: {featureMessageSend}}}
 
 // routes is the one table of the interface, ordered by resource.
 func (a *API) routes() []rest.Route {
-	return slices.Concat(a.accountRoutes(), a.peopleRoutes(), a.contactRoutes(), a.connectionRoutes(), a.queueRoutes(), a.ticketRoutes(), a.bookingRoutes(), a.scheduleRoutes(), a.campaignRoutes(), a.reportRoutes(), a.webhookRoutes(), a.cloudRoutes(), a.sandboxRoutes())
+	return slices.Concat(a.accountRoutes(), a.peopleRoutes(), a.contactRoutes(), a.connectionRoutes(), a.queueRoutes(), a.ticketRoutes(), a.bookingRoutes(), a.scheduleRoutes(), a.campaignRoutes(), a.reportRoutes(), a.webhookRoutes(), a.cloudRoutes(), a.bridgeRoutes(), a.sandboxRoutes())
 }
 
 // accountRoutes returns the routes of logins and tokens, and the send API.
@@ -114,6 +114,14 @@ func (a *API) cloudRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Get(path, rest.Anyone, 200, "cloud-webhooks.verify", "Answer the challenge of the WhatsApp Cloud API", rest.WithMediaType(rest.WithErrors(rest.Handle(a.verifyCloudWebhook), 403), "text/plain")),
 		rest.Post(path, rest.Anyone, 200, "cloud-webhooks.receive", "Messages and statuses from the WhatsApp Cloud API", a.bindReceiveCloudWebhook),
+	}
+}
+
+// bridgeRoutes returns the route that bridges call. They have no credentials of the hub: the
+// driver checks the connection's own.
+func (a *API) bridgeRoutes() []rest.Route {
+	return []rest.Route{
+		rest.Post("/webhooks/bridge/{connectionId}", rest.Anyone, 200, "bridge-events.receive", "States, messages and receipts from a bridge", a.bindReceiveBridgeEvent),
 	}
 }
 

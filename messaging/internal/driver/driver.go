@@ -46,9 +46,19 @@ type Driver interface {
 	OpenMedia(ctx context.Context, c Connection, reference string) (io.ReadCloser, error)
 }
 
+// SessionKeeper is a driver whose network has to be asked for the state of sessions, because
+// it may fail to report it.
+type SessionKeeper interface {
+	// Refresh asks for the state of a connection and passes it to the sink. A network that
+	// does not answer is a state.
+	Refresh(ctx context.Context, c Connection) error
+}
+
 // Capabilities are the differences between networks that the product shows or obeys.
 type Capabilities struct {
 	Idempotent    bool          // a message that comes again with the same id is taken once
+	Sessions      bool          // Stop ends the pairing, and nothing is sent until it is paired again; else an account goes on working
+	NumberCheck   bool          // the network can be asked whether a number is registered
 	QRCode        bool          // connections are paired by a QR code
 	Templates     bool          // templates are taken, also outside of the window
 	MessageWindow time.Duration // how long after a contact's message texts are taken; 0 = always
@@ -95,6 +105,7 @@ type ConnectionChange struct {
 	Status       chat.ConnectionStatus
 	QRCode       string    // with [chat.ConnectionQRCode]
 	QRExpiresAt  time.Time // of the QR code
+	Sequence     int64     // grows with a connection's changes where the network counts them: one that is older than the stored one has no effect. 0 = it does not count
 	Number       string    // once it is known; "" leaves the stored one
 	LastError    string    // for people; "" = none
 }

@@ -87,6 +87,9 @@ func (s *Service) RenewQRCode(ctx context.Context, c store.Connection) (store.Co
 	if c.Retries < maxQRCodes {
 		return s.Start(ctx, c)
 	}
+	if err := s.Stop(ctx, c); err != nil { // else its network goes on making codes
+		return c, err
+	}
 	return s.disconnect(ctx, c, "Nobody scanned the QR code.")
 }
 
@@ -106,7 +109,7 @@ func (s *Service) CheckUnreachable(ctx context.Context, _ []byte) error {
 	for range min(checkers, len(connections)) {
 		running.Go(func() {
 			for connection := range queue {
-				if _, err := s.Start(ctx, connection); err != nil {
+				if err := s.refresh(ctx, connection); err != nil {
 					s.host.Log.WarnContext(ctx, "a connection could not be looked at", "connection_id", connection.ID, "error", err)
 				}
 			}
@@ -118,6 +121,22 @@ func (s *Service) CheckUnreachable(ctx context.Context, _ []byte) error {
 	close(queue)
 	running.Wait()
 	return nil
+}
+
+// refresh looks at the session of a connection at its network.
+func (s *Service) refresh(ctx context.Context, c store.Connection) error {
+	network, err := s.drivers.ByName(c.Driver)
+	if err != nil {
+		return err
+	}
+	opened, err := s.store.DriverConnection(c)
+	if err != nil {
+		return err
+	}
+	if keeper, ok := network.(driver.SessionKeeper); ok {
+		return keeper.Refresh(ctx, opened)
+	}
+	return network.Start(ctx, opened)
 }
 
 // RenewExpired replaces all expired QR codes: the job of this package.

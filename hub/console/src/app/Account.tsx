@@ -27,9 +27,7 @@ export function Account({ onHelp }: { onHelp: () => void }) {
 		<Popover opened={opened} onChange={setOpened} width={290} position="bottom-end" shadow="md" trapFocus>
 			<Popover.Target>
 				<Button variant="default" size="xs" onClick={() => setOpened((was) => !was)} className={classes.target} aria-label={`${t.app.account}: ${operator.name || operator.email}`}>
-					<span className={classes.initial} aria-hidden>
-						{(operator.name || operator.email).slice(0, 1).toUpperCase()}
-					</span>
+					<span className={classes.initial} data-initial={(operator.name || operator.email).slice(0, 1).toUpperCase()} aria-hidden />
 					<span className={classes.name}>{operator.name || operator.email}</span>
 				</Button>
 			</Popover.Target>

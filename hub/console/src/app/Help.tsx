@@ -1,8 +1,8 @@
-import { Modal } from "@mantine/core";
 import { useLanguage } from "../i18n";
+import { Dialog } from "../ui/Dialog";
 import classes from "./Help.module.css";
 
-export function Help({ opened, onClose }: { opened: boolean; onClose: () => void }) {
+export function Help({ onClose }: { onClose: () => void }) {
 	const { t } = useLanguage();
 	const rows: [string[], string][] = [
 		[["/"], t.help.search],
@@ -13,7 +13,7 @@ export function Help({ opened, onClose }: { opened: boolean; onClose: () => void
 		[["?"], t.help.help],
 	];
 	return (
-		<Modal opened={opened} onClose={onClose} title={t.app.help} centered closeButtonProps={{ "aria-label": t.help.close }}>
+		<Dialog title={t.app.help} onClose={onClose}>
 			<dl className={classes.list}>
 				{rows.map(([keys, text]) => (
 					<div key={text}>
@@ -26,6 +26,6 @@ export function Help({ opened, onClose }: { opened: boolean; onClose: () => void
 					</div>
 				))}
 			</dl>
-		</Modal>
+		</Dialog>
 	);
 }

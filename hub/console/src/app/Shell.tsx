@@ -1,14 +1,15 @@
 import { Outlet, useNavigate, useRouterState, useSearch } from "@tanstack/react-router";
-import { Suspense, useEffect, useRef, useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { useLanguage } from "../i18n";
 import { Loading } from "../ui/states";
 import { Account } from "./Account";
 import { EnvironmentSwitch } from "./EnvironmentSwitch";
-import { Help } from "./Help";
 import { Navigation } from "./Navigation";
 import classes from "./Shell.module.css";
-import { stringifySearch } from "./search";
+import { parseSearch, stringifySearch } from "./search";
 import { useShortcuts } from "./shortcuts";
+
+const Help = lazy(() => import("./Help").then(({ Help }) => ({ default: Help })));
 
 /** Shell is what stands around every screen. */
 export function Shell() {
@@ -21,10 +22,10 @@ export function Shell() {
 
 	// What a route did not accept, and defaults, leave the address.
 	const location = useRouterState({ select: (state) => state.location.searchStr });
-	const accepted = useRouterState({ select: (state) => stringifySearch(state.matches.at(-1)?.search ?? {}) });
+	const accepted = useRouterState({ select: (state) => stringifySearch(state.matches.at(-1)?._strictSearch ?? {}) });
 	const settled = useRouterState({ select: (state) => state.status === "idle" });
 	useEffect(() => {
-		if (settled && location !== accepted) void navigate({ to: ".", search: (search) => search, replace: true });
+		if (settled && location !== accepted) void navigate({ to: ".", search: parseSearch(accepted) as object, replace: true });
 	}, [settled, location, accepted, navigate]);
 
 	return (
@@ -54,7 +55,7 @@ export function Shell() {
 					<Outlet />
 				</Suspense>
 			</main>
-			<Help opened={helpOpen} onClose={() => setHelpOpen(false)} />
+			<Suspense>{helpOpen && <Help onClose={() => setHelpOpen(false)} />}</Suspense>
 		</div>
 	);
 }

@@ -3,7 +3,6 @@ import { createRootRouteWithContext, createRoute, createRouter, lazyRouteCompone
 import { ApiError } from "../api/client";
 import { deliverySearch } from "../screens/deliveries/search";
 import { Crashed, Loading, Missing } from "../ui/states";
-import { Login } from "./Login";
 import { oneOf, parseSearch, stringifySearch } from "./search";
 import { Shell } from "./Shell";
 import { sessionQuery } from "./session";
@@ -22,7 +21,7 @@ const login = createRoute({
 	getParentRoute: () => root,
 	path: "/login",
 	validateSearch: (search): { to?: string; ended?: "1" } => ({ to: ownPath(search.to), ended: oneOf(["1"], search.ended) }),
-	component: Login,
+	component: lazyRouteComponent(() => import("./Login"), "Login"),
 });
 
 const shell = createRoute({

@@ -18,10 +18,12 @@ export function Loading({ rows = 8 }: { rows?: number }) {
 	);
 }
 
-function State(props: { title: string; children?: ReactNode; action?: ReactNode; alert?: boolean }) {
+// page states stand alone, the others below the heading of their screen.
+function State(props: { title: string; children?: ReactNode; action?: ReactNode; alert?: boolean; page?: boolean }) {
+	const Heading = props.page ? "h1" : "h2";
 	return (
 		<div className={classes.state} role={props.alert ? "alert" : undefined}>
-			<h2>{props.title}</h2>
+			<Heading>{props.title}</Heading>
 			<div className="quiet">{props.children}</div>
 			{props.action}
 		</div>
@@ -31,12 +33,13 @@ function State(props: { title: string; children?: ReactNode; action?: ReactNode;
 /** Failed is what a screen shows when it could not be loaded: what went wrong, and Try again. */
 export function Failed({ error, onRetry, what, id }: { error: unknown; onRetry?: () => void; what?: string; id?: string }) {
 	const { t } = useLanguage();
-	if (error instanceof ApiError && error.status === 403) return <Forbidden />;
+	if (error instanceof ApiError && error.status === 403) return <Forbidden page={Boolean(id)} />;
 	if (error instanceof ApiError && id && (error.status === 404 || error.status === 422)) return <Missing what={what} id={id} />;
 	const problem = error instanceof ApiError ? error.problem : undefined;
 	return (
 		<State
 			alert
+			page={Boolean(id)}
 			title={t.states.errorTitle}
 			action={
 				onRetry && (
@@ -82,16 +85,20 @@ export function Empty(props: { title: string; children: ReactNode; next: ReactNo
 	);
 }
 
-export function Forbidden() {
+export function Forbidden({ page }: { page?: boolean }) {
 	const { t } = useLanguage();
-	return <State title={t.states.forbiddenTitle}>{t.states.forbidden}</State>;
+	return (
+		<State page={page} title={t.states.forbiddenTitle}>
+			{t.states.forbidden}
+		</State>
+	);
 }
 
 /** Missing is the page of an id that is not there, or of an address without a page. */
 export function Missing({ what, id }: { what?: string; id?: string }) {
 	const { t } = useLanguage();
 	return (
-		<State title={t.states.missingTitle} action={<Link to="/deliveries">{t.states.home}</Link>}>
+		<State page title={t.states.missingTitle} action={<Link to="/deliveries">{t.states.home}</Link>}>
 			{what && id ? t.states.missing(what, id) : t.states.missingPage}
 		</State>
 	);
@@ -104,6 +111,7 @@ export function Crashed({ error, reset }: { error: unknown; reset: () => void })
 	return (
 		<State
 			alert
+			page
 			title={t.states.crashedTitle}
 			action={
 				<Button size="xs" variant="default" onClick={reset}>

@@ -27,6 +27,7 @@ const Name = "sandbox"
 const (
 	qrLifetime    = time.Minute
 	qrScheme      = "sandbox:pair"
+	maxBody       = 4096   // characters of a text
 	refusedEnding = "0000" // of numbers that are not registered
 )
 
@@ -50,7 +51,7 @@ func (n *Network) Name() string { return Name }
 // Capabilities implements [driver.Driver]. Every template is taken: the phone shows its text
 // for people.
 func (n *Network) Capabilities() driver.Capabilities {
-	return driver.Capabilities{Idempotent: true, QRCode: true, Templates: true}
+	return driver.Capabilities{Idempotent: true, Sessions: true, NumberCheck: true, QRCode: true, Templates: true}
 }
 
 // Templates implements [driver.TemplateLister]. The network has none: it takes any.
@@ -113,6 +114,9 @@ func (n *Network) Send(ctx context.Context, c driver.Connection, m driver.Outgoi
 	}
 	if !isRegistered(m.To) {
 		return driver.Sent{}, driver.ErrNotRegistered
+	}
+	if len([]rune(m.Body)) > maxBody {
+		return driver.Sent{}, fmt.Errorf("%w: the text is too long", driver.ErrRefused)
 	}
 	faults, err := n.Faults(ctx)
 	if err == nil {

@@ -141,6 +141,7 @@ type Connection struct {
 	ExpiresTicket          int
 	ExpiresInactiveMessage string
 	MaxUseBotQueues        int
+	StateSequence          int64
 }
 
 type Contact struct {

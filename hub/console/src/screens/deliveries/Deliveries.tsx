@@ -12,7 +12,7 @@ import { Time } from "../../ui/Time";
 import { type Column, VirtualTable } from "../../ui/VirtualTable";
 import classes from "./Deliveries.module.css";
 import { deliveriesQuery, pageSize, type Row, tenantQuery } from "./queries";
-import { type DeliverySearch, directions, filterNames, parseToken, statuses, tokensOf } from "./search";
+import { type DeliverySearch, deliverySearch, directions, filterNames, parseToken, statuses, tokensOf } from "./search";
 
 const route = getRouteApi("/shell/deliveries");
 
@@ -22,7 +22,7 @@ export function Deliveries() {
 	const navigate = route.useNavigate();
 	const environment = useEnvironment();
 	const queries = useQueryClient();
-	const { environment: _, ...filters } = search;
+	const filters = deliverySearch(search);
 	const tokens = tokensOf(filters);
 	const key = JSON.stringify([environment, filters]);
 	// biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for both

@@ -47,9 +47,9 @@ function time(value: unknown): string | undefined {
 
 export const filterNames = Object.keys(checks) as (keyof DeliverySearch)[];
 
-/** deliverySearch keeps what is valid. */
+/** deliverySearch keeps what is valid; the rest is undefined, which hides what the address has. */
 export function deliverySearch(search: Record<string, unknown>): DeliverySearch {
-	return Object.fromEntries(filterNames.map((name) => [name, checks[name](search[name])]).filter(([, value]) => value !== undefined));
+	return Object.fromEntries(filterNames.map((name) => [name, checks[name](search[name])]));
 }
 
 export function parseToken(name: string, value: string): Token | undefined {
