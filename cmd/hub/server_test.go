@@ -93,7 +93,7 @@ func databaseURL(t *testing.T) string {
 // serverEnv is the environment of a hub on external servers.
 func serverEnv(dir, database, redis string) map[string]string {
 	return map[string]string{
-		"PATH": os.Getenv("PATH"), "HOME": dir, "GORACE": raceOptions,
+		"PATH": os.Getenv("PATH"), "HOME": dir, "GORACE": raceOptions, "TMPDIR": os.TempDir(),
 		"HUB_ENV": "development", "HUB_LISTEN": "127.0.0.1:0", "HUB_DATA_DIR": filepath.Join(dir, "data"),
 		"HUB_DATABASE_URL": database, "HUB_REDIS_URL": redis, "HUB_MASTER_KEY": masterKey,
 		"HUB_ADMIN_EMAIL": adminEmail, "HUB_ADMIN_PASSWORD": adminPassword,
