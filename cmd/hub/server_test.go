@@ -78,7 +78,7 @@ func stopSharedHub() {
 // copying it costs less than migrating every product's schema at each start.
 func databaseURL(t *testing.T) string {
 	t.Helper()
-	return hubtest.PreparedDatabaseURL(t, "hub migrate", func(ctx context.Context, url string) error {
+	return hubtest.PreparedDatabaseURL(t, "hub migrate", nil, func(ctx context.Context, url string) error {
 		migrate := exec.CommandContext(ctx, binary, "migrate")
 		for name, value := range serverEnv(scratch, url, hubtest.RedisURL(t)) {
 			migrate.Env = append(migrate.Env, name+"="+value)
