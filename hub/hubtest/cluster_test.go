@@ -31,6 +31,11 @@ func TestClustersAreCopied(t *testing.T) {
 	}
 	files := fstest.MapFS{"00001_a.sql": {Data: []byte(t.TempDir())}} // of this run, as the name is
 	p := preparation{"copied", files, prepare}
+	sum, err := clusterSum(p)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, os.RemoveAll(filepath.Join(ModuleRoot(), ".cache", "test", "cluster-"+sum)))
+	})
 	var identities []int64
 	for range 2 {
 		dir, err := inMemory.make("pg")
@@ -56,9 +61,6 @@ func TestClustersAreCopied(t *testing.T) {
 	require.Equal(t, identities[0], identities[1])
 	require.Equal(t, 1, prepared)
 
-	sum, err := clusterSum(p)
-	require.NoError(t, err)
-	require.NoError(t, os.RemoveAll(filepath.Join(ModuleRoot(), ".cache", "test", "cluster-"+sum)))
 	others := map[string]bool{sum: true}
 	for _, other := range []preparation{
 		{}, {"copied", nil, prepare}, {"other", files, prepare}, {"copied", fstest.MapFS{"00001_a.sql": {Data: []byte("b")}}, prepare},
