@@ -77,6 +77,7 @@ type Deps struct {
 	Wake           func(target uuid.UUID) // has the dispatcher fetch a target's due deliveries
 	Now            func() time.Time
 	Stopping       <-chan struct{} // closed when the hub stops, which ends live tails
+	SecureCookies  bool            // the console's session is for https only
 	TrustedProxies []netip.Prefix  // whose X-Forwarded-For is trusted
 	Version        string          // of the hub, for the OpenAPI document
 	Docs           bool            // serve /openapi.json and the reference page at /docs
@@ -103,6 +104,7 @@ func New(app *fiber.App, deps Deps) (*API, error) {
 	settings.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		module.SchemeBearer: {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "Access token of an operator, from POST /api/v1/auth/login."},
 		module.SchemeKey:    {Type: "apiKey", In: "header", Name: hub.HeaderKey, Description: "API key of a tenant. Keys belong to servers, never to browsers."},
+		schemeSession:       a.sessionScheme(),
 	}
 	httpx.InstallHuma(&settings, deps.Log)
 	a.huma = humafiber.New(app, settings)
@@ -169,6 +171,9 @@ func operation(row rest.Route) huma.Operation {
 			op.Security = append(op.Security, map[string][]string{scheme: {}})
 		}
 	}
+	if row.Access.Credentials().Bearer {
+		op.Security = append(op.Security, map[string][]string{schemeSession: {}})
+	}
 	switch accepted := row.Access.Credentials(); {
 	case accepted.Key:
 		op.Description = "Keys need the scope `" + strings.Join(accepted.Scopes, "` and `") + "`."
@@ -211,7 +216,7 @@ func errorsOf(row rest.Route) []int {
 	case actionConnect, actionLink, "integrations.rotate-secret":
 		list = append(list, http.StatusUnprocessableEntity, http.StatusBadGateway, http.StatusGatewayTimeout)
 	}
-	if accepted.Key || row.ID == actionLogin || row.ID == actionLookup {
+	if accepted.Key || isLogin(row) || row.ID == actionLookup {
 		list = append(list, http.StatusTooManyRequests)
 	}
 	if row.Method != http.MethodGet {

@@ -13,16 +13,16 @@ import (
 // greet writes the greeting of a ticket that the contact began: of the connection's only
 // queue, or the connection's own with the menu of its queues.
 func (c *conversation) greet(ctx context.Context) error {
-	hasOutgoing, err := c.tx.HasOutgoing(ctx, c.Company.ID, c.Ticket.ID)
-	if err != nil || hasOutgoing {
-		return err
-	}
 	queues, err := c.tx.ListQueuesOfConnection(ctx, c.Company.ID, c.Connection.ID)
 	if err != nil {
 		return fmt.Errorf("loading the connection's queues: %w", err)
 	}
 	if len(queues) == 0 && c.Connection.GreetingMessage == "" {
 		return nil
+	}
+	hasOutgoing, err := c.tx.HasOutgoing(ctx, c.Company.ID, c.Ticket.ID)
+	if err != nil || hasOutgoing {
+		return err
 	}
 	now := c.tx.Now()
 	c.Ticket.GreetedAt = &now
@@ -52,6 +52,9 @@ func menuOfQueues(queues []store.Queue) []chat.MenuOption {
 func (c *conversation) sendMenu(ctx context.Context, text string, menu []chat.MenuOption, option *int) error {
 	c.Ticket.Chatbot = len(menu) > 0 && c.Connection.MaxUseBotQueues > 0
 	c.Ticket.MenuOption = option
+	if err := c.tx.DeleteBookingChat(ctx, c.Company.ID, c.Ticket.ID); err != nil {
+		return fmt.Errorf("ending an earlier booking: %w", err)
+	}
 	if !c.Ticket.Chatbot {
 		menu = nil
 	} else {
@@ -99,6 +102,9 @@ func (c *conversation) answerMenu(ctx context.Context) error {
 	if c.Ticket.MenuSentAt != nil && c.At.Before(*c.Ticket.MenuSentAt) {
 		return nil
 	}
+	if isBooking, err := c.answerBooking(ctx); isBooking || err != nil {
+		return err
+	}
 	if c.Ticket.QueueID == nil {
 		return c.chooseQueue(ctx)
 	}
@@ -116,6 +122,9 @@ func (c *conversation) answerMenu(ctx context.Context) error {
 		return c.refuseAnswer(ctx, "", menu)
 	}
 	c.Ticket.WrongAnswers = 0
+	if chosen.Action == chat.ActionBook {
+		return c.startBooking(ctx, chosen)
+	}
 	return c.sendMenu(ctx, chosen.Message, chat.OptionsUnder(options, &chosen.ID), &chosen.ID)
 }
 

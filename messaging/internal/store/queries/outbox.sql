@@ -1,24 +1,95 @@
 -- name: InsertOutboxEntry :one
--- Leased at once where nothing of the same chat waits before it.
-insert into messaging.outbox (company_id, message_id, connection_id, contact_id, due_at, leased_until, created_at)
-select sqlc.arg(company_id), sqlc.arg(message_id), sqlc.arg(connection_id), sqlc.arg(contact_id), sqlc.arg(at)::timestamptz, case when exists (
-    select from messaging.outbox o where o.company_id = sqlc.arg(company_id) and o.connection_id = sqlc.arg(connection_id) and o.contact_id = sqlc.arg(contact_id)
-  ) then null else sqlc.arg(leased_until)::timestamptz end, sqlc.arg(at)::timestamptz
+-- Leased at once where nothing of the same chat waits before it, and, for one that is not
+-- urgent on a connection with an interval, where it is the connection's turn.
+with line as (
+  select send_interval_ms from messaging.connections where company_id = sqlc.arg(company_id) and id = sqlc.arg(connection_id)),
+chat as (
+  select exists (select from messaging.outbox o where o.company_id = sqlc.arg(company_id) and o.connection_id = sqlc.arg(connection_id) and o.contact_id = sqlc.arg(contact_id)) as is_waiting),
+turn as (
+  insert into messaging.connection_paces as p (company_id, connection_id, next_send_at)
+  select sqlc.arg(company_id), sqlc.arg(connection_id), coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp()) + line.send_interval_ms * interval '1 millisecond' from line, chat
+  where not sqlc.arg(is_urgent)::boolean and line.send_interval_ms > 0 and not chat.is_waiting and not exists (
+    select from messaging.outbox o where o.company_id = sqlc.arg(company_id) and o.connection_id = sqlc.arg(connection_id) and not o.is_urgent and o.due_at <= sqlc.arg(at)::timestamptz)
+  on conflict (company_id, connection_id) do update set next_send_at = excluded.next_send_at
+    where p.next_send_at <= coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp()) or p.next_send_at > excluded.next_send_at
+  returning true)
+insert into messaging.outbox (company_id, message_id, connection_id, contact_id, is_urgent, due_at, leased_until, created_at)
+select sqlc.arg(company_id), sqlc.arg(message_id), sqlc.arg(connection_id), sqlc.arg(contact_id), sqlc.arg(is_urgent)::boolean, sqlc.arg(at)::timestamptz,
+  case when chat.is_waiting or not sqlc.arg(is_urgent)::boolean and line.send_interval_ms > 0 and not exists (select from turn) then null else sqlc.arg(leased_until)::timestamptz end,
+  sqlc.arg(at)::timestamptz
+from line, chat
 returning *;
 
+-- name: HastenChat :exec
+-- What waits in a chat before an urgent message is as urgent.
+update messaging.outbox set is_urgent = true where company_id = $1 and connection_id = $2 and contact_id = $3 and not is_urgent;
+
+-- name: CloseTicketOnceSent :exec
+update messaging.outbox set closes_ticket = true where company_id = $1 and message_id = $2;
+
+-- name: ConnectionsToSend :many
+-- Connections with due messages, those of people first. Messages of connections that are not
+-- connected wait, until they are too old; what is not urgent waits for the connection's turn.
+select o.company_id, o.connection_id from messaging.outbox o join messaging.connections c on c.company_id = o.company_id and c.id = o.connection_id
+left join messaging.connection_paces p on p.company_id = c.company_id and p.connection_id = c.id
+where o.due_at <= sqlc.arg(at)::timestamptz and (o.leased_until is null or o.leased_until < sqlc.arg(at)::timestamptz)
+  and (o.is_urgent or c.send_interval_ms = 0 or p.next_send_at is null or p.next_send_at <= coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp())
+    or p.next_send_at > coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp()) + c.send_interval_ms * interval '1 millisecond')
+  and (c.status = 'CONNECTED' or o.created_at <= sqlc.arg(expired)::timestamptz) and not o.connection_id = any(sqlc.arg(without)::bigint[])
+group by o.company_id, o.connection_id order by bool_or(o.is_urgent) desc, min(o.due_at), o.connection_id limit sqlc.arg(max_rows)::int;
+
 -- name: ClaimOutbox :many
--- The oldest due messages whose chat has none waiting before them.
-update messaging.outbox set leased_until = sqlc.arg(until)::timestamptz, attempts = attempts + 1
-where (company_id, message_id) in (
-  select o.company_id, o.message_id from messaging.outbox o
-  where o.due_at <= sqlc.arg(at)::timestamptz and (o.leased_until is null or o.leased_until < sqlc.arg(at)::timestamptz)
-    and not exists (select from messaging.outbox earlier where earlier.company_id = o.company_id and earlier.connection_id = o.connection_id
-      and earlier.contact_id = o.contact_id and earlier.seq < o.seq)
-  order by o.due_at limit sqlc.arg(max_rows)::int for update skip locked)
-returning *;
+-- The oldest due messages of a connection whose chat has none waiting before them; urgent
+-- ones first. Materialized, and the first of a chat by its index: statistics of a queue are
+-- never those of its next backlog.
+with next as materialized (
+  select o.message_id from messaging.outbox o
+  where o.company_id = sqlc.arg(company_id)::bigint and o.connection_id = sqlc.arg(connection_id)::bigint and (o.is_urgent or not sqlc.arg(only_urgent)::boolean)
+    and o.due_at <= sqlc.arg(at)::timestamptz and (o.leased_until is null or o.leased_until < sqlc.arg(at)::timestamptz)
+    and (o.created_at <= sqlc.arg(expired)::timestamptz or exists (select from messaging.connections c where c.company_id = o.company_id and c.id = o.connection_id and c.status = 'CONNECTED'))
+    and o.seq = (select min(first.seq) from messaging.outbox first where first.company_id = o.company_id and first.connection_id = o.connection_id and first.contact_id = o.contact_id)
+  order by o.is_urgent desc, o.due_at, o.seq limit sqlc.arg(max_rows)::int for update skip locked)
+update messaging.outbox u set leased_until = sqlc.arg(until)::timestamptz, attempts = u.attempts + 1
+from next where u.company_id = sqlc.arg(company_id)::bigint and u.message_id = next.message_id
+returning u.*;
+
+-- name: TakeTurn :execrows
+-- Takes the turn of a connection whose interval has passed. A turn that is farther away than
+-- the interval is none: the interval was longer, or the clock was set back.
+insert into messaging.connection_paces as p (company_id, connection_id, next_send_at)
+select c.company_id, c.id, coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp()) + c.send_interval_ms * interval '1 millisecond'
+from messaging.connections c where c.company_id = sqlc.arg(company_id) and c.id = sqlc.arg(connection_id)
+on conflict (company_id, connection_id) do update set next_send_at = excluded.next_send_at
+  where p.next_send_at <= coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp()) or p.next_send_at > excluded.next_send_at;
+
+-- name: PaceOfConnection :one
+-- When a connection may send its next message of a program, in how many milliseconds that is,
+-- and whether some wait for it.
+select p.next_send_at, (extract(epoch from p.next_send_at - coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp())) * 1000)::float8 as milliseconds,
+  exists (select from messaging.outbox o where o.company_id = p.company_id and o.connection_id = p.connection_id and not o.is_urgent
+  and o.due_at <= sqlc.arg(at)::timestamptz)::boolean as is_busy
+from messaging.connection_paces p where p.company_id = sqlc.arg(company_id) and p.connection_id = sqlc.arg(connection_id);
 
 -- name: DeleteOutboxEntry :execrows
 delete from messaging.outbox where company_id = $1 and message_id = $2;
 
 -- name: PostponeOutboxEntry :exec
-update messaging.outbox set due_at = $3, leased_until = null where company_id = $1 and message_id = $2;
+update messaging.outbox set due_at = $3, leased_until = null, handed_at = null where company_id = $1 and message_id = $2;
+
+-- name: ReleaseOutboxEntries :exec
+-- They were not tried.
+update messaging.outbox set leased_until = null, attempts = greatest(attempts - 1, 0) where company_id = $1 and message_id = any(sqlc.arg(messages)::text[]) and leased_until = sqlc.arg(leased_until)::timestamptz;
+
+-- name: HandOver :execrows
+-- Marks a message before it is handed to a network that cannot tell a repeated request. No
+-- row means that it was marked before: whether it was sent is not known.
+update messaging.outbox set handed_at = sqlc.arg(at)::timestamptz where company_id = sqlc.arg(company_id) and message_id = sqlc.arg(message_id) and handed_at is null;
+
+-- name: InsertUnclearMessage :exec
+insert into messaging.unclear_messages (company_id, message_id, due_at) values ($1, $2, $3) on conflict do nothing;
+
+-- name: DueUnclearMessages :many
+select company_id, message_id from messaging.unclear_messages where due_at <= sqlc.arg(at)::timestamptz order by due_at limit 500;
+
+-- name: DeleteUnclearMessage :execrows
+delete from messaging.unclear_messages where company_id = $1 and message_id = $2;

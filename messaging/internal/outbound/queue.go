@@ -1,0 +1,179 @@
+package outbound
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"integrationhub/messaging/internal/store"
+	"integrationhub/messaging/internal/store/dbgen"
+)
+
+const (
+	batchSize     = 50               // messages of a connection that are sent in a second, at most
+	batchTime     = 10 * time.Second // after which the rest of a batch is left to the next one
+	senders       = 8                // connections that messages are sent on at the same time
+	pacedTime     = 2 * time.Second  // of a batch, for messages of programs on a connection with a short interval
+	servedForTime = time.Second      // pause between a connection's batches
+	runTime       = 20 * time.Second // of the job; connections that are slow may add a batch's time
+)
+
+// SendDue sends the messages that are due: the job of this package. Each connection sends by
+// itself, so that a slow network holds up its own messages only, and at most 50 messages a
+// second, so that what piled up while it was away does not come in one burst.
+func (s *Service) SendDue(ctx context.Context, _ []byte) error {
+	run := queueRun{service: s, end: time.Now().Add(runTime), served: make(map[int64]time.Time), finished: make(chan int64, senders)}
+	defer run.running.Wait()
+	tick := time.NewTicker(servedForTime)
+	defer tick.Stop()
+	for {
+		if err := run.startBatches(ctx); err != nil || run.busy == 0 {
+			return err
+		}
+		select {
+		case id := <-run.finished:
+			run.busy--
+			run.served[id] = time.Now()
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// queueRun is one run of the job.
+type queueRun struct {
+	service  *Service
+	end      time.Time           // after which no batch begins
+	served   map[int64]time.Time // when batches of connections ended; zero: one is being sent
+	busy     int                 // batches that are being sent
+	finished chan int64          // connections
+	running  sync.WaitGroup
+}
+
+// startBatches starts a batch of each connection that has due messages, as far as there are
+// senders.
+func (r *queueRun) startBatches(ctx context.Context) error {
+	if r.busy == senders || time.Now().After(r.end) {
+		return nil
+	}
+	without := []int64{}
+	for id, ended := range r.served {
+		if ended.IsZero() || time.Since(ended) < servedForTime {
+			without = append(without, id)
+		}
+	}
+	now := r.service.host.Now()
+	connections, err := r.service.store.ConnectionsToSend(ctx, dbgen.ConnectionsToSendParams{At: now, Expired: now.Add(-giveUpAfter), Without: without, MaxRows: senders - r.busy, Clock: r.service.store.PaceClock()})
+	if err != nil {
+		return fmt.Errorf("finding messages to send: %w", err)
+	}
+	for _, connection := range connections {
+		r.served[connection.ConnectionID] = time.Time{}
+		r.busy++
+		r.running.Go(func() {
+			if err := r.service.sendBatch(ctx, connection.CompanyID, connection.ConnectionID); err != nil {
+				r.service.host.Log.WarnContext(ctx, "messages of a connection wait", "connection_id", connection.ConnectionID, "error", err)
+			}
+			r.finished <- connection.ConnectionID
+		})
+	}
+	return nil
+}
+
+// sendBatch sends the next messages of a connection, in their order. It ends early when the
+// connection is not connected any more.
+func (s *Service) sendBatch(ctx context.Context, companyID, connectionID int64) error {
+	company, err := s.store.Company(ctx, companyID)
+	if err != nil {
+		return fmt.Errorf("loading the company: %w", err)
+	}
+	connection, err := s.store.Connection(ctx, companyID, connectionID)
+	if err != nil {
+		return fmt.Errorf("loading the connection: %w", err)
+	}
+	now := s.host.Now()
+	entries, err := s.store.ClaimOutbox(ctx, dbgen.ClaimOutboxParams{
+		CompanyID: companyID, ConnectionID: connectionID, At: now, Until: now.Add(leaseTime), Expired: now.Add(-giveUpAfter), MaxRows: batchSize, OnlyUrgent: connection.SendIntervalMS > 0,
+	})
+	if err != nil {
+		return fmt.Errorf("claiming messages: %w", err)
+	}
+	slices.SortFunc(entries, compareEntries)
+	scope, end := store.Scope{Company: company.ID, Tenant: company.TenantID}, time.Now().Add(batchTime)
+	for i, entry := range entries {
+		if ctx.Err() != nil || time.Now().After(end) {
+			return s.releaseAll(ctx, entries[i:])
+		}
+		if err := s.sendLeased(ctx, scope, entry); err != nil {
+			return errors.Join(err, s.releaseAll(ctx, entries[i+1:])) // it may have been sent: its lease has to end
+		}
+	}
+	if connection.SendIntervalMS == 0 {
+		return nil
+	}
+	return s.sendPaced(ctx, scope, connection)
+}
+
+// sendPaced sends messages of programs on a connection with an interval: one, or what follows
+// within pacedTime where the interval is short.
+func (s *Service) sendPaced(ctx context.Context, scope store.Scope, connection store.Connection) error {
+	for end := time.Now().Add(pacedTime); ctx.Err() == nil; {
+		entry, err := s.store.ClaimPaced(ctx, connection, s.host.Now().Add(leaseTime), s.host.Now().Add(-giveUpAfter))
+		if err != nil {
+			return err
+		}
+		if entry != nil {
+			if err := s.sendLeased(ctx, scope, *entry); err != nil {
+				return err
+			}
+		}
+		wait, isWaiting, err := s.store.PacedTurn(ctx, connection)
+		if err != nil || !isWaiting || time.Now().Add(wait).After(end) || wait <= 0 && entry == nil {
+			return err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+	}
+	return ctx.Err()
+}
+
+// compareEntries orders messages: urgent ones first, then the oldest.
+func compareEntries(a, b store.OutboxEntry) int {
+	if a.IsUrgent != b.IsUrgent {
+		if a.IsUrgent {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Compare(a.Seq, b.Seq)
+}
+
+// releaseAll returns messages that were not tried to the queue, also while the hub is
+// stopping.
+func (s *Service) releaseAll(ctx context.Context, entries []store.OutboxEntry) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTime)
+	defer cancel()
+	return release(ctx, s.store.Queries, entries)
+}
+
+// release returns messages of a company that were not tried to the queue.
+func release(ctx context.Context, queries *dbgen.Queries, entries []store.OutboxEntry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	ids := make([]string, len(entries))
+	for i, entry := range entries {
+		ids[i] = entry.MessageID
+	}
+	if err := queries.ReleaseOutboxEntries(ctx, entries[0].CompanyID, ids, *entries[0].LeasedUntil); err != nil {
+		return fmt.Errorf("returning messages to the queue: %w", err)
+	}
+	return nil
+}
