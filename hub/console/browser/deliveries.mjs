@@ -23,7 +23,7 @@ async function logsIn(browser) {
 }
 
 async function lists(browser) {
-	const page = await open(browser, "/");
+	const page = await open(browser, "/deliveries");
 	await rows(page).first().waitFor();
 	// The budget: what the browser loads to show the first screen.
 	const scripts = [];
