@@ -45,7 +45,7 @@ func TestOperatorsSeeTheState(t *testing.T) {
 	}
 	_, err := time.Parse(time.RFC3339, a.ok(200, "GET", "/api/v1/health", "")["now"].(string))
 	require.NoError(t, err)
-	a.refused(401, "missing_credentials", "GET", "/api/v1/health", "", "")
+	a.refused(401, "unauthorized", "GET", "/api/v1/health", "", "")
 }
 
 // check examines the installation and returns one check.

@@ -150,7 +150,7 @@ function Other({ tenants }: { tenants: Tenant[] }) {
 			<p className="quiet">{t.connect.otherLead}</p>
 			<form className={classes.form} onSubmit={submit} autoComplete="off">
 				<Accounts name="tenant" label={t.connect.tenant} value={tenant} tenants={tenants} onChange={setTenant} />
-				<TextInput name="product" required maxLength={40} pattern="[a-z][a-z0-9-]{1,39}" label={t.connect.product} description={t.connect.productHelp} />
+				<TextInput name="product" required maxLength={40} pattern="[a-z][a-z0-9\-]{1,39}" label={t.connect.product} description={t.connect.productHelp} />
 				<TextInput name="api_url" required type="url" maxLength={2048} label={t.connect.apiURL} description={t.connect.apiURLHelp} />
 				<PasswordInput name="api_key" required maxLength={512} label={t.connect.apiKey} autoComplete="off" />
 				<Button size="sm" type="submit" loading={connecting.isPending}>

@@ -41,8 +41,10 @@ export function Health() {
 				) : (
 					<>
 						<div className={classes.head}>
-							<h2 role="status">
-								<Status status={shapes[worst]} text={t.health.all[worst]} />
+							<h2>
+								<span role="status">
+									<Status status={shapes[worst]} text={t.health.all[worst]} />
+								</span>
 							</h2>
 							<dl>
 								<div>

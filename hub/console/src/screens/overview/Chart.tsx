@@ -11,7 +11,7 @@ export const failures = (bucket: Bucket) => bucket.failed + bucket.parked;
 /** bucketTime writes when a bucket begins: with the day where buckets are hours. */
 export function bucketTime(language: Language, utc: boolean, at: string, width: number): string {
 	const zone = utc ? "UTC" : undefined;
-	return new Intl.DateTimeFormat(language, { ...(width > 1_800_000 && { day: "numeric", month: "short" }), hour: "2-digit", minute: "2-digit", timeZone: zone }).format(new Date(at));
+	return new Intl.DateTimeFormat(language, { ...(width >= 1_800_000 && { day: "numeric", month: "short" }), hour: "2-digit", minute: "2-digit", timeZone: zone }).format(new Date(at));
 }
 
 /** bucketSearch is the log's search of a bucket. */
