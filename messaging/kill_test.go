@@ -59,7 +59,7 @@ func TestMessagesSurviveKills(t *testing.T) {
 	for len(ids) < events {
 		event := receiver.Next()
 		var envelope struct {
-			ID string `json:"event_id"`
+			ID string `json:"id"`
 		}
 		require.NoError(t, json.Unmarshal(event.Raw, &envelope))
 		require.NotEmpty(t, envelope.ID)
