@@ -99,22 +99,29 @@ func (s *Service) sendBatch(ctx context.Context, companyID, connectionID int64) 
 	if err != nil {
 		return fmt.Errorf("loading the connection: %w", err)
 	}
-	now := s.host.Now()
-	entries, err := s.store.ClaimOutbox(ctx, dbgen.ClaimOutboxParams{
-		CompanyID: companyID, ConnectionID: connectionID, At: now, Until: now.Add(leaseTime), Expired: now.Add(-giveUpAfter), MaxRows: batchSize, OnlyUrgent: connection.SendIntervalMS > 0,
-	})
-	if err != nil {
-		return fmt.Errorf("claiming messages: %w", err)
-	}
-	slices.SortFunc(entries, compareEntries)
 	scope, end := store.Scope{Company: company.ID, Tenant: company.TenantID}, time.Now().Add(batchTime)
-	for i, entry := range entries {
-		if ctx.Err() != nil || time.Now().After(end) {
-			return s.releaseAll(ctx, entries[i:])
+	// A claim takes the first message of each chat: the next one follows when that is sent.
+	for sent := 0; sent < batchSize; {
+		now := s.host.Now()
+		entries, err := s.store.ClaimOutbox(ctx, dbgen.ClaimOutboxParams{
+			CompanyID: companyID, ConnectionID: connectionID, At: now, Until: now.Add(leaseTime), Expired: now.Add(-giveUpAfter), MaxRows: batchSize - sent, OnlyUrgent: connection.SendIntervalMS > 0,
+		})
+		if err != nil {
+			return fmt.Errorf("claiming messages: %w", err)
 		}
-		if err := s.sendLeased(ctx, scope, entry); err != nil {
-			return errors.Join(err, s.releaseAll(ctx, entries[i+1:])) // it may have been sent: its lease has to end
+		if len(entries) == 0 {
+			break
 		}
+		slices.SortFunc(entries, compareEntries)
+		for i, entry := range entries {
+			if ctx.Err() != nil || time.Now().After(end) {
+				return s.releaseAll(ctx, entries[i:])
+			}
+			if err := s.sendLeased(ctx, scope, entry); err != nil {
+				return errors.Join(err, s.releaseAll(ctx, entries[i+1:])) // it may have been sent: its lease has to end
+			}
+		}
+		sent += len(entries)
 	}
 	if connection.SendIntervalMS == 0 {
 		return nil
