@@ -64,6 +64,8 @@ type Audience struct {
 	// Topic is the event type that endpoints subscribed to, where it is not the event's own.
 	// "" = the event's type.
 	Topic string
+	// Integrations narrows the connected products to these integrations. nil = all.
+	Integrations []uuid.UUID
 }
 
 // Receivers are kinds of subscribers.

@@ -10,6 +10,7 @@ import (
 	"integrationhub/messaging/internal/driver/sandbox"
 	"integrationhub/messaging/internal/imports"
 	"integrationhub/messaging/internal/inbound"
+	"integrationhub/messaging/internal/links"
 	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/realtime"
 	"integrationhub/messaging/internal/schedules"
@@ -28,18 +29,20 @@ type Services struct {
 	Schedules *schedules.Service
 	Campaigns *campaigns.Service
 	Store     *store.Store
+	Links     *links.Service
 	Sandbox   *sandbox.Network // nil outside of development
 }
 
 // List returns the jobs.
 func List(s Services) []module.Job {
 	list := []module.Job{
-		// A process that dies holds a job for its timeout and half a minute more.
-		{Name: "outbox", Every: time.Second, Timeout: 30 * time.Second, Run: s.Outbound.SendDue},
-		{Name: "unreachable-connections", Every: 2 * time.Second, Run: s.Sessions.CheckUnreachable},
+		// Of the processes one owns a connection and does these for it.
+		{Name: "outbox", Every: time.Second, Timeout: 30 * time.Second, EveryProcess: true, Run: s.Outbound.SendDue},
+		{Name: "sessions", Every: 5 * time.Second, EveryProcess: true, Run: s.Sessions.CheckSessions},
+		{Name: "unreachable-connections", Every: 2 * time.Second, EveryProcess: true, Run: s.Sessions.CheckUnreachable},
 		{Name: "unclear-messages", Every: 30 * time.Second, Run: s.Outbound.GiveUpUnclear},
 		{Name: "expired-changes", Every: 10 * time.Minute, Timeout: 5 * time.Minute, Run: s.Realtime.DeleteExpired},
-		{Name: "qr-codes", Every: 10 * time.Second, Run: s.Sessions.RenewExpired},
+		{Name: "qr-codes", Every: 10 * time.Second, EveryProcess: true, Run: s.Sessions.RenewExpired},
 		{Name: inbound.MediaJob, Timeout: 5 * time.Minute, Run: s.Inbound.FetchMedia},
 		{Name: store.EraseMediaJob, Timeout: 10 * time.Minute, Run: s.Store.DeleteErasedMedia},
 		{Name: "abandoned-media", Every: 24 * time.Hour, Timeout: time.Hour, Run: s.Store.EraseAbandoned},
@@ -49,6 +52,8 @@ func List(s Services) []module.Job {
 		{Name: "waiting-tickets", Every: 10 * time.Second, Run: s.Replies.UpdateWaiting},
 		{Name: "appointment-calls", Every: time.Second, Timeout: 5 * time.Minute, Run: s.Replies.CallScheduling},
 		{Name: "old-appointment-questions", Every: 24 * time.Hour, Timeout: 5 * time.Minute, Run: s.Store.DeleteOldQuestions},
+		{Name: "contact-links", Every: time.Second, Timeout: 5 * time.Minute, Run: s.Links.AskDue},
+		{Name: "old-held-events", Every: 24 * time.Hour, Timeout: 5 * time.Minute, Run: s.Store.DeleteOldHeld},
 		{Name: "schedules", Every: time.Second, Timeout: 30 * time.Second, Run: s.Schedules.SendDue},
 		{Name: "campaigns", Every: time.Second, Timeout: 30 * time.Second, Run: s.Campaigns.SendDue},
 		{Name: "retention", Every: 24 * time.Hour, Timeout: time.Hour, Run: s.Store.EraseOldMessages},

@@ -22,8 +22,8 @@ const (
 	runTime       = 20 * time.Second // of the job; connections that are slow may add a batch's time
 )
 
-// SendDue sends the messages that are due: the job of this package. Each connection sends by
-// itself, so that a slow network holds up its own messages only, and at most 50 messages a
+// SendDue sends the messages that are due on connections that this process owns, or nobody:
+// the job of this package. Each connection sends by itself, so that a slow network holds up its own messages only, and at most 50 messages a
 // second, so that what piled up while it was away does not come in one burst.
 func (s *Service) SendDue(ctx context.Context, _ []byte) error {
 	run := queueRun{service: s, end: time.Now().Add(runTime), served: make(map[int64]time.Time), finished: make(chan int64, senders)}
@@ -76,7 +76,10 @@ func (r *queueRun) startBatches(ctx context.Context) error {
 		r.served[connection.ConnectionID] = time.Time{}
 		r.busy++
 		r.running.Go(func() {
-			if err := r.service.sendBatch(ctx, connection.CompanyID, connection.ConnectionID); err != nil {
+			_, err := r.service.store.OwnConnection(ctx, connection.CompanyID, connection.ConnectionID, func(ctx context.Context) error {
+				return r.service.sendBatch(ctx, connection.CompanyID, connection.ConnectionID)
+			})
+			if err != nil {
 				r.service.host.Log.WarnContext(ctx, "messages of a connection wait", "connection_id", connection.ConnectionID, "error", err)
 			}
 			r.finished <- connection.ConnectionID
@@ -96,22 +99,29 @@ func (s *Service) sendBatch(ctx context.Context, companyID, connectionID int64) 
 	if err != nil {
 		return fmt.Errorf("loading the connection: %w", err)
 	}
-	now := s.host.Now()
-	entries, err := s.store.ClaimOutbox(ctx, dbgen.ClaimOutboxParams{
-		CompanyID: companyID, ConnectionID: connectionID, At: now, Until: now.Add(leaseTime), Expired: now.Add(-giveUpAfter), MaxRows: batchSize, OnlyUrgent: connection.SendIntervalMS > 0,
-	})
-	if err != nil {
-		return fmt.Errorf("claiming messages: %w", err)
-	}
-	slices.SortFunc(entries, compareEntries)
 	scope, end := store.Scope{Company: company.ID, Tenant: company.TenantID}, time.Now().Add(batchTime)
-	for i, entry := range entries {
-		if ctx.Err() != nil || time.Now().After(end) {
-			return s.releaseAll(ctx, entries[i:])
+	// A claim takes the first message of each chat: the next one follows when that is sent.
+	for sent := 0; sent < batchSize; {
+		now := s.host.Now()
+		entries, err := s.store.ClaimOutbox(ctx, dbgen.ClaimOutboxParams{
+			CompanyID: companyID, ConnectionID: connectionID, At: now, Until: now.Add(leaseTime), Expired: now.Add(-giveUpAfter), MaxRows: batchSize - sent, OnlyUrgent: connection.SendIntervalMS > 0,
+		})
+		if err != nil {
+			return fmt.Errorf("claiming messages: %w", err)
 		}
-		if err := s.sendLeased(ctx, scope, entry); err != nil {
-			return errors.Join(err, s.releaseAll(ctx, entries[i+1:])) // it may have been sent: its lease has to end
+		if len(entries) == 0 {
+			break
 		}
+		slices.SortFunc(entries, compareEntries)
+		for i, entry := range entries {
+			if ctx.Err() != nil || time.Now().After(end) {
+				return s.releaseAll(ctx, entries[i:])
+			}
+			if err := s.sendLeased(ctx, scope, entry); err != nil {
+				return errors.Join(err, s.releaseAll(ctx, entries[i+1:])) // it may have been sent: its lease has to end
+			}
+		}
+		sent += len(entries)
 	}
 	if connection.SendIntervalMS == 0 {
 		return nil
