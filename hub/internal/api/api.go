@@ -4,15 +4,12 @@ package api
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -100,6 +97,7 @@ func New(app *fiber.App, deps Deps) (*API, error) {
 	settings.OpenAPIPath, settings.DocsPath, settings.SchemasPath = "", "", "" // package reference serves them
 	settings.CreateHooks = nil                                                 // no $schema in answers
 	settings.Info.Description = description
+	settings.Servers = []*huma.Server{{URL: "/", Description: "This hub"}}
 	settings.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		module.SchemeBearer: {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "Access token of an operator, from POST /api/v1/auth/login."},
 		module.SchemeKey:    {Type: "apiKey", In: "header", Name: hub.HeaderKey, Description: "API key of a tenant. Keys belong to servers, never to browsers."},
@@ -130,13 +128,7 @@ const description = `Accepts events from products and delivers them, signed, to 
 Errors are application/problem+json with a stable ` + "`code`" + `; lists are pages with ` + "`next_cursor`" + `.`
 
 // OpenAPI returns the OpenAPI 3.1 document of the interface, as JSON.
-func (a *API) OpenAPI() ([]byte, error) {
-	document, err := json.MarshalIndent(a.huma.OpenAPI(), "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("writing the OpenAPI document: %w", err)
-	}
-	return document, nil
-}
+func (a *API) OpenAPI() ([]byte, error) { return reference.Write(a.huma.OpenAPI()) }
 
 // Document returns the OpenAPI 3.1 document of a development hub, without a running hub.
 func Document(version string) ([]byte, error) {
@@ -157,24 +149,13 @@ func (a *API) mount(row rest.Route) {
 	a.complete(op)
 }
 
-// operation describes a row for huma and the OpenAPI document, which names roles and
-// scopes in prose only.
+// operation describes a row for huma and the OpenAPI document.
 func operation(row rest.Route) huma.Operation {
 	op := huma.Operation{
 		OperationID: row.ID, Method: row.Method, Path: row.Path, Summary: row.Summary, Responses: make(map[string]*huma.Response),
-		Tags: []string{row.Tag()}, DefaultStatus: row.Status, Errors: errorsOf(row),
+		Tags: []string{row.Tag()}, DefaultStatus: row.Status, Errors: errorsOf(row), Security: row.Access,
 	}
-	for _, alternative := range row.Access {
-		for scheme := range alternative {
-			op.Security = append(op.Security, map[string][]string{scheme: {}})
-		}
-	}
-	switch accepted := row.Access.Credentials(); {
-	case accepted.Key:
-		op.Description = "Keys need the scope `" + strings.Join(accepted.Scopes, "` and `") + "`."
-	case accepted.Admin:
-		op.Description = "Administrators only."
-	}
+	docs.Operations[row.ID].Describe(&op)
 	return op
 }
 

@@ -57,14 +57,19 @@ func TestOpenAPI(t *testing.T) {
 		require.Equal(t, row.Action, op.OperationID)
 		require.NotEmpty(t, op.Summary)
 		require.True(t, tags[op.Tags[0]], "%s has no section", op.Tags[0])
-		var security []map[string][]string
+		security := []map[string][]string{}
 		if !row.Public && !row.KeysOnly {
 			security = append(security, map[string][]string{"bearer": {}})
 		}
 		if row.Scope != "" {
 			security = append(security, map[string][]string{"key": {}})
 		}
-		require.Equal(t, security, op.Security, row.Action)
+		for _, alternative := range op.Security {
+			for scheme := range alternative {
+				alternative[scheme] = []string{} // roles and scopes
+			}
+		}
+		require.ElementsMatch(t, security, op.Security, row.Action)
 		for status, answer := range op.Responses {
 			if strings.HasPrefix(status, "4") || strings.HasPrefix(status, "5") {
 				require.Contains(t, answer.Content, "application/problem+json", "%s %s", row.Action, status)

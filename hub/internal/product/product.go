@@ -5,8 +5,6 @@ package product
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net/netip"
 	"reflect"
@@ -137,10 +135,4 @@ func schemaName(t reflect.Type, hint string) string {
 }
 
 // OpenAPI returns the OpenAPI 3.1 document of everything under the product's base.
-func (p *Product) OpenAPI() ([]byte, error) {
-	document, err := json.MarshalIndent(p.api.OpenAPI(), "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("writing the OpenAPI document: %w", err)
-	}
-	return document, nil
-}
+func (p *Product) OpenAPI() ([]byte, error) { return reference.Write(p.api.OpenAPI()) }

@@ -36,8 +36,8 @@ type sendInput struct {
 	Body           struct {
 		Number      string         `json:"number" maxLength:"15" pattern:"^[1-9][0-9]{7,14}$" doc:"Digits with the country code" example:"5511987654321"`
 		Body        string         `json:"body" minLength:"1" maxLength:"4096" doc:"The text" example:"Your appointment is tomorrow at 10."`
-		WhatsappID  *int64         `json:"whatsappId,omitempty" minimum:"1" doc:"Connection to send on; absent: the default one"`
-		QueueID     *int64         `json:"queueId,omitempty" minimum:"1" doc:"Queue of a new ticket"`
+		WhatsappID  *int64         `json:"whatsappId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Connection to send on; absent: the default one"`
+		QueueID     *int64         `json:"queueId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Queue of a new ticket"`
 		CloseTicket bool           `json:"closeTicket,omitempty" doc:"Close the ticket after the message"`
 		MediaURL    string         `json:"mediaUrl,omitempty" maxLength:"2048" doc:"File to send with the text: an address that the hub fetches within 15 s; images 5 MiB, audio and video 16 MiB, documents 100 MiB" example:"https://example.com/map.png"`
 		Media       string         `json:"media,omitempty" maxLength:"2048" doc:"The same as mediaUrl"`

@@ -25,14 +25,14 @@ type StatsQuery struct {
 type StatsBucket struct {
 	At        time.Time `json:"at" doc:"Beginning of the bucket"`
 	Accepted  int64     `json:"accepted" doc:"Deliveries accepted"`
-	Delivered int64     `json:"delivered"`
-	Failed    int64     `json:"failed"`
-	Parked    int64     `json:"parked"`
+	Delivered int64     `json:"delivered" doc:"How many receivers confirmed"`
+	Failed    int64     `json:"failed" doc:"Attempts that did not succeed"`
+	Parked    int64     `json:"parked" doc:"Deliveries that were given up for now"`
 	Attempts  int64     `json:"attempts" doc:"Attempts made"`
 	Errors    int64     `json:"errors" doc:"Attempts that did not deliver"`
-	P50       *float64  `json:"p50_ms"`
-	P95       *float64  `json:"p95_ms"`
-	P99       *float64  `json:"p99_ms"`
+	P50       *float64  `json:"p50_ms" doc:"Half of the attempts took at most so many milliseconds; null: no attempts"`
+	P95       *float64  `json:"p95_ms" doc:"95 of 100 attempts took at most so many milliseconds; null: no attempts"`
+	P99       *float64  `json:"p99_ms" doc:"99 of 100 attempts took at most so many milliseconds; null: no attempts"`
 	latency   []int64
 }
 
