@@ -128,6 +128,9 @@ func schemaName(t reflect.Type, hint string) string {
 		t = t.Elem()
 	}
 	name := huma.DefaultSchemaNamer(t, hint)
+	if name == "Client" { // what generators call the client itself
+		name = "ClientRecord"
+	}
 	if strings.HasPrefix(t.PkgPath(), hubInternals) && t != reflect.TypeFor[httpx.Problem]() {
 		return "Hub" + name
 	}
