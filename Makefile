@@ -56,6 +56,7 @@ setup: ## Fetch what tests need and this machine lacks: PostgreSQL, Redis, Chrom
 	@sh configs/setup/ensure-node.sh hub/server/receivers >/dev/null
 	@sh configs/setup/ensure-node.sh clinic/internal/api/fhirclients >/dev/null
 	@sh configs/setup/ensure-node.sh .ci/openapi >/dev/null
+	@sh configs/setup/ensure-node.sh hub/console >/dev/null
 
 ##@ Checking
 
@@ -77,7 +78,7 @@ lint-api: build ## Lint the OpenAPI documents with Redocly and Spectral; warning
 
 .PHONY: check-generated
 check-generated: ## Fail where generated files do not fit their sources
-	@go test -count=1 -run '^TestGeneratedFiles$$' ./hub/config ./hub/events ./hub/internal/store ./scheduling/internal/store ./messaging/internal/store ./clinic/internal/store
+	@go test -count=1 -run '^TestGeneratedFiles$$' ./hub/config ./hub/events ./hub/internal/store ./scheduling/internal/store ./messaging/internal/store ./clinic/internal/store ./hub/console
 
 .PHONY: chaos
 chaos: ## Kill the hub at every failpoint and at random moments, and count what was lost. KILLS=25 RANDOM_KILLS=200
@@ -117,6 +118,10 @@ generate: $(SQLC) ## Make the generated files anew: SQL code, configuration refe
 	cd clinic/internal/store && ../../../$(SQLC) generate
 	go test -count=1 -run '^TestGeneratedFiles$$' ./hub/internal/store ./scheduling/internal/store ./messaging/internal/store ./clinic/internal/store -update
 	go test -count=1 -run '^TestGeneratedFiles$$' ./hub/config ./hub/events -update
+
+.PHONY: console
+console: ## Build the console's pages into hub/console/dist, which is committed
+	go test -count=1 -run '^TestGeneratedFiles$$' ./hub/console -update
 
 .PHONY: clean
 clean: ## Remove what was built and fetched. ./data stays

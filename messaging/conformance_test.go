@@ -18,7 +18,7 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	moduletest.Run(t, moduletest.Case{
 		Module: messaging.New(),
-		Public: []string{"auth.signup", "auth.login", "auth.refresh", "cloud-webhooks.verify", "cloud-webhooks.receive"},
+		Public: []string{"auth.signup", "auth.login", "auth.refresh", "cloud-webhooks.verify", "cloud-webhooks.receive", "bridge-events.receive"},
 		SignUp: func(t *testing.T, base string) moduletest.Account {
 			t.Helper()
 			company := messagingtest.SignUp(t, moduletest.Attach(t, "messaging", "", base, module.Host{}))
@@ -37,10 +37,11 @@ func TestConformance(t *testing.T) {
 			return map[string]string{
 				"/media/{id}":    file[strings.Index(file, "/media/"):],
 				"/whatsapp/{id}": messagingtest.ConnectionPath(connection), "/whatsapp/{id}/qrCode": messagingtest.ConnectionPath(connection) + "/qrCode",
-				"/whatsappsession/{id}": "/whatsappsession/none",
-				"/queue/{id}":           messagingtest.Path("/queue", company.OK(201, "POST", "/queue", map[string]any{"name": "Sales", "color": "#00f"})),
-				"/schedules/{id}":       messagingtest.Path("/schedules", company.OK(201, "POST", "/schedules", map[string]any{"body": "Hi", "sendAt": "2097-03-01T12:00:00Z", "contactId": contact["id"]})),
-				"/campaigns/{id}":       campaign, "/campaigns/{id}/report": campaign + "/report", "/campaigns/{id}/start": "/campaigns/none/start", "/campaigns/{id}/cancel": "/campaigns/none/cancel",
+				"/whatsapp/{id}/templates": messagingtest.ConnectionPath(connection) + "/templates",
+				"/whatsappsession/{id}":    "/whatsappsession/none",
+				"/queue/{id}":              messagingtest.Path("/queue", company.OK(201, "POST", "/queue", map[string]any{"name": "Sales", "color": "#00f"})),
+				"/schedules/{id}":          messagingtest.Path("/schedules", company.OK(201, "POST", "/schedules", map[string]any{"body": "Hi", "sendAt": "2097-03-01T12:00:00Z", "contactId": contact["id"]})),
+				"/campaigns/{id}":          campaign, "/campaigns/{id}/report": campaign + "/report", "/campaigns/{id}/start": "/campaigns/none/start", "/campaigns/{id}/cancel": "/campaigns/none/cancel",
 				"/tags/{id}":               messagingtest.Path("/tags", company.OK(201, "POST", "/tags", map[string]any{"name": "VIP"})),
 				"/contacts/{id}":           messagingtest.Path("/contacts", company.Get("/contacts")["contacts"].([]any)[0].(map[string]any)),
 				"/quick-messages/{id}":     messagingtest.Path("/quick-messages", company.OK(201, "POST", "/quick-messages", map[string]any{"shortcode": "address", "message": "Rua Augusta"})),

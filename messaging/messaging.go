@@ -17,9 +17,11 @@ import (
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/accounts"
 	"integrationhub/messaging/internal/api"
+	"integrationhub/messaging/internal/appointments"
 	"integrationhub/messaging/internal/autoreply"
 	"integrationhub/messaging/internal/campaigns"
 	"integrationhub/messaging/internal/driver"
+	"integrationhub/messaging/internal/driver/bridge"
 	"integrationhub/messaging/internal/driver/cloud"
 	"integrationhub/messaging/internal/driver/sandbox"
 	"integrationhub/messaging/internal/imports"
@@ -70,12 +72,13 @@ func (Module) Open(_ context.Context, host module.Host) (module.Instance, error)
 	files := media.New(host, messagingStore)
 	webhookData.Media = files
 	sender := outbound.New(host, messagingStore, drivers, files)
-	replies := autoreply.New(host, messagingStore, sender)
+	calendar := appointments.New(host)
+	replies := autoreply.New(host, messagingStore, sender, calendar)
 	receiver := inbound.New(host, messagingStore, drivers, files, replies)
 	streams := realtime.New(host, messagingStore)
 	services := api.Services{
 		Store: messagingStore, Outbound: sender, Drivers: drivers, Realtime: streams, Sessions: sessions.New(host, messagingStore, drivers),
-		Imports: imports.New(host, messagingStore), Media: files, Replies: replies,
+		Imports: imports.New(host, messagingStore), Media: files, Replies: replies, Appointments: calendar,
 	}
 	if host.Settings.CloudAPIURL != "" { // it is empty where only the OpenAPI document is made
 		network, err := cloud.New(host, receiver, host.Settings.CloudAPIURL, host.Settings.CloudAPIVersion)
@@ -85,6 +88,8 @@ func (Module) Open(_ context.Context, host module.Host) (module.Instance, error)
 		services.Cloud = network
 		drivers.Add(network)
 	}
+	services.Bridge = bridge.New(host, receiver)
+	drivers.Add(services.Bridge)
 	if host.Settings.Development {
 		services.Sandbox = sandbox.New(host, receiver)
 		drivers.Add(services.Sandbox)
@@ -92,6 +97,7 @@ func (Module) Open(_ context.Context, host module.Host) (module.Instance, error)
 	work := jobs.Services{
 		Outbound: sender, Inbound: receiver, Realtime: streams, Sessions: services.Sessions, Imports: services.Imports, Replies: replies,
 		Schedules: schedules.New(host, messagingStore, sender), Campaigns: campaigns.New(host, messagingStore, sender), Store: messagingStore,
+		Sandbox: services.Sandbox,
 	}
 	a := api.New(host, services)
 	return &instance{api: a, store: messagingStore, jobs: append(a.Authenticator().Jobs(), jobs.List(work)...)}, nil

@@ -44,7 +44,7 @@ func New() Connector {
 		RatePerMinute: hub.PeerRatePerMinute,
 		Receives:      events.FromMessaging(),
 		Sends:         events.FromClinic(),
-		Calls:         []string{sendMessage},
+		Calls:         []string{"search/contacts", "search/tickets", "search/campaigns", sendMessage, "action/close-ticket"},
 	}}}
 }
 

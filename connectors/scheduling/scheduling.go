@@ -35,7 +35,7 @@ func New() Connector {
 		RatePerMinute: hub.PeerRatePerMinute,
 		Receives:      events.FromScheduling(),
 		Sends:         events.FromClinic(),
-		Calls:         []string{"search/clients", "search/appointments", availability, "action/book"},
+		Calls:         []string{"search/clients", "search/appointments", "search/services", "search/free-times", availability, "action/book", "action/confirm", "action/cancel"},
 	}}}
 }
 

@@ -12,12 +12,14 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"integrationhub/hub"
 	"integrationhub/hub/config"
+	"integrationhub/hub/console"
 	"integrationhub/hub/internal/api"
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/auth"
@@ -186,12 +188,21 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 		Audit: audit.NewRecorder(db), Publisher: pings{e.directory, e.outbox}, Mail: readable,
 		Publish: receive.Publish, PublishBatch: receive.PublishBatch,
 		Ledger: e.reader, Replays: e.replays, Requeuer: e.requeuer, Tail: e.tail, Lookup: lookup.New(s.products.phoneSearchers(), e.reader), LookupLimiter: limits, Wake: e.dispatcher.Wake, Now: time.Now, Stopping: s.stopping,
-		TrustedProxies: cfg.TrustedProxies, Version: s.options.Version, Docs: !cfg.IsProduction(),
+		SecureCookies: strings.HasPrefix(s.publicURL(), "https://"), TrustedProxies: cfg.TrustedProxies, Version: s.options.Version, Docs: !cfg.IsProduction(),
 	})
-	if err == nil && !cfg.IsProduction() {
-		s.app.Get("/", func(c *fiber.Ctx) error { return c.Redirect("/docs") })
+	if err != nil {
+		return err
 	}
-	return err
+	return console.Mount(s.app, s.home)
+}
+
+// home answers programs that ask for /: the API reference where there is one. People's
+// browsers get the console.
+func (s *Server) home(c *fiber.Ctx) error {
+	if s.options.Config.IsProduction() {
+		return hub.NotFound("Page")
+	}
+	return c.Redirect("/docs")
 }
 
 func (s *Server) firstOperator(ctx context.Context, operators *auth.Service) error {

@@ -1,16 +1,9 @@
 package pages_test
 
 import (
-	"bytes"
-	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub/hubtest"
 )
@@ -21,28 +14,8 @@ import (
 func TestInABrowser(t *testing.T) {
 	t.Parallel()
 	hubtest.SkipShort(t)
-	root := hubtest.ModuleRoot()
-	var notes bytes.Buffer
-	ensure := exec.CommandContext(t.Context(), "sh", filepath.Join(root, "configs", "setup", "ensure-browser.sh"))
-	ensure.Stderr = &notes
-	found, err := ensure.Output()
-	require.NoError(t, err, "this test needs a browser: %s", notes.String())
-	browser, modules, ok := strings.Cut(strings.TrimSpace(string(found)), "\n")
-	require.True(t, ok)
-
 	s := newStudio(t, "HUB_TRUSTED_PROXIES=127.0.0.0/8")
-	place, err := json.Marshal(s.stage())
-	require.NoError(t, err)
-	run := exec.CommandContext(t.Context(), "node", "run.mjs")
-	run.Dir = filepath.Join(root, "scheduling", "pages", "browser")
-	run.Env = append(os.Environ(), "HUB_BROWSER="+browser, "HUB_BROWSER_MODULES="+modules)
-	if pictures := os.Getenv("HUB_SCREENSHOTS"); pictures != "" && !filepath.IsAbs(pictures) {
-		run.Env = append(run.Env, "HUB_SCREENSHOTS="+filepath.Join(root, pictures))
-	}
-	run.Stdin = bytes.NewReader(place)
-	out, err := run.CombinedOutput()
-	t.Logf("%s", out)
-	require.NoError(t, err)
+	hubtest.RunInBrowser(t, "scheduling/pages/browser/run.mjs", s.stage())
 }
 
 // stage prepares what run.mjs visits.

@@ -90,6 +90,7 @@ func words(text string) []string {
 func (c *completeness) checkOperation(where string, op object) {
 	c.require(textOf(op["summary"]) != "", where, "summary")
 	c.describe(op, where, textOf(op["summary"]))
+	c.require(!strings.HasPrefix(textOf(op["description"]), "Callers:"), where, "description of its own")
 	_, hasSecurity := op["security"].([]any)
 	c.require(hasSecurity, where, "security")
 	c.checkErrors(where, op)

@@ -74,6 +74,7 @@ type Deps struct {
 	Wake           func(target uuid.UUID) // has the dispatcher fetch a target's due deliveries
 	Now            func() time.Time
 	Stopping       <-chan struct{} // closed when the hub stops, which ends live tails
+	SecureCookies  bool            // the console's session is for https only
 	TrustedProxies []netip.Prefix  // whose X-Forwarded-For is trusted
 	Version        string          // of the hub, for the OpenAPI document
 	Docs           bool            // serve /openapi.json and the reference page at /docs
@@ -101,6 +102,7 @@ func New(app *fiber.App, deps Deps) (*API, error) {
 	settings.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		module.SchemeBearer: {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "Access token of an operator, from POST /api/v1/auth/login."},
 		module.SchemeKey:    {Type: "apiKey", In: "header", Name: hub.HeaderKey, Description: "API key of a tenant. Keys belong to servers, never to browsers."},
+		schemeSession:       a.sessionScheme(),
 	}
 	httpx.InstallHuma(&settings, deps.Log)
 	a.huma = humafiber.New(app, settings)
@@ -155,6 +157,9 @@ func operation(row rest.Route) huma.Operation {
 		OperationID: row.ID, Method: row.Method, Path: row.Path, Summary: row.Summary, Responses: make(map[string]*huma.Response),
 		Tags: []string{row.Tag()}, DefaultStatus: row.Status, Errors: errorsOf(row), Security: row.Access,
 	}
+	if row.Access.Credentials().Bearer {
+		op.Security = append(slices.Clone(op.Security), map[string][]string{schemeSession: {}})
+	}
 	docs.Operations[row.ID].Describe(&op)
 	return op
 }
@@ -192,7 +197,7 @@ func errorsOf(row rest.Route) []int {
 	case actionConnect, actionLink, "integrations.rotate-secret":
 		list = append(list, http.StatusUnprocessableEntity, http.StatusBadGateway, http.StatusGatewayTimeout)
 	}
-	if accepted.Key || row.ID == actionLogin || row.ID == actionLookup {
+	if accepted.Key || isLogin(row) || row.ID == actionLookup {
 		list = append(list, http.StatusTooManyRequests)
 	}
 	if row.Method != http.MethodGet {

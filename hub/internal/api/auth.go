@@ -51,20 +51,27 @@ type Identity struct {
 func (a *API) login(ctx context.Context, in *loginInput) (*sessionOutput, error) {
 	info := requestInfoOf(ctx)
 	session, err := a.deps.Auth.Login(ctx, in.Body.Email, in.Body.Password, info.clientIP)
-	if errors.Is(err, hub.ErrUnauthorized) {
-		// Wrong passwords are counted by account: their limit bounds the accounts that an
-		// address can try. The audit log names the account only if it exists: people type
-		// passwords into the wrong field.
-		info.attempt = a.deps.Auth.AttemptHash(in.Body.Email, info.clientIP)
-		if operator, exists := a.deps.Auth.Account(ctx, in.Body.Email); exists {
-			setAuditResource(ctx, operator.ID, uuid.Nil)
-		}
-	}
 	if err != nil {
+		a.noteFailedLogin(ctx, in.Body.Email, err)
 		return nil, err
 	}
 	info.operator = &session.Operator
 	return sessionOf(session), nil
+}
+
+// noteFailedLogin sets what the audit log records of a login with a wrong password.
+func (a *API) noteFailedLogin(ctx context.Context, email string, err error) {
+	if !errors.Is(err, hub.ErrUnauthorized) {
+		return
+	}
+	// Wrong passwords are counted by account: their limit bounds the accounts that an
+	// address can try. The audit log names the account only if it exists: people type
+	// passwords into the wrong field.
+	info := requestInfoOf(ctx)
+	info.attempt = a.deps.Auth.AttemptHash(email, info.clientIP)
+	if operator, exists := a.deps.Auth.Account(ctx, email); exists {
+		setAuditResource(ctx, operator.ID, uuid.Nil)
+	}
 }
 
 func (a *API) refresh(ctx context.Context, in *refreshInput) (*sessionOutput, error) {
@@ -81,7 +88,7 @@ func (a *API) logout(ctx context.Context, in *logoutInput) (*none, error) {
 	if in.Body != nil {
 		refreshToken = in.Body.RefreshToken
 	}
-	return nil, a.deps.Auth.Logout(ctx, requestInfoOf(ctx).bearer, refreshToken)
+	return nil, a.endLogin(ctx, refreshToken)
 }
 
 func (a *API) me(ctx context.Context, _ *struct{}) (*struct{ Body Identity }, error) {

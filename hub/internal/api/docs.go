@@ -6,6 +6,9 @@ import "integrationhub/hub/module/rest"
 // codes; package reference adds those that all operations share.
 var docs = rest.Docs{
 	Operations: map[string]rest.OperationDoc{
+		"session.create":             {Text: "For pages of this origin: the session is in a cookie that scripts cannot read. Logins that fail too often have to wait.", Errors: []string{"401 invalid_credentials", "403 cross_site", "429 too_many_logins", "503 busy"}},
+		"session.get":                {Text: "Writes with the cookie need the token in the header X-CSRF-Token."},
+		"session.delete":             {Text: "The session ends on every process of the hub."},
 		"auth.login":                 {Text: "Answers an access token, which is short-lived, and a refresh token. Logins that fail too often, for one address or from one network, have to wait.", Errors: []string{"401 invalid_credentials", "429 too_many_logins", "503 busy"}},
 		"auth.refresh":               {Text: "A refresh token works once: using it a second time ends the login, because somebody else has it.", Errors: []string{"401 invalid_refresh_token"}},
 		"auth.logout":                {Text: "The refresh token ends; the access token that the request came with ends too."},

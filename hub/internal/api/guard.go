@@ -45,7 +45,8 @@ func (c caller) accessFilter() registry.Scope {
 // set for the audit log.
 type requestInfo struct {
 	caller
-	bearer     string // the token as it came
+	bearer     string               // the token as it came
+	session    *auth.BrowserSession // instead of a token
 	clientIP   string
 	resourceID string
 	tenantID   *uuid.UUID
@@ -101,16 +102,24 @@ func (a *API) admit(ctx context.Context, c *fiber.Ctx, row rest.Route, info *req
 	case accepted.None:
 		return nil
 	case accepted.Bearer && authorization != "":
-		return a.admitOperator(ctx, c, authorization, row, info)
+		if err := a.admitBearer(ctx, authorization, info); err != nil {
+			return err
+		}
+		return a.admitOperator(ctx, c, row, info)
 	case accepted.Key && key != "":
 		return a.admitKey(ctx, c, key, accepted.Scopes, info)
+	case accepted.Bearer && c.Cookies(a.cookieName()) != "":
+		if err := a.admitBrowser(ctx, c, c.Cookies(a.cookieName()), info); err != nil {
+			return err
+		}
+		return a.admitOperator(ctx, c, row, info)
 	case !accepted.Bearer:
 		return keys.InvalidKeyError()
 	}
 	return hub.Errorf(hub.ErrUnauthorized, "unauthorized", "Log in first, and send the access token as Authorization: Bearer.")
 }
 
-func (a *API) admitOperator(ctx context.Context, c *fiber.Ctx, authorization string, row rest.Route, info *requestInfo) error {
+func (a *API) admitBearer(ctx context.Context, authorization string, info *requestInfo) error {
 	scheme, token, _ := strings.Cut(authorization, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		token = ""
@@ -120,6 +129,12 @@ func (a *API) admitOperator(ctx context.Context, c *fiber.Ctx, authorization str
 		return err
 	}
 	info.operator, info.bearer = &operator, token
+	return nil
+}
+
+// admitOperator checks what the identified operator may do.
+func (a *API) admitOperator(ctx context.Context, c *fiber.Ctx, row rest.Route, info *requestInfo) error {
+	operator := info.operator
 	if row.Access.Credentials().Admin && operator.Role != auth.RoleAdmin {
 		return hub.Errorf(hub.ErrForbidden, "admin_only", "Only administrators may do this.")
 	}
@@ -155,7 +170,7 @@ func (a *API) admitKey(ctx context.Context, c *fiber.Ctx, key string, scopes []s
 func (i *requestInfo) isRecorded(row rest.Route, status int) bool {
 	switch {
 	case i.isStranger():
-		return row.ID == actionLogin
+		return isLogin(row)
 	case status == http.StatusTooManyRequests || i.unchanged:
 		return false
 	}
@@ -164,6 +179,9 @@ func (i *requestInfo) isRecorded(row rest.Route, status int) bool {
 
 // isStranger reports whether the request came without valid credentials.
 func (i *requestInfo) isStranger() bool { return i.operator == nil && i.key == nil }
+
+// isLogin reports whether a row checks a password.
+func isLogin(row rest.Route) bool { return row.ID == actionLogin || row.ID == actionSession }
 
 // record writes the outcome of a request to the audit log, if it belongs there. What
 // strangers did is counted by minute: they could fill the log.

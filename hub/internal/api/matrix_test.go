@@ -23,6 +23,7 @@ var bodies = map[string]string{
 	"auth.login":                 `{"email":"nobody@example.com","password":"not the password"}`,
 	"auth.refresh":               `{"refresh_token":"hubr_nothing"}`,
 	"auth.logout":                `{}`,
+	"session.create":             `{"email":"nobody@example.com","password":"not the password"}`,
 	"operators.create":           `{"email":"new@example.com","name":"New","role":"support","password":"long enough to pass"}`,
 	"operators.update":           `{"email":"new@example.com","name":"New","role":"support"}`,
 	"products.create":            `{"name":"other","prefix":"oth"}`,
@@ -44,9 +45,14 @@ var bodies = map[string]string{
 
 // bodiless rows are writes that take no body.
 var bodiless = map[string]bool{
-	"operators.delete": true, "keys.revoke": true, "endpoints.delete": true, "endpoints.ping": true,
+	"session.delete": true, "operators.delete": true, "keys.revoke": true, "endpoints.delete": true, "endpoints.ping": true,
 	"integrations.revoke": true, "integrations.test": true, "integrations.enable": true, "integrations.disable": true,
 	"deliveries.retry": true, "replays.cancel": true,
+}
+
+// endsLogin reports whether a row ends the login that the next rows need.
+func endsLogin(row api.Row) bool {
+	return row.Action == "auth.logout" || row.Action == "session.delete"
 }
 
 func bodyFor(t *testing.T, row api.Row, tenant uuid.UUID) string {
@@ -144,7 +150,7 @@ func other(key string) string {
 }
 
 // forSupport are the writes support staff may do.
-var forSupport = map[string]bool{"auth.logout": true, "deliveries.retry": true, "replays.create": true, "replays.cancel": true, "endpoints.recover": true}
+var forSupport = map[string]bool{"auth.logout": true, "session.delete": true, "deliveries.retry": true, "replays.create": true, "replays.cancel": true, "endpoints.recover": true}
 
 func TestRoles(t *testing.T) {
 	t.Parallel()
@@ -153,7 +159,7 @@ func TestRoles(t *testing.T) {
 	scoped := b.key(b.tenant[0], `"scopes":["interaction.write"]`)
 	for _, row := range b.api.Rows() {
 		path, body := b.path(row, nobody), bodyFor(t, row, uuid.New())
-		if row.Action == "auth.logout" {
+		if endsLogin(row) {
 			continue // ends the very login the next rows need
 		}
 		if !row.Public {
@@ -199,7 +205,7 @@ func TestBodyRulesHoldEverywhere(t *testing.T) {
 	before := b.owned()
 	for _, row := range b.api.Rows() {
 		body := bodyFor(t, row, b.tenant[0])
-		if body == "" || row.Action == "auth.logout" {
+		if body == "" || endsLogin(row) {
 			continue
 		}
 		credential, path := b.credential(row), b.path(row, endpoint)
@@ -278,7 +284,7 @@ func TestSubmittedValuesAreNeverRepeated(t *testing.T) {
 			}
 		}
 		body := bodyFor(t, row, b.tenant[0])
-		if body == "" || row.Action == "auth.logout" {
+		if body == "" || endsLogin(row) {
 			continue
 		}
 		var members map[string]json.RawMessage
@@ -371,7 +377,7 @@ func TestDatabaseAway(t *testing.T) {
 	b.db.Close()
 	for _, row := range b.api.Rows() {
 		credential := b.local // needs no query of its own
-		if row.Public || row.Action == "auth.logout" || row.Action == "auth.me" || row.Action == "events.stream" {
+		if row.Public || endsLogin(row) || row.Action == "auth.me" || row.Action == "session.get" || row.Action == "events.stream" {
 			continue
 		}
 		if row.KeysOnly {

@@ -44,7 +44,7 @@ func TestOpenAPI(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(served.text), &doc))
 	require.Regexp(t, `^3\.1`, doc.OpenAPI)
 	require.Equal(t, "test", doc.Info.Version)
-	require.Len(t, doc.Components.SecuritySchemes, 2)
+	require.Len(t, doc.Components.SecuritySchemes, 3)
 	tags := map[string]bool{}
 	for _, tag := range doc.Tags {
 		tags[tag.Name] = true
@@ -63,6 +63,9 @@ func TestOpenAPI(t *testing.T) {
 		}
 		if row.Scope != "" {
 			security = append(security, map[string][]string{"key": {}})
+		}
+		if !row.Public && !row.KeysOnly {
+			security = append(security, map[string][]string{"session": {}})
 		}
 		for _, alternative := range op.Security {
 			for scheme := range alternative {

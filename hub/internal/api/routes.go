@@ -43,6 +43,10 @@ func (a *API) routes() []rest.Route {
 		rest.Post("/api/v1/auth/logout", operators, 204, "auth.logout", "End this login", rest.Handle(a.logout)),
 		rest.Get("/api/v1/auth/me", operators, 200, "auth.me", "Who is logged in", rest.Handle(a.me)),
 
+		rest.Post("/api/v1/session", rest.Anyone, 200, actionSession, "Log a browser in: the answer sets the session's cookie", rest.Handle(a.createSession)),
+		rest.Get("/api/v1/session", operators, 200, "session.get", "Who is logged in, and the token that the browser's writes need", rest.Handle(a.getSession)),
+		rest.Delete("/api/v1/session", operators, 204, "session.delete", "End this login, and remove the cookie", rest.Handle(a.deleteSession)),
+
 		rest.Get("/api/v1/operators", operators, 200, "operators.list", "List operators", rest.Handle(a.listOperators)),
 		rest.Post("/api/v1/operators", admins, 201, "operators.create", "Make an operator", rest.Handle(a.createOperator)),
 		rest.Put("/api/v1/operators/{id}", admins, 200, "operators.update", "Change an operator", rest.Handle(a.updateOperator)),
@@ -111,6 +115,7 @@ func (a *API) routes() []rest.Route {
 // resource: the part of its id before the dot.
 var tags = []struct{ name, doc string }{
 	{"auth", "Operators log in with a password. Access tokens are short-lived; a refresh token is good for one use, and using it twice ends the login."},
+	{"session", "The console's login: a cookie that scripts cannot read, for 12 hours. Writes repeat a token in a header; access tokens need neither."},
 	{"operators", "The people at the console: `admin` does everything, `support` reads, retries and replays."},
 	{"products", "What sends and receives events. Hosted products are part of this hub, external ones are registered by name."},
 	{"tenants", "A customer's account in one product."},

@@ -65,7 +65,7 @@ func (a *API) stream(c *fiber.Ctx, info *requestInfo) error {
 	if err != nil {
 		return err
 	}
-	t := tail{api: a, bearer: info.bearer, role: info.operator.Role, filter: filter, sent: make(map[uuid.UUID]time.Time)}
+	t := tail{api: a, info: info, role: info.operator.Role, filter: filter, sent: make(map[uuid.UUID]time.Time)}
 	if last := c.Get("Last-Event-ID"); last != "" {
 		var ok bool
 		if t.last, t.lastAt, ok = parsePosition(last); !ok {
@@ -107,8 +107,8 @@ func parsePosition(text string) (id uuid.UUID, at time.Time, ok bool) {
 type tail struct {
 	api    *API
 	w      *bufio.Writer
-	bearer string // that authorizes it
-	role   string // of the operator when it began
+	info   *requestInfo // of the request, which authorizes it
+	role   string       // of the operator when it began
 	filter query.Filter
 	last   uuid.UUID               // the last delivery that an earlier connection received; Nil: none
 	lastAt time.Time               // time of its change; zero: unknown
@@ -121,7 +121,7 @@ type tail struct {
 func (t *tail) checkAccess(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	operator, err := t.api.deps.Auth.Verify(ctx, t.bearer)
+	operator, err := t.api.reverify(ctx, t.info)
 	if err != nil {
 		return fmt.Errorf("checking who watches: %w", err)
 	}

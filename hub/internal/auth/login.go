@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -37,29 +38,40 @@ type Session struct {
 // strangers log in, a login that is none of these is a [hub.ErrUnavailable] after some
 // seconds.
 func (s *Service) Login(ctx context.Context, email, password, clientIP string) (Session, error) {
+	var session Session
+	err := s.login(ctx, email, password, clientIP, func(ctx context.Context, queries *dbgen.Queries, operator Operator) error {
+		var err error
+		session, err = s.issue(ctx, queries, operator, uuid.Must(uuid.NewV7()))
+		return err
+	})
+	return session, err
+}
+
+// login checks a password and has issue store the credentials of a new login, in the
+// transaction that holds the operator's row.
+func (s *Service) login(ctx context.Context, email, password, clientIP string, issue func(context.Context, *dbgen.Queries, Operator) error) error {
 	login := loginAttempt{s.accountHash(email), httpx.ClientNetwork(clientIP)}
 	known, err := s.admitLogin(ctx, login)
 	if err != nil {
-		return Session{}, err
+		return err
 	}
 	release, err := s.hasher.gate.acquire(ctx, login.requester(known))
 	if err != nil {
-		return Session{}, err
+		return err
 	}
 	// Counted again while a slot is held, so that a burst cannot try more than the limit and
 	// the few that are being checked.
 	checked, err := s.checkCredentials(ctx, login, email, password)
 	release()
 	if err != nil {
-		return Session{}, err
+		return err
 	}
 	if err := dbgen.New(s.db).DeleteLoginFailures(ctx, login.account, login.network); err != nil {
-		return Session{}, store.Wrap("forgetting failed logins", err)
+		return store.Wrap("forgetting failed logins", err)
 	}
 	if err := s.saveKnown(ctx, login); err != nil {
-		return Session{}, err
+		return err
 	}
-	var session Session
 	err = store.InTx(ctx, s.db, func(tx pgx.Tx) error {
 		queries := dbgen.New(tx)
 		row, err := queries.LockOperator(ctx, checked.ID)
@@ -69,10 +81,9 @@ func (s *Service) Login(ctx context.Context, email, password, clientIP string) (
 		if err != nil {
 			return store.Wrap("loading the operator", err)
 		}
-		session, err = s.issue(ctx, queries, operatorOf(row), uuid.Must(uuid.NewV7()))
-		return err
+		return issue(ctx, queries, operatorOf(row))
 	})
-	return session, store.Wrap("logging in", err)
+	return store.Wrap("logging in", err)
 }
 
 func invalidCredentials() error {
@@ -106,6 +117,9 @@ func (s *Service) checkCredentials(ctx context.Context, login loginAttempt, emai
 func (s *Service) Refresh(ctx context.Context, refreshToken string) (Session, error) {
 	var session Session
 	var reused bool
+	if !strings.HasPrefix(refreshToken, refreshPrefix) {
+		return Session{}, invalidRefreshToken()
+	}
 	err := store.InTx(ctx, s.db, func(tx pgx.Tx) error {
 		queries := dbgen.New(tx)
 		token, err := queries.RefreshToken(ctx, hashToken(refreshToken))

@@ -5,8 +5,8 @@ import "integrationhub/hub/module/rest"
 // docs describes the hub's own operations of each product in the OpenAPI document.
 var docs = rest.Docs{
 	Tags: []rest.Tag{
-		{"health", "Whether the product serves."},
-		{"integrations", "Connections to other products, and what those ask this one for."},
+		{Name: "health", Description: "Whether the product serves."},
+		{Name: "integrations", Description: "Connections to other products, and what those ask this one for."},
 	},
 	Operations: map[string]rest.OperationDoc{
 		"health.get":                 {Text: "For load balancers and monitors; needs no credentials and is not recorded. It answers 503 while the database does not answer."},

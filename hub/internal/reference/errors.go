@@ -86,6 +86,10 @@ func errorCodes(op *huma.Operation, accepted rest.Credentials) map[string][]stri
 	if slices.ContainsFunc(op.Parameters, func(p *huma.Param) bool { return p.Name == cursorParameter }) {
 		codes["422"] = append(slices.Clone(codes["422"]), "invalid_cursor")
 	}
+	if acceptsSession(op) {
+		codes["401"] = append(slices.Clone(codes["401"]), "invalid_session")
+		codes["403"] = append(slices.Clone(codes["403"]), "csrf_token", "cross_site")
+	}
 	own, _ := op.Extensions[rest.ErrorCodesExtension].(map[string][]string)
 	for status, list := range own {
 		known := codes[status]
@@ -97,4 +101,15 @@ func errorCodes(op *huma.Operation, accepted rest.Credentials) map[string][]stri
 		}
 	}
 	return codes
+}
+
+// schemeSession is the security scheme of a browser's session.
+const schemeSession = "session"
+
+// acceptsSession reports whether browsers call an operation with the cookie of a session.
+func acceptsSession(op *huma.Operation) bool {
+	return slices.ContainsFunc(op.Security, func(alternative map[string][]string) bool {
+		_, ok := alternative[schemeSession]
+		return ok
+	})
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"integrationhub/hub/module"
 )
 
 // Docs is what an OpenAPI document says of an interface beside its table of routes.
@@ -48,7 +50,11 @@ func (d OperationDoc) Describe(op *huma.Operation) {
 	if codes["409"] == nil {
 		op.Errors = slices.DeleteFunc(op.Errors, func(status int) bool { return status == http.StatusConflict })
 	}
-	if accepted := Access(op.Security).Credentials(); codes["403"] == nil && !accepted.Admin && !accepted.Key {
+	isBearerOnly := !slices.ContainsFunc(op.Security, func(alternative map[string][]string) bool {
+		roles, isBearer := alternative[module.SchemeBearer]
+		return len(alternative) > 0 && (!isBearer || len(roles) > 0)
+	})
+	if codes["403"] == nil && isBearerOnly {
 		op.Errors = slices.DeleteFunc(op.Errors, func(status int) bool { return status == http.StatusForbidden })
 	}
 	op.Description = d.Text

@@ -13,8 +13,10 @@ import (
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/accounts"
 	"integrationhub/hub/module/rest"
+	"integrationhub/messaging/internal/appointments"
 	"integrationhub/messaging/internal/autoreply"
 	"integrationhub/messaging/internal/driver"
+	"integrationhub/messaging/internal/driver/bridge"
 	"integrationhub/messaging/internal/driver/cloud"
 	"integrationhub/messaging/internal/driver/sandbox"
 	"integrationhub/messaging/internal/imports"
@@ -35,29 +37,33 @@ type API struct {
 	sessions      *sessions.Service
 	sandbox       *sandbox.Network // nil outside of development
 	cloud         *cloud.Driver
+	bridge        *bridge.Driver
 	authenticator *accounts.Authenticator
 	imports       *imports.Service
 	media         *media.Service
 	replies       *autoreply.Service
+	appointments  *appointments.Service
 }
 
 // Services are what the API calls.
 type Services struct {
-	Store    *store.Store
-	Outbound *outbound.Service
-	Drivers  *driver.Drivers
-	Realtime *realtime.Service
-	Sessions *sessions.Service
-	Sandbox  *sandbox.Network // nil outside of development
-	Cloud    *cloud.Driver
-	Imports  *imports.Service
-	Media    *media.Service
-	Replies  *autoreply.Service
+	Store        *store.Store
+	Outbound     *outbound.Service
+	Drivers      *driver.Drivers
+	Realtime     *realtime.Service
+	Sessions     *sessions.Service
+	Sandbox      *sandbox.Network // nil outside of development
+	Cloud        *cloud.Driver
+	Bridge       *bridge.Driver
+	Imports      *imports.Service
+	Media        *media.Service
+	Replies      *autoreply.Service
+	Appointments *appointments.Service
 }
 
 // New returns the API of an opened product.
 func New(host module.Host, s Services) *API {
-	return &API{host, s.Store, s.Outbound, s.Drivers, s.Realtime, s.Sessions, s.Sandbox, s.Cloud, accounts.New(host, accountOptions, userStore{s.Store}), s.Imports, s.Media, s.Replies}
+	return &API{host, s.Store, s.Outbound, s.Drivers, s.Realtime, s.Sessions, s.Sandbox, s.Cloud, s.Bridge, accounts.New(host, accountOptions, userStore{s.Store}), s.Imports, s.Media, s.Replies, s.Appointments}
 }
 
 // Authenticator returns the logins of the companies' users.

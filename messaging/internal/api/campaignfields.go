@@ -44,6 +44,7 @@ type CampaignFields struct {
 	LongerIntervalAfter  rest.Optional[int]             `json:"longerIntervalAfter,omitempty" minimum:"0" maximum:"1000000" doc:"Messages after which greaterInterval counts; 0: never; absent: 20"`
 	GreaterInterval      rest.Optional[int]             `json:"greaterInterval,omitempty" minimum:"0" maximum:"86400" doc:"Seconds between two later messages; absent: 60"`
 	MediaURL             rest.Nullable[string]          `json:"mediaUrl,omitempty" maxLength:"2048" doc:"File to send with the texts: an address that the hub fetches now, or the mediaUrl of a message; null: none" example:"https://example.com/map.png"`
+	Template             rest.Nullable[chat.Template]   `json:"template,omitempty" doc:"Send a template that the network has approved, in place of the texts, which are then what users read. Variables in its texts and payloads are replaced. Not with a file or confirmation. null: none"`
 	SendWindow           rest.Nullable[chat.SendWindow] `json:"sendWindow,omitempty" doc:"When it sends, on the company's clock; null: always"`
 }
 
@@ -66,7 +67,10 @@ func (f CampaignFields) applyTo(c *store.Campaign, now time.Time) error {
 	}
 	f.applyTexts(c, &errs)
 	f.Confirmation.ApplyTo(&c.Confirmation)
-	errs.Check(slices.ContainsFunc(c.Messages, isText), "body.message1", "must not be empty: a campaign needs a message")
+	f.Template.ApplyTo(&c.Template)
+	checkTemplate(&errs, c.Template, f.MediaURL.HasValue() || c.MediaID != nil && !f.MediaURL.Set)
+	errs.Check(c.Template == nil || !c.Confirmation, "body.confirmation", "cannot be true with a template: the question would be a text")
+	errs.Check(c.Template != nil || slices.ContainsFunc(c.Messages, isText), "body.message1", "must not be empty: a campaign needs a message")
 	errs.Check(!c.Confirmation || slices.ContainsFunc(c.ConfirmationMessages, isText), "body.confirmationMessage1", "must not be empty with confirmation")
 	f.MessageInterval.ApplyTo(&c.MessageInterval)
 	f.LongerIntervalAfter.ApplyTo(&c.LongerIntervalAfter)
@@ -154,10 +158,14 @@ func (f CampaignFields) applySchedule(c *store.Campaign, now time.Time) error {
 	return nil
 }
 
-// checkReferences returns a [hub.ErrNotFound] for what is not the company's.
-func (f CampaignFields) checkReferences(ctx context.Context, tx *store.Tx, c *store.Campaign) error {
-	if f.WhatsappID.Set {
-		if _, err := tx.Connection(ctx, c.CompanyID, *c.ConnectionID); err != nil {
+// checkCampaignReferences returns a [hub.ErrNotFound] for what is not the company's.
+func (a *API) checkCampaignReferences(ctx context.Context, tx *store.Tx, f CampaignFields, c *store.Campaign) error {
+	if f.WhatsappID.Set || f.Template.HasValue() {
+		connection, err := tx.Connection(ctx, c.CompanyID, *c.ConnectionID)
+		if err == nil && c.Template != nil {
+			err = a.outbound.CheckTemplates(connection)
+		}
+		if err != nil {
 			return dberr.MapNoRows(err, notFound("no_wapp_found", "connection"))
 		}
 	}
@@ -213,7 +221,7 @@ func (a *API) createCampaign(ctx context.Context, in *createCampaignInput) (*cam
 	}
 	var created store.Campaign
 	err = a.store.InTx(ctx, "making a campaign", func(tx *store.Tx) error {
-		if err := in.Body.checkReferences(ctx, tx, &draft); err != nil {
+		if err := a.checkCampaignReferences(ctx, tx, in.Body.CampaignFields, &draft); err != nil {
 			return err
 		}
 		if created, err = tx.CreateCampaign(ctx, draft); err != nil {
@@ -255,7 +263,7 @@ func (a *API) updateCampaign(ctx context.Context, in *updateCampaignInput) (*cam
 		if err := in.Body.applyTo(&c, tx.Now()); err != nil {
 			return err
 		}
-		if err := in.Body.checkReferences(ctx, tx, &c); err != nil {
+		if err := a.checkCampaignReferences(ctx, tx, in.Body.CampaignFields, &c); err != nil {
 			return err
 		}
 		if in.Body.MediaURL.Set {

@@ -33,6 +33,7 @@ type Campaign struct {
 	LongerIntervalAfter int              `json:"longerIntervalAfter" doc:"Messages after which greaterInterval counts; 0: never"`
 	GreaterInterval     int              `json:"greaterInterval" doc:"Seconds between two later messages"`
 	MediaURL            *string          `json:"mediaUrl" doc:"File that is sent with the texts; null: none"`
+	Template            *chat.Template   `json:"template" doc:"Template that is sent in place of the texts; null: none"`
 	SendWindow          *chat.SendWindow `json:"sendWindow" doc:"When it sends, on the company's clock; null: always"`
 	Counters            CampaignCounters `json:"counters" doc:"Of its contacts"`
 	NextSendAt          *time.Time       `json:"nextSendAt" doc:"When it looks for the next contact; null: it does not run"`
@@ -76,7 +77,7 @@ func (a *API) toCampaign(v store.CampaignView) (Campaign, error) {
 		ID: v.ID, CompanyID: v.CompanyID, Name: v.Name, Status: v.Status, CampaignTexts: CampaignTexts{m[0], m[1], m[2], m[3], m[4], q[0], q[1], q[2], q[3], q[4]},
 		Confirmation: v.Confirmation, ScheduledAt: v.ScheduledAt, StartedAt: v.StartedAt, CompletedAt: v.CompletedAt, WhatsappID: v.ConnectionID,
 		ContactListID: v.ContactListID, TagIDs: v.TagIDs, MessageInterval: v.MessageInterval, LongerIntervalAfter: v.LongerIntervalAfter,
-		GreaterInterval: v.GreaterInterval, MediaURL: a.mediaURLOf(v.MediaID), NextSendAt: p.NextSendAt, CreatedAt: v.CreatedAt.UTC(), UpdatedAt: v.UpdatedAt.UTC(),
+		GreaterInterval: v.GreaterInterval, MediaURL: a.mediaURLOf(v.MediaID), Template: v.Template, NextSendAt: p.NextSendAt, CreatedAt: v.CreatedAt.UTC(), UpdatedAt: v.UpdatedAt.UTC(),
 		Counters: CampaignCounters{p.Total, p.Pending, p.Sent, p.Delivered, p.Read, p.Failed, p.Skipped},
 	}
 	if v.SendWindow != nil {

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,7 +14,6 @@ import (
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/driver/cloud"
-	"integrationhub/messaging/internal/store"
 )
 
 // CloudAccount is the account of a connection at the WhatsApp Cloud API. It is stored
@@ -33,16 +31,8 @@ var (
 	cloudSecret = regexp.MustCompile(`^[!-~]+$`)
 )
 
-// cloudSettings returns the settings of a connection with the changes of a request, as JSON;
-// nil for other drivers, which take none.
-func (f ConnectionFields) cloudSettings(driverName string, s cloud.Settings) ([]byte, error) {
-	if driverName != cloud.Name {
-		if f.Cloud.Set {
-			return nil, hub.Invalid("body.cloud", "is for connections of the driver cloud")
-		}
-		return nil, nil
-	}
-	account := f.Cloud.Value
+// applyTo returns settings with the changes of a request.
+func (account CloudAccount) applyTo(s cloud.Settings) (cloud.Settings, error) {
 	account.PhoneNumberID.ApplyTo(&s.PhoneNumberID)
 	account.WABAID.ApplyTo(&s.WABAID)
 	account.AccessToken.ApplyTo(&s.AccessToken)
@@ -58,38 +48,7 @@ func (f ConnectionFields) cloudSettings(driverName string, s cloud.Settings) ([]
 		isValid := len(secret.value) <= secret.max && cloudSecret.MatchString(secret.value)
 		errs.Check(isValid, "body.cloud."+secret.name, fmt.Sprintf("is required: 1 to %d printable characters without spaces", secret.max))
 	}
-	if err := errs.Err(); err != nil {
-		return nil, err
-	}
-	return json.Marshal(s) //nolint:gosec // it is sealed before it is stored
-}
-
-// changeCloudAccount stores the changes of a connection's account.
-func (a *API) changeCloudAccount(ctx context.Context, tx *store.Tx, c store.Connection, f ConnectionFields) (store.Connection, error) {
-	var current cloud.Settings
-	if c.Driver == cloud.Name {
-		opened, err := a.store.DriverConnection(c)
-		if err == nil {
-			current, err = cloud.ParseSettings(opened)
-		}
-		if err != nil {
-			return c, err
-		}
-	}
-	settings, err := f.cloudSettings(c.Driver, current)
-	if err != nil {
-		return c, err
-	}
-	return tx.SealSettings(ctx, c, settings)
-}
-
-// webhookURL returns the address for the webhooks of a connection's network, nil where there
-// are none.
-func (a *API) webhookURL(c store.Connection) *string {
-	if c.Driver != cloud.Name {
-		return nil
-	}
-	return new(fmt.Sprintf("%s/webhooks/cloud/%d", a.host.URLs.Base, c.ID))
+	return s, errs.Err()
 }
 
 // cloudConnection returns a connection of the Cloud API by the id in its webhook's address,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
 	"image/png"
 	"slices"
 	"time"
@@ -15,7 +16,7 @@ import (
 	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
-	"integrationhub/messaging/internal/driver/cloud"
+	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/driver/sandbox"
 	"integrationhub/messaging/internal/store"
 )
@@ -28,10 +29,10 @@ type Connection struct {
 	CompanyID         int64                 `json:"companyId" doc:"The company it belongs to" example:"1"`
 	Name              string                `json:"name" doc:"Its name, unique in the company" example:"Reception"`
 	Driver            string                `json:"driver" doc:"The network" example:"sandbox"`
-	Status            chat.ConnectionStatus `json:"status" enum:"OPENING,qrcode,PAIRING,CONNECTED,TIMEOUT,DISCONNECTED,BANNED,OUTDATED" doc:"Messages flow while it is CONNECTED"`
+	Status            chat.ConnectionStatus `json:"status" enum:"OPENING,qrcode,PAIRING,CONNECTED,TIMEOUT,DISCONNECTED,BANNED,OUTDATED" doc:"Messages flow while it is CONNECTED; while the network does not answer it is TIMEOUT, and they wait"`
 	QRCode            string                `json:"qrcode" doc:"Text of the QR code to scan; empty in other states"`
 	QRExpiresAt       *time.Time            `json:"qrExpiresAt" doc:"When the QR code expires"`
-	Retries           int                   `json:"retries" doc:"QR codes in a row that nobody scanned"`
+	Retries           int                   `json:"retries" doc:"QR codes in a row that nobody scanned, or looks in a row at a network that does not answer"`
 	Number            *string               `json:"number" doc:"The connection's own phone number, once it is known" example:"5511900000001"`
 	IsDefault         bool                  `json:"isDefault" doc:"Messages that name no connection are sent on it"`
 	GreetingMessage   string                `json:"greetingMessage" doc:"Sent when a ticket begins"`
@@ -48,7 +49,7 @@ type Connection struct {
 	ExpiresInactive   string                `json:"expiresInactiveMessage" doc:"Sent when a ticket is closed so"`
 	MaxUseBotQueues   int                   `json:"maxUseBotQueues" doc:"Wrong answers to a menu after which the ticket is left to people; 0: no menus are sent"`
 	LastError         *string               `json:"lastError" doc:"Why it is not connected"`
-	WebhookURL        *string               `json:"webhookUrl" doc:"Address to enter at the WhatsApp Cloud API, with the connection's verifyToken; null for other drivers" example:"https://hub.example.com/messaging/webhooks/cloud/2"`
+	WebhookURL        *string               `json:"webhookUrl" doc:"Address to enter at the WhatsApp Cloud API, with the connection's verifyToken, or at the bridge; null for other drivers" example:"https://hub.example.com/messaging/webhooks/cloud/2"`
 	CreatedAt         time.Time             `json:"createdAt" doc:"When it was made"`
 	UpdatedAt         time.Time             `json:"updatedAt" doc:"When it was last changed"`
 }
@@ -142,7 +143,8 @@ type ConnectionFields struct {
 	ExpiresInactive rest.Optional[string]  `json:"expiresInactiveMessage,omitempty" maxLength:"4096" doc:"Sent when a ticket is closed so"`
 	MaxUseBotQueues rest.Optional[int]     `json:"maxUseBotQueues,omitempty" minimum:"0" maximum:"10" doc:"Wrong answers to a menu after which the ticket is left to people; 0: no menus are sent; absent in a new connection: 3"`
 
-	Cloud rest.Optional[CloudAccount] `json:"cloud,omitempty" doc:"Of the driver cloud, which needs it: its account, never shown. A change keeps the members that are absent, and checks the account anew"`
+	Cloud  rest.Optional[CloudAccount]  `json:"cloud,omitempty" doc:"Of the driver cloud, which needs it: its account, never shown. A change keeps the members that are absent, and checks the account anew"`
+	Bridge rest.Optional[BridgeAccount] `json:"bridge,omitempty" doc:"Of the driver bridge, which needs it: the session service, never shown. A change keeps the members that are absent, and starts the connection"`
 }
 
 // maxConnectionQueues is how many queues a connection may have: more make no menu.
@@ -219,7 +221,7 @@ func (f ConnectionFields) applyTo(c *store.Connection) error {
 type createConnectionInput struct {
 	Body struct {
 		ConnectionFields
-		Driver string `json:"driver,omitempty" maxLength:"20" doc:"The network: cloud is the WhatsApp Cloud API, sandbox the simulated one in development; absent: sandbox" example:"sandbox"`
+		Driver string `json:"driver,omitempty" maxLength:"20" doc:"The network: cloud is the WhatsApp Cloud API, bridge a session service of your own, sandbox the simulated one in development; absent: sandbox" example:"sandbox"`
 	} `nameHint:"NewConnection"`
 }
 
@@ -238,7 +240,7 @@ func (a *API) createConnection(ctx context.Context, in *createConnectionInput) (
 	if !a.drivers.Has(draft.Driver) {
 		return nil, hub.Invalid("body.driver", "is not a network that this hub can connect to")
 	}
-	settings, err := in.Body.cloudSettings(draft.Driver, cloud.Settings{})
+	settings, err := a.accountSettings(in.Body.ConnectionFields, draft.Driver, driver.Connection{})
 	if err != nil {
 		return nil, err
 	}
@@ -309,14 +311,14 @@ func (a *API) updateConnection(ctx context.Context, in *updateConnectionInput) (
 		if updated, err = tx.SaveConnection(ctx, connection); err != nil {
 			return err
 		}
-		if in.Body.Cloud.Set {
-			if updated, err = a.changeCloudAccount(ctx, tx, updated, in.Body); err != nil {
+		if in.Body.hasAccount() {
+			if updated, err = a.changeAccount(ctx, tx, updated, in.Body); err != nil {
 				return err
 			}
 		}
 		return in.Body.saveQueues(ctx, tx, updated)
 	})
-	if err == nil && in.Body.Cloud.Set {
+	if err == nil && in.Body.hasAccount() {
 		updated, err = a.sessions.Start(ctx, updated)
 	}
 	if err != nil {
@@ -334,7 +336,9 @@ func (a *API) deleteConnection(ctx context.Context, in *IDParam) (*messageOutput
 	if err != nil {
 		return nil, err
 	}
-	if err := a.sessions.Stop(ctx, connection); err != nil {
+	if err := a.sessions.Stop(ctx, connection); errors.Is(err, hub.ErrUnavailable) { // its network may be gone for good
+		a.host.Log.WarnContext(ctx, "a deleted connection's session could not be ended", "connection_id", connection.ID, "error", err)
+	} else if err != nil {
 		return nil, err
 	}
 	if _, err := a.store.DeleteConnection(ctx, actor.scope.Company, in.ID); err != nil {

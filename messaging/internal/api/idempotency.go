@@ -14,12 +14,14 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/store"
 )
 
 const (
 	answerWait = 35 * time.Second // for the answer to a request in flight: longer than a driver's call
 	answerPoll = 50 * time.Millisecond
+	answerTime = 2 * time.Second // after which the answer to a message that was sent will not be stored any more
 )
 
 // errKeyTaken ends the transaction of a request whose Idempotency-Key another one has used.
@@ -33,6 +35,7 @@ type storedAnswer struct {
 	TicketID  int64     `json:"ticketId"`
 	ContactID int64     `json:"contactId"`
 	Timestamp time.Time `json:"timestamp"`
+	ErrorCode *string   `json:"errorCode,omitempty"`
 }
 
 // requestKey returns the Idempotency-Key of a request, or nil if it has none.
@@ -71,6 +74,12 @@ func (a *API) repeatAnswer(ctx context.Context, key store.RequestKey, number str
 			out, err := a.answerOf(ctx, row, number)
 			return out, true, err
 		}
+		if a.host.Now().Sub(row.CreatedAt) > answerTime {
+			if message, err := a.store.Message(ctx, row.CompanyID, row.MessageID); err != nil || message.Ack != chat.AckPending {
+				out, err := a.answerFromMessage(ctx, row)
+				return out, true, err
+			}
+		}
 		select {
 		case <-tick.C:
 		case <-deadline.C: // the process that had it is gone; the job sends the message
@@ -89,7 +98,7 @@ func (a *API) answerOf(ctx context.Context, row store.IdempotencyRow, number str
 		return nil, fmt.Errorf("reading a stored answer: %w", err)
 	}
 	if stored.Ack == chat.AckFailed {
-		return nil, errNotSent()
+		return nil, outbound.RefusalError(stored.ErrorCode)
 	}
 	contact, err := a.store.Contact(ctx, row.CompanyID, stored.ContactID)
 	switch {
@@ -118,7 +127,7 @@ func (a *API) answerFromMessage(ctx context.Context, row store.IdempotencyRow) (
 // saveAnswer stores the answer to a request with a key. Without it a repeated request gets
 // the state of the message.
 func (a *API) saveAnswer(ctx context.Context, key store.RequestKey, message store.Message) {
-	raw, err := json.Marshal(storedAnswer{sentStatus(message), message.Ack, *message.TicketID, message.ContactID, message.SentAt})
+	raw, err := json.Marshal(storedAnswer{sentStatus(message), message.Ack, *message.TicketID, message.ContactID, message.SentAt, message.ErrorCode})
 	if err == nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()

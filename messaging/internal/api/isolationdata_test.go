@@ -75,6 +75,7 @@ func fillCompany(t *testing.T, running *moduletest.Hub, texts string) *filledCom
 	}
 	c.ids["/contacts/imports"] = c.ImportContacts("number\n"+strings.Repeat(contactNumber+"\n", 2001), nil).Body["id"]
 	require.Eventually(t, func() bool { return c.Get(c.pathOf("/contacts/imports/{id}"))["status"] == "done" }, 30*time.Second, 10*time.Millisecond)
+	c.ConnectCalendar("Corte")
 	c.peer = c.As(running.CreateKey(c.Tenant, hub.Live))
 	return c
 }
@@ -93,6 +94,9 @@ func (c *filledCompany) pathOf(path string) string {
 	if !ok {
 		return ""
 	}
+	if strings.HasSuffix(path, "/free-times") {
+		path += "?service_id=service-Corte"
+	}
 	return strings.Replace(path, "{id}", fmt.Sprint(id), 1)
 }
 
@@ -107,6 +111,9 @@ func (c *filledCompany) newContact() any {
 // say only what is required.
 var validBodies = map[string]func(c *filledCompany) object{
 	"api-tokens.create": func(c *filledCompany) object { return object{"name": c.name()} },
+	"bookings.create": func(*filledCompany) object {
+		return object{"service_id": "s-1", "start_at": "2096-03-02T09:00:00-03:00"}
+	},
 	"campaigns.create": func(c *filledCompany) object {
 		return object{"name": c.name(), "message1": "Hi", "whatsappId": c.line.ID}
 	},

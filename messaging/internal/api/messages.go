@@ -33,12 +33,13 @@ type TicketMessage struct {
 	MediaName   *string        `json:"mediaName" doc:"Name of its file" example:"map.png"`
 	MimeType    *string        `json:"mimeType" doc:"Of its file" example:"image/png"`
 	Size        *int64         `json:"size" doc:"Bytes"`
+	Template    *chat.Template `json:"template" doc:"The template that was sent; null: an ordinary message"`
 	QuotedMsgID *string        `json:"quotedMsgId" doc:"Message that it answers"`
 	IsDeleted   bool           `json:"isDeleted" doc:"It was deleted at the network"`
 	IsEdited    bool           `json:"isEdited" doc:"It was changed at the network"`
 	IsPrivate   bool           `json:"isPrivate" doc:"A note among users: not sent"`
 	Origin      chat.Origin    `json:"origin" enum:"agent,api,campaign,schedule,bot,phone,contact" doc:"Where it was written"`
-	ErrorCode   *string        `json:"errorCode" doc:"Why it failed"`
+	ErrorCode   *string        `json:"errorCode" doc:"Why it failed; unclear with ack 0: the network's answer was lost, and its report is awaited for an hour"`
 	Timestamp   time.Time      `json:"timestamp" doc:"When it was sent or received"`
 	CreatedAt   time.Time      `json:"createdAt" doc:"When it was made"`
 	UpdatedAt   time.Time      `json:"updatedAt" doc:"When it was last changed"`
@@ -55,7 +56,7 @@ func toMessage(m store.Message, addressOf func(id string) string) TicketMessage 
 	return TicketMessage{
 		ID: m.ID, CompanyID: m.CompanyID, TicketID: m.TicketID, ContactID: m.ContactID, WhatsappID: m.ConnectionID, UserID: m.UserID, Body: m.Body,
 		FromMe: m.FromMe, Read: m.IsRead, Ack: m.Ack, MediaType: m.MediaType, MediaURL: mediaURL, MediaName: m.MediaName, MimeType: m.MimeType, Size: m.Size,
-		QuotedMsgID: m.QuotedID, IsDeleted: m.IsDeleted, IsEdited: m.IsEdited, IsPrivate: m.IsPrivate, Origin: m.Origin, ErrorCode: m.ErrorCode,
+		Template: m.Template, QuotedMsgID: m.QuotedID, IsDeleted: m.IsDeleted, IsEdited: m.IsEdited, IsPrivate: m.IsPrivate, Origin: m.Origin, ErrorCode: m.ErrorCode,
 		Timestamp: m.SentAt.UTC(), CreatedAt: m.CreatedAt.UTC(), UpdatedAt: m.UpdatedAt.UTC(),
 	}
 }

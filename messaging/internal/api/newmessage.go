@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"mime/multipart"
 	"reflect"
@@ -29,11 +30,12 @@ const (
 
 // NewTicketMessage is the request for a message, as JSON.
 type NewTicketMessage struct {
-	Body        string         `json:"body" maxLength:"4096" doc:"The text; with a file, its caption, which may be empty" example:"Of course."`
+	Body        string         `json:"body" maxLength:"4096" doc:"The text; with a file, its caption; with a template, what users read in the ticket. With either it may be empty" example:"Of course."`
 	QuotedMsgID *string        `json:"quotedMsgId,omitempty" maxLength:"100" doc:"Message of the ticket that it answers"`
 	IsPrivate   bool           `json:"isPrivate,omitempty" doc:"A note among users: not sent"`
 	MediaURL    string         `json:"mediaUrl,omitempty" maxLength:"2048" doc:"File to send: an address that the hub fetches, or the mediaUrl of another message" example:"https://example.com/map.png"`
 	MediaType   chat.MediaType `json:"mediaType,omitempty" enum:"image,video,audio,document" doc:"What the file has to be; absent: what its content is"`
+	Template    *chat.Template `json:"template,omitempty" doc:"Send a template that the network has approved, in place of a text. Not with a file, nor as a note"`
 	MediaName   string         `json:"mediaName,omitempty" maxLength:"255" doc:"Name of the file; absent: as the address says" example:"map.png"`
 }
 
@@ -56,10 +58,22 @@ func (in *createMessageInput) Resolve(ctx huma.Context) []error {
 		in.err = err
 	case len(raw) == 0:
 		in.err = hub.Invalid("body", "is required")
-	case json.Unmarshal(raw, &in.message) != nil:
-		in.err = hub.Invalid("body", "does not have the documented form")
+	default:
+		in.err = bodyError(json.Unmarshal(raw, &in.message))
 	}
 	return nil
+}
+
+// bodyError returns the error for callers of decoding a message.
+func bodyError(err error) error {
+	var public rest.PublicError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &public):
+		return hub.Invalid("body.template", public.PublicMessage())
+	}
+	return hub.Invalid("body", "does not have the documented form")
 }
 
 func (in *createMessageInput) readForm(ctx huma.Context) error {
@@ -92,7 +106,7 @@ func (in *createMessageInput) readForm(ctx huma.Context) error {
 func (in *createMessageInput) validate() error {
 	m := &in.message
 	hasFile := len(in.files) > 0 || m.MediaURL != ""
-	if !hasFile && strings.TrimSpace(m.Body) == "" {
+	if !hasFile && m.Template == nil && strings.TrimSpace(m.Body) == "" {
 		return invalidField("empty_body", "body.body", "The message body must not be empty.")
 	}
 	var errs rest.FieldErrors
@@ -102,6 +116,8 @@ func (in *createMessageInput) validate() error {
 		errs.Check(len(*m.QuotedMsgID) <= 100 && utf8.ValidString(*m.QuotedMsgID) && !strings.ContainsRune(*m.QuotedMsgID, 0), "body.quotedMsgId", "must be the id of a message")
 	}
 	checkMediaFields(&errs, m.MediaURL, m.MediaType, m.MediaName)
+	checkTemplate(&errs, m.Template, hasFile)
+	errs.Check(m.Template == nil || !m.IsPrivate, "body.template", "cannot be a note: it is sent")
 	return errs.Err()
 }
 
@@ -155,6 +171,9 @@ func (a *API) createMessage(ctx context.Context, in *createMessageInput) (*struc
 	draft := store.Message{
 		UserID: &actor.user.ID, Body: in.message.Body, QuotedID: in.message.QuotedMsgID, IsPrivate: in.message.IsPrivate, MediaType: chat.MediaText, Origin: chat.OriginAgent,
 	}
+	if in.message.Template != nil {
+		draft = store.WithTemplate(draft, *in.message.Template)
+	}
 	drafts, files, err := a.attach(ctx, actor, in, draft)
 	if err != nil {
 		return nil, err
@@ -166,9 +185,9 @@ func (a *API) createMessage(ctx context.Context, in *createMessageInput) (*struc
 	}
 	message := written[0]
 	if len(entries) > 0 { // the others follow by themselves
-		message, err = a.outbound.Send(ctx, actor.scope, entries[0])
+		message = a.sendStored(ctx, actor.scope, message, entries[0])
 	}
-	return &struct{ Body TicketMessage }{a.toMessage(message)}, err
+	return &struct{ Body TicketMessage }{a.toMessage(message)}, nil
 }
 
 // attach stores the files of a request, and returns a draft for each of them. The first one
@@ -270,5 +289,5 @@ func (a *API) lockForMessage(ctx context.Context, tx *store.Tx, scope store.Scop
 	if err := outbound.CheckConsent(contact, draft.Origin, tx.Now()); err != nil {
 		return ticket, err
 	}
-	return ticket, a.outbound.CheckWindow(ctx, tx.Queries, connection, contact)
+	return ticket, a.outbound.CheckContent(ctx, tx.Queries, connection, contact, draft)
 }

@@ -91,3 +91,31 @@ func TestKeysSend(t *testing.T) {
 	require.Equal(t, true, test.Get(integrations + "/search/contacts?phone=" + ana)["found"])
 	test.OK(403, "POST", integrations+"/action/close-ticket", object{"ticket_id": "1"})
 }
+
+// Connected products with the scope see campaigns and their counters, without texts and
+// contacts, and their own company's only.
+func TestCampaignsForConnectedProducts(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	line := company.Connect()
+	contact := company.OK(201, "POST", "/contacts", object{"name": "Ana", "number": "5511987650001"})
+	for _, name := range []string{"March", "April"} {
+		company.OK(201, "POST", "/campaigns", object{"name": name, "message1": "Secret text", "whatsappId": line.ID, "contactIds": []any{contact["id"]}})
+	}
+	key := company.As(company.Hub.CreateKey(company.Tenant, hub.Live, "campaign.read"))
+	require.Contains(t, key.Get(integrations + "/status")["features"], "campaign.read")
+	found := key.Get(integrations + "/search/campaigns")["campaigns"].([]any)
+	require.Len(t, found, 2)
+	campaign := found[0].(object)
+	require.Equal(t, []any{"April", "draft", 1.0, 1.0}, []any{campaign["name"], campaign["status"], campaign["total"], campaign["pending"]})
+	require.NotContains(t, campaign, "message1")
+	require.Len(t, key.Get(integrations + "/search/campaigns?name=arch")["campaigns"], 1)
+	require.Len(t, key.Get(integrations + "/search/campaigns?limit=1")["campaigns"], 1)
+	require.Empty(t, key.Get(integrations + "/search/campaigns?status=running")["campaigns"])
+	for _, query := range []string{"?status=lost", "?limit=0", "?limit=101"} {
+		key.OK(400, "GET", integrations+"/search/campaigns"+query, nil)
+	}
+	company.As(company.Hub.CreateKey(company.Tenant, hub.Live, "ticket.read")).OK(403, "GET", integrations+"/search/campaigns", nil)
+	other := company.AnotherCompany()
+	require.Empty(t, company.As(company.Hub.CreateKey(other.Tenant, hub.Live)).Get(integrations + "/search/campaigns")["campaigns"])
+}

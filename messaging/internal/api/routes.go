@@ -9,13 +9,14 @@ import (
 
 // Features lists what the product offers connected products; they are also key scopes.
 func Features() []string {
-	return []string{featureMessageSend, featureContactSearch, featureTicketRead}
+	return []string{featureMessageSend, featureContactSearch, featureTicketRead, featureCampaignRead}
 }
 
 const (
 	featureMessageSend   = "message.send"
 	featureContactSearch = "contact.search"
 	featureTicketRead    = "ticket.read"
+	featureCampaignRead  = "campaign.read"
 )
 
 // senders are the callers of the send API: keys of connected products are checked by the
@@ -24,7 +25,7 @@ var senders = rest.Access{{}, {module.SchemeKey: {featureMessageSend}}}
 
 // routes is the one table of the interface, ordered by resource.
 func (a *API) routes() []rest.Route {
-	return slices.Concat(a.accountRoutes(), a.peopleRoutes(), a.contactRoutes(), a.connectionRoutes(), a.queueRoutes(), a.ticketRoutes(), a.scheduleRoutes(), a.campaignRoutes(), a.reportRoutes(), a.webhookRoutes(), a.cloudRoutes(), a.sandboxRoutes())
+	return slices.Concat(a.accountRoutes(), a.peopleRoutes(), a.contactRoutes(), a.connectionRoutes(), a.queueRoutes(), a.ticketRoutes(), a.bookingRoutes(), a.scheduleRoutes(), a.campaignRoutes(), a.reportRoutes(), a.webhookRoutes(), a.cloudRoutes(), a.bridgeRoutes(), a.sandboxRoutes())
 }
 
 // accountRoutes returns the routes of logins and tokens, and the send API.
@@ -55,6 +56,7 @@ func (a *API) connectionRoutes() []rest.Route {
 		rest.Put("/whatsapp/{id}", rest.Admin, 200, "connections.update", "Change a connection's settings", rest.WithHandlerValidation(rest.Handle(a.updateConnection))),
 		rest.Delete("/whatsapp/{id}", rest.Admin, 200, "connections.delete", "Log a connection out and delete it; its tickets stay", rest.Handle(a.deleteConnection)),
 		rest.Get("/whatsapp/{id}/qrCode", rest.Admin, 200, "connections.qr-code", "The QR code to scan with the phone", rest.Handle(a.getQRCode)),
+		rest.Get("/whatsapp/{id}/templates", rest.User, 200, "connections.templates", "List the templates that the network has approved for the connection", rest.WithErrors(rest.Handle(a.listTemplates), 503)),
 		rest.Post("/whatsappsession/{id}", rest.Admin, 200, "sessions.start", "Start a connection that is not connected", rest.Handle(a.startSession)),
 		rest.Put("/whatsappsession/{id}", rest.Admin, 200, "sessions.renew", "Pair a connection anew, with a new QR code", rest.Handle(a.renewSession)),
 		rest.Delete("/whatsappsession/{id}", rest.Admin, 200, "sessions.delete", "Log a connection out", rest.Handle(a.endSession)),
@@ -80,6 +82,7 @@ func (a *API) searchRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/contacts", rest.Key(featureContactSearch), 200, "integrations.search-contacts", "Find a contact by phone", rest.Handle(a.searchContactForPeer)),
 		rest.Get("/tickets", rest.Key(featureTicketRead), 200, "integrations.search-tickets", "Find the tickets of a contact", rest.Handle(a.searchTicketsForPeer)),
+		rest.Get("/campaigns", rest.Key(featureCampaignRead), 200, "integrations.search-campaigns", "List campaigns with their counters, the newest first", rest.Handle(a.searchCampaignsForPeer)),
 	}
 }
 
@@ -111,6 +114,14 @@ func (a *API) cloudRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Get(path, rest.Anyone, 200, "cloud-webhooks.verify", "Answer the challenge of the WhatsApp Cloud API", rest.WithMediaType(rest.WithErrors(rest.Handle(a.verifyCloudWebhook), 403), "text/plain")),
 		rest.Post(path, rest.Anyone, 200, "cloud-webhooks.receive", "Messages and statuses from the WhatsApp Cloud API", a.bindReceiveCloudWebhook),
+	}
+}
+
+// bridgeRoutes returns the route that bridges call. They have no credentials of the hub: the
+// driver checks the connection's own.
+func (a *API) bridgeRoutes() []rest.Route {
+	return []rest.Route{
+		rest.Post("/webhooks/bridge/{connectionId}", rest.Anyone, 200, "bridge-events.receive", "States, messages and receipts from a bridge", a.bindReceiveBridgeEvent),
 	}
 }
 

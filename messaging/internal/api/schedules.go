@@ -8,6 +8,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/module/dberr"
 	"integrationhub/hub/module/rest"
+	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/media"
 	"integrationhub/messaging/internal/store"
 )
@@ -17,22 +18,23 @@ const schedulesPerPage = 20
 
 // Schedule is a message that is sent at a time.
 type Schedule struct {
-	ID         int64      `json:"id" doc:"Id of the scheduled message" example:"15"`
-	CompanyID  int64      `json:"companyId" doc:"Company that owns it" example:"1"`
-	Body       string     `json:"body" doc:"The text" example:"Happy birthday!"`
-	SendAt     time.Time  `json:"sendAt" doc:"When it is due"`
-	SentAt     *time.Time `json:"sentAt" doc:"When the network took it; null: it has not"`
-	Status     string     `json:"status" enum:"pending,queued,sent,error" doc:"queued: waits for the network"`
-	ContactID  int64      `json:"contactId" doc:"Who gets it" example:"5"`
-	TicketID   *int64     `json:"ticketId" doc:"Its ticket; null: the contact's live one, or a new one"`
-	UserID     *int64     `json:"userId" doc:"Who made it; null: the user was deleted"`
-	WhatsappID *int64     `json:"whatsappId" doc:"Connection to send on; null: the ticket's, or the default one"`
-	MessageID  *string    `json:"messageId" doc:"The message, once it is queued"`
-	MediaURL   *string    `json:"mediaUrl" doc:"File that is sent with it; null: none"`
-	Attempts   int        `json:"attempts" doc:"How often sending was begun"`
-	Error      *string    `json:"error" doc:"Why it was not sent"`
-	CreatedAt  time.Time  `json:"createdAt" doc:"When it was made"`
-	UpdatedAt  time.Time  `json:"updatedAt" doc:"Last change"`
+	ID         int64          `json:"id" doc:"Id of the scheduled message" example:"15"`
+	CompanyID  int64          `json:"companyId" doc:"Company that owns it" example:"1"`
+	Body       string         `json:"body" doc:"The text; empty: made of the template when it is sent" example:"Happy birthday!"`
+	SendAt     time.Time      `json:"sendAt" doc:"When it is due"`
+	SentAt     *time.Time     `json:"sentAt" doc:"When the network took it; null: it has not"`
+	Status     string         `json:"status" enum:"pending,queued,sent,error" doc:"queued: waits for the network"`
+	ContactID  int64          `json:"contactId" doc:"Who gets it" example:"5"`
+	TicketID   *int64         `json:"ticketId" doc:"Its ticket; null: the contact's live one, or a new one"`
+	UserID     *int64         `json:"userId" doc:"Who made it; null: the user was deleted"`
+	WhatsappID *int64         `json:"whatsappId" doc:"Connection to send on; null: the ticket's, or the default one"`
+	MessageID  *string        `json:"messageId" doc:"The message, once it is queued"`
+	MediaURL   *string        `json:"mediaUrl" doc:"File that is sent with it; null: none"`
+	Template   *chat.Template `json:"template" doc:"Template that is sent in place of the text; null: none"`
+	Attempts   int            `json:"attempts" doc:"How often sending was begun"`
+	Error      *string        `json:"error" doc:"Why it was not sent"`
+	CreatedAt  time.Time      `json:"createdAt" doc:"When it was made"`
+	UpdatedAt  time.Time      `json:"updatedAt" doc:"Last change"`
 }
 
 type scheduleOutput struct{ Body Schedule }
@@ -42,7 +44,7 @@ func errNoSchedule() *hub.Error { return notFound("no_schedule_found", "schedule
 func (a *API) toSchedule(s store.Schedule) Schedule {
 	return Schedule{
 		ID: s.ID, CompanyID: s.CompanyID, Body: s.Body, SendAt: s.SendAt.UTC(), SentAt: s.SentAt, Status: s.Status, ContactID: s.ContactID, TicketID: s.TicketID,
-		UserID: s.UserID, WhatsappID: s.ConnectionID, MessageID: s.MessageID, MediaURL: a.mediaURLOf(s.MediaID), Attempts: s.Attempts, Error: s.Error,
+		UserID: s.UserID, WhatsappID: s.ConnectionID, MessageID: s.MessageID, MediaURL: a.mediaURLOf(s.MediaID), Template: s.Template, Attempts: s.Attempts, Error: s.Error,
 		CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
 	}
 }
@@ -109,12 +111,13 @@ func (a *API) getSchedule(ctx context.Context, in *IDParam) (*scheduleOutput, er
 
 // ScheduleFields are the settings of a scheduled message.
 type ScheduleFields struct {
-	Body       rest.Optional[string] `json:"body,omitempty" minLength:"1" maxLength:"4096" doc:"The text; variables such as {{firstName}} are replaced when it is sent" example:"Happy birthday, {{firstName}}!"`
-	SendAt     rest.Optional[string] `json:"sendAt,omitempty" maxLength:"40" format:"date-time" doc:"When to send it: in the future" example:"2027-03-02T09:00:00-03:00"`
-	ContactID  rest.Optional[int64]  `json:"contactId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Who gets it" example:"5"`
-	TicketID   rest.Nullable[int64]  `json:"ticketId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Ticket of the contact, used while it is not closed; null: the contact's live one, or a new one"`
-	WhatsappID rest.Nullable[int64]  `json:"whatsappId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Connection to send on; null: the ticket's, or the default one"`
-	MediaURL   rest.Nullable[string] `json:"mediaUrl,omitempty" maxLength:"2048" doc:"File to send with the text: an address that the hub fetches now, or the mediaUrl of a message; null: none" example:"https://example.com/map.png"`
+	Body       rest.Optional[string]        `json:"body,omitempty" maxLength:"4096" doc:"The text: not blank. With a template it may be empty, and is what users read in the ticket. Variables such as {{firstName}} are replaced when it is sent" example:"Happy birthday, {{firstName}}!"`
+	SendAt     rest.Optional[string]        `json:"sendAt,omitempty" maxLength:"40" format:"date-time" doc:"When to send it: in the future" example:"2027-03-02T09:00:00-03:00"`
+	ContactID  rest.Optional[int64]         `json:"contactId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Who gets it" example:"5"`
+	TicketID   rest.Nullable[int64]         `json:"ticketId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Ticket of the contact, used while it is not closed; null: the contact's live one, or a new one"`
+	WhatsappID rest.Nullable[int64]         `json:"whatsappId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Connection to send on; null: the ticket's, or the default one"`
+	Template   rest.Nullable[chat.Template] `json:"template,omitempty" doc:"Send a template that the network has approved, in place of a text. Variables in its texts and payloads are replaced when it is sent. Not with a file. null: none"`
+	MediaURL   rest.Nullable[string]        `json:"mediaUrl,omitempty" maxLength:"2048" doc:"File to send with the text: an address that the hub fetches now, or the mediaUrl of a message; null: none" example:"https://example.com/map.png"`
 }
 
 func (f ScheduleFields) applyTo(s *store.Schedule, now time.Time) error {
@@ -122,11 +125,18 @@ func (f ScheduleFields) applyTo(s *store.Schedule, now time.Time) error {
 	f.ContactID.ApplyTo(&s.ContactID)
 	f.TicketID.ApplyTo(&s.TicketID)
 	f.WhatsappID.ApplyTo(&s.ConnectionID)
-	if strings.TrimSpace(s.Body) == "" {
+	f.Template.ApplyTo(&s.Template)
+	if strings.TrimSpace(s.Body) == "" && s.Template == nil {
 		return invalidField("empty_body", "body.body", "The message body must not be empty.")
 	}
 	var errs rest.FieldErrors
-	errs.CheckLength(s.Body, "body.body", 1, maxBody)
+	if s.Template == nil {
+		errs.CheckLength(s.Body, "body.body", 1, maxBody)
+	} else {
+		errs.CheckLength(s.Body, "body.body", 0, maxBody)
+	}
+	hasFile := f.MediaURL.HasValue() || s.MediaID != nil && !f.MediaURL.Set
+	checkTemplate(&errs, s.Template, hasFile)
 	errs.Check(s.ContactID > 0, "body.contactId", "must be the id of a contact")
 	if f.SendAt.Set {
 		s.SendAt = errs.ParseTime(f.SendAt.Value, "body.sendAt")
@@ -156,8 +166,11 @@ func (a *API) checkScheduleReferences(ctx context.Context, user actor, s store.S
 		}
 	}
 	if s.ConnectionID != nil {
-		_, err := a.requireConnection(ctx, user.scope, *s.ConnectionID)
-		return err
+		connection, err := a.requireConnection(ctx, user.scope, *s.ConnectionID)
+		if err != nil || s.Template == nil {
+			return err
+		}
+		return a.outbound.CheckTemplates(connection)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
@@ -34,17 +35,19 @@ type sendInput struct {
 	APIKey         string `header:"apikey" doc:"An API token, in place of Authorization"`
 	IdempotencyKey string `header:"Idempotency-Key" maxLength:"200" doc:"Unique for the message: a request that comes again within a day gets the first answer, and sends nothing" example:"reminder-8151"`
 	Body           struct {
-		Number      string         `json:"number" maxLength:"15" pattern:"^[1-9][0-9]{7,14}$" doc:"Digits with the country code" example:"5511987654321"`
-		Body        string         `json:"body" minLength:"1" maxLength:"4096" doc:"The text" example:"Your appointment is tomorrow at 10."`
-		WhatsappID  *int64         `json:"whatsappId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Connection to send on; absent: the default one"`
-		QueueID     *int64         `json:"queueId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Queue of a new ticket"`
-		CloseTicket bool           `json:"closeTicket,omitempty" doc:"Close the ticket after the message"`
-		MediaURL    string         `json:"mediaUrl,omitempty" maxLength:"2048" doc:"File to send with the text: an address that the hub fetches within 15 s; images 5 MiB, audio and video 16 MiB, documents 100 MiB" example:"https://example.com/map.png"`
-		Media       string         `json:"media,omitempty" maxLength:"2048" doc:"The same as mediaUrl"`
-		MediaType   chat.MediaType `json:"mediaType,omitempty" enum:"image,video,audio,document" doc:"What the file has to be; absent: what its content is"`
-		Mediatype   chat.MediaType `json:"mediatype,omitempty" enum:"image,video,audio,document" doc:"The same as mediaType"`
-		FileName    string         `json:"fileName,omitempty" maxLength:"255" doc:"Name of the file; absent: as the address says" example:"map.png"`
-		ExternalKey string         `json:"externalKey,omitempty" maxLength:"200" doc:"The caller's own id of the message"`
+		Number      string                       `json:"number" maxLength:"15" pattern:"^[1-9][0-9]{7,14}$" doc:"Digits with the country code" example:"5511987654321"`
+		Body        string                       `json:"body,omitempty" maxLength:"4096" doc:"The text: required, not blank. With a template it may be absent, and is what users read in the ticket" example:"Your appointment is tomorrow at 10."`
+		Template    rest.Nullable[chat.Template] `json:"template,omitempty,omitzero" doc:"Send a template that the network has approved, in place of a text; outside of the 24 hours after the contact's last message the WhatsApp Cloud API takes nothing else. Not with a file. null: none"`
+		WhatsappID  *int64                       `json:"whatsappId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Connection to send on; absent: the default one"`
+		QueueID     *int64                       `json:"queueId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Queue of a new ticket"`
+		CloseTicket bool                         `json:"closeTicket,omitempty" doc:"Close the ticket after the message"`
+		MediaURL    string                       `json:"mediaUrl,omitempty" maxLength:"2048" doc:"File to send with the text: an address that the hub fetches within 15 s; images 5 MiB, audio and video 16 MiB, documents 100 MiB" example:"https://example.com/map.png"`
+		Media       string                       `json:"media,omitempty" maxLength:"2048" doc:"The same as mediaUrl"`
+		MediaType   chat.MediaType               `json:"mediaType,omitempty" enum:"image,video,audio,document" doc:"What the file has to be; absent: what its content is"`
+		Mediatype   chat.MediaType               `json:"mediatype,omitempty" enum:"image,video,audio,document" doc:"The same as mediaType"`
+		FileName    string                       `json:"fileName,omitempty" maxLength:"255" doc:"Name of the file; absent: as the address says" example:"map.png"`
+		ExternalKey string                       `json:"externalKey,omitempty" maxLength:"200" doc:"The caller's own id of the message"`
+		Appointment *AskedAbout                  `json:"appointment,omitempty" doc:"Asks the contact to confirm or cancel an appointment; for keys of connected products, not with a template; absent: no question"`
 	} `nameHint:"SendMessage"`
 }
 
@@ -52,8 +55,8 @@ type sendInput struct {
 type SentMessage struct {
 	ID        string    `json:"id" doc:"Id of the message"`
 	MessageID string    `json:"messageId" doc:"The same as id"`
-	Status    string    `json:"status" enum:"sent,queued" doc:"queued: the network does not answer, and the hub tries again"`
-	Ack       chat.Ack  `json:"ack" doc:"0 queued, 1 taken by the network"`
+	Status    string    `json:"status" enum:"sent,queued,unclear" doc:"queued: the network does not answer, and the hub tries again; unclear: the network's answer was lost, so that it may have taken the message, which is not sent again by itself"`
+	Ack       chat.Ack  `json:"ack" doc:"0 queued or unclear, 1 taken by the network"`
 	Number    string    `json:"number" doc:"Of the contact"`
 	TicketID  int64     `json:"ticketId" doc:"Ticket that the message is in"`
 	ContactID int64     `json:"contactId" doc:"Contact with the number"`
@@ -65,9 +68,10 @@ type sendOutput struct{ Body SentMessage }
 // sender is the caller of the send API.
 type sender struct {
 	scope        store.Scope
-	subject      string // of its rate limit
-	connectionID *int64 // the only connection it may send on; nil: any
-	isTest       bool   // a key of the test environment, for sandbox connections only
+	subject      string    // of its rate limit
+	connectionID *int64    // the only connection it may send on; nil: any
+	integration  uuid.UUID // of a connected product's key; zero: none
+	isTest       bool      // a key of the test environment, for sandbox connections only
 }
 
 type senderKey struct{}
@@ -98,7 +102,7 @@ func (a *API) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
 	switch {
 	case !chat.IsNumber(b.Number):
 		return nil, invalidField("invalid_number", "body.number", "Invalid number format: digits with country code")
-	case strings.TrimSpace(b.Body) == "":
+	case strings.TrimSpace(b.Body) == "" && !b.Template.HasValue():
 		return nil, invalidField("empty_body", "body.body", "The message body must not be empty.")
 	case len([]rune(b.Body)) > maxBody:
 		return nil, hub.Invalid("body.body", "must have at most 4096 characters")
@@ -108,7 +112,10 @@ func (a *API) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
 	var errs rest.FieldErrors
 	errs.Check(b.QueueID == nil || *b.QueueID > 0, "body.queueId", "must be the id of a queue")
 	checkMediaFields(&errs, b.MediaURL, b.MediaType, b.FileName)
+	checkTemplate(&errs, b.Template.Pointer(), b.MediaURL != "")
 	errs.Check(len([]rune(b.ExternalKey)) <= 200, "body.externalKey", "must have at most 200 characters")
+	b.Appointment.check(&errs, from, b.Body, a.host.Now())
+	errs.Check(b.Appointment == nil || !b.Template.HasValue(), "body.appointment", "cannot be asked about with a template")
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
@@ -149,8 +156,12 @@ func (a *API) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
 // writeAndSend stores the message on the contact's ticket, and sends it.
 func (a *API) writeAndSend(ctx context.Context, from sender, in *sendInput, connection store.Connection, key *store.RequestKey) (*sendOutput, error) {
 	var contact store.Contact
+	var message store.Message
 	var entry store.OutboxEntry
 	draft := store.Message{ID: store.NewMessageID(), Body: in.Body.Body, MediaType: chat.MediaText, Origin: chat.OriginAPI}
+	if in.Body.Template.HasValue() {
+		draft = store.WithTemplate(draft, in.Body.Template.Value)
+	}
 	var files []store.MediaFile
 	if in.Body.MediaURL != "" {
 		file, err := a.media.Fetch(ctx, from.scope.Company, media.Link{URL: in.Body.MediaURL, Media: in.Body.MediaType, Name: in.Body.FileName})
@@ -176,39 +187,43 @@ func (a *API) writeAndSend(ctx context.Context, from sender, in *sendInput, conn
 		if err := outbound.CheckConsent(contact, draft.Origin, tx.Now()); err != nil {
 			return err
 		}
-		if err := a.outbound.CheckWindow(ctx, tx.Queries, connection, contact); err != nil {
+		if err := a.outbound.CheckContent(ctx, tx.Queries, connection, contact, draft); err != nil {
 			return err
 		}
 		ticket, err := tx.FindOrCreateTicket(ctx, from.scope, contact, connection.ID, store.NewTicket{Status: chat.TicketPending, QueueID: in.Body.QueueID, Reopens: true})
 		if err != nil {
 			return err
 		}
-		_, entry, err = a.outbound.Write(ctx, tx, outbound.Draft{Contact: contact, Ticket: ticket, Message: draft})
+		message, entry, err = a.writeSent(ctx, tx, from, in.Body.Appointment, outbound.Draft{Contact: contact, Ticket: ticket, Message: draft, ClosesTicket: in.Body.CloseTicket})
 		return err
 	})
 	if err != nil {
 		a.discard(ctx, files)
 		return nil, err
 	}
-	message, err := a.outbound.Send(ctx, from.scope, entry)
-	if err != nil {
-		return nil, err
-	}
-	if in.Body.CloseTicket && message.Ack != chat.AckFailed {
-		if err := a.outbound.CloseTicket(ctx, from.scope, *message.TicketID, nil); err != nil {
-			return nil, err
-		}
-	}
+	message = a.sendStored(ctx, from.scope, message, entry)
 	if key != nil {
 		a.saveAnswer(ctx, *key, message)
 	}
 	return toSent(message, contact)
 }
 
+// sendStored sends a stored message and returns it as it is stored then. The message is
+// accepted: where that cannot be found out, it is sent by the outbox, and callers are not to
+// send it again.
+func (a *API) sendStored(ctx context.Context, scope store.Scope, message store.Message, entry store.OutboxEntry) store.Message {
+	sent, err := a.outbound.Send(ctx, scope, entry)
+	if err != nil {
+		a.host.Log.WarnContext(ctx, "a message waits in the outbox", "message_id", message.ID, "error", err)
+		return message
+	}
+	return sent
+}
+
 // toSent returns the answer to a request whose message was stored.
 func toSent(message store.Message, contact store.Contact) (*sendOutput, error) {
 	if message.Ack == chat.AckFailed {
-		return nil, errNotSent()
+		return nil, outbound.RefusalError(message.ErrorCode)
 	}
 	return &sendOutput{SentMessage{
 		ID: message.ID, MessageID: message.ID, Status: sentStatus(message), Ack: message.Ack, Number: contact.Number,
@@ -217,14 +232,13 @@ func toSent(message store.Message, contact store.Contact) (*sendOutput, error) {
 }
 
 func sentStatus(message store.Message) string {
-	if message.Ack == chat.AckPending {
+	switch {
+	case message.Ack == chat.AckPending && rest.ValueOrZero(message.ErrorCode) == outbound.CodeUnclear:
+		return "unclear"
+	case message.Ack == chat.AckPending:
 		return "queued"
 	}
 	return "sent"
-}
-
-func errNotSent() *hub.Error {
-	return refused("sending_wapp_msg", "The network refused the message.")
 }
 
 // authenticateSender returns the caller of the send API: a key of a connected product, or the
@@ -233,7 +247,7 @@ func errNotSent() *hub.Error {
 func (a *API) authenticateSender(ctx context.Context, authorization, apiKey string) (sender, error) {
 	if caller, ok := module.CallerFrom(ctx); ok {
 		company, err := a.store.CompanyByTenant(ctx, caller.TenantID)
-		return sender{scope: store.Scope{Company: company.ID, Tenant: company.TenantID}, subject: caller.KeyID.String(), isTest: caller.Environment == hub.Test}, err
+		return sender{scope: store.Scope{Company: company.ID, Tenant: company.TenantID}, subject: caller.KeyID.String(), integration: caller.IntegrationID, isTest: caller.Environment == hub.Test}, err
 	}
 	var tokens []string
 	if authorization != "" {

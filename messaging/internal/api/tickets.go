@@ -102,7 +102,7 @@ type listTicketsInput struct {
 	WithUnreadMessages bool   `query:"withUnreadMessages" doc:"Only tickets with unread messages"`
 	ShowAll            bool   `query:"showAll" doc:"Accepted for other clients: administrators see every ticket, users never do"`
 	PageNumber         int    `query:"pageNumber" minimum:"1" maximum:"100000" default:"1" doc:"From 1; a page has 40 tickets"`
-	SearchParam        string `query:"searchParam" maxLength:"200" doc:"Part of the contact's name or number, or beginnings of words of a message"`
+	SearchParam        string `query:"searchParam" maxLength:"200" doc:"Part of the contact's name or number, or beginnings of words of its messages"`
 }
 
 // filter returns the tickets that the query selects.

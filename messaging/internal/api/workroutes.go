@@ -17,7 +17,7 @@ func (a *API) queueRoutes() []rest.Route {
 func (a *API) scheduleRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/schedules", rest.User, 200, "schedules.list", "List scheduled messages: users that are no administrators see their own", rest.Handle(a.listSchedules)),
-		rest.Post("/schedules", rest.User, 201, "schedules.create", "Schedule a message", rest.WithErrors(rest.WithRequiredFields("NewSchedule", rest.WithHandlerValidation(rest.Handle(a.createSchedule)), "body", "sendAt", "contactId"), 404)),
+		rest.Post("/schedules", rest.User, 201, "schedules.create", "Schedule a message", rest.WithErrors(rest.WithRequiredFields("NewSchedule", rest.WithHandlerValidation(rest.Handle(a.createSchedule)), "sendAt", "contactId"), 404)),
 		rest.Get("/schedules/{id}", rest.User, 200, "schedules.get", "Read a scheduled message", rest.Handle(a.getSchedule)),
 		rest.Put("/schedules/{id}", rest.User, 200, "schedules.update", "Change a scheduled message that waits, or schedule a failed one again", rest.WithHandlerValidation(rest.Handle(a.updateSchedule))),
 		rest.Delete("/schedules/{id}", rest.User, 200, "schedules.delete", "Delete a scheduled message; what was sent stays sent", rest.Handle(a.deleteSchedule)),

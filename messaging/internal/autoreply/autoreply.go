@@ -1,5 +1,6 @@
 // Package autoreply answers contacts by itself: greetings, menus of queues, messages outside
-// of opening hours, and the words by which contacts opt out. It writes in the transaction
+// of opening hours, bookings by menus, answers to reminders, and the words by which contacts
+// opt out. It writes in the transaction
 // that stores the contact's message, through the outbox.
 package autoreply
 
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"integrationhub/hub/module"
+	"integrationhub/messaging/internal/appointments"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/store"
@@ -30,14 +32,15 @@ const (
 
 // Service writes automatic messages.
 type Service struct {
-	host   module.Host
-	store  *store.Store
-	sender *outbound.Service
+	host         module.Host
+	store        *store.Store
+	sender       *outbound.Service
+	appointments *appointments.Service
 }
 
 // New returns the service of an opened product.
-func New(host module.Host, s *store.Store, sender *outbound.Service) *Service {
-	return &Service{host, s, sender}
+func New(host module.Host, s *store.Store, sender *outbound.Service, scheduling *appointments.Service) *Service {
+	return &Service{host, s, sender, scheduling}
 }
 
 // Received is a message of a contact that has been stored in a ticket. The transaction holds
@@ -48,6 +51,7 @@ type Received struct {
 	Contact    store.Contact
 	Ticket     store.Ticket
 	Body       string
+	QuotedID   *string   // message that it replies to; nil: none
 	At         time.Time // when the contact wrote it
 }
 
@@ -57,6 +61,11 @@ func (s *Service) Respond(ctx context.Context, tx *store.Tx, r Received) ([]stor
 	c := &conversation{Received: r, service: s, tx: tx}
 	if handled, err := c.changeConsent(ctx); handled || err != nil {
 		return c.entries, err
+	}
+	if r.Contact.AnonymizedAt == nil && r.Contact.Consent != chat.ConsentOptedOut {
+		if handled, err := c.answerQuestion(ctx); handled || err != nil {
+			return c.entries, err
+		}
 	}
 	if !mayAnswer(r.Contact) {
 		return nil, nil

@@ -52,6 +52,9 @@ func menuOfQueues(queues []store.Queue) []chat.MenuOption {
 func (c *conversation) sendMenu(ctx context.Context, text string, menu []chat.MenuOption, option *int) error {
 	c.Ticket.Chatbot = len(menu) > 0 && c.Connection.MaxUseBotQueues > 0
 	c.Ticket.MenuOption = option
+	if err := c.tx.DeleteBookingChat(ctx, c.Company.ID, c.Ticket.ID); err != nil {
+		return fmt.Errorf("ending an earlier booking: %w", err)
+	}
 	if !c.Ticket.Chatbot {
 		menu = nil
 	} else {
@@ -99,6 +102,9 @@ func (c *conversation) answerMenu(ctx context.Context) error {
 	if c.Ticket.MenuSentAt != nil && c.At.Before(*c.Ticket.MenuSentAt) {
 		return nil
 	}
+	if isBooking, err := c.answerBooking(ctx); isBooking || err != nil {
+		return err
+	}
 	if c.Ticket.QueueID == nil {
 		return c.chooseQueue(ctx)
 	}
@@ -116,6 +122,9 @@ func (c *conversation) answerMenu(ctx context.Context) error {
 		return c.refuseAnswer(ctx, "", menu)
 	}
 	c.Ticket.WrongAnswers = 0
+	if chosen.Action == chat.ActionBook {
+		return c.startBooking(ctx, chosen)
+	}
 	return c.sendMenu(ctx, chosen.Message, chat.OptionsUnder(options, &chosen.ID), &chosen.ID)
 }
 

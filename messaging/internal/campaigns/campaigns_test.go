@@ -220,8 +220,7 @@ func TestCancelTakesBack(t *testing.T) {
 		return waiting == 3
 	}, 30*time.Second, 10*time.Millisecond)
 	a.OK(200, "POST", path+"/cancel", nil)
-	_, err = a.Hub.Host.Pool.Exec(t.Context(), `update sandbox_sessions set state = 'online'`)
-	require.NoError(t, err)
+	a.SetNetwork("online")
 	a.Advance(time.Hour)
 	a.run()
 	require.Equal(t, make([]string, 3), a.received())

@@ -2,13 +2,18 @@ package campaigns
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/store"
 	"integrationhub/messaging/internal/store/dbgen"
 )
+
+// errEmptyParameter is the error for a contact without the value of a template's variable.
+var errEmptyParameter = errors.New("a parameter of the template is empty or too long")
 
 // writeShipments writes up to so many messages, or ends the campaign where none is left.
 func (b *batch) writeShipments(ctx context.Context, allowed int) error {
@@ -75,6 +80,9 @@ func (b *batch) writeShipment(ctx context.Context, shipment store.Shipment, cont
 		texts = b.campaign.ConfirmationMessages
 	}
 	message, err := b.messageOf(ctx, shipment, contact, asks, b.nextText(texts))
+	if errors.Is(err, errEmptyParameter) {
+		return skip(outbound.CodeTemplateParameter)
+	}
 	if err != nil {
 		return err
 	}
@@ -103,8 +111,15 @@ func (b *batch) messageOf(ctx context.Context, shipment store.Shipment, contact 
 		}
 		return message, nil
 	}
-	body := chat.Render(text, chat.Variables{Name: contact.Name, Email: contact.Email, Number: contact.Number, At: b.tx.Now().In(b.zone)})
-	draft := store.Message{ID: store.NewMessageID(), Body: body, MediaType: chat.MediaText}
+	variables := chat.Variables{Name: contact.Name, Email: contact.Email, Number: contact.Number, At: b.tx.Now().In(b.zone)}
+	draft := store.Message{ID: store.NewMessageID(), Body: chat.Render(text, variables), MediaType: chat.MediaText}
+	if b.campaign.Template != nil && !asks {
+		template, ok := b.campaign.Template.Render(variables)
+		if !ok {
+			return draft, errEmptyParameter
+		}
+		draft = store.WithTemplate(draft, template)
+	}
 	if b.campaign.MediaID != nil && !asks {
 		file, err := b.tx.MediaFile(ctx, *b.campaign.MediaID)
 		if err != nil {

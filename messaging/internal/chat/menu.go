@@ -14,11 +14,17 @@ type MenuOption struct {
 	Title    string `json:"title" minLength:"1" maxLength:"60" doc:"Shown in the menu" example:"Opening hours"`
 	Message  string `json:"message" maxLength:"4096" required:"false" doc:"Sent when the option is chosen; empty: none" example:"We are open from 8 to 18."`
 	Option   string `json:"option" maxLength:"10" required:"false" doc:"What the contact answers; absent: its place in the menu" example:"1"`
+	Action   string `json:"action,omitempty" enum:"book" doc:"book: the contact books an appointment at the connected scheduling product, by menus of services and free times; absent: none" example:"book"`
+	Service  string `json:"service,omitempty" maxLength:"200" doc:"With book: name or id of the service; absent: the contact chooses" example:"Haircut"`
 	ParentID *int   `json:"parentId" minimum:"1" maximum:"1000" required:"false" doc:"Option whose menu it belongs to; null: the queue's first menu"`
 }
 
+// ActionBook is the action of a menu option by which contacts book appointments.
+const ActionBook = "book"
+
 // Bounds of menus.
 const (
+	maxMenuService = 200
 	MaxMenuOptions = 100 // of a queue
 	maxMenuOption  = 1000
 	maxMenuTitle   = 60
@@ -61,6 +67,10 @@ func NormalizeMenu(options []MenuOption) (normalized []MenuOption, problem strin
 			return nil, "message must have at most 4096 characters"
 		case len([]rune(option.Option)) > maxMenuKey:
 			return nil, "option must have at most 10 characters"
+		case option.Action != "" && option.Action != ActionBook:
+			return nil, "action must be book"
+		case len([]rune(option.Service)) > maxMenuService || option.Service != "" && option.Action != ActionBook:
+			return nil, "service must have at most 200 characters, and needs the action book"
 		case option.ParentID != nil && !known[*option.ParentID]:
 			return nil, "parentId must be the id of an entry before it"
 		case slices.ContainsFunc(siblings, func(s MenuOption) bool { return strings.EqualFold(s.Option, option.Option) }):

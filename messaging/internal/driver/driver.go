@@ -32,8 +32,10 @@ type Driver interface {
 	Start(ctx context.Context, c Connection) error
 	// Stop ends a session and its pairing. Stopping a connection without one does nothing.
 	Stop(ctx context.Context, c Connection) error
-	// Send hands a message to the network. The message's id makes it safe to send again
-	// after a failure: the network takes it once. It returns one of this package's errors.
+	// Send hands a message to the network. Where the network is Idempotent, the message's id
+	// makes it safe to send again after any failure: the network takes it once. Others
+	// return [ErrUnclear] where an answer was lost; after any other error they have not
+	// taken the message. It returns one of this package's errors, or one that may pass.
 	Send(ctx context.Context, c Connection, m Outgoing) (Sent, error)
 	// MarkRead tells the network that messages of a contact were read.
 	MarkRead(ctx context.Context, c Connection, number string, remoteIDs []string) error
@@ -44,10 +46,21 @@ type Driver interface {
 	OpenMedia(ctx context.Context, c Connection, reference string) (io.ReadCloser, error)
 }
 
+// SessionKeeper is a driver whose network has to be asked for the state of sessions, because
+// it may fail to report it.
+type SessionKeeper interface {
+	// Refresh asks for the state of a connection and passes it to the sink. A network that
+	// does not answer is a state.
+	Refresh(ctx context.Context, c Connection) error
+}
+
 // Capabilities are the differences between networks that the product shows or obeys.
 type Capabilities struct {
+	Idempotent    bool          // a message that comes again with the same id is taken once
+	Sessions      bool          // Stop ends the pairing, and nothing is sent until it is paired again; else an account goes on working
+	NumberCheck   bool          // the network can be asked whether a number is registered
 	QRCode        bool          // connections are paired by a QR code
-	Templates     bool          // outside of the window only templates are taken
+	Templates     bool          // templates are taken, also outside of the window
 	MessageWindow time.Duration // how long after a contact's message texts are taken; 0 = always
 }
 
@@ -56,8 +69,9 @@ type Outgoing struct {
 	ID             string // the product's
 	To             string // number
 	Body           string
-	Media          *Media // nil: a text
-	QuotedRemoteID string // "" = none
+	Media          *Media         // nil: a text
+	Template       *chat.Template // nil: none; then Body is its text for people. With [Capabilities].Templates only
+	QuotedRemoteID string         // "" = none
 }
 
 // Media is a file of a message.
@@ -91,6 +105,7 @@ type ConnectionChange struct {
 	Status       chat.ConnectionStatus
 	QRCode       string    // with [chat.ConnectionQRCode]
 	QRExpiresAt  time.Time // of the QR code
+	Sequence     int64     // grows with a connection's changes where the network counts them: one that is older than the stored one has no effect. 0 = it does not count
 	Number       string    // once it is known; "" leaves the stored one
 	LastError    string    // for people; "" = none
 }
@@ -103,6 +118,7 @@ type Incoming struct {
 	LID            string // the network's own name of the sender; "" = none
 	Name           string // that the contact gave itself; "" = unknown
 	Body           string
+	Kind           chat.MediaType // [chat.MediaLocation] or [chat.MediaContact], which Body describes; "" = a text, or what Media is
 	Media          *IncomingMedia
 	QuotedRemoteID string
 	At             time.Time
@@ -120,6 +136,7 @@ type IncomingMedia struct {
 type Receipt struct {
 	ConnectionID int64
 	RemoteIDs    []string
+	MessageID    string // the product's id of the only one, where the network repeats it; "" = it does not
 	Ack          chat.Ack
 	ErrorCode    string // with [chat.AckFailed]
 }
@@ -130,9 +147,49 @@ var (
 	ErrNotConnected = errors.New("the connection is not connected")
 	// ErrNotRegistered means that the number is not registered at the network.
 	ErrNotRegistered = errors.New("the number is not registered at the network")
+	// ErrUnreachable means that the network does not answer: for now nothing can be sent on
+	// the connection.
+	ErrUnreachable = errors.New("the network does not answer")
 	// ErrRefused means that the network will never take the message.
 	ErrRefused = errors.New("the network refused the message")
+	// ErrUnclear means that the network's answer was lost: it may have taken the message.
+	// Networks that are Idempotent do not need it.
+	ErrUnclear = errors.New("it is not known whether the network took the message")
 )
+
+// RefusedError is an [ErrRefused] whose reason is known.
+type RefusedError struct {
+	Code string // stored with the message, such as "template_paused"
+	Err  error  // of the network
+}
+
+// Error implements error.
+func (e *RefusedError) Error() string { return ErrRefused.Error() + ": " + e.Err.Error() }
+
+// Unwrap returns [ErrRefused] and the network's error.
+func (e *RefusedError) Unwrap() []error { return []error{ErrRefused, e.Err} }
+
+// NetworkTemplate is a template that a network has for an account.
+type NetworkTemplate struct {
+	Name       string
+	Language   string
+	Status     string // such as APPROVED
+	Category   string // such as UTILITY
+	Components []byte // as the network describes them, as JSON
+}
+
+// TemplatePage selects approved templates of an account.
+type TemplatePage struct {
+	Name  string // "" = every name
+	After string // the earlier page's Next; "" = the first page
+}
+
+// TemplateLister is a [Driver] whose network lists the templates of an account.
+type TemplateLister interface {
+	// Templates returns a page of an account's approved templates, and what follows it; "" =
+	// nothing. It returns an [ErrRefused] for an account that the network does not show.
+	Templates(ctx context.Context, c Connection, page TemplatePage) (templates []NetworkTemplate, next string, err error)
+}
 
 // Drivers are the drivers of this process, by name.
 type Drivers struct{ byName map[string]Driver }

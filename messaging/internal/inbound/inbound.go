@@ -85,6 +85,9 @@ func (s *Service) ReceiveMessage(ctx context.Context, in driver.Incoming) error 
 			return err
 		}
 		draft := store.Message{RemoteID: &in.RemoteID, Body: in.Body, MediaType: chat.MediaText, Origin: chat.OriginContact, SentAt: in.At}
+		if in.Kind != "" {
+			draft.MediaType = in.Kind
+		}
 		addIncomingMedia(&draft, in.Media)
 		if draft.QuotedID, err = quotedID(ctx, tx, connection, in.QuotedRemoteID); err != nil {
 			return err
@@ -105,7 +108,7 @@ func (s *Service) ReceiveMessage(ctx context.Context, in driver.Incoming) error 
 		if isRating { // nobody has to read it
 			return tx.MarkTicketRead(ctx, scope.Company, ticket.ID)
 		}
-		replies, err = s.replies.Respond(ctx, tx, autoreply.Received{Company: company, Connection: connection, Contact: contact, Ticket: ticket, Body: in.Body, At: in.At})
+		replies, err = s.replies.Respond(ctx, tx, autoreply.Received{Company: company, Connection: connection, Contact: contact, Ticket: ticket, Body: in.Body, QuotedID: draft.QuotedID, At: in.At})
 		return err
 	})
 	if err == nil {
@@ -134,18 +137,15 @@ func (s *Service) ticketOf(ctx context.Context, tx *store.Tx, company store.Comp
 
 // ReceiveReceipt implements [driver.Sink].
 func (s *Service) ReceiveReceipt(ctx context.Context, receipt driver.Receipt) error {
-	connection, _, err := s.connectionOf(ctx, receipt.ConnectionID)
+	connection, company, err := s.connectionOf(ctx, receipt.ConnectionID)
 	if err != nil {
 		return ignoreNoRows(err)
 	}
-	var errorCode *string
-	if receipt.ErrorCode != "" {
-		errorCode = &receipt.ErrorCode
-	}
+	scope := store.Scope{Company: company.ID, Tenant: company.TenantID}
 	ids := slices.Compact(slices.Sorted(slices.Values(receipt.RemoteIDs))) // in one order, so that two receipts do not wait for each other
 	return s.store.InTx(ctx, "storing a receipt", func(tx *store.Tx) error {
 		for _, id := range ids {
-			if err := tx.ApplyReceipt(ctx, connection, id, receipt.Ack, errorCode); err != nil {
+			if err := tx.ApplyReceipt(ctx, scope, connection, id, receipt); err != nil {
 				return err
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"integrationhub/hub/module"
 	"integrationhub/messaging/internal/autoreply"
 	"integrationhub/messaging/internal/campaigns"
+	"integrationhub/messaging/internal/driver/sandbox"
 	"integrationhub/messaging/internal/imports"
 	"integrationhub/messaging/internal/inbound"
 	"integrationhub/messaging/internal/outbound"
@@ -27,12 +28,16 @@ type Services struct {
 	Schedules *schedules.Service
 	Campaigns *campaigns.Service
 	Store     *store.Store
+	Sandbox   *sandbox.Network // nil outside of development
 }
 
 // List returns the jobs.
 func List(s Services) []module.Job {
-	return []module.Job{
-		{Name: "outbox", Every: time.Second, Timeout: 5 * time.Minute, Run: s.Outbound.SendDue},
+	list := []module.Job{
+		// A process that dies holds a job for its timeout and half a minute more.
+		{Name: "outbox", Every: time.Second, Timeout: 30 * time.Second, Run: s.Outbound.SendDue},
+		{Name: "unreachable-connections", Every: 2 * time.Second, Run: s.Sessions.CheckUnreachable},
+		{Name: "unclear-messages", Every: 30 * time.Second, Run: s.Outbound.GiveUpUnclear},
 		{Name: "expired-changes", Every: 10 * time.Minute, Timeout: 5 * time.Minute, Run: s.Realtime.DeleteExpired},
 		{Name: "qr-codes", Every: 10 * time.Second, Run: s.Sessions.RenewExpired},
 		{Name: inbound.MediaJob, Timeout: 5 * time.Minute, Run: s.Inbound.FetchMedia},
@@ -42,8 +47,14 @@ func List(s Services) []module.Job {
 		{Name: "old-idempotency-keys", Every: time.Hour, Timeout: 5 * time.Minute, Run: s.Store.DeleteExpiredKeys},
 		{Name: "old-imports", Every: 24 * time.Hour, Timeout: 5 * time.Minute, Run: s.Imports.DeleteOld},
 		{Name: "waiting-tickets", Every: 10 * time.Second, Run: s.Replies.UpdateWaiting},
+		{Name: "appointment-calls", Every: time.Second, Timeout: 5 * time.Minute, Run: s.Replies.CallScheduling},
+		{Name: "old-appointment-questions", Every: 24 * time.Hour, Timeout: 5 * time.Minute, Run: s.Store.DeleteOldQuestions},
 		{Name: "schedules", Every: time.Second, Timeout: 30 * time.Second, Run: s.Schedules.SendDue},
 		{Name: "campaigns", Every: time.Second, Timeout: 30 * time.Second, Run: s.Campaigns.SendDue},
 		{Name: "retention", Every: 24 * time.Hour, Timeout: time.Hour, Run: s.Store.EraseOldMessages},
 	}
+	if s.Sandbox != nil {
+		list = append(list, module.Job{Name: "sandbox-messages", Every: 5 * time.Second, Run: s.Sandbox.DeliverStalled})
+	}
+	return list
 }

@@ -46,6 +46,14 @@ func (c *Company) RunJob(name string) {
 	require.NoError(c.T, c.Hub.Job(name).Run(c.T.Context(), nil))
 }
 
+// SetNetwork takes the company's connections offline, or online again.
+func (c *Company) SetNetwork(action string) {
+	c.T.Helper()
+	for _, connection := range c.List("/whatsapp") {
+		c.OK(200, "POST", Path("/sandbox/connections", connection)+"/"+action, nil)
+	}
+}
+
 // DrainOutbox sends what waits in the outbox, and waits for what others are sending.
 func (c *Company) DrainOutbox() {
 	c.T.Helper()

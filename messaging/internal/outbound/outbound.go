@@ -25,15 +25,17 @@ const (
 	firstRetry  = 5 * time.Second  // doubles …
 	maxRetry    = 10 * time.Minute // … up to this
 	giveUpAfter = 24 * time.Hour   // since the message was written
-	batchSize   = 20               // entries that one claim takes
 )
 
 // Error codes of messages that were not sent.
 const (
-	CodeNotRegistered = "not_registered" // the number is not registered at the network
-	CodeRefused       = "refused"        // by the network
-	CodeExpired       = "expired"        // the network could not be reached for a day
-	CodeWindowClosed  = "window_closed"  // the contact has not written for too long
+	CodeNotRegistered     = "not_registered" // the number is not registered at the network
+	CodeRefused           = "refused"        // by the network
+	CodeExpired           = "expired"        // the network could not be reached for a day
+	CodeWindowClosed      = "window_closed"  // the contact has not written for too long
+	CodeUnclear           = store.CodeUnclear
+	CodeTemplateParameter = "template_parameter_empty" // a variable has no value for the contact, or one that is too long
+	CodeNoTemplates       = "template_unsupported"     // the network takes no templates
 )
 
 // Service sends messages.
@@ -42,6 +44,7 @@ type Service struct {
 	store   *store.Store
 	drivers *driver.Drivers
 	media   MediaURLs
+	pace    pace
 }
 
 // MediaURLs makes addresses at which networks fetch files.
@@ -52,7 +55,7 @@ type MediaURLs interface {
 
 // New returns the service of an opened product.
 func New(host module.Host, s *store.Store, drivers *driver.Drivers, media MediaURLs) *Service {
-	return &Service{host, s, drivers, media}
+	return &Service{host: host, store: s, drivers: drivers, media: media}
 }
 
 // Draft is a message to write to a contact.
@@ -60,6 +63,8 @@ type Draft struct {
 	Contact store.Contact
 	Ticket  store.Ticket
 	Message store.Message // body, media, origin and who wrote it
+
+	ClosesTicket bool // once it is sent
 }
 
 // Write stores a message and its outbox entry in the transaction. After the commit the
@@ -71,6 +76,10 @@ func (s *Service) Write(ctx context.Context, tx *store.Tx, d Draft) (store.Messa
 		return m, store.OutboxEntry{}, err
 	}
 	entry, err := tx.Enqueue(ctx, m, tx.Now().Add(leaseTime))
+	if err == nil && d.ClosesTicket {
+		entry.ClosesTicket = true
+		err = tx.CloseTicketOnceSent(ctx, m.CompanyID, m.ID)
+	}
 	return m, entry, err
 }
 
@@ -84,27 +93,6 @@ func (s *Service) Send(ctx context.Context, scope store.Scope, entry store.Outbo
 		}
 	}
 	return s.store.Message(ctx, entry.CompanyID, entry.MessageID)
-}
-
-// SendDue sends the messages that are due: the job of this package.
-func (s *Service) SendDue(ctx context.Context, _ []byte) error {
-	for ctx.Err() == nil {
-		now := s.host.Now()
-		entries, err := s.store.ClaimOutbox(ctx, now.Add(leaseTime), now, batchSize)
-		if err != nil || len(entries) == 0 {
-			return err
-		}
-		for _, entry := range entries {
-			company, err := s.store.Company(ctx, entry.CompanyID)
-			if err != nil {
-				return fmt.Errorf("loading the company: %w", err)
-			}
-			if err := s.sendLeased(ctx, store.Scope{Company: company.ID, Tenant: company.TenantID}, entry); err != nil {
-				return err
-			}
-		}
-	}
-	return ctx.Err()
 }
 
 // sendLeased sends the message of an entry that this process has leased, and stores what
@@ -126,11 +114,21 @@ func (s *Service) sendLeased(ctx context.Context, scope store.Scope, entry store
 		code := failureCode(err)
 		switch {
 		case err == nil:
+			if entry.ClosesTicket && message.TicketID != nil {
+				if err := closeTicket(ctx, tx, scope, *message.TicketID, nil); err != nil && !errors.Is(err, hub.ErrNotFound) {
+					return err
+				}
+			}
 			_, err := tx.MarkSent(ctx, scope, message, contact.Number, sent)
 			return err
+		case errors.Is(err, driver.ErrUnclear):
+			s.host.Log.WarnContext(ctx, "it is not known whether a message was sent; it is not sent again", "message_id", message.ID, "error", err)
+			if err := markUnreachable(ctx, tx, entry, err); err != nil {
+				return err
+			}
+			return tx.MarkUnclear(ctx, message, tx.Now().Add(reportTime))
 		case code == "" && tx.Now().Sub(entry.CreatedAt) < giveUpAfter:
-			s.host.Log.WarnContext(ctx, "a message could not be sent; trying again", "message_id", message.ID, "attempts", entry.Attempts, "error", err)
-			return tx.PostponeOutboxEntry(ctx, entry.CompanyID, entry.MessageID, tx.Now().Add(retryDelay(entry.Attempts)))
+			return s.postpone(ctx, tx, entry, err)
 		case code == "":
 			code = CodeExpired
 		}
@@ -138,21 +136,62 @@ func (s *Service) sendLeased(ctx context.Context, scope store.Scope, entry store
 	})
 }
 
+// errWaiting means that the connection of a message is not connected: it was not tried.
+var errWaiting = errors.New("the connection is not connected")
+
+// postpone puts a message off that could not be sent for a reason that may pass. A connection
+// whose network does not answer is not connected any more: its other messages wait until it
+// is, and are not tried.
+func (s *Service) postpone(ctx context.Context, tx *store.Tx, entry store.OutboxEntry, reason error) error {
+	if errors.Is(reason, errWaiting) {
+		return release(ctx, tx.Queries, []store.OutboxEntry{entry})
+	}
+	if err := markUnreachable(ctx, tx, entry, reason); err != nil {
+		return err
+	}
+	s.host.Log.WarnContext(ctx, "a message could not be sent; trying again", "message_id", entry.MessageID, "attempts", entry.Attempts, "error", reason)
+	return tx.PostponeOutboxEntry(ctx, entry.CompanyID, entry.MessageID, tx.Now().Add(retryDelay(entry.Attempts)))
+}
+
+// markUnreachable stores that the connection of a message is not connected any more, if an
+// error says so.
+func markUnreachable(ctx context.Context, tx *store.Tx, entry store.OutboxEntry, reason error) error {
+	forPeople := "The network does not answer."
+	switch {
+	case errors.Is(reason, driver.ErrUnreachable):
+	case errors.Is(reason, driver.ErrNotConnected):
+		forPeople = "The network has ended the session."
+	default:
+		return nil
+	}
+	err := tx.MarkUnreachable(ctx, dbgen.MarkUnreachableParams{Reason: forPeople, At: tx.Now(), CompanyID: entry.CompanyID, ID: entry.ConnectionID})
+	if err != nil {
+		return fmt.Errorf("storing that a network does not answer: %w", err)
+	}
+	return nil
+}
+
 // callDriver hands a message to its network.
 func (s *Service) callDriver(ctx context.Context, entry store.OutboxEntry, contact store.Contact, message store.Message) (driver.Sent, error) {
+	if entry.HandedAt != nil {
+		return driver.Sent{}, driver.ErrUnclear
+	}
 	connection, err := s.store.Connection(ctx, entry.CompanyID, entry.ConnectionID)
 	if err != nil {
 		return driver.Sent{}, fmt.Errorf("loading the connection: %w", err)
+	}
+	if connection.Status != chat.ConnectionConnected {
+		return driver.Sent{}, errWaiting
 	}
 	network, err := s.drivers.ByName(connection.Driver)
 	if err != nil {
 		return driver.Sent{}, err
 	}
 	// Schedules, campaigns and late attempts come here without an earlier look.
-	if err := s.CheckWindow(ctx, s.store.Queries, connection, contact); err != nil {
+	if err := s.CheckContent(ctx, s.store.Queries, connection, contact, message); err != nil {
 		return driver.Sent{}, err
 	}
-	out := driver.Outgoing{ID: message.ID, To: contact.Number, Body: message.Body}
+	out := driver.Outgoing{ID: message.ID, To: contact.Number, Body: message.Body, Template: message.Template}
 	if message.MediaID != nil {
 		out.Media = &driver.Media{Type: message.MediaType, MimeType: rest.ValueOrZero(message.MimeType), Name: rest.ValueOrZero(message.MediaName), URL: s.media.SignedURL(*message.MediaID)}
 	}
@@ -167,18 +206,28 @@ func (s *Service) callDriver(ctx context.Context, entry store.OutboxEntry, conta
 	if err != nil {
 		return driver.Sent{}, err
 	}
+	if !network.Capabilities().Idempotent {
+		if err := s.handOver(ctx, entry); err != nil {
+			return driver.Sent{}, err
+		}
+	}
 	return network.Send(ctx, opened, out)
 }
 
 // failureCode returns the code of a final error of a driver, "" for one that may pass.
 func failureCode(err error) string {
+	var refusal *driver.RefusedError
 	switch {
+	case errors.As(err, &refusal):
+		return refusal.Code
 	case errors.Is(err, driver.ErrNotRegistered):
 		return CodeNotRegistered
 	case errors.Is(err, driver.ErrRefused):
 		return CodeRefused
 	case errors.Is(err, errWindowClosed):
 		return CodeWindowClosed
+	case errors.Is(err, errNoTemplates):
+		return CodeNoTemplates
 	}
 	return ""
 }
@@ -195,7 +244,8 @@ func retryDelay(attempts int) time.Duration {
 }
 
 // PickConnection returns the connection to send on: the one asked for, or the default one.
-// It is an error for callers if there is none, or if it is not connected.
+// It is an error for callers if there is none, or if it has no session. While its network
+// does not answer, messages wait.
 func (s *Service) PickConnection(ctx context.Context, company int64, id *int64) (store.Connection, error) {
 	var connection store.Connection
 	var err error
@@ -207,15 +257,18 @@ func (s *Service) PickConnection(ctx context.Context, company int64, id *int64) 
 	} else if connection, err = s.store.DefaultConnection(ctx, company); err != nil {
 		return connection, dberr.MapNoRows(err, errNotInitialized())
 	}
-	if connection.Status != chat.ConnectionConnected {
+	if connection.Status != chat.ConnectionConnected && connection.Status != chat.ConnectionTimeout {
 		return connection, errNotInitialized()
 	}
 	return connection, nil
 }
 
 // CheckNumber is an error for callers if a number is not registered at the network of a
-// connection.
+// connection. While that does not answer, the network refuses the message later.
 func (s *Service) CheckNumber(ctx context.Context, connection store.Connection, number string) error {
+	if connection.Status != chat.ConnectionConnected {
+		return nil
+	}
 	network, err := s.drivers.ByName(connection.Driver)
 	if err != nil {
 		return err
@@ -234,28 +287,6 @@ func (s *Service) CheckNumber(ctx context.Context, connection store.Connection, 
 	return nil
 }
 
-// errWindowClosed is the error for a message that the network would refuse, because the
-// contact has not written for too long.
-var errWindowClosed = hub.Errorf(hub.ErrMalformed, "window_closed", "The contact has not written on this connection within the last 24 hours: the network takes templates only.")
-
-// CheckWindow is an error for callers if the network of a connection takes no texts or files
-// for a contact now. Networks are not called.
-func (s *Service) CheckWindow(ctx context.Context, queries *dbgen.Queries, connection store.Connection, contact store.Contact) error {
-	network, err := s.drivers.ByName(connection.Driver)
-	if err != nil {
-		return err
-	}
-	window := network.Capabilities().MessageWindow
-	if window == 0 {
-		return nil
-	}
-	isOpen, err := queries.ContactWroteSince(ctx, dbgen.ContactWroteSinceParams{CompanyID: contact.CompanyID, ContactID: contact.ID, ConnectionID: connection.ID, Since: s.host.Now().Add(-window)})
-	if err == nil && !isOpen {
-		err = errWindowClosed
-	}
-	return err
-}
-
 // answerTime is how long users may answer a contact that has opted out.
 const answerTime = 24 * time.Hour
 
@@ -272,21 +303,23 @@ func CheckConsent(contact store.Contact, origin chat.Origin, now time.Time) erro
 // CloseTicket closes a ticket for a program, with a resolution unless that is nil. A closed
 // one stays as it is; an unknown one is a [hub.ErrNotFound].
 func (s *Service) CloseTicket(ctx context.Context, scope store.Scope, ticketID int64, resolution *string) error {
-	return s.store.InTx(ctx, "closing a ticket", func(tx *store.Tx) error {
-		ticket, err := tx.LockTicket(ctx, scope.Company, ticketID)
-		if err != nil {
-			return dberr.MapNoRows(err, hub.Errorf(hub.ErrNotFound, "no_ticket_found", "There is no ticket with this id."))
-		}
-		earlier := ticket.Status
-		if earlier == chat.TicketClosed {
-			return nil
-		}
-		if ticket.Status = chat.TicketClosed; resolution != nil {
-			ticket.Resolution = resolution
-		}
-		_, err = tx.SaveTicket(ctx, scope, earlier, ticket)
-		return err
-	})
+	return s.store.InTx(ctx, "closing a ticket", func(tx *store.Tx) error { return closeTicket(ctx, tx, scope, ticketID, resolution) })
+}
+
+func closeTicket(ctx context.Context, tx *store.Tx, scope store.Scope, ticketID int64, resolution *string) error {
+	ticket, err := tx.LockTicket(ctx, scope.Company, ticketID)
+	if err != nil {
+		return dberr.MapNoRows(err, hub.Errorf(hub.ErrNotFound, "no_ticket_found", "There is no ticket with this id."))
+	}
+	earlier := ticket.Status
+	if earlier == chat.TicketClosed {
+		return nil
+	}
+	if ticket.Status = chat.TicketClosed; resolution != nil {
+		ticket.Resolution = resolution
+	}
+	_, err = tx.SaveTicket(ctx, scope, earlier, ticket)
+	return err
 }
 
 func errNotInitialized() *hub.Error {

@@ -97,10 +97,17 @@ func (s *Service) write(ctx context.Context, tx *store.Tx, company store.Company
 	if err != nil {
 		return nil, err
 	}
-	body := chat.Render(schedule.Body, chat.Variables{
+	variables := chat.Variables{
 		Name: contact.Name, Email: contact.Email, Number: contact.Number, Protocol: strconv.FormatInt(ticket.ID, 10), At: tx.Now().In(chat.LoadZone(company.Timezone)),
-	})
-	draft := store.Message{UserID: schedule.UserID, Body: body, MediaType: chat.MediaText, Origin: chat.OriginSchedule}
+	}
+	draft := store.Message{UserID: schedule.UserID, Body: chat.Render(schedule.Body, variables), MediaType: chat.MediaText, Origin: chat.OriginSchedule}
+	if schedule.Template != nil {
+		rendered, ok := schedule.Template.Render(variables)
+		if !ok {
+			return nil, fail(ctx, tx, schedule, outbound.CodeTemplateParameter)
+		}
+		draft = store.WithTemplate(draft, rendered)
+	}
 	if schedule.MediaID != nil {
 		file, err := tx.MediaFile(ctx, *schedule.MediaID)
 		if err != nil {

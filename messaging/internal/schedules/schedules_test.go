@@ -82,8 +82,7 @@ func TestScheduleWaitsForTheNetwork(t *testing.T) {
 	company.Connect()
 	ana, number := newContact(company, "Ana")
 	path := messagingtest.Path("/schedules", company.OK(201, "POST", "/schedules", object{"body": "Hi", "sendAt": monday.Add(time.Minute), "contactId": ana}))
-	_, err := company.Hub.Host.Pool.Exec(t.Context(), `update sandbox_sessions set state = 'offline'`)
-	require.NoError(t, err)
+	company.SetNetwork("offline")
 	company.Advance(time.Hour)
 	require.Eventually(t, func() bool {
 		company.RunJob("schedules")
@@ -94,8 +93,7 @@ func TestScheduleWaitsForTheNetwork(t *testing.T) {
 	var written int
 	require.NoError(t, company.Hub.Host.Pool.QueryRow(t.Context(), `select count(*) from messages`).Scan(&written))
 	require.Equal(t, 1, written)
-	_, err = company.Hub.Host.Pool.Exec(t.Context(), `update sandbox_sessions set state = 'online'`)
-	require.NoError(t, err)
+	company.SetNetwork("online")
 	company.Advance(time.Hour)
 	runNow(company)
 	require.Equal(t, []string{"Hi"}, company.Inbox(number))

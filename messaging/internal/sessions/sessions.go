@@ -5,6 +5,7 @@ package sessions
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"integrationhub/hub/module"
 	"integrationhub/messaging/internal/chat"
@@ -86,7 +87,56 @@ func (s *Service) RenewQRCode(ctx context.Context, c store.Connection) (store.Co
 	if c.Retries < maxQRCodes {
 		return s.Start(ctx, c)
 	}
+	if err := s.Stop(ctx, c); err != nil { // else its network goes on making codes
+		return c, err
+	}
 	return s.disconnect(ctx, c, "Nobody scanned the QR code.")
+}
+
+// checkers is how many connections are looked at at the same time: networks that do not
+// answer take their time.
+const checkers = 8
+
+// CheckUnreachable is a background job: it looks whether networks that did not answer do so
+// again. What waits for their connections is sent then.
+func (s *Service) CheckUnreachable(ctx context.Context, _ []byte) error {
+	connections, err := s.store.UnreachableConnections(ctx, s.host.Now())
+	if err != nil {
+		return err
+	}
+	queue := make(chan store.Connection)
+	var running sync.WaitGroup
+	for range min(checkers, len(connections)) {
+		running.Go(func() {
+			for connection := range queue {
+				if err := s.refresh(ctx, connection); err != nil {
+					s.host.Log.WarnContext(ctx, "a connection could not be looked at", "connection_id", connection.ID, "error", err)
+				}
+			}
+		})
+	}
+	for _, connection := range connections {
+		queue <- connection
+	}
+	close(queue)
+	running.Wait()
+	return nil
+}
+
+// refresh looks at the session of a connection at its network.
+func (s *Service) refresh(ctx context.Context, c store.Connection) error {
+	network, err := s.drivers.ByName(c.Driver)
+	if err != nil {
+		return err
+	}
+	opened, err := s.store.DriverConnection(c)
+	if err != nil {
+		return err
+	}
+	if keeper, ok := network.(driver.SessionKeeper); ok {
+		return keeper.Refresh(ctx, opened)
+	}
+	return network.Start(ctx, opened)
 }
 
 // RenewExpired replaces all expired QR codes: the job of this package.

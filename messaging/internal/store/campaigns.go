@@ -103,7 +103,7 @@ func (t *Tx) CreateCampaign(ctx context.Context, c Campaign) (Campaign, error) {
 	created, err := t.InsertCampaign(ctx, dbgen.InsertCampaignParams{
 		CompanyID: c.CompanyID, Name: c.Name, Status: c.Status, Messages: c.Messages, Confirmation: c.Confirmation, ConfirmationMessages: c.ConfirmationMessages,
 		MediaID: c.MediaID, ScheduledAt: c.ScheduledAt, ConnectionID: c.ConnectionID, ContactListID: c.ContactListID, TagIDs: c.TagIDs,
-		MessageInterval: c.MessageInterval, LongerIntervalAfter: c.LongerIntervalAfter, GreaterInterval: c.GreaterInterval, SendWindow: c.SendWindow, CreatedAt: t.Now(),
+		MessageInterval: c.MessageInterval, LongerIntervalAfter: c.LongerIntervalAfter, GreaterInterval: c.GreaterInterval, SendWindow: c.SendWindow, Template: c.Template, CreatedAt: t.Now(),
 	})
 	if err != nil {
 		return c, err
@@ -117,7 +117,7 @@ func (t *Tx) SaveCampaign(ctx context.Context, c Campaign) error {
 		CompanyID: c.CompanyID, ID: c.ID, Name: c.Name, Status: c.Status, Messages: c.Messages, Confirmation: c.Confirmation, ConfirmationMessages: c.ConfirmationMessages,
 		MediaID: c.MediaID, ScheduledAt: c.ScheduledAt, StartedAt: c.StartedAt, CompletedAt: c.CompletedAt, ConnectionID: c.ConnectionID,
 		ContactListID: c.ContactListID, TagIDs: c.TagIDs, MessageInterval: c.MessageInterval, LongerIntervalAfter: c.LongerIntervalAfter,
-		GreaterInterval: c.GreaterInterval, SendWindow: c.SendWindow, UpdatedAt: t.Now(),
+		GreaterInterval: c.GreaterInterval, SendWindow: c.SendWindow, Template: c.Template, UpdatedAt: t.Now(),
 	})
 }
 
@@ -213,7 +213,7 @@ func (t *Tx) SaveShipment(ctx context.Context, s Shipment) error {
 func (t *Tx) AddCampaignMessage(ctx context.Context, contact Contact, connection int64, m Message) (Message, error) {
 	stored, err := t.InsertMessage(ctx, dbgen.InsertMessageParams{
 		CompanyID: contact.CompanyID, ID: m.ID, ContactID: contact.ID, ConnectionID: &connection, Body: m.Body, FromMe: true, IsRead: true,
-		MediaType: m.MediaType, MediaID: m.MediaID, MediaName: m.MediaName, MimeType: m.MimeType, Size: m.Size, Origin: chat.OriginCampaign,
+		MediaType: m.MediaType, MediaID: m.MediaID, MediaName: m.MediaName, MimeType: m.MimeType, Size: m.Size, Origin: chat.OriginCampaign, Template: m.Template,
 		SentAt: t.Now(), CreatedAt: t.Now(),
 	})
 	if err != nil {

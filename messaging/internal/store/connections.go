@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/driver"
 	"integrationhub/messaging/internal/store/dbgen"
@@ -40,10 +41,14 @@ func (t *Tx) SaveConnection(ctx context.Context, c Connection) (Connection, erro
 	})
 }
 
-// ChangeConnectionState stores the state of a connection. A QR code is kept in its state
-// only.
+// ChangeConnectionState stores the state of a connection, unless it is older than the stored
+// one or says nothing new. A QR code is kept in its state only.
 func (t *Tx) ChangeConnectionState(ctx context.Context, change driver.ConnectionChange) (Connection, error) {
-	params := dbgen.UpdateConnectionStateParams{ID: change.ConnectionID, Status: change.Status, UpdatedAt: t.Now()}
+	current, err := t.LockConnectionByID(ctx, change.ConnectionID)
+	if err != nil || change.Sequence != 0 && change.Sequence < current.StateSequence || isSameState(current, change) {
+		return current, err
+	}
+	params := dbgen.UpdateConnectionStateParams{ID: change.ConnectionID, Status: change.Status, StateSequence: change.Sequence, UpdatedAt: t.Now()}
 	if change.Status == chat.ConnectionQRCode {
 		params.QRCode, params.QRExpiresAt = change.QRCode, &change.QRExpiresAt
 	}
@@ -54,6 +59,17 @@ func (t *Tx) ChangeConnectionState(ctx context.Context, change driver.Connection
 		params.LastError = &change.LastError
 	}
 	return t.UpdateConnectionState(ctx, params)
+}
+
+// isSameState reports whether a change says what is stored. Networks that do not answer are
+// counted.
+func isSameState(c Connection, change driver.ConnectionChange) bool {
+	if change.Status == chat.ConnectionTimeout {
+		return false
+	}
+	hasCode := change.Status == chat.ConnectionQRCode
+	return change.Status == c.Status && (change.Number == "" || change.Number == rest.ValueOrZero(c.Number)) && change.LastError == rest.ValueOrZero(c.LastError) &&
+		change.Sequence <= c.StateSequence && (!hasCode || change.QRCode == c.QRCode)
 }
 
 // SealSettings encrypts the driver's own settings of a connection and stores them.

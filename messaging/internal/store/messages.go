@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -44,7 +45,7 @@ func (t *Tx) AddMessage(ctx context.Context, ticket Ticket, m Message) (Message,
 	stored, err := t.InsertMessage(ctx, dbgen.InsertMessageParams{
 		CompanyID: ticket.CompanyID, ID: m.ID, TicketID: &ticket.ID, ContactID: ticket.ContactID, ConnectionID: ticket.ConnectionID, RemoteID: m.RemoteID,
 		UserID: m.UserID, Body: m.Body, FromMe: m.FromMe, IsRead: m.FromMe, Ack: m.Ack, MediaType: m.MediaType, MediaID: m.MediaID, MediaReference: m.MediaReference, MediaName: m.MediaName,
-		MimeType: m.MimeType, Size: m.Size, QuotedID: m.QuotedID, IsPrivate: m.IsPrivate, Origin: m.Origin, ExternalKey: m.ExternalKey,
+		MimeType: m.MimeType, Size: m.Size, QuotedID: m.QuotedID, IsPrivate: m.IsPrivate, Origin: m.Origin, ExternalKey: m.ExternalKey, Template: m.Template,
 		SentAt: m.SentAt, CreatedAt: t.Now(),
 	})
 	if err != nil {
@@ -61,6 +62,15 @@ func (t *Tx) AddMessage(ctx context.Context, ticket Ticket, m Message) (Message,
 	return stored, t.AddToTicket(ctx, added)
 }
 
+// WithTemplate returns a message that is a template. Without a body its text is made of the
+// template.
+func WithTemplate(m Message, t chat.Template) Message {
+	if m.Template = &t; strings.TrimSpace(m.Body) == "" {
+		m.Body = t.Text()
+	}
+	return m
+}
+
 // preview returns what a list of tickets shows of a message.
 func preview(m Message) string {
 	if m.Body == "" && m.MediaName != nil {
@@ -70,23 +80,37 @@ func preview(m Message) string {
 }
 
 // Enqueue adds a stored message to the outbox. The returned entry is leased until a time if
-// nothing of the same chat waits before it: then the caller sends it.
+// nothing of the same chat waits before it: then the caller sends it. Messages of people and
+// answers to them are sent before those of programs, with what waits before them.
 func (t *Tx) Enqueue(ctx context.Context, m Message, leasedUntil time.Time) (OutboxEntry, error) {
+	isUrgent := m.Origin == chat.OriginAgent || m.Origin == chat.OriginBot
+	if isUrgent {
+		if err := t.HastenChat(ctx, m.CompanyID, *m.ConnectionID, m.ContactID); err != nil {
+			return OutboxEntry{}, fmt.Errorf("hastening a chat: %w", err)
+		}
+	}
 	return t.InsertOutboxEntry(ctx, dbgen.InsertOutboxEntryParams{
-		CompanyID: m.CompanyID, MessageID: m.ID, ConnectionID: *m.ConnectionID, ContactID: m.ContactID, At: t.Now(), LeasedUntil: leasedUntil,
+		CompanyID: m.CompanyID, MessageID: m.ID, ConnectionID: *m.ConnectionID, ContactID: m.ContactID, IsUrgent: isUrgent, At: t.Now(), LeasedUntil: leasedUntil,
 	})
 }
 
 // MarkSent stores that the network has taken a message, takes it out of the outbox and
 // publishes it. It does nothing if the message is not in the outbox any more.
 func (t *Tx) MarkSent(ctx context.Context, scope Scope, m Message, number string, sent driver.Sent) (Message, error) {
+	// A receipt takes the two locks in this order as well.
+	if err := t.LockRemoteID(ctx, sent.RemoteID, *m.ConnectionID); err != nil {
+		return m, err
+	}
 	deleted, err := t.DeleteOutboxEntry(ctx, scope.Company, m.ID)
 	if err != nil || deleted == 0 {
 		return m, err
 	}
-	if err := t.LockRemoteID(ctx, sent.RemoteID, *m.ConnectionID); err != nil {
-		return m, err
-	}
+	return t.storeSent(ctx, scope, m, number, sent)
+}
+
+// storeSent stores that the network has taken a message and publishes it. The transaction
+// has locked its remote id.
+func (t *Tx) storeSent(ctx context.Context, scope Scope, m Message, number string, sent driver.Sent) (Message, error) {
 	stored, err := t.SetMessageSent(ctx, dbgen.SetMessageSentParams{
 		CompanyID: scope.Company, ID: m.ID, RemoteID: sent.RemoteID, SentAt: sent.At, UpdatedAt: t.Now(),
 	})
@@ -116,14 +140,27 @@ func (t *Tx) applyEarlyReceipt(ctx context.Context, m Message) (Message, error) 
 }
 
 // ApplyReceipt stores how far a message of a connection has come. A receipt of a message that
-// is not known yet waits for it.
-func (t *Tx) ApplyReceipt(ctx context.Context, connection Connection, remoteID string, ack chat.Ack, errorCode *string) error {
+// is not known yet waits for it, unless the receipt names the message by its own id.
+func (t *Tx) ApplyReceipt(ctx context.Context, scope Scope, connection Connection, remoteID string, receipt driver.Receipt) error {
+	ack, errorCode := receipt.Ack, (*string)(nil)
+	if receipt.ErrorCode != "" {
+		errorCode = &receipt.ErrorCode
+	}
 	if err := t.LockRemoteID(ctx, remoteID, connection.ID); err != nil {
 		return err
 	}
 	messages, err := t.MessagesByRemoteID(ctx, connection.CompanyID, connection.ID, []string{remoteID})
 	if err != nil {
 		return fmt.Errorf("finding the message of a receipt: %w", err)
+	}
+	if len(messages) == 0 && receipt.MessageID != "" {
+		settled, err := t.settleByReceipt(ctx, scope, connection, remoteID, receipt)
+		if err != nil {
+			return err
+		}
+		if settled != nil {
+			messages = append(messages, *settled)
+		}
 	}
 	if len(messages) == 0 {
 		return t.InsertEarlyReceipt(ctx, dbgen.InsertEarlyReceiptParams{
@@ -137,10 +174,14 @@ func (t *Tx) ApplyReceipt(ctx context.Context, connection Connection, remoteID s
 }
 
 // MarkFailed stores that the network will never take a message, and takes it out of the
-// outbox.
+// outbox. It does nothing if the message is not in the outbox any more.
 func (t *Tx) MarkFailed(ctx context.Context, m Message, errorCode string) error {
-	if _, err := t.DeleteOutboxEntry(ctx, m.CompanyID, m.ID); err != nil {
+	deleted, err := t.DeleteOutboxEntry(ctx, m.CompanyID, m.ID)
+	if err != nil {
 		return fmt.Errorf("removing a message from the outbox: %w", err)
+	}
+	if deleted == 0 {
+		return nil
 	}
 	return t.saveAck(ctx, m, chat.AckFailed, &errorCode)
 }

@@ -45,7 +45,7 @@ func (s *Store) ListSchedules(ctx context.Context, company int64, f ScheduleFilt
 func (t *Tx) CreateSchedule(ctx context.Context, s Schedule) (Schedule, error) {
 	return t.InsertSchedule(ctx, dbgen.InsertScheduleParams{
 		CompanyID: s.CompanyID, ContactID: s.ContactID, TicketID: s.TicketID, UserID: s.UserID, ConnectionID: s.ConnectionID, Body: s.Body,
-		MediaID: s.MediaID, SendAt: s.SendAt, CreatedAt: t.Now(),
+		MediaID: s.MediaID, SendAt: s.SendAt, Template: s.Template, CreatedAt: t.Now(),
 	})
 }
 
@@ -53,7 +53,7 @@ func (t *Tx) CreateSchedule(ctx context.Context, s Schedule) (Schedule, error) {
 func (t *Tx) SaveSchedule(ctx context.Context, s Schedule) (Schedule, error) {
 	return t.UpdateSchedule(ctx, dbgen.UpdateScheduleParams{
 		CompanyID: s.CompanyID, ID: s.ID, ContactID: s.ContactID, TicketID: s.TicketID, ConnectionID: s.ConnectionID, Body: s.Body, MediaID: s.MediaID,
-		SendAt: s.SendAt, Status: s.Status, MessageID: s.MessageID, Attempts: s.Attempts, Error: s.Error, SentAt: s.SentAt, UpdatedAt: t.Now(),
+		SendAt: s.SendAt, Status: s.Status, MessageID: s.MessageID, Attempts: s.Attempts, Error: s.Error, SentAt: s.SentAt, Template: s.Template, UpdatedAt: t.Now(),
 	})
 }
 

@@ -56,7 +56,7 @@ type TicketFilter struct {
 	UserID    int64
 	Unread    bool
 	CreatedAt [2]time.Time // from, and before
-	Search    string       // part of the contact's name or number, or beginnings of words of a message
+	Search    string       // part of the contact's name or number, or beginnings of words of its messages
 	Page
 }
 
@@ -82,8 +82,14 @@ func (c *conditions) add(condition string, value any) {
 	c.list = append(c.list, strings.ReplaceAll(condition, "?", fmt.Sprintf("$%d", len(c.args))))
 }
 
-// where returns the SQL of the filter and its arguments.
-func (f TicketFilter) where(scope Scope) (sql string, args []any) {
+// isSearchOnly reports whether nothing but the search selects tickets.
+func (f TicketFilter) isSearchOnly() bool {
+	return f.IDs == nil && f.Viewer == nil && f.Status == "" && f.Queues == nil && len(f.Tags) == 0 && f.UserID == 0 && !f.Unread && f.CreatedAt[0].IsZero()
+}
+
+// where returns the SQL of the filter and its arguments; the company is the first. isProbing
+// is that of [ticketSearch.addTo].
+func (f TicketFilter) where(scope Scope, search *ticketSearch, isProbing bool) (sql string, args []any) {
 	var c conditions
 	c.add("t.company_id = ?", scope.Company)
 	if f.IDs != nil {
@@ -115,47 +121,53 @@ func (f TicketFilter) where(scope Scope) (sql string, args []any) {
 		n := len(c.args)
 		c.list = append(c.list, fmt.Sprintf("(t.user_id = $%d or (t.user_id is null or $%d) and (t.queue_id is null or t.queue_id = any($%d)))", n-2, n-1, n))
 	}
-	if f.Search != "" {
-		f.addSearch(scope, &c)
+	if search != nil {
+		search.addTo(&c, isProbing)
 	}
 	return " where " + strings.Join(c.list, " and "), c.args
 }
 
-// addSearch adds the condition of the search: the tickets are looked up by contact and by
-// message first, each by its own index.
-func (f TicketFilter) addSearch(scope Scope, c *conditions) {
-	c.args = append(c.args, scope.Company, "%"+escapeLike(f.Search)+"%", f.Search)
-	company, pattern, term := len(c.args)-2, len(c.args)-1, len(c.args)
-	c.list = append(c.list, fmt.Sprintf(`t.id in (
-		select f.id from tickets f join contacts fc on fc.company_id = f.company_id and fc.id = f.contact_id
-		where f.company_id = $%[1]d and (messaging.search_form(fc.name) like messaging.search_form($%[2]d) or fc.number like $%[2]d)
-		union select m.ticket_id from messages m where m.company_id = $%[1]d and messaging.words_of(m.company_id, m.body) @@ messaging.word_query($%[1]d, $%[3]d))`,
-		company, pattern, term))
-}
-
-// escapeLike escapes the wildcards of a LIKE pattern.
-func escapeLike(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s)
-}
-
-// maxCountedTickets is up to where tickets are counted: counting all of a large company on
-// each page takes longer than the page.
-const maxCountedTickets = 10_000
-
 // ListTickets returns a page of tickets, the last changed first, and how many there are on
 // all pages: at most 10,000, or one more than the page reaches.
 func (s *Store) ListTickets(ctx context.Context, scope Scope, f TicketFilter) (page []TicketView, count int, err error) {
-	where, args := f.where(scope)
-	args = append([]any{pgx.QueryExecModeCacheDescribe}, args...) // planned for its actual values
-	if err := s.host.Pool.QueryRow(ctx, fmt.Sprintf("select count(*) from (select from tickets t%s limit %d) counted", where, max(maxCountedTickets, f.Offset+f.Limit+1)), args...).Scan(&count); err != nil {
-		return nil, 0, fmt.Errorf("counting tickets: %w", err)
+	limit := max(maxCountedTickets, f.Offset+f.Limit+1)
+	var search *ticketSearch
+	if f.Search != "" {
+		if search, err = s.searchTickets(ctx, scope, f.Search, limit); err != nil {
+			return nil, 0, err
+		}
 	}
+	if count, err = s.countTickets(ctx, scope, f, search, limit); err != nil || count <= f.Offset {
+		return nil, count, err
+	}
+	isProbing := f.Offset+f.Limit <= maxProbedRows
+	where, args := f.where(scope, search, isProbing)
+	args = append([]any{pgx.QueryExecModeCacheDescribe}, args...) // planned for its actual values
 	rows, err := s.host.Pool.Query(ctx, fmt.Sprintf("select %s%s%s order by t.updated_at desc, t.id desc offset %d limit %d", ticketColumns, ticketJoins, where, f.Offset, f.Limit), args...)
 	if err != nil {
 		return nil, 0, fmt.Errorf("listing tickets: %w", err)
 	}
 	page, err = collectTicketViews(ctx, s.host.Pool, scope, rows)
 	return page, count, err
+}
+
+// countTickets counts the tickets of a filter, up to a limit.
+func (s *Store) countTickets(ctx context.Context, scope Scope, f TicketFilter, search *ticketSearch, limit int) (count int, err error) {
+	where, args := f.where(scope, search, false)
+	if search != nil && f.isSearchOnly() {
+		switch {
+		case !search.isMany:
+			return len(search.found), nil
+		case search.atLeast >= limit:
+			return limit, nil
+		}
+	}
+	args = append([]any{pgx.QueryExecModeCacheDescribe}, args...) // planned for its actual values
+	err = s.host.Pool.QueryRow(ctx, fmt.Sprintf("select count(*) from (select from tickets t%s limit %d) counted", where, limit), args...).Scan(&count)
+	if err != nil {
+		return 0, fmt.Errorf("counting tickets: %w", err)
+	}
+	return count, nil
 }
 
 // collectTicketViews reads tickets and adds their tags.
@@ -197,7 +209,7 @@ func (s *Store) TicketViews(ctx context.Context, scope Scope, ids []int64) ([]Ti
 }
 
 func ticketViews(ctx context.Context, db dbgen.DBTX, scope Scope, ids []int64) ([]TicketView, error) {
-	where, args := TicketFilter{IDs: ids}.where(scope)
+	where, args := TicketFilter{IDs: ids}.where(scope, nil, false)
 	rows, err := db.Query(ctx, "select "+ticketColumns+ticketJoins+where, args...)
 	if err != nil {
 		return nil, fmt.Errorf("loading tickets: %w", err)

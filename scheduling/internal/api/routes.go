@@ -184,6 +184,8 @@ func (a *API) searchRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/clients", rest.User.OrKey(featureClients), 200, "integrations.search-clients", "Find a client by phone", rest.WithErrors(handle(a.searchClients), 404)),
 		rest.Get("/appointments", rest.User.OrKey(featureAppointments), 200, "integrations.search-appointments", "Find appointments by phone", rest.WithErrors(handle(a.searchAppointments), 404)),
+		rest.Get("/services", rest.User.OrKey(featureAvailability), 200, "integrations.search-services", "List the services that clients can book", rest.WithErrors(handle(a.searchServices), 404)),
+		rest.Get("/free-times", rest.User.OrKey(featureAvailability), 200, "integrations.search-free-times", "Find the next free times of a service", rest.WithErrors(handle(a.searchFreeTimes), 404)),
 	}
 }
 
@@ -191,5 +193,7 @@ func (a *API) searchRoutes() []rest.Route {
 func (a *API) actionRoutes() []rest.Route {
 	return []rest.Route{
 		rest.Post("/book", rest.User.OrKey(featureBook), 201, "integrations.book", "Book for somebody, by phone", rest.WithErrors(handle(a.bookByPhone), 404, 502, 504)),
+		rest.Post("/confirm", rest.User.OrKey(featureBook), 200, "integrations.confirm", "Confirm an appointment for its client", rest.WithErrors(handle(a.confirmForClient), 404)),
+		rest.Post("/cancel", rest.User.OrKey(featureBook), 200, "integrations.cancel", "Cancel an appointment for its client", rest.WithErrors(handle(a.cancelForClient), 404)),
 	}
 }

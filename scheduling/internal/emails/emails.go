@@ -133,6 +133,11 @@ func (l language) formatTime(t time.Time, use12Hours bool) string {
 	return day + l.timeSeparator + clock
 }
 
+// FormatTime formats a time in the language of a locale, as the templates do.
+func FormatTime(locale string, t time.Time, use12Hours bool) string {
+	return languageFor(locale).formatTime(t, use12Hours)
+}
+
 var blankLines = regexp.MustCompile(`\n{3,}`)
 
 // collapseBlankLines removes the blank lines that omitted parts leave.

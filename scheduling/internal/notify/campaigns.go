@@ -126,7 +126,7 @@ func (n *Notifier) sendCampaignText(ctx context.Context, message store.CampaignM
 	outcome := store.Outcome{}
 	text, err := emails.Render(emails.CampaignMessage, message.Org.Locale, n.campaignData(message, client))
 	if err == nil {
-		outcome, err = n.sendText(ctx, peer, booking.Digits(rest.ValueOrZero(client.PhoneE164)), text.Text)
+		outcome, err = n.sendText(ctx, peer, textMessage{Number: booking.Digits(rest.ValueOrZero(client.PhoneE164)), Body: text.Text})
 	}
 	if isRefusal(err) {
 		n.host.Log.Warn("the messaging product refuses a campaign message", "organization", message.Org.ID, "campaign", message.Campaign.ID, "error", err)
@@ -143,9 +143,25 @@ func (n *Notifier) sendCampaignText(ctx context.Context, message store.CampaignM
 	return errors.Join(err, settleErr)
 }
 
+// textMessage is a text for the messaging product.
+type textMessage struct {
+	Number      string      `json:"number"` // digits with the country code
+	Body        string      `json:"body"`
+	Appointment *askedAbout `json:"appointment,omitempty"` // nil: no question
+}
+
+// askedAbout is the appointment that a reminder asks the client to confirm or cancel. The
+// messaging product calls action/confirm or action/cancel with the answer.
+type askedAbout struct {
+	ID     string    `json:"id"`
+	Title  string    `json:"title"`
+	Locale string    `json:"locale"`
+	Until  time.Time `json:"until"`
+}
+
 // sendText passes a text to the messaging product.
-func (n *Notifier) sendText(ctx context.Context, peer uuid.UUID, number, text string) (store.Outcome, error) {
-	body, err := json.Marshal(map[string]string{"number": number, "body": text})
+func (n *Notifier) sendText(ctx context.Context, peer uuid.UUID, message textMessage) (store.Outcome, error) {
+	body, err := json.Marshal(message)
 	if err != nil {
 		return store.Outcome{}, err
 	}

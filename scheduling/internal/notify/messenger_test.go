@@ -27,6 +27,7 @@ type messenger struct {
 	mu    sync.Mutex
 	uses  []string // of the connection; nil: reminders
 	sent  []map[string]string
+	asked []map[string]string // the appointment of each message; nil: none
 	fails []error
 }
 
@@ -46,11 +47,14 @@ func (m *messenger) List(_ context.Context, tenant uuid.UUID, _ hub.Environment)
 func (m *messenger) Call(_ context.Context, _ uuid.UUID, call hub.Call) (json.RawMessage, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var message map[string]string
+	var message struct {
+		Number, Body string
+		Appointment  map[string]string
+	}
 	if err := json.Unmarshal(call.Body, &message); err != nil || call.Name != "action/send-message" {
 		return nil, errors.New("an unexpected call")
 	}
-	m.sent = append(m.sent, message)
+	m.sent, m.asked = append(m.sent, map[string]string{"number": message.Number, "body": message.Body}), append(m.asked, message.Appointment)
 	if len(m.fails) > 0 {
 		err := m.fails[0]
 		m.fails = m.fails[1:]

@@ -78,7 +78,15 @@ func (n *Notifier) sendReminderText(ctx context.Context, org store.Org, reminder
 	if err != nil {
 		return store.Outcome{}
 	}
-	outcome, err := n.sendText(ctx, peer, number, email.Text)
+	message := textMessage{Number: number, Body: email.Text, Appointment: &askedAbout{
+		ID: reminder.ID.String(), Title: reminder.ServiceName + ", " + emails.FormatTime(org.Locale, reminder.StartAt.In(org.Zone), org.Settings.TimeFormat == "12h"),
+		Locale: org.Locale, Until: reminder.StartAt.UTC(),
+	}}
+	outcome, err := n.sendText(ctx, peer, message)
+	if errors.Is(err, hub.ErrInvalid) && !isRefusal(err) { // products of other makers may not know questions
+		message.Appointment = nil
+		outcome, err = n.sendText(ctx, peer, message)
+	}
 	if err != nil {
 		n.host.Log.Warn("sending a reminder through the messaging product failed", "organization", org.ID, "appointment", reminder.ID, "again", outcome.RetryAfter.String(), "error", err)
 	}

@@ -122,6 +122,7 @@ func TestRemindersByMessage(t *testing.T) {
 	org.RunJob("reminders")
 	require.Len(t, m.messages(), 3)
 	require.Equal(t, "5511987650000", m.messages()[2]["number"])
+	require.Equal(t, map[string]string{"id": id, "title": "Cut, " + monday9, "locale": "pt-BR", "until": "2026-03-02T12:00:00Z"}, m.asked[2])
 	require.Contains(t, m.messages()[2]["body"], "Olá, Gil! Lembrete de Studio: Cut, "+monday9)
 	require.Equal(t, []string{"appointment.created", "appointment.reminded"}, org.EventTypes())
 	org.Hub.Clock.Advance(time.Hour)
@@ -140,6 +141,21 @@ func TestRemindersByMessage(t *testing.T) {
 	require.Len(t, m.messages(), 4)
 	require.Zero(t, org.Count("scheduling.reminders where appointment_id = $1", second))
 	require.Equal(t, []string{"appointment.created", "appointment.reminded", "appointment.created"}, org.EventTypes())
+}
+
+// A messaging product that knows no questions gets the reminder without.
+func TestReminderWithoutQuestion(t *testing.T) {
+	t.Parallel()
+	m := &messenger{fails: []error{hub.Errorf(hub.ErrInvalid, "validation_failed", "unknown member")}}
+	org := schedulingtest.NewBookableOn(t, func(host *module.Host) { host.Peers = m })
+	org.OK(200, "PUT", "/organization/settings", object{"reminder_channels": []string{"whatsapp"}, "reminder_offsets_minutes": []int{1440}})
+	org.Guest().OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(0))
+	org.Hub.Clock.Advance(48 * time.Hour)
+	org.RunJob("reminders")
+	require.Len(t, m.messages(), 2)
+	require.NotNil(t, m.asked[0])
+	require.Nil(t, m.asked[1])
+	require.Equal(t, []string{"appointment.created", "appointment.reminded"}, org.EventTypes())
 }
 
 // A process that died while a message was being sent leaves a claim, and nobody knows

@@ -191,3 +191,34 @@ func (s *Service) NextFreeDay(ctx context.Context, view View, choice Choice, fro
 	}
 	return found, false, nil
 }
+
+// NextSlots returns the first free slots after a time, within a number of days from then; chunk
+// is how many days are loaded at once. Errors are those of [store.LoadOffers].
+func (s *Service) NextSlots(ctx context.Context, view View, choice Choice, after time.Time, days, chunk, limit int) (offers []store.ServiceOffer, slots []booking.Slot, err error) {
+	if err := view.checkChoice(choice); err != nil {
+		return nil, nil, err
+	}
+	first := booking.DateOf(after, view.Org.Zone)
+	last := first + booking.Date(days)
+	if view.Limits.LastDate != nil {
+		last = min(last, *view.Limits.LastDate)
+	}
+	for day := first; day <= last; {
+		end := min(last, day+booking.Date(chunk)-1)
+		var calendars []booking.Calendar
+		if offers, calendars, err = s.LoadCalendars(ctx, view, choice, day, end); err != nil {
+			return nil, nil, err
+		}
+		for ; day <= end; day++ {
+			for _, slot := range booking.FreeSlots(view.Org.Zone, view.Limits, day, calendars) {
+				if !slot.Start.After(after) {
+					continue
+				}
+				if slots = append(slots, slot); len(slots) == limit {
+					return offers, slots, nil
+				}
+			}
+		}
+	}
+	return offers, slots, nil
+}

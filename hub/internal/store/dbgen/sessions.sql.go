@@ -12,6 +12,34 @@ import (
 	"github.com/google/uuid"
 )
 
+const browserSession = `-- name: BrowserSession :one
+select o.id, o.email, o.name, o.role, o.password_hash, o.disabled, o.created_at, o.updated_at, t.expires_at from hub.refresh_tokens t join hub.operators o on o.id = t.operator_id
+where t.hash = $1 and t.revoked_at is null and t.used_at is null and t.expires_at > $2::timestamptz and not o.disabled
+`
+
+type BrowserSessionRow struct {
+	Operator  Operator
+	ExpiresAt time.Time
+}
+
+// The operator behind a browser's session, as long as it lasts.
+func (q *Queries) BrowserSession(ctx context.Context, hash []byte, now time.Time) (BrowserSessionRow, error) {
+	row := q.db.QueryRow(ctx, browserSession, hash, now)
+	var i BrowserSessionRow
+	err := row.Scan(
+		&i.Operator.ID,
+		&i.Operator.Email,
+		&i.Operator.Name,
+		&i.Operator.Role,
+		&i.Operator.PasswordHash,
+		&i.Operator.Disabled,
+		&i.Operator.CreatedAt,
+		&i.Operator.UpdatedAt,
+		&i.ExpiresAt,
+	)
+	return i, err
+}
+
 const createRefreshToken = `-- name: CreateRefreshToken :exec
 insert into hub.refresh_tokens (hash, family_id, operator_id, created_at, expires_at)
 values ($1, $2, $3, $4, $5)

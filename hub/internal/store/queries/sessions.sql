@@ -5,6 +5,11 @@ values ($1, $2, $3, $4, $5);
 -- name: RefreshToken :one
 select * from hub.refresh_tokens where hash = $1;
 
+-- name: BrowserSession :one
+-- The operator behind a browser's session, as long as it lasts.
+select sqlc.embed(o), t.expires_at from hub.refresh_tokens t join hub.operators o on o.id = t.operator_id
+where t.hash = sqlc.arg(hash) and t.revoked_at is null and t.used_at is null and t.expires_at > sqlc.arg(now)::timestamptz and not o.disabled;
+
 -- name: LockRefreshToken :one
 select * from hub.refresh_tokens where hash = $1 for update;
 

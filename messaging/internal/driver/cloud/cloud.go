@@ -11,8 +11,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"integrationhub/hub"
@@ -75,7 +77,7 @@ func ParseSettings(c driver.Connection) (s Settings, err error) {
 }
 
 // Start implements [driver.Driver]: it checks the account. A refused one is disconnected,
-// with the API's reason.
+// with the API's reason; while the API does not answer, its state is unknown.
 func (d *Driver) Start(ctx context.Context, c driver.Connection) error {
 	settings, err := ParseSettings(c)
 	if err != nil {
@@ -90,10 +92,12 @@ func (d *Driver) Start(ctx context.Context, c driver.Connection) error {
 	switch {
 	case err == nil:
 		change.Number = digits(account.DisplayPhoneNumber)
+	case errors.Is(mapError(err), driver.ErrUnreachable):
+		change.Status, change.LastError = chat.ConnectionTimeout, "The Cloud API does not answer."
 	case errors.As(err, &apiErr):
 		change.Status, change.LastError = chat.ConnectionDisconnected, cmp.Or(apiErr.Message, fmt.Sprintf("The Cloud API answered %d.", apiErr.Status))
 	default:
-		change.Status, change.LastError = chat.ConnectionDisconnected, "The Cloud API does not answer."
+		return err
 	}
 	return d.sink.ChangeConnection(ctx, change)
 }
@@ -108,17 +112,19 @@ func (d *Driver) Check(context.Context, driver.Connection, string) (registered b
 
 // outgoing is a message as the API takes it.
 type outgoing struct {
-	Product string          `json:"messaging_product"`
-	To      string          `json:"to,omitempty"`
-	Type    string          `json:"type,omitempty"`
-	Text    *textContent    `json:"text,omitempty"`
-	Image   *fileContent    `json:"image,omitempty"`
-	Video   *fileContent    `json:"video,omitempty"`
-	Audio   *fileContent    `json:"audio,omitempty"`
-	File    *fileContent    `json:"document,omitempty"`
-	Context *messageContext `json:"context,omitempty"`
-	Status  string          `json:"status,omitempty"`     // of a read receipt
-	Message string          `json:"message_id,omitempty"` // of a read receipt
+	Product  string          `json:"messaging_product"`
+	To       string          `json:"to,omitempty"`
+	Type     string          `json:"type,omitempty"`
+	Text     *textContent    `json:"text,omitempty"`
+	Image    *fileContent    `json:"image,omitempty"`
+	Video    *fileContent    `json:"video,omitempty"`
+	Audio    *fileContent    `json:"audio,omitempty"`
+	File     *fileContent    `json:"document,omitempty"`
+	Template *template       `json:"template,omitempty"`
+	Context  *messageContext `json:"context,omitempty"`
+	Own      string          `json:"biz_opaque_callback_data,omitempty"` // our id, which statuses repeat
+	Status   string          `json:"status,omitempty"`                   // of a read receipt
+	Message  string          `json:"message_id,omitempty"`               // of a read receipt
 }
 
 type textContent struct {
@@ -136,11 +142,15 @@ type messageContext struct {
 }
 
 func toOutgoing(m driver.Outgoing) outgoing {
-	out := outgoing{Product: "whatsapp", To: m.To, Type: "text"}
+	out := outgoing{Product: "whatsapp", To: m.To, Type: "text", Own: m.ID}
 	if m.QuotedRemoteID != "" {
 		out.Context = &messageContext{m.QuotedRemoteID}
 	}
-	if m.Media == nil {
+	switch {
+	case m.Template != nil:
+		out.Type, out.Template = "template", toTemplate(*m.Template)
+		return out
+	case m.Media == nil:
 		out.Text = &textContent{m.Body}
 		return out
 	}
@@ -158,7 +168,8 @@ func toOutgoing(m driver.Outgoing) outgoing {
 	return out
 }
 
-// Send implements [driver.Driver].
+// Send implements [driver.Driver]. The API cannot tell a repeated message: a lost answer is
+// [driver.ErrUnclear].
 func (d *Driver) Send(ctx context.Context, c driver.Connection, m driver.Outgoing) (driver.Sent, error) {
 	settings, err := ParseSettings(c)
 	if err != nil {
@@ -173,8 +184,8 @@ func (d *Driver) Send(ctx context.Context, c driver.Connection, m driver.Outgoin
 	if err != nil {
 		return driver.Sent{}, mapError(err)
 	}
-	if len(answer.Messages) != 1 || answer.Messages[0].ID == "" {
-		return driver.Sent{}, errors.New("the Cloud API answered without the id of the message")
+	if len(answer.Messages) != 1 || answer.Messages[0].ID == "" || len(answer.Messages[0].ID) > maxRemoteID {
+		return driver.Sent{}, fmt.Errorf("%w: the Cloud API answered without its id", driver.ErrUnclear)
 	}
 	return driver.Sent{RemoteID: answer.Messages[0].ID, At: d.host.Now().UTC().Truncate(time.Microsecond)}, nil
 }
@@ -232,8 +243,16 @@ func (e *APIError) Error() string {
 // mapError returns the driver's error for one of the API. Others may pass.
 func mapError(err error) error {
 	var apiErr *APIError
+	var lost *lostAnswerError
+	if errors.As(err, &lost) {
+		return fmt.Errorf("%w, %w: %w", driver.ErrUnclear, driver.ErrUnreachable, err)
+	}
 	if !errors.As(err, &apiErr) {
 		return err
+	}
+	switch apiErr.Status {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return fmt.Errorf("%w: %w", driver.ErrUnreachable, err)
 	}
 	switch apiErr.Code {
 	case 0, 190: // the token has expired
@@ -245,13 +264,26 @@ func mapError(err error) error {
 	case 4, 80007, 130429, 131048, 131056: // too many requests
 		return err
 	}
+	if code, ok := refusals[apiErr.Code]; ok {
+		return &driver.RefusedError{Code: code, Err: err}
+	}
 	if apiErr.Status >= http.StatusBadRequest && apiErr.Status < http.StatusInternalServerError && apiErr.Status != http.StatusTooManyRequests {
 		return fmt.Errorf("%w: %w", driver.ErrRefused, err)
 	}
 	return err
 }
 
-// call makes a request to the API and decodes its answer; into may be nil.
+// lostAnswerError is a request that the API may have got, without its answer.
+type lostAnswerError struct{ cause error }
+
+// Error implements error.
+func (e *lostAnswerError) Error() string { return e.cause.Error() }
+
+// Unwrap returns what happened to the answer.
+func (e *lostAnswerError) Unwrap() error { return e.cause }
+
+// call makes a request to the API and decodes its answer; into may be nil. A
+// [lostAnswerError] is the only error after which the API may have done what was asked.
 func (d *Driver) call(ctx context.Context, method, path string, settings Settings, body, into any) error {
 	var reader io.Reader
 	if body != nil {
@@ -261,7 +293,9 @@ func (d *Driver) call(ctx context.Context, method, path string, settings Setting
 		}
 		reader = bytes.NewReader(raw)
 	}
-	request, err := http.NewRequestWithContext(ctx, method, d.base+path, reader)
+	var isOnItsWay atomic.Bool // written by the connection's own goroutine
+	trace := &httptrace.ClientTrace{WroteHeaders: func() { isOnItsWay.Store(true) }}
+	request, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), method, d.base+path, reader)
 	if err != nil {
 		return fmt.Errorf("making a request: %w", err)
 	}
@@ -271,12 +305,16 @@ func (d *Driver) call(ctx context.Context, method, path string, settings Setting
 	}
 	response, err := d.host.HTTP.Do(request)
 	if err != nil {
-		return fmt.Errorf("calling the Cloud API: %w", err)
+		err = fmt.Errorf("calling the Cloud API: %w", err)
+		if isOnItsWay.Load() {
+			return &lostAnswerError{err}
+		}
+		return unreachable(ctx, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	raw, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
-		return fmt.Errorf("reading the Cloud API's answer: %w", err)
+		return &lostAnswerError{fmt.Errorf("reading the Cloud API's answer: %w", err)}
 	}
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		var answer struct {
@@ -285,7 +323,10 @@ func (d *Driver) call(ctx context.Context, method, path string, settings Setting
 				Message string `json:"message"`
 			} `json:"error"`
 		}
-		_ = json.Unmarshal(raw, &answer) // an answer without a reason has none
+		if json.Unmarshal(raw, &answer) != nil && response.StatusCode >= http.StatusInternalServerError {
+			// It is not the API that answers, but what stands before it.
+			return &lostAnswerError{fmt.Errorf("the Cloud API answered %d without an error of its own", response.StatusCode)}
+		}
 		// The message is shown to users and logged; the API may quote the token there.
 		return &APIError{response.StatusCode, answer.Error.Code, strings.ReplaceAll(answer.Error.Message, settings.AccessToken, "[access token]")}
 	}
@@ -293,9 +334,18 @@ func (d *Driver) call(ctx context.Context, method, path string, settings Setting
 		return nil
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
-		return fmt.Errorf("decoding the Cloud API's answer: %w", err)
+		return &lostAnswerError{fmt.Errorf("decoding the Cloud API's answer: %w", err)}
 	}
 	return nil
+}
+
+// unreachable returns the error of a call that the network did not answer, unless the caller
+// gave it up.
+func unreachable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", driver.ErrUnreachable, err)
 }
 
 // digits returns the digits of a number as the API shows it.

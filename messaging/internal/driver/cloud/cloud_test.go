@@ -79,6 +79,8 @@ func api(t *testing.T) (d *cloud.Driver, sink *recorder, sent *[]map[string]any)
 				refuse(429, 130429, "Rate limit hit")
 			case "4":
 				refuse(500, 1, "Unknown")
+			case "5":
+				refuse(400, 132015, "Template is Paused")
 			default:
 				_, _ = io.WriteString(w, `{"messaging_product":"whatsapp","contacts":[{"input":"x","wa_id":"x"}],"messages":[{"id":"wamid.1"}]}`)
 			}
@@ -108,7 +110,7 @@ func TestSend(t *testing.T) {
 	t.Parallel()
 	d, _, sent := api(t)
 	for _, m := range []driver.Outgoing{
-		{To: "5511987654321", Body: "Hello", QuotedRemoteID: "wamid.0"},
+		{ID: "m1", To: "5511987654321", Body: "Hello", QuotedRemoteID: "wamid.0"},
 		{To: "5511987654321", Body: "The way", Media: &driver.Media{Type: chat.MediaImage, URL: "https://hub/a"}},
 		{To: "5511987654321", Body: "x", Media: &driver.Media{Type: chat.MediaAudio, URL: "https://hub/b"}},
 		{To: "5511987654321", Media: &driver.Media{Type: chat.MediaDocument, URL: "https://hub/c", Name: "a.pdf"}},
@@ -121,7 +123,7 @@ func TestSend(t *testing.T) {
 	raw, err := json.Marshal(*sent)
 	require.NoError(t, err)
 	require.JSONEq(t, `[
-		{"messaging_product":"whatsapp","to":"5511987654321","type":"text","text":{"body":"Hello"},"context":{"message_id":"wamid.0"}},
+		{"messaging_product":"whatsapp","to":"5511987654321","type":"text","text":{"body":"Hello"},"biz_opaque_callback_data":"m1","context":{"message_id":"wamid.0"}},
 		{"messaging_product":"whatsapp","to":"5511987654321","type":"image","image":{"link":"https://hub/a","caption":"The way"}},
 		{"messaging_product":"whatsapp","to":"5511987654321","type":"audio","audio":{"link":"https://hub/b"}},
 		{"messaging_product":"whatsapp","to":"5511987654321","type":"document","document":{"link":"https://hub/c","filename":"a.pdf"}},
@@ -135,6 +137,11 @@ func TestSend(t *testing.T) {
 		require.Error(t, err)
 		require.NotErrorIs(t, err, driver.ErrRefused)
 	}
+	_, err = d.Send(t.Context(), connection, driver.Outgoing{To: "5", Template: &chat.Template{Name: "a", Language: "en"}})
+	var refusal *driver.RefusedError
+	require.ErrorAs(t, err, &refusal)
+	require.ErrorIs(t, err, driver.ErrRefused)
+	require.Equal(t, "template_paused", refusal.Code)
 	file, err := d.OpenMedia(t.Context(), connection, "media-1")
 	require.NoError(t, err)
 	content, err := io.ReadAll(file)
@@ -152,7 +159,7 @@ func TestWebhook(t *testing.T) {
 		"metadata":{"display_phone_number":"5511900000001","phone_number_id":"106540352242922"},"contacts":[{"profile":{"name":"Ana"},"wa_id":"5511987654321"}],
 		"messages":[{"from":"5511987654321","id":"wamid.2","timestamp":"1772366400","type":"text","text":{"body":"Hi"},"context":{"id":"wamid.1"}},
 			{"from":"5511987654321","id":"wamid.3","timestamp":"1772366401","type":"image","image":{"id":"media-1","mime_type":"image/jpeg","caption":"Look"}}],
-		"statuses":[{"id":"wamid.1","status":"delivered"},{"id":"wamid.4","status":"failed","errors":[{"code":131047}]},{"id":"wamid.5","status":"warning"}]}},
+		"statuses":[{"id":"wamid.1","status":"delivered","biz_opaque_callback_data":"m1"},{"id":"wamid.4","status":"failed","errors":[{"code":131047}]},{"id":"wamid.5","status":"warning"}]}},
 		{"value":{"metadata":{"phone_number_id":"another"},"messages":[{"from":"5511987654321","id":"wamid.6","type":"text"}]}}]}]}`
 	require.NoError(t, d.Receive(t.Context(), connection, []byte(body)))
 	require.Equal(t, []driver.Incoming{
@@ -161,7 +168,7 @@ func TestWebhook(t *testing.T) {
 			Media: &driver.IncomingMedia{Type: chat.MediaImage, MimeType: "image/jpeg", Reference: "media-1"}},
 	}, sink.messages)
 	require.Equal(t, []driver.Receipt{
-		{ConnectionID: 7, RemoteIDs: []string{"wamid.1"}, Ack: chat.AckDevice}, {ConnectionID: 7, RemoteIDs: []string{"wamid.4"}, Ack: chat.AckFailed, ErrorCode: "131047"},
+		{ConnectionID: 7, RemoteIDs: []string{"wamid.1"}, MessageID: "m1", Ack: chat.AckDevice}, {ConnectionID: 7, RemoteIDs: []string{"wamid.4"}, Ack: chat.AckFailed, ErrorCode: "131047"},
 	}, sink.receipts)
 	for _, bad := range []string{"", "[]", `{"entry":5}`, "{"} {
 		require.ErrorIs(t, d.Receive(t.Context(), connection, []byte(bad)), hub.ErrMalformed, bad)

@@ -6,9 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"strconv"
-	"strings"
-	"time"
 
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/driver"
@@ -44,6 +41,7 @@ type webhook struct {
 				Statuses []struct {
 					ID     string `json:"id"`
 					Status string `json:"status"`
+					Own    string `json:"biz_opaque_callback_data"` // our id of the message
 					Errors []struct {
 						Code int `json:"code"`
 					} `json:"errors"`
@@ -51,30 +49,6 @@ type webhook struct {
 			} `json:"value"`
 		} `json:"changes"`
 	} `json:"entry"`
-}
-
-// incoming is a received message.
-type incoming struct {
-	ID        string `json:"id"`
-	From      string `json:"from"`
-	Timestamp string `json:"timestamp"` // Unix seconds
-	Type      string `json:"type"`
-	Text      struct {
-		Body string `json:"body"`
-	} `json:"text"`
-	Image    *incomingFile        `json:"image"`
-	Video    *incomingFile        `json:"video"`
-	Audio    *incomingFile        `json:"audio"`
-	Document *incomingFile        `json:"document"`
-	Sticker  *incomingFile        `json:"sticker"`
-	Context  *struct{ ID string } `json:"context"`
-}
-
-type incomingFile struct {
-	ID       string `json:"id"`
-	MimeType string `json:"mime_type"`
-	Caption  string `json:"caption"`
-	Filename string `json:"filename"`
 }
 
 // maxRemoteID is the length of the API's ids, in bytes; they have 128 at most today.
@@ -109,18 +83,22 @@ func (d *Driver) Receive(ctx context.Context, c driver.Connection, body []byte) 
 				if message.ID == "" || len(message.ID) > maxRemoteID {
 					return errMalformed()
 				}
-				if err := d.sink.ReceiveMessage(ctx, d.toIncoming(c.ID, message, names[message.From])); err != nil {
+				in, isMessage := d.toIncoming(c.ID, message, names[message.From])
+				if !isMessage {
+					continue
+				}
+				if err := d.sink.ReceiveMessage(ctx, in); err != nil {
 					return err
 				}
 			}
 			for _, status := range value.Statuses {
 				ack, isKnown := acks[status.Status]
-				if !isKnown {
+				if !isKnown || status.ID == "" || len(status.ID) > maxRemoteID {
 					continue
 				}
-				receipt := driver.Receipt{ConnectionID: c.ID, RemoteIDs: []string{status.ID}, Ack: ack}
+				receipt := driver.Receipt{ConnectionID: c.ID, RemoteIDs: []string{status.ID}, MessageID: status.Own, Ack: ack}
 				if ack == chat.AckFailed && len(status.Errors) > 0 {
-					receipt.ErrorCode = strconv.Itoa(status.Errors[0].Code)
+					receipt.ErrorCode = codeOf(status.Errors[0].Code)
 				}
 				if err := d.sink.ReceiveReceipt(ctx, receipt); err != nil {
 					return err
@@ -129,36 +107,4 @@ func (d *Driver) Receive(ctx context.Context, c driver.Connection, body []byte) 
 		}
 	}
 	return nil
-}
-
-func (d *Driver) toIncoming(connection int64, m incoming, name string) driver.Incoming {
-	in := driver.Incoming{ConnectionID: connection, RemoteID: m.ID, From: m.From, Name: strings.TrimSpace(name), Body: m.Text.Body, At: d.host.Now().UTC()}
-	if seconds, err := strconv.ParseInt(m.Timestamp, 10, 64); err == nil {
-		in.At = time.Unix(seconds, 0).UTC()
-	}
-	if m.Context != nil {
-		in.QuotedRemoteID = m.Context.ID
-	}
-	if kind, file := m.file(); file != nil {
-		in.Body = file.Caption
-		in.Media = &driver.IncomingMedia{Type: kind, MimeType: file.MimeType, Name: file.Filename, Reference: file.ID}
-	}
-	return in
-}
-
-// file returns the file of a message and its kind, or nil.
-func (m incoming) file() (chat.MediaType, *incomingFile) {
-	switch {
-	case m.Image != nil:
-		return chat.MediaImage, m.Image
-	case m.Video != nil:
-		return chat.MediaVideo, m.Video
-	case m.Audio != nil:
-		return chat.MediaAudio, m.Audio
-	case m.Document != nil:
-		return chat.MediaDocument, m.Document
-	case m.Sticker != nil:
-		return chat.MediaSticker, m.Sticker
-	}
-	return chat.MediaText, nil
 }

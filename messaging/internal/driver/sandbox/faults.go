@@ -122,13 +122,7 @@ func (n *Network) Act(ctx context.Context, connectionID int64, action Action) (c
 	if _, err := n.host.Pool.Exec(ctx, `update sandbox_sessions set state = $2 where connection_id = $1`, connectionID, state); err != nil {
 		return "", err
 	}
-	change := driver.ConnectionChange{ConnectionID: connectionID, Status: statusOf(state), Number: number}
-	switch action {
-	case ActionBan:
-		change.LastError = "The network banned the number."
-	case ActionOffline:
-		change.LastError = "The phone is not connected to the internet."
-	}
+	change := driver.ConnectionChange{ConnectionID: connectionID, Status: statusOf(state), Number: number, LastError: reasons[state]}
 	if err := n.sink.ChangeConnection(ctx, change); err != nil || state != stateOnline {
 		return change.Status, err
 	}

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -168,6 +169,30 @@ func (n *Network) deliverWaiting(ctx context.Context, number string) error {
 	return n.deliver(ctx, messages)
 }
 
+// stalledAfter is the time after which a message is not being delivered by its own request
+// any more.
+const stalledAfter = 5 * time.Second
+
+// DeliverStalled is a background job: it delivers what the product did not take when it was
+// sent, because it stopped or its database was away. Messages that wait for another one to
+// overtake them go on waiting.
+func (n *Network) DeliverStalled(ctx context.Context, _ []byte) error {
+	faults, err := n.Faults(ctx)
+	if err != nil || faults.Reorder {
+		return err
+	}
+	rows, err := n.host.Pool.Query(ctx, `select distinct m.recipient from sandbox_messages m where m.is_waiting and m.sent_at < $1
+		and exists (select from sandbox_sessions where state = $2) limit 100`, n.host.Now().Add(-stalledAfter), stateOnline)
+	if err != nil {
+		return err
+	}
+	numbers, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	for _, number := range numbers {
+		err = errors.Join(err, n.deliverWaiting(ctx, number))
+	}
+	return err
+}
+
 // deliver passes messages to the online connections that are paired with their recipient.
 // Without any they go on waiting.
 func (n *Network) deliver(ctx context.Context, messages []Message) error {
@@ -232,18 +257,20 @@ func scanMessage(row pgx.CollectableRow) (m Message, err error) {
 	return m, err
 }
 
-// Conversation returns the messages that a phone has sent and received, after one of them,
-// oldest first. Those that it has received have then arrived at the device.
+// Conversation returns the messages that a phone has sent and received, oldest first: those
+// after one of them, or the newest ones. Those that it has received have then arrived at the device.
 func (n *Network) Conversation(ctx context.Context, number string, after int64) ([]Message, error) {
 	if _, err := n.Inbox(ctx, number, after); err != nil {
 		return nil, err
 	}
 	rows, err := n.host.Pool.Query(ctx, `select `+messageColumns+` from sandbox_messages
-		where (recipient = any($1) and not is_lost or sender = any($1)) and seq > $2 order by seq limit 500`, chat.NumberVariants(number), after)
+		where (recipient = any($1) and not is_lost or sender = any($1)) and seq > $2 order by case when $2 = 0 then -seq else seq end limit 500`, chat.NumberVariants(number), after)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, scanMessage)
+	messages, err := pgx.CollectRows(rows, scanMessage)
+	slices.SortFunc(messages, func(a, b Message) int { return cmp.Compare(a.Seq, b.Seq) })
+	return messages, err
 }
 
 // Inbox returns the messages that a phone has received, after one of them, oldest first.
@@ -266,22 +293,20 @@ func (n *Network) Inbox(ctx context.Context, number string, after int64) ([]Mess
 
 // MarkInboxRead marks messages that a phone has received as read; no ids means all.
 func (n *Network) MarkInboxRead(ctx context.Context, number string, ids []string) error {
-	messages, err := n.Inbox(ctx, number, 0)
+	if _, err := n.phone(ctx, number); err != nil {
+		return err
+	}
+	if len(ids) == 0 {
+		ids = nil
+	}
+	rows, err := n.host.Pool.Query(ctx, `select `+messageColumns+` from sandbox_messages
+		where recipient = any($1) and not is_lost and ack < $2 and ($3::text[] is null or id = any($3)) order by seq`, chat.NumberVariants(number), chat.AckRead, ids)
 	if err != nil {
 		return err
 	}
-	if len(ids) > 0 {
-		wanted := make(map[string]bool, len(ids))
-		for _, id := range ids {
-			wanted[id] = true
-		}
-		chosen := messages[:0]
-		for _, m := range messages {
-			if wanted[m.ID] {
-				chosen = append(chosen, m)
-			}
-		}
-		messages = chosen
+	messages, err := pgx.CollectRows(rows, scanMessage)
+	if err != nil {
+		return err
 	}
 	return n.acknowledge(ctx, messages, chat.AckRead)
 }

@@ -27,6 +27,7 @@ const Name = "sandbox"
 const (
 	qrLifetime    = time.Minute
 	qrScheme      = "sandbox:pair"
+	maxBody       = 4096   // characters of a text
 	refusedEnding = "0000" // of numbers that are not registered
 )
 
@@ -36,7 +37,10 @@ type Network struct {
 	sink driver.Sink
 }
 
-var _ driver.Driver = (*Network)(nil)
+var (
+	_ driver.Driver         = (*Network)(nil)
+	_ driver.TemplateLister = (*Network)(nil)
+)
 
 // New returns the network of an opened product.
 func New(host module.Host, sink driver.Sink) *Network { return &Network{host, sink} }
@@ -44,14 +48,22 @@ func New(host module.Host, sink driver.Sink) *Network { return &Network{host, si
 // Name implements [driver.Driver].
 func (n *Network) Name() string { return Name }
 
-// Capabilities implements [driver.Driver].
-func (n *Network) Capabilities() driver.Capabilities { return driver.Capabilities{QRCode: true} }
+// Capabilities implements [driver.Driver]. Every template is taken: the phone shows its text
+// for people.
+func (n *Network) Capabilities() driver.Capabilities {
+	return driver.Capabilities{Idempotent: true, Sessions: true, NumberCheck: true, QRCode: true, Templates: true}
+}
+
+// Templates implements [driver.TemplateLister]. The network has none: it takes any.
+func (n *Network) Templates(context.Context, driver.Connection, driver.TemplatePage) (templates []driver.NetworkTemplate, next string, err error) {
+	return nil, "", nil
+}
 
 // Start implements [driver.Driver]: the connection gets a new QR code, unless it is paired.
 func (n *Network) Start(ctx context.Context, c driver.Connection) error {
 	number, state, err := n.session(ctx, c.ID)
 	if err == nil {
-		return n.sink.ChangeConnection(ctx, driver.ConnectionChange{ConnectionID: c.ID, Status: statusOf(state), Number: number})
+		return n.sink.ChangeConnection(ctx, driver.ConnectionChange{ConnectionID: c.ID, Status: statusOf(state), Number: number, LastError: reasons[state]})
 	}
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return err
@@ -67,6 +79,9 @@ func (n *Network) Start(ctx context.Context, c driver.Connection) error {
 		ConnectionID: c.ID, Status: chat.ConnectionQRCode, QRCode: qrScheme + "?" + code.Encode(), QRExpiresAt: expires,
 	})
 }
+
+// reasons are what people read of sessions that do not work.
+var reasons = map[string]string{stateOffline: "The phone is not connected to the internet.", stateBanned: "The network banned the number."}
 
 // statusOf returns the connection's state for a session's.
 func statusOf(state string) chat.ConnectionStatus {
@@ -99,6 +114,9 @@ func (n *Network) Send(ctx context.Context, c driver.Connection, m driver.Outgoi
 	}
 	if !isRegistered(m.To) {
 		return driver.Sent{}, driver.ErrNotRegistered
+	}
+	if len([]rune(m.Body)) > maxBody {
+		return driver.Sent{}, fmt.Errorf("%w: the text is too long", driver.ErrRefused)
 	}
 	faults, err := n.Faults(ctx)
 	if err == nil {

@@ -8,6 +8,8 @@ package dbgen
 import (
 	"context"
 	"time"
+
+	"integrationhub/messaging/internal/chat"
 )
 
 const addCampaignUsage = `-- name: AddCampaignUsage :exec
@@ -101,7 +103,7 @@ func (q *Queries) AttachMessages(ctx context.Context, arg AttachMessagesParams) 
 }
 
 const campaign = `-- name: Campaign :one
-select c.company_id, c.id, c.name, c.status, c.messages, c.confirmation, c.confirmation_messages, c.media_id, c.scheduled_at, c.started_at, c.completed_at, c.connection_id, c.contact_list_id, c.tag_ids, c.message_interval, c.longer_interval_after, c.greater_interval, c.send_window, c.created_at, c.updated_at, p.company_id, p.campaign_id, p.dispatched, p.next_send_at, p.total, p.pending, p.sent, p.delivered, p.read, p.failed, p.skipped from messaging.campaigns c join messaging.campaign_progress p on p.company_id = c.company_id and p.campaign_id = c.id
+select c.company_id, c.id, c.name, c.status, c.messages, c.confirmation, c.confirmation_messages, c.media_id, c.scheduled_at, c.started_at, c.completed_at, c.connection_id, c.contact_list_id, c.tag_ids, c.message_interval, c.longer_interval_after, c.greater_interval, c.send_window, c.created_at, c.updated_at, c.template, p.company_id, p.campaign_id, p.dispatched, p.next_send_at, p.total, p.pending, p.sent, p.delivered, p.read, p.failed, p.skipped from messaging.campaigns c join messaging.campaign_progress p on p.company_id = c.company_id and p.campaign_id = c.id
 where c.company_id = $1 and c.id = $2
 `
 
@@ -134,6 +136,7 @@ func (q *Queries) Campaign(ctx context.Context, companyID int64, iD int64) (Camp
 		&i.Campaign.SendWindow,
 		&i.Campaign.CreatedAt,
 		&i.Campaign.UpdatedAt,
+		&i.Campaign.Template,
 		&i.CampaignProgress.CompanyID,
 		&i.CampaignProgress.CampaignID,
 		&i.CampaignProgress.Dispatched,
@@ -162,7 +165,7 @@ func (q *Queries) CampaignCount(ctx context.Context, companyID int64, status str
 }
 
 const campaignsByID = `-- name: CampaignsByID :many
-select c.company_id, c.id, c.name, c.status, c.messages, c.confirmation, c.confirmation_messages, c.media_id, c.scheduled_at, c.started_at, c.completed_at, c.connection_id, c.contact_list_id, c.tag_ids, c.message_interval, c.longer_interval_after, c.greater_interval, c.send_window, c.created_at, c.updated_at, p.company_id, p.campaign_id, p.dispatched, p.next_send_at, p.total, p.pending, p.sent, p.delivered, p.read, p.failed, p.skipped from messaging.campaigns c join messaging.campaign_progress p on p.company_id = c.company_id and p.campaign_id = c.id
+select c.company_id, c.id, c.name, c.status, c.messages, c.confirmation, c.confirmation_messages, c.media_id, c.scheduled_at, c.started_at, c.completed_at, c.connection_id, c.contact_list_id, c.tag_ids, c.message_interval, c.longer_interval_after, c.greater_interval, c.send_window, c.created_at, c.updated_at, c.template, p.company_id, p.campaign_id, p.dispatched, p.next_send_at, p.total, p.pending, p.sent, p.delivered, p.read, p.failed, p.skipped from messaging.campaigns c join messaging.campaign_progress p on p.company_id = c.company_id and p.campaign_id = c.id
 where c.company_id = $1 and c.id = any($2::bigint[])
 `
 
@@ -201,6 +204,7 @@ func (q *Queries) CampaignsByID(ctx context.Context, companyID int64, ids []int6
 			&i.Campaign.SendWindow,
 			&i.Campaign.CreatedAt,
 			&i.Campaign.UpdatedAt,
+			&i.Campaign.Template,
 			&i.CampaignProgress.CompanyID,
 			&i.CampaignProgress.CampaignID,
 			&i.CampaignProgress.Dispatched,
@@ -224,7 +228,7 @@ func (q *Queries) CampaignsByID(ctx context.Context, companyID int64, ids []int6
 }
 
 const campaignsPage = `-- name: CampaignsPage :many
-select c.company_id, c.id, c.name, c.status, c.messages, c.confirmation, c.confirmation_messages, c.media_id, c.scheduled_at, c.started_at, c.completed_at, c.connection_id, c.contact_list_id, c.tag_ids, c.message_interval, c.longer_interval_after, c.greater_interval, c.send_window, c.created_at, c.updated_at, p.company_id, p.campaign_id, p.dispatched, p.next_send_at, p.total, p.pending, p.sent, p.delivered, p.read, p.failed, p.skipped from messaging.campaigns c join messaging.campaign_progress p on p.company_id = c.company_id and p.campaign_id = c.id
+select c.company_id, c.id, c.name, c.status, c.messages, c.confirmation, c.confirmation_messages, c.media_id, c.scheduled_at, c.started_at, c.completed_at, c.connection_id, c.contact_list_id, c.tag_ids, c.message_interval, c.longer_interval_after, c.greater_interval, c.send_window, c.created_at, c.updated_at, c.template, p.company_id, p.campaign_id, p.dispatched, p.next_send_at, p.total, p.pending, p.sent, p.delivered, p.read, p.failed, p.skipped from messaging.campaigns c join messaging.campaign_progress p on p.company_id = c.company_id and p.campaign_id = c.id
 where c.company_id = $1 and ($2::text = '' or c.status = $2::text)
   and strpos(messaging.search_form(c.name), messaging.search_form($3::text)) > 0
 order by c.id desc offset $4::int limit $5::int
@@ -279,6 +283,7 @@ func (q *Queries) CampaignsPage(ctx context.Context, arg CampaignsPageParams) ([
 			&i.Campaign.SendWindow,
 			&i.Campaign.CreatedAt,
 			&i.Campaign.UpdatedAt,
+			&i.Campaign.Template,
 			&i.CampaignProgress.CompanyID,
 			&i.CampaignProgress.CampaignID,
 			&i.CampaignProgress.Dispatched,
@@ -358,7 +363,7 @@ func (q *Queries) DeleteShipments(ctx context.Context, companyID int64, campaign
 }
 
 const dueScheduledCampaign = `-- name: DueScheduledCampaign :one
-select company_id, id, name, status, messages, confirmation, confirmation_messages, media_id, scheduled_at, started_at, completed_at, connection_id, contact_list_id, tag_ids, message_interval, longer_interval_after, greater_interval, send_window, created_at, updated_at from messaging.campaigns where status = 'scheduled' and scheduled_at <= $1::timestamptz
+select company_id, id, name, status, messages, confirmation, confirmation_messages, media_id, scheduled_at, started_at, completed_at, connection_id, contact_list_id, tag_ids, message_interval, longer_interval_after, greater_interval, send_window, created_at, updated_at, template from messaging.campaigns where status = 'scheduled' and scheduled_at <= $1::timestamptz
 order by scheduled_at limit 1 for no key update skip locked
 `
 
@@ -386,6 +391,7 @@ func (q *Queries) DueScheduledCampaign(ctx context.Context, at time.Time) (Campa
 		&i.SendWindow,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.Template,
 	)
 	return i, err
 }
@@ -445,8 +451,8 @@ func (q *Queries) FailConfirmation(ctx context.Context, arg FailConfirmationPara
 
 const insertCampaign = `-- name: InsertCampaign :one
 insert into messaging.campaigns (company_id, name, status, messages, confirmation, confirmation_messages, media_id, scheduled_at, connection_id,
-  contact_list_id, tag_ids, message_interval, longer_interval_after, greater_interval, send_window, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $16) returning company_id, id, name, status, messages, confirmation, confirmation_messages, media_id, scheduled_at, started_at, completed_at, connection_id, contact_list_id, tag_ids, message_interval, longer_interval_after, greater_interval, send_window, created_at, updated_at
+  contact_list_id, tag_ids, message_interval, longer_interval_after, greater_interval, send_window, template, created_at, updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $17) returning company_id, id, name, status, messages, confirmation, confirmation_messages, media_id, scheduled_at, started_at, completed_at, connection_id, contact_list_id, tag_ids, message_interval, longer_interval_after, greater_interval, send_window, created_at, updated_at, template
 `
 
 type InsertCampaignParams struct {
@@ -465,6 +471,7 @@ type InsertCampaignParams struct {
 	LongerIntervalAfter  int
 	GreaterInterval      int
 	SendWindow           []byte
+	Template             *chat.Template
 	CreatedAt            time.Time
 }
 
@@ -485,6 +492,7 @@ func (q *Queries) InsertCampaign(ctx context.Context, arg InsertCampaignParams) 
 		arg.LongerIntervalAfter,
 		arg.GreaterInterval,
 		arg.SendWindow,
+		arg.Template,
 		arg.CreatedAt,
 	)
 	var i Campaign
@@ -509,6 +517,7 @@ func (q *Queries) InsertCampaign(ctx context.Context, arg InsertCampaignParams) 
 		&i.SendWindow,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.Template,
 	)
 	return i, err
 }
@@ -599,7 +608,7 @@ func (q *Queries) InsertShipmentsOfTags(ctx context.Context, arg InsertShipments
 }
 
 const lockCampaign = `-- name: LockCampaign :one
-select company_id, id, name, status, messages, confirmation, confirmation_messages, media_id, scheduled_at, started_at, completed_at, connection_id, contact_list_id, tag_ids, message_interval, longer_interval_after, greater_interval, send_window, created_at, updated_at from messaging.campaigns where company_id = $1 and id = $2 for no key update
+select company_id, id, name, status, messages, confirmation, confirmation_messages, media_id, scheduled_at, started_at, completed_at, connection_id, contact_list_id, tag_ids, message_interval, longer_interval_after, greater_interval, send_window, created_at, updated_at, template from messaging.campaigns where company_id = $1 and id = $2 for no key update
 `
 
 func (q *Queries) LockCampaign(ctx context.Context, companyID int64, iD int64) (Campaign, error) {
@@ -626,6 +635,7 @@ func (q *Queries) LockCampaign(ctx context.Context, companyID int64, iD int64) (
 		&i.SendWindow,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.Template,
 	)
 	return i, err
 }
@@ -823,7 +833,7 @@ const takeBackShipments = `-- name: TakeBackShipments :exec
 with taken as (
   delete from messaging.outbox o using messaging.campaign_shipments s
   where s.company_id = $2 and s.campaign_id = $3 and s.status = 'queued'
-    and o.company_id = s.company_id and o.message_id = s.message_id and (o.leased_until is null or o.leased_until < $1::timestamptz)
+    and o.company_id = s.company_id and o.message_id = s.message_id and o.handed_at is null and (o.leased_until is null or o.leased_until < $1::timestamptz)
   returning o.message_id)
 update messaging.campaign_shipments s set status = case when s.confirmation_id is null then 'pending' else 'confirmed' end, updated_at = $1::timestamptz
 from taken where s.company_id = $2 and s.message_id = taken.message_id
@@ -839,7 +849,7 @@ func (q *Queries) TakeBackShipments(ctx context.Context, at time.Time, companyID
 const updateCampaign = `-- name: UpdateCampaign :exec
 update messaging.campaigns set name = $3, status = $4, messages = $5, confirmation = $6, confirmation_messages = $7, media_id = $8, scheduled_at = $9,
   started_at = $10, completed_at = $11, connection_id = $12, contact_list_id = $13, tag_ids = $14, message_interval = $15, longer_interval_after = $16,
-  greater_interval = $17, send_window = $18, updated_at = $19
+  greater_interval = $17, send_window = $18, template = $19, updated_at = $20
 where company_id = $1 and id = $2
 `
 
@@ -862,6 +872,7 @@ type UpdateCampaignParams struct {
 	LongerIntervalAfter  int
 	GreaterInterval      int
 	SendWindow           []byte
+	Template             *chat.Template
 	UpdatedAt            time.Time
 }
 
@@ -885,6 +896,7 @@ func (q *Queries) UpdateCampaign(ctx context.Context, arg UpdateCampaignParams) 
 		arg.LongerIntervalAfter,
 		arg.GreaterInterval,
 		arg.SendWindow,
+		arg.Template,
 		arg.UpdatedAt,
 	)
 	return err

@@ -22,7 +22,7 @@ func (q *Queries) ClearDefaultConnection(ctx context.Context, at time.Time, comp
 }
 
 const connection = `-- name: Connection :one
-select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues from messaging.connections where company_id = $1 and id = $2
+select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues, state_sequence from messaging.connections where company_id = $1 and id = $2
 `
 
 func (q *Queries) Connection(ctx context.Context, companyID int64, iD int64) (Connection, error) {
@@ -54,12 +54,13 @@ func (q *Queries) Connection(ctx context.Context, companyID int64, iD int64) (Co
 		&i.ExpiresTicket,
 		&i.ExpiresInactiveMessage,
 		&i.MaxUseBotQueues,
+		&i.StateSequence,
 	)
 	return i, err
 }
 
 const connectionByID = `-- name: ConnectionByID :one
-select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues from messaging.connections where id = $1
+select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues, state_sequence from messaging.connections where id = $1
 `
 
 // Of any company: drivers know a connection by its id alone.
@@ -92,12 +93,13 @@ func (q *Queries) ConnectionByID(ctx context.Context, id int64) (Connection, err
 		&i.ExpiresTicket,
 		&i.ExpiresInactiveMessage,
 		&i.MaxUseBotQueues,
+		&i.StateSequence,
 	)
 	return i, err
 }
 
 const connections = `-- name: Connections :many
-select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues from messaging.connections where company_id = $1 order by id limit 1000
+select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues, state_sequence from messaging.connections where company_id = $1 order by id limit 1000
 `
 
 func (q *Queries) Connections(ctx context.Context, companyID int64) ([]Connection, error) {
@@ -135,6 +137,7 @@ func (q *Queries) Connections(ctx context.Context, companyID int64) ([]Connectio
 			&i.ExpiresTicket,
 			&i.ExpiresInactiveMessage,
 			&i.MaxUseBotQueues,
+			&i.StateSequence,
 		); err != nil {
 			return nil, err
 		}
@@ -147,7 +150,7 @@ func (q *Queries) Connections(ctx context.Context, companyID int64) ([]Connectio
 }
 
 const connectionsWithExpiredQRCode = `-- name: ConnectionsWithExpiredQRCode :many
-select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues from messaging.connections where status = 'qrcode' and qr_expires_at < $1::timestamptz order by qr_expires_at limit 100
+select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues, state_sequence from messaging.connections where status = 'qrcode' and qr_expires_at < $1::timestamptz order by qr_expires_at limit 100
 `
 
 func (q *Queries) ConnectionsWithExpiredQRCode(ctx context.Context, at time.Time) ([]Connection, error) {
@@ -185,6 +188,7 @@ func (q *Queries) ConnectionsWithExpiredQRCode(ctx context.Context, at time.Time
 			&i.ExpiresTicket,
 			&i.ExpiresInactiveMessage,
 			&i.MaxUseBotQueues,
+			&i.StateSequence,
 		); err != nil {
 			return nil, err
 		}
@@ -197,7 +201,7 @@ func (q *Queries) ConnectionsWithExpiredQRCode(ctx context.Context, at time.Time
 }
 
 const defaultConnection = `-- name: DefaultConnection :one
-select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues from messaging.connections where company_id = $1 and is_default
+select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues, state_sequence from messaging.connections where company_id = $1 and is_default
 `
 
 func (q *Queries) DefaultConnection(ctx context.Context, companyID int64) (Connection, error) {
@@ -229,6 +233,7 @@ func (q *Queries) DefaultConnection(ctx context.Context, companyID int64) (Conne
 		&i.ExpiresTicket,
 		&i.ExpiresInactiveMessage,
 		&i.MaxUseBotQueues,
+		&i.StateSequence,
 	)
 	return i, err
 }
@@ -248,7 +253,7 @@ func (q *Queries) DeleteConnection(ctx context.Context, companyID int64, iD int6
 const insertConnection = `-- name: InsertConnection :one
 insert into messaging.connections (company_id, name, driver, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message,
   send_interval_ms, daily_limit, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues, created_at, updated_at)
-values ($1, $2, $3, not exists (select from messaging.connections c where c.company_id = $1 and c.is_default), $4, $5, $6, $7, $8, $9, $11, $12, $13, $14, $15, $10, $10) returning company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues
+values ($1, $2, $3, not exists (select from messaging.connections c where c.company_id = $1 and c.is_default), $4, $5, $6, $7, $8, $9, $11, $12, $13, $14, $15, $10, $10) returning company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues, state_sequence
 `
 
 type InsertConnectionParams struct {
@@ -315,12 +320,13 @@ func (q *Queries) InsertConnection(ctx context.Context, arg InsertConnectionPara
 		&i.ExpiresTicket,
 		&i.ExpiresInactiveMessage,
 		&i.MaxUseBotQueues,
+		&i.StateSequence,
 	)
 	return i, err
 }
 
 const lockCompanyConnections = `-- name: LockCompanyConnections :many
-select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues from messaging.connections where company_id = $1 order by id for no key update
+select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues, state_sequence from messaging.connections where company_id = $1 order by id for no key update
 `
 
 func (q *Queries) LockCompanyConnections(ctx context.Context, companyID int64) ([]Connection, error) {
@@ -358,6 +364,7 @@ func (q *Queries) LockCompanyConnections(ctx context.Context, companyID int64) (
 			&i.ExpiresTicket,
 			&i.ExpiresInactiveMessage,
 			&i.MaxUseBotQueues,
+			&i.StateSequence,
 		); err != nil {
 			return nil, err
 		}
@@ -370,7 +377,7 @@ func (q *Queries) LockCompanyConnections(ctx context.Context, companyID int64) (
 }
 
 const lockConnection = `-- name: LockConnection :one
-select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues from messaging.connections where company_id = $1 and id = $2 for no key update
+select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues, state_sequence from messaging.connections where company_id = $1 and id = $2 for no key update
 `
 
 func (q *Queries) LockConnection(ctx context.Context, companyID int64, iD int64) (Connection, error) {
@@ -402,12 +409,74 @@ func (q *Queries) LockConnection(ctx context.Context, companyID int64, iD int64)
 		&i.ExpiresTicket,
 		&i.ExpiresInactiveMessage,
 		&i.MaxUseBotQueues,
+		&i.StateSequence,
 	)
 	return i, err
 }
 
+const lockConnectionByID = `-- name: LockConnectionByID :one
+select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues, state_sequence from messaging.connections where id = $1 for no key update
+`
+
+func (q *Queries) LockConnectionByID(ctx context.Context, id int64) (Connection, error) {
+	row := q.db.QueryRow(ctx, lockConnectionByID, id)
+	var i Connection
+	err := row.Scan(
+		&i.CompanyID,
+		&i.ID,
+		&i.Name,
+		&i.Driver,
+		&i.Status,
+		&i.QRCode,
+		&i.QRExpiresAt,
+		&i.Retries,
+		&i.Number,
+		&i.IsDefault,
+		&i.GreetingMessage,
+		&i.FarewellMessage,
+		&i.OutOfHoursMessage,
+		&i.RatingMessage,
+		&i.SendIntervalMS,
+		&i.DailyLimit,
+		&i.LastError,
+		&i.Settings,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.TransferQueueID,
+		&i.TimeToTransfer,
+		&i.ExpiresTicket,
+		&i.ExpiresInactiveMessage,
+		&i.MaxUseBotQueues,
+		&i.StateSequence,
+	)
+	return i, err
+}
+
+const markUnreachable = `-- name: MarkUnreachable :exec
+update messaging.connections set status = 'TIMEOUT', retries = 1, last_error = $1::text, updated_at = $2::timestamptz
+where company_id = $3 and id = $4 and status = 'CONNECTED'
+`
+
+type MarkUnreachableParams struct {
+	Reason    string
+	At        time.Time
+	CompanyID int64
+	ID        int64
+}
+
+// The network of a connected connection does not answer.
+func (q *Queries) MarkUnreachable(ctx context.Context, arg MarkUnreachableParams) error {
+	_, err := q.db.Exec(ctx, markUnreachable,
+		arg.Reason,
+		arg.At,
+		arg.CompanyID,
+		arg.ID,
+	)
+	return err
+}
+
 const setConnectionSettings = `-- name: SetConnectionSettings :one
-update messaging.connections set settings = $1, updated_at = $2 where company_id = $3 and id = $4 returning company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues
+update messaging.connections set settings = $1, state_sequence = 0, updated_at = $2 where company_id = $3 and id = $4 returning company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues, state_sequence
 `
 
 type SetConnectionSettingsParams struct {
@@ -451,15 +520,69 @@ func (q *Queries) SetConnectionSettings(ctx context.Context, arg SetConnectionSe
 		&i.ExpiresTicket,
 		&i.ExpiresInactiveMessage,
 		&i.MaxUseBotQueues,
+		&i.StateSequence,
 	)
 	return i, err
+}
+
+const unreachableConnections = `-- name: UnreachableConnections :many
+select company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues, state_sequence from messaging.connections where status = 'TIMEOUT'
+  and updated_at <= $1::timestamptz - least(interval '1 minute', interval '5 seconds' * (2 ^ least(retries - 1, 4))) order by updated_at limit 100
+`
+
+// Those to look at again: after 5 seconds, doubling up to a minute.
+func (q *Queries) UnreachableConnections(ctx context.Context, at time.Time) ([]Connection, error) {
+	rows, err := q.db.Query(ctx, unreachableConnections, at)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Connection{}
+	for rows.Next() {
+		var i Connection
+		if err := rows.Scan(
+			&i.CompanyID,
+			&i.ID,
+			&i.Name,
+			&i.Driver,
+			&i.Status,
+			&i.QRCode,
+			&i.QRExpiresAt,
+			&i.Retries,
+			&i.Number,
+			&i.IsDefault,
+			&i.GreetingMessage,
+			&i.FarewellMessage,
+			&i.OutOfHoursMessage,
+			&i.RatingMessage,
+			&i.SendIntervalMS,
+			&i.DailyLimit,
+			&i.LastError,
+			&i.Settings,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.TransferQueueID,
+			&i.TimeToTransfer,
+			&i.ExpiresTicket,
+			&i.ExpiresInactiveMessage,
+			&i.MaxUseBotQueues,
+			&i.StateSequence,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const updateConnection = `-- name: UpdateConnection :one
 update messaging.connections set name = $3, greeting_message = $4, farewell_message = $5, out_of_hours_message = $6, rating_message = $7,
   send_interval_ms = $8, daily_limit = $9, is_default = $10, updated_at = $11,
   transfer_queue_id = $12, time_to_transfer = $13, expires_ticket = $14, expires_inactive_message = $15, max_use_bot_queues = $16
-where company_id = $1 and id = $2 returning company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues
+where company_id = $1 and id = $2 returning company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues, state_sequence
 `
 
 type UpdateConnectionParams struct {
@@ -527,24 +650,27 @@ func (q *Queries) UpdateConnection(ctx context.Context, arg UpdateConnectionPara
 		&i.ExpiresTicket,
 		&i.ExpiresInactiveMessage,
 		&i.MaxUseBotQueues,
+		&i.StateSequence,
 	)
 	return i, err
 }
 
 const updateConnectionState = `-- name: UpdateConnectionState :one
 update messaging.connections set status = $1, qrcode = $2, qr_expires_at = $3, number = coalesce($4, number), last_error = $5,
-  retries = case when $1 = 'qrcode' then retries + 1 else 0 end, updated_at = $6
-where id = $7 returning company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues
+  retries = case when $1 not in ('qrcode', 'TIMEOUT') then 0 when status = $1 then retries + 1 else 1 end,
+  state_sequence = greatest(state_sequence, $6), updated_at = $7
+where id = $8 returning company_id, id, name, driver, status, qrcode, qr_expires_at, retries, number, is_default, greeting_message, farewell_message, out_of_hours_message, rating_message, send_interval_ms, daily_limit, last_error, settings, created_at, updated_at, transfer_queue_id, time_to_transfer, expires_ticket, expires_inactive_message, max_use_bot_queues, state_sequence
 `
 
 type UpdateConnectionStateParams struct {
-	Status      chat.ConnectionStatus
-	QRCode      string
-	QRExpiresAt *time.Time
-	Number      *string
-	LastError   *string
-	UpdatedAt   time.Time
-	ID          int64
+	Status        chat.ConnectionStatus
+	QRCode        string
+	QRExpiresAt   *time.Time
+	Number        *string
+	LastError     *string
+	StateSequence int64
+	UpdatedAt     time.Time
+	ID            int64
 }
 
 func (q *Queries) UpdateConnectionState(ctx context.Context, arg UpdateConnectionStateParams) (Connection, error) {
@@ -554,6 +680,7 @@ func (q *Queries) UpdateConnectionState(ctx context.Context, arg UpdateConnectio
 		arg.QRExpiresAt,
 		arg.Number,
 		arg.LastError,
+		arg.StateSequence,
 		arg.UpdatedAt,
 		arg.ID,
 	)
@@ -584,6 +711,7 @@ func (q *Queries) UpdateConnectionState(ctx context.Context, arg UpdateConnectio
 		&i.ExpiresTicket,
 		&i.ExpiresInactiveMessage,
 		&i.MaxUseBotQueues,
+		&i.StateSequence,
 	)
 	return i, err
 }

@@ -156,7 +156,7 @@ func (q *Queries) DeleteOutboxOfContact(ctx context.Context, companyID int64, co
 }
 
 const eraseMessagesOfContact = `-- name: EraseMessagesOfContact :exec
-update messaging.messages set body = '', media_id = null, media_reference = null, media_name = null, mime_type = null, size = null, external_key = null, updated_at = $3
+update messaging.messages set body = '', template = null, media_id = null, media_reference = null, media_name = null, mime_type = null, size = null, external_key = null, updated_at = $3
 where company_id = $1 and contact_id = $2
 `
 
@@ -288,7 +288,7 @@ func (q *Queries) LockContactsOfPerson(ctx context.Context, arg LockContactsOfPe
 }
 
 const messagesOfContact = `-- name: MessagesOfContact :many
-select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference from messaging.messages where company_id = $1 and contact_id = $2 and seq > $3::bigint order by seq limit $4::int
+select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference, template from messaging.messages where company_id = $1 and contact_id = $2 and seq > $3::bigint order by seq limit $4::int
 `
 
 type MessagesOfContactParams struct {
@@ -341,6 +341,7 @@ func (q *Queries) MessagesOfContact(ctx context.Context, arg MessagesOfContactPa
 			&i.UpdatedAt,
 			&i.MediaID,
 			&i.MediaReference,
+			&i.Template,
 		); err != nil {
 			return nil, err
 		}

@@ -39,8 +39,8 @@ func (q *Queries) ContactWroteSince(ctx context.Context, arg ContactWroteSincePa
 
 const insertMessage = `-- name: InsertMessage :one
 insert into messaging.messages (company_id, id, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_id, media_reference,
-  media_name, mime_type, size, quoted_id, is_private, origin, external_key, sent_at, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $23) returning company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference
+  media_name, mime_type, size, quoted_id, is_private, origin, external_key, template, sent_at, created_at, updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $24) returning company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference, template
 `
 
 type InsertMessageParams struct {
@@ -65,6 +65,7 @@ type InsertMessageParams struct {
 	IsPrivate      bool
 	Origin         chat.Origin
 	ExternalKey    *string
+	Template       *chat.Template
 	SentAt         time.Time
 	CreatedAt      time.Time
 }
@@ -92,6 +93,7 @@ func (q *Queries) InsertMessage(ctx context.Context, arg InsertMessageParams) (M
 		arg.IsPrivate,
 		arg.Origin,
 		arg.ExternalKey,
+		arg.Template,
 		arg.SentAt,
 		arg.CreatedAt,
 	)
@@ -125,6 +127,48 @@ func (q *Queries) InsertMessage(ctx context.Context, arg InsertMessageParams) (M
 		&i.UpdatedAt,
 		&i.MediaID,
 		&i.MediaReference,
+		&i.Template,
+	)
+	return i, err
+}
+
+const lockMessage = `-- name: LockMessage :one
+select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference, template from messaging.messages where company_id = $1 and id = $2 for no key update
+`
+
+func (q *Queries) LockMessage(ctx context.Context, companyID int64, iD string) (Message, error) {
+	row := q.db.QueryRow(ctx, lockMessage, companyID, iD)
+	var i Message
+	err := row.Scan(
+		&i.CompanyID,
+		&i.ID,
+		&i.Seq,
+		&i.TicketID,
+		&i.ContactID,
+		&i.ConnectionID,
+		&i.RemoteID,
+		&i.UserID,
+		&i.Body,
+		&i.FromMe,
+		&i.IsRead,
+		&i.Ack,
+		&i.MediaType,
+		&i.MediaName,
+		&i.MimeType,
+		&i.Size,
+		&i.QuotedID,
+		&i.IsPrivate,
+		&i.IsDeleted,
+		&i.IsEdited,
+		&i.Origin,
+		&i.ErrorCode,
+		&i.ExternalKey,
+		&i.SentAt,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.MediaID,
+		&i.MediaReference,
+		&i.Template,
 	)
 	return i, err
 }
@@ -154,7 +198,7 @@ func (q *Queries) MarkMessagesRead(ctx context.Context, at time.Time, companyID 
 }
 
 const message = `-- name: Message :one
-select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference from messaging.messages where company_id = $1 and id = $2
+select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference, template from messaging.messages where company_id = $1 and id = $2
 `
 
 func (q *Queries) Message(ctx context.Context, companyID int64, iD string) (Message, error) {
@@ -189,6 +233,7 @@ func (q *Queries) Message(ctx context.Context, companyID int64, iD string) (Mess
 		&i.UpdatedAt,
 		&i.MediaID,
 		&i.MediaReference,
+		&i.Template,
 	)
 	return i, err
 }
@@ -216,7 +261,7 @@ func (q *Queries) MessageIDByRemoteID(ctx context.Context, companyID int64, conn
 }
 
 const messagesByID = `-- name: MessagesByID :many
-select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference from messaging.messages where company_id = $1 and id = any($2::text[])
+select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference, template from messaging.messages where company_id = $1 and id = any($2::text[])
 `
 
 func (q *Queries) MessagesByID(ctx context.Context, companyID int64, ids []string) ([]Message, error) {
@@ -257,6 +302,7 @@ func (q *Queries) MessagesByID(ctx context.Context, companyID int64, ids []strin
 			&i.UpdatedAt,
 			&i.MediaID,
 			&i.MediaReference,
+			&i.Template,
 		); err != nil {
 			return nil, err
 		}
@@ -269,7 +315,7 @@ func (q *Queries) MessagesByID(ctx context.Context, companyID int64, ids []strin
 }
 
 const messagesByRemoteID = `-- name: MessagesByRemoteID :many
-select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference from messaging.messages where company_id = $1 and connection_id = $2::bigint and remote_id = any($3::text[]) and from_me order by seq for no key update
+select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference, template from messaging.messages where company_id = $1 and connection_id = $2::bigint and remote_id = any($3::text[]) and from_me order by seq for no key update
 `
 
 func (q *Queries) MessagesByRemoteID(ctx context.Context, companyID int64, connectionID int64, remoteIds []string) ([]Message, error) {
@@ -310,6 +356,7 @@ func (q *Queries) MessagesByRemoteID(ctx context.Context, companyID int64, conne
 			&i.UpdatedAt,
 			&i.MediaID,
 			&i.MediaReference,
+			&i.Template,
 		); err != nil {
 			return nil, err
 		}
@@ -322,7 +369,7 @@ func (q *Queries) MessagesByRemoteID(ctx context.Context, companyID int64, conne
 }
 
 const messagesPage = `-- name: MessagesPage :many
-select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference from messaging.messages where company_id = $1 and ticket_id = $2::bigint order by seq desc offset $3::int limit $4::int
+select company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference, template from messaging.messages where company_id = $1 and ticket_id = $2::bigint order by seq desc offset $3::int limit $4::int
 `
 
 type MessagesPageParams struct {
@@ -375,6 +422,7 @@ func (q *Queries) MessagesPage(ctx context.Context, arg MessagesPageParams) ([]M
 			&i.UpdatedAt,
 			&i.MediaID,
 			&i.MediaReference,
+			&i.Template,
 		); err != nil {
 			return nil, err
 		}
@@ -421,7 +469,7 @@ func (q *Queries) SetMessageAck(ctx context.Context, arg SetMessageAckParams) er
 }
 
 const setMessageSent = `-- name: SetMessageSent :one
-update messaging.messages set remote_id = $1::text, sent_at = $2, ack = greatest(ack, 1), error_code = null, updated_at = $3 where company_id = $4 and id = $5 returning company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference
+update messaging.messages set remote_id = $1::text, sent_at = $2, ack = greatest(ack, 1), error_code = null, updated_at = $3 where company_id = $4 and id = $5 returning company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference, template
 `
 
 type SetMessageSentParams struct {
@@ -470,6 +518,7 @@ func (q *Queries) SetMessageSent(ctx context.Context, arg SetMessageSentParams) 
 		&i.UpdatedAt,
 		&i.MediaID,
 		&i.MediaReference,
+		&i.Template,
 	)
 	return i, err
 }

@@ -26,6 +26,42 @@ type APIToken struct {
 	RevokedAt    *time.Time
 }
 
+type AppointmentCall struct {
+	CompanyID   int64
+	ID          int64
+	QuestionID  *int64
+	TicketID    *int64
+	Attempts    int
+	DueAt       time.Time
+	LeasedUntil *time.Time
+	CreatedAt   time.Time
+}
+
+type AppointmentQuestion struct {
+	CompanyID     int64
+	ID            int64
+	ContactID     int64
+	ConnectionID  int64
+	MessageID     string
+	IntegrationID uuid.UUID
+	AppointmentID string
+	Title         string
+	Locale        string
+	FirstOption   int
+	Status        string
+	AskedAt       time.Time
+	ExpiresAt     time.Time
+	AnsweredAt    *time.Time
+}
+
+type BookingChat struct {
+	CompanyID int64
+	TicketID  int64
+	Step      string
+	State     json.RawMessage
+	StartedAt time.Time
+}
+
 type Campaign struct {
 	CompanyID            int64
 	ID                   int64
@@ -47,6 +83,7 @@ type Campaign struct {
 	SendWindow           []byte
 	CreatedAt            time.Time
 	UpdatedAt            time.Time
+	Template             *chat.Template
 }
 
 type CampaignProgress struct {
@@ -104,6 +141,7 @@ type Connection struct {
 	ExpiresTicket          int
 	ExpiresInactiveMessage string
 	MaxUseBotQueues        int
+	StateSequence          int64
 }
 
 type Contact struct {
@@ -211,6 +249,7 @@ type Message struct {
 	UpdatedAt      time.Time
 	MediaID        *string
 	MediaReference *string
+	Template       *chat.Template
 }
 
 type OutboxEntry struct {
@@ -223,6 +262,9 @@ type OutboxEntry struct {
 	DueAt        time.Time
 	LeasedUntil  *time.Time
 	CreatedAt    time.Time
+	HandedAt     *time.Time
+	IsUrgent     bool
+	ClosesTicket bool
 }
 
 type Queue struct {
@@ -269,6 +311,7 @@ type Schedule struct {
 	SentAt       *time.Time
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
+	Template     *chat.Template
 }
 
 type Shipment struct {

@@ -11,19 +11,39 @@ import (
 )
 
 const claimOutbox = `-- name: ClaimOutbox :many
-update messaging.outbox set leased_until = $1::timestamptz, attempts = attempts + 1
-where (company_id, message_id) in (
-  select o.company_id, o.message_id from messaging.outbox o
-  where o.due_at <= $2::timestamptz and (o.leased_until is null or o.leased_until < $2::timestamptz)
-    and not exists (select from messaging.outbox earlier where earlier.company_id = o.company_id and earlier.connection_id = o.connection_id
-      and earlier.contact_id = o.contact_id and earlier.seq < o.seq)
-  order by o.due_at limit $3::int for update skip locked)
-returning company_id, message_id, seq, connection_id, contact_id, attempts, due_at, leased_until, created_at
+with next as materialized (
+  select o.message_id from messaging.outbox o
+  where o.company_id = $2::bigint and o.connection_id = $3::bigint
+    and o.due_at <= $4::timestamptz and (o.leased_until is null or o.leased_until < $4::timestamptz)
+    and (o.created_at <= $5::timestamptz or exists (select from messaging.connections c where c.company_id = o.company_id and c.id = o.connection_id and c.status = 'CONNECTED'))
+    and o.seq = (select min(first.seq) from messaging.outbox first where first.company_id = o.company_id and first.connection_id = o.connection_id and first.contact_id = o.contact_id)
+  order by o.is_urgent desc, o.due_at, o.seq limit $6::int for update skip locked)
+update messaging.outbox u set leased_until = $1::timestamptz, attempts = u.attempts + 1
+from next where u.company_id = $2::bigint and u.message_id = next.message_id
+returning u.company_id, u.message_id, u.seq, u.connection_id, u.contact_id, u.attempts, u.due_at, u.leased_until, u.created_at, u.handed_at, u.is_urgent, u.closes_ticket
 `
 
-// The oldest due messages whose chat has none waiting before them.
-func (q *Queries) ClaimOutbox(ctx context.Context, until time.Time, at time.Time, maxRows int) ([]OutboxEntry, error) {
-	rows, err := q.db.Query(ctx, claimOutbox, until, at, maxRows)
+type ClaimOutboxParams struct {
+	Until        time.Time
+	CompanyID    int64
+	ConnectionID int64
+	At           time.Time
+	Expired      time.Time
+	MaxRows      int
+}
+
+// The oldest due messages of a connection whose chat has none waiting before them; urgent
+// ones first. Materialized, and the first of a chat by its index: statistics of a queue are
+// never those of its next backlog.
+func (q *Queries) ClaimOutbox(ctx context.Context, arg ClaimOutboxParams) ([]OutboxEntry, error) {
+	rows, err := q.db.Query(ctx, claimOutbox,
+		arg.Until,
+		arg.CompanyID,
+		arg.ConnectionID,
+		arg.At,
+		arg.Expired,
+		arg.MaxRows,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +61,65 @@ func (q *Queries) ClaimOutbox(ctx context.Context, until time.Time, at time.Time
 			&i.DueAt,
 			&i.LeasedUntil,
 			&i.CreatedAt,
+			&i.HandedAt,
+			&i.IsUrgent,
+			&i.ClosesTicket,
 		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const closeTicketOnceSent = `-- name: CloseTicketOnceSent :exec
+update messaging.outbox set closes_ticket = true where company_id = $1 and message_id = $2
+`
+
+func (q *Queries) CloseTicketOnceSent(ctx context.Context, companyID int64, messageID string) error {
+	_, err := q.db.Exec(ctx, closeTicketOnceSent, companyID, messageID)
+	return err
+}
+
+const connectionsToSend = `-- name: ConnectionsToSend :many
+select o.company_id, o.connection_id from messaging.outbox o join messaging.connections c on c.company_id = o.company_id and c.id = o.connection_id
+where o.due_at <= $1::timestamptz and (o.leased_until is null or o.leased_until < $1::timestamptz)
+  and (c.status = 'CONNECTED' or o.created_at <= $2::timestamptz) and not o.connection_id = any($3::bigint[])
+group by o.company_id, o.connection_id order by bool_or(o.is_urgent) desc, min(o.due_at), o.connection_id limit $4::int
+`
+
+type ConnectionsToSendParams struct {
+	At      time.Time
+	Expired time.Time
+	Without []int64
+	MaxRows int
+}
+
+type ConnectionsToSendRow struct {
+	CompanyID    int64
+	ConnectionID int64
+}
+
+// Connections with due messages, those of people first. Messages of connections that are not
+// connected wait, until they are too old.
+func (q *Queries) ConnectionsToSend(ctx context.Context, arg ConnectionsToSendParams) ([]ConnectionsToSendRow, error) {
+	rows, err := q.db.Query(ctx, connectionsToSend,
+		arg.At,
+		arg.Expired,
+		arg.Without,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ConnectionsToSendRow{}
+	for rows.Next() {
+		var i ConnectionsToSendRow
+		if err := rows.Scan(&i.CompanyID, &i.ConnectionID); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -64,12 +142,77 @@ func (q *Queries) DeleteOutboxEntry(ctx context.Context, companyID int64, messag
 	return result.RowsAffected(), nil
 }
 
+const deleteUnclearMessage = `-- name: DeleteUnclearMessage :execrows
+delete from messaging.unclear_messages where company_id = $1 and message_id = $2
+`
+
+func (q *Queries) DeleteUnclearMessage(ctx context.Context, companyID int64, messageID string) (int64, error) {
+	result, err := q.db.Exec(ctx, deleteUnclearMessage, companyID, messageID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const dueUnclearMessages = `-- name: DueUnclearMessages :many
+select company_id, message_id from messaging.unclear_messages where due_at <= $1::timestamptz order by due_at limit 500
+`
+
+type DueUnclearMessagesRow struct {
+	CompanyID int64
+	MessageID string
+}
+
+func (q *Queries) DueUnclearMessages(ctx context.Context, at time.Time) ([]DueUnclearMessagesRow, error) {
+	rows, err := q.db.Query(ctx, dueUnclearMessages, at)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []DueUnclearMessagesRow{}
+	for rows.Next() {
+		var i DueUnclearMessagesRow
+		if err := rows.Scan(&i.CompanyID, &i.MessageID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const handOver = `-- name: HandOver :execrows
+update messaging.outbox set handed_at = $1::timestamptz where company_id = $2 and message_id = $3 and handed_at is null
+`
+
+// Marks a message before it is handed to a network that cannot tell a repeated request. No
+// row means that it was marked before: whether it was sent is not known.
+func (q *Queries) HandOver(ctx context.Context, at time.Time, companyID int64, messageID string) (int64, error) {
+	result, err := q.db.Exec(ctx, handOver, at, companyID, messageID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const hastenChat = `-- name: HastenChat :exec
+update messaging.outbox set is_urgent = true where company_id = $1 and connection_id = $2 and contact_id = $3 and not is_urgent
+`
+
+// What waits in a chat before an urgent message is as urgent.
+func (q *Queries) HastenChat(ctx context.Context, companyID int64, connectionID int64, contactID int64) error {
+	_, err := q.db.Exec(ctx, hastenChat, companyID, connectionID, contactID)
+	return err
+}
+
 const insertOutboxEntry = `-- name: InsertOutboxEntry :one
-insert into messaging.outbox (company_id, message_id, connection_id, contact_id, due_at, leased_until, created_at)
-select $1, $2, $3, $4, $5::timestamptz, case when exists (
+insert into messaging.outbox (company_id, message_id, connection_id, contact_id, is_urgent, due_at, leased_until, created_at)
+select $1, $2, $3, $4, $5, $6::timestamptz, case when exists (
     select from messaging.outbox o where o.company_id = $1 and o.connection_id = $3 and o.contact_id = $4
-  ) then null else $6::timestamptz end, $5::timestamptz
-returning company_id, message_id, seq, connection_id, contact_id, attempts, due_at, leased_until, created_at
+  ) then null else $7::timestamptz end, $6::timestamptz
+returning company_id, message_id, seq, connection_id, contact_id, attempts, due_at, leased_until, created_at, handed_at, is_urgent, closes_ticket
 `
 
 type InsertOutboxEntryParams struct {
@@ -77,6 +220,7 @@ type InsertOutboxEntryParams struct {
 	MessageID    string
 	ConnectionID int64
 	ContactID    int64
+	IsUrgent     bool
 	At           time.Time
 	LeasedUntil  time.Time
 }
@@ -88,6 +232,7 @@ func (q *Queries) InsertOutboxEntry(ctx context.Context, arg InsertOutboxEntryPa
 		arg.MessageID,
 		arg.ConnectionID,
 		arg.ContactID,
+		arg.IsUrgent,
 		arg.At,
 		arg.LeasedUntil,
 	)
@@ -102,15 +247,37 @@ func (q *Queries) InsertOutboxEntry(ctx context.Context, arg InsertOutboxEntryPa
 		&i.DueAt,
 		&i.LeasedUntil,
 		&i.CreatedAt,
+		&i.HandedAt,
+		&i.IsUrgent,
+		&i.ClosesTicket,
 	)
 	return i, err
 }
 
+const insertUnclearMessage = `-- name: InsertUnclearMessage :exec
+insert into messaging.unclear_messages (company_id, message_id, due_at) values ($1, $2, $3) on conflict do nothing
+`
+
+func (q *Queries) InsertUnclearMessage(ctx context.Context, companyID int64, messageID string, dueAt time.Time) error {
+	_, err := q.db.Exec(ctx, insertUnclearMessage, companyID, messageID, dueAt)
+	return err
+}
+
 const postponeOutboxEntry = `-- name: PostponeOutboxEntry :exec
-update messaging.outbox set due_at = $3, leased_until = null where company_id = $1 and message_id = $2
+update messaging.outbox set due_at = $3, leased_until = null, handed_at = null where company_id = $1 and message_id = $2
 `
 
 func (q *Queries) PostponeOutboxEntry(ctx context.Context, companyID int64, messageID string, dueAt time.Time) error {
 	_, err := q.db.Exec(ctx, postponeOutboxEntry, companyID, messageID, dueAt)
+	return err
+}
+
+const releaseOutboxEntries = `-- name: ReleaseOutboxEntries :exec
+update messaging.outbox set leased_until = null, attempts = greatest(attempts - 1, 0) where company_id = $1 and message_id = any($2::text[]) and leased_until = $3::timestamptz
+`
+
+// They were not tried.
+func (q *Queries) ReleaseOutboxEntries(ctx context.Context, companyID int64, messages []string, leasedUntil time.Time) error {
+	_, err := q.db.Exec(ctx, releaseOutboxEntries, companyID, messages, leasedUntil)
 	return err
 }

@@ -8,10 +8,12 @@ package dbgen
 import (
 	"context"
 	"time"
+
+	"integrationhub/messaging/internal/chat"
 )
 
 const claimDueSchedule = `-- name: ClaimDueSchedule :one
-select company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_id, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at from messaging.schedules where status = 'pending' and send_at <= $1::timestamptz order by send_at, id limit 1 for no key update skip locked
+select company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_id, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at, template from messaging.schedules where status = 'pending' and send_at <= $1::timestamptz order by send_at, id limit 1 for no key update skip locked
 `
 
 func (q *Queries) ClaimDueSchedule(ctx context.Context, at time.Time) (Schedule, error) {
@@ -34,6 +36,7 @@ func (q *Queries) ClaimDueSchedule(ctx context.Context, at time.Time) (Schedule,
 		&i.SentAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.Template,
 	)
 	return i, err
 }
@@ -57,8 +60,8 @@ func (q *Queries) DeleteSchedulesOfContact(ctx context.Context, companyID int64,
 }
 
 const insertSchedule = `-- name: InsertSchedule :one
-insert into messaging.schedules (company_id, contact_id, ticket_id, user_id, connection_id, body, media_id, send_at, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9) returning company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_id, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at
+insert into messaging.schedules (company_id, contact_id, ticket_id, user_id, connection_id, body, media_id, send_at, template, created_at, updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10) returning company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_id, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at, template
 `
 
 type InsertScheduleParams struct {
@@ -70,6 +73,7 @@ type InsertScheduleParams struct {
 	Body         string
 	MediaID      *string
 	SendAt       time.Time
+	Template     *chat.Template
 	CreatedAt    time.Time
 }
 
@@ -83,6 +87,7 @@ func (q *Queries) InsertSchedule(ctx context.Context, arg InsertScheduleParams) 
 		arg.Body,
 		arg.MediaID,
 		arg.SendAt,
+		arg.Template,
 		arg.CreatedAt,
 	)
 	var i Schedule
@@ -103,12 +108,13 @@ func (q *Queries) InsertSchedule(ctx context.Context, arg InsertScheduleParams) 
 		&i.SentAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.Template,
 	)
 	return i, err
 }
 
 const lockSchedule = `-- name: LockSchedule :one
-select company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_id, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at from messaging.schedules where company_id = $1 and id = $2 for no key update
+select company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_id, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at, template from messaging.schedules where company_id = $1 and id = $2 for no key update
 `
 
 func (q *Queries) LockSchedule(ctx context.Context, companyID int64, iD int64) (Schedule, error) {
@@ -131,12 +137,13 @@ func (q *Queries) LockSchedule(ctx context.Context, companyID int64, iD int64) (
 		&i.SentAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.Template,
 	)
 	return i, err
 }
 
 const schedule = `-- name: Schedule :one
-select company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_id, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at from messaging.schedules where company_id = $1 and id = $2
+select company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_id, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at, template from messaging.schedules where company_id = $1 and id = $2
 `
 
 func (q *Queries) Schedule(ctx context.Context, companyID int64, iD int64) (Schedule, error) {
@@ -159,6 +166,7 @@ func (q *Queries) Schedule(ctx context.Context, companyID int64, iD int64) (Sche
 		&i.SentAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.Template,
 	)
 	return i, err
 }
@@ -192,7 +200,7 @@ func (q *Queries) ScheduleCount(ctx context.Context, arg ScheduleCountParams) (i
 }
 
 const schedulesPage = `-- name: SchedulesPage :many
-select company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_id, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at from messaging.schedules where company_id = $1
+select company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_id, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at, template from messaging.schedules where company_id = $1
   and ($2::bigint is null or user_id = $2::bigint) and ($3::bigint is null or contact_id = $3::bigint)
   and ($4::text = '' or status = $4::text)
   and ($5::text = '' or strpos(messaging.search_form(body), messaging.search_form($5::text)) > 0)
@@ -243,6 +251,7 @@ func (q *Queries) SchedulesPage(ctx context.Context, arg SchedulesPageParams) ([
 			&i.SentAt,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.Template,
 		); err != nil {
 			return nil, err
 		}
@@ -283,8 +292,8 @@ func (q *Queries) SettleSchedule(ctx context.Context, arg SettleScheduleParams) 
 
 const updateSchedule = `-- name: UpdateSchedule :one
 update messaging.schedules set contact_id = $3, ticket_id = $4, connection_id = $5, body = $6, media_id = $7, send_at = $8, status = $9, message_id = $10,
-  attempts = $11, error = $12, sent_at = $13, updated_at = $14
-where company_id = $1 and id = $2 returning company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_id, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at
+  attempts = $11, error = $12, sent_at = $13, template = $14, updated_at = $15
+where company_id = $1 and id = $2 returning company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_id, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at, template
 `
 
 type UpdateScheduleParams struct {
@@ -301,6 +310,7 @@ type UpdateScheduleParams struct {
 	Attempts     int
 	Error        *string
 	SentAt       *time.Time
+	Template     *chat.Template
 	UpdatedAt    time.Time
 }
 
@@ -319,6 +329,7 @@ func (q *Queries) UpdateSchedule(ctx context.Context, arg UpdateScheduleParams) 
 		arg.Attempts,
 		arg.Error,
 		arg.SentAt,
+		arg.Template,
 		arg.UpdatedAt,
 	)
 	var i Schedule
@@ -339,6 +350,7 @@ func (q *Queries) UpdateSchedule(ctx context.Context, arg UpdateScheduleParams) 
 		&i.SentAt,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.Template,
 	)
 	return i, err
 }

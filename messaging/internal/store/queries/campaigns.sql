@@ -1,7 +1,7 @@
 -- name: InsertCampaign :one
 insert into messaging.campaigns (company_id, name, status, messages, confirmation, confirmation_messages, media_id, scheduled_at, connection_id,
-  contact_list_id, tag_ids, message_interval, longer_interval_after, greater_interval, send_window, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $16) returning *;
+  contact_list_id, tag_ids, message_interval, longer_interval_after, greater_interval, send_window, template, created_at, updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $17) returning *;
 
 -- name: InsertCampaignProgress :exec
 insert into messaging.campaign_progress (company_id, campaign_id) values ($1, $2);
@@ -30,7 +30,7 @@ order by c.id desc offset sqlc.arg(skip)::int limit sqlc.arg(max_rows)::int;
 -- name: UpdateCampaign :exec
 update messaging.campaigns set name = $3, status = $4, messages = $5, confirmation = $6, confirmation_messages = $7, media_id = $8, scheduled_at = $9,
   started_at = $10, completed_at = $11, connection_id = $12, contact_list_id = $13, tag_ids = $14, message_interval = $15, longer_interval_after = $16,
-  greater_interval = $17, send_window = $18, updated_at = $19
+  greater_interval = $17, send_window = $18, template = $19, updated_at = $20
 where company_id = $1 and id = $2;
 
 -- name: DeleteCampaign :exec
@@ -116,7 +116,7 @@ where company_id = sqlc.arg(company_id) and campaign_id = sqlc.arg(campaign_id) 
 with taken as (
   delete from messaging.outbox o using messaging.campaign_shipments s
   where s.company_id = sqlc.arg(company_id) and s.campaign_id = sqlc.arg(campaign_id) and s.status = 'queued'
-    and o.company_id = s.company_id and o.message_id = s.message_id and (o.leased_until is null or o.leased_until < sqlc.arg(at)::timestamptz)
+    and o.company_id = s.company_id and o.message_id = s.message_id and o.handed_at is null and (o.leased_until is null or o.leased_until < sqlc.arg(at)::timestamptz)
   returning o.message_id)
 update messaging.campaign_shipments s set status = case when s.confirmation_id is null then 'pending' else 'confirmed' end, updated_at = sqlc.arg(at)::timestamptz
 from taken where s.company_id = sqlc.arg(company_id) and s.message_id = taken.message_id;

@@ -27,7 +27,7 @@ update messaging.connections set name = $3, greeting_message = $4, farewell_mess
 where company_id = $1 and id = $2 returning *;
 
 -- name: SetConnectionSettings :one
-update messaging.connections set settings = sqlc.arg(settings), updated_at = sqlc.arg(updated_at) where company_id = sqlc.arg(company_id) and id = sqlc.arg(id) returning *;
+update messaging.connections set settings = sqlc.arg(settings), state_sequence = 0, updated_at = sqlc.arg(updated_at) where company_id = sqlc.arg(company_id) and id = sqlc.arg(id) returning *;
 
 -- name: ClearDefaultConnection :exec
 update messaging.connections set is_default = false, updated_at = sqlc.arg(at)::timestamptz where company_id = sqlc.arg(company_id) and is_default and id <> sqlc.arg(id);
@@ -38,10 +38,24 @@ select * from messaging.connections where company_id = $1 order by id for no key
 -- name: ConnectionsWithExpiredQRCode :many
 select * from messaging.connections where status = 'qrcode' and qr_expires_at < sqlc.arg(at)::timestamptz order by qr_expires_at limit 100;
 
+-- name: LockConnectionByID :one
+select * from messaging.connections where id = $1 for no key update;
+
 -- name: UpdateConnectionState :one
 update messaging.connections set status = sqlc.arg(status), qrcode = sqlc.arg(qrcode), qr_expires_at = sqlc.narg(qr_expires_at), number = coalesce(sqlc.narg(number), number), last_error = sqlc.narg(last_error),
-  retries = case when sqlc.arg(status) = 'qrcode' then retries + 1 else 0 end, updated_at = sqlc.arg(updated_at)
+  retries = case when sqlc.arg(status) not in ('qrcode', 'TIMEOUT') then 0 when status = sqlc.arg(status) then retries + 1 else 1 end,
+  state_sequence = greatest(state_sequence, sqlc.arg(state_sequence)), updated_at = sqlc.arg(updated_at)
 where id = sqlc.arg(id) returning *;
+
+-- name: MarkUnreachable :exec
+-- The network of a connected connection does not answer.
+update messaging.connections set status = 'TIMEOUT', retries = 1, last_error = sqlc.arg(reason)::text, updated_at = sqlc.arg(at)::timestamptz
+where company_id = sqlc.arg(company_id) and id = sqlc.arg(id) and status = 'CONNECTED';
+
+-- name: UnreachableConnections :many
+-- Those to look at again: after 5 seconds, doubling up to a minute.
+select * from messaging.connections where status = 'TIMEOUT'
+  and updated_at <= sqlc.arg(at)::timestamptz - least(interval '1 minute', interval '5 seconds' * (2 ^ least(retries - 1, 4))) order by updated_at limit 100;
 
 -- name: DeleteConnection :execrows
 delete from messaging.connections where company_id = $1 and id = $2;

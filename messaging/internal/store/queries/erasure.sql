@@ -5,7 +5,7 @@ where company_id = sqlc.arg(company_id) and id = sqlc.arg(id) returning *;
 
 -- name: EraseMessagesOfContact :exec
 -- Direction and time stay.
-update messaging.messages set body = '', media_id = null, media_reference = null, media_name = null, mime_type = null, size = null, external_key = null, updated_at = $3
+update messaging.messages set body = '', template = null, media_id = null, media_reference = null, media_name = null, mime_type = null, size = null, external_key = null, updated_at = $3
 where company_id = $1 and contact_id = $2;
 
 -- name: EraseTicketsOfContact :exec

@@ -1,7 +1,7 @@
 -- name: InsertMessage :one
 insert into messaging.messages (company_id, id, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_id, media_reference,
-  media_name, mime_type, size, quoted_id, is_private, origin, external_key, sent_at, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $23) returning *;
+  media_name, mime_type, size, quoted_id, is_private, origin, external_key, template, sent_at, created_at, updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $24) returning *;
 
 -- name: RemoteMessageExists :one
 select exists (select from messaging.messages where company_id = sqlc.arg(company_id) and connection_id = sqlc.arg(connection_id)::bigint and remote_id = sqlc.arg(remote_id)::text);
@@ -37,3 +37,6 @@ select id from messaging.messages where company_id = sqlc.arg(company_id) and co
 
 -- name: MessagesByID :many
 select * from messaging.messages where company_id = $1 and id = any(sqlc.arg(ids)::text[]);
+
+-- name: LockMessage :one
+select * from messaging.messages where company_id = $1 and id = $2 for no key update;

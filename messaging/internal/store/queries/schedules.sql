@@ -1,6 +1,6 @@
 -- name: InsertSchedule :one
-insert into messaging.schedules (company_id, contact_id, ticket_id, user_id, connection_id, body, media_id, send_at, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9) returning *;
+insert into messaging.schedules (company_id, contact_id, ticket_id, user_id, connection_id, body, media_id, send_at, template, created_at, updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10) returning *;
 
 -- name: Schedule :one
 select * from messaging.schedules where company_id = $1 and id = $2;
@@ -10,7 +10,7 @@ select * from messaging.schedules where company_id = $1 and id = $2 for no key u
 
 -- name: UpdateSchedule :one
 update messaging.schedules set contact_id = $3, ticket_id = $4, connection_id = $5, body = $6, media_id = $7, send_at = $8, status = $9, message_id = $10,
-  attempts = $11, error = $12, sent_at = $13, updated_at = $14
+  attempts = $11, error = $12, sent_at = $13, template = $14, updated_at = $15
 where company_id = $1 and id = $2 returning *;
 
 -- name: DeleteSchedule :exec

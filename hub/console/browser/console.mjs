@@ -1,0 +1,47 @@
+// What the tests of all screens share: a logged-in page, and looks at it.
+import { readFileSync } from "node:fs";
+import { check, chromium, counted, expect, failures, visit } from "../../hubtest/browser/check.mjs";
+
+export { expect };
+export const place = JSON.parse(readFileSync(0, "utf8"));
+const desktop = { width: 1280, height: 900 };
+
+// look holds a page to what every page is held to, and goes back to the desktop.
+export async function look(page, name) {
+	await check(page, name);
+	await page.setViewportSize(desktop);
+}
+
+export async function logIn(page, password = place.password) {
+	await page.fill("input[name=email]", place.email);
+	await page.fill("input[name=password]", password);
+	await page.click("button[type=submit]");
+}
+
+// open logs in and opens a path of the console.
+export async function open(browser, path, options = {}) {
+	const page = await visit(browser, { locale: "en-US", viewport: desktop, ...options });
+	await page.goto(place.url + path);
+	await logIn(page);
+	await page.waitForSelector("#content h1");
+	return page;
+}
+
+// shows waits until a text is on the page; else it is a failure.
+export async function shows(page, text, where = "body") {
+	const found = await page.locator(where).getByText(text).first().waitFor({ timeout: 15000 }).then(() => true, () => false);
+	expect(found, `${page.url()} shows ${text}: ${found ? "" : await page.locator("body").innerText()}`);
+}
+
+// run runs the steps in one browser each, and fails where a claim did not hold.
+export async function run(...steps) {
+	const browser = await chromium.launch({ executablePath: process.env.HUB_BROWSER, args: ["--no-sandbox"] });
+	try {
+		for (const step of steps) await step(browser).catch((error) => failures.push(`${step.name}: ${error.stack || error}`));
+	} finally {
+		await browser.close();
+	}
+	console.log(`${counted()} checks, ${failures.length} failed`);
+	for (const failure of failures) console.log(`- ${failure}`);
+	process.exitCode = failures.length || !counted() ? 1 : 0;
+}

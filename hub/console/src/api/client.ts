@@ -1,0 +1,56 @@
+import createClient from "openapi-fetch";
+import type { components, paths } from "./schema";
+
+// The document's types under the names that screens use.
+export type Problem = components["schemas"]["Problem"];
+export type Session = components["schemas"]["BrowserSession"];
+export type Environment = "live" | "test";
+
+/** ApiError is an answer of 400 and above, or none at all (status 0). */
+export class ApiError extends Error {
+	constructor(
+		readonly status: number,
+		readonly problem?: Problem,
+	) {
+		super(problem?.detail ?? problem?.title ?? `HTTP ${status}`);
+	}
+	get code(): string {
+		return this.problem?.code ?? "";
+	}
+}
+
+let csrfToken = "";
+let onSessionEnd = () => {};
+
+/** setCSRFToken sets what writes repeat in a header; the session's answer has it. */
+export function setCSRFToken(token: string | null) {
+	csrfToken = token ?? "";
+}
+
+/** whenSessionEnds sets what happens when an answer says that the session has ended. */
+export function whenSessionEnds(act: () => void) {
+	onSessionEnd = act;
+}
+
+export const client = createClient<paths>({ baseUrl: "/", credentials: "same-origin" });
+
+client.use({
+	onRequest({ request }) {
+		if (request.method !== "GET") request.headers.set("X-CSRF-Token", csrfToken);
+		return request;
+	},
+	onError() {
+		return new ApiError(0);
+	},
+	onResponse({ response, schemaPath, request }) {
+		const isLogin = schemaPath === "/api/v1/session" && request.method === "POST";
+		if (response.status === 401 && !isLogin) onSessionEnd();
+	},
+});
+
+/** read returns the body of an answer, or throws an {@link ApiError}. */
+export async function read<T>(answer: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
+	const { data, error, response } = await answer;
+	if (!response.ok) throw new ApiError(response.status, error as Problem | undefined);
+	return data as T;
+}

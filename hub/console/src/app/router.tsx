@@ -1,0 +1,83 @@
+import type { QueryClient } from "@tanstack/react-query";
+import { createRootRouteWithContext, createRoute, createRouter, lazyRouteComponent, Outlet, redirect, retainSearchParams } from "@tanstack/react-router";
+import { ApiError } from "../api/client";
+import { deliverySearch } from "../screens/deliveries/search";
+import { Crashed, Loading, Missing } from "../ui/states";
+import { oneOf, parseSearch, stringifySearch } from "./search";
+import { Shell } from "./Shell";
+import { sessionQuery } from "./session";
+
+const root = createRootRouteWithContext<{ queries: QueryClient }>()({
+	component: Outlet,
+	notFoundComponent: () => <Missing />,
+});
+
+/** ownPath returns a path of the console, never another site's address. */
+function ownPath(value: unknown): string | undefined {
+	return typeof value === "string" && /^\/(?![/\\])/.test(value) ? value : undefined;
+}
+
+const login = createRoute({
+	getParentRoute: () => root,
+	path: "/login",
+	validateSearch: (search): { to?: string; ended?: "1" } => ({ to: ownPath(search.to), ended: oneOf(["1"], search.ended) }),
+	component: lazyRouteComponent(() => import("./Login"), "Login"),
+});
+
+const shell = createRoute({
+	getParentRoute: () => root,
+	id: "shell",
+	validateSearch: (search): { environment?: "test" } => ({ environment: oneOf(["test"], search.environment) }),
+	search: { middlewares: [retainSearchParams(["environment"])] },
+	beforeLoad: async ({ context, location }) => {
+		try {
+			await context.queries.ensureQueryData(sessionQuery);
+		} catch (error) {
+			if (!(error instanceof ApiError) || error.status !== 401) throw error;
+			throw redirect({ to: "/login", search: { to: location.href === "/" ? undefined : location.href }, replace: true });
+		}
+	},
+	component: Shell,
+});
+
+const home = createRoute({
+	getParentRoute: () => shell,
+	path: "/",
+	beforeLoad: ({ search }) => {
+		throw redirect({ to: "/deliveries", search, replace: true });
+	},
+});
+
+// The screens: each in a chunk of its own, loaded when it is opened.
+const deliveries = createRoute({
+	getParentRoute: () => shell,
+	path: "/deliveries",
+	validateSearch: deliverySearch,
+	component: lazyRouteComponent(() => import("../screens/deliveries/Deliveries"), "Deliveries"),
+});
+const delivery = createRoute({
+	getParentRoute: () => shell,
+	path: "/deliveries/$id",
+	component: lazyRouteComponent(() => import("../screens/delivery/Delivery"), "Delivery"),
+});
+
+const missing = createRoute({ getParentRoute: () => shell, path: "$", component: () => <Missing /> });
+
+export function makeRouter(queries: QueryClient) {
+	return createRouter({
+		routeTree: root.addChildren([login, shell.addChildren([home, deliveries, delivery, missing])]),
+		context: { queries },
+		parseSearch,
+		stringifySearch,
+		defaultPreload: "intent",
+		defaultPendingComponent: Loading,
+		defaultErrorComponent: ({ error, reset }) => <Crashed error={error} reset={reset} />,
+		scrollRestoration: false,
+	});
+}
+
+declare module "@tanstack/react-router" {
+	interface Register {
+		router: ReturnType<typeof makeRouter>;
+	}
+}

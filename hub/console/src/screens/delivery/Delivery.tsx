@@ -1,0 +1,153 @@
+import { Button } from "@mantine/core";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { type ReactNode, useState } from "react";
+import { ApiError } from "../../api/client";
+import { uuid } from "../../app/search";
+import { useShortcuts } from "../../app/shortcuts";
+import { useLanguage } from "../../i18n";
+import { Copy, useCopy } from "../../ui/Copy";
+import { Status } from "../../ui/Status";
+import { Failed, Loading, Missing } from "../../ui/states";
+import { Time } from "../../ui/Time";
+import { tenantQuery } from "../deliveries/queries";
+import { curlOf } from "./curl";
+import classes from "./Delivery.module.css";
+import { Exchange } from "./Exchange";
+import { type Delivery as Shown, deliveryQuery, receiverQuery, retryDelivery } from "./queries";
+import { Waterfall } from "./Waterfall";
+
+const route = getRouteApi("/shell/deliveries/$id");
+
+export function Delivery() {
+	const { t } = useLanguage();
+	const { id } = route.useParams();
+	const delivery = useQuery({ ...deliveryQuery(id), enabled: uuid.test(id) });
+	if (!uuid.test(id)) return <Missing what={t.delivery.what} id={id} />;
+	if (delivery.isPending) return <Loading rows={12} />;
+	if (!delivery.data) return <Failed error={delivery.error} onRetry={() => void delivery.refetch()} what={t.delivery.what} id={id} />;
+	return <Details key={id} delivery={delivery.data} />;
+}
+
+function Details({ delivery }: { delivery: Shown }) {
+	const { t } = useLanguage();
+	const { environment } = route.useSearch();
+	const [chosen, setChosen] = useState<number>();
+	const attempt = delivery.attempts[chosen ?? delivery.attempts.length - 1];
+	return (
+		<article className={classes.screen}>
+			<Link to="/deliveries" search={{ environment }} className={classes.back}>
+				← {t.delivery.back}
+			</Link>
+			<div className={classes.top}>
+				<div className={classes.title}>
+					<h1>{delivery.event_type}</h1>
+					<Status status={delivery.status} />
+				</div>
+				<Actions delivery={delivery} attempt={attempt} />
+			</div>
+			<Facts delivery={delivery} />
+			<section className={`panel ${classes.section}`} aria-labelledby="attempts">
+				<h2 id="attempts">{t.delivery.attempts}</h2>
+				{delivery.attempts.length === 0 ? (
+					<p className="quiet">{t.delivery.noAttempts}</p>
+				) : (
+					<Waterfall attempts={delivery.attempts} chosen={chosen ?? delivery.attempts.length - 1} onChoose={setChosen} />
+				)}
+			</section>
+			<Exchange delivery={delivery} attempt={attempt} />
+		</article>
+	);
+}
+
+function Actions({ delivery, attempt }: { delivery: Shown; attempt?: Shown["attempts"][number] }) {
+	const { t } = useLanguage();
+	const queries = useQueryClient();
+	const receiver = useQuery(receiverQuery(delivery));
+	const [copiedCurl, copyCurl] = useCopy();
+	const [copiedLink, copyLink] = useCopy();
+	const retry = useMutation({
+		mutationFn: () => retryDelivery(delivery.id),
+		onSuccess: () => Promise.all([queries.invalidateQueries({ queryKey: ["delivery", delivery.id] }), queries.invalidateQueries({ queryKey: ["deliveries"], refetchType: "none" })]),
+	});
+	const curl = () => copyCurl(curlOf(delivery, attempt, receiver.data?.url ?? "$HUB_RECEIVER"));
+	useShortcuts({ r: () => retry.mutate(), c: curl });
+	return (
+		<div className={classes.actions}>
+			<Button size="xs" loading={retry.isPending} onClick={() => retry.mutate()}>
+				{t.delivery.retry}
+			</Button>
+			<Button size="xs" variant="default" onClick={curl} title={t.delivery.curlNote}>
+				{copiedCurl ? t.ui.copied : t.delivery.curl}
+			</Button>
+			<Button size="xs" variant="default" onClick={() => copyLink(window.location.href)}>
+				{copiedLink ? t.ui.copied : t.delivery.link}
+			</Button>
+			<div role="status" className={retry.isError ? classes.bad : "quiet"}>
+				{retry.isSuccess && t.delivery.retried}
+				{retry.isError && `${t.delivery.retryFailed} ${retry.error instanceof ApiError ? (retry.error.problem?.detail ?? "") : ""}`}
+			</div>
+		</div>
+	);
+}
+
+function Facts({ delivery }: { delivery: Shown }) {
+	const { t } = useLanguage();
+	const { environment } = route.useSearch();
+	const tenant = useQuery(tenantQuery(delivery.tenant_id));
+	const receiver = useQuery(receiverQuery(delivery));
+	const facts: [string, ReactNode][] = [
+		[t.delivery.id, <Id key="id" text={delivery.id} />],
+		[t.delivery.event, delivery.event_id ? <Id key="event" text={delivery.event_id} /> : "–"],
+		[
+			t.delivery.correlation,
+			delivery.correlation_id ? (
+				<>
+					<Link to="/deliveries" search={{ environment, correlation: delivery.correlation_id }} className="mono">
+						{delivery.correlation_id}
+					</Link>
+					<Copy text={delivery.correlation_id} />
+				</>
+			) : (
+				"–"
+			),
+		],
+		[t.delivery.tenant, `${tenant.data?.name ?? delivery.tenant_id} · ${delivery.product}`],
+		[
+			t.delivery.receiver,
+			<span key="receiver">
+				{delivery.endpoint_id ? t.delivery.endpoint : t.delivery.integration}
+				{receiver.data?.name && ` · ${receiver.data.name}`}
+				{receiver.isError && ` · ${t.delivery.deleted}`}
+				{receiver.data?.url && (
+					<>
+						<br />
+						<span className="mono">{receiver.data.url}</span> <Copy text={receiver.data.url} />
+					</>
+				)}
+			</span>,
+		],
+		[t.delivery.accepted, <Time key="accepted" at={delivery.created_at} />],
+		[t.delivery.finished, delivery.finished_at ? <Time key="finished" at={delivery.finished_at} /> : "–"],
+		[t.delivery.next, delivery.next_attempt_at ? <Time key="next" at={delivery.next_attempt_at} /> : "–"],
+	];
+	if (delivery.reason) facts.push([t.delivery.reason, <strong key="reason">{delivery.reason}</strong>]);
+	return (
+		<dl className={`panel ${classes.facts}`}>
+			{facts.map(([name, value]) => (
+				<div key={name}>
+					<dt>{name}</dt>
+					<dd>{value}</dd>
+				</div>
+			))}
+		</dl>
+	);
+}
+
+function Id({ text }: { text: string }) {
+	return (
+		<>
+			<span className="mono">{text}</span> <Copy text={text} />
+		</>
+	);
+}

@@ -1,0 +1,35 @@
+import { queryOptions } from "@tanstack/react-query";
+import { client, read } from "../../api/client";
+import type { paths } from "../../api/schema";
+
+export type Delivery = paths["/api/v1/deliveries/{id}"]["get"]["responses"]["200"]["content"]["application/json"];
+export type Attempt = Delivery["attempts"][number];
+
+export const deliveryQuery = (id: string) =>
+	queryOptions({
+		queryKey: ["delivery", id],
+		queryFn: () => read(client.GET("/api/v1/deliveries/{id}", { params: { path: { id } } })),
+		refetchInterval: (query) => (query.state.data?.status === "pending" ? 2000 : false),
+	});
+
+export type Receiver = { kind: "endpoint" | "integration"; id: string; url?: string; name?: string };
+
+/** receiverQuery reads where a delivery goes; a receiver that was deleted has no address. */
+export const receiverQuery = (delivery?: Delivery) =>
+	queryOptions({
+		queryKey: ["receiver", delivery?.endpoint_id ?? delivery?.integration_id],
+		enabled: Boolean(delivery?.endpoint_id ?? delivery?.integration_id),
+		staleTime: 60_000,
+		queryFn: async (): Promise<Receiver> => {
+			if (delivery?.endpoint_id) {
+				const id = delivery.endpoint_id;
+				const endpoint = await read(client.GET("/api/v1/endpoints/{id}", { params: { path: { id } } }));
+				return { kind: "endpoint", id, url: endpoint.url, name: endpoint.description };
+			}
+			const id = delivery?.integration_id ?? "";
+			const integration = await read(client.GET("/api/v1/integrations/{id}", { params: { path: { id } } }));
+			return { kind: "integration", id, url: integration.peer_webhook_url ?? integration.api_url, name: integration.product };
+		},
+	});
+
+export const retryDelivery = (id: string) => read(client.POST("/api/v1/deliveries/{id}/retry", { params: { path: { id } } }));

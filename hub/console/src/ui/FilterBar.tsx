@@ -1,0 +1,58 @@
+import { type FormEvent, useState } from "react";
+import { useLanguage } from "../i18n";
+import classes from "./FilterBar.module.css";
+
+/** Token is a filter that can be written as name:value. */
+export type Token = { name: string; value: string };
+
+type Props = {
+	tokens: Token[];
+	names: readonly string[];
+	/** parse returns the filter of a text, or undefined where it is none. */
+	parse: (name: string, value: string) => Token | undefined;
+	onAdd: (token: Token) => void;
+	onRemove: (token: Token) => void;
+	children?: React.ReactNode;
+};
+
+/** FilterBar shows the filters of a list as tokens and takes new ones. */
+export function FilterBar({ tokens, names, parse, onAdd, onRemove, children }: Props) {
+	const { t } = useLanguage();
+	const [error, setError] = useState("");
+	const submit = (event: FormEvent<HTMLFormElement>) => {
+		event.preventDefault();
+		const input = event.currentTarget.elements.namedItem("token") as HTMLInputElement;
+		const text = input.value.trim();
+		const colon = text.indexOf(":");
+		const token = colon > 0 ? parse(text.slice(0, colon).trim().toLowerCase(), text.slice(colon + 1).trim()) : undefined;
+		setError(text && !token ? t.ui.badFilter(text) : "");
+		if (!token) return;
+		onAdd(token);
+		input.value = "";
+	};
+	return (
+		<section className={classes.bar} aria-label={t.ui.filters}>
+			{children}
+			{tokens.map((token) => (
+				<span key={token.name} className={classes.token}>
+					<span className="quiet">{token.name}:</span>
+					<span className={classes.value}>{token.value}</span>
+					<button type="button" aria-label={t.ui.remove(`${token.name}:${token.value}`)} onClick={() => onRemove(token)}>
+						×
+					</button>
+				</span>
+			))}
+			<form onSubmit={submit} className={classes.form}>
+				<input name="token" className={classes.input} placeholder={t.ui.addFilter} aria-label={t.ui.filterHint(names.join(", "))} title={t.ui.filterHint(names.join(", "))} aria-invalid={error !== ""} autoComplete="off" spellCheck={false} list="filters" />
+				<datalist id="filters">
+					{names.map((name) => (
+						<option key={name} value={`${name}:`} />
+					))}
+				</datalist>
+			</form>
+			<span role="alert" className={classes.error}>
+				{error}
+			</span>
+		</section>
+	);
+}

@@ -1,0 +1,16 @@
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vite";
+
+// The build is the same on every machine: names come from contents, and nothing of the
+// machine gets in. The hub replaces the nonce in each answer (see console.go).
+export default defineConfig({
+	plugins: [react()],
+	html: { cspNonce: "HUB-CSP-NONCE" },
+	build: {
+		target: "es2022",
+		assetsInlineLimit: 0, // the policy allows no data: scripts or fonts
+		modulePreload: { polyfill: false },
+		license: { fileName: "licenses.md" }, // of the packages that are in the build
+		chunkSizeWarningLimit: 1000, // the test of the budget measures what is sent
+	},
+});

@@ -1,0 +1,61 @@
+package api_test
+
+import (
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/messaging/internal/messagingtest"
+)
+
+// A user books for the contact of a ticket, who gets a message; the same key books once.
+func TestBookingsOfTickets(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC)
+	company := messagingtest.NewCompanyAt(t, start)
+	line, ana := company.Connect(), company.AddPhone("Ana")
+	company.SendFromPhone(ana, line, "Is there a time tomorrow?")
+	ticket := messagingtest.TicketPath(company.Tickets("")[0])
+	company.Refused(400, "ERR_NO_SCHEDULING_FOUND", "GET", ticket+"/services", nil)
+	calendar := company.ConnectCalendar("Corte", "Barba")
+	at := func(hours int) time.Time {
+		return start.Add(time.Duration(24+hours) * time.Hour).In(time.FixedZone("", -3*3600))
+	}
+	calendar.Free(at(0), at(1), at(2))
+
+	services := company.Get(ticket + "/services")["services"].([]any)
+	require.Len(t, services, 2)
+	service := services[0].(object)["id"].(string)
+	path := ticket + "/free-times?service_id=" + service
+	free := company.Get(path)
+	require.Equal(t, "Corte", free["service"])
+	require.Len(t, free["times"], 3)
+	require.Len(t, company.Get(path + "&after=" + url.QueryEscape(at(0).Format(time.RFC3339)))["times"], 2)
+	for _, query := range []string{"?service_id=", "?service_id=x&limit=0", "?service_id=x&after=soon"} {
+		company.Refused(400, "ERR_VALIDATION", "GET", ticket+"/free-times"+query, nil)
+	}
+
+	body := object{"service_id": service, "start_at": at(1).Format(time.RFC3339), "professional_id": "ana"}
+	booked := company.OK(201, "POST", ticket+"/bookings", body, "Idempotency-Key", "b-1")
+	require.Equal(t, booked["appointment_id"], company.OK(201, "POST", ticket+"/bookings", body, "Idempotency-Key", "b-1")["appointment_id"])
+	require.Equal(t, 1, calendar.Bookings())
+	company.DrainOutbox()
+	require.Equal(t, []string{"Agendado: Corte com Ana, ter 02/03 às 10:00.\nPara alterar ou cancelar: https://studio.example/cancel"}, company.Inbox(ana), "one message")
+	require.Equal(t, "+"+ana, calendar.Actions()[0]["phone"])
+	company.Refused(400, "ERR_SLOT_UNAVAILABLE", "POST", ticket+"/bookings", body)
+	body["start_at"] = at(0).Format(time.RFC3339)
+	body["silent"] = true
+	require.Nil(t, company.OK(201, "POST", ticket+"/bookings", body)["message_id"])
+	require.Len(t, company.Inbox(ana), 1)
+	calendar.Fail(503)
+	company.OK(502, "GET", path, nil)
+	calendar.Fail(422)
+	company.Refused(400, "ERR_SCHEDULING_REFUSED", "POST", ticket+"/bookings", body)
+	for name, value := range map[string]any{"service_id": "", "start_at": "soon", "professional_id": 5} {
+		wrong := object{"service_id": service, "start_at": at(2).Format(time.RFC3339), name: value}
+		company.Refused(400, "ERR_VALIDATION", "POST", ticket+"/bookings", wrong)
+	}
+	require.Equal(t, 2, calendar.Bookings())
+}

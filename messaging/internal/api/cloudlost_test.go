@@ -1,0 +1,203 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest/moduletest"
+	"integrationhub/messaging/internal/messagingtest"
+)
+
+// lostAnswers are the ways in which the answer to a message is lost after the network has
+// got the request.
+var lostAnswers = map[string]func(w http.ResponseWriter){
+	"the line breaks": func(w http.ResponseWriter) {
+		line, _, err := http.NewResponseController(w).Hijack()
+		if err == nil {
+			_ = line.Close()
+		}
+	},
+	"a gateway's error": func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) },
+	"half an answer": func(w http.ResponseWriter) {
+		w.Header().Set("Content-Length", "100")
+		_, _ = fmt.Fprint(w, `{"messages":[{"id":"wamid.`)
+	},
+	"no id": func(w http.ResponseWriter) { _, _ = fmt.Fprint(w, `{"messages":[]}`) },
+}
+
+// cloudChat is a contact's chat on a connection of the Cloud API.
+type cloudChat struct {
+	*messagingtest.Company
+	api        *cloudAPI
+	connection object
+	token      string
+	messages   string // their path
+	calls      int    // of the API before a test's own
+}
+
+const cloudContact = "5511987654321"
+
+func newCloudChat(t *testing.T) *cloudChat {
+	t.Helper()
+	start := time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC)
+	company, api := newCloudCompany(t, start)
+	c := &cloudChat{Company: company, api: api, connection: company.OK(201, "POST", "/whatsapp", object{"name": "Official", "driver": "cloud", "cloud": cloudAccount()})}
+	deliver(company, c.connection, cloudSecret, cloudWebhook(cloudPhone, cloudText("wamid.in1", cloudContact, `"Hi"`, start)))
+	c.messages, c.token = messagingtest.TicketPath(company.Tickets("")[0])+"/messages", company.APIToken()
+	company.Get(c.messages)
+	c.calls = len(api.Sent())
+	return c
+}
+
+// send sends a message by the send API and returns the answer.
+func (c *cloudChat) send(body string) object {
+	c.T.Helper()
+	return c.As("").OK(200, "POST", "/api/messages/send", object{"number": cloudContact, "body": body}, "apikey", c.token)
+}
+
+// reconnect has the hub look at the connection again: after a lost answer it waits.
+func (c *cloudChat) reconnect() {
+	c.T.Helper()
+	c.Hub.Clock.Advance(5 * time.Second)
+	c.RunJob("unreachable-connections")
+	require.Equal(c.T, "CONNECTED", c.Get(messagingtest.Path("/whatsapp", c.connection))["status"])
+}
+
+// report delivers a status of a message whose id at the network nobody knows here.
+func (c *cloudChat) report(message object, remote, status string) {
+	c.T.Helper()
+	answer := deliver(c.Company, c.connection, cloudSecret, cloudWebhook(cloudPhone, fmt.Sprintf(`"statuses":[{"id":%q,"status":%q,"biz_opaque_callback_data":%q}]`, remote, status, message["id"])))
+	require.Equal(c.T, 200, answer.Status, answer.Text)
+}
+
+// state returns the ack and the error code of a message.
+func (c *cloudChat) state(message object) []any {
+	c.T.Helper()
+	for _, m := range c.Get(c.messages)["messages"].([]any) {
+		if stored := m.(object); stored["id"] == message["id"] {
+			return []any{stored["ack"], stored["errorCode"]}
+		}
+	}
+	require.Fail(c.T, "the message is not stored")
+	return nil
+}
+
+// A message whose answer was lost is not sent again by itself. The network's report decides,
+// as often and in whatever order it comes, and is published once.
+func TestCloudLostAnswer(t *testing.T) {
+	t.Parallel()
+	c := newCloudChat(t)
+	receiver := messagingtest.NewReceiver(t)
+	c.OK(201, "POST", "/webhooks", object{"url": receiver.URL, "events": []string{"message.created"}, "includeSent": true})
+	for name, answer := range lostAnswers {
+		c.api.AnswerWith(answer)
+		sent := c.send(name)
+		require.Equal(t, []any{"unclear", 0.0}, []any{sent["status"], sent["ack"]}, name)
+		c.Advance(10 * time.Minute)
+		c.RunJob("outbox")
+		c.RunJob("unclear-messages")
+		c.reconnect()
+		c.calls++
+		require.Len(t, c.api.Sent(), c.calls, "%s: it is sent once", name)
+		require.Equal(t, []any{0.0, "unclear"}, c.state(sent), name)
+		require.True(t, receiver.IsEmpty())
+
+		c.api.AnswerWith(nil) // what comes next is not held up
+		next := c.send("Next")
+		require.Equal(t, "sent", next["status"], name)
+		require.Equal(t, next["id"], receiver.Next().Data["message"].(object)["id"])
+		c.calls++
+
+		remote := "wamid." + fmt.Sprint(c.calls)
+		for _, status := range []string{"delivered", "sent", "delivered"} {
+			c.report(sent, remote, status)
+			require.Equal(t, []any{2.0, nil}, c.state(sent), name)
+		}
+		require.Equal(t, sent["id"], receiver.Next().Data["message"].(object)["id"])
+		deliver(c.Company, c.connection, cloudSecret, cloudWebhook(cloudPhone, fmt.Sprintf(`"statuses":[{"id":%q,"status":"read"}]`, remote)))
+		require.Equal(t, []any{3.0, nil}, c.state(sent), "the message is known by the network's id now")
+		require.True(t, receiver.IsEmpty(), "it is published once")
+	}
+}
+
+// Without a report for an hour the message has failed, and says why. A late report counts.
+func TestCloudLostAnswerWithoutReport(t *testing.T) {
+	t.Parallel()
+	c := newCloudChat(t)
+	c.api.AnswerWith(lostAnswers["the line breaks"])
+	lost := c.send("Lost")
+	c.reconnect()
+	refused := c.send("Refused")
+	c.reconnect()
+	late := c.send("Late")
+	c.Advance(59 * time.Minute)
+	c.RunJob("unclear-messages")
+	require.Equal(t, []any{0.0, "unclear"}, c.state(lost))
+	c.report(refused, "wamid.refused", "failed")
+	require.Equal(t, -1.0, c.state(refused)[0])
+	c.Advance(time.Minute)
+	c.RunJob("unclear-messages")
+	require.Equal(t, []any{-1.0, "unclear"}, c.state(lost))
+	require.Equal(t, []any{-1.0, "unclear"}, c.state(late))
+	c.report(late, "wamid.late", "read")
+	require.Equal(t, []any{3.0, nil}, c.state(late))
+	c.Advance(24 * time.Hour)
+	c.RunJob("unclear-messages")
+	c.RunJob("outbox")
+	require.Equal(t, []any{3.0, nil}, c.state(late))
+	require.Len(t, c.api.Sent(), c.calls+3)
+}
+
+// A process that dies between the call and its answer leaves a message that nobody sends
+// again; one that the network surely did not get, or refused for now, is sent again.
+func TestCloudRepeatsWhatIsSafe(t *testing.T) {
+	t.Parallel()
+	c := newCloudChat(t)
+	throttled := func(w http.ResponseWriter) {
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = fmt.Fprint(w, `{"error":{"code":130429,"message":"Rate limit hit"}}`)
+	}
+	c.api.AnswerWith(throttled)
+	queued := c.send("Later")
+	require.Equal(t, "queued", queued["status"])
+	c.api.AnswerWith(nil)
+	c.Advance(10 * time.Minute)
+	c.DrainOutbox()
+	require.Equal(t, []any{1.0, nil}, c.state(queued))
+	require.Len(t, c.api.Sent(), c.calls+2)
+
+	c.api.AnswerWith(throttled)
+	killed, reported := c.send("Killed"), c.send("Reported")
+	c.api.AnswerWith(nil)
+	calls := len(c.api.Sent())
+	_, err := c.Hub.Host.Pool.Exec(t.Context(), `update outbox set handed_at = now(), due_at = now() - interval '1 second', leased_until = null`)
+	require.NoError(t, err)
+	c.report(reported, "wamid.reported", "sent")
+	c.Advance(time.Hour)
+	c.DrainOutbox()
+	require.Equal(t, []any{0.0, "unclear"}, c.state(killed))
+	require.Equal(t, []any{1.0, nil}, c.state(reported))
+	require.Len(t, c.api.Sent(), calls)
+}
+
+// A report moves messages of its own connection only.
+func TestCloudReportsOfOthers(t *testing.T) {
+	t.Parallel()
+	c := newCloudChat(t)
+	c.api.AnswerWith(lostAnswers["the line breaks"])
+	lost := c.send("Lost")
+	other := c.AnotherCompany()
+	account := cloudAccount()
+	account["appSecret"] = "another"
+	theirs := other.OK(201, "POST", "/whatsapp", object{"name": "Official", "driver": "cloud", "cloud": account})
+	second := c.OK(201, "POST", "/whatsapp", object{"name": "Second", "driver": "cloud", "cloud": cloudAccount()})
+	status := cloudWebhook(cloudPhone, fmt.Sprintf(`"statuses":[{"id":"wamid.x","status":"read","biz_opaque_callback_data":%q}]`, lost["id"]))
+	for _, answer := range []moduletest.Response{deliver(c.Company, theirs, "another", status), deliver(c.Company, second, cloudSecret, status)} {
+		require.Equal(t, 200, answer.Status, answer.Text)
+	}
+	require.Equal(t, []any{0.0, "unclear"}, c.state(lost))
+}

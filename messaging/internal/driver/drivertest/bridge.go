@@ -1,0 +1,277 @@
+package drivertest
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+type object = map[string]any
+
+// BridgeSecret is the secret of a [Bridge].
+const BridgeSecret = "0123456789abcdef0123456789abcdef"
+
+// bridgeTolerance is how far a call's timestamp may be from the bridge's clock.
+const bridgeTolerance = 5 * time.Minute
+
+// Bridge is a reference bridge, written from docs/bridge.md: a session service of a network
+// whose phones are the test. It uses nothing of the hub.
+type Bridge struct {
+	URL string
+	Now func() time.Time
+
+	mu       sync.Mutex
+	sessions map[string]*bridgeSession // by connection
+	calls    map[string]bool           // ids
+	taken    []Taken
+	remote   map[string]string // the network's ids of messages
+	files    map[string]string
+	hooks    Hooks
+	sequence int64
+	names    []string // of the calls
+}
+
+// bridgeSession is the session of a connection.
+type bridgeSession struct {
+	state      object
+	webhookURL string
+	isOffline  bool
+}
+
+// NewBridge starts a bridge.
+func NewBridge(t testing.TB) *Bridge {
+	b := &Bridge{Now: time.Now, sessions: make(map[string]*bridgeSession), calls: make(map[string]bool), remote: make(map[string]string), files: make(map[string]string)}
+	server := httptest.NewServer(b)
+	t.Cleanup(server.Close)
+	b.URL = server.URL + "/hub"
+	return b
+}
+
+// SignForBridge returns the value of X-Webhook-Signature.
+func SignForBridge(secret string, body []byte) string {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write(body)
+	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
+}
+
+// bridgeCall is a call of the hub.
+type bridgeCall struct {
+	ID, Call, Connection, WebhookURL string
+	Timestamp                        time.Time
+	Data                             struct {
+		ID, To, Body, QuotedID, Number, Reference string
+		RemoteIDs                                 []string
+		Media                                     *struct{ Type, MimeType, Name, URL string }
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	var call bridgeCall
+	isSigned := err == nil && hmac.Equal([]byte(r.Header.Get("X-Webhook-Signature")), []byte(SignForBridge(BridgeSecret, body)))
+	if !isSigned || json.Unmarshal(body, &call) != nil || !b.isNew(call) {
+		answerError(w, http.StatusUnauthorized, "unauthorized")
+		return
+	}
+	b.mu.Lock()
+	session := b.sessions[call.Connection]
+	if session == nil {
+		session = &bridgeSession{}
+		b.sessions[call.Connection] = session
+		b.setState(session, object{"status": "DISCONNECTED"})
+	}
+	session.webhookURL = call.WebhookURL
+	b.names = append(b.names, call.Call)
+	b.mu.Unlock()
+	switch call.Call {
+	case "start", "stop", "state":
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.answerState(w, session, call.Call)
+	case "send":
+		b.send(w, session, call)
+	case "check":
+		answer(w, object{"registered": call.Data.Number != UnregisteredNumber})
+	case "media":
+		b.mu.Lock()
+		content, isThere := b.files[call.Data.Reference]
+		b.mu.Unlock()
+		if !isThere {
+			answerError(w, http.StatusGone, "refused")
+			return
+		}
+		_, _ = io.WriteString(w, content)
+	default:
+		answer(w, object{})
+	}
+}
+
+// isNew reports whether a call is of now and has not been here before.
+func (b *Bridge) isNew(call bridgeCall) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	isKnown := b.calls[call.ID]
+	b.calls[call.ID] = true
+	return !isKnown && b.Now().Sub(call.Timestamp).Abs() <= bridgeTolerance
+}
+
+// setState gives a session its next state.
+func (b *Bridge) setState(s *bridgeSession, state object) {
+	b.sequence++
+	state["sequence"] = b.sequence
+	s.state = state
+}
+
+func (b *Bridge) answerState(w http.ResponseWriter, session *bridgeSession, call string) {
+	status := session.state["status"]
+	switch {
+	case call == "start" && (status == "DISCONNECTED" || status == "qrcode"):
+		b.setState(session, object{"status": "qrcode", "qrcode": "bridge:" + rand.Text(), "qrExpiresAt": b.Now().Add(time.Minute)})
+	case call == "stop":
+		session.isOffline = false
+		b.setState(session, object{"status": "DISCONNECTED"})
+	}
+	answer(w, object{"state": session.state})
+}
+
+// send takes a message once by its id.
+func (b *Bridge) send(w http.ResponseWriter, session *bridgeSession, call bridgeCall) {
+	b.mu.Lock()
+	status := session.state["status"]
+	m := call.Data
+	remote, isKnown := b.remote[m.ID]
+	hooks := b.hooks
+	switch {
+	case status != "CONNECTED":
+		b.mu.Unlock()
+		answerError(w, http.StatusConflict, "not_connected")
+		return
+	case m.To == UnregisteredNumber:
+		b.mu.Unlock()
+		answerError(w, http.StatusNotFound, "not_registered")
+		return
+	case m.Body == RefusedBody:
+		b.mu.Unlock()
+		answerError(w, http.StatusBadRequest, "refused")
+		return
+	case !isKnown:
+		remote = "3EB0" + rand.Text()
+		b.remote[m.ID] = remote
+		taken := Taken{RemoteID: remote, To: m.To, Body: m.Body, QuotedRemoteID: m.QuotedID}
+		if m.Media != nil {
+			taken.MediaURL = m.Media.URL
+		}
+		b.taken = append(b.taken, taken)
+	}
+	b.mu.Unlock()
+	if hooks.BeforeAnswer != nil {
+		hooks.BeforeAnswer(remote)
+	}
+	if hooks.LoseAnswer != nil && hooks.LoseAnswer() {
+		breakLine(w)
+		return
+	}
+	answer(w, object{"remoteId": remote, "at": b.Now()})
+}
+
+// breakLine ends a request without an answer.
+func breakLine(w http.ResponseWriter) {
+	line, _, err := http.NewResponseController(w).Hijack()
+	if err == nil {
+		_ = line.Close()
+	}
+}
+
+func answer(w http.ResponseWriter, body object) { _ = json.NewEncoder(w).Encode(body) }
+
+func answerError(w http.ResponseWriter, status int, code string) {
+	w.WriteHeader(status)
+	answer(w, object{"error": code, "message": "The bridge says " + code + "."})
+}
+
+// Taken returns the messages that the network took.
+func (b *Bridge) Taken() []Taken {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]Taken(nil), b.taken...)
+}
+
+// Calls returns the names of the calls so far.
+func (b *Bridge) Calls() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]string(nil), b.names...)
+}
+
+// SetHooks sets what happens to answers.
+func (b *Bridge) SetHooks(h Hooks) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.hooks = h
+}
+
+// AddFile adds a file at the network and returns its reference.
+func (b *Bridge) AddFile(content string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	reference := rand.Text()
+	b.files[reference] = content
+	return reference
+}
+
+// ChangeState gives a connection a new state without reporting it, and returns it.
+func (b *Bridge) ChangeState(connection int64, state object) object {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.setState(b.sessions[fmt.Sprint(connection)], state)
+	return state
+}
+
+// State returns the state of a connection.
+func (b *Bridge) State(connection int64) object {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.sessions[fmt.Sprint(connection)].state
+}
+
+// Event returns the body of an event, which [Bridge.Post] signs and sends.
+func (b *Bridge) Event(connection int64, name string, data object) []byte {
+	body, _ := json.Marshal(object{"id": rand.Text(), "event": name, "connection": fmt.Sprint(connection), "timestamp": b.Now().UTC(), "data": data})
+	return body
+}
+
+// Post sends the bytes of an event with a signature, and returns the answer's status.
+func (b *Bridge) Post(t testing.TB, connection int64, body []byte, signature string) int {
+	t.Helper()
+	b.mu.Lock()
+	address := b.sessions[fmt.Sprint(connection)].webhookURL
+	b.mu.Unlock()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, bytes.NewReader(body))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("X-Webhook-Signature", signature)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	return response.StatusCode
+}
+
+// Report sends an event and returns the answer's status.
+func (b *Bridge) Report(t testing.TB, connection int64, name string, data object) int {
+	t.Helper()
+	body := b.Event(connection, name, data)
+	return b.Post(t, connection, body, SignForBridge(BridgeSecret, body))
+}

@@ -1,0 +1,385 @@
+// Package drivertest is the conformance suite of drivers. It checks the contract of
+// [driver.Driver] against a network that the test plays. Where networks differ,
+// [driver.Capabilities] and the optional interfaces say so.
+package drivertest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/driver"
+)
+
+// What every network of a test refuses.
+const UnregisteredNumber = "5511900000000" // by a person who is not there
+
+// RefusedBody is a text that no network takes: it is too long.
+var RefusedBody = strings.Repeat("x", 5000)
+
+// Network is a chat network with one connection, as the test plays it.
+type Network interface {
+	// Driver returns the driver, whose sink is the one that the network was made with.
+	Driver() driver.Driver
+	// Connection returns the connection, which has not been started.
+	Connection() driver.Connection
+	// Contact returns the number of the contact that messages come from.
+	Contact() string
+	// Pair connects the started connection, as a person does.
+	Pair(t *testing.T)
+	// Lose ends the session, or the account's access: messages are not taken any more.
+	Lose(t *testing.T)
+	// Taken returns the messages that the network took, in their order.
+	Taken(t *testing.T) []Taken
+	// Deliver has a contact's message delivered. The error is what the network sees: it keeps
+	// the message for [Network.Redeliver].
+	Deliver(t *testing.T, m Message) error
+	// Redeliver has the contact's messages delivered again, at least those that the product
+	// has not taken.
+	Redeliver(t *testing.T) error
+	// Acknowledge has a receipt sent for a message that was sent to the contact.
+	Acknowledge(t *testing.T, remoteID string, ack chat.Ack) error
+	// AcknowledgeEarly has the next message to the contact acknowledged by
+	// [chat.AckDevice] before the network answers it.
+	AcknowledgeEarly(t *testing.T)
+	// AddFile returns a file with some content, as a contact sends it.
+	AddFile(t *testing.T, content string) driver.IncomingMedia
+	// GoneFile returns the reference of a file that the network does not have.
+	GoneFile() string
+}
+
+// Line is a network whose answers can be lost.
+type Line interface {
+	// LoseNextAnswer breaks the line after the network took the next message.
+	LoseNextAnswer()
+}
+
+// Unreported is a network that may change the state of a session without a word.
+type Unreported interface {
+	// ChangeSilently gives the session a state.
+	ChangeSilently(t *testing.T, status chat.ConnectionStatus)
+}
+
+// Taken is a message that a network took.
+type Taken struct {
+	RemoteID, To, Body, QuotedRemoteID, MediaURL string
+}
+
+// Message is a message of the contact.
+type Message struct {
+	RemoteID string // where the sender chooses it; networks may have their own
+	Body     string
+	Quoted   string // remote id
+	Media    *driver.IncomingMedia
+}
+
+// Hooks are what happens when a network answers a message.
+type Hooks struct {
+	BeforeAnswer func(remoteID string)
+	LoseAnswer   func() bool // whether this answer is lost
+}
+
+// bed is a network of one case.
+type bed struct {
+	Network
+	driver     driver.Driver
+	can        driver.Capabilities
+	connection driver.Connection
+	sink       *Recorder
+}
+
+// Run checks a driver. make starts a network whose driver passes what happens to a sink.
+func Run(t *testing.T, make func(t *testing.T, sink driver.Sink) Network) {
+	t.Helper()
+	for _, c := range []struct {
+		name string
+		run  func(*testing.T, *bed)
+	}{
+		{"start and stop", checkStart},
+		{"send", checkSend},
+		{"send again", checkSendAgain},
+		{"files and quotes", checkFiles},
+		{"errors", checkErrors},
+		{"received messages", checkReceived},
+		{"receipts", checkReceipts},
+		{"early receipt", checkEarlyReceipt},
+		{"the sink fails", checkSinkFails},
+		{"lost answer", checkLostAnswer},
+		{"unreported states", checkUnreported},
+		{"context", checkContext},
+		{"concurrent use", checkConcurrent},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			sink := NewRecorder()
+			network := make(t, sink)
+			c.run(t, &bed{network, network.Driver(), network.Driver().Capabilities(), network.Connection(), sink})
+		})
+	}
+}
+
+// connect starts and pairs the connection.
+func (b *bed) connect(t *testing.T) {
+	t.Helper()
+	require.NoError(t, b.driver.Start(t.Context(), b.connection))
+	b.Pair(t)
+	require.Equal(t, chat.ConnectionConnected, b.sink.State().Status)
+}
+
+// message returns a text to the contact. Ids are never used twice, whatever the connection.
+func (b *bed) message(id, body string) driver.Outgoing {
+	return driver.Outgoing{ID: fmt.Sprintf("%d-%s", b.connection.ID, id), To: b.Contact(), Body: body}
+}
+
+// send sends a message that has to be taken.
+func (b *bed) send(t *testing.T, m driver.Outgoing) driver.Sent {
+	t.Helper()
+	sent, err := b.driver.Send(t.Context(), b.connection, m)
+	require.NoError(t, err)
+	return sent
+}
+
+// requireNotSent sends a message that must not be taken, for a reason.
+func (b *bed) requireNotSent(t *testing.T, m driver.Outgoing, reason error) {
+	t.Helper()
+	before := len(b.Taken(t))
+	_, err := b.driver.Send(t.Context(), b.connection, m)
+	require.ErrorIs(t, err, reason)
+	require.Len(t, b.Taken(t), before)
+}
+
+func checkStart(t *testing.T, b *bed) {
+	ctx := t.Context()
+	require.NotEmpty(t, b.driver.Name())
+	require.NoError(t, b.driver.Stop(ctx, b.connection), "there is no session yet")
+	require.NoError(t, b.driver.Start(ctx, b.connection))
+	if state := b.sink.State(); b.can.QRCode {
+		require.Equal(t, chat.ConnectionQRCode, state.Status)
+		require.NotEmpty(t, state.QRCode)
+		require.False(t, state.QRExpiresAt.IsZero())
+	}
+	require.Equal(t, b.connection.ID, b.sink.State().ConnectionID)
+	require.NoError(t, b.driver.Start(ctx, b.connection), "a second start is no error")
+	b.Pair(t)
+	connected := b.sink.State()
+	require.Equal(t, chat.ConnectionConnected, connected.Status)
+	require.True(t, chat.IsNumber(connected.Number), "%q", connected.Number)
+	require.NoError(t, b.driver.Start(ctx, b.connection))
+	require.Equal(t, chat.ConnectionConnected, b.sink.State().Status, "a session is kept")
+
+	for range 2 {
+		require.NoError(t, b.driver.Stop(ctx, b.connection))
+	}
+	if !b.can.Sessions {
+		b.send(t, b.message("m1", "Hello"))
+		return
+	}
+	b.requireNotSent(t, b.message("m1", "Hello"), driver.ErrNotConnected)
+	require.NoError(t, b.driver.Start(ctx, b.connection))
+	b.Pair(t)
+	b.send(t, b.message("m2", "Hello again"))
+}
+
+func checkSend(t *testing.T, b *bed) {
+	b.connect(t)
+	for _, body := range []string{"Hello", "Olá, 'Ana' \"\\ \n👍🏽", strings.Repeat("ã", 4096)} {
+		sent := b.send(t, b.message("m-"+body[:2], body))
+		require.NotEmpty(t, sent.RemoteID)
+		require.WithinDuration(t, time.Now(), sent.At, 5*time.Minute)
+		taken := b.Taken(t)
+		require.Equal(t, Taken{RemoteID: sent.RemoteID, To: b.Contact(), Body: body}, taken[len(taken)-1])
+	}
+	require.NoError(t, b.driver.MarkRead(t.Context(), b.connection, b.Contact(), []string{"a", "b"}))
+	require.NoError(t, b.driver.MarkRead(t.Context(), b.connection, b.Contact(), nil))
+	require.Len(t, b.Taken(t), 3, "read receipts are no messages")
+}
+
+// The same id is one message, at once and later, where the network can tell.
+func checkSendAgain(t *testing.T, b *bed) {
+	b.connect(t)
+	first := b.send(t, b.message("m1", "Hello"))
+	other := b.send(t, b.message("m2", "Hello"))
+	require.NotEqual(t, first.RemoteID, other.RemoteID, "the same text is another message")
+	if b.can.Idempotent {
+		require.Equal(t, first.RemoteID, b.send(t, b.message("m1", "Hello")).RemoteID)
+	}
+	require.Len(t, b.Taken(t), 2)
+}
+
+func checkFiles(t *testing.T, b *bed) {
+	b.connect(t)
+	quoted := b.send(t, b.message("m1", "Hello"))
+	m := b.message("m2", "The way")
+	m.QuotedRemoteID = quoted.RemoteID
+	m.Media = &driver.Media{Type: chat.MediaImage, MimeType: "image/png", Name: "map.png", URL: "https://hub.example.com/map"}
+	sent := b.send(t, m)
+	require.Equal(t, Taken{RemoteID: sent.RemoteID, To: b.Contact(), Body: "The way", QuotedRemoteID: quoted.RemoteID, MediaURL: m.Media.URL}, b.Taken(t)[1])
+}
+
+func checkErrors(t *testing.T, b *bed) {
+	ctx := t.Context()
+	registered, err := b.driver.Check(ctx, b.connection, UnregisteredNumber)
+	require.NoError(t, err)
+	require.Equal(t, !b.can.NumberCheck, registered)
+	registered, err = b.driver.Check(ctx, b.connection, b.Contact())
+	require.NoError(t, err)
+	require.True(t, registered)
+	if b.can.Sessions {
+		b.requireNotSent(t, b.message("m1", "Hello"), driver.ErrNotConnected)
+	}
+	b.connect(t)
+	b.requireNotSent(t, driver.Outgoing{ID: "m2", To: UnregisteredNumber, Body: "Hello"}, driver.ErrNotRegistered)
+	b.requireNotSent(t, b.message("m3", RefusedBody), driver.ErrRefused)
+	b.Lose(t)
+	b.requireNotSent(t, b.message("m4", "Hello"), driver.ErrNotConnected)
+	if b.can.Sessions {
+		require.NotEqual(t, chat.ConnectionConnected, b.sink.State().Status, "the product knows")
+	}
+}
+
+func checkReceived(t *testing.T, b *bed) {
+	b.connect(t)
+	sent := b.send(t, b.message("m1", "Hello"))
+	require.NoError(t, b.Deliver(t, Message{RemoteID: "in-1", Body: "Hi", Quoted: sent.RemoteID}))
+	file := b.AddFile(t, "content")
+	require.NoError(t, b.Deliver(t, Message{RemoteID: "in-2", Body: "Look", Media: &file}))
+	require.NoError(t, b.Redeliver(t))
+	received := b.sink.Messages()
+	require.Len(t, received, 2, "each once")
+	first, second := received[0], received[1]
+	require.Equal(t, []any{b.connection.ID, b.Contact(), "Ana", "Hi", sent.RemoteID}, []any{first.ConnectionID, first.From, first.Name, first.Body, first.QuotedRemoteID})
+	require.NotEmpty(t, first.RemoteID)
+	require.NotEqual(t, first.RemoteID, second.RemoteID)
+	require.WithinDuration(t, time.Now(), first.At, 5*time.Minute)
+	require.Equal(t, []any{"Look", file.Type, file.MimeType}, []any{second.Body, second.Media.Type, second.Media.MimeType})
+
+	content, err := b.driver.OpenMedia(t.Context(), b.connection, second.Media.Reference)
+	require.NoError(t, err)
+	require.Equal(t, "content", readAll(t, content))
+	_, err = b.driver.OpenMedia(t.Context(), b.connection, b.GoneFile())
+	require.ErrorIs(t, err, driver.ErrRefused, "it will never be there")
+}
+
+// Acks grow, in whatever order receipts come.
+func checkReceipts(t *testing.T, b *bed) {
+	b.connect(t)
+	sent := b.send(t, b.message("m1", "Hello"))
+	for _, ack := range []chat.Ack{chat.AckRead, chat.AckDevice, chat.AckRead, chat.AckServer} {
+		require.NoError(t, b.Acknowledge(t, sent.RemoteID, ack))
+		require.Equal(t, chat.AckRead, b.sink.Ack(sent.RemoteID))
+	}
+}
+
+// A receipt may come before the answer to its message.
+func checkEarlyReceipt(t *testing.T, b *bed) {
+	b.connect(t)
+	b.AcknowledgeEarly(t)
+	sent := b.send(t, b.message("m1", "Hello"))
+	require.Equal(t, chat.AckDevice, b.sink.Ack(sent.RemoteID))
+}
+
+// What the sink has not stored, the network sees as not taken, and passes again.
+func checkSinkFails(t *testing.T, b *bed) {
+	b.connect(t)
+	sent := b.send(t, b.message("m1", "Hello"))
+	b.sink.Fail(true)
+	require.Error(t, b.Deliver(t, Message{RemoteID: "in-1", Body: "Hi"}))
+	require.Error(t, b.Acknowledge(t, sent.RemoteID, chat.AckDevice))
+	b.sink.Fail(false)
+	require.Empty(t, b.sink.Messages())
+	require.NoError(t, b.Redeliver(t))
+	require.NoError(t, b.Redeliver(t))
+	require.Len(t, b.sink.Messages(), 1)
+	require.Equal(t, "Hi", b.sink.Messages()[0].Body)
+	require.NoError(t, b.Acknowledge(t, sent.RemoteID, chat.AckDevice))
+	require.Equal(t, chat.AckDevice, b.sink.Ack(sent.RemoteID))
+}
+
+// An answer that is lost leaves one message at the network: it is sent again where the
+// network can tell, and unclear where it cannot.
+func checkLostAnswer(t *testing.T, b *bed) {
+	line, isLine := b.Network.(Line)
+	if !isLine { // the network is in this process
+		require.True(t, b.can.Idempotent)
+		return
+	}
+	b.connect(t)
+	line.LoseNextAnswer()
+	_, err := b.driver.Send(t.Context(), b.connection, b.message("m1", "Hello"))
+	require.Error(t, err)
+	for _, final := range []error{driver.ErrNotConnected, driver.ErrNotRegistered, driver.ErrRefused} {
+		require.NotErrorIs(t, err, final)
+	}
+	if !b.can.Idempotent {
+		require.ErrorIs(t, err, driver.ErrUnclear)
+	} else {
+		require.NotErrorIs(t, err, driver.ErrUnclear)
+		require.Equal(t, b.Taken(t)[0].RemoteID, b.send(t, b.message("m1", "Hello")).RemoteID)
+	}
+	require.Len(t, b.Taken(t), 1)
+}
+
+// A driver that has to ask for states passes them on when it is told to.
+func checkUnreported(t *testing.T, b *bed) {
+	keeper, asks := b.driver.(driver.SessionKeeper)
+	network, isUnreported := b.Network.(Unreported)
+	require.Equal(t, asks, isUnreported)
+	if !asks {
+		return
+	}
+	b.connect(t)
+	for _, status := range []chat.ConnectionStatus{chat.ConnectionTimeout, chat.ConnectionConnected, chat.ConnectionBanned} {
+		network.ChangeSilently(t, status)
+		require.NotEqual(t, status, b.sink.State().Status)
+		require.NoError(t, keeper.Refresh(t.Context(), b.connection))
+		require.Equal(t, status, b.sink.State().Status)
+	}
+}
+
+// A call whose context has ended does nothing, and says so.
+func checkContext(t *testing.T, b *bed) {
+	b.connect(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := b.driver.Send(ctx, b.connection, b.message("m1", "Hello"))
+	require.Error(t, err)
+	require.NotErrorIs(t, err, driver.ErrUnclear, "nothing was sent")
+	require.Empty(t, b.Taken(t))
+	if b.can.Sessions {
+		require.Error(t, b.driver.Start(ctx, b.connection))
+		require.Error(t, b.driver.Stop(ctx, b.connection))
+	}
+	require.Equal(t, chat.ConnectionConnected, b.sink.State().Status)
+	b.send(t, b.message("m1", "Hello"))
+}
+
+// Drivers are used by many requests at once, and by the network.
+func checkConcurrent(t *testing.T, b *bed) {
+	const workers, each = 8, 5
+	b.connect(t)
+	var running sync.WaitGroup
+	errs := make(chan error, 2*workers*each)
+	for worker := range workers {
+		running.Go(func() {
+			for i := range each {
+				id := fmt.Sprintf("m-%d-%d", worker, i)
+				_, err := b.driver.Send(t.Context(), b.connection, b.message(id, id))
+				errs <- err
+				errs <- b.Deliver(t, Message{RemoteID: "in-" + id, Body: id})
+			}
+		})
+	}
+	running.Wait()
+	close(errs)
+	for err := range errs {
+		require.NoError(t, err)
+	}
+	require.Len(t, b.Taken(t), workers*each)
+	require.Len(t, b.sink.Messages(), workers*each)
+}

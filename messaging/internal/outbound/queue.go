@@ -1,0 +1,175 @@
+package outbound
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"integrationhub/messaging/internal/store"
+	"integrationhub/messaging/internal/store/dbgen"
+)
+
+const (
+	batchSize     = 50               // messages of a connection that are sent in a second, at most
+	batchTime     = 10 * time.Second // after which the rest of a batch is left to the next one
+	senders       = 8                // connections that messages are sent on at the same time
+	servedForTime = time.Second      // pause between a connection's batches
+	runTime       = 20 * time.Second // of the job; connections that are slow may add a batch's time
+)
+
+// SendDue sends the messages that are due: the job of this package. Each connection sends by
+// itself, so that a slow network holds up its own messages only, and at most 50 messages a
+// second, so that what piled up while it was away does not come in one burst.
+func (s *Service) SendDue(ctx context.Context, _ []byte) error {
+	run := queueRun{service: s, end: time.Now().Add(runTime), served: make(map[int64]time.Time), finished: make(chan int64, senders)}
+	defer run.running.Wait()
+	tick := time.NewTicker(servedForTime)
+	defer tick.Stop()
+	for {
+		if err := run.startBatches(ctx); err != nil || run.busy == 0 {
+			return err
+		}
+		select {
+		case id := <-run.finished:
+			run.busy--
+			run.served[id] = time.Now()
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// queueRun is one run of the job.
+type queueRun struct {
+	service  *Service
+	end      time.Time           // after which no batch begins
+	served   map[int64]time.Time // when batches of connections ended; zero: one is being sent
+	busy     int                 // batches that are being sent
+	finished chan int64          // connections
+	running  sync.WaitGroup
+}
+
+// startBatches starts a batch of each connection that has due messages, as far as there are
+// senders.
+func (r *queueRun) startBatches(ctx context.Context) error {
+	if r.busy == senders || time.Now().After(r.end) {
+		return nil
+	}
+	without := []int64{}
+	for id, ended := range r.served {
+		if ended.IsZero() || time.Since(ended) < servedForTime {
+			without = append(without, id)
+		}
+	}
+	now := r.service.host.Now()
+	connections, err := r.service.store.ConnectionsToSend(ctx, dbgen.ConnectionsToSendParams{At: now, Expired: now.Add(-giveUpAfter), Without: without, MaxRows: senders - r.busy})
+	if err != nil {
+		return fmt.Errorf("finding messages to send: %w", err)
+	}
+	for _, connection := range connections {
+		r.served[connection.ConnectionID] = time.Time{}
+		r.busy++
+		r.running.Go(func() {
+			if err := r.service.sendBatch(ctx, connection.CompanyID, connection.ConnectionID); err != nil {
+				r.service.host.Log.WarnContext(ctx, "messages of a connection wait", "connection_id", connection.ConnectionID, "error", err)
+			}
+			r.finished <- connection.ConnectionID
+		})
+	}
+	return nil
+}
+
+// sendBatch sends the next messages of a connection, in their order. It ends early when the
+// connection is not connected any more.
+func (s *Service) sendBatch(ctx context.Context, companyID, connectionID int64) error {
+	company, err := s.store.Company(ctx, companyID)
+	if err != nil {
+		return fmt.Errorf("loading the company: %w", err)
+	}
+	connection, err := s.store.Connection(ctx, companyID, connectionID)
+	if err != nil {
+		return fmt.Errorf("loading the connection: %w", err)
+	}
+	now := s.host.Now()
+	entries, err := s.store.ClaimOutbox(ctx, dbgen.ClaimOutboxParams{
+		CompanyID: companyID, ConnectionID: connectionID, At: now, Until: now.Add(leaseTime), Expired: now.Add(-giveUpAfter), MaxRows: batchSize,
+	})
+	if err != nil {
+		return fmt.Errorf("claiming messages: %w", err)
+	}
+	slices.SortFunc(entries, compareEntries)
+	scope, end := store.Scope{Company: company.ID, Tenant: company.TenantID}, time.Now().Add(batchTime)
+	interval := time.Duration(connection.SendIntervalMS) * time.Millisecond
+	for i, entry := range entries {
+		if ctx.Err() != nil || time.Now().After(end) || !entry.IsUrgent && !s.pace.allow(connectionID, interval, s.host.Now()) {
+			return s.releaseAll(ctx, entries[i:])
+		}
+		if err := s.sendLeased(ctx, scope, entry); err != nil {
+			return errors.Join(err, s.releaseAll(ctx, entries[i+1:])) // it may have been sent: its lease has to end
+		}
+	}
+	return nil
+}
+
+// compareEntries orders messages: urgent ones first, then the oldest.
+func compareEntries(a, b store.OutboxEntry) int {
+	if a.IsUrgent != b.IsUrgent {
+		if a.IsUrgent {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Compare(a.Seq, b.Seq)
+}
+
+// releaseAll returns messages that were not tried to the queue, also while the hub is
+// stopping.
+func (s *Service) releaseAll(ctx context.Context, entries []store.OutboxEntry) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTime)
+	defer cancel()
+	return release(ctx, s.store.Queries, entries)
+}
+
+// release returns messages of a company that were not tried to the queue.
+func release(ctx context.Context, queries *dbgen.Queries, entries []store.OutboxEntry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	ids := make([]string, len(entries))
+	for i, entry := range entries {
+		ids[i] = entry.MessageID
+	}
+	if err := queries.ReleaseOutboxEntries(ctx, entries[0].CompanyID, ids, *entries[0].LeasedUntil); err != nil {
+		return fmt.Errorf("returning messages to the queue: %w", err)
+	}
+	return nil
+}
+
+// pace is when connections sent their last messages of programs. It is this process's alone:
+// one process at a time runs the job.
+type pace struct {
+	mu   sync.Mutex
+	last map[int64]time.Time
+}
+
+// allow reports whether a connection may send a message of a program now, and counts it.
+func (p *pace) allow(connection int64, interval time.Duration, now time.Time) bool {
+	if interval == 0 {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now.Sub(p.last[connection]) < interval {
+		return false
+	}
+	if p.last == nil {
+		p.last = make(map[int64]time.Time)
+	}
+	p.last[connection] = now
+	return true
+}

@@ -1,0 +1,82 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub/module/rest"
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/driver"
+	"integrationhub/messaging/internal/store/dbgen"
+)
+
+// CodeUnclear is the error code of messages of which nobody knows whether the network took
+// them: with [chat.AckPending] while its report is awaited, with [chat.AckFailed] afterwards.
+const CodeUnclear = "unclear"
+
+// MarkUnclear stores that nobody knows whether the network took a message. It is not sent
+// again: a report of the network decides, until a time. It does nothing if the message is
+// not in the outbox any more.
+func (t *Tx) MarkUnclear(ctx context.Context, m Message, until time.Time) error {
+	deleted, err := t.DeleteOutboxEntry(ctx, m.CompanyID, m.ID)
+	if err != nil || deleted == 0 {
+		return err
+	}
+	if err := t.InsertUnclearMessage(ctx, m.CompanyID, m.ID, until); err != nil {
+		return fmt.Errorf("storing an unclear message: %w", err)
+	}
+	code := CodeUnclear
+	err = t.SetMessageAck(ctx, dbgen.SetMessageAckParams{CompanyID: m.CompanyID, ID: m.ID, Ack: chat.AckPending, ErrorCode: &code, UpdatedAt: t.Now()})
+	if err != nil {
+		return fmt.Errorf("storing the state of an unclear message: %w", err)
+	}
+	return nil
+}
+
+// GiveUpUnclear ends the wait for the network's report on a message: it has failed. A later
+// report counts nevertheless.
+func (t *Tx) GiveUpUnclear(ctx context.Context, company int64, message string) error {
+	m, err := t.LockMessage(ctx, company, message)
+	if err != nil {
+		return fmt.Errorf("loading an unclear message: %w", err)
+	}
+	deleted, err := t.DeleteUnclearMessage(ctx, company, message)
+	if err != nil || deleted == 0 {
+		return err
+	}
+	code := CodeUnclear
+	return t.saveAck(ctx, m, chat.AckFailed, &code)
+}
+
+// settleByReceipt stores that the network has taken the message that a receipt names: its
+// own answer was lost, or is on its way. It returns nil if the receipt says nothing of a
+// message that waits for an answer.
+func (t *Tx) settleByReceipt(ctx context.Context, scope Scope, connection Connection, remoteID string, receipt driver.Receipt) (*Message, error) {
+	m, err := t.LockMessage(ctx, connection.CompanyID, receipt.MessageID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("finding the message of a receipt: %w", err)
+	}
+	isAwaited := m.Ack == chat.AckPending || rest.ValueOrZero(m.ErrorCode) == CodeUnclear
+	if !m.FromMe || m.RemoteID != nil || m.ConnectionID == nil || *m.ConnectionID != connection.ID || !isAwaited {
+		return nil, nil
+	}
+	if _, err := t.DeleteOutboxEntry(ctx, m.CompanyID, m.ID); err != nil {
+		return nil, fmt.Errorf("removing a message from the outbox: %w", err)
+	}
+	if _, err := t.DeleteUnclearMessage(ctx, m.CompanyID, m.ID); err != nil {
+		return nil, fmt.Errorf("settling an unclear message: %w", err)
+	}
+	contact, err := t.Contact(ctx, m.CompanyID, m.ContactID)
+	if err != nil {
+		return nil, fmt.Errorf("loading the contact of a message: %w", err)
+	}
+	stored, err := t.storeSent(ctx, scope, m, contact.Number, driver.Sent{RemoteID: remoteID, At: m.SentAt})
+	return &stored, err
+}
