@@ -73,11 +73,12 @@ type Deps struct {
 	Mail           *mail.Outbox           // emails that developers may read; nil = none, as in production
 	Wake           func(target uuid.UUID) // has the dispatcher fetch a target's due deliveries
 	Now            func() time.Time
-	Stopping       <-chan struct{} // closed when the hub stops, which ends live tails
-	SecureCookies  bool            // the console's session is for https only
-	TrustedProxies []netip.Prefix  // whose X-Forwarded-For is trusted
-	Version        string          // of the hub, for the OpenAPI document
-	Docs           bool            // serve /openapi.json and the reference page at /docs
+	Stopping       <-chan struct{}         // closed when the hub stops, which ends live tails
+	SecureCookies  bool                    // the console's session is for https only
+	TrustedProxies []netip.Prefix          // whose X-Forwarded-For is trusted
+	Version        string                  // of the hub, for the OpenAPI document
+	Docs           bool                    // serve /openapi.json and the reference page at /docs
+	References     func() []reference.Link // to the references of the hub and its products; nil = none
 }
 
 // API is the mounted interface.
@@ -94,7 +95,7 @@ type API struct {
 // its body limit [httpx.MaxBody]; [httpx.RequestIDs] must run before.
 func New(app *fiber.App, deps Deps) (*API, error) {
 	a := &API{deps: deps, app: app}
-	settings := huma.DefaultConfig("Integration Hub", deps.Version)
+	settings := huma.DefaultConfig(Title, deps.Version)
 	settings.OpenAPIPath, settings.DocsPath, settings.SchemasPath = "", "", "" // package reference serves them
 	settings.CreateHooks = nil                                                 // no $schema in answers
 	settings.Info.Description = description
@@ -118,12 +119,15 @@ func New(app *fiber.App, deps Deps) (*API, error) {
 		settings.Tags = append(settings.Tags, &huma.Tag{Name: tag.name, Description: tag.doc})
 	}
 	if deps.Docs {
-		if err := reference.Mount(app, "", a.OpenAPI); err != nil {
+		if err := reference.Mount(app, reference.Page{Title: Title, Write: a.OpenAPI, Links: deps.References}); err != nil {
 			return nil, err
 		}
 	}
 	return a, nil
 }
+
+// Title is the name of the interface.
+const Title = "Integration Hub"
 
 const description = `Accepts events from products and delivers them, signed, to everyone who wants them.
 

@@ -71,8 +71,9 @@ type Deps struct {
 	Now            func() time.Time
 	TrustedProxies []netip.Prefix
 	Health         func(ctx context.Context) (database, redis bool)
-	BaseURL        string // of the product, without a slash at the end
-	Docs           bool   // serve /openapi.json and the reference page at /docs
+	BaseURL        string                  // of the product, without a slash at the end
+	Docs           bool                    // serve /openapi.json and the reference page at /docs
+	References     func() []reference.Link // to the references of the hub and its products; nil = none
 }
 
 // Product is a hosted product, mounted.
@@ -107,7 +108,7 @@ func Mount(app *fiber.App, path string, spec module.Spec, instance module.Instan
 	p.api.UseMiddleware(p.guard)
 
 	if deps.Docs {
-		if err := reference.Mount(app, path, p.OpenAPI); err != nil {
+		if err := reference.Mount(app, reference.Page{Path: path, Title: spec.Title, Write: p.OpenAPI, Links: deps.References}); err != nil {
 			return nil, err
 		}
 	}
