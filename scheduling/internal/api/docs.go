@@ -25,8 +25,8 @@ var docs = rest.Docs{
 		{Name: "integrations", Description: "Connections to other products, and what those ask this one for."},
 	},
 	Operations: map[string]rest.OperationDoc{
-		"integrations.cancel":              {Text: "Finds the appointment by its id and the phone number of its client. What the settings forbid clients is forbidden here too.", Errors: []string{"403 client_cancel_disabled", "409 cancel_window_closed, invalid_transition"}},
-		"integrations.confirm":             {Text: "Finds the appointment by its id and the phone number of its client. Confirming it again changes nothing.", Errors: []string{"409 invalid_transition"}},
+		"integrations.cancel":              {Text: "Finds the appointment by its id and the phone number of its client. What the settings forbid clients is forbidden here too.", Errors: []string{"403 client_cancel_disabled", "409 cancel_window_closed, invalid_transition, already_started"}},
+		"integrations.confirm":             {Text: "Finds the appointment by its id and the phone number of its client. Confirming it again changes nothing.", Errors: []string{"409 invalid_transition, already_started"}},
 		"integrations.search-free-times":   {Text: "Times that clients may book online, the earliest first.", Errors: []string{"422 service_not_offered"}},
 		"integrations.search-services":     {Text: "Those that are active, public and offered by somebody."},
 		"auth.register":                    {Text: "Makes an organization in Brazilian time and currency, its settings and its first user, an owner, who is logged in by the answer. The slug names the organization in public addresses.", Errors: []string{"400 slug_taken, email_taken"}},
