@@ -30,6 +30,7 @@ func TestConformance(t *testing.T) {
 			connection := company.Connect()
 			company.SendFromPhone(company.AddPhone("Ana"), connection, "Hi")
 			ticket := messagingtest.TicketPath(company.Tickets("")[0])
+			company.ConnectCalendar("Corte")
 			contact := company.Get("/contacts")["contacts"].([]any)[0].(map[string]any)
 			campaign := messagingtest.Path("/campaigns", company.OK(201, "POST", "/campaigns", map[string]any{"name": "Offers", "message1": "Hi", "whatsappId": connection.ID}))
 			webhook := "/webhooks/" + company.OK(201, "POST", "/webhooks", map[string]any{"url": "https://example.com", "events": []string{"ticket.updated"}})["id"].(string)
@@ -50,11 +51,15 @@ func TestConformance(t *testing.T) {
 				"/contacts/{id}/anonymize": "/contacts/1/anonymize",
 				"/users/{id}":              messagingtest.Path("/users", company.Get("/users")["users"].([]any)[0].(map[string]any)),
 				"/tickets/{id}":            ticket, "/tickets/{id}/messages": ticket + "/messages", "/api-tokens/{id}": "/api-tokens/none",
+				"/tickets/{id}/services": ticket + "/services", "/tickets/{id}/free-times": ticket + "/free-times?service_id=service-Corte", "/tickets/{id}/bookings": ticket + "/bookings",
 				"/webhooks/{id}": webhook, "/webhooks/{id}/deliveries": webhook + "/deliveries", "/webhooks/{id}/rotate-secret": webhook + "/rotate-secret",
 				"/contacts/imports/{id}": messagingtest.Path("/contacts/imports", company.ImportContacts("number\n"+strings.Repeat("5511987654321\n", 2001), nil).Body),
 			}
 		},
-		Events: []hub.Event{{Type: "patient.deleted", Data: []byte(`{"phone":"+5511987654321"}`)}},
+		Events: []hub.Event{
+			{Type: "patient.created", Data: []byte(`{"phone":"+5511987654321"}`)}, {Type: "patient.updated", Data: []byte(`{"phone":"+5511987654321"}`)},
+			{Type: "patient.deleted", Data: []byte(`{"phone":"+5511987654321"}`)},
+		},
 		State: func(t *testing.T, host module.Host, tenant uuid.UUID) string {
 			t.Helper()
 			var contacts string

@@ -27,6 +27,7 @@ import (
 	"integrationhub/messaging/internal/imports"
 	"integrationhub/messaging/internal/inbound"
 	"integrationhub/messaging/internal/jobs"
+	"integrationhub/messaging/internal/links"
 	"integrationhub/messaging/internal/media"
 	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/realtime"
@@ -48,7 +49,7 @@ var _ module.Module = Module{}
 func (Module) Spec() module.Spec {
 	return module.Spec{
 		Name: "messaging", Title: "Messaging", Description: description, KeyPrefix: "msg", KeyHeader: "apikey", TenantPrefix: "company", Version: "1.0.0", Features: api.Features(),
-		Receives: []string{events.TypePatientDeleted}, Sends: events.FromMessaging(),
+		Receives: []string{events.TypePatientCreated, events.TypePatientUpdated, events.TypePatientDeleted}, Sends: events.FromMessaging(),
 		Limits: append(accounts.RateLimits(), module.RateLimit{Name: "sends", Max: 60, Period: time.Minute, Burst: 20}),
 	}
 }
@@ -96,7 +97,7 @@ func (Module) Open(_ context.Context, host module.Host) (module.Instance, error)
 	}
 	work := jobs.Services{
 		Outbound: sender, Inbound: receiver, Realtime: streams, Sessions: services.Sessions, Imports: services.Imports, Replies: replies,
-		Schedules: schedules.New(host, messagingStore, sender), Campaigns: campaigns.New(host, messagingStore, sender), Store: messagingStore,
+		Schedules: schedules.New(host, messagingStore, sender), Campaigns: campaigns.New(host, messagingStore, sender), Store: messagingStore, Links: links.New(host, messagingStore),
 		Sandbox: services.Sandbox,
 	}
 	a := api.New(host, services)

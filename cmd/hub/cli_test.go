@@ -29,7 +29,7 @@ func newCLI(t *testing.T) *cli {
 	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o711)) // PostgreSQL may run as another user below it
 	return &cli{t: t, dir: dir, env: map[string]string{
 		"HOME": dir, "XDG_CONFIG_HOME": filepath.Join(dir, "config"), "PATH": os.Getenv("PATH"), "TERM": "xterm",
-		"GORACE": raceOptions,
+		"GORACE": raceOptions, "TMPDIR": os.TempDir(),
 	}}
 }
 

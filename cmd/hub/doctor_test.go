@@ -22,7 +22,7 @@ func TestDoctor(t *testing.T) {
 	well := c.among(serverEnv(c.dir, s.database+"&synchronous_commit=on", s.redis))
 	shown := well.run("doctor").requireOK()
 	for _, line := range []string{
-		`database +ok +PostgreSQL \d+.* answers in `, `connections +(ok|warning) +up to 53 of the \d+ that PostgreSQL accepts`, `clock +ok +differs`, `migrations +ok +the schema is at version \d+`,
+		`database +ok +PostgreSQL \d+.* answers in `, `connections +(ok|warning) +up to 47 of the \d+ that PostgreSQL accepts`, `clock +ok +differs`, `migrations +ok +the schema is at version \d+`,
 		`migrations +ok +the schema of scheduling is at version \d+`, `migrations +ok +the schema of messaging is at version \d+`, `migrations +ok +the schema of clinic is at version \d+`,
 		`partitions +ok`, `backlog +ok +0 deliveries overdue`, `sum +ok +accepted 3 = delivered 3 \+ parked 0 \+ pending 0 \+ failed 0$`,
 		`events +ok +every delivery has its event$`, `attempts +ok +none is missing$`,

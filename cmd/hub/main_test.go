@@ -3,8 +3,7 @@ package main_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
+	"strings"
 	"testing"
 
 	"integrationhub/hub/hubtest"
@@ -21,21 +20,16 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	hubtest.Main(m, stopSharedHub, func() { _ = os.RemoveAll(scratch) })
+	hubtest.Main(m, stopSharedHub)
 }
 
-func build() error {
-	var err error
-	if scratch, err = os.MkdirTemp("", "hub-cli"); err != nil {
-		return fmt.Errorf("making a directory: %w", err)
+func build() (err error) {
+	if scratch, err = hubtest.SharedDir("hub-cli"); err != nil {
+		return err
 	}
-	binary = filepath.Join(scratch, "hub")
-	args := append([]string{"build"}, buildFlags...)
-	args = append(args, "-ldflags", "-X main.version=v9.8.7 -X main.commit=abc123", "-o", binary, ".")
-	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("building the command: %w\n%s", err, out)
-	}
-	return nil
+	flags := append([]string{"-ldflags", "-X main.version=v9.8.7 -X main.commit=abc123"}, buildFlags...)
+	binary, err = hubtest.BuildProgram("hub-cli"+strings.Join(buildFlags, ""), "integrationhub/cmd/hub", flags...)
+	return err
 }
 
 // raceOptions make a race a failure, and the end of a program quick.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,8 @@ import (
 // a phone of the simulated network.
 type chatCompany struct {
 	*account
-	number string // the connection's
+	number     string // the connection's
+	connection any    // its id
 }
 
 // request calls a path of the platform that is not below /api/v1.
@@ -34,8 +36,9 @@ func (s *hubProcess) chatCompany(t *testing.T) *chatCompany {
 	t.Helper()
 	var session struct{ Token string }
 	s.callInto(t, &session, http.StatusCreated, "POST", "/messaging/auth/signup", `{"name":"Bia","companyName":"Studio Bela","email":"bia@example.com","password":"correct horse"}`)
-	c := &chatCompany{&account{t, s, "/messaging", session.Token}, "5511900000001"}
+	c := &chatCompany{account: &account{t, s, "/messaging", session.Token}, number: "5511900000001"}
 	made := c.request(201, "POST", "/whatsapp", `{"name":"Reception"}`)
+	c.connection = made["id"]
 	code := c.request(200, "GET", fmt.Sprintf("/whatsapp/%v/qrCode", made["id"]), "")["qrcode"].(string)
 	c.phone(c.number, "Company phone")
 	require.Equal(t, "CONNECTED", c.request(200, "POST", "/sandbox/phones/"+c.number+"/scan", `{"code":"`+code+`"}`)["status"])
@@ -100,7 +103,7 @@ func requireChatStory(t *testing.T, clinic *account, studio *bookable, company *
 	studio.do(200, "PUT", "/organization/settings", `{"reminder_channels":["whatsapp"],"reminder_offsets_minutes":[60]}`)
 
 	start := time.Now().Add(3 * time.Hour).Truncate(time.Hour).UTC().Format(time.RFC3339)
-	studio.do(201, "POST", "/appointments", `{"client_id":"`+client+`","professional_id":"`+studio.professional+`","service_id":"`+studio.service+`","start_at":"`+start+`"}`)
+	appointment := studio.do(201, "POST", "/appointments", `{"client_id":"`+client+`","professional_id":"`+studio.professional+`","service_id":"`+studio.service+`","start_at":"`+start+`"}`)["id"].(string)
 	// An hour before the appointment is now.
 	studio.hub.exec(t, `
 		with early as (select due_at - now() as by from scheduling.reminders), moved as (
@@ -109,6 +112,7 @@ func requireChatStory(t *testing.T, clinic *account, studio *bookable, company *
 	studio.hub.exec(t, `update hub.jobs set due_at = now() where job = 'reminders' and leased_to is null`)
 	awaitCondition(t, func() bool { return len(company.inbox(number)) == 1 })
 	require.Contains(t, company.inbox(number)[0], "Cleaning")
+	require.Contains(t, company.inbox(number)[0], "\n\n1 - Confirmar\n2 - Cancelar")
 
 	company.request(201, "POST", "/sandbox/phones/"+number+"/send", `{"to":"`+company.number+`","body":"I shall be there, says `+name+`"}`)
 	path := "/patients/" + patient
@@ -120,6 +124,9 @@ func requireChatStory(t *testing.T, clinic *account, studio *bookable, company *
 		}
 		return false
 	})
+
+	requireCancelledByAnswer(t, clinic, studio, company, cancelledBy{path, number, appointment})
+	requireBookedFromChat(t, clinic, studio, company, cancelledBy{patient: path, number: number})
 
 	request := clinic.do(202, "POST", path+"/deletion-request", "")["id"].(string)
 	awaitCondition(t, func() bool { return clinic.do(200, "GET", "/deletion-requests/"+request, "")["status"] == "completed" })
@@ -135,6 +142,63 @@ func requireChatStory(t *testing.T, clinic *account, studio *bookable, company *
 			return len(left) == 0
 		}, waitTimeout, time.Second, "names are left in %v", &left)
 	}
+}
+
+// cancelledBy is a patient with a phone, and an appointment.
+type cancelledBy struct{ patient, number, appointment string }
+
+// say sends a text from a phone, and waits for the company's answer.
+func (c *chatCompany) say(number, text string) string {
+	c.t.Helper()
+	before := len(c.inbox(number))
+	c.request(201, "POST", "/sandbox/phones/"+number+"/send", `{"to":"`+c.number+`","body":"`+text+`"}`)
+	awaitCondition(c.t, func() bool { return len(c.inbox(number)) > before })
+	return c.inbox(number)[before]
+}
+
+// statuses returns the statuses of a patient's appointments in the clinic.
+func statuses(clinic *account, patient string) (list []string) {
+	for _, entry := range clinic.do(200, "GET", patient+"/appointments", "")["items"].([]any) {
+		list = append(list, entry.(map[string]any)["status"].(string))
+	}
+	return list
+}
+
+// requireCancelledByAnswer has the patient cancel by answering the reminder.
+func requireCancelledByAnswer(t *testing.T, clinic *account, studio *bookable, company *chatCompany, c cancelledBy) {
+	t.Helper()
+	require.Contains(t, company.say(c.number, "2"), "Cancelado: Cleaning, ")
+	cancelled := studio.do(200, "GET", "/appointments/"+c.appointment, "")
+	require.Equal(t, "cancelled", cancelled["status"])
+	require.Equal(t, "integration", cancelled["cancelled_by"])
+	awaitCondition(t, func() bool { return slices.Equal([]string{"cancelled"}, statuses(clinic, c.patient)) })
+	require.Contains(t, company.say(c.number, "2"), "Já está cancelado: Cleaning, ")
+}
+
+// requireBookedFromChat has the patient book by the menus of a queue.
+func requireBookedFromChat(t *testing.T, clinic *account, studio *bookable, company *chatCompany, c cancelledBy) {
+	t.Helper()
+	queue := company.request(201, "POST", "/queue", `{"name":"Reception","color":"#00f","greetingMessage":"Welcome","options":[{"title":"Book","action":"book"}]}`)["id"]
+	company.request(200, "PUT", fmt.Sprintf("/whatsapp/%v", company.connection), fmt.Sprintf(`{"queueIds":[%v]}`, queue))
+	company.request(200, "PUT", "/company", `{"reopenMinutes":0}`)
+	ticket := company.request(200, "GET", "/tickets?searchParam="+c.number, "")["tickets"].([]any)[0].(map[string]any)["id"]
+	company.request(200, "PUT", fmt.Sprintf("/tickets/%v", ticket), `{"status":"closed"}`)
+
+	require.Equal(t, "Welcome\n\n1 - Book", company.say(c.number, "Hello"))
+	times := company.say(c.number, "1")
+	require.Contains(t, times, "Horários livres para Cleaning.")
+	require.Contains(t, times, "com Dr. Lima")
+	require.Contains(t, company.say(c.number, "1"), "Agendado: Cleaning com Dr. Lima, ")
+	var booked []struct{ Source string }
+	status, text := studio.hub.call(t, "GET", "/scheduling/api/v1/appointments?status=scheduled", "", "Authorization", "Bearer "+studio.token)
+	require.Equal(t, http.StatusOK, status, text)
+	require.NoError(t, json.Unmarshal([]byte(text), &booked))
+	require.Len(t, booked, 1)
+	require.Equal(t, "integration", booked[0].Source)
+	awaitCondition(t, func() bool {
+		list := statuses(clinic, c.patient)
+		return len(list) == 2 && slices.Contains(list, "scheduled")
+	})
 }
 
 // tablesWith returns the tables of a hub that have a text in any column of any row.

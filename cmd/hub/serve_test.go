@@ -20,7 +20,7 @@ import (
 // bare is the environment of a hub that is given nothing: its own PostgreSQL, and
 // Redis in the process.
 func bare(c *cli) map[string]string {
-	env := map[string]string{"PATH": os.Getenv("PATH"), "HOME": c.dir, "GORACE": raceOptions, "HUB_LISTEN": "127.0.0.1:0", "HUB_DATA_DIR": filepath.Join(c.dir, "data")}
+	env := map[string]string{"PATH": os.Getenv("PATH"), "HOME": c.dir, "GORACE": raceOptions, "TMPDIR": os.TempDir(), "HUB_LISTEN": "127.0.0.1:0", "HUB_DATA_DIR": filepath.Join(c.dir, "data")}
 	for _, place := range append([]string{os.Getenv("HUB_PG_BIN")}, hubtest.PostgresSearch()...) {
 		if _, err := os.Stat(filepath.Join(place, "postgres")); err == nil {
 			env["HUB_PG_BIN"] = place

@@ -78,7 +78,7 @@ func stopSharedHub() {
 // copying it costs less than migrating every product's schema at each start.
 func databaseURL(t *testing.T) string {
 	t.Helper()
-	return hubtest.PreparedDatabaseURL(t, "hub migrate", func(ctx context.Context, url string) error {
+	return hubtest.PreparedDatabaseURL(t, "hub migrate", nil, func(ctx context.Context, url string) error {
 		migrate := exec.CommandContext(ctx, binary, "migrate")
 		for name, value := range serverEnv(scratch, url, hubtest.RedisURL(t)) {
 			migrate.Env = append(migrate.Env, name+"="+value)
@@ -93,7 +93,7 @@ func databaseURL(t *testing.T) string {
 // serverEnv is the environment of a hub on external servers.
 func serverEnv(dir, database, redis string) map[string]string {
 	return map[string]string{
-		"PATH": os.Getenv("PATH"), "HOME": dir, "GORACE": raceOptions,
+		"PATH": os.Getenv("PATH"), "HOME": dir, "GORACE": raceOptions, "TMPDIR": os.TempDir(),
 		"HUB_ENV": "development", "HUB_LISTEN": "127.0.0.1:0", "HUB_DATA_DIR": filepath.Join(dir, "data"),
 		"HUB_DATABASE_URL": database, "HUB_REDIS_URL": redis, "HUB_MASTER_KEY": masterKey,
 		"HUB_ADMIN_EMAIL": adminEmail, "HUB_ADMIN_PASSWORD": adminPassword,

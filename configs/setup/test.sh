@@ -24,8 +24,14 @@ if [ "$(go env CGO_ENABLED)" != 1 ] || ! command -v "$(go env CC)" >/dev/null; t
 	echo "No C compiler here: testing without the race detector." >&2
 fi
 
+# A program under the race detector sleeps for a second before it ends, and each package's
+# tests are one. Many tests wait for servers and timers, so one more package than there are
+# processors runs at once.
+export GORACE="${GORACE:-atexit_sleep_ms=0}"
+processors=$(getconf _NPROCESSORS_ONLN)
+
 status=0
-go test "${race[@]}" -vet=all -count=1 -timeout 25m "$@" 2>&1 | tee "$log" || status=$?
+go test -p $((processors + 1)) "${race[@]}" -vet=all -count=1 -timeout 25m "$@" 2>&1 | tee "$log" || status=$?
 
 passed=$(grep -c '^ok  ' "$log" || true)
 failed=$(grep -cE '^FAIL[[:space:]]+[^[:space:]]' "$log" || true)

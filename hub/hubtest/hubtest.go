@@ -65,6 +65,9 @@ func Main(m *testing.M, after ...func()) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(testGCPercent)
 	}
+	if err := useOwnTemp(); err != nil {
+		panic(err)
+	}
 	code := m.Run()
 	for _, end := range after {
 		end()
@@ -97,6 +100,10 @@ func SkipShort(t testing.TB) {
 
 const scratchPrefix = "hub-test-"
 
+// machineTemp is the directory for temporary files that all test processes share, whatever
+// [Main] makes of TMPDIR.
+var machineTemp = os.TempDir()
+
 // scratch is a directory of this process. Its lock marks this run as alive.
 type scratch struct {
 	parent func() string
@@ -107,7 +114,7 @@ type scratch struct {
 }
 
 var (
-	onDisk   = scratch{parent: os.TempDir}
+	onDisk   = scratch{parent: func() string { return machineTemp }}
 	inMemory = scratch{parent: memoryParent}
 )
 
@@ -118,7 +125,7 @@ func memoryParent() string {
 	if dir := memoryDir(); dir != "" {
 		return dir
 	}
-	return os.TempDir()
+	return machineTemp
 }
 
 // make makes a new directory for one server. Servers started as root may
@@ -143,10 +150,24 @@ func (s *scratch) remove() {
 	}
 }
 
+// useOwnTemp makes the directory for temporary files one of this process's: what tests and
+// the programs they start leave there when they are killed is removed by a later run. Others
+// may enter it, such as PostgreSQL's user.
+func useOwnTemp() error {
+	dir, err := onDisk.make("tmp")
+	if err != nil {
+		return err
+	}
+	if err := os.Chmod(dir, 0o711); err != nil {
+		return fmt.Errorf("opening the directory for temporary files: %w", err)
+	}
+	return os.Setenv("TMPDIR", dir)
+}
+
 // makeScratch removes dead runs' directories and makes ours. Runs take turns,
 // so that none sees another's directory before its lock is held.
 func makeScratch(parent string) (string, *filelock.Lock, error) {
-	turn, err := filelock.Wait(filepath.Join(os.TempDir(), fmt.Sprintf("%s%d.lock", scratchPrefix, os.Getuid())))
+	turn, err := filelock.Wait(filepath.Join(machineTemp, fmt.Sprintf("%s%d.lock", scratchPrefix, os.Getuid())))
 	if err != nil {
 		return "", nil, err
 	}

@@ -34,7 +34,7 @@ var portLocks struct {
 // FreeAddress reserves a loopback address for a server, which may stop and start
 // again on it: no other test process is given it while this one lives.
 func FreeAddress() (string, error) {
-	dir := filepath.Join(os.TempDir(), fmt.Sprintf("hub-ports-%d", os.Getuid()))
+	dir := filepath.Join(machineTemp, fmt.Sprintf("hub-ports-%d", os.Getuid()))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("reserving a port: %w", err)
 	}

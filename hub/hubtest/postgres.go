@@ -5,9 +5,11 @@ package hubtest
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -32,9 +34,7 @@ var shared struct {
 	server   *embedded.Postgres
 	admin    *pgxpool.Pool // connected to the maintenance database
 	err      error
-	migrated sync.Once
-	migrate  error
-	prepared sync.Map     // by name, a func that gives the name of a template with more in it
+	prepared sync.Map     // by name, a func that makes a template with more in it
 	next     atomic.Int64 // number of the next test database
 }
 
@@ -52,40 +52,31 @@ func Database(t testing.TB) *pgxpool.Pool {
 // test ends, whoever is still connected.
 func DatabaseURL(t testing.TB) string {
 	t.Helper()
-	startShared(t)
-	shared.migrated.Do(func() { shared.migrate = makeTemplate() })
-	require.NoError(t, shared.migrate)
+	startShared(t, preparation{})
 	return cloneDatabase(t, template)
 }
 
 // PreparedDatabaseURL is [DatabaseURL] with something in it, which prepare puts into a
-// template, once in a process for each name.
-func PreparedDatabaseURL(t testing.TB, name string, prepare func(ctx context.Context, url string) error) string {
+// template, once in a process for each name. With files, the processes of a day share it as
+// long as the files and this package are the same; prepare must depend on nothing else.
+func PreparedDatabaseURL(t testing.TB, name string, files fs.FS, prepare func(ctx context.Context, url string) error) string {
 	t.Helper()
-	startShared(t)
-	shared.migrated.Do(func() { shared.migrate = makeTemplate() })
-	require.NoError(t, shared.migrate)
-	made, _ := shared.prepared.LoadOrStore(name, sync.OnceValues(func() (string, error) {
+	p := preparation{name, files, prepare}
+	startShared(t, p)
+	made, _ := shared.prepared.LoadOrStore(name, sync.OnceValue(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 		defer cancel()
-		database, err := newDatabase(template)
-		if err != nil {
-			return "", err
-		}
-		return database, prepare(ctx, databaseURL(database))
+		return makePrepared(ctx, shared.admin, shared.server.URL(), p)
 	}))
-	from, err := made.(func() (string, error))()
-	require.NoError(t, err)
-	return cloneDatabase(t, from)
+	require.NoError(t, made.(func() error)())
+	return cloneDatabase(t, p.database())
 }
 
 // SharedDatabaseURL is [DatabaseURL] for what several tests share: the database
 // lives as long as the process.
 func SharedDatabaseURL(t testing.TB) string {
 	t.Helper()
-	startShared(t)
-	shared.migrated.Do(func() { shared.migrate = makeTemplate() })
-	require.NoError(t, shared.migrate)
+	startShared(t, preparation{})
 	name, err := newDatabase(template)
 	require.NoError(t, err)
 	return databaseURL(name)
@@ -94,32 +85,35 @@ func SharedDatabaseURL(t testing.TB) string {
 // EmptyDatabaseURL creates an empty database for the test, not migrated.
 func EmptyDatabaseURL(t testing.TB) string {
 	t.Helper()
-	startShared(t)
+	startShared(t, preparation{})
 	return cloneDatabase(t, "template1")
 }
 
-func startShared(t testing.TB) {
+// startShared starts the process's server where it does not run yet; p is what the first test
+// wants of it.
+func startShared(t testing.TB, p preparation) {
 	t.Helper()
-	shared.once.Do(func() { shared.err = startPostgres() })
+	shared.once.Do(func() { shared.err = startPostgres(p) })
 	require.NoError(t, shared.err)
 }
 
-func startPostgres() error {
+func startPostgres(p preparation) error {
 	dir, err := inMemory.make("pg")
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	shared.server, err = embedded.StartPostgres(ctx, embedded.PostgresConfig{
-		Dir: dir, Search: PostgresSearch(), Ephemeral: true,
-		Params: map[string]string{"max_connections": "400"}, // many parallel tests, each with its pools
-	})
-	if err != nil {
-		return fmt.Errorf("starting the tests' PostgreSQL: %w", err)
+	if err := copyCluster(ctx, dir, p); err != nil {
+		return err
 	}
-	shared.admin, err = pgxpool.New(ctx, shared.server.URL())
-	return err
+	if shared.server, err = startServer(ctx, dir); err != nil {
+		return err
+	}
+	if shared.admin, err = pgxpool.New(ctx, shared.server.URL()); err != nil {
+		return fmt.Errorf("connecting to the tests' PostgreSQL: %w", err)
+	}
+	return makeTemplate(ctx, shared.admin, shared.server.URL())
 }
 
 func stopPostgres() {
@@ -134,17 +128,43 @@ func stopPostgres() {
 	_ = shared.server.Stop(ctx) // its data is thrown away next
 }
 
-// makeTemplate migrates one database; cloning it is far quicker than migrating again.
-func makeTemplate() error {
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	if _, err := shared.admin.Exec(ctx, "create database "+template); err != nil {
+// makeTemplate migrates one database, unless there is one; cloning it is far quicker than
+// migrating again.
+func makeTemplate(ctx context.Context, admin *pgxpool.Pool, server string) error {
+	if exists, err := hasDatabase(ctx, admin, template); err != nil || exists {
+		return err
+	}
+	if _, err := admin.Exec(ctx, "create database "+template); err != nil {
 		return fmt.Errorf("making the template database: %w", err)
 	}
-	if _, err := migrations.Up(ctx, databaseURL(template)); err != nil {
+	if _, err := migrations.Up(ctx, urlOf(server, template)); err != nil {
 		return fmt.Errorf("migrating the template database: %w", err)
 	}
 	return nil
+}
+
+// makePrepared prepares one database to be cloned, unless there is one.
+func makePrepared(ctx context.Context, admin *pgxpool.Pool, server string, p preparation) error {
+	if exists, err := hasDatabase(ctx, admin, p.database()); err != nil || exists {
+		return err
+	}
+	if err := createDatabase(ctx, admin, p.database(), template); err != nil {
+		return err
+	}
+	return p.prepare(ctx, urlOf(server, p.database()))
+}
+
+// database is the name of the prepared database.
+func (p preparation) database() string {
+	return "prepared_" + strings.NewReplacer(" ", "_", "-", "_").Replace(p.name)
+}
+
+func hasDatabase(ctx context.Context, admin *pgxpool.Pool, name string) (exists bool, err error) {
+	err = admin.QueryRow(ctx, `select exists (select from pg_database where datname = $1)`, name).Scan(&exists)
+	if err != nil {
+		return false, fmt.Errorf("looking for the database %s: %w", name, err)
+	}
+	return exists, nil
 }
 
 func cloneDatabase(t testing.TB, from string) string {
@@ -160,13 +180,22 @@ func cloneDatabase(t testing.TB, from string) string {
 
 func newDatabase(from string) (name string, err error) {
 	name = fmt.Sprintf("test_%d", shared.next.Add(1))
-	// Copying files took 16 ms here, the default strategy (through the log) 130 ms.
-	_, err = shared.admin.Exec(context.Background(), "create database "+name+" template "+from+" strategy file_copy")
-	return name, err
+	return name, createDatabase(context.Background(), shared.admin, name, from)
 }
 
-func databaseURL(name string) string {
-	u, err := url.Parse(shared.server.URL())
+func createDatabase(ctx context.Context, admin *pgxpool.Pool, name, from string) error {
+	// Copying files took 16 ms here, the default strategy (through the log) 130 ms.
+	if _, err := admin.Exec(ctx, "create database "+name+" template "+from+" strategy file_copy"); err != nil {
+		return fmt.Errorf("copying the database %s: %w", from, err)
+	}
+	return nil
+}
+
+func databaseURL(name string) string { return urlOf(shared.server.URL(), name) }
+
+// urlOf is the URL of a database on the server of another's URL.
+func urlOf(server, name string) string {
+	u, err := url.Parse(server)
 	if err != nil {
 		panic(err) // we made it
 	}

@@ -37,6 +37,7 @@ type Host struct {
 	Settings    Settings         //
 	Log         *slog.Logger     // with the product's name
 	Now         func() time.Time // the hub's clock
+	TestClock   bool             // Now is a test's clock: what else goes by the database's clock goes by Now
 	Stopping    <-chan struct{}  // closed when the hub stops: streamed responses end then
 }
 
@@ -63,6 +64,8 @@ type Audience struct {
 	// Topic is the event type that endpoints subscribed to, where it is not the event's own.
 	// "" = the event's type.
 	Topic string
+	// Integrations narrows the connected products to these integrations. nil = all.
+	Integrations []uuid.UUID
 }
 
 // Receivers are kinds of subscribers.

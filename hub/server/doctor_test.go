@@ -31,4 +31,5 @@ func TestConnectionFinding(t *testing.T) {
 	require.Equal(t, "2 processes with up to 40 connections each: 80; PostgreSQL accepts 97, others have 18", beside.Detail)
 	require.Equal(t, "set max_connections of PostgreSQL to 108 or more, or run fewer processes", beside.Advice)
 	require.Equal(t, FindingFailed, connectionUse{2, 53, 0, 97}.finding().Status)
+	require.Equal(t, FindingOK, connectionUse{2, maxConnections(3), 3, 97}.finding().Status, "two processes with every product, beside psql, by PostgreSQL's default")
 }

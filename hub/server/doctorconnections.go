@@ -13,6 +13,11 @@ import (
 // listens for due deliveries.
 const listenerConns = 1
 
+// maxConnections returns how many connections a process with so many products may open.
+func maxConnections(modules int) int {
+	return engineConns + apiConns + modules*moduleConns + listenerConns
+}
+
 // connectionUse compares what processes may open with what PostgreSQL accepts.
 type connectionUse struct {
 	processes  int // of this hub, running; at least 1
@@ -41,7 +46,7 @@ func (u connectionUse) finding() Finding {
 // checkConnections compares the pools of all running processes with max_connections. Each
 // process has one connection that listens.
 func checkConnections(ctx context.Context, db *pgxpool.Pool, modules int, report func(Finding)) {
-	use := connectionUse{perProcess: engineConns + apiConns + modules*moduleConns + listenerConns}
+	use := connectionUse{perProcess: maxConnections(modules)}
 	err := db.QueryRow(ctx, `
 		select current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer
 				- coalesce(current_setting('reserved_connections', true), '0')::integer,

@@ -37,8 +37,10 @@ import (
 	"integrationhub/hub/module"
 )
 
-// moduleConns is the size of a product's own connection pool.
-const moduleConns = 10
+// moduleConns is the size of a product's own connection pool: slow queries of a product
+// hold no more. Two processes with three products fit into the 97 connections that
+// PostgreSQL accepts by default, with three for other programs.
+const moduleConns = 8
 
 // hosted is a product that runs in this process.
 type hosted struct {
@@ -257,7 +259,7 @@ func (s *Server) open(ctx context.Context, hostedProduct *hosted, operators *aut
 		Mail: s.mail.For(name), Files: s.products.files.For(name), Blobs: s.products.files.BlobsFor(name), HTTP: s.products.http, Downloads: s.products.downloads,
 		URLs:     module.URLs{Public: s.publicURL(), Base: hostedProduct.base},
 		Settings: settingsFor(cfg),
-		Log:      log, Now: now, Stopping: s.stopping,
+		Log:      log, Now: now, TestClock: s.options.ProductClock != nil, Stopping: s.stopping,
 	})
 	if err != nil {
 		return err

@@ -242,14 +242,10 @@ func TestKilledReplicaIsTakenOver(t *testing.T) {
 func (p place) startBinary(t *testing.T, beside *node) *node {
 	t.Helper()
 	hubtest.SkipShort(t)
-	dir := t.TempDir()
-	program := filepath.Join(dir, "hub")
-	build := exec.Command("go", "build", "-trimpath", "-o", program, "./cmd/hub")
-	build.Dir = hubtest.ModuleRoot()
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	program, err := hubtest.BuildProgram("hub", "integrationhub/cmd/hub")
+	require.NoError(t, err)
 	n := *beside
-	n.cfg = p.settings(t, func(c *config.Config) { c.DataDir = filepath.Join(dir, "data") })
+	n.cfg = p.settings(t, func(c *config.Config) { c.DataDir = filepath.Join(t.TempDir(), "data") })
 	cmd := exec.Command(program, "serve")
 	cmd.Env = append(os.Environ(), "HUB_LISTEN=127.0.0.1:0", "HUB_DATA_DIR="+n.cfg.DataDir, "HUB_DATABASE_URL="+p.database,
 		"HUB_REDIS_URL="+p.redis, "HUB_MASTER_KEY="+masterKey)

@@ -9,10 +9,14 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 )
 
-// templates are the pages, each within layout.html.
-var templates = parseTemplates("services", "professionals", "day", "time", "details", "booking", "cancel", "reschedule", "unsubscribe", "notice")
+// templates returns the pages, each within layout.html. They are parsed when the first is
+// rendered: each command of hub would wait for them.
+var templates = sync.OnceValue(func() map[string]*template.Template {
+	return parseTemplates("services", "professionals", "day", "time", "details", "booking", "cancel", "reschedule", "unsubscribe", "notice")
+})
 
 func parseTemplates(names ...string) map[string]*template.Template {
 	shared := template.Must(template.New("").Funcs(template.FuncMap{"sentence": capitalize}).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html"))
@@ -88,7 +92,7 @@ func (p *pageRequest) writeReply(w http.ResponseWriter, r *http.Request, respons
 	page := p.newDocument(r, response, style)
 	page.Indexed = indexed
 	var out bytes.Buffer
-	if err := templates[response.template].ExecuteTemplate(&out, "layout", page); err != nil {
+	if err := templates()[response.template].ExecuteTemplate(&out, "layout", page); err != nil {
 		p.host.Log.ErrorContext(p.ctx, "rendering a booking page failed", "page", response.template, "error", err)
 		http.Error(w, p.messages().BrokenTitle, http.StatusInternalServerError)
 		return

@@ -45,20 +45,15 @@ const goneType = "chaos.gone"
 
 // hubBinary builds the hub once, with failpoints and a clock that can be shifted.
 var hubBinary = sync.OnceValues(func() (string, error) {
-	dir, err := hubtest.SharedDir("hub")
+	dir, err := hubtest.SharedDir("clock")
 	if err != nil {
 		return "", err
 	}
-	binary := filepath.Join(dir, "hub")
 	overlay, err := writeClockOverlay(dir)
 	if err != nil {
 		return "", err
 	}
-	build := exec.Command("go", "build", "-trimpath", "-tags", "failpoint", "-overlay", overlay, "-o", binary, "integrationhub/cmd/hub")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building the hub: %w\n%s", err, out)
-	}
-	return binary, nil
+	return hubtest.BuildProgram("hub-chaos", "integrationhub/cmd/hub", "-tags", "failpoint", "-overlay", overlay)
 })
 
 // testbed is what one test uses: a durable PostgreSQL, a Redis, a recording receiver, and

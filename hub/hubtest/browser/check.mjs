@@ -45,10 +45,11 @@ const rules = {
 };
 
 // check looks at a page on a phone and a desktop, light and dark: axe finds nothing, and
-// nothing is wider than the screen.
-export async function check(page, name) {
+// nothing is wider than the screen. small is the phone's screen.
+export async function check(page, name, small = phone) {
 	await page.evaluate(axe);
-	for (const [size, viewport] of [["360", phone], ["1280", desktop]]) {
+	for (const viewport of [small, desktop]) {
+		const size = viewport.width;
 		await page.setViewportSize(viewport);
 		const wide = await page.evaluate(() => document.scrollingElement.scrollWidth - document.documentElement.clientWidth);
 		expect(wide <= 0, `${name} is ${wide} px wider than a screen of ${size}`);
@@ -63,7 +64,7 @@ export async function check(page, name) {
 		}
 	}
 	await page.emulateMedia({ colorScheme: "light" });
-	await page.setViewportSize(phone);
+	await page.setViewportSize(small);
 }
 
 // tabTo presses Tab until what has the focus fits, and requires that one sees where it is.

@@ -104,7 +104,7 @@ func Start(t testing.TB, m module.Module, o Options) *Hub {
 func preparedDatabase(t testing.TB, m module.Module) string {
 	t.Helper()
 	name := m.Spec().Name
-	return hubtest.PreparedDatabaseURL(t, name, func(ctx context.Context, url string) error {
+	return hubtest.PreparedDatabaseURL(t, name, m.Migrations(), func(ctx context.Context, url string) error {
 		if _, err := migrations.UpProduct(ctx, url, name, m.Migrations()); err != nil {
 			return err
 		}

@@ -4,11 +4,9 @@ package moduletest
 
 import (
 	"encoding/base64"
-	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -28,15 +26,7 @@ const (
 
 // hubBinary builds the hub as it is delivered, once.
 var hubBinary = sync.OnceValues(func() (string, error) {
-	dir, err := hubtest.SharedDir("hubprocess")
-	if err != nil {
-		return "", err
-	}
-	binary := filepath.Join(dir, "hub")
-	if out, err := exec.Command("go", "build", "-trimpath", "-o", binary, "integrationhub/cmd/hub").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building the hub: %w\n%s", err, out)
-	}
-	return binary, nil
+	return hubtest.BuildProgram("hub", "integrationhub/cmd/hub")
 })
 
 // HubProcess is the hub as it is delivered, in a process of its own that tests kill.

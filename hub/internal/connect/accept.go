@@ -112,11 +112,11 @@ func (s *Service) checkRegistration(caller keys.Principal, r Registration) error
 		return hub.Errorf(hub.ErrInvalid, hub.CodeUnexpectedProduct, "A product is not connected to itself.")
 	case r.Environment != "" && r.Environment != caller.Environment:
 		return wrongEnvironment(caller.Environment)
-	case r.Key != "" && !keyPattern.MatchString(r.Key):
+	case r.Key != "" && !isKey(r.Key):
 		return hub.Invalid("body.api_key", "must be a key: printable ASCII, at most 512 characters")
 	case r.Key != "" && environmentOf(r.Key) != caller.Environment:
 		return wrongEnvironment(caller.Environment)
-	case r.Secret != "" && !secretPattern.MatchString(r.Secret):
+	case r.Secret != "" && !isSecret(r.Secret):
 		return hub.Invalid("body.webhook_secret", "must be 16 to 256 printable ASCII characters without spaces")
 	}
 	for location, names := range map[string][]string{"body.events": r.Events, "body.features": r.Features} {

@@ -3,6 +3,7 @@ package directory
 import (
 	"context"
 	"crypto/sha256"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -93,6 +94,9 @@ func (t *Target) receives(eventType string, audience module.Audience) bool {
 			topic = audience.Topic
 		}
 		return audience.Receivers != module.IntegrationsOnly && t.IsSubscribed(topic)
+	}
+	if audience.Integrations != nil && !slices.Contains(audience.Integrations, t.ID) {
+		return false
 	}
 	return audience.Receivers != module.EndpointsOnly && t.IsSubscribed(eventType) && t.Peer.Accepts(eventType)
 }

@@ -3,10 +3,8 @@ package product_test
 import (
 	"context"
 	"encoding/base64"
-	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -20,16 +18,7 @@ import (
 
 // hubBinary builds a hub with failpoints, once.
 var hubBinary = sync.OnceValues(func() (string, error) {
-	dir, err := hubtest.SharedDir("hubnotes")
-	if err != nil {
-		return "", err
-	}
-	binary := filepath.Join(dir, "hubnotes")
-	build := exec.Command("go", "build", "-trimpath", "-tags", "failpoint", "-o", binary, "integrationhub/hub/hubtest/notes/hubnotes")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building the hub: %w\n%s", err, out)
-	}
-	return binary, nil
+	return hubtest.BuildProgram("hubnotes-failpoint", "integrationhub/hub/hubtest/notes/hubnotes", "-tags", "failpoint")
 })
 
 // killable is a hub in a process of its own.

@@ -13,16 +13,16 @@ import (
 // greet writes the greeting of a ticket that the contact began: of the connection's only
 // queue, or the connection's own with the menu of its queues.
 func (c *conversation) greet(ctx context.Context) error {
-	hasOutgoing, err := c.tx.HasOutgoing(ctx, c.Company.ID, c.Ticket.ID)
-	if err != nil || hasOutgoing {
-		return err
-	}
 	queues, err := c.tx.ListQueuesOfConnection(ctx, c.Company.ID, c.Connection.ID)
 	if err != nil {
 		return fmt.Errorf("loading the connection's queues: %w", err)
 	}
 	if len(queues) == 0 && c.Connection.GreetingMessage == "" {
 		return nil
+	}
+	hasOutgoing, err := c.tx.HasOutgoing(ctx, c.Company.ID, c.Ticket.ID)
+	if err != nil || hasOutgoing {
+		return err
 	}
 	now := c.tx.Now()
 	c.Ticket.GreetedAt = &now

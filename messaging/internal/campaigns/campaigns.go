@@ -146,6 +146,9 @@ func (b *batch) write(ctx context.Context) error {
 	}
 	now := b.tx.Now()
 	later, err := b.waitUntil()
+	if err == nil && !later.After(now) {
+		later, err = b.tx.PacedUntil(ctx, b.connection)
+	}
 	if err != nil {
 		return err
 	}

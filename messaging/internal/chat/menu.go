@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+
+	"integrationhub/hub/module/table"
 )
 
 // MenuOption is an entry of a queue's menu. Options below an option are the next menu.
@@ -139,14 +142,29 @@ var optInWords = []string{"START", "VOLTAR"}
 // ConsentOf returns the consent that a message states: [ConsentOptedOut] for one of the
 // company's words, [ConsentOptedIn] for one that undoes it, "" for any other text.
 func ConsentOf(text string, optOutWords []string) string {
-	word := strings.ToUpper(strings.TrimRight(strings.TrimSpace(text), ".!"))
+	word := foldWord(text)
+	isWord := func(other string) bool { return foldWord(other) == word }
 	switch {
-	case slices.Contains(optOutWords, word):
+	case word == "":
+	case slices.ContainsFunc(optOutWords, isWord):
 		return ConsentOptedOut
-	case slices.Contains(optInWords, word):
+	case slices.ContainsFunc(optInWords, isWord):
 		return ConsentOptedIn
 	}
 	return ""
+}
+
+// foldWord returns a word as it is compared: without accents, case, surrounding punctuation
+// and repeated spaces, however its characters are composed.
+func foldWord(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Cf, r) { // accents of their own, and invisible characters
+			return -1
+		}
+		return r
+	}, text)
+	isBeside := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	return table.Fold(strings.Join(strings.Fields(strings.TrimFunc(text, isBeside)), " "))
 }
 
 // Variables are what texts to contacts may name.

@@ -47,7 +47,8 @@ func TestWordsOfContacts(t *testing.T) {
 	words := []string{"SAIR", "NÃO QUERO"}
 	for text, consent := range map[string]string{
 		"sair": chat.ConsentOptedOut, " Sair! ": chat.ConsentOptedOut, "não quero": chat.ConsentOptedOut, "start": chat.ConsentOptedIn, "Voltar.": chat.ConsentOptedIn,
-		"sair de casa": "", "": "", "PARAR": "",
+		"nao quero": chat.ConsentOptedOut, "NÃO  QUERO": chat.ConsentOptedOut, "na\u0303o quero": chat.ConsentOptedOut, "«Sair»,": chat.ConsentOptedOut, "\u200bsair?": chat.ConsentOptedOut,
+		"sair de casa": "", "": "", "!": "", "PARAR": "",
 	} {
 		require.Equal(t, consent, chat.ConsentOf(text, words), text)
 	}

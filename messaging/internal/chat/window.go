@@ -50,11 +50,10 @@ func (w SendWindow) Next(at time.Time) time.Time {
 func isoWeekday(at time.Time) int { return (int(at.Weekday())+6)%7 + 1 }
 
 // refusals are answers by which a contact declines a campaign that asks first.
-var refusals = []string{"NÃO", "NAO", "N", "NO"}
+var refusals = []string{"NAO", "N", "NO"}
 
 // Declines reports whether an answer declines a campaign that asks first: a refusal, or a
 // word by which contacts opt out.
 func Declines(answer string, optOutWords []string) bool {
-	word := strings.ToUpper(strings.TrimRight(strings.TrimSpace(answer), ".!"))
-	return slices.Contains(refusals, word) || ConsentOf(answer, optOutWords) == ConsentOptedOut
+	return slices.Contains(refusals, strings.ToUpper(foldWord(answer))) || ConsentOf(answer, optOutWords) == ConsentOptedOut
 }

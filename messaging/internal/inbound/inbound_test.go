@@ -61,3 +61,19 @@ func TestReceipts(t *testing.T) {
 	require.NoError(t, company.Hub.Host.Pool.QueryRow(t.Context(), `select count(*) from early_receipts`).Scan(&early))
 	require.Zero(t, early)
 }
+
+// The statements of a message whose contact and ticket exist are bounded: each is a round trip
+// while the contact waits. A copy of a message that is stored needs few.
+func TestStatementsOfMessage(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	line := company.Connect()
+	ana := company.AddPhone("Ana")
+	company.SendFromPhone(ana, line, "Hello")
+	before := company.Hub.QueryCount.Load()
+	company.SendFromPhone(ana, line, "Hello again")
+	require.LessOrEqual(t, company.Hub.QueryCount.Load()-before, int64(21))
+	var updates int
+	require.NoError(t, company.Hub.Host.Pool.QueryRow(t.Context(), `select count(*) from changes where kind = 'contact' and action = 'update'`).Scan(&updates))
+	require.Zero(t, updates, "that somebody wrote is no change of the contact")
+}

@@ -10,6 +10,7 @@ import (
 	"integrationhub/messaging/internal/driver/sandbox"
 	"integrationhub/messaging/internal/imports"
 	"integrationhub/messaging/internal/inbound"
+	"integrationhub/messaging/internal/links"
 	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/realtime"
 	"integrationhub/messaging/internal/schedules"
@@ -28,6 +29,7 @@ type Services struct {
 	Schedules *schedules.Service
 	Campaigns *campaigns.Service
 	Store     *store.Store
+	Links     *links.Service
 	Sandbox   *sandbox.Network // nil outside of development
 }
 
@@ -49,6 +51,8 @@ func List(s Services) []module.Job {
 		{Name: "waiting-tickets", Every: 10 * time.Second, Run: s.Replies.UpdateWaiting},
 		{Name: "appointment-calls", Every: time.Second, Timeout: 5 * time.Minute, Run: s.Replies.CallScheduling},
 		{Name: "old-appointment-questions", Every: 24 * time.Hour, Timeout: 5 * time.Minute, Run: s.Store.DeleteOldQuestions},
+		{Name: "contact-links", Every: time.Second, Timeout: 5 * time.Minute, Run: s.Links.AskDue},
+		{Name: "old-held-events", Every: 24 * time.Hour, Timeout: 5 * time.Minute, Run: s.Store.DeleteOldHeld},
 		{Name: "schedules", Every: time.Second, Timeout: 30 * time.Second, Run: s.Schedules.SendDue},
 		{Name: "campaigns", Every: time.Second, Timeout: 30 * time.Second, Run: s.Campaigns.SendDue},
 		{Name: "retention", Every: 24 * time.Hour, Timeout: time.Hour, Run: s.Store.EraseOldMessages},

@@ -44,7 +44,6 @@ type Service struct {
 	store   *store.Store
 	drivers *driver.Drivers
 	media   MediaURLs
-	pace    pace
 }
 
 // MediaURLs makes addresses at which networks fetch files.

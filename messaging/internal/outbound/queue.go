@@ -17,6 +17,7 @@ const (
 	batchSize     = 50               // messages of a connection that are sent in a second, at most
 	batchTime     = 10 * time.Second // after which the rest of a batch is left to the next one
 	senders       = 8                // connections that messages are sent on at the same time
+	pacedTime     = 2 * time.Second  // of a batch, for messages of programs on a connection with a short interval
 	servedForTime = time.Second      // pause between a connection's batches
 	runTime       = 20 * time.Second // of the job; connections that are slow may add a batch's time
 )
@@ -67,7 +68,7 @@ func (r *queueRun) startBatches(ctx context.Context) error {
 		}
 	}
 	now := r.service.host.Now()
-	connections, err := r.service.store.ConnectionsToSend(ctx, dbgen.ConnectionsToSendParams{At: now, Expired: now.Add(-giveUpAfter), Without: without, MaxRows: senders - r.busy})
+	connections, err := r.service.store.ConnectionsToSend(ctx, dbgen.ConnectionsToSendParams{At: now, Expired: now.Add(-giveUpAfter), Without: without, MaxRows: senders - r.busy, Clock: r.service.store.PaceClock()})
 	if err != nil {
 		return fmt.Errorf("finding messages to send: %w", err)
 	}
@@ -95,25 +96,59 @@ func (s *Service) sendBatch(ctx context.Context, companyID, connectionID int64) 
 	if err != nil {
 		return fmt.Errorf("loading the connection: %w", err)
 	}
-	now := s.host.Now()
-	entries, err := s.store.ClaimOutbox(ctx, dbgen.ClaimOutboxParams{
-		CompanyID: companyID, ConnectionID: connectionID, At: now, Until: now.Add(leaseTime), Expired: now.Add(-giveUpAfter), MaxRows: batchSize,
-	})
-	if err != nil {
-		return fmt.Errorf("claiming messages: %w", err)
-	}
-	slices.SortFunc(entries, compareEntries)
 	scope, end := store.Scope{Company: company.ID, Tenant: company.TenantID}, time.Now().Add(batchTime)
-	interval := time.Duration(connection.SendIntervalMS) * time.Millisecond
-	for i, entry := range entries {
-		if ctx.Err() != nil || time.Now().After(end) || !entry.IsUrgent && !s.pace.allow(connectionID, interval, s.host.Now()) {
-			return s.releaseAll(ctx, entries[i:])
+	// A claim takes the first message of each chat: the next one follows when that is sent.
+	for sent := 0; sent < batchSize; {
+		now := s.host.Now()
+		entries, err := s.store.ClaimOutbox(ctx, dbgen.ClaimOutboxParams{
+			CompanyID: companyID, ConnectionID: connectionID, At: now, Until: now.Add(leaseTime), Expired: now.Add(-giveUpAfter), MaxRows: batchSize - sent, OnlyUrgent: connection.SendIntervalMS > 0,
+		})
+		if err != nil {
+			return fmt.Errorf("claiming messages: %w", err)
 		}
-		if err := s.sendLeased(ctx, scope, entry); err != nil {
-			return errors.Join(err, s.releaseAll(ctx, entries[i+1:])) // it may have been sent: its lease has to end
+		if len(entries) == 0 {
+			break
+		}
+		slices.SortFunc(entries, compareEntries)
+		for i, entry := range entries {
+			if ctx.Err() != nil || time.Now().After(end) {
+				return s.releaseAll(ctx, entries[i:])
+			}
+			if err := s.sendLeased(ctx, scope, entry); err != nil {
+				return errors.Join(err, s.releaseAll(ctx, entries[i+1:])) // it may have been sent: its lease has to end
+			}
+		}
+		sent += len(entries)
+	}
+	if connection.SendIntervalMS == 0 {
+		return nil
+	}
+	return s.sendPaced(ctx, scope, connection)
+}
+
+// sendPaced sends messages of programs on a connection with an interval: one, or what follows
+// within pacedTime where the interval is short.
+func (s *Service) sendPaced(ctx context.Context, scope store.Scope, connection store.Connection) error {
+	for end := time.Now().Add(pacedTime); ctx.Err() == nil; {
+		entry, err := s.store.ClaimPaced(ctx, connection, s.host.Now().Add(leaseTime), s.host.Now().Add(-giveUpAfter))
+		if err != nil {
+			return err
+		}
+		if entry != nil {
+			if err := s.sendLeased(ctx, scope, *entry); err != nil {
+				return err
+			}
+		}
+		wait, isWaiting, err := s.store.PacedTurn(ctx, connection)
+		if err != nil || !isWaiting || time.Now().Add(wait).After(end) || wait <= 0 && entry == nil {
+			return err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
 		}
 	}
-	return nil
+	return ctx.Err()
 }
 
 // compareEntries orders messages: urgent ones first, then the oldest.
@@ -148,28 +183,4 @@ func release(ctx context.Context, queries *dbgen.Queries, entries []store.Outbox
 		return fmt.Errorf("returning messages to the queue: %w", err)
 	}
 	return nil
-}
-
-// pace is when connections sent their last messages of programs. It is this process's alone:
-// one process at a time runs the job.
-type pace struct {
-	mu   sync.Mutex
-	last map[int64]time.Time
-}
-
-// allow reports whether a connection may send a message of a program now, and counts it.
-func (p *pace) allow(connection int64, interval time.Duration, now time.Time) bool {
-	if interval == 0 {
-		return true
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if now.Sub(p.last[connection]) < interval {
-		return false
-	}
-	if p.last == nil {
-		p.last = make(map[int64]time.Time)
-	}
-	p.last[connection] = now
-	return true
 }

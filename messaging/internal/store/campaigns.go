@@ -247,7 +247,11 @@ func (t *Tx) settleShipment(ctx context.Context, m Message, ack chat.Ack, errorC
 // messages that have no ticket go there, and campaigns that asked the contact have their
 // answer.
 func (t *Tx) TakeCampaignAnswer(ctx context.Context, ticket Ticket, connection int64, declines bool) error {
-	err := t.AttachMessages(ctx, dbgen.AttachMessagesParams{TicketID: ticket.ID, At: t.Now(), CompanyID: ticket.CompanyID, ContactID: ticket.ContactID, ConnectionID: connection})
+	hasMessages, err := t.HasCampaignMessages(ctx, ticket.CompanyID, ticket.ContactID)
+	if err != nil || !hasMessages {
+		return err
+	}
+	err = t.AttachMessages(ctx, dbgen.AttachMessagesParams{TicketID: ticket.ID, At: t.Now(), CompanyID: ticket.CompanyID, ContactID: ticket.ContactID, ConnectionID: connection})
 	if err != nil {
 		return fmt.Errorf("giving campaigns' messages a ticket: %w", err)
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -20,6 +21,13 @@ type Contact = dbgen.Contact
 func (t *Tx) FindOrCreateContact(ctx context.Context, scope Scope, number, name string) (Contact, error) {
 	if name == "" {
 		name = number
+	}
+	known, err := t.LockContactByNumber(ctx, scope.Company, chat.NumberKey(number))
+	switch {
+	case err == nil && (known.Name != known.Number || known.Name == name):
+		return known, nil
+	case err != nil && !errors.Is(err, pgx.ErrNoRows):
+		return Contact{}, fmt.Errorf("finding the contact: %w", err)
 	}
 	row, err := t.UpsertContact(ctx, dbgen.UpsertContactParams{
 		CompanyID: scope.Company, Name: name, Number: number, NumberKey: chat.NumberKey(number), CreatedAt: t.Now(),

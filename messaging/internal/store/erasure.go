@@ -39,7 +39,7 @@ func (t *Tx) AnonymizeContact(ctx context.Context, scope Scope, contact Contact)
 	}
 	for _, erase := range []func(ctx context.Context, company, contact int64) error{
 		t.EraseTicketsOfContact, t.DeleteOutboxOfContact, t.DeleteListItemsOfContact, t.DeleteContactTags, t.DeleteSchedulesOfContact,
-		t.DeleteAppointmentQuestions, t.DeleteBookingChatsOfContact,
+		t.DeleteLinksOfContact, t.DeleteAppointmentQuestions, t.DeleteBookingChatsOfContact,
 		func(ctx context.Context, company, contact int64) error {
 			return t.EraseShipmentsOfContact(ctx, company, contact, t.Now())
 		},

@@ -18,18 +18,56 @@ import (
 // HandleEvent applies an event of a connected product. It returns [module.ErrIgnored] for an
 // event without effect here.
 func (t *Tx) HandleEvent(ctx context.Context, event hub.Event) error {
-	if event.Environment == hub.Test || event.Type != events.TypePatientDeleted {
+	if event.Environment == hub.Test {
+		return module.ErrIgnored
+	}
+	switch event.Type {
+	case events.TypePatientCreated, events.TypePatientUpdated:
+		return t.forgetLinks(ctx, event)
+	case events.TypePatientDeleted:
+	default:
 		return module.ErrIgnored
 	}
 	var patient events.PatientDeleted
-	if err := json.Unmarshal(event.Data, &patient); err != nil {
-		return hub.Errorf(hub.ErrMalformed, "malformed", "The event's data does not have the documented form.").WithCause(err)
+	if err := decodeEvent(event, &patient); err != nil {
+		return err
 	}
 	company, err := t.CompanyByTenant(ctx, event.TenantID)
 	if err != nil {
 		return fmt.Errorf("loading the company: %w", err)
 	}
 	return t.anonymizePerson(ctx, Scope{company.ID, company.TenantID}, event, patient)
+}
+
+func decodeEvent(event hub.Event, data any) error {
+	if err := json.Unmarshal(event.Data, data); err != nil {
+		return hub.Errorf(hub.ErrMalformed, "malformed", "The event's data does not have the documented form.").WithCause(err)
+	}
+	return nil
+}
+
+// forgetLinks forgets whether contacts with a patient's number are linked: a new patient's
+// where they were not, a changed patient's in any case. They are asked for again when
+// something happens with them.
+func (t *Tx) forgetLinks(ctx context.Context, event hub.Event) error {
+	var patient struct {
+		Phone *string `json:"phone"`
+	}
+	if err := decodeEvent(event, &patient); err != nil {
+		return err
+	}
+	if patient.Phone == nil {
+		return module.ErrIgnored
+	}
+	company, err := t.CompanyByTenant(ctx, event.TenantID)
+	if err != nil {
+		return fmt.Errorf("loading the company: %w", err)
+	}
+	changed, err := t.ForgetLinks(ctx, company.ID, numberKeys(*patient.Phone), event.Type == events.TypePatientUpdated)
+	if err == nil && changed == 0 {
+		err = module.ErrIgnored
+	}
+	return err
 }
 
 // anonymizePerson erases the contacts that are a deleted patient.

@@ -80,7 +80,7 @@ func preview(m Message) string {
 }
 
 // Enqueue adds a stored message to the outbox. The returned entry is leased until a time if
-// nothing of the same chat waits before it: then the caller sends it. Messages of people and
+// nothing of the same chat waits before it and the connection's interval has passed: then the caller sends it. Messages of people and
 // answers to them are sent before those of programs, with what waits before them.
 func (t *Tx) Enqueue(ctx context.Context, m Message, leasedUntil time.Time) (OutboxEntry, error) {
 	isUrgent := m.Origin == chat.OriginAgent || m.Origin == chat.OriginBot
@@ -90,7 +90,7 @@ func (t *Tx) Enqueue(ctx context.Context, m Message, leasedUntil time.Time) (Out
 		}
 	}
 	return t.InsertOutboxEntry(ctx, dbgen.InsertOutboxEntryParams{
-		CompanyID: m.CompanyID, MessageID: m.ID, ConnectionID: *m.ConnectionID, ContactID: m.ContactID, IsUrgent: isUrgent, At: t.Now(), LeasedUntil: leasedUntil,
+		CompanyID: m.CompanyID, MessageID: m.ID, ConnectionID: *m.ConnectionID, ContactID: m.ContactID, IsUrgent: isUrgent, At: t.Now(), LeasedUntil: leasedUntil, Clock: paceClock(t.Host),
 	})
 }
 

@@ -109,7 +109,7 @@ func (t *Tx) publishContacts(ctx context.Context, scope Scope, contacts []Contac
 
 // PublishReceived publishes a message from a contact.
 func (t *Tx) PublishReceived(ctx context.Context, scope Scope, contact Contact, ticket Ticket, m Message) error {
-	err := publishToProducts(ctx, t, scope, events.MessageReceived{
+	err := publishToLinked(ctx, t, scope, contact.ID, false, events.MessageReceived{
 		Phone: chat.FormatE164(contact.Number), Name: contact.Name, Body: m.Body, TicketID: chat.FormatID(ticket.ID),
 	})
 	if err != nil {
@@ -123,7 +123,8 @@ func (t *Tx) PublishReceived(ctx context.Context, scope Scope, contact Contact, 
 
 // publishSent publishes a message that the network has taken.
 func (t *Tx) publishSent(ctx context.Context, scope Scope, m Message, number string) error {
-	if err := publishToProducts(ctx, t, scope, events.MessageSent{Phone: chat.FormatE164(number), Body: m.Body, TicketID: ticketIDOf(m)}); err != nil {
+	isBulk := m.Origin == chat.OriginCampaign || m.Origin == chat.OriginSchedule || m.Origin == chat.OriginAPI
+	if err := publishToLinked(ctx, t, scope, m.ContactID, isBulk, events.MessageSent{Phone: chat.FormatE164(number), Body: m.Body, TicketID: ticketIDOf(m)}); err != nil {
 		return err
 	}
 	return t.publishToWebhooks(ctx, scope, webhookEvent{events.TypeMessageCreated, TopicSent}, func() ([]any, error) {

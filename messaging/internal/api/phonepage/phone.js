@@ -28,6 +28,7 @@ function on(id, work) {
 async function loadPhones() {
   const phones = await call("GET", "phones");
   element("no-phones").hidden = phones.length > 0;
+  const hadFocus = element("phones").contains(document.activeElement);
   element("phones").replaceChildren(...phones.map((item) => {
     const button = document.createElement("button");
     button.type = "button";
@@ -41,6 +42,7 @@ async function loadPhones() {
     entry.append(button);
     return entry;
   }));
+  if (hadFocus) element("phones").querySelector("[aria-pressed=true]")?.focus();
 }
 
 async function choose(item) {

@@ -131,19 +131,20 @@ func (n *Network) SendFromPhone(ctx context.Context, number string, m Message) (
 		return m, err
 	}
 	if !faults.Reorder {
-		return m, n.deliverFrom(ctx, m)
+		return m, n.deliverFrom(ctx, faults, m)
 	}
-	waiting, err := n.waiting(ctx, m.To)
+	waiting, err := n.waiting(ctx, m.To, "")
 	if err != nil || len(waiting) < 2 { // it waits for a message that overtakes it
 		return m, err
 	}
 	slices.Reverse(waiting)
-	return m, n.deliver(ctx, waiting)
+	return m, n.deliver(ctx, faults, waiting)
 }
 
-// waiting returns the messages that wait for a number, in their order.
-func (n *Network) waiting(ctx context.Context, number string) ([]Message, error) {
-	rows, err := n.host.Pool.Query(ctx, `select `+messageColumns+` from sandbox_messages where recipient = any($1) and is_waiting order by seq limit 1000`, chat.NumberVariants(number))
+// waiting returns the messages that wait for a number, in their order; of one sender, or of
+// all for "".
+func (n *Network) waiting(ctx context.Context, number, sender string) ([]Message, error) {
+	rows, err := n.host.Pool.Query(ctx, `select `+messageColumns+` from sandbox_messages where recipient = any($1) and is_waiting and ($2 = '' or sender = $2) order by seq limit 1000`, chat.NumberVariants(number), sender)
 	if err != nil {
 		return nil, err
 	}
@@ -152,21 +153,25 @@ func (n *Network) waiting(ctx context.Context, number string) ([]Message, error)
 
 // deliverFrom delivers the messages that wait with the recipient and the sender of a message.
 // Those of other senders are being delivered by their own requests.
-func (n *Network) deliverFrom(ctx context.Context, m Message) error {
-	waiting, err := n.waiting(ctx, m.To)
+func (n *Network) deliverFrom(ctx context.Context, faults Faults, m Message) error {
+	waiting, err := n.waiting(ctx, m.To, m.From)
 	if err != nil {
 		return err
 	}
-	return n.deliver(ctx, slices.DeleteFunc(waiting, func(other Message) bool { return other.From != m.From }))
+	return n.deliver(ctx, faults, waiting)
 }
 
 // deliverWaiting delivers the messages that wait for a number.
 func (n *Network) deliverWaiting(ctx context.Context, number string) error {
-	messages, err := n.waiting(ctx, number)
+	messages, err := n.waiting(ctx, number, "")
 	if err != nil {
 		return err
 	}
-	return n.deliver(ctx, messages)
+	faults, err := n.Faults(ctx)
+	if err != nil {
+		return err
+	}
+	return n.deliver(ctx, faults, messages)
 }
 
 // stalledAfter is the time after which a message is not being delivered by its own request
@@ -195,11 +200,7 @@ func (n *Network) DeliverStalled(ctx context.Context, _ []byte) error {
 
 // deliver passes messages to the online connections that are paired with their recipient.
 // Without any they go on waiting.
-func (n *Network) deliver(ctx context.Context, messages []Message) error {
-	faults, err := n.Faults(ctx)
-	if err != nil {
-		return err
-	}
+func (n *Network) deliver(ctx context.Context, faults Faults, messages []Message) error {
 	for _, m := range messages {
 		rows, err := n.host.Pool.Query(ctx, `select connection_id from sandbox_sessions where number = any($1) and state = $2`, chat.NumberVariants(m.To), stateOnline)
 		if err != nil {

@@ -449,6 +449,20 @@ func (q *Queries) FailConfirmation(ctx context.Context, arg FailConfirmationPara
 	return err
 }
 
+const hasCampaignMessages = `-- name: HasCampaignMessages :one
+select (exists (select from messaging.messages m where m.company_id = $1 and m.contact_id = $2 and m.ticket_id is null)
+  or exists (select from messaging.campaign_shipments s where s.company_id = $1 and s.contact_id = $2 and s.status = 'confirming'))::boolean as has_messages
+`
+
+// A campaign has written to the contact and has no answer yet. An update would cost its
+// triggers with each message of a contact, also where it finds nothing.
+func (q *Queries) HasCampaignMessages(ctx context.Context, companyID int64, contactID int64) (bool, error) {
+	row := q.db.QueryRow(ctx, hasCampaignMessages, companyID, contactID)
+	var has_messages bool
+	err := row.Scan(&has_messages)
+	return has_messages, err
+}
+
 const insertCampaign = `-- name: InsertCampaign :one
 insert into messaging.campaigns (company_id, name, status, messages, confirmation, confirmation_messages, media_id, scheduled_at, connection_id,
   contact_list_id, tag_ids, message_interval, longer_interval_after, greater_interval, send_window, template, created_at, updated_at)

@@ -246,6 +246,36 @@ func (q *Queries) LockContact(ctx context.Context, companyID int64, iD int64) (C
 	return i, err
 }
 
+const lockContactByNumber = `-- name: LockContactByNumber :one
+select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at from messaging.contacts where company_id = $1 and number_key = $2::text for no key update
+`
+
+func (q *Queries) LockContactByNumber(ctx context.Context, companyID int64, numberKey string) (Contact, error) {
+	row := q.db.QueryRow(ctx, lockContactByNumber, companyID, numberKey)
+	var i Contact
+	err := row.Scan(
+		&i.CompanyID,
+		&i.ID,
+		&i.Name,
+		&i.Number,
+		&i.NumberKey,
+		&i.Email,
+		&i.PictureURL,
+		&i.IsGroup,
+		&i.DisableBot,
+		&i.ExtraInfo,
+		&i.Consent,
+		&i.ConsentAt,
+		&i.AnonymizedAt,
+		&i.LastInboundAt,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.LID,
+		&i.OutOfHoursAt,
+	)
+	return i, err
+}
+
 const numberByLID = `-- name: NumberByLID :one
 select number from messaging.contacts where company_id = $1 and lid = $2
 `

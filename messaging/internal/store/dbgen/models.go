@@ -189,6 +189,17 @@ type ContactImportBatch struct {
 	Content   []byte
 }
 
+type ContactLink struct {
+	CompanyID     int64
+	ContactID     int64
+	IntegrationID uuid.UUID
+	IsLinked      *bool
+	CheckedAt     *time.Time
+	AttemptedAt   *time.Time
+	WantedAt      *time.Time
+	IsBulk        bool
+}
+
 type ContactList struct {
 	CompanyID int64
 	ID        int64

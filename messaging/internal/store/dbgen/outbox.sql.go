@@ -13,11 +13,11 @@ import (
 const claimOutbox = `-- name: ClaimOutbox :many
 with next as materialized (
   select o.message_id from messaging.outbox o
-  where o.company_id = $2::bigint and o.connection_id = $3::bigint
-    and o.due_at <= $4::timestamptz and (o.leased_until is null or o.leased_until < $4::timestamptz)
-    and (o.created_at <= $5::timestamptz or exists (select from messaging.connections c where c.company_id = o.company_id and c.id = o.connection_id and c.status = 'CONNECTED'))
+  where o.company_id = $2::bigint and o.connection_id = $3::bigint and (o.is_urgent or not $4::boolean)
+    and o.due_at <= $5::timestamptz and (o.leased_until is null or o.leased_until < $5::timestamptz)
+    and (o.created_at <= $6::timestamptz or exists (select from messaging.connections c where c.company_id = o.company_id and c.id = o.connection_id and c.status = 'CONNECTED'))
     and o.seq = (select min(first.seq) from messaging.outbox first where first.company_id = o.company_id and first.connection_id = o.connection_id and first.contact_id = o.contact_id)
-  order by o.is_urgent desc, o.due_at, o.seq limit $6::int for update skip locked)
+  order by o.is_urgent desc, o.due_at, o.seq limit $7::int for update skip locked)
 update messaging.outbox u set leased_until = $1::timestamptz, attempts = u.attempts + 1
 from next where u.company_id = $2::bigint and u.message_id = next.message_id
 returning u.company_id, u.message_id, u.seq, u.connection_id, u.contact_id, u.attempts, u.due_at, u.leased_until, u.created_at, u.handed_at, u.is_urgent, u.closes_ticket
@@ -27,6 +27,7 @@ type ClaimOutboxParams struct {
 	Until        time.Time
 	CompanyID    int64
 	ConnectionID int64
+	OnlyUrgent   bool
 	At           time.Time
 	Expired      time.Time
 	MaxRows      int
@@ -40,6 +41,7 @@ func (q *Queries) ClaimOutbox(ctx context.Context, arg ClaimOutboxParams) ([]Out
 		arg.Until,
 		arg.CompanyID,
 		arg.ConnectionID,
+		arg.OnlyUrgent,
 		arg.At,
 		arg.Expired,
 		arg.MaxRows,
@@ -86,13 +88,17 @@ func (q *Queries) CloseTicketOnceSent(ctx context.Context, companyID int64, mess
 
 const connectionsToSend = `-- name: ConnectionsToSend :many
 select o.company_id, o.connection_id from messaging.outbox o join messaging.connections c on c.company_id = o.company_id and c.id = o.connection_id
+left join messaging.connection_paces p on p.company_id = c.company_id and p.connection_id = c.id
 where o.due_at <= $1::timestamptz and (o.leased_until is null or o.leased_until < $1::timestamptz)
-  and (c.status = 'CONNECTED' or o.created_at <= $2::timestamptz) and not o.connection_id = any($3::bigint[])
-group by o.company_id, o.connection_id order by bool_or(o.is_urgent) desc, min(o.due_at), o.connection_id limit $4::int
+  and (o.is_urgent or c.send_interval_ms = 0 or p.next_send_at is null or p.next_send_at <= coalesce($2::timestamptz, clock_timestamp())
+    or p.next_send_at > coalesce($2::timestamptz, clock_timestamp()) + c.send_interval_ms * interval '1 millisecond')
+  and (c.status = 'CONNECTED' or o.created_at <= $3::timestamptz) and not o.connection_id = any($4::bigint[])
+group by o.company_id, o.connection_id order by bool_or(o.is_urgent) desc, min(o.due_at), o.connection_id limit $5::int
 `
 
 type ConnectionsToSendParams struct {
 	At      time.Time
+	Clock   *time.Time
 	Expired time.Time
 	Without []int64
 	MaxRows int
@@ -104,10 +110,11 @@ type ConnectionsToSendRow struct {
 }
 
 // Connections with due messages, those of people first. Messages of connections that are not
-// connected wait, until they are too old.
+// connected wait, until they are too old; what is not urgent waits for the connection's turn.
 func (q *Queries) ConnectionsToSend(ctx context.Context, arg ConnectionsToSendParams) ([]ConnectionsToSendRow, error) {
 	rows, err := q.db.Query(ctx, connectionsToSend,
 		arg.At,
+		arg.Clock,
 		arg.Expired,
 		arg.Without,
 		arg.MaxRows,
@@ -208,10 +215,23 @@ func (q *Queries) HastenChat(ctx context.Context, companyID int64, connectionID 
 }
 
 const insertOutboxEntry = `-- name: InsertOutboxEntry :one
+with line as (
+  select send_interval_ms from messaging.connections where company_id = $1 and id = $3),
+chat as (
+  select exists (select from messaging.outbox o where o.company_id = $1 and o.connection_id = $3 and o.contact_id = $4) as is_waiting),
+turn as (
+  insert into messaging.connection_paces as p (company_id, connection_id, next_send_at)
+  select $1, $3, coalesce($8::timestamptz, clock_timestamp()) + line.send_interval_ms * interval '1 millisecond' from line, chat
+  where not $5::boolean and line.send_interval_ms > 0 and not chat.is_waiting and not exists (
+    select from messaging.outbox o where o.company_id = $1 and o.connection_id = $3 and not o.is_urgent and o.due_at <= $6::timestamptz)
+  on conflict (company_id, connection_id) do update set next_send_at = excluded.next_send_at
+    where p.next_send_at <= coalesce($8::timestamptz, clock_timestamp()) or p.next_send_at > excluded.next_send_at
+  returning true)
 insert into messaging.outbox (company_id, message_id, connection_id, contact_id, is_urgent, due_at, leased_until, created_at)
-select $1, $2, $3, $4, $5, $6::timestamptz, case when exists (
-    select from messaging.outbox o where o.company_id = $1 and o.connection_id = $3 and o.contact_id = $4
-  ) then null else $7::timestamptz end, $6::timestamptz
+select $1, $2, $3, $4, $5::boolean, $6::timestamptz,
+  case when chat.is_waiting or not $5::boolean and line.send_interval_ms > 0 and not exists (select from turn) then null else $7::timestamptz end,
+  $6::timestamptz
+from line, chat
 returning company_id, message_id, seq, connection_id, contact_id, attempts, due_at, leased_until, created_at, handed_at, is_urgent, closes_ticket
 `
 
@@ -223,9 +243,11 @@ type InsertOutboxEntryParams struct {
 	IsUrgent     bool
 	At           time.Time
 	LeasedUntil  time.Time
+	Clock        *time.Time
 }
 
-// Leased at once where nothing of the same chat waits before it.
+// Leased at once where nothing of the same chat waits before it, and, for one that is not
+// urgent on a connection with an interval, where it is the connection's turn.
 func (q *Queries) InsertOutboxEntry(ctx context.Context, arg InsertOutboxEntryParams) (OutboxEntry, error) {
 	row := q.db.QueryRow(ctx, insertOutboxEntry,
 		arg.CompanyID,
@@ -235,6 +257,7 @@ func (q *Queries) InsertOutboxEntry(ctx context.Context, arg InsertOutboxEntryPa
 		arg.IsUrgent,
 		arg.At,
 		arg.LeasedUntil,
+		arg.Clock,
 	)
 	var i OutboxEntry
 	err := row.Scan(
@@ -263,6 +286,40 @@ func (q *Queries) InsertUnclearMessage(ctx context.Context, companyID int64, mes
 	return err
 }
 
+const paceOfConnection = `-- name: PaceOfConnection :one
+select p.next_send_at, (extract(epoch from p.next_send_at - coalesce($1::timestamptz, clock_timestamp())) * 1000)::float8 as milliseconds,
+  exists (select from messaging.outbox o where o.company_id = p.company_id and o.connection_id = p.connection_id and not o.is_urgent
+  and o.due_at <= $2::timestamptz)::boolean as is_busy
+from messaging.connection_paces p where p.company_id = $3 and p.connection_id = $4
+`
+
+type PaceOfConnectionParams struct {
+	Clock        *time.Time
+	At           time.Time
+	CompanyID    int64
+	ConnectionID int64
+}
+
+type PaceOfConnectionRow struct {
+	NextSendAt   time.Time
+	Milliseconds float64
+	IsBusy       bool
+}
+
+// When a connection may send its next message of a program, in how many milliseconds that is,
+// and whether some wait for it.
+func (q *Queries) PaceOfConnection(ctx context.Context, arg PaceOfConnectionParams) (PaceOfConnectionRow, error) {
+	row := q.db.QueryRow(ctx, paceOfConnection,
+		arg.Clock,
+		arg.At,
+		arg.CompanyID,
+		arg.ConnectionID,
+	)
+	var i PaceOfConnectionRow
+	err := row.Scan(&i.NextSendAt, &i.Milliseconds, &i.IsBusy)
+	return i, err
+}
+
 const postponeOutboxEntry = `-- name: PostponeOutboxEntry :exec
 update messaging.outbox set due_at = $3, leased_until = null, handed_at = null where company_id = $1 and message_id = $2
 `
@@ -280,4 +337,22 @@ update messaging.outbox set leased_until = null, attempts = greatest(attempts - 
 func (q *Queries) ReleaseOutboxEntries(ctx context.Context, companyID int64, messages []string, leasedUntil time.Time) error {
 	_, err := q.db.Exec(ctx, releaseOutboxEntries, companyID, messages, leasedUntil)
 	return err
+}
+
+const takeTurn = `-- name: TakeTurn :execrows
+insert into messaging.connection_paces as p (company_id, connection_id, next_send_at)
+select c.company_id, c.id, coalesce($1::timestamptz, clock_timestamp()) + c.send_interval_ms * interval '1 millisecond'
+from messaging.connections c where c.company_id = $2 and c.id = $3
+on conflict (company_id, connection_id) do update set next_send_at = excluded.next_send_at
+  where p.next_send_at <= coalesce($1::timestamptz, clock_timestamp()) or p.next_send_at > excluded.next_send_at
+`
+
+// Takes the turn of a connection whose interval has passed. A turn that is farther away than
+// the interval is none: the interval was longer, or the clock was set back.
+func (q *Queries) TakeTurn(ctx context.Context, clock *time.Time, companyID int64, connectionID int64) (int64, error) {
+	result, err := q.db.Exec(ctx, takeTurn, clock, companyID, connectionID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }

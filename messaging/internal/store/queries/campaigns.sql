@@ -136,6 +136,12 @@ on conflict (company_id, connection_id, day) do update set sent = u.sent returni
 -- name: AddCampaignUsage :exec
 update messaging.campaign_usage set sent = sent + sqlc.arg(sent)::int where company_id = sqlc.arg(company_id) and connection_id = sqlc.arg(connection_id) and day = sqlc.arg(day)::text::date;
 
+-- name: HasCampaignMessages :one
+-- A campaign has written to the contact and has no answer yet. An update would cost its
+-- triggers with each message of a contact, also where it finds nothing.
+select (exists (select from messaging.messages m where m.company_id = sqlc.arg(company_id) and m.contact_id = sqlc.arg(contact_id) and m.ticket_id is null)
+  or exists (select from messaging.campaign_shipments s where s.company_id = sqlc.arg(company_id) and s.contact_id = sqlc.arg(contact_id) and s.status = 'confirming'))::boolean as has_messages;
+
 -- name: AttachMessages :exec
 -- The contact has answered: its ticket begins with the campaign's message.
 update messaging.messages set ticket_id = sqlc.arg(ticket_id)::bigint, updated_at = sqlc.arg(at)::timestamptz

@@ -5,6 +5,9 @@ insert into messaging.contacts as c (company_id, name, number, number_key, creat
 on conflict (company_id, number_key) do update set name = case when c.name = c.number then excluded.name else c.name end
 returning sqlc.embed(c), (c.xmax = 0)::boolean as created;
 
+-- name: LockContactByNumber :one
+select * from messaging.contacts where company_id = sqlc.arg(company_id) and number_key = sqlc.arg(number_key)::text for no key update;
+
 -- name: Contact :one
 select * from messaging.contacts where company_id = $1 and id = $2;
 

@@ -1,9 +1,23 @@
 -- name: InsertOutboxEntry :one
--- Leased at once where nothing of the same chat waits before it.
+-- Leased at once where nothing of the same chat waits before it, and, for one that is not
+-- urgent on a connection with an interval, where it is the connection's turn.
+with line as (
+  select send_interval_ms from messaging.connections where company_id = sqlc.arg(company_id) and id = sqlc.arg(connection_id)),
+chat as (
+  select exists (select from messaging.outbox o where o.company_id = sqlc.arg(company_id) and o.connection_id = sqlc.arg(connection_id) and o.contact_id = sqlc.arg(contact_id)) as is_waiting),
+turn as (
+  insert into messaging.connection_paces as p (company_id, connection_id, next_send_at)
+  select sqlc.arg(company_id), sqlc.arg(connection_id), coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp()) + line.send_interval_ms * interval '1 millisecond' from line, chat
+  where not sqlc.arg(is_urgent)::boolean and line.send_interval_ms > 0 and not chat.is_waiting and not exists (
+    select from messaging.outbox o where o.company_id = sqlc.arg(company_id) and o.connection_id = sqlc.arg(connection_id) and not o.is_urgent and o.due_at <= sqlc.arg(at)::timestamptz)
+  on conflict (company_id, connection_id) do update set next_send_at = excluded.next_send_at
+    where p.next_send_at <= coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp()) or p.next_send_at > excluded.next_send_at
+  returning true)
 insert into messaging.outbox (company_id, message_id, connection_id, contact_id, is_urgent, due_at, leased_until, created_at)
-select sqlc.arg(company_id), sqlc.arg(message_id), sqlc.arg(connection_id), sqlc.arg(contact_id), sqlc.arg(is_urgent), sqlc.arg(at)::timestamptz, case when exists (
-    select from messaging.outbox o where o.company_id = sqlc.arg(company_id) and o.connection_id = sqlc.arg(connection_id) and o.contact_id = sqlc.arg(contact_id)
-  ) then null else sqlc.arg(leased_until)::timestamptz end, sqlc.arg(at)::timestamptz
+select sqlc.arg(company_id), sqlc.arg(message_id), sqlc.arg(connection_id), sqlc.arg(contact_id), sqlc.arg(is_urgent)::boolean, sqlc.arg(at)::timestamptz,
+  case when chat.is_waiting or not sqlc.arg(is_urgent)::boolean and line.send_interval_ms > 0 and not exists (select from turn) then null else sqlc.arg(leased_until)::timestamptz end,
+  sqlc.arg(at)::timestamptz
+from line, chat
 returning *;
 
 -- name: HastenChat :exec
@@ -15,9 +29,12 @@ update messaging.outbox set closes_ticket = true where company_id = $1 and messa
 
 -- name: ConnectionsToSend :many
 -- Connections with due messages, those of people first. Messages of connections that are not
--- connected wait, until they are too old.
+-- connected wait, until they are too old; what is not urgent waits for the connection's turn.
 select o.company_id, o.connection_id from messaging.outbox o join messaging.connections c on c.company_id = o.company_id and c.id = o.connection_id
+left join messaging.connection_paces p on p.company_id = c.company_id and p.connection_id = c.id
 where o.due_at <= sqlc.arg(at)::timestamptz and (o.leased_until is null or o.leased_until < sqlc.arg(at)::timestamptz)
+  and (o.is_urgent or c.send_interval_ms = 0 or p.next_send_at is null or p.next_send_at <= coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp())
+    or p.next_send_at > coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp()) + c.send_interval_ms * interval '1 millisecond')
   and (c.status = 'CONNECTED' or o.created_at <= sqlc.arg(expired)::timestamptz) and not o.connection_id = any(sqlc.arg(without)::bigint[])
 group by o.company_id, o.connection_id order by bool_or(o.is_urgent) desc, min(o.due_at), o.connection_id limit sqlc.arg(max_rows)::int;
 
@@ -27,7 +44,7 @@ group by o.company_id, o.connection_id order by bool_or(o.is_urgent) desc, min(o
 -- never those of its next backlog.
 with next as materialized (
   select o.message_id from messaging.outbox o
-  where o.company_id = sqlc.arg(company_id)::bigint and o.connection_id = sqlc.arg(connection_id)::bigint
+  where o.company_id = sqlc.arg(company_id)::bigint and o.connection_id = sqlc.arg(connection_id)::bigint and (o.is_urgent or not sqlc.arg(only_urgent)::boolean)
     and o.due_at <= sqlc.arg(at)::timestamptz and (o.leased_until is null or o.leased_until < sqlc.arg(at)::timestamptz)
     and (o.created_at <= sqlc.arg(expired)::timestamptz or exists (select from messaging.connections c where c.company_id = o.company_id and c.id = o.connection_id and c.status = 'CONNECTED'))
     and o.seq = (select min(first.seq) from messaging.outbox first where first.company_id = o.company_id and first.connection_id = o.connection_id and first.contact_id = o.contact_id)
@@ -35,6 +52,23 @@ with next as materialized (
 update messaging.outbox u set leased_until = sqlc.arg(until)::timestamptz, attempts = u.attempts + 1
 from next where u.company_id = sqlc.arg(company_id)::bigint and u.message_id = next.message_id
 returning u.*;
+
+-- name: TakeTurn :execrows
+-- Takes the turn of a connection whose interval has passed. A turn that is farther away than
+-- the interval is none: the interval was longer, or the clock was set back.
+insert into messaging.connection_paces as p (company_id, connection_id, next_send_at)
+select c.company_id, c.id, coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp()) + c.send_interval_ms * interval '1 millisecond'
+from messaging.connections c where c.company_id = sqlc.arg(company_id) and c.id = sqlc.arg(connection_id)
+on conflict (company_id, connection_id) do update set next_send_at = excluded.next_send_at
+  where p.next_send_at <= coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp()) or p.next_send_at > excluded.next_send_at;
+
+-- name: PaceOfConnection :one
+-- When a connection may send its next message of a program, in how many milliseconds that is,
+-- and whether some wait for it.
+select p.next_send_at, (extract(epoch from p.next_send_at - coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp())) * 1000)::float8 as milliseconds,
+  exists (select from messaging.outbox o where o.company_id = p.company_id and o.connection_id = p.connection_id and not o.is_urgent
+  and o.due_at <= sqlc.arg(at)::timestamptz)::boolean as is_busy
+from messaging.connection_paces p where p.company_id = sqlc.arg(company_id) and p.connection_id = sqlc.arg(connection_id);
 
 -- name: DeleteOutboxEntry :execrows
 delete from messaging.outbox where company_id = $1 and message_id = $2;

@@ -1,0 +1,147 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"integrationhub/hub"
+	"integrationhub/hub/events"
+	"integrationhub/hub/module"
+	"integrationhub/messaging/internal/store/dbgen"
+)
+
+// How long an answer of a connected product's search counts.
+const (
+	linkedTime   = 90 * 24 * time.Hour // its search finds the number
+	unlinkedTime = 24 * time.Hour      // it does not, and has published nothing about the number since
+)
+
+// heldTime is how long events wait for an answer: as long as for a product that is paused.
+const heldTime = 15 * 24 * time.Hour
+
+// ContactLink is a row of messaging.contact_links: whether a connected product knows a contact.
+type ContactLink = dbgen.ContactLink
+
+// publishToLinked publishes an event of a contact to the connected products whose search finds
+// the contact's number. Where that is not known yet, the event waits. isBulk says that no
+// person waits for it.
+func publishToLinked[D events.Data](ctx context.Context, t *Tx, scope Scope, contact int64, isBulk bool, data D) error {
+	probe := hub.Event{TenantID: scope.Tenant, Environment: environment, Type: data.EventType()}
+	subscribers, err := t.Host.Events.Subscribers(ctx, t.Raw, connectedProducts(), probe)
+	if err != nil {
+		return fmt.Errorf("finding the receivers of %s: %w", probe.Type, err)
+	}
+	if len(subscribers) == 0 {
+		return publishToProducts(ctx, t, scope, data)
+	}
+	links, err := t.contactLinks(ctx, scope.Company, contact, subscribers)
+	if err != nil {
+		return err
+	}
+	linked := []uuid.UUID{}
+	for _, link := range links {
+		switch isLinked, isKnown := knownLink(link, t.Now()); {
+		case isKnown && isLinked:
+			linked = append(linked, link.IntegrationID)
+		case !isKnown:
+			if err := t.holdEvent(ctx, link, isBulk, data); err != nil {
+				return err
+			}
+		}
+	}
+	if len(linked) == 0 {
+		return nil
+	}
+	return t.publishToIntegrations(ctx, linked, probe, data)
+}
+
+// publishToIntegrations publishes an event to some integrations.
+func (t *Tx) publishToIntegrations(ctx context.Context, integrations []uuid.UUID, event hub.Event, data any) error {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", event.Type, err)
+	}
+	event.Data = raw
+	_, err = t.Host.Events.PublishTo(ctx, t.Raw, module.Audience{Receivers: module.IntegrationsOnly, Integrations: integrations}, []hub.Event{event})
+	return err
+}
+
+// contactLinks returns the links of a contact with integrations, locked. Missing ones are
+// added.
+func (t *Tx) contactLinks(ctx context.Context, company, contact int64, integrations []uuid.UUID) ([]ContactLink, error) {
+	links, err := t.LockContactLinks(ctx, company, contact, integrations)
+	if err == nil && len(links) < len(integrations) {
+		if err = t.AddContactLinks(ctx, company, contact, integrations); err == nil {
+			links, err = t.LockContactLinks(ctx, company, contact, integrations)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("loading a contact's links: %w", err)
+	}
+	return links, nil
+}
+
+// knownLink returns what is known of a link at a time.
+func knownLink(link ContactLink, at time.Time) (isLinked, isKnown bool) {
+	if link.IsLinked == nil || link.CheckedAt == nil {
+		return false, false
+	}
+	valid := unlinkedTime
+	if *link.IsLinked {
+		valid = linkedTime
+	}
+	return *link.IsLinked, at.Sub(*link.CheckedAt) < valid
+}
+
+func (t *Tx) holdEvent(ctx context.Context, link ContactLink, isBulk bool, data events.Data) error {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", data.EventType(), err)
+	}
+	err = t.HoldEvent(ctx, dbgen.HoldEventParams{
+		CompanyID: link.CompanyID, ContactID: link.ContactID, IntegrationID: link.IntegrationID, EventType: data.EventType(), Data: raw, OccurredAt: t.Now(),
+	})
+	if err == nil {
+		err = t.WantContactLink(ctx, dbgen.WantContactLinkParams{At: t.Now(), IsBulk: isBulk, CompanyID: link.CompanyID, ContactID: link.ContactID, IntegrationID: link.IntegrationID})
+	}
+	if err != nil {
+		return fmt.Errorf("holding %s: %w", data.EventType(), err)
+	}
+	return nil
+}
+
+// SettleLink stores whether a connected product knows a contact, and publishes what waited for
+// that or drops it.
+func (t *Tx) SettleLink(ctx context.Context, scope Scope, contact int64, integration uuid.UUID, isLinked bool) error {
+	links, err := t.LockContactLinks(ctx, scope.Company, contact, []uuid.UUID{integration})
+	if err != nil || len(links) == 0 { // the contact was erased
+		return err
+	}
+	held, err := t.TakeHeldEvents(ctx, scope.Company, contact, integration)
+	if err != nil {
+		return fmt.Errorf("loading events that wait: %w", err)
+	}
+	if isLinked && len(held) > 0 {
+		batch := make([]hub.Event, len(held))
+		for i, row := range held {
+			batch[i] = hub.Event{TenantID: scope.Tenant, Environment: environment, Type: row.EventType, Data: row.Data, Time: row.OccurredAt}
+		}
+		if _, err := t.Host.Events.PublishTo(ctx, t.Raw, module.Audience{Receivers: module.IntegrationsOnly, Integrations: []uuid.UUID{integration}}, batch); err != nil {
+			return fmt.Errorf("publishing events that waited: %w", err)
+		}
+	}
+	return t.SettleContactLink(ctx, dbgen.SettleContactLinkParams{IsLinked: isLinked, At: t.Now(), CompanyID: scope.Company, ContactID: contact, IntegrationID: integration})
+}
+
+// DeleteOldHeld is a background job: it drops events that have waited for too long.
+func (s *Store) DeleteOldHeld(ctx context.Context, _ []byte) error {
+	before := s.host.Now().Add(-heldTime)
+	if err := s.DeleteOldHeldEvents(ctx, before); err != nil {
+		return fmt.Errorf("dropping old events: %w", err)
+	}
+	return s.EndIdleWants(ctx, before)
+}
