@@ -3,6 +3,7 @@ package hub
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -62,8 +64,28 @@ func exchangeError(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &netErr) && netErr.Timeout() {
 		return Errorf(ErrPeerTimeout, CodePeerTimeout, "The other product did not answer in time.").WithCause(err)
 	}
-	return Errorf(ErrPeer, CodePeerUnreachable, "The other product cannot be reached.").WithCause(err)
+	unreachable := Errorf(ErrPeer, CodePeerUnreachable, "The other product cannot be reached.").WithCause(err)
+	var dnsErr *net.DNSError
+	var certificateErr *tls.CertificateVerificationError
+	var recordErr tls.RecordHeaderError
+	switch {
+	case errors.As(err, &dnsErr):
+		unreachable.Detail = "The host of the other product's address is not known to DNS."
+		unreachable.Extensions = Extensions{ReasonMember: "name_unknown"}
+	case errors.Is(err, syscall.ECONNREFUSED):
+		unreachable.Detail = "The other product's host refuses the connection: nothing listens on that port."
+		unreachable.Extensions = Extensions{ReasonMember: "connection_refused"}
+	case errors.As(err, &certificateErr), errors.As(err, &recordErr):
+		unreachable.Detail = "The other product's host has no valid certificate for that address."
+		unreachable.Extensions = Extensions{ReasonMember: "tls"}
+	}
+	return unreachable
 }
+
+// ReasonMember is the member of an error response that says why a peer could not be asked:
+// "name_unknown", "connection_refused" or "tls" with [CodePeerUnreachable], "wrong_address"
+// with [CodePeerFailed].
+const ReasonMember = "reason"
 
 // PeerHTTPStatus is the HTTP status of a peer's response. It is the cause of an error
 // with [CodePeerFailed].
@@ -92,7 +114,11 @@ func (r Response) StatusError() error {
 		err.RetryAfter = r.retryAfter()
 		return err
 	}
-	return Errorf(ErrPeer, CodePeerFailed, "The other product answered with status %d.", r.Status).WithCause(PeerHTTPStatus(r.Status))
+	err := Errorf(ErrPeer, CodePeerFailed, "The other product answered with status %d.", r.Status).WithCause(PeerHTTPStatus(r.Status))
+	if r.Status == http.StatusNotFound || r.Status >= 300 && r.Status <= 399 {
+		err.Extensions = Extensions{ReasonMember: "wrong_address"}
+	}
+	return err
 }
 
 // retryAfter returns the Retry-After header, which is in seconds; 0 = none.

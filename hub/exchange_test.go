@@ -2,12 +2,16 @@ package hub_test
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -91,6 +95,28 @@ func TestExchangeErrors(t *testing.T) {
 			require.NotContains(t, got.Error(), "canary", name)
 			require.ErrorIs(t, got, failure.err, name)
 		}
+	}
+}
+
+// Callers can tell why there is no connection, and that the address may be wrong.
+func TestReasons(t *testing.T) {
+	t.Parallel()
+	for reason, failure := range map[string]error{
+		"name_unknown":       &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "canary.example", IsNotFound: true}},
+		"connection_refused": &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)},
+		"tls":                &tls.CertificateVerificationError{Err: errors.New("canary")},
+	} {
+		_, err := hub.Exchange(doer{err: failure}, newRequest(t))
+		require.Equal(t, hub.CodePeerUnreachable, codeOf(t, err, hub.ErrPeer))
+		var hubErr *hub.Error
+		require.ErrorAs(t, err, &hubErr)
+		require.Equal(t, hub.Extensions{hub.ReasonMember: reason}, hubErr.Extensions)
+		require.NotContains(t, hubErr.Detail, "canary")
+	}
+	for status, want := range map[int]hub.Extensions{404: {hub.ReasonMember: "wrong_address"}, 301: {hub.ReasonMember: "wrong_address"}, 500: nil} {
+		var hubErr *hub.Error
+		require.ErrorAs(t, hub.Response{Status: status}.StatusError(), &hubErr)
+		require.Equal(t, want, hubErr.Extensions)
 	}
 }
 

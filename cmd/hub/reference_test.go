@@ -16,7 +16,7 @@ func TestReferencesInABrowser(t *testing.T) {
 		"url": sharedHub(t).url, "references": object{
 			"/docs":            object{"title": "Integration Hub", "summary": "Log in with e-mail address and password"},
 			"/clinic/docs":     object{"title": "Clinic", "summary": "Ask for a link to set a new password"},
-			"/messaging/docs":  object{"title": "Messaging", "summary": "Read the company"},
+			"/messaging/docs":  object{"title": "Messaging", "summary": "Book an appointment for the ticket's contact, who gets a message"},
 			"/scheduling/docs": object{"title": "Scheduling", "summary": "Ask for a link to set a new password"},
 		},
 	})

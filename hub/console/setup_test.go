@@ -18,6 +18,7 @@ import (
 
 	"integrationhub/hub/config"
 	"integrationhub/hub/hubtest"
+	"integrationhub/hub/module"
 	"integrationhub/hub/server"
 )
 
@@ -37,6 +38,12 @@ type console struct {
 // start runs a hub; settings are as in the environment.
 func start(t *testing.T, settings ...string) *console {
 	t.Helper()
+	return startHosting(t, nil, settings...)
+}
+
+// startHosting runs a hub that hosts products.
+func startHosting(t *testing.T, modules []module.Module, settings ...string) *console {
+	t.Helper()
 	cfg, _, err := config.Load(config.Sources{Environ: append([]string{
 		"HUB_KEY_RATE=0", "HUB_TRUSTED_PROXIES=127.0.0.0/8", "HUB_ADMIN_EMAIL=" + adminEmail, "HUB_ADMIN_PASSWORD=" + adminPassword,
 		"HUB_MASTER_KEY=" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)),
@@ -45,7 +52,7 @@ func start(t *testing.T, settings ...string) *console {
 	cfg.Listen, cfg.DataDir, cfg.ShutdownGrace = "127.0.0.1:0", t.TempDir(), time.Second
 	cfg.DatabaseURL, cfg.RedisURL = config.Secret(hubtest.DatabaseURL(t)), config.Secret(hubtest.RedisURL(t))
 	running, err := server.Start(context.Background(), server.Options{
-		Config: cfg, Version: "test", Log: slog.New(slog.DiscardHandler), PasswordHashMemory: hubtest.PasswordHashMemory,
+		Config: cfg, Modules: modules, Version: "test", Log: slog.New(slog.DiscardHandler), PasswordHashMemory: hubtest.PasswordHashMemory,
 	})
 	require.NoError(t, err)
 	t.Cleanup(running.Stop)

@@ -190,13 +190,18 @@ type Worker interface {
 	Jobs() []Job
 }
 
-// Job is background work. The hub runs each job on one process at a time, cancels its
-// context on shutdown, and logs and retries failures with increasing delays.
+// Job is background work. The hub runs each job on one process at a time, unless it is
+// EveryProcess, cancels its context on shutdown, and logs and retries failures with
+// increasing delays.
 type Job struct {
 	Name    string        // unique in the product, e.g. "reminders"
 	Every   time.Duration // interval of runs without payload; 0 = only when enqueued
 	Timeout time.Duration // of one run; 0 = a minute
-	Run     func(ctx context.Context, payload []byte) error
+	// EveryProcess has each process run the job, Every so often and without a payload. Such a
+	// job leases what it works on: when a process dies, others go on after that lease, not
+	// after the Timeout. Failures are logged.
+	EveryProcess bool
+	Run          func(ctx context.Context, payload []byte) error
 }
 
 // PageProvider is an instance with HTML pages. They are served at the hub's root, not

@@ -69,9 +69,10 @@ type Deps struct {
 	Requeuer       *maintain.Requeuer
 	Tail           *query.Tail
 	Lookup         *lookup.Service
-	LookupLimiter  LookupLimiter          // nil = lookups are not limited
-	Mail           *mail.Outbox           // emails that developers may read; nil = none, as in production
-	Wake           func(target uuid.UUID) // has the dispatcher fetch a target's due deliveries
+	LookupLimiter  LookupLimiter                           // nil = lookups are not limited
+	Mail           *mail.Outbox                            // emails that developers may read; nil = none, as in production
+	Examine        func(ctx context.Context) []HealthCheck // checks the installation; nil = nothing to check
+	Wake           func(target uuid.UUID)                  // has the dispatcher fetch a target's due deliveries
 	Now            func() time.Time
 	Stopping       <-chan struct{}         // closed when the hub stops, which ends live tails
 	SecureCookies  bool                    // the console's session is for https only

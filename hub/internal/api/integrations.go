@@ -29,6 +29,7 @@ type Integration struct {
 	APIURL          string          `json:"api_url" doc:"The peer's; empty where it never said"`
 	WebhookURL      string          `json:"webhook_url" doc:"Where this hub takes the peer's events"`
 	PeerWebhookURL  string          `json:"peer_webhook_url" doc:"Where the peer takes events; empty: under api_url"`
+	PeerAccount     *string         `json:"peer_account" doc:"The peer's own id of the account that is connected there, as its status names it; of a product of this hub: the tenant's id"`
 	APIKeyLocal     *string         `json:"api_key_local" example:"…a1B2" doc:"How the key ends that the peer uses here"`
 	APIKeyRemote    *string         `json:"api_key_remote" example:"…c3D4" doc:"How the key ends that is used there"`
 	WebhookSecret   *string         `json:"webhook_secret" example:"…aSw=" doc:"How the secret ends"`
@@ -220,7 +221,7 @@ func integrationOf(i connect.View) Integration {
 		Status: i.Status, Disabled: i.Disabled, LastError: nilIfZero(i.LastError),
 		Features: append([]string{}, i.Features...), Enabled: append([]string{}, i.EnabledUses...),
 		APIURL: i.APIURL, WebhookURL: i.WebhookURL, PeerWebhookURL: i.PeerWebhookURL,
-		APIKeyLocal: maskedEnd(i.LocalKeyLast4), APIKeyRemote: maskedEnd(i.RemoteKeyLast4), WebhookSecret: maskedEnd(i.SecretLast4),
+		PeerAccount: nilIfZero(i.PeerAccount), APIKeyLocal: maskedEnd(i.LocalKeyLast4), APIKeyRemote: maskedEnd(i.RemoteKeyLast4), WebhookSecret: maskedEnd(i.SecretLast4),
 		PreviousUntil: i.PreviousSecretExpiresAt, RegisterAt: i.NextRegistrationAt, LastHealthCheck: nilIfZero(i.LastHealthCheck), RevokedAt: i.RevokedAt,
 		CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
 	}

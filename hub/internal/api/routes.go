@@ -100,6 +100,10 @@ func (a *API) routes() []rest.Route {
 		rest.Post("/api/v1/replays/{id}/cancel", operators, 200, "replays.cancel", "Stop a replay", rest.Handle(a.cancelReplay)),
 
 		rest.Get("/api/v1/stats", operators, 200, "stats.get", "Counts and latencies by time bucket", rest.Handle(a.stats)),
+		rest.Get("/api/v1/stats/backlog", operators, 200, "stats.backlog", "What waits: pending and parked deliveries, and the oldest", rest.Handle(a.backlog)),
+		rest.Get("/api/v1/stats/receivers", operators, 200, "stats.receivers", "Attempts and errors of each receiver, by hour, in the last 24 hours", rest.Handle(a.receiverStats)),
+
+		rest.Get("/api/v1/health", operators, 200, "health.get", "Examine the installation: database, queue, sweep, clock, versions", rest.Handle(a.health)),
 
 		rest.Get("/api/v1/lookup", operators, 200, actionLookup, "Find people and deliveries by a phone number", rest.Handle(a.lookup)),
 
@@ -126,6 +130,7 @@ var tags = []struct{ name, doc string }{
 	{"deliveries", "One event on its way to one receiver: up to four attempts, then parked. Nothing is dropped silently."},
 	{"replays", "Durable jobs that send many deliveries again."},
 	{"stats", "Counts and latencies from rollups."},
+	{"health", "The state of the installation, for operators. Load balancers ask /ready."},
 	{"lookup", "What is known about a person's phone number, in all products. Limited for each operator, and recorded."},
 	{"audit", "Who did what, append-only."},
 	{"dev", "For developers; not there in production."},

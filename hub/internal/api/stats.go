@@ -64,3 +64,26 @@ func (a *API) stats(ctx context.Context, in *statsInput) (*struct{ Body Stats },
 	}
 	return &struct{ Body Stats }{Stats{From: from.Truncate(width).UTC(), To: to.UTC(), Bucket: in.Bucket, Items: items}}, nil
 }
+
+// Receivers are the attempts of receivers in the last 24 hours.
+type Receivers struct {
+	To    time.Time             `json:"to" doc:"End of the last hour"`
+	Items []query.ReceiverStats `json:"items" nullable:"false" maxItems:"1000" doc:"Receivers with attempts, at most the 1000 busiest"`
+}
+
+func (a *API) backlog(ctx context.Context, _ *struct{}) (*struct{ Body query.Backlog }, error) {
+	backlog, err := a.deps.Ledger.Backlog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &struct{ Body query.Backlog }{backlog}, nil
+}
+
+func (a *API) receiverStats(ctx context.Context, _ *struct{}) (*struct{ Body Receivers }, error) {
+	now := a.deps.Now()
+	items, err := a.deps.Ledger.Receivers(ctx, now)
+	if err != nil {
+		return nil, err
+	}
+	return &struct{ Body Receivers }{Receivers{To: now.Truncate(time.Hour).Add(time.Hour).UTC(), Items: items}}, nil
+}

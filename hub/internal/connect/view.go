@@ -23,6 +23,7 @@ type View struct {
 	SecretLast4             string     // of the webhook secret; "" = none
 	PeerIntegrationID       string     // the peer's own id of the connection, or ""
 	PeerWebhookURL          string     // where the peer receives events, or ""
+	PeerAccount             string     // the peer's id of its account, or ""
 	PreviousSecretExpiresAt *time.Time // end of a secret's overlap
 	NextRegistrationAt      *time.Time // when the registration is tried again
 	RegisteredAt            *time.Time // the last success of our registration
@@ -99,7 +100,7 @@ func (s *Service) viewOf(listed integration.Listed) View {
 			RemoteKeyLast4: i.RemoteKeyLast4, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
 		},
 		LocalProduct: listed.LocalProduct, TenantName: listed.TenantName, Disabled: i.Disabled,
-		PeerIntegrationID: i.PeerIntegrationID, PeerWebhookURL: i.PeerWebhookURL,
+		PeerIntegrationID: i.PeerIntegrationID, PeerWebhookURL: i.PeerWebhookURL, PeerAccount: i.PeerAccount,
 		PreviousSecretExpiresAt: i.PreviousSecretExpiresAt, NextRegistrationAt: i.NextRegistrationAt, RegisteredAt: i.RegisteredAt,
 		PeerRegisteredAt: i.PeerRegisteredAt, RevokedAt: i.RevokedAt,
 	}

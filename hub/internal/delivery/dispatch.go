@@ -69,6 +69,7 @@ type Dispatcher struct {
 
 	claimSignal chan struct{} // has a value while claimTurns may have tenants
 	dueScan     dueScan       // used by the sweep alone
+	sweptAt     atomic.Int64  // when the sweep last succeeded, in nanoseconds since 1970; 0: not yet
 }
 
 // NewDispatcher returns a dispatcher. No goroutine runs until it has work.

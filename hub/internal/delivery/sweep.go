@@ -91,7 +91,17 @@ func (d *Dispatcher) Sweep(ctx context.Context) {
 			d.Logger.Warn("sweeping due deliveries failed; trying again", "error", err)
 		}
 		failing = err != nil
+		if err == nil {
+			d.sweptAt.Store(time.Now().UnixNano())
+		}
 	}
+}
+
+// SinceSweep returns how long ago the sweep last succeeded in this process, and whether it
+// has yet.
+func (d *Dispatcher) SinceSweep() (since time.Duration, swept bool) {
+	at := d.sweptAt.Load()
+	return time.Since(time.Unix(0, at)), at != 0
 }
 
 // sweepAll finds the targets with due rows and queues claims for them.

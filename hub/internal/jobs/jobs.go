@@ -71,7 +71,32 @@ func (r *Runner) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	for _, job := range r.jobs {
-		running.Go(func() { r.poll(ctx, job) })
+		running.Go(func() {
+			if job.EveryProcess {
+				r.runHere(ctx, job)
+			} else {
+				r.poll(ctx, job)
+			}
+		})
+	}
+}
+
+// runHere runs a job of every process on this one.
+func (r *Runner) runHere(ctx context.Context, job module.Job) {
+	tick := time.NewTicker(job.Every)
+	defer tick.Stop()
+	failing := false
+	for {
+		err := r.runOnce(ctx, job, nil)
+		if err != nil && !failing && ctx.Err() == nil {
+			r.log.Warn("a job failed; it will be repeated", "job", job.Name, "error", err, "in", job.Every.String())
+		}
+		failing = err != nil
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
 	}
 }
 

@@ -139,3 +139,28 @@ func TestOneAtATime(t *testing.T) {
 	require.NoError(t, <-done)
 	require.Empty(t, b.later(time.Hour))
 }
+
+// A job of every process is run by each of them, and again after a failure.
+func TestJobOfEveryProcess(t *testing.T) {
+	t.Parallel()
+	db := hubtest.Database(t)
+	ran := make(chan string)
+	for _, name := range []string{"a", "b"} {
+		job := module.Job{Name: "work", Every: time.Millisecond, EveryProcess: true, Run: func(ctx context.Context, _ []byte) error {
+			select {
+			case ran <- name:
+			case <-ctx.Done():
+			}
+			panic("the job is broken")
+		}}
+		runner := jobs.NewRunner(db, "clinic", []module.Job{job}, slog.New(slog.DiscardHandler), time.Now)
+		go runner.Run(t.Context())
+	}
+	count := map[string]int{}
+	for count["a"] < 3 || count["b"] < 3 {
+		count[<-ran]++
+	}
+	var rows int
+	require.NoError(t, db.QueryRow(t.Context(), `select count(*) from hub.jobs`).Scan(&rows))
+	require.Zero(t, rows)
+}

@@ -103,7 +103,6 @@ func sendLibrary(c *fiber.Ctx) error {
 	}
 	setHeaders(c, fiber.MIMETextJavaScriptCharsetUTF8)
 	c.Set(fiber.HeaderVary, fiber.HeaderAcceptEncoding)
-	c.Set(fiber.HeaderCacheControl, "public, max-age=3600")
 	if c.AcceptsEncodings("gzip") == "gzip" {
 		c.Set(fiber.HeaderContentEncoding, "gzip")
 		return c.Send(compressed)

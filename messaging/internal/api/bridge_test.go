@@ -297,3 +297,36 @@ func TestBridgePage(t *testing.T) {
 	require.Equal(t, 200, c.bridge.Post(t, c.id, adapted, drivertest.SignForBridge(drivertest.BridgeSecret, adapted)))
 	require.Equal(t, "Ana", c.Tickets("")[0]["contact"].(object)["name"])
 }
+
+// What a bridge does not report is asked for, and a bridge that is away does not stay so.
+func TestBridgeIsAsked(t *testing.T) {
+	t.Parallel()
+	c := newBridgedCompany(t)
+	c.pair()
+	for _, status := range []string{"DISCONNECTED", "CONNECTED", "TIMEOUT"} {
+		if status == "CONNECTED" {
+			c.pair() // nobody asks about a session that has ended
+		}
+		c.bridge.ChangeState(c.id, object{"status": status})
+		require.Eventually(t, func() bool {
+			_, err := c.Hub.Host.Pool.Exec(t.Context(), `update connection_leases set checked_at = null`)
+			require.NoError(t, err)
+			c.RunJob("sessions")
+			return c.Get(c.path)["status"] == status
+		}, 30*time.Second, 10*time.Millisecond, status)
+	}
+	c.bridge.ChangeState(c.id, object{"status": "CONNECTED"})
+	require.Eventually(t, func() bool {
+		c.RunJob("unreachable-connections")
+		return c.Get(c.path)["status"] == "CONNECTED"
+	}, 30*time.Second, 100*time.Millisecond)
+
+	_, err := c.Hub.Host.Pool.Exec(t.Context(), `update connections set status = 'OPENING', updated_at = now() - interval '2 minutes'`)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		_, err := c.Hub.Host.Pool.Exec(t.Context(), `update connection_leases set checked_at = null`)
+		require.NoError(t, err)
+		c.RunJob("sessions")
+		return c.Get(c.path)["status"] == "CONNECTED"
+	}, 30*time.Second, 100*time.Millisecond, "a start that was interrupted goes on")
+}

@@ -22,6 +22,11 @@ import (
 const (
 	outOfHoursPause = 12 * time.Hour  // between two out-of-hours messages to a contact
 	answerGrace     = 5 * time.Second // after a menu; what comes earlier was written before it was read
+
+	// A contact that is a machine itself answers every answer. After maxReplies automatic
+	// messages on a ticket within replyWindow only people write to it.
+	maxReplies  = 30
+	replyWindow = time.Hour
 )
 
 // Texts that confirm a contact's wish.
@@ -104,10 +109,25 @@ type conversation struct {
 	entries []store.OutboxEntry
 }
 
-// write writes an automatic message with its variables replaced. An empty text is none.
+// isExhausted reports whether the ticket got as many automatic messages as it may.
+func (c *conversation) isExhausted(ctx context.Context) (bool, error) {
+	written, err := c.tx.CountAutomaticMessages(ctx, dbgen.CountAutomaticMessagesParams{
+		CompanyID: c.Company.ID, TicketID: c.Ticket.ID, Since: c.tx.Now().Add(-replyWindow), LookedAt: 4 * maxReplies,
+	})
+	if err != nil {
+		return false, fmt.Errorf("counting automatic messages: %w", err)
+	}
+	return written >= maxReplies, nil
+}
+
+// write writes an automatic message with its variables replaced. An empty text is none, and
+// a ticket that got enough of them gets no more.
 func (c *conversation) write(ctx context.Context, text string) error {
 	if text == "" {
 		return nil
+	}
+	if exhausted, err := c.isExhausted(ctx); exhausted || err != nil {
+		return err
 	}
 	_, entry, err := c.service.sender.Write(ctx, c.tx, outbound.Draft{
 		Contact: c.Contact, Ticket: c.Ticket, Message: store.Message{Body: c.render(text), MediaType: chat.MediaText, Origin: chat.OriginBot},

@@ -265,6 +265,24 @@ func TestOptOut(t *testing.T) {
 	require.Empty(t, room.received())
 }
 
+// Two machines that answer each other end.
+func TestMachineAnswers(t *testing.T) {
+	t.Parallel()
+	room := newChatRoom(t, monday, object{"greetingMessage": "Welcome"})
+	received := 0
+	for range 20 {
+		received += len(room.say("SAIR", "VOLTAR"))
+	}
+	require.Equal(t, 30, received, "automatic messages in an hour")
+	contact := func() object {
+		return room.Get("/contacts?searchParam=" + room.phone)["contacts"].([]any)[0].(object)
+	}
+	require.Equal(t, "opted_in", contact()["consent"], "the wish counts, confirmed or not")
+	room.Advance(time.Hour)
+	require.Len(t, room.say("SAIR"), 1, "an hour later")
+	require.Equal(t, "opted_out", contact()["consent"])
+}
+
 func TestRating(t *testing.T) {
 	t.Parallel()
 	room := newChatRoom(t, monday, object{"farewellMessage": "Bye", "ratingMessage": "1 to 5?"})

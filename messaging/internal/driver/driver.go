@@ -211,5 +211,16 @@ func (d *Drivers) ByName(name string) (Driver, error) {
 	return found, nil
 }
 
+// SessionKeepers returns the names of the drivers that are a [SessionKeeper].
+func (d *Drivers) SessionKeepers() []string {
+	names := []string{}
+	for name, driver := range d.byName {
+		if _, ok := driver.(SessionKeeper); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Has reports whether there is a driver of that name.
 func (d *Drivers) Has(name string) bool { return d.byName[name] != nil }

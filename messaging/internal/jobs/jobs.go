@@ -36,12 +36,13 @@ type Services struct {
 // List returns the jobs.
 func List(s Services) []module.Job {
 	list := []module.Job{
-		// A process that dies holds a job for its timeout and half a minute more.
-		{Name: "outbox", Every: time.Second, Timeout: 30 * time.Second, Run: s.Outbound.SendDue},
-		{Name: "unreachable-connections", Every: 2 * time.Second, Run: s.Sessions.CheckUnreachable},
+		// Of the processes one owns a connection and does these for it.
+		{Name: "outbox", Every: time.Second, Timeout: 30 * time.Second, EveryProcess: true, Run: s.Outbound.SendDue},
+		{Name: "sessions", Every: 5 * time.Second, EveryProcess: true, Run: s.Sessions.CheckSessions},
+		{Name: "unreachable-connections", Every: 2 * time.Second, EveryProcess: true, Run: s.Sessions.CheckUnreachable},
 		{Name: "unclear-messages", Every: 30 * time.Second, Run: s.Outbound.GiveUpUnclear},
 		{Name: "expired-changes", Every: 10 * time.Minute, Timeout: 5 * time.Minute, Run: s.Realtime.DeleteExpired},
-		{Name: "qr-codes", Every: 10 * time.Second, Run: s.Sessions.RenewExpired},
+		{Name: "qr-codes", Every: 10 * time.Second, EveryProcess: true, Run: s.Sessions.RenewExpired},
 		{Name: inbound.MediaJob, Timeout: 5 * time.Minute, Run: s.Inbound.FetchMedia},
 		{Name: store.EraseMediaJob, Timeout: 10 * time.Minute, Run: s.Store.DeleteErasedMedia},
 		{Name: "abandoned-media", Every: 24 * time.Hour, Timeout: time.Hour, Run: s.Store.EraseAbandoned},

@@ -22,8 +22,8 @@ const (
 	runTime       = 20 * time.Second // of the job; connections that are slow may add a batch's time
 )
 
-// SendDue sends the messages that are due: the job of this package. Each connection sends by
-// itself, so that a slow network holds up its own messages only, and at most 50 messages a
+// SendDue sends the messages that are due on connections that this process owns, or nobody:
+// the job of this package. Each connection sends by itself, so that a slow network holds up its own messages only, and at most 50 messages a
 // second, so that what piled up while it was away does not come in one burst.
 func (s *Service) SendDue(ctx context.Context, _ []byte) error {
 	run := queueRun{service: s, end: time.Now().Add(runTime), served: make(map[int64]time.Time), finished: make(chan int64, senders)}
@@ -76,7 +76,10 @@ func (r *queueRun) startBatches(ctx context.Context) error {
 		r.served[connection.ConnectionID] = time.Time{}
 		r.busy++
 		r.running.Go(func() {
-			if err := r.service.sendBatch(ctx, connection.CompanyID, connection.ConnectionID); err != nil {
+			_, err := r.service.store.OwnConnection(ctx, connection.CompanyID, connection.ConnectionID, func(ctx context.Context) error {
+				return r.service.sendBatch(ctx, connection.CompanyID, connection.ConnectionID)
+			})
+			if err != nil {
 				r.service.host.Log.WarnContext(ctx, "messages of a connection wait", "connection_id", connection.ConnectionID, "error", err)
 			}
 			r.finished <- connection.ConnectionID

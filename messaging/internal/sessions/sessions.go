@@ -4,8 +4,10 @@ package sessions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"integrationhub/hub/module"
 	"integrationhub/messaging/internal/chat"
@@ -78,19 +80,32 @@ func (s *Service) disconnect(ctx context.Context, c store.Connection, reason str
 	return c, err
 }
 
-// RenewQRCode replaces the QR code of a connection if it has expired. After three that nobody
-// scanned, the connection is disconnected.
+// RenewQRCode replaces the QR code of a connection if it has expired, unless another process
+// owns the connection and does so. After three that nobody scanned, the connection is
+// disconnected.
 func (s *Service) RenewQRCode(ctx context.Context, c store.Connection) (store.Connection, error) {
-	if c.Status != chat.ConnectionQRCode || c.QRExpiresAt == nil || c.QRExpiresAt.After(s.host.Now()) {
+	if !s.hasExpiredCode(c) {
 		return c, nil
 	}
-	if c.Retries < maxQRCodes {
-		return s.Start(ctx, c)
-	}
-	if err := s.Stop(ctx, c); err != nil { // else its network goes on making codes
-		return c, err
-	}
-	return s.disconnect(ctx, c, "Nobody scanned the QR code.")
+	_, err := s.store.OwnConnection(ctx, c.CompanyID, c.ID, func(ctx context.Context) (err error) {
+		if c, err = s.store.Connection(ctx, c.CompanyID, c.ID); err != nil || !s.hasExpiredCode(c) {
+			return err
+		}
+		if c.Retries < maxQRCodes {
+			c, err = s.Start(ctx, c)
+			return err
+		}
+		if err = s.Stop(ctx, c); err == nil { // else its network goes on making codes
+			c, err = s.disconnect(ctx, c, "Nobody scanned the QR code.")
+		}
+		return err
+	})
+	return c, err
+}
+
+// hasExpiredCode reports whether a connection has a QR code that cannot be scanned any more.
+func (s *Service) hasExpiredCode(c store.Connection) bool {
+	return c.Status == chat.ConnectionQRCode && c.QRExpiresAt != nil && !c.QRExpiresAt.After(s.host.Now())
 }
 
 // checkers is how many connections are looked at at the same time: networks that do not
@@ -104,12 +119,36 @@ func (s *Service) CheckUnreachable(ctx context.Context, _ []byte) error {
 	if err != nil {
 		return err
 	}
+	return s.lookAt(ctx, connections)
+}
+
+// Times of the job that looks after sessions.
+const (
+	checkInterval = 30 * time.Second // between two questions for the state of a session
+	openingTime   = time.Minute      // after which a connection that is being started is started again
+)
+
+// CheckSessions is a background job: it asks for the state of sessions whose networks may
+// fail to report it, and starts connections whose start was interrupted.
+func (s *Service) CheckSessions(ctx context.Context, _ []byte) error {
+	connections, err := s.store.SessionsToCheck(ctx, s.drivers.SessionKeepers(), s.host.Now().Add(-openingTime), checkInterval.Seconds())
+	if err != nil {
+		return err
+	}
+	return s.lookAt(ctx, connections)
+}
+
+// lookAt looks at the sessions of connections that no other process owns.
+func (s *Service) lookAt(ctx context.Context, connections []store.Connection) error {
 	queue := make(chan store.Connection)
 	var running sync.WaitGroup
 	for range min(checkers, len(connections)) {
 		running.Go(func() {
 			for connection := range queue {
-				if err := s.refresh(ctx, connection); err != nil {
+				_, err := s.store.OwnConnection(ctx, connection.CompanyID, connection.ID, func(ctx context.Context) error {
+					return errors.Join(s.refresh(ctx, connection), s.store.MarkConnectionChecked(ctx, connection.CompanyID, connection.ID))
+				})
+				if err != nil {
 					s.host.Log.WarnContext(ctx, "a connection could not be looked at", "connection_id", connection.ID, "error", err)
 				}
 			}
@@ -133,7 +172,7 @@ func (s *Service) refresh(ctx context.Context, c store.Connection) error {
 	if err != nil {
 		return err
 	}
-	if keeper, ok := network.(driver.SessionKeeper); ok {
+	if keeper, ok := network.(driver.SessionKeeper); ok && c.Status != chat.ConnectionOpening {
 		return keeper.Refresh(ctx, opened)
 	}
 	return network.Start(ctx, opened)

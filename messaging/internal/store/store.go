@@ -22,11 +22,12 @@ type Store struct {
 	*dbgen.Queries
 	host     module.Host
 	webhooks WebhookData
+	holder   string // of leases: this process
 }
 
 // New returns the store of an opened product. webhooks makes the data of its plain webhooks.
 func New(host module.Host, webhooks WebhookData) *Store {
-	return &Store{dbgen.New(host.Pool), host, webhooks}
+	return &Store{dbgen.New(host.Pool), host, webhooks, newHolder()}
 }
 
 // Tx is a transaction. The embedded queries run in it.

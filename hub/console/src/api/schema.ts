@@ -341,6 +341,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Examine the installation: database, queue, sweep, clock, versions */
+        get: operations["health.get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/integrations": {
         parameters: {
             query?: never;
@@ -731,6 +748,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/stats/backlog": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What waits: pending and parked deliveries, and the oldest */
+        get: operations["stats.backlog"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/stats/receivers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Attempts and errors of each receiver, by hour, in the last 24 hours */
+        get: operations["stats.receivers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tenants": {
         parameters: {
             query?: never;
@@ -847,6 +898,23 @@ export interface components {
             subject_id: string;
             /** Format: uuid */
             tenant_id: string | null;
+        };
+        Backlog: {
+            /**
+             * Format: date-time
+             * @description When the oldest pending delivery was accepted; null: none is pending
+             */
+            oldest_pending_at: string | null;
+            /**
+             * Format: int64
+             * @description Parked deliveries, counted up to 100000
+             */
+            parked: number;
+            /**
+             * Format: int64
+             * @description Deliveries that have waited for two seconds or for a retry, counted up to 100000
+             */
+            pending: number;
         };
         BrowserSession: {
             /** @description Value of the header X-CSRF-Token, which writes with the session's cookie need; null for access tokens, which need none */
@@ -1198,6 +1266,39 @@ export interface components {
              */
             until?: string;
         };
+        Health: {
+            /** @description The checks of hub doctor that need no count of the log */
+            checks: components["schemas"]["HealthCheck"][];
+            /**
+             * Format: date-time
+             * @description Its clock
+             */
+            now: string;
+            /**
+             * @description Of the process that answered
+             * @example 1.4.0
+             */
+            version: string;
+        };
+        HealthCheck: {
+            /** @description What to do; empty: nothing */
+            advice: string;
+            /**
+             * @description What was checked: database, connections, clock, migrations, partitions, backlog, sweep, redis or egress
+             * @example database
+             */
+            check: string;
+            /**
+             * @description What was found, for people
+             * @example PostgreSQL 17.2 answers in 310µs
+             */
+            detail: string;
+            /**
+             * @description failed: the hub does not work as it should; warning: it works, and something needs attention
+             * @enum {string}
+             */
+            status: "ok" | "warning" | "failed";
+        };
         Identity: {
             /** @example ops@example.com */
             email: string;
@@ -1250,6 +1351,8 @@ export interface components {
              * @example scheduling
              */
             own_product: string;
+            /** @description The peer's own id of the account that is connected there, as its status names it; of a product of this hub: the tenant's id */
+            peer_account: string | null;
             /** @description Where the peer takes events; empty: under api_url */
             peer_webhook_url: string;
             /**
@@ -1396,6 +1499,8 @@ export interface components {
              * @example scheduling
              */
             own_product: string;
+            /** @description The peer's own id of the account that is connected there, as its status names it; of a product of this hub: the tenant's id */
+            peer_account: string | null;
             /** @description Where the peer takes events; empty: under api_url */
             peer_webhook_url: string;
             /**
@@ -1921,6 +2026,46 @@ export interface components {
         };
         PublishedBatch: {
             items: components["schemas"]["Published"][];
+        };
+        ReceiverStats: {
+            /**
+             * Format: int64
+             * @description Attempts made
+             */
+            attempts: number;
+            /** @description Attempts in each hour, oldest first; the last hour ends at to */
+            attempts_by_hour: number[];
+            /**
+             * Format: int64
+             * @description Attempts that did not deliver
+             */
+            errors: number;
+            /** @description Of these, the ones that did not deliver */
+            errors_by_hour: number[];
+            /**
+             * Format: int64
+             * @description Deliveries that failed or were parked
+             */
+            failed: number;
+            /**
+             * Format: uuid
+             * @description An endpoint's id, or an integration's
+             */
+            receiver_id: string;
+            /**
+             * Format: uuid
+             * @description Whose receiver it is
+             */
+            tenant_id: string;
+        };
+        Receivers: {
+            /** @description Receivers with attempts, at most the 1000 busiest */
+            items: components["schemas"]["ReceiverStats"][];
+            /**
+             * Format: date-time
+             * @description End of the last hour
+             */
+            to: string;
         };
         Refresh: {
             /** @description The newest refresh token of this login */
@@ -4560,6 +4705,80 @@ export interface operations {
             };
             /** @description Unprocessable Entity */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "health.get": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7553,6 +7772,154 @@ export interface operations {
             };
             /** @description Unprocessable Entity */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "stats.backlog": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Backlog"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "stats.receivers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Receivers"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

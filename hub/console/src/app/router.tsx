@@ -2,8 +2,10 @@ import type { QueryClient } from "@tanstack/react-query";
 import { createRootRouteWithContext, createRoute, createRouter, lazyRouteComponent, Outlet, redirect, retainSearchParams } from "@tanstack/react-router";
 import { ApiError } from "../api/client";
 import { deliverySearch } from "../screens/deliveries/search";
+import { integrationsSearch } from "../screens/integrations/search";
+import { overviewSearch } from "../screens/overview/search";
 import { Crashed, Loading, Missing } from "../ui/states";
-import { oneOf, parseSearch, stringifySearch } from "./search";
+import { matching, oneOf, parseSearch, stringifySearch } from "./search";
 import { Shell } from "./Shell";
 import { sessionQuery } from "./session";
 
@@ -44,11 +46,44 @@ const home = createRoute({
 	getParentRoute: () => shell,
 	path: "/",
 	beforeLoad: ({ search }) => {
-		throw redirect({ to: "/deliveries", search, replace: true });
+		throw redirect({ to: "/overview", search, replace: true });
 	},
 });
 
 // The screens: each in a chunk of its own, loaded when it is opened.
+const overview = createRoute({
+	getParentRoute: () => shell,
+	path: "/overview",
+	validateSearch: overviewSearch,
+	component: lazyRouteComponent(() => import("../screens/overview/Overview"), "Overview"),
+});
+const integrations = createRoute({
+	getParentRoute: () => shell,
+	path: "/integrations",
+	validateSearch: integrationsSearch,
+	component: lazyRouteComponent(() => import("../screens/integrations/Integrations"), "Integrations"),
+});
+const integration = createRoute({
+	getParentRoute: () => shell,
+	path: "/integrations/$id",
+	component: lazyRouteComponent(() => import("../screens/integration/Integration"), "Integration"),
+});
+const connect = createRoute({
+	getParentRoute: () => shell,
+	path: "/connect",
+	validateSearch: (search): { q?: string } => ({ q: matching(/^.{1,120}$/, search.q) }),
+	component: lazyRouteComponent(() => import("../screens/connect/Connect"), "Connect"),
+});
+const map = createRoute({
+	getParentRoute: () => shell,
+	path: "/map",
+	component: lazyRouteComponent(() => import("../screens/map/Map"), "ConnectionMap"),
+});
+const health = createRoute({
+	getParentRoute: () => shell,
+	path: "/system",
+	component: lazyRouteComponent(() => import("../screens/health/Health"), "Health"),
+});
 const deliveries = createRoute({
 	getParentRoute: () => shell,
 	path: "/deliveries",
@@ -65,7 +100,7 @@ const missing = createRoute({ getParentRoute: () => shell, path: "$", component:
 
 export function makeRouter(queries: QueryClient) {
 	return createRouter({
-		routeTree: root.addChildren([login, shell.addChildren([home, deliveries, delivery, missing])]),
+		routeTree: root.addChildren([login, shell.addChildren([home, overview, integrations, integration, connect, map, health, deliveries, delivery, missing])]),
 		context: { queries },
 		parseSearch,
 		stringifySearch,

@@ -1,8 +1,8 @@
 import { useLanguage } from "../i18n";
 import classes from "./Status.module.css";
 
-/** Status shows a delivery's status: a word, and a colour and shape beside it. */
-export function Status({ status }: { status: string }) {
+/** Status shows a delivery's status: a word, and a colour and shape beside it. text replaces the word. */
+export function Status({ status, text }: { status: string; text?: string }) {
 	const { t } = useLanguage();
 	return (
 		<span className={classes.status} data-status={status}>
@@ -12,7 +12,7 @@ export function Status({ status }: { status: string }) {
 				{status === "parked" && <path d="M2.5 1.5h2.8v9H2.5zm4.2 0h2.8v9H6.7z" fill="currentColor" />}
 				{status === "failed" && <path d="m2 2 8 8m0-8-8 8" stroke="currentColor" strokeWidth="2.6" strokeLinecap="round" />}
 			</svg>
-			{t.status[status] ?? status}
+			{text ?? t.status[status] ?? status}
 		</span>
 	);
 }

@@ -10,7 +10,7 @@ const require = createRequire(join(process.env.HUB_BROWSER_MODULES, "packages.cj
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const { url, references } = JSON.parse(readFileSync(0, "utf8"));
 // What the library itself violates, see docs/README.md.
-const ofTheLibrary = ["button-name", "color-contrast"];
+const ofTheLibrary = ["button-name", "color-contrast", "target-size"];
 
 const browser = await chromium.launch({ executablePath: process.env.HUB_BROWSER, args: ["--no-sandbox"] });
 try {
@@ -22,7 +22,7 @@ try {
 		await page.getByRole("heading", { name: title, level: 1 }).waitFor();
 		await page.getByText(summary).first().waitFor();
 		const links = await page.locator("nav.references a").evaluateAll((all) => all.map((link) => new URL(link.href).pathname));
-		expect(JSON.stringify(links) === JSON.stringify(Object.keys(references)), `${path} links to ${links}`);
+		expect(JSON.stringify(links.sort()) === JSON.stringify(Object.keys(references).sort()), `${path} links to ${links}`);
 		expect(await page.locator("nav.references a[aria-current=page]").innerText() === title, `${path} is not marked in its links`);
 		await page.evaluate(axe);
 		const found = await page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], resultTypes: ["violations"] }));

@@ -37,6 +37,33 @@ func (q *Queries) ContactWroteSince(ctx context.Context, arg ContactWroteSincePa
 	return exists, err
 }
 
+const countAutomaticMessages = `-- name: CountAutomaticMessages :one
+select count(*) from (select origin, is_private, sent_at from messaging.messages where company_id = $1 and ticket_id = $2::bigint
+  order by seq desc limit $3::int) recent
+where origin = 'bot' and not is_private and sent_at > $4::timestamptz
+`
+
+type CountAutomaticMessagesParams struct {
+	CompanyID int64
+	TicketID  int64
+	LookedAt  int
+	Since     time.Time
+}
+
+// How many of a ticket's last messages, at most as many as looked at, were written by the product
+// itself after a time.
+func (q *Queries) CountAutomaticMessages(ctx context.Context, arg CountAutomaticMessagesParams) (int64, error) {
+	row := q.db.QueryRow(ctx, countAutomaticMessages,
+		arg.CompanyID,
+		arg.TicketID,
+		arg.LookedAt,
+		arg.Since,
+	)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const insertMessage = `-- name: InsertMessage :one
 insert into messaging.messages (company_id, id, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_id, media_reference,
   media_name, mime_type, size, quoted_id, is_private, origin, external_key, template, sent_at, created_at, updated_at)

@@ -11,6 +11,13 @@ select exists (select from messaging.messages where company_id = sqlc.arg(compan
 select exists (select from messaging.messages where company_id = sqlc.arg(company_id) and contact_id = sqlc.arg(contact_id) and connection_id = sqlc.arg(connection_id)::bigint
   and not from_me and sent_at > sqlc.arg(since));
 
+-- name: CountAutomaticMessages :one
+-- How many of a ticket's last messages, at most as many as looked at, were written by the product
+-- itself after a time.
+select count(*) from (select origin, is_private, sent_at from messaging.messages where company_id = sqlc.arg(company_id) and ticket_id = sqlc.arg(ticket_id)::bigint
+  order by seq desc limit sqlc.arg(looked_at)::int) recent
+where origin = 'bot' and not is_private and sent_at > sqlc.arg(since)::timestamptz;
+
 -- name: Message :one
 select * from messaging.messages where company_id = $1 and id = $2;
 

@@ -1,0 +1,163 @@
+import { Button, PasswordInput, TextInput } from "@mantine/core";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { type FormEvent, useState } from "react";
+import { useEnvironment } from "../../app/EnvironmentSwitch";
+import { useSession } from "../../app/session";
+import { useLanguage } from "../../i18n";
+import page from "../../ui/page.module.css";
+import { Failed, Forbidden, Loading } from "../../ui/states";
+import type { Integration } from "../integrations/queries";
+import { Checklist } from "./Checklist";
+import classes from "./Connect.module.css";
+import { connect, connectedQuery, link, localTenantsQuery, type Tenant, type Wanted } from "./queries";
+
+const route = getRouteApi("/shell/connect");
+const maxPairs = 12; // that are offered; beyond them accounts are chosen from lists
+
+export function Connect() {
+	const { t } = useLanguage();
+	const session = useSession();
+	const { q = "" } = route.useSearch();
+	const tenants = useQuery(localTenantsQuery(q));
+	return (
+		<div className={page.screen}>
+			<div className={page.top}>
+				<div>
+					<h1>{t.connect.title}</h1>
+					<p className="quiet">{t.connect.lead}</p>
+				</div>
+			</div>
+			{session.operator.role !== "admin" ? (
+				<div className="panel">
+					<Forbidden />
+				</div>
+			) : tenants.isPending ? (
+				<div className="panel">
+					<Loading rows={10} />
+				</div>
+			) : !tenants.data ? (
+				<div className="panel">
+					<Failed error={tenants.error} onRetry={() => void tenants.refetch()} />
+				</div>
+			) : (
+				<div className={classes.columns}>
+					<Local tenants={tenants.data} />
+					<Other tenants={tenants.data} />
+				</div>
+			)}
+		</div>
+	);
+}
+
+/** useConnecting runs a way to connect and reads again what it changed. */
+function useConnecting<V>(mutationFn: (wanted: V) => Promise<Integration>) {
+	const queries = useQueryClient();
+	return useMutation({ mutationFn, gcTime: 0, onSettled: () => queries.invalidateQueries({ queryKey: ["integrations"] }) });
+}
+
+const nameOf = (tenant: Tenant) => `${tenant.name} (${tenant.product})`;
+
+function Local({ tenants }: { tenants: Tenant[] }) {
+	const { t } = useLanguage();
+	const { q } = route.useSearch();
+	const navigate = route.useNavigate();
+	const environment = useEnvironment();
+	const connected = useQuery(connectedQuery(environment));
+	const [pair, setPair] = useState<[string, string]>(["", ""]);
+	const connecting = useConnecting(([a, b]: [Tenant, Tenant]) => link(environment, a, b));
+	const find = (id: string) => tenants.find((tenant) => tenant.id === id);
+	const [a, b] = [find(pair[0]), find(pair[1])];
+	const pairs = tenants.flatMap((first, index) => tenants.slice(index + 1).flatMap((second) => (first.product === second.product ? [] : [[first, second] as const])));
+	const isConnected = (first: Tenant, second: Tenant) => Boolean(connected.data?.has(`${first.id} ${second.id}`) || connected.data?.has(`${second.id} ${first.id}`));
+	const choose = (next: [string, string]) => {
+		setPair(next);
+		connecting.reset();
+	};
+	return (
+		<section className={`panel ${page.section} ${classes.section}`} aria-labelledby="local">
+			<h2 id="local">{t.connect.local}</h2>
+			<p className="quiet">{t.connect.localLead}</p>
+			{(tenants.length > 20 || q) && (
+				<form
+					onSubmit={(event) => {
+						event.preventDefault();
+						const value = new FormData(event.currentTarget).get("q");
+						void navigate({ search: (was) => ({ ...was, q: String(value).trim() || undefined }), replace: true });
+					}}
+				>
+					<TextInput name="q" size="xs" type="search" maxLength={120} label={t.connect.findTenant} defaultValue={q} />
+				</form>
+			)}
+			{pairs.length === 0 ? (
+				<p>{t.connect.noneLocal}</p>
+			) : pairs.length <= maxPairs ? (
+				<fieldset className={classes.pairs}>
+					<legend className="visually-hidden">{t.connect.local}</legend>
+					{pairs.map(([first, second]) => (
+						<label key={`${first.id} ${second.id}`} className={classes.pair}>
+							<input type="radio" name="pair" checked={pair[0] === first.id && pair[1] === second.id} onChange={() => choose([first.id, second.id])} />
+							<span>{t.connect.pair(nameOf(first), nameOf(second))}</span>
+							{isConnected(first, second) && <span className="quiet">{t.connect.connected}</span>}
+						</label>
+					))}
+				</fieldset>
+			) : (
+				<div className={classes.lists}>
+					<Accounts label={t.connect.first} value={pair[0]} tenants={tenants} onChange={(id) => choose([id, ""])} />
+					<Accounts label={t.connect.second} value={pair[1]} tenants={tenants.filter((tenant) => a && tenant.product !== a.product)} onChange={(id) => choose([pair[0], id])} />
+				</div>
+			)}
+			<Button size="sm" disabled={!a || !b} loading={connecting.isPending} onClick={() => a && b && connecting.mutate([a, b])}>
+				{t.connect.submit}
+			</Button>
+			{!connecting.isIdle && <Checklist connecting={connecting} />}
+		</section>
+	);
+}
+
+function Accounts(props: { label: string; value: string; tenants: Tenant[]; onChange: (id: string) => void; name?: string }) {
+	const { t } = useLanguage();
+	return (
+		<label className={classes.account}>
+			{props.label}
+			<select className={page.select} name={props.name} required value={props.value} onChange={(event) => props.onChange(event.target.value)}>
+				<option value="">{t.connect.choose}</option>
+				{props.tenants.map((tenant) => (
+					<option key={tenant.id} value={tenant.id}>
+						{nameOf(tenant)}
+					</option>
+				))}
+			</select>
+		</label>
+	);
+}
+
+function Other({ tenants }: { tenants: Tenant[] }) {
+	const { t } = useLanguage();
+	const environment = useEnvironment();
+	const [tenant, setTenant] = useState(tenants.length === 1 ? tenants[0]!.id : "");
+	const connecting = useConnecting((wanted: Wanted) => connect(environment, wanted));
+	const submit = (event: FormEvent<HTMLFormElement>) => {
+		event.preventDefault();
+		const form = new FormData(event.currentTarget);
+		const text = (name: string) => String(form.get(name) ?? "").trim();
+		connecting.mutate({ tenant_id: tenant, product: text("product"), api_url: text("api_url"), api_key: text("api_key") });
+	};
+	return (
+		<section className={`panel ${page.section} ${classes.section}`} aria-labelledby="other">
+			<h2 id="other">{t.connect.other}</h2>
+			<p className="quiet">{t.connect.otherLead}</p>
+			<form className={classes.form} onSubmit={submit} autoComplete="off">
+				<Accounts name="tenant" label={t.connect.tenant} value={tenant} tenants={tenants} onChange={setTenant} />
+				<TextInput name="product" required maxLength={40} pattern="[a-z][a-z0-9\-]{1,39}" label={t.connect.product} description={t.connect.productHelp} />
+				<TextInput name="api_url" required type="url" maxLength={2048} label={t.connect.apiURL} description={t.connect.apiURLHelp} />
+				<PasswordInput name="api_key" required maxLength={512} label={t.connect.apiKey} autoComplete="off" />
+				<Button size="sm" type="submit" loading={connecting.isPending}>
+					{t.connect.submit}
+				</Button>
+			</form>
+			{!connecting.isIdle && <Checklist connecting={connecting} />}
+		</section>
+	);
+}

@@ -1,0 +1,66 @@
+import { queryOptions } from "@tanstack/react-query";
+import { ApiError, client, type Environment, read } from "../../api/client";
+import type { paths } from "../../api/schema";
+
+export type Tenant = paths["/api/v1/tenants/{id}"]["get"]["responses"]["200"]["content"]["application/json"];
+
+const limit = 100; // of tenants of a product; others are found by name
+
+/** localTenantsQuery reads the tenants of the products that this hub runs. */
+export const localTenantsQuery = (q: string) =>
+	queryOptions({
+		queryKey: ["tenants", "hosted", q],
+		queryFn: async (): Promise<Tenant[]> => {
+			const products = await read(client.GET("/api/v1/products", { params: { query: { limit } } }));
+			const hosted = products.items.filter((product) => product.hosted);
+			const lists = await Promise.all(hosted.map(({ name }) => read(client.GET("/api/v1/tenants", { params: { query: { product: name, limit, q: q || undefined } } }))));
+			return lists.flatMap((list) => list.items);
+		},
+	});
+
+/** connectedQuery reads the connections there are, as pairs of a tenant and a peer's account. */
+export const connectedQuery = (environment: Environment) =>
+	queryOptions({
+		queryKey: ["integrations", environment, "connected"],
+		queryFn: async () => {
+			const list = await read(client.GET("/api/v1/integrations", { params: { query: { environment, limit: 500 } } }));
+			return new Set(list.items.filter((integration) => !integration.revoked_at).map((integration) => `${integration.tenant_id} ${integration.peer_account}`));
+		},
+	});
+
+export type Wanted = { tenant_id: string; product: string; api_url: string; api_key: string };
+
+export const link = (environment: Environment, a: Tenant, b: Tenant) => read(client.POST("/api/v1/integrations/link", { body: { tenant_id: a.id, peer_tenant_id: b.id, environment } })).then(({ integrations }) => integrations[0]!);
+export const connect = (environment: Environment, wanted: Wanted) => read(client.POST("/api/v1/integrations/connect", { body: { ...wanted, environment } }));
+
+export const steps = ["address", "reach", "api", "key", "product", "register"] as const;
+export type Step = (typeof steps)[number];
+
+const stepsOf: Record<string, Step> = {
+	validation_failed: "address",
+	product_not_hosted: "address",
+	url_not_allowed: "address",
+	peer_unreachable: "reach",
+	peer_timeout: "reach",
+	peer_failed: "api",
+	peer_answer: "api",
+	peer_limited: "api",
+	remote_key_rejected: "key",
+	environment_mismatch: "key",
+	key_in_use: "key",
+	unexpected_product: "product",
+	peer_not_active: "product",
+	other_account_connected: "product",
+};
+
+/** Failure is where connecting stopped: the step, the hub's sentence, and the text that helps. */
+export type Failure = { step: Step; cause: string; fix: string };
+
+/** failureOf finds the step that an answer belongs to, and what helps. */
+export function failureOf(error: unknown): Failure {
+	if (!(error instanceof ApiError)) return { step: "address", cause: String(error), fix: "other" };
+	const { reason } = (error.problem ?? {}) as { reason?: string };
+	const field = error.problem?.errors?.[0]?.location ?? "";
+	const step = error.code === "validation_failed" && field.endsWith("api_key") ? "key" : error.code === "validation_failed" && field.endsWith("product") ? "product" : stepsOf[error.code];
+	return { step: step ?? "address", cause: error.problem?.detail ?? error.message, fix: error.status === 403 ? "forbidden" : (reason ?? error.code) };
+}

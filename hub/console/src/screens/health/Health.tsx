@@ -1,0 +1,85 @@
+import { Button } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { absoluteTime, duration } from "../../ui/Time";
+import { usePreferences } from "../../app/preferences";
+import { useLanguage } from "../../i18n";
+import page from "../../ui/page.module.css";
+import { Status } from "../../ui/Status";
+import { Empty, Failed, Loading } from "../../ui/states";
+import classes from "./Health.module.css";
+import { healthQuery } from "./queries";
+
+const shapes = { ok: "delivered", warning: "pending", failed: "failed" };
+const order = ["failed", "warning", "ok"] as const;
+
+export function Health() {
+	const { t, language } = useLanguage();
+	const { utc } = usePreferences();
+	const health = useQuery(healthQuery);
+	const checks = health.data?.checks ?? [];
+	const worst = order.find((status) => checks.some((check) => check.status === status)) ?? "ok";
+	return (
+		<div className={page.screen}>
+			<div className={page.top}>
+				<div>
+					<h1>{t.health.title}</h1>
+					<p className="quiet">{t.health.lead}</p>
+				</div>
+				<Button size="xs" variant="default" loading={health.isFetching} onClick={() => void health.refetch()}>
+					{t.health.examine}
+				</Button>
+			</div>
+			<div className="panel">
+				{health.isPending ? (
+					<Loading rows={9} />
+				) : !health.data ? (
+					<Failed error={health.error} onRetry={() => void health.refetch()} />
+				) : checks.length === 0 ? (
+					<Empty title={t.health.emptyTitle} next={t.health.doctor}>
+						{t.health.empty}
+					</Empty>
+				) : (
+					<>
+						<div className={classes.head}>
+							<h2>
+								<span role="status">
+									<Status status={shapes[worst]} text={t.health.all[worst]} />
+								</span>
+							</h2>
+							<dl>
+								<div>
+									<dt>{t.health.version}</dt>
+									<dd>{health.data.version}</dd>
+								</div>
+								<div>
+									<dt>{t.health.clock}</dt>
+									<dd>{absoluteTime(language, utc, new Date(health.data.now))}</dd>
+								</div>
+								{health.data.skew > 2000 && (
+									<div>
+										<dt>{t.health.skew}</dt>
+										<dd className={page.bad}>{duration(language, health.data.skew)}</dd>
+									</div>
+								)}
+							</dl>
+						</div>
+						<ul className={classes.checks}>
+							{checks.map((check, index) => (
+								// biome-ignore lint/suspicious/noArrayIndexKey: several checks have the same name
+								<li key={index}>
+									<strong>{t.health.checks[check.check] ?? check.check}</strong>
+									<Status status={shapes[check.status]} text={t.health.statuses[check.status]} />
+									<div>
+										{check.detail}
+										{check.advice && <div className="quiet">→ {check.advice}</div>}
+									</div>
+								</li>
+							))}
+						</ul>
+					</>
+				)}
+			</div>
+			<p className={`quiet ${classes.note}`}>{t.health.doctor}</p>
+		</div>
+	);
+}

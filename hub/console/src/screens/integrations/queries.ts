@@ -1,0 +1,31 @@
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { client, type Environment, read } from "../../api/client";
+import type { paths } from "../../api/schema";
+import type { IntegrationsSearch } from "./search";
+
+export type Integration = paths["/api/v1/integrations/{id}"]["get"]["responses"]["200"]["content"]["application/json"];
+
+const pageSize = 100;
+
+export const integrationsQuery = (environment: Environment, search: IntegrationsSearch) =>
+	infiniteQueryOptions({
+		queryKey: ["integrations", environment, search],
+		initialPageParam: undefined as string | undefined,
+		queryFn: ({ pageParam: cursor, signal }) =>
+			read(client.GET("/api/v1/integrations", { signal, params: { query: { environment, limit: pageSize, cursor, status: search.status, product: search.product, tenant_id: search.tenant } } })),
+		getNextPageParam: (last) => last.next_cursor ?? undefined,
+	});
+
+/** receiversQuery reads the last 24 hours of the busiest receivers, by id. */
+export const receiversQuery = queryOptions({
+	queryKey: ["stats", "receivers"],
+	refetchInterval: 60_000,
+	queryFn: () => read(client.GET("/api/v1/stats/receivers")),
+	select: (receivers) => new Map(receivers.items.map((receiver) => [receiver.receiver_id, receiver])),
+});
+
+/** stateOf is what an integration's status means for people. */
+export function stateOf(integration: Integration): "active" | "inactive" | "error" | "disabled" | "revoked" {
+	if (integration.revoked_at) return "revoked";
+	return integration.disabled ? "disabled" : integration.status;
+}
