@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +28,7 @@ func newDeliveriesList(a *app) *cobra.Command {
 		Use:   "list",
 		Short: "List deliveries, newest first",
 		Example: `  hub deliveries list --tenant Acme --status failed --since 24h
+  hub deliveries list --status failing
   hub deliveries list --status parked -q | xargs hub deliveries retry`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -41,11 +44,9 @@ func newDeliveriesList(a *app) *cobra.Command {
 				fetch: func(ctx context.Context, page client.PageQuery) (client.Reply[client.Page[client.Delivery]], error) {
 					return c.Deliveries(ctx, query, page)
 				},
-				columns: []column{{title: "time"}, {title: "id"}, {title: "event"}, {title: "type"}, {title: "product"},
-					{title: "status", paint: statusColour}, {title: "code", paint: codeColour}, {title: "attempts", right: true},
-					{title: "took", right: true}, {title: "next attempt"}},
-				row: deliveryRow,
-				id:  func(d client.Delivery) string { return d.ID },
+				columns: deliveryColumns(),
+				row:     deliveryRow,
+				id:      func(d client.Delivery) string { return d.ID },
 			}.show(cmd.Context(), a, p)
 		},
 	}
@@ -54,44 +55,55 @@ func newDeliveriesList(a *app) *cobra.Command {
 	return cmd
 }
 
-func deliveryRow(d client.Delivery) []string {
-	attempts, took := strconv.Itoa(d.Retries+1), tookText(d.DurationMS)
-	if d.Status == "pending" && d.StatusCode == 0 && d.Retries == 0 && d.DurationMS == 0 {
-		attempts, took = "-", "-"
-	}
-	if d.Direction == inbound {
-		took = "-"
-	}
-	return []string{clock(d.CreatedAt), d.ID, d.EventID, d.EventType, orDash(d.Product),
-		d.Status, codeText(d.StatusCode), attempts, took, clockOf(d.NextAttemptAt)}
+func deliveryColumns() []column {
+	return []column{{title: "time"}, {title: "id"}, {title: "event"}, {title: "type"}, {title: "product"}, {title: "tenant"},
+		{title: "direction"}, {title: "receiver"}, {title: "status", paint: statusColour}, {title: "reason"},
+		{title: "code", paint: codeColour}, {title: "attempts", right: true}, {title: "took", right: true}, {title: "next attempt"}}
 }
 
-// tookText writes the log's whole milliseconds.
-func tookText(ms float64) string {
-	if ms < 1 {
+func deliveryRow(d client.Delivery) []string {
+	return []string{clock(d.CreatedAt), d.ID, d.EventID, d.EventType, orDash(d.Product), cmp.Or(d.TenantName, d.TenantID),
+		d.Direction, orDash(receiverText(d)), d.Status, orDash(d.Reason),
+		codeText(d.StatusCode), strconv.Itoa(d.AttemptCount), tookText(d), clockOf(d.NextAttemptAt)}
+}
+
+// receiverText writes where a delivery goes, or which peer's integration it came by.
+func receiverText(d client.Delivery) string {
+	return cmp.Or(d.Receiver, d.EndpointID, d.IntegrationID)
+}
+
+// tookText writes how long the last attempt took, in the log's whole milliseconds.
+func tookText(d client.Delivery) string {
+	switch {
+	case d.AttemptCount == 0 || d.DurationMS == nil || d.Direction == inbound:
+		return "-"
+	case *d.DurationMS < 1:
 		return "<1 ms"
 	}
-	return fmt.Sprintf("%.0f ms", ms)
+	return fmt.Sprintf("%.0f ms", *d.DurationMS)
 }
 
 func newDeliveriesShow(a *app) *cobra.Command {
 	var event string
 	var headers bool
 	cmd := &cobra.Command{
-		Use:   "show ID | show --event EVENT",
+		Use:   "show ID | show EVENT",
 		Short: "Show a delivery with its attempts and where their time went",
 		Example: `  hub deliveries show 0198…
-  hub deliveries show --event evt_0123456789abcdef`,
+  hub deliveries show evt_0123456789abcdef`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if event != "" {
 				return cobra.NoArgs(cmd, args)
 			}
-			return exactly("the delivery's ID (or --event)")(cmd, args)
+			return exactly("the delivery's ID, or the event's")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.calls()
 			if err != nil {
 				return err
+			}
+			if event == "" && strings.HasPrefix(args[0], eventPrefix) {
+				event = args[0]
 			}
 			if event == "" {
 				reply, err := c.Delivery(cmd.Context(), args[0])
@@ -107,6 +119,9 @@ func newDeliveriesShow(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&headers, "headers", false, "show the headers of requests and answers too")
 	return cmd
 }
+
+// eventPrefix begins the ids of events.
+const eventPrefix = "evt_"
 
 // eventShown prints every delivery of an event; as JSON, in the form of a list.
 func (a *app) eventShown(ctx context.Context, c *client.Client, event string, headers bool) error {
@@ -168,8 +183,8 @@ func (a *app) deliveryShown(reply client.Reply[client.Delivery], headers bool) e
 	if d.Direction == inbound {
 		answered = codeText(d.StatusCode) + "  " + d.ResponseBody
 	}
-	a.fields("event       ", d.EventID, "type", d.EventType, "product", d.Product, "direction", d.Direction, "environment", d.Environment, "tenant", d.TenantID,
-		"endpoint", d.EndpointID, "integration", d.IntegrationID, "correlation", d.CorrelationID, "reason", d.Reason,
+	a.fields("event       ", d.EventID, "type", d.EventType, "product", d.Product, "direction", d.Direction, "environment", d.Environment, "tenant", strings.TrimSpace(d.TenantName+" "+d.TenantID),
+		"receiver", d.Receiver, "endpoint", d.EndpointID, "integration", d.IntegrationID, "correlation", d.CorrelationID, "reason", d.Reason,
 		"created", clock(d.CreatedAt), "next attempt", next, "answered", answered, "payload", string(d.Payload))
 	for _, t := range d.Attempts {
 		a.attemptShown(t, headers)

@@ -125,10 +125,10 @@ func TestTables(t *testing.T) {
 	p, _, gone := publishOutcomes(t)
 	rows := strings.Split(p.run("deliveries", "list", "--tenant", p.tenant).requireOK(), "\n")
 	require.Len(t, rows, 4)
-	require.Regexp(t, `^TIME +ID +EVENT +TYPE +PRODUCT +STATUS +CODE  ATTEMPTS +TOOK  NEXT ATTEMPT$`, rows[0])
+	require.Regexp(t, `^TIME +ID +EVENT +TYPE +PRODUCT +TENANT +DIRECTION +RECEIVER +STATUS +REASON +CODE  ATTEMPTS +TOOK  NEXT ATTEMPT$`, rows[0])
 	for _, row := range rows[1:] {
-		require.Regexp(t, `^\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ  \S{36}  evt_\S{16}  order\.(created|paid) +`+p.product+` +(delivered  200|parked     410) +1 +<?\d+ ms  -$`, row)
-		require.Equal(t, strings.Index(rows[0], "STATUS"), strings.Index(row, p.product)+len(fmt.Sprintf("%-7s", p.product))+2)
+		require.Regexp(t, `^\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ  \S{36}  evt_\S{16}  order\.(created|paid) +`+p.product+` +`+p.tenant+` +outbound +http://127\.0\.0\.1:\d+ +(delivered  - +200|parked     gone +410) +1 +<?\d+ ms  -$`, row)
+		require.Equal(t, strings.Index(rows[0], "TENANT"), strings.Index(row, p.product)+len(fmt.Sprintf("%-7s", p.product))+2)
 	}
 	parked := p.run("deliveries", "list", "--endpoint", gone, "-q").requireOK()
 	shown := p.run("deliveries", "show", parked).requireOK()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"integrationhub/cmd/hub/internal/client"
 	"integrationhub/cmd/hub/internal/terminal"
@@ -16,6 +17,8 @@ import (
 func newEndpoints(a *app) *cobra.Command {
 	return group("endpoints", "Subscribe webhooks to a tenant's events",
 		newEndpointsCreate(a), newEndpointsList(a), newEndpointsShow(a), newEndpointsUpdate(a),
+		newEndpointsSwitch(a, "enable", "Send to endpoints again, first what was parked", true),
+		newEndpointsSwitch(a, "disable", "Stop sending to endpoints; what comes is parked", false),
 		newEndpointsDelete(a), newEndpointsRotate(a), newEndpointsPing(a), newEndpointsRecover(a))
 }
 
@@ -75,8 +78,19 @@ func newEndpointsCreate(a *app) *cobra.Command {
 	flags.StringVar(&rate, "rate-per-minute", "", "deliveries a minute at most; none = no limit")
 	flags.BoolVar(&disabled, "disabled", false, "make it, but send nothing yet")
 	keyFlag(cmd, &key)
+	acceptTypes(cmd)
 	complete(cmd, "environment", "live", "test")
 	return cmd
+}
+
+// acceptTypes takes --types and --type for --events.
+func acceptTypes(cmd *cobra.Command) {
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "types" || name == "type" || name == "event-types" {
+			name = "events"
+		}
+		return pflag.NormalizedName(name)
+	})
 }
 
 // neededTenant is tenantID where a tenant must be named.
@@ -243,6 +257,43 @@ func newEndpointsUpdate(a *app) *cobra.Command {
 	flags.BoolVar(&to.Enabled, "enabled", true, "whether it is sent to")
 	flags.StringVar(&rate, "rate-per-minute", "", "deliveries a minute at most; none = no limit")
 	keyFlag(cmd, &key)
+	acceptTypes(cmd)
+	return cmd
+}
+
+// newEndpointsSwitch makes a command that enables or disables endpoints.
+func newEndpointsSwitch(a *app, name, short string, enabled bool) *cobra.Command {
+	var key string
+	cmd := &cobra.Command{
+		Use:   name + " ID…",
+		Short: short,
+		Args:  atLeastOne("endpoint's ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, _, err := a.operatorOrKey(key, false)
+			if err != nil {
+				return err
+			}
+			return a.eachID(args, func(id string) error {
+				now, err := c.Endpoint(cmd.Context(), id)
+				if err != nil {
+					return err
+				}
+				e := now.Value
+				reply, err := c.UpdateEndpoint(cmd.Context(), id, client.EndpointUpdate{
+					URL: e.URL, EventTypes: e.EventTypes, Description: e.Description, Enabled: enabled, RatePerMinute: e.RatePerMinute,
+				})
+				if err != nil {
+					return err
+				}
+				if a.json() {
+					return a.printRaw(reply.Raw)
+				}
+				a.note("%sd %s", name, terminal.Printable(id))
+				return nil
+			})
+		},
+	}
+	keyFlag(cmd, &key)
 	return cmd
 }
 
@@ -332,7 +383,7 @@ func newEndpointsPing(a *app) *cobra.Command {
 				return a.printRaw(reply.Raw)
 			}
 			a.print("%s", terminal.Printable(reply.Value.ID))
-			a.note("on its way; see: hub deliveries show --event %s", terminal.Printable(reply.Value.ID))
+			a.note("on its way; see: hub deliveries show %s", terminal.Printable(reply.Value.ID))
 			return nil
 		},
 	}

@@ -34,6 +34,7 @@ type listing[T any] struct {
 	columns []column
 	row     func(T) []string
 	id      func(T) string // for --quiet
+	each    func(T)        // prints an item, instead of a row; nil: a table
 }
 
 // show fetches as many pages as asked for and prints them.
@@ -97,9 +98,15 @@ func (l listing[T]) print(a *app, items []T, next string) {
 	}
 	rows := make([][]string, 0, len(items))
 	for _, item := range items {
+		if l.each != nil {
+			l.each(item)
+			continue
+		}
 		rows = append(rows, l.row(item))
 	}
-	a.table(l.columns, rows)
+	if l.each == nil {
+		a.table(l.columns, rows)
+	}
 	if next != "" {
 		a.note("there is more: --all, or --cursor %s", terminal.Printable(next))
 	}

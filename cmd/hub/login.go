@@ -39,6 +39,9 @@ $XDG_CONFIG_HOME, readable by you alone, and renews itself.`,
 			if strings.HasPrefix(to.url, "http://") && !isLoopback(to.url) {
 				a.warn("%s is not encrypted: others can read the password on its way", to.url)
 			}
+			if err := c.Probe(cmd.Context()); err != nil { // before a password is asked for, or sent
+				return err
+			}
 			if email, err = a.askEmail(cmd.Context(), email); err != nil {
 				return err
 			}

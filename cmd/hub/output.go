@@ -20,7 +20,11 @@ const (
 	outputJSON  = "json"
 )
 
-func (a *app) checkOutput() error {
+// checkOutput checks --output; asJSON is --json.
+func (a *app) checkOutput(asJSON bool) error {
+	if asJSON {
+		a.output = outputJSON
+	}
 	if a.output != outputTable && a.output != outputJSON {
 		return usagef("--output is table or json, not %q", a.output)
 	}

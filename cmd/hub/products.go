@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"integrationhub/cmd/hub/internal/client"
 	"integrationhub/cmd/hub/internal/terminal"
 	"integrationhub/hub"
+	"integrationhub/hub/module"
 	"integrationhub/hub/server"
 )
 
@@ -26,6 +29,9 @@ func newProductsCreate(a *app) *cobra.Command {
 		Args:    exactly("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in.Name = args[0]
+			if isReservedName(in.Name) { // before a prefix is asked for in vain
+				return &failure{code: exitFailure, err: fmt.Errorf("the name %s is reserved: it is the hub's own, or a product's that this hub can host itself", in.Name)}
+			}
 			if in.Prefix == "" {
 				return usagef("--prefix is needed: it begins the keys of the product's tenants, as in crm_live_…")
 			}
@@ -34,6 +40,9 @@ func newProductsCreate(a *app) *cobra.Command {
 				return err
 			}
 			reply, err := c.CreateProduct(cmd.Context(), in)
+			if err != nil {
+				reply, err = a.existingProduct(cmd.Context(), c, in, err)
+			}
 			if err != nil {
 				return err
 			}
@@ -44,6 +53,37 @@ func newProductsCreate(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&in.Prefix, "prefix", "", "begin of the keys of the product's tenants")
 	cmd.Flags().StringVar(&in.Title, "title", "", "name for people")
 	return cmd
+}
+
+// isReservedName reports whether no external product may have a name.
+func isReservedName(name string) bool {
+	return name == "hub" || slices.ContainsFunc(modules(), func(m module.Module) bool { return m.Spec().Name == name })
+}
+
+// existingProduct returns the external product that was to be made and exists already, so
+// that making it again changes nothing and is no failure. Else the error is refused.
+func (a *app) existingProduct(ctx context.Context, c *client.Client, in client.ProductInput, refused error) (reply client.Reply[client.Product], err error) {
+	var problem *client.Problem
+	if !errors.As(refused, &problem) || problem.Status != http.StatusConflict {
+		return reply, refused
+	}
+	for cursor := ""; ; {
+		page, err := c.Products(ctx, client.PageQuery{Limit: pageMax, Cursor: cursor})
+		if err != nil {
+			return reply, refused
+		}
+		for _, p := range page.Value.Items {
+			if p.Name == in.Name && p.Prefix == in.Prefix && !p.Hosted && (in.Title == "" || in.Title == p.Title) {
+				a.note("the product %s exists already; nothing was changed", terminal.Printable(p.Name))
+				raw, err := marshal(p)
+				return client.Reply[client.Product]{Value: p, Raw: raw}, err
+			}
+		}
+		if page.Value.NextCursor == nil {
+			return reply, refused
+		}
+		cursor = *page.Value.NextCursor
+	}
 }
 
 func newProductsList(a *app) *cobra.Command {

@@ -91,9 +91,17 @@ func (a *app) published(reply client.Reply[client.Accepted]) error {
 	case 0:
 		a.note("stored, but nobody is subscribed to it")
 	default:
-		a.note("stored, on its way to %d; see: hub deliveries show --event %s", n, terminal.Printable(reply.Value.ID))
+		a.note("stored for %s; see: hub deliveries show %s", countText(n, "receiver"), terminal.Printable(reply.Value.ID))
 	}
 	return nil
+}
+
+// countText writes a number and what is counted.
+func countText(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // dataMax is the most that is read of --data, in bytes: more than the hub takes.

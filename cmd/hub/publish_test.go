@@ -39,7 +39,7 @@ func TestMainJob(t *testing.T) {
 	require.Regexp(t, `phases      queue [\d.]+ ms \| dns [\d.]+ ms \| connect [\d.]+ ms \| tls 0\.0 ms \| first byte [\d.]+ ms \| total [\d.]+ ms`, shown)
 	require.NotContains(t, shown, "X-Webhook-Signature")
 	require.Regexp(t, `X-Webhook-Signature: sha256=[0-9a-f]{8}`, c.run("deliveries", "show", "--event", event, "--headers").requireOK())
-	require.Regexp(t, `(?m)^\S+ \S+  \S+  `+event+`  contact\.created  crm      delivered  200          1`, c.run("deliveries", "list", "--tenant", "Acme").requireOK())
+	require.Regexp(t, `(?m)^\S+ \S+  \S+  `+event+`  contact\.created  crm      Acme    outbound   http://127\.0\.0\.1:\S+ +delivered  -       200          1`, c.run("deliveries", "list", "--tenant", "Acme").requireOK())
 	require.Contains(t, c.run("events", "show", event).requireOK(), `"data":{"name":"Ana <&>"}`, "data is kept as it was given")
 }
 

@@ -30,7 +30,7 @@ job runs in the hub, and goes on there if this command or the hub ends.`,
 		Example: `  hub replay --tenant Acme --status failed --since 7d --dry-run
   hub replay --endpoint 0198… --status parked --yes
   hub replay cancel 0198…`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.replay(cmd.Context(), f)
 		},

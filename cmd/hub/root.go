@@ -19,8 +19,8 @@ func commands() []func(*app) *cobra.Command {
 		newProducts, newTenants, newKeys, newEndpoints,
 		newConnect, newLink, newIntegrations,
 		newPublish, newListen,
-		newEvents, newDeliveries, newTail, newReplay, newStats, newAudit,
-		newLogin, newLogout, newWhoami,
+		newEvents, newDeliveries, newLookup, newTail, newReplay, newStats, newAudit, newMail,
+		newOperators, newLogin, newLogout, newWhoami,
 		newVersion,
 	}
 }
@@ -40,16 +40,23 @@ Values go to stdout, notes to stderr. Exit codes: 0 ok, 1 failure, 2 usage,
 // newRoot makes the whole command tree.
 func newRoot(a *app) *cobra.Command {
 	cobra.EnableCommandSorting = false // help shows the list's order
+	var showsVersion, asJSON bool
+	version := newVersion(a)
 	root := &cobra.Command{
 		Use:           "hub",
 		Short:         "Integration hub and webhook gateway",
 		Long:          rootLong,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:          noArguments,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if showsVersion {
+				return version.RunE(cmd, args)
+			}
+			return cmd.Help()
+		},
 		PersistentPreRunE: func(*cobra.Command, []string) error {
-			return a.checkOutput()
+			return a.checkOutput(asJSON)
 		},
 	}
 	flags := root.PersistentFlags()
@@ -57,7 +64,9 @@ func newRoot(a *app) *cobra.Command {
 	flags.StringVar(&a.token, "token", "", "operator's token, @file or - for stdin (HUB_TOKEN, safer)")
 	flags.StringVar(&a.dataDir, "data-dir", "", "data directory of the hub on this machine (HUB_DATA_DIR, default ./data)")
 	flags.StringVarP(&a.output, "output", "o", outputTable, "output: table or json (the API's answer)")
+	flags.BoolVar(&asJSON, "json", false, "the same as --output json")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print only the id, key or secret, and no notes")
+	root.Flags().BoolVar(&showsVersion, "version", false, "print what this binary was built from")
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{outputTable, outputJSON}, cobra.ShellCompDirectiveNoFileComp))
 	root.SetOut(a.out)
 	root.SetErr(a.err)
@@ -65,6 +74,8 @@ func newRoot(a *app) *cobra.Command {
 		root.AddCommand(command(a))
 	}
 	root.InitDefaultCompletionCmd()
+	addSuggestions(root)
+	a.addCompletions(root)
 	a.markStart(root)
 	return root
 }
@@ -96,7 +107,7 @@ func group(use, short string, children ...*cobra.Command) *cobra.Command {
 			if len(args) == 0 {
 				return fmt.Errorf("%s needs one of: %s", cmd.CommandPath(), known)
 			}
-			return fmt.Errorf("%s has no command %q; it has: %s", cmd.CommandPath(), args[0], known)
+			return commandError(cmd, args[0])
 		},
 		RunE: func(*cobra.Command, []string) error { return nil }, // never reached: Args always refuses
 	}

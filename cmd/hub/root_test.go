@@ -13,12 +13,30 @@ func TestUsage(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t).withEnv("HUB_DATA_DIR", sharedHub(t).dataDir)
 	c.run("products", "create", "crm").requireFails(2, "--prefix is needed")
+	c.run("products", "create", "hub").requireFails(1, "the name hub is reserved")
+	c.run("products", "create", "clinic").requireFails(1, "the name clinic is reserved")
 	c.run("products", "create", "crm", "more", "--prefix", "x").requireFails(2, `what is "more"?`)
 	c.run("products", "create").requireFails(2, "hub products create needs NAME", "see: hub products create --help")
 	c.run("products").requireFails(2, "needs one of: create, list")
 	c.run("products", "burn").requireFails(2, `no command "burn"`)
-	c.run("burn").requireFails(2, "unknown command")
+	c.run("burn").requireFails(2, `hub has no command "burn"; it has: serve, `)
 	c.run("products", "list", "--burn").requireFails(2, "unknown flag: --burn")
+	for _, tc := range []struct {
+		hint string
+		args []string
+	}{
+		{"did you mean deliveries?", []string{"delivries", "list"}},
+		{"did you mean list?", []string{"deliveries", "lst"}},
+		{"did you mean list?", []string{"products", "ls"}},
+		{"did you mean delete?", []string{"endpoints", "rm"}},
+		{"did you mean cancel?", []string{"replay", "cancle"}},
+		{"did you mean lookup?", []string{"search"}},
+		{"unknown flag: --tenat; did you mean --tenant?", []string{"deliveries", "list", "--tenat", "Acme"}},
+		{"did you mean --environment?", []string{"keys", "create", "--env", "test"}},
+		{"did you mean --json?", []string{"products", "list", "--jsn"}},
+	} {
+		c.run(tc.args...).requireFails(2, tc.hint)
+	}
 	c.run("products", "list", "-o", "xml").requireFails(2, "--output is table or json")
 	c.run("products", "list", "--limit", "0").requireFails(2, "--limit is at least 1")
 	c.run("products", "list", "--url", "nonsense").requireFails(2, `the address "nonsense" (from --url or HUB_URL) is not an absolute http(s) URL`)
@@ -128,7 +146,10 @@ func TestVersion(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	require.Regexp(t, `^hub v9\.8\.7 \(abc123\) go1\.`, c.run("version").requireOK())
+	require.Equal(t, c.run("version").requireOK(), c.run("--version").requireOK())
 	var facts map[string]string
+	c.run("--version", "--json").decode(&facts)
+	require.Equal(t, "abc123", facts["commit"])
 	c.run("version", "-o", "json").decode(&facts)
 	require.Equal(t, "v9.8.7", facts["version"])
 	require.Contains(t, c.run("completion", "bash").requireOK(), "__start_hub")

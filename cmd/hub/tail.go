@@ -58,6 +58,6 @@ func (a *app) tailLine(m client.Message) error {
 	status := fmt.Sprintf("%-9s", terminal.Printable(d.Status))
 	a.print("%s  %s  %3s  %s  %s  %s  %s", a.now().UTC().Format("15:04:05.000Z"),
 		a.paint(statusColour(d.Status), status), codeText(d.StatusCode),
-		terminal.Printable(d.EventID), terminal.Printable(d.EventType), terminal.Printable(d.Product), tookText(d.DurationMS))
+		terminal.Printable(d.EventID), terminal.Printable(d.EventType), terminal.Printable(d.Product), tookText(d))
 	return nil
 }

@@ -7,11 +7,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"integrationhub/cmd/hub/internal/client"
+	"integrationhub/cmd/hub/internal/terminal"
 )
 
 func newTenants(a *app) *cobra.Command {
 	return group("tenants", "Create, list and limit tenants: customers' accounts in products",
-		newTenantsCreate(a), newTenantsList(a), newTenantsShow(a), newTenantsUpdate(a))
+		newTenantsCreate(a), newTenantsList(a), newTenantsShow(a), newTenantsUpdate(a), newTenantsRename(a))
 }
 
 func newTenantsCreate(a *app) *cobra.Command {
@@ -30,7 +31,10 @@ func newTenantsCreate(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			reply, err := c.CreateTenant(cmd.Context(), in)
+			reply, found, err := a.existingTenant(cmd.Context(), c, in)
+			if err == nil && !found {
+				reply, err = c.CreateTenant(cmd.Context(), in)
+			}
 			if err != nil {
 				return err
 			}
@@ -41,6 +45,60 @@ func newTenantsCreate(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&in.Product, "product", "", "name of the product")
 	cmd.Flags().StringVar(&in.ExternalRef, "external-ref", "", "the account's id in the product")
 	return cmd
+}
+
+// existingTenant returns the tenant that is to be made where the product has it already:
+// making it again changes nothing, instead of making a second one of the same name.
+func (a *app) existingTenant(ctx context.Context, c *client.Client, in client.TenantInput) (reply client.Reply[client.Tenant], found bool, err error) {
+	for cursor := ""; ; {
+		page, err := c.Tenants(ctx, client.TenantQuery{Product: in.Product, Search: in.Name}, client.PageQuery{Limit: pageMax, Cursor: cursor})
+		if err != nil {
+			return reply, false, err
+		}
+		for _, t := range page.Value.Items {
+			if t.Name == in.Name && t.Product == in.Product && t.ExternalRef == in.ExternalRef {
+				a.note("the tenant %s exists already; nothing was changed", terminal.Printable(t.Name))
+				raw, err := marshal(t)
+				return client.Reply[client.Tenant]{Value: t, Raw: raw}, true, err
+			}
+		}
+		if page.Value.NextCursor == nil {
+			return reply, false, nil
+		}
+		cursor = *page.Value.NextCursor
+	}
+}
+
+func newTenantsRename(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "rename TENANT NEW-NAME",
+		Short:   "Change a tenant's name",
+		Example: `  hub tenants rename Acme "Acme Ltd"`,
+		Args:    exactly("the tenant's id, name or external reference", "NEW-NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.calls()
+			if err != nil {
+				return err
+			}
+			id, err := tenantID(cmd.Context(), c, args[0], "")
+			if err != nil {
+				return err
+			}
+			now, err := c.Tenant(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			update := client.TenantUpdate{Name: args[1], Limits: now.Value.Limits}
+			if now.Value.ExternalRef != "" {
+				update.ExternalRef = &now.Value.ExternalRef
+			}
+			reply, err := c.UpdateTenant(cmd.Context(), id, update)
+			if err != nil {
+				return err
+			}
+			return a.tenantShown(reply)
+		},
+	}
 }
 
 func newTenantsList(a *app) *cobra.Command {

@@ -19,7 +19,7 @@ const anywhere = `{"url":"http://hook.example.com/in","event_types":["*"]}`
 // itemFields are the fields of a webhook log entry in docs/interfaces/clinic.md ("Retries"),
 // and the hub's own.
 var itemFields = sorted("integration_id direction event_type payload status_code response_body delivered retries created_at " +
-	"id event_id status next_attempt_at duration_ms product tenant_id environment endpoint_id correlation_id reason finished_at")
+	"id event_id status next_attempt_at duration_ms product tenant_id tenant_name receiver attempt_count environment endpoint_id correlation_id reason finished_at")
 
 func sorted(fields string) []string { return slices.Sorted(slices.Values(strings.Fields(fields))) }
 
@@ -221,4 +221,35 @@ func TestPagesOfTheLog(t *testing.T) {
 		}
 		require.Equal(t, ids, seen, path)
 	}
+}
+
+// Failing is what is pending after a failed attempt, parked or failed; not what waits for
+// its first attempt, nor what was delivered and is sent again.
+func TestFailingDeliveries(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	endpoint := b.endpoint(b.live[0], anywhere)["id"].(string)
+	events := make(map[string]string)
+	for _, state := range []string{
+		"status = 1", "status = 2, attempts = 0, status_code = null, reason = 'disabled'", "status = 3, status_code = 500",
+		"status = 0, finished_at = null, status_code = 500, next_attempt_at = now() + interval '1 day'",
+		"status = 0, finished_at = null, status_code = null, attempts = 0, next_attempt_at = now() + interval '1 day'",
+		"status = 0, finished_at = null, next_attempt_at = now() + interval '1 day'",
+	} {
+		event := b.publish(b.live[0], "a.b", "{}")
+		b.settled(event, "delivered")
+		b.set(event, state)
+		events[event] = state
+	}
+	for _, more := range []string{"", "&product=shop", "&tenant_id=" + b.tenant[0].String(), "&endpoint_id=" + endpoint,
+		"&event_type=a.b", "&event_type=a.b&product=shop", "&direction=outbound", "&environment=live", "&since=2020-01-01T00:00:00Z"} {
+		var found []string
+		for _, item := range items(b.ok(200, "GET", "/deliveries?status=failing"+more, b.support, "")) {
+			found = append(found, events[item["event_id"].(string)][:10])
+		}
+		require.ElementsMatch(t, []string{"status = 0", "status = 3", "status = 2"}, found, more)
+	}
+	require.Len(t, items(b.ok(200, "GET", "/deliveries?status=failing&status_code=500", b.support, "")), 2)
+	counted := b.ok(200, "POST", "/replays", b.support, `{"filter":{"status":"failing"},"dry_run":true}`)
+	require.EqualValues(t, 2, counted["count"], "what is pending is left alone")
 }

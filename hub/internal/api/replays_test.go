@@ -48,7 +48,7 @@ func TestWhatCannotBeRetried(t *testing.T) {
 	b.ok(200, "PUT", "/endpoints/"+endpoint, b.admin, `{"url":"http://hook.example.com/in","event_types":["*"]}`)
 	b.ok(202, "POST", path(kept)+"/retry", b.support, "")
 	b.ok(204, "DELETE", "/endpoints/"+endpoint, b.admin, "")
-	b.refused(409, "endpoint_disabled", "POST", path(kept)+"/retry", b.support, "")
+	b.refused(409, "endpoint_deleted", "POST", path(kept)+"/retry", b.support, "")
 }
 
 var replayFields = sorted("id kind filter status total done delivered parked failed error created_by created_at finished_at")

@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"time"
 )
 
@@ -11,6 +13,8 @@ type Operator struct {
 	Email string `json:"email"`
 	Name  string `json:"name"`
 	Role  string `json:"role"` // "admin" or "support"
+
+	Disabled bool `json:"disabled"` // cannot log in
 }
 
 // Session is what a login or a refresh gives.
@@ -24,6 +28,22 @@ type Session struct {
 // Ends returns when the access token ends, for a session received at now.
 func (s Session) Ends(now time.Time) time.Time {
 	return now.Add(time.Duration(s.ExpiresIn) * time.Second)
+}
+
+// Probe checks without credentials that a hub answers at the client's address. What
+// answers instead is a [NotHubError] or a foreign [Problem].
+func (c *Client) Probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	resp, err := c.open(ctx, call{method: http.MethodGet, path: "/health", public: true})
+	if err == nil {
+		return resp.Body.Close()
+	}
+	var problem *Problem
+	if errors.As(err, &problem) && !problem.IsForeign {
+		return nil // a hub, though not a well one
+	}
+	return err
 }
 
 // Login opens a session with an operator's e-mail address and password.

@@ -13,6 +13,7 @@ type Delivery struct {
 	ID            string          `json:"id"`
 	EventID       string          `json:"event_id"`
 	TenantID      string          `json:"tenant_id"`
+	TenantName    string          `json:"tenant_name"`
 	Environment   string          `json:"environment"`
 	Product       string          `json:"product"`
 	IntegrationID string          `json:"integration_id"`
@@ -23,8 +24,10 @@ type Delivery struct {
 	Status        string          `json:"status"`      // pending, delivered, parked, failed
 	Reason        string          `json:"reason"`      // why it is parked or failed
 	StatusCode    int             `json:"status_code"` // of the last attempt; 0 = no answer
+	Receiver      string          `json:"receiver"`    // where it goes, or the peer it came from
 	Retries       int             `json:"retries"`     // attempts after the first
-	DurationMS    float64         `json:"duration_ms"` // of the last attempt, milliseconds
+	AttemptCount  int             `json:"attempt_count"`
+	DurationMS    *float64        `json:"duration_ms"` // of the last attempt, milliseconds; nil = none
 	Payload       json.RawMessage `json:"payload"`     // the envelope
 	ResponseBody  string          `json:"response_body"`
 	CreatedAt     time.Time       `json:"created_at"`

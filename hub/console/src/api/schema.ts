@@ -933,6 +933,11 @@ export interface components {
             version: string;
         };
         Detail: {
+            /**
+             * Format: int64
+             * @description Attempts so far; 0 where none was made, as of a delivery that was parked when it was published. Of an inbound webhook, how often it came
+             */
+            attempt_count: number;
             /** @description Every attempt, oldest first */
             attempts: components["schemas"]["AttemptItem"][];
             correlation_id: string | null;
@@ -982,6 +987,11 @@ export interface components {
             product: string;
             /** @description Why it is parked or failed */
             reason: string | null;
+            /**
+             * @description URL of the endpoint or of the peer's webhook, as it is now; for inbound webhooks and peers without a URL the peer's product; empty where neither is known
+             * @example https://example.com/hooks
+             */
+            receiver: string;
             /** @description Beginning of the last answer's body, at most 4 KiB */
             response_body: string | null;
             /**
@@ -998,6 +1008,11 @@ export interface components {
             status_code: number | null;
             /** Format: uuid */
             tenant_id: string;
+            /**
+             * @description Name of the tenant
+             * @example Acme
+             */
+            tenant_name: string;
         };
         Endpoint: {
             /**
@@ -1251,8 +1266,11 @@ export interface components {
              * @description Accepted at this time or later
              */
             since?: string;
-            /** @enum {string} */
-            status?: "pending" | "delivered" | "parked" | "failed";
+            /**
+             * @description failing: pending after failed attempts, parked or failed
+             * @enum {string}
+             */
+            status?: "pending" | "delivered" | "parked" | "failed" | "failing";
             /**
              * Format: int64
              * @description HTTP status of the last attempt
@@ -1534,6 +1552,11 @@ export interface components {
             webhook_url: string;
         };
         Item: {
+            /**
+             * Format: int64
+             * @description Attempts so far; 0 where none was made, as of a delivery that was parked when it was published. Of an inbound webhook, how often it came
+             */
+            attempt_count: number;
             correlation_id: string | null;
             /** Format: date-time */
             created_at: string;
@@ -1581,6 +1604,11 @@ export interface components {
             product: string;
             /** @description Why it is parked or failed */
             reason: string | null;
+            /**
+             * @description URL of the endpoint or of the peer's webhook, as it is now; for inbound webhooks and peers without a URL the peer's product; empty where neither is known
+             * @example https://example.com/hooks
+             */
+            receiver: string;
             /** @description Beginning of the last answer's body, at most 4 KiB */
             response_body: string | null;
             /**
@@ -1597,6 +1625,11 @@ export interface components {
             status_code: number | null;
             /** Format: uuid */
             tenant_id: string;
+            /**
+             * @description Name of the tenant
+             * @example Acme
+             */
+            tenant_name: string;
         };
         Key: {
             /** Format: date-time */
@@ -2146,8 +2179,11 @@ export interface components {
              * @description Accepted at this time or later
              */
             since?: string;
-            /** @enum {string} */
-            status?: "pending" | "delivered" | "parked" | "failed";
+            /**
+             * @description failing: pending after failed attempts, parked or failed
+             * @enum {string}
+             */
+            status?: "pending" | "delivered" | "parked" | "failed" | "failing";
             /**
              * Format: int64
              * @description HTTP status of the last attempt
@@ -2842,8 +2878,8 @@ export interface operations {
                 endpoint_id?: string;
                 /** @description Only this event type, in full */
                 event_type?: string;
-                /** @description Only deliveries that stand there now */
-                status?: "pending" | "delivered" | "parked" | "failed";
+                /** @description Only deliveries that stand there now; failing: pending after failed attempts, parked or failed */
+                status?: "pending" | "delivered" | "parked" | "failed" | "failing";
                 /** @description Only deliveries whose last attempt was answered with this HTTP status */
                 status_code?: number;
                 /** @description Only events with this correlation id */
@@ -4548,8 +4584,8 @@ export interface operations {
                 endpoint_id?: string;
                 /** @description Only this event type, in full */
                 event_type?: string;
-                /** @description Only deliveries that stand there now */
-                status?: "pending" | "delivered" | "parked" | "failed";
+                /** @description Only deliveries that stand there now; failing: pending after failed attempts, parked or failed */
+                status?: "pending" | "delivered" | "parked" | "failed" | "failing";
                 /** @description Only deliveries whose last attempt was answered with this HTTP status */
                 status_code?: number;
                 /** @description Only events with this correlation id */

@@ -42,7 +42,8 @@ var (
 	errPayloadGone = hub.Errorf(hub.ErrConflict, "payload_gone", "The retention of this delivery's payload has ended; it cannot be sent again.")
 	errErased      = hub.Errorf(hub.ErrConflict, "erased", "The payload of this delivery was erased because the person it was about was deleted; it cannot be sent again.")
 	errReceived    = hub.Errorf(hub.ErrConflict, "received_delivery", "This webhook was received from the other product; only that product can send it again.")
-	errNoTarget    = hub.Errorf(hub.ErrConflict, "endpoint_disabled", "The endpoint of this delivery is disabled or deleted; enable it first.")
+	errNoTarget    = hub.Errorf(hub.ErrConflict, "endpoint_disabled", "The endpoint of this delivery is disabled; enable it first.")
+	errDeleted     = hub.Errorf(hub.ErrConflict, "endpoint_deleted", "The endpoint of this delivery was deleted; it cannot be sent again. Another endpoint gets stored events by a recovery.")
 )
 
 // notErasedSQL is true if the payload of event e was not erased.
@@ -66,10 +67,11 @@ func (r *Requeuer) Requeue(ctx context.Context, id uuid.UUID) (target uuid.UUID,
 	if err := r.reader.Materialize(ctx); err != nil {
 		return target, err
 	}
-	var hasPayload, isWhole, accepts, isInbound bool
+	var hasPayload, isWhole, accepts, isInbound, isDeleted bool
 	err = r.pool.QueryRow(ctx, `
 		with found as (
-			select d.id, d.target_id, d.status, d.inbound, d.next_attempt_at is not null as waiting, e.seq is not null as payload,
+			select d.id, d.target_id, d.status, d.inbound,
+				not d.integration and not exists (select from hub.endpoints t where t.id = d.target_id and t.deleted_at is null) as deleted, d.next_attempt_at is not null as waiting, e.seq is not null as payload,
 				coalesce(`+notErasedSQL+`, false) as whole, `+targetAcceptsSQL+` as takes
 			from hub.deliveries d
 			left join hub.events e on e.seq = (overlay(d.id::text placing '0000' from 33))::uuid
@@ -79,7 +81,7 @@ func (r *Requeuer) Requeue(ctx context.Context, id uuid.UUID) (target uuid.UUID,
 		kept as (`+moveFirstAttemptSQL+`),
 		requeued as (
 			update hub.deliveries d `+setPendingSQL+`, spent = 0 from sendable s where d.id = s.id)
-		select target_id, payload, whole, takes, inbound from found`, id).Scan(&target, &hasPayload, &isWhole, &accepts, &isInbound)
+		select target_id, payload, whole, takes, inbound, deleted from found`, id).Scan(&target, &hasPayload, &isWhole, &accepts, &isInbound, &isDeleted)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return target, query.ErrNotFound
@@ -91,6 +93,8 @@ func (r *Requeuer) Requeue(ctx context.Context, id uuid.UUID) (target uuid.UUID,
 		return target, errPayloadGone
 	case !isWhole:
 		return target, errErased
+	case isDeleted:
+		return target, errDeleted
 	case !accepts:
 		return target, errNoTarget
 	}

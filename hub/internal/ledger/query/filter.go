@@ -23,7 +23,7 @@ type Filter struct {
 	IntegrationID *uuid.UUID `json:"integration_id,omitempty" format:"uuid" doc:"Only those of this connection"`
 	EndpointID    *uuid.UUID `json:"endpoint_id,omitempty" format:"uuid" doc:"Only those to this endpoint"`
 	EventType     string     `json:"event_type,omitempty" maxLength:"128" doc:"In full"`
-	Status        string     `json:"status,omitempty" enum:"pending,delivered,parked,failed" doc:"Only those in this state"`
+	Status        string     `json:"status,omitempty" enum:"pending,delivered,parked,failed,failing" doc:"failing: pending after failed attempts, parked or failed"`
 	StatusCode    int        `json:"status_code,omitempty" minimum:"0" maximum:"999" doc:"HTTP status of the last attempt"`
 	CorrelationID string     `json:"correlation_id,omitempty" maxLength:"200" doc:"Only those of this matter"`
 	EventID       string     `json:"event_id,omitempty" pattern:"^evt_[0-9a-fA-F]{16}$" doc:"Only those of this event" example:"evt_0123456789abcdef"`
@@ -31,6 +31,14 @@ type Filter struct {
 	Since         *time.Time `json:"since,omitempty" doc:"Accepted at this time or later"`
 	Until         *time.Time `json:"until,omitempty" doc:"Accepted before this time"`
 }
+
+// Failing is a status to filter by that covers several: pending after failed attempts,
+// parked and failed.
+const Failing = "failing"
+
+// failingCondition is true of deliveries that are [Failing]. One that was delivered and is
+// sent again by hand is not.
+const failingCondition = "(d.status in (2, 3) or d.status = 0 and d.attempts > 0 and coalesce(d.status_code, 0) not between 200 and 299)"
 
 // Check returns a [hub.ErrInvalid] for a value that can match nothing, and for text that
 // the database cannot hold. location is the filter's place in the request, for the error.
@@ -41,8 +49,8 @@ func (f Filter) Check(location string) error {
 	if f.Environment != "" && f.Environment != string(hub.Live) && f.Environment != string(hub.Test) {
 		return hub.Invalid(location+".environment", "must be live or test")
 	}
-	if _, ok := delivery.ParseStatus(f.Status); f.Status != "" && !ok {
-		return hub.Invalid(location+".status", "must be pending, delivered, parked or failed")
+	if _, ok := delivery.ParseStatus(f.Status); f.Status != "" && f.Status != Failing && !ok {
+		return hub.Invalid(location+".status", "must be pending, delivered, parked, failed or failing")
 	}
 	if _, ok := hub.ParseEventID(f.EventID); f.EventID != "" && !ok {
 		return hub.Invalid(location+".event_id", `must be "evt_" and 16 hexadecimal digits`)
@@ -146,6 +154,9 @@ func (f Filter) plainConditions(c *filterConditions) {
 	}
 	if status, ok := delivery.ParseStatus(f.Status); ok {
 		c.status = c.addNamed(statusCondition(status))
+	}
+	if f.Status == Failing {
+		c.Add(failingCondition)
 	}
 	if f.StatusCode != 0 {
 		// Written out: only so the planner sees that the partial index serves.

@@ -25,9 +25,11 @@ type Item struct {
 	Direction     string          `json:"direction" enum:"inbound,outbound" doc:"Whether the hub sends it (outbound) or received it (inbound)"`
 	Product       string          `json:"product" doc:"Product the event came from"`
 	TenantID      uuid.UUID       `json:"tenant_id" format:"uuid" doc:"Tenant it belongs to"`
+	TenantName    string          `json:"tenant_name" maxLength:"200" doc:"How people call the customer" example:"Acme"`
 	Environment   string          `json:"environment" enum:"live,test" doc:"Whether it is for live or test data; the two never mix"`
 	IntegrationID *uuid.UUID      `json:"integration_id" format:"uuid" nullable:"true" doc:"Integration it went to, or null"`
 	EndpointID    *uuid.UUID      `json:"endpoint_id" format:"uuid" nullable:"true" doc:"Endpoint it went to, or null"`
+	Receiver      string          `json:"receiver" maxLength:"4096" doc:"URL of the endpoint or of the peer's webhook, as it is now; for inbound webhooks and peers without a URL the peer's product; empty where neither is known" example:"https://example.com/hooks"`
 	EventType     string          `json:"event_type" doc:"What happened, such as appointment.created"`
 	CorrelationID *string         `json:"correlation_id" doc:"Ties events and deliveries of one matter together; null: none"`
 	Payload       json.RawMessage `json:"payload" doc:"The envelope as sent, CPF numbers masked; {\"erased\":true} once the person it was about was deleted; null once its retention ended"`
@@ -37,6 +39,7 @@ type Item struct {
 	ResponseBody  *string         `json:"response_body" doc:"Beginning of the last answer's body, at most 4 KiB"`
 	Delivered     bool            `json:"delivered" doc:"Whether the receiver has confirmed it"`
 	Retries       int             `json:"retries" doc:"Attempts after the first"`
+	AttemptCount  int             `json:"attempt_count" minimum:"0" maximum:"2147483647" doc:"Attempts so far; 0 where none was made, as of a delivery that was parked when it was published. Of an inbound webhook, how often it came"`
 	DurationMS    *int            `json:"duration_ms" doc:"Duration of the last attempt, milliseconds"`
 	CreatedAt     time.Time       `json:"created_at" doc:"When it was made"`
 	NextAttemptAt *time.Time      `json:"next_attempt_at" doc:"When the next attempt is due; null while one is under way or none will come"`
@@ -50,8 +53,12 @@ const readItemsSQL = `
 	select d.id, d.event_id, d.inbound, d.product, d.tenant_id, d.environment, d.target_id, d.integration, d.event_type,
 		d.correlation_id, e.body, d.status, d.reason, d.status_code,
 		coalesce(a.response_body, d.response_body), d.attempts, coalesce(d.duration_ms, d.total_us / 1000),
-		d.created_at, d.next_attempt_at, d.finished_at, greatest(a.stored_at, d.finished_at, d.created_at)
+		d.created_at, d.next_attempt_at, d.finished_at, greatest(a.stored_at, d.finished_at, d.created_at),
+		coalesce(tenant.name, ''), coalesce(endpoint.url, case when not d.inbound then nullif(integration.peer_webhook_url, '') end, integration.product, '')
 	from hub.deliveries_%[1]s d
+	left join hub.tenants tenant on tenant.id = d.tenant_id
+	left join hub.endpoints endpoint on not d.integration and endpoint.id = d.target_id
+	left join hub.integrations integration on d.integration and integration.id = d.target_id
 	left join lateral (
 		select body from hub.events_%[1]s e
 		where e.seq = (overlay(d.id::text placing '0000' from 33))::uuid) e on true
@@ -105,7 +112,8 @@ func scanItem(row pgx.CollectableRow) (Item, error) {
 	var attempts int
 	err := row.Scan(&it.ID, &event, &inbound, &it.Product, &it.TenantID, &it.Environment, &target, &integration, &it.EventType,
 		&it.CorrelationID, &body, &status, &it.Reason, &it.StatusCode, &response, &attempts, &it.DurationMS,
-		&it.CreatedAt, &it.NextAttemptAt, &it.FinishedAt, &it.ChangedAt)
+		&it.CreatedAt, &it.NextAttemptAt, &it.FinishedAt, &it.ChangedAt,
+		&it.TenantName, &it.Receiver)
 	if err != nil {
 		return it, err
 	}
@@ -122,7 +130,10 @@ func scanItem(row pgx.CollectableRow) (Item, error) {
 	if event == 0 {
 		it.EventID = ""
 	}
-	it.Retries = max(0, attempts-1)
+	it.Retries, it.AttemptCount = max(0, attempts-1), attempts
+	if inbound {
+		it.AttemptCount = max(1, attempts)
+	}
 	if body != nil {
 		it.Payload = mask.CPF(body)
 	}

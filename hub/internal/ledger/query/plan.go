@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -91,6 +92,9 @@ func (f Filter) statuses() []delivery.Status {
 	if status, ok := delivery.ParseStatus(f.Status); ok {
 		return []delivery.Status{status}
 	}
+	if f.Status == Failing {
+		return []delivery.Status{delivery.Parked, delivery.Failed, delivery.Pending}
+	}
 	return []delivery.Status{delivery.Delivered, delivery.Parked, delivery.Failed, delivery.Pending}
 }
 
@@ -110,7 +114,7 @@ func (f Filter) shape(statuses []delivery.Status) filterShape {
 		hasType:       f.EventType != "",
 		hasRareCode:   f.StatusCode != 0 && f.StatusCode != 200,
 		isInbound:     f.Direction == "inbound",
-		hasRareStatus: len(statuses) == 1 && statuses[0] != delivery.Delivered,
+		hasRareStatus: !slices.Contains(statuses, delivery.Delivered),
 	}
 	fields := 0
 	for _, given := range []bool{s.hasOwner, s.hasType, s.isInbound, f.StatusCode != 0, f.Status != ""} {
@@ -135,7 +139,7 @@ func (f Filter) reads(p *plan) []read {
 	case p.targets != "" && !shape.hasType && !shape.hasRareCode && !shape.isInbound:
 		return readPerTarget(statuses)
 	case shape.hasRareStatus && !shape.hasType && (p.targets == "" || shape.isInbound || shape.hasRareCode):
-		return shape.readsBy(statusCondition(statuses[0]), statuses)
+		return shape.readsByStatus(statuses)
 	case shape.hasRareCode:
 		return shape.readsBy(p.statusCode, statuses)
 	case shape.isInbound:
@@ -158,6 +162,23 @@ func (s filterShape) readsBy(driver string, statuses []delivery.Status) []read {
 		return []read{{driver: driver}}
 	}
 	return splitByPending(driver, statuses)
+}
+
+// readsByStatus reads the rows of each status by its own index.
+func (s filterShape) readsByStatus(statuses []delivery.Status) []read {
+	if len(statuses) == 1 {
+		return s.readsBy(statusCondition(statuses[0]), statuses)
+	}
+	var reads []read
+	for _, status := range statuses {
+		driver := statusCondition(status)
+		if status == delivery.Pending { // most may wait for their first attempt
+			reads = append(reads, splitByPending(driver, []delivery.Status{status})...)
+			continue
+		}
+		reads = append(reads, s.readsBy(driver, []delivery.Status{status})...)
+	}
+	return reads
 }
 
 func statusCondition(status delivery.Status) string { return "d.status = " + strconv.Itoa(int(status)) }

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// maxTypingErrors is how many characters a mistyped name may differ by to be recognized.
+const maxTypingErrors = 2
+
+// synonyms are the words of other programs for this one's commands.
+var synonyms = map[string][]string{
+	"create":  {"add", "new", "make"},
+	"delete":  {"remove", "rm", "destroy"},
+	"list":    {"ls", "all"},
+	"show":    {"get", "describe", "view", "info"},
+	"update":  {"edit", "set", "change"},
+	"enable":  {"activate", "resume"},
+	"disable": {"deactivate", "pause"},
+	"cancel":  {"stop", "abort"},
+	"revoke":  {"delete", "remove", "rm"},
+	"retry":   {"resend", "redeliver", "requeue"},
+	"lookup":  {"search", "find"},
+}
+
+// addSuggestions makes every command suggest the nearest command or flag.
+func addSuggestions(cmd *cobra.Command) {
+	cmd.SuggestFor = append(cmd.SuggestFor, synonyms[cmd.Name()]...)
+	cmd.SuggestionsMinimumDistance = maxTypingErrors
+	cmd.SetFlagErrorFunc(flagError)
+	for _, child := range cmd.Commands() {
+		addSuggestions(child)
+	}
+}
+
+// flagError adds the nearest flag to the error of an unknown one.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	given := unknown.GetSpecifiedName()
+	best, distance := "", maxTypingErrors+1
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		if flag.Hidden || len(given) < 2 {
+			return
+		}
+		errs := editDistance(given, flag.Name)
+		if len(given) > 2 && (strings.HasPrefix(flag.Name, given) || strings.HasPrefix(given, flag.Name)) {
+			errs = min(errs, 1)
+		}
+		if errs < distance {
+			best, distance = flag.Name, errs
+		}
+	})
+	if best == "" {
+		return err
+	}
+	return fmt.Errorf("%w; did you mean --%s?", err, best)
+}
+
+// commandError is the error of an unknown command of cmd, with the nearest one.
+func commandError(cmd *cobra.Command, given string) error {
+	names := make([]string, 0, len(cmd.Commands()))
+	for _, child := range cmd.Commands() {
+		if child.IsAvailableCommand() {
+			names = append(names, child.Name())
+		}
+	}
+	near := cmd.SuggestionsFor(given)
+	slices.Sort(near)
+	if near = slices.Compact(near); len(near) > 0 {
+		return fmt.Errorf("%s has no command %q; did you mean %s?", cmd.CommandPath(), given, strings.Join(near, " or "))
+	}
+	return fmt.Errorf("%s has no command %q; it has: %s", cmd.CommandPath(), given, strings.Join(names, ", "))
+}
+
+// noArguments refuses arguments of a command that has children: they are mistyped commands.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return commandError(cmd, args[0])
+}
+
+// editDistance counts the characters to insert, delete or replace to turn a into b.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
