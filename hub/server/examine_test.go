@@ -10,7 +10,8 @@ import (
 // What the console's overview, map and health screens read.
 func TestOperatorsSeeTheState(t *testing.T) {
 	t.Parallel()
-	a := newPlace(t).start(t, nil).account()
+	p := newPlace(t)
+	a := p.start(t, nil).account()
 	good, parking := newHook(t, nil), newHook(t, nil)
 	empty := a.ok(200, "GET", "/stats/backlog", "")
 	require.Equal(t, map[string]any{"pending": 0.0, "parked": 0.0, "oldest_pending_at": nil}, empty)
@@ -20,12 +21,19 @@ func TestOperatorsSeeTheState(t *testing.T) {
 	good.waitAll(a.batch(3, "a.b"))
 	require.Eventually(t, func() bool { return a.ok(200, "GET", "/stats/backlog", "")["parked"] == 3.0 }, soon, tick)
 	receivers := map[string]map[string]any{}
-	require.Eventually(t, func() bool {
+	read := func() bool {
 		for _, receiver := range items(a.ok(200, "GET", "/stats/receivers", "")) {
 			receivers[receiver["receiver_id"].(string)] = receiver
 		}
 		return receivers[taking]["attempts"] == 3.0
+	}
+	require.Eventually(t, read, soon, tick)
+	require.Eventually(t, func() bool {
+		var deltas int
+		require.NoError(t, p.pool.QueryRow(t.Context(), `select count(*) from hub.rollup_deltas`).Scan(&deltas))
+		return deltas == 0
 	}, soon, tick)
+	require.True(t, read(), "nothing is counted twice when it is rolled up: %v", receivers[taking])
 	require.Equal(t, 0.0, receivers[taking]["errors"])
 	require.Len(t, receivers[taking]["attempts_by_hour"], 24)
 	var byHour float64

@@ -40,6 +40,7 @@ async function local(browser) {
 	await page.getByRole("button", { name: "Connect" }).first().click();
 	await shows(page, "Connected.");
 	expect(await page.locator("li[data-state=done]").count() === 6, "every step is done");
+	await shows(page, "connected", "fieldset");
 	await look(page, "connect-done");
 	await page.getByText("Show the integration").click();
 	await page.waitForURL(/\/integrations\/[0-9a-f-]{36}$/);

@@ -15,7 +15,7 @@ async function shown(browser) {
 		await route.fulfill({ json: { to: new Date().toISOString(), items: [{ receiver_id: list.items[0].id, tenant_id: list.items[0].tenant_id, attempts: 50, errors: 20, failed: 3, attempts_by_hour: hours, errors_by_hour: hours }] } });
 	});
 	await page.reload();
-	await page.locator("svg[role=img] path[data-state=bad]").waitFor();
+	await page.locator("svg[role=img] path[data-state=bad]").waitFor({ state: "attached" }); // a level line has no height
 	await shows(page, "Many errors, or broken", "tbody");
 	await look(page, "map-errors");
 	await page.getByRole("link", { name: "Pine Clinic" }).click();

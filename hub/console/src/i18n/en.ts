@@ -231,7 +231,7 @@ export const messages = {
 		state: "State",
 		table: "Connections",
 		external: "elsewhere",
-		partial: "Only the 500 newest integrations are shown.",
+		partial: "Only the 1000 newest integrations are shown.",
 		emptyTitle: "Nothing is connected yet",
 		empty: "Accounts and their connections appear here.",
 	},

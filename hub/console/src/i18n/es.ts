@@ -232,7 +232,7 @@ export const messages: Messages = {
 		state: "Estado",
 		table: "Conexiones",
 		external: "en otro lugar",
-		partial: "Solo se muestran las 500 integraciones más nuevas.",
+		partial: "Solo se muestran las 1000 integraciones más nuevas.",
 		emptyTitle: "Todavía no hay nada conectado",
 		empty: "Las cuentas y sus conexiones aparecen aquí.",
 	},

@@ -232,7 +232,7 @@ export const messages: Messages = {
 		state: "Estado",
 		table: "Conexões",
 		external: "em outro lugar",
-		partial: "Só as 500 integrações mais novas são mostradas.",
+		partial: "Só as 1000 integrações mais novas são mostradas.",
 		emptyTitle: "Nada está conectado ainda",
 		empty: "As contas e suas conexões aparecem aqui.",
 	},

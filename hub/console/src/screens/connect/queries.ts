@@ -1,6 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import { ApiError, client, type Environment, read } from "../../api/client";
 import type { paths } from "../../api/schema";
+import { readConnections } from "../integrations/queries";
 
 export type Tenant = paths["/api/v1/tenants/{id}"]["get"]["responses"]["200"]["content"]["application/json"];
 
@@ -23,8 +24,8 @@ export const connectedQuery = (environment: Environment) =>
 	queryOptions({
 		queryKey: ["integrations", environment, "connected"],
 		queryFn: async () => {
-			const list = await read(client.GET("/api/v1/integrations", { params: { query: { environment, limit: 500 } } }));
-			return new Set(list.items.filter((integration) => !integration.revoked_at).map((integration) => `${integration.tenant_id} ${integration.peer_account}`));
+			const { items } = await readConnections(environment);
+			return new Set(items.map((integration) => `${integration.tenant_id} ${integration.peer_account}`));
 		},
 	});
 

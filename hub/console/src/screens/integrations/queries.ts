@@ -16,6 +16,21 @@ export const integrationsQuery = (environment: Environment, search: Integrations
 		getNextPageParam: (last) => last.next_cursor ?? undefined,
 	});
 
+const maxPages = 5;
+
+/** readConnections reads the 1000 newest integrations, without those that were revoked. */
+export async function readConnections(environment: Environment): Promise<{ items: Integration[]; more: boolean }> {
+	const items: Integration[] = [];
+	let cursor: string | undefined;
+	for (let pages = 0; pages < maxPages; pages++) {
+		const page = await read(client.GET("/api/v1/integrations", { params: { query: { environment, limit: 200, cursor } } }));
+		items.push(...page.items.filter((integration) => !integration.revoked_at));
+		cursor = page.next_cursor ?? undefined;
+		if (!cursor) break;
+	}
+	return { items, more: cursor !== undefined };
+}
+
 /** receiversQuery reads the last 24 hours of the busiest receivers, by id. */
 export const receiversQuery = queryOptions({
 	queryKey: ["stats", "receivers"],

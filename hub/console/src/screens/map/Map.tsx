@@ -29,7 +29,7 @@ export function ConnectionMap() {
 					<h1>{t.map.title}</h1>
 					<p className="quiet">{t.map.lead}</p>
 				</div>
-				{connections.data?.next_cursor && <span className="quiet">{t.map.partial}</span>}
+				{connections.data?.more && <span className="quiet">{t.map.partial}</span>}
 			</div>
 			{connections.isPending || receivers.isPending ? (
 				<div className="panel">

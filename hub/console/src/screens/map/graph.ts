@@ -22,9 +22,12 @@ function stateOf(integration: Integration, attempts: number, errors: number): St
 export function graphOf(integrations: Integration[], receivers: Map<string, Receiver>): Graph {
 	const accounts = new Map<string, Account>();
 	for (const { tenant_id: id, tenant_name: name, own_product: product } of integrations) accounts.set(id, { id, name, product, external: false });
+	const known = new Map(integrations.map(({ own_product, peer_account, tenant_id }) => [`${own_product} ${peer_account}`, tenant_id]));
 	const edges = integrations.map((integration): Edge => {
-		const local = integration.peer_account && accounts.has(integration.peer_account) ? integration.peer_account : undefined;
-		const to = local ?? `${integration.product} ${integration.peer_account ?? ""}`;
+		// A side that has not asked the peer yet does not know its account; the other side does.
+		const account = integration.peer_account ?? known.get(`${integration.product} ${integration.tenant_id}`);
+		const local = account && accounts.has(account) ? account : undefined;
+		const to = local ?? `${integration.product} ${account ?? ""}`;
 		if (!local) accounts.set(to, { id: to, name: integration.product, product: integration.product, external: true });
 		const { attempts = 0, errors = 0 } = receivers.get(integration.id) ?? {};
 		return { integration, from: integration.tenant_id, to, attempts, errors, state: stateOf(integration, attempts, errors) };
