@@ -6,6 +6,9 @@ import "integrationhub/hub/module/rest"
 // codes; package reference adds those that all operations share.
 var docs = rest.Docs{
 	Operations: map[string]rest.OperationDoc{
+		"health.get":                 {Text: "What hub doctor finds, in the running hub. A finding that failed does not change the status of the answer."},
+		"stats.backlog":              {Text: "From indexes of what is not settled; the log is not counted."},
+		"stats.receivers":            {Text: "From rollups that are a few seconds old; the receiver with the most errors first."},
 		"session.create":             {Text: "For pages of this origin: the session is in a cookie that scripts cannot read. Logins that fail too often have to wait.", Errors: []string{"401 invalid_credentials", "403 cross_site", "429 too_many_logins", "503 busy"}},
 		"session.get":                {Text: "Writes with the cookie need the token in the header X-CSRF-Token."},
 		"session.delete":             {Text: "The session ends on every process of the hub."},
