@@ -55,6 +55,7 @@ setup: ## Fetch what tests need and this machine lacks: PostgreSQL, Redis, Chrom
 	@sh configs/setup/ensure-browser.sh >/dev/null
 	@sh configs/setup/ensure-node.sh hub/server/receivers >/dev/null
 	@sh configs/setup/ensure-node.sh clinic/internal/api/fhirclients >/dev/null
+	@sh configs/setup/ensure-node.sh .ci/openapi >/dev/null
 	@sh configs/setup/ensure-node.sh hub/console >/dev/null
 
 ##@ Checking
@@ -70,6 +71,10 @@ test-fast: ## For the loop while working: vet and most tests, without the race d
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Lint: style, mistakes, and which package may import which
 	@$(GOLANGCI_LINT) run $(ARGS)
+
+.PHONY: lint-api
+lint-api: build ## Lint the OpenAPI documents with Redocly and Spectral; warnings fail too. Needs Node.js
+	@bash .ci/openapi/lint.sh bin/hub
 
 .PHONY: check-generated
 check-generated: ## Fail where generated files do not fit their sources

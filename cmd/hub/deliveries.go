@@ -56,9 +56,9 @@ func newDeliveriesList(a *app) *cobra.Command {
 }
 
 func deliveryColumns() []column {
-	return []column{{title: "time"}, {title: "id"}, {title: "event"}, {title: "type"}, {title: "product"}, {title: "tenant"},
+	return []column{{title: "time"}, {title: "id"}, {title: "event", minor: true}, {title: "type"}, {title: "product", minor: true}, {title: "tenant"},
 		{title: "direction"}, {title: "receiver"}, {title: "status", paint: statusColour}, {title: "reason"},
-		{title: "code", paint: codeColour}, {title: "attempts", right: true}, {title: "took", right: true}, {title: "next attempt"}}
+		{title: "code", paint: codeColour}, {title: "attempts", right: true}, {title: "took", right: true}, {title: "next attempt", minor: true}}
 }
 
 func deliveryRow(d client.Delivery) []string {
@@ -75,7 +75,7 @@ func receiverText(d client.Delivery) string {
 // tookText writes how long the last attempt took, in the log's whole milliseconds.
 func tookText(d client.Delivery) string {
 	switch {
-	case d.AttemptCount == 0 || d.DurationMS == nil || d.Direction == inbound:
+	case d.DurationMS == nil || d.Direction == inbound:
 		return "-"
 	case *d.DurationMS < 1:
 		return "<1 ms"

@@ -163,7 +163,7 @@ func TestReceived(t *testing.T) {
 	h.callAs(h.board, "/board/api/v1/publish", `{"author":"","text":"hello"}`, &published)
 	list := []string{"deliveries", "list", "--direction", "inbound", "--integration", made[0]}
 	require.Eventually(t, func() bool { return h.run(append(list, "-q")...).requireOK() != "" }, 30*time.Second, 100*time.Millisecond)
-	require.Regexp(t, published.ID+` +note\.created +board +delivered +200 +1 +- +-`, h.run(list...).requireOK())
+	require.Regexp(t, published.ID+` +note\.created +board +Acme +inbound +board +delivered +- +200 +1 +- +-`, h.run(list...).requireOK())
 	shown := h.run("deliveries", "show", h.run(append(list, "-q")...).requireOK()).requireOK()
 	require.Regexp(t, `(?m)^delivery .* delivered, came once$`, shown)
 	require.Regexp(t, `(?m)^answered +200  \{"received":true,"id":"`+published.ID+`","status":"accepted"\}$`, shown)
@@ -181,6 +181,7 @@ func TestConnect(t *testing.T) {
 	withKey := h.withEnv("HUB_PEER_KEY", h.peerKey())
 	withKey.run("connect", base, "--tenant", "Acme", "--product", "board", "--peer", "clinic").requireFails(1, "(unexpected_product, request ")
 	withKey.run("connect", "http://169.254.169.254/", "--tenant", "Acme", "--product", "board", "--peer", "notes").requireFails(1, "(url_not_allowed, request ", "HUB_EGRESS_ALLOW")
+	withKey.run("connect", "http://127.0.0.1:1/api/v1", "--tenant", "Acme", "--product", "board", "--peer", "notes").requireFails(1, "nothing listens on that port")
 	shown := withKey.run("connect", base, "--tenant", "Acme", "--product", "board", "--peer", "notes", "--feature", "reminders").requireOK()
 	require.Regexp(t, `(?m)^status +active$`, shown)
 	require.Regexp(t, `(?m)^used_for +reminders$`, shown)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"integrationhub/hub/hubtest/openapitest"
 )
 
 // TestOpenAPI: the document can be had without a hub, and is the one a hub serves.
@@ -63,4 +65,22 @@ func TestProductOpenAPI(t *testing.T) {
 	require.Equal(t, 2, got.code)
 	require.Contains(t, got.stderr, "scheduling")
 	require.Empty(t, got.stdout)
+}
+
+// TestDocumentsAreComplete: each operation, parameter and property has a description that says
+// more than its name, each operation lists its errors with their codes, and what callers send
+// has bounds.
+func TestDocumentsAreComplete(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	for product, least := range map[string]int{"": 350, "scheduling": 900, "messaging": 600, "clinic": 450} {
+		command := []string{"openapi"}
+		if product != "" {
+			command = append(command, "--product", product)
+		}
+		problems, properties, err := openapitest.Incompleteness([]byte(c.run(command...).requireOK()))
+		require.NoError(t, err)
+		require.Empty(t, problems, "the document %s\n%s", product, strings.Join(problems, "\n"))
+		require.Greater(t, properties, least, product)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -100,6 +101,7 @@ type column struct {
 	title string
 	right bool                // aligned to the right: numbers
 	paint func(string) colour // nil: plain
+	minor bool                // left out of a terminal too narrow for every column
 }
 
 // narrowest is the fewest characters a shortened column keeps.
@@ -116,6 +118,7 @@ func (a *app) table(columns []column, rows [][]string) {
 		}
 	}
 	if width, _, err := term.GetSize(int(a.out.Fd())); err == nil && width > 0 {
+		columns, widths, rows = dropMinor(columns, widths, rows, width)
 		shrink(widths, width)
 	}
 	titles := make([]string, len(columns))
@@ -152,6 +155,27 @@ func (a *app) tableRow(columns []column, widths []int, cells []string, paint fun
 		}
 	}
 	a.print("%s", line.String())
+}
+
+// dropMinor leaves out minor columns, the last first, until the others fit into width with
+// the fewest characters each may have.
+func dropMinor(columns []column, widths []int, rows [][]string, width int) ([]column, []int, [][]string) {
+	for {
+		least, last := 2*(len(columns)-1), -1
+		for i, c := range columns {
+			least += min(widths[i], narrowest)
+			if c.minor {
+				last = i
+			}
+		}
+		if least <= width || last < 0 {
+			return columns, widths, rows
+		}
+		columns, widths = slices.Delete(slices.Clone(columns), last, last+1), slices.Delete(widths, last, last+1)
+		for i := range rows {
+			rows[i] = slices.Delete(rows[i], last, last+1)
+		}
+	}
 }
 
 // shrink narrows the widest columns until the row fits into width.

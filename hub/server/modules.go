@@ -17,6 +17,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/config"
+	"integrationhub/hub/internal/api"
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/auth"
 	"integrationhub/hub/internal/connect"
@@ -29,6 +30,7 @@ import (
 	"integrationhub/hub/internal/lookup"
 	"integrationhub/hub/internal/outbox"
 	"integrationhub/hub/internal/product"
+	"integrationhub/hub/internal/reference"
 	"integrationhub/hub/internal/registry"
 	"integrationhub/hub/internal/store/dbgen"
 	"integrationhub/hub/migrations"
@@ -279,6 +281,7 @@ func (s *Server) mountProduct(hostedProduct *hosted, limits keyLimits) error {
 		Connectors: s.products.Connector, Inbox: hostedProduct.inbox, Ledger: s.engine.reader, Requeuer: s.engine.requeuer, Wake: s.engine.dispatcher.Wake, Audit: audit.NewRecorder(s.storage.api),
 		OnReceived: func(outcome string) { s.engine.metrics.CountReceived(hostedProduct.spec.Name, outcome) },
 		Now:        time.Now, TrustedProxies: s.options.Config.TrustedProxies, Health: s.probes.dependencies, BaseURL: hostedProduct.base, Docs: !s.options.Config.IsProduction(),
+		References: func() []reference.Link { return s.references(hostedProduct.listener != nil) },
 	})
 	if err != nil {
 		return err
@@ -296,6 +299,24 @@ func (s *Server) mountProduct(hostedProduct *hosted, limits keyLimits) error {
 		}
 	}
 	return nil
+}
+
+// references returns links to the references of the hub and its products: paths, or whole
+// addresses for a page at another origin, that of a product with a listener of its own.
+func (s *Server) references(isOtherOrigin bool) []reference.Link {
+	origin := ""
+	if isOtherOrigin {
+		origin = s.publicURL()
+	}
+	links := []reference.Link{{Title: api.Title, URL: origin + "/docs"}}
+	for _, linked := range s.products.list {
+		url := origin + linked.path + "/docs"
+		if linked.listener != nil {
+			url = linked.base + "/docs"
+		}
+		links = append(links, reference.Link{Title: linked.spec.Title, URL: url})
+	}
+	return links
 }
 
 // stopServing closes the products' listeners; requests in flight are finished.

@@ -65,7 +65,7 @@ func (a *API) register(api huma.API, rows []rest.Route) {
 			bind(api, op)
 		}
 		return r
-	}), a.checkRateLimit)
+	}), docs, a.checkRateLimit)
 }
 
 // patientPaths begin the paths whose id is a patient's.

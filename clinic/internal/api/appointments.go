@@ -13,17 +13,17 @@ import (
 
 // Appointment is an appointment as the clinic's users see it.
 type Appointment struct {
-	ID           uuid.UUID              `json:"id"`
-	PatientID    uuid.UUID              `json:"patient_id"`
-	Datetime     time.Time              `json:"datetime"`
-	Service      string                 `json:"service"`
-	Professional string                 `json:"professional"`
-	Status       care.AppointmentStatus `json:"status" enum:"scheduled,confirmed,completed,cancelled,no_show"`
+	ID           uuid.UUID              `json:"id" doc:"Names the appointment in paths and events"`
+	PatientID    uuid.UUID              `json:"patient_id" doc:"Patient it belongs to"`
+	Datetime     time.Time              `json:"datetime" doc:"When it begins"`
+	Service      string                 `json:"service" doc:"What is done"`
+	Professional string                 `json:"professional" doc:"Who does it"`
+	Status       care.AppointmentStatus `json:"status" enum:"scheduled,confirmed,completed,cancelled,no_show" doc:"State it is in"`
 	Reason       *string                `json:"reason" doc:"Of a cancellation"`
-	RemindedAt   *time.Time             `json:"reminded_at"`
+	RemindedAt   *time.Time             `json:"reminded_at" doc:"When the patient was reminded; null: not yet"`
 	Source       *string                `json:"source" doc:"The connected product it came from"`
 	ExternalID   *string                `json:"external_id" doc:"Its id there"`
-	CreatedAt    time.Time              `json:"created_at"`
+	CreatedAt    time.Time              `json:"created_at" doc:"When it was stored"`
 }
 
 func toAppointment(a store.Appointment) Appointment {
@@ -35,8 +35,8 @@ func toAppointment(a store.Appointment) Appointment {
 
 type appointmentFields struct {
 	Datetime     rest.Optional[string] `json:"datetime,omitempty" format:"date-time" doc:"Without a UTC offset it counts in the clinic's time zone; the seconds may be left out" example:"2026-03-02T09:00:00-03:00"`
-	Service      rest.Optional[string] `json:"service,omitempty" maxLength:"200"`
-	Professional rest.Optional[string] `json:"professional,omitempty" maxLength:"120"`
+	Service      rest.Optional[string] `json:"service,omitempty" maxLength:"200" doc:"What is done"`
+	Professional rest.Optional[string] `json:"professional,omitempty" maxLength:"120" doc:"Who does it"`
 	Status       rest.Optional[string] `json:"status,omitempty" enum:"scheduled,confirmed,completed,cancelled,no_show" doc:"Of a new one: scheduled"`
 	Reason       rest.Nullable[string] `json:"reason,omitempty" maxLength:"500" doc:"Of a cancellation; null: none"`
 }
@@ -113,7 +113,7 @@ func (a *API) updateAppointment(ctx context.Context, in *appointmentInput) (*str
 
 type appointmentsInput struct {
 	PatientItemsInput
-	Status string `query:"status" enum:"scheduled,confirmed,completed,cancelled,no_show"`
+	Status string `query:"status" enum:"scheduled,confirmed,completed,cancelled,no_show" doc:"Only those in this state"`
 }
 
 func (a *API) listAppointments(ctx context.Context, in *appointmentsInput) (*struct{ Body rest.Page[Appointment] }, error) {

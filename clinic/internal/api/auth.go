@@ -59,10 +59,10 @@ func toAccount(row store.User) accounts.User {
 
 type signUpInput struct {
 	Body struct {
-		ClinicName string `json:"clinic_name" minLength:"1" maxLength:"120"`
+		ClinicName string `json:"clinic_name" minLength:"1" maxLength:"120" doc:"How patients know the clinic"`
 		Name       string `json:"name" minLength:"1" maxLength:"120" doc:"Of the first administrator"`
-		Email      string `json:"email" maxLength:"254" example:"bia@example.com"`
-		Password   string `json:"password" minLength:"8" maxLength:"128"`
+		Email      string `json:"email" maxLength:"254" doc:"Login of the administrator" example:"bia@example.com"`
+		Password   string `json:"password" minLength:"8" maxLength:"128" doc:"Secret of the administrator"`
 	} `nameHint:"Register"`
 }
 
@@ -71,8 +71,8 @@ type signUpOutput struct{ Body Registered }
 // Registered is the session of a clinic's first administrator.
 type Registered struct {
 	accounts.Session
-	User   User   `json:"user"`
-	Clinic Clinic `json:"clinic"`
+	User   User   `json:"user" doc:"Administrator, who is logged in"`
+	Clinic Clinic `json:"clinic" doc:"What was made"`
 }
 
 func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error) {

@@ -14,13 +14,13 @@ import (
 
 // Clinic is a tenant of the product.
 type Clinic struct {
-	ID        uuid.UUID `json:"id"`
-	Name      string    `json:"name"`
-	Timezone  string    `json:"timezone" example:"America/Sao_Paulo"`
+	ID        uuid.UUID `json:"id" doc:"Names the clinic: its tenant id"`
+	Name      string    `json:"name" doc:"How people call it"`
+	Timezone  string    `json:"timezone" doc:"IANA zone that days are counted in" example:"America/Sao_Paulo"`
 	Locale    string    `json:"locale" example:"pt-BR" doc:"E-mails to users are in this language, where it is Portuguese, English or Spanish, else in Portuguese"`
 	RevealCPF bool      `json:"reveal_cpf" doc:"Administrators may ask for whole tax ids; each time is on record"`
 	AreaCode  *string   `json:"default_area_code" example:"11" doc:"The area code of phone numbers that are sent or imported without theirs; null: they are refused"`
-	CreatedAt time.Time `json:"created_at"`
+	CreatedAt time.Time `json:"created_at" doc:"When it was stored"`
 }
 
 type clinicOutput struct{ Body Clinic }
@@ -40,11 +40,11 @@ func (a *API) getClinic(ctx context.Context, _ *struct{}) (*clinicOutput, error)
 
 type clinicInput struct {
 	Body struct {
-		Name      rest.Optional[string] `json:"name,omitempty"`
-		Timezone  rest.Optional[string] `json:"timezone,omitempty"`
-		Locale    rest.Optional[string] `json:"locale,omitempty"`
-		RevealCPF rest.Optional[bool]   `json:"reveal_cpf,omitempty"`
-		AreaCode  rest.Nullable[string] `json:"default_area_code,omitempty" example:"11" doc:"An area code of Brazil; null: none"`
+		Name      rest.Optional[string] `json:"name,omitempty" minLength:"1" maxLength:"120" doc:"How patients know the clinic"`
+		Timezone  rest.Optional[string] `json:"timezone,omitempty" maxLength:"64" doc:"IANA zone that days are counted in"`
+		Locale    rest.Optional[string] `json:"locale,omitempty" maxLength:"11" doc:"Language of letters, such as pt-BR"`
+		RevealCPF rest.Optional[bool]   `json:"reveal_cpf,omitempty" doc:"Whether administrators may see whole tax ids"`
+		AreaCode  rest.Nullable[string] `json:"default_area_code,omitempty" example:"11" maxLength:"2" doc:"An area code of Brazil; null: none"`
 	} `nameHint:"ClinicFields"`
 }
 

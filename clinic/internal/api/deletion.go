@@ -14,21 +14,21 @@ import (
 
 // Deletion is a request to erase a patient.
 type Deletion struct {
-	ID          uuid.UUID      `json:"id"`
-	PatientID   uuid.UUID      `json:"patient_id"`
+	ID          uuid.UUID      `json:"id" doc:"Names the request"`
+	PatientID   uuid.UUID      `json:"patient_id" doc:"Patient it belongs to"`
 	Status      string         `json:"status" enum:"waiting,needs_attention,completed" doc:"The patient is anonymized at once. waiting: for connected products; needs_attention: a product did not accept the event and has to be informed by other means; completed: all acknowledged"`
-	Peers       []DeletionPeer `json:"peers" nullable:"false"`
-	RequestedAt time.Time      `json:"requested_at"`
-	CompletedAt *time.Time     `json:"completed_at"`
+	Peers       []DeletionPeer `json:"peers" nullable:"false" doc:"Connected products that were asked to erase too"`
+	RequestedAt time.Time      `json:"requested_at" doc:"When it was asked for"`
+	CompletedAt *time.Time     `json:"completed_at" doc:"When every product had acknowledged; null: not yet"`
 }
 
 // DeletionPeer is a connected product that has to erase the patient too.
 type DeletionPeer struct {
-	Product        string     `json:"product"`
+	Product        string     `json:"product" doc:"Name of the other side"`
 	Status         string     `json:"status" enum:"pending,acknowledged,failed" doc:"failed: it did not accept the event for a day, or is paused or disconnected. The event is still sent when it is enabled or answers again; otherwise retry it, or inform the product by other means"`
-	AcknowledgedAt *time.Time `json:"acknowledged_at"`
+	AcknowledgedAt *time.Time `json:"acknowledged_at" doc:"When it said that it erased; null: not yet"`
 	AcknowledgedBy *uuid.UUID `json:"acknowledged_by" doc:"The user who recorded that the product was informed by other means; null: it accepted the event"`
-	Note           *string    `json:"note"`
+	Note           *string    `json:"note" doc:"What somebody wrote down about it; null: nothing"`
 }
 
 type deletionOutput struct{ Body Deletion }
@@ -84,12 +84,12 @@ func (a *API) getDeletion(ctx context.Context, in *rest.IDParam) (*deletionOutpu
 }
 
 type acknowledgeFields struct {
-	Note rest.Optional[string] `json:"note,omitempty" doc:"How the product was informed"`
+	Note rest.Optional[string] `json:"note,omitempty" maxLength:"500" doc:"How the product was informed"`
 }
 
 type acknowledgeInput struct {
 	rest.IDParam
-	Product string             `path:"product" maxLength:"60"`
+	Product string             `path:"product" maxLength:"60" doc:"Name of the other side, as in peers"`
 	Body    *acknowledgeFields `nameHint:"AcknowledgeDeletion" required:"false"`
 }
 

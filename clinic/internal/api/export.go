@@ -19,29 +19,29 @@ import (
 
 type exportInput struct {
 	rest.IDParam
-	Format string `query:"format" enum:"json,csv,fhir" default:"json"`
+	Format string `query:"format" enum:"json,csv,fhir" default:"json" doc:"One JSON object, CSV files in a ZIP archive, or a FHIR bundle"`
 	RecordAccessParams
 }
 
 // Export is all data that the clinic has about a patient.
 type Export struct {
-	ExportedAt   time.Time     `json:"exported_at"`
-	Clinic       ExportClinic  `json:"clinic"`
-	Patient      Patient       `json:"patient"`
+	ExportedAt   time.Time     `json:"exported_at" doc:"When it was put together"`
+	Clinic       ExportClinic  `json:"clinic" doc:"Whose data it is"`
+	Patient      Patient       `json:"patient" doc:"Whom it is about"`
 	LinkedPhones []string      `json:"linked_phones" nullable:"false" doc:"Further numbers that are the patient's, as numbers are compared: without a Brazilian mobile's ninth digit"`
 	ExternalRef  *string       `json:"external_ref" doc:"The patient's id where they were imported from"`
 	References   []Reference   `json:"references" nullable:"false" doc:"The patient's numbers in other lists that were imported"`
-	Records      []Record      `json:"records" nullable:"false"`
-	Appointments []Appointment `json:"appointments" nullable:"false"`
-	Payments     []Payment     `json:"payments" nullable:"false"`
-	Interactions []Interaction `json:"interactions" nullable:"false"`
+	Records      []Record      `json:"records" nullable:"false" doc:"What was written down, the latest first"`
+	Appointments []Appointment `json:"appointments" nullable:"false" doc:"All, whatever became of them"`
+	Payments     []Payment     `json:"payments" nullable:"false" doc:"All, whatever became of them"`
+	Interactions []Interaction `json:"interactions" nullable:"false" doc:"What happened with the patient"`
 }
 
 // exportHead has the members of an [Export] before its lists.
 type exportHead struct {
-	ExportedAt   time.Time    `json:"exported_at"`
-	Clinic       ExportClinic `json:"clinic"`
-	Patient      Patient      `json:"patient"`
+	ExportedAt   time.Time    `json:"exported_at" doc:"When it was put together"`
+	Clinic       ExportClinic `json:"clinic" doc:"Whose data it is"`
+	Patient      Patient      `json:"patient" doc:"Whom it is about"`
 	LinkedPhones []string     `json:"linked_phones"`
 	ExternalRef  *string      `json:"external_ref"`
 	References   []Reference  `json:"references"`
@@ -49,14 +49,14 @@ type exportHead struct {
 
 // Reference is a patient's number in a list.
 type Reference struct {
-	Source     string `json:"source"`
-	ExternalID string `json:"external_id"`
+	Source     string `json:"source" doc:"System that the id is of"`
+	ExternalID string `json:"external_id" doc:"What the patient is called there"`
 }
 
 // ExportClinic is the clinic that exports.
 type ExportClinic struct {
-	ID   uuid.UUID `json:"id"`
-	Name string    `json:"name"`
+	ID   uuid.UUID `json:"id" doc:"Names the clinic: its tenant id"`
+	Name string    `json:"name" doc:"How people call it"`
 }
 
 type exportOutput struct {

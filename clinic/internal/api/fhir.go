@@ -40,7 +40,7 @@ func (resource) ContentType(string) string { return fhir.MediaType }
 func (resource) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		Type: huma.TypeObject, Description: "A FHIR R4 resource", AdditionalProperties: true, Required: []string{"resourceType"},
-		Properties: map[string]*huma.Schema{"resourceType": {Type: huma.TypeString}},
+		Properties: map[string]*huma.Schema{"resourceType": {Type: huma.TypeString, Description: "Name of the FHIR type, such as Patient"}},
 	}
 }
 

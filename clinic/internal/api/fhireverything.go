@@ -19,7 +19,7 @@ type bundleOutput struct{ Body func(huma.Context) }
 
 // everythingBody is the body of $everything by POST.
 type everythingBody struct {
-	ID      string `path:"id"`
+	ID      string `path:"id" maxLength:"64" doc:"Names the patient"`
 	RawBody []byte `contentType:"application/fhir+json" required:"false" doc:"A resource of type Parameters with start, end and _type"`
 }
 
@@ -57,7 +57,7 @@ func (a *API) bindEverything(api huma.API, op huma.Operation) {
 // operationParameters documents the inputs of an operation in the address.
 func operationParameters(inputs []fhir.OperationParameter) (params []*huma.Param) {
 	for _, input := range inputs {
-		params = append(params, &huma.Param{Name: input.Name, In: "query", Description: input.Documentation, Schema: &huma.Schema{Type: huma.TypeString}})
+		params = append(params, &huma.Param{Name: input.Name, In: "query", Description: input.Documentation, Schema: parameterSchema()})
 	}
 	return params
 }

@@ -268,8 +268,8 @@ func (a *API) findExport(ctx context.Context, text string) (store.Export, []stor
 }
 
 type exportFileInput struct {
-	ID   string `path:"id"`
-	Type string `path:"type" doc:"Of the resources, such as Patient"`
+	ID   string `path:"id" maxLength:"64" doc:"Names the export"`
+	Type string `path:"type" maxLength:"64" doc:"Of the resources, such as Patient"`
 }
 
 // bindExportFile binds a file of a finished export.

@@ -21,7 +21,7 @@ import (
 
 // fhirID has the path of one resource. An id that is no UUID is not found.
 type fhirID struct {
-	ID string `path:"id"`
+	ID string `path:"id" maxLength:"64" doc:"Names the resource"`
 }
 
 // readOutput is a resource with its validators, or 304 without the resource.
@@ -101,7 +101,7 @@ func (a *API) bindFHIRRead(kinds func() resourceType) rest.Binder {
 	of := kinds()
 	return func(api huma.API, op huma.Operation) {
 		for _, name := range []string{fhir.ParamSummary, fhir.ParamElements, fhir.ParamFormat} {
-			op.Parameters = append(op.Parameters, &huma.Param{Name: name, In: "query", Description: resultParamDocs[name], Schema: &huma.Schema{Type: huma.TypeString}})
+			op.Parameters = append(op.Parameters, &huma.Param{Name: name, In: "query", Description: resultParamDocs[name], Schema: parameterSchema()})
 		}
 		handleFHIRRead(func(ctx context.Context, in *fhirID) (fhir.Resource, error) {
 			f, err := a.newFHIRView(ctx, of.scope)

@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -45,7 +46,20 @@ func (a fhirRequest) parameters(form string) (url.Values, error) {
 	for name, values := range formParams {
 		params[name] = append(params[name], values...)
 	}
+	for name, values := range params {
+		if slices.ContainsFunc(values, func(value string) bool { return len(value) > maxParameter }) {
+			return nil, invalidParameter(name, "must have at most "+strconv.Itoa(maxParameter)+" bytes")
+		}
+	}
 	return params, err
+}
+
+// maxParameter is the longest value of a parameter, in bytes.
+const maxParameter = 16 << 10
+
+// parameterSchema documents a parameter.
+func parameterSchema() *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, MaxLength: new(maxParameter)}
 }
 
 func parseForm(form, location string) (url.Values, error) {

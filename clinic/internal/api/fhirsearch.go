@@ -53,7 +53,8 @@ func (a *API) bindFHIRSearch(kinds func() resourceType) rest.Binder {
 func searchFormSchema(name string) *huma.Schema {
 	form := &huma.Schema{Type: huma.TypeObject, Properties: make(map[string]*huma.Schema), AdditionalProperties: true}
 	for _, param := range searchParameters(name) {
-		form.Properties[param.Name] = &huma.Schema{Type: huma.TypeString, Description: param.Description}
+		form.Properties[param.Name] = parameterSchema()
+		form.Properties[param.Name].Description = param.Description
 		if param.Name == fhir.ParamCount {
 			form.Properties[param.Name].Examples = []any{strconv.Itoa(defaultCount)}
 		}
@@ -87,7 +88,7 @@ func joinDocs(doc string, values []string) string {
 func searchParameters(resourceType string) []*huma.Param {
 	var list []*huma.Param
 	add := func(name, doc string) {
-		list = append(list, &huma.Param{Name: name, In: "query", Description: doc, Schema: &huma.Schema{Type: huma.TypeString}})
+		list = append(list, &huma.Param{Name: name, In: "query", Description: doc, Schema: parameterSchema()})
 	}
 	for _, searchParam := range fhir.SearchParams(resourceType) {
 		doc := searchParam.Documentation

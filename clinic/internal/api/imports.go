@@ -24,7 +24,7 @@ const maxImportFormBytes = 16 << 20
 type createImportInput struct {
 	RawBody huma.MultipartFormFiles[struct {
 		File   huma.FormFile `form:"file" required:"true" doc:"A table with names of columns in its first line (external_id, name, phone, email, cpf, birth_date, status, or in Portuguese), or FHIR R4 patients, one on each line; 16 MiB at most"`
-		Format string        `form:"format" required:"true" enum:"csv,fhir-ndjson"`
+		Format string        `form:"format" required:"true" enum:"csv,fhir-ndjson" doc:"What kind of file it is"`
 		Source string        `form:"source" required:"false" maxLength:"200" doc:"The list or system that the patients' numbers belong to, such as the name of the program that wrote the file. Absent: the system that FHIR names for the id, else the clinic's own list"`
 		DryRun bool          `form:"dry_run" required:"false" doc:"Find out what the import would do, by line, and change nothing"`
 	}]
@@ -32,9 +32,9 @@ type createImportInput struct {
 
 type createImportOutput struct {
 	Body struct {
-		ID      uuid.UUID     `json:"id"`
-		DryRun  bool          `json:"dry_run"`
-		Preview ImportPreview `json:"preview"`
+		ID      uuid.UUID     `json:"id" doc:"Names the import in paths"`
+		DryRun  bool          `json:"dry_run" doc:"Whether it only checks"`
+		Preview ImportPreview `json:"preview" doc:"How the first rows are understood"`
 	} `nameHint:"ImportMade"`
 }
 
@@ -47,19 +47,19 @@ type ImportPreview struct {
 
 // ImportColumn is a column of a table.
 type ImportColumn struct {
-	Heading string  `json:"heading"`
+	Heading string  `json:"heading" doc:"First line of the column"`
 	Field   *string `json:"field" enum:"external_id,name,family_name,social_name,phone,email,cpf,birth_date,status" doc:"What the column is used for; null: it is ignored"`
 }
 
 // ImportPreviewRow is a row of a file as it is read.
 type ImportPreviewRow struct {
-	Line       int      `json:"line"`
-	ExternalID *string  `json:"external_id"`
-	Name       string   `json:"name"`
-	Phone      *string  `json:"phone"`
-	Email      *string  `json:"email"`
+	Line       int      `json:"line" doc:"Where the row is in the file, from 1"`
+	ExternalID *string  `json:"external_id" doc:"What the other system calls the patient; null: nothing"`
+	Name       string   `json:"name" doc:"How people call it"`
+	Phone      *string  `json:"phone" doc:"As understood, +5511987654321; null: none"`
+	Email      *string  `json:"email" doc:"Where mail goes; null: none"`
 	CPF        *string  `json:"cpf" doc:"All but the last two digits are hidden"`
-	BirthDate  *string  `json:"birth_date"`
+	BirthDate  *string  `json:"birth_date" doc:"Day of birth, YYYY-MM-DD; null: unknown"`
 	Status     *string  `json:"status" doc:"null: the row does not say it"`
 	Warnings   []string `json:"warnings" nullable:"false" doc:"What is left out"`
 	Error      *string  `json:"error" doc:"Why the row cannot be imported"`
@@ -125,35 +125,35 @@ func (a *API) createImport(ctx context.Context, in *createImportInput) (*createI
 
 // Import is an import's progress.
 type Import struct {
-	ID         uuid.UUID   `json:"id"`
-	Format     string      `json:"format" enum:"csv,fhir-ndjson"`
+	ID         uuid.UUID   `json:"id" doc:"Names the import in paths"`
+	Format     string      `json:"format" enum:"csv,fhir-ndjson" doc:"What kind of file it is"`
 	Source     string      `json:"source" doc:"The list that the patients' numbers belong to; empty: what the file names, else the clinic's own"`
 	DryRun     bool        `json:"dry_run" doc:"Nothing is changed; the counts say what would be"`
-	Status     string      `json:"status" enum:"pending,running,done,failed"`
+	Status     string      `json:"status" enum:"pending,running,done,failed" doc:"How far it is"`
 	Total      int         `json:"total" doc:"Patients in the file"`
 	Processed  int         `json:"processed" doc:"Of them, so far"`
-	Created    int         `json:"created"`
-	Updated    int         `json:"updated"`
+	Created    int         `json:"created" doc:"How many patients are new"`
+	Updated    int         `json:"updated" doc:"How many patients were changed"`
 	Skipped    int         `json:"skipped" doc:"Lines without new data, and lines about erased patients; the latter are among the errors"`
 	Failed     int         `json:"failed" doc:"Lines with an error"`
 	Warned     int         `json:"warned" doc:"Lines with a warning; they are among the created, updated or skipped ones"`
 	Problem    *string     `json:"problem" doc:"Why the import as a whole failed"`
 	Undo       *ImportUndo `json:"undo" doc:"null: it was not asked for"`
-	CreatedAt  time.Time   `json:"created_at"`
-	FinishedAt *time.Time  `json:"finished_at"`
+	CreatedAt  time.Time   `json:"created_at" doc:"When it was stored"`
+	FinishedAt *time.Time  `json:"finished_at" doc:"When it came to its end; null: not yet"`
 }
 
 // ImportUndo is how far an import is undone.
 type ImportUndo struct {
-	Status     string     `json:"status" enum:"running,done"`
+	Status     string     `json:"status" enum:"running,done" doc:"How far it is"`
 	Undone     int        `json:"undone" doc:"Patients that are as they were before, or that are removed"`
 	Kept       int        `json:"kept" doc:"Patients that stay as they are"`
-	FinishedAt *time.Time `json:"finished_at"`
+	FinishedAt *time.Time `json:"finished_at" doc:"When it came to its end; null: not yet"`
 }
 
 // KeptPatient is a patient that an undo left as it is.
 type KeptPatient struct {
-	PatientID uuid.UUID `json:"patient_id"`
+	PatientID uuid.UUID `json:"patient_id" doc:"Who was not taken back"`
 	Line      int       `json:"line" doc:"Of the file"`
 	Reason    string    `json:"reason" doc:"For people"`
 }

@@ -15,19 +15,19 @@ import (
 // InboxEntry is an event that matched no patient. See [inbox.OpenRetention] and
 // [inbox.SettledRetention] for how long it is kept.
 type InboxEntry struct {
-	ID         uuid.UUID  `json:"id"`
-	EventID    string     `json:"event_id"`
-	EventType  string     `json:"event_type"`
+	ID         uuid.UUID  `json:"id" doc:"Names the entry in paths"`
+	EventID    string     `json:"event_id" doc:"Names the event, as the other product sent it"`
+	EventType  string     `json:"event_type" doc:"What happened, such as appointment.created"`
 	Product    string     `json:"product" doc:"That sent it"`
 	Phone      *string    `json:"phone" doc:"As long as it is open"`
 	Name       *string    `json:"name" doc:"As long as it is open"`
 	Summary    *string    `json:"summary" doc:"What it tells, as it would stand on a patient's history: of a message its text, of a booking service, professional and time. As long as it is open"`
-	Status     string     `json:"status" enum:"open,linked,dismissed"`
-	PatientID  *uuid.UUID `json:"patient_id"`
+	Status     string     `json:"status" enum:"open,linked,dismissed" doc:"Whether somebody has said whom it is about"`
+	PatientID  *uuid.UUID `json:"patient_id" doc:"Whom it was linked to; null: nobody"`
 	Suggested  *uuid.UUID `json:"suggested_patient_id" doc:"The patient who has this number by now; null where nobody has, or several. As long as it is open"`
-	OccurredAt time.Time  `json:"occurred_at"`
-	ReceivedAt time.Time  `json:"received_at"`
-	SettledAt  *time.Time `json:"settled_at"`
+	OccurredAt time.Time  `json:"occurred_at" doc:"When it happened, as the other product says"`
+	ReceivedAt time.Time  `json:"received_at" doc:"When it came in"`
+	SettledAt  *time.Time `json:"settled_at" doc:"When it was linked or dismissed; null: it is open"`
 }
 
 func toInboxEntry(entry store.InboxEntry) InboxEntry {
@@ -39,7 +39,7 @@ func toInboxEntry(entry store.InboxEntry) InboxEntry {
 
 type inboxInput struct {
 	rest.PageParams
-	Status string `query:"status" enum:"open,linked,dismissed" default:"open"`
+	Status string `query:"status" enum:"open,linked,dismissed" default:"open" doc:"Only those in this state"`
 }
 
 func (a *API) listInbox(ctx context.Context, in *inboxInput) (*struct{ Body rest.Page[InboxEntry] }, error) {
@@ -65,7 +65,7 @@ func (a *API) listInbox(ctx context.Context, in *inboxInput) (*struct{ Body rest
 type linkInput struct {
 	rest.IDParam
 	Body struct {
-		PatientID uuid.UUID `json:"patient_id"`
+		PatientID uuid.UUID `json:"patient_id" doc:"Whom the event is about"`
 	} `nameHint:"InboxLink"`
 }
 

@@ -36,7 +36,7 @@ func (a *API) requirePatient(ctx context.Context, scope store.Scope, id uuid.UUI
 
 // uncountedPage selects a page of a short list that is returned without a total.
 type uncountedPage struct {
-	Page    int `query:"page" minimum:"1" maximum:"100000" default:"1"`
+	Page    int `query:"page" minimum:"1" maximum:"100000" default:"1" doc:"Which part of the list, from 1"`
 	PerPage int `query:"per_page" minimum:"1" maximum:"500" default:"500" doc:"A page that is not full is the last"`
 }
 

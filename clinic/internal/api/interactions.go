@@ -19,13 +19,13 @@ import (
 
 // Interaction is an entry of a patient's history.
 type Interaction struct {
-	ID         uuid.UUID `json:"id"`
-	PatientID  uuid.UUID `json:"patient_id"`
-	Type       string    `json:"interaction_type" example:"message_received"`
-	Summary    string    `json:"summary"`
+	ID         uuid.UUID `json:"id" doc:"Names the interaction"`
+	PatientID  uuid.UUID `json:"patient_id" doc:"Patient it belongs to"`
+	Type       string    `json:"interaction_type" doc:"Kind of what happened" example:"message_received"`
+	Summary    string    `json:"summary" doc:"What happened, in words"`
 	Source     string    `json:"source" doc:"The product it comes from"`
 	SourceID   string    `json:"source_id" doc:"There; of events, the event's id"`
-	OccurredAt time.Time `json:"occurred_at"`
+	OccurredAt time.Time `json:"occurred_at" doc:"When it happened"`
 }
 
 func toInteraction(i store.Interaction) Interaction {
@@ -44,9 +44,9 @@ func checkInteractionType(errs *rest.FieldErrors, s string) {
 type interactionInput struct {
 	rest.IDParam
 	Body struct {
-		Type       string                `json:"interaction_type" example:"phone_call"`
-		Summary    string                `json:"summary" maxLength:"4000"`
-		OccurredAt rest.Optional[string] `json:"occurred_at,omitempty" doc:"Absent: now"`
+		Type       string                `json:"interaction_type" maxLength:"60" pattern:"^[a-z][a-z0-9_]{0,59}$" doc:"Kind of what happened" example:"phone_call"`
+		Summary    string                `json:"summary" maxLength:"4000" doc:"What happened, in words"`
+		OccurredAt rest.Optional[string] `json:"occurred_at,omitempty" maxLength:"35" doc:"Absent: now"`
 	} `nameHint:"NewInteraction"`
 }
 
@@ -90,18 +90,18 @@ type logInteractionInput struct {
 	Body struct {
 		PatientPhone rest.Optional[string]    `json:"patient_phone,omitempty" maxLength:"40" doc:"Required without patient_id. Of several patients with the number the most likely one is taken" example:"+5511987654321"`
 		PatientID    rest.Optional[uuid.UUID] `json:"patient_id,omitempty" format:"uuid" doc:"As search/patients answers it. With patient_phone, the patient has to have that number"`
-		Type         string                   `json:"interaction_type" doc:"Lower-case, with underscores: message_received, ticket_closed, …"`
-		Summary      rest.Optional[string]    `json:"summary,omitempty"`
-		Source       rest.Optional[string]    `json:"source,omitempty" doc:"Originating product; absent: the key's. A connected product's key speaks for that product only, once the product is known"`
-		SourceID     rest.Optional[string]    `json:"source_id,omitempty" doc:"Identifier there; the same one is logged once, and is refused with 409 for anything else"`
+		Type         string                   `json:"interaction_type" maxLength:"60" doc:"Lower-case, with underscores: message_received, ticket_closed, …"`
+		Summary      rest.Optional[string]    `json:"summary,omitempty" maxLength:"4000" doc:"What happened, in words"`
+		Source       rest.Optional[string]    `json:"source,omitempty" maxLength:"60" doc:"Originating product; absent: the key's. A connected product's key speaks for that product only, once the product is known"`
+		SourceID     rest.Optional[string]    `json:"source_id,omitempty" maxLength:"200" doc:"Identifier there; the same one is logged once, and is refused with 409 for anything else"`
 	} `nameHint:"LogInteraction"`
 }
 
 type logInteractionOutput struct {
 	Body struct {
-		Logged        bool      `json:"logged"`
-		InteractionID uuid.UUID `json:"interaction_id"`
-		PatientID     uuid.UUID `json:"patient_id"`
+		Logged        bool      `json:"logged" doc:"Always true: it is in the patient's history"`
+		InteractionID uuid.UUID `json:"interaction_id" doc:"Names what was logged"`
+		PatientID     uuid.UUID `json:"patient_id" doc:"Patient it belongs to"`
 	} `nameHint:"InteractionLogged"`
 }
 

@@ -19,17 +19,17 @@ import (
 
 // Patient is a patient as the clinic's users see it. Connected products get [FoundPatient].
 type Patient struct {
-	ID              uuid.UUID   `json:"id"`
-	Name            string      `json:"name"`
-	Phone           *string     `json:"phone" example:"+5511987654321"`
-	Email           *string     `json:"email"`
+	ID              uuid.UUID   `json:"id" doc:"Names the patient in paths and events"`
+	Name            string      `json:"name" doc:"How people call it"`
+	Phone           *string     `json:"phone" doc:"In international form; null: none" example:"+5511987654321"`
+	Email           *string     `json:"email" doc:"Where mail goes; null: none"`
 	CPF             *string     `json:"cpf" doc:"All but the last two digits are hidden" example:"***.***.***-09"`
-	BirthDate       *string     `json:"birth_date" example:"1990-05-17"`
-	LastAppointment *time.Time  `json:"last_appointment"`
-	NextAppointment *time.Time  `json:"next_appointment"`
+	BirthDate       *string     `json:"birth_date" doc:"Day of birth, YYYY-MM-DD; null: unknown" example:"1990-05-17"`
+	LastAppointment *time.Time  `json:"last_appointment" doc:"When the latest one took place; null: none"`
+	NextAppointment *time.Time  `json:"next_appointment" doc:"When the next one begins; null: none"`
 	BalanceDue      care.Amount `json:"balance_due" doc:"Payments that are pending or overdue"`
-	Status          string      `json:"status" enum:"active,inactive,anonymized"`
-	CreatedAt       time.Time   `json:"created_at"`
+	Status          string      `json:"status" enum:"active,inactive,anonymized" doc:"Whether the patient is in use, archived, or erased"`
+	CreatedAt       time.Time   `json:"created_at" doc:"When it was stored"`
 }
 
 // patientResponses converts rows and adds their aggregates.
@@ -64,10 +64,10 @@ func (a *API) patientOutput(ctx context.Context, scope store.Scope, p store.Pati
 }
 
 type patientFields struct {
-	Name      rest.Optional[string] `json:"name,omitempty" minLength:"1" maxLength:"120" example:"Ana Souza"`
+	Name      rest.Optional[string] `json:"name,omitempty" minLength:"1" maxLength:"120" doc:"What the patient is called" example:"Ana Souza"`
 	Phone     rest.Nullable[string] `json:"phone,omitempty" maxLength:"40" doc:"International, or Brazilian with its area code, which default_area_code of the clinic replaces; null: none" example:"+5511987654321"`
 	Email     rest.Nullable[string] `json:"email,omitempty" format:"email" maxLength:"254" example:"ana@example.com" doc:"null: none"`
-	CPF       rest.Nullable[string] `json:"cpf,omitempty" doc:"Its check digits have to be right; null: none" example:"529.982.247-25"`
+	CPF       rest.Nullable[string] `json:"cpf,omitempty" maxLength:"40" doc:"Its check digits have to be right; null: none" example:"529.982.247-25"`
 	BirthDate rest.Nullable[string] `json:"birth_date,omitempty" format:"date" doc:"Not in the future; null: unknown" example:"1990-05-17"`
 	Status    rest.Optional[string] `json:"status,omitempty" enum:"active,inactive" doc:"Of a new one: active"`
 }

@@ -14,16 +14,16 @@ import (
 
 // Payment is a payment of a patient, made or owed.
 type Payment struct {
-	ID            uuid.UUID          `json:"id"`
-	PatientID     uuid.UUID          `json:"patient_id"`
-	AppointmentID *uuid.UUID         `json:"appointment_id"`
-	Amount        care.Amount        `json:"amount"`
-	Description   string             `json:"description"`
-	DueDate       string             `json:"due_date" example:"2026-03-02"`
-	Status        care.PaymentStatus `json:"status" enum:"pending,paid,overdue,cancelled"`
-	Method        *string            `json:"method"`
-	PaidAt        *time.Time         `json:"paid_at"`
-	CreatedAt     time.Time          `json:"created_at"`
+	ID            uuid.UUID          `json:"id" doc:"Names the payment in paths"`
+	PatientID     uuid.UUID          `json:"patient_id" doc:"Patient it belongs to"`
+	AppointmentID *uuid.UUID         `json:"appointment_id" doc:"What it is for; null: no appointment"`
+	Amount        care.Amount        `json:"amount" doc:"What is to be paid, in reais"`
+	Description   string             `json:"description" doc:"What it is for; may be empty"`
+	DueDate       string             `json:"due_date" doc:"Last day to pay without being late, YYYY-MM-DD" example:"2026-03-02"`
+	Status        care.PaymentStatus `json:"status" enum:"pending,paid,overdue,cancelled" doc:"State it is in"`
+	Method        *string            `json:"method" doc:"How it was paid; null: it was not"`
+	PaidAt        *time.Time         `json:"paid_at" doc:"When it was paid; null: it was not"`
+	CreatedAt     time.Time          `json:"created_at" doc:"When it was stored"`
 }
 
 func toPayment(p store.Payment) Payment {
@@ -38,13 +38,13 @@ type paymentOutput struct{ Body Payment }
 type paymentInput struct {
 	rest.IDParam
 	Body struct {
-		Amount        rest.Optional[care.Amount] `json:"amount" example:"150"`
-		Description   rest.Optional[string]      `json:"description,omitempty"`
-		DueDate       string                     `json:"due_date" example:"2026-03-02"`
-		Status        care.PaymentStatus         `json:"status,omitempty" enum:"pending,paid" default:"pending"`
+		Amount        rest.Optional[care.Amount] `json:"amount" exclusiveMinimum:"0" maximum:"9999999999.99" doc:"What is to be paid, above 0" example:"150"`
+		Description   rest.Optional[string]      `json:"description,omitempty" maxLength:"200" doc:"What it is for"`
+		DueDate       string                     `json:"due_date" format:"date" doc:"Last day to pay without being late, YYYY-MM-DD" example:"2026-03-02"`
+		Status        care.PaymentStatus         `json:"status,omitempty" enum:"pending,paid" default:"pending" doc:"pending: it is to be paid; paid: it was, now"`
 		AppointmentID rest.Nullable[uuid.UUID]   `json:"appointment_id,omitempty" doc:"null or absent: of no appointment"`
-		Method        rest.Nullable[string]      `json:"method,omitempty" doc:"Of one that is paid; null or absent: not known"`
-		PaidAt        rest.Optional[string]      `json:"paid_at,omitempty" doc:"Of one that is paid; absent: now"`
+		Method        rest.Nullable[string]      `json:"method,omitempty" maxLength:"40" doc:"Of one that is paid; null or absent: not known"`
+		PaidAt        rest.Optional[string]      `json:"paid_at,omitempty" maxLength:"35" doc:"Of one that is paid; absent: now"`
 	} `nameHint:"NewPayment"`
 }
 
@@ -105,8 +105,8 @@ func (a *API) listPayments(ctx context.Context, in *PatientItemsInput) (*struct{
 }
 
 type payFields struct {
-	Method rest.Nullable[string] `json:"method,omitempty" doc:"null or absent: not known"`
-	PaidAt rest.Optional[string] `json:"paid_at,omitempty" doc:"Absent: now"`
+	Method rest.Nullable[string] `json:"method,omitempty" maxLength:"40" doc:"null or absent: not known"`
+	PaidAt rest.Optional[string] `json:"paid_at,omitempty" maxLength:"35" doc:"Absent: now"`
 }
 
 type payInput struct {

@@ -50,7 +50,7 @@ func TestFutureDatesAreRefused(t *testing.T) {
 	} {
 		require.Equal(t, text, clinic.Refused(422, "validation_failed", "POST", "/patients", body)["detail"])
 	}
-	require.Equal(t, "body.summary must have at most 500 characters",
+	require.Equal(t, "validation failed: body.summary expected length <= 500",
 		clinic.Refused(422, "validation_failed", "POST", path+"/records", object{"date": "2026-03-02", "type": "x", "summary": strings.Repeat("x", 501)})["detail"])
 }
 

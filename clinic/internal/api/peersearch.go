@@ -17,16 +17,16 @@ import (
 
 // FoundPatient is a patient as connected products see it.
 type FoundPatient struct {
-	ID              uuid.UUID   `json:"id"`
-	Name            string      `json:"name"`
+	ID              uuid.UUID   `json:"id" doc:"Names the patient in this product"`
+	Name            string      `json:"name" doc:"How people call it"`
 	Phone           *string     `json:"phone" doc:"International, with its plus"`
-	Email           *string     `json:"email"`
+	Email           *string     `json:"email" doc:"Where mail goes; null: none"`
 	CPF             *string     `json:"cpf" doc:"All but the last two digits are hidden"`
-	BirthDate       *string     `json:"birth_date"`
-	LastAppointment *time.Time  `json:"last_appointment"`
-	NextAppointment *time.Time  `json:"next_appointment"`
-	BalanceDue      care.Amount `json:"balance_due"`
-	Status          string      `json:"status"`
+	BirthDate       *string     `json:"birth_date" doc:"Day of birth, YYYY-MM-DD; null: unknown"`
+	LastAppointment *time.Time  `json:"last_appointment" doc:"When the latest one took place; null: none"`
+	NextAppointment *time.Time  `json:"next_appointment" doc:"When the next one begins; null: none"`
+	BalanceDue      care.Amount `json:"balance_due" doc:"Sum of what is still to be paid"`
+	Status          string      `json:"status" doc:"Whether the patient is in use or archived"`
 }
 
 type peerPatientSearchInput struct {
@@ -37,8 +37,8 @@ type peerPatientSearchInput struct {
 
 type peerPatientSearchOutput struct {
 	Body struct {
-		Found   bool          `json:"found"`
-		Patient *FoundPatient `json:"patient"`
+		Found   bool          `json:"found" doc:"Whether somebody has this number"`
+		Patient *FoundPatient `json:"patient" doc:"Who has it; null: nobody"`
 		Matches int           `json:"matches" minimum:"0" maximum:"100" doc:"How many patients have the number and contradict neither name nor birth_date, counted up to 100. More than 1: patient is the most likely of them"`
 	} `nameHint:"PatientSearch"`
 }
@@ -84,8 +84,8 @@ func (a *API) searchPatientForPeer(ctx context.Context, in *peerPatientSearchInp
 // PeerPatientQuery asks for a patient's items that connected products may see. It is exported
 // because huma binds no unexported embedded struct.
 type PeerPatientQuery struct {
-	PatientID uuid.UUID `query:"patient_id" required:"true" format:"uuid"`
-	Limit     int       `query:"limit" minimum:"1" maximum:"100" default:"20"`
+	PatientID uuid.UUID `query:"patient_id" required:"true" format:"uuid" doc:"Whose entries, by the id that search/patients answered"`
+	Limit     int       `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"Most entries in the answer"`
 }
 
 // requireVisiblePatient is a [hub.ErrNotFound] if the clinic has no such patient, or erased
@@ -103,17 +103,17 @@ func (a *API) requireVisiblePatient(ctx context.Context, scope store.Scope, id u
 
 // RecordSummary is a record as connected products see it.
 type RecordSummary struct {
-	ID           uuid.UUID `json:"id"`
-	Date         string    `json:"date"`
-	Type         string    `json:"type"`
-	Professional string    `json:"professional"`
-	Summary      string    `json:"summary"`
-	URL          string    `json:"url"`
+	ID           uuid.UUID `json:"id" doc:"Names the record in this product"`
+	Date         string    `json:"date" doc:"Day it is about, YYYY-MM-DD"`
+	Type         string    `json:"type" doc:"Kind of record"`
+	Professional string    `json:"professional" doc:"Who does it"`
+	Summary      string    `json:"summary" doc:"How it begins"`
+	URL          string    `json:"url" doc:"Page that says where the record is shown"`
 }
 
 type searchRecordsOutput struct {
 	Body struct {
-		Records []RecordSummary `json:"records" nullable:"false"`
+		Records []RecordSummary `json:"records" nullable:"false" doc:"The latest first"`
 	} `nameHint:"RecordSearch"`
 }
 
@@ -144,22 +144,22 @@ func (a *API) searchRecords(ctx context.Context, in *PeerPatientQuery) (*searchR
 
 // AppointmentSummary is an appointment as connected products see it.
 type AppointmentSummary struct {
-	ID           uuid.UUID              `json:"id"`
-	Datetime     time.Time              `json:"datetime"`
-	Service      string                 `json:"service"`
-	Professional string                 `json:"professional"`
-	Status       care.AppointmentStatus `json:"status"`
-	URL          string                 `json:"url"`
+	ID           uuid.UUID              `json:"id" doc:"Names the appointment in this product"`
+	Datetime     time.Time              `json:"datetime" doc:"When it begins"`
+	Service      string                 `json:"service" doc:"What is done"`
+	Professional string                 `json:"professional" doc:"Who does it"`
+	Status       care.AppointmentStatus `json:"status" doc:"State it is in"`
+	URL          string                 `json:"url" doc:"Page that says where the appointment is shown"`
 }
 
 type searchAppointmentsInput struct {
 	PeerPatientQuery
-	Status string `query:"status" enum:"scheduled,confirmed,completed,cancelled,no_show"`
+	Status string `query:"status" enum:"scheduled,confirmed,completed,cancelled,no_show" doc:"Only those in this state"`
 }
 
 type searchAppointmentsOutput struct {
 	Body struct {
-		Appointments []AppointmentSummary `json:"appointments" nullable:"false"`
+		Appointments []AppointmentSummary `json:"appointments" nullable:"false" doc:"The latest first"`
 	} `nameHint:"AppointmentSearch"`
 }
 

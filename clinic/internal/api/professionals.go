@@ -14,12 +14,12 @@ import (
 
 // Professional is a person who treats patients.
 type Professional struct {
-	ID        uuid.UUID `json:"id"`
-	Name      string    `json:"name"`
-	Specialty *string   `json:"specialty"`
+	ID        uuid.UUID `json:"id" doc:"Names the professional in paths"`
+	Name      string    `json:"name" doc:"How people call it"`
+	Specialty *string   `json:"specialty" doc:"What the professional does best; null: nothing special"`
 	Register  *string   `json:"register" doc:"Number at the professional council" example:"CRM/SP 123456"`
-	IsActive  bool      `json:"is_active"`
-	CreatedAt time.Time `json:"created_at"`
+	IsActive  bool      `json:"is_active" doc:"Whether appointments can be made with the professional"`
+	CreatedAt time.Time `json:"created_at" doc:"When it was stored"`
 }
 
 func toProfessional(professional store.Professional) Professional {
@@ -29,7 +29,7 @@ func toProfessional(professional store.Professional) Professional {
 type professionalOutput struct{ Body Professional }
 
 type professionalFields struct {
-	Name      rest.Optional[string] `json:"name,omitempty" minLength:"1" maxLength:"120" example:"Dra. Lia Prado"`
+	Name      rest.Optional[string] `json:"name,omitempty" minLength:"1" maxLength:"120" doc:"How patients know the professional" example:"Dra. Lia Prado"`
 	Specialty rest.Nullable[string] `json:"specialty,omitempty" maxLength:"120" doc:"null: none"`
 	Register  rest.Nullable[string] `json:"register,omitempty" maxLength:"60" doc:"Number at the professional council; null: none" example:"CRM/SP 123456"`
 	IsActive  rest.Optional[bool]   `json:"is_active,omitempty" doc:"Of a new one: true"`

@@ -14,18 +14,18 @@ import (
 
 // Record is a record as the clinic's users see it.
 type Record struct {
-	ID           uuid.UUID        `json:"id"`
-	PatientID    uuid.UUID        `json:"patient_id"`
-	Date         string           `json:"date" example:"2026-03-02"`
-	Type         string           `json:"type"`
-	Professional string           `json:"professional"`
+	ID           uuid.UUID        `json:"id" doc:"Names the record"`
+	PatientID    uuid.UUID        `json:"patient_id" doc:"Patient it belongs to"`
+	Date         string           `json:"date" doc:"Day it is about, YYYY-MM-DD" example:"2026-03-02"`
+	Type         string           `json:"type" doc:"Kind of record"`
+	Professional string           `json:"professional" doc:"Who wrote it"`
 	Content      string           `json:"content" doc:"Kept encrypted; connected products never see it. Tax ids are masked"`
 	Withheld     bool             `json:"content_withheld" doc:"The record is locked, and its content is shown to administrators who state a reason in X-Access-Reason"`
 	Summary      string           `json:"summary" doc:"What connected products see"`
-	URL          string           `json:"url"`
+	URL          string           `json:"url" doc:"Page that says where the record is shown"`
 	Sensitivity  care.Sensitivity `json:"sensitivity" enum:"N,R,V" doc:"Normal, restricted: others see that there is one, very restricted: others see nothing"`
 	Locked       bool             `json:"locked" doc:"Its patient was anonymized"`
-	CreatedAt    time.Time        `json:"created_at"`
+	CreatedAt    time.Time        `json:"created_at" doc:"When it was stored"`
 }
 
 func (a *API) toRecord(r store.Record, view recordView) (Record, error) {
@@ -56,13 +56,13 @@ func (a *API) peerRecordURL(r store.Record) string {
 type recordInput struct {
 	rest.IDParam
 	Body struct {
-		Date         string                `json:"date" example:"2026-03-02"`
-		Type         string                `json:"type" example:"consultation"`
-		Professional rest.Optional[string] `json:"professional,omitempty"`
-		Content      rest.Optional[string] `json:"content,omitempty"`
-		Summary      rest.Optional[string] `json:"summary,omitempty" doc:"For connected products"`
-		URL          rest.Nullable[string] `json:"url,omitempty" doc:"null or absent: none"`
-		Sensitivity  care.Sensitivity      `json:"sensitivity,omitempty" enum:"N,R,V" default:"N"`
+		Date         string                `json:"date" format:"date" doc:"Day it is about, YYYY-MM-DD" example:"2026-03-02"`
+		Type         string                `json:"type" minLength:"1" maxLength:"60" doc:"Kind of record" example:"consultation"`
+		Professional rest.Optional[string] `json:"professional,omitempty" maxLength:"120" doc:"Who wrote it"`
+		Content      rest.Optional[string] `json:"content,omitempty" maxLength:"200000" doc:"What is written down"`
+		Summary      rest.Optional[string] `json:"summary,omitempty" maxLength:"500" doc:"For connected products"`
+		URL          rest.Nullable[string] `json:"url,omitempty" maxLength:"2048" doc:"null or absent: none"`
+		Sensitivity  care.Sensitivity      `json:"sensitivity,omitempty" enum:"N,R,V" default:"N" doc:"Who may read it: N normal, R restricted, V very restricted"`
 	} `nameHint:"NewRecord"`
 }
 

@@ -21,13 +21,13 @@ const (
 
 // User is a person who works at the clinic.
 type User struct {
-	ID        uuid.UUID `json:"id"`
-	ClinicID  uuid.UUID `json:"clinic_id"`
-	Name      string    `json:"name"`
-	Email     string    `json:"email"`
-	Role      string    `json:"role" enum:"admin,staff"`
-	IsActive  bool      `json:"is_active"`
-	CreatedAt time.Time `json:"created_at"`
+	ID        uuid.UUID `json:"id" doc:"Names the user in paths"`
+	ClinicID  uuid.UUID `json:"clinic_id" doc:"Clinic the user works for"`
+	Name      string    `json:"name" doc:"How people call it"`
+	Email     string    `json:"email" doc:"Login of the user, and where mail goes"`
+	Role      string    `json:"role" enum:"admin,staff" doc:"What the user may do"`
+	IsActive  bool      `json:"is_active" doc:"Whether the user may log in"`
+	CreatedAt time.Time `json:"created_at" doc:"When it was stored"`
 }
 
 type userOutput struct{ Body User }
@@ -47,10 +47,10 @@ func (a *API) listUsers(ctx context.Context, in *uncountedPage) (*struct{ Body [
 
 type createUserInput struct {
 	Body struct {
-		Name     string                `json:"name" minLength:"1" maxLength:"120"`
-		Email    string                `json:"email" maxLength:"254" example:"caio@example.com"`
-		Role     string                `json:"role,omitempty" enum:"admin,staff" default:"staff"`
-		Password rest.Optional[string] `json:"password,omitempty" doc:"Absent: the user gets a link by e-mail to set one"`
+		Name     string                `json:"name" minLength:"1" maxLength:"120" doc:"How people call it"`
+		Email    string                `json:"email" maxLength:"254" doc:"Login of the user, and where mail goes" example:"caio@example.com"`
+		Role     string                `json:"role,omitempty" enum:"admin,staff" default:"staff" doc:"What the user may do"`
+		Password rest.Optional[string] `json:"password,omitempty" minLength:"8" maxLength:"128" doc:"Absent: the user gets a link by e-mail to set one"`
 	} `nameHint:"NewUser"`
 }
 
@@ -91,10 +91,10 @@ func (a *API) createUser(ctx context.Context, in *createUserInput) (*userOutput,
 type updateUserInput struct {
 	rest.IDParam
 	Body struct {
-		Name     rest.Optional[string] `json:"name,omitempty"`
-		Email    rest.Optional[string] `json:"email,omitempty"`
-		Role     rest.Optional[string] `json:"role,omitempty"`
-		IsActive rest.Optional[bool]   `json:"is_active,omitempty"`
+		Name     rest.Optional[string] `json:"name,omitempty" minLength:"1" maxLength:"120" doc:"How people call it"`
+		Email    rest.Optional[string] `json:"email,omitempty" maxLength:"254" doc:"Login of the user, and where mail goes"`
+		Role     rest.Optional[string] `json:"role,omitempty" enum:"admin,staff" doc:"What the user may do"`
+		IsActive rest.Optional[bool]   `json:"is_active,omitempty" doc:"Whether the user may log in"`
 	} `nameHint:"UserFields"`
 }
 

@@ -12,6 +12,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,6 +33,7 @@ type operation struct {
 	method   string
 	segments []string // of the path; "{" begins a parameter
 	answers  map[string]map[string]string
+	codes    map[string][]string // of errors, by status
 }
 
 // resource is the document's name for the compiler.
@@ -85,6 +87,9 @@ func (c *Document) check(op *operation, res *http.Response, body []byte) error {
 	if media != "application/json" && !strings.HasSuffix(media, "+json") {
 		return nil
 	}
+	if err := op.checkCode(res.StatusCode, media, body); err != nil {
+		return err
+	}
 	rules, err := c.compiler.Compile(resource + schema)
 	if err != nil {
 		return fmt.Errorf("compiling the schema: %w", err)
@@ -96,9 +101,24 @@ func (c *Document) check(op *operation, res *http.Response, body []byte) error {
 	return rules.Validate(value)
 }
 
+// checkCode checks that the document lists the code of an error for its status.
+func (op *operation) checkCode(status int, media string, body []byte) error {
+	var problem struct{ Code string }
+	if media != "application/problem+json" {
+		return nil
+	}
+	if err := json.Unmarshal(body, &problem); err != nil {
+		return err
+	}
+	if !slices.Contains(op.codes[strconv.Itoa(status)], problem.Code) {
+		return fmt.Errorf("the code %s is not documented: describe it in the docs of the operation", problem.Code)
+	}
+	return nil
+}
+
 // find returns the operation of a request: paths without parameters come first.
 func (c *Document) find(method, path string) *operation {
-	requestSegments := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	requestSegments := strings.Split(strings.Trim(path, "/"), "/")
 	var found *operation
 	fewest := len(requestSegments) + 1
 	for i, op := range c.operations {
@@ -139,6 +159,7 @@ func (c *Document) read(asker *http.Request, base string) error {
 					Schema any `json:"schema"`
 				} `json:"content"`
 			} `json:"responses"`
+			Codes map[string][]string `json:"x-error-codes"`
 		} `json:"paths"`
 		Components any `json:"components"`
 	}
@@ -148,7 +169,7 @@ func (c *Document) read(asker *http.Request, base string) error {
 	var schemas []any
 	for path, methods := range document.Paths {
 		for method, described := range methods {
-			op := operation{strings.ToUpper(method), strings.Split(strings.TrimPrefix(path, "/"), "/"), make(map[string]map[string]string)}
+			op := operation{strings.ToUpper(method), strings.Split(strings.TrimPrefix(path, "/"), "/"), make(map[string]map[string]string), described.Codes}
 			for status, answer := range described.Responses {
 				op.answers[status] = make(map[string]string)
 				for media, content := range answer.Content {

@@ -4,15 +4,12 @@ package api
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -77,11 +74,12 @@ type Deps struct {
 	Examine        func(ctx context.Context) []HealthCheck // checks the installation; nil = nothing to check
 	Wake           func(target uuid.UUID)                  // has the dispatcher fetch a target's due deliveries
 	Now            func() time.Time
-	Stopping       <-chan struct{} // closed when the hub stops, which ends live tails
-	SecureCookies  bool            // the console's session is for https only
-	TrustedProxies []netip.Prefix  // whose X-Forwarded-For is trusted
-	Version        string          // of the hub, for the OpenAPI document
-	Docs           bool            // serve /openapi.json and the reference page at /docs
+	Stopping       <-chan struct{}         // closed when the hub stops, which ends live tails
+	SecureCookies  bool                    // the console's session is for https only
+	TrustedProxies []netip.Prefix          // whose X-Forwarded-For is trusted
+	Version        string                  // of the hub, for the OpenAPI document
+	Docs           bool                    // serve /openapi.json and the reference page at /docs
+	References     func() []reference.Link // to the references of the hub and its products; nil = none
 }
 
 // API is the mounted interface.
@@ -98,10 +96,11 @@ type API struct {
 // its body limit [httpx.MaxBody]; [httpx.RequestIDs] must run before.
 func New(app *fiber.App, deps Deps) (*API, error) {
 	a := &API{deps: deps, app: app}
-	settings := huma.DefaultConfig("Integration Hub", deps.Version)
+	settings := huma.DefaultConfig(Title, deps.Version)
 	settings.OpenAPIPath, settings.DocsPath, settings.SchemasPath = "", "", "" // package reference serves them
 	settings.CreateHooks = nil                                                 // no $schema in answers
 	settings.Info.Description = description
+	settings.Servers = []*huma.Server{{URL: "/", Description: "This hub"}}
 	settings.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		module.SchemeBearer: {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "Access token of an operator, from POST /api/v1/auth/login."},
 		module.SchemeKey:    {Type: "apiKey", In: "header", Name: hub.HeaderKey, Description: "API key of a tenant. Keys belong to servers, never to browsers."},
@@ -121,25 +120,22 @@ func New(app *fiber.App, deps Deps) (*API, error) {
 		settings.Tags = append(settings.Tags, &huma.Tag{Name: tag.name, Description: tag.doc})
 	}
 	if deps.Docs {
-		if err := reference.Mount(app, "", a.OpenAPI); err != nil {
+		if err := reference.Mount(app, reference.Page{Title: Title, Write: a.OpenAPI, Links: deps.References}); err != nil {
 			return nil, err
 		}
 	}
 	return a, nil
 }
 
+// Title is the name of the interface.
+const Title = "Integration Hub"
+
 const description = `Accepts events from products and delivers them, signed, to everyone who wants them.
 
 Errors are application/problem+json with a stable ` + "`code`" + `; lists are pages with ` + "`next_cursor`" + `.`
 
 // OpenAPI returns the OpenAPI 3.1 document of the interface, as JSON.
-func (a *API) OpenAPI() ([]byte, error) {
-	document, err := json.MarshalIndent(a.huma.OpenAPI(), "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("writing the OpenAPI document: %w", err)
-	}
-	return document, nil
-}
+func (a *API) OpenAPI() ([]byte, error) { return reference.Write(a.huma.OpenAPI()) }
 
 // Document returns the OpenAPI 3.1 document of a development hub, without a running hub.
 func Document(version string) ([]byte, error) {
@@ -160,27 +156,16 @@ func (a *API) mount(row rest.Route) {
 	a.complete(op)
 }
 
-// operation describes a row for huma and the OpenAPI document, which names roles and
-// scopes in prose only.
+// operation describes a row for huma and the OpenAPI document.
 func operation(row rest.Route) huma.Operation {
 	op := huma.Operation{
 		OperationID: row.ID, Method: row.Method, Path: row.Path, Summary: row.Summary, Responses: make(map[string]*huma.Response),
-		Tags: []string{row.Tag()}, DefaultStatus: row.Status, Errors: errorsOf(row),
-	}
-	for _, alternative := range row.Access {
-		for scheme := range alternative {
-			op.Security = append(op.Security, map[string][]string{scheme: {}})
-		}
+		Tags: []string{row.Tag()}, DefaultStatus: row.Status, Errors: errorsOf(row), Security: row.Access,
 	}
 	if row.Access.Credentials().Bearer {
-		op.Security = append(op.Security, map[string][]string{schemeSession: {}})
+		op.Security = append(slices.Clone(op.Security), map[string][]string{schemeSession: {}})
 	}
-	switch accepted := row.Access.Credentials(); {
-	case accepted.Key:
-		op.Description = "Keys need the scope `" + strings.Join(accepted.Scopes, "` and `") + "`."
-	case accepted.Admin:
-		op.Description = "Administrators only."
-	}
+	docs.Operations[row.ID].Describe(&op)
 	return op
 }
 

@@ -13,7 +13,7 @@ import (
 type loginInput struct {
 	Body struct {
 		Email    string `json:"email" minLength:"1" maxLength:"254" example:"ops@example.com" doc:"Address of the operator"`
-		Password string `json:"password" minLength:"1" maxLength:"200" example:"correct horse battery staple" doc:"Password"`
+		Password string `json:"password" minLength:"1" maxLength:"200" example:"correct horse battery staple" doc:"Secret of the operator"`
 	} `nameHint:"Login"`
 }
 
@@ -35,17 +35,17 @@ type sessionOutput struct{ Body Session }
 type Session struct {
 	AccessToken  string   `json:"access_token" doc:"Send it as Authorization: Bearer"`
 	RefreshToken string   `json:"refresh_token" doc:"Good for one use"`
-	TokenType    string   `json:"token_type" example:"Bearer"`
+	TokenType    string   `json:"token_type" doc:"Always Bearer" example:"Bearer"`
 	ExpiresIn    int      `json:"expires_in" doc:"Seconds until the access token expires" example:"1800"`
-	Operator     Identity `json:"operator"`
+	Operator     Identity `json:"operator" doc:"Who is logged in"`
 }
 
 // Identity is the operator who is logged in.
 type Identity struct {
 	ID    uuid.UUID `json:"id" format:"uuid" doc:"All zeros for the local command line"`
-	Email string    `json:"email" example:"ops@example.com"`
-	Name  string    `json:"name" example:"Ada"`
-	Role  string    `json:"role" enum:"admin,support"`
+	Email string    `json:"email" doc:"Address to log in with" example:"ops@example.com"`
+	Name  string    `json:"name" doc:"How people call it" example:"Ada"`
+	Role  string    `json:"role" enum:"admin,support" doc:"admin: everything; support: reads, retries and replays"`
 }
 
 func (a *API) login(ctx context.Context, in *loginInput) (*sessionOutput, error) {

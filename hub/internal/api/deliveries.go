@@ -111,8 +111,8 @@ func (a *API) getDelivery(ctx context.Context, in *idPath) (*struct{ Body query.
 
 // Retried is a delivery that is pending again.
 type Retried struct {
-	ID     uuid.UUID `json:"id" format:"uuid"`
-	Status string    `json:"status" enum:"pending"`
+	ID     uuid.UUID `json:"id" format:"uuid" doc:"UUID that names it in paths"`
+	Status string    `json:"status" enum:"pending" doc:"Always pending: it waits for its next attempt"`
 }
 
 func (a *API) retryDelivery(ctx context.Context, in *idPath) (*struct{ Body Retried }, error) {

@@ -16,27 +16,27 @@ const pingType = "hub.ping"
 
 // Endpoint is a plain webhook subscription.
 type Endpoint struct {
-	ID             uuid.UUID       `json:"id" format:"uuid"`
-	TenantID       uuid.UUID       `json:"tenant_id" format:"uuid"`
-	Environment    hub.Environment `json:"environment" enum:"live,test"`
-	URL            string          `json:"url" example:"https://example.com/webhooks"`
-	EventTypes     []string        `json:"event_types" nullable:"false" example:"[\"appointment.*\"]"`
-	Description    string          `json:"description"`
-	Enabled        bool            `json:"enabled"`
+	ID             uuid.UUID       `json:"id" format:"uuid" doc:"UUID that names it in paths"`
+	TenantID       uuid.UUID       `json:"tenant_id" format:"uuid" doc:"Tenant it belongs to"`
+	Environment    hub.Environment `json:"environment" enum:"live,test" doc:"Whether it is for live or test data; the two never mix"`
+	URL            string          `json:"url" doc:"Where events are posted to" example:"https://example.com/webhooks"`
+	EventTypes     []string        `json:"event_types" nullable:"false" doc:"What it gets; a * stands for any rest" example:"[\"appointment.*\"]"`
+	Description    string          `json:"description" doc:"Note of what it is for; may be empty"`
+	Enabled        bool            `json:"enabled" doc:"Whether events are sent to it"`
 	DisabledReason *string         `json:"disabled_reason" doc:"Why the hub disabled it, e.g. gone after a 410"`
 	DisabledAt     *time.Time      `json:"disabled_at" doc:"Since when it is disabled: its events are parked, and sent once it is enabled; null while it is enabled"`
 	AbandonedAt    *time.Time      `json:"abandoned_at" doc:"When it had been disabled for 15 days: from then on its events make no deliveries, until it is enabled"`
 	RatePerMinute  *int32          `json:"rate_per_minute" doc:"null: as fast as it takes them"`
 	Signatures
-	CreatedAt time.Time `json:"created_at"`
-	UpdatedAt time.Time `json:"updated_at"`
+	CreatedAt time.Time `json:"created_at" doc:"When it was made"`
+	UpdatedAt time.Time `json:"updated_at" doc:"When it was last changed"`
 }
 
 // EndpointSettings is the part of an endpoint that its owner sets.
 type EndpointSettings struct {
 	URL           string   `json:"url" minLength:"1" maxLength:"2048" example:"https://example.com/webhooks" doc:"http or https; private networks are refused unless this hub allows them"`
 	EventTypes    []string `json:"event_types" minItems:"1" maxItems:"100" nullable:"false" example:"[\"appointment.*\"]" doc:"*, a prefix such as appointment.*, or exact types"`
-	Description   string   `json:"description,omitempty" maxLength:"500"`
+	Description   string   `json:"description,omitempty" maxLength:"500" doc:"Note of what it is for"`
 	Enabled       *bool    `json:"enabled,omitempty" doc:"Absent: true. While false, events are parked, for 15 days. Enabling sends them and forgets why the hub disabled it"`
 	RatePerMinute *int32   `json:"rate_per_minute,omitempty" nullable:"true" minimum:"1" maximum:"1000000" doc:"Deliveries a minute at most; null or absent: as fast as it takes them"`
 }

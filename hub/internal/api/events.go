@@ -11,7 +11,7 @@ import (
 
 // Publication is a new event.
 type Publication struct {
-	EventType     string          `json:"event_type" minLength:"1" maxLength:"128" pattern:"^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$" example:"appointment.created"`
+	EventType     string          `json:"event_type" minLength:"1" maxLength:"128" pattern:"^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$" doc:"What happened, such as appointment.created" example:"appointment.created"`
 	Data          json.RawMessage `json:"data" doc:"What happened: a JSON object, sent on byte for byte"`
 	CorrelationID *string         `json:"correlation_id,omitempty" maxLength:"200" nullable:"true" doc:"Ties events of one story together; part of the envelope; null or absent: none"`
 	ID            *string         `json:"id,omitempty" pattern:"^evt_[0-9a-fA-F]{16}$" example:"evt_0123456789abcdef" nullable:"true" doc:"Makes the call idempotent, as the Idempotency-Key header does; null or absent: the hub makes one. Compared and sent on in lowercase"`
@@ -19,7 +19,7 @@ type Publication struct {
 
 // Published is the response to a publication.
 type Published struct {
-	ID         string `json:"id" example:"evt_0123456789abcdef"`
+	ID         string `json:"id" doc:"Names the event: the one sent, or a new one" example:"evt_0123456789abcdef"`
 	Deliveries int    `json:"deliveries" doc:"How many endpoints and integrations will get it"`
 }
 
@@ -42,7 +42,7 @@ type publishBatchInput struct {
 
 type publishBatchOutput struct {
 	Body struct {
-		Items []Published `json:"items" nullable:"false"`
+		Items []Published `json:"items" nullable:"false" doc:"Entries of this page"`
 	} `nameHint:"PublishedBatch"`
 }
 

@@ -15,13 +15,13 @@ import (
 
 // Integration is a tenant connected to a peer product.
 type Integration struct {
-	ID              uuid.UUID       `json:"id" format:"uuid"`
-	TenantID        uuid.UUID       `json:"tenant_id" format:"uuid"`
-	TenantName      string          `json:"tenant_name" example:"Example Ltd"`
+	ID              uuid.UUID       `json:"id" format:"uuid" doc:"UUID that names it in paths"`
+	TenantID        uuid.UUID       `json:"tenant_id" format:"uuid" doc:"Tenant it belongs to"`
+	TenantName      string          `json:"tenant_name" doc:"How people call the customer" example:"Example Ltd"`
 	OwnProduct      string          `json:"own_product" example:"scheduling" doc:"The tenant's"`
-	Environment     hub.Environment `json:"environment" enum:"live,test"`
+	Environment     hub.Environment `json:"environment" enum:"live,test" doc:"Whether it is for live or test data; the two never mix"`
 	Product         string          `json:"product" example:"clinic" doc:"The peer"`
-	Status          string          `json:"status" enum:"active,inactive,error"`
+	Status          string          `json:"status" enum:"active,inactive,error" doc:"State it is in"`
 	Disabled        bool            `json:"disabled" doc:"By an administrator"`
 	LastError       *string         `json:"last_error" doc:"Why it does not work, for people"`
 	Features        []string        `json:"features" nullable:"false" doc:"What the peer offers"`
@@ -35,10 +35,10 @@ type Integration struct {
 	WebhookSecret   *string         `json:"webhook_secret" example:"…aSw=" doc:"How the secret ends"`
 	PreviousUntil   *time.Time      `json:"previous_secret_until" doc:"Until then the previous secret is accepted too"`
 	RegisterAt      *time.Time      `json:"next_registration_at" doc:"When the registration with the peer is tried again"`
-	LastHealthCheck *time.Time      `json:"last_health_check"`
-	RevokedAt       *time.Time      `json:"revoked_at"`
-	CreatedAt       time.Time       `json:"created_at"`
-	UpdatedAt       time.Time       `json:"updated_at"`
+	LastHealthCheck *time.Time      `json:"last_health_check" doc:"When the other side was last asked whether it works; null: never"`
+	RevokedAt       *time.Time      `json:"revoked_at" doc:"When it was ended for good; null: it is in use"`
+	CreatedAt       time.Time       `json:"created_at" doc:"When it was made"`
+	UpdatedAt       time.Time       `json:"updated_at" doc:"When it was last changed"`
 }
 
 type integrationOutput struct{ Body Integration }
@@ -54,7 +54,7 @@ type listIntegrationsInput struct {
 type connectInput struct {
 	Body struct {
 		TenantID    uuid.UUID `json:"tenant_id" format:"uuid" doc:"A tenant of a product this hub runs"`
-		Environment string    `json:"environment,omitempty" enum:"live,test" default:"live"`
+		Environment string    `json:"environment,omitempty" enum:"live,test" default:"live" doc:"Whether it is for live or test data; the two never mix"`
 		Product     string    `json:"product" minLength:"1" maxLength:"40" example:"clinic" doc:"The peer"`
 		APIKey      string    `json:"api_key" minLength:"1" maxLength:"512" doc:"The key that the peer issued"`
 		APIURL      string    `json:"api_url" minLength:"1" maxLength:"2048" example:"https://clinic.example.com/api/v1" doc:"The base under which the peer's /integrations lies"`
@@ -65,9 +65,9 @@ type connectInput struct {
 
 type linkInput struct {
 	Body struct {
-		TenantID     uuid.UUID `json:"tenant_id" format:"uuid"`
+		TenantID     uuid.UUID `json:"tenant_id" format:"uuid" doc:"Tenant it belongs to"`
 		PeerTenantID uuid.UUID `json:"peer_tenant_id" format:"uuid" doc:"A tenant of another product of this hub"`
-		Environment  string    `json:"environment,omitempty" enum:"live,test" default:"live"`
+		Environment  string    `json:"environment,omitempty" enum:"live,test" default:"live" doc:"Whether it is for live or test data; the two never mix"`
 		Features     []string  `json:"features,omitempty" maxItems:"50" doc:"What the connection is used for"`
 	} `nameHint:"IntegrationLink"`
 }
@@ -80,13 +80,13 @@ type linkOutput struct {
 
 // IntegrationTest is the result of a probe.
 type IntegrationTest struct {
-	OK         bool     `json:"ok"`
+	OK         bool     `json:"ok" doc:"Whether the other side answered as it should"`
 	Status     string   `json:"status" enum:"active,inactive,error" doc:"Of the integration, now"`
 	Error      *string  `json:"error" doc:"What is wrong, for people"`
 	Code       *string  `json:"code" doc:"The same for programs" example:"peer_unreachable"`
 	Version    *string  `json:"version" doc:"Of the peer"`
-	Features   []string `json:"features" nullable:"false"`
-	DurationMS int64    `json:"duration_ms"`
+	Features   []string `json:"features" nullable:"false" doc:"What the other side offers"`
+	DurationMS int64    `json:"duration_ms" doc:"How long the other side took, in milliseconds"`
 }
 
 type rotateIntegrationSecretInput struct {

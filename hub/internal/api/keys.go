@@ -13,18 +13,18 @@ import (
 
 // Key describes an API key, without its plain text.
 type Key struct {
-	ID          uuid.UUID       `json:"id" format:"uuid"`
-	TenantID    uuid.UUID       `json:"tenant_id" format:"uuid"`
-	Product     string          `json:"product" example:"shop"`
-	Name        string          `json:"name" example:"production server"`
-	Environment hub.Environment `json:"environment" enum:"live,test"`
+	ID          uuid.UUID       `json:"id" format:"uuid" doc:"UUID that names it in paths"`
+	TenantID    uuid.UUID       `json:"tenant_id" format:"uuid" doc:"Tenant it belongs to"`
+	Product     string          `json:"product" doc:"Product of the tenant" example:"shop"`
+	Name        string          `json:"name" doc:"Note of what the key is for" example:"production server"`
+	Environment hub.Environment `json:"environment" enum:"live,test" doc:"Whether it is for live or test data; the two never mix"`
 	Prefix      string          `json:"prefix" example:"shop_live_" doc:"How the key begins"`
 	Last4       string          `json:"last4" example:"a1B2" doc:"How the key ends"`
-	Scopes      []string        `json:"scopes" nullable:"false" example:"[\"events.publish\"]"`
+	Scopes      []string        `json:"scopes" nullable:"false" doc:"What the key may do" example:"[\"events.publish\"]"`
 	Rate        string          `json:"rate" example:"100-M" doc:"Requests, and S, M, H or D; 0 = no limit"`
-	CreatedAt   time.Time       `json:"created_at"`
+	CreatedAt   time.Time       `json:"created_at" doc:"When it was made"`
 	ExpiresAt   *time.Time      `json:"expires_at" doc:"null: never"`
-	RevokedAt   *time.Time      `json:"revoked_at"`
+	RevokedAt   *time.Time      `json:"revoked_at" doc:"When it was ended for good; null: it is in use"`
 	ReplacedBy  *uuid.UUID      `json:"replaced_by" format:"uuid" nullable:"true" doc:"The key that a rotation made"`
 	LastUsedAt  *time.Time      `json:"last_used_at" doc:"To within some minutes"`
 	// The integration that it belongs to.
@@ -48,11 +48,11 @@ type listKeysInput struct {
 
 type createKeyInput struct {
 	Body struct {
-		TenantID    uuid.UUID  `json:"tenant_id" format:"uuid"`
-		Name        string     `json:"name,omitempty" maxLength:"120" example:"production server"`
-		Environment string     `json:"environment,omitempty" enum:"live,test" default:"live"`
+		TenantID    uuid.UUID  `json:"tenant_id" format:"uuid" doc:"Tenant it belongs to"`
+		Name        string     `json:"name,omitempty" maxLength:"120" doc:"How people call it" example:"production server"`
+		Environment string     `json:"environment,omitempty" enum:"live,test" default:"live" doc:"Whether it is for live or test data; the two never mix"`
 		Scopes      []string   `json:"scopes,omitempty" maxItems:"50" example:"[\"events.publish\"]" doc:"Absent: all of them"`
-		Rate        *string    `json:"rate,omitempty" example:"100-M" doc:"Requests, and S, M, H or D; 0 = no limit; absent: the hub's default"`
+		Rate        *string    `json:"rate,omitempty" example:"100-M" maxLength:"20" doc:"Requests, and S, M, H or D; 0 = no limit; absent: the hub's default"`
 		ExpiresAt   *time.Time `json:"expires_at,omitempty" doc:"Absent: never"`
 	} `nameHint:"KeyCreate"`
 }

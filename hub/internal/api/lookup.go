@@ -14,16 +14,16 @@ type lookupInput struct {
 
 // Lookup is the result of a search by phone number.
 type Lookup struct {
-	Phone      string        `json:"phone" example:"+5511987654321"`
+	Phone      string        `json:"phone" doc:"Number as it was understood, +5511987654321" example:"+5511987654321"`
 	Matches    []LookupMatch `json:"matches" nullable:"false" doc:"What the hosted products know under it"`
 	Deliveries []query.Item  `json:"deliveries" nullable:"false" doc:"Deliveries of late whose payload has the number or the id of a match: at most 50, among the newest 1000 of the log and the newest 200 of each tenant with a match"`
 }
 
 // LookupMatch is a record that a product found by a phone number.
 type LookupMatch struct {
-	Product  string    `json:"product" example:"clinic"`
-	TenantID uuid.UUID `json:"tenant_id" format:"uuid"`
-	Kind     string    `json:"kind" example:"patient"`
+	Product  string    `json:"product" doc:"Name of the product" example:"clinic"`
+	TenantID uuid.UUID `json:"tenant_id" format:"uuid" doc:"Tenant it belongs to"`
+	Kind     string    `json:"kind" doc:"What the person is there, such as client or patient" example:"patient"`
 	ID       string    `json:"id" doc:"In the product"`
 	Name     string    `json:"name" doc:"CPF numbers masked"`
 	URL      *string   `json:"url" doc:"Where people look at it"`

@@ -10,10 +10,10 @@ import (
 
 // SentMail is an email as it was sent, or would have been without a server.
 type SentMail struct {
-	To        string    `json:"to" example:"bia@example.com"`
-	Subject   string    `json:"subject" example:"Your booking is confirmed"`
-	Text      string    `json:"text"`
-	CreatedAt time.Time `json:"created_at"`
+	To        string    `json:"to" doc:"Address it went to" example:"bia@example.com"`
+	Subject   string    `json:"subject" doc:"Line that mail programs show first" example:"Your booking is confirmed"`
+	Text      string    `json:"text" doc:"Body without markup"`
+	CreatedAt time.Time `json:"created_at" doc:"When it was made"`
 }
 
 type listMailInput struct {

@@ -12,32 +12,32 @@ import (
 
 // Operator is a person at the console.
 type Operator struct {
-	ID        uuid.UUID `json:"id" format:"uuid"`
-	Email     string    `json:"email" example:"ops@example.com"`
-	Name      string    `json:"name" example:"Ada"`
-	Role      string    `json:"role" enum:"admin,support"`
+	ID        uuid.UUID `json:"id" format:"uuid" doc:"UUID that names it in paths"`
+	Email     string    `json:"email" doc:"Address to log in with" example:"ops@example.com"`
+	Name      string    `json:"name" doc:"How people call it" example:"Ada"`
+	Role      string    `json:"role" enum:"admin,support" doc:"admin: everything; support: reads, retries and replays"`
 	Disabled  bool      `json:"disabled" doc:"A disabled operator cannot log in, and every login has ended"`
-	CreatedAt time.Time `json:"created_at"`
-	UpdatedAt time.Time `json:"updated_at"`
+	CreatedAt time.Time `json:"created_at" doc:"When it was made"`
+	UpdatedAt time.Time `json:"updated_at" doc:"When it was last changed"`
 }
 
 type operatorOutput struct{ Body Operator }
 
 type createOperatorInput struct {
 	Body struct {
-		Email    string `json:"email" format:"email" maxLength:"254" example:"ops@example.com"`
-		Name     string `json:"name" minLength:"1" maxLength:"120" example:"Ada"`
-		Role     string `json:"role" enum:"admin,support"`
-		Password string `json:"password" minLength:"10" maxLength:"200" example:"correct horse battery staple"`
+		Email    string `json:"email" format:"email" maxLength:"254" doc:"Address to log in with" example:"ops@example.com"`
+		Name     string `json:"name" minLength:"1" maxLength:"120" doc:"How people call it" example:"Ada"`
+		Role     string `json:"role" enum:"admin,support" doc:"admin: everything; support: reads, retries and replays"`
+		Password string `json:"password" minLength:"10" maxLength:"200" doc:"Secret to log in with" example:"correct horse battery staple"`
 	} `nameHint:"OperatorCreate"`
 }
 
 type updateOperatorInput struct {
 	ID   uuid.UUID `path:"id" format:"uuid" doc:"Id of the operator"`
 	Body struct {
-		Email    string `json:"email" format:"email" maxLength:"254" example:"ops@example.com"`
-		Name     string `json:"name" minLength:"1" maxLength:"120" example:"Ada"`
-		Role     string `json:"role" enum:"admin,support"`
+		Email    string `json:"email" format:"email" maxLength:"254" doc:"Address to log in with" example:"ops@example.com"`
+		Name     string `json:"name" minLength:"1" maxLength:"120" doc:"How people call it" example:"Ada"`
+		Role     string `json:"role" enum:"admin,support" doc:"admin: everything; support: reads, retries and replays"`
 		Password string `json:"password,omitempty" minLength:"10" maxLength:"200" doc:"A new password; absent keeps the old one. A new one ends every login of the operator"`
 		Disabled *bool  `json:"disabled,omitempty" doc:"Absent keeps it as it is"`
 	} `nameHint:"OperatorUpdate"`

@@ -12,14 +12,14 @@ import (
 type Product struct {
 	Name      string    `json:"name" example:"shop" doc:"Not hub, nor the name of a product that this hub can host itself"`
 	Prefix    string    `json:"prefix" example:"shop" doc:"Its keys begin with it"`
-	Title     string    `json:"title" example:"Web shop"`
+	Title     string    `json:"title" doc:"How people call it" example:"Web shop"`
 	Hosted    bool      `json:"hosted" doc:"Part of this hub; external products are registered here by name"`
-	CreatedAt time.Time `json:"created_at"`
+	CreatedAt time.Time `json:"created_at" doc:"When it was made"`
 }
 
 type createProductInput struct {
 	Body struct {
-		Name   string `json:"name" pattern:"^[a-z][a-z0-9-]{1,39}$" patternDescription:"2 to 40 lower-case letters, digits or dashes, beginning with a letter" example:"shop"`
+		Name   string `json:"name" pattern:"^[a-z][a-z0-9-]{1,39}$" patternDescription:"2 to 40 lower-case letters, digits or dashes, beginning with a letter" doc:"How people call it" example:"shop"`
 		Prefix string `json:"prefix" pattern:"^[a-z][a-z0-9]{1,9}$" patternDescription:"2 to 10 lower-case letters or digits, beginning with a letter" example:"shop" doc:"Unique; its keys begin with it"`
 		Title  string `json:"title,omitempty" maxLength:"120" example:"Web shop" doc:"The name when absent"`
 	} `nameHint:"ProductCreate"`

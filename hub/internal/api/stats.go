@@ -25,10 +25,10 @@ type statsInput struct {
 
 // Stats are counts and latencies by time bucket, from rollups.
 type Stats struct {
-	From   time.Time           `json:"from" doc:"Beginning of the first bucket"`
-	To     time.Time           `json:"to"`
-	Bucket string              `json:"bucket" enum:"1m,30m,3h,12h"`
-	Items  []query.StatsBucket `json:"items" nullable:"false" doc:"Every bucket, empty ones included"`
+	From   time.Time            `json:"from" doc:"Beginning of the first bucket"`
+	To     time.Time            `json:"to" doc:"End of the period, not included"`
+	Bucket string               `json:"bucket" enum:"1m,30m,3h,12h" doc:"Width of each bucket"`
+	Items  []query.BucketCounts `json:"items" nullable:"false" doc:"Every bucket, empty ones included"`
 }
 
 func (a *API) stats(ctx context.Context, in *statsInput) (*struct{ Body Stats }, error) {

@@ -12,12 +12,12 @@ import (
 
 // Tenant is a customer's account in one product.
 type Tenant struct {
-	ID          uuid.UUID    `json:"id" format:"uuid"`
-	Product     string       `json:"product" example:"shop"`
-	Name        string       `json:"name" example:"Example Ltd"`
+	ID          uuid.UUID    `json:"id" format:"uuid" doc:"UUID that names it in paths"`
+	Product     string       `json:"product" doc:"Name of the product" example:"shop"`
+	Name        string       `json:"name" doc:"How people call the customer" example:"Example Ltd"`
 	ExternalRef *string      `json:"external_ref" doc:"The product's own id of the account" example:"acc_4711"`
-	Limits      TenantLimits `json:"limits"`
-	CreatedAt   time.Time    `json:"created_at"`
+	Limits      TenantLimits `json:"limits" doc:"What it may have and do"`
+	CreatedAt   time.Time    `json:"created_at" doc:"When it was made"`
 }
 
 // TenantLimits is what a tenant may use, so that it cannot hurt the others.
@@ -37,7 +37,7 @@ type listTenantsInput struct {
 type createTenantInput struct {
 	Body struct {
 		Product     string `json:"product" minLength:"1" maxLength:"40" example:"shop" doc:"An external product; tenants of hosted ones are made by their own sign-up"`
-		Name        string `json:"name" minLength:"1" maxLength:"200" example:"Example Ltd"`
+		Name        string `json:"name" minLength:"1" maxLength:"200" doc:"How people call it" example:"Example Ltd"`
 		ExternalRef string `json:"external_ref,omitempty" maxLength:"200" example:"acc_4711" doc:"The product's own id of the account; unique in the product"`
 	} `nameHint:"TenantCreate"`
 }

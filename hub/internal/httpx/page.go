@@ -12,8 +12,8 @@ const (
 	MaxLimit     = 200
 )
 
-// cursorMax is the maximum length of a cursor, in characters.
-const cursorMax = 512
+// CursorMax is the maximum length of a cursor, in characters.
+const CursorMax = 512
 
 // PageQuery holds the query parameters of a page. huma inputs embed it; huma answers 422
 // for a limit out of bounds.
@@ -51,7 +51,7 @@ func DecodeCursor(cursor string) ([]byte, error) {
 	if cursor == "" {
 		return nil, nil
 	}
-	if len(cursor) > cursorMax {
+	if len(cursor) > CursorMax {
 		return nil, InvalidCursor()
 	}
 	key, err := cursorEncoding.DecodeString(cursor)

@@ -86,8 +86,8 @@ func TestValidRequestIDs(t *testing.T) {
 
 func TestCursorBounds(t *testing.T) {
 	t.Parallel()
-	longest := []byte(strings.Repeat("x", cursorMax/4*3))
-	require.Len(t, EncodeCursor(longest), cursorMax)
+	longest := []byte(strings.Repeat("x", CursorMax/4*3))
+	require.Len(t, EncodeCursor(longest), CursorMax)
 	key, err := DecodeCursor(EncodeCursor(longest))
 	require.NoError(t, err)
 	require.Equal(t, longest, key)

@@ -13,19 +13,19 @@ import (
 
 // IssuedKey is an API key without its plain text.
 type IssuedKey struct {
-	ID            uuid.UUID       `json:"id" format:"uuid"`
-	Name          string          `json:"name"`
-	Environment   hub.Environment `json:"environment" enum:"live,test"`
+	ID            uuid.UUID       `json:"id" format:"uuid" doc:"UUID that names it in paths"`
+	Name          string          `json:"name" doc:"Note of what the key is for"`
+	Environment   hub.Environment `json:"environment" enum:"live,test" doc:"Whether it is for live or test data; the two never mix"`
 	Prefix        string          `json:"prefix" doc:"How the key begins"`
 	Last4         string          `json:"last4" doc:"How the key ends"`
-	Scopes        []string        `json:"scopes" nullable:"false"`
-	Rate          string          `json:"rate" example:"100-M"`
+	Scopes        []string        `json:"scopes" nullable:"false" doc:"What the key may do"`
+	Rate          string          `json:"rate" doc:"Requests allowed: 100-M is 100 in a minute" example:"100-M"`
 	IntegrationID *uuid.UUID      `json:"integration_id" format:"uuid" nullable:"true" doc:"The integration it is bound to"`
-	CreatedAt     time.Time       `json:"created_at"`
+	CreatedAt     time.Time       `json:"created_at" doc:"When it was made"`
 	ExpiresAt     *time.Time      `json:"expires_at" doc:"null: never"`
-	RevokedAt     *time.Time      `json:"revoked_at"`
+	RevokedAt     *time.Time      `json:"revoked_at" doc:"When it was ended for good; null: it is in use"`
 	ReplacedBy    *uuid.UUID      `json:"replaced_by" format:"uuid" nullable:"true" doc:"The key that a rotation made"`
-	LastUsedAt    *time.Time      `json:"last_used_at"`
+	LastUsedAt    *time.Time      `json:"last_used_at" doc:"When a request last came with it; null: never"`
 }
 
 // NewKey is a key with its plain text, which is shown only once.
@@ -36,7 +36,7 @@ type NewKey struct {
 
 type issueInput struct {
 	Body *struct {
-		Name        string     `json:"name,omitempty" maxLength:"120"`
+		Name        string     `json:"name,omitempty" maxLength:"120" doc:"How people call it"`
 		Environment string     `json:"environment,omitempty" enum:"live,test" doc:"Absent: that of the header X-Environment, live without it"`
 		Scopes      []string   `json:"scopes,omitempty" maxItems:"50" doc:"Absent: the product's features"`
 		ExpiresAt   *time.Time `json:"expires_at,omitempty" doc:"Absent: never"`
@@ -44,14 +44,14 @@ type issueInput struct {
 }
 
 type rotateInput struct {
-	ID   uuid.UUID `path:"id" format:"uuid"`
+	ID   uuid.UUID `path:"id" format:"uuid" doc:"UUID that names it in paths"`
 	Body *struct {
 		OverlapSeconds *int `json:"overlap_seconds,omitempty" minimum:"0" maximum:"604800" doc:"How long the old key stays valid: absent is 86400, a day"`
 	} `nameHint:"RotateKey" required:"false"`
 }
 
 type idPath struct {
-	ID uuid.UUID `path:"id" format:"uuid"`
+	ID uuid.UUID `path:"id" format:"uuid" doc:"UUID that names it in paths"`
 }
 
 type newKeyOutput struct{ Body NewKey }

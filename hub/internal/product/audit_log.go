@@ -12,15 +12,15 @@ import (
 
 // AuditedAction is one action, or attempt, on a tenant's data.
 type AuditedAction struct {
-	ID         uuid.UUID    `json:"id" format:"uuid"`
-	At         time.Time    `json:"at"`
-	Actor      AuditedActor `json:"actor"`
-	Action     string       `json:"action" example:"integrations.connect"`
-	Resource   string       `json:"resource" example:"integrations"`
+	ID         uuid.UUID    `json:"id" format:"uuid" doc:"UUID that names it in paths"`
+	At         time.Time    `json:"at" doc:"When it happened"`
+	Actor      AuditedActor `json:"actor" doc:"Who did it"`
+	Action     string       `json:"action" doc:"Operation that was called, by its id" example:"integrations.connect"`
+	Resource   string       `json:"resource" doc:"Kind of thing that was acted on" example:"integrations"`
 	ResourceID string       `json:"resource_id" doc:"May be empty"`
-	TenantID   *uuid.UUID   `json:"tenant_id" format:"uuid" nullable:"true"`
-	IP         string       `json:"ip" example:"203.0.113.7"`
-	RequestID  string       `json:"request_id"`
+	TenantID   *uuid.UUID   `json:"tenant_id" format:"uuid" nullable:"true" doc:"Tenant it belongs to"`
+	IP         string       `json:"ip" doc:"Address the request came from" example:"203.0.113.7"`
+	RequestID  string       `json:"request_id" doc:"X-Request-Id of the request, which the hub's log has too"`
 	Status     int          `json:"status" example:"200" doc:"HTTP status of the outcome"`
 	Count      int          `json:"count" minimum:"1" example:"1" doc:"How often it happened within the minute. Above 1 only for webhooks without a valid signature, by key and address; the other fields are those of the first"`
 	// Environment and SubjectID are "" for actions that have none.
@@ -30,7 +30,7 @@ type AuditedAction struct {
 
 // AuditedActor is the user, key or system behind an action.
 type AuditedActor struct {
-	Type  string `json:"type" enum:"operator,key,tenant_user,system,anonymous"`
+	Type  string `json:"type" enum:"operator,key,tenant_user,system,anonymous" doc:"Kind of whoever acted"`
 	ID    string `json:"id" doc:"May be empty"`
 	Label string `json:"label" doc:"The user's name, an operator's address, or how a key begins and ends"`
 }

@@ -17,24 +17,24 @@ import (
 // Connected is an integration as administrators see it, with the fields of
 // docs/interfaces/clinic.md, "Connect and status". Of keys and secrets it has the ends.
 type Connected struct {
-	ID              uuid.UUID       `json:"id" format:"uuid"`
-	TenantID        uuid.UUID       `json:"tenant_id" format:"uuid"`
-	Environment     hub.Environment `json:"environment" enum:"live,test"`
+	ID              uuid.UUID       `json:"id" format:"uuid" doc:"UUID that names it in paths"`
+	TenantID        uuid.UUID       `json:"tenant_id" format:"uuid" doc:"Tenant it belongs to"`
+	Environment     hub.Environment `json:"environment" enum:"live,test" doc:"Whether it is for live or test data; the two never mix"`
 	Product         string          `json:"product" doc:"The other product; external until a peer that registered without its name sends an event"`
-	Status          string          `json:"status" enum:"active,inactive,error"`
+	Status          string          `json:"status" enum:"active,inactive,error" doc:"State it is in"`
 	Disabled        bool            `json:"disabled" doc:"Paused by an administrator"`
 	LastError       *string         `json:"last_error" doc:"Why it does not work, for people"`
 	Features        []string        `json:"features" nullable:"false" doc:"What the other product offers"`
 	Enabled         []string        `json:"enabled" nullable:"false" doc:"The uses asked for when connecting"`
-	APIURL          string          `json:"api_url"`
+	APIURL          string          `json:"api_url" doc:"Base under which the other product's /integrations lies"`
 	WebhookURL      string          `json:"webhook_url" doc:"Where this product receives"`
 	APIKeyLocal     *string         `json:"api_key_local" doc:"How the key ends that the other product uses here"`
 	APIKeyRemote    *string         `json:"api_key_remote" doc:"How the key ends that is used there"`
 	WebhookSecret   *string         `json:"webhook_secret" doc:"How the secret ends"`
-	LastHealthCheck *time.Time      `json:"last_health_check"`
-	RevokedAt       *time.Time      `json:"revoked_at"`
-	CreatedAt       time.Time       `json:"created_at"`
-	UpdatedAt       time.Time       `json:"updated_at"`
+	LastHealthCheck *time.Time      `json:"last_health_check" doc:"When the other side was last asked whether it works; null: never"`
+	RevokedAt       *time.Time      `json:"revoked_at" doc:"When it was ended for good; null: it is in use"`
+	CreatedAt       time.Time       `json:"created_at" doc:"When it was made"`
+	UpdatedAt       time.Time       `json:"updated_at" doc:"When it was last changed"`
 
 	tenantPrefix string // the product's name for a tenant: "clinic"
 }
@@ -69,31 +69,31 @@ type connectedOutput struct{ Body any }
 
 // Revoked is the answer to ending an integration.
 type Revoked struct {
-	ID        uuid.UUID  `json:"id" format:"uuid"`
-	Status    string     `json:"status" enum:"inactive"`
-	RevokedAt *time.Time `json:"revoked_at"`
+	ID        uuid.UUID  `json:"id" format:"uuid" doc:"UUID that names it in paths"`
+	Status    string     `json:"status" enum:"inactive" doc:"Always inactive"`
+	RevokedAt *time.Time `json:"revoked_at" doc:"When it was ended for good; null: it is in use"`
 }
 
 // Tested is the result of a probe.
 type Tested struct {
-	OK         bool     `json:"ok"`
+	OK         bool     `json:"ok" doc:"Whether the other side answered as it should"`
 	Status     string   `json:"status" enum:"active,inactive,error" doc:"Of the integration, now"`
 	Error      *string  `json:"error" doc:"What is wrong, for people"`
 	Code       *string  `json:"code" doc:"The same for programs"`
 	Version    *string  `json:"version" doc:"Of the other product"`
-	Features   []string `json:"features" nullable:"false"`
-	DurationMS int64    `json:"duration_ms"`
+	Features   []string `json:"features" nullable:"false" doc:"What the other side offers"`
+	DurationMS int64    `json:"duration_ms" doc:"How long the other side took, in milliseconds"`
 }
 
 // RotatedSecret is an integration with its new secret; it is shown only once.
 type RotatedSecret struct {
-	ID            uuid.UUID  `json:"id" format:"uuid"`
+	ID            uuid.UUID  `json:"id" format:"uuid" doc:"UUID that names it in paths"`
 	WebhookSecret string     `json:"webhook_secret" doc:"Shown now and never again"`
 	PreviousUntil *time.Time `json:"previous_secret_until" doc:"Until then the old secret is accepted too"`
 }
 
 type rotateSecretInput struct {
-	ID   uuid.UUID `path:"id" format:"uuid"`
+	ID   uuid.UUID `path:"id" format:"uuid" doc:"UUID that names it in paths"`
 	Body *struct {
 		OverlapSeconds *int `json:"overlap_seconds,omitempty" minimum:"0" maximum:"604800" doc:"How long the old secret stays valid: absent is 86400, a day"`
 	} `nameHint:"RotateSecret" required:"false"`

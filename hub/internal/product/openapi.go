@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,6 +43,11 @@ func (p *Product) completeDocument() {
 					Schema: &huma.Schema{Type: huma.TypeString, Enum: []any{string(hub.Live), string(hub.Test)}, Default: string(hub.Live)},
 				})
 			}
+		}
+	}
+	for _, tag := range docs.Tags {
+		if !slices.ContainsFunc(document.Tags, func(known *huma.Tag) bool { return known.Name == tag.Name }) {
+			document.Tags = append(document.Tags, &huma.Tag{Name: tag.Name, Description: tag.Description})
 		}
 	}
 	schemas := document.Components.Schemas

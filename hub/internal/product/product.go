@@ -5,8 +5,6 @@ package product
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net/netip"
 	"reflect"
@@ -73,8 +71,9 @@ type Deps struct {
 	Now            func() time.Time
 	TrustedProxies []netip.Prefix
 	Health         func(ctx context.Context) (database, redis bool)
-	BaseURL        string // of the product, without a slash at the end
-	Docs           bool   // serve /openapi.json and the reference page at /docs
+	BaseURL        string                  // of the product, without a slash at the end
+	Docs           bool                    // serve /openapi.json and the reference page at /docs
+	References     func() []reference.Link // to the references of the hub and its products; nil = none
 }
 
 // Product is a hosted product, mounted.
@@ -109,7 +108,7 @@ func Mount(app *fiber.App, path string, spec module.Spec, instance module.Instan
 	p.api.UseMiddleware(p.guard)
 
 	if deps.Docs {
-		if err := reference.Mount(app, path, p.OpenAPI); err != nil {
+		if err := reference.Mount(app, reference.Page{Path: path, Title: spec.Title, Write: p.OpenAPI, Links: deps.References}); err != nil {
 			return nil, err
 		}
 	}
@@ -130,6 +129,9 @@ func schemaName(t reflect.Type, hint string) string {
 		t = t.Elem()
 	}
 	name := huma.DefaultSchemaNamer(t, hint)
+	if name == "Client" { // what generators call the client itself
+		name = "ClientRecord"
+	}
 	if strings.HasPrefix(t.PkgPath(), hubInternals) && t != reflect.TypeFor[httpx.Problem]() {
 		return "Hub" + name
 	}
@@ -137,10 +139,4 @@ func schemaName(t reflect.Type, hint string) string {
 }
 
 // OpenAPI returns the OpenAPI 3.1 document of everything under the product's base.
-func (p *Product) OpenAPI() ([]byte, error) {
-	document, err := json.MarshalIndent(p.api.OpenAPI(), "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("writing the OpenAPI document: %w", err)
-	}
-	return document, nil
-}
+func (p *Product) OpenAPI() ([]byte, error) { return reference.Write(p.api.OpenAPI()) }

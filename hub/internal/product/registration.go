@@ -28,10 +28,10 @@ type registerInput struct {
 
 // RegisteredPeer is the answer to a registration.
 type RegisteredPeer struct {
-	IntegrationID uuid.UUID `json:"integration_id" format:"uuid"`
+	IntegrationID uuid.UUID `json:"integration_id" format:"uuid" doc:"Connection it belongs to"`
 	WebhookURL    string    `json:"webhook_url" doc:"Where this product takes events"`
-	Features      []string  `json:"features" nullable:"false"`
-	Status        string    `json:"status" enum:"active,inactive,error"`
+	Features      []string  `json:"features" nullable:"false" doc:"What this product offers"`
+	Status        string    `json:"status" enum:"active,inactive,error" doc:"State it is in"`
 	WebhookSecret string    `json:"webhook_secret,omitempty" doc:"Only where the caller brought none: it was made here"`
 }
 
@@ -43,20 +43,20 @@ type unregisterInput struct {
 
 // Unregistered is the answer to a peer that ended the integration.
 type Unregistered struct {
-	IntegrationID uuid.UUID `json:"integration_id" format:"uuid"`
-	Status        string    `json:"status" enum:"active,inactive,error"`
+	IntegrationID uuid.UUID `json:"integration_id" format:"uuid" doc:"Connection it belongs to"`
+	Status        string    `json:"status" enum:"active,inactive,error" doc:"State it is in"`
 }
 
 // WebhookEnvelope is the body of a webhook: docs/interfaces/clinic.md, "Webhook envelope".
 type WebhookEnvelope struct {
 	_ struct{} `additionalProperties:"true"`
 
-	ID            string         `json:"id" example:"evt_0123456789abcdef" doc:"evt_ and 16 hexadecimal digits, compared in lowercase"`
-	Product       string         `json:"product" doc:"The sender"`
-	EventType     string         `json:"event_type" example:"patient.created"`
-	Timestamp     string         `json:"timestamp" example:"2026-01-02T03:04:05Z" doc:"When it happened, at most 30 days ago"`
-	CorrelationID string         `json:"correlation_id,omitempty" nullable:"true" doc:"Ties events of one story together; null or absent: none"`
-	Data          map[string]any `json:"data"`
+	ID            string         `json:"id" example:"evt_0123456789abcdef" maxLength:"20" pattern:"^evt_[0-9a-fA-F]{16}$" doc:"evt_ and 16 hexadecimal digits, compared in lowercase"`
+	Product       string         `json:"product" maxLength:"40" doc:"The sender"`
+	EventType     string         `json:"event_type" maxLength:"128" doc:"What happened, such as appointment.created" example:"patient.created"`
+	Timestamp     string         `json:"timestamp" example:"2026-01-02T03:04:05Z" maxLength:"40" doc:"When it happened, at most 30 days ago"`
+	CorrelationID string         `json:"correlation_id,omitempty" nullable:"true" maxLength:"200" doc:"Ties events of one story together; null or absent: none"`
+	Data          map[string]any `json:"data" doc:"What the event says; its members depend on event_type"`
 }
 
 type webhookInput struct {
@@ -66,9 +66,9 @@ type webhookInput struct {
 
 // ReceivedEvent is the answer to a webhook.
 type ReceivedEvent struct {
-	Received bool   `json:"received"`
-	ID       string `json:"id" example:"evt_0123456789abcdef"`
-	Status   string `json:"status" enum:"accepted,duplicate,ignored"`
+	Received bool   `json:"received" doc:"Always true: the event is stored"`
+	ID       string `json:"id" doc:"Names the event, as sent" example:"evt_0123456789abcdef"`
+	Status   string `json:"status" enum:"accepted,duplicate,ignored" doc:"accepted: it took effect; duplicate: it came before; ignored: it concerns nothing here"`
 }
 
 func (p *Product) registerPeer(ctx context.Context, in *registerInput) (*struct{ Body RegisteredPeer }, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -35,7 +34,7 @@ func (p *Product) registerRoutes(router fiber.Router) {
 	register(p.api, operation(http.MethodPost, "/api-keys/{id}/rotate", 201, "api-keys.rotate", "Replace an API key, the old one living on for a while", administrators), p.rotateKey)
 
 	register(p.api, operation(http.MethodPost, "/connect", 200, "integrations.connect", "Connect another product", administrators), p.connectPeer)
-	register(p.api, operation(http.MethodGet, "/", 200, "integrations.list", "List integrations", administrators), p.listIntegrations)
+	register(p.api, operation(http.MethodGet, "", 200, "integrations.list", "List integrations", administrators), p.listIntegrations)
 	register(p.api, operation(http.MethodGet, "/status", 200, actionStatus, "Who this product is (key), or its integrations (bearer)", usersAndKeys), p.status)
 
 	p.registerWebhookLogs(operation(http.MethodGet, "/webhook-logs", 200, "webhook-logs.list", "Search the log of webhooks, both directions, newest first", administrators))
@@ -95,10 +94,12 @@ func operation(method, path string, status int, action, summary string, security
 	if strings.Contains(path, "{") {
 		errors = append(errors, http.StatusNotFound)
 	}
-	return huma.Operation{
+	op := huma.Operation{
 		OperationID: action, Method: method, Path: interfacePath + path, Summary: summary, DefaultStatus: status,
-		Security: security, Errors: errors, Tags: []string{"integrations"}, Responses: map[string]*huma.Response{strconv.Itoa(status): {}},
+		Security: security, Errors: errors, Tags: []string{"integrations"}, Responses: make(map[string]*huma.Response),
 	}
+	docs.Operations[action].Describe(&op)
+	return op
 }
 
 // documentOnlyAdapter is a huma adapter for operations that fiber handlers serve.

@@ -63,7 +63,7 @@ type DB interface {
 type Session struct {
 	AccessToken  string `json:"access_token" doc:"Send it as Authorization: Bearer"`
 	RefreshToken string `json:"refresh_token" doc:"Good for one use"`
-	TokenType    string `json:"token_type" example:"bearer"`
+	TokenType    string `json:"token_type" doc:"Always Bearer" example:"bearer"`
 	ExpiresIn    int    `json:"expires_in" doc:"Seconds until the access token expires" example:"1800"`
 }
 

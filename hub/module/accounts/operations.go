@@ -24,7 +24,7 @@ type LoginInput struct {
 // RefreshInput is a request for new tokens.
 type RefreshInput struct {
 	Body struct {
-		RefreshToken string `json:"refresh_token" maxLength:"4096"`
+		RefreshToken string `json:"refresh_token" maxLength:"4096" doc:"The one of the latest login or refresh; it works once"`
 	} `nameHint:"Refresh"`
 }
 
@@ -38,8 +38,8 @@ type ForgotPasswordInput struct {
 // ResetPasswordInput is a new password with the token of a link.
 type ResetPasswordInput struct {
 	Body struct {
-		Token       string `json:"token" maxLength:"200"`
-		NewPassword string `json:"new_password,omitempty" minLength:"8" maxLength:"128"`
+		Token       string `json:"token" maxLength:"200" doc:"Secret from the link in the letter"`
+		NewPassword string `json:"new_password,omitempty" minLength:"8" maxLength:"128" doc:"Secret to log in with from now on"`
 		Password    string `json:"password,omitempty" minLength:"8" maxLength:"128" doc:"The same as new_password"`
 	} `nameHint:"ResetPassword"`
 }
@@ -52,7 +52,7 @@ type MessageOutput struct{ Body Message }
 
 // Message is a response for people.
 type Message struct {
-	Message string `json:"message"`
+	Message string `json:"message" doc:"Text for people"`
 }
 
 // HandleLogin is the operation for [Authenticator.Login].

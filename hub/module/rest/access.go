@@ -41,7 +41,7 @@ func (a Access) Credentials() Credentials {
 			accepted.Bearer, accepted.Admin = true, len(roles) > 0
 		case key:
 			accepted.Key, accepted.Scopes = true, scopes
-		default:
+		case len(alternative) == 0:
 			accepted.None = true
 		}
 	}

@@ -66,12 +66,14 @@ func Handle[I, O any](handler func(context.Context, *I) (*O, error)) Binder {
 // Limiter returns an error for a request that exceeds a rate limit.
 type Limiter func(ctx context.Context, r Route) error
 
-// Register registers a table of routes. Unknown members of request bodies are allowed.
-func Register(api huma.API, rows []Route, limit Limiter) {
+// Register registers a table of routes, described by docs. Unknown members of request bodies
+// are allowed.
+func Register(api huma.API, rows []Route, docs Docs, limit Limiter) {
 	registry := api.OpenAPI().Components.Schemas
 	registry.RegisterTypeAlias(reflect.TypeFor[uuid.UUID](), reflect.TypeFor[uuidSchema]())
 	for _, row := range rows {
 		op := row.operation()
+		docs.Operations[row.ID].Describe(&op)
 		op.Middlewares = huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
 			if err := limit(ctx.Context(), row); err != nil {
 				_ = huma.WriteErr(api, ctx, http.StatusInternalServerError, "", err) // the status is the error's own
@@ -92,6 +94,7 @@ func Register(api huma.API, rows []Route, limit Limiter) {
 		}
 	}
 	documentNullable(registry)
+	docs.describeTags(api.OpenAPI(), rows)
 }
 
 func (r Route) operation() huma.Operation {
@@ -160,13 +163,13 @@ type NoContent struct{}
 
 // IDParam is the path parameter of a single resource.
 type IDParam struct {
-	ID uuid.UUID `path:"id" format:"uuid"`
+	ID uuid.UUID `path:"id" format:"uuid" doc:"UUID that names it in paths"`
 }
 
 // PageParams selects a page of a list, in a query or in a body.
 type PageParams struct {
-	Page    int `query:"page" json:"page,omitempty" minimum:"1" maximum:"100000" default:"1"`
-	PerPage int `query:"per_page" json:"per_page,omitempty" minimum:"1" maximum:"100" default:"20"`
+	Page    int `query:"page" json:"page,omitempty" minimum:"1" maximum:"100000" default:"1" doc:"Which part of the list, from 1"`
+	PerPage int `query:"per_page" json:"per_page,omitempty" minimum:"1" maximum:"100" default:"20" doc:"Most entries that a page has"`
 }
 
 // Offset returns the number of items before the page.
@@ -174,11 +177,11 @@ func (p PageParams) Offset() int { return (p.Page - 1) * p.PerPage }
 
 // Page is one page of a list.
 type Page[T any] struct {
-	Items   []T `json:"items" nullable:"false"`
-	Total   int `json:"total"`
-	Page    int `json:"page"`
-	PerPage int `json:"per_page"`
-	Pages   int `json:"pages"`
+	Items   []T `json:"items" nullable:"false" doc:"Entries of this page"`
+	Total   int `json:"total" doc:"How many entries all pages have"`
+	Page    int `json:"page" doc:"Which part of the list, from 1"`
+	PerPage int `json:"per_page" doc:"Most entries that a page has"`
+	Pages   int `json:"pages" doc:"How many parts the list has"`
 }
 
 // NewPage returns a page; total is the number of items in the whole list.

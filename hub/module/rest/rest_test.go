@@ -122,7 +122,7 @@ func (shelf) RegisterRoutes(api huma.API) {
 		rest.Get("/api/v1/admin", rest.Admin, 200, "me.admin", "Admin", rest.Handle(me)),
 		rest.Get("/api/v1/shared", rest.User.OrKey("book.read"), 200, "me.shared", "Shared", rest.Handle(me)),
 		rest.Get("/api/v1/limited", rest.Anyone, 200, "me.limited", "Limited", rest.Handle(me)),
-	}, func(_ context.Context, r rest.Route) error {
+	}, rest.Docs{Operations: map[string]rest.OperationDoc{"books.tell": {Text: "Says which book it is.", Errors: []string{"409 book_taken"}}}}, func(_ context.Context, r rest.Route) error {
 		if r.ID == "me.limited" {
 			limited := hub.Errorf(hub.ErrRateLimited, "rate_limited", "Not now.")
 			limited.RetryAfter = 7 * time.Second

@@ -71,7 +71,7 @@ func (a *API) Authenticator() *accounts.Authenticator { return a.authenticator }
 
 // Routes registers every row of the table.
 func (a *API) Routes(api huma.API) {
-	rest.Register(api, rest.Map(a.routes(), withPlatformErrors), a.checkRateLimit)
+	rest.Register(api, rest.Map(a.routes(), withPlatformErrors), docs, a.checkRateLimit)
 }
 
 // checkRateLimit is a rate limit error if a user, or an address that signs up, made too many
@@ -134,7 +134,7 @@ func errNoPermission() *hub.Error {
 
 // IDParam is the path parameter of a single resource.
 type IDParam struct {
-	ID int64 `path:"id" minimum:"1" doc:"Id of the resource" example:"17"`
+	ID int64 `path:"id" minimum:"1" maximum:"9007199254740991" doc:"Id of the resource" example:"17"`
 }
 
 // Message is a response for people.

@@ -38,7 +38,7 @@ func (b BridgeAccount) applyTo(s bridge.Settings, isDevelopment bool) (bridge.Se
 }
 
 type bridgeEventInput struct {
-	ConnectionID int64  `path:"connectionId" minimum:"1" doc:"Id of the connection" example:"2"`
+	ConnectionID int64  `path:"connectionId" minimum:"1" maximum:"9007199254740991" doc:"Names the connection that the bridge serves" example:"2"`
 	Signature    string `header:"X-Webhook-Signature" maxLength:"100" doc:"sha256= and the HMAC-SHA256 of the body's bytes with the connection's secret, in hex"`
 	RawBody      []byte
 }

@@ -36,8 +36,8 @@ type CampaignFields struct {
 	ConfirmationMessage4 rest.Optional[string]          `json:"confirmationMessage4,omitempty" maxLength:"4096" doc:"Fourth question"`
 	ConfirmationMessage5 rest.Optional[string]          `json:"confirmationMessage5,omitempty" maxLength:"4096" doc:"Fifth question"`
 	ScheduledAt          rest.Nullable[string]          `json:"scheduledAt,omitempty" maxLength:"40" format:"date-time" doc:"When it starts by itself: in the future; null: it does not" example:"2027-03-02T09:00:00-03:00"`
-	WhatsappID           rest.Optional[int64]           `json:"whatsappId,omitempty" minimum:"1" doc:"Connection to send on"`
-	ContactListID        rest.Nullable[int64]           `json:"contactListId,omitempty" minimum:"1" doc:"List of its contacts; they are taken at the first start"`
+	WhatsappID           rest.Optional[int64]           `json:"whatsappId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Connection to send on"`
+	ContactListID        rest.Nullable[int64]           `json:"contactListId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"List of its contacts; they are taken at the first start"`
 	TagIDs               rest.Optional[[]int64]         `json:"tagIds,omitempty" maxItems:"100" doc:"Tags of its contacts; they are taken at the first start"`
 	ContactIDs           rest.Optional[[]int64]         `json:"contactIds,omitempty" maxItems:"50000" doc:"Its contacts; replaces what was. A list or tags add more"`
 	MessageInterval      rest.Optional[int]             `json:"messageInterval,omitempty" minimum:"0" maximum:"86400" doc:"Seconds between two messages; absent: 20"`

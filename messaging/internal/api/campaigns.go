@@ -18,7 +18,7 @@ const campaignsPerPage = 20
 // Campaign is a message to many contacts.
 type Campaign struct {
 	ID        int64  `json:"id" doc:"Id of the campaign" example:"11"`
-	CompanyID int64  `json:"companyId" doc:"Its company" example:"1"`
+	CompanyID int64  `json:"companyId" doc:"Company that owns it" example:"1"`
 	Name      string `json:"name" doc:"For people" example:"Offers of March"`
 	Status    string `json:"status" enum:"draft,scheduled,running,finished,cancelled" doc:"A cancelled campaign goes on when it is started again"`
 	CampaignTexts
@@ -227,8 +227,8 @@ func (a *API) cancelCampaign(ctx context.Context, in *IDParam) (*campaignOutput,
 
 // CampaignShipment is a contact of a campaign in its report.
 type CampaignShipment struct {
-	ContactID   int64     `json:"contactId" doc:"The contact" example:"5"`
-	ContactName string    `json:"contactName" doc:"Its name" example:"Ana Souza"`
+	ContactID   int64     `json:"contactId" doc:"Whom it was for" example:"5"`
+	ContactName string    `json:"contactName" doc:"How people call the contact" example:"Ana Souza"`
 	Number      string    `json:"number" doc:"That it was sent to; empty: not yet" example:"5511987654321"`
 	Message     string    `json:"message" doc:"That was sent; empty: not yet"`
 	Status      string    `json:"status" enum:"pending,confirming,confirmed,queued,sent,delivered,read,failed,skipped" doc:"confirming: the contact was asked; queued: waits for the network"`

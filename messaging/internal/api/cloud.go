@@ -19,9 +19,9 @@ import (
 // CloudAccount is the account of a connection at the WhatsApp Cloud API. It is stored
 // encrypted and in no response.
 type CloudAccount struct {
-	PhoneNumberID rest.Optional[string] `json:"phoneNumberId,omitempty" writeOnly:"true" minLength:"1" maxLength:"32" pattern:"^[0-9]+$" doc:"Id of the phone number" example:"106540352242922"`
+	PhoneNumberID rest.Optional[string] `json:"phoneNumberId,omitempty" writeOnly:"true" minLength:"1" maxLength:"32" pattern:"^[0-9]+$" doc:"What the Cloud API calls the number" example:"106540352242922"`
 	WABAID        rest.Optional[string] `json:"wabaId,omitempty" writeOnly:"true" minLength:"1" maxLength:"32" pattern:"^[0-9]+$" doc:"Id of the WhatsApp Business account" example:"102290129340398"`
-	AccessToken   rest.Optional[string] `json:"accessToken,omitempty" writeOnly:"true" minLength:"1" maxLength:"1024" pattern:"^[!-~]+$" doc:"Access token of a system user" example:"EAAG…"`
+	AccessToken   rest.Optional[string] `json:"accessToken,omitempty" writeOnly:"true" minLength:"1" maxLength:"1024" pattern:"^[!-~]+$" doc:"Access token of a system user" example:"EAAGm0PX4ZCpsBA"`
 	AppSecret     rest.Optional[string] `json:"appSecret,omitempty" writeOnly:"true" minLength:"1" maxLength:"200" pattern:"^[!-~]+$" doc:"Secret of the app, by which webhooks are signed"`
 	VerifyToken   rest.Optional[string] `json:"verifyToken,omitempty" writeOnly:"true" minLength:"1" maxLength:"200" pattern:"^[!-~]+$" doc:"Token that the API repeats when the webhook is set up; choose any"`
 }
@@ -68,7 +68,7 @@ func (a *API) cloudConnection(ctx context.Context, id int64) (c driver.Connectio
 }
 
 type cloudVerifyInput struct {
-	ConnectionID int64  `path:"connectionId" minimum:"1" doc:"Id of the connection" example:"2"`
+	ConnectionID int64  `path:"connectionId" minimum:"1" maximum:"9007199254740991" doc:"Names the connection that the webhook is of" example:"2"`
 	Mode         string `query:"hub.mode" maxLength:"60" doc:"subscribe" example:"subscribe"`
 	VerifyToken  string `query:"hub.verify_token" maxLength:"200" doc:"The connection's verifyToken"`
 	Challenge    string `query:"hub.challenge" maxLength:"200" doc:"Text that the answer repeats" example:"1158201444"`
@@ -93,7 +93,7 @@ func (a *API) verifyCloudWebhook(ctx context.Context, in *cloudVerifyInput) (*cl
 }
 
 type cloudWebhookInput struct {
-	ConnectionID int64  `path:"connectionId" minimum:"1" doc:"Id of the connection" example:"2"`
+	ConnectionID int64  `path:"connectionId" minimum:"1" maximum:"9007199254740991" doc:"Names the connection that the webhook is of" example:"2"`
 	Signature    string `header:"X-Hub-Signature-256" maxLength:"100" doc:"sha256= and the HMAC-SHA256 of the body's bytes with the connection's appSecret, in hex"`
 	RawBody      []byte
 }

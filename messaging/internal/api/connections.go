@@ -137,7 +137,7 @@ type ConnectionFields struct {
 	IsDefault         rest.Optional[bool]   `json:"isDefault,omitempty" doc:"true: takes the place of the company's default connection"`
 
 	QueueIDs        rest.Optional[[]int64] `json:"queueIds,omitempty" maxItems:"30" doc:"Ids of its queues; replaces what was. With more than one it needs a greetingMessage"`
-	TransferQueueID rest.Nullable[int64]   `json:"transferQueueId,omitempty" minimum:"1" doc:"Queue of the tickets that nobody accepts in timeToTransfer; null: none"`
+	TransferQueueID rest.Nullable[int64]   `json:"transferQueueId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Queue of the tickets that nobody accepts in timeToTransfer; null: none"`
 	TimeToTransfer  rest.Optional[int]     `json:"timeToTransfer,omitempty" minimum:"0" maximum:"43200" doc:"Minutes; 0: tickets are not transferred"`
 	ExpiresTicket   rest.Optional[int]     `json:"expiresTicket,omitempty" minimum:"0" maximum:"525600" doc:"Minutes without an answer of the contact after which a ticket is closed; 0: never"`
 	ExpiresInactive rest.Optional[string]  `json:"expiresInactiveMessage,omitempty" maxLength:"4096" doc:"Sent when a ticket is closed so"`

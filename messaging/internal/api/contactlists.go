@@ -19,7 +19,7 @@ const (
 // ContactList is a list of contacts for campaigns.
 type ContactList struct {
 	ID            int64     `json:"id" doc:"Id of the list" example:"9"`
-	CompanyID     int64     `json:"companyId" doc:"Its company" example:"1"`
+	CompanyID     int64     `json:"companyId" doc:"Company that owns it" example:"1"`
 	Name          string    `json:"name" doc:"Unique in the company" example:"Customers of March"`
 	ContactsCount int       `json:"contactsCount" doc:"How many contacts it has"`
 	CreatedAt     time.Time `json:"createdAt" doc:"When it was made"`
@@ -29,7 +29,7 @@ type ContactList struct {
 // ContactListDetail is a list with its contacts.
 type ContactListDetail struct {
 	ContactList
-	ContactIDs []int64 `json:"contactIds" nullable:"false" doc:"Ids of its contacts"`
+	ContactIDs []int64 `json:"contactIds" nullable:"false" doc:"Who is on the list"`
 }
 
 type contactListOutput struct{ Body ContactListDetail }

@@ -25,7 +25,7 @@ const (
 // Contact is a person who writes to the company.
 type Contact struct {
 	ID            int64        `json:"id" doc:"Id of the contact" example:"5"`
-	CompanyID     int64        `json:"companyId" doc:"Its company" example:"1"`
+	CompanyID     int64        `json:"companyId" doc:"Company that owns it" example:"1"`
 	Name          string       `json:"name" doc:"Its number, until a name is known" example:"Ana Souza"`
 	Number        string       `json:"number" doc:"Digits with the country code; empty: anonymized" example:"5511987654321"`
 	NumberKey     string       `json:"numberKey" doc:"Equal for a Brazilian mobile number with and without its ninth digit; unique in the company" example:"5511987654321"`
@@ -102,7 +102,7 @@ func (a *API) contactOutput(ctx context.Context, row store.Contact) (*contactOut
 type listContactsInput struct {
 	PageNumber  int    `query:"pageNumber" minimum:"1" maximum:"100000" default:"1" doc:"From 1; a page has 30 contacts"`
 	SearchParam string `query:"searchParam" maxLength:"200" doc:"Part of the name, number or e-mail address"`
-	TagID       int64  `query:"tagId" minimum:"1" doc:"Only contacts with this tag"`
+	TagID       int64  `query:"tagId" minimum:"1" maximum:"9007199254740991" doc:"Only contacts with this tag"`
 	Consent     string `query:"consent" enum:"unknown,opted_in,opted_out" doc:"Only contacts with this consent"`
 }
 

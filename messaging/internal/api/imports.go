@@ -30,7 +30,7 @@ type importContactsInput struct {
 	RawBody huma.MultipartFormFiles[struct {
 		File          huma.FormFile `form:"file" required:"true" doc:"A table whose first line names its columns (name, number, email, or in Portuguese: nome, telefone), separated by commas or semicolons; 16 MiB at most"`
 		DryRun        bool          `form:"dryRun" required:"false" doc:"Find out what the import would do, and change nothing"`
-		ContactListID int64         `form:"contactListId" required:"false" minimum:"1" doc:"Contact list that gets the contacts"`
+		ContactListID int64         `form:"contactListId" required:"false" minimum:"1" maximum:"9007199254740991" doc:"Contact list that gets the contacts"`
 		CountryCode   string        `form:"countryCode" required:"false" maxLength:"3" doc:"Goes before numbers that have at most 11 digits and no plus, such as 55; absent: they are taken as they are" example:"55"`
 	}]
 }

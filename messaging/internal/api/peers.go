@@ -22,12 +22,12 @@ import (
 
 // RegisterSearches registers the rows below search/*.
 func (a *API) RegisterSearches(api huma.API) {
-	rest.Register(api, rest.Map(a.searchRoutes(), withPlatformErrors), a.checkRateLimit)
+	rest.Register(api, rest.Map(a.searchRoutes(), withPlatformErrors), docs, a.checkRateLimit)
 }
 
 // RegisterActions registers the rows below action/*.
 func (a *API) RegisterActions(api huma.API) {
-	rest.Register(api, rest.Map(a.actionRoutes(), withPlatformErrors), a.checkRateLimit)
+	rest.Register(api, rest.Map(a.actionRoutes(), withPlatformErrors), docs, a.checkRateLimit)
 }
 
 // peerScope returns the company of a key.
@@ -98,7 +98,7 @@ func (a *API) contactByPhone(ctx context.Context, scope store.Scope, phone strin
 
 type searchTicketsInput struct {
 	Phone     string `query:"phone" maxLength:"40" doc:"Tickets of the contact with this number; instead of contact_id" example:"+5511987654321"`
-	ContactID int64  `query:"contact_id" minimum:"1" doc:"Tickets of this contact; instead of phone" example:"5"`
+	ContactID int64  `query:"contact_id" minimum:"1" maximum:"9007199254740991" doc:"Tickets of this contact; instead of phone" example:"5"`
 	Status    string `query:"status" enum:"open,closed,pending" doc:"Only tickets in this state"`
 	Limit     int    `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"How many at most"`
 }
@@ -106,7 +106,7 @@ type searchTicketsInput struct {
 // FoundTicket is a ticket as connected products see it: without what was written.
 type FoundTicket struct {
 	ID         string            `json:"id" doc:"Id of the ticket" example:"12"`
-	ContactID  string            `json:"contact_id" doc:"Its contact" example:"5"`
+	ContactID  string            `json:"contact_id" doc:"Whom the conversation is with" example:"5"`
 	Status     chat.TicketStatus `json:"status" enum:"open,pending,closed" doc:"pending: waits for a user"`
 	Queue      *string           `json:"queue" doc:"Name of its queue; null: none" example:"Sales"`
 	Resolution *string           `json:"resolution" doc:"How it ended; null: nobody wrote it"`
@@ -160,7 +160,7 @@ type closeTicketInput struct {
 
 type closedTicketOutput struct {
 	Body struct {
-		TicketID string            `json:"ticket_id" doc:"Id of the ticket"`
+		TicketID string            `json:"ticket_id" doc:"Ticket that is closed now"`
 		Status   chat.TicketStatus `json:"status" enum:"closed" doc:"Always closed; closing a closed ticket changes nothing"`
 	} `nameHint:"ClosedTicket"`
 }

@@ -31,7 +31,7 @@ type ContactExport struct {
 type ContactExportHead struct {
 	ExportedAt time.Time        `json:"exportedAt" doc:"When the export was made"`
 	Company    CompanySummary   `json:"company" doc:"Who has the data"`
-	Contact    Contact          `json:"contact" doc:"The contact"`
+	Contact    Contact          `json:"contact" doc:"Whom it is about"`
 	Tickets    []ExportedTicket `json:"tickets" nullable:"false" doc:"Its tickets, the oldest first"`
 }
 

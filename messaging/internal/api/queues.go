@@ -17,7 +17,7 @@ import (
 // Queue is a department that answers contacts.
 type Queue struct {
 	ID                int64               `json:"id" doc:"Id of the queue" example:"4"`
-	CompanyID         int64               `json:"companyId" doc:"Its company" example:"1"`
+	CompanyID         int64               `json:"companyId" doc:"Company that owns it" example:"1"`
 	Name              string              `json:"name" doc:"Unique in the company; shown in menus" example:"Sales"`
 	Color             string              `json:"color" doc:"Unique in the company: #rgb or #rrggbb" example:"#00aa88"`
 	GreetingMessage   string              `json:"greetingMessage" doc:"Sent to contacts who choose the queue; empty: none"`

@@ -17,7 +17,7 @@ const quickMessagesPerPage = 20
 // QuickMessage is a text that users send often.
 type QuickMessage struct {
 	ID        int64     `json:"id" doc:"Id of the quick message" example:"6"`
-	CompanyID int64     `json:"companyId" doc:"Its company" example:"1"`
+	CompanyID int64     `json:"companyId" doc:"Company that owns it" example:"1"`
 	UserID    *int64    `json:"userId" doc:"Who made it; null: the user was deleted"`
 	Shortcode string    `json:"shortcode" doc:"What users type to find it" example:"address"`
 	Message   string    `json:"message" doc:"The text" example:"We are at Rua Augusta, 100."`

@@ -21,8 +21,8 @@ const (
 type reportInput struct {
 	DateFrom string `query:"dateFrom" format:"date" doc:"First day of the company's zone; absent: 29 days before dateTo" example:"2027-03-01"`
 	DateTo   string `query:"dateTo" format:"date" doc:"Last day, at most 366 days with the first; absent: today" example:"2027-03-31"`
-	QueueID  int64  `query:"queueId" minimum:"1" doc:"Only tickets of this queue"`
-	UserID   int64  `query:"userId" minimum:"1" doc:"Only tickets of this user"`
+	QueueID  int64  `query:"queueId" minimum:"1" maximum:"9007199254740991" doc:"Only tickets of this queue"`
+	UserID   int64  `query:"userId" minimum:"1" maximum:"9007199254740991" doc:"Only tickets of this user"`
 }
 
 // reportRange returns the company of a request and what the query selects. Ids of other
@@ -138,7 +138,7 @@ func (a *API) reportTickets(ctx context.Context, in *reportInput) (*struct{ Body
 // UserReport is what one user did.
 type UserReport struct {
 	ID               int64   `json:"id" doc:"The user" example:"3"`
-	Name             string  `json:"name" doc:"Its name" example:"Bia"`
+	Name             string  `json:"name" doc:"How people call the user" example:"Bia"`
 	Online           bool    `json:"online" doc:"Is online now"`
 	Tickets          int     `json:"tickets" doc:"Its tickets that were accepted in the range"`
 	Closed           int     `json:"closed" doc:"Its tickets that were closed in the range"`
@@ -169,7 +169,7 @@ func (a *API) reportUsers(ctx context.Context, in *reportInput) (*struct{ Body U
 // QueueReport is what happened in one queue.
 type QueueReport struct {
 	ID             int64   `json:"id" doc:"The queue" example:"4"`
-	Name           string  `json:"name" doc:"Its name" example:"Sales"`
+	Name           string  `json:"name" doc:"How people call the queue" example:"Sales"`
 	Color          string  `json:"color" doc:"#rgb or #rrggbb" example:"#00aa88"`
 	Open           int     `json:"open" doc:"Tickets that are open now"`
 	Pending        int     `json:"pending" doc:"Tickets that wait now"`

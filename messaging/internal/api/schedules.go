@@ -19,7 +19,7 @@ const schedulesPerPage = 20
 // Schedule is a message that is sent at a time.
 type Schedule struct {
 	ID         int64          `json:"id" doc:"Id of the scheduled message" example:"15"`
-	CompanyID  int64          `json:"companyId" doc:"Its company" example:"1"`
+	CompanyID  int64          `json:"companyId" doc:"Company that owns it" example:"1"`
 	Body       string         `json:"body" doc:"The text; empty: made of the template when it is sent" example:"Happy birthday!"`
 	SendAt     time.Time      `json:"sendAt" doc:"When it is due"`
 	SentAt     *time.Time     `json:"sentAt" doc:"When the network took it; null: it has not"`
@@ -52,8 +52,8 @@ func (a *API) toSchedule(s store.Schedule) Schedule {
 type listSchedulesInput struct {
 	PageNumber  int    `query:"pageNumber" minimum:"1" maximum:"100000" default:"1" doc:"From 1; a page has 20 scheduled messages"`
 	SearchParam string `query:"searchParam" maxLength:"200" doc:"Part of the text"`
-	ContactID   int64  `query:"contactId" minimum:"1" doc:"Only messages to this contact"`
-	UserID      int64  `query:"userId" minimum:"1" doc:"Only messages of this user; users that are no administrators see their own"`
+	ContactID   int64  `query:"contactId" minimum:"1" maximum:"9007199254740991" doc:"Only messages to this contact"`
+	UserID      int64  `query:"userId" minimum:"1" maximum:"9007199254740991" doc:"Only messages of this user; users that are no administrators see their own"`
 	Status      string `query:"status" enum:"pending,queued,sent,error,PENDENTE,AGENDADA,ENVIADA,ERRO" doc:"Only messages in this state"`
 }
 
@@ -113,9 +113,9 @@ func (a *API) getSchedule(ctx context.Context, in *IDParam) (*scheduleOutput, er
 type ScheduleFields struct {
 	Body       rest.Optional[string]        `json:"body,omitempty" maxLength:"4096" doc:"The text: not blank. With a template it may be empty, and is what users read in the ticket. Variables such as {{firstName}} are replaced when it is sent" example:"Happy birthday, {{firstName}}!"`
 	SendAt     rest.Optional[string]        `json:"sendAt,omitempty" maxLength:"40" format:"date-time" doc:"When to send it: in the future" example:"2027-03-02T09:00:00-03:00"`
-	ContactID  rest.Optional[int64]         `json:"contactId,omitempty" minimum:"1" doc:"Who gets it" example:"5"`
-	TicketID   rest.Nullable[int64]         `json:"ticketId,omitempty" minimum:"1" doc:"Ticket of the contact, used while it is not closed; null: the contact's live one, or a new one"`
-	WhatsappID rest.Nullable[int64]         `json:"whatsappId,omitempty" minimum:"1" doc:"Connection to send on; null: the ticket's, or the default one"`
+	ContactID  rest.Optional[int64]         `json:"contactId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Who gets it" example:"5"`
+	TicketID   rest.Nullable[int64]         `json:"ticketId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Ticket of the contact, used while it is not closed; null: the contact's live one, or a new one"`
+	WhatsappID rest.Nullable[int64]         `json:"whatsappId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Connection to send on; null: the ticket's, or the default one"`
 	Template   rest.Nullable[chat.Template] `json:"template,omitempty" doc:"Send a template that the network has approved, in place of a text. Variables in its texts and payloads are replaced when it is sent. Not with a file. null: none"`
 	MediaURL   rest.Nullable[string]        `json:"mediaUrl,omitempty" maxLength:"2048" doc:"File to send with the text: an address that the hub fetches now, or the mediaUrl of a message; null: none" example:"https://example.com/map.png"`
 }

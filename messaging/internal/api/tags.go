@@ -24,7 +24,7 @@ const (
 // Tag marks contacts and tickets.
 type Tag struct {
 	ID        int64     `json:"id" doc:"Id of the tag" example:"8"`
-	CompanyID int64     `json:"companyId" doc:"Its company" example:"1"`
+	CompanyID int64     `json:"companyId" doc:"Company that owns it" example:"1"`
 	Name      string    `json:"name" doc:"Unique in the company" example:"VIP"`
 	Color     string    `json:"color" doc:"#rgb or #rrggbb" example:"#A4CCCC"`
 	Kanban    int       `json:"kanban" doc:"Column of a board; 0: none"`

@@ -28,7 +28,7 @@ type Ticket struct {
 	UnreadMessages  int               `json:"unreadMessages" doc:"Messages of the contact that nobody has read"`
 	LastMessage     string            `json:"lastMessage" doc:"Beginning of the newest message"`
 	IsGroup         bool              `json:"isGroup" doc:"The contact is a group"`
-	ContactID       int64             `json:"contactId" doc:"Its contact"`
+	ContactID       int64             `json:"contactId" doc:"Whom the conversation is with"`
 	UserID          *int64            `json:"userId" doc:"Who has accepted it"`
 	QueueID         *int64            `json:"queueId" doc:"Its queue; null: none"`
 	WhatsappID      *int64            `json:"whatsappId" doc:"Its connection; null: deleted"`
@@ -66,8 +66,8 @@ type TicketQueue struct {
 
 // NamedItem is another resource, by name.
 type NamedItem struct {
-	ID   int64  `json:"id" doc:"Its id"`
-	Name string `json:"name" doc:"Its name"`
+	ID   int64  `json:"id" doc:"Names it in paths"`
+	Name string `json:"name" doc:"How people call it"`
 }
 
 type ticketOutput struct{ Body Ticket }
@@ -94,10 +94,10 @@ func toTicket(v store.TicketView) Ticket {
 
 type listTicketsInput struct {
 	Status             string `query:"status" enum:"open,closed,pending" doc:"Only tickets in this state"`
-	QueueID            int64  `query:"queueId" minimum:"1" doc:"Only tickets of this queue"`
+	QueueID            int64  `query:"queueId" minimum:"1" maximum:"9007199254740991" doc:"Only tickets of this queue"`
 	QueueIDs           string `query:"queueIds" maxLength:"2000" doc:"Only tickets of these queues: a JSON array of ids" example:"[1,2]"`
 	Tags               string `query:"tags" maxLength:"2000" doc:"Only tickets that have all of these tags: a JSON array of ids" example:"[3,8]"`
-	UserID             int64  `query:"userId" minimum:"1" doc:"Only tickets of this user"`
+	UserID             int64  `query:"userId" minimum:"1" maximum:"9007199254740991" doc:"Only tickets of this user"`
 	Date               string `query:"date" format:"date" doc:"Only tickets that began on this day of the company's zone"`
 	WithUnreadMessages bool   `query:"withUnreadMessages" doc:"Only tickets with unread messages"`
 	ShowAll            bool   `query:"showAll" doc:"Accepted for other clients: administrators see every ticket, users never do"`
@@ -215,11 +215,11 @@ func (a *API) getTicket(ctx context.Context, in *IDParam) (*ticketOutput, error)
 
 type createTicketInput struct {
 	Body struct {
-		ContactID  int64  `json:"contactId" minimum:"1" doc:"Who it is with"`
+		ContactID  int64  `json:"contactId" minimum:"1" maximum:"9007199254740991" doc:"Who it is with"`
 		Status     string `json:"status,omitempty" enum:"open,pending" default:"open" doc:"open: the caller accepts it, or the user of userId"`
-		UserID     *int64 `json:"userId,omitempty" minimum:"1" doc:"Its owner; absent: the caller, if it is open"`
-		QueueID    *int64 `json:"queueId,omitempty" minimum:"1" doc:"Queue of the ticket; absent: none"`
-		WhatsappID *int64 `json:"whatsappId,omitempty" minimum:"1" doc:"Its connection; absent: the default one"`
+		UserID     *int64 `json:"userId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Its owner; absent: the caller, if it is open"`
+		QueueID    *int64 `json:"queueId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Queue of the ticket; absent: none"`
+		WhatsappID *int64 `json:"whatsappId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Its connection; absent: the default one"`
 	} `nameHint:"NewTicket"`
 }
 
@@ -299,9 +299,9 @@ type updateTicketInput struct {
 	IDParam
 	Body struct {
 		Status     rest.Optional[string]  `json:"status,omitempty" enum:"open,pending,closed" doc:"open, pending or closed"`
-		UserID     rest.Nullable[int64]   `json:"userId,omitempty" minimum:"1" doc:"Its owner; null: nobody"`
-		QueueID    rest.Nullable[int64]   `json:"queueId,omitempty" minimum:"1" doc:"null: no queue"`
-		WhatsappID rest.Optional[int64]   `json:"whatsappId,omitempty" minimum:"1" doc:"Its connection"`
+		UserID     rest.Nullable[int64]   `json:"userId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Its owner; null: nobody"`
+		QueueID    rest.Nullable[int64]   `json:"queueId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"null: no queue"`
+		WhatsappID rest.Optional[int64]   `json:"whatsappId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Its connection"`
 		TagIDs     rest.Optional[[]int64] `json:"tagIds,omitempty" maxItems:"100" doc:"Ids of its tags; replaces what was"`
 		Resolution rest.Nullable[string]  `json:"resolution,omitempty" maxLength:"500" doc:"How it ended; null: none"`
 	} `nameHint:"TicketFields"`

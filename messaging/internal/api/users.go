@@ -29,7 +29,7 @@ const maxUserQueues = 200
 // User is a person who answers contacts.
 type User struct {
 	ID         int64         `json:"id" doc:"Id of the user" example:"3"`
-	CompanyID  int64         `json:"companyId" doc:"Its company" example:"1"`
+	CompanyID  int64         `json:"companyId" doc:"Company the user works for" example:"1"`
 	Name       string        `json:"name" doc:"Shown to other users" example:"Bia"`
 	Email      string        `json:"email" doc:"For logging in" example:"bia@example.com"`
 	Profile    string        `json:"profile" enum:"admin,user" doc:"admin: everything of its company"`
@@ -139,7 +139,7 @@ type UserFields struct {
 	Profile    rest.Optional[string]  `json:"profile,omitempty" enum:"admin,user" doc:"Absent: user. A change ends every login of the user"`
 	IsActive   rest.Optional[bool]    `json:"isActive,omitempty" doc:"false: logged out, and its open tickets wait for others"`
 	AllTicket  rest.Optional[string]  `json:"allTicket,omitempty" enum:"enabled,disabled" doc:"enabled: sees every ticket of its queues, not only its own"`
-	WhatsappID rest.Nullable[int64]   `json:"whatsappId,omitempty" minimum:"1" doc:"Its preferred connection; null: the company's default one"`
+	WhatsappID rest.Nullable[int64]   `json:"whatsappId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Its preferred connection; null: the company's default one"`
 	QueueIDs   rest.Optional[[]int64] `json:"queueIds,omitempty" maxItems:"200" doc:"Ids of the queues whose tickets it sees"`
 }
 

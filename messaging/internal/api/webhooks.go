@@ -28,7 +28,7 @@ var webhookEvents = []string{events.TypeMessageCreated, events.TypeTicketCreated
 // Webhook is an address that gets the company's events.
 type Webhook struct {
 	ID             uuid.UUID `json:"id" doc:"Id of the webhook"`
-	CompanyID      int64     `json:"companyId" doc:"Its company" example:"1"`
+	CompanyID      int64     `json:"companyId" doc:"Company that owns it" example:"1"`
 	URL            string    `json:"url" doc:"Where events are sent" example:"https://example.com/webhooks"`
 	Events         []string  `json:"events" nullable:"false" doc:"Events it gets; an operator of the hub may have set a pattern such as ticket.*" example:"[\"message.created\"]"`
 	IncludeSent    bool      `json:"includeSent" doc:"message.created is sent for the company's own messages too"`

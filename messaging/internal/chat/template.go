@@ -32,10 +32,10 @@ type TemplateParameter struct {
 	ParameterName string            `json:"parameter_name,omitempty" maxLength:"60" pattern:"^[a-z][a-z0-9_]*$" doc:"Name of the variable, where the template names its variables: then in every parameter of the part" example:"first_name"`
 	Text          string            `json:"text,omitempty" maxLength:"2000" doc:"One line; at most 60 characters in a header, 1024 in a body, 2000 at the end of a button's address" example:"Ana"`
 	Currency      *TemplateCurrency `json:"currency,omitempty" doc:"An amount of money"`
-	DateTime      *TemplateDateTime `json:"date_time,omitempty" doc:"A time"`
+	DateTime      *TemplateDateTime `json:"date_time,omitempty" doc:"Moment to show, with its text"`
 	Image         *TemplateFile     `json:"image,omitempty" doc:"A picture"`
-	Video         *TemplateFile     `json:"video,omitempty" doc:"A video"`
-	Document      *TemplateFile     `json:"document,omitempty" doc:"A document"`
+	Video         *TemplateFile     `json:"video,omitempty" doc:"Moving picture to show in the header"`
+	Document      *TemplateFile     `json:"document,omitempty" doc:"File to show in the header"`
 	Location      *TemplateLocation `json:"location,omitempty" doc:"A place"`
 	Payload       string            `json:"payload,omitempty" maxLength:"256" doc:"What the network reports when the button is pressed" example:"confirm-8151"`
 	CouponCode    string            `json:"coupon_code,omitempty" maxLength:"20" pattern:"^[A-Za-z0-9]+$" doc:"The code that the button copies" example:"SPRING20"`

@@ -55,7 +55,7 @@ func (a *API) RegisterActions(api huma.API) { a.register(api, a.actionRoutes()) 
 
 func (a *API) register(api huma.API, rows []rest.Route) {
 	api.OpenAPI().Components.Schemas.RegisterTypeAlias(reflect.TypeFor[booking.Cents](), reflect.TypeFor[float64]())
-	rest.Register(api, rows, a.checkRateLimit)
+	rest.Register(api, rows, docs, a.checkRateLimit)
 }
 
 // handle binds a handler to its route. Domain errors get their extension members by

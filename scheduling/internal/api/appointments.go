@@ -17,94 +17,94 @@ import (
 
 // Appointment is an appointment in API responses.
 type Appointment struct {
-	ID               uuid.UUID             `json:"id"`
-	OrgID            uuid.UUID             `json:"org_id"`
-	ClientID         uuid.UUID             `json:"client_id"`
-	ProfessionalID   uuid.UUID             `json:"professional_id"`
-	ServiceID        uuid.UUID             `json:"service_id"`
-	StartAt          time.Time             `json:"start_at"`
-	EndAt            time.Time             `json:"end_at"`
-	DurationMinutes  int                   `json:"duration_minutes"`
-	Price            booking.Cents         `json:"price"`
-	Status           booking.Status        `json:"status" enum:"scheduled,confirmed,completed,cancelled,no_show"`
-	Source           booking.Source        `json:"source" enum:"web,dashboard,api,integration"`
-	Notes            string                `json:"notes"`
+	ID               uuid.UUID             `json:"id" doc:"Names the appointment in paths and events"`
+	OrgID            uuid.UUID             `json:"org_id" doc:"Organization that owns it"`
+	ClientID         uuid.UUID             `json:"client_id" doc:"Client whom it is for"`
+	ProfessionalID   uuid.UUID             `json:"professional_id" doc:"Professional who does it"`
+	ServiceID        uuid.UUID             `json:"service_id" doc:"Service that is booked"`
+	StartAt          time.Time             `json:"start_at" doc:"When it begins, in the organization's time zone"`
+	EndAt            time.Time             `json:"end_at" doc:"When it ends, in the organization's time zone"`
+	DurationMinutes  int                   `json:"duration_minutes" doc:"Length in minutes"`
+	Price            booking.Cents         `json:"price" doc:"Amount to pay, in the organization's currency"`
+	Status           booking.Status        `json:"status" enum:"scheduled,confirmed,completed,cancelled,no_show" doc:"State of the appointment: scheduled, confirmed, completed, cancelled or no_show"`
+	Source           booking.Source        `json:"source" enum:"web,dashboard,api,integration" doc:"Where it was booked: the public page, the dashboard, this API or a connected product"`
+	Notes            string                `json:"notes" doc:"Remarks of the staff or the client"`
 	Reason           *string               `json:"reason" doc:"Of the cancellation"`
-	CancelledBy      *string               `json:"cancelled_by"`
-	CancelledAt      *time.Time            `json:"cancelled_at"`
-	ConfirmedAt      *time.Time            `json:"confirmed_at"`
-	CompletedAt      *time.Time            `json:"completed_at"`
-	NoShowAt         *time.Time            `json:"no_show_at"`
-	RescheduledCount int                   `json:"rescheduled_count"`
-	OriginalStartAt  *time.Time            `json:"original_start_at"`
-	DepositStatus    booking.DepositStatus `json:"deposit_status" enum:"none,pending,paid,refunded,forfeited"`
-	DepositAmount    *booking.Cents        `json:"deposit_amount"`
-	PaymentStatus    booking.PaymentStatus `json:"payment_status" enum:"unpaid,partial,paid"`
+	CancelledBy      *string               `json:"cancelled_by" doc:"Who cancelled: staff, client, system or integration; null: nobody"`
+	CancelledAt      *time.Time            `json:"cancelled_at" doc:"When it was cancelled; null: it was not"`
+	ConfirmedAt      *time.Time            `json:"confirmed_at" doc:"When it was confirmed; null: it was not"`
+	CompletedAt      *time.Time            `json:"completed_at" doc:"When it was marked as completed; null: it was not"`
+	NoShowAt         *time.Time            `json:"no_show_at" doc:"When it was marked as missed; null: it was not"`
+	RescheduledCount int                   `json:"rescheduled_count" doc:"How often it was moved"`
+	OriginalStartAt  *time.Time            `json:"original_start_at" doc:"When it first was to begin; null: it was never moved"`
+	DepositStatus    booking.DepositStatus `json:"deposit_status" enum:"none,pending,paid,refunded,forfeited" doc:"Whether a deposit is due, paid, given back or kept"`
+	DepositAmount    *booking.Cents        `json:"deposit_amount" doc:"Part of the price that is paid in advance; null: none"`
+	PaymentStatus    booking.PaymentStatus `json:"payment_status" enum:"unpaid,partial,paid" doc:"How much of the price is paid"`
 	NeedsRefund      bool                  `json:"needs_refund" doc:"Money must be refunded by hand"`
 	Version          int                   `json:"version" doc:"Send it as If-Match to change only what you have seen"`
-	Overbooked       bool                  `json:"overbooked"`
-	Client           NamedClient           `json:"client"`
-	Professional     Named                 `json:"professional"`
-	Service          NamedService          `json:"service"`
-	CreatedAt        time.Time             `json:"created_at"`
-	UpdatedAt        time.Time             `json:"updated_at"`
+	Overbooked       bool                  `json:"overbooked" doc:"Booked although the time was taken"`
+	Client           NamedClient           `json:"client" doc:"Who comes, in short"`
+	Professional     Named                 `json:"professional" doc:"Who does it, in short"`
+	Service          NamedService          `json:"service" doc:"What is done, in short"`
+	CreatedAt        time.Time             `json:"created_at" doc:"When it was stored"`
+	UpdatedAt        time.Time             `json:"updated_at" doc:"When it was last changed"`
 }
 
 // Named is the ID and name of a resource.
 type Named struct {
-	ID   uuid.UUID `json:"id"`
-	Name string    `json:"name"`
+	ID   uuid.UUID `json:"id" doc:"Names the professional in paths"`
+	Name string    `json:"name" doc:"How people call it"`
 }
 
 // NamedClient is the short form of a client.
 type NamedClient struct {
-	ID    uuid.UUID `json:"id"`
-	Name  string    `json:"name"`
-	Phone *string   `json:"phone"`
+	ID    uuid.UUID `json:"id" doc:"Names the client in paths"`
+	Name  string    `json:"name" doc:"How people call it"`
+	Phone *string   `json:"phone" doc:"In international form, +5511987654321; null: none"`
 }
 
 // NamedService is the short form of a service.
 type NamedService struct {
-	ID    uuid.UUID `json:"id"`
-	Name  string    `json:"name"`
-	Color string    `json:"color"`
+	ID    uuid.UUID `json:"id" doc:"Names the service in paths"`
+	Name  string    `json:"name" doc:"How people call it"`
+	Color string    `json:"color" doc:"How calendars paint it, #RRGGBB"`
 }
 
 // AppointmentSummary is the short form of an appointment.
 type AppointmentSummary struct {
-	ID           uuid.UUID      `json:"id"`
-	StartAt      time.Time      `json:"start_at"`
-	EndAt        time.Time      `json:"end_at"`
-	Status       booking.Status `json:"status"`
-	Client       string         `json:"client"`
-	Service      string         `json:"service"`
-	Professional string         `json:"professional"`
+	ID           uuid.UUID      `json:"id" doc:"Names the appointment in paths"`
+	StartAt      time.Time      `json:"start_at" doc:"When it begins, in the organization's time zone"`
+	EndAt        time.Time      `json:"end_at" doc:"When it ends, in the organization's time zone"`
+	Status       booking.Status `json:"status" doc:"State of the appointment: scheduled, confirmed, completed, cancelled or no_show"`
+	Client       string         `json:"client" doc:"Name of who comes"`
+	Service      string         `json:"service" doc:"Name of what is booked"`
+	Professional string         `json:"professional" doc:"Name of who does it"`
 }
 
 // HistoryEntry is a change of an appointment.
 type HistoryEntry struct {
-	At                 time.Time      `json:"at"`
+	At                 time.Time      `json:"at" doc:"When the change was made"`
 	Action             string         `json:"action" doc:"create, edit (price, client or notes), rebook, or the action that was done"`
-	By                 string         `json:"by" enum:"staff,client,system,integration"`
+	By                 string         `json:"by" enum:"staff,client,system,integration" doc:"Kind of the person or program that made the change"`
 	User               *string        `json:"user" doc:"Name of the user"`
-	FromStatus         *string        `json:"from_status"`
-	ToStatus           string         `json:"to_status"`
-	FromStartAt        *time.Time     `json:"from_start_at"`
-	ToStartAt          *time.Time     `json:"to_start_at"`
-	FromProfessionalID *uuid.UUID     `json:"from_professional_id"`
-	ToProfessionalID   *uuid.UUID     `json:"to_professional_id"`
+	FromStatus         *string        `json:"from_status" doc:"State before; null: it was new"`
+	ToStatus           string         `json:"to_status" doc:"State after the change"`
+	FromStartAt        *time.Time     `json:"from_start_at" doc:"Begin before, where it was moved"`
+	ToStartAt          *time.Time     `json:"to_start_at" doc:"Begin after, where it was moved"`
+	FromProfessionalID *uuid.UUID     `json:"from_professional_id" doc:"Who did it before, where that changed"`
+	ToProfessionalID   *uuid.UUID     `json:"to_professional_id" doc:"Who does it since, where that changed"`
 	FromPrice          *booking.Cents `json:"from_price" doc:"Where an edit changed the price"`
-	ToPrice            *booking.Cents `json:"to_price"`
+	ToPrice            *booking.Cents `json:"to_price" doc:"Price after, where an edit changed it"`
 	FromClientID       *uuid.UUID     `json:"from_client_id" doc:"Where an edit changed the client"`
-	ToClientID         *uuid.UUID     `json:"to_client_id"`
-	Reason             *string        `json:"reason"`
+	ToClientID         *uuid.UUID     `json:"to_client_id" doc:"Client after, where an edit changed it"`
+	Reason             *string        `json:"reason" doc:"Why, in the caller's words"`
 }
 
 // AppointmentDetail is an appointment with its payments and history.
 type AppointmentDetail struct {
 	Appointment
-	Payments []Payment      `json:"payments" nullable:"false"`
-	History  []HistoryEntry `json:"history" nullable:"false"`
+	Payments []Payment      `json:"payments" nullable:"false" doc:"Money that was asked for or paid for it, the latest first"`
+	History  []HistoryEntry `json:"history" nullable:"false" doc:"What was done with it, the latest first"`
 }
 
 // BookedAppointment is an appointment with the warnings of the change.
@@ -140,14 +140,14 @@ func toBookedOutput(booked store.BookedAppointment, zone *time.Location) *booked
 }
 
 type appointmentsInput struct {
-	Date           string   `query:"date" doc:"Those that start on this day"`
-	DateFrom       string   `query:"date_from" doc:"With date_to: those that start on these days, at most 93"`
-	DateTo         string   `query:"date_to"`
-	Status         []string `query:"status,explode" enum:"scheduled,confirmed,completed,cancelled,no_show" doc:"May repeat"`
-	ProfessionalID string   `query:"professional_id" format:"uuid"`
-	ClientID       string   `query:"client_id" format:"uuid"`
-	Page           int      `query:"page" minimum:"1" maximum:"100000" default:"1"`
-	PerPage        int      `query:"per_page" minimum:"1" maximum:"500" default:"200"`
+	Date           string   `query:"date" maxLength:"10" pattern:"^[0-9]{4}-[0-9]{2}-[0-9]{2}$" format:"date" doc:"Those that start on this day"`
+	DateFrom       string   `query:"date_from" format:"date" doc:"With date_to: those that start on these days, at most 93"`
+	DateTo         string   `query:"date_to" format:"date" doc:"With date_from: the last of the days, YYYY-MM-DD"`
+	Status         []string `query:"status,explode" enum:"scheduled,confirmed,completed,cancelled,no_show" maxItems:"20" doc:"May repeat"`
+	ProfessionalID string   `query:"professional_id" format:"uuid" doc:"Only those of this professional"`
+	ClientID       string   `query:"client_id" format:"uuid" doc:"Only those of this client"`
+	Page           int      `query:"page" minimum:"1" maximum:"100000" default:"1" doc:"Which part of the list, from 1"`
+	PerPage        int      `query:"per_page" minimum:"1" maximum:"500" default:"200" doc:"Most appointments in the answer"`
 	Limit          int      `query:"limit" minimum:"0" maximum:"500" doc:"The same as per_page"`
 }
 
@@ -289,11 +289,11 @@ func (a *API) getAppointment(ctx context.Context, in *ByID) (*struct{ Body Appoi
 type createAppointmentInput struct {
 	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same request with the same key books once, for 24 hours"`
 	Body           struct {
-		ClientID       uuid.UUID        `json:"client_id"`
-		ProfessionalID uuid.UUID        `json:"professional_id"`
-		ServiceID      uuid.UUID        `json:"service_id"`
-		StartAt        string           `json:"start_at" doc:"ISO 8601 date-time with UTC offset" example:"2026-03-02T09:00:00-03:00"`
-		Notes          nullable[string] `json:"notes,omitempty" doc:"null: empty"`
+		ClientID       uuid.UUID        `json:"client_id" doc:"Client whom it is for"`
+		ProfessionalID uuid.UUID        `json:"professional_id" doc:"Professional who does it"`
+		ServiceID      uuid.UUID        `json:"service_id" doc:"Service that is booked"`
+		StartAt        string           `json:"start_at" maxLength:"35" doc:"ISO 8601 date-time with UTC offset" example:"2026-03-02T09:00:00-03:00"`
+		Notes          nullable[string] `json:"notes,omitempty" maxLength:"2000" doc:"null: empty"`
 		Overbook       bool             `json:"overbook,omitempty" doc:"Owners and administrators: even where the time is taken"`
 	} `nameHint:"NewAppointment"`
 }
@@ -342,14 +342,14 @@ type updateAppointmentInput struct {
 	ByID
 	IfMatch string `header:"If-Match" doc:"The version you have seen"`
 	Body    struct {
-		Notes          nullable[string]        `json:"notes,omitempty" doc:"null: empty"`
-		ClientID       optional[uuid.UUID]     `json:"client_id,omitempty"`
-		ServiceID      optional[uuid.UUID]     `json:"service_id,omitempty"`
-		ProfessionalID optional[uuid.UUID]     `json:"professional_id,omitempty"`
-		StartAt        optional[string]        `json:"start_at,omitempty"`
-		Price          optional[booking.Cents] `json:"price,omitempty"`
+		Notes          nullable[string]        `json:"notes,omitempty" maxLength:"2000" doc:"null: empty"`
+		ClientID       optional[uuid.UUID]     `json:"client_id,omitempty" doc:"Another client, while it is scheduled or confirmed"`
+		ServiceID      optional[uuid.UUID]     `json:"service_id,omitempty" doc:"Another service, with its duration and price"`
+		ProfessionalID optional[uuid.UUID]     `json:"professional_id,omitempty" doc:"Another professional, who offers the service"`
+		StartAt        optional[string]        `json:"start_at,omitempty" maxLength:"35" doc:"Another begin: ISO 8601 date-time with UTC offset"`
+		Price          optional[booking.Cents] `json:"price,omitempty" minimum:"0" maximum:"99999999.99" doc:"Another amount, for this appointment only"`
 		Status         any                     `json:"status,omitempty" doc:"Not here: use the actions"`
-		Overbook       bool                    `json:"overbook,omitempty"`
+		Overbook       bool                    `json:"overbook,omitempty" doc:"Owners and administrators: book even where the time is taken"`
 	} `nameHint:"AppointmentFields"`
 }
 
@@ -404,13 +404,13 @@ func (a *API) applyUpdate(ctx context.Context, ifMatch string, update store.Appo
 
 type rescheduleInput struct {
 	ByID
-	IfMatch string `header:"If-Match"`
+	IfMatch string `header:"If-Match" doc:"Version that you have seen; absent: any"`
 	Body    struct {
-		StartAt        string              `json:"start_at" doc:"ISO 8601 date-time with UTC offset"`
-		ProfessionalID optional[uuid.UUID] `json:"professional_id,omitempty"`
-		Reason         optional[string]    `json:"reason,omitempty"`
+		StartAt        string              `json:"start_at" maxLength:"35" doc:"ISO 8601 date-time with UTC offset"`
+		ProfessionalID optional[uuid.UUID] `json:"professional_id,omitempty" doc:"Another professional; absent: the same"`
+		Reason         optional[string]    `json:"reason,omitempty" maxLength:"500" doc:"Why, in the caller's words"`
 		NotifyClient   optional[bool]      `json:"notify_client,omitempty" doc:"false: the client is not notified. Absent: true"`
-		Overbook       bool                `json:"overbook,omitempty"`
+		Overbook       bool                `json:"overbook,omitempty" doc:"Owners and administrators: book even where the time is taken"`
 	} `nameHint:"Reschedule"`
 }
 
@@ -442,13 +442,13 @@ func parseReason(field optional[string]) (*string, error) {
 // ActionInput holds the parameters of every status action.
 type ActionInput struct {
 	ByID
-	IfMatch string `header:"If-Match"`
+	IfMatch string `header:"If-Match" doc:"Version that you have seen; absent: any"`
 }
 
 type cancelInput struct {
 	ActionInput
 	Body *struct {
-		Reason optional[string] `json:"reason,omitempty"`
+		Reason optional[string] `json:"reason,omitempty" maxLength:"500" doc:"Why, in the caller's words"`
 	} `nameHint:"Cancel" required:"false"`
 }
 

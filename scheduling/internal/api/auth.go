@@ -60,9 +60,9 @@ type signUpInput struct {
 		OrgName  string           `json:"org_name" minLength:"1" maxLength:"120" doc:"Name of the organization"`
 		OrgSlug  string           `json:"org_slug" minLength:"1" maxLength:"63" doc:"Its part of public addresses: a-z, 0-9 and dashes, 3 to 63 characters" example:"studio-bia"`
 		Name     string           `json:"name" minLength:"1" maxLength:"120" doc:"Of the owner"`
-		Email    string           `json:"email" maxLength:"254" example:"bia@example.com"`
-		Password string           `json:"password" minLength:"8" maxLength:"128"`
-		Phone    nullable[string] `json:"phone,omitempty" doc:"null: none"`
+		Email    string           `json:"email" maxLength:"254" doc:"Login of the owner" example:"bia@example.com"`
+		Password string           `json:"password" minLength:"8" maxLength:"128" doc:"Secret of the user, at least 8 characters"`
+		Phone    nullable[string] `json:"phone,omitempty" maxLength:"40" doc:"null: none"`
 	} `nameHint:"Register"`
 }
 
@@ -71,8 +71,8 @@ type signUpOutput struct{ Body Registered }
 // Registered is the response of a sign-up.
 type Registered struct {
 	accounts.Session
-	User         User         `json:"user"`
-	Organization Organization `json:"organization"`
+	User         User         `json:"user" doc:"Owner, who is logged in"`
+	Organization Organization `json:"organization" doc:"What was made"`
 }
 
 func (a *API) signUp(ctx context.Context, in *signUpInput) (*signUpOutput, error) {

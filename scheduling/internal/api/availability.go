@@ -15,23 +15,23 @@ import (
 
 // Availability lists the free slots of a day.
 type Availability struct {
-	Date           string         `json:"date"`
+	Date           string         `json:"date" doc:"Day that was asked for, YYYY-MM-DD"`
 	Professional   string         `json:"professional" doc:"Display name; empty where nobody offers the service"`
-	Service        string         `json:"service"`
+	Service        string         `json:"service" doc:"Display name"`
 	Duration       int            `json:"duration" doc:"Minutes; for any professional the shortest, and each slot has its own"`
-	Slots          []Slot         `json:"slots" nullable:"false"`
+	Slots          []Slot         `json:"slots" nullable:"false" doc:"Times that can be booked, in their order"`
 	ProfessionalID *uuid.UUID     `json:"professional_id" doc:"null: anybody"`
-	ServiceID      uuid.UUID      `json:"service_id"`
-	Timezone       string         `json:"timezone"`
+	ServiceID      uuid.UUID      `json:"service_id" doc:"Service that was asked for"`
+	Timezone       string         `json:"timezone" doc:"IANA zone that days and times are counted in"`
 	Price          *booking.Cents `json:"price" doc:"For any professional the lowest, and each slot has its own"`
 }
 
 // Slot is a time that can be booked.
 type Slot struct {
-	Start          string         `json:"start" example:"09:00"`
-	End            string         `json:"end" example:"09:30"`
-	StartAt        time.Time      `json:"start_at"`
-	EndAt          time.Time      `json:"end_at"`
+	Start          string         `json:"start" doc:"Clock time of the begin, HH:MM" example:"09:00"`
+	End            string         `json:"end" doc:"Clock time of the end, HH:MM" example:"09:30"`
+	StartAt        time.Time      `json:"start_at" doc:"When it begins, in the organization's time zone"`
+	EndAt          time.Time      `json:"end_at" doc:"When it ends, in the organization's time zone"`
 	Remaining      *int           `json:"remaining,omitempty" doc:"Free seats of a group"`
 	ProfessionalID *uuid.UUID     `json:"professional_id,omitempty" doc:"Where anybody was asked for: who would do it"`
 	Duration       *int           `json:"duration,omitempty" doc:"Where anybody was asked for: minutes"`
@@ -40,38 +40,38 @@ type Slot struct {
 
 // alternative is a free slot proposed in place of a taken slot.
 type alternative struct {
-	StartAt        time.Time `json:"start_at"`
-	EndAt          time.Time `json:"end_at"`
-	ProfessionalID uuid.UUID `json:"professional_id"`
+	StartAt        time.Time `json:"start_at" doc:"When the free time begins"`
+	EndAt          time.Time `json:"end_at" doc:"When it ends, in the organization's time zone"`
+	ProfessionalID uuid.UUID `json:"professional_id" doc:"Professional who does it"`
 }
 
 // AvailabilityQuery holds the query parameters for the free slots of a day.
 type AvailabilityQuery struct {
-	ProfessionalID string    `query:"professional_id" format:"uuid"`
-	ServiceID      uuid.UUID `query:"service_id" required:"true"`
-	Date           string    `query:"date" required:"true" doc:"YYYY-MM-DD"`
+	ProfessionalID string    `query:"professional_id" format:"uuid" doc:"Whose times; absent: anybody's"`
+	ServiceID      uuid.UUID `query:"service_id" required:"true" doc:"What is to be booked"`
+	Date           string    `query:"date" required:"true" format:"date" doc:"YYYY-MM-DD"`
 }
 
 type availabilityOutput struct{ Body Availability }
 
 type monthInput struct {
 	ProfessionalID string    `query:"professional_id" format:"uuid" doc:"Absent: anybody"`
-	ServiceID      uuid.UUID `query:"service_id" required:"true"`
-	Month          string    `query:"month" required:"true" doc:"YYYY-MM"`
+	ServiceID      uuid.UUID `query:"service_id" required:"true" doc:"What is to be booked"`
+	Month          string    `query:"month" required:"true" pattern:"^[0-9]{4}-[0-9]{2}$" doc:"YYYY-MM"`
 }
 
 // MonthAvailability lists the days of a month with their free slots.
 type MonthAvailability struct {
-	Month    string    `json:"month"`
-	Timezone string    `json:"timezone"`
-	Days     []FreeDay `json:"days" nullable:"false"`
+	Month    string    `json:"month" doc:"The one asked for, YYYY-MM"`
+	Timezone string    `json:"timezone" doc:"IANA zone that days and times are counted in"`
+	Days     []FreeDay `json:"days" nullable:"false" doc:"Every day of it, in order"`
 }
 
 // FreeDay is the number of free slots of a day.
 type FreeDay struct {
-	Date  string  `json:"date"`
+	Date  string  `json:"date" doc:"Day, YYYY-MM-DD"`
 	Free  int     `json:"free" doc:"How many slots"`
-	First *string `json:"first" example:"09:00"`
+	First *string `json:"first" doc:"Clock time of the earliest, HH:MM; null: none is free" example:"09:00"`
 }
 
 type monthOutput struct{ Body MonthAvailability }

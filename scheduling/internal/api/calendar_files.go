@@ -39,7 +39,7 @@ func (a *API) getCalendarByToken(ctx context.Context, in *publicTokenInput) (*ca
 }
 
 type feedInput struct {
-	ID   uuid.UUID `path:"id" format:"uuid"`
+	ID   uuid.UUID `path:"id" format:"uuid" doc:"Professional whose calendar it is"`
 	File string    `path:"file" maxLength:"60" doc:"The secret, and .ics"`
 }
 

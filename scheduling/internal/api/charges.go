@@ -19,14 +19,14 @@ import (
 )
 
 type createChargeInput struct {
-	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255"`
+	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same request with the same key makes one charge, for 24 hours"`
 	Body           struct {
 		AppointmentID    nullable[uuid.UUID]     `json:"appointment_id,omitempty" doc:"null or absent: of no appointment"`
 		ClientID         optional[uuid.UUID]     `json:"client_id,omitempty" doc:"Needed without an appointment"`
-		Amount           optional[booking.Cents] `json:"amount,omitempty" doc:"Absent: what the appointment still costs"`
-		Description      optional[string]        `json:"description,omitempty"`
-		ExpiresInMinutes int                     `json:"expires_in_minutes,omitempty" minimum:"5" maximum:"10080" default:"30"`
-		Kind             string                  `json:"kind,omitempty" enum:"full,deposit,other" default:"full"`
+		Amount           optional[booking.Cents] `json:"amount,omitempty" exclusiveMinimum:"0" maximum:"99999999.99" doc:"Absent: what the appointment still costs"`
+		Description      optional[string]        `json:"description,omitempty" maxLength:"140" doc:"Text that the payer sees"`
+		ExpiresInMinutes int                     `json:"expires_in_minutes,omitempty" minimum:"5" maximum:"10080" default:"30" doc:"How long it can be paid"`
+		Kind             string                  `json:"kind,omitempty" enum:"full,deposit,other" default:"full" doc:"What is charged: the full price, the deposit, or something other"`
 	} `nameHint:"NewCharge"`
 }
 
@@ -50,8 +50,8 @@ type Charge struct {
 	Payment
 	PixCopyPaste string  `json:"pix_copy_paste" doc:"BR Code"`
 	QRCode       string  `json:"qr_code_base64" doc:"The same as a picture, PNG"`
-	QRCodeURL    *string `json:"qr_code_url"`
-	TxID         string  `json:"txid"`
+	QRCodeURL    *string `json:"qr_code_url" doc:"Where the same picture is; null: nowhere"`
+	TxID         string  `json:"txid" doc:"Id of the charge at the payment provider"`
 }
 
 func toCharge(row store.PaymentDetail, zone *time.Location) (Charge, error) {
@@ -164,7 +164,7 @@ func (in *createChargeInput) fillFromAppointment(appointment store.AppointmentDe
 }
 
 type providerWebhookInput struct {
-	Provider string `path:"provider" maxLength:"60"`
+	Provider string `path:"provider" maxLength:"60" doc:"Name of the payment provider, as its settings have it"`
 	RawBody  []byte
 	header   http.Header
 	query    url.Values
@@ -180,7 +180,7 @@ func (in *providerWebhookInput) Resolve(ctx huma.Context) []error {
 
 type providerWebhookOutput struct {
 	Body struct {
-		Received bool `json:"received"`
+		Received bool `json:"received" doc:"Always true: the notice is stored"`
 	} `nameHint:"NoticeReceived"`
 }
 

@@ -17,25 +17,25 @@ import (
 
 // Client is a person who books appointments.
 type Client struct {
-	ID                uuid.UUID     `json:"id"`
-	Name              string        `json:"name"`
-	Phone             *string       `json:"phone"`
-	Email             *string       `json:"email"`
-	CPF               *string       `json:"cpf" example:"529.982.247-25"`
-	BirthDate         *string       `json:"birth_date" example:"1990-05-17"`
-	Notes             string        `json:"notes"`
-	Tags              []string      `json:"tags" nullable:"false"`
-	IsBlocked         bool          `json:"is_blocked"`
+	ID                uuid.UUID     `json:"id" doc:"Names the client in paths and events"`
+	Name              string        `json:"name" doc:"How people call it"`
+	Phone             *string       `json:"phone" doc:"In international form, +5511987654321; null: none"`
+	Email             *string       `json:"email" doc:"Where mail goes; null: none"`
+	CPF               *string       `json:"cpf" doc:"Brazilian tax id, in full; null: none" example:"529.982.247-25"`
+	BirthDate         *string       `json:"birth_date" doc:"Day of birth, YYYY-MM-DD; null: unknown" example:"1990-05-17"`
+	Notes             string        `json:"notes" doc:"Remarks of the staff or the client"`
+	Tags              []string      `json:"tags" nullable:"false" doc:"Words that the staff sorts clients by"`
+	IsBlocked         bool          `json:"is_blocked" doc:"Must not book online"`
 	TotalAppointments int           `json:"total_appointments" doc:"Completed ones"`
-	TotalSpent        booking.Cents `json:"total_spent"`
-	NoShowCount       int           `json:"no_show_count"`
-	LoyaltyPoints     int64         `json:"loyalty_points"`
-	LastAppointmentAt *time.Time    `json:"last_appointment_at"`
-	NextAppointmentAt *time.Time    `json:"next_appointment_at"`
-	CreatedAt         time.Time     `json:"created_at"`
+	TotalSpent        booking.Cents `json:"total_spent" doc:"Sum of what was paid, less refunds"`
+	NoShowCount       int           `json:"no_show_count" doc:"Appointments that were missed"`
+	LoyaltyPoints     int64         `json:"loyalty_points" doc:"Balance in the loyalty program"`
+	LastAppointmentAt *time.Time    `json:"last_appointment_at" doc:"Latest one that took place; null: none"`
+	NextAppointmentAt *time.Time    `json:"next_appointment_at" doc:"Earliest one to come; null: none"`
+	CreatedAt         time.Time     `json:"created_at" doc:"When it was stored"`
 
 	MarketingConsent       bool       `json:"marketing_consent" doc:"The client agreed to be written to"`
-	MarketingConsentAt     *time.Time `json:"marketing_consent_at"`
+	MarketingConsentAt     *time.Time `json:"marketing_consent_at" doc:"When that was recorded; null: never"`
 	MarketingConsentSource *string    `json:"marketing_consent_source" enum:"staff,client" doc:"Who recorded it"`
 }
 
@@ -49,19 +49,19 @@ type SavedClient struct {
 // ClientDetail is a client with the latest appointments and payments.
 type ClientDetail struct {
 	Client
-	Appointments []Appointment `json:"appointments" nullable:"false"`
-	Payments     []Payment     `json:"payments" nullable:"false"`
+	Appointments []Appointment `json:"appointments" nullable:"false" doc:"The latest ten"`
+	Payments     []Payment     `json:"payments" nullable:"false" doc:"The latest ten"`
 }
 
 type clientFields struct {
-	Name      optional[string]   `json:"name,omitempty" example:"Carla Dias"`
-	Phone     nullable[string]   `json:"phone,omitempty" doc:"null: none"`
-	Email     nullable[string]   `json:"email,omitempty" doc:"null: none"`
-	CPF       nullable[string]   `json:"cpf,omitempty" doc:"null: none"`
-	BirthDate nullable[string]   `json:"birth_date,omitempty" doc:"null: unknown"`
-	Notes     nullable[string]   `json:"notes,omitempty" doc:"null: empty"`
-	Tags      optional[[]string] `json:"tags,omitempty"`
-	IsBlocked optional[bool]     `json:"is_blocked,omitempty"`
+	Name      optional[string]   `json:"name,omitempty" minLength:"1" maxLength:"120" doc:"How the client is called" example:"Carla Dias"`
+	Phone     nullable[string]   `json:"phone,omitempty" maxLength:"40" doc:"null: none"`
+	Email     nullable[string]   `json:"email,omitempty" maxLength:"254" doc:"null: none"`
+	CPF       nullable[string]   `json:"cpf,omitempty" maxLength:"40" doc:"null: none"`
+	BirthDate nullable[string]   `json:"birth_date,omitempty" format:"date" doc:"null: unknown"`
+	Notes     nullable[string]   `json:"notes,omitempty" maxLength:"5000" doc:"null: empty"`
+	Tags      optional[[]string] `json:"tags,omitempty" maxItems:"50" doc:"Words to sort clients by"`
+	IsBlocked optional[bool]     `json:"is_blocked,omitempty" doc:"true: must not book online"`
 
 	MarketingConsent optional[bool] `json:"marketing_consent,omitempty" doc:"The client agreed to be written to"`
 }

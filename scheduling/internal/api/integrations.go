@@ -20,27 +20,27 @@ import (
 
 // FoundClient is a client in responses to connected products.
 type FoundClient struct {
-	ID                uuid.UUID     `json:"id"`
-	Name              string        `json:"name"`
-	Phone             *string       `json:"phone"`
-	Email             *string       `json:"email"`
+	ID                uuid.UUID     `json:"id" doc:"Names the client in this product"`
+	Name              string        `json:"name" doc:"How people call it"`
+	Phone             *string       `json:"phone" doc:"In international form, +5511987654321; null: none"`
+	Email             *string       `json:"email" doc:"Where mail goes; null: none"`
 	CPF               *string       `json:"cpf" doc:"All but the check digits are hidden"`
-	BirthDate         *string       `json:"birth_date"`
-	LastAppointment   *time.Time    `json:"last_appointment"`
-	NextAppointment   *time.Time    `json:"next_appointment"`
-	TotalAppointments int           `json:"total_appointments"`
-	TotalSpent        booking.Cents `json:"total_spent"`
+	BirthDate         *string       `json:"birth_date" doc:"Day of birth, YYYY-MM-DD; null: unknown"`
+	LastAppointment   *time.Time    `json:"last_appointment" doc:"When the latest one took place; null: none"`
+	NextAppointment   *time.Time    `json:"next_appointment" doc:"When the next one begins; null: none"`
+	TotalAppointments int           `json:"total_appointments" doc:"How many were completed"`
+	TotalSpent        booking.Cents `json:"total_spent" doc:"Sum of what was paid, less refunds"`
 }
 
 // PhoneQuery holds the phone number of a search.
 type PhoneQuery struct {
-	Phone string `query:"phone" required:"true" maxLength:"40"`
+	Phone string `query:"phone" required:"true" maxLength:"40" doc:"Number of the person, with or without country"`
 }
 
 type foundClientOutput struct {
 	Body struct {
-		Found  bool         `json:"found"`
-		Client *FoundClient `json:"client"`
+		Found  bool         `json:"found" doc:"Whether somebody has this number"`
+		Client *FoundClient `json:"client" doc:"Who has it; null: nobody"`
 	} `nameHint:"ClientSearch"`
 }
 
@@ -73,23 +73,23 @@ func (a *API) searchClients(ctx context.Context, in *PhoneQuery) (*foundClientOu
 
 type searchAppointmentsInput struct {
 	PhoneQuery
-	Status string `query:"status" enum:"scheduled,confirmed,completed,cancelled,no_show"`
-	Limit  int    `query:"limit" minimum:"1" maximum:"100" default:"20"`
+	Status string `query:"status" enum:"scheduled,confirmed,completed,cancelled,no_show" doc:"Only those with this status"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"Most appointments in the answer"`
 }
 
 // FoundAppointment is an appointment in responses to connected products.
 type FoundAppointment struct {
-	ID           uuid.UUID      `json:"id"`
-	Datetime     time.Time      `json:"datetime"`
-	Service      string         `json:"service"`
-	Professional string         `json:"professional"`
-	Status       booking.Status `json:"status"`
+	ID           uuid.UUID      `json:"id" doc:"Names the appointment in this product"`
+	Datetime     time.Time      `json:"datetime" doc:"When it begins"`
+	Service      string         `json:"service" doc:"Name of what is booked"`
+	Professional string         `json:"professional" doc:"Name of who does it"`
+	Status       booking.Status `json:"status" doc:"State of the appointment: scheduled, confirmed, completed, cancelled or no_show"`
 	URL          string         `json:"url" doc:"Page that says where the appointment is shown"`
 }
 
 type foundAppointmentsOutput struct {
 	Body struct {
-		Appointments []FoundAppointment `json:"appointments" nullable:"false"`
+		Appointments []FoundAppointment `json:"appointments" nullable:"false" doc:"The latest first"`
 	} `nameHint:"AppointmentSearch"`
 }
 
@@ -119,28 +119,28 @@ func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInpu
 
 type bookByPhoneInput struct {
 	Body struct {
-		Phone          string              `json:"phone" maxLength:"40"`
-		Name           optional[string]    `json:"name,omitempty"`
-		Email          optional[string]    `json:"email,omitempty"`
-		ServiceID      optional[uuid.UUID] `json:"service_id,omitempty"`
-		Service        optional[string]    `json:"service,omitempty" doc:"Instead of service_id: its exact name"`
+		Phone          string              `json:"phone" maxLength:"40" doc:"Number of the person, with or without country"`
+		Name           optional[string]    `json:"name,omitempty" maxLength:"120" doc:"What a new client is called; absent: the number"`
+		Email          optional[string]    `json:"email,omitempty" maxLength:"254" doc:"Where a new client gets mail"`
+		ServiceID      optional[uuid.UUID] `json:"service_id,omitempty" doc:"What is booked; or its name in service"`
+		Service        optional[string]    `json:"service,omitempty" maxLength:"120" doc:"Instead of service_id: its exact name"`
 		ProfessionalID nullable[uuid.UUID] `json:"professional_id,omitempty" doc:"null or absent: whoever has the fewest bookings that day"`
-		StartAt        optional[string]    `json:"start_at,omitempty" example:"2026-03-02T09:00:00-03:00"`
-		Datetime       optional[string]    `json:"datetime,omitempty" doc:"The same as start_at"`
-		Notes          optional[string]    `json:"notes,omitempty"`
-		SourceID       optional[string]    `json:"source_id,omitempty" doc:"The caller's own id: the same one books once"`
+		StartAt        optional[string]    `json:"start_at,omitempty" maxLength:"35" doc:"Begin: ISO 8601 date-time with UTC offset" example:"2026-03-02T09:00:00-03:00"`
+		Datetime       optional[string]    `json:"datetime,omitempty" maxLength:"35" doc:"The same as start_at"`
+		Notes          optional[string]    `json:"notes,omitempty" maxLength:"2000" doc:"Remarks for the staff"`
+		SourceID       optional[string]    `json:"source_id,omitempty" maxLength:"200" doc:"The caller's own id: the same one books once"`
 	} `nameHint:"ActionBook"`
 }
 
 type bookByPhoneOutput struct {
 	Body struct {
-		AppointmentID uuid.UUID              `json:"appointment_id"`
-		Status        booking.Status         `json:"status"`
-		StartAt       time.Time              `json:"start_at"`
-		EndAt         time.Time              `json:"end_at"`
-		Service       string                 `json:"service"`
-		Professional  string                 `json:"professional"`
-		CancelURL     string                 `json:"cancel_url"`
+		AppointmentID uuid.UUID              `json:"appointment_id" doc:"Names the appointment in this product"`
+		Status        booking.Status         `json:"status" doc:"State of the appointment: scheduled, confirmed, completed, cancelled or no_show"`
+		StartAt       time.Time              `json:"start_at" doc:"When it begins, in the organization's time zone"`
+		EndAt         time.Time              `json:"end_at" doc:"When it ends, in the organization's time zone"`
+		Service       string                 `json:"service" doc:"Name of what is booked"`
+		Professional  string                 `json:"professional" doc:"Name of who does it"`
+		CancelURL     string                 `json:"cancel_url" doc:"Page where the client can cancel"`
 		Deposit       *publicbooking.Deposit `json:"deposit" doc:"To be paid by expires_at, or the appointment is cancelled; null: none is due"`
 	} `nameHint:"ActionBooked"`
 }
@@ -241,23 +241,23 @@ func (a *API) findService(ctx context.Context, org uuid.UUID, in *bookByPhoneInp
 // Integration is a connected product in the shape of docs/interfaces/scheduling.md
 // (Integrations).
 type Integration struct {
-	ID              uuid.UUID  `json:"id"`
-	Product         string     `json:"product"`
-	Status          string     `json:"status" enum:"active,inactive,error"`
-	LastError       *string    `json:"last_error"`
+	ID              uuid.UUID  `json:"id" doc:"Names the connection in paths"`
+	Product         string     `json:"product" doc:"Name of the other side"`
+	Status          string     `json:"status" enum:"active,inactive,error" doc:"Whether it works"`
+	LastError       *string    `json:"last_error" doc:"What went wrong last; null: nothing"`
 	Features        []string   `json:"features" nullable:"false" doc:"What the other product offers"`
 	Enabled         []string   `json:"enabled" nullable:"false" doc:"What the connection is used for"`
-	APIURL          string     `json:"api_url"`
-	WebhookURL      string     `json:"webhook_url"`
+	APIURL          string     `json:"api_url" doc:"Base address of the other side"`
+	WebhookURL      string     `json:"webhook_url" doc:"Where events arrive here"`
 	APIKeyLocal     string     `json:"api_key_local" example:"a1B2****" doc:"The last four characters of it, then asterisks"`
 	APIKeyRemote    string     `json:"api_key_remote" example:"a1B2****" doc:"As api_key_local"`
-	LastHealthCheck *time.Time `json:"last_health_check"`
-	CreatedAt       time.Time  `json:"created_at"`
+	LastHealthCheck *time.Time `json:"last_health_check" doc:"When the other side was last asked; null: never"`
+	CreatedAt       time.Time  `json:"created_at" doc:"When it was stored"`
 }
 
 // Integrations lists an organization's integrations.
 type Integrations struct {
-	Integrations []Integration `json:"integrations" nullable:"false"`
+	Integrations []Integration `json:"integrations" nullable:"false" doc:"Connections of the organization"`
 }
 
 // ToIntegration converts an integration for its administrator.

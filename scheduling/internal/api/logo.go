@@ -32,7 +32,7 @@ type logoInput struct {
 
 type logoOutput struct {
 	Body struct {
-		LogoURL string `json:"logo_url"`
+		LogoURL string `json:"logo_url" doc:"Where the picture is"`
 	} `nameHint:"Logo"`
 }
 

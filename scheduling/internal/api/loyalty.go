@@ -15,65 +15,65 @@ import (
 
 // LoyaltyConfig is an organization's loyalty program.
 type LoyaltyConfig struct {
-	Enabled               bool          `json:"enabled"`
-	ProgramName           string        `json:"program_name"`
-	AccrualType           string        `json:"accrual_type" enum:"spend,visit"`
-	PointsPerCurrencyUnit booking.Cents `json:"points_per_currency_unit"`
-	PointsPerVisit        int64         `json:"points_per_visit"`
-	MinSpend              booking.Cents `json:"min_spend"`
-	Rounding              string        `json:"rounding" enum:"floor,round,ceil"`
-	SignupBonus           int64         `json:"signup_bonus"`
-	BirthdayBonus         int64         `json:"birthday_bonus"`
-	PointsExpirationDays  *int          `json:"points_expiration_days"`
+	Enabled               bool          `json:"enabled" doc:"Whether clients collect points"`
+	ProgramName           string        `json:"program_name" doc:"How clients know it"`
+	AccrualType           string        `json:"accrual_type" enum:"spend,visit" doc:"Points for money spent, or for each visit"`
+	PointsPerCurrencyUnit booking.Cents `json:"points_per_currency_unit" doc:"Where accrual_type is spend: points for 1.00"`
+	PointsPerVisit        int64         `json:"points_per_visit" doc:"Where accrual_type is visit"`
+	MinSpend              booking.Cents `json:"min_spend" doc:"Payments below it earn nothing"`
+	Rounding              string        `json:"rounding" enum:"floor,round,ceil" doc:"What becomes of fractions of points"`
+	SignupBonus           int64         `json:"signup_bonus" doc:"Points for becoming a client"`
+	BirthdayBonus         int64         `json:"birthday_bonus" doc:"Points on the client's birthday"`
+	PointsExpirationDays  *int          `json:"points_expiration_days" doc:"How long points are kept; null: for good"`
 	EligibleServiceIDs    []uuid.UUID   `json:"eligible_service_ids" nullable:"true" doc:"null: all"`
-	Rewards               []Reward      `json:"rewards" nullable:"false"`
-	Terminology           Terminology   `json:"terminology"`
-	UpdatedAt             time.Time     `json:"updated_at"`
+	Rewards               []Reward      `json:"rewards" nullable:"false" doc:"What points are exchanged for"`
+	Terminology           Terminology   `json:"terminology" doc:"What a point is called"`
+	UpdatedAt             time.Time     `json:"updated_at" doc:"When it was last changed"`
 }
 
 // Terminology names the points of a program, in singular and plural.
 type Terminology struct {
-	Singular string `json:"one" maxLength:"40"`
-	Plural   string `json:"other" maxLength:"40"`
+	Singular string `json:"one" maxLength:"40" doc:"Word for a single point"`
+	Plural   string `json:"other" maxLength:"40" doc:"Word for several points"`
 }
 
 // Reward is what a client exchanges points for.
 type Reward struct {
-	ID        uuid.UUID          `json:"id"`
-	Name      string             `json:"name"`
-	Points    int64              `json:"points"`
-	Type      booking.RewardType `json:"type" enum:"fixed_discount,percent_discount,free_service"`
-	Value     booking.Cents      `json:"value"`
-	ServiceID *uuid.UUID         `json:"service_id"`
-	IsActive  bool               `json:"is_active"`
+	ID        uuid.UUID          `json:"id" doc:"Names the reward"`
+	Name      string             `json:"name" doc:"How clients see it"`
+	Points    int64              `json:"points" doc:"What it costs"`
+	Type      booking.RewardType `json:"type" enum:"fixed_discount,percent_discount,free_service" doc:"An amount off, a percentage off, or a service for nothing"`
+	Value     booking.Cents      `json:"value" doc:"Amount, or percentage; 0 for a free service"`
+	ServiceID *uuid.UUID         `json:"service_id" doc:"The only service it counts for; null: any"`
+	IsActive  bool               `json:"is_active" doc:"Whether it is in use"`
 }
 
 type configureLoyaltyInput struct {
 	Body struct {
-		Enabled               optional[bool]           `json:"enabled,omitempty"`
-		ProgramName           optional[string]         `json:"program_name,omitempty"`
-		AccrualType           optional[string]         `json:"accrual_type,omitempty" enum:"spend,visit"`
-		PointsPerCurrencyUnit optional[booking.Cents]  `json:"points_per_currency_unit,omitempty"`
-		PointsPerVisit        optional[int64]          `json:"points_per_visit,omitempty"`
-		MinSpend              optional[booking.Cents]  `json:"min_spend,omitempty"`
-		Rounding              optional[string]         `json:"rounding,omitempty" enum:"floor,round,ceil"`
-		SignupBonus           optional[int64]          `json:"signup_bonus,omitempty"`
-		BirthdayBonus         optional[int64]          `json:"birthday_bonus,omitempty"`
-		PointsExpirationDays  nullable[int]            `json:"points_expiration_days,omitempty" doc:"null: never"`
-		EligibleServiceIDs    nullable[[]uuid.UUID]    `json:"eligible_service_ids,omitempty" doc:"null: all"`
-		Rewards               optional[[]rewardFields] `json:"rewards,omitempty" doc:"All of them: those without an id are new, those not named end"`
-		Terminology           *Terminology             `json:"terminology,omitempty"`
+		Enabled               optional[bool]           `json:"enabled,omitempty" doc:"Whether clients collect points"`
+		ProgramName           optional[string]         `json:"program_name,omitempty" maxLength:"120" doc:"How clients know it"`
+		AccrualType           optional[string]         `json:"accrual_type,omitempty" enum:"spend,visit" doc:"Points for money spent, or for each visit"`
+		PointsPerCurrencyUnit optional[booking.Cents]  `json:"points_per_currency_unit,omitempty" minimum:"0" maximum:"1000000" doc:"Where accrual_type is spend: points for 1.00"`
+		PointsPerVisit        optional[int64]          `json:"points_per_visit,omitempty" minimum:"0" maximum:"1000000" doc:"Where accrual_type is visit"`
+		MinSpend              optional[booking.Cents]  `json:"min_spend,omitempty" minimum:"0" maximum:"99999999.99" doc:"Payments below it earn nothing"`
+		Rounding              optional[string]         `json:"rounding,omitempty" enum:"floor,round,ceil" doc:"What becomes of fractions of points"`
+		SignupBonus           optional[int64]          `json:"signup_bonus,omitempty" minimum:"0" maximum:"1000000" doc:"Points for becoming a client"`
+		BirthdayBonus         optional[int64]          `json:"birthday_bonus,omitempty" minimum:"0" maximum:"1000000" doc:"Points on the client's birthday"`
+		PointsExpirationDays  nullable[int]            `json:"points_expiration_days,omitempty" minimum:"1" maximum:"3650" doc:"null: never"`
+		EligibleServiceIDs    nullable[[]uuid.UUID]    `json:"eligible_service_ids,omitempty" maxItems:"1000" doc:"null: all"`
+		Rewards               optional[[]rewardFields] `json:"rewards,omitempty" maxItems:"20" doc:"All of them: those without an id are new, those not named end"`
+		Terminology           *Terminology             `json:"terminology,omitempty" doc:"What a point is called"`
 	} `nameHint:"LoyaltyFields"`
 }
 
 type rewardFields struct {
-	ID        optional[uuid.UUID]     `json:"id,omitempty"`
-	Name      string                  `json:"name" maxLength:"120"`
-	Points    int64                   `json:"points"`
-	Type      booking.RewardType      `json:"type" enum:"fixed_discount,percent_discount,free_service"`
-	Value     optional[booking.Cents] `json:"value,omitempty"`
+	ID        optional[uuid.UUID]     `json:"id,omitempty" doc:"A reward that is there; absent: a new one"`
+	Name      string                  `json:"name" maxLength:"120" minLength:"1" doc:"How clients see it"`
+	Points    int64                   `json:"points" minimum:"1" maximum:"1000000" doc:"What it costs"`
+	Type      booking.RewardType      `json:"type" enum:"fixed_discount,percent_discount,free_service" doc:"An amount off, a percentage off, or a service for nothing"`
+	Value     optional[booking.Cents] `json:"value,omitempty" minimum:"0" maximum:"99999999.99" doc:"Amount, or percentage up to 100; needless for a free service"`
 	ServiceID nullable[uuid.UUID]     `json:"service_id,omitempty" doc:"null or absent: none"`
-	IsActive  optional[bool]          `json:"is_active,omitempty"`
+	IsActive  optional[bool]          `json:"is_active,omitempty" doc:"Whether it is in use"`
 }
 
 type loyaltyOutput struct{ Body LoyaltyConfig }
@@ -225,29 +225,29 @@ func requireServices(ctx context.Context, tx *store.Tx, org uuid.UUID, ids []uui
 
 // ClientPoints is a client's balance with its history.
 type ClientPoints struct {
-	ClientID           uuid.UUID         `json:"client_id"`
-	ClientName         string            `json:"client_name"`
-	Balance            int64             `json:"balance"`
-	LifetimeEarned     int64             `json:"lifetime_earned"`
-	LifetimeRedeemed   int64             `json:"lifetime_redeemed"`
-	NextReward         *Reward           `json:"next_reward"`
-	PointsToNextReward *int64            `json:"points_to_next_reward"`
-	ExpiringPoints     int64             `json:"expiring_points"`
-	ExpiringAt         *time.Time        `json:"expiring_at"`
-	History            Page[PointsEntry] `json:"history"`
+	ClientID           uuid.UUID         `json:"client_id" doc:"Whose points"`
+	ClientName         string            `json:"client_name" doc:"How the client is called"`
+	Balance            int64             `json:"balance" doc:"Points that can be spent"`
+	LifetimeEarned     int64             `json:"lifetime_earned" doc:"All points that were ever given"`
+	LifetimeRedeemed   int64             `json:"lifetime_redeemed" doc:"All points that were ever spent"`
+	NextReward         *Reward           `json:"next_reward" doc:"Cheapest one that is not affordable yet; null: none"`
+	PointsToNextReward *int64            `json:"points_to_next_reward" doc:"How many are missing for it; null: nothing to wait for"`
+	ExpiringPoints     int64             `json:"expiring_points" doc:"How many are lost next"`
+	ExpiringAt         *time.Time        `json:"expiring_at" doc:"When those are lost; null: none will be"`
+	History            Page[PointsEntry] `json:"history" doc:"Changes, the latest first"`
 }
 
 // PointsEntry is a change of a client's points.
 type PointsEntry struct {
-	ID            uuid.UUID  `json:"id"`
-	Type          string     `json:"type" enum:"earn,redeem,adjust,expire,reverse,bonus"`
-	Points        int64      `json:"points"`
-	BalanceAfter  int64      `json:"balance_after"`
-	AppointmentID *uuid.UUID `json:"appointment_id"`
-	PaymentID     *uuid.UUID `json:"payment_id"`
-	RewardID      *uuid.UUID `json:"reward_id"`
-	Description   string     `json:"description"`
-	CreatedAt     time.Time  `json:"created_at"`
+	ID            uuid.UUID  `json:"id" doc:"Names the entry"`
+	Type          string     `json:"type" enum:"earn,redeem,adjust,expire,reverse,bonus" doc:"Why points came or went"`
+	Points        int64      `json:"points" doc:"How many; below 0: taken away"`
+	BalanceAfter  int64      `json:"balance_after" doc:"What the client had then"`
+	AppointmentID *uuid.UUID `json:"appointment_id" doc:"Appointment it belongs to; null: none"`
+	PaymentID     *uuid.UUID `json:"payment_id" doc:"Payment that earned them; null: none"`
+	RewardID      *uuid.UUID `json:"reward_id" doc:"Reward they were exchanged for; null: none"`
+	Description   string     `json:"description" doc:"Text that people see"`
+	CreatedAt     time.Time  `json:"created_at" doc:"When it was stored"`
 }
 
 type pointsOutput struct{ Body ClientPoints }
@@ -296,7 +296,7 @@ type redeemRewardInput struct {
 	ByID
 	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same request with the same key takes points once, for 24 hours"`
 	Body           struct {
-		RewardID      uuid.UUID           `json:"reward_id"`
+		RewardID      uuid.UUID           `json:"reward_id" doc:"What the points are exchanged for"`
 		AppointmentID optional[uuid.UUID] `json:"appointment_id,omitempty" doc:"The reward's discount is taken off its price, once"`
 	} `nameHint:"Redeem"`
 }
@@ -322,8 +322,8 @@ type adjustPointsInput struct {
 	ByID
 	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"The same request with the same key counts once, for 24 hours"`
 	Body           struct {
-		Points int64  `json:"points" minimum:"-1000000" maximum:"1000000"`
-		Reason string `json:"reason" minLength:"1" maxLength:"200"`
+		Points int64  `json:"points" minimum:"-1000000" maximum:"1000000" doc:"How many to add; below 0: to take away; not 0"`
+		Reason string `json:"reason" minLength:"1" maxLength:"200" doc:"Why, for the history"`
 	} `nameHint:"AdjustPoints"`
 }
 

@@ -22,34 +22,34 @@ const slugRedirectPeriod = 90 * 24 * time.Hour
 
 // Organization is a tenant of the product.
 type Organization struct {
-	ID        uuid.UUID `json:"id"`
-	Name      string    `json:"name"`
-	Slug      string    `json:"slug"`
-	LogoURL   *string   `json:"logo_url"`
-	Phone     *string   `json:"phone"`
-	Email     *string   `json:"email"`
-	Address   *string   `json:"address"`
-	Timezone  string    `json:"timezone" example:"America/Sao_Paulo"`
-	Currency  string    `json:"currency" example:"BRL"`
-	Locale    string    `json:"locale" example:"pt-BR"`
-	Plan      string    `json:"plan" example:"free"`
-	Settings  Settings  `json:"settings"`
-	CreatedAt time.Time `json:"created_at"`
-	UpdatedAt time.Time `json:"updated_at"`
+	ID        uuid.UUID `json:"id" doc:"Names the organization: its tenant id"`
+	Name      string    `json:"name" doc:"How clients see it"`
+	Slug      string    `json:"slug" doc:"Its part of public addresses"`
+	LogoURL   *string   `json:"logo_url" doc:"Picture of it; null: none"`
+	Phone     *string   `json:"phone" doc:"In international form, +5511987654321; null: none"`
+	Email     *string   `json:"email" doc:"Where mail goes; null: none"`
+	Address   *string   `json:"address" doc:"Where clients go; null: none"`
+	Timezone  string    `json:"timezone" doc:"IANA zone that days and times are counted in" example:"America/Sao_Paulo"`
+	Currency  string    `json:"currency" doc:"ISO 4217 code of all amounts" example:"BRL"`
+	Locale    string    `json:"locale" doc:"Language of letters and pages" example:"pt-BR"`
+	Plan      string    `json:"plan" doc:"What it subscribed to" example:"free"`
+	Settings  Settings  `json:"settings" doc:"How bookings work"`
+	CreatedAt time.Time `json:"created_at" doc:"When it was stored"`
+	UpdatedAt time.Time `json:"updated_at" doc:"When it was last changed"`
 }
 
 type organizationOutput struct{ Body Organization }
 
 type updateOrganizationInput struct {
 	Body struct {
-		Name     optional[string] `json:"name,omitempty"`
-		Slug     optional[string] `json:"slug,omitempty" doc:"Owners only; the old one leads here for 90 days"`
-		Phone    nullable[string] `json:"phone,omitempty" doc:"With the country: +5511987654321; null: none"`
-		Email    nullable[string] `json:"email,omitempty" doc:"null: none"`
-		Address  nullable[string] `json:"address,omitempty" doc:"null: none"`
-		Timezone optional[string] `json:"timezone,omitempty" doc:"IANA name"`
-		Currency optional[string] `json:"currency,omitempty" doc:"ISO 4217 code; one without decimals is refused while amounts have some"`
-		Locale   optional[string] `json:"locale,omitempty"`
+		Name     optional[string] `json:"name,omitempty" minLength:"1" maxLength:"120" doc:"How clients see it"`
+		Slug     optional[string] `json:"slug,omitempty" minLength:"3" maxLength:"63" pattern:"^[a-z0-9]+(-[a-z0-9]+)*$" doc:"Owners only; the old one leads here for 90 days"`
+		Phone    nullable[string] `json:"phone,omitempty" maxLength:"16" doc:"With the country: +5511987654321; null: none"`
+		Email    nullable[string] `json:"email,omitempty" maxLength:"254" doc:"null: none"`
+		Address  nullable[string] `json:"address,omitempty" maxLength:"500" doc:"null: none"`
+		Timezone optional[string] `json:"timezone,omitempty" maxLength:"64" doc:"IANA name"`
+		Currency optional[string] `json:"currency,omitempty" minLength:"3" maxLength:"3" doc:"ISO 4217 code; one without decimals is refused while amounts have some"`
+		Locale   optional[string] `json:"locale,omitempty" maxLength:"11" doc:"Language of letters and pages, such as pt-BR"`
 	} `nameHint:"OrganizationFields"`
 }
 

@@ -13,22 +13,22 @@ import (
 
 // Payment is a payment to the organization.
 type Payment struct {
-	ID                uuid.UUID     `json:"id"`
-	OrgID             uuid.UUID     `json:"org_id"`
-	AppointmentID     *uuid.UUID    `json:"appointment_id"`
-	ClientID          uuid.UUID     `json:"client_id"`
-	Amount            booking.Cents `json:"amount"`
-	Method            string        `json:"method" enum:"pix,cash,credit_card,debit_card"`
-	Description       string        `json:"description"`
-	Status            string        `json:"status" enum:"pending,paid,expired,cancelled,refunded,failed"`
-	Kind              string        `json:"kind" enum:"full,deposit,other"`
-	Provider          *string       `json:"provider"`
-	ProviderPaymentID *string       `json:"provider_payment_id"`
-	PaidAt            *time.Time    `json:"paid_at"`
-	ExpiresAt         *time.Time    `json:"expires_at"`
-	RefundedAmount    booking.Cents `json:"refunded_amount"`
-	CreatedBy         *uuid.UUID    `json:"created_by"`
-	CreatedAt         time.Time     `json:"created_at"`
+	ID                uuid.UUID     `json:"id" doc:"Names the payment"`
+	OrgID             uuid.UUID     `json:"org_id" doc:"Organization that owns it"`
+	AppointmentID     *uuid.UUID    `json:"appointment_id" doc:"Appointment it belongs to; null: none"`
+	ClientID          uuid.UUID     `json:"client_id" doc:"Client who pays"`
+	Amount            booking.Cents `json:"amount" doc:"What is to be paid, in the organization's currency"`
+	Method            string        `json:"method" enum:"pix,cash,credit_card,debit_card" doc:"How it was paid: pix, cash, credit_card or debit_card"`
+	Description       string        `json:"description" doc:"What it was for"`
+	Status            string        `json:"status" enum:"pending,paid,expired,cancelled,refunded,failed" doc:"State of the payment"`
+	Kind              string        `json:"kind" enum:"full,deposit,other" doc:"What is paid: the full price, the deposit, or something other"`
+	Provider          *string       `json:"provider" doc:"Where it was charged; null: recorded by hand"`
+	ProviderPaymentID *string       `json:"provider_payment_id" doc:"Its id there; null: none"`
+	PaidAt            *time.Time    `json:"paid_at" doc:"When the money came; null: it did not"`
+	ExpiresAt         *time.Time    `json:"expires_at" doc:"Until when it can be paid; null: without end"`
+	RefundedAmount    booking.Cents `json:"refunded_amount" doc:"How much went back"`
+	CreatedBy         *uuid.UUID    `json:"created_by" doc:"User who recorded it; null: nobody did"`
+	CreatedAt         time.Time     `json:"created_at" doc:"When it was stored"`
 }
 
 func toPayment(row store.PaymentDetail, zone *time.Location) Payment {
@@ -46,26 +46,26 @@ func toPayments(rows []store.PaymentDetail, zone *time.Location) []Payment {
 
 type paymentsInput struct {
 	Paging
-	Month    string `query:"month" doc:"YYYY-MM; absent: this month"`
-	Status   string `query:"status" enum:"pending,paid,expired,cancelled,refunded,failed"`
-	ClientID string `query:"client_id" format:"uuid"`
+	Month    string `query:"month" pattern:"^[0-9]{4}-[0-9]{2}$" doc:"YYYY-MM; absent: this month"`
+	Status   string `query:"status" enum:"pending,paid,expired,cancelled,refunded,failed" doc:"Only those with this status"`
+	ClientID string `query:"client_id" format:"uuid" doc:"Only those of this client"`
 }
 
 // Statement is a page of a month's payments with their totals.
 type Statement struct {
 	Page[Payment]
-	Month         string          `json:"month"`
-	TotalPaid     booking.Cents   `json:"total_paid"`
-	TotalPending  booking.Cents   `json:"total_pending"`
-	TotalRefunded booking.Cents   `json:"total_refunded"`
-	ByMethod      []MethodSummary `json:"by_method" nullable:"false"`
+	Month         string          `json:"month" doc:"The one of the statement, YYYY-MM"`
+	TotalPaid     booking.Cents   `json:"total_paid" doc:"Sum of what came in"`
+	TotalPending  booking.Cents   `json:"total_pending" doc:"Sum of what is still to be paid"`
+	TotalRefunded booking.Cents   `json:"total_refunded" doc:"Sum of what went back"`
+	ByMethod      []MethodSummary `json:"by_method" nullable:"false" doc:"Sums by way of payment"`
 }
 
 // MethodSummary is the total of a payment method.
 type MethodSummary struct {
-	Method string        `json:"method"`
-	Amount booking.Cents `json:"amount"`
-	Count  int           `json:"count"`
+	Method string        `json:"method" doc:"How it was paid: pix, cash, credit_card or debit_card"`
+	Amount booking.Cents `json:"amount" doc:"Sum in the organization's currency"`
+	Count  int           `json:"count" doc:"How many payments it sums up"`
 }
 
 func (a *API) listPayments(ctx context.Context, in *paymentsInput) (*struct{ Body Statement }, error) {
@@ -119,10 +119,10 @@ type createPaymentInput struct {
 	Body           struct {
 		AppointmentID nullable[uuid.UUID]     `json:"appointment_id,omitempty" doc:"null or absent: of no appointment"`
 		ClientID      optional[uuid.UUID]     `json:"client_id,omitempty" doc:"Needed without an appointment"`
-		Amount        optional[booking.Cents] `json:"amount"`
-		Method        string                  `json:"method" enum:"pix,cash,credit_card,debit_card"`
-		Description   optional[string]        `json:"description,omitempty"`
-		Kind          string                  `json:"kind,omitempty" enum:"full,deposit,other" default:"full"`
+		Amount        optional[booking.Cents] `json:"amount" exclusiveMinimum:"0" maximum:"99999999.99" doc:"What was paid, above 0"`
+		Method        string                  `json:"method" enum:"pix,cash,credit_card,debit_card" doc:"How it was paid"`
+		Description   optional[string]        `json:"description,omitempty" maxLength:"200" doc:"What it was for"`
+		Kind          string                  `json:"kind,omitempty" enum:"full,deposit,other" default:"full" doc:"What is paid: the full price, the deposit, or something other"`
 	} `nameHint:"NewPayment"`
 }
 

@@ -119,13 +119,13 @@ type changeForClientInput struct {
 	Body struct {
 		AppointmentID uuid.UUID        `json:"appointment_id" doc:"Appointment to change"`
 		Phone         string           `json:"phone,omitempty" maxLength:"40" doc:"Number of the client who wants it: an appointment of a client with another number is not found; absent: any client" example:"+5511987654321"`
-		Reason        optional[string] `json:"reason,omitempty" doc:"Why it is cancelled, at most 500 characters"`
+		Reason        optional[string] `json:"reason,omitempty" maxLength:"500" doc:"Why it is cancelled, at most 500 characters"`
 	} `nameHint:"ActionChange"`
 }
 
 type changedForClientOutput struct {
 	Body struct {
-		AppointmentID uuid.UUID      `json:"appointment_id" doc:"Id of the appointment"`
+		AppointmentID uuid.UUID      `json:"appointment_id" doc:"Names the appointment in this product"`
 		Status        booking.Status `json:"status" doc:"After the change"`
 		StartAt       time.Time      `json:"start_at" doc:"RFC 3339, with the organization's UTC offset"`
 		Service       string         `json:"service" doc:"Name of the service"`

@@ -17,41 +17,41 @@ import (
 
 // Professional is a person whose time can be booked.
 type Professional struct {
-	ID                   uuid.UUID   `json:"id"`
-	OrgID                uuid.UUID   `json:"org_id"`
-	UserID               *uuid.UUID  `json:"user_id"`
-	Name                 string      `json:"name"`
-	Email                *string     `json:"email"`
-	Phone                *string     `json:"phone"`
-	Bio                  *string     `json:"bio"`
-	Specialty            *string     `json:"specialty"`
-	AvatarURL            *string     `json:"avatar_url"`
-	Color                string      `json:"color"`
-	IsActive             bool        `json:"is_active"`
-	AcceptsOnlineBooking bool        `json:"accepts_online_booking"`
-	Position             int         `json:"position"`
-	MaxBookingsPerDay    *int        `json:"max_bookings_per_day"`
-	ServiceIDs           []uuid.UUID `json:"service_ids" nullable:"false"`
-	CalendarFeedURL      string      `json:"calendar_feed_url"`
-	CreatedAt            time.Time   `json:"created_at"`
-	UpdatedAt            time.Time   `json:"updated_at"`
+	ID                   uuid.UUID   `json:"id" doc:"Names the professional in paths and events"`
+	OrgID                uuid.UUID   `json:"org_id" doc:"Organization that owns it"`
+	UserID               *uuid.UUID  `json:"user_id" doc:"Login of the professional; null: none"`
+	Name                 string      `json:"name" doc:"How clients see the professional"`
+	Email                *string     `json:"email" doc:"Where mail goes; null: none"`
+	Phone                *string     `json:"phone" doc:"In international form, +5511987654321; null: none"`
+	Bio                  *string     `json:"bio" doc:"What clients read of the professional; null: nothing"`
+	Specialty            *string     `json:"specialty" doc:"What the professional does best; null: nothing special"`
+	AvatarURL            *string     `json:"avatar_url" doc:"Picture of the professional; null: none"`
+	Color                string      `json:"color" doc:"How calendars paint it, #RRGGBB"`
+	IsActive             bool        `json:"is_active" doc:"Whether it is in use"`
+	AcceptsOnlineBooking bool        `json:"accepts_online_booking" doc:"Whether clients book this professional online"`
+	Position             int         `json:"position" doc:"Order in lists, from 0"`
+	MaxBookingsPerDay    *int        `json:"max_bookings_per_day" doc:"Most appointments on a day; null: as the settings have it"`
+	ServiceIDs           []uuid.UUID `json:"service_ids" nullable:"false" doc:"What the professional offers"`
+	CalendarFeedURL      string      `json:"calendar_feed_url" doc:"Secret address of the calendar, for subscribing to it"`
+	CreatedAt            time.Time   `json:"created_at" doc:"When it was stored"`
+	UpdatedAt            time.Time   `json:"updated_at" doc:"When it was last changed"`
 }
 
 type professionalOutput struct{ Body Professional }
 
 type professionalFields struct {
 	UserID               nullable[uuid.UUID] `json:"user_id,omitempty" doc:"Login of the professional; null: none"`
-	Name                 optional[string]    `json:"name,omitempty" example:"Ana Souza"`
-	Email                nullable[string]    `json:"email,omitempty" doc:"null: none"`
-	Phone                nullable[string]    `json:"phone,omitempty" doc:"null: none"`
-	Bio                  nullable[string]    `json:"bio,omitempty" doc:"null: none"`
-	Specialty            nullable[string]    `json:"specialty,omitempty" doc:"null: none"`
-	AvatarURL            nullable[string]    `json:"avatar_url,omitempty" doc:"null: none"`
-	Color                optional[string]    `json:"color,omitempty"`
-	IsActive             optional[bool]      `json:"is_active,omitempty"`
-	AcceptsOnlineBooking optional[bool]      `json:"accepts_online_booking,omitempty"`
-	Position             optional[int]       `json:"position,omitempty" minimum:"0" maximum:"100000"`
-	MaxBookingsPerDay    nullable[int]       `json:"max_bookings_per_day,omitempty" doc:"null: no limit of their own"`
+	Name                 optional[string]    `json:"name,omitempty" minLength:"1" maxLength:"120" doc:"How clients see the professional" example:"Ana Souza"`
+	Email                nullable[string]    `json:"email,omitempty" maxLength:"254" doc:"null: none"`
+	Phone                nullable[string]    `json:"phone,omitempty" maxLength:"40" doc:"null: none"`
+	Bio                  nullable[string]    `json:"bio,omitempty" maxLength:"2000" doc:"null: none"`
+	Specialty            nullable[string]    `json:"specialty,omitempty" maxLength:"200" doc:"null: none"`
+	AvatarURL            nullable[string]    `json:"avatar_url,omitempty" maxLength:"2048" doc:"null: none"`
+	Color                optional[string]    `json:"color,omitempty" maxLength:"7" pattern:"^#[0-9A-Fa-f]{6}$" doc:"How calendars paint it, #RRGGBB"`
+	IsActive             optional[bool]      `json:"is_active,omitempty" doc:"Whether it is in use"`
+	AcceptsOnlineBooking optional[bool]      `json:"accepts_online_booking,omitempty" doc:"Whether clients book this professional online"`
+	Position             optional[int]       `json:"position,omitempty" minimum:"0" maximum:"100000" doc:"Order in lists, from 0"`
+	MaxBookingsPerDay    nullable[int]       `json:"max_bookings_per_day,omitempty" minimum:"1" maximum:"200" doc:"null: no limit of their own"`
 }
 
 type createProfessionalInput struct {
@@ -196,14 +196,14 @@ func (a *API) rotateCalendarFeed(ctx context.Context, in *ByID) (*professionalOu
 
 // OfferedService is a service with a professional's own duration and price.
 type OfferedService struct {
-	ServiceID         uuid.UUID      `json:"service_id"`
-	Name              string         `json:"name"`
-	DurationMinutes   int            `json:"duration_minutes"`
-	Price             booking.Cents  `json:"price"`
-	CustomDuration    *int           `json:"custom_duration"`
-	CustomPrice       *booking.Cents `json:"custom_price"`
-	EffectiveDuration int            `json:"effective_duration"`
-	EffectivePrice    booking.Cents  `json:"effective_price"`
+	ServiceID         uuid.UUID      `json:"service_id" doc:"Names the service"`
+	Name              string         `json:"name" doc:"How people call it"`
+	DurationMinutes   int            `json:"duration_minutes" doc:"Of the service itself"`
+	Price             booking.Cents  `json:"price" doc:"Of the service itself"`
+	CustomDuration    *int           `json:"custom_duration" doc:"Minutes of this professional; null: the service's"`
+	CustomPrice       *booking.Cents `json:"custom_price" doc:"Amount of this professional; null: the service's"`
+	EffectiveDuration int            `json:"effective_duration" doc:"Minutes that count"`
+	EffectivePrice    booking.Cents  `json:"effective_price" doc:"Amount that counts"`
 }
 
 type offeredOutput struct{ Body []OfferedService }
@@ -232,14 +232,14 @@ func (a *API) listProfessionalServices(ctx context.Context, in *ByID) (*offeredO
 type setServicesInput struct {
 	ByID
 	Body struct {
-		ServiceIDs []uuid.UUID               `json:"service_ids" maxItems:"1000" nullable:"false"`
+		ServiceIDs []uuid.UUID               `json:"service_ids" maxItems:"1000" nullable:"false" doc:"Everything that the professional offers"`
 		Overrides  map[string]overrideFields `json:"overrides,omitempty" doc:"By service id"`
 	} `nameHint:"ProfessionalServices"`
 }
 
 type overrideFields struct {
-	CustomDuration nullable[int]           `json:"custom_duration,omitempty" doc:"Minutes; null or absent: the service's"`
-	CustomPrice    nullable[booking.Cents] `json:"custom_price,omitempty" doc:"null or absent: the service's"`
+	CustomDuration nullable[int]           `json:"custom_duration,omitempty" minimum:"5" maximum:"1440" doc:"Minutes; null or absent: the service's"`
+	CustomPrice    nullable[booking.Cents] `json:"custom_price,omitempty" minimum:"0" maximum:"99999999.99" doc:"null or absent: the service's"`
 }
 
 // parseOverrides validates the professional's own durations and prices, by service.

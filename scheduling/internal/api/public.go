@@ -16,45 +16,45 @@ import (
 
 // Slug is the path parameter of an organization's public booking.
 type Slug struct {
-	Slug string `path:"slug" maxLength:"63"`
+	Slug string `path:"slug" maxLength:"63" doc:"Part of the public address; an old one works for 90 days"`
 }
 
 // PublicOrganization is the public part of an organization.
 type PublicOrganization struct {
-	Name           string  `json:"name"`
-	LogoURL        *string `json:"logo_url"`
-	Phone          *string `json:"phone"`
-	Timezone       string  `json:"timezone"`
-	Currency       string  `json:"currency"`
+	Name           string  `json:"name" doc:"How clients see it"`
+	LogoURL        *string `json:"logo_url" doc:"Picture of it; null: none"`
+	Phone          *string `json:"phone" doc:"In international form, +5511987654321; null: none"`
+	Timezone       string  `json:"timezone" doc:"IANA zone that days and times are counted in"`
+	Currency       string  `json:"currency" doc:"ISO 4217 code of all amounts"`
 	Slug           string  `json:"slug" doc:"The present one"`
-	Locale         string  `json:"locale"`
-	BookingEnabled bool    `json:"booking_enabled"`
-	Message        *string `json:"booking_disabled_message"`
+	Locale         string  `json:"locale" doc:"Language of the page"`
+	BookingEnabled bool    `json:"booking_enabled" doc:"Whether clients book online"`
+	Message        *string `json:"booking_disabled_message" doc:"What to say while they cannot; null: the standard text"`
 	ProofOfWork    bool    `json:"proof_of_work" doc:"Booking takes a solved challenge"`
 }
 
 // PublicService is a service in public booking.
 type PublicService struct {
-	ID              uuid.UUID      `json:"id"`
-	Name            string         `json:"name"`
-	Description     string         `json:"description"`
-	DurationMinutes int            `json:"duration_minutes"`
-	Price           booking.Cents  `json:"price"`
-	Color           string         `json:"color"`
-	RequiresDeposit bool           `json:"requires_deposit"`
-	DepositAmount   *booking.Cents `json:"deposit_amount"`
-	Category        *string        `json:"category"`
+	ID              uuid.UUID      `json:"id" doc:"Send it as service_id"`
+	Name            string         `json:"name" doc:"How people call it"`
+	Description     string         `json:"description" doc:"Text that people see"`
+	DurationMinutes int            `json:"duration_minutes" doc:"Length in minutes"`
+	Price           booking.Cents  `json:"price" doc:"Amount to pay, in the organization's currency"`
+	Color           string         `json:"color" doc:"How calendars paint it, #RRGGBB"`
+	RequiresDeposit bool           `json:"requires_deposit" doc:"Whether a part is paid in advance"`
+	DepositAmount   *booking.Cents `json:"deposit_amount" doc:"Part of the price that is paid in advance; null: none"`
+	Category        *string        `json:"category" doc:"Heading it is listed below; null: none"`
 }
 
 // PublicProfessional is a professional in public booking, with the terms of a service.
 type PublicProfessional struct {
-	ID              uuid.UUID     `json:"id"`
-	Name            string        `json:"name"`
-	Bio             *string       `json:"bio"`
-	AvatarURL       *string       `json:"avatar_url"`
-	Specialty       *string       `json:"specialty"`
-	DurationMinutes int           `json:"duration_minutes"`
-	Price           booking.Cents `json:"price"`
+	ID              uuid.UUID     `json:"id" doc:"Send it as professional_id"`
+	Name            string        `json:"name" doc:"How people call it"`
+	Bio             *string       `json:"bio" doc:"What clients read of the professional; null: nothing"`
+	AvatarURL       *string       `json:"avatar_url" doc:"Picture of the professional; null: none"`
+	Specialty       *string       `json:"specialty" doc:"What the professional does best; null: nothing special"`
+	DurationMinutes int           `json:"duration_minutes" doc:"Length in minutes"`
+	Price           booking.Cents `json:"price" doc:"Amount to pay, in the organization's currency"`
 }
 
 func (a *API) getPublicOrganization(ctx context.Context, in *Slug) (*struct{ Body PublicOrganization }, error) {
@@ -85,7 +85,7 @@ func (a *API) listPublicServices(ctx context.Context, in *Slug) (*struct{ Body [
 
 type publicProfessionalsInput struct {
 	Slug
-	ServiceID uuid.UUID `query:"service_id" required:"true"`
+	ServiceID uuid.UUID `query:"service_id" required:"true" doc:"Only those who offer it"`
 }
 
 func (a *API) listPublicProfessionals(ctx context.Context, in *publicProfessionalsInput) (*struct{ Body []PublicProfessional }, error) {
@@ -119,15 +119,15 @@ func (a *API) getPublicAvailability(ctx context.Context, in *publicAvailabilityI
 type publicBookInput struct {
 	Slug
 	Body struct {
-		ServiceID      uuid.UUID           `json:"service_id"`
+		ServiceID      uuid.UUID           `json:"service_id" doc:"Service that is booked"`
 		ProfessionalID nullable[uuid.UUID] `json:"professional_id,omitempty" doc:"null or absent: whoever has the fewest bookings that day"`
-		StartAt        string              `json:"start_at" example:"2026-03-02T09:00:00-03:00"`
-		ClientName     string              `json:"client_name"`
-		ClientPhone    nullable[string]    `json:"client_phone,omitempty" doc:"null or absent: none"`
-		ClientEmail    nullable[string]    `json:"client_email,omitempty" doc:"null or absent: none"`
-		Notes          nullable[string]    `json:"notes,omitempty" doc:"null or absent: none"`
+		StartAt        string              `json:"start_at" maxLength:"35" doc:"Begin: ISO 8601 date-time with UTC offset" example:"2026-03-02T09:00:00-03:00"`
+		ClientName     string              `json:"client_name" minLength:"1" maxLength:"120" doc:"Who comes"`
+		ClientPhone    nullable[string]    `json:"client_phone,omitempty" maxLength:"40" doc:"null or absent: none"`
+		ClientEmail    nullable[string]    `json:"client_email,omitempty" maxLength:"254" doc:"null or absent: none"`
+		Notes          nullable[string]    `json:"notes,omitempty" maxLength:"2000" doc:"null or absent: none"`
 		HoldID         optional[uuid.UUID] `json:"hold_id,omitempty" doc:"The client's hold of the time"`
-		Consent        optional[bool]      `json:"marketing_consent,omitempty" doc:"Consents to marketing"`
+		Consent        optional[bool]      `json:"marketing_consent,omitempty" doc:"Agrees to be written to about offers"`
 		Altcha         string              `json:"altcha,omitempty" maxLength:"2000" doc:"Where proof_of_work is true: the solved challenge as the ALTCHA widget sends it, base64 of a JSON object with algorithm, challenge, number, salt and signature. Each counts once"`
 		Website        string              `json:"website,omitempty" maxLength:"0" doc:"Leave it empty: people do not see it, programs fill it in"`
 	} `nameHint:"PublicBooking"`
@@ -145,16 +145,16 @@ func (a *API) issueChallenge(ctx context.Context, in *Slug) (*struct{ Body proof
 
 // PublicBooked is a booking in the client's view.
 type PublicBooked struct {
-	AppointmentID uuid.UUID              `json:"appointment_id"`
-	CancelToken   string                 `json:"cancel_token"`
-	CancelURL     string                 `json:"cancel_url"`
-	Status        booking.Status         `json:"status"`
-	StartAt       time.Time              `json:"start_at"`
-	EndAt         time.Time              `json:"end_at"`
-	Timezone      string                 `json:"timezone"`
-	Service       string                 `json:"service"`
-	Professional  string                 `json:"professional"`
-	Deposit       *publicbooking.Deposit `json:"deposit"`
+	AppointmentID uuid.UUID              `json:"appointment_id" doc:"Names the appointment"`
+	CancelToken   string                 `json:"cancel_token" doc:"Secret with which the client reads, moves and cancels it"`
+	CancelURL     string                 `json:"cancel_url" doc:"Page where the client does so"`
+	Status        booking.Status         `json:"status" doc:"State of the appointment: scheduled, confirmed, completed, cancelled or no_show"`
+	StartAt       time.Time              `json:"start_at" doc:"When it begins, in the organization's time zone"`
+	EndAt         time.Time              `json:"end_at" doc:"When it ends, in the organization's time zone"`
+	Timezone      string                 `json:"timezone" doc:"IANA zone that days and times are counted in"`
+	Service       string                 `json:"service" doc:"Name of what is booked"`
+	Professional  string                 `json:"professional" doc:"Name of who does it"`
+	Deposit       *publicbooking.Deposit `json:"deposit" doc:"To be paid in advance; null: none is due"`
 }
 
 func toPublicBooked(org store.Org, booked publicbooking.Booking) *struct{ Body PublicBooked } {
@@ -191,17 +191,17 @@ func (a *API) bookPublicly(ctx context.Context, in *publicBookInput) (*struct{ B
 type publicCancelInput struct {
 	Slug
 	Body struct {
-		CancelToken string           `json:"cancel_token,omitempty" maxLength:"200"`
+		CancelToken string           `json:"cancel_token,omitempty" maxLength:"200" doc:"Secret of the booking"`
 		Token       string           `json:"token,omitempty" maxLength:"200" doc:"The same as cancel_token"`
-		Reason      optional[string] `json:"reason,omitempty"`
+		Reason      optional[string] `json:"reason,omitempty" maxLength:"500" doc:"Why, in the caller's words"`
 	} `nameHint:"PublicCancel"`
 }
 
 // PublicCancelled is a cancelled booking in the client's view.
 type PublicCancelled struct {
-	AppointmentID uuid.UUID      `json:"appointment_id"`
-	Status        booking.Status `json:"status"`
-	CancelledAt   *time.Time     `json:"cancelled_at"`
+	AppointmentID uuid.UUID      `json:"appointment_id" doc:"Names the appointment"`
+	Status        booking.Status `json:"status" doc:"State of the appointment: scheduled, confirmed, completed, cancelled or no_show"`
+	CancelledAt   *time.Time     `json:"cancelled_at" doc:"When it was cancelled"`
 	Refund        *string        `json:"refund" doc:"pending where a deposit goes back"`
 }
 
@@ -235,7 +235,7 @@ func (a *API) cancelByToken(ctx context.Context, in *publicCancelInput) (*struct
 
 type publicTokenInput struct {
 	Slug
-	Token string `query:"token" required:"true" maxLength:"200"`
+	Token string `query:"token" required:"true" maxLength:"200" doc:"Secret of the booking"`
 }
 
 func (a *API) getAppointmentByToken(ctx context.Context, in *publicTokenInput) (*struct{ Body PublicBooked }, error) {
@@ -253,8 +253,8 @@ func (a *API) getAppointmentByToken(ctx context.Context, in *publicTokenInput) (
 type publicRescheduleInput struct {
 	Slug
 	Body struct {
-		CancelToken string `json:"cancel_token" maxLength:"200"`
-		StartAt     string `json:"start_at"`
+		CancelToken string `json:"cancel_token" maxLength:"200" doc:"Secret of the booking"`
+		StartAt     string `json:"start_at" maxLength:"35" doc:"New begin: ISO 8601 date-time with UTC offset"`
 	} `nameHint:"PublicReschedule"`
 }
 
@@ -277,9 +277,9 @@ func (a *API) rescheduleByToken(ctx context.Context, in *publicRescheduleInput) 
 type holdSlotInput struct {
 	Slug
 	Body struct {
-		ServiceID      uuid.UUID           `json:"service_id"`
+		ServiceID      uuid.UUID           `json:"service_id" doc:"Service that is booked"`
 		ProfessionalID nullable[uuid.UUID] `json:"professional_id,omitempty" doc:"null or absent: whoever has the fewest bookings that day"`
-		StartAt        string              `json:"start_at"`
+		StartAt        string              `json:"start_at" maxLength:"35" doc:"Begin: ISO 8601 date-time with UTC offset"`
 		HoldID         optional[uuid.UUID] `json:"hold_id,omitempty" doc:"hold to replace"`
 	} `nameHint:"PublicHold"`
 }
@@ -287,12 +287,12 @@ type holdSlotInput struct {
 // PublicHeld is a slot on hold while the client fills in the form.
 type PublicHeld struct {
 	HoldID         uuid.UUID     `json:"hold_id" doc:"Send it with the booking"`
-	ProfessionalID uuid.UUID     `json:"professional_id"`
-	StartAt        time.Time     `json:"start_at"`
-	EndAt          time.Time     `json:"end_at"`
-	Price          booking.Cents `json:"price"`
+	ProfessionalID uuid.UUID     `json:"professional_id" doc:"Professional who does it"`
+	StartAt        time.Time     `json:"start_at" doc:"When it begins, in the organization's time zone"`
+	EndAt          time.Time     `json:"end_at" doc:"When it ends, in the organization's time zone"`
+	Price          booking.Cents `json:"price" doc:"Amount to pay, in the organization's currency"`
 	Deposit        booking.Cents `json:"deposit" doc:"0: none is due"`
-	ExpiresAt      time.Time     `json:"expires_at"`
+	ExpiresAt      time.Time     `json:"expires_at" doc:"Until when the time is kept"`
 }
 
 func (a *API) holdSlot(ctx context.Context, in *holdSlotInput) (*struct{ Body PublicHeld }, error) {
@@ -317,22 +317,22 @@ func (a *API) holdSlot(ctx context.Context, in *holdSlotInput) (*struct{ Body Pu
 type joinWaitlistInput struct {
 	Slug
 	Body struct {
-		ServiceID      uuid.UUID           `json:"service_id"`
+		ServiceID      uuid.UUID           `json:"service_id" doc:"Service that is booked"`
 		ProfessionalID nullable[uuid.UUID] `json:"professional_id,omitempty" doc:"null or absent: anybody"`
-		FirstDate      string              `json:"first_date" example:"2026-03-02"`
-		LastDate       string              `json:"last_date" doc:"At most 92 days later"`
-		ClientName     string              `json:"client_name"`
-		ClientPhone    nullable[string]    `json:"client_phone,omitempty" doc:"null or absent: none"`
-		ClientEmail    string              `json:"client_email" doc:"Where the client is notified"`
+		FirstDate      string              `json:"first_date" format:"date" doc:"First day that suits, YYYY-MM-DD" example:"2026-03-02"`
+		LastDate       string              `json:"last_date" format:"date" doc:"At most 92 days later"`
+		ClientName     string              `json:"client_name" minLength:"1" maxLength:"120" doc:"Who waits"`
+		ClientPhone    nullable[string]    `json:"client_phone,omitempty" maxLength:"40" doc:"null or absent: none"`
+		ClientEmail    string              `json:"client_email" maxLength:"254" doc:"Where the client is notified"`
 		Website        string              `json:"website,omitempty" maxLength:"0" doc:"Leave it empty: people do not see it, programs fill it in"`
 	} `nameHint:"PublicWait"`
 }
 
 // PublicWaiting is a waitlist entry.
 type PublicWaiting struct {
-	ID        uuid.UUID `json:"id"`
-	FirstDate string    `json:"first_date"`
-	LastDate  string    `json:"last_date"`
+	ID        uuid.UUID `json:"id" doc:"Names the entry"`
+	FirstDate string    `json:"first_date" doc:"First day that suits"`
+	LastDate  string    `json:"last_date" doc:"Last day that suits"`
 }
 
 // joinWaitlist adds a client to the waitlist.

@@ -26,8 +26,8 @@ func (a *API) listInactiveClients(ctx context.Context, in *inactiveClientsInput)
 
 type startCampaignInput struct {
 	Body struct {
-		Message optional[string] `json:"message,omitempty" doc:"Absent: the settings' remarketing_message, or the standard text"`
-		Days    optional[int]    `json:"days,omitempty" doc:"Since the last visit. Absent: the settings' inactive_after_days"`
+		Message optional[string] `json:"message,omitempty" maxLength:"2000" doc:"Absent: the settings' remarketing_message, or the standard text"`
+		Days    optional[int]    `json:"days,omitempty" minimum:"7" maximum:"3650" doc:"Since the last visit. Absent: the settings' inactive_after_days"`
 		DryRun  optional[bool]   `json:"dry_run,omitempty" doc:"Only count"`
 	} `nameHint:"CampaignFields"`
 }
@@ -35,13 +35,13 @@ type startCampaignInput struct {
 // Campaign is an email to inactive clients with marketing consent.
 type Campaign struct {
 	ID         *uuid.UUID `json:"id" doc:"null for a dry run"`
-	Status     string     `json:"status" enum:"dry_run,sending,done"`
+	Status     string     `json:"status" enum:"dry_run,sending,done" doc:"Whether it only counted, sends, or is done"`
 	Message    string     `json:"message" doc:"Empty: the standard text"`
-	Days       int        `json:"days"`
-	Recipients int        `json:"recipients"`
-	Sent       int        `json:"sent"`
-	CreatedAt  *time.Time `json:"created_at"`
-	DoneAt     *time.Time `json:"done_at"`
+	Days       int        `json:"days" doc:"Since the last visit"`
+	Recipients int        `json:"recipients" doc:"How many clients it is for"`
+	Sent       int        `json:"sent" doc:"How many were written to so far"`
+	CreatedAt  *time.Time `json:"created_at" doc:"When it was started; null for a dry run"`
+	DoneAt     *time.Time `json:"done_at" doc:"When the last letter was sent; null: not yet"`
 }
 
 func toCampaign(row store.Campaign, sent int, zone *time.Location) Campaign {

@@ -15,16 +15,16 @@ import (
 
 // ReportQuery holds the query parameters of most reports.
 type ReportQuery struct {
-	Month          string `query:"month" doc:"YYYY-MM"`
+	Month          string `query:"month" pattern:"^[0-9]{4}-[0-9]{2}$" doc:"YYYY-MM"`
 	Period         string `query:"period" enum:"week,month,quarter,year" doc:"The one that today lies in; absent: the month"`
 	ProfessionalID string `query:"professional_id" format:"uuid" doc:"Only this professional"`
 }
 
 // Span is the period of a report.
 type Span struct {
-	StartDate string `json:"start_date"`
-	EndDate   string `json:"end_date"`
-	Timezone  string `json:"timezone"`
+	StartDate string `json:"start_date" doc:"First day of the period"`
+	EndDate   string `json:"end_date" doc:"Last day of the period"`
+	Timezone  string `json:"timezone" doc:"IANA zone that days and times are counted in"`
 }
 
 // reportScope is a validated report query.
@@ -110,12 +110,12 @@ func rate(part, whole int64) float64 {
 
 // Dashboard holds the key figures of an organization.
 type Dashboard struct {
-	AppointmentsToday int           `json:"appointments_today"`
-	AppointmentsMonth int           `json:"appointments_month"`
-	RevenueMonth      booking.Cents `json:"revenue_month"`
-	OccupancyRate     float64       `json:"occupancy_rate"`
-	NoshowRate        float64       `json:"noshow_rate"`
-	NewClientsMonth   int           `json:"new_clients_month"`
+	AppointmentsToday int           `json:"appointments_today" doc:"How many of today are not cancelled"`
+	AppointmentsMonth int           `json:"appointments_month" doc:"How many of the period are not cancelled"`
+	RevenueMonth      booking.Cents `json:"revenue_month" doc:"What came in, less refunds"`
+	OccupancyRate     float64       `json:"occupancy_rate" doc:"Booked part of the working time, 0 to 1"`
+	NoshowRate        float64       `json:"noshow_rate" doc:"Missed ones among those completed or missed, 0 to 1"`
+	NewClientsMonth   int           `json:"new_clients_month" doc:"How many were added in the period"`
 	Span
 }
 
@@ -168,18 +168,18 @@ func (a *API) sumRevenue(ctx context.Context, scope reportScope) (revenue bookin
 
 // Occupied is a professional's occupancy.
 type Occupied struct {
-	ProfessionalID   uuid.UUID `json:"professional_id"`
-	ProfessionalName string    `json:"professional_name"`
-	AvailableMinutes int64     `json:"available_minutes"`
-	BookedMinutes    int64     `json:"booked_minutes"`
-	Appointments     int       `json:"appointments"`
-	OccupancyRate    float64   `json:"occupancy_rate"`
+	ProfessionalID   uuid.UUID `json:"professional_id" doc:"Professional who does it"`
+	ProfessionalName string    `json:"professional_name" doc:"How the professional is called; those removed too"`
+	AvailableMinutes int64     `json:"available_minutes" doc:"Working time in the period"`
+	BookedMinutes    int64     `json:"booked_minutes" doc:"Time with appointments"`
+	Appointments     int       `json:"appointments" doc:"How many there were"`
+	OccupancyRate    float64   `json:"occupancy_rate" doc:"Booked part of the working time, 0 to 1"`
 }
 
 // OccupancyReport is the occupancy of all professionals.
 type OccupancyReport struct {
-	OverallRate   float64    `json:"overall_rate"`
-	Professionals []Occupied `json:"professionals" nullable:"false"`
+	OverallRate   float64    `json:"overall_rate" doc:"Booked part of everybody's working time, 0 to 1"`
+	Professionals []Occupied `json:"professionals" nullable:"false" doc:"Each one's part"`
 	Span
 }
 
@@ -245,29 +245,29 @@ func (a *API) getOccupancy(ctx context.Context, in *ReportQuery) (OccupancyRepor
 // NoshowReport counts no-shows.
 type NoshowReport struct {
 	Total         int             `json:"total" doc:"Completed and missed appointments"`
-	NoshowCount   int             `json:"noshow_count"`
-	NoshowRate    float64         `json:"noshow_rate"`
-	EstimatedLoss booking.Cents   `json:"estimated_loss"`
-	Professionals []Missed        `json:"professionals" nullable:"false"`
+	NoshowCount   int             `json:"noshow_count" doc:"Appointments that the client missed"`
+	NoshowRate    float64         `json:"noshow_rate" doc:"Missed ones among those completed or missed, 0 to 1"`
+	EstimatedLoss booking.Cents   `json:"estimated_loss" doc:"Prices of the missed ones"`
+	Professionals []Missed        `json:"professionals" nullable:"false" doc:"Each one's part"`
 	ByWeekday     []MissedWeekday `json:"by_weekday" nullable:"false" doc:"Monday first"`
 	Span
 }
 
 // Missed counts the no-shows of a professional.
 type Missed struct {
-	ProfessionalID   uuid.UUID `json:"professional_id"`
-	ProfessionalName string    `json:"professional_name"`
-	Total            int       `json:"total"`
-	NoshowCount      int       `json:"noshow_count"`
-	NoshowRate       float64   `json:"noshow_rate"`
+	ProfessionalID   uuid.UUID `json:"professional_id" doc:"Professional who does it"`
+	ProfessionalName string    `json:"professional_name" doc:"How the professional is called; those removed too"`
+	Total            int       `json:"total" doc:"Completed and missed appointments"`
+	NoshowCount      int       `json:"noshow_count" doc:"Appointments that the client missed"`
+	NoshowRate       float64   `json:"noshow_rate" doc:"Missed ones among those completed or missed, 0 to 1"`
 }
 
 // MissedWeekday counts the no-shows of a weekday.
 type MissedWeekday struct {
-	DayOfWeek   int     `json:"day_of_week"`
-	Total       int     `json:"total"`
-	NoshowCount int     `json:"noshow_count"`
-	NoshowRate  float64 `json:"noshow_rate"`
+	DayOfWeek   int     `json:"day_of_week" doc:"0 = Monday to 6 = Sunday"`
+	Total       int     `json:"total" doc:"Completed and missed appointments"`
+	NoshowCount int     `json:"noshow_count" doc:"Appointments that the client missed"`
+	NoshowRate  float64 `json:"noshow_rate" doc:"Missed ones among those completed or missed, 0 to 1"`
 }
 
 func (r NoshowReport) table() [][]any {
@@ -304,21 +304,21 @@ func (a *API) getNoShows(ctx context.Context, in *ReportQuery) (NoshowReport, er
 
 // Inactive is a client without a recent appointment.
 type Inactive struct {
-	ClientID          uuid.UUID     `json:"client_id"`
-	Name              string        `json:"name"`
-	Phone             *string       `json:"phone"`
-	Email             *string       `json:"email"`
-	LastAppointmentAt *time.Time    `json:"last_appointment_at"`
-	DaysInactive      int           `json:"days_inactive"`
-	TotalAppointments int           `json:"total_appointments"`
-	TotalSpent        booking.Cents `json:"total_spent"`
-	FavoriteService   string        `json:"favorite_service"`
+	ClientID          uuid.UUID     `json:"client_id" doc:"Names the client"`
+	Name              string        `json:"name" doc:"How the client is called"`
+	Phone             *string       `json:"phone" doc:"In international form, +5511987654321; null: none"`
+	Email             *string       `json:"email" doc:"Where mail goes; null: none"`
+	LastAppointmentAt *time.Time    `json:"last_appointment_at" doc:"Latest visit; null: none"`
+	DaysInactive      int           `json:"days_inactive" doc:"How many days ago that was"`
+	TotalAppointments int           `json:"total_appointments" doc:"How many were completed"`
+	TotalSpent        booking.Cents `json:"total_spent" doc:"Sum of what was paid, less refunds"`
+	FavoriteService   string        `json:"favorite_service" doc:"Booked most often; empty: none"`
 }
 
 // InactiveReport is a page of inactive clients.
 type InactiveReport struct {
 	Page[Inactive]
-	Days int `json:"days"`
+	Days int `json:"days" doc:"Since the last visit"`
 	Span
 }
 
@@ -369,16 +369,16 @@ func (a *API) findInactive(ctx context.Context, in *inactiveInput, consented boo
 
 // PopularService counts the appointments of a service.
 type PopularService struct {
-	ServiceID    uuid.UUID     `json:"service_id"`
-	Name         string        `json:"name"`
-	Appointments int           `json:"appointments"`
-	Revenue      booking.Cents `json:"revenue"`
+	ServiceID    uuid.UUID     `json:"service_id" doc:"Names the service"`
+	Name         string        `json:"name" doc:"How people call it"`
+	Appointments int           `json:"appointments" doc:"How often it was booked"`
+	Revenue      booking.Cents `json:"revenue" doc:"What came in for it, less refunds"`
 	Share        float64       `json:"share" doc:"Of all appointments"`
 }
 
 // PopularReport lists the most booked services.
 type PopularReport struct {
-	Items []PopularService `json:"items" nullable:"false"`
+	Items []PopularService `json:"items" nullable:"false" doc:"The most booked first"`
 	Span
 }
 
@@ -392,7 +392,7 @@ func (r PopularReport) table() [][]any {
 
 type popularInput struct {
 	ReportQuery
-	Limit int `query:"limit" minimum:"1" maximum:"50" default:"10"`
+	Limit int `query:"limit" minimum:"1" maximum:"50" default:"10" doc:"Most services in the answer"`
 }
 
 func (a *API) getPopular(ctx context.Context, in *popularInput) (PopularReport, error) {

@@ -15,40 +15,40 @@ import (
 
 // RevenueReport is the revenue of a period, net of refunds.
 type RevenueReport struct {
-	Currency       string          `json:"currency"`
-	Total          booking.Cents   `json:"total"`
+	Currency       string          `json:"currency" doc:"ISO 4217 code of all amounts"`
+	Total          booking.Cents   `json:"total" doc:"What came in, less refunds"`
 	PreviousTotal  booking.Cents   `json:"previous_total" doc:"Of the period before"`
 	ChangeRate     *float64        `json:"change_rate" doc:"null where nothing came in before"`
-	PaymentsCount  int             `json:"payments_count"`
-	AverageTicket  booking.Cents   `json:"average_ticket"`
+	PaymentsCount  int             `json:"payments_count" doc:"How many there were"`
+	AverageTicket  booking.Cents   `json:"average_ticket" doc:"Mean of what came in"`
 	Series         []Taken         `json:"series" nullable:"false" doc:"By day; quarters by week, years by month"`
-	ByMethod       []MethodSummary `json:"by_method" nullable:"false"`
-	ByProfessional []TakenBy       `json:"by_professional" nullable:"false"`
-	ByService      []TakenFor      `json:"by_service" nullable:"false"`
+	ByMethod       []MethodSummary `json:"by_method" nullable:"false" doc:"Sums by way of payment"`
+	ByProfessional []TakenBy       `json:"by_professional" nullable:"false" doc:"Sums by who did it"`
+	ByService      []TakenFor      `json:"by_service" nullable:"false" doc:"Sums by what was done"`
 	Span
 }
 
 // Taken is the revenue of a day, week or month, by its first day.
 type Taken struct {
-	Date   string        `json:"date"`
-	Amount booking.Cents `json:"amount"`
-	Count  int           `json:"count"`
+	Date   string        `json:"date" doc:"First day of the day, week or month"`
+	Amount booking.Cents `json:"amount" doc:"Sum in the organization's currency"`
+	Count  int           `json:"count" doc:"How many payments it sums up"`
 }
 
 // TakenBy is the revenue of a professional.
 type TakenBy struct {
-	ProfessionalID   uuid.UUID     `json:"professional_id"`
-	ProfessionalName string        `json:"professional_name"`
-	Amount           booking.Cents `json:"amount"`
-	Count            int           `json:"count"`
+	ProfessionalID   uuid.UUID     `json:"professional_id" doc:"Professional who does it"`
+	ProfessionalName string        `json:"professional_name" doc:"How the professional is called; those removed too"`
+	Amount           booking.Cents `json:"amount" doc:"Sum in the organization's currency"`
+	Count            int           `json:"count" doc:"How many payments it sums up"`
 }
 
 // TakenFor is the revenue of a service.
 type TakenFor struct {
-	ServiceID   uuid.UUID     `json:"service_id"`
-	ServiceName string        `json:"service_name"`
-	Amount      booking.Cents `json:"amount"`
-	Count       int           `json:"count"`
+	ServiceID   uuid.UUID     `json:"service_id" doc:"Service that is booked"`
+	ServiceName string        `json:"service_name" doc:"How the service is called; those removed too"`
+	Amount      booking.Cents `json:"amount" doc:"Sum in the organization's currency"`
+	Count       int           `json:"count" doc:"How many payments it sums up"`
 }
 
 func (r RevenueReport) table() [][]any {

@@ -115,7 +115,7 @@ func (a *API) clientRoutes() []rest.Route {
 		rest.Get(prefix+"/clients/inactive", rest.User, 200, "clients.inactive", "List clients who have not come for long", handle(a.listInactiveClients)),
 		rest.Get(prefix+"/clients", rest.User, 200, "clients.list", "Search clients", handle(a.listClients)),
 		rest.Get(prefix+"/clients/{id}", rest.User, 200, "clients.get", "Show a client with the history", handle(a.getClient)),
-		rest.Post(prefix+"/clients", rest.User, 201, "clients.create", "Add a client", rest.WithRequiredFields("NewClient", handle(a.createClient), "name")),
+		rest.Post(prefix+"/clients", rest.User, 201, "clients.create", "Add a client", rest.WithRequiredFields("NewClientRecord", handle(a.createClient), "name")),
 		rest.Put(prefix+"/clients/{id}", rest.User, 200, "clients.update", "Update a client", handle(a.updateClient)),
 		rest.Delete(prefix+"/clients/{id}", rest.Admin, 204, "clients.delete", "Forget who a client was, for good; bookings and payments stay", handle(a.deleteClient)),
 		rest.Get(prefix+"/clients/{id}/appointments", rest.User, 200, "clients.appointments", "Appointments of a client", handle(a.listClientAppointments)),

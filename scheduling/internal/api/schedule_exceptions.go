@@ -14,33 +14,33 @@ import (
 
 // ScheduleException changes a professional's working time on a day.
 type ScheduleException struct {
-	ID             uuid.UUID `json:"id"`
-	ProfessionalID uuid.UUID `json:"professional_id"`
-	Date           string    `json:"date" example:"2026-03-02"`
+	ID             uuid.UUID `json:"id" doc:"Names the exception in paths"`
+	ProfessionalID uuid.UUID `json:"professional_id" doc:"Whose working time changes"`
+	Date           string    `json:"date" doc:"Day, YYYY-MM-DD" example:"2026-03-02"`
 	StartTime      *string   `json:"start_time" doc:"null: the whole day"`
-	EndTime        *string   `json:"end_time"`
-	Reason         string    `json:"reason"`
-	ExceptionType  string    `json:"exception_type" enum:"block,extra"`
-	CreatedAt      time.Time `json:"created_at"`
-	UpdatedAt      time.Time `json:"updated_at"`
+	EndTime        *string   `json:"end_time" doc:"HH:MM; null: the whole day"`
+	Reason         string    `json:"reason" doc:"Why; may be empty"`
+	ExceptionType  string    `json:"exception_type" enum:"block,extra" doc:"block: no work; extra: work besides the rules"`
+	CreatedAt      time.Time `json:"created_at" doc:"When it was stored"`
+	UpdatedAt      time.Time `json:"updated_at" doc:"When it was last changed"`
 }
 
 // MadeException is a new exception with the appointments that conflict with it. Those stay
 // booked.
 type MadeException struct {
 	ScheduleException
-	Conflicts []AppointmentSummary `json:"conflicts" nullable:"false"`
+	Conflicts []AppointmentSummary `json:"conflicts" nullable:"false" doc:"Appointments in a new block; they stay booked"`
 	Created   int                  `json:"created" doc:"How many days it was made for"`
 }
 
 type exceptionFields struct {
-	ProfessionalID optional[uuid.UUID] `json:"professional_id,omitempty"`
-	Date           optional[string]    `json:"date,omitempty" example:"2026-03-02"`
-	DateTo         optional[string]    `json:"date_to,omitempty" doc:"When creating: the last day of a range, one exception for each day"`
-	StartTime      nullable[string]    `json:"start_time,omitempty" doc:"null: the whole day"`
-	EndTime        nullable[string]    `json:"end_time,omitempty" doc:"null: the whole day"`
-	Reason         nullable[string]    `json:"reason,omitempty" doc:"null: empty"`
-	ExceptionType  optional[string]    `json:"exception_type,omitempty" enum:"block,extra"`
+	ProfessionalID optional[uuid.UUID] `json:"professional_id,omitempty" doc:"Whose working time changes; cannot be changed later"`
+	Date           optional[string]    `json:"date,omitempty" format:"date" doc:"Day, YYYY-MM-DD" example:"2026-03-02"`
+	DateTo         optional[string]    `json:"date_to,omitempty" format:"date" doc:"When creating: the last day of a range, one exception for each day"`
+	StartTime      nullable[string]    `json:"start_time,omitempty" pattern:"^([01][0-9]|2[0-3]):[0-5][0-9]$" maxLength:"5" doc:"null: the whole day"`
+	EndTime        nullable[string]    `json:"end_time,omitempty" pattern:"^([01][0-9]|2[0-3]):[0-5][0-9]$" maxLength:"5" doc:"null: the whole day"`
+	Reason         nullable[string]    `json:"reason,omitempty" maxLength:"200" doc:"null: empty"`
+	ExceptionType  optional[string]    `json:"exception_type,omitempty" enum:"block,extra" doc:"block: no work; extra: work besides the rules"`
 }
 
 type createExceptionInput struct {
@@ -94,8 +94,8 @@ func (f *exceptionFields) applyTo(exception *store.ScheduleException) error {
 }
 
 type exceptionsInput struct {
-	Month          string `query:"month" doc:"YYYY-MM; absent: this month"`
-	ProfessionalID string `query:"professional_id" format:"uuid"`
+	Month          string `query:"month" pattern:"^[0-9]{4}-[0-9]{2}$" doc:"YYYY-MM; absent: this month"`
+	ProfessionalID string `query:"professional_id" format:"uuid" doc:"Only those of this professional"`
 }
 
 func (a *API) listExceptions(ctx context.Context, in *exceptionsInput) (*listOutput[ScheduleException], error) {

@@ -15,28 +15,28 @@ import (
 
 // ScheduleRule is a recurring weekly working time of a professional.
 type ScheduleRule struct {
-	ID             uuid.UUID `json:"id"`
-	ProfessionalID uuid.UUID `json:"professional_id"`
+	ID             uuid.UUID `json:"id" doc:"Names the rule in paths"`
+	ProfessionalID uuid.UUID `json:"professional_id" doc:"Whose working time it is"`
 	DayOfWeek      int       `json:"day_of_week" doc:"0 = Monday to 6 = Sunday"`
-	StartTime      string    `json:"start_time" example:"09:00"`
-	EndTime        string    `json:"end_time" example:"18:00"`
-	BreakStart     *string   `json:"break_start"`
-	BreakEnd       *string   `json:"break_end"`
-	IsActive       bool      `json:"is_active"`
-	CreatedAt      time.Time `json:"created_at"`
-	UpdatedAt      time.Time `json:"updated_at"`
+	StartTime      string    `json:"start_time" doc:"When work begins, HH:MM" example:"09:00"`
+	EndTime        string    `json:"end_time" doc:"When work ends, HH:MM" example:"18:00"`
+	BreakStart     *string   `json:"break_start" doc:"When a break begins, HH:MM; null: none"`
+	BreakEnd       *string   `json:"break_end" doc:"When that break ends, HH:MM; null: none"`
+	IsActive       bool      `json:"is_active" doc:"Whether it is in use"`
+	CreatedAt      time.Time `json:"created_at" doc:"When it was stored"`
+	UpdatedAt      time.Time `json:"updated_at" doc:"When it was last changed"`
 }
 
 type ruleOutput struct{ Body ScheduleRule }
 
 type ruleFields struct {
-	ProfessionalID optional[uuid.UUID] `json:"professional_id,omitempty"`
-	DayOfWeek      optional[int]       `json:"day_of_week,omitempty" doc:"0 = Monday to 6 = Sunday"`
-	StartTime      optional[string]    `json:"start_time,omitempty" example:"09:00"`
-	EndTime        optional[string]    `json:"end_time,omitempty" example:"18:00"`
-	BreakStart     nullable[string]    `json:"break_start,omitempty" doc:"null: no break"`
-	BreakEnd       nullable[string]    `json:"break_end,omitempty" doc:"null: no break"`
-	IsActive       optional[bool]      `json:"is_active,omitempty"`
+	ProfessionalID optional[uuid.UUID] `json:"professional_id,omitempty" doc:"Whose working time it is; cannot be changed later"`
+	DayOfWeek      optional[int]       `json:"day_of_week,omitempty" minimum:"0" maximum:"6" doc:"0 = Monday to 6 = Sunday"`
+	StartTime      optional[string]    `json:"start_time,omitempty" pattern:"^([01][0-9]|2[0-3]):[0-5][0-9]$" maxLength:"5" doc:"When work begins, HH:MM" example:"09:00"`
+	EndTime        optional[string]    `json:"end_time,omitempty" pattern:"^([01][0-9]|2[0-3]):[0-5][0-9]$" maxLength:"5" doc:"When work ends, HH:MM" example:"18:00"`
+	BreakStart     nullable[string]    `json:"break_start,omitempty" pattern:"^([01][0-9]|2[0-3]):[0-5][0-9]$" maxLength:"5" doc:"null: no break"`
+	BreakEnd       nullable[string]    `json:"break_end,omitempty" pattern:"^([01][0-9]|2[0-3]):[0-5][0-9]$" maxLength:"5" doc:"null: no break"`
+	IsActive       optional[bool]      `json:"is_active,omitempty" doc:"false: the rule counts for nothing"`
 }
 
 // maxRules is the largest number of rules of a professional. Every availability query
@@ -123,7 +123,7 @@ func requireProfessional(ctx context.Context, db store.DB, org, professional uui
 }
 
 type rulesInput struct {
-	ProfessionalID string `query:"professional_id" format:"uuid" doc:"Only this professional's rules"`
+	ProfessionalID string `query:"professional_id" format:"uuid" maxLength:"36" doc:"Only this professional's rules"`
 }
 
 // parseOptionalID parses an optional UUID of a query.
@@ -224,16 +224,16 @@ func (a *API) deleteRule(ctx context.Context, in *ByID) (*noContent, error) {
 }
 
 type copyRulesInput struct {
-	From uuid.UUID `path:"fromId"`
-	To   uuid.UUID `path:"toId"`
-	Mode string    `query:"mode" enum:"replace,append" default:"replace"`
+	From uuid.UUID `path:"fromId" doc:"Professional whose rules are copied"`
+	To   uuid.UUID `path:"toId" doc:"Professional who gets them"`
+	Mode string    `query:"mode" enum:"replace,append" default:"replace" doc:"Whether the rules that are there go or stay"`
 }
 
 type copyRulesOutput struct {
 	Body struct {
-		Copied   int            `json:"copied"`
-		Replaced int            `json:"replaced"`
-		Rules    []ScheduleRule `json:"rules" nullable:"false"`
+		Copied   int            `json:"copied" doc:"How many were made"`
+		Replaced int            `json:"replaced" doc:"How many were removed"`
+		Rules    []ScheduleRule `json:"rules" nullable:"false" doc:"All rules of the professional, afterwards"`
 	} `nameHint:"CopiedRules"`
 }
 

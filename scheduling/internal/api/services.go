@@ -18,45 +18,45 @@ const defaultColor = "#3B82F6"
 
 // Service is a bookable service.
 type Service struct {
-	ID                  uuid.UUID      `json:"id"`
-	Name                string         `json:"name"`
-	Description         string         `json:"description"`
-	DurationMinutes     int            `json:"duration_minutes"`
-	Price               booking.Cents  `json:"price"`
-	Color               string         `json:"color"`
-	RequiresDeposit     bool           `json:"requires_deposit"`
-	DepositAmount       *booking.Cents `json:"deposit_amount"`
-	IsActive            bool           `json:"is_active"`
-	IsPublic            bool           `json:"is_public"`
-	Position            int            `json:"position"`
-	Category            *string        `json:"category"`
-	Capacity            int            `json:"capacity"`
-	SlotIntervalMinutes *int           `json:"slot_interval_minutes"`
-	BufferBeforeMinutes *int           `json:"buffer_before_minutes"`
-	BufferAfterMinutes  *int           `json:"buffer_after_minutes"`
-	ImageURL            *string        `json:"image_url"`
-	CreatedAt           time.Time      `json:"created_at"`
-	UpdatedAt           time.Time      `json:"updated_at"`
+	ID                  uuid.UUID      `json:"id" doc:"Names the service in paths and events"`
+	Name                string         `json:"name" doc:"How clients see it"`
+	Description         string         `json:"description" doc:"Text that people see"`
+	DurationMinutes     int            `json:"duration_minutes" doc:"Length in minutes"`
+	Price               booking.Cents  `json:"price" doc:"Amount to pay, in the organization's currency"`
+	Color               string         `json:"color" doc:"How calendars paint it, #RRGGBB"`
+	RequiresDeposit     bool           `json:"requires_deposit" doc:"Whether a part is paid in advance"`
+	DepositAmount       *booking.Cents `json:"deposit_amount" doc:"Part of the price that is paid in advance; null: none"`
+	IsActive            bool           `json:"is_active" doc:"Whether it is in use"`
+	IsPublic            bool           `json:"is_public" doc:"Whether clients see it online"`
+	Position            int            `json:"position" doc:"Order in lists, from 0"`
+	Category            *string        `json:"category" doc:"Heading it is listed below; null: none"`
+	Capacity            int            `json:"capacity" doc:"How many clients at the same time"`
+	SlotIntervalMinutes *int           `json:"slot_interval_minutes" doc:"Distance between offered times; null: as the settings have it"`
+	BufferBeforeMinutes *int           `json:"buffer_before_minutes" doc:"Time kept free before; null: as the settings have it"`
+	BufferAfterMinutes  *int           `json:"buffer_after_minutes" doc:"Time kept free after; null: as the settings have it"`
+	ImageURL            *string        `json:"image_url" doc:"Picture of it; null: none"`
+	CreatedAt           time.Time      `json:"created_at" doc:"When it was stored"`
+	UpdatedAt           time.Time      `json:"updated_at" doc:"When it was last changed"`
 }
 
 type serviceOutput struct{ Body Service }
 
 type serviceFields struct {
-	Name                optional[string]        `json:"name,omitempty" example:"Corte"`
-	Description         nullable[string]        `json:"description,omitempty" doc:"null: empty"`
-	DurationMinutes     optional[int]           `json:"duration_minutes,omitempty" example:"30"`
-	Price               optional[booking.Cents] `json:"price,omitempty"`
-	Color               optional[string]        `json:"color,omitempty"`
-	RequiresDeposit     optional[bool]          `json:"requires_deposit,omitempty"`
-	DepositAmount       nullable[booking.Cents] `json:"deposit_amount,omitempty" doc:"null: none"`
-	IsActive            optional[bool]          `json:"is_active,omitempty"`
-	IsPublic            optional[bool]          `json:"is_public,omitempty"`
-	Category            nullable[string]        `json:"category,omitempty" doc:"null: none"`
-	Capacity            optional[int]           `json:"capacity,omitempty"`
-	SlotIntervalMinutes nullable[int]           `json:"slot_interval_minutes,omitempty" doc:"null: as the settings have it"`
-	BufferBeforeMinutes nullable[int]           `json:"buffer_before_minutes,omitempty" doc:"null: as the settings have it"`
-	BufferAfterMinutes  nullable[int]           `json:"buffer_after_minutes,omitempty" doc:"null: as the settings have it"`
-	ImageURL            nullable[string]        `json:"image_url,omitempty" doc:"null: none"`
+	Name                optional[string]        `json:"name,omitempty" minLength:"1" maxLength:"120" doc:"How clients see it" example:"Corte"`
+	Description         nullable[string]        `json:"description,omitempty" maxLength:"2000" doc:"null: empty"`
+	DurationMinutes     optional[int]           `json:"duration_minutes,omitempty" minimum:"5" maximum:"1440" doc:"Length in minutes" example:"30"`
+	Price               optional[booking.Cents] `json:"price,omitempty" minimum:"0" maximum:"99999999.99" doc:"Amount to pay, in the organization's currency"`
+	Color               optional[string]        `json:"color,omitempty" maxLength:"7" pattern:"^#[0-9A-Fa-f]{6}$" doc:"How calendars paint it, #RRGGBB"`
+	RequiresDeposit     optional[bool]          `json:"requires_deposit,omitempty" doc:"Whether a part is paid in advance"`
+	DepositAmount       nullable[booking.Cents] `json:"deposit_amount,omitempty" minimum:"0" maximum:"99999999.99" doc:"null: none"`
+	IsActive            optional[bool]          `json:"is_active,omitempty" doc:"Whether it is in use"`
+	IsPublic            optional[bool]          `json:"is_public,omitempty" doc:"Whether clients see it online"`
+	Category            nullable[string]        `json:"category,omitempty" maxLength:"120" doc:"null: none"`
+	Capacity            optional[int]           `json:"capacity,omitempty" minimum:"1" maximum:"100" doc:"How many clients at the same time"`
+	SlotIntervalMinutes nullable[int]           `json:"slot_interval_minutes,omitempty" minimum:"5" maximum:"240" doc:"null: as the settings have it"`
+	BufferBeforeMinutes nullable[int]           `json:"buffer_before_minutes,omitempty" minimum:"0" maximum:"240" doc:"null: as the settings have it"`
+	BufferAfterMinutes  nullable[int]           `json:"buffer_after_minutes,omitempty" minimum:"0" maximum:"240" doc:"null: as the settings have it"`
+	ImageURL            nullable[string]        `json:"image_url,omitempty" maxLength:"2048" doc:"null: none"`
 }
 
 type createServiceInput struct {
@@ -176,8 +176,8 @@ type reorderInput struct {
 
 // servicePlace is the position of a service.
 type servicePlace struct {
-	ID       uuid.UUID `json:"id"`
-	Position int       `json:"position"`
+	ID       uuid.UUID `json:"id" doc:"Names the service"`
+	Position int       `json:"position" minimum:"-2147483648" maximum:"2147483647" doc:"Order in lists, from 0"`
 }
 
 func (a *API) reorderServices(ctx context.Context, in *reorderInput) (*listOutput[Service], error) {

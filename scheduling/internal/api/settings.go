@@ -13,37 +13,37 @@ import (
 
 // Settings are the booking settings of an organization.
 type Settings struct {
-	BookingEnabled             bool            `json:"booking_enabled"`
-	BookingDisabledMessage     *string         `json:"booking_disabled_message"`
-	AutoConfirm                bool            `json:"auto_confirm"`
-	SlotIntervalMinutes        *int            `json:"slot_interval_minutes"`
-	MinNoticeMinutes           int             `json:"min_notice_minutes"`
-	MaxAdvanceDays             *int            `json:"max_advance_days"`
-	CancelNoticeMinutes        int             `json:"cancel_notice_minutes"`
-	RescheduleNoticeMinutes    int             `json:"reschedule_notice_minutes"`
-	AllowClientCancel          bool            `json:"allow_client_cancel"`
-	AllowClientReschedule      bool            `json:"allow_client_reschedule"`
-	BufferBeforeMinutes        int             `json:"buffer_before_minutes"`
-	BufferAfterMinutes         int             `json:"buffer_after_minutes"`
-	MaxBookingsPerDay          *int            `json:"max_bookings_per_day"`
-	MaxActiveBookingsPerClient *int            `json:"max_active_bookings_per_client"`
-	AllowAnyProfessional       bool            `json:"allow_any_professional"`
-	RequireClientPhone         bool            `json:"require_client_phone"`
-	RequireClientEmail         bool            `json:"require_client_email"`
-	RemindersEnabled           bool            `json:"reminders_enabled"`
-	ReminderOffsetsMinutes     []int           `json:"reminder_offsets_minutes" nullable:"false"`
-	ReminderChannels           []string        `json:"reminder_channels" nullable:"false"`
-	DepositHoldMinutes         int             `json:"deposit_hold_minutes"`
-	DepositRefundNoticeMinutes *int            `json:"deposit_refund_notice_minutes"`
-	InactiveAfterDays          int             `json:"inactive_after_days"`
-	WaitlistEnabled            bool            `json:"waitlist_enabled"`
+	BookingEnabled             bool            `json:"booking_enabled" doc:"Whether clients book online"`
+	BookingDisabledMessage     *string         `json:"booking_disabled_message" doc:"What the page says while they cannot; null: the standard text"`
+	AutoConfirm                bool            `json:"auto_confirm" doc:"Bookings online are confirmed at once"`
+	SlotIntervalMinutes        *int            `json:"slot_interval_minutes" doc:"Distance between offered times; null: the duration of the service"`
+	MinNoticeMinutes           int             `json:"min_notice_minutes" doc:"How long before its begin a time can last be booked online"`
+	MaxAdvanceDays             *int            `json:"max_advance_days" doc:"How many days ahead times are offered; null: no limit"`
+	CancelNoticeMinutes        int             `json:"cancel_notice_minutes" doc:"How long before its begin clients can last cancel online"`
+	RescheduleNoticeMinutes    int             `json:"reschedule_notice_minutes" doc:"How long before its begin clients can last move it online"`
+	AllowClientCancel          bool            `json:"allow_client_cancel" doc:"Whether clients cancel online"`
+	AllowClientReschedule      bool            `json:"allow_client_reschedule" doc:"Whether clients move appointments online"`
+	BufferBeforeMinutes        int             `json:"buffer_before_minutes" doc:"Time kept free before each appointment"`
+	BufferAfterMinutes         int             `json:"buffer_after_minutes" doc:"Time kept free after each appointment"`
+	MaxBookingsPerDay          *int            `json:"max_bookings_per_day" doc:"Most appointments of a professional on a day; null: no limit"`
+	MaxActiveBookingsPerClient *int            `json:"max_active_bookings_per_client" doc:"Most open bookings of a client; null: no limit"`
+	AllowAnyProfessional       bool            `json:"allow_any_professional" doc:"Whether clients may leave open who does it"`
+	RequireClientPhone         bool            `json:"require_client_phone" doc:"Booking online needs a number"`
+	RequireClientEmail         bool            `json:"require_client_email" doc:"Booking online needs an address for mail"`
+	RemindersEnabled           bool            `json:"reminders_enabled" doc:"Whether clients are reminded"`
+	ReminderOffsetsMinutes     []int           `json:"reminder_offsets_minutes" nullable:"false" doc:"How long before the begin, at most five times"`
+	ReminderChannels           []string        `json:"reminder_channels" nullable:"false" doc:"How clients are reminded: email, whatsapp"`
+	DepositHoldMinutes         int             `json:"deposit_hold_minutes" doc:"How long a booking waits for its deposit"`
+	DepositRefundNoticeMinutes *int            `json:"deposit_refund_notice_minutes" doc:"How long before the begin a cancellation still gives the deposit back; null: never"`
+	InactiveAfterDays          int             `json:"inactive_after_days" doc:"Clients without a visit for so long count as inactive"`
+	WaitlistEnabled            bool            `json:"waitlist_enabled" doc:"Whether clients can ask to be told of free times"`
 	ProofOfWork                bool            `json:"proof_of_work" doc:"Booking online takes a solved challenge; the page solves it with JavaScript"`
-	WeekStart                  int             `json:"week_start"`
-	TimeFormat                 string          `json:"time_format" enum:"24h,12h"`
-	BookingPage                json.RawMessage `json:"booking_page"`
-	NotifyEmails               []string        `json:"notify_emails" nullable:"false"`
-	RemarketingPeriodDays      int             `json:"remarketing_period_days"`
-	RemarketingMessage         *string         `json:"remarketing_message"`
+	WeekStart                  int             `json:"week_start" doc:"First day in calendars: 0 = Monday to 6 = Sunday"`
+	TimeFormat                 string          `json:"time_format" enum:"24h,12h" doc:"How clock times are shown"`
+	BookingPage                json.RawMessage `json:"booking_page" doc:"Look of the public page: an object with the members of BookingPage"`
+	NotifyEmails               []string        `json:"notify_emails" nullable:"false" doc:"Who is written to about bookings besides the professional"`
+	RemarketingPeriodDays      int             `json:"remarketing_period_days" doc:"Clients are written to once in it at most"`
+	RemarketingMessage         *string         `json:"remarketing_message" doc:"What inactive clients are written; null: the standard text"`
 	DefaultAreaCode            *string         `json:"default_area_code" doc:"The area code of phone numbers that are sent without theirs; null: they are refused"`
 }
 
@@ -52,49 +52,49 @@ type settingsInput struct {
 }
 
 type settingsFields struct {
-	BookingEnabled             optional[bool]        `json:"booking_enabled,omitempty"`
-	BookingDisabledMessage     nullable[string]      `json:"booking_disabled_message,omitempty" doc:"null: the standard text"`
-	AutoConfirm                optional[bool]        `json:"auto_confirm,omitempty"`
-	SlotIntervalMinutes        nullable[int]         `json:"slot_interval_minutes,omitempty" doc:"null: the duration of the service"`
-	MinNoticeMinutes           optional[int]         `json:"min_notice_minutes,omitempty"`
-	MaxAdvanceDays             nullable[int]         `json:"max_advance_days,omitempty" doc:"null: no limit"`
-	CancelNoticeMinutes        optional[int]         `json:"cancel_notice_minutes,omitempty"`
-	RescheduleNoticeMinutes    optional[int]         `json:"reschedule_notice_minutes,omitempty"`
-	AllowClientCancel          optional[bool]        `json:"allow_client_cancel,omitempty"`
-	AllowClientReschedule      optional[bool]        `json:"allow_client_reschedule,omitempty"`
-	BufferBeforeMinutes        optional[int]         `json:"buffer_before_minutes,omitempty"`
-	BufferAfterMinutes         optional[int]         `json:"buffer_after_minutes,omitempty"`
-	MaxBookingsPerDay          nullable[int]         `json:"max_bookings_per_day,omitempty" doc:"null: no limit"`
-	MaxActiveBookingsPerClient nullable[int]         `json:"max_active_bookings_per_client,omitempty" doc:"null: no limit"`
-	AllowAnyProfessional       optional[bool]        `json:"allow_any_professional,omitempty"`
-	RequireClientPhone         optional[bool]        `json:"require_client_phone,omitempty"`
-	RequireClientEmail         optional[bool]        `json:"require_client_email,omitempty"`
-	RemindersEnabled           optional[bool]        `json:"reminders_enabled,omitempty"`
-	ReminderOffsetsMinutes     optional[[]int]       `json:"reminder_offsets_minutes,omitempty"`
-	ReminderChannels           optional[[]string]    `json:"reminder_channels,omitempty"`
-	DepositHoldMinutes         optional[int]         `json:"deposit_hold_minutes,omitempty"`
-	DepositRefundNoticeMinutes nullable[int]         `json:"deposit_refund_notice_minutes,omitempty" doc:"null: deposits are not refunded"`
-	InactiveAfterDays          optional[int]         `json:"inactive_after_days,omitempty"`
-	WaitlistEnabled            optional[bool]        `json:"waitlist_enabled,omitempty"`
-	ProofOfWork                optional[bool]        `json:"proof_of_work,omitempty"`
-	WeekStart                  optional[int]         `json:"week_start,omitempty"`
-	TimeFormat                 optional[string]      `json:"time_format,omitempty" enum:"24h,12h"`
+	BookingEnabled             optional[bool]        `json:"booking_enabled,omitempty" doc:"Whether clients book online"`
+	BookingDisabledMessage     nullable[string]      `json:"booking_disabled_message,omitempty" maxLength:"500" doc:"null: the standard text"`
+	AutoConfirm                optional[bool]        `json:"auto_confirm,omitempty" doc:"Bookings online are confirmed at once"`
+	SlotIntervalMinutes        nullable[int]         `json:"slot_interval_minutes,omitempty" minimum:"5" maximum:"240" doc:"null: the duration of the service"`
+	MinNoticeMinutes           optional[int]         `json:"min_notice_minutes,omitempty" minimum:"0" maximum:"43200" doc:"How long before its begin a time can last be booked online"`
+	MaxAdvanceDays             nullable[int]         `json:"max_advance_days,omitempty" minimum:"1" maximum:"730" doc:"null: no limit"`
+	CancelNoticeMinutes        optional[int]         `json:"cancel_notice_minutes,omitempty" minimum:"0" maximum:"43200" doc:"How long before its begin clients can last cancel online"`
+	RescheduleNoticeMinutes    optional[int]         `json:"reschedule_notice_minutes,omitempty" minimum:"0" maximum:"43200" doc:"How long before its begin clients can last move it online"`
+	AllowClientCancel          optional[bool]        `json:"allow_client_cancel,omitempty" doc:"Whether clients cancel online"`
+	AllowClientReschedule      optional[bool]        `json:"allow_client_reschedule,omitempty" doc:"Whether clients move appointments online"`
+	BufferBeforeMinutes        optional[int]         `json:"buffer_before_minutes,omitempty" minimum:"0" maximum:"240" doc:"Time kept free before each appointment"`
+	BufferAfterMinutes         optional[int]         `json:"buffer_after_minutes,omitempty" minimum:"0" maximum:"240" doc:"Time kept free after each appointment"`
+	MaxBookingsPerDay          nullable[int]         `json:"max_bookings_per_day,omitempty" minimum:"1" maximum:"200" doc:"null: no limit"`
+	MaxActiveBookingsPerClient nullable[int]         `json:"max_active_bookings_per_client,omitempty" minimum:"1" maximum:"50" doc:"null: no limit"`
+	AllowAnyProfessional       optional[bool]        `json:"allow_any_professional,omitempty" doc:"Whether clients may leave open who does it"`
+	RequireClientPhone         optional[bool]        `json:"require_client_phone,omitempty" doc:"Booking online needs a number"`
+	RequireClientEmail         optional[bool]        `json:"require_client_email,omitempty" doc:"Booking online needs an address for mail"`
+	RemindersEnabled           optional[bool]        `json:"reminders_enabled,omitempty" doc:"Whether clients are reminded"`
+	ReminderOffsetsMinutes     optional[[]int]       `json:"reminder_offsets_minutes,omitempty" maxItems:"5" doc:"How long before the begin, 10 to 20160 each"`
+	ReminderChannels           optional[[]string]    `json:"reminder_channels,omitempty" maxItems:"10" doc:"How clients are reminded: email, whatsapp"`
+	DepositHoldMinutes         optional[int]         `json:"deposit_hold_minutes,omitempty" minimum:"5" maximum:"1440" doc:"How long a booking waits for its deposit"`
+	DepositRefundNoticeMinutes nullable[int]         `json:"deposit_refund_notice_minutes,omitempty" minimum:"0" maximum:"43200" doc:"null: deposits are not refunded"`
+	InactiveAfterDays          optional[int]         `json:"inactive_after_days,omitempty" minimum:"7" maximum:"730" doc:"Clients without a visit for so long count as inactive"`
+	WaitlistEnabled            optional[bool]        `json:"waitlist_enabled,omitempty" doc:"Whether clients can ask to be told of free times"`
+	ProofOfWork                optional[bool]        `json:"proof_of_work,omitempty" doc:"Booking online takes a solved challenge; the page solves it with JavaScript"`
+	WeekStart                  optional[int]         `json:"week_start,omitempty" minimum:"0" maximum:"6" doc:"First day in calendars: 0 = Monday to 6 = Sunday"`
+	TimeFormat                 optional[string]      `json:"time_format,omitempty" enum:"24h,12h" doc:"How clock times are shown"`
 	BookingPage                nullable[BookingPage] `json:"booking_page,omitempty" doc:"Members that are absent stay; null: all of them back to the default"`
-	NotifyEmails               optional[[]string]    `json:"notify_emails,omitempty"`
-	RemarketingPeriodDays      optional[int]         `json:"remarketing_period_days,omitempty" doc:"Clients are written to once in it at most"`
-	RemarketingMessage         nullable[string]      `json:"remarketing_message,omitempty" doc:"null: the standard text"`
-	DefaultAreaCode            nullable[string]      `json:"default_area_code,omitempty" example:"11" doc:"An area code of Brazil, for phone numbers that are sent without theirs; null: they are refused"`
+	NotifyEmails               optional[[]string]    `json:"notify_emails,omitempty" maxItems:"10" doc:"Who is written to about bookings besides the professional"`
+	RemarketingPeriodDays      optional[int]         `json:"remarketing_period_days,omitempty" minimum:"30" maximum:"730" doc:"Clients are written to once in it at most"`
+	RemarketingMessage         nullable[string]      `json:"remarketing_message,omitempty" maxLength:"2000" doc:"null: the standard text"`
+	DefaultAreaCode            nullable[string]      `json:"default_area_code,omitempty" example:"11" maxLength:"2" doc:"An area code of Brazil, for phone numbers that are sent without theirs; null: they are refused"`
 }
 
 // BookingPage is the appearance of the public booking page.
 type BookingPage struct {
-	PrimaryColor        nullable[string]   `json:"primary_color,omitzero" doc:"null: the default"`
-	WelcomeMessage      nullable[string]   `json:"welcome_message,omitzero" doc:"null: none"`
-	CancellationPolicy  nullable[string]   `json:"cancellation_policy,omitzero" doc:"null: none"`
-	TermsURL            nullable[string]   `json:"terms_url,omitzero" doc:"null: none"`
-	PrivacyURL          nullable[string]   `json:"privacy_url,omitzero" doc:"null: none"`
+	PrimaryColor        nullable[string]   `json:"primary_color,omitzero" maxLength:"7" pattern:"^#[0-9A-Fa-f]{6}$" doc:"null: the default"`
+	WelcomeMessage      nullable[string]   `json:"welcome_message,omitzero" maxLength:"1000" doc:"null: none"`
+	CancellationPolicy  nullable[string]   `json:"cancellation_policy,omitzero" maxLength:"2000" doc:"null: none"`
+	TermsURL            nullable[string]   `json:"terms_url,omitzero" maxLength:"2048" doc:"null: none"`
+	PrivacyURL          nullable[string]   `json:"privacy_url,omitzero" maxLength:"2048" doc:"null: none"`
 	ShowPrices          nullable[bool]     `json:"show_prices,omitzero" doc:"null: the default"`
-	EmbedAllowedOrigins nullable[[]string] `json:"embed_allowed_origins,omitzero" doc:"null: the default"`
+	EmbedAllowedOrigins nullable[[]string] `json:"embed_allowed_origins,omitzero" maxItems:"20" doc:"null: the default"`
 }
 
 func (p *BookingPage) validate() error {

@@ -22,25 +22,25 @@ const (
 
 // User is a member of an organization's staff.
 type User struct {
-	ID        uuid.UUID `json:"id"`
-	OrgID     uuid.UUID `json:"org_id"`
-	Name      string    `json:"name"`
-	Email     string    `json:"email"`
-	Role      string    `json:"role" enum:"owner,admin,staff,professional"`
-	Phone     *string   `json:"phone"`
-	AvatarURL *string   `json:"avatar_url"`
-	IsActive  bool      `json:"is_active"`
-	CreatedAt time.Time `json:"created_at"`
+	ID        uuid.UUID `json:"id" doc:"Names the user"`
+	OrgID     uuid.UUID `json:"org_id" doc:"Organization that owns it"`
+	Name      string    `json:"name" doc:"How colleagues see the user"`
+	Email     string    `json:"email" doc:"Login of the user, and where mail goes"`
+	Role      string    `json:"role" enum:"owner,admin,staff,professional" doc:"What the user may do"`
+	Phone     *string   `json:"phone" doc:"In international form, +5511987654321; null: none"`
+	AvatarURL *string   `json:"avatar_url" doc:"Picture of the user; null: none"`
+	IsActive  bool      `json:"is_active" doc:"Whether the user may log in"`
+	CreatedAt time.Time `json:"created_at" doc:"When it was stored"`
 }
 
 type userOutput struct{ Body User }
 
 type userFields struct {
-	Name     optional[string] `json:"name,omitempty" example:"Edu Lima"`
-	Email    optional[string] `json:"email,omitempty" example:"edu@example.com"`
-	Role     optional[string] `json:"role,omitempty" enum:"owner,admin,staff,professional"`
-	Phone    nullable[string] `json:"phone,omitempty" doc:"null: none"`
-	IsActive optional[bool]   `json:"is_active,omitempty"`
+	Name     optional[string] `json:"name,omitempty" minLength:"1" maxLength:"120" doc:"How colleagues see the user" example:"Edu Lima"`
+	Email    optional[string] `json:"email,omitempty" maxLength:"254" doc:"Login of the user, and where mail goes" example:"edu@example.com"`
+	Role     optional[string] `json:"role,omitempty" enum:"owner,admin,staff,professional" doc:"What the user may do"`
+	Phone    nullable[string] `json:"phone,omitempty" maxLength:"40" doc:"null: none"`
+	IsActive optional[bool]   `json:"is_active,omitempty" doc:"Whether the user may log in"`
 }
 
 type createUserInput struct {

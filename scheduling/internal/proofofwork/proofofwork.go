@@ -27,11 +27,11 @@ const algorithm = "SHA-256"
 // Challenge asks for the number, at most MaxNumber, that appended to the salt has the
 // hash Challenge.
 type Challenge struct {
-	Algorithm string `json:"algorithm" enum:"SHA-256"`
+	Algorithm string `json:"algorithm" enum:"SHA-256" doc:"Hash function that the number is searched with"`
 	Challenge string `json:"challenge" doc:"Hash of the salt with a number behind it, in hex"`
 	MaxNumber int    `json:"maxnumber" doc:"The number is at most this"`
 	Salt      string `json:"salt" doc:"It says when the challenge expires"`
-	Signature string `json:"signature"`
+	Signature string `json:"signature" doc:"Proves that the challenge was issued here"`
 }
 
 // New returns a challenge that can be solved until expires. random is at least 16 random

@@ -29,10 +29,10 @@ type Booking struct {
 
 // Deposit is the amount due to keep the slot, with its payment code.
 type Deposit struct {
-	Amount       booking.Cents `json:"amount"`
-	PixCopyPaste *string       `json:"pix_copy_paste"`
-	QRCode       *string       `json:"qr_code_base64"`
-	ExpiresAt    *time.Time    `json:"expires_at"`
+	Amount       booking.Cents `json:"amount" doc:"What is to be paid in advance"`
+	PixCopyPaste *string       `json:"pix_copy_paste" doc:"BR Code to pay with; null: pay on the spot"`
+	QRCode       *string       `json:"qr_code_base64" doc:"The same as a picture, PNG; null: none"`
+	ExpiresAt    *time.Time    `json:"expires_at" doc:"Until when it can be paid; null: without end"`
 }
 
 // newBooking converts an appointment; charge is the deposit's charge, or nil.

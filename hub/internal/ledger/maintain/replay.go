@@ -35,19 +35,19 @@ type ReplayFilter struct {
 // Replay is a job that makes every matching delivery pending again, or makes deliveries
 // of the events that an endpoint missed.
 type Replay struct {
-	ID         uuid.UUID    `json:"id" format:"uuid"`
-	Kind       ReplayKind   `json:"kind" enum:"replay,recover"`
-	Filter     ReplayFilter `json:"filter"`
-	Status     string       `json:"status" enum:"running,done,cancelled,failed"`
+	ID         uuid.UUID    `json:"id" format:"uuid" doc:"UUID that names it in paths"`
+	Kind       ReplayKind   `json:"kind" enum:"replay,recover" doc:"A replay by a filter, or the recovery of an endpoint"`
+	Filter     ReplayFilter `json:"filter" doc:"Which deliveries it sends again"`
+	Status     string       `json:"status" enum:"running,done,cancelled,failed" doc:"State of the job"`
 	Total      int64        `json:"total" doc:"How many matched when the job began; done never exceeds it"`
 	Done       int64        `json:"done" doc:"Settled so far: delivered, parked or failed"`
-	Delivered  int64        `json:"delivered"`
+	Delivered  int64        `json:"delivered" doc:"How many receivers confirmed since"`
 	Parked     int64        `json:"parked" doc:"Parked again. Those that a cancelled replay took back do not count"`
 	Failed     int64        `json:"failed" doc:"Failed, or cannot be sent again: payload erased or gone, or endpoint disabled or deleted"`
 	Error      *string      `json:"error" doc:"Why the last try failed: it is tried again while the replay is running"`
-	CreatedBy  string       `json:"created_by"`
-	CreatedAt  time.Time    `json:"created_at"`
-	FinishedAt *time.Time   `json:"finished_at"`
+	CreatedBy  string       `json:"created_by" doc:"Operator who started it"`
+	CreatedAt  time.Time    `json:"created_at" doc:"When it was made"`
+	FinishedAt *time.Time   `json:"finished_at" doc:"When it came to its end; null: not yet"`
 }
 
 const replayColumns = `id, kind, filter, status, total, done, delivered, parked, failed, error, created_by, created_at, finished_at`

@@ -97,7 +97,7 @@ func TestStatsAreTheSameBeforeAndAfterFolding(t *testing.T) {
 			queries = append(queries, q)
 		}
 	}
-	read := func() (all [][]query.StatsBucket) {
+	read := func() (all [][]query.BucketCounts) {
 		for _, q := range queries {
 			buckets, err := reader.Stats(ctx, q)
 			require.NoError(t, err)

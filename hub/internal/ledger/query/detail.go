@@ -27,24 +27,24 @@ type Detail struct {
 // AttemptItem is one attempt as the log shows it. Times are in milliseconds; a
 // phase that a kept-alive connection spared is 0.
 type AttemptItem struct {
-	Number          int               `json:"number"`
-	StartedAt       time.Time         `json:"started_at"`
+	Number          int               `json:"number" doc:"Which attempt of the delivery, from 1"`
+	StartedAt       time.Time         `json:"started_at" doc:"When the request was made"`
 	StatusCode      *int              `json:"status_code" doc:"null where no answer came"`
 	Error           *string           `json:"error" doc:"Why there is no complete answer"`
-	Phases          Phases            `json:"phases"`
+	Phases          Phases            `json:"phases" doc:"Where the time went"`
 	RequestHeaders  map[string]string `json:"request_headers" doc:"As sent, secrets masked"`
-	ResponseHeaders map[string]string `json:"response_headers"`
+	ResponseHeaders map[string]string `json:"response_headers" doc:"Headers of the answer, the longest cut"`
 	ResponseBody    *string           `json:"response_body" doc:"Its beginning, at most 4 KiB; {\"erased\":true} once it was erased with the payload"`
 }
 
 // Phases is where the time of an attempt went, in milliseconds.
 type Phases struct {
 	QueueMS     float64 `json:"queue_ms" doc:"Due until started"`
-	DNSMS       float64 `json:"dns_ms"`
-	ConnectMS   float64 `json:"connect_ms"`
-	TLSMS       float64 `json:"tls_ms"`
+	DNSMS       float64 `json:"dns_ms" doc:"Milliseconds until the address was found"`
+	ConnectMS   float64 `json:"connect_ms" doc:"Milliseconds until the connection stood"`
+	TLSMS       float64 `json:"tls_ms" doc:"Milliseconds of the TLS handshake"`
 	FirstByteMS float64 `json:"first_byte_ms" doc:"Request written until the first byte of the answer"`
-	TotalMS     float64 `json:"total_ms"`
+	TotalMS     float64 `json:"total_ms" doc:"Milliseconds of the whole attempt"`
 }
 
 // Get reads one delivery with its attempts; ErrNotFound where there is none.

@@ -16,14 +16,14 @@ import (
 
 // EventItem is one event as the log shows it.
 type EventItem struct {
-	ID            string          `json:"id"`
-	Product       string          `json:"product"`
-	TenantID      uuid.UUID       `json:"tenant_id" format:"uuid"`
-	Environment   string          `json:"environment"`
-	EventType     string          `json:"event_type"`
-	CorrelationID *string         `json:"correlation_id"`
+	ID            string          `json:"id" doc:"Names the event, evt_ and 16 hexadecimal digits"`
+	Product       string          `json:"product" doc:"Name of the product"`
+	TenantID      uuid.UUID       `json:"tenant_id" format:"uuid" doc:"Tenant it belongs to"`
+	Environment   string          `json:"environment" doc:"Whether it is for live or test data; the two never mix"`
+	EventType     string          `json:"event_type" doc:"What happened, such as appointment.created"`
+	CorrelationID *string         `json:"correlation_id" doc:"Ties events and deliveries of one matter together; null: none"`
 	Deliveries    int             `json:"deliveries" doc:"How many receivers wanted it"`
-	CreatedAt     time.Time       `json:"created_at"`
+	CreatedAt     time.Time       `json:"created_at" doc:"When it was made"`
 	Payload       json.RawMessage `json:"payload" doc:"The envelope as sent, CPF numbers masked; {\"erased\":true} once the person it was about was deleted"`
 	Seq           uuid.UUID       `json:"-"`
 }

@@ -16,17 +16,17 @@ import (
 
 // Filter selects deliveries of the log; empty fields select all.
 type Filter struct {
-	Direction     string     `json:"direction,omitempty" enum:"inbound,outbound"`
-	Product       string     `json:"product,omitempty" maxLength:"40"`
-	TenantID      *uuid.UUID `json:"tenant_id,omitempty" format:"uuid"`
-	Environment   string     `json:"environment,omitempty" enum:"live,test"`
-	IntegrationID *uuid.UUID `json:"integration_id,omitempty" format:"uuid"`
-	EndpointID    *uuid.UUID `json:"endpoint_id,omitempty" format:"uuid"`
+	Direction     string     `json:"direction,omitempty" enum:"inbound,outbound" doc:"Only sent (outbound) or only received (inbound) ones"`
+	Product       string     `json:"product,omitempty" maxLength:"40" doc:"Only those of this product's tenants"`
+	TenantID      *uuid.UUID `json:"tenant_id,omitempty" format:"uuid" doc:"Only those of this tenant"`
+	Environment   string     `json:"environment,omitempty" enum:"live,test" doc:"Only those of live or of test data"`
+	IntegrationID *uuid.UUID `json:"integration_id,omitempty" format:"uuid" doc:"Only those of this connection"`
+	EndpointID    *uuid.UUID `json:"endpoint_id,omitempty" format:"uuid" doc:"Only those to this endpoint"`
 	EventType     string     `json:"event_type,omitempty" maxLength:"128" doc:"In full"`
 	Status        string     `json:"status,omitempty" enum:"pending,delivered,parked,failed,failing" doc:"failing: pending after failed attempts, parked or failed"`
 	StatusCode    int        `json:"status_code,omitempty" minimum:"0" maximum:"999" doc:"HTTP status of the last attempt"`
-	CorrelationID string     `json:"correlation_id,omitempty" maxLength:"200"`
-	EventID       string     `json:"event_id,omitempty" pattern:"^evt_[0-9a-fA-F]{16}$" example:"evt_0123456789abcdef"`
+	CorrelationID string     `json:"correlation_id,omitempty" maxLength:"200" doc:"Only those of this matter"`
+	EventID       string     `json:"event_id,omitempty" pattern:"^evt_[0-9a-fA-F]{16}$" doc:"Only those of this event" example:"evt_0123456789abcdef"`
 	Search        string     `json:"q,omitempty" maxLength:"200" doc:"An event id, a delivery id or a correlation id"`
 	Since         *time.Time `json:"since,omitempty" doc:"Accepted at this time or later"`
 	Until         *time.Time `json:"until,omitempty" doc:"Accepted before this time"`

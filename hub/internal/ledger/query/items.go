@@ -22,28 +22,28 @@ import (
 type Item struct {
 	ID            uuid.UUID       `json:"id" format:"uuid" doc:"Delivery id"`
 	EventID       string          `json:"event_id" doc:"Event id; empty for a refused webhook without a valid one" example:"evt_0123456789abcdef"`
-	Direction     string          `json:"direction" enum:"inbound,outbound"`
+	Direction     string          `json:"direction" enum:"inbound,outbound" doc:"Whether the hub sends it (outbound) or received it (inbound)"`
 	Product       string          `json:"product" doc:"Product the event came from"`
-	TenantID      uuid.UUID       `json:"tenant_id" format:"uuid"`
-	TenantName    string          `json:"tenant_name" maxLength:"200" doc:"Name of the tenant" example:"Acme"`
-	Environment   string          `json:"environment" enum:"live,test"`
+	TenantID      uuid.UUID       `json:"tenant_id" format:"uuid" doc:"Tenant it belongs to"`
+	TenantName    string          `json:"tenant_name" maxLength:"200" doc:"How people call the customer" example:"Acme"`
+	Environment   string          `json:"environment" enum:"live,test" doc:"Whether it is for live or test data; the two never mix"`
 	IntegrationID *uuid.UUID      `json:"integration_id" format:"uuid" nullable:"true" doc:"Integration it went to, or null"`
 	EndpointID    *uuid.UUID      `json:"endpoint_id" format:"uuid" nullable:"true" doc:"Endpoint it went to, or null"`
 	Receiver      string          `json:"receiver" maxLength:"4096" doc:"URL of the endpoint or of the peer's webhook, as it is now; for inbound webhooks and peers without a URL the peer's product; empty where neither is known" example:"https://example.com/hooks"`
-	EventType     string          `json:"event_type"`
-	CorrelationID *string         `json:"correlation_id"`
+	EventType     string          `json:"event_type" doc:"What happened, such as appointment.created"`
+	CorrelationID *string         `json:"correlation_id" doc:"Ties events and deliveries of one matter together; null: none"`
 	Payload       json.RawMessage `json:"payload" doc:"The envelope as sent, CPF numbers masked; {\"erased\":true} once the person it was about was deleted; null once its retention ended"`
-	Status        string          `json:"status" enum:"pending,delivered,parked,failed"`
+	Status        string          `json:"status" enum:"pending,delivered,parked,failed" doc:"State it is in"`
 	Reason        *string         `json:"reason" doc:"Why it is parked or failed"`
 	StatusCode    *int            `json:"status_code" doc:"HTTP status of the last attempt; null without an answer"`
 	ResponseBody  *string         `json:"response_body" doc:"Beginning of the last answer's body, at most 4 KiB"`
-	Delivered     bool            `json:"delivered"`
+	Delivered     bool            `json:"delivered" doc:"Whether the receiver has confirmed it"`
 	Retries       int             `json:"retries" doc:"Attempts after the first"`
 	AttemptCount  int             `json:"attempt_count" minimum:"0" maximum:"2147483647" doc:"Attempts so far; 0 where none was made, as of a delivery that was parked when it was published. Of an inbound webhook, how often it came"`
 	DurationMS    *int            `json:"duration_ms" doc:"Duration of the last attempt, milliseconds"`
-	CreatedAt     time.Time       `json:"created_at"`
+	CreatedAt     time.Time       `json:"created_at" doc:"When it was made"`
 	NextAttemptAt *time.Time      `json:"next_attempt_at" doc:"When the next attempt is due; null while one is under way or none will come"`
-	FinishedAt    *time.Time      `json:"finished_at"`
+	FinishedAt    *time.Time      `json:"finished_at" doc:"When it came to its end; null: not yet"`
 	ChangedAt     time.Time       `json:"-"` // when its last attempt was stored, or it was settled or accepted, by the database's clock
 }
 

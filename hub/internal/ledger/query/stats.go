@@ -21,18 +21,18 @@ type StatsQuery struct {
 	TargetID *uuid.UUID // an endpoint or an integration
 }
 
-// StatsBucket is one bucket. Latencies are of delivered attempts; null where there were none.
-type StatsBucket struct {
+// BucketCounts is one bucket. Latencies are of delivered attempts; null where there were none.
+type BucketCounts struct {
 	At        time.Time `json:"at" doc:"Beginning of the bucket"`
 	Accepted  int64     `json:"accepted" doc:"Deliveries accepted"`
-	Delivered int64     `json:"delivered"`
-	Failed    int64     `json:"failed"`
-	Parked    int64     `json:"parked"`
+	Delivered int64     `json:"delivered" doc:"How many receivers confirmed"`
+	Failed    int64     `json:"failed" doc:"Attempts that did not succeed"`
+	Parked    int64     `json:"parked" doc:"Deliveries that were given up for now"`
 	Attempts  int64     `json:"attempts" doc:"Attempts made"`
 	Errors    int64     `json:"errors" doc:"Attempts that did not deliver"`
-	P50       *float64  `json:"p50_ms"`
-	P95       *float64  `json:"p95_ms"`
-	P99       *float64  `json:"p99_ms"`
+	P50       *float64  `json:"p50_ms" doc:"Half of the attempts took at most so many milliseconds; null: no attempts"`
+	P95       *float64  `json:"p95_ms" doc:"95 of 100 attempts took at most so many milliseconds; null: no attempts"`
+	P99       *float64  `json:"p99_ms" doc:"99 of 100 attempts took at most so many milliseconds; null: no attempts"`
 	latency   []int64
 }
 
@@ -42,7 +42,7 @@ const maxBuckets = 1500
 // Stats counts from the statistics; deltas are added. Every bucket from
 // From to To is present, empty ones included. Minutes are kept for 35 days, half hours for
 // 400 days.
-func (r *Reader) Stats(ctx context.Context, q StatsQuery) ([]StatsBucket, error) {
+func (r *Reader) Stats(ctx context.Context, q StatsQuery) ([]BucketCounts, error) {
 	first := q.From.Truncate(q.Bucket)
 	n := int((q.To.Sub(first) + q.Bucket - 1) / q.Bucket)
 	if n <= 0 {
@@ -51,7 +51,7 @@ func (r *Reader) Stats(ctx context.Context, q StatsQuery) ([]StatsBucket, error)
 	if n > maxBuckets {
 		return nil, hub.Invalid("query.bucket", fmt.Sprintf("gives %d buckets; at most %d are shown: choose a larger bucket", n, maxBuckets))
 	}
-	buckets := make([]StatsBucket, n)
+	buckets := make([]BucketCounts, n)
 	for i := range buckets {
 		buckets[i].At = first.Add(time.Duration(i) * q.Bucket).UTC()
 	}
@@ -103,7 +103,7 @@ func (q StatsQuery) deltaConditions(c *Conditions) string {
 // class of each delivered attempt) in one statement, so in one snapshot: nothing is
 // counted twice while deltas are being folded in. Half hours are read where they lie
 // wholly in the time asked for, else minutes.
-func (r *Reader) addStats(ctx context.Context, buckets []StatsBucket, q StatsQuery, first time.Time) error {
+func (r *Reader) addStats(ctx context.Context, buckets []BucketCounts, q StatsQuery, first time.Time) error {
 	edge := first
 	if q.Bucket%ledger.CoarseBucket == 0 {
 		edge = q.To.Truncate(ledger.CoarseBucket)
@@ -122,7 +122,7 @@ func (r *Reader) addStats(ctx context.Context, buckets []StatsBucket, q StatsQue
 	}
 	var bucketStart time.Time
 	var isRolledUp bool
-	var counts StatsBucket
+	var counts BucketCounts
 	var latency []int32
 	_, err = pgx.ForEachRow(rows, []any{&bucketStart, &isRolledUp, &counts.Accepted, &counts.Delivered, &counts.Failed, &counts.Parked, &counts.Attempts, &counts.Errors, &latency}, func() error {
 		b := &buckets[bucketStart.Sub(first)/q.Bucket]
