@@ -11,5 +11,6 @@ func KillAndRestart(hub *moduletest.HubProcess, jobs ...string) {
 	hub.Kill()
 	hub.Exec(`update messaging.outbox set leased_until = now() - interval '1 second' where leased_until is not null`)
 	hub.Exec(`update hub.leases set due_at = now()`)
-	hub.KillAndRestart(append(jobs, "outbox", "sandbox-messages", "unreachable-connections")...)
+	hub.Exec(`delete from messaging.connection_leases`)
+	hub.KillAndRestart(append(jobs, "sandbox-messages", "contact-links")...)
 }

@@ -52,7 +52,7 @@ func (r *Receiver) Next() ReceivedEvent {
 	select {
 	case event := <-r.got:
 		return event
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		require.Fail(r.t, "no webhook arrived")
 		return ReceivedEvent{}
 	}
