@@ -65,9 +65,10 @@ func Mount(app *fiber.App, home fiber.Handler) error {
 		}
 		return servePage(c, index.plain)
 	})
-	app.Get("/*", func(c *fiber.Ctx) error {
+	// A route of its own would make every unknown path one that knows GET only: 405 instead of 404.
+	app.Use(func(c *fiber.Ctx) error {
 		segment, _, _ := strings.Cut(strings.TrimPrefix(c.Path(), "/"), "/")
-		if owned[segment] || !acceptsPages(c) {
+		if owned[segment] || !acceptsPages(c) || (c.Method() != fiber.MethodGet && c.Method() != fiber.MethodHead) {
 			return c.Next()
 		}
 		return servePage(c, index.plain)

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"bytes"
 	"flag"
 	"io/fs"
 	"os"
@@ -82,7 +83,7 @@ func requireSame(t *testing.T, committed, made string) {
 	}
 	got, err := os.ReadFile(committed)
 	require.NoError(t, err)
-	require.True(t, string(want) == string(got), "%s does not fit the OpenAPI document: make console", committed)
+	require.True(t, bytes.Equal(want, got), "%s does not fit the OpenAPI document: make console", committed)
 }
 
 // tree returns the files below a directory.

@@ -61,8 +61,14 @@ func startHosting(t *testing.T, modules []module.Module, settings ...string) *co
 	return &console{t, running.URL(), local.Token}
 }
 
+// answer is what came back, without its body.
+type answer struct {
+	StatusCode int
+	Header     http.Header
+}
+
 // call sends a request as an administrator, or with headers as they are given.
-func (c *console) call(method, path string, body any, headers ...string) (*http.Response, string) {
+func (c *console) call(method, path string, body any, headers ...string) (answer, string) {
 	c.t.Helper()
 	var text []byte
 	if body != nil {
@@ -82,9 +88,9 @@ func (c *console) call(method, path string, body any, headers ...string) (*http.
 	response, err := client.Do(request)
 	require.NoError(c.t, err)
 	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
+	got, err := io.ReadAll(response.Body)
 	require.NoError(c.t, err)
-	return response, string(answer)
+	return answer{response.StatusCode, response.Header}, string(got)
 }
 
 // ok calls the API and requires a status.
@@ -95,11 +101,11 @@ func (c *console) ok(status int, method, path string, body any, headers ...strin
 	}
 	response, text := c.call(method, "/api/v1"+path, body, headers...)
 	require.Equal(c.t, status, response.StatusCode, "%s %s: %s", method, path, text)
-	var answer object
+	var parsed object
 	if strings.HasPrefix(text, "{") {
-		require.NoError(c.t, json.Unmarshal([]byte(text), &answer))
+		require.NoError(c.t, json.Unmarshal([]byte(text), &parsed))
 	}
-	return answer
+	return parsed
 }
 
 // shop makes a tenant with an endpoint whose receiver answers 200, and 500 to

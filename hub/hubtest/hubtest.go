@@ -152,13 +152,13 @@ func (s *scratch) remove() {
 
 // useOwnTemp makes the directory for temporary files one of this process's: what tests and
 // the programs they start leave there when they are killed is removed by a later run. Others
-// may enter it, such as PostgreSQL's user.
+// may write there as in /tmp, such as PostgreSQL's user.
 func useOwnTemp() error {
 	dir, err := onDisk.make("tmp")
 	if err != nil {
 		return err
 	}
-	if err := os.Chmod(dir, 0o711); err != nil {
+	if err := os.Chmod(dir, 0o777|os.ModeSticky); err != nil {
 		return fmt.Errorf("opening the directory for temporary files: %w", err)
 	}
 	return os.Setenv("TMPDIR", dir)
@@ -177,7 +177,7 @@ func makeScratch(parent string) (string, *filelock.Lock, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	if err := os.Chmod(dir, 0o711); err != nil {
+	if err := os.Chmod(dir, 0o777|os.ModeSticky); err != nil {
 		return "", nil, err
 	}
 	lock, err := filelock.Try(filepath.Join(dir, "alive.lock"))

@@ -34,13 +34,13 @@ func TestOperatorsSeeTheState(t *testing.T) {
 		return deltas == 0
 	}, soon, tick)
 	require.True(t, read(), "nothing is counted twice when it is rolled up: %v", receivers[taking])
-	require.Equal(t, 0.0, receivers[taking]["errors"])
+	require.Zero(t, receivers[taking]["errors"])
 	require.Len(t, receivers[taking]["attempts_by_hour"], 24)
 	var byHour float64
 	for _, attempts := range receivers[taking]["attempts_by_hour"].([]any) {
 		byHour += attempts.(float64)
 	}
-	require.Equal(t, 3.0, byHour)
+	require.EqualValues(t, 3, byHour)
 	require.Equal(t, a.tenant, receivers[taking]["tenant_id"])
 	require.Equal(t, []any{0.0, 3.0}, []any{receivers[disabled]["attempts"], receivers[disabled]["failed"]}, "parked without an attempt")
 

@@ -51,7 +51,10 @@ export async function check(page, name, small = phone) {
 	for (const viewport of [small, desktop]) {
 		const size = viewport.width;
 		await page.setViewportSize(viewport);
-		const wide = await page.evaluate(() => document.scrollingElement.scrollWidth - document.documentElement.clientWidth);
+		// What floats, such as an open menu, moves a moment after the resize.
+		const overflow = () => document.scrollingElement.scrollWidth - document.documentElement.clientWidth;
+		await page.waitForFunction(() => document.scrollingElement.scrollWidth <= document.documentElement.clientWidth, undefined, { timeout: 5000 }).catch(() => {});
+		const wide = await page.evaluate(overflow);
 		expect(wide <= 0, `${name} is ${wide} px wider than a screen of ${size}`);
 		for (const colorScheme of ["light", "dark"]) {
 			await page.emulateMedia({ colorScheme });

@@ -232,9 +232,9 @@ func TestFailingDeliveries(t *testing.T) {
 	events := make(map[string]string)
 	for _, state := range []string{
 		"status = 1", "status = 2, attempts = 0, status_code = null, reason = 'disabled'", "status = 3, status_code = 500",
-		"status = 0, finished_at = null, status_code = 500, next_attempt_at = now() + interval '1 day'",
-		"status = 0, finished_at = null, status_code = null, attempts = 0, next_attempt_at = now() + interval '1 day'",
-		"status = 0, finished_at = null, next_attempt_at = now() + interval '1 day'",
+		"status = 0, due_at = now() + interval '1 day', round_at = now(), finished_at = null, status_code = 500, next_attempt_at = now() + interval '1 day'",
+		"status = 0, due_at = now() + interval '1 day', round_at = now(), finished_at = null, status_code = null, attempts = 0, next_attempt_at = now() + interval '1 day'",
+		"status = 0, due_at = now() + interval '1 day', round_at = now(), finished_at = null, next_attempt_at = now() + interval '1 day'",
 	} {
 		event := b.publish(b.live[0], "a.b", "{}")
 		b.settled(event, "delivered")

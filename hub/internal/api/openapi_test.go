@@ -149,6 +149,6 @@ func TestRawRow(t *testing.T) {
 	var doc document
 	require.NoError(t, json.Unmarshal(text, &doc))
 	op := doc.Paths["/api/v1/raw/{id}"]["post"]
-	require.Equal(t, []map[string][]string{{"key": {}}}, op.Security)
+	require.Equal(t, []map[string][]string{{"key": {"events.publish"}}}, op.Security)
 	require.Contains(t, op.Responses, "202")
 }

@@ -93,7 +93,7 @@ func (a *API) cookieName() string {
 }
 
 func (a *API) cookie(value string, maxAge int) string {
-	cookie := http.Cookie{
+	cookie := http.Cookie{ //nolint:gosec // without https there is no Secure; the three are set below
 		Name: a.cookieName(), Value: value, Path: "/", MaxAge: maxAge, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: a.deps.SecureCookies,
 	}
 	return cookie.String()

@@ -43,6 +43,7 @@ func (n *node) standing() string {
 			entry := item.(map[string]any)
 			delete(entry, "last_health_check")
 			delete(entry, "updated_at")
+			delete(entry, "peer_account") // a probe learns it
 			delete(entry, "last_used_at")
 			all = append(all, entry)
 		}

@@ -151,7 +151,7 @@ func TestBridgeMessages(t *testing.T) {
 		LoseAnswer: func() bool { return len(c.bridge.Calls()) > 0 && len(c.bridge.Taken()) == 1 },
 	})
 	sent := c.OK(201, "POST", path, object{"body": "Good morning"})
-	require.Equal(t, 0.0, sent["ack"], "the answer was lost")
+	require.EqualValues(t, 0, sent["ack"], "the answer was lost")
 	c.bridge.SetHooks(drivertest.Hooks{})
 	_, err := c.Hub.Host.Pool.Exec(t.Context(), `update outbox set due_at = now() - interval '1 second'`)
 	require.NoError(t, err)
@@ -161,17 +161,17 @@ func TestBridgeMessages(t *testing.T) {
 		messages := c.Get(path)["messages"].([]any)
 		return messages[len(messages)-1].(object)["ack"]
 	}
-	require.Equal(t, 2.0, ack(), "the receipt came before the answer")
+	require.EqualValues(t, 2, ack(), "the receipt came before the answer")
 	for _, receipt := range []int{3, 2, 3, 1, -1} {
 		require.Equal(t, 200, c.bridge.Report(t, c.id, "receipt", object{"remoteIds": []string{early}, "ack": receipt}))
-		require.Equal(t, 3.0, ack())
+		require.EqualValues(t, 3, ack())
 	}
 	answer := c.As(c.APIToken()).Call("POST", "/api/messages/send", object{"number": drivertest.UnregisteredNumber, "body": "x"})
 	require.Equal(t, []any{400, "ERR_WAPP_INVALID_CONTACT"}, []any{answer.Status, answer.Body["error"]})
 
 	c.bridge.ChangeState(c.id, object{"status": "DISCONNECTED"}) // without a word
 	waiting := c.OK(201, "POST", path, object{"body": "Later"})
-	require.Equal(t, 0.0, waiting["ack"])
+	require.EqualValues(t, 0, waiting["ack"])
 	c.pair()
 	_, err = c.Hub.Host.Pool.Exec(t.Context(), `update outbox set due_at = now() - interval '1 second'`)
 	require.NoError(t, err)

@@ -138,7 +138,7 @@ func TestCloudLostAnswerWithoutReport(t *testing.T) {
 	c.RunJob("unclear-messages")
 	require.Equal(t, []any{0.0, "unclear"}, c.state(lost))
 	c.report(refused, "wamid.refused", "failed")
-	require.Equal(t, -1.0, c.state(refused)[0])
+	require.EqualValues(t, -1, c.state(refused)[0])
 	c.Advance(time.Minute)
 	c.RunJob("unclear-messages")
 	require.Equal(t, []any{-1.0, "unclear"}, c.state(lost))

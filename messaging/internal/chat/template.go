@@ -199,10 +199,7 @@ func (p TemplateParameter) problem(c TemplateComponent) string {
 	case "image", "video", "document":
 		return p.fileProblem()
 	case "location":
-		l := p.Location
-		if l == nil || l.Latitude < -90 || l.Latitude > 90 || l.Longitude < -180 || l.Longitude > 180 || lineProblem(l.Name, 100) != "" || lineProblem(l.Address, 200) != "" {
-			return "location must have latitude, longitude, a name of at most 100 and an address of at most 200 characters"
-		}
+		return p.locationProblem()
 	case "payload":
 		if p.Payload == "" || len(p.Payload) > maxTemplatePayload || !isText(p.Payload) {
 			return "payload must have 1 to 256 bytes"
@@ -211,6 +208,14 @@ func (p TemplateParameter) problem(c TemplateComponent) string {
 		if len(p.CouponCode) > maxTemplateCoupon || !templateCouponRun.MatchString(p.CouponCode) {
 			return "coupon_code must have 1 to 20 letters and digits"
 		}
+	}
+	return ""
+}
+
+func (p TemplateParameter) locationProblem() string {
+	l := p.Location
+	if l == nil || l.Latitude < -90 || l.Latitude > 90 || l.Longitude < -180 || l.Longitude > 180 || lineProblem(l.Name, 100) != "" || lineProblem(l.Address, 200) != "" {
+		return "location must have latitude, longitude, a name of at most 100 and an address of at most 200 characters"
 	}
 	return ""
 }

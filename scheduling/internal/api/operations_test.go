@@ -39,6 +39,8 @@ var bodies = map[string]string{
 	"loyalty.redeem":             `{"reward_id":"{reward}","appointment_id":"{appointment}"}`,
 	"loyalty.adjust":             `{"points":5,"reason":"x"}`,
 	"integrations.book":          `{"phone":"+5511987654321","name":"Gil","service_id":"{service}","professional_id":"{professional}","start_at":"2026-03-06T09:00:00-03:00"}`,
+	"integrations.confirm":       `{"appointment_id":"{appointment}"}`,
+	"integrations.cancel":        `{"appointment_id":"{appointment}"}`,
 	"public.book":                `{"service_id":"{service}","professional_id":"{professional}","start_at":"2026-03-06T10:00:00-03:00","client_name":"Gil","client_phone":"+5511987654321","hold_id":"4c6b0f5e-5b0e-4b8e-9d58-000000000000"}`,
 	"public.hold":                `{"service_id":"{service}","professional_id":"{professional}","start_at":"2026-03-06T10:00:00-03:00","hold_id":"4c6b0f5e-5b0e-4b8e-9d58-000000000000"}`,
 	"public.wait":                `{"service_id":"{service}","professional_id":"{professional}","first_date":"2026-03-06","last_date":"2026-03-07","client_name":"Gil","client_phone":"+5511987654321","client_email":"gil@example.com"}`,
@@ -62,9 +64,10 @@ var bodies = map[string]string{
 // queries holds ids that lists can be filtered by.
 var queries = map[string]string{
 	"schedule-rules.list": "?professional_id={professional}", "schedule-exceptions.list": "?professional_id={professional}",
-	"availability.day":   "?service_id={service}&professional_id={professional}&date=2026-03-02",
-	"availability.month": "?service_id={service}&professional_id={professional}&month=2026-03",
-	"appointments.list":  "?client_id={client}&professional_id={professional}", "payments.list": "?client_id={client}",
+	"integrations.search-free-times": "?service_id={service}&professional_id={professional}",
+	"availability.day":               "?service_id={service}&professional_id={professional}&date=2026-03-02",
+	"availability.month":             "?service_id={service}&professional_id={professional}&month=2026-03",
+	"appointments.list":              "?client_id={client}&professional_id={professional}", "payments.list": "?client_id={client}",
 	"reports.dashboard": "?professional_id={professional}", "reports.occupancy": "?professional_id={professional}",
 	"reports.revenue": "?professional_id={professional}", "reports.noshow": "?professional_id={professional}",
 	"reports.popular":      "?professional_id={professional}",

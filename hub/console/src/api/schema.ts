@@ -11,7 +11,22 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read the audit log */
+        /**
+         * Read the audit log
+         * @description The newest first. Entries are never changed.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         get: operations["audit.list"];
         put?: never;
         post?: never;
@@ -30,7 +45,24 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Log in with e-mail address and password */
+        /**
+         * Log in with e-mail address and password
+         * @description Answers an access token, which is short-lived, and a refresh token. Logins that fail too often, for one address or from one network, have to wait.
+         *
+         *     Callers: anyone, without credentials of an account.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `invalid_credentials`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`, `too_many_logins`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `busy`
+         */
         post: operations["auth.login"];
         delete?: never;
         options?: never;
@@ -47,7 +79,24 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End this login */
+        /**
+         * End this login
+         * @description The refresh token ends; the access token that the request came with ends too.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         post: operations["auth.logout"];
         delete?: never;
         options?: never;
@@ -62,7 +111,21 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Who is logged in */
+        /**
+         * Who is logged in
+         * @description The operator that the access token belongs to.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `validation_failed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         get: operations["auth.me"];
         put?: never;
         post?: never;
@@ -81,7 +144,23 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Trade a refresh token for new tokens */
+        /**
+         * Trade a refresh token for new tokens
+         * @description A refresh token works once: using it a second time ends the login, because somebody else has it.
+         *
+         *     Callers: anyone, without credentials of an account.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `invalid_refresh_token`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         post: operations["auth.refresh"];
         delete?: never;
         options?: never;
@@ -96,7 +175,22 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Search the delivery log */
+        /**
+         * Search the delivery log
+         * @description The newest first. Filters are combined by and.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         get: operations["deliveries.list"];
         put?: never;
         post?: never;
@@ -113,7 +207,22 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show a delivery with its attempts */
+        /**
+         * Show a delivery with its attempts
+         * @description The delivery, the event's body unless it was erased, and every attempt with what was sent and answered.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         get: operations["deliveries.get"];
         put?: never;
         post?: never;
@@ -132,7 +241,25 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Send a delivery again, with a new round of attempts */
+        /**
+         * Send a delivery again, with a new round of attempts
+         * @description Makes it pending again, with up to four new attempts.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 409: the request clashes with what is stored: `payload_gone`, `erased`, `received_delivery`, `endpoint_disabled`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         post: operations["deliveries.retry"];
         delete?: never;
         options?: never;
@@ -147,7 +274,22 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Look at mail that was sent (development only) */
+        /**
+         * Look at mail that was sent (development only)
+         * @description Mail is kept here instead of being sent; production does not have this operation.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         get: operations["dev.mail"];
         put?: never;
         post?: never;
@@ -166,13 +308,41 @@ export interface paths {
         };
         /**
          * List endpoints
-         * @description Keys need the scope `endpoints.manage`.
+         * @description Keys see those of their tenant and environment.
+         *
+         *     Callers: users, with their access token; API keys with the scope `endpoints.manage`.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
         get: operations["endpoints.list"];
         put?: never;
         /**
          * Subscribe an endpoint; the answer shows its secret once
-         * @description Keys need the scope `endpoints.manage`.
+         * @description The endpoint gets events from now on, signed with the secret in this answer. Its address has to be a public one, unless the settings allow others.
+         *
+         *     Callers: administrators, with their access token; API keys with the scope `endpoints.manage`.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `url_not_allowed`, `endpoint_limit`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
         post: operations["endpoints.create"];
         delete?: never;
@@ -190,18 +360,61 @@ export interface paths {
         };
         /**
          * Show an endpoint
-         * @description Keys need the scope `endpoints.manage`.
+         * @description One endpoint, without its secret.
+         *
+         *     Callers: users, with their access token; API keys with the scope `endpoints.manage`.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
         get: operations["endpoints.get"];
         /**
          * Replace an endpoint's settings, keeping its secret
-         * @description Keys need the scope `endpoints.manage`.
+         * @description Everything that is not sent goes back to its default. An endpoint that is enabled again gets what was parked.
+         *
+         *     Callers: administrators, with their access token; API keys with the scope `endpoints.manage`.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `url_not_allowed`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
         put: operations["endpoints.update"];
         post?: never;
         /**
          * Delete an endpoint
-         * @description Keys need the scope `endpoints.manage`.
+         * @description What waits for it is not sent. The log stays.
+         *
+         *     Callers: administrators, with their access token; API keys with the scope `endpoints.manage`.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
         delete: operations["endpoints.delete"];
         options?: never;
@@ -220,7 +433,23 @@ export interface paths {
         put?: never;
         /**
          * Send hub.ping to an endpoint
-         * @description Keys need the scope `endpoints.manage`.
+         * @description A delivery like others, to this endpoint alone; the log shows its outcome.
+         *
+         *     Callers: administrators, with their access token; API keys with the scope `endpoints.manage`.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 409: the request clashes with what is stored: `endpoint_disabled`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
         post: operations["endpoints.ping"];
         delete?: never;
@@ -238,7 +467,25 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Count the stored events that an endpoint has no delivery of, or send them to it */
+        /**
+         * Count the stored events that an endpoint has no delivery of, or send them to it
+         * @description For an endpoint that was away for long or that subscribed late: a job sends what was published meanwhile. With dry_run it only counts.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 409: the request clashes with what is stored: `endpoint_disabled`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `range_too_large`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         post: operations["endpoints.recover"];
         delete?: never;
         options?: never;
@@ -257,7 +504,22 @@ export interface paths {
         put?: never;
         /**
          * Give an endpoint a new secret; the answer shows it once
-         * @description Keys need the scope `endpoints.manage`.
+         * @description Signatures are made with both secrets until the overlap ends.
+         *
+         *     Callers: administrators, with their access token; API keys with the scope `endpoints.manage`.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`, `rotated_too_often`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
         post: operations["endpoints.rotate-secret"];
         delete?: never;
@@ -273,12 +535,43 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List events */
+        /**
+         * List events
+         * @description Events of all tenants, the newest first, without their data.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         get: operations["events.list"];
         put?: never;
         /**
          * Publish an event
-         * @description Keys need the scope `events.publish`.
+         * @description Answers once the event and its deliveries are stored durably, in one transaction. The same id, or the same Idempotency-Key, publishes once: the first answer comes again, with 200.
+         *
+         *     Callers: API keys with the scope `events.publish`.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `invalid_key`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 409: the request clashes with what is stored: `event_id_reused`, `idempotency_conflict`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `too_many_deliveries`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
         post: operations["events.publish"];
         delete?: never;
@@ -298,7 +591,23 @@ export interface paths {
         put?: never;
         /**
          * Publish up to 500 events, all or none
-         * @description Keys need the scope `events.publish`.
+         * @description Up to 500 events in one transaction: if one is refused, none is stored.
+         *
+         *     Callers: API keys with the scope `events.publish`.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `invalid_key`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 409: the request clashes with what is stored: `event_id_reused`, `idempotency_conflict`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `too_many_deliveries`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
         post: operations["events.publish-batch"];
         delete?: never;
@@ -314,7 +623,22 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Watch deliveries live (server-sent events) */
+        /**
+         * Watch deliveries live (server-sent events)
+         * @description Server-sent events: each delivery as it changes. A stream that cannot follow drops deliveries and says how many. It ends with the access token.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`, `role_changed`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         get: operations["events.stream"];
         put?: never;
         post?: never;
@@ -331,7 +655,22 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show an event */
+        /**
+         * Show an event
+         * @description One event, without its data.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         get: operations["events.get"];
         put?: never;
         post?: never;
@@ -348,7 +687,21 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Examine the installation: database, queue, sweep, clock, versions */
+        /**
+         * Examine the installation: database, queue, sweep, clock, versions
+         * @description What hub doctor finds, in the running hub. A finding that failed does not change the status of the answer.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `validation_failed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         get: operations["health.get"];
         put?: never;
         post?: never;
@@ -365,7 +718,22 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List integrations of all tenants */
+        /**
+         * List integrations of all tenants
+         * @description Connections of all tenants, the newest first.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         get: operations["integrations.list"];
         put?: never;
         post?: never;
@@ -386,7 +754,24 @@ export interface paths {
         put?: never;
         /**
          * Connect a tenant to a peer product
-         * @description Administrators only.
+         * @description Asks the peer who it is, registers this hub's address with it and stores both keys. Connecting again renews the connection. Fails whole: nothing is stored unless the peer agreed.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`, `tenant_not_found`
+         *     - 409: the request clashes with what is stored: `key_in_use`, `other_account_connected`, `peer_refused`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `product_not_hosted`, `environment_mismatch`, `remote_key_rejected`, `unexpected_product`, `peer_not_active`, `peer_refused`, `url_not_allowed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 502: the other side failed: `peer_failed`, `peer_unreachable`, `peer_answer`, `peer_limited`, `egress`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `handshake_under_way`
+         *     - 504: the other side did not answer in time: `peer_timeout`
          */
         post: operations["integrations.connect"];
         delete?: never;
@@ -406,7 +791,24 @@ export interface paths {
         put?: never;
         /**
          * Connect two tenants that both live in this hub
-         * @description Administrators only.
+         * @description Makes the keys of both sides and connects them, without a request leaving the hub.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`, `tenant_not_found`
+         *     - 409: the request clashes with what is stored: `key_in_use`, `other_account_connected`, `peer_refused`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `product_not_hosted`, `environment_mismatch`, `remote_key_rejected`, `unexpected_product`, `peer_not_active`, `peer_refused`, `url_not_allowed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 502: the other side failed: `peer_failed`, `peer_unreachable`, `peer_answer`, `peer_limited`, `egress`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `handshake_under_way`
+         *     - 504: the other side did not answer in time: `peer_timeout`
          */
         post: operations["integrations.link"];
         delete?: never;
@@ -422,13 +824,43 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show an integration */
+        /**
+         * Show an integration
+         * @description One connection, with the health of both directions.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         get: operations["integrations.get"];
         put?: never;
         post?: never;
         /**
          * End an integration and notify the peer
-         * @description Administrators only.
+         * @description Revokes both keys and says so to the peer, if it answers. Parked events stay in the log.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 409: the request clashes with what is stored: `integration_revoked`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
         delete: operations["integrations.revoke"];
         options?: never;
@@ -447,7 +879,22 @@ export interface paths {
         put?: never;
         /**
          * Stop an integration until it is enabled
-         * @description Administrators only.
+         * @description Its events are parked, and webhooks of the peer are refused.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 409: the request clashes with what is stored: `integration_revoked`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
         post: operations["integrations.disable"];
         delete?: never;
@@ -467,7 +914,22 @@ export interface paths {
         put?: never;
         /**
          * Take an integration into use again
-         * @description Administrators only.
+         * @description What was parked while it was disabled is sent, oldest first.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 409: the request clashes with what is stored: `integration_revoked`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
         post: operations["integrations.enable"];
         delete?: never;
@@ -487,7 +949,25 @@ export interface paths {
         put?: never;
         /**
          * Make a new webhook secret and tell the peer; the answer shows it once
-         * @description Administrators only.
+         * @description Sends the new secret to the peer. Both secrets are accepted until the overlap ends.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 409: the request clashes with what is stored: `integration_inactive`, `integration_revoked`, `handshake_overtook`, `peer_not_known`, `peer_refused`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `remote_key_rejected`, `peer_refused`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`, `rotated_too_often`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 502: the other side failed: `peer_failed`, `peer_unreachable`, `peer_answer`, `peer_limited`, `egress`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `handshake_under_way`
+         *     - 504: the other side did not answer in time: `peer_timeout`
          */
         post: operations["integrations.rotate-secret"];
         delete?: never;
@@ -507,7 +987,22 @@ export interface paths {
         put?: never;
         /**
          * Ask the peer how it does, now
-         * @description Administrators only.
+         * @description Asks the peer for its status and stores the outcome; a peer that does not answer is a 200 with ok false.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 409: the request clashes with what is stored: `integration_inactive`, `integration_revoked`, `peer_not_known`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
         post: operations["integrations.test"];
         delete?: never;
@@ -523,12 +1018,41 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List API keys */
+        /**
+         * List API keys
+         * @description Keys of all tenants, the newest first, without their secrets.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         get: operations["keys.list"];
         put?: never;
         /**
          * Make an API key; the answer shows it once
-         * @description Administrators only.
+         * @description The secret is in this answer and nowhere else: the hub keeps its hash.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`, `tenant_not_found`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
         post: operations["keys.create"];
         delete?: never;
@@ -549,7 +1073,21 @@ export interface paths {
         post?: never;
         /**
          * Revoke an API key at once
-         * @description Administrators only.
+         * @description Requests with the key are refused from now on, on every process of the hub. Revoking it again changes nothing.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
         delete: operations["keys.revoke"];
         options?: never;
@@ -568,7 +1106,22 @@ export interface paths {
         put?: never;
         /**
          * Replace an API key, the old one living on for a while
-         * @description Administrators only.
+         * @description Makes a key with the same scopes. The old one works until the overlap ends.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 409: the request clashes with what is stored: `key_not_active`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
         post: operations["keys.rotate"];
         delete?: never;
@@ -584,7 +1137,23 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Find people and deliveries by a phone number */
+        /**
+         * Find people and deliveries by a phone number
+         * @description Searches every hosted product and the log. Each lookup is recorded in the audit log, and operators have a limit of them.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `busy`
+         */
         get: operations["lookup.phone"];
         put?: never;
         post?: never;
@@ -601,12 +1170,42 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List operators */
+        /**
+         * List operators
+         * @description In the order of their addresses, page by page.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         get: operations["operators.list"];
         put?: never;
         /**
          * Make an operator
-         * @description Administrators only.
+         * @description The new operator can log in at once, with the password given here.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 409: the request clashes with what is stored: `email_taken`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
         post: operations["operators.create"];
         delete?: never;
@@ -625,13 +1224,43 @@ export interface paths {
         get?: never;
         /**
          * Change an operator
-         * @description Administrators only.
+         * @description Replaces name, address and role, and the password where one is given. Another role or password ends the operator's logins.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 409: the request clashes with what is stored: `email_taken`, `last_admin`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
         put: operations["operators.update"];
         post?: never;
         /**
          * Delete an operator
-         * @description Administrators only.
+         * @description The operator's logins end at once. The audit log keeps what they did.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 409: the request clashes with what is stored: `last_admin`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
         delete: operations["operators.delete"];
         options?: never;
@@ -646,12 +1275,42 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List products */
+        /**
+         * List products
+         * @description Hosted ones and external ones, in the order of their names.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         get: operations["products.list"];
         put?: never;
         /**
          * Register an external product
-         * @description Administrators only.
+         * @description An external product publishes with keys of its tenants and is connected by its address. Names and key prefixes of products that the hub can host are reserved.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 409: the request clashes with what is stored: `name_taken`, `prefix_taken`, `name_reserved`, `prefix_reserved`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
         post: operations["products.create"];
         delete?: never;
@@ -667,10 +1326,42 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List replays */
+        /**
+         * List replays
+         * @description The newest first.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         get: operations["replays.list"];
         put?: never;
-        /** Count what matches, or send it all again */
+        /**
+         * Count what matches, or send it all again
+         * @description A job sends every delivery again that the filter matches. With dry_run it only counts.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `range_too_large`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         post: operations["replays.create"];
         delete?: never;
         options?: never;
@@ -685,7 +1376,22 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show a replay and its progress */
+        /**
+         * Show a replay and its progress
+         * @description How many it found, sent and delivered so far.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         get: operations["replays.get"];
         put?: never;
         post?: never;
@@ -704,7 +1410,24 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Stop a replay */
+        /**
+         * Stop a replay
+         * @description What it has made pending is still sent. A job that is done stays done.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         post: operations["replays.cancel"];
         delete?: never;
         options?: never;
@@ -719,12 +1442,60 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Who is logged in, and the token that the browser's writes need */
+        /**
+         * Who is logged in, and the token that the browser's writes need
+         * @description Writes with the cookie need the token in the header X-CSRF-Token.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `validation_failed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         get: operations["session.get"];
         put?: never;
-        /** Log a browser in: the answer sets the session's cookie */
+        /**
+         * Log a browser in: the answer sets the session's cookie
+         * @description For pages of this origin: the session is in a cookie that scripts cannot read. Logins that fail too often have to wait.
+         *
+         *     Callers: anyone, without credentials of an account.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `invalid_credentials`
+         *     - 403: the caller may not do this: `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`, `too_many_logins`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `busy`
+         */
         post: operations["session.create"];
-        /** End this login, and remove the cookie */
+        /**
+         * End this login, and remove the cookie
+         * @description The session ends on every process of the hub.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `validation_failed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         delete: operations["session.delete"];
         options?: never;
         head?: never;
@@ -738,7 +1509,22 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Counts and latencies by time bucket */
+        /**
+         * Counts and latencies by time bucket
+         * @description From rollups that are a few seconds old; no request counts the log.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         get: operations["stats.get"];
         put?: never;
         post?: never;
@@ -755,7 +1541,21 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What waits: pending and parked deliveries, and the oldest */
+        /**
+         * What waits: pending and parked deliveries, and the oldest
+         * @description From indexes of what is not settled; the log is not counted.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `validation_failed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         get: operations["stats.backlog"];
         put?: never;
         post?: never;
@@ -772,7 +1572,21 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Attempts and errors of each receiver, by hour, in the last 24 hours */
+        /**
+         * Attempts and errors of each receiver, by hour, in the last 24 hours
+         * @description From rollups that are a few seconds old; the receiver with the most errors first.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `validation_failed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         get: operations["stats.receivers"];
         put?: never;
         post?: never;
@@ -789,12 +1603,42 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List tenants */
+        /**
+         * List tenants
+         * @description Tenants of all products, the newest first.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         get: operations["tenants.list"];
         put?: never;
         /**
          * Make a tenant of an external product
-         * @description Administrators only.
+         * @description For external products only: a hosted product makes its tenants itself when a customer registers.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`, `not_found`
+         *     - 409: the request clashes with what is stored: `external_ref_taken`, `product_hosted`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
         post: operations["tenants.create"];
         delete?: never;
@@ -810,11 +1654,41 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show a tenant */
+        /**
+         * Show a tenant
+         * @description One tenant with its limits.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
         get: operations["tenants.get"];
         /**
          * Replace a tenant's name, reference and limits
-         * @description Administrators only.
+         * @description Everything that is not sent goes back to its default. Of tenants of a hosted product only the limits change.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 409: the request clashes with what is stored: `external_ref_taken`, `product_hosted`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
         put: operations["tenants.update"];
         post?: never;
@@ -836,14 +1710,21 @@ export interface components {
              * @example ops@example.com
              */
             label: string;
-            /** @enum {string} */
+            /**
+             * @description Kind of whoever acted
+             * @enum {string}
+             */
             type: "operator" | "key" | "tenant_user" | "system" | "anonymous";
         };
         AttemptItem: {
             /** @description Why there is no complete answer */
             error: string | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Which attempt of the delivery, from 1
+             */
             number: number;
+            /** @description Where the time went */
             phases: components["schemas"]["Phases"];
             /** @description As sent, secrets masked */
             request_headers: {
@@ -851,10 +1732,14 @@ export interface components {
             };
             /** @description Its beginning, at most 4 KiB; {"erased":true} once it was erased with the payload */
             response_body: string | null;
+            /** @description Headers of the answer, the longest cut */
             response_headers: {
                 [key: string]: string;
             };
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the request was made
+             */
             started_at: string;
             /**
              * Format: int64
@@ -863,10 +1748,17 @@ export interface components {
             status_code: number | null;
         };
         AuditEntry: {
-            /** @example keys.rotate */
+            /**
+             * @description Operation that was called, by its id
+             * @example keys.rotate
+             */
             action: string;
+            /** @description Who did it */
             actor: components["schemas"]["Actor"];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it happened
+             */
             at: string;
             /**
              * Format: int64
@@ -879,12 +1771,22 @@ export interface components {
              * @enum {string}
              */
             environment: "live" | "test" | "";
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description UUID that names it in paths
+             */
             id: string;
-            /** @example 203.0.113.7 */
+            /**
+             * @description Address the request came from
+             * @example 203.0.113.7
+             */
             ip: string;
+            /** @description X-Request-Id of the request, which the hub's log has too */
             request_id: string;
-            /** @example keys */
+            /**
+             * @description Kind of thing that was acted on
+             * @example keys
+             */
             resource: string;
             /** @description May be empty */
             resource_id: string;
@@ -896,7 +1798,10 @@ export interface components {
             status: number;
             /** @description The person whose data it was about, by the product's id; empty: nobody in particular */
             subject_id: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Tenant it belongs to
+             */
             tenant_id: string | null;
         };
         Backlog: {
@@ -932,6 +1837,58 @@ export interface components {
              */
             version: string;
         };
+        BucketCounts: {
+            /**
+             * Format: int64
+             * @description Deliveries accepted
+             */
+            accepted: number;
+            /**
+             * Format: date-time
+             * @description Beginning of the bucket
+             */
+            at: string;
+            /**
+             * Format: int64
+             * @description Attempts made
+             */
+            attempts: number;
+            /**
+             * Format: int64
+             * @description How many receivers confirmed
+             */
+            delivered: number;
+            /**
+             * Format: int64
+             * @description Attempts that did not deliver
+             */
+            errors: number;
+            /**
+             * Format: int64
+             * @description Attempts that did not succeed
+             */
+            failed: number;
+            /**
+             * Format: double
+             * @description Half of the attempts took at most so many milliseconds; null: no attempts
+             */
+            p50_ms: number | null;
+            /**
+             * Format: double
+             * @description 95 of 100 attempts took at most so many milliseconds; null: no attempts
+             */
+            p95_ms: number | null;
+            /**
+             * Format: double
+             * @description 99 of 100 attempts took at most so many milliseconds; null: no attempts
+             */
+            p99_ms: number | null;
+            /**
+             * Format: int64
+             * @description Deliveries that were given up for now
+             */
+            parked: number;
+        };
         Detail: {
             /**
              * Format: int64
@@ -940,11 +1897,19 @@ export interface components {
             attempt_count: number;
             /** @description Every attempt, oldest first */
             attempts: components["schemas"]["AttemptItem"][];
+            /** @description Ties events and deliveries of one matter together; null: none */
             correlation_id: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made
+             */
             created_at: string;
+            /** @description Whether the receiver has confirmed it */
             delivered: boolean;
-            /** @enum {string} */
+            /**
+             * @description Whether the hub sends it (outbound) or received it (inbound)
+             * @enum {string}
+             */
             direction: "inbound" | "outbound";
             /**
              * Format: int64
@@ -956,15 +1921,22 @@ export interface components {
              * @description Endpoint it went to, or null
              */
             endpoint_id: string | null;
-            /** @enum {string} */
+            /**
+             * @description Whether it is for live or test data; the two never mix
+             * @enum {string}
+             */
             environment: "live" | "test";
             /**
              * @description Event id; empty for a refused webhook without a valid one
              * @example evt_0123456789abcdef
              */
             event_id: string;
+            /** @description What happened, such as appointment.created */
             event_type: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it came to its end; null: not yet
+             */
             finished_at: string | null;
             /**
              * Format: uuid
@@ -999,17 +1971,23 @@ export interface components {
              * @description Attempts after the first
              */
             retries: number;
-            /** @enum {string} */
+            /**
+             * @description State it is in
+             * @enum {string}
+             */
             status: "pending" | "delivered" | "parked" | "failed";
             /**
              * Format: int64
              * @description HTTP status of the last attempt; null without an answer
              */
             status_code: number | null;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Tenant it belongs to
+             */
             tenant_id: string;
             /**
-             * @description Name of the tenant
+             * @description How people call the customer
              * @example Acme
              */
             tenant_name: string;
@@ -1020,8 +1998,12 @@ export interface components {
              * @description When it had been disabled for 15 days: from then on its events make no deliveries, until it is enabled
              */
             abandoned_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made
+             */
             created_at: string;
+            /** @description Note of what it is for; may be empty */
             description: string;
             /**
              * Format: date-time
@@ -1030,16 +2012,24 @@ export interface components {
             disabled_at: string | null;
             /** @description Why the hub disabled it, e.g. gone after a 410 */
             disabled_reason: string | null;
+            /** @description Whether events are sent to it */
             enabled: boolean;
-            /** @enum {string} */
+            /**
+             * @description Whether it is for live or test data; the two never mix
+             * @enum {string}
+             */
             environment: "live" | "test";
             /**
+             * @description What it gets; a * stands for any rest
              * @example [
              *       "appointment.*"
              *     ]
              */
             event_types: string[];
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description UUID that names it in paths
+             */
             id: string;
             /**
              * Format: date-time
@@ -1058,14 +2048,24 @@ export interface components {
              * @enum {string|null}
              */
             switch: "now" | "end" | null;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Tenant it belongs to
+             */
             tenant_id: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was last changed
+             */
             updated_at: string;
-            /** @example https://example.com/webhooks */
+            /**
+             * @description Where events are posted to
+             * @example https://example.com/webhooks
+             */
             url: string;
         };
         EndpointDraft: {
+            /** @description Note of what it is for */
             description?: string;
             /** @description Absent: true. While false, events are parked, for 15 days. Enabling sends them and forgets why the hub disabled it */
             enabled?: boolean;
@@ -1138,6 +2138,7 @@ export interface components {
             switch: "now" | "end";
         };
         EndpointSettings: {
+            /** @description Note of what it is for */
             description?: string;
             /** @description Absent: true. While false, events are parked, for 15 days. Enabling sends them and forgets why the hub disabled it */
             enabled?: boolean;
@@ -1165,8 +2166,12 @@ export interface components {
              * @description When it had been disabled for 15 days: from then on its events make no deliveries, until it is enabled
              */
             abandoned_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made
+             */
             created_at: string;
+            /** @description Note of what it is for; may be empty */
             description: string;
             /**
              * Format: date-time
@@ -1175,16 +2180,24 @@ export interface components {
             disabled_at: string | null;
             /** @description Why the hub disabled it, e.g. gone after a 410 */
             disabled_reason: string | null;
+            /** @description Whether events are sent to it */
             enabled: boolean;
-            /** @enum {string} */
+            /**
+             * @description Whether it is for live or test data; the two never mix
+             * @enum {string}
+             */
             environment: "live" | "test";
             /**
+             * @description What it gets; a * stands for any rest
              * @example [
              *       "appointment.*"
              *     ]
              */
             event_types: string[];
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description UUID that names it in paths
+             */
             id: string;
             /** @description What receivers have to know about the signatures */
             notices: string[];
@@ -1210,29 +2223,49 @@ export interface components {
              * @enum {string|null}
              */
             switch: "now" | "end" | null;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Tenant it belongs to
+             */
             tenant_id: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was last changed
+             */
             updated_at: string;
-            /** @example https://example.com/webhooks */
+            /**
+             * @description Where events are posted to
+             * @example https://example.com/webhooks
+             */
             url: string;
         };
         EventItem: {
+            /** @description Ties events and deliveries of one matter together; null: none */
             correlation_id: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made
+             */
             created_at: string;
             /**
              * Format: int64
              * @description How many receivers wanted it
              */
             deliveries: number;
+            /** @description Whether it is for live or test data; the two never mix */
             environment: string;
+            /** @description What happened, such as appointment.created */
             event_type: string;
+            /** @description Names the event, evt_ and 16 hexadecimal digits */
             id: string;
             /** @description The envelope as sent, CPF numbers masked; {"erased":true} once the person it was about was deleted */
             payload: unknown;
+            /** @description Name of the product */
             product: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Tenant it belongs to
+             */
             tenant_id: string;
         };
         FieldProblem: {
@@ -1245,19 +2278,36 @@ export interface components {
             message: string;
         };
         Filter: {
+            /** @description Only those of this matter */
             correlation_id?: string;
-            /** @enum {string} */
+            /**
+             * @description Only sent (outbound) or only received (inbound) ones
+             * @enum {string}
+             */
             direction?: "inbound" | "outbound";
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Only those to this endpoint
+             */
             endpoint_id?: string;
-            /** @enum {string} */
+            /**
+             * @description Only those of live or of test data
+             * @enum {string}
+             */
             environment?: "live" | "test";
-            /** @example evt_0123456789abcdef */
+            /**
+             * @description Only those of this event
+             * @example evt_0123456789abcdef
+             */
             event_id?: string;
             /** @description In full */
             event_type?: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Only those of this connection
+             */
             integration_id?: string;
+            /** @description Only those of this product's tenants */
             product?: string;
             /** @description An event id, a delivery id or a correlation id */
             q?: string;
@@ -1276,7 +2326,10 @@ export interface components {
              * @description HTTP status of the last attempt
              */
             status_code?: number;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Only those of this tenant
+             */
             tenant_id?: string;
             /**
              * Format: date-time
@@ -1318,16 +2371,25 @@ export interface components {
             status: "ok" | "warning" | "failed";
         };
         Identity: {
-            /** @example ops@example.com */
+            /**
+             * @description Address to log in with
+             * @example ops@example.com
+             */
             email: string;
             /**
              * Format: uuid
              * @description All zeros for the local command line
              */
             id: string;
-            /** @example Ada */
+            /**
+             * @description How people call it
+             * @example Ada
+             */
             name: string;
-            /** @enum {string} */
+            /**
+             * @description admin: everything; support: reads, retries and replays
+             * @enum {string}
+             */
             role: "admin" | "support";
         };
         Integration: {
@@ -1343,21 +2405,33 @@ export interface components {
             api_key_remote: string | null;
             /** @description The peer's; empty where it never said */
             api_url: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made
+             */
             created_at: string;
             /** @description By an administrator */
             disabled: boolean;
             /** @description The uses asked for when connecting */
             enabled: string[];
-            /** @enum {string} */
+            /**
+             * @description Whether it is for live or test data; the two never mix
+             * @enum {string}
+             */
             environment: "live" | "test";
             /** @description What the peer offers */
             features: string[];
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description UUID that names it in paths
+             */
             id: string;
             /** @description Why it does not work, for people */
             last_error: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the other side was last asked whether it works; null: never
+             */
             last_health_check: string | null;
             /**
              * Format: date-time
@@ -1383,15 +2457,30 @@ export interface components {
              * @example clinic
              */
             product: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was ended for good; null: it is in use
+             */
             revoked_at: string | null;
-            /** @enum {string} */
+            /**
+             * @description State it is in
+             * @enum {string}
+             */
             status: "active" | "inactive" | "error";
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Tenant it belongs to
+             */
             tenant_id: string;
-            /** @example Example Ltd */
+            /**
+             * @description How people call the customer
+             * @example Example Ltd
+             */
             tenant_name: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was last changed
+             */
             updated_at: string;
             /**
              * @description How the secret ends
@@ -1410,6 +2499,7 @@ export interface components {
              */
             api_url: string;
             /**
+             * @description Whether it is for live or test data; the two never mix
              * @default live
              * @enum {string}
              */
@@ -1436,6 +2526,7 @@ export interface components {
         };
         IntegrationLink: {
             /**
+             * @description Whether it is for live or test data; the two never mix
              * @default live
              * @enum {string}
              */
@@ -1447,7 +2538,10 @@ export interface components {
              * @description A tenant of another product of this hub
              */
             peer_tenant_id: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Tenant it belongs to
+             */
             tenant_id: string;
         };
         IntegrationRotateSecret: {
@@ -1464,11 +2558,16 @@ export interface components {
              * @example peer_unreachable
              */
             code: string | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description How long the other side took, in milliseconds
+             */
             duration_ms: number;
             /** @description What is wrong, for people */
             error: string | null;
+            /** @description What the other side offers */
             features: string[];
+            /** @description Whether the other side answered as it should */
             ok: boolean;
             /**
              * @description Of the integration, now
@@ -1491,21 +2590,33 @@ export interface components {
             api_key_remote: string | null;
             /** @description The peer's; empty where it never said */
             api_url: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made
+             */
             created_at: string;
             /** @description By an administrator */
             disabled: boolean;
             /** @description The uses asked for when connecting */
             enabled: string[];
-            /** @enum {string} */
+            /**
+             * @description Whether it is for live or test data; the two never mix
+             * @enum {string}
+             */
             environment: "live" | "test";
             /** @description What the peer offers */
             features: string[];
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description UUID that names it in paths
+             */
             id: string;
             /** @description Why it does not work, for people */
             last_error: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the other side was last asked whether it works; null: never
+             */
             last_health_check: string | null;
             /**
              * Format: date-time
@@ -1531,17 +2642,32 @@ export interface components {
              * @example clinic
              */
             product: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was ended for good; null: it is in use
+             */
             revoked_at: string | null;
             /** @description Of webhooks in both directions; shown now and never again */
             secret: string;
-            /** @enum {string} */
+            /**
+             * @description State it is in
+             * @enum {string}
+             */
             status: "active" | "inactive" | "error";
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Tenant it belongs to
+             */
             tenant_id: string;
-            /** @example Example Ltd */
+            /**
+             * @description How people call the customer
+             * @example Example Ltd
+             */
             tenant_name: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was last changed
+             */
             updated_at: string;
             /**
              * @description How the secret ends
@@ -1557,11 +2683,19 @@ export interface components {
              * @description Attempts so far; 0 where none was made, as of a delivery that was parked when it was published. Of an inbound webhook, how often it came
              */
             attempt_count: number;
+            /** @description Ties events and deliveries of one matter together; null: none */
             correlation_id: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made
+             */
             created_at: string;
+            /** @description Whether the receiver has confirmed it */
             delivered: boolean;
-            /** @enum {string} */
+            /**
+             * @description Whether the hub sends it (outbound) or received it (inbound)
+             * @enum {string}
+             */
             direction: "inbound" | "outbound";
             /**
              * Format: int64
@@ -1573,15 +2707,22 @@ export interface components {
              * @description Endpoint it went to, or null
              */
             endpoint_id: string | null;
-            /** @enum {string} */
+            /**
+             * @description Whether it is for live or test data; the two never mix
+             * @enum {string}
+             */
             environment: "live" | "test";
             /**
              * @description Event id; empty for a refused webhook without a valid one
              * @example evt_0123456789abcdef
              */
             event_id: string;
+            /** @description What happened, such as appointment.created */
             event_type: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it came to its end; null: not yet
+             */
             finished_at: string | null;
             /**
              * Format: uuid
@@ -1616,32 +2757,47 @@ export interface components {
              * @description Attempts after the first
              */
             retries: number;
-            /** @enum {string} */
+            /**
+             * @description State it is in
+             * @enum {string}
+             */
             status: "pending" | "delivered" | "parked" | "failed";
             /**
              * Format: int64
              * @description HTTP status of the last attempt; null without an answer
              */
             status_code: number | null;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Tenant it belongs to
+             */
             tenant_id: string;
             /**
-             * @description Name of the tenant
+             * @description How people call the customer
              * @example Acme
              */
             tenant_name: string;
         };
         Key: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made
+             */
             created_at: string;
-            /** @enum {string} */
+            /**
+             * @description Whether it is for live or test data; the two never mix
+             * @enum {string}
+             */
             environment: "live" | "test";
             /**
              * Format: date-time
              * @description null: never
              */
             expires_at: string | null;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description UUID that names it in paths
+             */
             id: string;
             /**
              * Format: uuid
@@ -1658,14 +2814,20 @@ export interface components {
              * @description To within some minutes
              */
             last_used_at: string | null;
-            /** @example production server */
+            /**
+             * @description Note of what the key is for
+             * @example production server
+             */
             name: string;
             /**
              * @description How the key begins
              * @example shop_live_
              */
             prefix: string;
-            /** @example shop */
+            /**
+             * @description Product of the tenant
+             * @example shop
+             */
             product: string;
             /**
              * @description Requests, and S, M, H or D; 0 = no limit
@@ -1677,19 +2839,27 @@ export interface components {
              * @description The key that a rotation made
              */
             replaced_by: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was ended for good; null: it is in use
+             */
             revoked_at: string | null;
             /**
+             * @description What the key may do
              * @example [
              *       "events.publish"
              *     ]
              */
             scopes: string[];
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Tenant it belongs to
+             */
             tenant_id: string;
         };
         KeyCreate: {
             /**
+             * @description Whether it is for live or test data; the two never mix
              * @default live
              * @enum {string}
              */
@@ -1699,7 +2869,10 @@ export interface components {
              * @description Absent: never
              */
             expires_at?: string;
-            /** @example production server */
+            /**
+             * @description How people call it
+             * @example production server
+             */
             name?: string;
             /**
              * @description Requests, and S, M, H or D; 0 = no limit; absent: the hub's default
@@ -1713,7 +2886,10 @@ export interface components {
              *     ]
              */
             scopes?: string[];
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Tenant it belongs to
+             */
             tenant_id: string;
         };
         KeyRotate: {
@@ -1735,7 +2911,7 @@ export interface components {
              */
             email: string;
             /**
-             * @description Password
+             * @description Secret of the operator
              * @example correct horse battery staple
              */
             password: string;
@@ -1749,19 +2925,31 @@ export interface components {
             deliveries: components["schemas"]["Item"][];
             /** @description What the hosted products know under it */
             matches: components["schemas"]["LookupMatch"][];
-            /** @example +5511987654321 */
+            /**
+             * @description Number as it was understood, +5511987654321
+             * @example +5511987654321
+             */
             phone: string;
         };
         LookupMatch: {
             /** @description In the product */
             id: string;
-            /** @example patient */
+            /**
+             * @description What the person is there, such as client or patient
+             * @example patient
+             */
             kind: string;
             /** @description CPF numbers masked */
             name: string;
-            /** @example clinic */
+            /**
+             * @description Name of the product
+             * @example clinic
+             */
             product: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Tenant it belongs to
+             */
             tenant_id: string;
             /** @description Where people look at it */
             url: string | null;
@@ -1772,16 +2960,25 @@ export interface components {
              * @example shop_live_6qT1wYb0ZkR4mVxN8sLd2HcJ7pAe3U1XkQ9f
              */
             api_key: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made
+             */
             created_at: string;
-            /** @enum {string} */
+            /**
+             * @description Whether it is for live or test data; the two never mix
+             * @enum {string}
+             */
             environment: "live" | "test";
             /**
              * Format: date-time
              * @description null: never
              */
             expires_at: string | null;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description UUID that names it in paths
+             */
             id: string;
             /**
              * Format: uuid
@@ -1798,14 +2995,20 @@ export interface components {
              * @description To within some minutes
              */
             last_used_at: string | null;
-            /** @example production server */
+            /**
+             * @description Note of what the key is for
+             * @example production server
+             */
             name: string;
             /**
              * @description How the key begins
              * @example shop_live_
              */
             prefix: string;
-            /** @example shop */
+            /**
+             * @description Product of the tenant
+             * @example shop
+             */
             product: string;
             /**
              * @description Requests, and S, M, H or D; 0 = no limit
@@ -1817,44 +3020,79 @@ export interface components {
              * @description The key that a rotation made
              */
             replaced_by: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was ended for good; null: it is in use
+             */
             revoked_at: string | null;
             /**
+             * @description What the key may do
              * @example [
              *       "events.publish"
              *     ]
              */
             scopes: string[];
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Tenant it belongs to
+             */
             tenant_id: string;
         };
         Operator: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made
+             */
             created_at: string;
             /** @description A disabled operator cannot log in, and every login has ended */
             disabled: boolean;
-            /** @example ops@example.com */
+            /**
+             * @description Address to log in with
+             * @example ops@example.com
+             */
             email: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description UUID that names it in paths
+             */
             id: string;
-            /** @example Ada */
+            /**
+             * @description How people call it
+             * @example Ada
+             */
             name: string;
-            /** @enum {string} */
+            /**
+             * @description admin: everything; support: reads, retries and replays
+             * @enum {string}
+             */
             role: "admin" | "support";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was last changed
+             */
             updated_at: string;
         };
         OperatorCreate: {
             /**
              * Format: email
+             * @description Address to log in with
              * @example ops@example.com
              */
             email: string;
-            /** @example Ada */
+            /**
+             * @description How people call it
+             * @example Ada
+             */
             name: string;
-            /** @example correct horse battery staple */
+            /**
+             * @description Secret to log in with
+             * @example correct horse battery staple
+             */
             password: string;
-            /** @enum {string} */
+            /**
+             * @description admin: everything; support: reads, retries and replays
+             * @enum {string}
+             */
             role: "admin" | "support";
         };
         OperatorUpdate: {
@@ -1862,14 +3100,21 @@ export interface components {
             disabled?: boolean;
             /**
              * Format: email
+             * @description Address to log in with
              * @example ops@example.com
              */
             email: string;
-            /** @example Ada */
+            /**
+             * @description How people call it
+             * @example Ada
+             */
             name: string;
             /** @description A new password; absent keeps the old one. A new one ends every login of the operator */
             password?: string;
-            /** @enum {string} */
+            /**
+             * @description admin: everything; support: reads, retries and replays
+             * @enum {string}
+             */
             role: "admin" | "support";
         };
         PageAuditEntry: {
@@ -1939,9 +3184,15 @@ export interface components {
             next_cursor: string | null;
         };
         Phases: {
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Milliseconds until the connection stood
+             */
             connect_ms: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Milliseconds until the address was found
+             */
             dns_ms: number;
             /**
              * Format: double
@@ -1953,9 +3204,15 @@ export interface components {
              * @description Due until started
              */
             queue_ms: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Milliseconds of the TLS handshake
+             */
             tls_ms: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Milliseconds of the whole attempt
+             */
             total_ms: number;
         };
         Ping: {
@@ -2000,7 +3257,10 @@ export interface components {
             [key: string]: unknown;
         };
         Product: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made
+             */
             created_at: string;
             /** @description Part of this hub; external products are registered here by name */
             hosted: boolean;
@@ -2014,11 +3274,17 @@ export interface components {
              * @example shop
              */
             prefix: string;
-            /** @example Web shop */
+            /**
+             * @description How people call it
+             * @example Web shop
+             */
             title: string;
         };
         ProductCreate: {
-            /** @example shop */
+            /**
+             * @description How people call it
+             * @example shop
+             */
             name: string;
             /**
              * @description Unique; its keys begin with it
@@ -2036,7 +3302,10 @@ export interface components {
             correlation_id?: string | null;
             /** @description What happened: a JSON object, sent on byte for byte */
             data: unknown;
-            /** @example appointment.created */
+            /**
+             * @description What happened, such as appointment.created
+             * @example appointment.created
+             */
             event_type: string;
             /**
              * @description Makes the call idempotent, as the Idempotency-Key header does; null or absent: the hub makes one. Compared and sent on in lowercase
@@ -2054,10 +3323,14 @@ export interface components {
              * @description How many endpoints and integrations will get it
              */
             deliveries: number;
-            /** @example evt_0123456789abcdef */
+            /**
+             * @description Names the event: the one sent, or a new one
+             * @example evt_0123456789abcdef
+             */
             id: string;
         };
         PublishedBatch: {
+            /** @description Entries of this page */
             items: components["schemas"]["Published"][];
         };
         ReceiverStats: {
@@ -2105,10 +3378,17 @@ export interface components {
             refresh_token: string;
         };
         Replay: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made
+             */
             created_at: string;
+            /** @description Operator who started it */
             created_by: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description How many receivers confirmed since
+             */
             delivered: number;
             /**
              * Format: int64
@@ -2122,19 +3402,32 @@ export interface components {
              * @description Failed, or cannot be sent again: payload erased or gone, or endpoint disabled or deleted
              */
             failed: number;
+            /** @description Which deliveries it sends again */
             filter: components["schemas"]["ReplayFilter"];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it came to its end; null: not yet
+             */
             finished_at: string | null;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description UUID that names it in paths
+             */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description A replay by a filter, or the recovery of an endpoint
+             * @enum {string}
+             */
             kind: "replay" | "recover";
             /**
              * Format: int64
              * @description Parked again. Those that a cancelled replay took back do not count
              */
             parked: number;
-            /** @enum {string} */
+            /**
+             * @description State of the job
+             * @enum {string}
+             */
             status: "running" | "done" | "cancelled" | "failed";
             /**
              * Format: int64
@@ -2156,21 +3449,38 @@ export interface components {
             filter: components["schemas"]["Filter"];
         };
         ReplayFilter: {
+            /** @description Only those of this matter */
             correlation_id?: string;
-            /** @enum {string} */
+            /**
+             * @description Only sent (outbound) or only received (inbound) ones
+             * @enum {string}
+             */
             direction?: "inbound" | "outbound";
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Only those to this endpoint
+             */
             endpoint_id?: string;
-            /** @enum {string} */
+            /**
+             * @description Only those of live or of test data
+             * @enum {string}
+             */
             environment?: "live" | "test";
-            /** @example evt_0123456789abcdef */
+            /**
+             * @description Only those of this event
+             * @example evt_0123456789abcdef
+             */
             event_id?: string;
             /** @description In full */
             event_type?: string;
             /** @description Of a recovery: *, a prefix such as appointment.*, or exact types */
             event_types?: string[];
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Only those of this connection
+             */
             integration_id?: string;
+            /** @description Only those of this product's tenants */
             product?: string;
             /** @description An event id, a delivery id or a correlation id */
             q?: string;
@@ -2189,7 +3499,10 @@ export interface components {
              * @description HTTP status of the last attempt
              */
             status_code?: number;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description Only those of this tenant
+             */
             tenant_id?: string;
             /**
              * Format: date-time
@@ -2198,18 +3511,34 @@ export interface components {
             until?: string;
         };
         Retried: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description UUID that names it in paths
+             */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description Always pending: it waits for its next attempt
+             * @enum {string}
+             */
             status: "pending";
         };
         SentMail: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made
+             */
             created_at: string;
-            /** @example Your booking is confirmed */
+            /**
+             * @description Line that mail programs show first
+             * @example Your booking is confirmed
+             */
             subject: string;
+            /** @description Body without markup */
             text: string;
-            /** @example bia@example.com */
+            /**
+             * @description Address it went to
+             * @example bia@example.com
+             */
             to: string;
         };
         Session: {
@@ -2221,14 +3550,21 @@ export interface components {
              * @example 1800
              */
             expires_in: number;
+            /** @description Who is logged in */
             operator: components["schemas"]["Identity"];
             /** @description Good for one use */
             refresh_token: string;
-            /** @example Bearer */
+            /**
+             * @description Always Bearer
+             * @example Bearer
+             */
             token_type: string;
         };
         Stats: {
-            /** @enum {string} */
+            /**
+             * @description Width of each bucket
+             * @enum {string}
+             */
             bucket: "1m" | "30m" | "3h" | "12h";
             /**
              * Format: date-time
@@ -2236,58 +3572,40 @@ export interface components {
              */
             from: string;
             /** @description Every bucket, empty ones included */
-            items: components["schemas"]["StatsBucket"][];
-            /** Format: date-time */
-            to: string;
-        };
-        StatsBucket: {
-            /**
-             * Format: int64
-             * @description Deliveries accepted
-             */
-            accepted: number;
+            items: components["schemas"]["BucketCounts"][];
             /**
              * Format: date-time
-             * @description Beginning of the bucket
+             * @description End of the period, not included
              */
-            at: string;
-            /**
-             * Format: int64
-             * @description Attempts made
-             */
-            attempts: number;
-            /** Format: int64 */
-            delivered: number;
-            /**
-             * Format: int64
-             * @description Attempts that did not deliver
-             */
-            errors: number;
-            /** Format: int64 */
-            failed: number;
-            /** Format: double */
-            p50_ms: number | null;
-            /** Format: double */
-            p95_ms: number | null;
-            /** Format: double */
-            p99_ms: number | null;
-            /** Format: int64 */
-            parked: number;
+            to: string;
         };
         Tenant: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was made
+             */
             created_at: string;
             /**
              * @description The product's own id of the account
              * @example acc_4711
              */
             external_ref: string | null;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description UUID that names it in paths
+             */
             id: string;
+            /** @description What it may have and do */
             limits: components["schemas"]["TenantLimits"];
-            /** @example Example Ltd */
+            /**
+             * @description How people call the customer
+             * @example Example Ltd
+             */
             name: string;
-            /** @example shop */
+            /**
+             * @description Name of the product
+             * @example shop
+             */
             product: string;
         };
         TenantCreate: {
@@ -2296,7 +3614,10 @@ export interface components {
              * @example acc_4711
              */
             external_ref?: string;
-            /** @example Example Ltd */
+            /**
+             * @description How people call it
+             * @example Example Ltd
+             */
             name: string;
             /**
              * @description An external product; tenants of hosted ones are made by their own sign-up
@@ -2387,7 +3708,7 @@ export interface operations {
                     "application/json": components["schemas"]["PageAuditEntry"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2396,7 +3717,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2405,7 +3726,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2414,7 +3735,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2423,7 +3744,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2432,7 +3753,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -2441,7 +3762,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2474,7 +3795,7 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2483,7 +3804,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `invalid_credentials` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2492,7 +3813,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2501,16 +3822,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -2519,7 +3831,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2528,7 +3840,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2537,7 +3849,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description too many requests; Retry-After says when to go on: `rate_limited`, `too_many_logins` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -2546,7 +3858,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -2555,7 +3867,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `busy` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2586,7 +3898,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2595,7 +3907,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2604,7 +3916,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2613,7 +3925,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2622,16 +3934,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -2640,7 +3943,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2649,7 +3952,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2658,7 +3961,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -2667,7 +3970,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2696,7 +3999,7 @@ export interface operations {
                     "application/json": components["schemas"]["Identity"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `validation_failed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2705,7 +4008,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2714,7 +4017,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2723,7 +4026,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2732,7 +4035,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -2741,7 +4044,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2774,7 +4077,7 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2783,7 +4086,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `invalid_refresh_token` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2792,7 +4095,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2801,16 +4104,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -2819,7 +4113,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -2828,7 +4122,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2837,7 +4131,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -2846,7 +4140,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2908,7 +4202,7 @@ export interface operations {
                     "application/json": components["schemas"]["PageItem"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2917,7 +4211,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2926,7 +4220,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2935,7 +4229,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2944,7 +4238,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2953,7 +4247,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -2962,7 +4256,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2994,7 +4288,7 @@ export interface operations {
                     "application/json": components["schemas"]["Detail"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3003,7 +4297,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3012,7 +4306,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3021,7 +4315,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3030,7 +4324,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3039,7 +4333,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3048,7 +4342,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3080,7 +4374,7 @@ export interface operations {
                     "application/json": components["schemas"]["Retried"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3089,7 +4383,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3098,7 +4392,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3107,7 +4401,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3116,7 +4410,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description the request clashes with what is stored: `payload_gone`, `erased`, `received_delivery`, `endpoint_disabled` */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3125,7 +4419,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -3134,7 +4428,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -3143,7 +4437,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3152,7 +4446,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3161,7 +4455,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3197,7 +4491,7 @@ export interface operations {
                     "application/json": components["schemas"]["PageSentMail"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3206,7 +4500,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3215,7 +4509,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3224,7 +4518,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3233,7 +4527,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3242,7 +4536,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3251,7 +4545,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3293,7 +4587,7 @@ export interface operations {
                     "application/json": components["schemas"]["PageEndpoint"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3302,7 +4596,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3311,7 +4605,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3320,7 +4614,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3329,7 +4623,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3338,7 +4632,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3347,7 +4641,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3356,7 +4650,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3389,7 +4683,7 @@ export interface operations {
                     "application/json": components["schemas"]["EndpointWithSecret"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3398,7 +4692,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3407,7 +4701,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `admin_only`, `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3416,7 +4710,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found`, `tenant_not_found`, `environment_not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3425,16 +4719,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -3443,7 +4728,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -3452,7 +4737,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `url_not_allowed`, `endpoint_limit` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3461,7 +4746,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3470,7 +4755,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3479,7 +4764,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3511,7 +4796,7 @@ export interface operations {
                     "application/json": components["schemas"]["Endpoint"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3520,7 +4805,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3529,7 +4814,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3538,7 +4823,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3547,7 +4832,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3556,7 +4841,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3565,7 +4850,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3574,7 +4859,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3610,7 +4895,7 @@ export interface operations {
                     "application/json": components["schemas"]["Endpoint"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3619,7 +4904,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3628,7 +4913,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `admin_only`, `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3637,7 +4922,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3646,16 +4931,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -3664,7 +4940,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -3673,7 +4949,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `url_not_allowed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3682,7 +4958,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3691,7 +4967,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3700,7 +4976,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3730,7 +5006,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3739,7 +5015,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3748,7 +5024,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `admin_only`, `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3757,7 +5033,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3766,16 +5042,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -3784,7 +5051,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -3793,7 +5060,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3802,7 +5069,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3811,7 +5078,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3820,7 +5087,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3852,7 +5119,7 @@ export interface operations {
                     "application/json": components["schemas"]["Ping"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3861,7 +5128,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3870,7 +5137,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `admin_only`, `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3879,7 +5146,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3888,7 +5155,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description the request clashes with what is stored: `endpoint_disabled` */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3897,7 +5164,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -3906,7 +5173,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -3915,7 +5182,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3924,7 +5191,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3933,7 +5200,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3942,7 +5209,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3987,7 +5254,7 @@ export interface operations {
                     "application/json": components["schemas"]["Replay"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3996,7 +5263,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4005,7 +5272,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4014,7 +5281,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4023,7 +5290,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description the request clashes with what is stored: `endpoint_disabled` */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4032,7 +5299,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -4041,7 +5308,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -4050,7 +5317,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `range_too_large` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4059,7 +5326,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4068,7 +5335,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4104,7 +5371,7 @@ export interface operations {
                     "application/json": components["schemas"]["EndpointWithSecret"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4113,7 +5380,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4122,7 +5389,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `admin_only`, `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4131,7 +5398,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4140,16 +5407,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -4158,7 +5416,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -4167,7 +5425,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4176,7 +5434,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description too many requests; Retry-After says when to go on: `rate_limited`, `rotated_too_often` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4185,7 +5443,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4194,7 +5452,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4232,7 +5490,7 @@ export interface operations {
                     "application/json": components["schemas"]["PageEventItem"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4241,7 +5499,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4250,7 +5508,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4259,7 +5517,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4268,7 +5526,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4277,7 +5535,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4286,7 +5544,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4331,7 +5589,7 @@ export interface operations {
                     "application/json": components["schemas"]["Published"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4340,7 +5598,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `invalid_key` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4349,7 +5607,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4358,7 +5616,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4367,7 +5625,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description the request clashes with what is stored: `event_id_reused`, `idempotency_conflict` */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4376,7 +5634,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -4385,7 +5643,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -4394,7 +5652,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `too_many_deliveries` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4403,7 +5661,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4412,7 +5670,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4421,7 +5679,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4466,7 +5724,7 @@ export interface operations {
                     "application/json": components["schemas"]["PublishedBatch"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4475,7 +5733,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `invalid_key` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4484,7 +5742,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4493,7 +5751,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4502,7 +5760,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description the request clashes with what is stored: `event_id_reused`, `idempotency_conflict` */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4511,7 +5769,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -4520,7 +5778,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -4529,7 +5787,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `too_many_deliveries` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4538,7 +5796,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4547,7 +5805,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4556,7 +5814,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4617,7 +5875,7 @@ export interface operations {
                     "text/event-stream": components["schemas"]["Item"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4626,7 +5884,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4635,7 +5893,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site`, `role_changed` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4644,7 +5902,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4653,7 +5911,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4662,7 +5920,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4671,7 +5929,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4703,7 +5961,7 @@ export interface operations {
                     "application/json": components["schemas"]["EventItem"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4712,7 +5970,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4721,7 +5979,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4730,7 +5988,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4739,7 +5997,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4748,7 +6006,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4757,7 +6015,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4786,7 +6044,7 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `validation_failed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4795,7 +6053,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4804,7 +6062,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4813,7 +6071,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4822,7 +6080,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4831,7 +6089,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4873,7 +6131,7 @@ export interface operations {
                     "application/json": components["schemas"]["PageIntegration"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4882,7 +6140,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4891,7 +6149,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4900,7 +6158,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4909,7 +6167,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4918,7 +6176,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4927,7 +6185,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4960,7 +6218,7 @@ export interface operations {
                     "application/json": components["schemas"]["Integration"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4969,7 +6227,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4978,7 +6236,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4987,7 +6245,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found`, `tenant_not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4996,7 +6254,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description the request clashes with what is stored: `key_in_use`, `other_account_connected`, `peer_refused` */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5005,7 +6263,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -5014,7 +6272,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -5023,7 +6281,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `product_not_hosted`, `environment_mismatch`, `remote_key_rejected`, `unexpected_product`, `peer_not_active`, `peer_refused`, `url_not_allowed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5032,7 +6290,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5041,7 +6299,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad Gateway */
+            /** @description the other side failed: `peer_failed`, `peer_unreachable`, `peer_answer`, `peer_limited`, `egress` */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -5050,7 +6308,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `handshake_under_way` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5059,7 +6317,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Gateway Timeout */
+            /** @description the other side did not answer in time: `peer_timeout` */
             504: {
                 headers: {
                     [name: string]: unknown;
@@ -5092,7 +6350,7 @@ export interface operations {
                     "application/json": components["schemas"]["LinkedIntegrations"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5101,7 +6359,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5110,7 +6368,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5119,7 +6377,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found`, `tenant_not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5128,7 +6386,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description the request clashes with what is stored: `key_in_use`, `other_account_connected`, `peer_refused` */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5137,7 +6395,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -5146,7 +6404,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -5155,7 +6413,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `product_not_hosted`, `environment_mismatch`, `remote_key_rejected`, `unexpected_product`, `peer_not_active`, `peer_refused`, `url_not_allowed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5164,7 +6422,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5173,7 +6431,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad Gateway */
+            /** @description the other side failed: `peer_failed`, `peer_unreachable`, `peer_answer`, `peer_limited`, `egress` */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -5182,7 +6440,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `handshake_under_way` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5191,7 +6449,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Gateway Timeout */
+            /** @description the other side did not answer in time: `peer_timeout` */
             504: {
                 headers: {
                     [name: string]: unknown;
@@ -5223,7 +6481,7 @@ export interface operations {
                     "application/json": components["schemas"]["Integration"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5232,7 +6490,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5241,7 +6499,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5250,7 +6508,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5259,7 +6517,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5268,7 +6526,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5277,7 +6535,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5309,7 +6567,7 @@ export interface operations {
                     "application/json": components["schemas"]["Integration"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5318,7 +6576,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5327,7 +6585,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5336,7 +6594,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5345,7 +6603,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description the request clashes with what is stored: `integration_revoked` */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5354,7 +6612,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -5363,7 +6621,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -5372,7 +6630,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5381,7 +6639,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5390,7 +6648,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5422,7 +6680,7 @@ export interface operations {
                     "application/json": components["schemas"]["Integration"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5431,7 +6689,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5440,7 +6698,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5449,7 +6707,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5458,7 +6716,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description the request clashes with what is stored: `integration_revoked` */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5467,7 +6725,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -5476,7 +6734,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -5485,7 +6743,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5494,7 +6752,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5503,7 +6761,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5535,7 +6793,7 @@ export interface operations {
                     "application/json": components["schemas"]["Integration"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5544,7 +6802,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5553,7 +6811,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5562,7 +6820,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5571,7 +6829,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description the request clashes with what is stored: `integration_revoked` */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5580,7 +6838,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -5589,7 +6847,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -5598,7 +6856,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5607,7 +6865,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5616,7 +6874,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5652,7 +6910,7 @@ export interface operations {
                     "application/json": components["schemas"]["IntegrationWithSecret"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5661,7 +6919,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5670,7 +6928,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5679,7 +6937,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5688,7 +6946,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description the request clashes with what is stored: `integration_inactive`, `integration_revoked`, `handshake_overtook`, `peer_not_known`, `peer_refused` */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5697,7 +6955,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -5706,7 +6964,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -5715,7 +6973,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `remote_key_rejected`, `peer_refused` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5724,7 +6982,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description too many requests; Retry-After says when to go on: `rate_limited`, `rotated_too_often` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5733,7 +7000,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Bad Gateway */
+            /** @description the other side failed: `peer_failed`, `peer_unreachable`, `peer_answer`, `peer_limited`, `egress` */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -5742,7 +7009,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `handshake_under_way` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5751,7 +7018,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Gateway Timeout */
+            /** @description the other side did not answer in time: `peer_timeout` */
             504: {
                 headers: {
                     [name: string]: unknown;
@@ -5783,7 +7050,7 @@ export interface operations {
                     "application/json": components["schemas"]["IntegrationTest"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5792,7 +7059,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5801,7 +7068,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5810,7 +7077,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5819,7 +7086,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description the request clashes with what is stored: `integration_inactive`, `integration_revoked`, `peer_not_known` */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5828,7 +7095,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -5837,7 +7104,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -5846,7 +7113,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5855,7 +7122,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5864,7 +7131,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5904,7 +7171,7 @@ export interface operations {
                     "application/json": components["schemas"]["PageKey"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5913,7 +7180,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5922,7 +7189,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5931,7 +7198,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5940,7 +7207,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5949,7 +7216,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5958,7 +7225,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5991,7 +7258,7 @@ export interface operations {
                     "application/json": components["schemas"]["MadeKey"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6000,7 +7267,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6009,7 +7276,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6018,7 +7285,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found`, `tenant_not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6027,16 +7294,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -6045,7 +7303,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -6054,7 +7312,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6063,7 +7321,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6072,7 +7330,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6102,7 +7360,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6111,7 +7369,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6120,7 +7378,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6129,7 +7387,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6138,16 +7396,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -6156,7 +7405,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -6165,7 +7414,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6174,7 +7423,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6183,7 +7432,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6219,7 +7468,7 @@ export interface operations {
                     "application/json": components["schemas"]["MadeKey"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6228,7 +7477,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6237,7 +7486,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6246,7 +7495,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6255,7 +7504,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description the request clashes with what is stored: `key_not_active` */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6264,7 +7513,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -6273,7 +7522,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -6282,7 +7531,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6291,7 +7540,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6300,7 +7549,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6332,7 +7581,7 @@ export interface operations {
                     "application/json": components["schemas"]["Lookup"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6341,7 +7590,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6350,7 +7599,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6359,7 +7608,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6368,7 +7617,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6377,7 +7626,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6386,7 +7635,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6395,7 +7644,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `busy` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6429,7 +7678,7 @@ export interface operations {
                     "application/json": components["schemas"]["PageOperator"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6438,7 +7687,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6447,7 +7696,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6456,7 +7705,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6465,7 +7714,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6474,7 +7723,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6483,7 +7732,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6516,7 +7765,7 @@ export interface operations {
                     "application/json": components["schemas"]["Operator"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6525,7 +7774,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6534,7 +7783,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6543,7 +7792,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6552,7 +7801,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description the request clashes with what is stored: `email_taken` */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6561,7 +7810,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -6570,7 +7819,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -6579,7 +7828,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6588,7 +7837,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6597,7 +7846,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6633,7 +7882,7 @@ export interface operations {
                     "application/json": components["schemas"]["Operator"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6642,7 +7891,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6651,7 +7900,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6660,7 +7909,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6669,7 +7918,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description the request clashes with what is stored: `email_taken`, `last_admin` */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6678,7 +7927,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -6687,7 +7936,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -6696,7 +7945,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6705,7 +7954,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6714,7 +7963,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6744,7 +7993,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6753,7 +8002,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6762,7 +8011,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6771,7 +8020,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6780,7 +8029,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description the request clashes with what is stored: `last_admin` */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6789,7 +8038,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -6798,7 +8047,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -6807,7 +8056,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6816,7 +8065,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6825,7 +8074,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6859,7 +8108,7 @@ export interface operations {
                     "application/json": components["schemas"]["PageProduct"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6868,7 +8117,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6877,7 +8126,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6886,7 +8135,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6895,7 +8144,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6904,7 +8153,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6913,7 +8162,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6946,7 +8195,7 @@ export interface operations {
                     "application/json": components["schemas"]["Product"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6955,7 +8204,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6964,7 +8213,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6973,7 +8222,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6982,7 +8231,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description the request clashes with what is stored: `name_taken`, `prefix_taken`, `name_reserved`, `prefix_reserved` */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6991,7 +8240,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -7000,7 +8249,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -7009,7 +8258,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7018,7 +8267,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7027,7 +8276,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7061,7 +8310,7 @@ export interface operations {
                     "application/json": components["schemas"]["PageReplay"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7070,7 +8319,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7079,7 +8328,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7088,7 +8337,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7097,7 +8346,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7106,7 +8355,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7115,7 +8364,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7157,7 +8406,7 @@ export interface operations {
                     "application/json": components["schemas"]["Replay"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7166,7 +8415,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7175,7 +8424,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7184,7 +8433,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7193,16 +8442,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -7211,7 +8451,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -7220,7 +8460,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `range_too_large` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7229,7 +8469,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7238,7 +8478,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7270,7 +8510,7 @@ export interface operations {
                     "application/json": components["schemas"]["Replay"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7279,7 +8519,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7288,7 +8528,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7297,7 +8537,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7306,7 +8546,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7315,7 +8555,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7324,7 +8564,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7356,7 +8596,7 @@ export interface operations {
                     "application/json": components["schemas"]["Replay"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7365,7 +8605,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7374,7 +8614,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7383,7 +8623,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7392,16 +8632,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -7410,7 +8641,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -7419,7 +8650,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7428,7 +8659,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7437,7 +8668,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7466,7 +8697,7 @@ export interface operations {
                     "application/json": components["schemas"]["BrowserSession"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `validation_failed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7475,7 +8706,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7484,7 +8715,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7493,7 +8724,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7502,7 +8733,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7511,7 +8742,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7545,7 +8776,7 @@ export interface operations {
                     "application/json": components["schemas"]["BrowserSession"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7554,7 +8785,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `invalid_credentials` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7563,7 +8794,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description the caller may not do this: `cross_site` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7572,16 +8812,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -7590,7 +8821,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -7599,7 +8830,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7608,7 +8839,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description too many requests; Retry-After says when to go on: `rate_limited`, `too_many_logins` */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7617,7 +8848,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7626,7 +8857,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `busy` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7654,7 +8885,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `validation_failed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7663,7 +8894,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7672,7 +8903,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7681,7 +8912,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7690,16 +8921,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -7708,7 +8930,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -7717,7 +8939,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7726,7 +8948,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7770,7 +8992,7 @@ export interface operations {
                     "application/json": components["schemas"]["Stats"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7779,7 +9001,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7788,7 +9010,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7797,7 +9019,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7806,7 +9028,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7815,7 +9037,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7824,7 +9046,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7853,7 +9075,7 @@ export interface operations {
                     "application/json": components["schemas"]["Backlog"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `validation_failed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7862,7 +9084,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7871,7 +9093,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7880,7 +9102,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7889,7 +9111,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7898,7 +9120,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7927,7 +9149,7 @@ export interface operations {
                     "application/json": components["schemas"]["Receivers"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `validation_failed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7936,7 +9158,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7945,7 +9167,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7954,7 +9176,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7963,7 +9185,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7972,7 +9194,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8010,7 +9232,7 @@ export interface operations {
                     "application/json": components["schemas"]["PageTenant"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8019,7 +9241,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8028,7 +9250,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8037,7 +9259,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -8046,7 +9268,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `invalid_cursor` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8055,7 +9277,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8064,7 +9286,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8097,7 +9319,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8106,7 +9328,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8115,7 +9337,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8124,7 +9346,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found`, `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -8133,7 +9355,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description the request clashes with what is stored: `external_ref_taken`, `product_hosted` */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8142,7 +9364,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -8151,7 +9373,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -8160,7 +9382,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8169,7 +9391,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8178,7 +9400,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8210,7 +9432,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8219,7 +9441,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8228,7 +9450,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8237,7 +9459,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -8246,7 +9468,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8255,7 +9477,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8264,7 +9486,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8300,7 +9522,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description Bad Request */
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8309,7 +9531,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8318,7 +9540,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Forbidden */
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8327,7 +9549,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not Found */
+            /** @description not there, or another customer's: `not_found` */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -8336,7 +9558,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
+            /** @description the request clashes with what is stored: `external_ref_taken`, `product_hosted` */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8345,7 +9567,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description the body is too large: `too_large` */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -8354,7 +9576,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -8363,7 +9585,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Unprocessable Entity */
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8372,7 +9594,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Internal Server Error */
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8381,7 +9603,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
             503: {
                 headers: {
                     [name: string]: unknown;

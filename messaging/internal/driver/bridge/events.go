@@ -99,7 +99,7 @@ type rule struct {
 	text   string
 }
 
-func hasLength(s string, minimum, maximum int) bool { return len(s) >= minimum && len(s) <= maximum }
+func hasLength(s string, maximum int) bool { return s != "" && len(s) <= maximum }
 
 func (s state) toChange(connection int64) (driver.ConnectionChange, error) {
 	isQRCode := s.Status == chat.ConnectionQRCode
@@ -108,7 +108,7 @@ func (s state) toChange(connection int64) (driver.ConnectionChange, error) {
 		}, check(
 			rule{slices.Contains(statuses, s.Status), "status must be a state of connections"},
 			rule{s.Sequence > 0, "sequence must be greater than 0"},
-			rule{!isQRCode || hasLength(s.QRCode, 1, maxQRCode), fmt.Sprintf("qrcode must have 1 to %d bytes in the state qrcode", maxQRCode)},
+			rule{!isQRCode || hasLength(s.QRCode, maxQRCode), fmt.Sprintf("qrcode must have 1 to %d bytes in the state qrcode", maxQRCode)},
 			rule{!isQRCode || !s.QRExpiresAt.IsZero(), "qrExpiresAt is required in the state qrcode"},
 			rule{s.Number == "" || chat.IsNumber(s.Number), "number must be digits with the country code"},
 		)
@@ -123,7 +123,7 @@ func (m incoming) toIncoming(connection int64, now time.Time) (driver.Incoming, 
 		in.At = now.UTC()
 	}
 	rules := []rule{
-		{hasLength(m.RemoteID, 1, maxRemoteID), fmt.Sprintf("remoteId must have 1 to %d bytes", maxRemoteID)},
+		{hasLength(m.RemoteID, maxRemoteID), fmt.Sprintf("remoteId must have 1 to %d bytes", maxRemoteID)},
 		{chat.IsNumber(m.From) || m.From == "" && m.LID != "", "from must be digits with the country code; it may be empty beside a lid"},
 		{len(m.LID) <= maxName && len(m.QuotedID) <= maxRemoteID, "lid and quotedId must not be longer"},
 		{len([]rune(m.Body)) <= maxBody, fmt.Sprintf("body must have at most %d characters", maxBody)},
@@ -136,14 +136,14 @@ func (m incoming) toIncoming(connection int64, now time.Time) (driver.Incoming, 
 		in.Kind, in.Media = "", &driver.IncomingMedia{Type: f.Type, MimeType: f.MimeType, Name: f.Name, Reference: f.Reference}
 		rules = append(rules,
 			rule{slices.Contains([]chat.MediaType{chat.MediaImage, chat.MediaVideo, chat.MediaAudio, chat.MediaDocument, chat.MediaSticker}, f.Type), "media.type must be image, video, audio, document or sticker"},
-			rule{hasLength(f.Reference, 1, maxReference), fmt.Sprintf("media.reference must have 1 to %d bytes", maxReference)},
+			rule{hasLength(f.Reference, maxReference), fmt.Sprintf("media.reference must have 1 to %d bytes", maxReference)},
 			rule{len(f.MimeType) <= maxName && len(f.Name) <= maxName, "media.mimeType and media.name must not be longer"})
 	}
 	return in, check(rules...)
 }
 
 func (r receipt) toReceipt(connection int64) (driver.Receipt, error) {
-	areValid := !slices.ContainsFunc(r.RemoteIDs, func(id string) bool { return !hasLength(id, 1, maxRemoteID) })
+	areValid := !slices.ContainsFunc(r.RemoteIDs, func(id string) bool { return !hasLength(id, maxRemoteID) })
 	return driver.Receipt{ConnectionID: connection, RemoteIDs: r.RemoteIDs, MessageID: r.MessageID, Ack: r.Ack, ErrorCode: truncate(r.ErrorCode, maxName)}, check(
 		rule{areValid && len(r.RemoteIDs) > 0 && len(r.RemoteIDs) <= maxReceiptIDs, fmt.Sprintf("remoteIds must have 1 to %d ids of 1 to %d bytes", maxReceiptIDs, maxRemoteID)},
 		rule{r.MessageID == "" || len(r.RemoteIDs) == 1, "messageId belongs to a single remote id"},

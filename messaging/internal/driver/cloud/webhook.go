@@ -27,28 +27,31 @@ func (s Settings) IsVerified(token string) bool {
 type webhook struct {
 	Entry []struct {
 		Changes []struct {
-			Value struct {
-				Metadata struct {
-					PhoneNumberID string `json:"phone_number_id"`
-				} `json:"metadata"`
-				Contacts []struct {
-					WaID    string `json:"wa_id"`
-					Profile struct {
-						Name string `json:"name"`
-					} `json:"profile"`
-				} `json:"contacts"`
-				Messages []incoming `json:"messages"`
-				Statuses []struct {
-					ID     string `json:"id"`
-					Status string `json:"status"`
-					Own    string `json:"biz_opaque_callback_data"` // our id of the message
-					Errors []struct {
-						Code int `json:"code"`
-					} `json:"errors"`
-				} `json:"statuses"`
-			} `json:"value"`
+			Value change `json:"value"`
 		} `json:"changes"`
 	} `json:"entry"`
+}
+
+// change is what happened at one number.
+type change struct {
+	Metadata struct {
+		PhoneNumberID string `json:"phone_number_id"`
+	} `json:"metadata"`
+	Contacts []struct {
+		WaID    string `json:"wa_id"`
+		Profile struct {
+			Name string `json:"name"`
+		} `json:"profile"`
+	} `json:"contacts"`
+	Messages []incoming `json:"messages"`
+	Statuses []struct {
+		ID     string `json:"id"`
+		Status string `json:"status"`
+		Own    string `json:"biz_opaque_callback_data"` // our id of the message
+		Errors []struct {
+			Code int `json:"code"`
+		} `json:"errors"`
+	} `json:"statuses"`
 }
 
 // maxRemoteID is the length of the API's ids, in bytes; they have 128 at most today.
@@ -75,35 +78,43 @@ func (d *Driver) Receive(ctx context.Context, c driver.Connection, body []byte) 
 			if value.Metadata.PhoneNumberID != settings.PhoneNumberID {
 				continue
 			}
-			names := make(map[string]string)
-			for _, contact := range value.Contacts {
-				names[contact.WaID] = contact.Profile.Name
+			if err := d.receiveChange(ctx, c, value); err != nil {
+				return err
 			}
-			for _, message := range value.Messages {
-				if message.ID == "" || len(message.ID) > maxRemoteID {
-					return errMalformed()
-				}
-				in, isMessage := d.toIncoming(c.ID, message, names[message.From])
-				if !isMessage {
-					continue
-				}
-				if err := d.sink.ReceiveMessage(ctx, in); err != nil {
-					return err
-				}
-			}
-			for _, status := range value.Statuses {
-				ack, isKnown := acks[status.Status]
-				if !isKnown || status.ID == "" || len(status.ID) > maxRemoteID {
-					continue
-				}
-				receipt := driver.Receipt{ConnectionID: c.ID, RemoteIDs: []string{status.ID}, MessageID: status.Own, Ack: ack}
-				if ack == chat.AckFailed && len(status.Errors) > 0 {
-					receipt.ErrorCode = codeOf(status.Errors[0].Code)
-				}
-				if err := d.sink.ReceiveReceipt(ctx, receipt); err != nil {
-					return err
-				}
-			}
+		}
+	}
+	return nil
+}
+
+// receiveChange passes the messages and states of one change to the sink.
+func (d *Driver) receiveChange(ctx context.Context, c driver.Connection, value change) error {
+	names := make(map[string]string)
+	for _, contact := range value.Contacts {
+		names[contact.WaID] = contact.Profile.Name
+	}
+	for _, message := range value.Messages {
+		if message.ID == "" || len(message.ID) > maxRemoteID {
+			return errMalformed()
+		}
+		in, isMessage := d.toIncoming(c.ID, message, names[message.From])
+		if !isMessage {
+			continue
+		}
+		if err := d.sink.ReceiveMessage(ctx, in); err != nil {
+			return err
+		}
+	}
+	for _, status := range value.Statuses {
+		ack, isKnown := acks[status.Status]
+		if !isKnown || status.ID == "" || len(status.ID) > maxRemoteID {
+			continue
+		}
+		receipt := driver.Receipt{ConnectionID: c.ID, RemoteIDs: []string{status.ID}, MessageID: status.Own, Ack: ack}
+		if ack == chat.AckFailed && len(status.Errors) > 0 {
+			receipt.ErrorCode = codeOf(status.Errors[0].Code)
+		}
+		if err := d.sink.ReceiveReceipt(ctx, receipt); err != nil {
+			return err
 		}
 	}
 	return nil

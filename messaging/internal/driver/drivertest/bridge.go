@@ -18,7 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-type object = map[string]any
+// Object is a JSON object.
+type Object = map[string]any
 
 // BridgeSecret is the secret of a [Bridge].
 const BridgeSecret = "0123456789abcdef0123456789abcdef"
@@ -45,7 +46,7 @@ type Bridge struct {
 
 // bridgeSession is the session of a connection.
 type bridgeSession struct {
-	state      object
+	state      Object
 	webhookURL string
 	isOffline  bool
 }
@@ -91,7 +92,7 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if session == nil {
 		session = &bridgeSession{}
 		b.sessions[call.Connection] = session
-		b.setState(session, object{"status": "DISCONNECTED"})
+		b.setState(session, Object{"status": "DISCONNECTED"})
 	}
 	session.webhookURL = call.WebhookURL
 	b.names = append(b.names, call.Call)
@@ -104,7 +105,7 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "send":
 		b.send(w, session, call)
 	case "check":
-		answer(w, object{"registered": call.Data.Number != UnregisteredNumber})
+		answer(w, Object{"registered": call.Data.Number != UnregisteredNumber})
 	case "media":
 		b.mu.Lock()
 		content, isThere := b.files[call.Data.Reference]
@@ -115,7 +116,7 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		_, _ = io.WriteString(w, content)
 	default:
-		answer(w, object{})
+		answer(w, Object{})
 	}
 }
 
@@ -129,7 +130,7 @@ func (b *Bridge) isNew(call bridgeCall) bool {
 }
 
 // setState gives a session its next state.
-func (b *Bridge) setState(s *bridgeSession, state object) {
+func (b *Bridge) setState(s *bridgeSession, state Object) {
 	b.sequence++
 	state["sequence"] = b.sequence
 	s.state = state
@@ -139,12 +140,12 @@ func (b *Bridge) answerState(w http.ResponseWriter, session *bridgeSession, call
 	status := session.state["status"]
 	switch {
 	case call == "start" && (status == "DISCONNECTED" || status == "qrcode"):
-		b.setState(session, object{"status": "qrcode", "qrcode": "bridge:" + rand.Text(), "qrExpiresAt": b.Now().Add(time.Minute)})
+		b.setState(session, Object{"status": "qrcode", "qrcode": "bridge:" + rand.Text(), "qrExpiresAt": b.Now().Add(time.Minute)})
 	case call == "stop":
 		session.isOffline = false
-		b.setState(session, object{"status": "DISCONNECTED"})
+		b.setState(session, Object{"status": "DISCONNECTED"})
 	}
-	answer(w, object{"state": session.state})
+	answer(w, Object{"state": session.state})
 }
 
 // send takes a message once by its id.
@@ -184,7 +185,7 @@ func (b *Bridge) send(w http.ResponseWriter, session *bridgeSession, call bridge
 		breakLine(w)
 		return
 	}
-	answer(w, object{"remoteId": remote, "at": b.Now()})
+	answer(w, Object{"remoteId": remote, "at": b.Now()})
 }
 
 // breakLine ends a request without an answer.
@@ -195,11 +196,11 @@ func breakLine(w http.ResponseWriter) {
 	}
 }
 
-func answer(w http.ResponseWriter, body object) { _ = json.NewEncoder(w).Encode(body) }
+func answer(w http.ResponseWriter, body Object) { _ = json.NewEncoder(w).Encode(body) }
 
 func answerError(w http.ResponseWriter, status int, code string) {
 	w.WriteHeader(status)
-	answer(w, object{"error": code, "message": "The bridge says " + code + "."})
+	answer(w, Object{"error": code, "message": "The bridge says " + code + "."})
 }
 
 // Taken returns the messages that the network took.
@@ -233,7 +234,7 @@ func (b *Bridge) AddFile(content string) string {
 }
 
 // ChangeState gives a connection a new state without reporting it, and returns it.
-func (b *Bridge) ChangeState(connection int64, state object) object {
+func (b *Bridge) ChangeState(connection int64, state Object) Object {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.setState(b.sessions[fmt.Sprint(connection)], state)
@@ -241,15 +242,15 @@ func (b *Bridge) ChangeState(connection int64, state object) object {
 }
 
 // State returns the state of a connection.
-func (b *Bridge) State(connection int64) object {
+func (b *Bridge) State(connection int64) Object {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.sessions[fmt.Sprint(connection)].state
 }
 
 // Event returns the body of an event, which [Bridge.Post] signs and sends.
-func (b *Bridge) Event(connection int64, name string, data object) []byte {
-	body, _ := json.Marshal(object{"id": rand.Text(), "event": name, "connection": fmt.Sprint(connection), "timestamp": b.Now().UTC(), "data": data})
+func (b *Bridge) Event(connection int64, name string, data Object) []byte {
+	body, _ := json.Marshal(Object{"id": rand.Text(), "event": name, "connection": fmt.Sprint(connection), "timestamp": b.Now().UTC(), "data": data})
 	return body
 }
 
@@ -270,7 +271,7 @@ func (b *Bridge) Post(t testing.TB, connection int64, body []byte, signature str
 }
 
 // Report sends an event and returns the answer's status.
-func (b *Bridge) Report(t testing.TB, connection int64, name string, data object) int {
+func (b *Bridge) Report(t testing.TB, connection int64, name string, data Object) int {
 	t.Helper()
 	body := b.Event(connection, name, data)
 	return b.Post(t, connection, body, SignForBridge(BridgeSecret, body))

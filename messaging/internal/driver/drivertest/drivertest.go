@@ -17,8 +17,8 @@ import (
 	"integrationhub/messaging/internal/driver"
 )
 
-// What every network of a test refuses.
-const UnregisteredNumber = "5511900000000" // by a person who is not there
+// UnregisteredNumber is a number that no network of a test knows.
+const UnregisteredNumber = "5511900000000"
 
 // RefusedBody is a text that no network takes: it is too long.
 var RefusedBody = strings.Repeat("x", 5000)
@@ -94,8 +94,8 @@ type bed struct {
 	sink       *Recorder
 }
 
-// Run checks a driver. make starts a network whose driver passes what happens to a sink.
-func Run(t *testing.T, make func(t *testing.T, sink driver.Sink) Network) {
+// Run checks a driver. newNetwork starts a network whose driver passes what happens to a sink.
+func Run(t *testing.T, newNetwork func(t *testing.T, sink driver.Sink) Network) {
 	t.Helper()
 	for _, c := range []struct {
 		name string
@@ -118,7 +118,7 @@ func Run(t *testing.T, make func(t *testing.T, sink driver.Sink) Network) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			sink := NewRecorder()
-			network := make(t, sink)
+			network := newNetwork(t, sink)
 			c.run(t, &bed{network, network.Driver(), network.Driver().Capabilities(), network.Connection(), sink})
 		})
 	}
