@@ -40,7 +40,7 @@ func TestOperatorsSeeTheState(t *testing.T) {
 	for _, attempts := range receivers[taking]["attempts_by_hour"].([]any) {
 		byHour += attempts.(float64)
 	}
-	require.EqualValues(t, 3, byHour)
+	require.Equal(t, 3, int(byHour))
 	require.Equal(t, a.tenant, receivers[taking]["tenant_id"])
 	require.Equal(t, []any{0.0, 3.0}, []any{receivers[disabled]["attempts"], receivers[disabled]["failed"]}, "parked without an attempt")
 
