@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"integrationhub/hub/spelling"
 )
 
 // maxTypingErrors is how many characters a mistyped name may differ by to be recognized.
@@ -50,7 +52,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		if flag.Hidden || len(given) < 2 {
 			return
 		}
-		errs := editDistance(given, flag.Name)
+		errs := spelling.Distance(given, flag.Name)
 		if len(given) > 2 && (strings.HasPrefix(flag.Name, given) || strings.HasPrefix(given, flag.Name)) {
 			errs = min(errs, 1)
 		}
@@ -86,25 +88,4 @@ func noArguments(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	return commandError(cmd, args[0])
-}
-
-// editDistance counts the characters to insert, delete or replace to turn a into b.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

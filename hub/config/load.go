@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"integrationhub/hub/spelling"
 )
 
 // Sources are the sources of settings. Flags win over the environment, the
@@ -165,7 +167,7 @@ func textOf(node yaml.Node) (string, bool) {
 func suggestion(unknown string, known []string) string {
 	best, least := "", len(unknown)/2+1
 	for _, name := range known {
-		if d := distance(strings.ToLower(unknown), strings.ToLower(name)); d < least {
+		if d := spelling.Distance(strings.ToLower(unknown), strings.ToLower(name)); d < least {
 			best, least = name, d
 		}
 	}
@@ -173,25 +175,4 @@ func suggestion(unknown string, known []string) string {
 		return ""
 	}
 	return "; did you mean " + best + "?"
-}
-
-// distance is the number of single-character edits between two names (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
