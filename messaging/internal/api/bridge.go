@@ -49,13 +49,15 @@ type bridgeEventOutput struct {
 	} `nameHint:"BridgeEventReceived"`
 }
 
-// bindReceiveBridgeEvent binds the operation. Its body is signed as bytes, so that nothing
-// looks at it before the handler.
-func (a *API) bindReceiveBridgeEvent(api huma.API, op huma.Operation) {
-	op.SkipValidateBody = true
-	schema := &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Description: "An event as docs/bridge.md describes them"}
-	body := &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: schema}}}
-	rest.WithRequestBody(rest.WithErrors(rest.Handle(a.receiveBridgeEvent), http.StatusUnauthorized), body)(api, op)
+// withSignedBody returns the binder of an operation whose body is signed as bytes, so that
+// nothing looks at it before the handler. description is the body's in the document.
+func withSignedBody(bind rest.Binder, description string) rest.Binder {
+	return func(api huma.API, op huma.Operation) {
+		op.SkipValidateBody = true
+		schema := &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Description: description}
+		body := &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: schema}}}
+		rest.WithRequestBody(rest.WithErrors(bind, http.StatusUnauthorized), body)(api, op)
+	}
 }
 
 // receiveBridgeEvent stores what an event of a bridge says. The response is the same for an

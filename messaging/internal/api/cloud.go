@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"regexp"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
@@ -102,15 +100,6 @@ type cloudWebhookOutput struct {
 	Body struct {
 		Received bool `json:"received" doc:"true: what it says is stored"`
 	} `nameHint:"CloudWebhookReceived"`
-}
-
-// bindReceiveCloudWebhook binds the operation. Its body is signed as bytes, so that nothing
-// looks at it before the handler.
-func (a *API) bindReceiveCloudWebhook(api huma.API, op huma.Operation) {
-	op.SkipValidateBody = true
-	schema := &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Description: "A webhook of the WhatsApp Cloud API, as its documentation describes them"}
-	body := &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: schema}}}
-	rest.WithRequestBody(rest.WithErrors(rest.Handle(a.receiveCloudWebhook), http.StatusUnauthorized), body)(api, op)
 }
 
 // receiveCloudWebhook stores what a webhook of the API says. The response is the same for a
