@@ -72,7 +72,7 @@ async function fails(browser) {
 	await page.reload();
 	await shows(page, "The hub does not answer.");
 	await page.unroute("**/api/v1/integrations/*");
-	// Support reads, and is told why there are no buttons.
+	// Support reads, and sees why there are no buttons.
 	place.email = place.support;
 	const other = await open(browser, `/integrations/${place.integration}`);
 	await shows(other, "Administrators can test");

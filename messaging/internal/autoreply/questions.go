@@ -10,8 +10,8 @@ import (
 	"integrationhub/messaging/internal/store/dbgen"
 )
 
-// lateAnswerTime is how long after a question expired an answer to it is still told apart from
-// other messages.
+// lateAnswerTime is how long after a question expired an answer to it is still distinguished
+// from other messages.
 const lateAnswerTime = 24 * time.Hour
 
 // answerQuestion takes a message that answers the question of a reminder: by one of its

@@ -84,7 +84,7 @@ func (t AppointmentTexts) withName(professional string) string {
 	return t.with + professional
 }
 
-// Booking is what a contact is told of a booking.
+// Booking is a booking as the confirmation in the chat describes it.
 type Booking struct {
 	Service, Professional string
 	StartAt               time.Time

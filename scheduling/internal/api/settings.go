@@ -36,7 +36,7 @@ type Settings struct {
 	DepositHoldMinutes         int             `json:"deposit_hold_minutes" doc:"How long a booking waits for its deposit"`
 	DepositRefundNoticeMinutes *int            `json:"deposit_refund_notice_minutes" doc:"How long before the begin a cancellation still gives the deposit back; null: never"`
 	InactiveAfterDays          int             `json:"inactive_after_days" doc:"Clients without a visit for so long count as inactive"`
-	WaitlistEnabled            bool            `json:"waitlist_enabled" doc:"Whether clients can ask to be told of free times"`
+	WaitlistEnabled            bool            `json:"waitlist_enabled" doc:"Whether clients can ask to be notified of free times"`
 	ProofOfWork                bool            `json:"proof_of_work" doc:"Booking online takes a solved challenge; the page solves it with JavaScript"`
 	WeekStart                  int             `json:"week_start" doc:"First day in calendars: 0 = Monday to 6 = Sunday"`
 	TimeFormat                 string          `json:"time_format" enum:"24h,12h" doc:"How clock times are shown"`
@@ -75,7 +75,7 @@ type settingsFields struct {
 	DepositHoldMinutes         optional[int]         `json:"deposit_hold_minutes,omitempty" minimum:"5" maximum:"1440" doc:"How long a booking waits for its deposit"`
 	DepositRefundNoticeMinutes nullable[int]         `json:"deposit_refund_notice_minutes,omitempty" minimum:"0" maximum:"43200" doc:"null: deposits are not refunded"`
 	InactiveAfterDays          optional[int]         `json:"inactive_after_days,omitempty" minimum:"7" maximum:"730" doc:"Clients without a visit for so long count as inactive"`
-	WaitlistEnabled            optional[bool]        `json:"waitlist_enabled,omitempty" doc:"Whether clients can ask to be told of free times"`
+	WaitlistEnabled            optional[bool]        `json:"waitlist_enabled,omitempty" doc:"Whether clients can ask to be notified of free times"`
 	ProofOfWork                optional[bool]        `json:"proof_of_work,omitempty" doc:"Booking online takes a solved challenge; the page solves it with JavaScript"`
 	WeekStart                  optional[int]         `json:"week_start,omitempty" minimum:"0" maximum:"6" doc:"First day in calendars: 0 = Monday to 6 = Sunday"`
 	TimeFormat                 optional[string]      `json:"time_format,omitempty" enum:"24h,12h" doc:"How clock times are shown"`

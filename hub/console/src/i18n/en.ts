@@ -154,7 +154,7 @@ export const messages = {
 		enable: "Enable",
 		disable: "Disable",
 		revoke: "Revoke",
-		revokeText: (name: string) => `This ends the connection for good: keys and secrets are removed, and the peer is told. Type ${name} to confirm.`,
+		revokeText: (name: string) => `This ends the connection for good: keys and secrets are removed, and the peer is notified. Type ${name} to confirm.`,
 		revokeName: "Name",
 		done: { enable: "It is in use again.", disable: "It is stopped until it is enabled." } as Record<string, string>,
 		failed: "That did not work.",

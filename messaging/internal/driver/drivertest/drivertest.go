@@ -325,7 +325,7 @@ func checkLostAnswer(t *testing.T, b *bed) {
 	require.Len(t, b.Taken(t), 1)
 }
 
-// A driver that has to ask for states passes them on when it is told to.
+// A driver that has to ask for states passes them on when the product asks it to.
 func checkUnreported(t *testing.T, b *bed) {
 	keeper, asks := b.driver.(driver.SessionKeeper)
 	network, isUnreported := b.Network.(Unreported)
