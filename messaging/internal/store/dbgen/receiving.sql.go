@@ -11,7 +11,7 @@ import (
 )
 
 const addReceivedToTickets = `-- name: AddReceivedToTickets :exec
-update messaging.tickets t set last_message = n.last_message, unread_messages = t.unread_messages + n.received, updated_at = $1::timestamptz
+update messaging.tickets t set last_message = n.last_message, unread_messages = t.unread_messages + n.received, awaits_contact = false, updated_at = $1::timestamptz
 from (select unnest($3::bigint[]) as id, unnest($4::text[]) as last_message, unnest($5::int[]) as received) n
 where t.company_id = $2 and t.id = n.id
 `
@@ -201,7 +201,7 @@ func (q *Queries) LockFreeContacts(ctx context.Context, companyID int64, numberK
 }
 
 const lockFreeLiveTickets = `-- name: LockFreeLiveTickets :many
-select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at from messaging.tickets where company_id = $1 and contact_id = any($2::bigint[]) and connection_id = $3::bigint
+select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at, awaits_contact from messaging.tickets where company_id = $1 and contact_id = any($2::bigint[]) and connection_id = $3::bigint
   and status in ('open', 'pending') order by id for no key update skip locked
 `
 
@@ -241,6 +241,7 @@ func (q *Queries) LockFreeLiveTickets(ctx context.Context, companyID int64, cont
 			&i.MenuOption,
 			&i.WrongAnswers,
 			&i.RatingAskedAt,
+			&i.AwaitsContact,
 		); err != nil {
 			return nil, err
 		}

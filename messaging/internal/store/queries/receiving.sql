@@ -33,7 +33,7 @@ returning *;
 
 -- name: AddReceivedToTickets :exec
 -- Messages of contacts have been added to tickets.
-update messaging.tickets t set last_message = n.last_message, unread_messages = t.unread_messages + n.received, updated_at = sqlc.arg(at)::timestamptz
+update messaging.tickets t set last_message = n.last_message, unread_messages = t.unread_messages + n.received, awaits_contact = false, updated_at = sqlc.arg(at)::timestamptz
 from (select unnest(sqlc.arg(tickets)::bigint[]) as id, unnest(sqlc.arg(last_messages)::text[]) as last_message, unnest(sqlc.arg(received)::int[]) as received) n
 where t.company_id = sqlc.arg(company_id) and t.id = n.id;
 
