@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -105,7 +106,7 @@ func TestFilesSurviveKills(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return message()["mediaUrl"] != nil }, time.Minute, 50*time.Millisecond, "the received file is fetched again")
 	t.Logf("the received file was there %s after the kill", time.Since(killed).Round(time.Millisecond))
-	require.Equal(t, len(site.content), len(content(message()["mediaUrl"])))
+	require.Len(t, content(message()["mediaUrl"]), len(site.content))
 	again := company.OK(201, "POST", ticket+"/messages", sent)
 	require.True(t, string(site.content) == content(again["mediaUrl"])) //nolint:testifylint // 3 MB are not printed
 
@@ -123,8 +124,8 @@ func TestFilesSurviveKills(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return len(hub.FileNames("messaging")) == 2 && hub.Count(`select count(*) from messaging.media_files`) == 2
 	}, time.Minute, 50*time.Millisecond, "the files of the two messages are left: %v", hub.FileNames("messaging"))
-	require.Equal(t, len(site.content), len(content(message()["mediaUrl"])))
-	require.Equal(t, len(site.content), len(content(again["mediaUrl"])))
+	require.Len(t, content(message()["mediaUrl"]), len(site.content))
+	require.Len(t, content(again["mediaUrl"]), len(site.content))
 }
 
 // An export whose hub is killed is cut: who reads it sees that. Then it can be had again.
@@ -151,7 +152,7 @@ func TestExportIsCut(t *testing.T) {
 		require.NoError(t, err)
 		cut()
 		rest, err := io.ReadAll(response.Body)
-		return append(first, rest...), err
+		return slices.Concat(first, rest), err
 	}
 	text, err := export(func() {
 		hub.Kill()

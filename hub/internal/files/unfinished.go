@@ -58,7 +58,7 @@ func (s *Store) RemoveUnfinished(ctx context.Context, before time.Time) (removed
 		if err != nil || info.ModTime().After(before) {
 			return ignoreMissing(err)
 		}
-		if err := os.Remove(path); err != nil {
+		if err := os.Remove(path); err != nil { //nolint:gosec // a directory of the hub alone; a link is removed, not followed
 			return ignoreMissing(err)
 		}
 		removed++

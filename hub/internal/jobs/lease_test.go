@@ -54,7 +54,7 @@ func runWithoutEnd(url string) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}}
-	jobs.NewRunner(db, "clinic", []module.Job{job}, slog.Default(), time.Now).Run(context.Background())
+	jobs.NewRunner(db, "clinic", []module.Job{job}, slog.New(slog.NewTextHandler(os.Stderr, nil)), time.Now).Run(context.Background())
 	return nil
 }
 
