@@ -25,13 +25,14 @@ type Service struct {
 	drivers *driver.Drivers
 	media   *media.Service
 	replies *autoreply.Service
+	batches batches
 }
 
 var _ driver.Sink = (*Service)(nil)
 
 // New returns the service of an opened product.
 func New(host module.Host, s *store.Store, drivers *driver.Drivers, files *media.Service, replies *autoreply.Service) *Service {
-	return &Service{host, s, drivers, files, replies}
+	return &Service{host: host, store: s, drivers: drivers, media: files, replies: replies, batches: batches{waiting: make(map[int64][]*arrival)}}
 }
 
 // ChangeConnection implements [driver.Sink].
@@ -45,6 +46,14 @@ func (s *Service) ChangeConnection(ctx context.Context, change driver.Connection
 // ReceiveMessage implements [driver.Sink]. The message goes to the contact's live ticket; a
 // new contact, and a contact without a ticket, get theirs in the same transaction.
 func (s *Service) ReceiveMessage(ctx context.Context, in driver.Incoming) error {
+	if isStored, err := s.storeInBatch(ctx, in); isStored || err != nil {
+		return err
+	}
+	return s.receive(ctx, in)
+}
+
+// receive stores a message in a transaction of its own, with all that follows from it.
+func (s *Service) receive(ctx context.Context, in driver.Incoming) error {
 	connection, company, err := s.connectionOf(ctx, in.ConnectionID)
 	if err != nil {
 		return ignoreNoRows(err)
@@ -155,15 +164,8 @@ func (s *Service) ReceiveReceipt(ctx context.Context, receipt driver.Receipt) er
 
 // connectionOf returns a connection and the company it belongs to.
 func (s *Service) connectionOf(ctx context.Context, id int64) (store.Connection, store.Company, error) {
-	connection, err := s.store.ConnectionByID(ctx, id)
-	if err != nil {
-		return connection, store.Company{}, err
-	}
-	company, err := s.store.Company(ctx, connection.CompanyID)
-	if err != nil {
-		return connection, company, fmt.Errorf("loading the company: %w", err)
-	}
-	return connection, company, nil
+	row, err := s.store.ReceivingConnection(ctx, id)
+	return row.Connection, row.Company, err
 }
 
 // quotedID returns the id of the message that another one quotes, or nil if it is not
