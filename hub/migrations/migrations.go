@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	_ "github.com/jackc/pgx/v5/stdlib" // the "pgx" driver goose works through
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/database"
@@ -80,6 +81,36 @@ func nameOf(source *goose.Source) string {
 	return fmt.Sprintf("%05d_%s.go", source.Version, programmedNames()[source.Version])
 }
 
+// Pending reports whether [Up] has something to do or to refuse. It spares a start a
+// connection of its own where nothing is pending, as nearly always.
+func Pending(ctx context.Context, db *pgxpool.Pool) (bool, error) {
+	status, err := checkTable(ctx, poolRows{db}, versionTable, files)
+	return status.Current != status.Target, err
+}
+
+// poolRows is a pool as checkTable reads it.
+type poolRows struct{ *pgxpool.Pool }
+
+// QueryRowContext implements [rowReader].
+func (p poolRows) QueryRowContext(ctx context.Context, query string, args ...any) row {
+	return p.QueryRow(ctx, query, args...)
+}
+
+// databaseRows is a database/sql handle as checkTable reads it.
+type databaseRows struct{ *sql.DB }
+
+// QueryRowContext implements [rowReader].
+func (d databaseRows) QueryRowContext(ctx context.Context, query string, args ...any) row {
+	return d.DB.QueryRowContext(ctx, query, args...)
+}
+
+// rowReader reads one row.
+type rowReader interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) row
+}
+
+type row interface{ Scan(into ...any) error }
+
 // Check returns the status of schema hub without changing anything.
 func Check(ctx context.Context, databaseURL string) (Status, error) {
 	db, err := sql.Open("pgx", databaseURL)
@@ -93,11 +124,11 @@ func Check(ctx context.Context, databaseURL string) (Status, error) {
 const versionTable = "hub.schema_version"
 
 func check(ctx context.Context, db *sql.DB) (Status, error) {
-	return checkTable(ctx, db, versionTable, files)
+	return checkTable(ctx, databaseRows{db}, versionTable, files)
 }
 
 // checkTable compares a version table with the files it counts.
-func checkTable(ctx context.Context, db *sql.DB, table string, files fs.FS) (Status, error) {
+func checkTable(ctx context.Context, db rowReader, table string, files fs.FS) (Status, error) {
 	status := Status{Target: newest(files)}
 	var exists bool
 	if err := db.QueryRowContext(ctx, `select to_regclass($1) is not null`, table).Scan(&exists); err != nil {

@@ -7,6 +7,7 @@ package autoreply
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -57,6 +58,7 @@ type Received struct {
 	Ticket     store.Ticket
 	Body       string
 	QuotedID   *string   // message that it replies to; nil: none
+	IsAsked    bool      // a campaign may wait for the contact's answer
 	At         time.Time // when the contact wrote it
 }
 
@@ -64,13 +66,21 @@ type Received struct {
 // [Service.Send].
 func (s *Service) Respond(ctx context.Context, tx *store.Tx, r Received) ([]store.OutboxEntry, error) {
 	c := &conversation{Received: r, service: s, tx: tx}
-	if handled, err := c.changeConsent(ctx); handled || err != nil {
-		return c.entries, err
+	campaigns, err := c.campaignQuestions(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if r.Contact.AnonymizedAt == nil && r.Contact.Consent != chat.ConsentOptedOut {
+	if handled, err := c.changeConsent(ctx); handled || err != nil {
+		return c.entries, errors.Join(err, c.declineAll(ctx, campaigns))
+	}
+	quoted := c.quotedCampaign(campaigns)
+	if r.Contact.AnonymizedAt == nil && r.Contact.Consent != chat.ConsentOptedOut && quoted == nil {
 		if handled, err := c.answerQuestion(ctx); handled || err != nil {
 			return c.entries, err
 		}
+	}
+	if err := c.answerCampaign(ctx, campaigns, quoted); err != nil {
+		return nil, err
 	}
 	if !mayAnswer(r.Contact) {
 		return nil, nil
@@ -107,6 +117,8 @@ type conversation struct {
 	service *Service
 	tx      *store.Tx
 	entries []store.OutboxEntry
+
+	hasLaterReminder bool // an open reminder is the last that people or programs wrote
 }
 
 // isExhausted reports whether the ticket got as many automatic messages as it may.

@@ -22,6 +22,9 @@ func (c *conversation) answerQuestion(ctx context.Context) (handled bool, err er
 	var named, worded []store.AppointmentQuestion // the newest first
 	for _, row := range rows {
 		question := row.AppointmentQuestion
+		if question.Status == store.QuestionOpen && !row.Interrupted && c.tx.Now().Before(question.ExpiresAt) {
+			c.hasLaterReminder = true
+		}
 		answer, byNumber := ruleOf(question).Answer(c.Body)
 		if answer == chat.NoAnswer {
 			continue

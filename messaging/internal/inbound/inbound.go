@@ -89,7 +89,7 @@ func (s *Service) receive(ctx context.Context, in driver.Incoming) error {
 		if isKnown, err := tx.RemoteMessageExists(ctx, scope.Company, connection.ID, in.RemoteID); err != nil || isKnown {
 			return err
 		}
-		ticket, isRating, err := s.ticketOf(ctx, tx, company, contact, connection.ID, in.Body)
+		ticket, isRating, isAsked, err := s.ticketOf(ctx, tx, company, contact, connection.ID, in.Body)
 		if err != nil {
 			return err
 		}
@@ -117,7 +117,7 @@ func (s *Service) receive(ctx context.Context, in driver.Incoming) error {
 		if isRating { // nobody has to read it
 			return tx.MarkTicketRead(ctx, scope.Company, ticket.ID)
 		}
-		replies, err = s.replies.Respond(ctx, tx, autoreply.Received{Company: company, Connection: connection, Contact: contact, Ticket: ticket, Body: in.Body, QuotedID: draft.QuotedID, At: in.At})
+		replies, err = s.replies.Respond(ctx, tx, autoreply.Received{Company: company, Connection: connection, Contact: contact, Ticket: ticket, Body: in.Body, QuotedID: draft.QuotedID, IsAsked: isAsked, At: in.At})
 		return err
 	})
 	if err == nil {
@@ -127,21 +127,21 @@ func (s *Service) receive(ctx context.Context, in driver.Incoming) error {
 }
 
 // ticketOf returns the ticket of a contact's message: the closed one that it rates, the live
-// one, or a new one. With it campaigns get the contact's answer.
-func (s *Service) ticketOf(ctx context.Context, tx *store.Tx, company store.Company, contact store.Contact, connection int64, body string) (ticket store.Ticket, isRating bool, err error) {
+// one, or a new one. isAsked is true if a campaign waits for the contact's answer.
+func (s *Service) ticketOf(ctx context.Context, tx *store.Tx, company store.Company, contact store.Contact, connection int64, body string) (ticket store.Ticket, isRating, isAsked bool, err error) {
 	rated, err := s.replies.TakeRating(ctx, tx, contact, connection, body)
 	if err != nil {
-		return ticket, false, err
+		return ticket, false, false, err
 	}
 	if rated != nil {
-		return *rated, true, nil
+		return *rated, true, false, nil
 	}
 	scope := store.Scope{Company: company.ID, Tenant: company.TenantID}
 	ticket, err = tx.FindOrCreateTicket(ctx, scope, contact, connection, store.NewTicket{Status: chat.TicketPending, Reopens: true})
 	if err == nil {
-		err = tx.TakeCampaignAnswer(ctx, ticket, connection, chat.Declines(body, company.OptOutWords))
+		isAsked, err = tx.AttachCampaignMessages(ctx, ticket, connection)
 	}
-	return ticket, false, err
+	return ticket, false, isAsked, err
 }
 
 // ReceiveReceipt implements [driver.Sink].

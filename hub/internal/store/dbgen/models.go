@@ -78,6 +78,7 @@ type Integration struct {
 	AccountSince      *time.Time
 	InactiveAt        *time.Time
 	AbandonedAt       *time.Time
+	RegisteredEvents  []string
 }
 
 type Job struct {
@@ -92,6 +93,7 @@ type Job struct {
 	LeasedTo  *time.Time
 	LastError *string
 	CreatedAt time.Time
+	Holder    *string
 }
 
 type Key struct {
