@@ -1,22 +1,22 @@
 import { Button, TextInput } from "@mantine/core";
 import { type UseMutationResult, useMutation } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useState } from "react";
-import { ApiError } from "../api/client";
 import { useLanguage } from "../i18n";
 import { Copy } from "./Copy";
 import { Dialog } from "./Dialog";
+import { detailOf } from "./errors";
 import classes from "./Form.module.css";
 import page from "./page.module.css";
 
-/** detailOf is what an error says to people. */
-export const detailOf = (error: unknown): string => (error instanceof ApiError ? (error.problem?.errors?.map((field) => `${field.location.replace(/^body\./, "")} ${field.message}`).join("; ") || error.problem?.detail || error.message) : String(error));
-
-export type Values = { text: (name: string) => string; maybe: (name: string) => string | undefined; checked: (name: string) => boolean };
+/** Values are what a form holds: text without the spaces around it, raw with them. */
+export type Values = { text: (name: string) => string; raw: (name: string) => string; maybe: (name: string) => string | undefined; checked: (name: string) => boolean };
 
 function valuesOf(form: HTMLFormElement): Values {
 	const data = new FormData(form);
-	const text = (name: string) => String(data.get(name) ?? "").trim();
-	return { text, maybe: (name) => text(name) || undefined, checked: (name) => data.has(name) };
+	// Browsers write line breaks of text areas as two characters.
+	const raw = (name: string) => String(data.get(name) ?? "").replaceAll("\r\n", "\n");
+	const text = (name: string) => raw(name).trim();
+	return { text, raw, maybe: (name) => text(name) || undefined, checked: (name) => data.has(name) };
 }
 
 type FormProps<T> = { submit: string; act: UseMutationResult<T, Error, Values>; children?: ReactNode; disabled?: boolean; danger?: boolean };
@@ -41,15 +41,18 @@ export function Form<T>({ submit, act, children, disabled, danger }: FormProps<T
 	);
 }
 
-type DialogProps<T> = { title: string; submit?: string; onClose: () => void; send: (values: Values) => Promise<T>; onDone?: () => unknown; children?: ReactNode; disabled?: boolean; danger?: boolean; result?: (data: T) => ReactNode };
+type DialogProps<T> = { title: string; submit?: string; onClose: () => void; send: (values: Values) => Promise<T>; onDone?: () => unknown; children?: ReactNode; disabled?: boolean; danger?: boolean; result?: (data: T) => ReactNode; stay?: boolean };
 
-/** FormDialog is a form in a window. It closes when the hub has done it, or shows the result once. */
+/**
+ * FormDialog is a form in a window. It closes when the hub has done it, unless it stays, or shows the
+ * result once.
+ */
 export function FormDialog<T>(props: DialogProps<T>) {
 	const act = useMutation({
 		mutationFn: props.send,
 		gcTime: 0, // secrets are not kept
 		onSuccess: async () => {
-			if (!props.result) props.onClose();
+			if (!props.result && !props.stay) props.onClose();
 			await props.onDone?.();
 		},
 	});
