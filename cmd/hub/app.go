@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -13,10 +14,14 @@ import (
 	"integrationhub/cmd/hub/internal/client"
 )
 
-// app is what every command is lent: the streams, the global flags, the clock.
+// app is what every command is lent: the streams, the environment, the global flags, the
+// clock.
 type app struct {
 	in       *os.File
 	out, err *os.File
+
+	getenv func(name string) string
+	dir    string // where relative paths begin; "" is the process's working directory
 
 	url, token, dataDir, output string
 	quiet                       bool
@@ -28,7 +33,7 @@ type app struct {
 }
 
 func newApp(in, out, err *os.File) *app {
-	return &app{in: in, out: out, err: err, now: time.Now}
+	return &app{in: in, out: out, err: err, getenv: os.Getenv, now: time.Now}
 }
 
 // note tells something on stderr, unless --quiet.
@@ -114,7 +119,7 @@ func (a *app) secret(value string) (string, error) {
 	case value == "-":
 		from = a.in
 	case strings.HasPrefix(value, "@"):
-		file, err := os.Open(value[1:])
+		file, err := os.Open(a.path(value[1:]))
 		if err != nil {
 			return "", configf("reading a secret: %w", err)
 		}
@@ -131,11 +136,19 @@ func (a *app) secret(value string) (string, error) {
 }
 
 // setting gives a flag's value, else the environment's.
-func setting(flag, variable string) string {
+func (a *app) setting(flag, variable string) string {
 	if flag != "" {
 		return flag
 	}
-	return os.Getenv(variable)
+	return a.getenv(variable)
+}
+
+// path returns where a file is that was named on the command line.
+func (a *app) path(name string) string {
+	if a.dir == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(a.dir, name)
 }
 
 // calls gives the client of the hub with an operator's right, where there is one.

@@ -85,7 +85,7 @@ func (a *app) operatorOrKey(flag string, forTenant bool) (c *client.Client, byKe
 	if flag != "" && forTenant {
 		return nil, false, usagef("--tenant is for operators; the key already names its tenant")
 	}
-	key := setting(flag, "HUB_KEY")
+	key := a.setting(flag, "HUB_KEY")
 	if flag == "" {
 		c, err = a.calls()
 		if err != nil || c.HasOperator() || key == "" || forTenant {

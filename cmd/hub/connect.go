@@ -37,7 +37,7 @@ is 6. Where the peer is not what was said, nothing is made.`,
 				return usagef("--tenant and --peer are needed; see: hub tenants list")
 			}
 			var err error
-			if in.APIKey, err = a.secret(setting(in.APIKey, peerKeyVariable)); err != nil {
+			if in.APIKey, err = a.secret(a.setting(in.APIKey, peerKeyVariable)); err != nil {
 				return err
 			}
 			if in.APIKey == "" {

@@ -28,8 +28,8 @@ type connection struct {
 // connection decides it: flags and variables, else the saved login, else the hub on
 // this machine. A right that was given for one address is never sent to another.
 func (a *app) connection() (connection, error) {
-	address := strings.TrimRight(setting(a.url, "HUB_URL"), "/")
-	token, err := a.secret(setting(a.token, "HUB_TOKEN"))
+	address := strings.TrimRight(a.setting(a.url, "HUB_URL"), "/")
+	token, err := a.secret(a.setting(a.token, "HUB_TOKEN"))
 	if err != nil {
 		return connection{}, err
 	}
@@ -40,7 +40,7 @@ func (a *app) connection() (connection, error) {
 	if address != "" && tokens != nil {
 		return connection{address, tokens, "--url or HUB_URL", exitUsage}, nil
 	}
-	saved, err := loadCredentials()
+	saved, err := a.loadCredentials()
 	if err != nil {
 		return connection{}, err
 	}
@@ -80,7 +80,7 @@ type localHub struct {
 }
 
 func (a *app) localPath() string {
-	dir := setting(a.dataDir, "HUB_DATA_DIR")
+	dir := a.setting(a.dataDir, "HUB_DATA_DIR")
 	if dir == "" {
 		dir = "data"
 	}
@@ -91,7 +91,7 @@ func (a *app) localPath() string {
 // this machine is believed: the file may lie in somebody else's directory.
 func (a *app) localHub() (*localHub, error) {
 	path := a.localPath()
-	raw, err := os.ReadFile(path)
+	raw, err := os.ReadFile(a.path(path))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil

@@ -33,21 +33,21 @@ type login struct {
 // expirySlack is how long before its end an access token is renewed.
 const expirySlack = 30 * time.Second
 
-func credentialsPath() (string, error) {
-	dir, err := os.UserConfigDir()
-	if err != nil {
-		return "", configf("finding the configuration directory (set XDG_CONFIG_HOME): %w", err)
-	}
-	if own := os.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(own) {
-		dir = own // the same on every system
+func (a *app) credentialsPath() (string, error) {
+	dir := a.getenv("XDG_CONFIG_HOME") // the same on every system
+	if !filepath.IsAbs(dir) {
+		var err error
+		if dir, err = os.UserConfigDir(); err != nil {
+			return "", configf("finding the configuration directory (set XDG_CONFIG_HOME): %w", err)
+		}
 	}
 	return filepath.Join(dir, "hub", "credentials.json"), nil
 }
 
 // loadCredentials reads the saved logins; none where there is no file.
-func loadCredentials() (credentials, error) {
+func (a *app) loadCredentials() (credentials, error) {
 	saved := credentials{}
-	path, err := credentialsPath()
+	path, err := a.credentialsPath()
 	if err != nil {
 		return saved, nil // no home directory, no saved logins
 	}
@@ -69,8 +69,8 @@ func loadCredentials() (credentials, error) {
 
 // changeCredentials changes the saved logins under a lock that other processes
 // respect, and stores them for this user alone, all or nothing.
-func changeCredentials(change func(*credentials) error) error {
-	path, err := credentialsPath()
+func (a *app) changeCredentials(change func(*credentials) error) error {
+	path, err := a.credentialsPath()
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func changeCredentials(change func(*credentials) error) error {
 	if err := flock(lock); err != nil {
 		return configf("locking the saved logins: %w", err)
 	}
-	saved, err := loadCredentials()
+	saved, err := a.loadCredentials()
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ type savedTokens struct {
 
 // Token implements [client.Tokens].
 func (t *savedTokens) Token(ctx context.Context) (string, error) {
-	saved, err := loadCredentials()
+	saved, err := t.app.loadCredentials()
 	if err != nil {
 		return "", err
 	}
@@ -145,7 +145,7 @@ func (t *savedTokens) Token(ctx context.Context) (string, error) {
 // Renew implements [client.Tokens].
 func (t *savedTokens) Renew(ctx context.Context, stale string) (string, error) {
 	var token string
-	err := changeCredentials(func(saved *credentials) error {
+	err := t.app.changeCredentials(func(saved *credentials) error {
 		current, ok := saved.Logins[t.url]
 		if !ok {
 			return client.ErrNotLoggedIn

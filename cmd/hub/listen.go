@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -83,7 +82,7 @@ func (f *listenFlags) check(a *app) error {
 		return nil
 	}
 	if len(f.secrets) == 0 {
-		if secret := os.Getenv("HUB_WEBHOOK_SECRET"); secret != "" {
+		if secret := a.getenv("HUB_WEBHOOK_SECRET"); secret != "" {
 			f.secrets = []string{secret}
 		}
 	}

@@ -53,7 +53,7 @@ $XDG_CONFIG_HOME, readable by you alone, and renews itself.`,
 			if err != nil {
 				return loginRefused(err)
 			}
-			if err := saveLogin(to.url, loginOf(reply.Value, a.now())); err != nil {
+			if err := a.saveLogin(to.url, loginOf(reply.Value, a.now())); err != nil {
 				return err
 			}
 			a.note("logged in at %s as %s (%s)", to.url, terminal.Printable(reply.Value.Operator.Email), reply.Value.Operator.Role)
@@ -77,8 +77,8 @@ func loginRefused(err error) error {
 	return err
 }
 
-func saveLogin(address string, session login) error {
-	return changeCredentials(func(saved *credentials) error {
+func (a *app) saveLogin(address string, session login) error {
+	return a.changeCredentials(func(saved *credentials) error {
 		saved.Current, saved.Logins[address] = address, session
 		return nil
 	})

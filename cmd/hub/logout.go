@@ -21,7 +21,7 @@ func newLogout(a *app) *cobra.Command {
 				a.note("there is no saved login at %s", to.url)
 				return nil
 			}
-			saved, err := loadCredentials()
+			saved, err := a.loadCredentials()
 			if err != nil {
 				return err
 			}
@@ -30,7 +30,7 @@ func newLogout(a *app) *cobra.Command {
 				return err
 			}
 			failure := c.Logout(cmd.Context(), saved.Logins[to.url].RefreshToken)
-			if err := forgetLogin(to.url); err != nil {
+			if err := a.forgetLogin(to.url); err != nil {
 				return err
 			}
 			if failure != nil && exitCode(failure) != exitAuth {
@@ -42,8 +42,8 @@ func newLogout(a *app) *cobra.Command {
 	}
 }
 
-func forgetLogin(address string) error {
-	return changeCredentials(func(saved *credentials) error {
+func (a *app) forgetLogin(address string) error {
+	return a.changeCredentials(func(saved *credentials) error {
 		delete(saved.Logins, address)
 		if saved.Current == address {
 			saved.Current = ""

@@ -232,14 +232,14 @@ const (
 )
 
 // paint colours text for stdout.
-func (a *app) paint(c colour, text string) string { return paintFor(a.out, c, text) }
+func (a *app) paint(c colour, text string) string { return a.paintFor(a.out, c, text) }
 
 // errPaint colours text for stderr.
-func (a *app) errPaint(c colour, text string) string { return paintFor(a.err, c, text) }
+func (a *app) errPaint(c colour, text string) string { return a.paintFor(a.err, c, text) }
 
 // paintFor colours text where the file is a terminal and NO_COLOR is not set.
-func paintFor(file *os.File, c colour, text string) string {
-	if c == plain || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(file.Fd())) {
+func (a *app) paintFor(file *os.File, c colour, text string) string {
+	if c == plain || a.getenv("NO_COLOR") != "" || a.getenv("TERM") == "dumb" || !term.IsTerminal(int(file.Fd())) {
 		return text
 	}
 	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", c, text)

@@ -36,7 +36,7 @@ wanted, correlation_id and id. Up to 500 lines go in one call, all or nothing.`,
   hub publish --batch events.jsonl`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			key := setting(f.key, "HUB_KEY")
+			key := a.setting(f.key, "HUB_KEY")
 			if key == "" {
 				return &failure{code: exitAuth, err: errors.New("publishing needs a tenant's key"),
 					hint: "export HUB_KEY=$(hub keys create --tenant TENANT -q)"}
@@ -134,7 +134,7 @@ func (a *app) source(name string) (from io.Reader, done func(), err error) {
 	if name == "-" {
 		return a.in, func() {}, nil
 	}
-	file, err := os.Open(name)
+	file, err := os.Open(a.path(name))
 	if err != nil {
 		return nil, nil, usagef("opening the file: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -37,9 +38,12 @@ instead: put it into HUB_KEY.
 Values go to stdout, notes to stderr. Exit codes: 0 ok, 1 failure, 2 usage,
 3 configuration, 4 not allowed, 5 not found, 6 partly done.`
 
+// keepCommandOrder has help show the list's order, in every tree of this process.
+var keepCommandOrder = sync.OnceFunc(func() { cobra.EnableCommandSorting = false })
+
 // newRoot makes the whole command tree.
 func newRoot(a *app) *cobra.Command {
-	cobra.EnableCommandSorting = false // help shows the list's order
+	keepCommandOrder()
 	var showsVersion, asJSON bool
 	version := newVersion(a)
 	root := &cobra.Command{

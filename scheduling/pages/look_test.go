@@ -154,12 +154,6 @@ func TestChosenLanguages(t *testing.T) {
 	}
 }
 
-func TestPictures(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, []string{"https://a.example/x.png", "", "", ""},
-		[]string{safeImageURL("https://a.example/x.png"), safeImageURL("http://a.example/x.png"), safeImageURL("javascript:alert(1)"), safeImageURL("%zz")})
-}
-
 // sources are the texts of a directory's files.
 func sources(t *testing.T, dir string) string {
 	t.Helper()

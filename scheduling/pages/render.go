@@ -119,10 +119,7 @@ func (p *pageRequest) setHeaders(header http.Header, style string, indexed bool)
 	} else {
 		header.Set("X-Frame-Options", "DENY")
 	}
-	pictures := "'self' data: https:"
-	if logo := p.logoURL(); logo != "" {
-		pictures += " " + parseOrigin(logo)
-	}
+	pictures := "'self' data: https: " + parseOrigin(p.host.Files.URL("")) // uploads, which may be at another origin than the visitor's
 	header.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self' 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+
 		"'; img-src "+pictures+"; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors "+ancestors)
 	header.Set("X-Content-Type-Options", "nosniff")

@@ -3,7 +3,6 @@ package pages
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -62,9 +61,7 @@ func (p *pageRequest) serviceCard(service store.Service) choiceCard {
 	card := choiceCard{
 		Link: p.linkTo("professional", "service", service.ID.String()), Name: service.Name, Text: service.Description, Color: service.Color, Duration: formatDuration(service.DurationMinutes),
 	}
-	if service.ImageUrl != nil {
-		card.Image = safeImageURL(*service.ImageUrl)
-	}
+	card.Image = p.photoURL(service.ImageKey, service.ImageUrl)
 	if p.showsPrices() {
 		card.Price = p.formatPrice(service.PriceCents)
 	}
@@ -74,12 +71,14 @@ func (p *pageRequest) serviceCard(service store.Service) choiceCard {
 	return card
 }
 
-// safeImageURL returns an https address unchanged and "" for any other.
-func safeImageURL(address string) string {
-	if u, err := url.Parse(address); err != nil || u.Scheme != "https" {
+// photoURL returns the address of a picture, or "". Addresses elsewhere that are not https
+// can only be those stored by former versions; browsers would not show them.
+func (p *pageRequest) photoURL(file, elsewhere *string) string {
+	address := p.publicBooking.PhotoURL(file, elsewhere)
+	if address == nil || file == nil && !strings.HasPrefix(*address, "https://") {
 		return ""
 	}
-	return address
+	return *address
 }
 
 // emptyPage is the page of a step without choices.
@@ -189,9 +188,7 @@ func (p *pageRequest) showProfessionals() (reply, error) {
 				card.Text = strings.TrimPrefix(card.Text+"\n"+*text, "\n")
 			}
 		}
-		if row.AvatarUrl != nil {
-			card.Image = safeImageURL(*row.AvatarUrl)
-		}
+		card.Image = p.photoURL(row.AvatarKey, row.AvatarUrl)
 		if offer.Price != chosen.service.PriceCents && p.showsPrices() {
 			card.Price = p.formatPrice(offer.Price)
 		}

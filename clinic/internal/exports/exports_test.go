@@ -15,6 +15,7 @@ import (
 	"integrationhub/clinic/internal/exports"
 	"integrationhub/clinic/internal/store"
 	"integrationhub/hub"
+	"integrationhub/hub/hubtest/moduletest"
 )
 
 // addPatients adds patients behind the product's back.
@@ -81,10 +82,14 @@ func TestExportContinues(t *testing.T) {
 	require.Eventually(t, func() bool { return export.written() > 0 }, clinictest.Timeout, time.Millisecond)
 	cancel()
 	require.Error(t, <-ended)
-	written := export.written()
+	var written int
+	var got moduletest.Response
+	require.Eventually(t, func() bool { // the last commit may end after the run that was cancelled
+		written, got = export.written(), clinic.Call("GET", export.address(), nil)
+		return written == export.written()
+	}, clinictest.Timeout, 10*time.Millisecond)
 	require.Positive(t, written)
 	require.Less(t, written, patients, "it was cancelled in the middle")
-	got := clinic.Call("GET", export.address(), nil)
 	require.Equal(t, 202, got.Status, got.Text)
 	require.Equal(t, fmt.Sprintf("%d resources so far", written), got.Header.Get("X-Progress"))
 	require.NotEmpty(t, got.Header.Get("Retry-After"))

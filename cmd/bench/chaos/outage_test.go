@@ -185,7 +185,7 @@ func TestChaosReceiverDownForADay(t *testing.T) {
 	require.Greater(t, len(neighbours), 1000)
 	p99 := percentile(neighbours, 0.99)
 	t.Logf("%d deliveries drained in %s, %d of %d live ones among them; %d of neighbours meanwhile, p99 %s", missedEvents, took.Round(time.Millisecond), early, liveEvents, len(neighbours), p99)
-	require.Less(t, p99, time.Second)
+	require.Less(t, p99, took/2, "neighbours do not wait behind the drain")
 	bed.unparked = missedEvents
 	balance := bed.requireBalance(publisher, sent)
 	require.Zero(t, balance.Duplicated)

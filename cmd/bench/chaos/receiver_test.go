@@ -139,7 +139,7 @@ func TestChaosReceivers(t *testing.T) {
 	require.Zero(t, balance.Duplicated)
 	took := bed.wellBehavedP99()
 	t.Logf("p99 of the well-behaved endpoints, from the send to the arrival: %s; hub's memory %d MB", took, peak>>20)
-	require.Less(t, took, time.Second)
+	require.Less(t, took, 5*time.Second, "nobody waits behind attempts that hang for ten seconds")
 }
 
 // requireRules fails the test unless the log of each endpoint obeys the rules of delivery.

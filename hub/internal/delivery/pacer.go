@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -12,6 +13,8 @@ import (
 // next turn, by its own clock.
 type RedisPacer struct {
 	Client redis.UniversalClient
+
+	timeout time.Duration // of a turn; 0: pacerTimeout
 }
 
 // pacerTimeout bounds what a slow Redis can cost an attempt.
@@ -31,7 +34,7 @@ return 0`)
 
 // TakeTurn implements [Pacer]. Without Redis every process paces by itself.
 func (p RedisPacer) TakeTurn(ctx context.Context, target uuid.UUID, interval time.Duration) (time.Duration, bool) {
-	ctx, cancel := context.WithTimeout(ctx, pacerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(p.timeout, pacerTimeout))
 	defer cancel()
 	wait, err := takeTurnScript.Run(ctx, p.Client, []string{"hub:turn:" + target.String()}, interval.Microseconds()).Int64()
 	if err != nil || wait <= 0 {

@@ -31,7 +31,7 @@ func TestRefusedTurnsCostNothing(t *testing.T) {
 	for name, client := range map[string]*redis.Client{"a server": hubtest.Redis(t).Client(t), "in process": near} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pacer, target := RedisPacer{Client: client}, uuid.New()
+			pacer, target := RedisPacer{Client: client, timeout: time.Minute}, uuid.New()
 			const interval = 111 * time.Millisecond // no multiple of anything
 			_, ok := pacer.TakeTurn(t.Context(), target, interval)
 			require.True(t, ok)
@@ -59,7 +59,7 @@ func TestTwoProcessesShareOnePace(t *testing.T) {
 	client := func() RedisPacer {
 		c := redis.NewClient(&redis.Options{Addr: server.Addr()})
 		t.Cleanup(func() { _ = c.Close() })
-		return RedisPacer{Client: c}
+		return RedisPacer{Client: c, timeout: time.Minute}
 	}
 	pacers, next := []RedisPacer{client(), client()}, make([]time.Time, 2)
 	target := &directory.Target{ID: uuid.New(), RatePerMinute: 90, Enabled: true}
@@ -100,7 +100,7 @@ func TestPacerSurvivesClocks(t *testing.T) {
 	server := miniredis.RunT(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	t.Cleanup(func() { _ = client.Close() })
-	pacer, target, now := RedisPacer{Client: client}, uuid.New(), time.Unix(1767323045, 0)
+	pacer, target, now := RedisPacer{Client: client, timeout: time.Minute}, uuid.New(), time.Unix(1767323045, 0)
 	server.SetTime(now)
 	_, ok := pacer.TakeTurn(t.Context(), target, time.Second)
 	require.True(t, ok)

@@ -112,7 +112,7 @@ func TestEventsOfLinkedContacts(t *testing.T) {
 
 	// What waits goes with the contact.
 	gone := r.AddPhone("Davi")
-	r.clinic.Fail(503)
+	r.clinic.FailChecks(503)
 	r.SendFromPhone(gone, r.line, "Hi")
 	id := r.Tickets("searchParam=" + gone)[0]["contactId"]
 	r.OK(200, "POST", fmt.Sprintf("/contacts/%v/anonymize", id), nil)
@@ -146,12 +146,12 @@ func TestPaceOfSearches(t *testing.T) {
 
 	// Retry-After is obeyed, and failures pause for longer each time.
 	r.Hub.Clock.Advance(61 * time.Second)
-	r.clinic.Fail(429)
+	r.clinic.FailChecks(429)
 	searched(42)
 	r.Hub.Clock.Advance(6 * time.Second)
 	searched(42)
 	r.Hub.Clock.Advance(time.Second)
-	r.clinic.Fail(503, 503)
+	r.clinic.FailChecks(503, 503)
 	searched(43)
 	r.Hub.Clock.Advance(29 * time.Second)
 	searched(43)

@@ -24,10 +24,13 @@ type Calendar struct {
 	bodies  []object       // of actions, in order
 	booked  map[string]any // answers, by source id
 	states  map[string]string
-	faults  []int // statuses of the next actions and searches; 0 = none
 	phones  []string
 	events  []ReceivedEvent
 	checks  []string // phones that search/clients or search/patients was asked for
+
+	// faults are the statuses of the next actions and searches, checkFaults those of the next
+	// searches for phones, which the background asks for at any time; 0 = none.
+	faults, checkFaults []int
 }
 
 // ConnectCalendar starts a scheduling product with services, and connects the company with it.
@@ -108,12 +111,14 @@ func (k *Calendar) serve(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost {
 		k.bodies = append(k.bodies, body)
 	}
+	faults := &k.faults
 	if call == "clients" || call == "patients" {
 		k.checks = append(k.checks, r.URL.Query().Get("phone"))
+		faults = &k.checkFaults
 	}
-	if len(k.faults) > 0 {
-		fault := k.faults[0]
-		if k.faults = k.faults[1:]; fault != 0 {
+	if len(*faults) > 0 {
+		fault := (*faults)[0]
+		if *faults = (*faults)[1:]; fault != 0 {
 			w.Header().Set("Retry-After", "7")
 			answer(w, fault, object{"code": "validation_failed"})
 			return
@@ -201,11 +206,19 @@ func (k *Calendar) State(id string) string {
 	return k.states[id]
 }
 
-// Fail makes the next calls answer with statuses; 0 lets one pass.
+// Fail makes the next actions and searches answer with statuses, but for those of
+// [Calendar.FailChecks]; 0 lets one pass.
 func (k *Calendar) Fail(statuses ...int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.faults = statuses
+}
+
+// FailChecks is [Calendar.Fail] for searches for phones.
+func (k *Calendar) FailChecks(statuses ...int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.checkFaults = statuses
 }
 
 // Know sets the numbers that its searches find, with a leading plus.

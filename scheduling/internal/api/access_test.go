@@ -3,6 +3,7 @@ package api_test
 import (
 	"encoding/json"
 	"fmt"
+	"image/color"
 	"slices"
 	"strings"
 	"testing"
@@ -96,6 +97,9 @@ func TestOtherOrganizationsResourcesAreNotFound(t *testing.T) {
 				body = attempt.body
 			}
 			got := callerOf(op, me, key).Call(attempt.method, attempt.path, body)
+			if slices.Contains(uploads, op.ID) {
+				got = me.Upload(attempt.path, "file", me.PNG(2, 2, color.White))
+			}
 			message := fmt.Sprintf("%s %s, %s: %s", op.ID, attempt.path, attempt.what, got.Text)
 			if slices.Contains([]string{"appointments.list", "payments.list", "webhook-logs.list", "audit-log.list"}, op.ID) { // filters
 				require.Equal(t, 200, got.Status, message)

@@ -38,7 +38,7 @@ type API struct {
 
 // New returns the API of an opened product.
 func New(host module.Host, db *store.Store, payments *payment.Service, publicBooking *publicbooking.Service, notifier *notify.Notifier) *API {
-	return &API{host: host, store: db, payments: payments, publicBooking: publicBooking, notifier: notifier, accounts: accounts.New(host, accountOptions, userStore{db}), images: picture.NewProcessor(logoLimits)}
+	return &API{host: host, store: db, payments: payments, publicBooking: publicBooking, notifier: notifier, accounts: accounts.New(host, accountOptions, userStore{db}), images: picture.NewProcessor(pictureLimits)}
 }
 
 // Accounts returns the authenticator of the product's users.

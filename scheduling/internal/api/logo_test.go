@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"image"
 	"image/png"
-	"mime/multipart"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,16 +15,7 @@ import (
 func TestLogo(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewOrganization(t)
-	upload := func(field string, content []byte) answer {
-		var body bytes.Buffer
-		form := multipart.NewWriter(&body)
-		part, err := form.CreateFormFile(field, "../../logo.svg")
-		require.NoError(t, err)
-		_, err = part.Write(content)
-		require.NoError(t, err)
-		require.NoError(t, form.Close())
-		return org.Call("POST", "/organization/logo", body.String(), "Content-Type", form.FormDataContentType())
-	}
+	upload := func(field string, content []byte) answer { return org.Upload("/organization/logo", field, content) }
 	var picture bytes.Buffer
 	require.NoError(t, png.Encode(&picture, image.NewGray(image.Rect(0, 0, 30, 20))))
 	var links []any

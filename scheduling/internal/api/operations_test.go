@@ -61,6 +61,9 @@ var bodies = map[string]string{
 	"auth.reset-password":        `{"token":"x","new_password":"y"}`,
 }
 
+// uploads are operations that take a file.
+var uploads = []string{"services.image", "professionals.avatar"}
+
 // queries holds ids that lists can be filtered by.
 var queries = map[string]string{
 	"schedule-rules.list": "?professional_id={professional}", "schedule-exceptions.list": "?professional_id={professional}",

@@ -46,7 +46,7 @@ type professionalFields struct {
 	Phone                nullable[string]    `json:"phone,omitempty" maxLength:"40" doc:"null: none"`
 	Bio                  nullable[string]    `json:"bio,omitempty" maxLength:"2000" doc:"null: none"`
 	Specialty            nullable[string]    `json:"specialty,omitempty" maxLength:"200" doc:"null: none"`
-	AvatarURL            nullable[string]    `json:"avatar_url,omitempty" maxLength:"2048" doc:"null: none"`
+	AvatarURL            nullable[string]    `json:"avatar_url,omitempty" maxLength:"2048" doc:"Address of a picture, https; null: none. Either removes an uploaded picture"`
 	Color                optional[string]    `json:"color,omitempty" maxLength:"7" pattern:"^#[0-9A-Fa-f]{6}$" doc:"How calendars paint it, #RRGGBB"`
 	IsActive             optional[bool]      `json:"is_active,omitempty" doc:"Whether it is in use"`
 	AcceptsOnlineBooking optional[bool]      `json:"accepts_online_booking,omitempty" doc:"Whether clients book this professional online"`
@@ -67,13 +67,14 @@ func (a *API) toProfessional(row store.ProfessionalWithServices, zone *time.Loca
 	professional := row.Professional
 	return Professional{
 		ID: professional.ID, OrgID: professional.OrgID, UserID: professional.UserID, Name: professional.Name, Email: professional.Email, Phone: professional.Phone, Bio: professional.Bio, Specialty: professional.Specialty,
-		AvatarURL: professional.AvatarUrl, Color: professional.Color, IsActive: professional.IsActive, AcceptsOnlineBooking: professional.AcceptsOnlineBooking, Position: professional.Position,
+		AvatarURL: a.publicBooking.PhotoURL(professional.AvatarKey, professional.AvatarUrl), Color: professional.Color, IsActive: professional.IsActive, AcceptsOnlineBooking: professional.AcceptsOnlineBooking, Position: professional.Position,
 		MaxBookingsPerDay: professional.MaxBookingsPerDay, ServiceIDs: row.ServiceIds, CalendarFeedURL: a.publicBooking.FeedURL(professional), CreatedAt: professional.CreatedAt.In(zone), UpdatedAt: professional.UpdatedAt.In(zone),
 	}
 }
 
-// applyTo applies the fields to a professional and validates the result.
-func (f *professionalFields) applyTo(professional *store.Professional, org store.Org) error {
+// applyTo applies the fields to a professional and validates the result. uploaded is the
+// address of the uploaded picture; nil: none.
+func (f *professionalFields) applyTo(professional *store.Professional, uploaded *string, org store.Org) error {
 	var errs fieldErrors
 	errs.completePhone(&f.Phone, org)
 	f.UserID.ApplyTo(&professional.UserID)
@@ -82,7 +83,7 @@ func (f *professionalFields) applyTo(professional *store.Professional, org store
 	f.Phone.ApplyTo(&professional.Phone)
 	f.Bio.ApplyTo(&professional.Bio)
 	f.Specialty.ApplyTo(&professional.Specialty)
-	f.AvatarURL.ApplyTo(&professional.AvatarUrl)
+	errs.applyPhoto(f.AvatarURL, &professional.AvatarUrl, &professional.AvatarKey, uploaded, "body.avatar_url")
 	f.Color.ApplyTo(&professional.Color)
 	f.IsActive.ApplyTo(&professional.IsActive)
 	f.AcceptsOnlineBooking.ApplyTo(&professional.AcceptsOnlineBooking)
@@ -93,7 +94,6 @@ func (f *professionalFields) applyTo(professional *store.Professional, org store
 	errs.CheckEmail(professional.Email, "body.email")
 	errs.CheckLength(rest.ValueOrZero(professional.Bio), "body.bio", 0, 2000)
 	errs.CheckLength(rest.ValueOrZero(professional.Specialty), "body.specialty", 0, 200)
-	errs.CheckURL(professional.AvatarUrl, "body.avatar_url")
 	errs.checkColor(professional.Color, "body.color")
 	limit := professional.MaxBookingsPerDay
 	errs.Check(limit == nil || *limit >= 1 && *limit <= 200, "body.max_bookings_per_day", "must be 1 to 200")
@@ -141,7 +141,7 @@ func (a *API) createProfessional(ctx context.Context, in *createProfessionalInpu
 		return nil, err
 	}
 	draft := store.Professional{OrgID: org.ID, ID: store.NewID(), Color: defaultColor, IsActive: true, AcceptsOnlineBooking: true}
-	if err := in.Body.applyTo(&draft, org); err != nil {
+	if err := in.Body.applyTo(&draft, nil, org); err != nil {
 		return nil, err
 	}
 	err = a.store.AddProfessional(ctx, draft, in.Body.Position.Pointer())
@@ -156,20 +156,68 @@ func (a *API) updateProfessional(ctx context.Context, in *updateProfessionalInpu
 	if err != nil {
 		return nil, err
 	}
-	err = a.store.InTx(ctx, "updating a professional", func(tx *store.Tx) error {
-		professional, err := tx.LockProfessional(ctx, org.ID, in.ID)
-		if err != nil {
-			return rest.NotFoundIfNoRows("Professional", err)
-		}
-		if err := in.Body.applyTo(&professional, org); err != nil {
-			return err
-		}
-		return tx.SaveProfessional(ctx, professional)
+	keepsPicture := false
+	previous, err := a.changeProfessional(ctx, org.ID, in.ID, func(professional *store.Professional) error {
+		err := in.Body.applyTo(professional, a.publicBooking.PhotoURL(professional.AvatarKey, nil), org)
+		keepsPicture = professional.AvatarKey != nil
+		return err
 	})
 	if err != nil {
 		return nil, mapProfessionalConflict(err)
 	}
+	if !keepsPicture {
+		a.deleteFile(ctx, previous)
+	}
 	return a.getProfessional(ctx, in.ID)
+}
+
+// changeProfessional changes a professional and returns the file that was the picture
+// before.
+func (a *API) changeProfessional(ctx context.Context, org, id uuid.UUID, change func(*store.Professional) error) (picture *string, err error) {
+	err = a.store.InTx(ctx, "updating a professional", func(tx *store.Tx) error {
+		professional, err := tx.LockProfessional(ctx, org, id)
+		if err != nil {
+			return rest.NotFoundIfNoRows("Professional", err)
+		}
+		picture = professional.AvatarKey
+		if err := change(&professional); err != nil {
+			return err
+		}
+		return tx.SaveProfessional(ctx, professional)
+	})
+	return picture, err
+}
+
+func (a *API) uploadAvatar(ctx context.Context, in *photoInput) (*professionalOutput, error) {
+	org, err := callerOrgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = a.replacePicture(ctx, in.RawBody.Data().File, func(name *string) (previous *string, err error) {
+		return a.changeProfessional(ctx, org, in.ID, func(professional *store.Professional) error {
+			professional.AvatarKey, professional.AvatarUrl = name, nil
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.getProfessional(ctx, in.ID)
+}
+
+func (a *API) deleteAvatar(ctx context.Context, in *ByID) (*noContent, error) {
+	org, err := callerOrgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	previous, err := a.changeProfessional(ctx, org, in.ID, func(professional *store.Professional) error {
+		professional.AvatarKey, professional.AvatarUrl = nil, nil
+		return nil
+	})
+	if err == nil {
+		a.deleteFile(ctx, previous)
+	}
+	return nil, err
 }
 
 // deleteProfessional marks the row as deleted: appointments refer to it.
@@ -178,8 +226,19 @@ func (a *API) deleteProfessional(ctx context.Context, in *ByID) (*noContent, err
 	if err != nil {
 		return nil, err
 	}
-	deleted, err := a.store.RemoveProfessional(ctx, org, in.ID)
-	return nil, requireRowChanged("Professional", deleted, err)
+	var picture *string
+	err = a.store.InTx(ctx, "removing a professional", func(tx *store.Tx) error {
+		professional, err := tx.LockProfessional(ctx, org, in.ID)
+		if err != nil {
+			return rest.NotFoundIfNoRows("Professional", err)
+		}
+		picture = professional.AvatarKey
+		return tx.RemoveProfessional(ctx, org, in.ID)
+	})
+	if err == nil {
+		a.deleteFile(ctx, picture)
+	}
+	return nil, err
 }
 
 func (a *API) rotateCalendarFeed(ctx context.Context, in *ByID) (*professionalOutput, error) {

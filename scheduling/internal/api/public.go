@@ -44,6 +44,7 @@ type PublicService struct {
 	RequiresDeposit bool           `json:"requires_deposit" doc:"Whether a part is paid in advance"`
 	DepositAmount   *booking.Cents `json:"deposit_amount" doc:"Part of the price that is paid in advance; null: none"`
 	Category        *string        `json:"category" doc:"Heading it is listed below; null: none"`
+	ImageURL        *string        `json:"image_url" doc:"Picture of it; null: none"`
 }
 
 // PublicProfessional is a professional in public booking, with the terms of a service.
@@ -79,7 +80,7 @@ func (a *API) listPublicServices(ctx context.Context, in *Slug) (*struct{ Body [
 	}
 	rows, err := a.publicBooking.Services(ctx, org)
 	return &struct{ Body []PublicService }{rest.Map(rows, func(service store.Service) PublicService {
-		return PublicService{service.ID, service.Name, service.Description, service.DurationMinutes, service.PriceCents, service.Color, service.RequiresDeposit, service.DepositCents, service.Category}
+		return PublicService{service.ID, service.Name, service.Description, service.DurationMinutes, service.PriceCents, service.Color, service.RequiresDeposit, service.DepositCents, service.Category, a.publicBooking.PhotoURL(service.ImageKey, service.ImageUrl)}
 	})}, err
 }
 
@@ -97,7 +98,7 @@ func (a *API) listPublicProfessionals(ctx context.Context, in *publicProfessiona
 	return &struct{ Body []PublicProfessional }{rest.Map(offers, func(row store.ServiceOffer) PublicProfessional {
 		offer := store.ResolveOffer(row, org.Policy)
 		return PublicProfessional{
-			ID: row.ProfessionalID, Name: row.ProfessionalName, Bio: row.Bio, AvatarURL: row.AvatarUrl, Specialty: row.Specialty,
+			ID: row.ProfessionalID, Name: row.ProfessionalName, Bio: row.Bio, AvatarURL: a.publicBooking.PhotoURL(row.AvatarKey, row.AvatarUrl), Specialty: row.Specialty,
 			DurationMinutes: int(offer.Duration.Minutes()), Price: offer.Price,
 		}
 	})}, err

@@ -56,7 +56,7 @@ type serviceFields struct {
 	SlotIntervalMinutes nullable[int]           `json:"slot_interval_minutes,omitempty" minimum:"5" maximum:"240" doc:"null: as the settings have it"`
 	BufferBeforeMinutes nullable[int]           `json:"buffer_before_minutes,omitempty" minimum:"0" maximum:"240" doc:"null: as the settings have it"`
 	BufferAfterMinutes  nullable[int]           `json:"buffer_after_minutes,omitempty" minimum:"0" maximum:"240" doc:"null: as the settings have it"`
-	ImageURL            nullable[string]        `json:"image_url,omitempty" maxLength:"2048" doc:"null: none"`
+	ImageURL            nullable[string]        `json:"image_url,omitempty" maxLength:"2048" doc:"Address of a picture, https; null: none. Either removes an uploaded picture"`
 }
 
 type createServiceInput struct {
@@ -68,17 +68,19 @@ type updateServiceInput struct {
 	Body serviceFields `nameHint:"ServiceFields"`
 }
 
-func toService(row store.Service, zone *time.Location) Service {
+func (a *API) toService(row store.Service, zone *time.Location) Service {
 	return Service{
 		ID: row.ID, Name: row.Name, Description: row.Description, DurationMinutes: row.DurationMinutes, Price: row.PriceCents, Color: row.Color,
 		RequiresDeposit: row.RequiresDeposit, DepositAmount: row.DepositCents, IsActive: row.IsActive, IsPublic: row.IsPublic, Position: row.Position,
 		Category: row.Category, Capacity: row.Capacity, SlotIntervalMinutes: row.SlotIntervalMinutes, BufferBeforeMinutes: row.BufferBeforeMinutes,
-		BufferAfterMinutes: row.BufferAfterMinutes, ImageURL: row.ImageUrl, CreatedAt: row.CreatedAt.In(zone), UpdatedAt: row.UpdatedAt.In(zone),
+		BufferAfterMinutes: row.BufferAfterMinutes, ImageURL: a.publicBooking.PhotoURL(row.ImageKey, row.ImageUrl), CreatedAt: row.CreatedAt.In(zone), UpdatedAt: row.UpdatedAt.In(zone),
 	}
 }
 
-// applyTo applies the fields to a service and validates the result.
-func (f *serviceFields) applyTo(service *store.Service, currency string) error {
+// applyTo applies the fields to a service and validates the result. uploaded is the address
+// of its uploaded picture; nil: none.
+func (f *serviceFields) applyTo(service *store.Service, uploaded *string, currency string) error {
+	var errs fieldErrors
 	f.Name.ApplyTo(&service.Name)
 	f.Description.ApplyOrZero(&service.Description)
 	f.DurationMinutes.ApplyTo(&service.DurationMinutes)
@@ -93,17 +95,15 @@ func (f *serviceFields) applyTo(service *store.Service, currency string) error {
 	f.SlotIntervalMinutes.ApplyTo(&service.SlotIntervalMinutes)
 	f.BufferBeforeMinutes.ApplyTo(&service.BufferBeforeMinutes)
 	f.BufferAfterMinutes.ApplyTo(&service.BufferAfterMinutes)
-	f.ImageURL.ApplyTo(&service.ImageUrl)
+	errs.applyPhoto(f.ImageURL, &service.ImageUrl, &service.ImageKey, uploaded, "body.image_url")
 	if !service.RequiresDeposit {
 		service.DepositCents = nil
 	}
 	service.Name = strings.TrimSpace(service.Name)
-	var errs fieldErrors
 	errs.CheckLength(service.Name, "body.name", 1, 120)
 	errs.CheckLength(service.Description, "body.description", 0, 2000)
 	errs.checkColor(service.Color, "body.color")
 	errs.CheckLength(rest.ValueOrZero(service.Category), "body.category", 0, 120)
-	errs.CheckURL(service.ImageUrl, "body.image_url")
 	errs.checkAmount(f.Price.Pointer(), currency, "body.price")
 	errs.checkAmount(f.DepositAmount.Pointer(), currency, "body.deposit_amount")
 	if err := errs.merge(store.ServiceRules(*service).Validate()); err != nil {
@@ -118,7 +118,7 @@ func (a *API) listServices(ctx context.Context, _ *struct{}) (*listOutput[Servic
 		return nil, err
 	}
 	rows, err := a.store.ListServices(ctx, org.ID)
-	return toListOutput(rows, func(service store.Service) Service { return toService(service, org.Zone) }), err
+	return toListOutput(rows, func(service store.Service) Service { return a.toService(service, org.Zone) }), err
 }
 
 func (a *API) createService(ctx context.Context, in *createServiceInput) (*serviceOutput, error) {
@@ -130,11 +130,11 @@ func (a *API) createService(ctx context.Context, in *createServiceInput) (*servi
 	if !in.Body.DurationMinutes.HasValue() {
 		return nil, hub.Invalid("body.duration_minutes", "is required")
 	}
-	if err := in.Body.applyTo(&draft, org.Currency); err != nil {
+	if err := in.Body.applyTo(&draft, nil, org.Currency); err != nil {
 		return nil, err
 	}
 	created, err := a.store.AddService(ctx, draft)
-	return &serviceOutput{toService(created, org.Zone)}, err
+	return &serviceOutput{a.toService(created, org.Zone)}, err
 }
 
 func (a *API) updateService(ctx context.Context, in *updateServiceInput) (*serviceOutput, error) {
@@ -142,19 +142,62 @@ func (a *API) updateService(ctx context.Context, in *updateServiceInput) (*servi
 	if err != nil {
 		return nil, err
 	}
-	var updated store.Service
+	updated, previous, err := a.changeService(ctx, org.ID, in.ID, func(service *store.Service) error {
+		return in.Body.applyTo(service, a.publicBooking.PhotoURL(service.ImageKey, nil), org.Currency)
+	})
+	if err == nil && updated.ImageKey == nil {
+		a.deleteFile(ctx, previous)
+	}
+	return &serviceOutput{a.toService(updated, org.Zone)}, err
+}
+
+// changeService changes a service and returns it, with the file that was its picture
+// before.
+func (a *API) changeService(ctx context.Context, org, id uuid.UUID, change func(*store.Service) error) (updated store.Service, picture *string, err error) {
 	err = a.store.InTx(ctx, "updating a service", func(tx *store.Tx) error {
-		service, err := tx.LockService(ctx, org.ID, in.ID)
+		service, err := tx.LockService(ctx, org, id)
 		if err != nil {
 			return rest.NotFoundIfNoRows("Service", err)
 		}
-		if err := in.Body.applyTo(&service, org.Currency); err != nil {
+		picture = service.ImageKey
+		if err := change(&service); err != nil {
 			return err
 		}
 		updated, err = tx.SaveService(ctx, service)
 		return err
 	})
-	return &serviceOutput{toService(updated, org.Zone)}, err
+	return updated, picture, err
+}
+
+func (a *API) uploadServiceImage(ctx context.Context, in *photoInput) (*serviceOutput, error) {
+	org, err := a.loadOrg(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var updated store.Service
+	err = a.replacePicture(ctx, in.RawBody.Data().File, func(name *string) (previous *string, err error) {
+		updated, previous, err = a.changeService(ctx, org.ID, in.ID, func(service *store.Service) error {
+			service.ImageKey, service.ImageUrl = name, nil
+			return nil
+		})
+		return previous, err
+	})
+	return &serviceOutput{a.toService(updated, org.Zone)}, err
+}
+
+func (a *API) deleteServiceImage(ctx context.Context, in *ByID) (*noContent, error) {
+	org, err := callerOrgID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, previous, err := a.changeService(ctx, org, in.ID, func(service *store.Service) error {
+		service.ImageKey, service.ImageUrl = nil, nil
+		return nil
+	})
+	if err == nil {
+		a.deleteFile(ctx, previous)
+	}
+	return nil, err
 }
 
 // deleteService marks the row as deleted: appointments refer to it.
@@ -163,8 +206,19 @@ func (a *API) deleteService(ctx context.Context, in *ByID) (*noContent, error) {
 	if err != nil {
 		return nil, err
 	}
-	deleted, err := a.store.RemoveService(ctx, org, in.ID)
-	return nil, requireRowChanged("Service", deleted, err)
+	var picture *string
+	err = a.store.InTx(ctx, "removing a service", func(tx *store.Tx) error {
+		service, err := tx.LockService(ctx, org, in.ID)
+		if err != nil {
+			return rest.NotFoundIfNoRows("Service", err)
+		}
+		picture = service.ImageKey
+		return tx.RemoveService(ctx, org, in.ID)
+	})
+	if err == nil {
+		a.deleteFile(ctx, picture)
+	}
+	return nil, err
 }
 
 type reorderInput struct {

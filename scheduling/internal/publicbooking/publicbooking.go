@@ -55,11 +55,15 @@ func (s *Service) Organization(ctx context.Context, slug string) (store.Org, err
 }
 
 // LogoURL returns the address of an organization's logo, or nil.
-func (s *Service) LogoURL(org store.Org) *string {
-	if org.LogoKey == nil {
-		return nil
+func (s *Service) LogoURL(org store.Org) *string { return s.PhotoURL(org.LogoKey, nil) }
+
+// PhotoURL returns the address of a picture: of the uploaded file, else the address
+// elsewhere, else nil.
+func (s *Service) PhotoURL(file, elsewhere *string) *string {
+	if file == nil {
+		return elsewhere
 	}
-	link := s.host.Files.URL(*org.LogoKey)
+	link := s.host.Files.URL(*file)
 	return &link
 }
 

@@ -32,14 +32,14 @@ func (t *Tx) SaveProfessional(ctx context.Context, professional Professional) er
 	return t.UpdateProfessional(ctx, dbgen.UpdateProfessionalParams{
 		OrgID: professional.OrgID, ID: professional.ID, UserID: professional.UserID, Name: professional.Name, Email: professional.Email, Phone: professional.Phone, Bio: professional.Bio,
 		Specialty: professional.Specialty, AvatarUrl: professional.AvatarUrl, Color: professional.Color, IsActive: professional.IsActive,
-		AcceptsOnlineBooking: professional.AcceptsOnlineBooking, MaxBookingsPerDay: professional.MaxBookingsPerDay, Position: professional.Position, UpdatedAt: t.now,
+		AcceptsOnlineBooking: professional.AcceptsOnlineBooking, MaxBookingsPerDay: professional.MaxBookingsPerDay, Position: professional.Position, UpdatedAt: t.now, AvatarKey: professional.AvatarKey,
 	})
 }
 
-// RemoveProfessional marks a professional as deleted and returns how many rows that
-// changed. Appointments still refer to them.
-func (s *Store) RemoveProfessional(ctx context.Context, org, id uuid.UUID) (int64, error) {
-	return s.DeleteProfessional(ctx, dbgen.DeleteProfessionalParams{OrgID: org, ID: id, Now: s.host.Now()})
+// RemoveProfessional marks a professional as deleted, without the picture. Appointments
+// still refer to them.
+func (t *Tx) RemoveProfessional(ctx context.Context, org, id uuid.UUID) error {
+	return t.DeleteProfessional(ctx, dbgen.DeleteProfessionalParams{OrgID: org, ID: id, Now: t.now})
 }
 
 // SetProfessionalServices replaces the services a professional offers, with the

@@ -28,14 +28,14 @@ func (t *Tx) SaveService(ctx context.Context, service Service) (Service, error) 
 		OrgID: service.OrgID, ID: service.ID, Name: service.Name, Description: service.Description, DurationMinutes: service.DurationMinutes, PriceCents: service.PriceCents,
 		Color: service.Color, RequiresDeposit: service.RequiresDeposit, DepositCents: service.DepositCents, Category: service.Category, Capacity: service.Capacity,
 		SlotIntervalMinutes: service.SlotIntervalMinutes, BufferBeforeMinutes: service.BufferBeforeMinutes, BufferAfterMinutes: service.BufferAfterMinutes,
-		ImageUrl: service.ImageUrl, IsActive: service.IsActive, IsPublic: service.IsPublic, UpdatedAt: t.now,
+		ImageUrl: service.ImageUrl, IsActive: service.IsActive, IsPublic: service.IsPublic, UpdatedAt: t.now, ImageKey: service.ImageKey,
 	})
 }
 
-// RemoveService marks a service as deleted and returns how many rows that changed.
-// Appointments still refer to it.
-func (s *Store) RemoveService(ctx context.Context, org, id uuid.UUID) (int64, error) {
-	return s.DeleteService(ctx, dbgen.DeleteServiceParams{OrgID: org, ID: id, Now: s.host.Now()})
+// RemoveService marks a service as deleted, without its picture. Appointments still refer
+// to it.
+func (t *Tx) RemoveService(ctx context.Context, org, id uuid.UUID) error {
+	return t.DeleteService(ctx, dbgen.DeleteServiceParams{OrgID: org, ID: id, Now: t.now})
 }
 
 // ServiceRules returns the part of a service that the rules read.

@@ -35,7 +35,7 @@ func (q *Queries) AdjustPaidAmount(ctx context.Context, arg AdjustPaidAmountPara
 }
 
 const appointmentByID = `-- name: AppointmentByID :one
-select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1 and id = $2
+select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, locale, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1 and id = $2
 `
 
 func (q *Queries) AppointmentByID(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (AppointmentDetail, error) {
@@ -70,6 +70,7 @@ func (q *Queries) AppointmentByID(ctx context.Context, orgID uuid.UUID, iD uuid.
 		&i.TokenVersion,
 		&i.IcsSequence,
 		&i.Overbooked,
+		&i.Locale,
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.ClientName,
@@ -83,7 +84,7 @@ func (q *Queries) AppointmentByID(ctx context.Context, orgID uuid.UUID, iD uuid.
 }
 
 const appointmentBySource = `-- name: AppointmentBySource :one
-select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details d where d.org_id = $1
+select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, locale, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details d where d.org_id = $1
 and d.id = (select a.id from scheduling.appointments a where a.org_id = $1 and a.source = 'integration' and a.source_id = $2)
 `
 
@@ -119,6 +120,7 @@ func (q *Queries) AppointmentBySource(ctx context.Context, orgID uuid.UUID, sour
 		&i.TokenVersion,
 		&i.IcsSequence,
 		&i.Overbooked,
+		&i.Locale,
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.ClientName,
@@ -151,7 +153,7 @@ func (q *Queries) AppointmentRecipient(ctx context.Context, orgID uuid.UUID, iD 
 }
 
 const appointmentsOfClients = `-- name: AppointmentsOfClients :many
-select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1 and client_id = any($2::uuid[])
+select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, locale, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1 and client_id = any($2::uuid[])
 and (cardinality($3::text[]) = 0 or status = any($3::text[]))
 order by start_at desc, id limit $4::int
 `
@@ -206,6 +208,7 @@ func (q *Queries) AppointmentsOfClients(ctx context.Context, arg AppointmentsOfC
 			&i.TokenVersion,
 			&i.IcsSequence,
 			&i.Overbooked,
+			&i.Locale,
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.ClientName,
@@ -277,8 +280,8 @@ func (q *Queries) CountAppointments(ctx context.Context, arg CountAppointmentsPa
 const createAppointment = `-- name: CreateAppointment :exec
 insert into scheduling.appointments (org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source,
     source_id, notes, confirmed_at, deposit_status, deposit_cents, hold_until, capacity, seat, overbooked, created_by, created_at, updated_at,
-    contact_name, contact_email)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $21, $22, $23)
+    contact_name, contact_email, locale)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $21, $22, $23, $24)
 `
 
 type CreateAppointmentParams struct {
@@ -305,6 +308,7 @@ type CreateAppointmentParams struct {
 	CreatedAt       time.Time
 	ContactName     *string
 	ContactEmail    *string
+	Locale          *string
 }
 
 func (q *Queries) CreateAppointment(ctx context.Context, arg CreateAppointmentParams) error {
@@ -332,6 +336,7 @@ func (q *Queries) CreateAppointment(ctx context.Context, arg CreateAppointmentPa
 		arg.CreatedAt,
 		arg.ContactName,
 		arg.ContactEmail,
+		arg.Locale,
 	)
 	return err
 }
@@ -339,6 +344,7 @@ func (q *Queries) CreateAppointment(ctx context.Context, arg CreateAppointmentPa
 const editAppointment = `-- name: EditAppointment :exec
 update scheduling.appointments set client_id = $1, notes = $2,
     contact_name = case when client_id = $1 then contact_name end, contact_email = case when client_id = $1 then contact_email end,
+    locale = case when client_id = $1 then locale end,
     token_version = token_version + case when client_id = $1 then 0 else 1 end,
     price_cents = $3,
     deposit_cents = case when deposit_status = 'pending' then nullif(least(deposit_cents, $3), 0) else deposit_cents end,
@@ -422,7 +428,7 @@ func (q *Queries) InsertHistoryEntry(ctx context.Context, arg InsertHistoryEntry
 }
 
 const listAppointments = `-- name: ListAppointments :many
-select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1
+select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, locale, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1
 and ($2::timestamptz is null or start_at >= $2)
 and ($3::timestamptz is null or start_at < $3)
 and (cardinality($4::text[]) = 0 or status = any($4::text[]))
@@ -492,6 +498,7 @@ func (q *Queries) ListAppointments(ctx context.Context, arg ListAppointmentsPara
 			&i.TokenVersion,
 			&i.IcsSequence,
 			&i.Overbooked,
+			&i.Locale,
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.ClientName,
@@ -580,7 +587,7 @@ func (q *Queries) ListHistory(ctx context.Context, orgID uuid.UUID, appointmentI
 }
 
 const lockAppointment = `-- name: LockAppointment :one
-select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, source_id, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, ics_sequence, token_version, created_by, created_at, updated_at, session, capacity, seat, overbooked, contact_name, contact_email from scheduling.appointments where org_id = $1 and id = $2 for no key update
+select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, source_id, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, ics_sequence, token_version, created_by, created_at, updated_at, session, capacity, seat, overbooked, contact_name, contact_email, locale from scheduling.appointments where org_id = $1 and id = $2 for no key update
 `
 
 func (q *Queries) LockAppointment(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (Appointment, error) {
@@ -624,12 +631,13 @@ func (q *Queries) LockAppointment(ctx context.Context, orgID uuid.UUID, iD uuid.
 		&i.Overbooked,
 		&i.ContactName,
 		&i.ContactEmail,
+		&i.Locale,
 	)
 	return i, err
 }
 
 const overlappingAppointments = `-- name: OverlappingAppointments :many
-select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1 and professional_id = $2
+select org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source, notes, cancel_reason, cancelled_by, cancelled_at, confirmed_at, completed_at, no_show_at, rescheduled_count, original_start_at, deposit_status, deposit_cents, hold_until, paid_cents, needs_refund, version, token_version, ics_sequence, overbooked, locale, created_at, updated_at, client_name, client_phone, client_email, professional_name, service_name, service_color from scheduling.appointment_details where org_id = $1 and professional_id = $2
 and status in ('scheduled', 'confirmed') and start_at < $3::timestamptz and end_at > $4::timestamptz order by start_at, id limit 200
 `
 
@@ -683,6 +691,7 @@ func (q *Queries) OverlappingAppointments(ctx context.Context, arg OverlappingAp
 			&i.TokenVersion,
 			&i.IcsSequence,
 			&i.Overbooked,
+			&i.Locale,
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.ClientName,

@@ -44,8 +44,8 @@ func (q *Queries) FreeSeat(ctx context.Context, arg FreeSeatParams) (int, error)
 }
 
 const serviceOffers = `-- name: ServiceOffers :many
-select s.org_id, s.id, s.name, s.description, s.duration_minutes, s.price_cents, s.color, s.requires_deposit, s.deposit_cents, s.category, s.capacity, s.slot_interval_minutes, s.buffer_before_minutes, s.buffer_after_minutes, s.image_url, s.is_active, s.is_public, s.position, s.created_at, s.updated_at, s.deleted_at, p.id as professional_id, p.name as professional_name, p.max_bookings_per_day, p.is_active as professional_active,
-    p.accepts_online_booking, p.bio, p.avatar_url, p.specialty, ps.custom_duration_minutes, ps.custom_price_cents
+select s.org_id, s.id, s.name, s.description, s.duration_minutes, s.price_cents, s.color, s.requires_deposit, s.deposit_cents, s.category, s.capacity, s.slot_interval_minutes, s.buffer_before_minutes, s.buffer_after_minutes, s.image_url, s.is_active, s.is_public, s.position, s.created_at, s.updated_at, s.deleted_at, s.image_key, p.id as professional_id, p.name as professional_name, p.max_bookings_per_day, p.is_active as professional_active,
+    p.accepts_online_booking, p.bio, p.avatar_url, p.avatar_key, p.specialty, ps.custom_duration_minutes, ps.custom_price_cents
 from scheduling.professional_services ps
 join scheduling.services s on s.org_id = ps.org_id and s.id = ps.service_id and s.deleted_at is null
 join scheduling.professionals p on p.org_id = ps.org_id and p.id = ps.professional_id and p.deleted_at is null
@@ -62,6 +62,7 @@ type ServiceOffersRow struct {
 	AcceptsOnlineBooking  bool
 	Bio                   *string
 	AvatarUrl             *string
+	AvatarKey             *string
 	Specialty             *string
 	CustomDurationMinutes *int
 	CustomPriceCents      *booking.Cents
@@ -98,6 +99,7 @@ func (q *Queries) ServiceOffers(ctx context.Context, orgID uuid.UUID, serviceID 
 			&i.Service.CreatedAt,
 			&i.Service.UpdatedAt,
 			&i.Service.DeletedAt,
+			&i.Service.ImageKey,
 			&i.ProfessionalID,
 			&i.ProfessionalName,
 			&i.MaxBookingsPerDay,
@@ -105,6 +107,7 @@ func (q *Queries) ServiceOffers(ctx context.Context, orgID uuid.UUID, serviceID 
 			&i.AcceptsOnlineBooking,
 			&i.Bio,
 			&i.AvatarUrl,
+			&i.AvatarKey,
 			&i.Specialty,
 			&i.CustomDurationMinutes,
 			&i.CustomPriceCents,

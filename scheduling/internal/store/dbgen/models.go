@@ -51,6 +51,7 @@ type Appointment struct {
 	Overbooked       bool
 	ContactName      *string
 	ContactEmail     *string
+	Locale           *string
 }
 
 type AppointmentDetail struct {
@@ -82,6 +83,7 @@ type AppointmentDetail struct {
 	TokenVersion     int
 	IcsSequence      int
 	Overbooked       bool
+	Locale           *string
 	CreatedAt        time.Time
 	UpdatedAt        time.Time
 	ClientName       string
@@ -284,6 +286,7 @@ type Professional struct {
 	CreatedAt            time.Time
 	UpdatedAt            time.Time
 	DeletedAt            *time.Time
+	AvatarKey            *string
 }
 
 type Reminder struct {
@@ -347,6 +350,7 @@ type Service struct {
 	CreatedAt           time.Time
 	UpdatedAt           time.Time
 	DeletedAt           *time.Time
+	ImageKey            *string
 }
 
 type Settings struct {

@@ -82,8 +82,8 @@ func (q *Queries) CreateProfessional(ctx context.Context, arg CreateProfessional
 	return err
 }
 
-const deleteProfessional = `-- name: DeleteProfessional :execrows
-update scheduling.professionals set deleted_at = $1::timestamptz, is_active = false where org_id = $2 and id = $3 and deleted_at is null
+const deleteProfessional = `-- name: DeleteProfessional :exec
+update scheduling.professionals set deleted_at = $1::timestamptz, is_active = false, avatar_key = null where org_id = $2 and id = $3
 `
 
 type DeleteProfessionalParams struct {
@@ -92,12 +92,9 @@ type DeleteProfessionalParams struct {
 	ID    uuid.UUID
 }
 
-func (q *Queries) DeleteProfessional(ctx context.Context, arg DeleteProfessionalParams) (int64, error) {
-	result, err := q.db.Exec(ctx, deleteProfessional, arg.Now, arg.OrgID, arg.ID)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+func (q *Queries) DeleteProfessional(ctx context.Context, arg DeleteProfessionalParams) error {
+	_, err := q.db.Exec(ctx, deleteProfessional, arg.Now, arg.OrgID, arg.ID)
+	return err
 }
 
 const deleteProfessionalServices = `-- name: DeleteProfessionalServices :exec
@@ -110,7 +107,7 @@ func (q *Queries) DeleteProfessionalServices(ctx context.Context, orgID uuid.UUI
 }
 
 const listProfessionalServices = `-- name: ListProfessionalServices :many
-select s.org_id, s.id, s.name, s.description, s.duration_minutes, s.price_cents, s.color, s.requires_deposit, s.deposit_cents, s.category, s.capacity, s.slot_interval_minutes, s.buffer_before_minutes, s.buffer_after_minutes, s.image_url, s.is_active, s.is_public, s.position, s.created_at, s.updated_at, s.deleted_at, ps.custom_duration_minutes, ps.custom_price_cents from scheduling.professional_services ps
+select s.org_id, s.id, s.name, s.description, s.duration_minutes, s.price_cents, s.color, s.requires_deposit, s.deposit_cents, s.category, s.capacity, s.slot_interval_minutes, s.buffer_before_minutes, s.buffer_after_minutes, s.image_url, s.is_active, s.is_public, s.position, s.created_at, s.updated_at, s.deleted_at, s.image_key, ps.custom_duration_minutes, ps.custom_price_cents from scheduling.professional_services ps
 join scheduling.services s on s.org_id = ps.org_id and s.id = ps.service_id and s.deleted_at is null
 where ps.org_id = $1 and ps.professional_id = $2 order by s.position, s.id
 `
@@ -152,6 +149,7 @@ func (q *Queries) ListProfessionalServices(ctx context.Context, orgID uuid.UUID,
 			&i.Service.CreatedAt,
 			&i.Service.UpdatedAt,
 			&i.Service.DeletedAt,
+			&i.Service.ImageKey,
 			&i.CustomDurationMinutes,
 			&i.CustomPriceCents,
 		); err != nil {
@@ -166,7 +164,7 @@ func (q *Queries) ListProfessionalServices(ctx context.Context, orgID uuid.UUID,
 }
 
 const listProfessionals = `-- name: ListProfessionals :many
-select p.org_id, p.id, p.user_id, p.name, p.email, p.phone, p.bio, p.specialty, p.avatar_url, p.color, p.is_active, p.accepts_online_booking, p.position, p.max_bookings_per_day, p.feed_version, p.created_at, p.updated_at, p.deleted_at, array(select ps.service_id from scheduling.professional_services ps
+select p.org_id, p.id, p.user_id, p.name, p.email, p.phone, p.bio, p.specialty, p.avatar_url, p.color, p.is_active, p.accepts_online_booking, p.position, p.max_bookings_per_day, p.feed_version, p.created_at, p.updated_at, p.deleted_at, p.avatar_key, array(select ps.service_id from scheduling.professional_services ps
     join scheduling.services s on s.org_id = ps.org_id and s.id = ps.service_id and s.deleted_at is null
     where ps.org_id = p.org_id and ps.professional_id = p.id order by s.position, s.id)::uuid[] as service_ids
 from scheduling.professionals p
@@ -207,6 +205,7 @@ func (q *Queries) ListProfessionals(ctx context.Context, orgID uuid.UUID, iD *uu
 			&i.Professional.CreatedAt,
 			&i.Professional.UpdatedAt,
 			&i.Professional.DeletedAt,
+			&i.Professional.AvatarKey,
 			&i.ServiceIds,
 		); err != nil {
 			return nil, err
@@ -220,7 +219,7 @@ func (q *Queries) ListProfessionals(ctx context.Context, orgID uuid.UUID, iD *uu
 }
 
 const lockProfessional = `-- name: LockProfessional :one
-select org_id, id, user_id, name, email, phone, bio, specialty, avatar_url, color, is_active, accepts_online_booking, position, max_bookings_per_day, feed_version, created_at, updated_at, deleted_at from scheduling.professionals where org_id = $1 and id = $2 and deleted_at is null for no key update
+select org_id, id, user_id, name, email, phone, bio, specialty, avatar_url, color, is_active, accepts_online_booking, position, max_bookings_per_day, feed_version, created_at, updated_at, deleted_at, avatar_key from scheduling.professionals where org_id = $1 and id = $2 and deleted_at is null for no key update
 `
 
 func (q *Queries) LockProfessional(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (Professional, error) {
@@ -245,12 +244,13 @@ func (q *Queries) LockProfessional(ctx context.Context, orgID uuid.UUID, iD uuid
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.DeletedAt,
+		&i.AvatarKey,
 	)
 	return i, err
 }
 
 const professionalInAnyOrg = `-- name: ProfessionalInAnyOrg :one
-select org_id, id, user_id, name, email, phone, bio, specialty, avatar_url, color, is_active, accepts_online_booking, position, max_bookings_per_day, feed_version, created_at, updated_at, deleted_at from scheduling.professionals where id = $1 and deleted_at is null
+select org_id, id, user_id, name, email, phone, bio, specialty, avatar_url, color, is_active, accepts_online_booking, position, max_bookings_per_day, feed_version, created_at, updated_at, deleted_at, avatar_key from scheduling.professionals where id = $1 and deleted_at is null
 `
 
 func (q *Queries) ProfessionalInAnyOrg(ctx context.Context, id uuid.UUID) (Professional, error) {
@@ -275,6 +275,7 @@ func (q *Queries) ProfessionalInAnyOrg(ctx context.Context, id uuid.UUID) (Profe
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.DeletedAt,
+		&i.AvatarKey,
 	)
 	return i, err
 }
@@ -293,7 +294,8 @@ func (q *Queries) RotateFeed(ctx context.Context, orgID uuid.UUID, iD uuid.UUID)
 
 const updateProfessional = `-- name: UpdateProfessional :exec
 update scheduling.professionals set user_id = $3, name = $4, email = $5, phone = $6, bio = $7, specialty = $8, avatar_url = $9, color = $10,
-    is_active = $11, accepts_online_booking = $12, max_bookings_per_day = $13, position = $14, updated_at = $15
+    is_active = $11, accepts_online_booking = $12, max_bookings_per_day = $13, position = $14, updated_at = $15,
+    avatar_key = $16
 where org_id = $1 and id = $2
 `
 
@@ -313,6 +315,7 @@ type UpdateProfessionalParams struct {
 	MaxBookingsPerDay    *int
 	Position             int
 	UpdatedAt            time.Time
+	AvatarKey            *string
 }
 
 func (q *Queries) UpdateProfessional(ctx context.Context, arg UpdateProfessionalParams) error {
@@ -332,6 +335,7 @@ func (q *Queries) UpdateProfessional(ctx context.Context, arg UpdateProfessional
 		arg.MaxBookingsPerDay,
 		arg.Position,
 		arg.UpdatedAt,
+		arg.AvatarKey,
 	)
 	return err
 }

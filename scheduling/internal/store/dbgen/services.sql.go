@@ -28,7 +28,7 @@ const createService = `-- name: CreateService :one
 insert into scheduling.services (org_id, id, name, description, duration_minutes, price_cents, color, requires_deposit, deposit_cents,
     category, capacity, slot_interval_minutes, buffer_before_minutes, buffer_after_minutes, image_url, is_active, is_public, position)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
-    (select coalesce(max(s.position) + 1, 0) from scheduling.services s where s.org_id = $1)) returning org_id, id, name, description, duration_minutes, price_cents, color, requires_deposit, deposit_cents, category, capacity, slot_interval_minutes, buffer_before_minutes, buffer_after_minutes, image_url, is_active, is_public, position, created_at, updated_at, deleted_at
+    (select coalesce(max(s.position) + 1, 0) from scheduling.services s where s.org_id = $1)) returning org_id, id, name, description, duration_minutes, price_cents, color, requires_deposit, deposit_cents, category, capacity, slot_interval_minutes, buffer_before_minutes, buffer_after_minutes, image_url, is_active, is_public, position, created_at, updated_at, deleted_at, image_key
 `
 
 type CreateServiceParams struct {
@@ -94,12 +94,13 @@ func (q *Queries) CreateService(ctx context.Context, arg CreateServiceParams) (S
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.DeletedAt,
+		&i.ImageKey,
 	)
 	return i, err
 }
 
-const deleteService = `-- name: DeleteService :execrows
-update scheduling.services set deleted_at = $1::timestamptz, is_active = false where org_id = $2 and id = $3 and deleted_at is null
+const deleteService = `-- name: DeleteService :exec
+update scheduling.services set deleted_at = $1::timestamptz, is_active = false, image_key = null where org_id = $2 and id = $3
 `
 
 type DeleteServiceParams struct {
@@ -108,12 +109,9 @@ type DeleteServiceParams struct {
 	ID    uuid.UUID
 }
 
-func (q *Queries) DeleteService(ctx context.Context, arg DeleteServiceParams) (int64, error) {
-	result, err := q.db.Exec(ctx, deleteService, arg.Now, arg.OrgID, arg.ID)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+func (q *Queries) DeleteService(ctx context.Context, arg DeleteServiceParams) error {
+	_, err := q.db.Exec(ctx, deleteService, arg.Now, arg.OrgID, arg.ID)
+	return err
 }
 
 const hasFractionalAmounts = `-- name: HasFractionalAmounts :one
@@ -135,7 +133,7 @@ func (q *Queries) HasFractionalAmounts(ctx context.Context, orgID uuid.UUID) (bo
 }
 
 const listServices = `-- name: ListServices :many
-select org_id, id, name, description, duration_minutes, price_cents, color, requires_deposit, deposit_cents, category, capacity, slot_interval_minutes, buffer_before_minutes, buffer_after_minutes, image_url, is_active, is_public, position, created_at, updated_at, deleted_at from scheduling.services where org_id = $1 and deleted_at is null order by position, created_at, id
+select org_id, id, name, description, duration_minutes, price_cents, color, requires_deposit, deposit_cents, category, capacity, slot_interval_minutes, buffer_before_minutes, buffer_after_minutes, image_url, is_active, is_public, position, created_at, updated_at, deleted_at, image_key from scheduling.services where org_id = $1 and deleted_at is null order by position, created_at, id
 `
 
 func (q *Queries) ListServices(ctx context.Context, orgID uuid.UUID) ([]Service, error) {
@@ -169,6 +167,7 @@ func (q *Queries) ListServices(ctx context.Context, orgID uuid.UUID) ([]Service,
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.DeletedAt,
+			&i.ImageKey,
 		); err != nil {
 			return nil, err
 		}
@@ -181,7 +180,7 @@ func (q *Queries) ListServices(ctx context.Context, orgID uuid.UUID) ([]Service,
 }
 
 const lockService = `-- name: LockService :one
-select org_id, id, name, description, duration_minutes, price_cents, color, requires_deposit, deposit_cents, category, capacity, slot_interval_minutes, buffer_before_minutes, buffer_after_minutes, image_url, is_active, is_public, position, created_at, updated_at, deleted_at from scheduling.services where org_id = $1 and id = $2 and deleted_at is null for no key update
+select org_id, id, name, description, duration_minutes, price_cents, color, requires_deposit, deposit_cents, category, capacity, slot_interval_minutes, buffer_before_minutes, buffer_after_minutes, image_url, is_active, is_public, position, created_at, updated_at, deleted_at, image_key from scheduling.services where org_id = $1 and id = $2 and deleted_at is null for no key update
 `
 
 func (q *Queries) LockService(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (Service, error) {
@@ -209,12 +208,13 @@ func (q *Queries) LockService(ctx context.Context, orgID uuid.UUID, iD uuid.UUID
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.DeletedAt,
+		&i.ImageKey,
 	)
 	return i, err
 }
 
 const lockServices = `-- name: LockServices :many
-select org_id, id, name, description, duration_minutes, price_cents, color, requires_deposit, deposit_cents, category, capacity, slot_interval_minutes, buffer_before_minutes, buffer_after_minutes, image_url, is_active, is_public, position, created_at, updated_at, deleted_at from scheduling.services where org_id = $1 and deleted_at is null order by position, created_at, id for no key update
+select org_id, id, name, description, duration_minutes, price_cents, color, requires_deposit, deposit_cents, category, capacity, slot_interval_minutes, buffer_before_minutes, buffer_after_minutes, image_url, is_active, is_public, position, created_at, updated_at, deleted_at, image_key from scheduling.services where org_id = $1 and deleted_at is null order by position, created_at, id for no key update
 `
 
 // Bookings may refer to what is locked like this: it keeps its id.
@@ -249,6 +249,7 @@ func (q *Queries) LockServices(ctx context.Context, orgID uuid.UUID) ([]Service,
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.DeletedAt,
+			&i.ImageKey,
 		); err != nil {
 			return nil, err
 		}
@@ -261,7 +262,7 @@ func (q *Queries) LockServices(ctx context.Context, orgID uuid.UUID) ([]Service,
 }
 
 const serviceByID = `-- name: ServiceByID :one
-select org_id, id, name, description, duration_minutes, price_cents, color, requires_deposit, deposit_cents, category, capacity, slot_interval_minutes, buffer_before_minutes, buffer_after_minutes, image_url, is_active, is_public, position, created_at, updated_at, deleted_at from scheduling.services where org_id = $1 and id = $2 and deleted_at is null
+select org_id, id, name, description, duration_minutes, price_cents, color, requires_deposit, deposit_cents, category, capacity, slot_interval_minutes, buffer_before_minutes, buffer_after_minutes, image_url, is_active, is_public, position, created_at, updated_at, deleted_at, image_key from scheduling.services where org_id = $1 and id = $2 and deleted_at is null
 `
 
 func (q *Queries) ServiceByID(ctx context.Context, orgID uuid.UUID, iD uuid.UUID) (Service, error) {
@@ -289,6 +290,7 @@ func (q *Queries) ServiceByID(ctx context.Context, orgID uuid.UUID, iD uuid.UUID
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.DeletedAt,
+		&i.ImageKey,
 	)
 	return i, err
 }
@@ -306,8 +308,8 @@ func (q *Queries) SetServicePositions(ctx context.Context, orgID uuid.UUID, ids 
 const updateService = `-- name: UpdateService :one
 update scheduling.services set name = $3, description = $4, duration_minutes = $5, price_cents = $6, color = $7, requires_deposit = $8,
     deposit_cents = $9, category = $10, capacity = $11, slot_interval_minutes = $12, buffer_before_minutes = $13,
-    buffer_after_minutes = $14, image_url = $15, is_active = $16, is_public = $17, updated_at = $18
-where org_id = $1 and id = $2 returning org_id, id, name, description, duration_minutes, price_cents, color, requires_deposit, deposit_cents, category, capacity, slot_interval_minutes, buffer_before_minutes, buffer_after_minutes, image_url, is_active, is_public, position, created_at, updated_at, deleted_at
+    buffer_after_minutes = $14, image_url = $15, is_active = $16, is_public = $17, updated_at = $18, image_key = $19
+where org_id = $1 and id = $2 returning org_id, id, name, description, duration_minutes, price_cents, color, requires_deposit, deposit_cents, category, capacity, slot_interval_minutes, buffer_before_minutes, buffer_after_minutes, image_url, is_active, is_public, position, created_at, updated_at, deleted_at, image_key
 `
 
 type UpdateServiceParams struct {
@@ -329,6 +331,7 @@ type UpdateServiceParams struct {
 	IsActive            bool
 	IsPublic            bool
 	UpdatedAt           time.Time
+	ImageKey            *string
 }
 
 func (q *Queries) UpdateService(ctx context.Context, arg UpdateServiceParams) (Service, error) {
@@ -351,6 +354,7 @@ func (q *Queries) UpdateService(ctx context.Context, arg UpdateServiceParams) (S
 		arg.IsActive,
 		arg.IsPublic,
 		arg.UpdatedAt,
+		arg.ImageKey,
 	)
 	var i Service
 	err := row.Scan(
@@ -375,6 +379,7 @@ func (q *Queries) UpdateService(ctx context.Context, arg UpdateServiceParams) (S
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.DeletedAt,
+		&i.ImageKey,
 	)
 	return i, err
 }

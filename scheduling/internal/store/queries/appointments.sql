@@ -1,8 +1,8 @@
 -- name: CreateAppointment :exec
 insert into scheduling.appointments (org_id, id, client_id, professional_id, service_id, start_at, end_at, price_cents, status, source,
     source_id, notes, confirmed_at, deposit_status, deposit_cents, hold_until, capacity, seat, overbooked, created_by, created_at, updated_at,
-    contact_name, contact_email)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $21, $22, $23);
+    contact_name, contact_email, locale)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $21, $22, $23, $24);
 
 -- name: AppointmentByID :one
 select * from scheduling.appointment_details where org_id = $1 and id = $2;
@@ -77,6 +77,7 @@ where org_id = @org_id and id = @id;
 -- A deposit that is due is never more than the price. A link is its client's.
 update scheduling.appointments set client_id = @client_id, notes = @notes,
     contact_name = case when client_id = @client_id then contact_name end, contact_email = case when client_id = @client_id then contact_email end,
+    locale = case when client_id = @client_id then locale end,
     token_version = token_version + case when client_id = @client_id then 0 else 1 end,
     price_cents = @price_cents,
     deposit_cents = case when deposit_status = 'pending' then nullif(least(deposit_cents, @price_cents), 0) else deposit_cents end,

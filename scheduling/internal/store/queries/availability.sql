@@ -1,6 +1,6 @@
 -- name: ServiceOffers :many
 select sqlc.embed(s), p.id as professional_id, p.name as professional_name, p.max_bookings_per_day, p.is_active as professional_active,
-    p.accepts_online_booking, p.bio, p.avatar_url, p.specialty, ps.custom_duration_minutes, ps.custom_price_cents
+    p.accepts_online_booking, p.bio, p.avatar_url, p.avatar_key, p.specialty, ps.custom_duration_minutes, ps.custom_price_cents
 from scheduling.professional_services ps
 join scheduling.services s on s.org_id = ps.org_id and s.id = ps.service_id and s.deleted_at is null
 join scheduling.professionals p on p.org_id = ps.org_id and p.id = ps.professional_id and p.deleted_at is null

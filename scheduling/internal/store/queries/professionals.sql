@@ -20,14 +20,15 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
 
 -- name: UpdateProfessional :exec
 update scheduling.professionals set user_id = $3, name = $4, email = $5, phone = $6, bio = $7, specialty = $8, avatar_url = $9, color = $10,
-    is_active = $11, accepts_online_booking = $12, max_bookings_per_day = $13, position = $14, updated_at = $15
+    is_active = $11, accepts_online_booking = $12, max_bookings_per_day = $13, position = $14, updated_at = $15,
+    avatar_key = $16
 where org_id = $1 and id = $2;
 
 -- name: RotateFeed :execrows
 update scheduling.professionals set feed_version = feed_version + 1 where org_id = $1 and id = $2 and deleted_at is null;
 
--- name: DeleteProfessional :execrows
-update scheduling.professionals set deleted_at = @now::timestamptz, is_active = false where org_id = @org_id and id = @id and deleted_at is null;
+-- name: DeleteProfessional :exec
+update scheduling.professionals set deleted_at = @now::timestamptz, is_active = false, avatar_key = null where org_id = @org_id and id = @id;
 
 -- name: ListProfessionalServices :many
 select sqlc.embed(s), ps.custom_duration_minutes, ps.custom_price_cents from scheduling.professional_services ps

@@ -20,15 +20,15 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $
 -- name: UpdateService :one
 update scheduling.services set name = $3, description = $4, duration_minutes = $5, price_cents = $6, color = $7, requires_deposit = $8,
     deposit_cents = $9, category = $10, capacity = $11, slot_interval_minutes = $12, buffer_before_minutes = $13,
-    buffer_after_minutes = $14, image_url = $15, is_active = $16, is_public = $17, updated_at = $18
+    buffer_after_minutes = $14, image_url = $15, is_active = $16, is_public = $17, updated_at = $18, image_key = $19
 where org_id = $1 and id = $2 returning *;
 
 -- name: SetServicePositions :exec
 update scheduling.services s set position = o.place - 1 from unnest(@ids::uuid[]) with ordinality o (id, place)
 where s.org_id = @org_id and s.id = o.id and s.position <> o.place - 1;
 
--- name: DeleteService :execrows
-update scheduling.services set deleted_at = @now::timestamptz, is_active = false where org_id = @org_id and id = @id and deleted_at is null;
+-- name: DeleteService :exec
+update scheduling.services set deleted_at = @now::timestamptz, is_active = false, image_key = null where org_id = @org_id and id = @id;
 
 -- name: CountServices :one
 select count(*)::int from scheduling.services where org_id = @org_id and id = any(@ids::uuid[]) and deleted_at is null;
