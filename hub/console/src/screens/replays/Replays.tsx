@@ -74,7 +74,7 @@ function New() {
 				onAdd={(token) => set({ [token.name]: token.value })}
 				onRemove={(token) => set({ [token.name]: undefined })}
 			>
-				<Choice required label={t.deliveries.status} value={filters.status ?? "failed"} values={statuses} texts={{ ...t.status, failing: t.replays.failing }} onChange={(status) => set({ status: status === "failed" ? undefined : status })} />
+				<Choice required label={t.deliveries.status} value={filters.status ?? "failing"} values={statuses} texts={{ ...t.status, failing: t.replays.failing }} onChange={(status) => set({ status: status === "failing" ? undefined : status })} />
 			</FilterBar>
 			<div className={classes.confirm}>
 				{counted === undefined ? (

@@ -17,7 +17,7 @@ export const replaysQuery = infiniteQueryOptions({
 /** filterOf returns what the API calls the filter of the address. */
 export const filterOf = (environment: Environment, search: ReplaysSearch): Filter => ({
 	environment,
-	status: search.status ?? "failed",
+	status: search.status ?? "failing",
 	product: search.product,
 	tenant_id: search.tenant,
 	endpoint_id: search.endpoint,

@@ -1,8 +1,8 @@
 import { matching, oneOf, time, uuid } from "../../app/search";
 
-export const statuses = ["failed", "parked", "failing", "delivered"] as const;
+export const statuses = ["failing", "parked", "failed", "delivered"] as const;
 
-/** ReplaysSearch is the filter of a new replay in the URL. Without a status it is failed. */
+/** ReplaysSearch is the filter of a new replay in the URL. Without a status it is failing. */
 export type ReplaysSearch = { status?: (typeof statuses)[number]; type?: string; product?: string; tenant?: string; endpoint?: string; integration?: string; since?: string; until?: string };
 export const tokenNames = ["type", "product", "tenant", "endpoint", "integration", "since", "until"] as const;
 
