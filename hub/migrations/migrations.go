@@ -93,7 +93,11 @@ func Check(ctx context.Context, databaseURL string) (Status, error) {
 const versionTable = "hub.schema_version"
 
 func check(ctx context.Context, db *sql.DB) (Status, error) {
-	return checkTable(ctx, db, versionTable, files)
+	status, err := checkTable(ctx, db, versionTable, files)
+	for version := range programmedNames() {
+		status.Target = max(status.Target, version)
+	}
+	return status, err
 }
 
 // checkTable compares a version table with the files it counts.

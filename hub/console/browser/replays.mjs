@@ -14,11 +14,11 @@ async function start(browser) {
 	await page.fill("input[name=token]", "type:order.nothing");
 	await page.keyboard.press("Enter");
 	await page.waitForURL(/type=order\.nothing/);
-	await page.getByRole("button", { name: "Count" }).click();
+	await page.getByRole("button", { name: "Count", exact: true }).click();
 	await shows(page, "0 deliveries match, exactly.");
 	expect(await page.getByRole("button", { name: "Send 0 again" }).isDisabled(), "nothing is not sent");
 	await page.getByRole("button", { name: "Remove the filter type:order.nothing" }).click();
-	await page.getByRole("button", { name: "Count" }).click();
+	await page.getByRole("button", { name: "Count", exact: true }).click();
 	await shows(page, "300 deliveries match, exactly.");
 	await look(page, "replays-counted");
 	await fetch(`${place.receiver}/open`);

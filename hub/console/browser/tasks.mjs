@@ -21,7 +21,7 @@ async function stopsHalfway(browser) {
 	const page = await open(browser, "/overview");
 	const does = interactions();
 	await does.click(link(page, "Replays"));
-	await does.click(page.getByRole("button", { name: "Count" }));
+	await does.click(page.getByRole("button", { name: "Count", exact: true }));
 	await shows(page, "300 deliveries match, exactly.");
 	await fetch(`${place.receiver}/open`);
 	await does.click(page.getByRole("button", { name: "Send 300 again" }));

@@ -58,7 +58,7 @@ function EndpointFacts({ endpoint }: { endpoint: Shown }) {
 		[t.integrations.environment, t.app[endpoint.environment]],
 		[t.endpoints.pace, endpoint.rate_per_minute ? t.endpoints.perMinute(endpoint.rate_per_minute) : t.endpoints.noPace],
 		[t.endpoints.signatures, endpoint.standard_signature ? "X-Webhook-Signature, webhook-signature" : "X-Webhook-Signature"],
-		[t.integrations.created, <Time key="created" at={endpoint.created_at} />],
+		[t.operators.since, <Time key="created" at={endpoint.created_at} />],
 	];
 	if (endpoint.previous_secret_until && new Date(endpoint.previous_secret_until) > new Date()) {
 		facts.push([t.integrations.previous, <Time key="previous" at={endpoint.previous_secret_until} />]);

@@ -47,7 +47,7 @@ export function Keys() {
 			),
 		},
 		{ title: t.ui.tenant, width: "minmax(100px, 1fr)", cell: (row) => <TenantName id={row.tenant_id} /> },
-		{ title: t.keys.use, width: "132px", cell: (row) => <Use row={row} /> },
+		{ title: t.keys.use, width: "172px", cell: (row) => <Use row={row} /> },
 		{ title: t.keys.used, width: "92px", cell: (row) => (row.last_used_at ? <Time at={row.last_used_at} focusable={false} /> : <span className="quiet">{t.keys.never}</span>) },
 		{ title: t.keys.until, width: "92px", cell: (row) => (row.expires_at ? <Time at={row.expires_at} focusable={false} /> : <span className="quiet">–</span>) },
 		{
