@@ -235,7 +235,7 @@ type Registration struct {
 	Environment Environment `json:"environment"`        //
 	WebhookURL  string      `json:"webhook_url"`        // where it receives events
 	Secret      string      `json:"webhook_secret"`     //
-	Key         string      `json:"api_key"`            // for the peer's calls to it
+	Key         string      `json:"api_key,omitempty"`  // for the peer's calls to it
 	Events      []string    `json:"events,omitempty"`   // event types it subscribes to; empty = all
 	Features    []string    `json:"features,omitempty"` // its features
 }

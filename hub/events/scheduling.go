@@ -9,8 +9,9 @@ const (
 )
 
 // AppointmentCreated announces an appointment that was booked. It is published again when
-// its time, professional, service or client changes, when a no-show is reopened, and when
-// a late deposit restores it. The newest event of an appointment id counts.
+// its time, professional, service or client changes, when its client confirms it, when a
+// no-show is reopened, and when a late deposit restores it. The newest event of an
+// appointment id counts.
 type AppointmentCreated struct {
 	AppointmentID string `json:"appointment_id"` // extra
 	ClientPhone   string `json:"client_phone"`   // international format with a leading plus

@@ -259,13 +259,21 @@ func TestErasureOfWhatAProcessLeft(t *testing.T) {
 	p.unfold(t)
 	n.stop() // its attempt is not recorded
 	close(release)
-	// Its lease ends during the erasure.
-	_, err := p.pool.Exec(context.Background(), `update hub.deliveries set due_at = now() + interval '8 seconds' where status = 0`)
-	require.NoError(t, err)
+	leaseEndsIn := func(interval string) {
+		_, err := p.pool.Exec(context.Background(), `update hub.deliveries set due_at = now() + $1::interval where status = 0`, interval)
+		require.NoError(t, err)
+	}
+	leaseEndsIn("1 hour")
 	second := p.start(t, nil)
 	second.ok(200, "GET", "/deliveries", "")
 	a.node = second
 	a.publish("patient.deleted", mariaIs)
+	require.Eventually(t, func() bool {
+		var held int
+		require.NoError(t, p.pool.QueryRow(context.Background(), `select coalesce(sum(cardinality(held)), 0) from hub.erasures`).Scan(&held))
+		return held == 1
+	}, soon, tick, "the erasure waits for it")
+	leaseEndsIn("0 seconds")
 	p.erased(t, 1, true)
 	detail := a.delivery(id, endpoint)
 	require.Equal(t, "failed", detail["status"])

@@ -2,11 +2,13 @@ package server
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
 
+	"integrationhub/hub"
 	"integrationhub/hub/internal/directory"
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/limit"
@@ -17,6 +19,14 @@ import (
 type keyLimits struct {
 	limiter *limit.Limiter
 	metrics *metrics.Metrics
+	changes *limit.Pace // of tenants' calls that do not publish
+}
+
+// newKeyLimits returns the limits of a process. Besides the rates of its keys, a tenant's
+// calls that do not publish are spaced: 500 at once, then 100 a second, so that one in a
+// loop costs the others little. At most 100 of them wait.
+func newKeyLimits(limiter *limit.Limiter, counts *metrics.Metrics) keyLimits {
+	return keyLimits{limiter, counts, limit.NewPace(100, 500, 100)}
 }
 
 // Count implements the limiter of the gateway.
@@ -36,6 +46,15 @@ func (k keyLimits) Allow(ctx context.Context, key keys.Principal, setHeader func
 		return err
 	}
 	return nil
+}
+
+// Wait implements api.KeyLimiter.
+func (k keyLimits) Wait(ctx context.Context, key keys.Principal) error {
+	err := k.changes.Wait(ctx, key.TenantID.String())
+	if errors.Is(err, hub.ErrRateLimited) {
+		k.metrics.CountLimited()
+	}
+	return err //nolint:wrapcheck // says what was exceeded
 }
 
 // AllowIntegration counts a request of a peer, which has one rate for all of its keys.

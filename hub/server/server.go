@@ -173,7 +173,7 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 	if err := config.WriteLocal(cfg.DataDir, config.Local{URL: config.LocalURL(s.listener.Addr().String()), Token: plain, PID: os.Getpid()}); err != nil {
 		return err
 	}
-	limits := keyLimits{s.storage.limiter(log, e.metrics.CountLocalLimit), e.metrics}
+	limits := newKeyLimits(s.storage.limiter(log, e.metrics.CountLocalLimit), e.metrics)
 	if err := s.openProducts(ctx, guard, limits, operators); err != nil {
 		return err
 	}

@@ -68,3 +68,49 @@ func TestHangingTenantDelaysNoOthers(t *testing.T) {
 	// Three are in flight, and those whose end the receiver has not noticed yet.
 	require.LessOrEqual(t, most, 6, "attempts in flight of a tenant with a limit of its own; without it 16")
 }
+
+// A tenant that repeats a call in a loop is slowed: 500 are taken at once, then 100 a second;
+// another tenant is not. Publishing has no such pace.
+func TestTenantInALoopIsSlowed(t *testing.T) {
+	t.Parallel()
+	n := newPlace(t).start(t, nil)
+	looping, other := n.account(), n.account()
+	const together = 8
+	loop := func(a *account, count int, request func()) time.Duration {
+		began := time.Now()
+		var group sync.WaitGroup
+		for range together {
+			group.Go(func() {
+				for range count / together {
+					request()
+				}
+			})
+		}
+		group.Wait()
+		return time.Since(began)
+	}
+	list := func(a *account) func() {
+		return func() { a.ok(200, "GET", "/endpoints", "", a.live) }
+	}
+	require.GreaterOrEqual(t, loop(looping, 800, list(looping)), 2900*time.Millisecond, "300 wait for 10 ms each")
+	took := make(chan time.Duration)
+	go func() { took <- loop(looping, 400, list(looping)) }()
+	others := loop(other, 400, list(other))
+	slowed := <-took
+	require.GreaterOrEqual(t, slowed, 3500*time.Millisecond)
+	require.Less(t, others, slowed, "another tenant does not wait")
+
+	// More than 100 that wait are refused. Events are taken meanwhile.
+	var refused atomic.Int32
+	var group sync.WaitGroup
+	for range 250 {
+		group.Go(func() {
+			if got := n.call("GET", "/endpoints", looping.live, ""); got.status == http.StatusTooManyRequests && got.header.Get("Retry-After") == "1" {
+				refused.Add(1)
+				looping.publish("a.b", `{}`)
+			}
+		})
+	}
+	group.Wait()
+	require.Positive(t, refused.Load())
+}

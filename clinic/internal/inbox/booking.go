@@ -36,11 +36,15 @@ func (t *transaction) saveBooking(ctx context.Context, event *inboundEvent, pati
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		err = nil
-	case err == nil && event.saysItTakesPlace() && (a.Status == care.Cancelled || a.Status == care.NoShow) && event.isNewerThan(a):
-		a.Status, a.Reason, a.StateAt = care.Scheduled, nil, &event.time
+	case err == nil && event.changesStatus(a):
+		a.Status, a.Reason, a.StateAt = care.AppointmentStatus(event.data.Status), nil, &event.time
 		_, err = t.SaveAppointment(ctx, a)
 	}
-	return describeBooking(service, professional, event.startsAt), err
+	summary = describeBooking(service, professional, event.startsAt)
+	if event.data.Status == string(care.Confirmed) {
+		summary += ": confirmed"
+	}
+	return summary, err
 }
 
 // updateBooking changes the appointment of an event and returns it, nil if it is not known.

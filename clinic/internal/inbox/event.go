@@ -226,10 +226,16 @@ func (e *inboundEvent) isAppointmentUpdate() bool {
 	return e.isAboutAppointment() && e.eventType != events.TypeAppointmentCreated
 }
 
-// saysItTakesPlace reports whether the event has a status by which its appointment takes
-// place.
-func (e *inboundEvent) saysItTakesPlace() bool {
-	return e.data.Status == string(care.Scheduled) || e.data.Status == string(care.Confirmed)
+// changesStatus reports whether the status of an appointment.created counts for a stored
+// appointment: it takes a cancellation or a no-show back, or confirms the appointment.
+func (e *inboundEvent) changesStatus(a store.Appointment) bool {
+	switch care.AppointmentStatus(e.data.Status) {
+	case care.Scheduled:
+		return (a.Status == care.Cancelled || a.Status == care.NoShow) && e.isNewerThan(a)
+	case care.Confirmed:
+		return (a.Status == care.Cancelled || a.Status == care.NoShow || a.Status == care.Scheduled) && e.isNewerThan(a)
+	}
+	return false
 }
 
 // isNewerThan reports whether no later change of an appointment's status is stored.

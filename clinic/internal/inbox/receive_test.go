@@ -190,10 +190,11 @@ func TestEventsOutOfOrder(t *testing.T) {
 	again["status"] = "confirmed"
 	scheduling.SendAt(now.Add(-4*time.Minute), "accepted", "appointment.cancelled", object{"appointment_id": "a-1", "reason": "ill"})
 	scheduling.SendAt(now.Add(-210*time.Second), "accepted", "appointment.created", again)
-	require.Equal(t, "scheduled", appointment()["status"])
+	require.Equal(t, "confirmed", appointment()["status"])
 	require.Nil(t, appointment()["reason"])
+	require.Contains(t, clinic.History(id), "appointment_created: Again, Dr. Lima, "+when.Format(time.RFC3339)+": confirmed")
 	scheduling.SendAt(now.Add(-220*time.Second), "accepted", "appointment.noshow", reference)
-	require.Equal(t, "scheduled", appointment()["status"])
+	require.Equal(t, "confirmed", appointment()["status"])
 	scheduling.SendAt(now.Add(-190*time.Second), "accepted", "appointment.noshow", reference)
 	scheduling.SendAt(now.Add(-200*time.Second), "accepted", "appointment.created", again)
 	require.Equal(t, "no_show", appointment()["status"])

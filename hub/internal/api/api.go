@@ -43,6 +43,9 @@ type Publisher interface {
 // [hub.ErrRateLimited] once the key has used up its rate.
 type KeyLimiter interface {
 	Allow(ctx context.Context, key keys.Principal, setHeader func(name, value string)) error
+	// Wait returns when the key's tenant has a turn, or a [hub.ErrRateLimited] at once when
+	// too many of its requests wait.
+	Wait(ctx context.Context, key keys.Principal) error
 }
 
 // KeyUse reads how much of its rate a key has used, without counting a request.

@@ -133,6 +133,9 @@ func (k keyLimits) Allow(ctx context.Context, key keys.Principal, setHeader func
 	return result.Err()
 }
 
+// Wait spaces nothing.
+func (keyLimits) Wait(context.Context, keys.Principal) error { return nil }
+
 // tidy runs the periodic maintenance of the hub.
 func (b *bundle) tidy() {
 	b.t.Helper()

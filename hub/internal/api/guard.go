@@ -161,6 +161,9 @@ func (a *API) admitKey(ctx context.Context, c *fiber.Ctx, key string, scopes []s
 			return hub.Errorf(hub.ErrForbidden, "missing_scope", "This key lacks the scope %s.", scope)
 		}
 	}
+	if a.deps.KeyLimiter != nil {
+		return a.deps.KeyLimiter.Wait(ctx, principal)
+	}
 	return nil
 }
 

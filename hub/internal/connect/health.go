@@ -29,17 +29,25 @@ type ProbeResult struct {
 	Duration    time.Duration
 }
 
-// Run carries out registrations and probes as they fall due, until ctx ends.
+// Run carries out registrations and probes as they fall due, until ctx ends. It begins with
+// [Service.ScheduleOutdated].
 func (s *Service) Run(ctx context.Context) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	isFailing := false
+	isFailing, hasLooked := false, false
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			err := s.RunDue(ctx)
+			var err error
+			if !hasLooked {
+				err = s.ScheduleOutdated(ctx)
+				hasLooked = err == nil
+			}
+			if err == nil {
+				err = s.RunDue(ctx)
+			}
 			if err != nil && !isFailing && ctx.Err() == nil {
 				s.Log.Warn("looking after integrations failed; trying again", "error", err)
 			}

@@ -2,6 +2,7 @@ package connect
 
 import (
 	"context"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -25,7 +26,7 @@ func (s *Service) register(ctx context.Context, i integration.Integration, local
 		s.OnHandshakeFailed(localProduct, StepRegister)
 	}
 	failpoint.Here("handshake_registered")
-	i, err = s.storeOutcome(ctx, i, answer, peerErr)
+	i, err = s.storeOutcome(ctx, i, localProduct, answer, peerErr)
 	failpoint.Here("handshake_finished")
 	if err == nil && isOtherAccount(peerErr) {
 		err = peerErr
@@ -67,7 +68,7 @@ func (s *Service) callRegister(ctx context.Context, i integration.Integration, l
 
 // storeOutcome stores the outcome of a registration. sent is the integration as the peer
 // was notified of it.
-func (s *Service) storeOutcome(ctx context.Context, sent integration.Integration, answer hub.RegistrationResponse, peerErr error) (i integration.Integration, err error) {
+func (s *Service) storeOutcome(ctx context.Context, sent integration.Integration, localProduct string, answer hub.RegistrationResponse, peerErr error) (i integration.Integration, err error) {
 	hasRecovered := false
 	err = store.InTx(ctx, s.DB, func(tx pgx.Tx) error {
 		integrations := integration.NewRepository(tx)
@@ -84,12 +85,14 @@ func (s *Service) storeOutcome(ctx context.Context, sent integration.Integration
 			i.ScheduleRegistration(now)
 		case isOtherAccount(peerErr):
 			i.Disconnect(integration.FailureText(peerErr))
+		case peerErr != nil && s.isOutdated(sent, localProduct):
+			i.PostponeRefresh(now.Add(retryDelay(i.RegistrationFailures + 1)))
 		case peerErr != nil:
 			i.FailRegistration(integration.FailureText(peerErr))
 			i.ScheduleRegistration(now.Add(retryDelay(i.RegistrationFailures)))
 		default:
 			hasRecovered = i.Status == integration.StatusError
-			if err := s.completeRegistration(ctx, dbgen.New(tx), &i, sent, answer); err != nil {
+			if err := s.completeRegistration(ctx, dbgen.New(tx), &i, sent, localProduct, answer); err != nil {
 				return err
 			}
 		}
@@ -104,7 +107,7 @@ func (s *Service) storeOutcome(ctx context.Context, sent integration.Integration
 
 // completeRegistration puts into force what the peer received with sent, and applies the
 // peer's answer.
-func (s *Service) completeRegistration(ctx context.Context, queries *dbgen.Queries, i *integration.Integration, sent integration.Integration, answer hub.RegistrationResponse) error {
+func (s *Service) completeRegistration(ctx context.Context, queries *dbgen.Queries, i *integration.Integration, sent integration.Integration, localProduct string, answer hub.RegistrationResponse) error {
 	now := s.Now()
 	if err := s.promotePendingSecret(i, sent); err != nil {
 		return err
@@ -129,12 +132,15 @@ func (s *Service) completeRegistration(ctx context.Context, queries *dbgen.Queri
 	if i.NextRegistrationAt != nil && sent.NextRegistrationAt != nil && i.NextRegistrationAt.Equal(*sent.NextRegistrationAt) {
 		i.NextRegistrationAt = nil
 	}
+	product, _ := s.Products(localProduct)
+	i.RegisteredEvents = append([]string{}, product.Spec.Receives...)
 	i.CompleteRegistration(now, s.nextProbe())
 	return nil
 }
 
 // reregister registers an integration again: in the background after a failure, or when
-// an administrator enables it. It issues a new key if the peer has the last one.
+// an administrator enables it, or when the product receives other events than the peer knows.
+// It issues a new key if the peer has the last one, but not for other events.
 func (s *Service) reregister(ctx context.Context, id uuid.UUID) (i integration.Integration, err error) {
 	i, err = s.integrations().Get(ctx, id, integration.Filter{})
 	if err != nil {
@@ -158,7 +164,7 @@ func (s *Service) reregister(ctx context.Context, id uuid.UUID) (i integration.I
 		if i, err = integrations.Lock(ctx, id); err != nil {
 			return err
 		}
-		if !i.CanRegister() || len(i.PendingLocalKey) > 0 {
+		if !i.CanRegister() || len(i.PendingLocalKey) > 0 || s.isOutdated(i, tenant.Product) {
 			return nil
 		}
 		if err := s.setPendingLocalKey(ctx, tx, product, &i, ""); err != nil {
@@ -174,4 +180,36 @@ func (s *Service) reregister(ctx context.Context, id uuid.UUID) (i integration.I
 		return i, nil
 	}
 	return s.register(context.WithoutCancel(ctx), i, tenant.Product)
+}
+
+// isOutdated reports whether an integration in use is registered for other events than its
+// product receives, and nothing else about the registration changes.
+func (s *Service) isOutdated(i integration.Integration, localProduct string) bool {
+	product, _ := s.Products(localProduct)
+	return i.Status == integration.StatusActive && i.RegisteredAt != nil && len(i.PendingSecret) == 0 && len(i.PendingLocalKey) == 0 &&
+		(i.RegisteredEvents == nil || !slices.Equal(i.RegisteredEvents, product.Spec.Receives))
+}
+
+// ScheduleOutdated makes the registrations of integrations due whose peers know another list
+// of events than their products receive: a newer version of the hub receives more. The peers
+// go on working meanwhile.
+func (s *Service) ScheduleOutdated(ctx context.Context) error {
+	names, err := s.integrations().Products(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		product, hosted := s.Products(name)
+		if !hosted {
+			continue
+		}
+		count, err := s.integrations().ScheduleOutdatedRegistrations(ctx, name, product.Spec.Receives, s.Now())
+		if err != nil {
+			return err
+		}
+		if count > 0 {
+			s.Log.Info("peers are registered with again: the product receives other events", "product", name, "integrations", count)
+		}
+	}
+	return nil
 }

@@ -60,7 +60,7 @@ func (s *Service) RotateSecret(ctx context.Context, id uuid.UUID, filter integra
 		}
 		return View{}, "", peerErr
 	}
-	if i, err = s.finishRotation(ctx, i, answer, overlap); err != nil {
+	if i, err = s.finishRotation(ctx, i, tenant.Product, answer, overlap); err != nil {
 		return View{}, "", err
 	}
 	view, err := s.view(ctx, i)
@@ -91,7 +91,7 @@ func (s *Service) beginRotation(ctx context.Context, product Product, id uuid.UU
 // finishRotation puts into force what the peer received with sent. If another handshake
 // brought another secret since, the rotation fails and a registration is scheduled: the
 // peer has to learn what is in force.
-func (s *Service) finishRotation(ctx context.Context, sent integration.Integration, answer hub.RegistrationResponse, overlap time.Duration) (integration.Integration, error) {
+func (s *Service) finishRotation(ctx context.Context, sent integration.Integration, localProduct string, answer hub.RegistrationResponse, overlap time.Duration) (integration.Integration, error) {
 	isOvertaken := false
 	i, err := s.update(ctx, sent.ID, integration.Filter{}, func(i *integration.Integration, tx pgx.Tx) error {
 		if isOvertaken = !bytes.Equal(i.PendingSecret, sent.PendingSecret); isOvertaken {
@@ -100,7 +100,7 @@ func (s *Service) finishRotation(ctx context.Context, sent integration.Integrati
 			}
 			return nil
 		}
-		if err := s.completeRegistration(ctx, dbgen.New(tx), i, sent, answer); err != nil {
+		if err := s.completeRegistration(ctx, dbgen.New(tx), i, sent, localProduct, answer); err != nil {
 			return err
 		}
 		if i.PreviousSecretExpiresAt != nil {

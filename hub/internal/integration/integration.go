@@ -56,6 +56,7 @@ type Integration struct {
 	NextRegistrationAt   *time.Time // nil = none is due
 	RegistrationFailures int32      // of our registration, in a row
 	RegisteredAt         *time.Time // the last success of our registration
+	RegisteredEvents     []string   // that it subscribed to; nil = not known
 	PeerRegisteredAt     *time.Time // when the peer last registered with us
 
 	LastHealthCheck *time.Time

@@ -123,7 +123,7 @@ func (r Repository) Save(ctx context.Context, i Integration) (Integration, error
 		RemoteKey: i.RemoteKey, RemoteLast4: i.RemoteKeyLast4, PreviousRemoteKey: i.PreviousRemoteKey,
 		PendingKey: i.PendingLocalKey, PendingKeyID: i.PendingLocalKeyID, Features: i.Features, Enabled: i.Uses, EventTypes: i.EventTypes,
 		PeerIntegrationID: nullable(i.PeerIntegrationID), PeerAccount: nullable(i.PeerAccount), AccountSince: i.AccountSince,
-		RegisterAt: i.NextRegistrationAt, RegisterTries: i.RegistrationFailures, RegisteredAt: i.RegisteredAt, PeerRegisteredAt: i.PeerRegisteredAt,
+		RegisterAt: i.NextRegistrationAt, RegisterTries: i.RegistrationFailures, RegisteredAt: i.RegisteredAt, RegisteredEvents: i.RegisteredEvents, PeerRegisteredAt: i.PeerRegisteredAt,
 		LastError: nullable(i.LastError), Failures: i.ProbeFailures, Successes: i.ProbeSuccesses, UnauthorizedSince: i.KeyRefusedSince,
 		NextProbeAt: i.NextProbeAt, RevokedAt: i.RevokedAt,
 	})
@@ -164,6 +164,19 @@ func (r Repository) SetProduct(ctx context.Context, id uuid.UUID, unnamed, produ
 	return changed > 0, store.Wrap("setting the product of an integration", err)
 }
 
+// ScheduleOutdatedRegistrations makes the registrations of a product's integrations due at a
+// time whose peers were registered for other event types than these. It returns how many.
+func (r Repository) ScheduleOutdatedRegistrations(ctx context.Context, product string, eventTypes []string, at time.Time) (int64, error) {
+	count, err := r.queries.ScheduleOutdatedRegistrations(ctx, dbgen.ScheduleOutdatedRegistrationsParams{At: at, Product: product, Events: append([]string{}, eventTypes...)})
+	return count, store.Wrap("scheduling registrations", err)
+}
+
+// Products returns the products whose tenants have integrations.
+func (r Repository) Products(ctx context.Context) ([]string, error) {
+	names, err := r.queries.ProductsWithIntegrations(ctx)
+	return names, store.Wrap("listing products with integrations", err)
+}
+
 // ClaimDueRegistrations returns up to limit integrations whose registration is due at a
 // time, and moves them to until so that no other process claims them.
 func (r Repository) ClaimDueRegistrations(ctx context.Context, at, until time.Time, limit int32) ([]uuid.UUID, error) {
@@ -189,7 +202,7 @@ func fromRow(row dbgen.Integration) Integration {
 		PendingLocalKey: row.PendingKey, PendingLocalKeyID: row.PendingKeyID,
 		PeerIntegrationID: value(row.PeerIntegrationID), PeerAccount: value(row.PeerAccount), AccountSince: row.AccountSince,
 		Handshake: row.Handshake, NextRegistrationAt: row.RegisterAt, RegistrationFailures: row.RegisterTries,
-		RegisteredAt: row.RegisteredAt, PeerRegisteredAt: row.PeerRegisteredAt,
+		RegisteredAt: row.RegisteredAt, RegisteredEvents: row.RegisteredEvents, PeerRegisteredAt: row.PeerRegisteredAt,
 		LastHealthCheck: row.LastHealthCheck, NextProbeAt: row.NextProbeAt, ProbeFailures: row.Failures, ProbeSuccesses: row.Successes,
 		KeyRefusedSince: row.UnauthorizedSince, AbandonedAt: row.AbandonedAt, RevokedAt: row.RevokedAt, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
 	}

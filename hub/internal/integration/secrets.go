@@ -92,6 +92,9 @@ func (i *Integration) SealLocalKey(box Sealer, key string) []byte {
 
 // OpenPendingLocalKey decrypts our key that the next registration brings the peer.
 func (i *Integration) OpenPendingLocalKey(box Opener) (string, error) {
+	if len(i.PendingLocalKey) == 0 {
+		return "", nil
+	}
 	plain, err := box.Open(i.PendingLocalKey, LocalKeyContext(i.ID))
 	return string(plain), err
 }

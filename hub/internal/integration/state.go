@@ -96,6 +96,13 @@ func (i *Integration) FailRegistration(reason string) {
 	i.RegistrationFailures++
 }
 
+// PostponeRefresh records that the peer did not take a registration for other events. The
+// integration stays in use as it is.
+func (i *Integration) PostponeRefresh(at time.Time) {
+	i.RegistrationFailures++
+	i.ScheduleRegistration(at)
+}
+
 // AcceptRegistration records that the peer registered with us. That also ends the
 // retries of a registration of ours that failed. A disabled integration stays paused.
 func (i *Integration) AcceptRegistration(now, nextProbe time.Time) {

@@ -66,12 +66,21 @@ func NewRunner(db *pgxpool.Pool, product string, jobs []module.Job, log *slog.Lo
 	return &Runner{db: db, product: product, jobs: jobs, log: log, now: now}
 }
 
+// startSpacing is the time between the starts of two jobs. Were they to begin together, each
+// would open a connection to the database, which the first would have left for the next.
+const startSpacing = 25 * time.Millisecond
+
 // Run looks for due runs every second. It returns when ctx has ended and every run too.
 func (r *Runner) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
-	for _, job := range r.jobs {
+	for i, job := range r.jobs {
 		running.Go(func() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(time.Duration(i) * startSpacing):
+			}
 			if job.EveryProcess {
 				r.runHere(ctx, job)
 			} else {

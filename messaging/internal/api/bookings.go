@@ -115,7 +115,7 @@ func (a *API) createBooking(ctx context.Context, in *createBookingInput) (*struc
 // announceBooking writes to the contact what was booked, once for a source id. A contact that
 // takes no message now gets none: the booking stands.
 func (a *API) announceBooking(ctx context.Context, user actor, ticketID int64, source string, booked appointments.Booked) (id *string, err error) {
-	draft := store.Message{UserID: &user.user.ID, Body: autoreply.FormatBooking("", booked), MediaType: chat.MediaText, Origin: chat.OriginAgent, ExternalKey: &source}
+	draft := store.Message{UserID: &user.user.ID, Body: autoreply.FormatBooking(booked.Locale, booked), MediaType: chat.MediaText, Origin: chat.OriginAgent, ExternalKey: &source}
 	var entry *store.OutboxEntry
 	err = a.store.InTx(ctx, "confirming a booking", func(tx *store.Tx) error {
 		entry = nil

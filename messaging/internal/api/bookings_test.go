@@ -49,6 +49,11 @@ func TestBookingsOfTickets(t *testing.T) {
 	body["silent"] = true
 	require.Nil(t, company.OK(201, "POST", ticket+"/bookings", body)["message_id"])
 	require.Len(t, company.Inbox(ana), 1)
+	calendar.Speak("en-US")
+	body["start_at"], body["silent"] = at(2).Format(time.RFC3339), false
+	company.OK(201, "POST", ticket+"/bookings", body)
+	company.DrainOutbox()
+	require.Equal(t, "Booked: Corte with Ana, Tue 2 Mar at 11:00.\nTo change or cancel it: https://studio.example/cancel", company.Inbox(ana)[1], "the organization's language")
 	calendar.Fail(503)
 	company.OK(502, "GET", path, nil)
 	calendar.Fail(422)
@@ -57,5 +62,5 @@ func TestBookingsOfTickets(t *testing.T) {
 		wrong := object{"service_id": service, "start_at": at(2).Format(time.RFC3339), name: value}
 		company.Refused(400, "ERR_VALIDATION", "POST", ticket+"/bookings", wrong)
 	}
-	require.Equal(t, 2, calendar.Bookings())
+	require.Equal(t, 3, calendar.Bookings())
 }

@@ -153,7 +153,7 @@ func parseIDs(text, location string) ([]int64, error) {
 // TicketList is a page of tickets, the last changed first.
 type TicketList struct {
 	Tickets []Ticket `json:"tickets" nullable:"false" doc:"A page of tickets, the last changed first"`
-	Count   int      `json:"count" doc:"Tickets of all pages; 10,000 or more: at least as many"`
+	Count   int      `json:"count" doc:"Tickets of all pages; 10,000 or more: at least as many. Where a search finds very many and a filter narrows them, up to one more than the page reaches"`
 	HasMore bool     `json:"hasMore" doc:"There is another page"`
 }
 

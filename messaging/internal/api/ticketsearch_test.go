@@ -58,6 +58,10 @@ func TestSearchManyTickets(t *testing.T) {
 		"searchParam=y&status=pending":                    {2, 2, false, ana["id"]},
 		"searchParam=absent":                              {0, 0, false, nil},
 		"searchParam=invoice&status=closed&pageNumber=11": {10_000, 40, true, nil},
+		"searchParam=invoice&status=closed":               {41, 40, true, nil}, // one more than the page reaches
+		"searchParam=invoice&status=closed&pageNumber=3":  {121, 40, true, nil},
+		"searchParam=a&status=pending":                    {2, 2, false, ana["id"]},
+		"searchParam=oldest%20in&status=closed":           {60, 40, true, nil}, // behind the first thousand
 	} {
 		page := company.Get("/tickets?" + filter)
 		tickets := page["tickets"].([]any)

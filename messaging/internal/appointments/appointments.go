@@ -127,6 +127,7 @@ type Booked struct {
 	Professional  string    `json:"professional"`
 	CancelURL     string    `json:"cancel_url"`
 	Deposit       *Deposit  `json:"deposit"`
+	Locale        string    `json:"locale"` // of the organization; "": the product does not send it
 }
 
 // Deposit has to be paid to keep an appointment.

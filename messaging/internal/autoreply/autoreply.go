@@ -7,6 +7,7 @@ package autoreply
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -57,6 +58,7 @@ type Received struct {
 	Ticket     store.Ticket
 	Body       string
 	QuotedID   *string   // message that it replies to; nil: none
+	IsAsked    bool      // a campaign may wait for the contact's answer
 	At         time.Time // when the contact wrote it
 }
 
@@ -64,13 +66,21 @@ type Received struct {
 // [Service.Send].
 func (s *Service) Respond(ctx context.Context, tx *store.Tx, r Received) ([]store.OutboxEntry, error) {
 	c := &conversation{Received: r, service: s, tx: tx}
-	if handled, err := c.changeConsent(ctx); handled || err != nil {
-		return c.entries, err
+	campaigns, err := c.campaignQuestions(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if r.Contact.AnonymizedAt == nil && r.Contact.Consent != chat.ConsentOptedOut {
+	if handled, err := c.changeConsent(ctx); handled || err != nil {
+		return c.entries, errors.Join(err, c.declineAll(ctx, campaigns))
+	}
+	quoted := c.quotedCampaign(campaigns)
+	if r.Contact.AnonymizedAt == nil && r.Contact.Consent != chat.ConsentOptedOut && quoted == nil {
 		if handled, err := c.answerQuestion(ctx); handled || err != nil {
 			return c.entries, err
 		}
+	}
+	if err := c.answerCampaign(ctx, campaigns, quoted); err != nil {
+		return nil, err
 	}
 	if !mayAnswer(r.Contact) {
 		return nil, nil
@@ -107,6 +117,8 @@ type conversation struct {
 	service *Service
 	tx      *store.Tx
 	entries []store.OutboxEntry
+
+	hasLaterReminder bool // an open reminder is the last that people or programs wrote
 }
 
 // isExhausted reports whether the ticket got as many automatic messages as it may.
@@ -153,14 +165,12 @@ func (c *conversation) localTime() time.Time {
 // changeConsent stores the contact's wish to get no more messages, or to get them again, and
 // confirms it. A wish that is granted already is an ordinary message.
 func (c *conversation) changeConsent(ctx context.Context) (handled bool, err error) {
-	consent, confirmation := chat.ConsentOf(c.Body, c.Company.OptOutWords), optedOutText
-	switch consent {
-	case "", c.Contact.Consent:
+	consent, isWish := wishOf(c.Received)
+	if !isWish {
 		return false, nil
-	case chat.ConsentOptedIn:
-		if c.Contact.Consent != chat.ConsentOptedOut {
-			return false, nil
-		}
+	}
+	confirmation := optedOutText
+	if consent == chat.ConsentOptedIn {
 		confirmation = optedInText
 	}
 	err = c.tx.SetContactConsent(ctx, dbgen.SetContactConsentParams{Consent: consent, At: c.tx.Now(), CompanyID: c.Company.ID, ID: c.Contact.ID})
@@ -174,6 +184,17 @@ func (c *conversation) changeConsent(ctx context.Context) (handled bool, err err
 		}
 	}
 	return true, c.write(ctx, confirmation)
+}
+
+// wishOf returns the consent that a message asks for, and whether that is a change.
+func wishOf(r Received) (consent string, isWish bool) {
+	switch consent = chat.ConsentOf(r.Body, r.Company.OptOutWords); consent {
+	case "", r.Contact.Consent:
+		return consent, false
+	case chat.ConsentOptedIn:
+		return consent, r.Contact.Consent == chat.ConsentOptedOut
+	}
+	return consent, true
 }
 
 // answerOutOfHours writes the out-of-hours message, once in twelve hours, while the ticket's
@@ -192,15 +213,7 @@ func (c *conversation) answerOutOfHours(ctx context.Context) (isClosed bool, err
 
 // closedMessage is answerOutOfHours for a queue; nil stands for none.
 func (c *conversation) closedMessage(ctx context.Context, queue *store.Queue) (isClosed bool, err error) {
-	hours, text := c.Company.Schedules, c.Connection.OutOfHoursMessage
-	if queue != nil {
-		if string(queue.Schedules) != "[]" {
-			hours = queue.Schedules
-		}
-		if queue.OutOfHoursMessage != "" {
-			text = queue.OutOfHoursMessage
-		}
-	}
+	hours, text := outOfHours(c.Company, c.Connection, queue)
 	if text == "" {
 		return false, nil
 	}
@@ -218,4 +231,19 @@ func (c *conversation) closedMessage(ctx context.Context, queue *store.Queue) (i
 		return true, fmt.Errorf("storing an out-of-hours message: %w", err)
 	}
 	return true, c.write(ctx, text)
+}
+
+// outOfHours returns the opening hours of a queue, nil for none, and what contacts get
+// outside of them. "" = nothing.
+func outOfHours(company store.Company, connection store.Connection, queue *store.Queue) (hours []byte, text string) {
+	hours, text = company.Schedules, connection.OutOfHoursMessage
+	if queue != nil {
+		if string(queue.Schedules) != "[]" {
+			hours = queue.Schedules
+		}
+		if queue.OutOfHoursMessage != "" {
+			text = queue.OutOfHoursMessage
+		}
+	}
+	return hours, text
 }

@@ -3,23 +3,18 @@ package autoreply
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/store"
 	"integrationhub/messaging/internal/store/dbgen"
 )
 
-// lateAnswerTime is how long after a question expired an answer to it is still distinguished
-// from other messages.
-const lateAnswerTime = 24 * time.Hour
-
 // answerQuestion takes a message that answers the question of a reminder: by one of its
 // numbers, as a reply to it, or in a word where it is the only open one. After other messages
 // of people or programs, and after a later menu, a number is no answer.
 func (c *conversation) answerQuestion(ctx context.Context) (handled bool, err error) {
 	rows, err := c.tx.AppointmentQuestionsOfContact(ctx, dbgen.AppointmentQuestionsOfContactParams{
-		CompanyID: c.Company.ID, ContactID: c.Contact.ID, ConnectionID: c.Connection.ID, Since: c.tx.Now().Add(-lateAnswerTime),
+		CompanyID: c.Company.ID, ContactID: c.Contact.ID, ConnectionID: c.Connection.ID, Since: c.tx.Now().Add(-store.LateAnswerTime),
 	})
 	if err != nil || len(rows) == 0 {
 		return false, err
@@ -27,6 +22,9 @@ func (c *conversation) answerQuestion(ctx context.Context) (handled bool, err er
 	var named, worded []store.AppointmentQuestion // the newest first
 	for _, row := range rows {
 		question := row.AppointmentQuestion
+		if question.Status == store.QuestionOpen && !row.Interrupted && c.tx.Now().Before(question.ExpiresAt) {
+			c.hasLaterReminder = true
+		}
 		answer, byNumber := ruleOf(question).Answer(c.Body)
 		if answer == chat.NoAnswer {
 			continue

@@ -25,13 +25,14 @@ type Service struct {
 	drivers *driver.Drivers
 	media   *media.Service
 	replies *autoreply.Service
+	batches batches
 }
 
 var _ driver.Sink = (*Service)(nil)
 
 // New returns the service of an opened product.
 func New(host module.Host, s *store.Store, drivers *driver.Drivers, files *media.Service, replies *autoreply.Service) *Service {
-	return &Service{host, s, drivers, files, replies}
+	return &Service{host: host, store: s, drivers: drivers, media: files, replies: replies, batches: batches{waiting: make(map[int64][]*arrival)}}
 }
 
 // ChangeConnection implements [driver.Sink].
@@ -45,6 +46,14 @@ func (s *Service) ChangeConnection(ctx context.Context, change driver.Connection
 // ReceiveMessage implements [driver.Sink]. The message goes to the contact's live ticket; a
 // new contact, and a contact without a ticket, get theirs in the same transaction.
 func (s *Service) ReceiveMessage(ctx context.Context, in driver.Incoming) error {
+	if isStored, err := s.storeInBatch(ctx, in); isStored || err != nil {
+		return err
+	}
+	return s.receive(ctx, in)
+}
+
+// receive stores a message in a transaction of its own, with all that follows from it.
+func (s *Service) receive(ctx context.Context, in driver.Incoming) error {
 	connection, company, err := s.connectionOf(ctx, in.ConnectionID)
 	if err != nil {
 		return ignoreNoRows(err)
@@ -80,7 +89,7 @@ func (s *Service) ReceiveMessage(ctx context.Context, in driver.Incoming) error 
 		if isKnown, err := tx.RemoteMessageExists(ctx, scope.Company, connection.ID, in.RemoteID); err != nil || isKnown {
 			return err
 		}
-		ticket, isRating, err := s.ticketOf(ctx, tx, company, contact, connection.ID, in.Body)
+		ticket, isRating, isAsked, err := s.ticketOf(ctx, tx, company, contact, connection.ID, in.Body)
 		if err != nil {
 			return err
 		}
@@ -108,7 +117,7 @@ func (s *Service) ReceiveMessage(ctx context.Context, in driver.Incoming) error 
 		if isRating { // nobody has to read it
 			return tx.MarkTicketRead(ctx, scope.Company, ticket.ID)
 		}
-		replies, err = s.replies.Respond(ctx, tx, autoreply.Received{Company: company, Connection: connection, Contact: contact, Ticket: ticket, Body: in.Body, QuotedID: draft.QuotedID, At: in.At})
+		replies, err = s.replies.Respond(ctx, tx, autoreply.Received{Company: company, Connection: connection, Contact: contact, Ticket: ticket, Body: in.Body, QuotedID: draft.QuotedID, IsAsked: isAsked, At: in.At})
 		return err
 	})
 	if err == nil {
@@ -118,21 +127,21 @@ func (s *Service) ReceiveMessage(ctx context.Context, in driver.Incoming) error 
 }
 
 // ticketOf returns the ticket of a contact's message: the closed one that it rates, the live
-// one, or a new one. With it campaigns get the contact's answer.
-func (s *Service) ticketOf(ctx context.Context, tx *store.Tx, company store.Company, contact store.Contact, connection int64, body string) (ticket store.Ticket, isRating bool, err error) {
+// one, or a new one. isAsked is true if a campaign waits for the contact's answer.
+func (s *Service) ticketOf(ctx context.Context, tx *store.Tx, company store.Company, contact store.Contact, connection int64, body string) (ticket store.Ticket, isRating, isAsked bool, err error) {
 	rated, err := s.replies.TakeRating(ctx, tx, contact, connection, body)
 	if err != nil {
-		return ticket, false, err
+		return ticket, false, false, err
 	}
 	if rated != nil {
-		return *rated, true, nil
+		return *rated, true, false, nil
 	}
 	scope := store.Scope{Company: company.ID, Tenant: company.TenantID}
 	ticket, err = tx.FindOrCreateTicket(ctx, scope, contact, connection, store.NewTicket{Status: chat.TicketPending, Reopens: true})
 	if err == nil {
-		err = tx.TakeCampaignAnswer(ctx, ticket, connection, chat.Declines(body, company.OptOutWords))
+		isAsked, err = tx.AttachCampaignMessages(ctx, ticket, connection)
 	}
-	return ticket, false, err
+	return ticket, false, isAsked, err
 }
 
 // ReceiveReceipt implements [driver.Sink].
@@ -155,15 +164,8 @@ func (s *Service) ReceiveReceipt(ctx context.Context, receipt driver.Receipt) er
 
 // connectionOf returns a connection and the company it belongs to.
 func (s *Service) connectionOf(ctx context.Context, id int64) (store.Connection, store.Company, error) {
-	connection, err := s.store.ConnectionByID(ctx, id)
-	if err != nil {
-		return connection, store.Company{}, err
-	}
-	company, err := s.store.Company(ctx, connection.CompanyID)
-	if err != nil {
-		return connection, company, fmt.Errorf("loading the company: %w", err)
-	}
-	return connection, company, nil
+	row, err := s.store.ReceivingConnection(ctx, id)
+	return row.Connection, row.Company, err
 }
 
 // quotedID returns the id of the message that another one quotes, or nil if it is not

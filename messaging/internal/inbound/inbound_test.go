@@ -72,7 +72,7 @@ func TestStatementsOfMessage(t *testing.T) {
 	company.SendFromPhone(ana, line, "Hello")
 	before := company.Hub.QueryCount.Load()
 	company.SendFromPhone(ana, line, "Hello again")
-	require.LessOrEqual(t, company.Hub.QueryCount.Load()-before, int64(23))
+	require.LessOrEqual(t, company.Hub.QueryCount.Load()-before, int64(17))
 	var updates int
 	require.NoError(t, company.Hub.Host.Pool.QueryRow(t.Context(), `select count(*) from changes where kind = 'contact' and action = 'update'`).Scan(&updates))
 	require.Zero(t, updates, "that somebody wrote is no change of the contact")

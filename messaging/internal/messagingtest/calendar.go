@@ -19,6 +19,7 @@ type Calendar struct {
 
 	company *Company
 	mu      sync.Mutex
+	locale  string         // of the organization
 	names   []string       // services
 	free    []time.Time    // times that can be booked, in order
 	bodies  []object       // of actions, in order
@@ -42,7 +43,7 @@ func (c *Company) ConnectCalendar(services ...string) *Calendar {
 // ConnectPeer is [Company.ConnectCalendar] for another kind of product.
 func (c *Company) ConnectPeer(product string, services ...string) *Calendar {
 	c.T.Helper()
-	calendar := &Calendar{company: c, names: services, booked: make(map[string]any), states: make(map[string]string)}
+	calendar := &Calendar{company: c, locale: "pt-BR", names: services, booked: make(map[string]any), states: make(map[string]string)}
 	mux := http.NewServeMux()
 	const base = "/api/v1/integrations"
 	mux.HandleFunc("GET "+base+"/status", func(w http.ResponseWriter, _ *http.Request) {
@@ -130,9 +131,9 @@ func (k *Calendar) serve(w http.ResponseWriter, r *http.Request) {
 		for i, name := range k.names {
 			list[i] = object{"id": "service-" + name, "name": name, "duration_minutes": 30, "price": 80}
 		}
-		answer(w, 200, object{"services": list, "locale": "pt-BR"})
+		answer(w, 200, object{"services": list, "locale": k.locale})
 	case "free-times":
-		answer(w, 200, object{"service": strings.TrimPrefix(r.URL.Query().Get("service_id"), "service-"), "locale": "pt-BR", "times": k.freeTimes(r)})
+		answer(w, 200, object{"service": strings.TrimPrefix(r.URL.Query().Get("service_id"), "service-"), "locale": k.locale, "times": k.freeTimes(r)})
 	case "clients", "patients":
 		answer(w, 200, object{"found": slices.Contains(k.phones, r.URL.Query().Get("phone"))})
 	case "book":
@@ -178,7 +179,7 @@ func (k *Calendar) book(w http.ResponseWriter, body object) {
 	k.free = slices.Delete(k.free, i, i+1)
 	k.booked[source] = object{
 		"appointment_id": "appointment-" + source, "status": "scheduled", "start_at": start.Format(time.RFC3339), "end_at": start.Add(30 * time.Minute).Format(time.RFC3339),
-		"service": strings.TrimPrefix(body["service_id"].(string), "service-"), "professional": "Ana", "cancel_url": "https://studio.example/cancel", "deposit": nil,
+		"service": strings.TrimPrefix(body["service_id"].(string), "service-"), "professional": "Ana", "cancel_url": "https://studio.example/cancel", "deposit": nil, "locale": k.locale,
 	}
 	answer(w, 201, k.booked[source])
 }
@@ -188,6 +189,13 @@ func (k *Calendar) Free(times ...time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.free = times
+}
+
+// Speak sets the organization's language.
+func (k *Calendar) Speak(locale string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.locale = locale
 }
 
 // Open adds appointments that can be confirmed and cancelled.

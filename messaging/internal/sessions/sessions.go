@@ -18,16 +18,36 @@ import (
 // maxQRCodes is how many QR codes in a row a connection gets; then it is disconnected.
 const maxQRCodes = 3
 
+// renewalGates bounds the QR codes that this process replaces at once.
+const renewalGates = 64
+
 // Service starts and ends sessions.
 type Service struct {
 	host    module.Host
 	store   *store.Store
 	drivers *driver.Drivers
+	gates   [renewalGates]chan struct{} // by the connection's id
 }
 
 // New returns the service of an opened product.
 func New(host module.Host, s *store.Store, drivers *driver.Drivers) *Service {
-	return &Service{host, s, drivers}
+	service := &Service{host: host, store: s, drivers: drivers}
+	for i := range service.gates {
+		service.gates[i] = make(chan struct{}, 1)
+	}
+	return service
+}
+
+// lockRenewal waits until no other request of this process replaces the connection's QR code.
+// The lease of the connection keeps other processes out.
+func (s *Service) lockRenewal(ctx context.Context, connection int64) (unlock func(), err error) {
+	gate := s.gates[connection%renewalGates]
+	select {
+	case gate <- struct{}{}:
+		return func() { <-gate }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("waiting for a QR code: %w", ctx.Err())
+	}
 }
 
 // Start starts the session of a connection and returns it as it is stored then. A connection
@@ -87,7 +107,12 @@ func (s *Service) RenewQRCode(ctx context.Context, c store.Connection) (store.Co
 	if !s.hasExpiredCode(c) {
 		return c, nil
 	}
-	_, err := s.store.OwnConnection(ctx, c.CompanyID, c.ID, func(ctx context.Context) (err error) {
+	unlock, err := s.lockRenewal(ctx, c.ID)
+	if err != nil {
+		return c, err
+	}
+	defer unlock()
+	_, err = s.store.OwnConnection(ctx, c.CompanyID, c.ID, func(ctx context.Context) (err error) {
 		if c, err = s.store.Connection(ctx, c.CompanyID, c.ID); err != nil || !s.hasExpiredCode(c) {
 			return err
 		}

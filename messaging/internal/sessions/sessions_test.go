@@ -1,6 +1,7 @@
 package sessions_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -75,4 +76,31 @@ func TestSessionsOfOthers(t *testing.T) {
 		company.As("").OK(401, method, session, nil)
 	}
 	require.Equal(t, "CONNECTED", company.Get(messagingtest.ConnectionPath(connection))["status"])
+}
+
+// An expired QR code that many ask for at once, while the job replaces it too, is replaced once.
+func TestQRCodeIsReplacedOnce(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompanyAt(t, time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC))
+	made := company.OK(201, "POST", "/whatsapp", object{"name": "Reception"})
+	path := messagingtest.Path("/whatsapp", made)
+	company.Hub.Clock.Advance(61 * time.Second)
+	codes := make(chan any, 20)
+	var asking sync.WaitGroup
+	for range cap(codes) {
+		asking.Go(func() {
+			if response, err := company.Try("GET", path+"/qrCode", nil); err == nil {
+				codes <- response.Body["qrcode"]
+			}
+		})
+	}
+	company.RunJob("qr-codes")
+	asking.Wait()
+	close(codes)
+	current := company.Get(path)
+	require.EqualValues(t, 2, current["retries"], "replaced once")
+	require.Len(t, codes, cap(codes))
+	for code := range codes {
+		require.Equal(t, current["qrcode"], code)
+	}
 }

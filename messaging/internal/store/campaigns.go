@@ -243,31 +243,36 @@ func (t *Tx) settleShipment(ctx context.Context, m Message, ack chat.Ack, errorC
 	return t.SettleShipment(ctx, settled)
 }
 
-// TakeCampaignAnswer is called for each message of a contact, with its ticket: campaigns'
-// messages that have no ticket go there, and campaigns that asked the contact have their
+// AttachCampaignMessages is called for each message of a contact, with its ticket: campaigns'
+// messages that have no ticket go there. isAsked is true if a campaign waits for the contact's
 // answer.
-func (t *Tx) TakeCampaignAnswer(ctx context.Context, ticket Ticket, connection int64, declines bool) error {
-	hasMessages, err := t.HasCampaignMessages(ctx, ticket.CompanyID, ticket.ContactID)
-	if err != nil || !hasMessages {
-		return err
+func (t *Tx) AttachCampaignMessages(ctx context.Context, ticket Ticket, connection int64) (isAsked bool, err error) {
+	state, err := t.CampaignStateOfContact(ctx, ticket.CompanyID, ticket.ContactID)
+	if err != nil || !state.HasMessages {
+		return state.IsAsked, err
 	}
 	err = t.AttachMessages(ctx, dbgen.AttachMessagesParams{TicketID: ticket.ID, At: t.Now(), CompanyID: ticket.CompanyID, ContactID: ticket.ContactID, ConnectionID: connection})
 	if err != nil {
-		return fmt.Errorf("giving campaigns' messages a ticket: %w", err)
+		return state.IsAsked, fmt.Errorf("giving campaigns' messages a ticket: %w", err)
 	}
-	answer := dbgen.AnswerConfirmationsParams{Status: ShipmentConfirmed, At: t.Now(), CompanyID: ticket.CompanyID, ContactID: ticket.ContactID, ConnectionID: connection}
+	return state.IsAsked, nil
+}
+
+// CampaignQuestion is the question of a campaign whether a contact wants its message.
+type CampaignQuestion = dbgen.CampaignQuestionsRow
+
+// AnswerCampaign stores a contact's answer to the question of a campaign, which goes on with it.
+func (t *Tx) AnswerCampaign(ctx context.Context, contact Contact, campaign int64, declines bool) error {
+	answer := dbgen.AnswerConfirmationParams{Status: ShipmentConfirmed, At: t.Now(), CompanyID: contact.CompanyID, CampaignID: campaign, ContactID: contact.ID}
 	if declines {
 		code := "declined"
 		answer.Status, answer.Error = ShipmentSkipped, &code
 	}
-	campaigns, err := t.AnswerConfirmations(ctx, answer)
-	if err != nil {
+	if err := t.AnswerConfirmation(ctx, answer); err != nil {
 		return fmt.Errorf("storing the answer to a campaign: %w", err)
 	}
-	for _, campaign := range campaigns {
-		if err := t.WakeCampaign(ctx, t.Now(), ticket.CompanyID, campaign); err != nil {
-			return fmt.Errorf("waking a campaign: %w", err)
-		}
+	if err := t.WakeCampaign(ctx, t.Now(), contact.CompanyID, campaign); err != nil {
+		return fmt.Errorf("waking a campaign: %w", err)
 	}
 	return nil
 }

@@ -30,14 +30,28 @@ type ContactLink = dbgen.ContactLink
 // the contact's number. Where that is not known yet, the event waits. isBulk says that no
 // person waits for it.
 func publishToLinked[D events.Data](ctx context.Context, t *Tx, scope Scope, contact int64, isBulk bool, data D) error {
-	probe := hub.Event{TenantID: scope.Tenant, Environment: environment, Type: data.EventType()}
-	subscribers, err := t.Host.Events.Subscribers(ctx, t.Raw, connectedProducts(), probe)
+	subscribers, err := t.subscribedProducts(ctx, scope, data.EventType())
 	if err != nil {
-		return fmt.Errorf("finding the receivers of %s: %w", probe.Type, err)
+		return err
 	}
 	if len(subscribers) == 0 {
 		return publishToProducts(ctx, t, scope, data)
 	}
+	return t.publishToLinkedAmong(ctx, scope, subscribers, contact, isBulk, data)
+}
+
+// subscribedProducts returns the integrations that receive events of a type.
+func (t *Tx) subscribedProducts(ctx context.Context, scope Scope, eventType string) ([]uuid.UUID, error) {
+	probe := hub.Event{TenantID: scope.Tenant, Environment: environment, Type: eventType}
+	subscribers, err := t.Host.Events.Subscribers(ctx, t.Raw, connectedProducts(), probe)
+	if err != nil {
+		return nil, fmt.Errorf("finding the receivers of %s: %w", eventType, err)
+	}
+	return subscribers, nil
+}
+
+// publishToLinkedAmong is [publishToLinked] for the integrations that receive the event.
+func (t *Tx) publishToLinkedAmong(ctx context.Context, scope Scope, subscribers []uuid.UUID, contact int64, isBulk bool, data events.Data) error {
 	links, err := t.contactLinks(ctx, scope.Company, contact, subscribers)
 	if err != nil {
 		return err
@@ -56,7 +70,7 @@ func publishToLinked[D events.Data](ctx context.Context, t *Tx, scope Scope, con
 	if len(linked) == 0 {
 		return nil
 	}
-	return t.publishToIntegrations(ctx, linked, probe, data)
+	return t.publishToIntegrations(ctx, linked, hub.Event{TenantID: scope.Tenant, Environment: environment, Type: data.EventType()}, data)
 }
 
 // publishToIntegrations publishes an event to some integrations.

@@ -52,6 +52,9 @@ func (t *Tx) AddMessage(ctx context.Context, ticket Ticket, m Message) (Message,
 		return Message{}, fmt.Errorf("storing a message: %w", err)
 	}
 	added := dbgen.AddToTicketParams{CompanyID: ticket.CompanyID, ID: ticket.ID, LastMessage: truncate(preview(m), maxPreview), At: t.Now()}
+	if awaits := m.FromMe && m.Origin != chat.OriginBot; !m.IsPrivate {
+		added.AwaitsContact = &awaits
+	}
 	switch {
 	case !m.FromMe:
 		added.Unread = 1

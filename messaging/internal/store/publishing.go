@@ -109,16 +109,18 @@ func (t *Tx) publishContacts(ctx context.Context, scope Scope, contacts []Contac
 
 // PublishReceived publishes a message from a contact.
 func (t *Tx) PublishReceived(ctx context.Context, scope Scope, contact Contact, ticket Ticket, m Message) error {
-	err := publishToLinked(ctx, t, scope, contact.ID, false, events.MessageReceived{
-		Phone: chat.FormatE164(contact.Number), Name: contact.Name, Body: m.Body, TicketID: chat.FormatID(ticket.ID),
-	})
-	if err != nil {
+	if err := publishToLinked(ctx, t, scope, contact.ID, false, receivedEvent(contact, ticket, m)); err != nil {
 		return err
 	}
 	return t.publishToWebhooks(ctx, scope, webhookEvent{eventType: events.TypeMessageCreated}, func() ([]any, error) {
 		data, err := t.webhooks.Message(m, &ticket, contact)
 		return []any{data}, err
 	})
+}
+
+// receivedEvent returns what connected products get of a message from a contact.
+func receivedEvent(contact Contact, ticket Ticket, m Message) events.MessageReceived {
+	return events.MessageReceived{Phone: chat.FormatE164(contact.Number), Name: contact.Name, Body: m.Body, TicketID: chat.FormatID(ticket.ID)}
 }
 
 // publishSent publishes a message that the network has taken.

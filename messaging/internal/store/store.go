@@ -23,11 +23,12 @@ type Store struct {
 	host     module.Host
 	webhooks WebhookData
 	holder   string // of leases: this process
+	growth   *growth
 }
 
 // New returns the store of an opened product. webhooks makes the data of its plain webhooks.
 func New(host module.Host, webhooks WebhookData) *Store {
-	return &Store{dbgen.New(host.Pool), host, webhooks, newHolder()}
+	return &Store{dbgen.New(host.Pool), host, webhooks, newHolder(), &growth{}}
 }
 
 // Tx is a transaction. The embedded queries run in it.
@@ -36,6 +37,7 @@ type Tx struct {
 	*tx.Tx
 	webhooks WebhookData
 	sealer   module.Sealer
+	growth   *growth
 }
 
 // InTx runs work in one transaction, like [tx.Run]; doing describes the work, such as
@@ -44,12 +46,12 @@ type Tx struct {
 // To avoid deadlocks, every transaction locks rows in this order: connections, contacts,
 // tickets, messages, the outbox.
 func (s *Store) InTx(ctx context.Context, doing string, work func(tx *Tx) error) error {
-	return tx.Run(ctx, s.host, doing, func(t *tx.Tx) error { return work(&Tx{dbgen.New(t.Raw), t, s.webhooks, s.host.Sealer}) })
+	return tx.Run(ctx, s.host, doing, func(t *tx.Tx) error { return work(&Tx{dbgen.New(t.Raw), t, s.webhooks, s.host.Sealer, s.growth}) })
 }
 
 // Join returns a Tx for a transaction that the caller began and will end.
 func (s *Store) Join(raw pgx.Tx) *Tx {
-	return &Tx{dbgen.New(raw), tx.Join(s.host, raw), s.webhooks, s.host.Sealer}
+	return &Tx{dbgen.New(raw), tx.Join(s.host, raw), s.webhooks, s.host.Sealer, s.growth}
 }
 
 // Scope is the company whose data a request or a change is about.

@@ -151,7 +151,8 @@ func (s *Store) ListTickets(ctx context.Context, scope Scope, f TicketFilter) (p
 	return page, count, err
 }
 
-// countTickets counts the tickets of a filter, up to a limit.
+// countTickets counts the tickets of a filter, up to a limit; those of a search with many more
+// than a page has, up to one more than the page reaches.
 func (s *Store) countTickets(ctx context.Context, scope Scope, f TicketFilter, search *ticketSearch, limit int) (count int, err error) {
 	where, args := f.where(scope, search, false)
 	if search != nil && f.isSearchOnly() {
@@ -160,6 +161,12 @@ func (s *Store) countTickets(ctx context.Context, scope Scope, f TicketFilter, s
 			return len(search.found), nil
 		case search.atLeast >= limit:
 			return limit, nil
+		}
+	}
+	if reach := f.Offset + f.Limit; search != nil && search.isMany && !f.isSearchOnly() && reach <= maxProbedRows {
+		count, isExact, err := s.walkTickets(ctx, scope, f, search, reach+1)
+		if err != nil || isExact || count > reach {
+			return count, err
 		}
 	}
 	args = append([]any{pgx.QueryExecModeCacheDescribe}, args...) // planned for its actual values

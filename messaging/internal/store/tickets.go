@@ -51,6 +51,9 @@ func (t *Tx) FindOrCreateTicket(ctx context.Context, scope Scope, contact Contac
 	if ticket, err = t.InsertTicket(ctx, params); err != nil {
 		return Ticket{}, fmt.Errorf("creating a ticket: %w", err)
 	}
+	if err := t.countTicket(ctx); err != nil {
+		return ticket, err
+	}
 	if err := publishToLinked(ctx, t, scope, contact.ID, true, events.TicketCreated{Phone: chat.FormatE164(contact.Number), Name: contact.Name, TicketID: chat.FormatID(ticket.ID)}); err != nil {
 		return ticket, err
 	}

@@ -16,6 +16,9 @@ const (
 	// maxProbedRows is up to where the rows of a page are found by walking the tickets in the
 	// order of the list. Deep pages compare with everything that is found.
 	maxProbedRows = 400
+	// maxWalkedTickets is how many of a filter's tickets are examined for a search that finds
+	// very many, before everything is read that it finds.
+	maxWalkedTickets = 1_000
 )
 
 // endOfPrefix follows every character of a word.
@@ -109,6 +112,24 @@ func (s *ticketSearch) addTo(c *conditions, isProbing bool) {
 		condition += " or " + strings.Join(words, " and ")
 	}
 	c.list = append(c.list, "("+condition+")")
+}
+
+// walkTickets counts the tickets of a filter that a search finds among the last changed ones,
+// up to a limit. isExact says that those are all tickets of the filter.
+func (s *Store) walkTickets(ctx context.Context, scope Scope, f TicketFilter, search *ticketSearch, limit int) (count int, isExact bool, err error) {
+	filter, args := f.where(scope, nil, false)
+	c := conditions{args: args}
+	search.addTo(&c, true)
+	walked := fmt.Sprintf("select t.id, t.contact_id from tickets t%s order by t.updated_at desc, t.id desc limit %d", filter, maxWalkedTickets)
+	mode := []any{pgx.QueryExecModeCacheDescribe} // planned for its actual values
+	err = s.host.Pool.QueryRow(ctx, fmt.Sprintf("select count(*) from (select from (%s) t where %s limit %d) counted", walked, strings.Join(c.list, " and "), limit), append(mode, c.args...)...).Scan(&count)
+	if err == nil && count < limit {
+		err = s.host.Pool.QueryRow(ctx, fmt.Sprintf("select count(*) < %d from (select from tickets t%s limit %[1]d) counted", maxWalkedTickets, filter), append(mode, args...)...).Scan(&isExact)
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("counting tickets of a search: %w", err)
+	}
+	return count, isExact, nil
 }
 
 // escapeLike escapes the wildcards of a LIKE pattern.

@@ -142,6 +142,7 @@ type bookByPhoneOutput struct {
 		Professional  string                 `json:"professional" doc:"Name of who does it"`
 		CancelURL     string                 `json:"cancel_url" doc:"Page where the client can cancel"`
 		Deposit       *publicbooking.Deposit `json:"deposit" doc:"To be paid by expires_at, or the appointment is cancelled; null: none is due"`
+		Locale        string                 `json:"locale" doc:"Language of the organization, for messages to the client" example:"pt-BR"`
 	} `nameHint:"ActionBooked"`
 }
 
@@ -217,7 +218,7 @@ func (a *API) bookByPhone(ctx context.Context, in *bookByPhoneInput) (*bookByPho
 	out := &bookByPhoneOutput{}
 	out.Body.AppointmentID, out.Body.Status, out.Body.StartAt, out.Body.EndAt = booked.ID, booked.Status, booked.StartAt.In(org.Zone), booked.EndAt.In(org.Zone)
 	out.Body.Service, out.Body.Professional = booked.ServiceName, booked.ProfessionalName
-	out.Body.CancelURL, out.Body.Deposit = booked.ManageURL, booked.Deposit
+	out.Body.CancelURL, out.Body.Deposit, out.Body.Locale = booked.ManageURL, booked.Deposit, org.Locale
 	return out, nil
 }
 

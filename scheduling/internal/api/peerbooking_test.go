@@ -64,7 +64,7 @@ func TestConfirmAndCancelForClients(t *testing.T) {
 	confirmed := key.OK(200, "POST", confirm, wish)
 	require.Equal(t, object{"appointment_id": first, "status": "confirmed", "start_at": org.At(0), "service": "Cut", "professional": "Ana"}, confirmed)
 	require.Equal(t, confirmed, key.OK(200, "POST", confirm, wish), "once more changes nothing")
-	require.Equal(t, []string{"appointment.created", "appointment.created"}, org.EventTypes())
+	require.Equal(t, []string{"appointment.created", "appointment.created", "appointment.created"}, org.EventTypes(), "the confirmation is published, once")
 
 	var done sync.WaitGroup
 	statuses := make([]int, 10)
@@ -79,7 +79,7 @@ func TestConfirmAndCancelForClients(t *testing.T) {
 	for _, status := range statuses {
 		require.Equal(t, 200, status)
 	}
-	require.Equal(t, []string{"appointment.created", "appointment.created", "appointment.cancelled"}, org.EventTypes(), "cancelled once")
+	require.Equal(t, []string{"appointment.created", "appointment.created", "appointment.created", "appointment.cancelled"}, org.EventTypes(), "cancelled once")
 	kept := org.OK(200, "GET", "/appointments/"+first, nil)
 	require.Equal(t, "cancelled", kept["status"])
 	require.Equal(t, "integration", kept["cancelled_by"])

@@ -154,7 +154,7 @@ func depositAfter(action booking.Action, policy booking.Policy, appointment Appo
 func (t *Tx) applyActionEffects(ctx context.Context, action booking.Action, change AppointmentChange, before Appointment) error {
 	switch action {
 	case booking.Confirm:
-		return t.enqueueNotification(ctx, Notification{Org: change.Org.ID, Appointment: change.ID, Change: ChangeConfirmed, By: change.By.Kind})
+		return t.applyConfirmation(ctx, change, before)
 	case booking.Cancel:
 		if err := t.applyCancellation(ctx, change, before); err != nil {
 			return err
@@ -188,6 +188,27 @@ func (t *Tx) applyActionEffects(ctx context.Context, action booking.Action, chan
 		return t.reverseVisitPoints(ctx, before)
 	}
 	return nil
+}
+
+// applyConfirmation notifies the client. Products that have the appointment receive
+// appointment.created again where its client confirmed it, also through one of them.
+func (t *Tx) applyConfirmation(ctx context.Context, change AppointmentChange, before Appointment) error {
+	err := t.enqueueNotification(ctx, Notification{Org: change.Org.ID, Appointment: change.ID, Change: ChangeConfirmed, By: change.By.Kind})
+	if err != nil || change.By.Kind != booking.Client && change.By.Kind != booking.IntegrationActor {
+		return err
+	}
+	client, err := t.ClientByID(ctx, change.Org.ID, before.ClientID)
+	if errors.Is(err, pgx.ErrNoRows) { // the client was erased
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	appointment, err := t.AppointmentByID(ctx, change.Org.ID, change.ID)
+	if err != nil {
+		return err
+	}
+	return t.publishCreated(ctx, appointment, clientPhone(client))
 }
 
 // undoNoShow reverses a no-show. Products that received the no-show event receive

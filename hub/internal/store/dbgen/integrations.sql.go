@@ -57,7 +57,7 @@ insert into hub.integrations (id, tenant_id, environment, product, status, webho
 values ($1, $2, $3, $4, 'inactive', $5, 1)
 on conflict (tenant_id, environment, product) do update
 set handshake = hub.integrations.handshake + 1, updated_at = now()
-returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at
+returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events
 `
 
 type BeginHandshakeParams struct {
@@ -123,6 +123,7 @@ func (q *Queries) BeginHandshake(ctx context.Context, arg BeginHandshakeParams) 
 		&i.AccountSince,
 		&i.InactiveAt,
 		&i.AbandonedAt,
+		&i.RegisteredEvents,
 	)
 	return i, err
 }
@@ -263,7 +264,7 @@ func (q *Queries) ExpireOtherKeys(ctx context.Context, arg ExpireOtherKeysParams
 }
 
 const integrationByID = `-- name: IntegrationByID :one
-select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at from hub.integrations
+select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events from hub.integrations
 where id = $1
   and ($2::uuid is null or tenant_id = $2)
   and ($3::text is null or environment = $3::text)
@@ -323,6 +324,7 @@ func (q *Queries) IntegrationByID(ctx context.Context, arg IntegrationByIDParams
 		&i.AccountSince,
 		&i.InactiveAt,
 		&i.AbandonedAt,
+		&i.RegisteredEvents,
 	)
 	return i, err
 }
@@ -369,7 +371,7 @@ func (q *Queries) IntegrationKeyByHash(ctx context.Context, arg IntegrationKeyBy
 }
 
 const integrationWithProduct = `-- name: IntegrationWithProduct :one
-select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at from hub.integrations where tenant_id = $1 and environment = $2 and product = $3
+select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events from hub.integrations where tenant_id = $1 and environment = $2 and product = $3
 `
 
 type IntegrationWithProductParams struct {
@@ -426,12 +428,13 @@ func (q *Queries) IntegrationWithProduct(ctx context.Context, arg IntegrationWit
 		&i.AccountSince,
 		&i.InactiveAt,
 		&i.AbandonedAt,
+		&i.RegisteredEvents,
 	)
 	return i, err
 }
 
 const integrationsOfTenants = `-- name: IntegrationsOfTenants :many
-select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, i.draining_since, i.trial_at, i.trial_id, i.peer_account, i.account_since, i.inactive_at, i.abandoned_at, t.id, t.product, t.name, t.external_ref, t.created_at, t.limit_endpoints, t.limit_deliveries_per_request, t.limit_in_flight, t.limit_queue
+select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, i.draining_since, i.trial_at, i.trial_id, i.peer_account, i.account_since, i.inactive_at, i.abandoned_at, i.registered_events, t.id, t.product, t.name, t.external_ref, t.created_at, t.limit_endpoints, t.limit_deliveries_per_request, t.limit_in_flight, t.limit_queue
 from (select unnest($1::uuid[]) as tenant_id, unnest($2::text[]) as environment) wanted
 join hub.integrations i on i.tenant_id = wanted.tenant_id and i.environment = wanted.environment
 join hub.tenants t on t.id = i.tenant_id
@@ -497,6 +500,7 @@ func (q *Queries) IntegrationsOfTenants(ctx context.Context, tenants []uuid.UUID
 			&i.Integration.AccountSince,
 			&i.Integration.InactiveAt,
 			&i.Integration.AbandonedAt,
+			&i.Integration.RegisteredEvents,
 			&i.Tenant.ID,
 			&i.Tenant.Product,
 			&i.Tenant.Name,
@@ -518,7 +522,7 @@ func (q *Queries) IntegrationsOfTenants(ctx context.Context, tenants []uuid.UUID
 }
 
 const listIntegrations = `-- name: ListIntegrations :many
-select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, i.draining_since, i.trial_at, i.trial_id, i.peer_account, i.account_since, i.inactive_at, i.abandoned_at, t.product as own_product, t.name as tenant_name
+select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, i.draining_since, i.trial_at, i.trial_id, i.peer_account, i.account_since, i.inactive_at, i.abandoned_at, i.registered_events, t.product as own_product, t.name as tenant_name
 from hub.integrations i join hub.tenants t on t.id = i.tenant_id
 where ($1::uuid is null or i.tenant_id = $1)
   and ($2::text is null or i.environment = $2::text)
@@ -603,6 +607,7 @@ func (q *Queries) ListIntegrations(ctx context.Context, arg ListIntegrationsPara
 			&i.Integration.AccountSince,
 			&i.Integration.InactiveAt,
 			&i.Integration.AbandonedAt,
+			&i.Integration.RegisteredEvents,
 			&i.OwnProduct,
 			&i.TenantName,
 		); err != nil {
@@ -617,7 +622,7 @@ func (q *Queries) ListIntegrations(ctx context.Context, arg ListIntegrationsPara
 }
 
 const lockIntegration = `-- name: LockIntegration :one
-select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at from hub.integrations where id = $1 for update
+select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events from hub.integrations where id = $1 for update
 `
 
 func (q *Queries) LockIntegration(ctx context.Context, id uuid.UUID) (Integration, error) {
@@ -667,6 +672,7 @@ func (q *Queries) LockIntegration(ctx context.Context, id uuid.UUID) (Integratio
 		&i.AccountSince,
 		&i.InactiveAt,
 		&i.AbandonedAt,
+		&i.RegisteredEvents,
 	)
 	return i, err
 }
@@ -675,7 +681,7 @@ const lockOrCreateIntegration = `-- name: LockOrCreateIntegration :one
 insert into hub.integrations (id, tenant_id, environment, product, status, webhook_url)
 values ($1, $2, $3, $4, 'inactive', $5)
 on conflict (tenant_id, environment, product) do update set updated_at = now()
-returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at
+returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events
 `
 
 type LockOrCreateIntegrationParams struct {
@@ -740,8 +746,33 @@ func (q *Queries) LockOrCreateIntegration(ctx context.Context, arg LockOrCreateI
 		&i.AccountSince,
 		&i.InactiveAt,
 		&i.AbandonedAt,
+		&i.RegisteredEvents,
 	)
 	return i, err
+}
+
+const productsWithIntegrations = `-- name: ProductsWithIntegrations :many
+select name from hub.products p where exists (select from hub.tenants t join hub.integrations i on i.tenant_id = t.id where t.product = p.name)
+`
+
+func (q *Queries) ProductsWithIntegrations(ctx context.Context) ([]string, error) {
+	rows, err := q.db.Query(ctx, productsWithIntegrations)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		items = append(items, name)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const recordHealthChange = `-- name: RecordHealthChange :exec
@@ -826,6 +857,29 @@ func (q *Queries) RevokeIntegrationKeys(ctx context.Context, at time.Time, integ
 	return err
 }
 
+const scheduleOutdatedRegistrations = `-- name: ScheduleOutdatedRegistrations :execrows
+update hub.integrations i set register_at = $1::timestamptz
+from hub.tenants t
+where t.id = i.tenant_id and t.product = $2 and i.status = 'active' and i.registered_at is not null and i.register_at is null
+  and i.registered_events is distinct from $3::text[]
+`
+
+type ScheduleOutdatedRegistrationsParams struct {
+	At      time.Time
+	Product string
+	Events  []string
+}
+
+// Integrations in use whose peers were registered for other event types than the tenants'
+// product receives now.
+func (q *Queries) ScheduleOutdatedRegistrations(ctx context.Context, arg ScheduleOutdatedRegistrationsParams) (int64, error) {
+	result, err := q.db.Exec(ctx, scheduleOutdatedRegistrations, arg.At, arg.Product, arg.Events)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const setIntegrationProduct = `-- name: SetIntegrationProduct :execrows
 update hub.integrations i set product = $1, updated_at = now()
 where i.id = $2 and i.product = $3 and i.handshake = 0 and i.revoked_at is null and not exists (
@@ -873,11 +927,11 @@ set status = $1, disabled = $2, api_url = $3, webhook_url = $4, peer_webhook_url
     pending_key = $13, pending_key_id = $14,
     features = $15, enabled = $16, event_types = $17,
     peer_integration_id = $18, peer_account = $19, account_since = $20, register_at = $21, register_tries = $22,
-    registered_at = $23, peer_registered_at = $24, last_error = $25,
-    failures = $26, successes = $27, unauthorized_since = $28,
-    next_probe_at = $29, revoked_at = $30, updated_at = now()
-where id = $31
-returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at
+    registered_at = $23, registered_events = $24, peer_registered_at = $25, last_error = $26,
+    failures = $27, successes = $28, unauthorized_since = $29,
+    next_probe_at = $30, revoked_at = $31, updated_at = now()
+where id = $32
+returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events
 `
 
 type UpdateIntegrationParams struct {
@@ -904,6 +958,7 @@ type UpdateIntegrationParams struct {
 	RegisterAt        *time.Time
 	RegisterTries     int32
 	RegisteredAt      *time.Time
+	RegisteredEvents  []string
 	PeerRegisteredAt  *time.Time
 	LastError         *string
 	Failures          int32
@@ -940,6 +995,7 @@ func (q *Queries) UpdateIntegration(ctx context.Context, arg UpdateIntegrationPa
 		arg.RegisterAt,
 		arg.RegisterTries,
 		arg.RegisteredAt,
+		arg.RegisteredEvents,
 		arg.PeerRegisteredAt,
 		arg.LastError,
 		arg.Failures,
@@ -994,6 +1050,7 @@ func (q *Queries) UpdateIntegration(ctx context.Context, arg UpdateIntegrationPa
 		&i.AccountSince,
 		&i.InactiveAt,
 		&i.AbandonedAt,
+		&i.RegisteredEvents,
 	)
 	return i, err
 }

@@ -78,6 +78,7 @@ type Integration struct {
 	AccountSince      *time.Time
 	InactiveAt        *time.Time
 	AbandonedAt       *time.Time
+	RegisteredEvents  []string
 }
 
 type Job struct {

@@ -59,11 +59,22 @@ set status = sqlc.arg(status), disabled = sqlc.arg(disabled), api_url = sqlc.arg
     pending_key = sqlc.narg(pending_key), pending_key_id = sqlc.narg(pending_key_id),
     features = sqlc.arg(features), enabled = sqlc.arg(enabled), event_types = sqlc.arg(event_types),
     peer_integration_id = sqlc.narg(peer_integration_id), peer_account = sqlc.narg(peer_account), account_since = sqlc.narg(account_since), register_at = sqlc.narg(register_at), register_tries = sqlc.arg(register_tries),
-    registered_at = sqlc.narg(registered_at), peer_registered_at = sqlc.narg(peer_registered_at), last_error = sqlc.narg(last_error),
+    registered_at = sqlc.narg(registered_at), registered_events = sqlc.arg(registered_events), peer_registered_at = sqlc.narg(peer_registered_at), last_error = sqlc.narg(last_error),
     failures = sqlc.arg(failures), successes = sqlc.arg(successes), unauthorized_since = sqlc.narg(unauthorized_since),
     next_probe_at = sqlc.narg(next_probe_at), revoked_at = sqlc.narg(revoked_at), updated_at = now()
 where id = sqlc.arg(id)
 returning *;
+
+-- name: ProductsWithIntegrations :many
+select name from hub.products p where exists (select from hub.tenants t join hub.integrations i on i.tenant_id = t.id where t.product = p.name);
+
+-- name: ScheduleOutdatedRegistrations :execrows
+-- Integrations in use whose peers were registered for other event types than the tenants'
+-- product receives now.
+update hub.integrations i set register_at = sqlc.arg(at)::timestamptz
+from hub.tenants t
+where t.id = i.tenant_id and t.product = sqlc.arg(product) and i.status = 'active' and i.registered_at is not null and i.register_at is null
+  and i.registered_events is distinct from sqlc.arg(events)::text[];
 
 -- name: ClaimDueRegistrations :many
 -- Registrations to be tried again now; each is put off, so that nobody else takes it.

@@ -34,6 +34,16 @@ func (n *Network) Faults(ctx context.Context) (f Faults, err error) {
 	return f, err
 }
 
+// phoneFaults is [Network.Faults] for a phone, or an error for callers if there is none.
+func (n *Network) phoneFaults(ctx context.Context, number string) (f Faults, err error) {
+	err = n.host.Pool.QueryRow(ctx, `select coalesce(latency_ms, 0), coalesce(drop_percent, 0), coalesce(duplicate_percent, 0), coalesce(reorder, false), coalesce(lid, false)
+		from sandbox_phones left join sandbox_faults on true where number = $1`, number).Scan(&f.LatencyMS, &f.DropPercent, &f.DuplicatePercent, &f.Reorder, &f.LID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return f, hub.NotFound("Phone")
+	}
+	return f, err
+}
+
 // SetFaults sets the faults. Messages that wait for another one to overtake them are
 // delivered when reordering ends.
 func (n *Network) SetFaults(ctx context.Context, f Faults) error {

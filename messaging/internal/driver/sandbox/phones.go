@@ -114,10 +114,7 @@ func parseCode(code string) (connectionID int64, nonce string, ok bool) {
 // product has stored it. A message to a number without an online session waits at the
 // network.
 func (n *Network) SendFromPhone(ctx context.Context, number string, m Message) (Message, error) {
-	if _, err := n.phone(ctx, number); err != nil {
-		return Message{}, err
-	}
-	faults, err := n.Faults(ctx)
+	faults, err := n.phoneFaults(ctx, number)
 	if err == nil {
 		err = faults.delay(ctx)
 	}
@@ -141,14 +138,30 @@ func (n *Network) SendFromPhone(ctx context.Context, number string, m Message) (
 	return m, n.deliver(ctx, faults, waiting)
 }
 
+// waitingMessage is a message that waits, with those who take part in its delivery.
+type waitingMessage struct {
+	Message
+	senderName  string
+	connections []int64 // online, paired with the recipient
+}
+
 // waiting returns the messages that wait for a number, in their order; of one sender, or of
 // all for "".
-func (n *Network) waiting(ctx context.Context, number, sender string) ([]Message, error) {
-	rows, err := n.host.Pool.Query(ctx, `select `+messageColumns+` from sandbox_messages where recipient = any($1) and is_waiting and ($2 = '' or sender = $2) order by seq limit 1000`, chat.NumberVariants(number), sender)
+func (n *Network) waiting(ctx context.Context, number, sender string) ([]waitingMessage, error) {
+	query, args := `is_waiting and recipient = any($1)`, []any{chat.NumberVariants(number), stateOnline}
+	if sender != "" {
+		query, args = query+` and sender = $3`, append(args, sender)
+	}
+	rows, err := n.host.Pool.Query(ctx, `select `+messageColumns+`, coalesce((select p.name from sandbox_phones p where p.number = sender), '') as sender_name,
+		array(select s.connection_id from sandbox_sessions s where s.number = any($1) and s.state = $2) as connections
+		from sandbox_messages where `+query+` order by seq limit 1000`, args...)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, scanMessage)
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (m waitingMessage, err error) {
+		err = row.Scan(append(m.columns(), &m.senderName, &m.connections)...)
+		return m, err
+	})
 }
 
 // deliverFrom delivers the messages that wait with the recipient and the sender of a message.
@@ -200,17 +213,12 @@ func (n *Network) DeliverStalled(ctx context.Context, _ []byte) error {
 
 // deliver passes messages to the online connections that are paired with their recipient.
 // Without any they go on waiting.
-func (n *Network) deliver(ctx context.Context, faults Faults, messages []Message) error {
+func (n *Network) deliver(ctx context.Context, faults Faults, messages []waitingMessage) error {
 	for _, m := range messages {
-		rows, err := n.host.Pool.Query(ctx, `select connection_id from sandbox_sessions where number = any($1) and state = $2`, chat.NumberVariants(m.To), stateOnline)
-		if err != nil {
-			return err
+		if len(m.connections) == 0 {
+			return nil
 		}
-		connections, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-		if err != nil || len(connections) == 0 {
-			return err
-		}
-		for _, id := range connections {
+		for _, id := range m.connections {
 			in, err := n.incoming(ctx, faults, id, m)
 			if err != nil {
 				return err
@@ -229,21 +237,20 @@ func (n *Network) deliver(ctx context.Context, faults Faults, messages []Message
 }
 
 // incoming returns a message as a connection receives it.
-func (n *Network) incoming(ctx context.Context, faults Faults, connectionID int64, m Message) (driver.Incoming, error) {
-	sender, err := n.phone(ctx, m.From)
-	in := driver.Incoming{ConnectionID: connectionID, RemoteID: m.ID, From: sender.Number, Name: sender.Name, Body: m.Body, At: m.At}
+func (n *Network) incoming(ctx context.Context, faults Faults, connectionID int64, m waitingMessage) (driver.Incoming, error) {
+	in := driver.Incoming{ConnectionID: connectionID, RemoteID: m.ID, From: m.From, Name: m.senderName, Body: m.Body, At: m.At}
 	if m.MediaURL != nil {
 		in.Media = incomingMedia(*m.MediaURL)
 	}
 	if m.QuotedID != nil {
 		in.QuotedRemoteID = *m.QuotedID
 	}
-	if err != nil || !faults.LID {
-		return in, err
+	if !faults.LID {
+		return in, nil
 	}
-	in.LID = lidOf(sender.Number)
+	in.LID = lidOf(m.From)
 	isKnown := false
-	err = n.host.Pool.QueryRow(ctx, `select exists (select from sandbox_messages where sender = $1 and recipient = $2 and id <> $3 and not is_waiting and not is_lost)`, m.From, m.To, m.ID).Scan(&isKnown)
+	err := n.host.Pool.QueryRow(ctx, `select exists (select from sandbox_messages where sender = $1 and recipient = $2 and id <> $3 and not is_waiting and not is_lost)`, m.From, m.To, m.ID).Scan(&isKnown)
 	if isKnown {
 		in.From = ""
 	}
@@ -254,8 +261,13 @@ func (n *Network) incoming(ctx context.Context, faults Faults, connectionID int6
 const messageColumns = `seq, id, sender, recipient, body, media_url, quoted_id, ack, sent_at, is_waiting, is_lost`
 
 func scanMessage(row pgx.CollectableRow) (m Message, err error) {
-	err = row.Scan(&m.Seq, &m.ID, &m.From, &m.To, &m.Body, &m.MediaURL, &m.QuotedID, &m.Ack, &m.At, &m.IsWaiting, &m.isLost)
+	err = row.Scan(m.columns()...)
 	return m, err
+}
+
+// columns returns where [messageColumns] go.
+func (m *Message) columns() []any {
+	return []any{&m.Seq, &m.ID, &m.From, &m.To, &m.Body, &m.MediaURL, &m.QuotedID, &m.Ack, &m.At, &m.IsWaiting, &m.isLost}
 }
 
 // Conversation returns the messages that a phone has sent and received, oldest first: those

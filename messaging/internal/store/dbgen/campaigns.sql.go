@@ -33,48 +33,30 @@ func (q *Queries) AddCampaignUsage(ctx context.Context, arg AddCampaignUsagePara
 	return err
 }
 
-const answerConfirmations = `-- name: AnswerConfirmations :many
-update messaging.campaign_shipments s set status = $1::text, error = $2, updated_at = $3::timestamptz
-from messaging.campaigns c
-where s.company_id = $4 and s.contact_id = $5 and s.status = 'confirming'
-  and c.company_id = s.company_id and c.id = s.campaign_id and c.connection_id = $6::bigint
-returning s.campaign_id
+const answerConfirmation = `-- name: AnswerConfirmation :exec
+update messaging.campaign_shipments set status = $1::text, error = $2, updated_at = $3::timestamptz
+where company_id = $4 and campaign_id = $5 and contact_id = $6 and status = 'confirming'
 `
 
-type AnswerConfirmationsParams struct {
-	Status       string
-	Error        *string
-	At           time.Time
-	CompanyID    int64
-	ContactID    int64
-	ConnectionID int64
+type AnswerConfirmationParams struct {
+	Status     string
+	Error      *string
+	At         time.Time
+	CompanyID  int64
+	CampaignID int64
+	ContactID  int64
 }
 
-func (q *Queries) AnswerConfirmations(ctx context.Context, arg AnswerConfirmationsParams) ([]int64, error) {
-	rows, err := q.db.Query(ctx, answerConfirmations,
+func (q *Queries) AnswerConfirmation(ctx context.Context, arg AnswerConfirmationParams) error {
+	_, err := q.db.Exec(ctx, answerConfirmation,
 		arg.Status,
 		arg.Error,
 		arg.At,
 		arg.CompanyID,
+		arg.CampaignID,
 		arg.ContactID,
-		arg.ConnectionID,
 	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []int64{}
-	for rows.Next() {
-		var campaign_id int64
-		if err := rows.Scan(&campaign_id); err != nil {
-			return nil, err
-		}
-		items = append(items, campaign_id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+	return err
 }
 
 const attachMessages = `-- name: AttachMessages :exec
@@ -162,6 +144,58 @@ func (q *Queries) CampaignCount(ctx context.Context, companyID int64, status str
 	var count int64
 	err := row.Scan(&count)
 	return count, err
+}
+
+const campaignQuestions = `-- name: CampaignQuestions :many
+select s.campaign_id, m.id as message_id from messaging.campaign_shipments s
+join messaging.messages m on m.company_id = s.company_id and m.id = s.confirmation_id
+where s.company_id = $1 and s.contact_id = $2 and s.status = 'confirming' and m.connection_id = $3::bigint
+order by m.seq desc
+`
+
+type CampaignQuestionsRow struct {
+	CampaignID int64
+	MessageID  string
+}
+
+// Confirmations that a contact was asked for on a connection and has not answered, the newest first.
+func (q *Queries) CampaignQuestions(ctx context.Context, companyID int64, contactID int64, connectionID int64) ([]CampaignQuestionsRow, error) {
+	rows, err := q.db.Query(ctx, campaignQuestions, companyID, contactID, connectionID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []CampaignQuestionsRow{}
+	for rows.Next() {
+		var i CampaignQuestionsRow
+		if err := rows.Scan(&i.CampaignID, &i.MessageID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const campaignStateOfContact = `-- name: CampaignStateOfContact :one
+select (exists (select from messaging.messages m where m.company_id = $1 and m.contact_id = $2 and m.ticket_id is null))::boolean as has_messages,
+  (exists (select from messaging.campaign_shipments s where s.company_id = $1 and s.contact_id = $2 and s.status = 'confirming'))::boolean as is_asked
+`
+
+type CampaignStateOfContactRow struct {
+	HasMessages bool
+	IsAsked     bool
+}
+
+// Whether campaigns have written to the contact without a ticket, and whether they wait for its
+// answer. An update would cost its triggers with each message of a contact, also where it finds nothing.
+func (q *Queries) CampaignStateOfContact(ctx context.Context, companyID int64, contactID int64) (CampaignStateOfContactRow, error) {
+	row := q.db.QueryRow(ctx, campaignStateOfContact, companyID, contactID)
+	var i CampaignStateOfContactRow
+	err := row.Scan(&i.HasMessages, &i.IsAsked)
+	return i, err
 }
 
 const campaignsByID = `-- name: CampaignsByID :many
@@ -447,20 +481,6 @@ func (q *Queries) FailConfirmation(ctx context.Context, arg FailConfirmationPara
 		arg.ConfirmationID,
 	)
 	return err
-}
-
-const hasCampaignMessages = `-- name: HasCampaignMessages :one
-select (exists (select from messaging.messages m where m.company_id = $1 and m.contact_id = $2 and m.ticket_id is null)
-  or exists (select from messaging.campaign_shipments s where s.company_id = $1 and s.contact_id = $2 and s.status = 'confirming'))::boolean as has_messages
-`
-
-// A campaign has written to the contact and has no answer yet. An update would cost its
-// triggers with each message of a contact, also where it finds nothing.
-func (q *Queries) HasCampaignMessages(ctx context.Context, companyID int64, contactID int64) (bool, error) {
-	row := q.db.QueryRow(ctx, hasCampaignMessages, companyID, contactID)
-	var has_messages bool
-	err := row.Scan(&has_messages)
-	return has_messages, err
 }
 
 const insertCampaign = `-- name: InsertCampaign :one

@@ -176,7 +176,7 @@ func (q *Queries) EraseTicketsOfContact(ctx context.Context, companyID int64, co
 }
 
 const liveTicketsOfContact = `-- name: LiveTicketsOfContact :many
-select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at from messaging.tickets where company_id = $1 and contact_id = $2 and status in ('open', 'pending') order by id for no key update
+select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at, awaits_contact from messaging.tickets where company_id = $1 and contact_id = $2 and status in ('open', 'pending') order by id for no key update
 `
 
 func (q *Queries) LiveTicketsOfContact(ctx context.Context, companyID int64, contactID int64) ([]Ticket, error) {
@@ -213,6 +213,7 @@ func (q *Queries) LiveTicketsOfContact(ctx context.Context, companyID int64, con
 			&i.MenuOption,
 			&i.WrongAnswers,
 			&i.RatingAskedAt,
+			&i.AwaitsContact,
 		); err != nil {
 			return nil, err
 		}
@@ -354,7 +355,7 @@ func (q *Queries) MessagesOfContact(ctx context.Context, arg MessagesOfContactPa
 }
 
 const ticketsOfContact = `-- name: TicketsOfContact :many
-select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at from messaging.tickets where company_id = $1 and contact_id = $2 order by id
+select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at, awaits_contact from messaging.tickets where company_id = $1 and contact_id = $2 order by id
 `
 
 func (q *Queries) TicketsOfContact(ctx context.Context, companyID int64, contactID int64) ([]Ticket, error) {
@@ -391,6 +392,7 @@ func (q *Queries) TicketsOfContact(ctx context.Context, companyID int64, contact
 			&i.MenuOption,
 			&i.WrongAnswers,
 			&i.RatingAskedAt,
+			&i.AwaitsContact,
 		); err != nil {
 			return nil, err
 		}

@@ -375,6 +375,7 @@ type Ticket struct {
 	MenuOption      *int
 	WrongAnswers    int
 	RatingAskedAt   *time.Time
+	AwaitsContact   bool
 }
 
 type User struct {

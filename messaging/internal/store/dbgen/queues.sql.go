@@ -53,16 +53,18 @@ func (q *Queries) HasOutgoing(ctx context.Context, companyID int64, ticketID int
 }
 
 const inactiveTickets = `-- name: InactiveTickets :many
-select t.company_id, t.id, t.uuid, t.status, t.contact_id, t.connection_id, t.user_id, t.queue_id, t.unread_messages, t.last_message, t.chatbot, t.resolution, t.rating, t.queued_at, t.started_at, t.first_response_at, t.closed_at, t.created_at, t.updated_at, t.greeted_at, t.menu_sent_at, t.menu_option, t.wrong_answers, t.rating_asked_at from messaging.connections w
+select t.company_id, t.id, t.uuid, t.status, t.contact_id, t.connection_id, t.user_id, t.queue_id, t.unread_messages, t.last_message, t.chatbot, t.resolution, t.rating, t.queued_at, t.started_at, t.first_response_at, t.closed_at, t.created_at, t.updated_at, t.greeted_at, t.menu_sent_at, t.menu_option, t.wrong_answers, t.rating_asked_at, t.awaits_contact from messaging.connections w
 join messaging.tickets t on t.company_id = w.company_id and t.connection_id = w.id
-where w.expires_ticket > 0 and t.status in ('open', 'pending') and t.updated_at <= $1::timestamptz - make_interval(mins => w.expires_ticket)
-  and (t.chatbot or t.status = 'open' and coalesce((select m.from_me and m.origin <> 'bot' from messaging.messages m
+where w.expires_ticket > 0 and (t.chatbot and t.status in ('open', 'pending') or t.awaits_contact and t.status = 'open')
+  and t.updated_at <= $1::timestamptz - make_interval(mins => w.expires_ticket)
+  and (t.chatbot or coalesce((select m.from_me and m.origin <> 'bot' from messaging.messages m
     where m.company_id = t.company_id and m.ticket_id = t.id and not m.is_private order by m.seq desc limit 1), false))
 order by t.updated_at limit $2::int for no key update of t skip locked
 `
 
 // Tickets whose contact has not answered the company in their connection's time: open ones
-// with a message of people or programs last, and waiting ones with a menu.
+// with a message of people or programs last, and waiting ones with a menu. The index has those
+// only. A process of an earlier version may have written since: the last message decides.
 func (q *Queries) InactiveTickets(ctx context.Context, at time.Time, maxRows int) ([]Ticket, error) {
 	rows, err := q.db.Query(ctx, inactiveTickets, at, maxRows)
 	if err != nil {
@@ -97,6 +99,7 @@ func (q *Queries) InactiveTickets(ctx context.Context, at time.Time, maxRows int
 			&i.MenuOption,
 			&i.WrongAnswers,
 			&i.RatingAskedAt,
+			&i.AwaitsContact,
 		); err != nil {
 			return nil, err
 		}
@@ -423,7 +426,7 @@ func (q *Queries) SetTicketRating(ctx context.Context, arg SetTicketRatingParams
 }
 
 const ticketsToTransfer = `-- name: TicketsToTransfer :many
-select t.company_id, t.id, t.uuid, t.status, t.contact_id, t.connection_id, t.user_id, t.queue_id, t.unread_messages, t.last_message, t.chatbot, t.resolution, t.rating, t.queued_at, t.started_at, t.first_response_at, t.closed_at, t.created_at, t.updated_at, t.greeted_at, t.menu_sent_at, t.menu_option, t.wrong_answers, t.rating_asked_at, w.transfer_queue_id::bigint as transfer_queue_id from messaging.connections w
+select t.company_id, t.id, t.uuid, t.status, t.contact_id, t.connection_id, t.user_id, t.queue_id, t.unread_messages, t.last_message, t.chatbot, t.resolution, t.rating, t.queued_at, t.started_at, t.first_response_at, t.closed_at, t.created_at, t.updated_at, t.greeted_at, t.menu_sent_at, t.menu_option, t.wrong_answers, t.rating_asked_at, t.awaits_contact, w.transfer_queue_id::bigint as transfer_queue_id from messaging.connections w
 join messaging.tickets t on t.company_id = w.company_id and t.connection_id = w.id
 where w.transfer_queue_id is not null and w.time_to_transfer > 0 and t.status = 'pending' and t.user_id is null
   and t.queued_at <= $1::timestamptz - make_interval(mins => w.time_to_transfer) and t.queue_id is distinct from w.transfer_queue_id
@@ -470,6 +473,7 @@ func (q *Queries) TicketsToTransfer(ctx context.Context, at time.Time, maxRows i
 			&i.Ticket.MenuOption,
 			&i.Ticket.WrongAnswers,
 			&i.Ticket.RatingAskedAt,
+			&i.Ticket.AwaitsContact,
 			&i.TransferQueueID,
 		); err != nil {
 			return nil, err

@@ -15,14 +15,16 @@ import (
 
 const addToTicket = `-- name: AddToTicket :exec
 update messaging.tickets set last_message = $1, unread_messages = unread_messages + $2::int,
-  first_response_at = coalesce(first_response_at, $3), updated_at = $4::timestamptz
-where company_id = $5 and id = $6
+  first_response_at = coalesce(first_response_at, $3),
+  awaits_contact = coalesce($4, awaits_contact), updated_at = $5::timestamptz
+where company_id = $6 and id = $7
 `
 
 type AddToTicketParams struct {
 	LastMessage     string
 	Unread          int
 	FirstResponseAt *time.Time
+	AwaitsContact   *bool
 	At              time.Time
 	CompanyID       int64
 	ID              int64
@@ -34,6 +36,7 @@ func (q *Queries) AddToTicket(ctx context.Context, arg AddToTicketParams) error 
 		arg.LastMessage,
 		arg.Unread,
 		arg.FirstResponseAt,
+		arg.AwaitsContact,
 		arg.At,
 		arg.CompanyID,
 		arg.ID,
@@ -55,7 +58,7 @@ func (q *Queries) DeleteTicket(ctx context.Context, companyID int64, iD int64) (
 
 const insertTicket = `-- name: InsertTicket :one
 insert into messaging.tickets (company_id, uuid, status, contact_id, connection_id, user_id, queue_id, queued_at, started_at, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10) returning company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10) returning company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at, awaits_contact
 `
 
 type InsertTicketParams struct {
@@ -110,12 +113,13 @@ func (q *Queries) InsertTicket(ctx context.Context, arg InsertTicketParams) (Tic
 		&i.MenuOption,
 		&i.WrongAnswers,
 		&i.RatingAskedAt,
+		&i.AwaitsContact,
 	)
 	return i, err
 }
 
 const latestTicketsOfContacts = `-- name: LatestTicketsOfContacts :many
-select t.company_id, t.id, t.uuid, t.status, t.contact_id, t.connection_id, t.user_id, t.queue_id, t.unread_messages, t.last_message, t.chatbot, t.resolution, t.rating, t.queued_at, t.started_at, t.first_response_at, t.closed_at, t.created_at, t.updated_at, t.greeted_at, t.menu_sent_at, t.menu_option, t.wrong_answers, t.rating_asked_at, q.name as queue_name from messaging.tickets t
+select t.company_id, t.id, t.uuid, t.status, t.contact_id, t.connection_id, t.user_id, t.queue_id, t.unread_messages, t.last_message, t.chatbot, t.resolution, t.rating, t.queued_at, t.started_at, t.first_response_at, t.closed_at, t.created_at, t.updated_at, t.greeted_at, t.menu_sent_at, t.menu_option, t.wrong_answers, t.rating_asked_at, t.awaits_contact, q.name as queue_name from messaging.tickets t
 left join messaging.queues q on q.company_id = t.company_id and q.id = t.queue_id
 where t.company_id = $1 and t.contact_id = any($2::bigint[]) and ($3::text = '' or t.status = $3::text)
 order by t.id desc limit $4::int
@@ -172,6 +176,7 @@ func (q *Queries) LatestTicketsOfContacts(ctx context.Context, arg LatestTickets
 			&i.Ticket.MenuOption,
 			&i.Ticket.WrongAnswers,
 			&i.Ticket.RatingAskedAt,
+			&i.Ticket.AwaitsContact,
 			&i.QueueName,
 		); err != nil {
 			return nil, err
@@ -185,7 +190,7 @@ func (q *Queries) LatestTicketsOfContacts(ctx context.Context, arg LatestTickets
 }
 
 const liveTicket = `-- name: LiveTicket :one
-select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at from messaging.tickets where company_id = $1 and contact_id = $2 and connection_id = $3::bigint and status in ('open', 'pending') for no key update
+select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at, awaits_contact from messaging.tickets where company_id = $1 and contact_id = $2 and connection_id = $3::bigint and status in ('open', 'pending') for no key update
 `
 
 func (q *Queries) LiveTicket(ctx context.Context, companyID int64, contactID int64, connectionID int64) (Ticket, error) {
@@ -216,12 +221,13 @@ func (q *Queries) LiveTicket(ctx context.Context, companyID int64, contactID int
 		&i.MenuOption,
 		&i.WrongAnswers,
 		&i.RatingAskedAt,
+		&i.AwaitsContact,
 	)
 	return i, err
 }
 
 const lockTicket = `-- name: LockTicket :one
-select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at from messaging.tickets where company_id = $1 and id = $2 for no key update
+select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at, awaits_contact from messaging.tickets where company_id = $1 and id = $2 for no key update
 `
 
 func (q *Queries) LockTicket(ctx context.Context, companyID int64, iD int64) (Ticket, error) {
@@ -252,6 +258,7 @@ func (q *Queries) LockTicket(ctx context.Context, companyID int64, iD int64) (Ti
 		&i.MenuOption,
 		&i.WrongAnswers,
 		&i.RatingAskedAt,
+		&i.AwaitsContact,
 	)
 	return i, err
 }
@@ -266,7 +273,7 @@ func (q *Queries) MarkTicketRead(ctx context.Context, companyID int64, iD int64)
 }
 
 const newestClosedTicket = `-- name: NewestClosedTicket :one
-select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at from messaging.tickets where company_id = $1 and contact_id = $2 and connection_id = $3::bigint and status = 'closed' and closed_at > $4::timestamptz
+select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at, awaits_contact from messaging.tickets where company_id = $1 and contact_id = $2 and connection_id = $3::bigint and status = 'closed' and closed_at > $4::timestamptz
 order by closed_at desc limit 1 for no key update
 `
 
@@ -310,12 +317,13 @@ func (q *Queries) NewestClosedTicket(ctx context.Context, arg NewestClosedTicket
 		&i.MenuOption,
 		&i.WrongAnswers,
 		&i.RatingAskedAt,
+		&i.AwaitsContact,
 	)
 	return i, err
 }
 
 const ticket = `-- name: Ticket :one
-select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at from messaging.tickets where company_id = $1 and id = $2
+select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at, awaits_contact from messaging.tickets where company_id = $1 and id = $2
 `
 
 func (q *Queries) Ticket(ctx context.Context, companyID int64, iD int64) (Ticket, error) {
@@ -346,12 +354,13 @@ func (q *Queries) Ticket(ctx context.Context, companyID int64, iD int64) (Ticket
 		&i.MenuOption,
 		&i.WrongAnswers,
 		&i.RatingAskedAt,
+		&i.AwaitsContact,
 	)
 	return i, err
 }
 
 const ticketToRate = `-- name: TicketToRate :one
-select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at from messaging.tickets t where t.company_id = $1 and t.contact_id = $2 and t.connection_id = $3::bigint and t.status = 'closed'
+select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at, awaits_contact from messaging.tickets t where t.company_id = $1 and t.contact_id = $2 and t.connection_id = $3::bigint and t.status = 'closed'
   and t.rating_asked_at > $4::timestamptz
   and not exists (select from messaging.tickets l where l.company_id = t.company_id and l.contact_id = t.contact_id and l.connection_id = t.connection_id and l.status in ('open', 'pending'))
 order by t.closed_at desc limit 1 for no key update
@@ -398,6 +407,7 @@ func (q *Queries) TicketToRate(ctx context.Context, arg TicketToRateParams) (Tic
 		&i.MenuOption,
 		&i.WrongAnswers,
 		&i.RatingAskedAt,
+		&i.AwaitsContact,
 	)
 	return i, err
 }
@@ -405,7 +415,7 @@ func (q *Queries) TicketToRate(ctx context.Context, arg TicketToRateParams) (Tic
 const updateTicket = `-- name: UpdateTicket :one
 update messaging.tickets set status = $3, user_id = $4, queue_id = $5, connection_id = $6, resolution = $7,
   queued_at = $8, started_at = $9, closed_at = $10, chatbot = $11, rating_asked_at = $12, updated_at = $13
-where company_id = $1 and id = $2 returning company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at
+where company_id = $1 and id = $2 returning company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at, awaits_contact
 `
 
 type UpdateTicketParams struct {
@@ -466,6 +476,7 @@ func (q *Queries) UpdateTicket(ctx context.Context, arg UpdateTicketParams) (Tic
 		&i.MenuOption,
 		&i.WrongAnswers,
 		&i.RatingAskedAt,
+		&i.AwaitsContact,
 	)
 	return i, err
 }

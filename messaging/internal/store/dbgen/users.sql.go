@@ -139,7 +139,7 @@ func (q *Queries) InsertUserQueues(ctx context.Context, userID int64, companyID 
 }
 
 const liveTicketsOfUser = `-- name: LiveTicketsOfUser :many
-select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at from messaging.tickets where company_id = $1 and user_id = $2::bigint and status in ('open', 'pending') order by id for no key update
+select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at, awaits_contact from messaging.tickets where company_id = $1 and user_id = $2::bigint and status in ('open', 'pending') order by id for no key update
 `
 
 func (q *Queries) LiveTicketsOfUser(ctx context.Context, companyID int64, userID int64) ([]Ticket, error) {
@@ -176,6 +176,7 @@ func (q *Queries) LiveTicketsOfUser(ctx context.Context, companyID int64, userID
 			&i.MenuOption,
 			&i.WrongAnswers,
 			&i.RatingAskedAt,
+			&i.AwaitsContact,
 		); err != nil {
 			return nil, err
 		}

@@ -99,12 +99,16 @@ where company_id = sqlc.arg(company_id) and message_id = sqlc.arg(message_id)::t
 update messaging.campaign_shipments set status = 'failed', error = sqlc.narg(error), updated_at = sqlc.arg(at)::timestamptz
 where company_id = sqlc.arg(company_id) and confirmation_id = sqlc.arg(confirmation_id)::text and status = 'confirming';
 
--- name: AnswerConfirmations :many
-update messaging.campaign_shipments s set status = sqlc.arg(status)::text, error = sqlc.narg(error), updated_at = sqlc.arg(at)::timestamptz
-from messaging.campaigns c
-where s.company_id = sqlc.arg(company_id) and s.contact_id = sqlc.arg(contact_id) and s.status = 'confirming'
-  and c.company_id = s.company_id and c.id = s.campaign_id and c.connection_id = sqlc.arg(connection_id)::bigint
-returning s.campaign_id;
+-- name: CampaignQuestions :many
+-- Confirmations that a contact was asked for on a connection and has not answered, the newest first.
+select s.campaign_id, m.id as message_id from messaging.campaign_shipments s
+join messaging.messages m on m.company_id = s.company_id and m.id = s.confirmation_id
+where s.company_id = sqlc.arg(company_id) and s.contact_id = sqlc.arg(contact_id) and s.status = 'confirming' and m.connection_id = sqlc.arg(connection_id)::bigint
+order by m.seq desc;
+
+-- name: AnswerConfirmation :exec
+update messaging.campaign_shipments set status = sqlc.arg(status)::text, error = sqlc.narg(error), updated_at = sqlc.arg(at)::timestamptz
+where company_id = sqlc.arg(company_id) and campaign_id = sqlc.arg(campaign_id) and contact_id = sqlc.arg(contact_id) and status = 'confirming';
 
 -- name: ExpireConfirmations :exec
 update messaging.campaign_shipments set status = 'skipped', error = 'unconfirmed', updated_at = sqlc.arg(at)::timestamptz
@@ -136,11 +140,11 @@ on conflict (company_id, connection_id, day) do update set sent = u.sent returni
 -- name: AddCampaignUsage :exec
 update messaging.campaign_usage set sent = sent + sqlc.arg(sent)::int where company_id = sqlc.arg(company_id) and connection_id = sqlc.arg(connection_id) and day = sqlc.arg(day)::text::date;
 
--- name: HasCampaignMessages :one
--- A campaign has written to the contact and has no answer yet. An update would cost its
--- triggers with each message of a contact, also where it finds nothing.
-select (exists (select from messaging.messages m where m.company_id = sqlc.arg(company_id) and m.contact_id = sqlc.arg(contact_id) and m.ticket_id is null)
-  or exists (select from messaging.campaign_shipments s where s.company_id = sqlc.arg(company_id) and s.contact_id = sqlc.arg(contact_id) and s.status = 'confirming'))::boolean as has_messages;
+-- name: CampaignStateOfContact :one
+-- Whether campaigns have written to the contact without a ticket, and whether they wait for its
+-- answer. An update would cost its triggers with each message of a contact, also where it finds nothing.
+select (exists (select from messaging.messages m where m.company_id = sqlc.arg(company_id) and m.contact_id = sqlc.arg(contact_id) and m.ticket_id is null))::boolean as has_messages,
+  (exists (select from messaging.campaign_shipments s where s.company_id = sqlc.arg(company_id) and s.contact_id = sqlc.arg(contact_id) and s.status = 'confirming'))::boolean as is_asked;
 
 -- name: AttachMessages :exec
 -- The contact has answered: its ticket begins with the campaign's message.

@@ -71,10 +71,12 @@ order by t.queued_at limit sqlc.arg(max_rows)::int for no key update of t skip l
 
 -- name: InactiveTickets :many
 -- Tickets whose contact has not answered the company in their connection's time: open ones
--- with a message of people or programs last, and waiting ones with a menu.
+-- with a message of people or programs last, and waiting ones with a menu. The index has those
+-- only. A process of an earlier version may have written since: the last message decides.
 select t.* from messaging.connections w
 join messaging.tickets t on t.company_id = w.company_id and t.connection_id = w.id
-where w.expires_ticket > 0 and t.status in ('open', 'pending') and t.updated_at <= sqlc.arg(at)::timestamptz - make_interval(mins => w.expires_ticket)
-  and (t.chatbot or t.status = 'open' and coalesce((select m.from_me and m.origin <> 'bot' from messaging.messages m
+where w.expires_ticket > 0 and (t.chatbot and t.status in ('open', 'pending') or t.awaits_contact and t.status = 'open')
+  and t.updated_at <= sqlc.arg(at)::timestamptz - make_interval(mins => w.expires_ticket)
+  and (t.chatbot or coalesce((select m.from_me and m.origin <> 'bot' from messaging.messages m
     where m.company_id = t.company_id and m.ticket_id = t.id and not m.is_private order by m.seq desc limit 1), false))
 order by t.updated_at limit sqlc.arg(max_rows)::int for no key update of t skip locked;

@@ -23,7 +23,8 @@ where company_id = $1 and id = $2 returning *;
 -- name: AddToTicket :exec
 -- A message has been added to the ticket.
 update messaging.tickets set last_message = sqlc.arg(last_message), unread_messages = unread_messages + sqlc.arg(unread)::int,
-  first_response_at = coalesce(first_response_at, sqlc.narg(first_response_at)), updated_at = sqlc.arg(at)::timestamptz
+  first_response_at = coalesce(first_response_at, sqlc.narg(first_response_at)),
+  awaits_contact = coalesce(sqlc.narg(awaits_contact), awaits_contact), updated_at = sqlc.arg(at)::timestamptz
 where company_id = sqlc.arg(company_id) and id = sqlc.arg(id);
 
 -- name: TicketToRate :one

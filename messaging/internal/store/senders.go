@@ -1,0 +1,92 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/driver"
+	"integrationhub/messaging/internal/store/dbgen"
+)
+
+// LateAnswerTime is how long after a question of a reminder expired an answer to it is still
+// distinguished from other messages.
+const LateAnswerTime = 24 * time.Hour
+
+// Sender is a contact who writes, with its live ticket.
+type Sender struct {
+	Contact Contact
+	Ticket  Ticket
+}
+
+// IsNamed reports whether a contact is stored as a message names it.
+func (s Sender) IsNamed(in driver.Incoming) bool {
+	isRenamed := in.Name != "" && s.Contact.Name == s.Contact.Number && in.Name != s.Contact.Name
+	isKnownLID := in.LID == "" || s.Contact.LID != nil && *s.Contact.LID == in.LID
+	return !isRenamed && isKnownLID
+}
+
+// Senders are contacts who write, locked with their live tickets, and what is stored of their
+// messages.
+type Senders struct {
+	byKey  map[string]*Sender
+	stored map[string]bool // by remote id
+}
+
+// ByNumber returns a sender, or nil.
+func (s *Senders) ByNumber(number string) *Sender { return s.byKey[chat.NumberKey(number)] }
+
+// Drop removes a sender.
+func (s *Senders) Drop(number string) { delete(s.byKey, chat.NumberKey(number)) }
+
+// IsStored reports whether the message with a remote id is stored.
+func (s *Senders) IsStored(remoteID string) bool { return s.stored[remoteID] }
+
+// MarkStored makes [Senders.IsStored] report true.
+func (s *Senders) MarkStored(remoteID string) { s.stored[remoteID] = true }
+
+// LockFreeSenders locks the contacts who wrote messages on a connection, and their live
+// tickets. It leaves out those that others hold, those without a live ticket, and those for
+// whose answer a campaign or a question waits: each of their messages needs a transaction of
+// its own.
+func (t *Tx) LockFreeSenders(ctx context.Context, scope Scope, connection int64, messages []driver.Incoming) (*Senders, error) {
+	keys, remoteIDs := make([]string, len(messages)), make([]string, len(messages))
+	for i, in := range messages {
+		keys[i], remoteIDs[i] = chat.NumberKey(in.From), in.RemoteID
+	}
+	senders := &Senders{byKey: make(map[string]*Sender), stored: make(map[string]bool)}
+	locked, err := t.LockFreeContacts(ctx, scope.Company, keys)
+	if err != nil {
+		return nil, fmt.Errorf("finding contacts: %w", err)
+	}
+	if len(locked) == 0 {
+		return senders, nil
+	}
+	contacts, byID := make([]int64, len(locked)), make(map[int64]Contact, len(locked))
+	for i, contact := range locked {
+		contacts[i], byID[contact.ID] = contact.ID, contact
+	}
+	tickets, err := t.LockFreeLiveTickets(ctx, scope.Company, contacts, connection)
+	if err != nil {
+		return nil, fmt.Errorf("finding live tickets: %w", err)
+	}
+	expectations, err := t.ExpectationsOfContacts(ctx, dbgen.ExpectationsOfContactsParams{
+		CompanyID: scope.Company, ConnectionID: connection, RemoteIds: remoteIDs, Contacts: contacts, Since: t.Now().Add(-LateAnswerTime),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("loading what contacts are asked: %w", err)
+	}
+	for _, id := range expectations.ExpectedContacts {
+		delete(byID, id)
+	}
+	for _, ticket := range tickets {
+		if contact, isFree := byID[ticket.ContactID]; isFree {
+			senders.byKey[contact.NumberKey] = &Sender{contact, ticket}
+		}
+	}
+	for _, id := range expectations.StoredRemoteIds {
+		senders.MarkStored(id)
+	}
+	return senders, nil
+}

@@ -1,0 +1,37 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"integrationhub/hub/module"
+)
+
+// StatisticsJob is the name of the job that collects the planner's statistics.
+const StatisticsJob = "statistics"
+
+// growth counts the tickets that this process has made.
+type growth struct{ tickets atomic.Int64 }
+
+// countTicket counts a new ticket. PostgreSQL plans statements for empty tables, by any index
+// that begins with the company, until its own job has looked at them; that takes a minute, in
+// which each message reads every ticket. So the statistics are collected when there are some.
+func (t *Tx) countTicket(ctx context.Context) error {
+	switch t.growth.tickets.Add(1) {
+	case 500, 5_000:
+		if err := t.Host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: StatisticsJob, Key: StatisticsJob}); err != nil {
+			return fmt.Errorf("having statistics collected: %w", err)
+		}
+	}
+	return nil
+}
+
+// CollectStatistics is a background job: it collects the planner's statistics of the tables
+// that grow with messages.
+func (s *Store) CollectStatistics(ctx context.Context, _ []byte) error {
+	if _, err := s.host.Pool.Exec(ctx, `analyze (skip_locked) contacts, tickets, messages, ticket_words, outbox, sandbox_messages`); err != nil {
+		return fmt.Errorf("collecting statistics: %w", err)
+	}
+	return nil
+}
