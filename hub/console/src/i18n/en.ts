@@ -83,7 +83,7 @@ export const messages = {
 		copy: "Copy",
 		copied: "Copied",
 		filters: "Filters",
-		addFilter: "Filter, e.g. status:parked",
+		addFilter: "Filter: name:value",
 		filterHint: (names: string) => `Write name:value and press Enter. Names: ${names}`,
 		badFilter: (text: string) => `“${text}” is no filter`,
 		remove: (filter: string) => `Remove the filter ${filter}`,

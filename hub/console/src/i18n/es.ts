@@ -84,7 +84,7 @@ export const messages: Messages = {
 		copy: "Copiar",
 		copied: "Copiado",
 		filters: "Filtros",
-		addFilter: "Filtro, p. ej. status:parked",
+		addFilter: "Filtro: nombre:valor",
 		filterHint: (names) => `Escriba nombre:valor y pulse Enter. Nombres: ${names}`,
 		badFilter: (text) => `“${text}” no es un filtro`,
 		remove: (filter) => `Quitar el filtro ${filter}`,

@@ -84,7 +84,7 @@ export const messages: Messages = {
 		copy: "Copiar",
 		copied: "Copiado",
 		filters: "Filtros",
-		addFilter: "Filtro, p. ex. status:parked",
+		addFilter: "Filtro: nome:valor",
 		filterHint: (names) => `Escreva nome:valor e tecle Enter. Nomes: ${names}`,
 		badFilter: (text) => `“${text}” não é um filtro`,
 		remove: (filter) => `Remover o filtro ${filter}`,

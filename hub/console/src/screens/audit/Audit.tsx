@@ -89,7 +89,7 @@ export function Audit() {
 					onRemove={(token) => set({ [token.name]: undefined })}
 				>
 					<Choice label={t.audit.what} value={actions.find((action) => action === filters.action)} values={actions} texts={Object.fromEntries(actions.map((action) => [action, action]))} onChange={(action) => set({ action })} />
-					<label className="quiet">
+					<label className={`quiet ${page.option}`}>
 						<input type="checkbox" checked={Boolean(filters.routine)} onChange={(event) => set({ routine: event.target.checked ? "1" : undefined })} /> {t.audit.routine}
 					</label>
 				</FilterBar>

@@ -1,1 +1,0 @@
-var e={screen:`_screen_3p7xd_2`,top:`_top_3p7xd_10`,section:`_section_3p7xd_24`,scroll:`_scroll_3p7xd_32`,table:`_table_3p7xd_35`,number:`_number_3p7xd_54`,bad:`_bad_3p7xd_57`,select:`_select_3p7xd_60 _control_napqj_2`,full:`_full_3p7xd_64`,list:`_list_3p7xd_70`,name:`_name_3p7xd_75`};export{e as t};

@@ -1,1 +1,0 @@
-import{o as e}from"./index--2Jlz5BP.js";var t=()=>e().operator.role===`admin`;export{t};

@@ -1,1 +1,0 @@
-import{$ as e,Z as t}from"./index--2Jlz5BP.js";function n(n,r){return t(n,e,r)}export{n as t};
