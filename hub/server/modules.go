@@ -200,6 +200,7 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 	p.cancel = cancel
 	p.background.Go(func() { p.connect.Run(running) })
 	p.background.Go(func() { inbox.RunPurge(running, db, log, time.Now) })
+	p.background.Go(func() { p.files.RunCleanup(running, log) })
 	for _, hostedProduct := range p.list {
 		if worker, ok := hostedProduct.instance.(module.Worker); ok {
 			runner := jobs.NewRunner(db, hostedProduct.spec.Name, worker.Jobs(), log.With("product", hostedProduct.spec.Name), s.productClock())

@@ -62,6 +62,35 @@ func (r *clinicRoom) receive(id, eventType string, data object) {
 	}))
 }
 
+// What a clinic says of a patient may come twice and in any order: who was deleted stays
+// anonymous, and nothing waits for an answer about it.
+func TestPatientEventsInAnyOrder(t *testing.T) {
+	t.Parallel()
+	first := newClinicRoom(t)
+	for _, order := range [][]string{
+		{"created", "updated", "deleted"}, {"deleted", "updated", "created"}, {"updated", "deleted", "created"}, {"created", "deleted", "updated"},
+	} {
+		company := first.AnotherCompany()
+		r := &clinicRoom{company, company.Connect(), company.ConnectPeer("clinic")}
+		r.clinic.Fail(503)
+		phone := r.AddPhone("Zoraide Quintela")
+		r.SendFromPhone(phone, r.line, "I am Zoraide Quintela")
+		for range 2 {
+			for i, event := range order {
+				for range 2 {
+					r.receive(fmt.Sprintf("evt_%016d", i), "patient."+event, object{"patient_id": "p", "name": "Zoraide Quintela", "phone": "+" + phone})
+				}
+			}
+		}
+		r.ask()
+		contacts := r.Get("/contacts")["contacts"].([]any)
+		require.Len(t, contacts, 1, order)
+		require.Equal(t, "Anonymized", contacts[0].(object)["name"], order)
+		require.Zero(t, r.Hub.Count("messaging.held_events where company_id = $1", r.ID), order)
+		require.Zero(t, r.Hub.Count("messaging.messages t where t.company_id = $1 and t::text ilike '%quintela%'", r.ID), order)
+	}
+}
+
 // A clinic gets messages and new tickets of the contacts that its search finds; new contacts
 // and closed tickets of all. What happens before the answer waits for it.
 func TestEventsOfLinkedContacts(t *testing.T) {

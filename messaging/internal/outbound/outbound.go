@@ -21,7 +21,8 @@ import (
 )
 
 const (
-	leaseTime   = 30 * time.Second // longer than a driver's call
+	leaseTime   = 30 * time.Second // of a batch's messages: longer than batchTime and a driver's call of 10 s
+	writeLease  = 20 * time.Second // of a message that its writer sends
 	firstRetry  = 5 * time.Second  // doubles …
 	maxRetry    = 10 * time.Minute // … up to this
 	giveUpAfter = 24 * time.Hour   // since the message was written
@@ -74,7 +75,7 @@ func (s *Service) Write(ctx context.Context, tx *store.Tx, d Draft) (store.Messa
 	if err != nil {
 		return m, store.OutboxEntry{}, err
 	}
-	entry, err := tx.Enqueue(ctx, m, tx.Now().Add(leaseTime))
+	entry, err := tx.Enqueue(ctx, m, tx.Now().Add(writeLease))
 	if err == nil && d.ClosesTicket {
 		entry.ClosesTicket = true
 		err = tx.CloseTicketOnceSent(ctx, m.CompanyID, m.ID)

@@ -93,6 +93,7 @@ type Job struct {
 	LeasedTo  *time.Time
 	LastError *string
 	CreatedAt time.Time
+	Holder    *string
 }
 
 type Key struct {
