@@ -37,7 +37,7 @@ var partitionIndexes = []partitionIndex{
 	{
 		// The audit log without the routine of peers, which is most of it: the condition is
 		// that of package audit.
-		version: 67, migration: "audit_acts_index", parent: "audit", name: "audit_acts", suffix: "_acts_idx",
+		version: 68, migration: "audit_acts_index", parent: "audit", name: "audit_acts", suffix: "_acts_idx",
 		definition: `(id) where action not in ('integrations.status', 'integrations.webhook') or status >= 400`,
 	},
 }
