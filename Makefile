@@ -123,6 +123,10 @@ generate: $(SQLC) ## Make the generated files anew: SQL code, configuration refe
 console: ## Build the console's pages into hub/console/dist, which is committed
 	go test -count=1 -run '^TestGeneratedFiles$$' ./hub/console -update
 
+.PHONY: layout
+layout: ## Write the references of the booking pages' layout anew, in scheduling/pages/testdata/layout: look at what changed before committing
+	go test -count=1 -run '^TestLayout$$' ./scheduling/pages -update
+
 .PHONY: clean
 clean: ## Remove what was built and fetched. ./data stays
 	rm -rf bin .cache
