@@ -39,7 +39,7 @@ func Up(ctx context.Context, databaseURL string) ([]string, error) {
 		return nil, fmt.Errorf("opening database: %w", err)
 	}
 	defer db.Close()
-	status, err := check(ctx, db)
+	status, err := check(ctx, databaseRows{db})
 	if err != nil || status.Current == status.Target {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func nameOf(source *goose.Source) string {
 // Pending reports whether [Up] has something to do or to refuse. It spares a start a
 // connection of its own where nothing is pending, as nearly always.
 func Pending(ctx context.Context, db *pgxpool.Pool) (bool, error) {
-	status, err := checkTable(ctx, poolRows{db}, versionTable, files)
+	status, err := check(ctx, poolRows{db})
 	return status.Current != status.Target, err
 }
 
@@ -118,13 +118,18 @@ func Check(ctx context.Context, databaseURL string) (Status, error) {
 		return Status{}, fmt.Errorf("opening database: %w", err)
 	}
 	defer db.Close()
-	return check(ctx, db)
+	return check(ctx, databaseRows{db})
 }
 
 const versionTable = "hub.schema_version"
 
-func check(ctx context.Context, db *sql.DB) (Status, error) {
-	return checkTable(ctx, databaseRows{db}, versionTable, files)
+// check returns the status of schema hub.
+func check(ctx context.Context, db rowReader) (Status, error) {
+	status, err := checkTable(ctx, db, versionTable, files)
+	for version := range programmedNames() {
+		status.Target = max(status.Target, version)
+	}
+	return status, err
 }
 
 // checkTable compares a version table with the files it counts.
@@ -146,7 +151,6 @@ func checkTable(ctx context.Context, db rowReader, table string, files fs.FS) (S
 
 // newest returns the version of the last file (the digits before its first "_"), or 0
 // without files.
-// Migrations without files are never the last.
 func newest(files fs.FS) int64 {
 	names, _ := fs.Glob(files, "*.sql") // the pattern is well formed
 	if len(names) == 0 {

@@ -37,6 +37,7 @@ var bodies = map[string]string{
 	"endpoints.create":           `{"tenant_id":"{tenant}","url":"https://example.com/hook","event_types":["*"]}`,
 	"endpoints.update":           `{"url":"https://example.com/other","event_types":["a.b"]}`,
 	"endpoints.rotate-secret":    `{"overlap_seconds":0}`,
+	"endpoints.check-signature":  `{"body":"{}","signature":"sha256=00"}`,
 	"events.publish":             `{"event_type":"a.b","data":{}}`,
 	"events.publish-batch":       `{"events":[{"event_type":"a.b","data":{}}]}`,
 	"endpoints.recover":          `{"since":"2026-01-02T03:04:05Z"}`,

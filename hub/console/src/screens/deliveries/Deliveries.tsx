@@ -1,17 +1,18 @@
 import { Button } from "@mantine/core";
-import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { useEnvironment } from "../../app/EnvironmentSwitch";
 import { useLanguage } from "../../i18n";
+import { Choice } from "../../ui/Choice";
 import { FilterBar } from "../../ui/FilterBar";
-import barClasses from "../../ui/FilterBar.module.css";
+import page from "../../ui/page.module.css";
 import { Status } from "../../ui/Status";
 import { Empty, Failed, Loading, NothingMatches } from "../../ui/states";
 import { Time } from "../../ui/Time";
+import { TenantName } from "../../ui/TenantName";
 import { type Column, VirtualTable } from "../../ui/VirtualTable";
-import classes from "./Deliveries.module.css";
-import { deliveriesQuery, pageSize, type Row, tenantQuery } from "./queries";
+import { deliveriesQuery, pageSize, type Row } from "./queries";
 import { type DeliverySearch, deliverySearch, directions, filterNames, parseToken, statuses, tokensOf } from "./search";
 
 const route = getRouteApi("/shell/deliveries");
@@ -30,14 +31,14 @@ export function Deliveries() {
 	const list = useInfiniteQuery(options);
 	const pages = list.data?.pages ?? [];
 	const first = (pages[0]?.number ?? 0) * pageSize;
-	const count = pages.reduce((sum, page) => sum + page.rows.length, first);
+	const count = pages.reduce((sum, part) => sum + part.rows.length, first);
 
 	const set = (changed: DeliverySearch) => void navigate({ search: (was) => ({ ...was, ...changed }), replace: true });
 	const clear = () => void navigate({ search: { environment: search.environment } });
 
 	return (
-		<div className={classes.screen}>
-			<div className={classes.top}>
+		<div className={page.full}>
+			<div className={page.top}>
 				<div>
 					<h1>{t.deliveries.title}</h1>
 					<p className="quiet">{t.deliveries.lead}</p>
@@ -59,7 +60,7 @@ export function Deliveries() {
 				<Choice label={t.deliveries.status} value={search.status} values={statuses} texts={t.status} onChange={(status) => set({ status })} />
 				<Choice label={t.deliveries.direction} value={search.direction} values={directions} texts={t.direction} onChange={(direction) => set({ direction })} />
 			</FilterBar>
-			<div className={`panel ${classes.list}`}>
+			<div className={`panel ${page.list}`}>
 				{list.isPending ? (
 					<Loading rows={14} />
 				) : list.isError && pages.length === 0 ? (
@@ -67,7 +68,7 @@ export function Deliveries() {
 				) : count > 0 ? (
 					<Rows
 						first={first}
-						rows={pages.flatMap((page) => page.rows)}
+						rows={pages.flatMap((part) => part.rows)}
 						hasNext={list.hasNextPage}
 						fetchNext={() => !list.isFetching && void list.fetchNextPage()}
 						fetchPrevious={() => !list.isFetching && void list.fetchPreviousPage()}
@@ -84,22 +85,6 @@ export function Deliveries() {
 	);
 }
 
-function Choice<T extends string>(props: { label: string; value?: T; values: readonly T[]; texts: Record<string, string>; onChange: (value?: T) => void }) {
-	const { t } = useLanguage();
-	return (
-		<select className={barClasses.select} aria-label={props.label} value={props.value ?? ""} onChange={(event) => props.onChange((event.target.value || undefined) as T | undefined)}>
-			<option value="">
-				{props.label}: {t.ui.all}
-			</option>
-			{props.values.map((value) => (
-				<option key={value} value={value}>
-					{props.texts[value]}
-				</option>
-			))}
-		</select>
-	);
-}
-
 type RowsProps = { first: number; rows: Row[]; hasNext: boolean; fetchNext: () => void; fetchPrevious: () => void };
 
 function Rows(props: RowsProps) {
@@ -110,7 +95,7 @@ function Rows(props: RowsProps) {
 			title: t.deliveries.event,
 			width: "minmax(170px, 2fr)",
 			cell: (row) => (
-				<Link to="/deliveries/$id" params={{ id: row.id }} search={(was) => ({ environment: was.environment })} className={classes.event} preload={false} data-row-link>
+				<Link to="/deliveries/$id" params={{ id: row.id }} search={(was) => ({ environment: was.environment })} className={page.name} preload={false} data-row-link>
 					{row.event_type}
 				</Link>
 			),
@@ -124,7 +109,7 @@ function Rows(props: RowsProps) {
 			cell: (row) => (
 				<>
 					{row.status === "pending" && row.retries === 0 && row.status_code === null ? "–" : row.retries + 1}
-					{row.status_code !== null && <span className={row.status_code >= 400 ? classes.bad : "quiet"}> · {row.status_code}</span>}
+					{row.status_code !== null && <span className={row.status_code >= 400 ? page.bad : "quiet"}> · {row.status_code}</span>}
 				</>
 			),
 		},
@@ -132,10 +117,4 @@ function Rows(props: RowsProps) {
 		{ title: t.deliveries.time, width: "96px", cell: (row) => <Time at={row.created_at} focusable={false} /> },
 	];
 	return <VirtualTable label={t.deliveries.title} columns={columns} keyOf={(row) => row.id} {...props} />;
-}
-
-/** TenantName shows a tenant by its name, once that is known. */
-function TenantName({ id }: { id: string }) {
-	const { data } = useQuery(tenantQuery(id));
-	return <span title={id}>{data?.name ?? <span className="mono quiet">{id.slice(0, 8)}</span>}</span>;
 }
