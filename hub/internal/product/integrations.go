@@ -60,7 +60,7 @@ type PeerStatus struct {
 	Features    []string        `json:"features" nullable:"false" doc:"What this product offers"`
 	Status      string          `json:"status" enum:"active" doc:"Always active: otherwise the key is refused"`
 	TenantID    uuid.UUID       `json:"tenant_id" format:"uuid" doc:"Tenant the key belongs to"`
-	TenantName  string          `json:"tenant_name" doc:"Its name"`
+	TenantName  string          `json:"tenant_name" doc:"What the hub calls the tenant"`
 	Environment hub.Environment `json:"environment" enum:"live,test" doc:"Whether the key is for live or test data"`
 
 	tenantPrefix, tenantRef string // the product's names for a tenant and for this one
