@@ -61,6 +61,7 @@ var docs = rest.Docs{
 		"replays.cancel":             {Text: "What it has made pending is still sent. A job that is done stays done."},
 		"stats.get":                  {Text: "From rollups that are a few seconds old; no request counts the log."},
 		"lookup.phone":               {Text: "Searches every hosted product and the log. Each lookup is recorded in the audit log, and operators have a limit of them.", Errors: []string{"503 busy"}},
+		"lookup.search":              {Text: "As GET /api/v1/lookup, with the number in the body: addresses are kept in logs and histories. Searches every hosted product and the log. Each lookup is recorded in the audit log, and operators have a limit of them.", Errors: []string{"503 busy"}},
 		"audit.list":                 {Text: "The newest first. Entries are never changed."},
 		"dev.mail":                   {Text: "Mail is kept here instead of being sent; production does not have this operation."},
 	},

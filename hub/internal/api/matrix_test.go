@@ -40,6 +40,7 @@ var bodies = map[string]string{
 	"events.publish":             `{"event_type":"a.b","data":{}}`,
 	"events.publish-batch":       `{"events":[{"event_type":"a.b","data":{}}]}`,
 	"endpoints.recover":          `{"since":"2026-01-02T03:04:05Z"}`,
+	"lookup.search":              `{"phone":"+55 11 91234-5678"}`,
 	"replays.create":             `{"filter":{"status":"parked","tenant_id":"{tenant}"}}`,
 }
 
@@ -150,7 +151,7 @@ func other(key string) string {
 }
 
 // forSupport are the writes support staff may do.
-var forSupport = map[string]bool{"auth.logout": true, "session.delete": true, "deliveries.retry": true, "replays.create": true, "replays.cancel": true, "endpoints.recover": true}
+var forSupport = map[string]bool{"lookup.search": true, "auth.logout": true, "session.delete": true, "deliveries.retry": true, "replays.create": true, "replays.cancel": true, "endpoints.recover": true}
 
 func TestRoles(t *testing.T) {
 	t.Parallel()

@@ -32,6 +32,11 @@ const (
 // the audit log although it changes nothing.
 const actionLookup = "lookup.phone"
 
+// actionPostLookup is the same with the number in the request's body.
+const actionPostLookup = "lookup.search"
+
+func isLookup(action string) bool { return action == actionLookup || action == actionPostLookup }
+
 // actionStream is answered with [eventStream] instead of JSON.
 const actionStream = "events.stream"
 
@@ -106,6 +111,7 @@ func (a *API) routes() []rest.Route {
 		rest.Get("/api/v1/health", operators, 200, "health.get", "Examine the installation: database, queue, sweep, clock, versions", rest.Handle(a.health)),
 
 		rest.Get("/api/v1/lookup", operators, 200, actionLookup, "Find people and deliveries by a phone number", rest.Handle(a.lookup)),
+		rest.Post("/api/v1/lookup", operators, 200, actionPostLookup, "Find people and deliveries by a phone number that is not part of the address", rest.Handle(a.postLookup)),
 
 		rest.Get("/api/v1/audit", operators, 200, "audit.list", "Read the audit log", rest.Handle(a.listAudit)),
 	}

@@ -1156,7 +1156,26 @@ export interface paths {
          */
         get: operations["lookup.phone"];
         put?: never;
-        post?: never;
+        /**
+         * Find people and deliveries by a phone number that is not part of the address
+         * @description As GET /api/v1/lookup, with the number in the body: addresses are kept in logs and histories. Searches every hosted product and the log. Each lookup is recorded in the audit log, and operators have a limit of them.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `busy`
+         */
+        post: operations["lookup.search"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1991,6 +2010,8 @@ export interface components {
              * @example Acme
              */
             tenant_name: string;
+            /** @description Why it waits, and what releases it; null unless it is an outbound delivery that is pending or parked */
+            waiting: components["schemas"]["Waiting"] | null;
         };
         Endpoint: {
             /**
@@ -2954,6 +2975,13 @@ export interface components {
             /** @description Where people look at it */
             url: string | null;
         };
+        LookupRequest: {
+            /**
+             * @description As people write it; without a country code it is Brazilian and needs its area code. Brazilian mobiles are found with their ninth digit and without
+             * @example +55 11 98765-4321
+             */
+            phone: string;
+        };
         MadeKey: {
             /**
              * @description Shown now and never again
@@ -3661,6 +3689,52 @@ export interface components {
              * @example Example Ltd
              */
             name: string;
+        };
+        Waiting: {
+            /**
+             * Format: int64
+             * @description Deliveries to the same receiver that go first, counted up to 10000
+             */
+            ahead: number;
+            /**
+             * @description What keeps it: the next retry's time; an attempt that runs; earlier deliveries to the same receiver; the receiver's pace; its breaker, as attempts failed in a row and few are made at once; the receiver was disabled, responded 410, or was deleted; its integration is inactive or in error; a trial of one parked delivery is scheduled or runs; parked deliveries are going out in order; its replay was cancelled; nothing is scheduled
+             * @enum {string}
+             */
+            cause: "retry_scheduled" | "attempt_under_way" | "behind_others" | "paced" | "breaker_open" | "receiver_disabled" | "receiver_gone" | "receiver_deleted" | "integration_inactive" | "peer_down" | "trial_scheduled" | "trial_under_way" | "draining" | "replay_cancelled" | "not_scheduled";
+            /**
+             * Format: date-time
+             * @description When a parked delivery fails for good; null while it is pending
+             */
+            expires_at: string | null;
+            /**
+             * @description The same in a sentence
+             * @example Attempt 3 is due at 14:03:07 UTC.
+             */
+            explanation: string;
+            /**
+             * Format: int64
+             * @description Attempts at the receiver that failed since one succeeded, as far as their deliveries still wait; counted up to 100. From 10 on the breaker is open
+             */
+            failures: number;
+            /** @description What the integration's last check found; null: nothing, or an endpoint */
+            last_error: string | null;
+            /**
+             * Format: int64
+             * @description Deliveries a minute that the receiver gets at most; 0: as many as it takes
+             */
+            rate_per_minute: number;
+            /** @description What releases it: the time in until, a success at the receiver, enabling the receiver, a working connection of the integration, or sending it again by hand */
+            release: ("time" | "receiver_answers" | "enable_receiver" | "activate_integration" | "retry")[];
+            /**
+             * Format: date-time
+             * @description Since when it waits for this; null: unknown
+             */
+            since: string | null;
+            /**
+             * Format: date-time
+             * @description When the hub acts next by itself; null: no time is set
+             */
+            until: string | null;
         };
     };
     responses: never;
@@ -7610,6 +7684,120 @@ export interface operations {
             };
             /** @description not there, or another customer's: `not_found` */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `busy` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "lookup.search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LookupRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Lookup"];
+                };
+            };
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not there, or another customer's: `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body is too large: `too_large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };

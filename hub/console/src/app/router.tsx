@@ -1,8 +1,10 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { createRootRouteWithContext, createRoute, createRouter, lazyRouteComponent, Outlet, redirect, retainSearchParams } from "@tanstack/react-router";
 import { ApiError } from "../api/client";
-import { deliverySearch } from "../screens/deliveries/search";
+import { listSearch } from "../screens/deliveries/search";
 import { integrationsSearch } from "../screens/integrations/search";
+import { shownSearch } from "../screens/delivery/search";
+import { journeySearch } from "../screens/journey/search";
 import { overviewSearch } from "../screens/overview/search";
 import { Crashed, Loading, Missing } from "../ui/states";
 import { matching, oneOf, parseSearch, stringifySearch } from "./search";
@@ -87,20 +89,39 @@ const health = createRoute({
 const deliveries = createRoute({
 	getParentRoute: () => shell,
 	path: "/deliveries",
-	validateSearch: deliverySearch,
+	validateSearch: listSearch,
 	component: lazyRouteComponent(() => import("../screens/deliveries/Deliveries"), "Deliveries"),
 });
 const delivery = createRoute({
 	getParentRoute: () => shell,
 	path: "/deliveries/$id",
+	validateSearch: shownSearch,
 	component: lazyRouteComponent(() => import("../screens/delivery/Delivery"), "Delivery"),
+});
+
+const lookup = createRoute({
+	getParentRoute: () => shell,
+	path: "/lookup",
+	component: lazyRouteComponent(() => import("../screens/lookup/Lookup"), "Lookup"),
+});
+const journey = createRoute({
+	getParentRoute: () => shell,
+	path: "/journey",
+	validateSearch: journeySearch,
+	component: lazyRouteComponent(() => import("../screens/journey/Journey"), "Journey"),
+});
+const phone = createRoute({
+	getParentRoute: () => shell,
+	path: "/phone",
+	validateSearch: (search): { number?: string } => ({ number: matching(/^\d{8,15}$/, search.number) }),
+	component: lazyRouteComponent(() => import("../screens/phone/Phone"), "Phone"),
 });
 
 const missing = createRoute({ getParentRoute: () => shell, path: "$", component: () => <Missing /> });
 
 export function makeRouter(queries: QueryClient) {
 	return createRouter({
-		routeTree: root.addChildren([login, shell.addChildren([home, overview, integrations, integration, connect, map, health, deliveries, delivery, missing])]),
+		routeTree: root.addChildren([login, shell.addChildren([home, overview, integrations, integration, connect, map, health, deliveries, delivery, lookup, journey, phone, missing])]),
 		context: { queries },
 		parseSearch,
 		stringifySearch,

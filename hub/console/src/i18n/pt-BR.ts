@@ -1,6 +1,8 @@
 import type { Messages } from "./en";
+import { support } from "./support.pt-BR";
 
 export const messages: Messages = {
+	...support,
 	app: {
 		name: "Integration Hub",
 		skip: "Ir para o conteúdo",
@@ -25,6 +27,7 @@ export const messages: Messages = {
 		version: (version) => `Versão ${version}`,
 	},
 	nav: {
+		...support.places,
 		label: "Seções", observe: "Observar", deliveries: "Entregas",
 		overview: "Visão geral", map: "Mapa", health: "Saúde", connections: "Conexões", integrations: "Integrações", connect: "Conectar",
 	},
