@@ -1,4 +1,4 @@
--- Since when an integration is in error: "why a delivery waits" says it.
+-- Since when an integration is in error: why a delivery waits says it.
 -- +goose Up
 alter table hub.integrations add column error_at timestamptz;
 update hub.integrations set error_at = updated_at where status = 'error';
