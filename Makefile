@@ -76,6 +76,10 @@ lint: $(GOLANGCI_LINT) ## Lint: style, mistakes, and which package may import wh
 lint-api: build ## Lint the OpenAPI documents with Redocly and Spectral; warnings fail too. Needs Node.js
 	@bash .ci/openapi/lint.sh bin/hub
 
+.PHONY: check-clients
+check-clients: build ## Generate clients in Go and TypeScript from the OpenAPI documents, compile them and call a hub. Needs Node.js
+	@bash .ci/openapi/clients.sh bin/hub
+
 .PHONY: check-generated
 check-generated: ## Fail where generated files do not fit their sources
 	@go test -count=1 -run '^TestGeneratedFiles$$' ./hub/config ./hub/events ./hub/internal/store ./scheduling/internal/store ./messaging/internal/store ./clinic/internal/store ./hub/console
@@ -122,6 +126,10 @@ generate: $(SQLC) ## Make the generated files anew: SQL code, configuration refe
 .PHONY: console
 console: ## Build the console's pages into hub/console/dist, which is committed
 	go test -count=1 -run '^TestGeneratedFiles$$' ./hub/console -update
+
+.PHONY: layout
+layout: ## Write the references of the booking pages' layout anew, in scheduling/pages/testdata/layout: look at what changed before committing
+	go test -count=1 -run '^TestLayout$$' ./scheduling/pages -update
 
 .PHONY: clean
 clean: ## Remove what was built and fetched. ./data stays

@@ -33,7 +33,8 @@ func TestMessagesSurviveKills(t *testing.T) {
 	far := before
 	for range 3 {
 		far = hub.AwaitCount(far+50, `select count(*) from messaging.messages`)
-		messagingtest.KillAndRestart(hub)
+		hub.Kill()
+		hub.Restart()
 	}
 	f.requireBalance(t)
 	accepted, _ := f.answers()
@@ -59,6 +60,50 @@ func TestMessagesSurviveKills(t *testing.T) {
 		deliveries++
 	}
 	t.Logf("%d messages, %d accepted; %d deliveries for %d events", events, accepted, deliveries, len(ids))
+}
+
+// connectClinic connects a clinic at the same hub, which has a patient for each phone.
+func connectClinic(t *testing.T, f *traffic) {
+	t.Helper()
+	clinic := &moduletest.Client{T: t, Hub: f.hub.Product("clinic")}
+	clinic.Token = clinic.OK(201, "POST", "/auth/register", map[string]any{"clinic_name": "Sol", "name": "Bia", "email": "bia@example.com", "password": messagingtest.Password})["access_token"].(string)
+	for _, phone := range f.phones {
+		clinic.OK(201, "POST", "/patients", map[string]any{"name": "Ana " + phone, "phone": "+" + phone})
+	}
+	key := f.company.OK(200, "POST", f.company.Hub.Base+"/api/v1/integrations/api-keys", nil)["api_key"]
+	connected := clinic.OK(200, "POST", "/integrations/connect", map[string]any{"product": "messaging", "api_key": key, "api_url": f.company.Hub.Base + "/api/v1", "features": []string{}})
+	require.Equal(t, "active", connected["status"])
+}
+
+// A connected clinic has each message in its history once, within a minute after three kills:
+// what the killed processes were asking, writing and delivering is free when their leases are
+// over. A clinic takes 90 events a minute.
+func TestClinicHistorySurvivesKills(t *testing.T) {
+	t.Parallel()
+	hub := moduletest.StartHubProcess(t, unlimited)
+	f := newTraffic(t, hub, 2)
+	connectClinic(t, f)
+	far := hub.Count(`select count(*) from messaging.messages`)
+	f.start(6)
+	for range 3 {
+		far = hub.AwaitCount(far+9, `select count(*) from messaging.messages`)
+		hub.Kill()
+		hub.Restart()
+	}
+	killed := time.Now()
+	f.requireBalance(t)
+	// The first messages came before the clinic was connected.
+	published := func(eventType string) int {
+		return hub.Count(`select count(*) from hub.deliveries where not inbound and event_type = $1 and status = 1`, eventType)
+	}
+	const history = `select count(*) from clinic.interactions where source = 'messaging'`
+	require.Eventually(t, func() bool {
+		return published("message.received") == hub.Count(`select count(*) from messaging.messages where not from_me`)-len(f.phones) &&
+			published("message.sent") == hub.Count(`select count(*) from messaging.messages where from_me`) &&
+			hub.Count(history) == published("message.received")+published("message.sent")
+	}, 2*time.Minute, 50*time.Millisecond, "the clinic gets each once")
+	t.Logf("%d messages are in the history %s after the last kill", hub.Count(history), time.Since(killed).Round(time.Millisecond))
+	require.Equal(t, hub.Count(history), hub.Count(`select count(distinct source_id) from clinic.interactions where source = 'messaging'`))
 }
 
 // An import of contacts that is killed again and again goes on: each contact is stored and

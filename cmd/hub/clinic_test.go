@@ -199,7 +199,7 @@ func requireDocumentedStory(t *testing.T, clinic *account, studio *bookable) {
 
 	// That was a mistake, and is taken back, and made again.
 	studio.do(200, "POST", "/appointments/"+booked["id"].(string)+"/reopen", "")
-	awaitCondition(t, func() bool { return clinic.first(path + "/appointments")["status"] == "scheduled" })
+	awaitCondition(t, func() bool { return clinic.first(path + "/appointments")["status"] == "confirmed" })
 	require.Equal(t, start.Format(time.RFC3339), clinic.do(200, "GET", path, "")["next_appointment"])
 	studio.do(200, "POST", "/appointments/"+booked["id"].(string)+"/noshow", "")
 	awaitCondition(t, func() bool { return clinic.first(path + "/appointments")["status"] == "no_show" })

@@ -19,9 +19,11 @@ tenant and a key, subscribe a receiver, publish events, check the signatures of
 what arrives, let one fail and watch its retry, read the log. Then an organization
 opens in the scheduling service and has a week of bookings; it stays, with its booking
 page. A clinic is linked with it, a client books and cancels, and the delivery log tells
-how the clinic came to know. At last a company on the messaging platform writes to the
-client's simulated phone, and the answer reaches the clinic. Each step says which command does the same. Keys and the
-endpoint are removed at the end.`
+how the clinic came to know. A company on the messaging platform writes to the client's
+simulated phone, and the answer reaches the clinic. The first demo of a hub goes on: a
+client gets a reminder on the phone, which takes up to 80 seconds, cancels by answering
+it, books again by the menus of the chat, and is erased in all three products. Each step
+says which command does the same. Keys and the endpoint are removed at the end.`
 
 func newDemo(a *app) *cobra.Command {
 	var timeout time.Duration
@@ -44,7 +46,7 @@ func newDemo(a *app) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().DurationVar(&timeout, "timeout", time.Minute, "give up after this time")
+	cmd.Flags().DurationVar(&timeout, "timeout", 3*time.Minute, "give up after this time")
 	return cmd
 }
 

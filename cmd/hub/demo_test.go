@@ -39,7 +39,9 @@ func TestDemo(t *testing.T) {
 	require.Equal(t, 200, status, text)
 	var week []struct{ Status, Source string }
 	require.NoError(t, json.Unmarshal([]byte(text), &week))
-	week = slices.DeleteFunc(week, func(appointment struct{ Status, Source string }) bool { return appointment.Status == "cancelled" })
+	week = slices.DeleteFunc(week, func(appointment struct{ Status, Source string }) bool {
+		return appointment.Status == "cancelled" || appointment.Source == "integration" // booked by chat
+	})
 	require.Len(t, week, 36, "two each of three professionals on six days; one is a Sunday")
 	require.Contains(t, first, "36 bookings in the next 7 days")
 	var published int
@@ -47,6 +49,7 @@ func TestDemo(t *testing.T) {
 	require.GreaterOrEqual(t, published, 36)
 	requireJourney(t, s, first)
 	requireConversation(t, first)
+	requireStory(t, s, first)
 	require.Empty(t, c.run("endpoints", "list", "--tenant", "Demo Bakery", "-q").requireOK())
 	require.Contains(t, c.run("keys", "list", "--tenant", "Demo Bakery").requireOK(), "revoked")
 	require.NotContains(t, c.run("keys", "list", "--tenant", "Demo Bakery").requireOK(), "active")
@@ -59,11 +62,12 @@ func TestDemo(t *testing.T) {
 	requireJourney(t, s, again)
 	require.Contains(t, again, "Demo Reception has been there since an earlier demo.")
 	requireConversation(t, again)
+	require.Contains(t, again, "were shown by the first demo of this hub")
 	require.NotContains(t, c.run("keys", "list", "--tenant", "Demo Clinic").requireOK(), "hub demo  active")
 	var clinics, patients, links, open int
-	s.queryRow(t, []any{&clinics, &patients}, `select count(distinct c.id), count(p.id) from clinic.clinics c join clinic.patients p on p.clinic_id = c.id where c.name = 'Demo Clinic'`)
+	s.queryRow(t, []any{&clinics, &patients}, `select count(distinct c.id), count(p.id) from clinic.clinics c join clinic.patients p on p.clinic_id = c.id where p.status <> 'anonymized' and c.name = 'Demo Clinic'`)
 	s.queryRow(t, []any{&links}, `select count(*) from hub.integrations i join hub.tenants t on t.id = i.tenant_id where t.name in ('Demo Clinic', 'Demo Salon') and i.product <> 'messaging'`)
-	s.queryRow(t, []any{&open}, `select count(*) from clinic.appointments a join clinic.clinics c on c.id = a.clinic_id where c.name = 'Demo Clinic' and a.status <> 'cancelled'`)
+	s.queryRow(t, []any{&open}, `select count(*) from clinic.appointments a join clinic.clinics c on c.id = a.clinic_id join clinic.patients p on p.clinic_id = c.id and p.id = a.patient_id where p.status <> 'anonymized' and c.name = 'Demo Clinic' and a.status <> 'cancelled'`)
 	require.Equal(t, []int{1, 1, 2, 0}, []int{clinics, patients, links, open}, "what is there is used again, and every booking was cancelled")
 	require.Len(t, strings.Split(c.run("tenants", "list", "--product", "demo", "-q").requireOK(), "\n"), 1)
 
@@ -125,4 +129,34 @@ func requireJourney(t *testing.T, s *hubProcess, output string) {
 		s.queryRow(t, []any{&sent, &received}, `select count(*) filter (where not inbound), count(*) filter (where inbound) from hub.deliveries where event_id = ('x' || substr($1, 5))::bit(64)::bigint`, found[1])
 		require.Equal(t, []int{1, 1}, []int{sent, received})
 	}
+}
+
+// requireStory requires that a demo printed the three products connected: a reminder on the
+// phone, the answer on the patient's history, a cancellation by answering, a booking from the
+// chat, and an erasure that reached all three and left no name.
+func requireStory(t *testing.T, s *hubProcess, output string) {
+	t.Helper()
+	station := func(name, text string) string { return `●\s+` + name + `\s+` + text + `\n` }
+	const onHistory = `of the patient Olga Peixoto at Demo Clinic: `
+	require.Regexp(t, `(?s)scheduling → messaging +active\n +messaging +→ scheduling +active.*`+
+		station("booked", `Haircut with [A-Z][a-z]+, [^\n]*, by Olga Peixoto`)+`\s+`+
+		station("reminded", `on the phone: [^\n]*Haircut[^\n]* · 1 - Confirmar · 2 - Cancelar`)+`.*`+
+		station("answered", `by Olga Peixoto: 2`)+`\s+`+
+		station("replied", `Cancelado: Haircut, [^\n]*`)+`.*message\.received, in the transaction of the change.*`+
+		station("received", `[^\n]*by Demo Clinic, its signature checked: accepted`)+`\s+`+
+		station("on history", onHistory+`message_received 2`)+`\s+`+
+		station("on history", onHistory+`appointment_cancelled[^\n]*`)+`.*`+
+		station("wrote", `Hello`)+`\s+`+station("replied", `Welcome! · 1 - Book`)+`\s+`+
+		station("wrote", `1`)+`\s+`+station("replied", `[^\n]*Haircut[^\n]*`)+`\s+`+
+		station("wrote", `1`)+`\s+`+station("replied", `Horários livres para Haircut[^\n]*`)+`\s+`+
+		station("wrote", `1`)+`\s+`+station("replied", `Agendado: Haircut com [^\n]*`)+`\s+`+
+		station("on history", onHistory+`appointment_created Haircut, [^\n]*`)+`.*`+
+		station("erased", `by clinic: completed`), output)
+	for _, peer := range []string{"messaging", "scheduling"} {
+		require.Regexp(t, station("erased", `by `+peer+`: acknowledged`), output)
+	}
+	require.Contains(t, output, "0 contacts of that name are left")
+	s.exec(t, `delete from messaging.sandbox_messages where sender = '5511987659902' or recipient = '5511987659902'`) // the client's own phone
+	s.exec(t, `delete from messaging.sandbox_phones where number = '5511987659902'`)
+	require.Empty(t, tablesWith(t, s.pool(t), "peixoto"))
 }

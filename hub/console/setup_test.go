@@ -33,7 +33,8 @@ type object = map[string]any
 type console struct {
 	t          *testing.T
 	url, token string
-	database   string // its address
+	options    server.Options
+	running    *server.Server
 }
 
 // start runs a hub; settings are as in the environment.
@@ -52,14 +53,30 @@ func startHosting(t *testing.T, modules []module.Module, settings ...string) *co
 	require.NoError(t, err)
 	cfg.Listen, cfg.DataDir, cfg.ShutdownGrace = "127.0.0.1:0", t.TempDir(), time.Second
 	cfg.DatabaseURL, cfg.RedisURL = config.Secret(hubtest.DatabaseURL(t)), config.Secret(hubtest.RedisURL(t))
-	running, err := server.Start(context.Background(), server.Options{
+	c := &console{t: t, options: server.Options{
 		Config: cfg, Modules: modules, Version: "test", Log: slog.New(slog.DiscardHandler), PasswordHashMemory: hubtest.PasswordHashMemory,
-	})
-	require.NoError(t, err)
-	t.Cleanup(running.Stop)
-	local, err := config.ReadLocal(cfg.DataDir)
-	require.NoError(t, err)
-	return &console{t, running.URL(), local.Token, string(cfg.DatabaseURL)}
+	}}
+	c.run()
+	t.Cleanup(func() { c.running.Stop() })
+	return c
+}
+
+// run starts the hub, at an address that it chooses.
+func (c *console) run() {
+	c.t.Helper()
+	running, err := server.Start(context.Background(), c.options)
+	require.NoError(c.t, err)
+	c.running, c.url = running, running.URL()
+	local, err := config.ReadLocal(c.options.Config.DataDir)
+	require.NoError(c.t, err)
+	c.token = local.Token
+}
+
+// restart stops the hub and starts it on the same database.
+func (c *console) restart() {
+	c.t.Helper()
+	c.running.Stop()
+	c.run()
 }
 
 // answer is what came back, without its body.

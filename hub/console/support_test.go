@@ -96,7 +96,7 @@ func TestMillionDeliveriesInABrowser(t *testing.T) {
 	hubtest.SkipShort(t)
 	c := start(t)
 	shop := c.shop(1)
-	pool, err := pgxpool.New(t.Context(), c.database)
+	pool, err := pgxpool.New(t.Context(), string(c.options.Config.DatabaseURL))
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
 	const perDay = 250_000
@@ -141,5 +141,5 @@ func TestSupportTasksInABrowser(t *testing.T) {
 		}
 	}
 	c.note("notes", token, "+5511987654321 Maria Silva", "parked")
-	hubtest.RunInBrowser(t, "hub/console/browser/tasks.mjs", c.visited())
+	hubtest.RunInBrowser(t, "hub/console/browser/support-tasks.mjs", c.visited())
 }

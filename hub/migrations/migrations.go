@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	_ "github.com/jackc/pgx/v5/stdlib" // the "pgx" driver goose works through
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/database"
@@ -38,7 +39,7 @@ func Up(ctx context.Context, databaseURL string) ([]string, error) {
 		return nil, fmt.Errorf("opening database: %w", err)
 	}
 	defer db.Close()
-	status, err := check(ctx, db)
+	status, err := check(ctx, databaseRows{db})
 	if err != nil || status.Current == status.Target {
 		return nil, err
 	}
@@ -80,6 +81,36 @@ func nameOf(source *goose.Source) string {
 	return fmt.Sprintf("%05d_%s.go", source.Version, programmedNames()[source.Version])
 }
 
+// Pending reports whether [Up] has something to do or to refuse. It spares a start a
+// connection of its own where nothing is pending, as nearly always.
+func Pending(ctx context.Context, db *pgxpool.Pool) (bool, error) {
+	status, err := check(ctx, poolRows{db})
+	return status.Current != status.Target, err
+}
+
+// poolRows is a pool as checkTable reads it.
+type poolRows struct{ *pgxpool.Pool }
+
+// QueryRowContext implements [rowReader].
+func (p poolRows) QueryRowContext(ctx context.Context, query string, args ...any) row {
+	return p.QueryRow(ctx, query, args...)
+}
+
+// databaseRows is a database/sql handle as checkTable reads it.
+type databaseRows struct{ *sql.DB }
+
+// QueryRowContext implements [rowReader].
+func (d databaseRows) QueryRowContext(ctx context.Context, query string, args ...any) row {
+	return d.DB.QueryRowContext(ctx, query, args...)
+}
+
+// rowReader reads one row.
+type rowReader interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) row
+}
+
+type row interface{ Scan(into ...any) error }
+
 // Check returns the status of schema hub without changing anything.
 func Check(ctx context.Context, databaseURL string) (Status, error) {
 	db, err := sql.Open("pgx", databaseURL)
@@ -87,17 +118,22 @@ func Check(ctx context.Context, databaseURL string) (Status, error) {
 		return Status{}, fmt.Errorf("opening database: %w", err)
 	}
 	defer db.Close()
-	return check(ctx, db)
+	return check(ctx, databaseRows{db})
 }
 
 const versionTable = "hub.schema_version"
 
-func check(ctx context.Context, db *sql.DB) (Status, error) {
-	return checkTable(ctx, db, versionTable, files)
+// check returns the status of schema hub.
+func check(ctx context.Context, db rowReader) (Status, error) {
+	status, err := checkTable(ctx, db, versionTable, files)
+	for version := range programmedNames() {
+		status.Target = max(status.Target, version)
+	}
+	return status, err
 }
 
 // checkTable compares a version table with the files it counts.
-func checkTable(ctx context.Context, db *sql.DB, table string, files fs.FS) (Status, error) {
+func checkTable(ctx context.Context, db rowReader, table string, files fs.FS) (Status, error) {
 	status := Status{Target: newest(files)}
 	var exists bool
 	if err := db.QueryRowContext(ctx, `select to_regclass($1) is not null`, table).Scan(&exists); err != nil {
@@ -115,7 +151,6 @@ func checkTable(ctx context.Context, db *sql.DB, table string, files fs.FS) (Sta
 
 // newest returns the version of the last file (the digits before its first "_"), or 0
 // without files.
-// Migrations without files are never the last.
 func newest(files fs.FS) int64 {
 	names, _ := fs.Glob(files, "*.sql") // the pattern is well formed
 	if len(names) == 0 {

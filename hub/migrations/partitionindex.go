@@ -34,6 +34,12 @@ var partitionIndexes = []partitionIndex{
 		version: 63, migration: "subject_index", parent: "events", name: "events_subjects", suffix: "_subjects_idx",
 		definition: `using gin (subjects) where subjects is not null`,
 	},
+	{
+		// The audit log without the routine of peers, which is most of it: the condition is
+		// that of package audit.
+		version: 68, migration: "audit_acts_index", parent: "audit", name: "audit_acts", suffix: "_acts_idx",
+		definition: `(id) where action not in ('integrations.status', 'integrations.webhook') or status >= 400`,
+	},
 }
 
 // programmedNames returns the names of the migrations that are programs, by version.

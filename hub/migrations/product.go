@@ -8,6 +8,7 @@ import (
 	"io/fs"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/database"
@@ -23,7 +24,7 @@ func UpProduct(ctx context.Context, databaseURL, schema string, files fs.FS) ([]
 		return nil, err
 	}
 	defer db.Close()
-	status, err := checkTable(ctx, db, productTable(schema), files)
+	status, err := checkTable(ctx, databaseRows{db}, productTable(schema), files)
 	switch {
 	case err != nil:
 		return nil, err
@@ -64,6 +65,12 @@ func UpProduct(ctx context.Context, databaseURL, schema string, files fs.FS) ([]
 	return applied, nil
 }
 
+// PendingProduct reports whether [UpProduct] has something to do or to refuse.
+func PendingProduct(ctx context.Context, db *pgxpool.Pool, schema string, files fs.FS) (bool, error) {
+	status, err := checkTable(ctx, poolRows{db}, productTable(schema), files)
+	return status.Current != status.Target || status.Current == 0, err
+}
+
 // CheckProduct returns the status of a hosted product's schema without changing anything.
 func CheckProduct(ctx context.Context, databaseURL, schema string, files fs.FS) (Status, error) {
 	db, err := openProduct(databaseURL, schema)
@@ -71,7 +78,7 @@ func CheckProduct(ctx context.Context, databaseURL, schema string, files fs.FS) 
 		return Status{}, err
 	}
 	defer db.Close()
-	return checkTable(ctx, db, productTable(schema), files)
+	return checkTable(ctx, databaseRows{db}, productTable(schema), files)
 }
 
 func openProduct(databaseURL, schema string) (*sql.DB, error) {

@@ -192,14 +192,15 @@ type Worker interface {
 
 // Job is background work. The hub runs each job on one process at a time, unless it is
 // EveryProcess, cancels its context on shutdown, and logs and retries failures with
-// increasing delays.
+// increasing delays. When the process dies, another begins the run again within 20 seconds.
+// The context is also cancelled when the process may have lost the job to another: it has
+// not reached the database for 11 seconds. A run has to stop soon after.
 type Job struct {
 	Name    string        // unique in the product, e.g. "reminders"
 	Every   time.Duration // interval of runs without payload; 0 = only when enqueued
 	Timeout time.Duration // of one run; 0 = a minute
 	// EveryProcess has each process run the job, Every so often and without a payload. Such a
-	// job leases what it works on: when a process dies, others go on after that lease, not
-	// after the Timeout. Failures are logged.
+	// job leases what it works on. Failures are logged.
 	EveryProcess bool
 	Run          func(ctx context.Context, payload []byte) error
 }

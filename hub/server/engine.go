@@ -97,14 +97,27 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 	eraser := erasure.New(s.api, log, e.metrics, s.box, e.dispatcher.SetErasingTenants)
 	maintenance := maintain.NewMaintenance(s.api, log, now, cfg.Retention, e.metrics.CountFailedUnsent).
 		OnAbandoned(e.metrics.CountAbandoned).DropAudit(cfg.AuditRetention)
-	for _, work := range append(more,
-		e.directory.Run, e.dispatcher.Sweep, e.replays.Run, e.tail.Run, maintenance.Run, drainer.Run, eraser.Run, e.runRetryScheduler,
+	for _, work := range []func(context.Context){
+		e.directory.Run, e.dispatcher.Sweep, e.tail.Run, maintenance.Run, e.runRetryScheduler,
 		func(ctx context.Context) { e.dispatcher.Listen(ctx, outbox.DueChannel) },
-	) {
+	} {
 		e.background.Go(func() { work(ctx) })
+	}
+	for i, work := range append(more, e.replays.Run, drainer.Run, eraser.Run) {
+		e.background.Go(func() {
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Duration(i+1) * startSpacing):
+				work(ctx)
+			}
+		})
 	}
 	return e
 }
+
+// startSpacing is the time between the starts of work that can wait. Each begins with a
+// query: together they would open a connection each, which most starts never need again.
+const startSpacing = 25 * time.Millisecond
 
 // attemptsStored schedules the retries of stored attempts and reports them to metrics,
 // the tail and traces.

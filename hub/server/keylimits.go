@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/directory"
@@ -68,6 +69,19 @@ func (k keyLimits) AllowIntegration(ctx context.Context, key keys.Principal, set
 		return err
 	}
 	return nil
+}
+
+// KeyUse implements api.KeyUse: requests of a key in the present period. A peer's keys have
+// one rate.
+func (k keyLimits) KeyUse(ctx context.Context, keyID uuid.UUID, integration *uuid.UUID, rate limit.Rate) limit.Result {
+	result := k.limiter.Peek(ctx, "key", keyID.String(), rate)
+	if integration == nil {
+		return result
+	}
+	if shared := k.limiter.Peek(ctx, "integration", integration.String(), rate); shared.Remaining < result.Remaining {
+		return shared
+	}
+	return result
 }
 
 // lookupRate limits the lookups of an operator: enough for people, too few to enumerate

@@ -200,6 +200,7 @@ func (s *Server) openProducts(ctx context.Context, guard *egress.Guard, limits k
 	p.cancel = cancel
 	p.background.Go(func() { p.connect.Run(running) })
 	p.background.Go(func() { inbox.RunPurge(running, db, log, time.Now) })
+	p.background.Go(func() { p.files.RunCleanup(running, log) })
 	for _, hostedProduct := range p.list {
 		if worker, ok := hostedProduct.instance.(module.Worker); ok {
 			runner := jobs.NewRunner(db, hostedProduct.spec.Name, worker.Jobs(), log.With("product", hostedProduct.spec.Name), s.productClock())
@@ -227,8 +228,14 @@ func (s *Server) productClock() func() time.Time {
 func (s *Server) open(ctx context.Context, hostedProduct *hosted, operators *auth.Service, limits keyLimits) error {
 	name, cfg, now := hostedProduct.spec.Name, s.options.Config, s.productClock()
 	log := s.options.Log.With("product", name)
-	if _, err := migrations.UpProduct(ctx, s.storage.databaseURL, name, hostedProduct.module.Migrations()); err != nil {
+	pending, err := migrations.PendingProduct(ctx, s.storage.api, name, hostedProduct.module.Migrations())
+	if err != nil {
 		return err
+	}
+	if pending {
+		if _, err := migrations.UpProduct(ctx, s.storage.databaseURL, name, hostedProduct.module.Migrations()); err != nil {
+			return err
+		}
 	}
 	queries := dbgen.New(s.storage.api)
 	if err := queries.UpsertHostedProduct(ctx, dbgen.UpsertHostedProductParams{Name: name, Prefix: hostedProduct.spec.KeyPrefix, Title: hostedProduct.spec.Title}); err != nil {

@@ -184,7 +184,7 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 	}
 	_, err := api.New(s.app, api.Deps{
 		Log: log, Auth: operators, Keys: s.products.keys, Connect: s.products.connect,
-		KeyFinder: e.directory, KeyLimiter: limits,
+		KeyFinder: e.directory, KeyLimiter: limits, KeyUse: limits,
 		Directory: registry.NewDirectory(db, registeredAs(s.options.Modules)...), Endpoints: s.products.endpoints,
 		Audit: audit.NewRecorder(db), Publisher: pings{e.directory, e.outbox}, Mail: readable,
 		Publish: receive.Publish, PublishBatch: receive.PublishBatch,

@@ -68,14 +68,20 @@ func openStorage(ctx context.Context, cfg config.Config, search []string, log *s
 	if err := s.openRedis(cfg, log); err != nil {
 		return s, err
 	}
-	if s.migrated, err = migrations.Up(ctx, s.databaseURL); err != nil {
-		return s, err
-	}
 	if s.engine, err = openPool(ctx, s.databaseURL, engineConns, engineSettings); err != nil {
 		return s, err
 	}
 	if s.api, err = openPool(ctx, s.databaseURL, apiConns, apiSettings); err != nil {
 		return s, err
+	}
+	pending, err := migrations.Pending(ctx, s.api)
+	if err != nil {
+		return s, err
+	}
+	if pending {
+		if s.migrated, err = migrations.Up(ctx, s.databaseURL); err != nil {
+			return s, err
+		}
 	}
 	if err := audit.EnsurePartitions(ctx, s.api, time.Now()); err != nil {
 		return s, err

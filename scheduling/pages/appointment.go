@@ -3,6 +3,7 @@ package pages
 import (
 	"errors"
 	"fmt"
+	"html/template"
 	"net/http"
 
 	"integrationhub/scheduling/internal/booking"
@@ -25,7 +26,11 @@ type bookingView struct {
 }
 
 // detailLine is a labelled detail of a booking.
-type detailLine struct{ Name, Value, At string }
+type detailLine struct {
+	Name, Value string
+	At, Zone    string       // of a time; At is for programs. "" = it is none
+	Link        template.URL // "" = none
+}
 
 // depositView is the template data of a deposit due.
 type depositView struct {
@@ -35,6 +40,7 @@ type depositView struct {
 	Until   string
 	Expires string // for programs
 	Refresh string // link
+	Pay     string // link that pays it without a bank; "" = not possible
 }
 
 // Longest values of what clients send with a token.
@@ -61,16 +67,19 @@ func (p *pageRequest) newBookingView(booked publicbooking.Booking) *bookingView 
 	page := &bookingView{
 		State: p.bookingState(booked), At: p.formatInstant(booked.StartAt), ZoneName: p.org.Timezone, Policy: p.appearance.CancellationPolicy, Again: p.linkTo(""), Token: booked.Token,
 		Lines: []detailLine{
-			{text.Service, booked.ServiceName, ""}, {text.With, booked.ProfessionalName, ""},
-			{text.When, capitalize(p.formatDateTime(booked.StartAt)), p.formatInstant(booked.StartAt)},
-			{text.Minutes, formatDuration(int(booked.EndAt.Sub(booked.StartAt).Minutes())), ""},
+			{Name: text.Service, Value: booked.ServiceName}, {Name: text.With, Value: booked.ProfessionalName},
+			{Name: text.When, Value: capitalize(p.formatDateTime(booked.StartAt)), At: p.formatInstant(booked.StartAt), Zone: p.zoneOf(booked.StartAt)},
+			{Name: text.Minutes, Value: formatDuration(int(booked.EndAt.Sub(booked.StartAt).Minutes()))},
 		},
 	}
 	if p.showsPrices() {
-		page.Lines = append(page.Lines, detailLine{text.Price, p.formatPrice(booked.PriceCents), ""})
+		page.Lines = append(page.Lines, detailLine{Name: text.Price, Value: p.formatPrice(booked.PriceCents)})
 	}
 	if p.org.Address != nil && *p.org.Address != "" {
-		page.Lines = append(page.Lines, detailLine{p.org.Name, *p.org.Address, ""})
+		page.Lines = append(page.Lines, detailLine{Name: text.Address, Value: *p.org.Address})
+	}
+	if p.org.Phone != nil && *p.org.Phone != "" {
+		page.Lines = append(page.Lines, detailLine{Name: text.Call, Value: formatPhone(*p.org.Phone), Link: phoneLink(*p.org.Phone)})
 	}
 	switch booked.DepositStatus {
 	case booking.DepositPaid:
@@ -114,7 +123,7 @@ func (p *pageRequest) describeState(page *bookingView, booked publicbooking.Book
 	case stateHeld:
 		page.Icon, page.Title, page.Text = "clock", text.Held, ""
 		if booked.Deposit.ExpiresAt != nil {
-			page.Text = fmt.Sprintf(text.HeldHint, p.formatClock(*booked.Deposit.ExpiresAt))
+			page.Text = fmt.Sprintf(text.HeldHint, p.formatClock(*booked.Deposit.ExpiresAt)+" "+p.zoneOf(*booked.Deposit.ExpiresAt))
 		}
 	case stateConfirmed:
 		page.Icon, page.Title, page.Text = "check", text.Confirmed, text.ConfirmedHint
@@ -142,6 +151,9 @@ func (p *pageRequest) showBooking() (reply, error) {
 		page.Deposit = &depositView{Amount: p.lang.formatMoney(deposit.Amount, p.org.Currency), Refresh: p.linkTo("done", "token", booked.Token)}
 		if deposit.PixCopyPaste != nil {
 			page.Deposit.Code = *deposit.PixCopyPaste
+			if p.publicBooking.HasSandboxPayments() {
+				page.Deposit.Pay = p.linkTo("pay")
+			}
 		}
 		if deposit.QRCode != nil {
 			page.Deposit.QR = *deposit.QRCode
@@ -150,7 +162,19 @@ func (p *pageRequest) showBooking() (reply, error) {
 			page.Deposit.Until, page.Deposit.Expires = p.formatClock(*deposit.ExpiresAt), p.formatInstant(*deposit.ExpiresAt)
 		}
 	}
-	return reply{template: "booking", title: page.Title, body: page}, nil
+	return reply{template: "booking", title: page.Title, body: page, showsContact: true}, nil
+}
+
+// payDeposit pays the deposit in the sandbox, as a bank would.
+func (p *pageRequest) payDeposit() (reply, error) {
+	booked, err := p.loadAppointment()
+	if err != nil {
+		return reply{}, err
+	}
+	if booked.Deposit != nil { // else it was paid, or is over
+		err = p.publicBooking.PaySandboxDeposit(p.ctx, booked)
+	}
+	return redirect(p.linkTo("done", "token", booked.Token)), err
 }
 
 // showCancel shows the booking with a cancel button where cancelling is possible. It
@@ -167,7 +191,7 @@ func (p *pageRequest) cancelPage(status int, booked publicbooking.Booking) reply
 	text, page := p.messages(), p.newBookingView(booked)
 	p.describeState(page, booked)
 	if page.State == stateCancelled || page.State == stateOver {
-		return reply{status: status, template: "cancel", title: page.Title, body: page}
+		return reply{status: status, template: "cancel", title: page.Title, body: page, showsContact: true}
 	}
 	page.Icon, page.Title, page.Text = "calendar", text.YourBooking, ""
 	page.Keep = p.linkTo("done", "token", booked.Token)
@@ -176,7 +200,7 @@ func (p *pageRequest) cancelPage(status int, booked publicbooking.Booking) reply
 	}
 	if refusal := p.org.Policy.ClientMayCancel(booked.StartAt, p.now); refusal != nil {
 		page.Notes = append(page.Notes, p.refusalNote(refusal, text.NoOnlineCancel, text.TooLateCancel))
-		return reply{status: status, template: "cancel", title: page.Title, body: page}
+		return reply{status: status, template: "cancel", title: page.Title, body: page, showsContact: true}
 	}
 	page.Title, page.Text, page.Action = text.CancelTitle, text.CancelAsk, p.linkTo("cancel", "token", booked.Token)
 	if booked.DepositStatus == booking.DepositPaid && booked.DepositCents != nil {
@@ -186,7 +210,7 @@ func (p *pageRequest) cancelPage(status int, booked publicbooking.Booking) reply
 			page.Notes = []string{fmt.Sprintf(text.WillRefund, amount)}
 		}
 	}
-	return reply{status: status, template: "cancel", title: page.Title, body: page}
+	return reply{status: status, template: "cancel", title: page.Title, body: page, showsContact: true}
 }
 
 // refusalNote explains why a client may not change a booking and refers to the
@@ -197,7 +221,7 @@ func (p *pageRequest) refusalNote(refusal error, never, late string) string {
 		return never + " " + p.messages().ContactUs
 	}
 	if p.now.After(window.Deadline) && late == p.messages().TooLateCancel {
-		late += " " + fmt.Sprintf(p.messages().TooLateCancelUntil, p.formatDateTime(window.Deadline))
+		late += " " + fmt.Sprintf(p.messages().TooLateCancelUntil, p.formatDateTime(window.Deadline)+" "+p.zoneOf(window.Deadline))
 	}
 	return late + " " + p.messages().ContactUs
 }

@@ -242,7 +242,7 @@ func TestDeposit(t *testing.T) {
 	require.Contains(t, form.text(), "Sinal: R$\u00a030,00")
 	p := v.follow(v.submit(form, "name", "Carla Dias", "phone", "(11) 98765-4321", "email", "carla@example.com"))
 	require.Equal(t, "Pague o sinal para garantir o horário", p.h1())
-	require.Contains(t, p.text(), "Guardamos este horário até 10:45.")
+	require.Contains(t, p.text(), "Guardamos este horário até 10:45 São Paulo (GMT−3).")
 	code := textOf(p.requireOne("textarea", "id=pix"))
 	require.True(t, strings.HasPrefix(code, "000201"), code)
 	require.True(t, strings.HasPrefix(attr(p.requireOne("img", "class=qr"), "src"), "data:image/png;base64,iVBOR"))

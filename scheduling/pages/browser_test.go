@@ -1,9 +1,12 @@
 package pages_test
 
 import (
+	"image/color"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub/hubtest"
 )
@@ -30,6 +33,8 @@ func (s *studio) stage() object {
 	s.setServices(s.ana, s.service, colour)
 	s.setServices(s.bruno, s.service, group)
 	s.OK(200, "PUT", "/organization", object{"phone": "+5511999990000", "address": "Rua Augusta, 1200\nSão Paulo"})
+	require.Equal(s.T, 200, s.Upload("/services/"+s.service+"/image", "file", s.PNG(90, 60, color.Black)).Status)
+	require.Equal(s.T, 200, s.Upload("/professionals/"+s.ana+"/avatar", "file", s.PNG(60, 60, color.Black)).Status)
 	s.changeSettings(object{"booking_page": object{
 		"primary_color": "#7C5CFC", "welcome_message": "Que bom ter você por aqui. Escolha o serviço e o horário: leva um minuto.",
 		"cancellation_policy": "Cancele até 24 horas antes para receber o sinal de volta.", "terms_url": "https://example.com/termos", "privacy_url": "https://example.com/privacidade",
@@ -51,7 +56,7 @@ func (s *studio) stage() object {
 	careful.changeSettings(object{"proof_of_work": true})
 	ana := []string{"service", s.service, "professional", s.ana}
 	return object{
-		"url": s.Hub.URL, "api": s.Hub.Base + "/api/v1", "token": s.Token, "now": friday, "slug": s.Slug, "service": s.service, "deposit": colour, "group": group,
+		"url": s.Hub.URL, "now": friday, "slug": s.Slug, "service": s.service, "deposit": colour, "group": group,
 		"ana": s.ana, "bruno": s.bruno, "date": "2026-03-04", "depositStart": "2026-03-05T08:00:00-03:00", "contested": "2026-03-06T08:00:00-03:00",
 		"careful": careful.path("details", "service", careful.service, "professional", careful.ana, "start", monday),
 		"states": [][]any{

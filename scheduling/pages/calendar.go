@@ -22,10 +22,20 @@ type monthView struct {
 	Weekdays       []weekdayHead
 	Weeks          [][]dayCell
 	Empty          bool // no day is free
-	NextFree       string
-	NextFreeLink   string // "" = none
-	Other          string // link to other professionals, or ""
-	Zone           string
+	nextFree
+	Other string // link to other professionals, or ""
+	Zone  string
+}
+
+// nextFree is the next free time, for days, weeks and months without any.
+type nextFree struct {
+	NextSlot    *slotOption // nil: none
+	NextSlotDay string      // link to the other times of its day
+}
+
+func (p *pageRequest) newNextFree(day booking.DayFree, links calendarLinks) nextFree {
+	option := p.newSlotOption(day.First, links.start(day.First))
+	return nextFree{&option, links.day(day.Date)}
 }
 
 // weekdayHead is the head of a column.
@@ -69,7 +79,7 @@ func (p *pageRequest) buildMonth(choice publicbooking.Choice, links calendarLink
 				return monthView{}, err
 			}
 		} else if found {
-			month.NextFree, month.NextFreeLink = p.lang.formatDay(next.Date), links.day(next.Date)
+			month.nextFree = p.newNextFree(next, links)
 		}
 	}
 	month.Month = capitalize(p.lang.formatMonth(first))
@@ -151,8 +161,8 @@ type dayView struct {
 	Previous, Next string // links to other weeks; "" = nothing to see there
 	Month          string // link
 	Parts          []dayPart
-	NextFree       string
-	NextFreeLink   string // "" = none
+	EmptyWeek      bool // nor is there a time on the other days
+	nextFree
 	Zone, ZoneName string // for people, and of IANA
 }
 
@@ -166,6 +176,7 @@ type dayPart struct {
 type slotOption struct {
 	Time, At string // At is for programs
 	Link     string
+	Zone     string // beside the time
 	Places   string // of a group; "" = one
 }
 
@@ -188,7 +199,7 @@ func (p *pageRequest) buildDay(choice publicbooking.Choice, links calendarLinks)
 	noon := booking.DayStart(p.org.Zone, date).Add(12 * time.Hour)
 	day := dayView{
 		Day: capitalize(p.lang.formatDay(date)), Parts: p.divideSlots(found, links), Month: links.month(formatMonthParam(date)),
-		Zone: zoneName(noon.In(p.org.Zone)), ZoneName: p.org.Timezone,
+		Zone: zoneName(noon.In(p.org.Zone)), ZoneName: p.org.Timezone, EmptyWeek: !hasFreeDay(week),
 	}
 	for _, weekDay := range week {
 		cell := p.newDayCell(weekDay, today, links)
@@ -207,7 +218,7 @@ func (p *pageRequest) buildDay(choice publicbooking.Choice, links calendarLinks)
 			return dayView{}, err
 		}
 		if ok {
-			day.NextFree, day.NextFreeLink = p.lang.formatDay(next.Date), links.day(next.Date)
+			day.nextFree = p.newNextFree(next, links)
 		}
 	}
 	return day, nil
@@ -217,10 +228,6 @@ func (p *pageRequest) buildDay(choice publicbooking.Choice, links calendarLinks)
 func (p *pageRequest) divideSlots(day publicbooking.DaySlots, links calendarLinks) []dayPart {
 	text := p.messages()
 	names, ends := []string{text.Morning, text.Afternoon, text.Evening}, []int{12, 18, 24}
-	clockCounts := map[string]int{}
-	for _, slot := range day.Slots {
-		clockCounts[p.formatClock(slot.Start)]++
-	}
 	group := len(day.Calendars) > 0 && day.Calendars[0].Offer.Capacity > 1
 	var parts []dayPart
 	index := 0
@@ -229,10 +236,7 @@ func (p *pageRequest) divideSlots(day publicbooking.DaySlots, links calendarLink
 		for local.Hour() >= ends[index] {
 			index++
 		}
-		option := slotOption{Time: p.formatClock(slot.Start), At: p.formatInstant(slot.Start), Link: links.start(slot.Start)}
-		if clockCounts[option.Time] > 1 { // clocks go back and show it twice
-			option.Time += " " + formatOffset(local)
-		}
+		option := slotOption{Time: p.formatClock(slot.Start), At: p.formatInstant(slot.Start), Zone: booking.FormatOffset(local), Link: links.start(slot.Start)}
 		if group {
 			option.Places = fmt.Sprintf(pluralForm(text.PlacesLeft, slot.Remaining), slot.Remaining)
 		}

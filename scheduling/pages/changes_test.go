@@ -65,7 +65,7 @@ func TestUnchangeableBookings(t *testing.T) {
 	late := v.get(200, open.path)
 	require.Empty(t, late.all("form", ""))
 	require.Contains(t, late.text(), "It is too late to cancel online. ")
-	require.Contains(t, late.text(), "was possible until Saturday, January 31, 2026, 08:00.")
+	require.Contains(t, late.text(), "was possible until Saturday, January 31, 2026, 08:00 São Paulo (GMT−3).")
 	require.Contains(t, late.text(), "Please contact the business.")
 	require.Equal(t, "tel:+5511999990000", late.link("(11) 99999-0000"))
 	refused := v.submit(open)

@@ -131,8 +131,8 @@ func (p *pageRequest) book() (reply, error) {
 	}
 	booked, err := p.publicBooking.Book(p.ctx, p.org, booking.Request{
 		Service: chosen.service.ID, Professional: selectedProfessional(chosen), Start: start, Name: form.Name.Value, Phone: form.Phone.Value, Email: form.Email.Value, Notes: form.Notes.Value,
-		Consent: form.Agreed,
-		Proof:   p.form.Get(fieldProof),
+		Consent: form.Agreed, Locale: p.lang.tag,
+		Proof: p.form.Get(fieldProof),
 	}, &store.IdempotencyKey{Operation: "page.book", Key: form.Key, RequestHash: []byte("page")})
 	if err != nil {
 		return p.bookFailurePage(err, chosen, start, form)
@@ -146,7 +146,7 @@ func (p *pageRequest) bookFailurePage(err error, chosen selection, start time.Ti
 	if slots, taken := takenAlternatives(err); taken {
 		form.Taken = true
 		for _, slot := range slots {
-			form.Alternatives = append(form.Alternatives, slotOption{Time: capitalize(p.formatDateTime(slot.Start)), At: p.formatInstant(slot.Start)})
+			form.Alternatives = append(form.Alternatives, p.newSlotOption(slot.Start, ""))
 		}
 		return p.detailsPage(http.StatusConflict, chosen, start, form), nil
 	}

@@ -101,24 +101,7 @@ func zoneName(moment time.Time) string {
 	if name == "UTC" {
 		return name
 	}
-	return name + " (" + formatOffset(moment) + ")"
-}
-
-// formatOffset formats the UTC offset of a time: GMT−3, GMT+5:30.
-func formatOffset(moment time.Time) string {
-	_, seconds := moment.Zone()
-	sign := "+"
-	if seconds < 0 {
-		sign, seconds = "−", -seconds
-	}
-	if seconds == 0 {
-		return "GMT"
-	}
-	text := "GMT" + sign + strconv.Itoa(seconds/3600)
-	if rest := seconds / 60 % 60; rest > 0 {
-		text += fmt.Sprintf(":%02d", rest)
-	}
-	return text
+	return name + " (" + booking.FormatOffset(moment) + ")"
 }
 
 // capitalize puts the first letter of a text in upper case.

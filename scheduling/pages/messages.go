@@ -6,6 +6,7 @@ type messages struct {
 	SkipToContent, Language, Powered string
 	Terms, Privacy                   string
 	Call                             string // in front of a phone number
+	Contact, Address                 string
 	StepOf                           string // "Step %d of %d"
 	Steps                            string // names the list of steps
 	StepNames                        [5]string
@@ -26,11 +27,11 @@ type messages struct {
 	YourTime, YourZone                                       string // "%s your time", said by the script
 
 	// Nothing to choose.
-	NoServices, NoServicesHint           string
-	NoProfessionals, NoProfessionalsHint string
-	NoSlotsMonth, NoSlotsDay             string
-	NextFree, NoneSoon                   string // "Next free day: %s"
-	OtherProfessional                    string
+	NoServices, NoServicesHint            string
+	NoProfessionals, NoProfessionalsHint  string
+	NoSlotsMonth, NoSlotsWeek, NoSlotsDay string
+	NextFree, TakeIt, NoneSoon            string
+	OtherProfessional                     string
 
 	// Details.
 	YourDetails, Name, Phone, Email, Notes, Optional         string
@@ -51,6 +52,7 @@ type messages struct {
 	Confirmed, ConfirmedHint, Requested, RequestedHint, Held, HeldHint string
 	PayBy, PixHow, PixCode, Copy, Copied, QRAlt, TimeLeft, IHavePaid   string
 	NoCode, DepositPaid                                                string
+	SandboxPay, SandboxHint                                            string // development only
 	AddToCalendar, Manage, BookAnother                                 string
 	Cancelled, CancelledHint, Over, OverHint                           string
 	Refunded, Kept                                                     string

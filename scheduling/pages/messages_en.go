@@ -9,7 +9,7 @@ var english = language{
 	halves: [2]string{"AM", "PM"}, thousands: ",", decimal: ".",
 	messages: messages{
 		SkipToContent: "Skip to content", Language: "Language", Powered: "Online booking",
-		Terms: "Terms of use", Privacy: "Privacy policy", Call: "Phone",
+		Terms: "Terms of use", Privacy: "Privacy policy", Call: "Phone", Contact: "Contact", Address: "Address",
 		StepOf: "Step %d of %d", Steps: "Steps of your booking", StepNames: [5]string{"Service", "Professional", "Day", "Time", "Details"}, StepDone: "done",
 		Change: "Change",
 
@@ -25,8 +25,8 @@ var english = language{
 
 		NoServices: "Nothing to book yet", NoServicesHint: "No services can be booked online at the moment. Please come back later.",
 		NoProfessionals: "Nobody is available", NoProfessionalsHint: "Nobody takes online bookings for this service at the moment.",
-		NoSlotsMonth: "No free times this month", NoSlotsDay: "No free times on this day",
-		NextFree: "Next free day: %s", NoneSoon: "There are no free times in the coming months.", OtherProfessional: "Choose another professional",
+		NoSlotsMonth: "No free times this month", NoSlotsWeek: "No free times this week", NoSlotsDay: "No free times on this day",
+		NextFree: "Next free time", TakeIt: "Book this time", NoneSoon: "There are no free times in the coming months.", OtherProfessional: "Choose another professional",
 
 		YourDetails: "Your details", Name: "Full name", Phone: "Phone", Email: "E-mail", Notes: "Anything we should know?", Optional: "optional",
 		PhoneHint: "With area code, so that we can reach you.", EmailHint: "For messages about this booking.", NotesHint: "At most 500 characters.",
@@ -54,6 +54,7 @@ var english = language{
 		PayBy: "Pay with Pix", PixHow: "Open your bank's app, choose Pix, and scan the code or paste it.", PixCode: "Pix code (copy and paste)",
 		Copy: "Copy code", Copied: "Copied", QRAlt: "QR code of the Pix payment", TimeLeft: "%s left to pay", IHavePaid: "I have paid: refresh",
 		NoCode: "The payment code is on its way. Refresh this page in a moment.", DepositPaid: "Deposit paid",
+		SandboxPay: "Pay in the sandbox", SandboxHint: "Development only: no bank is asked and no money moves.",
 		AddToCalendar: "Add to calendar", Manage: "Cancel or move", BookAnother: "Make another booking",
 		Cancelled: "This booking is cancelled", CancelledHint: "The time is free for others again.",
 		Over: "This booking is in the past", OverHint: "It can no longer be changed.",

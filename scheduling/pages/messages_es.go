@@ -9,7 +9,7 @@ var spanish = language{
 	halves: [2]string{"a." + nbsp + "m.", "p." + nbsp + "m."}, thousands: ".", decimal: ",", symbolAfter: true,
 	messages: messages{
 		SkipToContent: "Ir al contenido", Language: "Idioma", Powered: "Reservas en línea",
-		Terms: "términos de uso", Privacy: "política de privacidad", Call: "Teléfono",
+		Terms: "términos de uso", Privacy: "política de privacidad", Call: "Teléfono", Contact: "Contacto", Address: "Dirección",
 		StepOf: "Paso %d de %d", Steps: "Pasos de la reserva", StepNames: [5]string{"Servicio", "Profesional", "Día", "Hora", "Tus datos"}, StepDone: "hecho",
 		Change: "Cambiar",
 
@@ -25,8 +25,8 @@ var spanish = language{
 
 		NoServices: "Todavía no hay nada para reservar", NoServicesHint: "Por ahora no hay servicios para reservar en línea. Vuelve más tarde.",
 		NoProfessionals: "No hay nadie disponible", NoProfessionalsHint: "Por ahora nadie atiende este servicio con reservas en línea.",
-		NoSlotsMonth: "No hay horas libres este mes", NoSlotsDay: "No hay horas libres este día",
-		NextFree: "Próximo día libre: %s", NoneSoon: "No hay horas libres en los próximos meses.", OtherProfessional: "Elegir otro profesional",
+		NoSlotsMonth: "No hay horas libres este mes", NoSlotsWeek: "No hay horas libres esta semana", NoSlotsDay: "No hay horas libres este día",
+		NextFree: "Próxima hora libre", TakeIt: "Reservar esta hora", NoneSoon: "No hay horas libres en los próximos meses.", OtherProfessional: "Elegir otro profesional",
 
 		YourDetails: "Tus datos", Name: "Nombre completo", Phone: "Teléfono", Email: "Correo electrónico", Notes: "¿Algo que debamos saber?", Optional: "opcional",
 		PhoneHint: "Con código de área, para comunicarnos contigo.", EmailHint: "Para avisos sobre esta reserva.", NotesHint: "Como máximo 500 caracteres.",
@@ -54,6 +54,7 @@ var spanish = language{
 		PayBy: "Paga con Pix", PixHow: "Abre la app de tu banco, elige Pix y lee el código o pégalo.", PixCode: "Código Pix (copia y pega)",
 		Copy: "Copiar código", Copied: "Copiado", QRAlt: "Código QR del pago Pix", TimeLeft: "Quedan %s para pagar", IHavePaid: "Ya pagué: actualizar",
 		NoCode: "El código de pago está en camino. Actualiza la página en un momento.", DepositPaid: "Anticipo pagado",
+		SandboxPay: "Pagar en el entorno de pruebas", SandboxHint: "Solo en desarrollo: no interviene ningún banco ni se mueve dinero.",
 		AddToCalendar: "Agregar al calendario", Manage: "Cancelar o cambiar", BookAnother: "Hacer otra reserva",
 		Cancelled: "Esta reserva está cancelada", CancelledHint: "La hora vuelve a estar libre.",
 		Over: "Esta reserva ya pasó", OverHint: "Ya no se puede cambiar.",

@@ -9,7 +9,7 @@ var portuguese = language{
 	halves: [2]string{"AM", "PM"}, thousands: ".", decimal: ",",
 	messages: messages{
 		SkipToContent: "Ir para o conteúdo", Language: "Idioma", Powered: "Agendamento online",
-		Terms: "termos de uso", Privacy: "política de privacidade", Call: "Telefone",
+		Terms: "termos de uso", Privacy: "política de privacidade", Call: "Telefone", Contact: "Contato", Address: "Endereço",
 		StepOf: "Passo %d de %d", Steps: "Passos do agendamento", StepNames: [5]string{"Serviço", "Profissional", "Dia", "Horário", "Seus dados"}, StepDone: "concluído",
 		Change: "Alterar",
 
@@ -25,8 +25,8 @@ var portuguese = language{
 
 		NoServices: "Nada para agendar ainda", NoServicesHint: "No momento não há serviços para agendar online. Volte mais tarde.",
 		NoProfessionals: "Ninguém disponível", NoProfessionalsHint: "No momento ninguém atende este serviço pelo agendamento online.",
-		NoSlotsMonth: "Sem horários livres neste mês", NoSlotsDay: "Sem horários livres neste dia",
-		NextFree: "Próximo dia livre: %s", NoneSoon: "Não há horários livres nos próximos meses.", OtherProfessional: "Escolher outro profissional",
+		NoSlotsMonth: "Sem horários livres neste mês", NoSlotsWeek: "Sem horários livres nesta semana", NoSlotsDay: "Sem horários livres neste dia",
+		NextFree: "Próximo horário livre", TakeIt: "Agendar este horário", NoneSoon: "Não há horários livres nos próximos meses.", OtherProfessional: "Escolher outro profissional",
 
 		YourDetails: "Seus dados", Name: "Nome completo", Phone: "Telefone", Email: "E-mail", Notes: "Algo que devemos saber?", Optional: "opcional",
 		PhoneHint: "Com DDD, para falarmos com você.", EmailHint: "Para avisos sobre este agendamento.", NotesHint: "No máximo 500 caracteres.",
@@ -54,6 +54,7 @@ var portuguese = language{
 		PayBy: "Pague com Pix", PixHow: "Abra o app do seu banco, escolha Pix e leia o código ou cole-o.", PixCode: "Pix copia e cola",
 		Copy: "Copiar código", Copied: "Copiado", QRAlt: "QR code do pagamento Pix", TimeLeft: "Faltam %s para pagar", IHavePaid: "Já paguei: atualizar",
 		NoCode: "O código de pagamento está a caminho. Atualize a página em instantes.", DepositPaid: "Sinal pago",
+		SandboxPay: "Pagar no ambiente de testes", SandboxHint: "Só em desenvolvimento: nenhum banco participa e nenhum dinheiro circula.",
 		AddToCalendar: "Adicionar ao calendário", Manage: "Cancelar ou remarcar", BookAnother: "Fazer outro agendamento",
 		Cancelled: "Este agendamento foi cancelado", CancelledHint: "O horário está livre de novo.",
 		Over: "Este agendamento já passou", OverHint: "Ele não pode mais ser alterado.",

@@ -66,14 +66,15 @@ type appearance struct {
 
 // reply is the result of a step: a page, a file or a redirect.
 type reply struct {
-	status   int
-	template string
-	title    string
-	step     int // of the booking, from 1; 0: none
-	summary  *summary
-	body     any
-	location string // of a redirection
-	file     *file  // instead of a page
+	status       int
+	template     string
+	title        string
+	step         int // of the booking, from 1; 0: none
+	summary      *summary
+	body         any
+	showsContact bool   // the body has the organization's address and phone
+	location     string // of a redirection
+	file         *file  // instead of a page
 }
 
 // file is a download.
@@ -102,6 +103,7 @@ func stepsByPath() map[string]pageStep {
 		"details":       {get: (*pageRequest).showDetails, post: (*pageRequest).book},
 		"done":          {get: (*pageRequest).showBooking, availableWhenClosed: true},
 		"calendar.ics":  {get: (*pageRequest).downloadCalendar, availableWhenClosed: true},
+		"pay":           {post: (*pageRequest).payDeposit, availableWhenClosed: true},
 		"cancel":        {get: (*pageRequest).showCancel, post: (*pageRequest).cancel, availableWhenClosed: true},
 		stepUnsubscribe: {get: (*pageRequest).showUnsubscribe, post: (*pageRequest).unsubscribe, availableWhenClosed: true},
 		"move":          {get: (*pageRequest).showReschedule, post: (*pageRequest).reschedule, availableWhenClosed: true},
@@ -144,7 +146,7 @@ func (p *pageRequest) dispatch(r *http.Request, step pageStep, found bool) (repl
 		return reply{}, hub.Errorf(hub.ErrNotFound, "not_found", "Page not found")
 	case p.org.Slug != p.slug && p.step != stepUnsubscribe: // there programs post for people, which follow no redirection
 		return p.redirectToSlug(r, posted), nil
-	case !posted && r.Method != http.MethodGet && r.Method != http.MethodHead, posted && step.post == nil:
+	case !posted && r.Method != http.MethodGet && r.Method != http.MethodHead, posted && step.post == nil, !posted && step.get == nil:
 		return reply{}, errMethod
 	case !p.org.Settings.BookingEnabled && !step.availableWhenClosed:
 		return p.closedPage(posted), nil
@@ -271,6 +273,14 @@ func (p *pageRequest) formatClock(moment time.Time) string {
 // formatDateTime formats a day with its time.
 func (p *pageRequest) formatDateTime(moment time.Time) string {
 	return p.lang.formatDay(booking.DateOf(moment, p.org.Zone)) + ", " + p.formatClock(moment)
+}
+
+// zoneOf returns the name of the organization's zone at a time.
+func (p *pageRequest) zoneOf(moment time.Time) string { return zoneName(moment.In(p.org.Zone)) }
+
+// newSlotOption returns a slot with its day, to choose from alternatives.
+func (p *pageRequest) newSlotOption(start time.Time, link string) slotOption {
+	return slotOption{Time: capitalize(p.formatDateTime(start)), At: p.formatInstant(start), Zone: p.zoneOf(start), Link: link}
 }
 
 // formatInstant formats an instant for programs (RFC 3339).

@@ -40,6 +40,7 @@ type document struct {
 	Indexed     bool
 
 	Org             *organizationView // nil: none
+	HasContact      bool              // the page ends with the address and phone
 	Home            string
 	Welcome         string // on the first step only
 	StepCount       string // Step 2 of 5
@@ -132,6 +133,11 @@ func (p *pageRequest) setHeaders(header http.Header, style string, indexed bool)
 	}
 }
 
+// phoneLink returns the link that calls a number.
+func phoneLink(number string) template.URL {
+	return template.URL("tel:" + url.PathEscape(number)) //nolint:gosec // cannot leave the number
+}
+
 func (p *pageRequest) logoURL() string {
 	if !p.hasOrg {
 		return ""
@@ -159,11 +165,12 @@ func (p *pageRequest) newDocument(r *http.Request, response reply, style string)
 	page.Org = &organizationView{Name: org.Name, Initial: initialOf(org.Name), Logo: p.logoURL()}
 	if org.Phone != nil {
 		page.Org.Phone = formatPhone(*org.Phone)
-		page.Org.PhoneTo = template.URL("tel:" + url.PathEscape(*org.Phone)) //nolint:gosec // cannot leave the number
+		page.Org.PhoneTo = phoneLink(*org.Phone)
 	}
 	if org.Address != nil {
 		page.Org.Address = *org.Address
 	}
+	page.HasContact = !response.showsContact
 	page.Title += " · " + org.Name
 	if page.ClockHour = "h23"; p.isTwelveHour() {
 		page.ClockHour = "h12"

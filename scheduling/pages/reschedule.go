@@ -10,13 +10,14 @@ import (
 
 // rescheduleView is the template data of the confirmation of a move.
 type rescheduleView struct {
-	Action, Token, Start string
-	Before, After        string
-	BeforeAt, AfterAt    string
-	ZoneName             string
-	Taken                bool
-	Alternatives         []slotOption
-	AllTimes, Keep       string
+	Action, Token, Start  string
+	Before, After         string
+	BeforeAt, AfterAt     string
+	BeforeZone, AfterZone string
+	ZoneName              string
+	Taken                 bool
+	Alternatives          []slotOption
+	AllTimes, Keep        string
 }
 
 // showReschedule leads to another time for a booking: a month, a day, then the confirmation.
@@ -55,7 +56,7 @@ func (p *pageRequest) showReschedule() (reply, error) {
 func (p *pageRequest) rescheduleSummary(booked publicbooking.Booking) *summary {
 	return &summary{
 		Service: booked.ServiceName, Color: booked.ServiceColor, Professional: booked.ProfessionalName, When: capitalize(p.formatDateTime(booked.StartAt)), At: p.formatInstant(booked.StartAt),
-		Zone: zoneName(booked.StartAt.In(p.org.Zone)), Duration: formatDuration(int(booked.EndAt.Sub(booked.StartAt).Minutes())),
+		Zone: p.zoneOf(booked.StartAt), Duration: formatDuration(int(booked.EndAt.Sub(booked.StartAt).Minutes())),
 	}
 }
 
@@ -63,13 +64,14 @@ func (p *pageRequest) confirmReschedulePage(status int, booked publicbooking.Boo
 	view := rescheduleView{
 		Action: p.linkTo("move", "token", booked.Token), Token: booked.Token, Start: p.formatInstant(start), ZoneName: p.org.Timezone,
 		Before: capitalize(p.formatDateTime(booked.StartAt)), BeforeAt: p.formatInstant(booked.StartAt), After: capitalize(p.formatDateTime(start)), AfterAt: p.formatInstant(start),
+		BeforeZone: p.zoneOf(booked.StartAt), AfterZone: p.zoneOf(start),
 		AllTimes: p.linkTo("move", "token", booked.Token, "date", booking.DateOf(start, p.org.Zone).String()), Keep: p.linkTo("done", "token", booked.Token),
 	}
 	title := p.messages().MoveAsk
 	if slots, isTaken := takenAlternatives(taken); isTaken {
 		view.Taken, title = true, p.messages().Taken
 		for _, slot := range slots {
-			view.Alternatives = append(view.Alternatives, slotOption{Time: capitalize(p.formatDateTime(slot.Start)), At: p.formatInstant(slot.Start)})
+			view.Alternatives = append(view.Alternatives, p.newSlotOption(slot.Start, ""))
 		}
 	}
 	return reply{status: status, template: "reschedule", title: title, summary: p.rescheduleSummary(booked), body: view}
@@ -82,7 +84,7 @@ func (p *pageRequest) cannotReschedulePage(booked publicbooking.Booking, status 
 	p.describeState(page, booked)
 	page.Keep = p.linkTo("done", "token", booked.Token)
 	if page.State == stateCancelled || page.State == stateOver {
-		return &reply{status: status, template: "cancel", title: page.Title, body: page}
+		return &reply{status: status, template: "cancel", title: page.Title, body: page, showsContact: true}
 	}
 	refusal := p.org.Policy.ClientMayReschedule(booked.StartAt, p.now)
 	if refusal == nil {
@@ -90,7 +92,7 @@ func (p *pageRequest) cannotReschedulePage(booked publicbooking.Booking, status 
 	}
 	page.Icon, page.Title, page.Text = "calendar", text.CannotMove, ""
 	page.Notes = append(page.Notes, p.refusalNote(refusal, text.NoOnlineMove, text.TooLateMove))
-	return &reply{status: status, template: "cancel", title: page.Title, body: page}
+	return &reply{status: status, template: "cancel", title: page.Title, body: page, showsContact: true}
 }
 
 // reschedule moves the booking and redirects to it.

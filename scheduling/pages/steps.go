@@ -241,7 +241,7 @@ func (p *pageRequest) newSummary(chosen selection, start time.Time) *summary {
 		}
 	}
 	if !start.IsZero() {
-		view.When, view.At, view.Zone = capitalize(p.formatDateTime(start)), p.formatInstant(start), zoneName(start.In(p.org.Zone))
+		view.When, view.At, view.Zone = capitalize(p.formatDateTime(start)), p.formatInstant(start), p.zoneOf(start)
 		view.ChangeDay = p.linkTo("time", "service", chosen.service.ID.String(), "professional", chosen.parameter, "date", booking.DateOf(start, p.org.Zone).String())
 	}
 	return view
@@ -264,26 +264,30 @@ func (p *pageRequest) requireChoice() (chosen selection, instead *reply, err err
 	return chosen, nil, nil
 }
 
+// linksOf returns the links of the calendar of a selection.
+func (p *pageRequest) linksOf(chosen selection) calendarLinks {
+	link := func(step, name, value string) string {
+		return p.linkTo(step, "service", chosen.service.ID.String(), "professional", chosen.parameter, name, value)
+	}
+	return calendarLinks{
+		month: func(month string) string { return link("day", "month", month) },
+		day:   func(date booking.Date) string { return link("time", "date", date.String()) },
+		start: func(start time.Time) string { return link("details", "start", p.formatInstant(start)) },
+	}
+}
+
 // showMonth shows a month of days.
 func (p *pageRequest) showMonth() (reply, error) {
 	chosen, instead, err := p.requireChoice()
 	if err != nil || instead != nil {
 		return replyOrEmpty(instead), err
 	}
-	service := chosen.service.ID.String()
-	view, err := p.buildMonth(chosen.toChoice(), calendarLinks{
-		month: func(view string) string {
-			return p.linkTo("day", "service", service, "professional", chosen.parameter, "month", view)
-		},
-		day: func(date booking.Date) string {
-			return p.linkTo("time", "service", service, "professional", chosen.parameter, "date", date.String())
-		},
-	})
+	view, err := p.buildMonth(chosen.toChoice(), p.linksOf(chosen))
 	if err != nil {
 		return reply{}, err
 	}
 	if len(chosen.offers) > 1 {
-		view.Other = p.linkTo("professional", "service", service)
+		view.Other = p.linkTo("professional", "service", chosen.service.ID.String())
 	}
 	return reply{template: "day", title: p.messages().ChooseDay, step: 3, summary: p.newSummary(chosen, time.Time{}), body: view}, nil
 }
@@ -294,18 +298,7 @@ func (p *pageRequest) showDay() (reply, error) {
 	if err != nil || instead != nil {
 		return replyOrEmpty(instead), err
 	}
-	service := chosen.service.ID.String()
-	view, err := p.buildDay(chosen.toChoice(), calendarLinks{
-		month: func(month string) string {
-			return p.linkTo("day", "service", service, "professional", chosen.parameter, "month", month)
-		},
-		day: func(date booking.Date) string {
-			return p.linkTo("time", "service", service, "professional", chosen.parameter, "date", date.String())
-		},
-		start: func(start time.Time) string {
-			return p.linkTo("details", "service", service, "professional", chosen.parameter, "start", p.formatInstant(start))
-		},
-	})
+	view, err := p.buildDay(chosen.toChoice(), p.linksOf(chosen))
 	if err != nil {
 		return reply{}, err
 	}

@@ -4,9 +4,11 @@ package moduletest
 
 import (
 	"encoding/base64"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -102,6 +104,19 @@ func (k *HubProcess) KillAndRestart(jobs ...string) {
 	k.Kill()
 	k.Exec(`update hub.jobs set leased_to = now() - interval '1 second' where job = any($1) and leased_to is not null`, jobs)
 	k.Restart()
+}
+
+// FileNames returns the paths of the files that a product keeps for itself, half-written ones
+// included.
+func (k *HubProcess) FileNames(product string) (paths []string) {
+	k.T.Helper()
+	require.NoError(k.T, filepath.WalkDir(k.dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() && strings.HasSuffix(filepath.Dir(path), filepath.Join(product, "private")) {
+			paths = append(paths, path)
+		}
+		return err
+	}))
+	return paths
 }
 
 // Count returns a number from the database of the process.

@@ -25,6 +25,7 @@ import (
 	"integrationhub/hub/internal/keys"
 	"integrationhub/hub/internal/ledger/maintain"
 	"integrationhub/hub/internal/ledger/query"
+	"integrationhub/hub/internal/limit"
 	"integrationhub/hub/internal/lookup"
 	"integrationhub/hub/internal/mail"
 	"integrationhub/hub/internal/reference"
@@ -47,6 +48,11 @@ type KeyLimiter interface {
 	Wait(ctx context.Context, key keys.Principal) error
 }
 
+// KeyUse reads how much of its rate a key has used, without counting a request.
+type KeyUse interface {
+	KeyUse(ctx context.Context, keyID uuid.UUID, integration *uuid.UUID, rate limit.Rate) limit.Result
+}
+
 // LookupLimiter counts an operator's lookups and sets the RateLimit-* headers. It returns
 // a [hub.ErrRateLimited] once there are too many.
 type LookupLimiter interface {
@@ -60,6 +66,7 @@ type Deps struct {
 	Keys           *keys.Service
 	KeyFinder      keys.Finder // looks up keys: Keys, or a cache in front of it
 	KeyLimiter     KeyLimiter  // nil = keys are not limited
+	KeyUse         KeyUse      // nil = the use of keys is not known
 	Directory      *registry.Directory
 	Endpoints      *registry.Endpoints
 	Connect        *connect.Service

@@ -37,13 +37,15 @@ type Actor struct {
 
 type listAuditInput struct {
 	httpx.PageQuery
-	ActorID  string    `query:"actor_id" maxLength:"64" doc:"Only what this operator or key did"`
-	Action   string    `query:"action" maxLength:"64" doc:"Only this action, e.g. keys.rotate"`
-	Resource string    `query:"resource" maxLength:"64" doc:"Only this kind of resource, e.g. keys"`
-	TenantID uuid.UUID `query:"tenant_id" format:"uuid" doc:"Only what concerned this tenant"`
-	Subject  string    `query:"subject_id" maxLength:"64" doc:"Only what was about this person's data"`
-	Since    time.Time `query:"since" doc:"Not before"`
-	Until    time.Time `query:"until" doc:"Before"`
+	ActorID    string    `query:"actor_id" maxLength:"64" doc:"Only what this operator or key did"`
+	Action     string    `query:"action" maxLength:"64" doc:"Only this action, e.g. keys.rotate"`
+	Resource   string    `query:"resource" maxLength:"64" doc:"Only this kind of resource, e.g. keys"`
+	ResourceID string    `query:"resource_id" maxLength:"64" doc:"Only what was done to the thing with this id"`
+	Routine    string    `query:"routine" enum:"true,false" default:"true" doc:"false: without status checks and received webhooks of peers that were answered without an error; an action asked for is always there"`
+	TenantID   uuid.UUID `query:"tenant_id" format:"uuid" doc:"Only what concerned this tenant"`
+	Subject    string    `query:"subject_id" maxLength:"64" doc:"Only what was about this person's data"`
+	Since      time.Time `query:"since" doc:"Not before"`
+	Until      time.Time `query:"until" doc:"Before"`
 }
 
 func (a *API) listAudit(ctx context.Context, in *listAuditInput) (*struct{ Body httpx.Page[AuditEntry] }, error) {
@@ -52,7 +54,7 @@ func (a *API) listAudit(ctx context.Context, in *listAuditInput) (*struct{ Body 
 		return nil, err
 	}
 	rows, err := a.deps.Audit.List(ctx, audit.Filter{
-		ActorID: in.ActorID, Action: in.Action, Resource: in.Resource, TenantID: nilIfZero(in.TenantID), SubjectID: in.Subject, Since: in.Since, Until: in.Until,
+		ActorID: in.ActorID, Action: in.Action, Resource: in.Resource, ResourceID: in.ResourceID, WithoutRoutine: in.Routine == "false", TenantID: nilIfZero(in.TenantID), SubjectID: in.Subject, Since: in.Since, Until: in.Until,
 	}, before, in.Limit+1)
 	if err != nil {
 		return nil, err

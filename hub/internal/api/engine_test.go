@@ -119,6 +119,11 @@ func (k keyLimits) Count(c *fiber.Ctx, key *directory.Key) error {
 }
 
 // Allow serves the API.
+// KeyUse is that of the server.
+func (k keyLimits) KeyUse(ctx context.Context, keyID uuid.UUID, _ *uuid.UUID, rate limit.Rate) limit.Result {
+	return k.limiter.Peek(ctx, "key", keyID.String(), rate)
+}
+
 func (k keyLimits) Allow(ctx context.Context, key keys.Principal, setHeader func(name, value string)) error {
 	if key.Rate.Limit == 0 {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/keys"
+	"integrationhub/hub/internal/limit"
 )
 
 // Key describes an API key, without its plain text.
@@ -29,6 +30,13 @@ type Key struct {
 	LastUsedAt  *time.Time      `json:"last_used_at" doc:"To within some minutes"`
 	// The integration that it belongs to.
 	IntegrationID *uuid.UUID `json:"integration_id" format:"uuid" nullable:"true" doc:"The integration this key is bound to"`
+}
+
+// ListedKey is a key and what it used of its rate.
+type ListedKey struct {
+	Key
+	Used     *int64     `json:"used" minimum:"0" nullable:"true" doc:"Requests in the present period of its rate; null: it has no limit, or is not in use"`
+	ResetsAt *time.Time `json:"resets_at" format:"date-time" nullable:"true" doc:"When the present period ends; null where used is null"`
 }
 
 // MadeKey is a key with its plain text, which is shown once.
@@ -64,7 +72,7 @@ type rotateKeyInput struct {
 	} `nameHint:"KeyRotate"`
 }
 
-func (a *API) listKeys(ctx context.Context, in *listKeysInput) (*struct{ Body httpx.Page[Key] }, error) {
+func (a *API) listKeys(ctx context.Context, in *listKeysInput) (*struct{ Body httpx.Page[ListedKey] }, error) {
 	before, err := beforeID(in.PageQuery)
 	if err != nil {
 		return nil, err
@@ -74,8 +82,25 @@ func (a *API) listKeys(ctx context.Context, in *listKeysInput) (*struct{ Body ht
 	if err != nil {
 		return nil, err
 	}
-	page := pageOf(rows, in.PageQuery, keyOf, func(last keys.Key) []byte { return last.ID[:] })
-	return &struct{ Body httpx.Page[Key] }{page}, nil
+	listed := func(key keys.Key) ListedKey { return a.listedKey(ctx, key) }
+	page := pageOf(rows, in.PageQuery, listed, func(last keys.Key) []byte { return last.ID[:] })
+	return &struct{ Body httpx.Page[ListedKey] }{page}, nil
+}
+
+// listedKey reads what a key used of its rate. Keys that are over have none.
+func (a *API) listedKey(ctx context.Context, key keys.Key) ListedKey {
+	listed := ListedKey{Key: keyOf(key)}
+	rate, err := limit.ParseRate("rate", key.Rate)
+	now := a.deps.Now()
+	isOver := key.RevokedAt != nil || key.ExpiresAt != nil && !key.ExpiresAt.After(now)
+	if err != nil || rate.Limit == 0 || isOver || a.deps.KeyUse == nil {
+		return listed
+	}
+	listed.Used = new(int64)
+	state := a.deps.KeyUse.KeyUse(ctx, key.ID, key.IntegrationID, rate)
+	*listed.Used = rate.Limit - min(state.Remaining, rate.Limit)
+	listed.ResetsAt = new(now.Add(state.ResetAfter))
+	return listed
 }
 
 func (a *API) createKey(ctx context.Context, in *createKeyInput) (*madeKeyOutput, error) {

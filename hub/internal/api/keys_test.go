@@ -145,3 +145,30 @@ func TestOneKeyIsRotatedOnce(t *testing.T) {
 	}
 	require.Equal(t, 1, good)
 }
+
+// "use against the limit": looking at it counts nothing.
+func TestKeysShowTheirUse(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	path := "/keys?tenant_id=" + b.tenant[0].String()
+	b.key(b.tenant[0], `"rate":"0","environment":"live"`)
+	limited := b.key(b.tenant[0], `"rate":"7-D","environment":"live"`)
+	revoked := b.ok(201, "POST", "/keys", b.admin, `{"tenant_id":"`+b.tenant[0].String()+`"}`)
+	b.ok(204, "DELETE", "/keys/"+revoked["id"].(string), b.admin, "")
+	used := func() (counts []any) {
+		for _, key := range items(b.ok(200, "GET", path, b.support, "")) {
+			counts = append(counts, key["used"])
+			require.Equal(t, key["used"] == nil, key["resets_at"] == nil)
+		}
+		return counts
+	}
+	require.Equal(t, []any{nil, 0.0, nil, 0.0, 0.0}, used())
+	for range 3 {
+		b.ok(200, "GET", "/endpoints", limited, "")
+	}
+	require.Equal(t, []any{nil, 3.0, nil, 0.0, 0.0}, used())
+	for range 5 {
+		b.call("GET", "/endpoints", limited, "")
+	}
+	require.Equal(t, []any{nil, 7.0, nil, 0.0, 0.0}, used(), "refused requests are not above the limit")
+}

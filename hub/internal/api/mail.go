@@ -4,15 +4,19 @@ import (
 	"context"
 	"time"
 
+	"github.com/google/uuid"
+
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/mail"
 )
 
 // SentMail is an email as it was sent, or would have been without a server.
 type SentMail struct {
+	ID        uuid.UUID `json:"id" format:"uuid" doc:"UUID of the email"`
 	To        string    `json:"to" doc:"Address it went to" example:"bia@example.com"`
 	Subject   string    `json:"subject" doc:"Line that mail programs show first" example:"Your booking is confirmed"`
 	Text      string    `json:"text" doc:"Body without markup"`
+	HTML      string    `json:"html" doc:"Body with markup; empty: there is none" example:"<p>Your booking is confirmed</p>"`
 	CreatedAt time.Time `json:"created_at" doc:"When it was made"`
 }
 
@@ -35,5 +39,5 @@ func (a *API) listMail(ctx context.Context, in *listMailInput) (*struct{ Body ht
 }
 
 func sentMailOf(m mail.Item) SentMail {
-	return SentMail{To: m.To, Subject: m.Subject, Text: m.Text, CreatedAt: m.CreatedAt}
+	return SentMail{ID: m.ID, To: m.To, Subject: m.Subject, Text: m.Text, HTML: m.HTML, CreatedAt: m.CreatedAt}
 }

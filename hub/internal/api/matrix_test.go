@@ -37,6 +37,7 @@ var bodies = map[string]string{
 	"endpoints.create":           `{"tenant_id":"{tenant}","url":"https://example.com/hook","event_types":["*"]}`,
 	"endpoints.update":           `{"url":"https://example.com/other","event_types":["a.b"]}`,
 	"endpoints.rotate-secret":    `{"overlap_seconds":0}`,
+	"endpoints.check-signature":  `{"body":"{}","signature":"sha256=00"}`,
 	"events.publish":             `{"event_type":"a.b","data":{}}`,
 	"events.publish-batch":       `{"events":[{"event_type":"a.b","data":{}}]}`,
 	"endpoints.recover":          `{"since":"2026-01-02T03:04:05Z"}`,
@@ -137,7 +138,7 @@ func TestForeignTenantsDoNotExist(t *testing.T) {
 			b.refused(404, "environment_not_found", row.Method, row.Path, b.test[0], live)
 		}
 	}
-	require.Equal(t, 9, tried)
+	require.Equal(t, 10, tried)
 	require.Equal(t, before, b.owned(), "nothing changed")
 	require.Empty(t, b.sent.list)
 	b.ok(200, "GET", "/endpoints/"+mine, b.live[0], "")
@@ -151,7 +152,7 @@ func other(key string) string {
 }
 
 // forSupport are the writes support staff may do.
-var forSupport = map[string]bool{"lookup.search": true, "auth.logout": true, "session.delete": true, "deliveries.retry": true, "replays.create": true, "replays.cancel": true, "endpoints.recover": true}
+var forSupport = map[string]bool{"lookup.search": true, "auth.logout": true, "session.delete": true, "deliveries.retry": true, "replays.create": true, "replays.cancel": true, "endpoints.recover": true, "endpoints.check-signature": true}
 
 func TestRoles(t *testing.T) {
 	t.Parallel()
@@ -276,6 +277,9 @@ func TestSubmittedValuesAreNeverRepeated(t *testing.T) {
 			for _, value := range []string{canary, "48879123", canary + "%00%ff", strings.Repeat(canary, 400)} {
 				switch p.In {
 				case "query":
+					if row.Action+" "+p.Name == "audit.list resource_id" && value == canary {
+						continue // finds the product of that name, made above
+					}
 					if row.Action != "events.stream" || strings.HasSuffix(p.Name, "_id") && p.Schema.Format == "uuid" { // else it would be a tail
 						check(row, b.call(row.Method, path+"?"+p.Name+"="+value, credential, ""), p.Name)
 					}

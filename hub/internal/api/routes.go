@@ -87,6 +87,7 @@ func (a *API) routes() []rest.Route {
 		rest.Delete("/api/v1/endpoints/{id}", admins.OrKey(keys.ScopeEndpoints), 204, "endpoints.delete", "Delete an endpoint", rest.Handle(a.deleteEndpoint)),
 		rest.Post("/api/v1/endpoints/{id}/rotate-secret", admins.OrKey(keys.ScopeEndpoints), 200, "endpoints.rotate-secret", "Give an endpoint a new secret; the answer shows it once", rest.Handle(a.rotateEndpointSecret)),
 		rest.Post("/api/v1/endpoints/{id}/recover", operators, 202, "endpoints.recover", "Count the stored events that an endpoint has no delivery of, or send them to it", rest.Handle(a.recoverEndpoint)),
+		rest.Post("/api/v1/endpoints/{id}/check-signature", operators.OrKey(keys.ScopeEndpoints), 200, "endpoints.check-signature", "Find why a receiver refuses the signature of a webhook", rest.Handle(a.checkSignature)),
 		rest.Post("/api/v1/endpoints/{id}/ping", admins.OrKey(keys.ScopeEndpoints), 202, "endpoints.ping", "Send hub.ping to an endpoint", rest.Handle(a.pingEndpoint)),
 
 		rest.Post("/api/v1/events", rest.Key(keys.ScopePublish), 202, "events.publish", "Publish an event", raw[publishInput, publishOutput](a, a.deps.Publish)),

@@ -116,53 +116,25 @@ type Filter struct {
 	Action   string
 	Resource string
 	TenantID *uuid.UUID
+	// ResourceID is the id of what was acted on.
+	ResourceID string
 	// SubjectID is the person whose data was concerned; Environment is live or test.
 	SubjectID, Environment string
+	// WithoutRoutine leaves out what peers do all the time, unless it was refused or
+	// Action asks for it: status checks and received webhooks.
+	WithoutRoutine bool
 
 	Since time.Time // inclusive
 	Until time.Time // exclusive
 }
 
+// notRoutine is true of entries besides the routine of peers. An index has these entries:
+// there are far fewer of them than of all.
+const notRoutine = `(action not in ('integrations.status', 'integrations.webhook') or status >= 400)`
+
 // List returns up to limit entries, newest first, older than the entry before.
 func (r *Recorder) List(ctx context.Context, filter Filter, before *uuid.UUID, limit int) ([]Entry, error) {
-	var where strings.Builder
-	var args []any
-	and := func(condition string, value any) {
-		args = append(args, value)
-		fmt.Fprintf(&where, " and "+condition, len(args))
-	}
-	if filter.ActorID != "" {
-		and("actor_id = $%d", filter.ActorID)
-	}
-	if filter.Action != "" {
-		and("action = $%d", filter.Action)
-	}
-	if filter.Resource != "" {
-		and("resource = $%d", filter.Resource)
-	}
-	if filter.TenantID != nil {
-		and("tenant_id = $%d", *filter.TenantID)
-	}
-	if filter.SubjectID != "" {
-		and("subject_id = $%d", filter.SubjectID)
-	}
-	if filter.Environment != "" {
-		and("environment = $%d", filter.Environment)
-	}
-	if !filter.Since.IsZero() {
-		and("at >= $%d", filter.Since)
-	}
-	if !filter.Until.IsZero() {
-		and("at < $%d", filter.Until)
-	}
-	if before != nil {
-		and("id < $%d", *before)
-	}
-	args = append(args, limit)
-	query := `select id, at, actor_type, coalesce(actor_id, ''), coalesce(actor_label, ''), action, resource,
-		coalesce(resource_id, ''), tenant_id, coalesce(ip, ''), coalesce(request_id, ''), status,
-		coalesce(environment, ''), coalesce(subject_id, ''), count
-		from hub.audit where true` + where.String() + fmt.Sprintf(" order by id desc limit $%d", len(args))
+	query, args := filter.statement(before, limit)
 	rows, err := r.db.Query(ctx, query, args...)
 	if err != nil {
 		return nil, store.Wrap("reading the audit log", err)
@@ -172,6 +144,54 @@ func (r *Recorder) List(ctx context.Context, filter Filter, before *uuid.UUID, l
 		return nil, store.Wrap("reading the audit log", err)
 	}
 	return list, nil
+}
+
+// statement returns the statement of [Recorder.List].
+func (f Filter) statement(before *uuid.UUID, limit int) (query string, args []any) {
+	var where strings.Builder
+	and := func(condition string, value any) {
+		args = append(args, value)
+		fmt.Fprintf(&where, " and "+condition, len(args))
+	}
+	if f.ActorID != "" {
+		and("actor_id = $%d", f.ActorID)
+	}
+	if f.Action != "" {
+		and("action = $%d", f.Action)
+	}
+	if f.Resource != "" {
+		and("resource = $%d", f.Resource)
+	}
+	if f.ResourceID != "" {
+		and("resource_id = $%d", f.ResourceID)
+	}
+	if f.WithoutRoutine && f.Action == "" {
+		where.WriteString(" and " + notRoutine)
+	}
+	if f.TenantID != nil {
+		and("tenant_id = $%d", *f.TenantID)
+	}
+	if f.SubjectID != "" {
+		and("subject_id = $%d", f.SubjectID)
+	}
+	if f.Environment != "" {
+		and("environment = $%d", f.Environment)
+	}
+	if !f.Since.IsZero() {
+		and("at >= $%d", f.Since)
+	}
+	if !f.Until.IsZero() {
+		and("at < $%d", f.Until)
+	}
+	if before != nil {
+		and("id < $%d", *before)
+	}
+	args = append(args, limit)
+	query = `select id, at, actor_type, coalesce(actor_id, ''), coalesce(actor_label, ''), action, resource,
+		coalesce(resource_id, ''), tenant_id, coalesce(ip, ''), coalesce(request_id, ''), status,
+		coalesce(environment, ''), coalesce(subject_id, ''), count
+		from hub.audit where true` + where.String() + fmt.Sprintf(" order by id desc limit $%d", len(args))
+	return query, args
 }
 
 func nullIfEmpty(text string) *string {

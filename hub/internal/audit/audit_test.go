@@ -143,3 +143,46 @@ func TestPartitionsAfterALongStop(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, audit.EnsurePartitions(t.Context(), db, later), "a schema from before")
 }
+
+// "the audit log without the noise of health checks and webhooks unless asked for", read from
+// an index of the rest.
+func TestListWithoutRoutine(t *testing.T) {
+	t.Parallel()
+	db := hubtest.Database(t)
+	recorder := audit.NewRecorder(db)
+	record := func(action string, status int) {
+		require.NoError(t, recorder.Record(t.Context(), audit.Entry{ActorType: audit.ActorKey, Action: action, Resource: "integrations", ResourceID: "r1", Status: status}))
+	}
+	record("keys.revoke", 204)
+	for range 3 {
+		record("integrations.status", 200)
+		record("integrations.webhook", 200)
+	}
+	record("integrations.webhook", 401)
+	actions := func(filter audit.Filter) (list []string) {
+		entries, err := recorder.List(t.Context(), filter, nil, 100)
+		require.NoError(t, err)
+		for _, entry := range entries {
+			list = append(list, fmt.Sprintf("%s %d", entry.Action, entry.Status))
+		}
+		return list
+	}
+	require.Equal(t, []string{"integrations.webhook 401", "keys.revoke 204"}, actions(audit.Filter{WithoutRoutine: true}))
+	require.Len(t, actions(audit.Filter{}), 8)
+	require.Len(t, actions(audit.Filter{WithoutRoutine: true, Action: "integrations.status"}), 3, "what is asked for is there")
+	require.Len(t, actions(audit.Filter{ResourceID: "r1", Action: "keys.revoke"}), 1)
+	require.Empty(t, actions(audit.Filter{ResourceID: "r2"}))
+
+	ids := make([]uuid.UUID, 5000)
+	for i := range ids {
+		ids[i] = uuid.Must(uuid.NewV7())
+	}
+	_, err := db.Exec(t.Context(), `insert into hub.audit (id, actor_type, action, resource, status)
+		select id, 'key', 'integrations.webhook', 'integrations', 200 from unnest($1::uuid[]) as id`, ids)
+	require.NoError(t, err)
+	_, err = db.Exec(t.Context(), `analyze hub.audit`)
+	require.NoError(t, err)
+	plan, err := recorder.ExplainList(t.Context(), audit.Filter{WithoutRoutine: true})
+	require.NoError(t, err)
+	require.Contains(t, plan, "_id_idx", plan)
+}

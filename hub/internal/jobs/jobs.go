@@ -1,5 +1,7 @@
 // Package jobs runs the background work of hosted products. Runs are rows: they are added
-// in the product's own transaction and survive every process.
+// in the product's own transaction and survive every process. A process that runs one holds
+// a lease of 15 seconds on it and renews that meanwhile; when the process dies, another
+// begins the run again within 20 seconds.
 package jobs
 
 import (
@@ -18,16 +20,17 @@ import (
 	"integrationhub/hub/internal/store"
 	"integrationhub/hub/internal/store/dbgen"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/lease"
 )
 
 const (
 	pollEvery      = time.Second
 	defaultTimeout = time.Minute
-	leaseMargin    = 30 * time.Second // beyond a run's timeout
 	firstRetry     = 5 * time.Second  // after a failure; doubles …
 	maxRetry       = 15 * time.Minute // … up to this
-	recordingTime  = 5 * time.Second
-	maxError       = 500 // bytes of an error that are stored
+	recordingTime  = 5 * time.Second  // for an attempt to record the result of a run
+	settleInterval = time.Second      // between those attempts
+	maxError       = 500              // bytes of an error that are stored
 )
 
 // Queue adds runs of one product's jobs.
@@ -58,20 +61,30 @@ type Runner struct {
 	product string
 	jobs    []module.Job
 	log     *slog.Logger
-	now     func() time.Time
+	now     func() time.Time // of when runs are due; leases are on the database's clock
+	holder  string
 }
 
 // NewRunner returns a runner; [Runner.Run] starts it.
 func NewRunner(db *pgxpool.Pool, product string, jobs []module.Job, log *slog.Logger, now func() time.Time) *Runner {
-	return &Runner{db: db, product: product, jobs: jobs, log: log, now: now}
+	return &Runner{db: db, product: product, jobs: jobs, log: log, now: now, holder: lease.NewHolder()}
 }
+
+// startSpacing is the time between the starts of two jobs. Were they to begin together, each
+// would open a connection to the database, which the first would have left for the next.
+const startSpacing = 25 * time.Millisecond
 
 // Run looks for due runs every second. It returns when ctx has ended and every run too.
 func (r *Runner) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
-	for _, job := range r.jobs {
+	for i, job := range r.jobs {
 		running.Go(func() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(time.Duration(i) * startSpacing):
+			}
 			if job.EveryProcess {
 				r.runHere(ctx, job)
 			} else {
@@ -121,25 +134,56 @@ func (r *Runner) poll(ctx context.Context, job module.Job) {
 
 // RunDue runs the due runs of a job, one after the other.
 func (r *Runner) RunDue(ctx context.Context, job module.Job) error {
-	if job.Every > 0 {
-		err := dbgen.New(r.db).CreateRepeatingJob(ctx, dbgen.CreateRepeatingJobParams{
-			ID: uuid.Must(uuid.NewV7()), Product: r.product, Job: job.Name, DueAt: r.now(),
-		})
-		if err != nil {
-			return store.Wrap("planning a job", err)
-		}
-	}
 	for ctx.Err() == nil {
-		row, err := r.claim(ctx, job)
-		if err != nil || row == nil {
+		claimed, err := r.claim(ctx, job)
+		if err != nil || claimed == nil {
 			return err
 		}
-		runErr := r.runOnce(ctx, job, row.Payload)
-		if err := r.settle(ctx, job, *row, runErr); err != nil {
+		if err := r.runClaimed(ctx, job, *claimed); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// runClaimed runs a job while the lease is renewed, and records the result. It tries that
+// for as long as it has the lease; after that the run is due again.
+func (r *Runner) runClaimed(ctx context.Context, job module.Job, claimed claim) error {
+	working, stop := lease.Keep(ctx, claimed.taken, lease.Terms{Renew: renewInterval, GiveUp: maxUnrenewed}, func(ctx context.Context) (bool, error) {
+		return r.renew(ctx, claimed.row.ID)
+	})
+	defer stop()
+	runErr := r.runOnce(working, job, claimed.row.Payload)
+	wait := retryDelay(claimed.row.Tries)
+	switch {
+	case errors.Is(context.Cause(working), lease.ErrLost):
+		r.log.Warn("the lease of a job was lost; its run was cancelled", "job", job.Name, "error", runErr)
+		wait = 0
+	case ctx.Err() != nil:
+		wait = 0 // interrupted by us: the next process runs it again
+	case runErr != nil:
+		r.log.Warn("a job failed; it will be repeated", "job", job.Name, "error", runErr, "in", wait.String())
+	}
+	for {
+		err := r.settle(ctx, job, claimed.row, runErr, wait)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-working.Done():
+			return err
+		case <-time.After(settleInterval):
+		}
+	}
+}
+
+// retryDelay returns the time to the next run after some have failed.
+func retryDelay(tries int32) time.Duration {
+	delay := firstRetry
+	for range tries {
+		delay = min(2*delay, maxRetry)
+	}
+	return delay
 }
 
 func timeoutOf(job module.Job) time.Duration {
@@ -147,32 +191,6 @@ func timeoutOf(job module.Job) time.Duration {
 		return job.Timeout
 	}
 	return defaultTimeout
-}
-
-// claim leases the next due run. It returns nil if there is none, or if another process
-// runs the job.
-func (r *Runner) claim(ctx context.Context, job module.Job) (*dbgen.Job, error) {
-	var row *dbgen.Job
-	err := store.InTx(ctx, r.db, func(tx pgx.Tx) error {
-		queries := dbgen.New(tx)
-		locked, err := queries.TryLockJob(ctx, r.product, job.Name)
-		if err != nil || !locked {
-			return err
-		}
-		now := r.now()
-		claimed, err := queries.ClaimJob(ctx, dbgen.ClaimJobParams{
-			Until: now.Add(timeoutOf(job) + leaseMargin), Product: r.product, Job: job.Name, At: now,
-		})
-		if errors.Is(err, pgx.ErrNoRows) {
-			return nil
-		}
-		row = &claimed
-		return err
-	})
-	if err != nil {
-		return nil, store.Wrap("claiming a job", err)
-	}
-	return row, nil
 }
 
 // runOnce runs a job; a panic is an error.
@@ -188,31 +206,22 @@ func (r *Runner) runOnce(ctx context.Context, job module.Job, payload []byte) (e
 	return job.Run(ctx, payload)
 }
 
-// settle records the result of a run, also while the hub is stopping.
-func (r *Runner) settle(ctx context.Context, job module.Job, row dbgen.Job, runErr error) error {
-	stopping := ctx.Err() != nil
+// settle records the result of a run, also while the hub is stopping, unless another process
+// has claimed the run meanwhile. A failed run is due again after a wait.
+func (r *Runner) settle(ctx context.Context, job module.Job, row dbgen.Job, runErr error, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordingTime)
 	defer cancel()
 	queries, now := dbgen.New(r.db), r.now()
 	switch {
 	case runErr != nil:
-		wait := firstRetry
-		for range row.Tries {
-			wait = min(2*wait, maxRetry)
-		}
-		if stopping {
-			wait = 0 // interrupted by us: the next process runs it again
-		} else {
-			r.log.Warn("a job failed; it will be repeated", "job", job.Name, "error", runErr, "in", wait.String())
-		}
 		message := runErr.Error()
-		delayed, err := queries.RescheduleFailedJob(ctx, dbgen.RescheduleFailedJobParams{LastError: message[:min(len(message), maxError)], DueAt: now.Add(wait), ID: row.ID})
+		delayed, err := queries.RescheduleFailedJob(ctx, dbgen.RescheduleFailedJobParams{LastError: message[:min(len(message), maxError)], DueAt: now.Add(wait), ID: row.ID, Holder: r.holder})
 		if err == nil && delayed == 0 { // the same run is waiting already
-			err = queries.DeleteFinishedJob(ctx, row.ID)
+			err = queries.DeleteFinishedJob(ctx, row.ID, r.holder)
 		}
 		return store.Wrap("putting off a job", err)
 	case row.Repeats:
-		return store.Wrap("planning a job", queries.RescheduleRepeatingJob(ctx, now.Add(job.Every), row.ID))
+		return store.Wrap("planning a job", queries.RescheduleRepeatingJob(ctx, dbgen.RescheduleRepeatingJobParams{DueAt: now.Add(job.Every), ID: row.ID, Holder: r.holder}))
 	}
-	return store.Wrap("finishing a job", queries.DeleteFinishedJob(ctx, row.ID))
+	return store.Wrap("finishing a job", queries.DeleteFinishedJob(ctx, row.ID, r.holder))
 }

@@ -17,8 +17,6 @@ import (
 	"integrationhub/hub/module"
 )
 
-func TestMain(m *testing.M) { hubtest.Main(m) }
-
 // bundle is one product with a job that does what the test says.
 type bundle struct {
 	t       *testing.T
@@ -113,31 +111,6 @@ func TestRepeats(t *testing.T) {
 	require.Empty(t, b.later(time.Hour-time.Second))
 	require.Len(t, b.later(time.Second), 1)
 	require.Len(t, b.later(10*time.Hour), 1, "what was missed is not made up for")
-}
-
-// One run of a job at a time, over all processes; a process that dies leaves its run
-// to the others once the lease is over.
-func TestOneAtATime(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	other := b.runner()
-	began, end := make(chan struct{}), make(chan struct{})
-	slow := b.job
-	slow.Run = func(context.Context, []byte) error {
-		close(began)
-		<-end
-		return nil
-	}
-	b.enqueue("", "slow", 0)
-	done := make(chan error, 1)
-	go func() { done <- other.RunDue(context.Background(), slow) }()
-	<-began
-	b.enqueue("", "quick", 0)
-	require.Empty(t, b.later(0), "one is running")
-	require.Equal(t, []string{"slow", "quick"}, b.later(time.Minute+30*time.Second), "its lease is over")
-	close(end)
-	require.NoError(t, <-done)
-	require.Empty(t, b.later(time.Hour))
 }
 
 // A job of every process is run by each of them, and again after a failure.

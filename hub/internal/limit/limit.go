@@ -117,6 +117,31 @@ func (l *Limiter) Allow(ctx context.Context, name, key string, rate Rate) Result
 	return l.result(rate, local)
 }
 
+// Peek returns the state of key's limit without counting a request. Where Redis does not
+// answer it is that of this process.
+func (l *Limiter) Peek(ctx context.Context, name, key string, rate Rate) Result {
+	if rate.Limit == 0 {
+		return Result{Allowed: true}
+	}
+	counter := name + ":" + key
+	want := limiter.Rate{Limit: rate.Limit, Period: rate.Period}
+	if store := l.store.Load(); store != nil && l.client != nil {
+		var state limiter.Context
+		isShared := l.ask(ctx, func(limited context.Context, _ bool) (err error) {
+			state, err = (*store).Peek(limited, counter, want)
+			return err
+		})
+		if isShared {
+			return l.result(rate, state)
+		}
+	}
+	state, err := l.local.Peek(ctx, counter, want)
+	if err != nil { // cannot happen: the memory store never fails
+		return Result{Allowed: true, Limit: rate.Limit, Remaining: rate.Limit, Period: rate.Period}
+	}
+	return l.result(rate, state)
+}
+
 // stricter reports whether a count leaves less than another one.
 func stricter(a, b limiter.Context) bool {
 	return a.Reached && !b.Reached || a.Reached == b.Reached && a.Remaining < b.Remaining

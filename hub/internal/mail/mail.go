@@ -148,6 +148,7 @@ type Item struct {
 	To        string
 	Subject   string
 	Text      string
+	HTML      string // "" = none
 	CreatedAt time.Time
 }
 
@@ -160,7 +161,7 @@ func (o *Outbox) List(ctx context.Context, to string, before *uuid.UUID, limit i
 	}
 	list := make([]Item, len(rows))
 	for i, row := range rows {
-		list[i] = Item{ID: row.ID, To: row.Recipient, Subject: row.Subject, Text: row.Body, CreatedAt: row.CreatedAt}
+		list[i] = Item{ID: row.ID, To: row.Recipient, Subject: row.Subject, Text: row.Body, HTML: row.Html, CreatedAt: row.CreatedAt}
 	}
 	return list, nil
 }

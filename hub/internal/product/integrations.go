@@ -42,15 +42,48 @@ type Connected struct {
 // MarshalJSON adds the tenant's id under the product's own name for it, e.g. clinic_id.
 func (c Connected) MarshalJSON() ([]byte, error) {
 	type plain Connected
-	raw, err := json.Marshal(plain(c))
-	if err != nil || c.tenantPrefix == "" {
-		return raw, err
+	if c.tenantPrefix == "" {
+		return json.Marshal(plain(c))
 	}
-	tenantID, err := json.Marshal(map[string]uuid.UUID{c.tenantPrefix + "_id": c.TenantID})
+	return withMembers(plain(c), map[string]any{c.tenantPrefix + "_id": c.TenantID})
+}
+
+// ConnectedList is a tenant's integrations as administrators see them.
+type ConnectedList struct {
+	Integrations []Connected `json:"integrations" nullable:"false" doc:"All of the tenant in this environment"`
+}
+
+// PeerStatus is what a key learns of the product and the tenant that it belongs to.
+type PeerStatus struct {
+	Product     string          `json:"product" doc:"The name of this product"`
+	Version     string          `json:"version" doc:"Of this product"`
+	Features    []string        `json:"features" nullable:"false" doc:"What this product offers"`
+	Status      string          `json:"status" enum:"active" doc:"Always active: otherwise the key is refused"`
+	TenantID    uuid.UUID       `json:"tenant_id" format:"uuid" doc:"Tenant the key belongs to"`
+	TenantName  string          `json:"tenant_name" doc:"What the hub calls the tenant"`
+	Environment hub.Environment `json:"environment" enum:"live,test" doc:"Whether the key is for live or test data"`
+
+	tenantPrefix, tenantRef string // the product's names for a tenant and for this one
+}
+
+// MarshalJSON adds the tenant's id and name under the product's own names for them, e.g.
+// clinic_id and clinic_name.
+func (s PeerStatus) MarshalJSON() ([]byte, error) {
+	type plain PeerStatus
+	return withMembers(plain(s), map[string]any{s.tenantPrefix + "_id": s.tenantRef, s.tenantPrefix + "_name": s.TenantName})
+}
+
+// withMembers marshals an object and adds members to it.
+func withMembers(object any, members map[string]any) ([]byte, error) {
+	raw, err := json.Marshal(object)
 	if err != nil {
 		return nil, err
 	}
-	return append(append(raw[:len(raw)-1], ','), tenantID[1:]...), nil
+	added, err := json.Marshal(members)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(raw[:len(raw)-1], ','), added[1:]...), nil
 }
 
 type connectInput struct {
@@ -158,10 +191,9 @@ func (p *Product) status(ctx context.Context, _ *struct{}) (*connectedOutput, er
 		if key.TenantRef != "" {
 			id = key.TenantRef
 		}
-		return &connectedOutput{map[string]any{
-			"product": p.spec.Name, "version": p.spec.Version, "features": append([]string{}, p.spec.Features...), "status": integration.StatusActive,
-			"tenant_id": key.TenantID, "tenant_name": key.TenantName, "environment": key.Environment,
-			p.spec.TenantPrefix + "_id": id, p.spec.TenantPrefix + "_name": key.TenantName,
+		return &connectedOutput{PeerStatus{
+			Product: p.spec.Name, Version: p.spec.Version, Features: append([]string{}, p.spec.Features...), Status: string(integration.StatusActive),
+			TenantID: key.TenantID, TenantName: key.TenantName, Environment: key.Environment, tenantPrefix: p.spec.TenantPrefix, tenantRef: id,
 		}}, nil
 	}
 	views, err := p.views(ctx)
@@ -179,7 +211,7 @@ func (p *Product) status(ctx context.Context, _ *struct{}) (*connectedOutput, er
 	for i, view := range views {
 		list[i] = p.connectedOf(view)
 	}
-	return &connectedOutput{map[string]any{"integrations": list}}, nil
+	return &connectedOutput{ConnectedList{list}}, nil
 }
 
 func (p *Product) getIntegration(ctx context.Context, in *idPath) (*struct{ Body Connected }, error) {

@@ -55,6 +55,33 @@ func (p *Product) completeDocument() {
 	tenantID := p.spec.TenantPrefix + "_id"
 	connected.Properties[tenantID] = &huma.Schema{Type: huma.TypeString, Format: "uuid", Description: "The same as tenant_id"}
 	connected.Required = append(connected.Required, tenantID)
+	p.documentShapes(document)
+}
+
+// documentShapes documents the answers whose shape depends on the product or the caller: to
+// connecting, and of the status.
+func (p *Product) documentShapes(document *huma.OpenAPI) {
+	schemas := document.Components.Schemas
+	connected, list := schemas.Schema(reflect.TypeFor[Connected](), true, ""), schemas.Schema(reflect.TypeFor[ConnectedList](), true, "")
+	if presenter, ok := p.instance.(module.Presenter); ok {
+		connected = schemas.Schema(reflect.TypeOf(presenter.PresentConnect(module.Integration{})), true, "")
+		list = schemas.Schema(reflect.TypeOf(presenter.PresentStatus(nil)), true, "")
+	}
+	peer := schemas.Schema(reflect.TypeFor[PeerStatus](), true, "")
+	shape := schemas.SchemaFromRef(peer.Ref)
+	for member, description := range map[string]string{"_id": "The tenant as this product names it", "_name": "The same as tenant_name"} {
+		shape.Properties[p.spec.TenantPrefix+member] = &huma.Schema{Type: huma.TypeString, Description: description}
+		shape.Required = append(shape.Required, p.spec.TenantPrefix+member)
+	}
+	slices.Sort(shape.Required)
+	for path, schema := range map[string]*huma.Schema{"/connect": connected, "/status": {AnyOf: []*huma.Schema{peer, list}}} {
+		item := document.Paths[interfacePath+path]
+		for _, operation := range []*huma.Operation{item.Get, item.Post} {
+			if operation != nil {
+				operation.Responses["200"].Content["application/json"].Schema = schema
+			}
+		}
+	}
 }
 
 // descriptionOf returns how a product's API is used: its own description and what all

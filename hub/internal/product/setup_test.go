@@ -24,6 +24,7 @@ import (
 	"integrationhub/hub/config"
 	"integrationhub/hub/hubtest"
 	"integrationhub/hub/hubtest/notes"
+	"integrationhub/hub/migrations"
 	"integrationhub/hub/module"
 	"integrationhub/hub/server"
 )
@@ -46,13 +47,27 @@ type node struct {
 
 func start(t testing.TB, change func(*config.Config), connectors ...hub.Connector) *node {
 	t.Helper()
-	return startWith(t, []module.Module{notes.New("notes"), notes.New("board")}, change, connectors...)
+	products := []module.Module{notes.New("notes"), notes.New("board")}
+	database := hubtest.PreparedDatabaseURL(t, "notes and board", nil, func(ctx context.Context, url string) error {
+		for _, product := range products {
+			if _, err := migrations.UpProduct(ctx, url, product.Spec().Name, product.Migrations()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return startOn(t, database, products, change, connectors...)
 }
 
 // startWith starts a hub with other products.
 func startWith(t testing.TB, products []module.Module, change func(*config.Config), connectors ...hub.Connector) *node {
 	t.Helper()
-	database := hubtest.DatabaseURL(t)
+	return startOn(t, hubtest.DatabaseURL(t), products, change, connectors...)
+}
+
+// startOn starts a hub on a database.
+func startOn(t testing.TB, database string, products []module.Module, change func(*config.Config), connectors ...hub.Connector) *node {
+	t.Helper()
 	cfg, _, err := config.Load(config.Sources{})
 	require.NoError(t, err)
 	cfg.Listen, cfg.DataDir, cfg.LogLevel = "127.0.0.1:0", t.TempDir(), "debug"

@@ -70,6 +70,27 @@ func (e *Endpoints) RotateSecret(ctx context.Context, scope Scope, id uuid.UUID,
 	return endpointOf(row), secret, nil
 }
 
+// Secrets loads an endpoint with its secret and, where one was rotated, the previous one.
+// One that is deleted or out of scope is a [hub.ErrNotFound].
+func (e *Endpoints) Secrets(ctx context.Context, scope Scope, id uuid.UUID) (endpoint Endpoint, current, previous string, err error) {
+	row, err := dbgen.New(e.db).EndpointByID(ctx, dbgen.EndpointByIDParams{ID: id, TenantID: scope.TenantID, Environment: nullable(scope.Environment)})
+	if err != nil {
+		return Endpoint{}, "", "", store.Wrap("loading the endpoint", err)
+	}
+	plain, err := e.box.Open(row.Secret, SecretContext(id))
+	if err != nil {
+		return Endpoint{}, "", "", fmt.Errorf("opening the secret of endpoint %s: %w", id, err)
+	}
+	if len(row.PreviousSecret) == 0 {
+		return endpointOf(row), string(plain), "", nil
+	}
+	old, err := e.box.Open(row.PreviousSecret, SecretContext(id))
+	if err != nil {
+		return Endpoint{}, "", "", fmt.Errorf("opening the previous secret of endpoint %s: %w", id, err)
+	}
+	return endpointOf(row), string(plain), string(old), nil
+}
+
 // SecretContext returns what an endpoint's secrets are encrypted under: see
 // [seal.Box.Open].
 func SecretContext(endpointID uuid.UUID) string { return "endpoint/" + endpointID.String() }

@@ -108,6 +108,12 @@ func (a *API) importContacts(ctx context.Context, in *importContactsInput) (*imp
 			return nil, dberr.MapNoRows(err, errNoContactList())
 		}
 	}
+	select {
+	case a.importGate <- struct{}{}:
+		defer func() { <-a.importGate }()
+	case <-ctx.Done():
+		return nil, hub.Errorf(hub.ErrUnavailable, "uploads_busy", "Other files are being read; try again in a moment.").WithCause(ctx.Err())
+	}
 	file, err := io.ReadAll(form.File)
 	if err != nil {
 		return nil, fmt.Errorf("reading the file: %w", err)

@@ -35,6 +35,7 @@ type TicketMessage struct {
 	Size        *int64         `json:"size" doc:"Bytes"`
 	Template    *chat.Template `json:"template" doc:"The template that was sent; null: an ordinary message"`
 	QuotedMsgID *string        `json:"quotedMsgId" doc:"Message that it answers"`
+	QuotedMsg   *QuotedMessage `json:"quotedMsg" doc:"The message that it answers, in the messages of a ticket; null: none, or elsewhere"`
 	IsDeleted   bool           `json:"isDeleted" doc:"It was deleted at the network"`
 	IsEdited    bool           `json:"isEdited" doc:"It was changed at the network"`
 	IsPrivate   bool           `json:"isPrivate" doc:"A note among users: not sent"`
@@ -43,6 +44,42 @@ type TicketMessage struct {
 	Timestamp   time.Time      `json:"timestamp" doc:"When it was sent or received"`
 	CreatedAt   time.Time      `json:"createdAt" doc:"When it was made"`
 	UpdatedAt   time.Time      `json:"updatedAt" doc:"When it was last changed"`
+}
+
+// QuotedMessage is the message that another one answers.
+type QuotedMessage struct {
+	ID        string         `json:"id" doc:"Id of the message"`
+	Body      string         `json:"body" doc:"The text; with a file, its caption"`
+	FromMe    bool           `json:"fromMe" doc:"Sent by the company"`
+	MediaType chat.MediaType `json:"mediaType" enum:"text,image,video,audio,document,sticker,location,contact" doc:"Kind of the message"`
+	Timestamp time.Time      `json:"timestamp" doc:"When it was sent or received"`
+}
+
+// withQuoted adds the messages that others answer.
+func (a *API) withQuoted(ctx context.Context, company int64, messages []TicketMessage) ([]TicketMessage, error) {
+	var ids []string
+	for _, message := range messages {
+		if message.QuotedMsgID != nil {
+			ids = append(ids, *message.QuotedMsgID)
+		}
+	}
+	if len(ids) == 0 {
+		return messages, nil
+	}
+	rows, err := a.store.MessagesByID(ctx, company, ids)
+	if err != nil {
+		return nil, err
+	}
+	quoted := make(map[string]*QuotedMessage, len(rows))
+	for _, row := range rows {
+		quoted[row.ID] = &QuotedMessage{row.ID, row.Body, row.FromMe, row.MediaType, row.SentAt.UTC()}
+	}
+	for i, message := range messages {
+		if message.QuotedMsgID != nil {
+			messages[i].QuotedMsg = quoted[*message.QuotedMsgID]
+		}
+	}
+	return messages, nil
 }
 
 func (a *API) toMessage(m store.Message) TicketMessage { return toMessage(m, a.media.URL) }
@@ -102,7 +139,11 @@ func (a *API) listMessages(ctx context.Context, in *listMessagesInput) (*struct{
 		return nil, err
 	}
 	slices.Reverse(rows)
-	return &struct{ Body MessageList }{MessageList{rest.Map(rows, a.toMessage), ticket.Body, int(count), int(count) > offset+len(rows)}}, nil
+	messages, err := a.withQuoted(ctx, company, rest.Map(rows, a.toMessage))
+	if err != nil {
+		return nil, err
+	}
+	return &struct{ Body MessageList }{MessageList{messages, ticket.Body, int(count), int(count) > offset+len(rows)}}, nil
 }
 
 // markRead marks the messages of a ticket as read, here and at the network.

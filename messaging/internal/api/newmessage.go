@@ -187,7 +187,11 @@ func (a *API) createMessage(ctx context.Context, in *createMessageInput) (*struc
 	if len(entries) > 0 { // the others follow by themselves
 		message = a.sendStored(ctx, actor.scope, message, entries[0])
 	}
-	return &struct{ Body TicketMessage }{a.toMessage(message)}, nil
+	shown, err := a.withQuoted(ctx, actor.scope.Company, []TicketMessage{a.toMessage(message)})
+	if err != nil {
+		return nil, err
+	}
+	return &struct{ Body TicketMessage }{shown[0]}, nil
 }
 
 // attach stores the files of a request, and returns a draft for each of them. The first one

@@ -274,6 +274,9 @@ func (a *API) authenticateSender(ctx context.Context, authorization, apiKey stri
 		}
 		if i == 0 {
 			from = sender{scope: store.Scope{Company: row.APIToken.CompanyID, Tenant: row.TenantID}, subject: "token-" + chat.FormatID(row.APIToken.ID), connectionID: row.APIToken.ConnectionID}
+			if used := row.APIToken.LastUsedAt; used != nil && a.host.Now().Sub(*used) < time.Minute {
+				continue
+			}
 			if err := a.store.TouchAPIToken(ctx, a.host.Now(), row.APIToken.CompanyID, row.APIToken.ID); err != nil {
 				return sender{}, err
 			}

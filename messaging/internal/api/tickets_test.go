@@ -115,7 +115,16 @@ func TestQuoteOfAnotherTicket(t *testing.T) {
 	otherPath := messagingtest.TicketPath(receiveFrom(company, connection, "Caio", "Oi"))
 	quoted := company.Get(otherPath + "/messages")["messages"].([]any)[0].(object)["id"]
 	require.Equal(t, "ERR_NO_MESSAGE_FOUND", company.OK(404, "POST", path+"/messages", object{"body": "x", "quotedMsgId": quoted})["error"])
-	company.OK(201, "POST", otherPath+"/messages", object{"body": "x", "quotedMsgId": quoted})
+	answer := company.OK(201, "POST", otherPath+"/messages", object{"body": "x", "quotedMsgId": quoted})
+	listed := company.Get(otherPath + "/messages")["messages"].([]any)
+	for _, message := range []object{answer, listed[1].(object)} {
+		shown := message["quotedMsg"].(object)
+		require.NotEmpty(t, shown["timestamp"])
+		delete(shown, "timestamp")
+		require.Equal(t, object{"id": quoted, "body": "Oi", "fromMe": false, "mediaType": "text"}, shown)
+	}
+	require.Contains(t, listed[0], "quotedMsg")
+	require.Nil(t, listed[0].(object)["quotedMsg"])
 }
 
 // What is another company's is not there, in paths and inside bodies.

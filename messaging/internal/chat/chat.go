@@ -51,13 +51,22 @@ const (
 	AckPlayed  Ack = 4 // audio and video
 )
 
-// Follows reports whether a receipt with this ack changes a message whose ack is earlier. A
-// message that arrived cannot fail any more, and a late receipt changes nothing.
-func (a Ack) Follows(earlier Ack) bool {
-	if a == AckFailed {
-		return earlier == AckPending || earlier == AckServer
+// Follows reports whether a receipt with this ack changes a message whose ack is earlier. In
+// whatever order receipts come, and however often, the last one that follows is the same: a
+// message that failed was taken before, and one that arrived cannot fail any more.
+func (a Ack) Follows(earlier Ack) bool { return a.rank() > earlier.rank() }
+
+// rank returns the place of an ack among those of a message.
+func (a Ack) rank() int {
+	switch a {
+	case AckPending:
+		return 0
+	case AckServer:
+		return 1
+	case AckFailed:
+		return 2
 	}
-	return a > earlier
+	return int(a) + 1
 }
 
 // MediaType is the kind of a message's content.

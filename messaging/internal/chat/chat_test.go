@@ -16,7 +16,10 @@ func TestAckFollows(t *testing.T) {
 	}{
 		{chat.AckPending, chat.AckServer, true},
 		{chat.AckServer, chat.AckRead, true},
-		{chat.AckFailed, chat.AckServer, true}, // the network took it after all
+		{chat.AckFailed, chat.AckServer, false}, // it was taken before it failed
+		{chat.AckFailed, chat.AckDevice, true},
+		{chat.AckRead, chat.AckPlayed, true},
+		{chat.AckPlayed, chat.AckRead, false},
 		{chat.AckServer, chat.AckServer, false},
 		{chat.AckRead, chat.AckDevice, false},
 		{chat.AckPending, chat.AckFailed, true},

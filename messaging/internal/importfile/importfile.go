@@ -88,7 +88,7 @@ func Read(file []byte, countryCode string) ([]Column, []Row, error) {
 	if err := t.readHeader(); err != nil {
 		return nil, nil, err
 	}
-	var rows []Row
+	rows := make([]Row, 0, len(t.lines)-t.next)
 	for t.next < len(t.lines) {
 		if row, blank := t.readRow(); !blank {
 			rows = append(rows, row)
@@ -165,9 +165,14 @@ func (t *sheet) readRow() (row Row, blank bool) {
 	return row, false
 }
 
-// split returns the cells of a line.
+// split returns the cells of a line. A CSV reader takes 4 KiB, so lines without quotation
+// marks are split without one.
 func (t *sheet) split(line string) (cells []string, ok bool) {
-	reader := csv.NewReader(strings.NewReader(strings.TrimSuffix(line, "\r")))
+	line = strings.TrimSuffix(line, "\r")
+	if line != "" && !strings.Contains(line, `"`) {
+		return strings.Split(line, string(t.separator)), true
+	}
+	reader := csv.NewReader(strings.NewReader(line))
 	reader.Comma, reader.LazyQuotes, reader.FieldsPerRecord = t.separator, true, -1
 	cells, err := reader.Read()
 	return cells, err == nil

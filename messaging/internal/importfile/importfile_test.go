@@ -1,6 +1,7 @@
 package importfile_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -66,4 +67,34 @@ func TestRefusedFiles(t *testing.T) {
 		_, _, err := importfile.Read([]byte(file), "")
 		require.ErrorIs(t, err, want, "%q", file)
 	}
+}
+
+// Lines without quotation marks are split as a CSV reader splits them.
+func TestUnquotedLines(t *testing.T) {
+	t.Parallel()
+	for _, separator := range []string{",", ";", "\t"} {
+		text := strings.NewReplacer("|", separator).Replace("nome|número|email|note\nAna|5511987654321|ana@example.com|\n Bia |5511987654322||x\r\n|5511987654323\n\"Eva\"|5511987654324||\n")
+		_, rows, err := importfile.Read([]byte(text), "")
+		require.NoError(t, err)
+		require.Equal(t, []importfile.Row{
+			{Line: 2, Name: "Ana", Number: "5511987654321", Email: "ana@example.com"}, {Line: 3, Name: "Bia", Number: "5511987654322"},
+			{Line: 4, Number: "5511987654323"}, {Line: 5, Name: "Eva", Number: "5511987654324"},
+		}, rows, "%q", separator)
+	}
+}
+
+// A row of a large file takes little memory: a file may have a million.
+func TestMemoryOfRows(t *testing.T) {
+	t.Parallel()
+	file := []byte("name,number\n" + strings.Repeat("Ana,5511987654321\n", 20_000))
+	measured := testing.Benchmark(func(b *testing.B) {
+		for b.Loop() {
+			_, rows, err := importfile.Read(file, "")
+			require.NoError(b, err)
+			require.Len(b, rows, 20_000)
+		}
+	})
+	perRow := measured.AllocedBytesPerOp() / 20_000
+	t.Logf("%d bytes a row", perRow)
+	require.Less(t, perRow, int64(2000))
 }

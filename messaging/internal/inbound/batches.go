@@ -46,7 +46,7 @@ func (s *Service) storeInBatch(ctx context.Context, in driver.Incoming) (stored 
 	b.waiting[in.ConnectionID] = append(b.waiting[in.ConnectionID], waiting)
 	b.mu.Unlock()
 	if !isTaken {
-		go s.storeBatches(context.Background(), in.ConnectionID) //nolint:contextcheck // for other callers, too
+		go s.storeBatches(context.Background(), in.ConnectionID) //nolint:contextcheck,gosec // for other callers, too
 	}
 	select {
 	case stored = <-waiting.stored:

@@ -27,7 +27,14 @@ type clinicRoom struct {
 func newClinicRoom(t *testing.T) *clinicRoom {
 	t.Helper()
 	company := messagingtest.NewCompanyAt(t, time.Now())
-	return &clinicRoom{company, company.Connect(), company.ConnectPeer("clinic")}
+	r := &clinicRoom{company, company.Connect(), company.ConnectPeer("clinic")}
+	// The hub runs a job once at a time. The test runs it by itself, and never beside the hub.
+	require.Eventually(t, func() bool {
+		stopped, err := r.Hub.Host.Pool.Exec(t.Context(), `update hub.jobs set due_at = now() + interval '1 year' where product = 'messaging' and job = 'contact-links' and leased_to is null`)
+		require.NoError(t, err)
+		return stopped.RowsAffected() == 1
+	}, 30*time.Second, 10*time.Millisecond)
+	return r
 }
 
 // ask runs the job until nothing waits that may be asked now.
@@ -60,6 +67,35 @@ func (r *clinicRoom) receive(id, eventType string, data object) {
 		}
 		return err
 	}))
+}
+
+// What a clinic says of a patient may come twice and in any order: who was deleted stays
+// anonymous, and nothing waits for an answer about it.
+func TestPatientEventsInAnyOrder(t *testing.T) {
+	t.Parallel()
+	first := newClinicRoom(t)
+	for _, order := range [][]string{
+		{"created", "updated", "deleted"}, {"deleted", "updated", "created"}, {"updated", "deleted", "created"}, {"created", "deleted", "updated"},
+	} {
+		company := first.AnotherCompany()
+		r := &clinicRoom{company, company.Connect(), company.ConnectPeer("clinic")}
+		r.clinic.Fail(503)
+		phone := r.AddPhone("Zoraide Quintela")
+		r.SendFromPhone(phone, r.line, "I am Zoraide Quintela")
+		for range 2 {
+			for i, event := range order {
+				for range 2 {
+					r.receive(fmt.Sprintf("evt_%016d", i), "patient."+event, object{"patient_id": "p", "name": "Zoraide Quintela", "phone": "+" + phone})
+				}
+			}
+		}
+		r.ask()
+		contacts := r.Get("/contacts")["contacts"].([]any)
+		require.Len(t, contacts, 1, order)
+		require.Equal(t, "Anonymized", contacts[0].(object)["name"], order)
+		require.Zero(t, r.Hub.Count("messaging.held_events where company_id = $1", r.ID), order)
+		require.Zero(t, r.Hub.Count("messaging.messages t where t.company_id = $1 and t::text ilike '%quintela%'", r.ID), order)
+	}
 }
 
 // A clinic gets messages and new tickets of the contacts that its search finds; new contacts

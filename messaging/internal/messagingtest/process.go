@@ -12,5 +12,5 @@ func KillAndRestart(hub *moduletest.HubProcess, jobs ...string) {
 	hub.Exec(`update messaging.outbox set leased_until = now() - interval '1 second' where leased_until is not null`)
 	hub.Exec(`update hub.leases set due_at = now()`)
 	hub.Exec(`delete from messaging.connection_leases`)
-	hub.KillAndRestart(append(jobs, "sandbox-messages", "contact-links")...)
+	hub.KillAndRestart(jobs...)
 }

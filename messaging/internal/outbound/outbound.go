@@ -21,7 +21,8 @@ import (
 )
 
 const (
-	leaseTime   = 30 * time.Second // longer than a driver's call
+	leaseTime   = 30 * time.Second // of a batch's messages: longer than batchTime and a driver's call of 10 s
+	writeLease  = 20 * time.Second // of a message that its writer sends
 	firstRetry  = 5 * time.Second  // doubles …
 	maxRetry    = 10 * time.Minute // … up to this
 	giveUpAfter = 24 * time.Hour   // since the message was written
@@ -74,7 +75,7 @@ func (s *Service) Write(ctx context.Context, tx *store.Tx, d Draft) (store.Messa
 	if err != nil {
 		return m, store.OutboxEntry{}, err
 	}
-	entry, err := tx.Enqueue(ctx, m, tx.Now().Add(leaseTime))
+	entry, err := tx.Enqueue(ctx, m, tx.Now().Add(writeLease))
 	if err == nil && d.ClosesTicket {
 		entry.ClosesTicket = true
 		err = tx.CloseTicketOnceSent(ctx, m.CompanyID, m.ID)
@@ -87,29 +88,30 @@ func (s *Service) Write(ctx context.Context, tx *store.Tx, d Draft) (store.Messa
 // network has taken it. A network that does not answer is no error; the job tries again.
 func (s *Service) Send(ctx context.Context, scope store.Scope, entry store.OutboxEntry) (store.Message, error) {
 	if entry.LeasedUntil != nil {
-		if err := s.sendLeased(ctx, scope, entry); err != nil {
+		sent, err := s.sendLeased(ctx, scope, entry)
+		if err != nil {
 			return store.Message{}, err
+		}
+		if sent.Ack != chat.AckPending {
+			return sent, nil
 		}
 	}
 	return s.store.Message(ctx, entry.CompanyID, entry.MessageID)
 }
 
 // sendLeased sends the message of an entry that this process has leased, and stores what
-// came of it.
-func (s *Service) sendLeased(ctx context.Context, scope store.Scope, entry store.OutboxEntry) error {
-	message, err := s.store.Message(ctx, entry.CompanyID, entry.MessageID)
+// came of it. It returns the message; only with an ack it is as it is stored then.
+func (s *Service) sendLeased(ctx context.Context, scope store.Scope, entry store.OutboxEntry) (store.Message, error) {
+	row, err := s.store.MessageToSend(ctx, entry.ConnectionID, entry.CompanyID, entry.MessageID)
 	if err != nil {
-		return fmt.Errorf("loading a message to send: %w", err)
+		return store.Message{}, fmt.Errorf("loading a message to send: %w", err)
 	}
-	contact, err := s.store.Contact(ctx, entry.CompanyID, entry.ContactID)
-	if err != nil {
-		return fmt.Errorf("loading the contact of a message: %w", err)
-	}
-	sent, err := s.callDriver(ctx, entry, contact, message)
+	message, contact, stored := row.Message, row.Contact, row.Message
+	sent, err := s.callDriver(ctx, entry, row.Connection, contact, message)
 	// What the network has done is stored even if the request has ended meanwhile.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTime)
 	defer cancel()
-	return s.store.InTx(ctx, "storing what became of a message", func(tx *store.Tx) error {
+	err = s.store.InTx(ctx, "storing what became of a message", func(tx *store.Tx) error {
 		code := failureCode(err)
 		switch {
 		case err == nil:
@@ -118,7 +120,8 @@ func (s *Service) sendLeased(ctx context.Context, scope store.Scope, entry store
 					return err
 				}
 			}
-			_, err := tx.MarkSent(ctx, scope, message, contact.Number, sent)
+			var err error
+			stored, err = tx.MarkSent(ctx, scope, message, contact.Number, sent)
 			return err
 		case errors.Is(err, driver.ErrUnclear):
 			s.host.Log.WarnContext(ctx, "it is not known whether a message was sent; it is not sent again", "message_id", message.ID, "error", err)
@@ -133,6 +136,7 @@ func (s *Service) sendLeased(ctx context.Context, scope store.Scope, entry store
 		}
 		return tx.MarkFailed(ctx, message, code)
 	})
+	return stored, err
 }
 
 // errWaiting means that the connection of a message is not connected: it was not tried.
@@ -171,13 +175,9 @@ func markUnreachable(ctx context.Context, tx *store.Tx, entry store.OutboxEntry,
 }
 
 // callDriver hands a message to its network.
-func (s *Service) callDriver(ctx context.Context, entry store.OutboxEntry, contact store.Contact, message store.Message) (driver.Sent, error) {
+func (s *Service) callDriver(ctx context.Context, entry store.OutboxEntry, connection store.Connection, contact store.Contact, message store.Message) (driver.Sent, error) {
 	if entry.HandedAt != nil {
 		return driver.Sent{}, driver.ErrUnclear
-	}
-	connection, err := s.store.Connection(ctx, entry.CompanyID, entry.ConnectionID)
-	if err != nil {
-		return driver.Sent{}, fmt.Errorf("loading the connection: %w", err)
 	}
 	if connection.Status != chat.ConnectionConnected {
 		return driver.Sent{}, errWaiting

@@ -117,7 +117,7 @@ func (s *Service) sendBatch(ctx context.Context, companyID, connectionID int64) 
 			if ctx.Err() != nil || time.Now().After(end) {
 				return s.releaseAll(ctx, entries[i:])
 			}
-			if err := s.sendLeased(ctx, scope, entry); err != nil {
+			if _, err := s.sendLeased(ctx, scope, entry); err != nil {
 				return errors.Join(err, s.releaseAll(ctx, entries[i+1:])) // it may have been sent: its lease has to end
 			}
 		}
@@ -138,7 +138,7 @@ func (s *Service) sendPaced(ctx context.Context, scope store.Scope, connection s
 			return err
 		}
 		if entry != nil {
-			if err := s.sendLeased(ctx, scope, *entry); err != nil {
+			if _, err := s.sendLeased(ctx, scope, *entry); err != nil {
 				return err
 			}
 		}

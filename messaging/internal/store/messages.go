@@ -166,7 +166,7 @@ func (t *Tx) ApplyReceipt(ctx context.Context, scope Scope, connection Connectio
 		}
 	}
 	if len(messages) == 0 {
-		return t.InsertEarlyReceipt(ctx, dbgen.InsertEarlyReceiptParams{
+		return t.keepReceipt(ctx, dbgen.InsertEarlyReceiptParams{
 			CompanyID: connection.CompanyID, ConnectionID: connection.ID, RemoteID: remoteID, Ack: ack, ErrorCode: errorCode, CreatedAt: t.Now(),
 		})
 	}
@@ -174,6 +174,23 @@ func (t *Tx) ApplyReceipt(ctx context.Context, scope Scope, connection Connectio
 		return nil
 	}
 	return t.saveAck(ctx, messages[0], ack, errorCode)
+}
+
+// keepReceipt keeps a receipt for a message that is not known yet, unless one that came
+// before says more. The transaction has locked the remote id.
+func (t *Tx) keepReceipt(ctx context.Context, receipt dbgen.InsertEarlyReceiptParams) error {
+	earlier, err := t.TakeEarlyReceipt(ctx, receipt.CompanyID, receipt.ConnectionID, receipt.RemoteID)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+	case err != nil:
+		return fmt.Errorf("looking for an early receipt: %w", err)
+	case !receipt.Ack.Follows(earlier.Ack):
+		receipt.Ack, receipt.ErrorCode = earlier.Ack, earlier.ErrorCode
+	}
+	if err := t.InsertEarlyReceipt(ctx, receipt); err != nil {
+		return fmt.Errorf("storing an early receipt: %w", err)
+	}
+	return nil
 }
 
 // MarkFailed stores that the network will never take a message, and takes it out of the

@@ -45,7 +45,7 @@ func TestStatistics(t *testing.T) {
 	company.RunJob(store.StatisticsJob)
 	var known float64
 	require.NoError(t, pool.QueryRow(t.Context(), `select min(reltuples) from pg_class where oid in ('tickets'::regclass, 'contacts'::regclass)`).Scan(&known))
-	require.EqualValues(t, 500, known)
+	require.InDelta(t, 500, known, 0)
 }
 
 // Each column of a contact is a change for open inboxes, but when somebody wrote. The trigger

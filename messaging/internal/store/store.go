@@ -13,6 +13,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/module"
+	"integrationhub/hub/module/lease"
 	"integrationhub/hub/module/tx"
 	"integrationhub/messaging/internal/store/dbgen"
 )
@@ -28,7 +29,7 @@ type Store struct {
 
 // New returns the store of an opened product. webhooks makes the data of its plain webhooks.
 func New(host module.Host, webhooks WebhookData) *Store {
-	return &Store{dbgen.New(host.Pool), host, webhooks, newHolder(), &growth{}}
+	return &Store{dbgen.New(host.Pool), host, webhooks, lease.NewHolder(), &growth{}}
 }
 
 // Tx is a transaction. The embedded queries run in it.

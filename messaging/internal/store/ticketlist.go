@@ -65,7 +65,7 @@ const ticketColumns = `t.company_id, t.id, t.uuid, t.status, t.contact_id, t.con
 	t.greeted_at, t.menu_sent_at, t.menu_option, t.wrong_answers, t.rating_asked_at,
 	c.name, c.number, c.email, c.picture_url, u.name, q.name, q.color, w.name`
 
-const ticketJoins = ` from tickets t
+const ticketJoins = `
 	join contacts c on c.company_id = t.company_id and c.id = t.contact_id
 	left join users u on u.company_id = t.company_id and u.id = t.user_id
 	left join queues q on q.company_id = t.company_id and q.id = t.queue_id
@@ -143,7 +143,9 @@ func (s *Store) ListTickets(ctx context.Context, scope Scope, f TicketFilter) (p
 	isProbing := f.Offset+f.Limit <= maxProbedRows
 	where, args := f.where(scope, search, isProbing)
 	args = append([]any{pgx.QueryExecModeCacheDescribe}, args...) // planned for its actual values
-	rows, err := s.host.Pool.Query(ctx, fmt.Sprintf("select %s%s%s order by t.updated_at desc, t.id desc offset %d limit %d", ticketColumns, ticketJoins, where, f.Offset, f.Limit), args...)
+	// Only the tickets of the page are joined with what is shown of them.
+	onPage := fmt.Sprintf("select t.* from tickets t%s order by t.updated_at desc, t.id desc offset %d limit %d", where, f.Offset, f.Limit)
+	rows, err := s.host.Pool.Query(ctx, fmt.Sprintf("select %s from (%s) t%s order by t.updated_at desc, t.id desc", ticketColumns, onPage, ticketJoins), args...)
 	if err != nil {
 		return nil, 0, fmt.Errorf("listing tickets: %w", err)
 	}
@@ -217,7 +219,7 @@ func (s *Store) TicketViews(ctx context.Context, scope Scope, ids []int64) ([]Ti
 
 func ticketViews(ctx context.Context, db dbgen.DBTX, scope Scope, ids []int64) ([]TicketView, error) {
 	where, args := TicketFilter{IDs: ids}.where(scope, nil, false)
-	rows, err := db.Query(ctx, "select "+ticketColumns+ticketJoins+where, args...)
+	rows, err := db.Query(ctx, "select "+ticketColumns+" from tickets t"+ticketJoins+where, args...)
 	if err != nil {
 		return nil, fmt.Errorf("loading tickets: %w", err)
 	}

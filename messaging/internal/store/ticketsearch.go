@@ -75,12 +75,21 @@ func wordRange(c *conditions, column, prefix string) string {
 	return fmt.Sprintf("%[1]s >= $%[2]d and %[1]s < $%[3]d", column, len(c.args)-1, len(c.args))
 }
 
+// hasWord returns the condition that a row of words, by its alias, is of a ticket and begins
+// with a prefix. Only the primary key can answer a comparison of rows in this order: by the
+// other index, which a planner without statistics may prefer, each ticket would read every
+// such word of the company.
+func hasWord(c *conditions, alias, ticket, prefix string) string {
+	c.args = append(c.args, prefix, prefix+endOfPrefix)
+	return fmt.Sprintf("%[1]s.company_id = $1 and (%[1]s.ticket_id, %[1]s.word) >= (%[2]s, $%[3]d) and (%[1]s.ticket_id, %[1]s.word) < (%[2]s, $%[4]d)", alias, ticket, len(c.args)-1, len(c.args))
+}
+
 // ticketsByWords returns the query of the tickets whose messages have every word. $1 is the
 // company.
 func (s *ticketSearch) ticketsByWords(c *conditions) string {
 	query := "select w.ticket_id from ticket_words w where w.company_id = $1 and " + wordRange(c, "w.word", s.words[0])
 	for _, word := range s.words[1:] {
-		query += " and exists (select from ticket_words o where o.company_id = $1 and o.ticket_id = w.ticket_id and " + wordRange(c, "o.word", word) + ")"
+		query += " and (select true from ticket_words o where " + hasWord(c, "o", "w.ticket_id", word) + " limit 1)"
 	}
 	return query
 }
@@ -107,7 +116,7 @@ func (s *ticketSearch) addTo(c *conditions, isProbing bool) {
 	if len(s.words) > 0 {
 		var words []string
 		for _, word := range s.words {
-			words = append(words, "(select true from ticket_words w where w.company_id = $1 and w.ticket_id = t.id and "+wordRange(c, "w.word", word)+" limit 1)")
+			words = append(words, "(select true from ticket_words w where "+hasWord(c, "w", "t.id", word)+" limit 1)")
 		}
 		condition += " or " + strings.Join(words, " and ")
 	}

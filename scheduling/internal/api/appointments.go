@@ -29,6 +29,7 @@ type Appointment struct {
 	Status           booking.Status        `json:"status" enum:"scheduled,confirmed,completed,cancelled,no_show" doc:"State of the appointment: scheduled, confirmed, completed, cancelled or no_show"`
 	Source           booking.Source        `json:"source" enum:"web,dashboard,api,integration" doc:"Where it was booked: the public page, the dashboard, this API or a connected product"`
 	Notes            string                `json:"notes" doc:"Remarks of the staff or the client"`
+	Locale           *string               `json:"locale" doc:"Language the client booked in and is written to, pt-BR, en or es; null: the organization's"`
 	Reason           *string               `json:"reason" doc:"Of the cancellation"`
 	CancelledBy      *string               `json:"cancelled_by" doc:"Who cancelled: staff, client, system or integration; null: nobody"`
 	CancelledAt      *time.Time            `json:"cancelled_at" doc:"When it was cancelled; null: it was not"`
@@ -117,7 +118,7 @@ func toAppointment(row store.AppointmentDetail, zone *time.Location) Appointment
 	return Appointment{
 		ID: row.ID, OrgID: row.OrgID, ClientID: row.ClientID, ProfessionalID: row.ProfessionalID, ServiceID: row.ServiceID,
 		StartAt: row.StartAt.In(zone), EndAt: row.EndAt.In(zone), DurationMinutes: int(row.EndAt.Sub(row.StartAt).Minutes()), Price: row.PriceCents,
-		Status: row.Status, Source: row.Source, Notes: row.Notes, Reason: row.CancelReason, CancelledBy: row.CancelledBy,
+		Status: row.Status, Source: row.Source, Notes: row.Notes, Locale: row.Locale, Reason: row.CancelReason, CancelledBy: row.CancelledBy,
 		CancelledAt: inZone(row.CancelledAt, zone), ConfirmedAt: inZone(row.ConfirmedAt, zone), CompletedAt: inZone(row.CompletedAt, zone), NoShowAt: inZone(row.NoShowAt, zone),
 		RescheduledCount: row.RescheduledCount, OriginalStartAt: inZone(row.OriginalStartAt, zone), DepositStatus: row.DepositStatus, DepositAmount: row.DepositCents,
 		PaymentStatus: booking.PaymentStatusOf(row.PriceCents, row.PaidCents), NeedsRefund: row.NeedsRefund, Version: row.Version, Overbooked: row.Overbooked,

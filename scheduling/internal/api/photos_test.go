@@ -95,8 +95,8 @@ func TestPicturesAreHTTPS(t *testing.T) {
 	for path, member := range map[string]string{"/services": "image_url", "/professionals": "avatar_url"} {
 		table := "scheduling" + "." + path[1:]
 		item := org.List(path)[0]
-		one := path + "/" + item["id"].(string)
-		for _, body := range []struct{ method, path string }{{"PUT", one}, {"POST", path}} {
+		itemPath := path + "/" + item["id"].(string)
+		for _, body := range []struct{ method, path string }{{"PUT", itemPath}, {"POST", path}} {
 			got := org.Call(body.method, body.path, object{"name": "Refused", "duration_minutes": 30, member: "http://example.com/x.png"})
 			require.Equal(t, 422, got.Status, got.Text)
 			require.Equal(t, "body."+member, got.Body["errors"].([]any)[0].(object)["location"])
@@ -106,6 +106,6 @@ func TestPicturesAreHTTPS(t *testing.T) {
 		require.Len(t, org.List(path), 1)
 		_, err := org.Hub.Host.Pool.Exec(t.Context(), "update "+table+" set "+member+" = 'http://example.com/old.png' where id = $1", item["id"])
 		require.NoError(t, err)
-		require.Equal(t, "Renamed", org.OK(200, "PUT", one, object{"name": "Renamed"})["name"])
+		require.Equal(t, "Renamed", org.OK(200, "PUT", itemPath, object{"name": "Renamed"})["name"])
 	}
 }

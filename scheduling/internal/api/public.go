@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/module/language"
 	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/proofofwork"
@@ -119,7 +120,8 @@ func (a *API) getPublicAvailability(ctx context.Context, in *publicAvailabilityI
 
 type publicBookInput struct {
 	Slug
-	Body struct {
+	AcceptLanguage string `header:"Accept-Language" maxLength:"1000" doc:"Language of the client's mail where locale is absent"`
+	Body           struct {
 		ServiceID      uuid.UUID           `json:"service_id" doc:"Service that is booked"`
 		ProfessionalID nullable[uuid.UUID] `json:"professional_id,omitempty" doc:"null or absent: whoever has the fewest bookings that day"`
 		StartAt        string              `json:"start_at" maxLength:"35" doc:"Begin: ISO 8601 date-time with UTC offset" example:"2026-03-02T09:00:00-03:00"`
@@ -129,6 +131,7 @@ type publicBookInput struct {
 		Notes          nullable[string]    `json:"notes,omitempty" maxLength:"2000" doc:"null or absent: none"`
 		HoldID         optional[uuid.UUID] `json:"hold_id,omitempty" doc:"The client's hold of the time"`
 		Consent        optional[bool]      `json:"marketing_consent,omitempty" doc:"Agrees to be written to about offers"`
+		Locale         optional[string]    `json:"locale,omitempty" enum:"pt-BR,en,es" doc:"Language of the client's mail; absent: that of Accept-Language, else the organization's"`
 		Altcha         string              `json:"altcha,omitempty" maxLength:"2000" doc:"Where proof_of_work is true: the solved challenge as the ALTCHA widget sends it, base64 of a JSON object with algorithm, challenge, number, salt and signature. Each counts once"`
 		Website        string              `json:"website,omitempty" maxLength:"0" doc:"Leave it empty: people do not see it, programs fill it in"`
 	} `nameHint:"PublicBooking"`
@@ -177,8 +180,9 @@ func (a *API) bookPublicly(ctx context.Context, in *publicBookInput) (*struct{ B
 	}
 	request := booking.Request{
 		Service: body.ServiceID, Start: start, Name: body.ClientName, Phone: body.ClientPhone.Value, Email: body.ClientEmail.Value, Notes: body.Notes.Value,
-		Proof: body.Altcha,
+		Proof: body.Altcha, Locale: language.MatchAcceptLanguage(in.AcceptLanguage, "pt-BR", "en", "es"),
 	}
+	body.Locale.ApplyTo(&request.Locale)
 	body.ProfessionalID.ApplyTo(&request.Professional)
 	body.HoldID.ApplyTo(&request.Hold)
 	body.Consent.ApplyTo(&request.Consent)

@@ -22,6 +22,7 @@ type Request struct {
 	Consent      bool      // consents to marketing
 	Hold         uuid.UUID // the client's hold of the time; zero: none
 	Proof        string    // of work, where the organization requires it
+	Locale       string    // pt-BR, en or es: language of the client's mail; "" = the organization's
 }
 
 // RequiredFields says which fields an organization requires in a request.

@@ -1,7 +1,9 @@
 package booking
 
 import (
+	"fmt"
 	"math"
+	"strconv"
 	"time"
 )
 
@@ -106,4 +108,21 @@ func LoadRange(loc *time.Location, first, last Date) (from, until time.Time) {
 func DayStart(loc *time.Location, date Date) time.Time {
 	zone := newZone(loc, date, date)
 	return zone.time(zone.dayStart(date))
+}
+
+// FormatOffset formats the UTC offset of a time: GMT−3, GMT+5:30.
+func FormatOffset(moment time.Time) string {
+	_, seconds := moment.Zone()
+	sign := "+"
+	if seconds < 0 {
+		sign, seconds = "−", -seconds
+	}
+	if seconds == 0 {
+		return "GMT"
+	}
+	text := "GMT" + sign + strconv.Itoa(seconds/3600)
+	if rest := seconds / 60 % 60; rest > 0 {
+		text += fmt.Sprintf(":%02d", rest)
+	}
+	return text
 }

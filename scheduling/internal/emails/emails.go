@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"integrationhub/hub/module/email"
+	"integrationhub/scheduling/internal/booking"
 )
 
 // Kind is the kind of an e-mail.
@@ -103,7 +104,10 @@ func languageFor(locale string) language {
 // Render renders an e-mail in the language of a locale.
 func Render(kind Kind, locale string, data Data) (Email, error) {
 	lang := languageFor(locale)
-	templates, err := template.New(lang.tag).Funcs(template.FuncMap{"when": func(t time.Time) string { return lang.formatTime(t, data.TwelveHours) }}).
+	templates, err := template.New(lang.tag).Funcs(template.FuncMap{
+		"when":       func(t time.Time) string { return lang.formatTime(t, data.TwelveHours) },
+		"whenInZone": func(t time.Time) string { return lang.formatTimeInZone(t, data.TwelveHours) },
+	}).
 		Option("missingkey=error").ParseFS(files, "templates/"+lang.tag+".txt")
 	if err != nil {
 		return Email{}, fmt.Errorf("parsing the templates of %s: %w", lang.tag, err)
@@ -131,6 +135,14 @@ func (l language) formatTime(t time.Time, use12Hours bool) string {
 		"{weekday}", l.weekdays[t.Weekday()], "{day}", fmt.Sprint(t.Day()), "{month}", l.months[t.Month()-1], "{year}", fmt.Sprint(t.Year()),
 	).Replace(l.dateFormat)
 	return day + l.timeSeparator + clock
+}
+
+// formatTimeInZone adds the UTC offset: … às 09:00 (GMT−3).
+func (l language) formatTimeInZone(t time.Time, use12Hours bool) string {
+	if t.IsZero() {
+		return ""
+	}
+	return l.formatTime(t, use12Hours) + " (" + booking.FormatOffset(t) + ")"
 }
 
 // FormatTime formats a time in the language of a locale, as the templates do.

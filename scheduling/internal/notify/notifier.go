@@ -5,6 +5,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,9 +46,16 @@ func (n *Notifier) appointmentData(org store.Org, appointment store.AppointmentD
 	}
 }
 
+// clientLocale returns the language of an appointment's client: the language of the booking,
+// else the organization's.
+func clientLocale(org store.Org, appointment store.AppointmentDetail) string {
+	return cmp.Or(rest.ValueOrZero(appointment.Locale), org.Locale)
+}
+
 // envelope is the recipient of an e-mail and what accompanies its text.
 type envelope struct {
 	to          string
+	locale      string    // "" = the organization's
 	clientID    uuid.UUID // the client it is about; erasing the client drops the e-mail. Zero: none
 	attachments []module.Attachment
 	unsubscribe string // link to unsubscribe; "" = not a marketing e-mail
@@ -59,7 +67,7 @@ func (n *Notifier) sendEmail(ctx context.Context, tx *store.Tx, org store.Org, e
 	if e.to == "" {
 		return false, nil
 	}
-	email, err := emails.Render(kind, org.Locale, data)
+	email, err := emails.Render(kind, cmp.Or(e.locale, org.Locale), data)
 	if err != nil {
 		return false, err
 	}
@@ -109,7 +117,7 @@ func (n *Notifier) SendChangeEmails(ctx context.Context, payload []byte) error {
 		if kind, files, err := n.clientEmail(ctx, tx, org, appointment, notification, contact, &data); err != nil {
 			return err
 		} else if kind != "" {
-			if _, err := n.sendEmail(ctx, tx, org, envelope{to: contact.Email, clientID: appointment.ClientID, attachments: files}, kind, data); err != nil {
+			if _, err := n.sendEmail(ctx, tx, org, envelope{to: contact.Email, locale: clientLocale(org, appointment), clientID: appointment.ClientID, attachments: files}, kind, data); err != nil {
 				return err
 			}
 		}
@@ -147,7 +155,7 @@ func (n *Notifier) clientEmail(ctx context.Context, tx *store.Tx, org store.Org,
 		if err != nil {
 			return "", nil, store.IgnoreNotFound(err)
 		}
-		data.Amount, data.PixCode = formatAmount(charge.AmountCents, org), rest.ValueOrZero(charge.PixCopyPaste)
+		data.Amount, data.PixCode = formatAmount(charge.AmountCents, org.Currency, clientLocale(org, appointment)), rest.ValueOrZero(charge.PixCopyPaste)
 		if appointment.DepositDeadline != nil {
 			data.DepositDeadline = appointment.DepositDeadline.In(org.Zone)
 		}
@@ -174,15 +182,15 @@ func staffEmailKind(notification store.Notification) emails.Kind {
 }
 
 // formatAmount formats money for people: R$ 20,00.
-func formatAmount(amount booking.Cents, org store.Org) string {
+func formatAmount(amount booking.Cents, currency, locale string) string {
 	number := amount.String()
-	if booking.Decimals(org.Currency) == 0 {
+	if booking.Decimals(currency) == 0 {
 		number, _, _ = strings.Cut(number, ".")
 	}
-	if !strings.HasPrefix(org.Locale, "en") {
+	if !strings.HasPrefix(locale, "en") {
 		number = strings.ReplaceAll(number, ".", ",")
 	}
-	symbol := org.Currency
+	symbol := currency
 	if symbol == "BRL" {
 		symbol = "R$"
 	}

@@ -54,7 +54,7 @@ func (n *Notifier) sendReminder(ctx context.Context, due store.DueReminder) erro
 		return n.sendClaimedReminder(ctx, org, due)
 	}
 	return n.store.SendReminder(ctx, due, func(tx *store.Tx, reminder store.ReminderDetails) (bool, error) {
-		return n.sendEmail(ctx, tx, org, envelope{to: reminder.Contact.Email, clientID: reminder.ClientID}, emails.Reminder, n.appointmentData(org, reminder.AppointmentDetail, reminder.Contact.Name))
+		return n.sendEmail(ctx, tx, org, envelope{to: reminder.Contact.Email, locale: clientLocale(org, reminder.AppointmentDetail), clientID: reminder.ClientID}, emails.Reminder, n.appointmentData(org, reminder.AppointmentDetail, reminder.Contact.Name))
 	})
 }
 
@@ -74,13 +74,14 @@ func (n *Notifier) sendReminderText(ctx context.Context, org store.Org, reminder
 	if err != nil || !found || number == "" {
 		return store.Outcome{}
 	}
-	email, err := emails.Render(emails.ReminderMessage, org.Locale, n.appointmentData(org, reminder.AppointmentDetail, reminder.Contact.Name))
+	locale := clientLocale(org, reminder.AppointmentDetail)
+	email, err := emails.Render(emails.ReminderMessage, locale, n.appointmentData(org, reminder.AppointmentDetail, reminder.Contact.Name))
 	if err != nil {
 		return store.Outcome{}
 	}
 	message := textMessage{Number: number, Body: email.Text, Appointment: &askedAbout{
-		ID: reminder.ID.String(), Title: reminder.ServiceName + ", " + emails.FormatTime(org.Locale, reminder.StartAt.In(org.Zone), org.Settings.TimeFormat == "12h"),
-		Locale: org.Locale, Until: reminder.StartAt.UTC(),
+		ID: reminder.ID.String(), Title: reminder.ServiceName + ", " + emails.FormatTime(locale, reminder.StartAt.In(org.Zone), org.Settings.TimeFormat == "12h"),
+		Locale: locale, Until: reminder.StartAt.UTC(),
 	}}
 	outcome, err := n.sendText(ctx, peer, message)
 	if errors.Is(err, hub.ErrInvalid) && !isRefusal(err) { // products of other makers may not know questions

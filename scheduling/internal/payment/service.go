@@ -204,6 +204,12 @@ func (s *Service) ReceiveWebhook(ctx context.Context, providerName string, webho
 	return s.store.StoreProviderEvent(ctx, providerName, event, webhook.Body)
 }
 
+// UsesSandbox reports whether the provider is the sandbox.
+func (s *Service) UsesSandbox() bool {
+	_, sandbox := s.provider.(*provider.Sandbox)
+	return sandbox
+}
+
 // PaySandboxCharge pays a charge of the sandbox by its transaction id.
 // [hub.ErrNotFound] where another provider is configured.
 func (s *Service) PaySandboxCharge(ctx context.Context, txid string) (provider.Charge, error) {

@@ -12,6 +12,7 @@ import (
 	"integrationhub/hub"
 	"integrationhub/hub/module"
 	"integrationhub/hub/module/dberr"
+	"integrationhub/hub/module/rest"
 	"integrationhub/scheduling/internal/booking"
 	"integrationhub/scheduling/internal/payment"
 	"integrationhub/scheduling/internal/payment/provider"
@@ -25,6 +26,7 @@ type Booking struct {
 	Token     string // authorizes the client's changes
 	ManageURL string
 	Deposit   *Deposit // nil: no deposit is due
+	depositTx string   // the deposit's charge at the payment provider; "" = none
 }
 
 // Deposit is the amount due to keep the slot, with its payment code.
@@ -50,6 +52,7 @@ func (s *Service) newBooking(org store.Org, appointment store.AppointmentDetail,
 	picture, err := provider.EncodeQR(*charge.PixCopyPaste)
 	encoded := base64.StdEncoding.EncodeToString(picture)
 	booked.Deposit.PixCopyPaste, booked.Deposit.QRCode = charge.PixCopyPaste, &encoded
+	booked.depositTx = rest.ValueOrZero(charge.Txid)
 	return booked, err
 }
 
@@ -92,13 +95,17 @@ func (s *Service) Book(ctx context.Context, org store.Org, request booking.Reque
 		return Booking{}, err
 	}
 	contact := store.Contact{Name: request.Name, Phone: request.Phone, Email: request.Email, Source: "client", MarketingConsent: request.Consent}
+	var locale *string
+	if request.Locale != "" {
+		locale = &request.Locale
+	}
 	solved, err := s.verifyProof(org, request.Proof)
 	if err != nil {
 		return Booking{}, err
 	}
 	booked, err := s.BookAppointment(ctx, store.NewAppointment{
 		Org: org, ServiceChoice: store.ServiceChoice{Service: request.Service, Professional: request.Professional, Online: true}, Start: request.Start, Notes: request.Notes, Source: booking.Web,
-		By: store.Actor{Kind: booking.Client}, Limits: org.Policy.PublicLimits(s.host.Now(), org.Zone), Idempotency: key, HoldID: request.Hold, Contact: &contact,
+		By: store.Actor{Kind: booking.Client}, Limits: org.Policy.PublicLimits(s.host.Now(), org.Zone), Idempotency: key, HoldID: request.Hold, Contact: &contact, Locale: locale,
 		ResolveAndCheckClient: func(ctx context.Context, tx *store.Tx) (store.Client, error) {
 			if err := spendProof(ctx, tx, org, solved); err != nil {
 				return store.Client{}, err
@@ -132,6 +139,22 @@ func (s *Service) BookAppointment(ctx context.Context, request store.NewAppointm
 
 // DepositNeedsEmail reports whether paying a deposit requires an e-mail address.
 func (s *Service) DepositNeedsEmail() bool { return s.payments.RequiresPayerEmail() }
+
+// HasSandboxPayments reports whether deposits can be paid without a bank: in development,
+// with the sandbox as the payment provider.
+func (s *Service) HasSandboxPayments() bool {
+	return s.host.Settings.Development && s.payments.UsesSandbox()
+}
+
+// PaySandboxDeposit pays a booking's deposit in the sandbox. [hub.ErrNotFound] where that is
+// not possible; errors of the provider.
+func (s *Service) PaySandboxDeposit(ctx context.Context, booked Booking) error {
+	if !s.HasSandboxPayments() || booked.depositTx == "" {
+		return hub.Errorf(hub.ErrNotFound, "not_found", "There is no sandbox here.")
+	}
+	_, err := s.payments.PaySandboxCharge(ctx, booked.depositTx)
+	return err
+}
 
 // formHoldTTL is how long a hold of the public API lasts, for filling in a form. The
 // pages place no holds.

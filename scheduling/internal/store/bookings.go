@@ -40,6 +40,7 @@ type NewAppointment struct {
 	Limits      booking.Limits  // apply to online bookings only
 	Idempotency *IdempotencyKey // nil: the request has no key
 	Contact     *Contact        // the details typed; nil: use the stored client
+	Locale      *string         // pt-BR, en or es: language the client booked in; nil: the organization's
 	HoldID      uuid.UUID       // hold to replace; zero: none
 	// Charge is the charge for the deposit, created at the provider. Without it, a
 	// client's booking that requires a deposit returns [ErrDepositDue].
@@ -197,7 +198,7 @@ func (t *Tx) bookWithOffers(ctx context.Context, request NewAppointment, offers 
 	if err != nil {
 		return BookedAppointment{}, err
 	}
-	params.ContactName, params.ContactEmail = contact.name, contact.email
+	params.ContactName, params.ContactEmail, params.Locale = contact.name, contact.email, request.Locale
 	if request.Charge != nil {
 		params.DepositStatus, params.DepositCents, params.DepositDeadline = booking.DepositPending, &request.Charge.Amount, &request.Charge.ExpiresAt
 	}

@@ -6,6 +6,7 @@
 	// Times in the visitor's own zone, where the clocks differ.
 	const clock = (at, zone) => new Intl.DateTimeFormat(lang, { hour: "2-digit", minute: "2-digit", hourCycle: pageData.hours, timeZone: zone }).format(at);
 	const day = (at, zone) => new Intl.DateTimeFormat(lang, { weekday: "short", day: "numeric", timeZone: zone }).format(at);
+	const offset = (at, zone) => new Intl.DateTimeFormat("en", { timeZone: zone, timeZoneName: "shortOffset" }).formatToParts(at).find((part) => part.type === "timeZoneName").value.replace("-", "−").replace(/\+0$/, "");
 	const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
 	if (pageData.zone && own) {
 		let differs = false;
@@ -14,19 +15,20 @@
 			const other = day(at, own) !== day(at, pageData.zone);
 			if (!other && clock(at, own) === clock(at, pageData.zone)) continue;
 			differs = true;
-			const here = (other ? day(at, own) + " " : "") + clock(at, own);
+			const here = (other ? day(at, own) + " " : "") + clock(at, own), zone = offset(at, own);
 			const [before, after] = pageData.yourTime.split("%s");
 			const note = document.createElement("span");
 			note.className = "local";
-			note.textContent = before + here + after;
+			note.textContent = `${before}${here}${after} (${zone})`;
 			if (time.dataset.local === "short") { // where there are many: the words for those who listen
-				note.textContent = here;
+				note.textContent = `${here} ${zone}`;
 				const words = document.createElement("span");
 				words.className = "unseen";
 				words.textContent = after;
 				note.append(words);
 			}
-			time.after(" ", note);
+			const label = (time.closest("s, strong") || time).nextElementSibling; // the organization's zone
+			(label && label.matches(".in-zone") ? label : time).after(" ", note);
 		}
 		const legend = document.querySelector("[data-own-zone]");
 		if (legend && differs) legend.append(" · " + pageData.yourZone.replace("%s", own.split("/").pop().replaceAll("_", " ")));

@@ -134,7 +134,8 @@ async function paysDeposit(browser) {
 	expect(/^Faltam (29|30):\d\d para pagar$/.test(await page.locator("[data-left]").innerText()), "the time that is left");
 	const picture = await page.locator("img.qr").evaluate((image) => image.complete && image.naturalWidth);
 	expect(picture > 100, "the QR code is drawn");
-	await pay();
+	await tabTo(page, "the sandbox's button", "at.matches('.sandbox button')");
+	await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
 	await page.clock.fastForward(8500);
 	await page.locator(".note").first().waitFor();
 	expect((await page.locator(".note").first().innerText()).includes("Sinal pago"), "the page notices the payment by itself");
@@ -144,14 +145,21 @@ async function paysDeposit(browser) {
 	await page.context().close();
 }
 
-// pay pays the one charge there is, as a bank would.
-async function pay() {
-	const headers = { Authorization: `Bearer ${place.token}`, "Content-Type": "application/json" };
-	const charges = await (await fetch(`${place.api}/payments?status=pending&month=2026-02`, { headers })).json();
-	const body = JSON.stringify({ appointment_id: charges.items[0].appointment_id, kind: "deposit" });
-	const charge = await (await fetch(`${place.api}/payments/pix`, { method: "POST", headers, body })).json();
-	const paid = await fetch(`${place.api}/dev/payments/${charge.txid}/pay`, { method: "POST", headers });
-	expect(paid.ok, `the sandbox pays: ${paid.status} ${await paid.text()}`);
+// A full day leads to the next free time, with the keyboard alone.
+async function takesTheNextFreeTime(browser) {
+	const page = await visit(browser, { timezoneId: "Europe/Lisbon" });
+	await page.goto(at(place.slug, "time", { service: place.service, professional: place.ana, date: "2026-04-01" }));
+	const offered = (await page.locator(".nothing").innerText()).replace(/\s+/g, " ");
+	expect(offered.includes("Sexta-feira, 1 de maio de 2026, 08:00 São Paulo (GMT−3) 12:00 no seu fuso (GMT+1)"), `the next time with both zones: ${offered}`);
+	await tabTo(page, "the next free time", "at.matches('.nothing .primary')");
+	await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
+	expect(await page.inputValue("[name=start]") === "2026-05-01T08:00:00-03:00", "the form is for that time");
+	await tabTo(page, "the consent", "at.type === 'checkbox'");
+	await page.keyboard.press("Space");
+	expect(await page.locator("input[type=checkbox]").isChecked(), "the box is checked with the keyboard");
+	await tabTo(page, "the phone", "at.matches('aside.contact a')");
+	await check(page, "details-next-free");
+	await page.context().close();
 }
 
 async function somebodyWasFaster(browser) {
@@ -214,7 +222,7 @@ try {
 	await Promise.all([
 		[booksAndChanges, asksTooMuch],
 		[booksWithoutOnAPhone, booksWithoutOnADesktop, booksByKeyboard, somebodyWasFaster],
-		[paysDeposit, worksForIt, states],
+		[paysDeposit, takesTheNextFreeTime, worksForIt, states],
 	].map(async (visits) => {
 		for (const one of visits) {
 			await one(browser).catch((error) => failures.push(`${one.name}: ${error.stack || error}`));

@@ -37,9 +37,10 @@ const (
 
 // Figures of the messaging scenarios.
 const (
-	FigureInboundMessages = "inbound_per_s"      // messages of phones, each stored once
-	FigureTicketList      = "ticket_list_p95_ms" // the worst of the lists and searches, over HTTP
-	FigureSend            = "send_p95_ms"        // from when a message was due
+	FigureInboundMessages    = "inbound_per_s"          // messages of phones, each stored once
+	FigureInboundMessagesCPU = "inbound_cpu_s_per_1000" // CPU seconds of the hub, PostgreSQL and Redis per 1,000 of them
+	FigureTicketList         = "ticket_list_p95_ms"     // the worst of the lists and searches, over HTTP
+	FigureSend               = "send_p95_ms"            // from when a message was due
 )
 
 // Figures of the import scenario.

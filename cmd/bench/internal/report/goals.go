@@ -64,6 +64,7 @@ var goals = []goal{
 		return r.Figures[FigureLargeImportMemory] / r.Figures[FigureImportMemory], true
 	}},
 	{"messaging: received messages/s, each stored once", 490, false, "/s", figureOf("messaging-inbound", FigureInboundMessages)},
+	{"messaging: CPU of 1,000 received messages", 2, true, "s", figureOf("messaging-inbound", FigureInboundMessagesCPU)},
 	{"messaging: lists and searches of 200,000 tickets, worst p95", 50, true, "ms", figureOf("messaging-tickets", FigureTicketList)},
 	{"messaging: the send API at 200/s, p95", 20, true, "ms", figureOf("messaging-send", FigureSend)},
 	{"idle memory of the hub process", 80, true, "MB", figureOf("gateway-idle", FigureIdleMemory)},

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/url"
+	"strconv"
 	"time"
 )
 
@@ -74,6 +75,7 @@ type AuditActor struct {
 // AuditQuery filters the audit log; empty fields do not filter.
 type AuditQuery struct {
 	TenantID, ActorID, Action, Resource string
+	Routine                             bool // also what peers do all the time
 	Since, Until                        time.Time
 }
 
@@ -84,6 +86,7 @@ func (c *Client) Audit(ctx context.Context, filter AuditQuery, page PageQuery) (
 	setIf(q, "actor_id", filter.ActorID)
 	setIf(q, "action", filter.Action)
 	setIf(q, "resource", filter.Resource)
+	q.Set("routine", strconv.FormatBool(filter.Routine))
 	setTime(q, "since", filter.Since)
 	setTime(q, "until", filter.Until)
 	page.addTo(q)

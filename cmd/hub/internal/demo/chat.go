@@ -46,7 +46,11 @@ func (d *demo) showChat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.showConversation(ctx, company, route{link, clinic, clinicName})
+	toClinic := route{link, clinic, clinicName}
+	if err := d.showConversation(ctx, company, toClinic); err != nil {
+		return err
+	}
+	return d.showStory(ctx, company, toClinic)
 }
 
 // openChat signs the company up and pairs its phone, once. It returns false where the hub
@@ -56,20 +60,16 @@ func (d *demo) openChat(ctx context.Context) (isThere bool, err error) {
 		fmt.Sprintf(`curl -sS %s/%s/auth/signup -H 'Content-Type: application/json' -d '{"companyName":%q,…}'`, d.Operator.Base(), chatProduct, chatName))
 	password := strings.ToLower(rand.Text())
 	var session struct{ Token string }
-	err = d.Operator.Platform("").Post(ctx, "/auth/signup", map[string]any{"name": "Demo", "companyName": chatName, "email": chatEmail, "password": password}, &session)
-	var problem *client.Problem
-	switch {
-	case errors.As(err, &problem) && problem.Status == http.StatusNotFound:
-		d.Console.Say("   This hub does not run it (HUB_PRODUCTS).")
-		return false, nil
-	case errors.As(err, &problem) && problem.Code == "email_taken":
-		d.Console.Say("   %s has been there since an earlier demo.", chatName)
-		return true, nil
-	case err != nil:
-		return false, err
+	opened, err := d.openAccount(chatName, func() error {
+		return d.Operator.Platform("").Post(ctx, "/auth/signup", map[string]any{"name": "Demo", "companyName": chatName, "email": chatEmail, "password": password}, &session)
+	})
+	if err != nil || opened != openedNow {
+		return opened == openedFirst, err
 	}
-	isThere, err = d.pairPhone(ctx, d.Operator.Platform(session.Token))
+	agent := d.Operator.Platform(session.Token)
+	connection, isThere, err := d.pairPhone(ctx, agent)
 	if err == nil && isThere {
+		d.story.company, d.story.connection = &agent, connection
 		d.Console.Say("   %s, connected by the phone %s. Its administrator logs in as %s with the password %s (shown this once).", chatName, chatNumber, chatEmail, password)
 	}
 	return isThere, err
@@ -77,29 +77,29 @@ func (d *demo) openChat(ctx context.Context) (isThere bool, err error) {
 
 // pairPhone connects the company with a phone of the simulated network. It returns false
 // where there is none: outside of development.
-func (d *demo) pairPhone(ctx context.Context, company client.Account) (paired bool, err error) {
+func (d *demo) pairPhone(ctx context.Context, company client.Account) (connection int64, paired bool, err error) {
 	err = d.addPhone(ctx, chatNumber, chatName)
 	var problem *client.Problem
 	if errors.As(err, &problem) && problem.Status == http.StatusNotFound {
 		d.Console.Say("   Its phone would be a real one here: the simulated network is for development.")
-		return false, nil
+		return 0, false, nil
 	}
 	if err != nil {
-		return false, err
+		return 0, false, err
 	}
-	var connection struct {
+	var made struct {
 		ID int64 `json:"id"`
 	}
-	if err := company.Post(ctx, "/whatsapp", map[string]any{"name": "Reception"}, &connection); err != nil {
-		return false, err
+	if err := company.Post(ctx, "/whatsapp", map[string]any{"name": "Reception"}, &made); err != nil {
+		return 0, false, err
 	}
 	var code struct {
 		Text string `json:"qrcode"`
 	}
-	if err := company.Get(ctx, fmt.Sprintf("/whatsapp/%d/qrCode", connection.ID), nil, &code); err != nil {
-		return false, err
+	if err := company.Get(ctx, fmt.Sprintf("/whatsapp/%d/qrCode", made.ID), nil, &code); err != nil {
+		return 0, false, err
 	}
-	return true, company.Post(ctx, "/sandbox/phones/"+chatNumber+"/scan", map[string]any{"code": code.Text}, nil)
+	return made.ID, true, company.Post(ctx, "/sandbox/phones/"+chatNumber+"/scan", map[string]any{"code": code.Text}, nil)
 }
 
 // addPhone adds a phone to the simulated network, or finds it there.
@@ -109,19 +109,17 @@ func (d *demo) addPhone(ctx context.Context, number, name string) error {
 
 // showConversation has the company write to the guest, who answers, and follows the answer.
 func (d *demo) showConversation(ctx context.Context, company string, r route) error {
-	d.removeLeftovers(ctx, company)
-	reply, err := d.Operator.CreateKey(ctx, client.KeyInput{TenantID: company, Name: mark, Scopes: []string{"message.send"}})
+	key, err := d.createKey(ctx, company, "message.send")
 	if err != nil {
-		return fmt.Errorf("creating the company's key: %w", err)
+		return err
 	}
-	d.undo = append(d.undo, func(ctx context.Context) error { return d.Operator.RevokeKey(ctx, reply.Value.ID) })
 	if err := d.addPhone(ctx, guestChatNum, guestName); err != nil {
 		return fmt.Errorf("adding the guest's phone: %w", err)
 	}
 	d.step("The company writes to the patient, who answers on a simulated phone; the clinic has the answer on the patient's history.",
 		fmt.Sprintf(`curl -sS %s/%s/api/messages/send -H "apikey: $KEY" -d '{"number":%q,"body":"…"}'`, d.Operator.Base(), chatProduct, guestChatNum))
 	question := "Your appointment was cancelled. Shall we find another time?"
-	if err := d.Operator.Platform("").WithKey(reply.Value.APIKey).Post(ctx, "/api/messages/send", map[string]any{"number": guestChatNum, "body": question}, nil); err != nil {
+	if err := d.Operator.Platform("").WithKey(key).Post(ctx, "/api/messages/send", map[string]any{"number": guestChatNum, "body": question}, nil); err != nil {
 		return fmt.Errorf("sending a message: %w", err)
 	}
 	d.station("sent", "to %s: %s", guestName, question)

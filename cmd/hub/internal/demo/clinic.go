@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -73,21 +72,17 @@ func (d *demo) openClinic(ctx context.Context) (there bool, err error) {
 	var session struct {
 		AccessToken string `json:"access_token"`
 	}
-	err = d.Operator.Account(clinicProduct, "").Post(ctx, "/auth/register", map[string]any{
-		"clinic_name": clinicName, "name": "Demo", "email": clinicEmail, "password": password,
-	}, &session)
-	var problem *client.Problem
-	switch {
-	case errors.As(err, &problem) && problem.Status == http.StatusNotFound:
-		d.Console.Say("   This hub does not run it (HUB_PRODUCTS).")
-		return false, nil
-	case errors.As(err, &problem) && problem.Code == "email_taken":
-		d.Console.Say("   %s has been there since an earlier demo.", clinicName)
-		return true, nil
-	case err != nil:
-		return false, err
+	opened, err := d.openAccount(clinicName, func() error {
+		return d.Operator.Account(clinicProduct, "").Post(ctx, "/auth/register", map[string]any{
+			"clinic_name": clinicName, "name": "Demo", "email": clinicEmail, "password": password,
+		}, &session)
+	})
+	if err != nil || opened != openedNow {
+		return opened == openedFirst, err
 	}
-	err = d.Operator.Account(clinicProduct, session.AccessToken).Post(ctx, "/patients", map[string]any{
+	admin := d.Operator.Account(clinicProduct, session.AccessToken)
+	d.story.clinic = &admin
+	err = admin.Post(ctx, "/patients", map[string]any{
 		"name": guestName, "phone": guestPhone, "email": guestEmail, "cpf": "529.982.247-25",
 	}, nil)
 	if err != nil {
@@ -107,25 +102,6 @@ func (d *demo) link(ctx context.Context, c *connected) error {
 	return err
 }
 
-// linkTenants connects two tenants, or finds them connected, and returns the integration of
-// the first.
-func (d *demo) linkTenants(ctx context.Context, tenant, peer string) (link string, err error) {
-	linked, err := d.Operator.Link(ctx, client.LinkInput{TenantID: tenant, PeerTenantID: peer})
-	if err != nil {
-		return "", fmt.Errorf("linking two tenants: %w", err)
-	}
-	for _, integration := range linked.Value.Integrations {
-		d.Console.Say("   %-10s → %-10s  %s", terminal.Printable(integration.OwnProduct), terminal.Printable(integration.Product), d.Console.Status(integration.Status))
-		if integration.Status != "active" {
-			return "", fmt.Errorf("the link of %s with %s is not in use: %s", integration.OwnProduct, integration.Product, integration.LastError)
-		}
-		if integration.TenantID == tenant {
-			link = integration.ID
-		}
-	}
-	return link, nil
-}
-
 // patientSearch is what the clinic answers a connected product that asks for a number.
 type patientSearch struct {
 	Patient *struct {
@@ -137,13 +113,11 @@ type patientSearch struct {
 
 // findGuest asks the clinic, as a connected product does, whose the guest's number is.
 func (d *demo) findGuest(ctx context.Context, c *connected) error {
-	d.removeLeftovers(ctx, c.clinic)
-	reply, err := d.Operator.CreateKey(ctx, client.KeyInput{TenantID: c.clinic, Name: mark, Scopes: []string{"patient.search", "appointment.read"}})
+	key, err := d.createKey(ctx, c.clinic, "patient.search", "appointment.read")
 	if err != nil {
-		return fmt.Errorf("creating the clinic's key: %w", err)
+		return err
 	}
-	d.undo = append(d.undo, func(ctx context.Context) error { return d.Operator.RevokeKey(ctx, reply.Value.ID) })
-	c.searches = d.Operator.Account(clinicProduct, "").WithKey(reply.Value.APIKey)
+	c.searches = d.Operator.Account(clinicProduct, "").WithKey(key)
 	d.step("What a connected product sees of the clinic: who has a number, the tax id hidden.",
 		fmt.Sprintf(`curl -sS -G %s/%s/api/v1/integrations/search/patients -H "X-Integration-Key: $KEY" --data-urlencode phone=%s`,
 			d.Operator.Base(), clinicProduct, guestPhone))
@@ -169,34 +143,58 @@ type bookedGuest struct {
 	Professional string    `json:"professional"`
 }
 
-// bookGuest books the first service on the first day that has room, at its last time.
-func (d *demo) bookGuest(ctx context.Context, c *connected) (b bookedGuest, err error) {
+// person is somebody who books at the salon and is a patient of the clinic.
+type person struct{ name, phone, email string }
+
+var guest = person{guestName, guestPhone, guestEmail}
+
+// freeTime is a time at which the salon's first service can be booked.
+type freeTime struct{ service, start string }
+
+// findTime returns the last time of the first day with room, that many days ahead or later.
+func (d *demo) findTime(ctx context.Context, days int) (found freeTime, err error) {
 	var services []struct {
 		ID string `json:"id"`
 	}
-	public := "/public/book/" + salonSlug
-	if err := c.public.Get(ctx, public+"/services", nil, &services); err != nil {
-		return b, err
+	public, page := d.Operator.Account(salonProduct, ""), "/public/book/"+salonSlug
+	if err := public.Get(ctx, page+"/services", nil, &services); err != nil {
+		return found, err
 	}
 	zone, err := time.LoadLocation(salonZone)
 	if err != nil {
-		return b, err
+		return found, err
 	}
-	for day := 1; day <= 2*salonDays && len(services) > 0; day++ {
+	for day := days; day < days+2*salonDays && len(services) > 0; day++ {
 		var free slots
 		date := d.Now().In(zone).AddDate(0, 0, day).Format(time.DateOnly)
-		if err := c.public.Get(ctx, public+"/availability", url.Values{"service_id": {services[0].ID}, "date": {date}}, &free); err != nil {
-			return b, err
+		if err := public.Get(ctx, page+"/availability", url.Values{"service_id": {services[0].ID}, "date": {date}}, &free); err != nil {
+			return found, err
 		}
-		if len(free.Slots) == 0 {
-			continue
+		if len(free.Slots) > 0 {
+			return freeTime{services[0].ID, free.Slots[len(free.Slots)-1].StartAt}, nil
 		}
-		err := c.public.Post(ctx, public+"/appointments", map[string]any{
-			"service_id": services[0].ID, "start_at": free.Slots[len(free.Slots)-1].StartAt,
-			"client_name": guestName, "client_phone": guestPhone, "client_email": guestEmail,
-		}, &b)
-		b.StartAt = b.StartAt.In(zone)
+	}
+	return found, errors.New("the demo's organization has no time left in the next two weeks")
+}
+
+// book books a free time at the salon's booking page.
+func (d *demo) book(ctx context.Context, p person, free freeTime) (b bookedGuest, err error) {
+	err = d.Operator.Account(salonProduct, "").Post(ctx, "/public/book/"+salonSlug+"/appointments", map[string]any{
+		"service_id": free.service, "start_at": free.start, "client_name": p.name, "client_phone": p.phone, "client_email": p.email,
+	}, &b)
+	if err != nil {
 		return b, err
 	}
-	return b, errors.New("the demo's organization has no time left in the next two weeks")
+	zone, err := time.LoadLocation(salonZone)
+	b.StartAt = b.StartAt.In(zone)
+	return b, err
+}
+
+// bookGuest books the next time for the guest.
+func (d *demo) bookGuest(ctx context.Context) (bookedGuest, error) {
+	free, err := d.findTime(ctx, 1)
+	if err != nil {
+		return bookedGuest{}, err
+	}
+	return d.book(ctx, guest, free)
 }

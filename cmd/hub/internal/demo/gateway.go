@@ -1,6 +1,7 @@
 // Package demo shows on a running hub what it does, step by step: it publishes, receives
 // and retries, opens an organization and a clinic, links them, follows a booking from one to
-// the other, and a chat message from a phone to the clinic.
+// the other, and a chat message from a phone to the clinic. Then a client is reminded by chat,
+// cancels by answering, books from the chat, and is erased in all three products.
 package demo
 
 import (
@@ -73,6 +74,7 @@ type demo struct {
 	undo     []func(context.Context) error
 	endpoint string // id
 	steps    int
+	story    story
 
 	mu      sync.Mutex
 	seen    map[string][]receiver.Delivery // by event id

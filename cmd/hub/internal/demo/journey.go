@@ -16,11 +16,11 @@ import (
 func (d *demo) showJourney(ctx context.Context, c *connected) error {
 	d.step("A client books at the salon, and the delivery log tells how the clinic came to know.",
 		fmt.Sprintf("hub deliveries list --tenant %q --type appointment.created", salonName))
-	booked, err := d.bookGuest(ctx, c)
+	booked, err := d.bookGuest(ctx)
 	if err != nil {
 		return fmt.Errorf("booking as a client: %w", err)
 	}
-	d.station("booked", "%s with %s, %s, by %s", terminal.Printable(booked.Service), terminal.Printable(booked.Professional), booked.StartAt.Format("Mon 2 Jan 15:04"), guestName)
+	d.bookedStation(booked, guestName)
 	if err := d.follow(ctx, c.route(), "appointment.created", isAboutAppointment(booked.ID)); err != nil {
 		return err
 	}
@@ -47,6 +47,10 @@ func (d *demo) showJourney(ctx context.Context, c *connected) error {
 	d.appointmentStation(kept)
 	d.Console.Say("\n   Two events, delivered and received: signed by the salon's side, stored together with their effect by the clinic's.\n   The second waited a moment: peers take 100 webhooks a minute, and the hub keeps below it.")
 	return nil
+}
+
+func (d *demo) bookedStation(booked bookedGuest, name string) {
+	d.station("booked", "%s with %s, %s, by %s", terminal.Printable(booked.Service), terminal.Printable(booked.Professional), booked.StartAt.Format("Mon 2 Jan 15:04"), name)
 }
 
 // station prints one station of a journey.

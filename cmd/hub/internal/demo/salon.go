@@ -3,9 +3,7 @@ package demo
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -63,19 +61,21 @@ func (d *demo) showSalon(ctx context.Context) error {
 		fmt.Sprintf(`curl -sS %s/%s/api/v1/auth/register -H 'Content-Type: application/json' -d '{"org_name":%q,"org_slug":%q,…}'`,
 			d.Operator.Base(), salonProduct, salonName, salonSlug))
 	password := strings.ToLower(rand.Text())
-	s, err := d.openSalon(ctx, password)
-	var problem *client.Problem
+	var s *salon
+	opened, err := d.openAccount(salonName, func() (err error) {
+		s, err = d.openSalon(ctx, password)
+		return err
+	})
 	switch {
-	case errors.As(err, &problem) && problem.Status == http.StatusNotFound:
-		d.Console.Say("   This hub does not run it (HUB_PRODUCTS).")
-		return nil
-	case errors.As(err, &problem) && (problem.Code == "slug_taken" || problem.Code == "email_taken"):
-		d.Console.Say("   %s has been there since an earlier demo.", salonName)
-		d.showBookingPage()
-		return nil
 	case err != nil:
 		return fmt.Errorf("opening the demo's organization: %w", err)
+	case opened == openedFirst:
+		d.showBookingPage()
+		return nil
+	case opened == notHosted:
+		return nil
 	}
+	d.story.salon = &s.owner
 	d.Console.Say("   %s: %d services, %d professionals. Its owner logs in as %s with the password %s (shown this once).",
 		salonName, len(s.services), len(s.professionals), salonEmail, password)
 	d.step("Clients book without an account; what is booked, nobody else is offered.",

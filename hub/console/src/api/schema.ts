@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * Read the audit log
-         * @description The newest first. Entries are never changed.
+         * @description The newest first. Entries are never changed. With routine=false without what peers do all the time: status checks and received webhooks that were answered without an error.
          *
          *     Callers: users, with their access token.
          *
@@ -417,6 +417,41 @@ export interface paths {
          *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
          */
         delete: operations["endpoints.delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/endpoints/{id}/check-signature": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Find why a receiver refuses the signature of a webhook
+         * @description Takes a webhook as its receiver got it, and says which step of verifying it fails: headers, body, secret or clock. What is sent is neither stored nor logged, and not in the audit log.
+         *
+         *     Callers: users, with their access token; API keys with the scope `endpoints.manage`.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
+         *     - 403: the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
+        post: operations["endpoints.check-signature"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2799,7 +2834,54 @@ export interface components {
              */
             tenant_name: string;
         };
-        Key: {
+        KeyCreate: {
+            /**
+             * @description Whether it is for live or test data; the two never mix
+             * @default live
+             * @enum {string}
+             */
+            environment: "live" | "test";
+            /**
+             * Format: date-time
+             * @description Absent: never
+             */
+            expires_at?: string;
+            /**
+             * @description How people call it
+             * @example production server
+             */
+            name?: string;
+            /**
+             * @description Requests, and S, M, H or D; 0 = no limit; absent: the hub's default
+             * @example 100-M
+             */
+            rate?: string;
+            /**
+             * @description Absent: all of them
+             * @example [
+             *       "events.publish"
+             *     ]
+             */
+            scopes?: string[];
+            /**
+             * Format: uuid
+             * @description Tenant it belongs to
+             */
+            tenant_id: string;
+        };
+        KeyRotate: {
+            /**
+             * Format: int64
+             * @description How long the old key stays valid: 0 ends it at once, absent is 86400, a day
+             * @example 86400
+             */
+            overlap_seconds?: number;
+        };
+        LinkedIntegrations: {
+            /** @description The tenant's, and the other tenant's */
+            integrations: components["schemas"]["Integration"][];
+        };
+        ListedKey: {
             /**
              * Format: date-time
              * @description When it was made
@@ -2862,6 +2944,11 @@ export interface components {
             replaced_by: string | null;
             /**
              * Format: date-time
+             * @description When the present period ends; null where used is null
+             */
+            resets_at: string | null;
+            /**
+             * Format: date-time
              * @description When it was ended for good; null: it is in use
              */
             revoked_at: string | null;
@@ -2877,53 +2964,11 @@ export interface components {
              * @description Tenant it belongs to
              */
             tenant_id: string;
-        };
-        KeyCreate: {
-            /**
-             * @description Whether it is for live or test data; the two never mix
-             * @default live
-             * @enum {string}
-             */
-            environment: "live" | "test";
-            /**
-             * Format: date-time
-             * @description Absent: never
-             */
-            expires_at?: string;
-            /**
-             * @description How people call it
-             * @example production server
-             */
-            name?: string;
-            /**
-             * @description Requests, and S, M, H or D; 0 = no limit; absent: the hub's default
-             * @example 100-M
-             */
-            rate?: string;
-            /**
-             * @description Absent: all of them
-             * @example [
-             *       "events.publish"
-             *     ]
-             */
-            scopes?: string[];
-            /**
-             * Format: uuid
-             * @description Tenant it belongs to
-             */
-            tenant_id: string;
-        };
-        KeyRotate: {
             /**
              * Format: int64
-             * @description How long the old key stays valid: 0 ends it at once, absent is 86400, a day
-             * @example 86400
+             * @description Requests in the present period of its rate; null: it has no limit, or is not in use
              */
-            overlap_seconds?: number;
-        };
-        LinkedIntegrations: {
-            /** @description The tenant's, and the other tenant's */
-            integrations: components["schemas"]["Integration"][];
+            used: number | null;
         };
         Login: {
             /**
@@ -3175,9 +3220,9 @@ export interface components {
             /** @description Give it as cursor to get the next page; null on the last one */
             next_cursor: string | null;
         };
-        PageKey: {
+        PageListedKey: {
             /** @description The items of this page */
-            items: components["schemas"]["Key"][];
+            items: components["schemas"]["ListedKey"][];
             /** @description Give it as cursor to get the next page; null on the last one */
             next_cursor: string | null;
         };
@@ -3557,6 +3602,16 @@ export interface components {
              */
             created_at: string;
             /**
+             * @description Body with markup; empty: there is none
+             * @example <p>Your booking is confirmed</p>
+             */
+            html: string;
+            /**
+             * Format: uuid
+             * @description UUID of the email
+             */
+            id: string;
+            /**
              * @description Line that mail programs show first
              * @example Your booking is confirmed
              */
@@ -3588,6 +3643,46 @@ export interface components {
              */
             token_type: string;
         };
+        SignatureCheck: {
+            /** @description Headers, body, secret and clock, in this order */
+            steps: components["schemas"]["Step"][];
+            /** @description No step failed, and the body and the secret were found */
+            valid: boolean;
+        };
+        SignatureCheckRequest: {
+            /**
+             * @description Body exactly as it was received
+             * @example {}
+             */
+            body: string;
+            /**
+             * Format: date-time
+             * @description What the receiver's clock said; absent: the clock is not checked
+             */
+            received_at?: string;
+            /** @description Secret that the receiver verifies with; it is compared, and neither stored nor logged. Absent: the endpoint's own secrets alone are tried */
+            secret?: string;
+            /**
+             * @description Header X-Webhook-Signature as it was received
+             * @example sha256=0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0
+             */
+            signature?: string;
+            /**
+             * @description Header webhook-id
+             * @example evt_0123456789abcdef
+             */
+            webhook_id?: string;
+            /**
+             * @description Header webhook-signature
+             * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
+             */
+            webhook_signature?: string;
+            /**
+             * @description Header webhook-timestamp, in unix seconds
+             * @example 1767323045
+             */
+            webhook_timestamp?: string;
+        };
         Stats: {
             /**
              * @description Width of each bucket
@@ -3606,6 +3701,23 @@ export interface components {
              * @description End of the period, not included
              */
             to: string;
+        };
+        Step: {
+            /**
+             * @description What was found
+             * @enum {string}
+             */
+            finding: "signatures_found" | "no_signature" | "malformed_signature" | "same_body" | "reencoded_body" | "other_body" | "no_match" | "current_secret" | "previous_secret" | "old_secret" | "wrong_secret" | "in_time" | "too_far_apart" | "no_time";
+            /**
+             * @description unknown: an earlier step failed, or what it needs was not given
+             * @enum {string}
+             */
+            outcome: "passed" | "failed" | "unknown";
+            /**
+             * @description What was checked
+             * @enum {string}
+             */
+            step: "headers" | "body" | "secret" | "clock";
         };
         Tenant: {
             /**
@@ -3758,6 +3870,10 @@ export interface operations {
                 action?: string;
                 /** @description Only this kind of resource, e.g. keys */
                 resource?: string;
+                /** @description Only what was done to the thing with this id */
+                resource_id?: string;
+                /** @description false: without status checks and received webhooks of peers that were answered without an error; an action asked for is always there */
+                routine?: "true" | "false";
                 /** @description Only what concerned this tenant */
                 tenant_id?: string;
                 /** @description Only what was about this person's data */
@@ -5099,6 +5215,123 @@ export interface operations {
                 };
             };
             /** @description the caller may not do this: `admin_only`, `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not there, or another customer's: `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body is too large: `too_large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "endpoints.check-signature": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the endpoint */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SignatureCheckRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignatureCheck"];
+                };
+            };
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller may not do this: `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site` */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7242,7 +7475,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PageKey"];
+                    "application/json": components["schemas"]["PageListedKey"];
                 };
             };
             /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */

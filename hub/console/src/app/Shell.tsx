@@ -43,7 +43,7 @@ export function Shell() {
 						if (q) void navigate({ to: "/deliveries", search: { environment, q } });
 					}}
 				>
-					<input ref={search} type="search" name="q" maxLength={200} autoComplete="off" spellCheck={false} placeholder={t.app.search} aria-label={t.app.search} />
+					<input ref={search} className={classes.input} type="search" name="q" maxLength={200} autoComplete="off" spellCheck={false} placeholder={t.app.search} aria-label={t.app.search} />
 					<kbd aria-hidden>/</kbd>
 				</form>
 				<EnvironmentSwitch />

@@ -1,11 +1,17 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { createRootRouteWithContext, createRoute, createRouter, lazyRouteComponent, Outlet, redirect, retainSearchParams } from "@tanstack/react-router";
 import { ApiError } from "../api/client";
+import { auditSearch } from "../screens/audit/search";
 import { listSearch } from "../screens/deliveries/search";
-import { integrationsSearch } from "../screens/integrations/search";
 import { shownSearch } from "../screens/delivery/search";
+import { endpointsSearch } from "../screens/endpoints/search";
+import { integrationsSearch } from "../screens/integrations/search";
 import { journeySearch } from "../screens/journey/search";
+import { keysSearch } from "../screens/keys/search";
+import { mailSearch } from "../screens/mail/search";
 import { overviewSearch } from "../screens/overview/search";
+import { replaysSearch } from "../screens/replays/search";
+import { tenantsSearch } from "../screens/tenants/search";
 import { Crashed, Loading, Missing } from "../ui/states";
 import { matching, oneOf, parseSearch, stringifySearch } from "./search";
 import { Shell } from "./Shell";
@@ -86,6 +92,57 @@ const health = createRoute({
 	path: "/system",
 	component: lazyRouteComponent(() => import("../screens/health/Health"), "Health"),
 });
+const keys = createRoute({
+	getParentRoute: () => shell,
+	path: "/keys",
+	validateSearch: keysSearch,
+	component: lazyRouteComponent(() => import("../screens/keys/Keys"), "Keys"),
+});
+const endpoints = createRoute({
+	getParentRoute: () => shell,
+	path: "/endpoints",
+	validateSearch: endpointsSearch,
+	component: lazyRouteComponent(() => import("../screens/endpoints/Endpoints"), "Endpoints"),
+});
+const endpoint = createRoute({
+	getParentRoute: () => shell,
+	path: "/endpoints/$id",
+	component: lazyRouteComponent(() => import("../screens/endpoint/Endpoint"), "Endpoint"),
+});
+const replays = createRoute({
+	getParentRoute: () => shell,
+	path: "/replays",
+	validateSearch: replaysSearch,
+	component: lazyRouteComponent(() => import("../screens/replays/Replays"), "Replays"),
+});
+const replay = createRoute({
+	getParentRoute: () => shell,
+	path: "/replays/$id",
+	component: lazyRouteComponent(() => import("../screens/replay/Replay"), "Replay"),
+});
+const audit = createRoute({
+	getParentRoute: () => shell,
+	path: "/audit",
+	validateSearch: auditSearch,
+	component: lazyRouteComponent(() => import("../screens/audit/Audit"), "Audit"),
+});
+const operatorList = createRoute({
+	getParentRoute: () => shell,
+	path: "/operators",
+	component: lazyRouteComponent(() => import("../screens/operators/Operators"), "Operators"),
+});
+const tenants = createRoute({
+	getParentRoute: () => shell,
+	path: "/tenants",
+	validateSearch: tenantsSearch,
+	component: lazyRouteComponent(() => import("../screens/tenants/Tenants"), "Tenants"),
+});
+const mail = createRoute({
+	getParentRoute: () => shell,
+	path: "/mail",
+	validateSearch: mailSearch,
+	component: lazyRouteComponent(() => import("../screens/mail/Mail"), "Mail"),
+});
 const deliveries = createRoute({
 	getParentRoute: () => shell,
 	path: "/deliveries",
@@ -121,7 +178,7 @@ const missing = createRoute({ getParentRoute: () => shell, path: "$", component:
 
 export function makeRouter(queries: QueryClient) {
 	return createRouter({
-		routeTree: root.addChildren([login, shell.addChildren([home, overview, integrations, integration, connect, map, health, deliveries, delivery, lookup, journey, phone, missing])]),
+		routeTree: root.addChildren([login, shell.addChildren([home, overview, integrations, integration, connect, map, keys, endpoints, endpoint, replays, replay, audit, operatorList, tenants, mail, health, deliveries, delivery, lookup, journey, phone, missing])]),
 		context: { queries },
 		parseSearch,
 		stringifySearch,

@@ -24,3 +24,10 @@ export function matching(pattern: RegExp, value: unknown): string | undefined {
 }
 
 export const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** time returns a time as it is in the address: shared links have absolute times. */
+export function time(value: unknown): string | undefined {
+	if (typeof value !== "string" || !/^\d{4}-\d\d-\d\d/.test(value)) return undefined;
+	const at = new Date(value);
+	return Number.isNaN(at.getTime()) ? undefined : at.toISOString();
+}

@@ -5,6 +5,7 @@ export const sections = [
 		screens: [
 			{ to: "/overview", label: "overview" },
 			{ to: "/deliveries", label: "deliveries" },
+			{ to: "/replays", label: "replays" },
 			{ to: "/system", label: "health" },
 		],
 	},
@@ -21,7 +22,18 @@ export const sections = [
 		screens: [
 			{ to: "/integrations", label: "integrations" },
 			{ to: "/connect", label: "connect" },
+			{ to: "/endpoints", label: "endpoints" },
+			{ to: "/keys", label: "keys" },
 			{ to: "/map", label: "map" },
+		],
+	},
+	{
+		title: "administration",
+		screens: [
+			{ to: "/tenants", label: "tenants" },
+			{ to: "/operators", label: "operators" },
+			{ to: "/audit", label: "audit" },
+			{ to: "/mail", label: "mail" },
 		],
 	},
 ] as const;

@@ -13,17 +13,19 @@ import (
 )
 
 const claimJob = `-- name: ClaimJob :one
-update hub.jobs set leased_to = $1::timestamptz
+update hub.jobs set leased_to = clock_timestamp() + $1::float8 * interval '1 second', holder = $2::text
 where id = (
     select j.id from hub.jobs j
-    where j.product = $2 and j.job = $3 and j.due_at <= $4::timestamptz
-      and not exists (select from hub.jobs o where o.product = j.product and o.job = j.job and o.leased_to > $4::timestamptz)
+    where j.product = $3 and j.job = $4 and j.due_at <= $5::timestamptz
+      and not exists (select from hub.jobs o where o.product = $3 and o.job = $4 and o.leased_to > statement_timestamp())
     order by j.due_at limit 1)
-returning id, product, job, key, repeats, payload, due_at, tries, leased_to, last_error, created_at
+  and due_at <= $5::timestamptz -- it may just have been put off
+returning id, product, job, key, repeats, payload, due_at, tries, leased_to, last_error, created_at, holder
 `
 
 type ClaimJobParams struct {
-	Until   time.Time
+	Seconds float64
+	Holder  string
 	Product string
 	Job     string
 	At      time.Time
@@ -32,7 +34,8 @@ type ClaimJobParams struct {
 // The oldest due run of a job, unless one of the same job is running somewhere.
 func (q *Queries) ClaimJob(ctx context.Context, arg ClaimJobParams) (Job, error) {
 	row := q.db.QueryRow(ctx, claimJob,
-		arg.Until,
+		arg.Seconds,
+		arg.Holder,
 		arg.Product,
 		arg.Job,
 		arg.At,
@@ -50,6 +53,7 @@ func (q *Queries) ClaimJob(ctx context.Context, arg ClaimJobParams) (Job, error)
 		&i.LeasedTo,
 		&i.LastError,
 		&i.CreatedAt,
+		&i.Holder,
 	)
 	return i, err
 }
@@ -77,11 +81,11 @@ func (q *Queries) CreateRepeatingJob(ctx context.Context, arg CreateRepeatingJob
 }
 
 const deleteFinishedJob = `-- name: DeleteFinishedJob :exec
-delete from hub.jobs where id = $1 and not repeats
+delete from hub.jobs where id = $1 and holder = $2::text and not repeats
 `
 
-func (q *Queries) DeleteFinishedJob(ctx context.Context, id uuid.UUID) error {
-	_, err := q.db.Exec(ctx, deleteFinishedJob, id)
+func (q *Queries) DeleteFinishedJob(ctx context.Context, iD uuid.UUID, holder string) error {
+	_, err := q.db.Exec(ctx, deleteFinishedJob, iD, holder)
 	return err
 }
 
@@ -111,9 +115,55 @@ func (q *Queries) EnqueueJob(ctx context.Context, arg EnqueueJobParams) error {
 	return err
 }
 
+const jobState = `-- name: JobState :one
+select exists (select from hub.jobs j where j.product = $1 and j.job = $2 and j.repeats)::boolean as is_planned,
+  (exists (select from hub.jobs j where j.product = $1 and j.job = $2 and j.due_at <= $3::timestamptz)
+    and not exists (select from hub.jobs o where o.product = $1 and o.job = $2 and o.leased_to > statement_timestamp()))::boolean as is_due
+`
+
+type JobStateParams struct {
+	Product string
+	Job     string
+	At      time.Time
+}
+
+type JobStateRow struct {
+	IsPlanned bool
+	IsDue     bool
+}
+
+// Whether a job that repeats is planned, and whether a run is due and none is leased. With
+// nothing to do this is all that a process asks.
+func (q *Queries) JobState(ctx context.Context, arg JobStateParams) (JobStateRow, error) {
+	row := q.db.QueryRow(ctx, jobState, arg.Product, arg.Job, arg.At)
+	var i JobStateRow
+	err := row.Scan(&i.IsPlanned, &i.IsDue)
+	return i, err
+}
+
+const renewJob = `-- name: RenewJob :execrows
+update hub.jobs set leased_to = clock_timestamp() + $1::float8 * interval '1 second'
+where id = $2 and holder = $3::text and leased_to > clock_timestamp()
+`
+
+type RenewJobParams struct {
+	Seconds float64
+	ID      uuid.UUID
+	Holder  string
+}
+
+// No row: the lease has ended or is another process's, and another run may have begun.
+func (q *Queries) RenewJob(ctx context.Context, arg RenewJobParams) (int64, error) {
+	result, err := q.db.Exec(ctx, renewJob, arg.Seconds, arg.ID, arg.Holder)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const rescheduleFailedJob = `-- name: RescheduleFailedJob :execrows
-update hub.jobs j set leased_to = null, tries = j.tries + 1, last_error = $1::text, due_at = $2::timestamptz
-where j.id = $3 and not exists (
+update hub.jobs j set leased_to = null, holder = null, tries = j.tries + 1, last_error = $1::text, due_at = $2::timestamptz
+where j.id = $3 and j.holder = $4::text and not exists (
     select from hub.jobs o where o.id <> j.id and o.product = j.product and o.job = j.job and o.key = j.key and o.leased_to is null)
 `
 
@@ -121,11 +171,17 @@ type RescheduleFailedJobParams struct {
 	LastError string
 	DueAt     time.Time
 	ID        uuid.UUID
+	Holder    string
 }
 
 // After a failure. Where a run with the same key waits already, that one is enough.
 func (q *Queries) RescheduleFailedJob(ctx context.Context, arg RescheduleFailedJobParams) (int64, error) {
-	result, err := q.db.Exec(ctx, rescheduleFailedJob, arg.LastError, arg.DueAt, arg.ID)
+	result, err := q.db.Exec(ctx, rescheduleFailedJob,
+		arg.LastError,
+		arg.DueAt,
+		arg.ID,
+		arg.Holder,
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -133,11 +189,18 @@ func (q *Queries) RescheduleFailedJob(ctx context.Context, arg RescheduleFailedJ
 }
 
 const rescheduleRepeatingJob = `-- name: RescheduleRepeatingJob :exec
-update hub.jobs set leased_to = null, tries = 0, last_error = null, due_at = $1::timestamptz where id = $2 and repeats
+update hub.jobs set leased_to = null, holder = null, tries = 0, last_error = null, due_at = $1::timestamptz
+where id = $2 and holder = $3::text and repeats
 `
 
-func (q *Queries) RescheduleRepeatingJob(ctx context.Context, dueAt time.Time, iD uuid.UUID) error {
-	_, err := q.db.Exec(ctx, rescheduleRepeatingJob, dueAt, iD)
+type RescheduleRepeatingJobParams struct {
+	DueAt  time.Time
+	ID     uuid.UUID
+	Holder string
+}
+
+func (q *Queries) RescheduleRepeatingJob(ctx context.Context, arg RescheduleRepeatingJobParams) error {
+	_, err := q.db.Exec(ctx, rescheduleRepeatingJob, arg.DueAt, arg.ID, arg.Holder)
 	return err
 }
 

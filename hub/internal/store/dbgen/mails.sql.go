@@ -147,7 +147,7 @@ func (q *Queries) DeleteOldMails(ctx context.Context, seconds float64) error {
 }
 
 const listMails = `-- name: ListMails :many
-select id, recipient, subject, body, created_at from hub.mails
+select id, recipient, subject, body, html, created_at from hub.mails
 where ($1::text = '' or lower(recipient) = lower($1::text))
   and ($2::uuid is null or id < $2::uuid)
 order by id desc limit $3
@@ -164,6 +164,7 @@ type ListMailsRow struct {
 	Recipient string
 	Subject   string
 	Body      string
+	Html      string
 	CreatedAt time.Time
 }
 
@@ -181,6 +182,7 @@ func (q *Queries) ListMails(ctx context.Context, arg ListMailsParams) ([]ListMai
 			&i.Recipient,
 			&i.Subject,
 			&i.Body,
+			&i.Html,
 			&i.CreatedAt,
 		); err != nil {
 			return nil, err

@@ -79,7 +79,6 @@ type Integration struct {
 	InactiveAt        *time.Time
 	AbandonedAt       *time.Time
 	RegisteredEvents  []string
-	ErrorAt           *time.Time
 }
 
 type Job struct {
@@ -94,6 +93,7 @@ type Job struct {
 	LeasedTo  *time.Time
 	LastError *string
 	CreatedAt time.Time
+	Holder    *string
 }
 
 type Key struct {

@@ -33,7 +33,7 @@ delete from hub.mails where product = sqlc.arg(product) and tenant_id = sqlc.arg
 delete from hub.mails where status <> 'waiting' and created_at < now() - make_interval(secs => sqlc.arg(seconds)::float8);
 
 -- name: ListMails :many
-select id, recipient, subject, body, created_at from hub.mails
+select id, recipient, subject, body, html, created_at from hub.mails
 where (sqlc.arg(recipient)::text = '' or lower(recipient) = lower(sqlc.arg(recipient)::text))
   and (sqlc.narg(before)::uuid is null or id < sqlc.narg(before)::uuid)
 order by id desc limit sqlc.arg(row_limit);

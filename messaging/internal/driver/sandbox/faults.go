@@ -34,14 +34,28 @@ func (n *Network) Faults(ctx context.Context) (f Faults, err error) {
 	return f, err
 }
 
+// faultColumns are the columns of [Faults] where there may be no row of faults.
+const faultColumns = `coalesce(latency_ms, 0), coalesce(drop_percent, 0), coalesce(duplicate_percent, 0), coalesce(reorder, false), coalesce(lid, false)`
+
 // phoneFaults is [Network.Faults] for a phone, or an error for callers if there is none.
 func (n *Network) phoneFaults(ctx context.Context, number string) (f Faults, err error) {
-	err = n.host.Pool.QueryRow(ctx, `select coalesce(latency_ms, 0), coalesce(drop_percent, 0), coalesce(duplicate_percent, 0), coalesce(reorder, false), coalesce(lid, false)
-		from sandbox_phones left join sandbox_faults on true where number = $1`, number).Scan(&f.LatencyMS, &f.DropPercent, &f.DuplicatePercent, &f.Reorder, &f.LID)
+	err = n.host.Pool.QueryRow(ctx, `select `+faultColumns+` from sandbox_phones left join sandbox_faults on true where number = $1`, number).
+		Scan(&f.LatencyMS, &f.DropPercent, &f.DuplicatePercent, &f.Reorder, &f.LID)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return f, hub.NotFound("Phone")
 	}
 	return f, err
+}
+
+// senderFaults is [Network.Faults] for a connection, with its number. Without an online
+// session it returns [driver.ErrNotConnected].
+func (n *Network) senderFaults(ctx context.Context, connectionID int64) (number string, f Faults, err error) {
+	err = n.host.Pool.QueryRow(ctx, `select number, `+faultColumns+` from sandbox_sessions left join sandbox_faults on true where connection_id = $1 and state = $2`, connectionID, stateOnline).
+		Scan(&number, &f.LatencyMS, &f.DropPercent, &f.DuplicatePercent, &f.Reorder, &f.LID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = driver.ErrNotConnected
+	}
+	return number, f, err
 }
 
 // SetFaults sets the faults. Messages that wait for another one to overtake them are

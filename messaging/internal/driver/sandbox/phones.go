@@ -67,7 +67,7 @@ func (n *Network) Phones(ctx context.Context) ([]Phone, error) {
 
 // Scan pairs a phone with the connection of a QR code. A code is valid once, for a minute.
 func (n *Network) Scan(ctx context.Context, number, code string) (connectionID int64, err error) {
-	if _, err := n.phone(ctx, number); err != nil {
+	if err := n.requirePhone(ctx, number); err != nil {
 		return 0, err
 	}
 	connectionID, nonce, ok := parseCode(code)
@@ -289,7 +289,7 @@ func (n *Network) Conversation(ctx context.Context, number string, after int64) 
 // Inbox returns the messages that a phone has received, after one of them, oldest first.
 // They have then arrived at the device.
 func (n *Network) Inbox(ctx context.Context, number string, after int64) ([]Message, error) {
-	if _, err := n.phone(ctx, number); err != nil {
+	if err := n.requirePhone(ctx, number); err != nil {
 		return nil, err
 	}
 	rows, err := n.host.Pool.Query(ctx, `select `+messageColumns+` from sandbox_messages
@@ -306,7 +306,7 @@ func (n *Network) Inbox(ctx context.Context, number string, after int64) ([]Mess
 
 // MarkInboxRead marks messages that a phone has received as read; no ids means all.
 func (n *Network) MarkInboxRead(ctx context.Context, number string, ids []string) error {
-	if _, err := n.phone(ctx, number); err != nil {
+	if err := n.requirePhone(ctx, number); err != nil {
 		return err
 	}
 	if len(ids) == 0 {
@@ -370,14 +370,14 @@ func (n *Network) insertMessage(ctx context.Context, m Message) error {
 	return err
 }
 
-// phone returns a phone, or an error for callers.
-func (n *Network) phone(ctx context.Context, number string) (Phone, error) {
-	phone := Phone{Number: number}
-	err := n.host.Pool.QueryRow(ctx, `select name, created_at from sandbox_phones where number = $1`, number).Scan(&phone.Name, &phone.CreatedAt)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return phone, hub.NotFound("Phone")
+// requirePhone returns an error for callers where there is no such phone.
+func (n *Network) requirePhone(ctx context.Context, number string) error {
+	var exists bool
+	err := n.host.Pool.QueryRow(ctx, `select exists (select from sandbox_phones where number = $1)`, number).Scan(&exists)
+	if err == nil && !exists {
+		return hub.NotFound("Phone")
 	}
-	return phone, err
+	return err
 }
 
 // session returns the number that a connection is paired with, or [pgx.ErrNoRows].

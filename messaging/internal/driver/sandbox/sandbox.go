@@ -105,10 +105,7 @@ func (n *Network) Stop(ctx context.Context, c driver.Connection) error {
 
 // Send implements [driver.Driver]. A message with the same id is taken once.
 func (n *Network) Send(ctx context.Context, c driver.Connection, m driver.Outgoing) (driver.Sent, error) {
-	sender, state, err := n.session(ctx, c.ID)
-	if errors.Is(err, pgx.ErrNoRows) || err == nil && state != stateOnline {
-		return driver.Sent{}, driver.ErrNotConnected
-	}
+	sender, faults, err := n.senderFaults(ctx, c.ID)
 	if err != nil {
 		return driver.Sent{}, err
 	}
@@ -118,11 +115,7 @@ func (n *Network) Send(ctx context.Context, c driver.Connection, m driver.Outgoi
 	if len([]rune(m.Body)) > maxBody {
 		return driver.Sent{}, fmt.Errorf("%w: the text is too long", driver.ErrRefused)
 	}
-	faults, err := n.Faults(ctx)
-	if err == nil {
-		err = faults.delay(ctx)
-	}
-	if err != nil {
+	if err := faults.delay(ctx); err != nil {
 		return driver.Sent{}, err
 	}
 	sent := driver.Sent{RemoteID: "sbx-" + m.ID, At: n.host.Now().UTC().Truncate(time.Microsecond)}

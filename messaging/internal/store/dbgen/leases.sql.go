@@ -10,33 +10,43 @@ import (
 	"time"
 )
 
-const claimConnection = `-- name: ClaimConnection :execrows
-insert into messaging.connection_leases as l (company_id, connection_id, holder, leased_until)
-select c.company_id, c.id, $1, clock_timestamp() + $2::float8 * interval '1 second' from messaging.connections c
-where c.company_id = $3 and c.id = $4
-on conflict (company_id, connection_id) do update set holder = excluded.holder, leased_until = excluded.leased_until
-where l.holder = excluded.holder or l.leased_until < clock_timestamp()
+const claimConnection = `-- name: ClaimConnection :one
+with before as (
+  select b.holder from messaging.connection_leases b where b.company_id = $1 and b.connection_id = $2),
+taken as (
+  insert into messaging.connection_leases as l (company_id, connection_id, holder, leased_until)
+  select c.company_id, c.id, $3::text, clock_timestamp() + $4::float8 * interval '1 second' from messaging.connections c
+  where c.company_id = $1 and c.id = $2
+  on conflict (company_id, connection_id) do update set holder = excluded.holder, leased_until = excluded.leased_until
+  where l.holder = excluded.holder or l.leased_until < clock_timestamp()
+  returning l.company_id, l.connection_id),
+released as (
+  update messaging.outbox o set leased_until = null from taken
+  where o.company_id = taken.company_id and o.connection_id = taken.connection_id and o.attempts > 0 and o.leased_until is not null
+    and not exists (select from before where before.holder = $3::text))
+select exists (select from taken)::boolean as is_owner
 `
 
 type ClaimConnectionParams struct {
-	Holder       string
-	Seconds      float64
 	CompanyID    int64
 	ConnectionID int64
+	Holder       string
+	Seconds      float64
 }
 
-// Takes or renews the lease of a connection, unless another process holds it.
-func (q *Queries) ClaimConnection(ctx context.Context, arg ClaimConnectionParams) (int64, error) {
-	result, err := q.db.Exec(ctx, claimConnection,
-		arg.Holder,
-		arg.Seconds,
+// Takes or renews the lease of a connection, unless another process holds it. What the owner
+// before had claimed to send is free at once: entries that were claimed have attempts, those
+// that requests send have none.
+func (q *Queries) ClaimConnection(ctx context.Context, arg ClaimConnectionParams) (bool, error) {
+	row := q.db.QueryRow(ctx, claimConnection,
 		arg.CompanyID,
 		arg.ConnectionID,
+		arg.Holder,
+		arg.Seconds,
 	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	var is_owner bool
+	err := row.Scan(&is_owner)
+	return is_owner, err
 }
 
 const markConnectionChecked = `-- name: MarkConnectionChecked :exec

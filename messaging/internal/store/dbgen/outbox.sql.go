@@ -286,6 +286,101 @@ func (q *Queries) InsertUnclearMessage(ctx context.Context, companyID int64, mes
 	return err
 }
 
+const messageToSend = `-- name: MessageToSend :one
+select m.company_id, m.id, m.seq, m.ticket_id, m.contact_id, m.connection_id, m.remote_id, m.user_id, m.body, m.from_me, m.is_read, m.ack, m.media_type, m.media_name, m.mime_type, m.size, m.quoted_id, m.is_private, m.is_deleted, m.is_edited, m.origin, m.error_code, m.external_key, m.sent_at, m.created_at, m.updated_at, m.media_id, m.media_reference, m.template, c.company_id, c.id, c.name, c.number, c.number_key, c.email, c.picture_url, c.is_group, c.disable_bot, c.extra_info, c.consent, c.consent_at, c.anonymized_at, c.last_inbound_at, c.created_at, c.updated_at, c.lid, c.out_of_hours_at, w.company_id, w.id, w.name, w.driver, w.status, w.qrcode, w.qr_expires_at, w.retries, w.number, w.is_default, w.greeting_message, w.farewell_message, w.out_of_hours_message, w.rating_message, w.send_interval_ms, w.daily_limit, w.last_error, w.settings, w.created_at, w.updated_at, w.transfer_queue_id, w.time_to_transfer, w.expires_ticket, w.expires_inactive_message, w.max_use_bot_queues, w.state_sequence from messaging.messages m
+join messaging.contacts c on c.company_id = m.company_id and c.id = m.contact_id
+join messaging.connections w on w.company_id = m.company_id and w.id = $1
+where m.company_id = $2 and m.id = $3
+`
+
+type MessageToSendRow struct {
+	Message    Message
+	Contact    Contact
+	Connection Connection
+}
+
+// A message with its contact and the connection that it is sent on.
+func (q *Queries) MessageToSend(ctx context.Context, connectionID int64, companyID int64, messageID string) (MessageToSendRow, error) {
+	row := q.db.QueryRow(ctx, messageToSend, connectionID, companyID, messageID)
+	var i MessageToSendRow
+	err := row.Scan(
+		&i.Message.CompanyID,
+		&i.Message.ID,
+		&i.Message.Seq,
+		&i.Message.TicketID,
+		&i.Message.ContactID,
+		&i.Message.ConnectionID,
+		&i.Message.RemoteID,
+		&i.Message.UserID,
+		&i.Message.Body,
+		&i.Message.FromMe,
+		&i.Message.IsRead,
+		&i.Message.Ack,
+		&i.Message.MediaType,
+		&i.Message.MediaName,
+		&i.Message.MimeType,
+		&i.Message.Size,
+		&i.Message.QuotedID,
+		&i.Message.IsPrivate,
+		&i.Message.IsDeleted,
+		&i.Message.IsEdited,
+		&i.Message.Origin,
+		&i.Message.ErrorCode,
+		&i.Message.ExternalKey,
+		&i.Message.SentAt,
+		&i.Message.CreatedAt,
+		&i.Message.UpdatedAt,
+		&i.Message.MediaID,
+		&i.Message.MediaReference,
+		&i.Message.Template,
+		&i.Contact.CompanyID,
+		&i.Contact.ID,
+		&i.Contact.Name,
+		&i.Contact.Number,
+		&i.Contact.NumberKey,
+		&i.Contact.Email,
+		&i.Contact.PictureURL,
+		&i.Contact.IsGroup,
+		&i.Contact.DisableBot,
+		&i.Contact.ExtraInfo,
+		&i.Contact.Consent,
+		&i.Contact.ConsentAt,
+		&i.Contact.AnonymizedAt,
+		&i.Contact.LastInboundAt,
+		&i.Contact.CreatedAt,
+		&i.Contact.UpdatedAt,
+		&i.Contact.LID,
+		&i.Contact.OutOfHoursAt,
+		&i.Connection.CompanyID,
+		&i.Connection.ID,
+		&i.Connection.Name,
+		&i.Connection.Driver,
+		&i.Connection.Status,
+		&i.Connection.QRCode,
+		&i.Connection.QRExpiresAt,
+		&i.Connection.Retries,
+		&i.Connection.Number,
+		&i.Connection.IsDefault,
+		&i.Connection.GreetingMessage,
+		&i.Connection.FarewellMessage,
+		&i.Connection.OutOfHoursMessage,
+		&i.Connection.RatingMessage,
+		&i.Connection.SendIntervalMS,
+		&i.Connection.DailyLimit,
+		&i.Connection.LastError,
+		&i.Connection.Settings,
+		&i.Connection.CreatedAt,
+		&i.Connection.UpdatedAt,
+		&i.Connection.TransferQueueID,
+		&i.Connection.TimeToTransfer,
+		&i.Connection.ExpiresTicket,
+		&i.Connection.ExpiresInactiveMessage,
+		&i.Connection.MaxUseBotQueues,
+		&i.Connection.StateSequence,
+	)
+	return i, err
+}
+
 const paceOfConnection = `-- name: PaceOfConnection :one
 select p.next_send_at, (extract(epoch from p.next_send_at - coalesce($1::timestamptz, clock_timestamp())) * 1000)::float8 as milliseconds,
   exists (select from messaging.outbox o where o.company_id = p.company_id and o.connection_id = p.connection_id and not o.is_urgent

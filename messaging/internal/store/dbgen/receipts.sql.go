@@ -22,8 +22,7 @@ func (q *Queries) DeleteOldEarlyReceipts(ctx context.Context, createdAt time.Tim
 }
 
 const insertEarlyReceipt = `-- name: InsertEarlyReceipt :exec
-insert into messaging.early_receipts as r (company_id, connection_id, remote_id, ack, error_code, created_at) values ($1, $2, $3, $4, $5, $6)
-on conflict (company_id, connection_id, remote_id) do update set ack = excluded.ack, error_code = excluded.error_code where excluded.ack > r.ack
+insert into messaging.early_receipts (company_id, connection_id, remote_id, ack, error_code, created_at) values ($1, $2, $3, $4, $5, $6)
 `
 
 type InsertEarlyReceiptParams struct {

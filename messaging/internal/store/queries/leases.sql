@@ -1,10 +1,21 @@
--- name: ClaimConnection :execrows
--- Takes or renews the lease of a connection, unless another process holds it.
-insert into messaging.connection_leases as l (company_id, connection_id, holder, leased_until)
-select c.company_id, c.id, sqlc.arg(holder), clock_timestamp() + sqlc.arg(seconds)::float8 * interval '1 second' from messaging.connections c
-where c.company_id = sqlc.arg(company_id) and c.id = sqlc.arg(connection_id)
-on conflict (company_id, connection_id) do update set holder = excluded.holder, leased_until = excluded.leased_until
-where l.holder = excluded.holder or l.leased_until < clock_timestamp();
+-- name: ClaimConnection :one
+-- Takes or renews the lease of a connection, unless another process holds it. What the owner
+-- before had claimed to send is free at once: entries that were claimed have attempts, those
+-- that requests send have none.
+with before as (
+  select b.holder from messaging.connection_leases b where b.company_id = sqlc.arg(company_id) and b.connection_id = sqlc.arg(connection_id)),
+taken as (
+  insert into messaging.connection_leases as l (company_id, connection_id, holder, leased_until)
+  select c.company_id, c.id, sqlc.arg(holder)::text, clock_timestamp() + sqlc.arg(seconds)::float8 * interval '1 second' from messaging.connections c
+  where c.company_id = sqlc.arg(company_id) and c.id = sqlc.arg(connection_id)
+  on conflict (company_id, connection_id) do update set holder = excluded.holder, leased_until = excluded.leased_until
+  where l.holder = excluded.holder or l.leased_until < clock_timestamp()
+  returning l.company_id, l.connection_id),
+released as (
+  update messaging.outbox o set leased_until = null from taken
+  where o.company_id = taken.company_id and o.connection_id = taken.connection_id and o.attempts > 0 and o.leased_until is not null
+    and not exists (select from before where before.holder = sqlc.arg(holder)::text))
+select exists (select from taken)::boolean as is_owner;
 
 -- name: ReleaseConnection :exec
 update messaging.connection_leases set leased_until = clock_timestamp() where company_id = $1 and connection_id = $2 and holder = $3;

@@ -93,3 +93,10 @@ select company_id, message_id from messaging.unclear_messages where due_at <= sq
 
 -- name: DeleteUnclearMessage :execrows
 delete from messaging.unclear_messages where company_id = $1 and message_id = $2;
+
+-- name: MessageToSend :one
+-- A message with its contact and the connection that it is sent on.
+select sqlc.embed(m), sqlc.embed(c), sqlc.embed(w) from messaging.messages m
+join messaging.contacts c on c.company_id = m.company_id and c.id = m.contact_id
+join messaging.connections w on w.company_id = m.company_id and w.id = sqlc.arg(connection_id)
+where m.company_id = sqlc.arg(company_id) and m.id = sqlc.arg(message_id);

@@ -3,8 +3,7 @@
 select pg_advisory_xact_lock(hashtextextended(sqlc.arg(remote_id)::text, sqlc.arg(connection_id)::bigint));
 
 -- name: InsertEarlyReceipt :exec
-insert into messaging.early_receipts as r (company_id, connection_id, remote_id, ack, error_code, created_at) values ($1, $2, $3, $4, $5, $6)
-on conflict (company_id, connection_id, remote_id) do update set ack = excluded.ack, error_code = excluded.error_code where excluded.ack > r.ack;
+insert into messaging.early_receipts (company_id, connection_id, remote_id, ack, error_code, created_at) values ($1, $2, $3, $4, $5, $6);
 
 -- name: TakeEarlyReceipt :one
 delete from messaging.early_receipts where company_id = $1 and connection_id = $2 and remote_id = $3 returning ack, error_code;

@@ -148,6 +148,14 @@ func TestQRPicture(t *testing.T) {
 		at := func(x, y int) bool {
 			return isDark(picture.At((x+quietZone)*moduleSize+moduleSize/2, (y+quietZone)*moduleSize+moduleSize/2))
 		}
+		for y := range side {
+			for x := range side { // modules are squares of one shade
+				center := func(i int) int { return i/moduleSize*moduleSize + moduleSize/2 }
+				if picture.At(x, y) != picture.At(center(x), center(y)) {
+					require.Equal(t, picture.At(center(x), center(y)), picture.At(x, y), "%d, %d", x, y)
+				}
+			}
+		}
 		finder := []string{"1111111", "1000001", "1011101", "1011101", "1011101", "1000001", "1111111"}
 		for _, corner := range [][2]int{{0, 0}, {modules - 7, 0}, {0, modules - 7}} {
 			for y, row := range finder {

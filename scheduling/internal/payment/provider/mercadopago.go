@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -99,7 +98,6 @@ type mpPayment struct {
 	Point     struct {
 		Data struct {
 			Code      string `json:"qr_code"`
-			QR        string `json:"qr_code_base64"`
 			TicketURL string `json:"ticket_url"`
 			TxID      string `json:"transaction_id"`
 		} `json:"transaction_data"`
@@ -311,9 +309,6 @@ func decodeCharge(answer hub.Response, err error) (Charge, error) {
 	}
 	if payment.ExpiresAt != nil {
 		charge.ExpiresAt = *payment.ExpiresAt
-	}
-	if charge.QR, err = base64.StdEncoding.DecodeString(payment.Point.Data.QR); err != nil {
-		return Charge{}, providerError(fmt.Errorf("reading the QR code of charge %s: %w", charge.ID, err))
 	}
 	return charge, nil
 }

@@ -102,8 +102,7 @@ type Charge struct {
 	Refunded  booking.Cents // if the provider reports it; see [Charge.RefundedAmount]
 	Currency  string
 	Code      string // BR Code: Pix copy and paste
-	QR        []byte // the same as a picture, PNG
-	QRURL     string // a page with it, or ""
+	QRURL     string // a page with its picture, or ""
 	ExpiresAt time.Time
 	PaidAt    time.Time // zero while not paid
 }

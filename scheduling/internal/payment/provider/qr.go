@@ -29,11 +29,18 @@ func EncodeQR(text string) ([]byte, error) {
 	modules := symbol.Bounds().Dx()
 	side := (modules + 2*quietZone) * moduleSize
 	picture := image.NewPaletted(image.Rect(0, 0, side, side), color.Palette{color.White, color.Black})
-	for y := range modules * moduleSize {
-		for x := range modules * moduleSize {
-			if isDark(symbol.At(x/moduleSize, y/moduleSize)) {
-				picture.SetColorIndex(x+quietZone*moduleSize, y+quietZone*moduleSize, 1)
+	for y := range modules {
+		top := picture.PixOffset(quietZone*moduleSize, (y+quietZone)*moduleSize)
+		row := picture.Pix[top : top+modules*moduleSize]
+		for x := range modules {
+			if isDark(symbol.At(x, y)) {
+				for i := range moduleSize {
+					row[x*moduleSize+i] = 1
+				}
 			}
+		}
+		for i := 1; i < moduleSize; i++ {
+			copy(picture.Pix[top+i*picture.Stride:], row)
 		}
 	}
 	var out bytes.Buffer

@@ -99,16 +99,16 @@ func (s *Sandbox) loadCharge(ctx context.Context, db querier, where string, valu
 	if charge.Status == Pending && !charge.ExpiresAt.After(s.config.Now()) {
 		charge.Status = Expired
 	}
-	if charge.QR, err = EncodeQR(charge.Code); err != nil {
-		return Charge{}, "", providerError(err)
-	}
 	return charge, notify, nil
 }
 
 // Read implements [Provider].
 func (s *Sandbox) Read(ctx context.Context, id string) (Charge, error) {
 	charge, _, err := s.loadCharge(ctx, s.config.DB, "id = $1", id)
-	return charge, err
+	if err != nil {
+		return Charge{}, err
+	}
+	return charge, nil
 }
 
 // changeCharge runs change on a locked charge.

@@ -68,7 +68,15 @@ func measure(ctx context.Context, run *stage.Run, work func(c *company, result *
 		return nil, err
 	}
 	result.Figures[report.FigureOtherLoad] = usage.OtherLoad(before, after)
+	if received, isMeasured := result.Figures[report.FigureInboundMessages]; isMeasured && received > 0 {
+		result.Figures[report.FigureInboundMessagesCPU] = (cpu(after) - cpu(before)).Seconds() * 1000 / float64(inboundCount)
+	}
 	return result, nil
+}
+
+// cpu returns the CPU time of what an operator pays for.
+func cpu(reading usage.Reading) time.Duration {
+	return reading.Parts[report.PartService] + reading.Parts[report.PartPostgres] + reading.Parts[report.PartRedis]
 }
 
 // setUp signs a company up and pairs its connection.

@@ -17,6 +17,7 @@ const (
 	sendRate     = 200
 	rateDuration = 15 * time.Second
 	phoneCount   = 1_000
+	inboundCount = inboundRate * int(rateDuration/time.Second)
 )
 
 func phoneNumber(n int) string { return fmt.Sprintf("5511980%06d", 100_001+n*7) }
@@ -29,7 +30,7 @@ func MeasureInbound(ctx context.Context, run *stage.Run) (*report.Result, error)
 		if err != nil {
 			return fmt.Errorf("making phones: %w", err)
 		}
-		count := inboundRate * int(rateDuration/time.Second)
+		const count = inboundCount
 		durations, elapsed, err := atRate(inboundRate, count, func(n int) error {
 			return c.post(ctx, "/sandbox/phones/"+phoneNumber(n%phoneCount)+"/send", "", map[string]any{"to": connectionNumber, "body": fmt.Sprintf("message %d", n)}, nil)
 		})

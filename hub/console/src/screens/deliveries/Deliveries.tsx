@@ -1,18 +1,19 @@
 import { Button, Switch } from "@mantine/core";
-import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useMemo, useRef } from "react";
 import { useEnvironment } from "../../app/EnvironmentSwitch";
 import { useLanguage } from "../../i18n";
+import { Choice } from "../../ui/Choice";
 import { FilterBar } from "../../ui/FilterBar";
-import barClasses from "../../ui/FilterBar.module.css";
+import page from "../../ui/page.module.css";
 import { Status } from "../../ui/Status";
 import { Empty, Failed, Loading, NothingMatches } from "../../ui/states";
 import { Time } from "../../ui/Time";
+import { TenantName } from "../../ui/TenantName";
 import { type Column, VirtualTable } from "../../ui/VirtualTable";
-import classes from "./Deliveries.module.css";
 import { TailStatus } from "./TailStatus";
-import { deliveriesQuery, pageSize, type Row, tenantQuery } from "./queries";
+import { deliveriesQuery, pageSize, type Row } from "./queries";
 import { type DeliverySearch, deliverySearch, directions, filterNames, parseToken, statuses, tokensOf } from "./search";
 import { useTail } from "./tail";
 
@@ -36,7 +37,7 @@ export function Deliveries() {
 	const panel = useRef<HTMLDivElement>(null);
 	const tail = useTail(isLive && list.isSuccess, environment, filters, options.queryKey, panel);
 	const fresh = tail.rows.length;
-	const count = pages.reduce((sum, page) => sum + page.rows.length, first + fresh);
+	const count = pages.reduce((sum, part) => sum + part.rows.length, first + fresh);
 	const refresh = () => {
 		tail.clear();
 		void queries.resetQueries({ queryKey: options.queryKey });
@@ -46,8 +47,8 @@ export function Deliveries() {
 	const clear = () => void navigate({ search: { environment: search.environment } });
 
 	return (
-		<div className={classes.screen}>
-			<div className={classes.top}>
+		<div className={page.full}>
+			<div className={page.top}>
 				<div>
 					<h1>{t.deliveries.title}</h1>
 					<p className="quiet">{t.deliveries.lead}</p>
@@ -79,7 +80,7 @@ export function Deliveries() {
 				<Choice label={t.deliveries.direction} value={search.direction} values={directions} texts={t.direction} onChange={(direction) => set({ direction })} />
 			</FilterBar>
 			{isLive && <TailStatus tail={tail} />}
-			<div ref={panel} className={`panel ${classes.list}`}>
+			<div ref={panel} className={`panel ${page.list}`}>
 				{list.isPending ? (
 					<Loading rows={14} />
 				) : list.isError && pages.length === 0 ? (
@@ -87,7 +88,7 @@ export function Deliveries() {
 				) : count > 0 ? (
 					<Rows
 						first={first === 0 ? 0 : first + fresh}
-						rows={first === 0 ? [...tail.rows, ...pages.flatMap((page) => page.rows)] : pages.flatMap((page) => page.rows)}
+						rows={first === 0 ? [...tail.rows, ...pages.flatMap((part) => part.rows)] : pages.flatMap((part) => part.rows)}
 						hasNext={list.hasNextPage}
 						fetchNext={() => !list.isFetching && void list.fetchNextPage()}
 						fetchPrevious={() => !list.isFetching && void list.fetchPreviousPage()}
@@ -104,22 +105,6 @@ export function Deliveries() {
 	);
 }
 
-function Choice<T extends string>(props: { label: string; value?: T; values: readonly T[]; texts: Record<string, string>; onChange: (value?: T) => void }) {
-	const { t } = useLanguage();
-	return (
-		<select className={barClasses.select} aria-label={props.label} value={props.value ?? ""} onChange={(event) => props.onChange((event.target.value || undefined) as T | undefined)}>
-			<option value="">
-				{props.label}: {t.ui.all}
-			</option>
-			{props.values.map((value) => (
-				<option key={value} value={value}>
-					{props.texts[value]}
-				</option>
-			))}
-		</select>
-	);
-}
-
 type RowsProps = { first: number; rows: Row[]; hasNext: boolean; fetchNext: () => void; fetchPrevious: () => void };
 
 function Rows(props: RowsProps) {
@@ -130,7 +115,7 @@ function Rows(props: RowsProps) {
 			title: t.deliveries.event,
 			width: "minmax(170px, 2fr)",
 			cell: (row) => (
-				<Link to="/deliveries/$id" params={{ id: row.id }} search={(was) => ({ environment: was.environment })} className={classes.event} preload={false} data-row-link>
+				<Link to="/deliveries/$id" params={{ id: row.id }} search={(was) => ({ environment: was.environment })} className={page.name} preload={false} data-row-link>
 					{row.event_type}
 				</Link>
 			),
@@ -144,7 +129,7 @@ function Rows(props: RowsProps) {
 			cell: (row) => (
 				<>
 					{row.status === "pending" && row.retries === 0 && row.status_code === null ? "–" : row.retries + 1}
-					{row.status_code !== null && <span className={row.status_code >= 400 ? classes.bad : "quiet"}> · {row.status_code}</span>}
+					{row.status_code !== null && <span className={row.status_code >= 400 ? page.bad : "quiet"}> · {row.status_code}</span>}
 				</>
 			),
 		},
@@ -152,10 +137,4 @@ function Rows(props: RowsProps) {
 		{ title: t.deliveries.time, width: "96px", cell: (row) => <Time at={row.created_at} focusable={false} /> },
 	];
 	return <VirtualTable label={t.deliveries.title} columns={columns} keyOf={(row) => row.id} {...props} />;
-}
-
-/** TenantName shows a tenant by its name, once that is known. */
-function TenantName({ id }: { id: string }) {
-	const { data } = useQuery(tenantQuery(id));
-	return <span title={id}>{data?.name ?? <span className="mono quiet">{id.slice(0, 8)}</span>}</span>;
 }

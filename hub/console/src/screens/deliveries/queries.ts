@@ -1,4 +1,4 @@
-import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { infiniteQueryOptions } from "@tanstack/react-query";
 import { client, type Environment, read } from "../../api/client";
 import type { paths } from "../../api/schema";
 import type { DeliverySearch } from "./search";
@@ -64,6 +64,3 @@ export function deliveriesQuery(environment: Environment, search: DeliverySearch
 		getPreviousPageParam: (first): Place | undefined => (first.number > 0 ? { number: first.number - 1, cursor: cursors.get(first.number - 1) } : undefined),
 	});
 }
-
-export const tenantQuery = (id: string) =>
-	queryOptions({ queryKey: ["tenant", id], staleTime: 60_000, queryFn: () => read(client.GET("/api/v1/tenants/{id}", { params: { path: { id } } })) });

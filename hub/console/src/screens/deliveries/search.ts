@@ -1,4 +1,4 @@
-import { matching, oneOf, uuid } from "../../app/search";
+import { matching, oneOf, time, uuid } from "../../app/search";
 import type { Token } from "../../ui/FilterBar";
 
 export const statuses = ["pending", "delivered", "parked", "failed"] as const;
@@ -40,13 +40,6 @@ const checks: { [name in keyof DeliverySearch]-?: (value: unknown) => DeliverySe
 	until: time,
 	q: (value) => matching(/^.{1,200}$/, value),
 };
-
-// Shared links have absolute times.
-function time(value: unknown): string | undefined {
-	if (typeof value !== "string" || !/^\d{4}-\d\d-\d\d/.test(value)) return undefined;
-	const at = new Date(value);
-	return Number.isNaN(at.getTime()) ? undefined : at.toISOString();
-}
 
 export const filterNames = Object.keys(checks) as (keyof DeliverySearch)[];
 

@@ -1,16 +1,16 @@
 import { Button } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import type { ReactNode } from "react";
-import { ApiError } from "../../api/client";
 import { uuid } from "../../app/search";
 import { useShortcuts } from "../../app/shortcuts";
 import { useLanguage } from "../../i18n";
 import { Copy, useCopy } from "../../ui/Copy";
+import { Actions, Detail, type Fact, Facts, Loaded } from "../../ui/Detail";
+import { detailOf } from "../../ui/errors";
+import page from "../../ui/page.module.css";
 import { Status } from "../../ui/Status";
-import { Failed, Loading, Missing } from "../../ui/states";
+import { tenantQuery } from "../../ui/TenantName";
 import { Time } from "../../ui/Time";
-import { tenantQuery } from "../deliveries/queries";
 import { Compare } from "./Compare";
 import { curlOf } from "./curl";
 import classes from "./Delivery.module.css";
@@ -25,10 +25,11 @@ export function Delivery() {
 	const { t } = useLanguage();
 	const { id } = route.useParams();
 	const delivery = useQuery({ ...deliveryQuery(id), enabled: uuid.test(id) });
-	if (!uuid.test(id)) return <Missing what={t.delivery.what} id={id} />;
-	if (delivery.isPending) return <Loading rows={12} />;
-	if (!delivery.data) return <Failed error={delivery.error} onRetry={() => void delivery.refetch()} what={t.delivery.what} id={id} />;
-	return <Details key={id} delivery={delivery.data} />;
+	return (
+		<Loaded query={delivery} what={t.delivery.what} id={id}>
+			{(data) => <Details key={id} delivery={data} />}
+		</Loaded>
+	);
 }
 
 function Details({ delivery }: { delivery: Shown }) {
@@ -42,21 +43,20 @@ function Details({ delivery }: { delivery: Shown }) {
 	const second = attempts.find((attempt) => String(attempt.number) === compared);
 	const set = (attempt?: number, other?: number) => void navigate({ search: (was) => ({ ...was, attempt: attempt ? String(attempt) : undefined, with: other ? String(other) : undefined }), replace: true });
 	return (
-		<article className={classes.screen}>
-			<Link to="/deliveries" search={{ environment }} className={classes.back}>
-				← {t.delivery.back}
-			</Link>
-			<div className={classes.top}>
-				<div className={classes.title}>
-					<h1>{delivery.event_type}</h1>
-					<Status status={delivery.status} />
-				</div>
-				<Actions delivery={delivery} attempt={attempt} />
-			</div>
-			<Facts delivery={delivery} />
+		<Detail
+			back={
+				<Link to="/deliveries" search={{ environment }}>
+					{t.delivery.back}
+				</Link>
+			}
+			title={delivery.event_type}
+			state={<Status status={delivery.status} />}
+			actions={<DeliveryActions delivery={delivery} attempt={attempt} />}
+		>
+			<DeliveryFacts delivery={delivery} />
 			<Waiting delivery={delivery} />
 			<section className={`panel ${classes.section}`} aria-labelledby="attempts">
-				<div className={classes.top}>
+				<div className={page.top}>
 					<h2 id="attempts">{t.delivery.attempts}</h2>
 					{attempts.length > 1 && attempt && (
 						<Button size="xs" variant="default" onClick={() => set(second ? undefined : attempts[index === 0 ? 1 : 0]?.number, second ? undefined : attempt.number)}>
@@ -72,11 +72,11 @@ function Details({ delivery }: { delivery: Shown }) {
 			</section>
 			{second && attempt && <Compare attempts={attempts} first={attempt} second={second} onChange={set} />}
 			<Exchange delivery={delivery} attempt={attempt} />
-		</article>
+		</Detail>
 	);
 }
 
-function Actions({ delivery, attempt }: { delivery: Shown; attempt?: Shown["attempts"][number] }) {
+function DeliveryActions({ delivery, attempt }: { delivery: Shown; attempt?: Shown["attempts"][number] }) {
 	const { t } = useLanguage();
 	const queries = useQueryClient();
 	const receiver = useQuery(receiverQuery(delivery));
@@ -89,7 +89,7 @@ function Actions({ delivery, attempt }: { delivery: Shown; attempt?: Shown["atte
 	const curl = () => copyCurl(curlOf(delivery, attempt, receiver.data?.url ?? (/^https?:/.test(delivery.receiver) ? delivery.receiver : "$HUB_RECEIVER")));
 	useShortcuts({ r: () => retry.mutate(), c: curl });
 	return (
-		<div className={classes.actions}>
+		<Actions bad={retry.isError} said={retry.isSuccess ? t.delivery.retried : retry.isError && `${t.delivery.retryFailed} ${detailOf(retry.error)}`}>
 			<Button size="xs" loading={retry.isPending} onClick={() => retry.mutate()}>
 				{t.delivery.retry}
 			</Button>
@@ -99,20 +99,16 @@ function Actions({ delivery, attempt }: { delivery: Shown; attempt?: Shown["atte
 			<Button size="xs" variant="default" onClick={() => copyLink(window.location.href)}>
 				{copiedLink ? t.ui.copied : t.delivery.link}
 			</Button>
-			<div role="status" className={retry.isError ? classes.bad : "quiet"}>
-				{retry.isSuccess && t.delivery.retried}
-				{retry.isError && `${t.delivery.retryFailed} ${retry.error instanceof ApiError ? (retry.error.problem?.detail ?? "") : ""}`}
-			</div>
-		</div>
+		</Actions>
 	);
 }
 
-function Facts({ delivery }: { delivery: Shown }) {
+function DeliveryFacts({ delivery }: { delivery: Shown }) {
 	const { t } = useLanguage();
 	const { environment } = route.useSearch();
 	const tenant = useQuery(tenantQuery(delivery.tenant_id));
 	const receiver = useQuery(receiverQuery(delivery));
-	const facts: [string, ReactNode][] = [
+	const facts: Fact[] = [
 		[t.delivery.id, <Id key="id" text={delivery.id} />],
 		[t.delivery.event, delivery.event_id ? <Id key="event" text={delivery.event_id} /> : "–"],
 		[
@@ -151,16 +147,7 @@ function Facts({ delivery }: { delivery: Shown }) {
 		[t.delivery.next, delivery.next_attempt_at ? <Time key="next" at={delivery.next_attempt_at} /> : "–"],
 	];
 	if (delivery.reason) facts.push([t.delivery.reason, <strong key="reason">{delivery.reason}</strong>]);
-	return (
-		<dl className={`panel ${classes.facts}`}>
-			{facts.map(([name, value]) => (
-				<div key={name}>
-					<dt>{name}</dt>
-					<dd>{value}</dd>
-				</div>
-			))}
-		</dl>
-	);
+	return <Facts facts={facts} />;
 }
 
 function Id({ text }: { text: string }) {

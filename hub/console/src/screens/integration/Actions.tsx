@@ -1,18 +1,16 @@
-import { Button, TextInput } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
-import { ApiError } from "../../api/client";
+import { useState } from "react";
 import { useSession } from "../../app/session";
 import { useLanguage } from "../../i18n";
-import { Copy } from "../../ui/Copy";
-import { Dialog } from "../../ui/Dialog";
+import { Actions } from "../../ui/Detail";
+import { detailOf } from "../../ui/errors";
+import { ConfirmDialog, FormDialog, Secret } from "../../ui/Form";
+import { Overlap } from "../../ui/Overlap";
 import page from "../../ui/page.module.css";
 import { duration } from "../../ui/Time";
 import type { Integration } from "../integrations/queries";
-import classes from "./Integration.module.css";
 import { disableIntegration, enableIntegration, revokeIntegration, rotateSecret, testIntegration } from "./queries";
-
-const detail = (error: unknown) => (error instanceof ApiError ? (error.problem?.detail ?? "") : String(error));
 
 /** useRefresh reads again what a write changed. */
 function useRefresh(id: string) {
@@ -20,7 +18,7 @@ function useRefresh(id: string) {
 	return () => Promise.all([queries.invalidateQueries({ queryKey: ["integration", id] }), queries.invalidateQueries({ queryKey: ["integrations"] })]);
 }
 
-export function Actions({ integration }: { integration: Integration }) {
+export function IntegrationActions({ integration }: { integration: Integration }) {
 	const { t, language } = useLanguage();
 	const session = useSession();
 	const [dialog, setDialog] = useState<"rotate" | "revoke">();
@@ -39,7 +37,7 @@ export function Actions({ integration }: { integration: Integration }) {
 	if (session.operator.role !== "admin") return <p className="quiet">{t.integrations.adminsOnly}</p>;
 	const other = integration.disabled ? "enable" : "disable";
 	return (
-		<div className={classes.actions}>
+		<Actions bad={act.isError || act.data?.ok === false} said={act.data?.text ?? (act.isError && `${t.ui.failed} ${detailOf(act.error)}`)}>
 			<Button size="xs" loading={act.isPending && act.variables === "test"} onClick={() => act.mutate("test")}>
 				{t.integrations.test}
 			</Button>
@@ -52,83 +50,33 @@ export function Actions({ integration }: { integration: Integration }) {
 			<Button size="xs" variant="default" className={page.bad} onClick={() => setDialog("revoke")}>
 				{t.integrations.revoke}
 			</Button>
-			<div role="status" className={act.isError || act.data?.ok === false ? page.bad : "quiet"}>
-				{act.data?.text}
-				{act.isError && `${t.integrations.failed} ${detail(act.error)}`}
-			</div>
 			{dialog === "rotate" && <Rotate integration={integration} onClose={() => setDialog(undefined)} />}
-			{dialog === "revoke" && <Revoke integration={integration} onClose={() => setDialog(undefined)} />}
-		</div>
+			{dialog === "revoke" && (
+				<ConfirmDialog
+					title={t.integrations.revoke}
+					text={t.integrations.revokeText(integration.tenant_name)}
+					name={integration.tenant_name}
+					onClose={() => setDialog(undefined)}
+					send={() => revokeIntegration(integration.id)}
+					onDone={refresh}
+				/>
+			)}
+		</Actions>
 	);
 }
 
 function Rotate({ integration, onClose }: { integration: Integration; onClose: () => void }) {
 	const { t } = useLanguage();
-	const [overlap, setOverlap] = useState("86400");
-	const rotate = useMutation({ mutationFn: () => rotateSecret(integration.id, Number(overlap)), gcTime: 0, onSuccess: useRefresh(integration.id) });
 	return (
-		<Dialog title={t.integrations.rotate} onClose={onClose}>
-			<div className={classes.form}>
-				{rotate.data ? (
-					<>
-						<p>{t.integrations.newSecret}</p>
-						<p className={classes.secret}>
-							<span className="mono">{rotate.data.secret}</span> <Copy text={rotate.data.secret} label={t.integrations.secret} />
-						</p>
-						<Button size="xs" variant="default" onClick={onClose}>
-							{t.help.close}
-						</Button>
-					</>
-				) : (
-					<>
-						<p>{t.integrations.rotateText}</p>
-						<select className={page.select} aria-label={t.integrations.overlap} value={overlap} onChange={(event) => setOverlap(event.target.value)}>
-							{Object.entries(t.integrations.overlaps).map(([seconds, text]) => (
-								<option key={seconds} value={seconds}>
-									{text}
-								</option>
-							))}
-						</select>
-						<Button size="xs" loading={rotate.isPending} onClick={() => rotate.mutate()}>
-							{t.integrations.rotate}
-						</Button>
-					</>
-				)}
-				<p role="alert" className={page.bad}>
-					{rotate.isError && `${t.integrations.failed} ${detail(rotate.error)}`}
-				</p>
-			</div>
-		</Dialog>
-	);
-}
-
-function Revoke({ integration, onClose }: { integration: Integration; onClose: () => void }) {
-	const { t } = useLanguage();
-	const [name, setName] = useState("");
-	const refresh = useRefresh(integration.id);
-	const revoke = useMutation({
-		mutationFn: () => revokeIntegration(integration.id),
-		onSuccess: async () => {
-			onClose();
-			await refresh();
-		},
-	});
-	const submit = (event: FormEvent) => {
-		event.preventDefault();
-		if (name.trim() === integration.tenant_name.trim()) revoke.mutate();
-	};
-	return (
-		<Dialog title={t.integrations.revoke} onClose={onClose}>
-			<form className={classes.form} onSubmit={submit}>
-				<p>{t.integrations.revokeText(integration.tenant_name)}</p>
-				<TextInput label={t.integrations.revokeName} value={name} autoComplete="off" onChange={(event) => setName(event.currentTarget.value)} data-autofocus />
-				<Button size="xs" color="red" type="submit" loading={revoke.isPending} disabled={name.trim() !== integration.tenant_name.trim()}>
-					{t.integrations.revoke}
-				</Button>
-				<p role="alert" className={page.bad}>
-					{revoke.isError && `${t.integrations.failed} ${detail(revoke.error)}`}
-				</p>
-			</form>
-		</Dialog>
+		<FormDialog
+			title={t.integrations.rotate}
+			onClose={onClose}
+			send={({ text }) => rotateSecret(integration.id, Number(text("overlap")))}
+			onDone={useRefresh(integration.id)}
+			result={({ secret }) => <Secret text={t.ui.newSecret} value={secret} label={t.integrations.secret} onClose={onClose} />}
+		>
+			<p>{t.integrations.rotateText}</p>
+			<Overlap />
+		</FormDialog>
 	);
 }

@@ -1,16 +1,15 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import type { ReactNode } from "react";
 import { uuid } from "../../app/search";
 import { useLanguage } from "../../i18n";
 import { Copy } from "../../ui/Copy";
+import { Detail, type Fact, Facts, Loaded } from "../../ui/Detail";
 import page from "../../ui/page.module.css";
 import { Sparkline } from "../../ui/Sparkline";
-import { Failed, Loading, Missing } from "../../ui/states";
 import { Time } from "../../ui/Time";
 import { type Integration as Shown, receiversQuery } from "../integrations/queries";
 import { State } from "../integrations/State";
-import { Actions } from "./Actions";
+import { IntegrationActions } from "./Actions";
 import classes from "./Integration.module.css";
 import { integrationQuery } from "./queries";
 
@@ -20,42 +19,40 @@ export function Integration() {
 	const { t } = useLanguage();
 	const { id } = route.useParams();
 	const integration = useQuery({ ...integrationQuery(id), enabled: uuid.test(id) });
-	if (!uuid.test(id)) return <Missing what={t.integrations.what} id={id} />;
-	if (integration.isPending) return <Loading rows={12} />;
-	if (!integration.data) return <Failed error={integration.error} onRetry={() => void integration.refetch()} what={t.integrations.what} id={id} />;
-	return <Details key={id} integration={integration.data} />;
+	return (
+		<Loaded query={integration} what={t.integrations.what} id={id}>
+			{(data) => <Details key={id} integration={data} />}
+		</Loaded>
+	);
 }
 
 function Details({ integration }: { integration: Shown }) {
 	const { t } = useLanguage();
 	const { environment } = route.useSearch();
 	return (
-		<article className={page.screen}>
-			<Link to="/integrations" search={{ environment }} className={classes.back}>
-				← {t.integrations.back}
-			</Link>
-			<div className={classes.top}>
-				<div className={classes.title}>
-					<h1>
-						{integration.tenant_name} → {integration.product}
-					</h1>
-					<State integration={integration} />
-				</div>
-				{!integration.revoked_at && <Actions integration={integration} />}
-			</div>
+		<Detail
+			back={
+				<Link to="/integrations" search={{ environment }}>
+					{t.integrations.back}
+				</Link>
+			}
+			title={`${integration.tenant_name} → ${integration.product}`}
+			state={<State integration={integration} />}
+			actions={!integration.revoked_at && <IntegrationActions integration={integration} />}
+		>
 			{integration.last_error && (
 				<section className={`panel ${page.section} ${classes.wrong}`} aria-labelledby="error">
 					<h2 id="error">{t.integrations.error}</h2>
 					{integration.last_error}
 				</section>
 			)}
-			<Facts integration={integration} />
+			<IntegrationFacts integration={integration} />
 			<Day integration={integration} />
-		</article>
+		</Detail>
 	);
 }
 
-function Facts({ integration }: { integration: Shown }) {
+function IntegrationFacts({ integration }: { integration: Shown }) {
 	const { t } = useLanguage();
 	const address = (text: string) =>
 		text ? (
@@ -65,7 +62,7 @@ function Facts({ integration }: { integration: Shown }) {
 		) : (
 			"–"
 		);
-	const facts: [string, ReactNode][] = [
+	const facts: Fact[] = [
 		[t.integrations.tenant, `${integration.tenant_name} · ${integration.own_product}`],
 		[t.integrations.peer, integration.product],
 		[t.integrations.environment, t.app[integration.environment]],
@@ -83,16 +80,7 @@ function Facts({ integration }: { integration: Shown }) {
 	if (integration.previous_secret_until) facts.push([t.integrations.previous, <Time key="previous" at={integration.previous_secret_until} />]);
 	if (integration.next_registration_at) facts.push([t.integrations.again, <Time key="again" at={integration.next_registration_at} />]);
 	if (integration.revoked_at) facts.push([t.integrations.revoked, <Time key="revoked" at={integration.revoked_at} />]);
-	return (
-		<dl className={`panel ${classes.facts}`}>
-			{facts.map(([name, value]) => (
-				<div key={name}>
-					<dt>{name}</dt>
-					<dd>{value}</dd>
-				</div>
-			))}
-		</dl>
-	);
+	return <Facts facts={facts} />;
 }
 
 function Day({ integration }: { integration: Shown }) {

@@ -2,13 +2,13 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEnvironment } from "../../app/EnvironmentSwitch";
 import { useLanguage } from "../../i18n";
+import { Choice } from "../../ui/Choice";
 import { FilterBar } from "../../ui/FilterBar";
+import { ListScreen } from "../../ui/ListScreen";
 import page from "../../ui/page.module.css";
 import { Sparkline } from "../../ui/Sparkline";
-import { Empty, Failed, Loading, NothingMatches } from "../../ui/states";
 import { Time } from "../../ui/Time";
-import { type Column, VirtualTable } from "../../ui/VirtualTable";
-import classes from "./Integrations.module.css";
+import type { Column } from "../../ui/VirtualTable";
 import { type Integration, integrationsQuery, receiversQuery } from "./queries";
 import { State } from "./State";
 import { type IntegrationsSearch, integrationsSearch, statuses } from "./search";
@@ -23,75 +23,20 @@ export function Integrations() {
 	const environment = useEnvironment();
 	const filters = integrationsSearch(search);
 	const list = useInfiniteQuery(integrationsQuery(environment, filters));
-	const rows = list.data?.pages.flatMap((part) => part.items) ?? [];
+	const receivers = useQuery(receiversQuery);
 	const set = (changed: IntegrationsSearch) => void navigate({ search: (was) => ({ ...was, ...changed }), replace: true });
 	const connect = (
 		<Link to="/connect" search={{ environment: search.environment }}>
 			{t.integrations.connect}
 		</Link>
 	);
-	return (
-		<div className={classes.screen}>
-			<div className={page.top}>
-				<div>
-					<h1>{t.integrations.title}</h1>
-					<p className="quiet">{t.integrations.lead}</p>
-				</div>
-				<span role="status" className="quiet">
-					{list.isSuccess && t.integrations.count(rows.length, list.hasNextPage)}
-				</span>
-				{connect}
-			</div>
-			<FilterBar
-				tokens={tokenNames.flatMap((name) => (filters[name] ? [{ name, value: filters[name] }] : []))}
-				names={tokenNames}
-				parse={(name, value) => {
-					const checked = integrationsSearch({ [name]: value })[name as "product"];
-					return checked && name !== "status" ? { name, value: checked } : undefined;
-				}}
-				onAdd={(token) => set({ [token.name]: token.value })}
-				onRemove={(token) => set({ [token.name]: undefined })}
-			>
-				<select className={page.select} aria-label={t.integrations.status} value={search.status ?? ""} onChange={(event) => set({ status: (event.target.value || undefined) as IntegrationsSearch["status"] })}>
-					<option value="">
-						{t.integrations.status}: {t.ui.all}
-					</option>
-					{statuses.map((status) => (
-						<option key={status} value={status}>
-							{t.integrations.statuses[status]}
-						</option>
-					))}
-				</select>
-			</FilterBar>
-			<div className={`panel ${classes.list}`}>
-				{list.isPending ? (
-					<Loading rows={10} />
-				) : list.isError && rows.length === 0 ? (
-					<Failed error={list.error} onRetry={() => void list.refetch()} />
-				) : rows.length > 0 ? (
-					<Rows rows={rows} hasNext={list.hasNextPage} fetchNext={() => !list.isFetching && void list.fetchNextPage()} />
-				) : Object.values(filters).some(Boolean) ? (
-					<NothingMatches onClear={() => void navigate({ search: { environment: search.environment } })} />
-				) : (
-					<Empty title={t.integrations.emptyTitle} next={connect}>
-						{t.integrations.empty}
-					</Empty>
-				)}
-			</div>
-		</div>
-	);
-}
-
-function Rows(props: { rows: Integration[]; hasNext: boolean; fetchNext: () => void }) {
-	const { t } = useLanguage();
-	const receivers = useQuery(receiversQuery);
 	const columns: Column<Integration>[] = [
 		{ title: t.integrations.status, width: "112px", cell: (row) => <State integration={row} /> },
 		{
 			title: t.integrations.tenant,
 			width: "minmax(170px, 1.4fr)",
 			cell: (row) => (
-				<Link to="/integrations/$id" params={{ id: row.id }} search={(was) => ({ environment: was.environment })} className={classes.name} preload={false} data-row-link>
+				<Link to="/integrations/$id" params={{ id: row.id }} search={(was) => ({ environment: was.environment })} className={page.name} preload={false} data-row-link>
 					{row.tenant_name} <span className="quiet">· {row.own_product}</span>
 				</Link>
 			),
@@ -108,5 +53,31 @@ function Rows(props: { rows: Integration[]; hasNext: boolean; fetchNext: () => v
 		{ title: t.integrations.checked, width: "120px", cell: (row) => (row.last_health_check ? <Time at={row.last_health_check} focusable={false} /> : <span className="quiet">{t.integrations.never}</span>) },
 		{ title: t.integrations.features, width: "minmax(130px, 1.2fr)", cell: (row) => <span className="quiet">{row.features.join(", ") || "–"}</span> },
 	];
-	return <VirtualTable label={t.integrations.title} columns={columns} keyOf={(row) => row.id} first={0} fetchPrevious={() => {}} {...props} />;
+	return (
+		<ListScreen
+			title={t.integrations.title}
+			lead={t.integrations.lead}
+			list={list}
+			columns={columns}
+			keyOf={(row) => row.id}
+			filtered={Object.values(filters).some(Boolean)}
+			onClear={() => void navigate({ search: { environment: search.environment } })}
+			empty={{ title: t.integrations.emptyTitle, text: t.integrations.empty, next: connect }}
+			actions={connect}
+			filters={
+				<FilterBar
+					tokens={tokenNames.flatMap((name) => (filters[name] ? [{ name, value: filters[name] }] : []))}
+					names={tokenNames}
+					parse={(name, value) => {
+						const checked = integrationsSearch({ [name]: value })[name as "product"];
+						return checked && name !== "status" ? { name, value: checked } : undefined;
+					}}
+					onAdd={(token) => set({ [token.name]: token.value })}
+					onRemove={(token) => set({ [token.name]: undefined })}
+				>
+					<Choice label={t.integrations.status} value={search.status} values={statuses} texts={t.integrations.statuses} onChange={(status) => set({ status })} />
+				</FilterBar>
+			}
+		/>
+	);
 }

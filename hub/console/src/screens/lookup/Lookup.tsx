@@ -8,7 +8,7 @@ import page from "../../ui/page.module.css";
 import { Status } from "../../ui/Status";
 import { Empty, Failed, Loading } from "../../ui/states";
 import { Time } from "../../ui/Time";
-import { tenantQuery } from "../deliveries/queries";
+import { tenantQuery } from "../../ui/TenantName";
 import classes from "./Lookup.module.css";
 import { type Found, lastKey, lookUp } from "./queries";
 

@@ -1,0 +1,180 @@
+// The list screens of administration in their states.
+import { expect, look, open, place, run, shows } from "./console.mjs";
+
+const forbidden = { status: 403, contentType: "application/problem+json", body: '{"status":403,"code":"forbidden","detail":"No."}' };
+
+// states visits what each list is while it is read, when it cannot be, and when it is empty.
+async function states(page, path, api, empty) {
+	await page.route(api, () => {});
+	await page.goto(place.url + path);
+	await page.locator("main [role=status][aria-label=Loading]").waitFor();
+	await look(page, `${path.slice(1)}-loading`);
+	await page.unroute(api);
+	await page.route(api, (route) => route.abort());
+	await page.reload();
+	await shows(page, "This could not be loaded");
+	await look(page, `${path.slice(1)}-error`);
+	await page.unroute(api);
+	await page.route(api, (route) => route.fulfill({ json: { items: [], next_cursor: null } }));
+	await page.getByRole("button", { name: "Try again" }).click();
+	await shows(page, empty);
+	await look(page, `${path.slice(1)}-empty`);
+	await page.unroute(api);
+	await page.route(api, (route) => route.fulfill(forbidden));
+	await page.reload();
+	await shows(page, "Not allowed");
+	await page.unroute(api);
+}
+
+const dialog = (page) => page.getByRole("dialog");
+
+async function keys(browser) {
+	const page = await open(browser, "/keys");
+	await shows(page, "shop_live_…");
+	await look(page, "keys");
+	await page.getByRole("button", { name: "Create key" }).click();
+	await dialog(page).getByLabel("Tenant").selectOption({ label: "Corner Bakery · shop" });
+	await dialog(page).getByLabel("Note").fill("new server");
+	await dialog(page).getByLabel("Limit").fill("7-M");
+	await look(page, "keys-create");
+	await dialog(page).getByRole("button", { name: "Create key" }).click();
+	await shows(page, "It is shown now and never again", "[role=dialog]");
+	const key = await page.locator("[role=dialog] .mono").innerText();
+	expect(/^shop_live_[0-9A-Za-z]{36}$/.test(key), "the whole key is shown");
+	await look(page, "keys-created");
+	await dialog(page).getByRole("button", { name: "Close" }).last().click();
+	await shows(page, `…${key.slice(-4)}`);
+	expect(!(await page.content()).includes(key), "it is not shown again");
+	for (let i = 0; i < 3; i++) await page.request.get(`${place.url}/api/v1/endpoints`, { headers: { "X-Integration-Key": key, Authorization: "", Cookie: "" } });
+	await page.reload();
+	await shows(page, "3 / 7 a minute");
+	await look(page, "keys-use");
+	const row = page.getByRole("row").filter({ hasText: "new server" });
+	await row.getByRole("button", { name: "Rotate" }).click();
+	await dialog(page).getByLabel("Overlap").selectOption("3600");
+	await dialog(page).getByRole("button", { name: "Rotate" }).click();
+	await shows(page, "It is shown now and never again", "[role=dialog]");
+	await dialog(page).getByRole("button", { name: "Close" }).last().click();
+	await shows(page, "Replaced");
+	await row.filter({ hasText: "Active" }).getByRole("button", { name: "Revoke" }).click();
+	await shows(page, "refused from now on", "[role=dialog]");
+	await dialog(page).getByRole("button", { name: "Revoke" }).click();
+	await row.filter({ hasText: "Revoked" }).waitFor();
+	await page.fill("input[name=token]", "product:nothing");
+	await page.keyboard.press("Enter");
+	await shows(page, "Nothing matches these filters");
+	await page.getByRole("button", { name: "Clear filters" }).click();
+	await page.waitForURL(`${place.url}/keys`);
+	await states(page, "/keys", "**/api/v1/keys?*", "No keys yet");
+}
+
+async function audit(browser) {
+	const page = await open(browser, "/audit?bogus=1");
+	await page.waitForURL(`${place.url}/audit`);
+	await shows(page, "session.create", "[role=table]");
+	await look(page, "audit");
+	expect(await page.locator("[role=table]").getByText("integrations.status").count() === 0, "status checks are left out");
+	await page.getByLabel("Status checks and received webhooks too").check();
+	await page.waitForURL(/routine=1/);
+	await shows(page, "integrations.status", "[role=table]");
+	await page.getByLabel("Action", { exact: true }).selectOption("operators.create");
+	await page.waitForURL(/action=operators\.create/);
+	await page.waitForFunction(() => document.querySelectorAll("[role=row]").length === 2);
+	await page.keyboard.press("j");
+	await page.keyboard.press("Enter");
+	await page.waitForURL(/actor=/).catch(() => {});
+	await page.goto(`${place.url}/audit?since=2026-01-01&until=2026-01-02T00:00:00Z`);
+	await shows(page, "Nothing matches these filters");
+	await page.waitForURL(/since=2026-01-01T00/); // shared links have absolute times
+	await look(page, "audit-nothing");
+	await states(page, "/audit", "**/api/v1/audit?*", "Nothing was done yet");
+}
+
+async function operators(browser) {
+	const page = await open(browser, "/operators");
+	await shows(page, "bea@example.com");
+	await look(page, "operators");
+	await page.getByRole("button", { name: "Add operator" }).click();
+	await dialog(page).getByLabel("Name").fill("Caio");
+	await dialog(page).getByLabel("E-mail address").fill("bea@example.com");
+	await dialog(page).getByLabel("Password").first().fill("long enough to pass");
+	await dialog(page).getByRole("button", { name: "Add operator" }).click();
+	await shows(page, "That did not work.", "[role=dialog]");
+	await look(page, "operators-create");
+	await dialog(page).getByLabel("E-mail address").fill("caio@example.com");
+	await dialog(page).getByRole("button", { name: "Add operator" }).click();
+	const row = page.getByRole("row").filter({ hasText: "caio@example.com" });
+	await row.waitFor();
+	await row.getByRole("button", { name: "Change" }).click();
+	await dialog(page).getByLabel("Role").selectOption("admin");
+	await dialog(page).getByLabel("Disabled").check();
+	await dialog(page).getByRole("button", { name: "Change" }).click();
+	await row.filter({ hasText: "Administrator" }).filter({ hasText: "Disabled" }).waitFor();
+	await row.getByRole("button", { name: "Delete" }).click();
+	await dialog(page).getByRole("button", { name: "Delete" }).click();
+	await row.waitFor({ state: "detached" });
+	await states(page, "/operators", "**/api/v1/operators?*", "No operators");
+}
+
+async function tenants(browser) {
+	const page = await open(browser, "/tenants");
+	await shows(page, "Corner Bakery");
+	await look(page, "tenants");
+	await page.getByRole("button", { name: "Corner Bakery" }).click();
+	await dialog(page).getByLabel("Endpoints").fill("9");
+	await look(page, "tenants-limits");
+	await dialog(page).getByRole("button", { name: "Save" }).click();
+	await shows(page, "Endpoints: 9");
+	await page.getByRole("button", { name: "Register product" }).click();
+	await dialog(page).getByLabel("Name").fill("lab");
+	await dialog(page).getByLabel("Prefix").fill("lab");
+	await dialog(page).getByRole("button", { name: "Register product" }).click();
+	await dialog(page).waitFor({ state: "hidden" });
+	await page.getByRole("button", { name: "Create tenant" }).click();
+	await dialog(page).getByLabel("Product").selectOption("lab");
+	await dialog(page).getByLabel("Name").fill("Pine Lab");
+	await dialog(page).getByRole("button", { name: "Create tenant" }).click();
+	await shows(page, "Pine Lab");
+	await page.getByLabel("Product", { exact: true }).selectOption("lab");
+	await page.waitForURL(/product=lab/);
+	await page.waitForFunction(() => document.querySelectorAll("[data-row-link]").length === 1);
+	await states(page, "/tenants", "**/api/v1/tenants?*", "No tenants yet");
+}
+
+async function mail(browser) {
+	const page = await open(browser, "/mail");
+	await shows(page, "No e-mails yet");
+	const id = "019bd2a4-7c1e-7a55-9d0c-2f6f5a0e9b11";
+	const html = '<!doctype html><html><body style="color:rgb(1, 2, 3)"><p>Olá Bia</p></body></html>';
+	await page.route("**/api/v1/dev/mail?*", (route) => route.fulfill({ json: { items: [{ id, to: "bia@example.com", subject: "Seu horário", text: "Olá Bia", html, created_at: new Date().toISOString() }], next_cursor: null } }));
+	await page.reload();
+	await page.getByRole("button", { name: "Seu horário" }).click();
+	await page.waitForURL(new RegExp(`letter=${id}`));
+	const letter = page.frameLocator("iframe");
+	await letter.getByText("Olá Bia").waitFor();
+	await page.waitForFunction(() => getComputedStyle(document.querySelector("iframe").contentDocument.body).color === "rgb(1, 2, 3)");
+	expect((await page.locator("iframe").getAttribute("sandbox")) === "allow-same-origin", "scripts of letters do not run");
+	await look(page, "mail-letter");
+	await page.keyboard.press("Escape");
+	await page.waitForURL(`${place.url}/mail`);
+	await look(page, "mail");
+	await page.unroute("**/api/v1/dev/mail?*");
+	await states(page, "/mail", "**/api/v1/dev/mail?*", "No e-mails yet");
+}
+
+// Support reads, and sees why there are no buttons.
+async function support(browser) {
+	const { email } = place;
+	place.email = "bea@example.com";
+	const page = await open(browser, "/keys");
+	place.email = email;
+	await shows(page, "Administrators can change this.");
+	for (const path of ["/keys", "/operators", "/endpoints", "/tenants"]) {
+		await page.goto(place.url + path);
+		await shows(page, "Administrators can change this.");
+		expect(await page.getByRole("button", { name: /Revoke|Delete|Create|Add/ }).count() === 0, `${path} has no buttons for support`);
+	}
+}
+
+const parts = { keys, audit, operators, tenants, mail, support };
+await run(parts[place.part]);

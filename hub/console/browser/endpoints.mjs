@@ -1,0 +1,112 @@
+import { createHmac } from "node:crypto";
+import { expect, look, open, place, run, shows } from "./console.mjs";
+
+const dialog = (page) => page.getByRole("dialog");
+const forbidden = { status: 403, contentType: "application/problem+json", body: '{"status":403,"code":"forbidden","detail":"No."}' };
+
+async function lists(browser) {
+	const page = await open(browser, "/endpoints");
+	await page.locator("[data-row-link]").first().waitFor();
+	await shows(page, "Corner Bakery");
+	await look(page, "endpoints");
+	await page.getByLabel("State").selectOption("disabled");
+	await page.waitForURL(/state=disabled/);
+	await shows(page, "Nothing matches these filters");
+	await page.getByRole("button", { name: "Clear filters" }).click();
+	await page.getByRole("button", { name: "Create endpoint" }).click();
+	await dialog(page).getByLabel("Tenant").selectOption({ label: "Corner Bakery · shop" });
+	await dialog(page).getByLabel("Address").fill(`${place.receiver}/second`);
+	await dialog(page).getByLabel("Event types").fill("order.created, order.paid");
+	await look(page, "endpoints-create");
+	await dialog(page).getByRole("button", { name: "Create endpoint" }).click();
+	await shows(page, "It is shown now and never again", "[role=dialog]");
+	await dialog(page).getByRole("button", { name: "Close" }).last().click();
+	await shows(page, "order.created, order.paid");
+	await page.goto(`${place.url}/endpoints?environment=test`);
+	await shows(page, "No endpoints yet");
+	await look(page, "endpoints-empty");
+	await page.route("**/api/v1/endpoints?*", (route) => route.abort());
+	await page.goto(`${place.url}/endpoints`);
+	await shows(page, "This could not be loaded");
+	await look(page, "endpoints-error");
+	await page.unroute("**/api/v1/endpoints?*");
+	await page.route("**/api/v1/endpoints?*", () => {});
+	await page.reload();
+	await page.locator("main [role=status][aria-label=Loading]").waitFor();
+	await look(page, "endpoints-loading");
+}
+
+const sign = (secret, body) => `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
+
+async function acts(browser) {
+	const page = await open(browser, `/endpoints/${place.endpoint}`);
+	await shows(page, "Warehouse", "h1");
+	await look(page, "endpoint");
+	const pinged = page.waitForResponse((response) => response.url().endsWith("/ping"));
+	await page.getByRole("button", { name: "Ping" }).click();
+	expect((await pinged).status() === 202, "a ping is sent");
+	await shows(page, "hub.ping is on its way");
+	// Rotation, with X-Webhook-Signature changing at the end.
+	await page.getByRole("button", { name: "Rotate secret" }).click();
+	await dialog(page).getByLabel("X-Webhook-Signature changes").selectOption("end");
+	await look(page, "endpoint-rotate");
+	await dialog(page).getByRole("button", { name: "Rotate secret" }).click();
+	await shows(page, "It is shown now and never again", "[role=dialog]");
+	const secret = await page.locator("[role=dialog] .mono").innerText();
+	await look(page, "endpoint-secret");
+	await dialog(page).getByRole("button", { name: "Close" }).last().click();
+	await shows(page, "When the overlap ends", "dl");
+	// The debugger.
+	const body = '{"note":"São","n":1}';
+	const check = async (headers, text, receiver, words) => {
+		await page.getByLabel("Headers").fill(headers);
+		await page.getByLabel("Body").fill(text);
+		await page.getByLabel("Secret that the receiver verifies with").fill(receiver);
+		await page.getByRole("button", { name: "Check" }).click();
+		await shows(page, words);
+	};
+	await check(`Host: x\nX-Webhook-Signature: ${sign(secret, body)}`, body, secret, "The signature holds.");
+	await check(`X-Webhook-Signature: ${sign(secret, body)}`, '{ "note": "S\\u00e3o", "n": 1 }', "", "The JSON was encoded again");
+	await look(page, "endpoint-debugger");
+	await check(`X-Webhook-Signature: ${sign(place.secret, body)}`, body, secret, "uses the other secret of the rotation");
+	await check(`X-Webhook-Signature: ${sign(secret, body)}`, body, "another secret of 24 characters", "is not of this endpoint");
+	await check("Host: x", body, "", "There is neither X-Webhook-Signature");
+	await page.getByLabel("Receiver's clock").fill("2026-01-01T00:00:01");
+	await check(`webhook-id: evt_0123456789abcdef\nwebhook-timestamp: 1767323045\nwebhook-signature: v1,x\nX-Webhook-Signature: ${sign(secret, body)}`, body, "", "more than 5 minutes apart");
+	expect(!(await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }]))).includes(secret), "the secret is not stored");
+	// Disable, enable, recover, delete.
+	await page.getByRole("button", { name: "Disable" }).click();
+	await shows(page, "Its events are parked until it is enabled.");
+	await page.getByRole("button", { name: "Enable" }).click();
+	await shows(page, "It is in use again");
+	await page.getByRole("button", { name: "Recover" }).click();
+	await dialog(page).getByLabel("Events since").fill("2026-01-01T00:01");
+	await dialog(page).getByRole("button", { name: "Count" }).click();
+	await shows(page, "0 events missed.", "[role=dialog]");
+	await look(page, "endpoint-recover");
+	await page.keyboard.press("Escape");
+	await dialog(page).waitFor({ state: "hidden" });
+	await page.getByRole("button", { name: "Delete" }).click();
+	expect(await dialog(page).getByRole("button", { name: "Delete" }).isDisabled(), "the name has to be typed");
+	await dialog(page).getByLabel("Name").fill(new URL(place.receiver).host);
+	await dialog(page).getByRole("button", { name: "Delete" }).click();
+	await page.waitForURL(/\/endpoints$/);
+}
+
+async function fails(browser) {
+	const id = "019bd2a4-7c1e-7a55-9d0c-2f6f5a0e9b11";
+	const page = await open(browser, "/endpoints");
+	await page.goto(`${place.url}/endpoints/${id}`);
+	await shows(page, `There is no endpoint ${id}.`);
+	await look(page, "endpoint-missing");
+	await page.route("**/api/v1/endpoints/*", (route) => route.fulfill(forbidden));
+	await page.reload();
+	await shows(page, "Not allowed");
+	await page.unroute("**/api/v1/endpoints/*");
+	await page.route("**/api/v1/endpoints/*", (route) => route.abort());
+	await page.reload();
+	await shows(page, "The hub does not answer.");
+	await look(page, "endpoint-error");
+}
+
+await run(lists, fails, acts);

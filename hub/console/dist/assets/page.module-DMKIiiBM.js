@@ -1,1 +1,0 @@
-var e={screen:`_screen_5qm5q_2`,top:`_top_5qm5q_10`,section:`_section_5qm5q_24`,scroll:`_scroll_5qm5q_32`,table:`_table_5qm5q_35`,number:`_number_5qm5q_54`,bad:`_bad_5qm5q_57`,select:`_select_5qm5q_60`};export{e as t};

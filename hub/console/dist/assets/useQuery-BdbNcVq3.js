@@ -1,1 +1,0 @@
-import{j as e,k as t}from"./client-eMgpE0Fw.js";function n(n,r){return t(n,e,r)}export{n as t};

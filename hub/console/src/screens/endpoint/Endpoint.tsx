@@ -1,0 +1,90 @@
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { uuid } from "../../app/search";
+import { useLanguage } from "../../i18n";
+import { Copy } from "../../ui/Copy";
+import { Detail, type Fact, Facts, Loaded } from "../../ui/Detail";
+import page from "../../ui/page.module.css";
+import { Sparkline } from "../../ui/Sparkline";
+import { TenantName } from "../../ui/TenantName";
+import { Time } from "../../ui/Time";
+import { EndpointState } from "../endpoints/EndpointState";
+import type { Endpoint as Shown } from "../endpoints/queries";
+import { receiversQuery } from "../integrations/queries";
+import { Debugger } from "./Debugger";
+import { EndpointActions } from "./EndpointActions";
+import { endpointQuery } from "./queries";
+
+const route = getRouteApi("/shell/endpoints/$id");
+
+export function Endpoint() {
+	const { t } = useLanguage();
+	const { id } = route.useParams();
+	const { environment } = route.useSearch();
+	const endpoint = useQuery({ ...endpointQuery(id), enabled: uuid.test(id) });
+	return (
+		<Loaded query={endpoint} what={t.endpoints.what} id={id}>
+			{(data) => (
+				<Detail
+					back={
+						<Link to="/endpoints" search={{ environment }}>
+							{t.endpoints.title}
+						</Link>
+					}
+					title={data.description || new URL(data.url).host}
+					state={<EndpointState endpoint={data} />}
+					actions={<EndpointActions endpoint={data} />}
+				>
+					<EndpointFacts endpoint={data} />
+					<Health endpoint={data} />
+					<Debugger key={id} id={id} />
+				</Detail>
+			)}
+		</Loaded>
+	);
+}
+
+function EndpointFacts({ endpoint }: { endpoint: Shown }) {
+	const { t } = useLanguage();
+	const facts: Fact[] = [
+		[
+			t.endpoints.url,
+			<span key="url">
+				<span className="mono">{endpoint.url}</span> <Copy text={endpoint.url} />
+			</span>,
+		],
+		[t.endpoints.types, endpoint.event_types.join(", ")],
+		[t.ui.tenant, <TenantName key="tenant" id={endpoint.tenant_id} />],
+		[t.integrations.environment, t.app[endpoint.environment]],
+		[t.endpoints.pace, endpoint.rate_per_minute ? t.endpoints.perMinute(endpoint.rate_per_minute) : t.endpoints.noPace],
+		[t.endpoints.signatures, endpoint.standard_signature ? "X-Webhook-Signature, webhook-signature" : "X-Webhook-Signature"],
+		[t.operators.since, <Time key="created" at={endpoint.created_at} />],
+	];
+	if (endpoint.previous_secret_until && new Date(endpoint.previous_secret_until) > new Date()) {
+		facts.push([t.integrations.previous, <Time key="previous" at={endpoint.previous_secret_until} />]);
+		facts.push([t.endpoints.switch, t.endpoints.switches[endpoint.switch ?? "now"]]);
+	}
+	if (endpoint.disabled_at) facts.push([t.endpoints.disabledAt, <Time key="disabled" at={endpoint.disabled_at} />]);
+	return <Facts facts={facts} />;
+}
+
+function Health({ endpoint }: { endpoint: Shown }) {
+	const { t } = useLanguage();
+	const { environment } = route.useSearch();
+	const receivers = useQuery(receiversQuery);
+	const receiver = receivers.data?.get(endpoint.id);
+	const none = Array<number>(24).fill(0);
+	const text = t.integrations.attempts(receiver?.attempts ?? 0, receiver?.errors ?? 0);
+	return (
+		<section className={`panel ${page.section}`} aria-labelledby="day">
+			<h2 id="day">{t.integrations.day}</h2>
+			<Sparkline totals={receiver?.attempts_by_hour ?? none} errors={receiver?.errors_by_hour ?? none} label={text} />
+			<p>
+				<span className="quiet">{text}</span>{" "}
+				<Link to="/deliveries" search={{ environment, endpoint: endpoint.id }}>
+					{t.integrations.deliveries}
+				</Link>
+			</p>
+		</section>
+	);
+}

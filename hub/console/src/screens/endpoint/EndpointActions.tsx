@@ -1,0 +1,110 @@
+import { Button, TextInput } from "@mantine/core";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { useLanguage } from "../../i18n";
+import { Actions } from "../../ui/Detail";
+import { detailOf } from "../../ui/errors";
+import { ConfirmDialog, FormDialog, Secret, Select } from "../../ui/Form";
+import { Overlap } from "../../ui/Overlap";
+import page from "../../ui/page.module.css";
+import { useAdmin } from "../../ui/useAdmin";
+import type { Endpoint } from "../endpoints/queries";
+import { countMissed, deleteEndpoint, pingEndpoint, recover, rotateSecret, setEnabled } from "./queries";
+
+export function EndpointActions({ endpoint }: { endpoint: Endpoint }) {
+	const { t } = useLanguage();
+	const admin = useAdmin();
+	const queries = useQueryClient();
+	const navigate = useNavigate();
+	const [dialog, setDialog] = useState<"rotate" | "recover" | "delete">();
+	const onClose = () => setDialog(undefined);
+	const refresh = () => Promise.all([queries.invalidateQueries({ queryKey: ["endpoint", endpoint.id] }), queries.invalidateQueries({ queryKey: ["endpoints"] })]);
+	const act = useMutation({
+		mutationFn: async (name: "ping" | "enable" | "disable") => {
+			await (name === "ping" ? pingEndpoint(endpoint.id) : setEnabled(endpoint, name === "enable"));
+			return t.endpoints.done[name];
+		},
+		onSettled: refresh,
+	});
+	const other = endpoint.enabled ? "disable" : "enable";
+	return (
+		<Actions bad={act.isError} said={act.data ?? (act.isError && `${t.ui.failed} ${detailOf(act.error)}`)}>
+			{admin && (
+				<>
+					<Button size="xs" disabled={!endpoint.enabled} loading={act.isPending && act.variables === "ping"} onClick={() => act.mutate("ping")}>
+						{t.endpoints.ping}
+					</Button>
+					<Button size="xs" variant="default" onClick={() => setDialog("rotate")}>
+						{t.integrations.rotate}
+					</Button>
+				</>
+			)}
+			<Button size="xs" variant="default" onClick={() => setDialog("recover")}>
+				{t.endpoints.recover}
+			</Button>
+			{admin && (
+				<>
+					<Button size="xs" variant={endpoint.enabled ? "default" : "filled"} loading={act.isPending && act.variables === other} onClick={() => act.mutate(other)}>
+						{t.integrations[other]}
+					</Button>
+					<Button size="xs" variant="default" className={page.bad} onClick={() => setDialog("delete")}>
+						{t.ui.delete}
+					</Button>
+				</>
+			)}
+			{dialog === "rotate" && (
+				<FormDialog
+					title={t.integrations.rotate}
+					onClose={onClose}
+					onDone={refresh}
+					send={({ text }) => rotateSecret(endpoint.id, Number(text("overlap")), text("switch") === "end" ? "end" : "now")}
+					result={({ secret, notices }) => (
+						<>
+							{notices.map((notice) => (
+								<p key={notice}>{notice}</p>
+							))}
+							<Secret text={t.ui.newSecret} value={secret} label={t.integrations.secret} onClose={onClose} />
+						</>
+					)}
+				>
+					<p>{t.endpoints.rotateText}</p>
+					<Overlap />
+					<Select name="switch" label={t.endpoints.switch} value="now" options={[["now", t.endpoints.switches.now], ["end", t.endpoints.switches.end]]} />
+				</FormDialog>
+			)}
+			{dialog === "recover" && <Recover endpoint={endpoint} onClose={onClose} />}
+			{dialog === "delete" && (
+				<ConfirmDialog title={t.ui.delete} text={t.endpoints.deleteText(new URL(endpoint.url).host)} name={new URL(endpoint.url).host} onClose={onClose} send={() => deleteEndpoint(endpoint.id)} onDone={() => navigate({ to: "/endpoints" })} />
+			)}
+		</Actions>
+	);
+}
+
+/** Recover counts what the endpoint missed, and then sends it. */
+function Recover({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
+	const { t } = useLanguage();
+	const navigate = useNavigate();
+	const [counted, setCounted] = useState<{ since: string; count: number }>();
+	return (
+		<FormDialog
+			title={t.endpoints.recover}
+			submit={counted ? t.endpoints.sendMissed(counted.count) : t.replays.count}
+			disabled={counted?.count === 0}
+			onClose={onClose}
+			send={async ({ text }) => {
+				const since = new Date(text("since")).toISOString();
+				if (counted?.since === since) {
+					await navigate({ to: "/replays/$id", params: { id: await recover(endpoint.id, since) } });
+					return;
+				}
+				setCounted({ since, count: await countMissed(endpoint.id, since) });
+			}}
+			stay={!counted}
+		>
+			<p>{t.endpoints.recoverText}</p>
+			<TextInput name="since" type="datetime-local" required label={t.endpoints.since} onChange={() => setCounted(undefined)} />
+			{counted && <p role="status">{t.endpoints.missed(counted.count)}</p>}
+		</FormDialog>
+	);
+}

@@ -1,0 +1,46 @@
+import { queryOptions } from "@tanstack/react-query";
+import { client, read } from "../../api/client";
+import type { paths } from "../../api/schema";
+import type { Endpoint } from "../endpoints/queries";
+
+export const endpointQuery = (id: string) => queryOptions({ queryKey: ["endpoint", id], queryFn: () => read(client.GET("/api/v1/endpoints/{id}", { params: { path: { id } } })) });
+
+const at = (id: string) => ({ params: { path: { id } } });
+
+export const pingEndpoint = (id: string) => read(client.POST("/api/v1/endpoints/{id}/ping", at(id)));
+export const deleteEndpoint = (id: string) => read(client.DELETE("/api/v1/endpoints/{id}", at(id)));
+export const rotateSecret = (id: string, overlap_seconds: number, when: "now" | "end") => read(client.POST("/api/v1/endpoints/{id}/rotate-secret", { ...at(id), body: { overlap_seconds, switch: when } }));
+
+/** setEnabled keeps the other settings. */
+export const setEnabled = ({ id, url, event_types, description, rate_per_minute }: Endpoint, enabled: boolean) => read(client.PUT("/api/v1/endpoints/{id}", { ...at(id), body: { url, event_types, description, rate_per_minute, enabled } }));
+
+export const countMissed = async (id: string, since: string): Promise<number> => {
+	const answer = await read(client.POST("/api/v1/endpoints/{id}/recover", { ...at(id), body: { since, dry_run: true } }));
+	return (answer as unknown as { count: number }).count;
+};
+export const recover = async (id: string, since: string): Promise<string> => {
+	const answer = await read(client.POST("/api/v1/endpoints/{id}/recover", { ...at(id), body: { since } }));
+	return (answer as unknown as { id: string }).id;
+};
+
+export type SignatureCheck = paths["/api/v1/endpoints/{id}/check-signature"]["post"]["responses"]["200"]["content"]["application/json"];
+
+/** headersOf reads pasted lines of "name: value". */
+export function headersOf(text: string): Record<string, string> {
+	const lines = text.split(/\r?\n/).map((line) => line.replace(/^[>\s]*(?:-H\s*['"])?/, "").replace(/['"]\s*\\?$/, ""));
+	return Object.fromEntries(lines.flatMap((line) => (line.indexOf(":") > 0 ? [[line.slice(0, line.indexOf(":")).trim().toLowerCase(), line.slice(line.indexOf(":") + 1).trim()]] : [])));
+}
+
+export function checkSignature(id: string, wanted: { headers: string; body: string; secret?: string; received_at?: string }) {
+	const headers = headersOf(wanted.headers);
+	const body = {
+		signature: headers["x-webhook-signature"],
+		webhook_id: headers["webhook-id"],
+		webhook_timestamp: headers["webhook-timestamp"],
+		webhook_signature: headers["webhook-signature"],
+		body: wanted.body,
+		secret: wanted.secret,
+		received_at: wanted.received_at,
+	};
+	return read(client.POST("/api/v1/endpoints/{id}/check-signature", { ...at(id), body }));
+}

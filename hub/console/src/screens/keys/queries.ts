@@ -1,0 +1,28 @@
+import { infiniteQueryOptions } from "@tanstack/react-query";
+import { client, type Environment, read } from "../../api/client";
+import type { paths } from "../../api/schema";
+import type { KeysSearch } from "./search";
+
+export type Key = paths["/api/v1/keys"]["get"]["responses"]["200"]["content"]["application/json"]["items"][number];
+
+export const keysQuery = (environment: Environment, search: KeysSearch) =>
+	infiniteQueryOptions({
+		queryKey: ["keys", environment, search],
+		initialPageParam: undefined as string | undefined,
+		refetchInterval: 15_000, // the use counts on
+		queryFn: ({ pageParam: cursor, signal }) => read(client.GET("/api/v1/keys", { signal, params: { query: { limit: 100, cursor, environment, product: search.product, tenant_id: search.tenant } } })),
+		getNextPageParam: (last) => last.next_cursor ?? undefined,
+	});
+
+export type Draft = { tenant_id: string; name?: string; environment: Environment; scopes?: string[]; rate?: string; expires_at?: string };
+
+export const createKey = (body: Draft) => read(client.POST("/api/v1/keys", { body }));
+export const rotateKey = (id: string, overlap_seconds: number) => read(client.POST("/api/v1/keys/{id}/rotate", { params: { path: { id } }, body: { overlap_seconds } }));
+export const revokeKey = (id: string) => read(client.DELETE("/api/v1/keys/{id}", { params: { path: { id } } }));
+
+/** stateOf is what a key's times mean for people. */
+export function stateOf(key: Key): "active" | "replaced" | "expired" | "revoked" {
+	if (key.revoked_at) return "revoked";
+	if (key.expires_at && new Date(key.expires_at) <= new Date()) return "expired";
+	return key.replaced_by ? "replaced" : "active";
+}

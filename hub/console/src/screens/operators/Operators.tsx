@@ -1,0 +1,109 @@
+import { Button, PasswordInput, TextInput } from "@mantine/core";
+import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { useLanguage } from "../../i18n";
+import { Check, ConfirmDialog, FormDialog, Select, type Values } from "../../ui/Form";
+import { ListScreen } from "../../ui/ListScreen";
+import page from "../../ui/page.module.css";
+import { Status } from "../../ui/Status";
+import { Time } from "../../ui/Time";
+import { useAdmin } from "../../ui/useAdmin";
+import type { Column } from "../../ui/VirtualTable";
+import { createOperator, deleteOperator, type Operator, operatorsQuery, updateOperator } from "./queries";
+
+const route = getRouteApi("/shell/operators");
+type Act = { name: "create" | "change" | "delete"; operator?: Operator };
+
+export function Operators() {
+	const { t } = useLanguage();
+	const { environment } = route.useSearch();
+	const admin = useAdmin();
+	const queries = useQueryClient();
+	const list = useInfiniteQuery(operatorsQuery);
+	const [act, setAct] = useState<Act>();
+	const columns: Column<Operator>[] = [
+		{ title: t.keys.state, width: "112px", cell: (row) => <Status status={row.disabled ? "parked" : "delivered"} text={row.disabled ? t.operators.disabled : t.operators.enabled} /> },
+		{
+			title: t.ui.name,
+			width: "minmax(140px, 1fr)",
+			cell: (row) => (
+				<Link to="/audit" search={{ environment, actor: row.id }} className={page.name} title={t.operators.history} data-row-link>
+					{row.name}
+				</Link>
+			),
+		},
+		{ title: t.login.email, width: "minmax(180px, 1.4fr)", cell: (row) => row.email },
+		{ title: t.operators.role, width: "minmax(110px, 0.7fr)", cell: (row) => t.app.roles[row.role] },
+		{ title: t.operators.since, width: "104px", cell: (row) => <Time at={row.created_at} focusable={false} /> },
+		{
+			title: t.keys.actions,
+			width: "160px",
+			cell: (row) =>
+				admin && (
+					<>
+						<Button size="compact-xs" variant="default" onClick={() => setAct({ name: "change", operator: row })}>
+							{t.operators.change}
+						</Button>{" "}
+						<Button size="compact-xs" variant="default" className={page.bad} onClick={() => setAct({ name: "delete", operator: row })}>
+							{t.ui.delete}
+						</Button>
+					</>
+				),
+		},
+	];
+	const onClose = () => setAct(undefined);
+	const onDone = () => queries.invalidateQueries({ queryKey: ["operators"] });
+	const create = admin ? (
+		<Button size="xs" onClick={() => setAct({ name: "create" })}>
+			{t.operators.create}
+		</Button>
+	) : (
+		<span className="quiet">{t.ui.adminsOnly}</span>
+	);
+	return (
+		<ListScreen title={t.operators.title} lead={t.operators.lead} list={list} columns={columns} keyOf={(row) => row.id} empty={{ title: t.operators.emptyTitle, text: t.operators.empty, next: create }} actions={create}>
+			{act?.name === "create" && (
+				<FormDialog title={t.operators.create} onClose={onClose} onDone={onDone} send={(values) => createOperator({ ...fieldsOf(values), password: values.raw("password") })}>
+					<Fields required />
+				</FormDialog>
+			)}
+			{act?.name === "change" && act.operator && (
+				<FormDialog
+					title={t.operators.change}
+					onClose={onClose}
+					onDone={onDone}
+					send={(values) => updateOperator(act.operator?.id ?? "", { ...fieldsOf(values), password: values.raw("password") || undefined, disabled: values.checked("disabled") })}
+				>
+					<Fields operator={act.operator} />
+					<Check name="disabled" label={t.operators.disable} checked={act.operator.disabled} />
+				</FormDialog>
+			)}
+			{act?.name === "delete" && act.operator && (
+				<ConfirmDialog title={t.ui.delete} text={t.operators.deleteText(act.operator.email)} onClose={onClose} onDone={onDone} send={() => deleteOperator(act.operator?.id ?? "")} />
+			)}
+		</ListScreen>
+	);
+}
+
+const fieldsOf = ({ text }: Values) => ({ name: text("name"), email: text("email"), role: text("role") === "admin" ? ("admin" as const) : ("support" as const) });
+
+function Fields({ operator, required }: { operator?: Operator; required?: boolean }) {
+	const { t } = useLanguage();
+	return (
+		<>
+			<TextInput name="name" required maxLength={120} label={t.ui.name} defaultValue={operator?.name} />
+			<TextInput name="email" type="email" required maxLength={254} label={t.login.email} defaultValue={operator?.email} />
+			<Select
+				name="role"
+				label={t.operators.role}
+				value={operator?.role ?? "support"}
+				options={[
+					["support", `${t.app.roles.support}: ${t.operators.support}`],
+					["admin", `${t.app.roles.admin}: ${t.operators.admin}`],
+				]}
+			/>
+			<PasswordInput name="password" autoComplete="new-password" required={required} minLength={10} maxLength={200} label={t.login.password} description={required ? t.operators.password : t.operators.newPassword} />
+		</>
+	);
+}

@@ -1,0 +1,85 @@
+import { Button } from "@mantine/core";
+import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { client, read } from "../../api/client";
+import { uuid } from "../../app/search";
+import { useLanguage } from "../../i18n";
+import { Actions, Detail, type Fact, Facts, Loaded } from "../../ui/Detail";
+import { detailOf } from "../../ui/errors";
+import page from "../../ui/page.module.css";
+import { Time } from "../../ui/Time";
+import { filterText, type Replay as Shown } from "../replays/queries";
+import { ReplayState } from "../replays/ReplayState";
+import classes from "./Replay.module.css";
+
+const route = getRouteApi("/shell/replays/$id");
+
+const replayQuery = (id: string) =>
+	queryOptions({
+		queryKey: ["replay", id],
+		refetchInterval: (query) => (query.state.data?.status === "running" ? 1000 : false),
+		retry: 3, // the hub may be starting anew
+		queryFn: () => read(client.GET("/api/v1/replays/{id}", { params: { path: { id } } })),
+	});
+
+export function Replay() {
+	const { t } = useLanguage();
+	const { id } = route.useParams();
+	const { environment } = route.useSearch();
+	const replay = useQuery({ ...replayQuery(id), enabled: uuid.test(id) });
+	return (
+		<Loaded query={replay} what={t.replays.what} id={id}>
+			{(data) => (
+				<Detail
+					back={
+						<Link to="/replays" search={{ environment }}>
+							{t.replays.title}
+						</Link>
+					}
+					title={t.replays.heading(data.total)}
+					state={<ReplayState replay={data} />}
+					actions={<ReplayActions replay={data} />}
+				>
+					<section className={`panel ${page.section}`} aria-labelledby="progress">
+						<h2 id="progress">{t.replays.progress}</h2>
+						<progress className={classes.bar} max={Math.max(data.total, 1)} value={data.done} aria-labelledby="progress" />
+						<p role="status">{t.replays.settled(data.done, data.total)}</p>
+					</section>
+					<ReplayFacts replay={data} />
+				</Detail>
+			)}
+		</Loaded>
+	);
+}
+
+function ReplayActions({ replay }: { replay: Shown }) {
+	const { t } = useLanguage();
+	const queries = useQueryClient();
+	const cancel = useMutation({
+		mutationFn: () => read(client.POST("/api/v1/replays/{id}/cancel", { params: { path: { id: replay.id } } })),
+		onSuccess: (data) => queries.setQueryData(replayQuery(replay.id).queryKey, data),
+	});
+	if (replay.status !== "running") return null;
+	return (
+		<Actions bad={cancel.isError} said={cancel.isError && `${t.ui.failed} ${detailOf(cancel.error)}`}>
+			<Button size="xs" variant="default" className={page.bad} loading={cancel.isPending} onClick={() => cancel.mutate()}>
+				{t.replays.cancel}
+			</Button>
+		</Actions>
+	);
+}
+
+function ReplayFacts({ replay }: { replay: Shown }) {
+	const { t } = useLanguage();
+	const facts: Fact[] = [
+		[t.status.delivered ?? "", replay.delivered],
+		[t.status.parked ?? "", replay.parked],
+		[t.status.failed ?? "", replay.failed],
+		[t.replays.filter, <span key="filter" className="mono">{filterText(replay)}</span>],
+		[t.replays.by, replay.created_by],
+		[t.replays.started, <Time key="started" at={replay.created_at} />],
+		[t.delivery.finished, replay.finished_at ? <Time key="finished" at={replay.finished_at} /> : "–"],
+	];
+	if (replay.error) facts.push([t.integrations.error, <span key="error" className={page.bad}>{replay.error}</span>]);
+	return <Facts facts={facts} />;
+}

@@ -1,0 +1,21 @@
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { client, read } from "../../api/client";
+import type { paths } from "../../api/schema";
+import type { TenantsSearch } from "./search";
+
+export type Tenant = paths["/api/v1/tenants/{id}"]["get"]["responses"]["200"]["content"]["application/json"];
+export type Update = paths["/api/v1/tenants/{id}"]["put"]["requestBody"]["content"]["application/json"];
+
+export const productsQuery = queryOptions({ queryKey: ["products"], queryFn: () => read(client.GET("/api/v1/products", { params: { query: { limit: 200 } } })) });
+
+export const tenantsQuery = (search: TenantsSearch) =>
+	infiniteQueryOptions({
+		queryKey: ["tenants", "list", search],
+		initialPageParam: undefined as string | undefined,
+		queryFn: ({ pageParam: cursor, signal }) => read(client.GET("/api/v1/tenants", { signal, params: { query: { limit: 100, cursor, product: search.product, q: search.q } } })),
+		getNextPageParam: (last) => last.next_cursor ?? undefined,
+	});
+
+export const createProduct = (body: { name: string; prefix: string; title?: string }) => read(client.POST("/api/v1/products", { body }));
+export const createTenant = (body: { product: string; name: string; external_ref?: string }) => read(client.POST("/api/v1/tenants", { body }));
+export const updateTenant = (id: string, body: Update) => read(client.PUT("/api/v1/tenants/{id}", { params: { path: { id } }, body }));

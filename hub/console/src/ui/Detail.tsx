@@ -1,0 +1,59 @@
+import type { UseQueryResult } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { uuid } from "../app/search";
+import classes from "./Detail.module.css";
+import page from "./page.module.css";
+import { Failed, Loading, Missing } from "./states";
+
+/** Loaded shows a thing once it is read; before that, and where it cannot be, the state of its page. */
+export function Loaded<T>({ query, what, id, children }: { query: UseQueryResult<T>; what: string; id: string; children: (data: T) => ReactNode }) {
+	if (!uuid.test(id)) return <Missing what={what} id={id} />;
+	if (query.isPending) return <Loading rows={12} />;
+	if (query.data === undefined) return <Failed error={query.error} onRetry={() => void query.refetch()} what={what} id={id} />;
+	return children(query.data);
+}
+
+/** Detail is the page of one thing: the way back to its list, its title and state, what can be done, what is known. */
+export function Detail(props: { back: ReactNode; title: ReactNode; state?: ReactNode; actions?: ReactNode; children: ReactNode }) {
+	return (
+		<article className={page.screen}>
+			<div className={classes.back}>← {props.back}</div>
+			<div className={classes.top}>
+				<div className={classes.title}>
+					<h1>{props.title}</h1>
+					{props.state}
+				</div>
+				{props.actions}
+			</div>
+			{props.children}
+		</article>
+	);
+}
+
+/** Actions are a thing's buttons, and below them what came of the last one. */
+export function Actions({ children, said, bad }: { children: ReactNode; said?: ReactNode; bad?: boolean }) {
+	return (
+		<div className={classes.actions}>
+			{children}
+			<div role="status" className={bad ? page.bad : "quiet"}>
+				{said}
+			</div>
+		</div>
+	);
+}
+
+export type Fact = [name: string, value: ReactNode];
+
+/** Facts are names and values beside each other. */
+export function Facts({ facts }: { facts: Fact[] }) {
+	return (
+		<dl className={`panel ${classes.facts}`}>
+			{facts.map(([name, value]) => (
+				<div key={name}>
+					<dt>{name}</dt>
+					<dd>{value}</dd>
+				</div>
+			))}
+		</dl>
+	);
+}

@@ -1,0 +1,133 @@
+import { Button, TextInput } from "@mantine/core";
+import { type UseMutationResult, useMutation } from "@tanstack/react-query";
+import { type FormEvent, type ReactNode, useState } from "react";
+import { useLanguage } from "../i18n";
+import { Copy } from "./Copy";
+import { Dialog } from "./Dialog";
+import { detailOf } from "./errors";
+import classes from "./Form.module.css";
+import page from "./page.module.css";
+
+/** Values are what a form holds: text without the spaces around it, raw with them. */
+export type Values = { text: (name: string) => string; raw: (name: string) => string; maybe: (name: string) => string | undefined; checked: (name: string) => boolean };
+
+function valuesOf(form: HTMLFormElement): Values {
+	const data = new FormData(form);
+	// Browsers write line breaks of text areas as two characters.
+	const raw = (name: string) => String(data.get(name) ?? "").replaceAll("\r\n", "\n");
+	const text = (name: string) => raw(name).trim();
+	return { text, raw, maybe: (name) => text(name) || undefined, checked: (name) => data.has(name) };
+}
+
+type FormProps<T> = { submit: string; act: UseMutationResult<T, Error, Values>; children?: ReactNode; disabled?: boolean; danger?: boolean };
+
+/** Form sends its fields to a mutation, and shows what is wrong with them. */
+export function Form<T>({ submit, act, children, disabled, danger }: FormProps<T>) {
+	const { t } = useLanguage();
+	const send = (event: FormEvent<HTMLFormElement>) => {
+		event.preventDefault();
+		if (!disabled) act.mutate(valuesOf(event.currentTarget));
+	};
+	return (
+		<form className={classes.form} onSubmit={send} autoComplete="off">
+			{children}
+			<Button size="xs" type="submit" color={danger ? "red" : undefined} loading={act.isPending} disabled={disabled}>
+				{submit}
+			</Button>
+			<p role="alert" className={page.bad}>
+				{act.isError && `${t.ui.failed} ${detailOf(act.error)}`}
+			</p>
+		</form>
+	);
+}
+
+type DialogProps<T> = { title: string; submit?: string; onClose: () => void; send: (values: Values) => Promise<T>; onDone?: () => unknown; children?: ReactNode; disabled?: boolean; danger?: boolean; result?: (data: T) => ReactNode; stay?: boolean };
+
+/**
+ * FormDialog is a form in a window. It closes when the hub has done it, unless it stays, or shows the
+ * result once.
+ */
+export function FormDialog<T>(props: DialogProps<T>) {
+	const act = useMutation({
+		mutationFn: props.send,
+		gcTime: 0, // secrets are not kept
+		onSuccess: async () => {
+			if (!props.result && !props.stay) props.onClose();
+			await props.onDone?.();
+		},
+	});
+	return (
+		<Dialog title={props.title} onClose={props.onClose}>
+			{act.isSuccess && props.result ? (
+				<div className={classes.form}>{props.result(act.data)}</div>
+			) : (
+				<Form submit={props.submit ?? props.title} act={act} disabled={props.disabled} danger={props.danger}>
+					{props.children}
+				</Form>
+			)}
+		</Dialog>
+	);
+}
+
+/** ConfirmDialog asks before something is done for good. name has to be typed where it is given. */
+export function ConfirmDialog(props: { title: string; text: string; name?: string; onClose: () => void; send: () => Promise<unknown>; onDone?: () => unknown }) {
+	const { t } = useLanguage();
+	const [typed, setTyped] = useState("");
+	return (
+		<FormDialog title={props.title} onClose={props.onClose} send={props.send} onDone={props.onDone} danger disabled={props.name !== undefined && typed.trim() !== props.name.trim()}>
+			<p>{props.text}</p>
+			{props.name !== undefined && <TextInput label={t.ui.name} value={typed} autoComplete="off" onChange={(event) => setTyped(event.currentTarget.value)} data-autofocus />}
+		</FormDialog>
+	);
+}
+
+/** Secret shows what is never shown again. */
+export function Secret({ text, value, label, onClose }: { text: string; value: string; label: string; onClose: () => void }) {
+	const { t } = useLanguage();
+	return (
+		<>
+			<p>{text}</p>
+			<p className={classes.secret}>
+				<span className="mono">{value}</span> <Copy text={value} label={label} />
+			</p>
+			<Button size="xs" variant="default" onClick={onClose}>
+				{t.help.close}
+			</Button>
+		</>
+	);
+}
+
+/** Select is a field with some values. */
+export function Select(props: { label: string; name: string; options: [value: string, text: string][]; value?: string; required?: boolean; onChange?: (value: string) => void }) {
+	return (
+		<label className={classes.field}>
+			<span>{props.label}</span>
+			<select className={page.select} name={props.name} required={props.required} defaultValue={props.value} onChange={(event) => props.onChange?.(event.target.value)}>
+				{props.options.map(([value, text]) => (
+					<option key={value} value={value}>
+						{text}
+					</option>
+				))}
+			</select>
+		</label>
+	);
+}
+
+/** Area is a field for text that is pasted. */
+export function Area(props: { label: string; name: string; rows: number; maxLength: number; required?: boolean; placeholder?: string }) {
+	return (
+		<label className={classes.field}>
+			<span>{props.label}</span>
+			<textarea className={classes.area} name={props.name} rows={props.rows} maxLength={props.maxLength} required={props.required} placeholder={props.placeholder} spellCheck={false} />
+		</label>
+	);
+}
+
+/** Check is a box to tick. */
+export function Check({ label, name, checked, onChange }: { label: string; name: string; checked?: boolean; onChange?: (checked: boolean) => void }) {
+	return (
+		<label className={classes.check}>
+			<input type="checkbox" name={name} defaultChecked={checked} onChange={(event) => onChange?.(event.target.checked)} /> {label}
+		</label>
+	);
+}

@@ -1,0 +1,68 @@
+import type { InfiniteData, UseInfiniteQueryResult } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { useLanguage } from "../i18n";
+import page from "./page.module.css";
+import { Empty, Failed, Loading, NothingMatches } from "./states";
+import { type Column, VirtualTable } from "./VirtualTable";
+
+type Props<R> = {
+	title: string;
+	lead: string;
+	list: UseInfiniteQueryResult<InfiniteData<{ items: R[] }>>;
+	columns: Column<R>[];
+	keyOf: (row: R) => string;
+	/** filtered is whether the address narrows the list. */
+	filtered?: boolean;
+	onClear?: () => void;
+	empty: { title: string; text: string; next: ReactNode };
+	actions?: ReactNode;
+	filters?: ReactNode;
+	children?: ReactNode;
+};
+
+/** ListScreen is the page of a list: heading, filters, and its rows in one of their states. */
+export function ListScreen<R>(props: Props<R>) {
+	const { t } = useLanguage();
+	const { list } = props;
+	const rows = list.data?.pages.flatMap((part) => part.items) ?? [];
+	return (
+		<div className={page.full}>
+			<div className={page.top}>
+				<div>
+					<h1>{props.title}</h1>
+					<p className="quiet">{props.lead}</p>
+				</div>
+				<span role="status" className="quiet">
+					{list.isSuccess && t.ui.count(rows.length, list.hasNextPage)}
+				</span>
+				{props.actions}
+			</div>
+			{props.filters}
+			<div className={`panel ${page.list}`}>
+				{list.isPending ? (
+					<Loading rows={10} />
+				) : list.isError && rows.length === 0 ? (
+					<Failed error={list.error} onRetry={() => void list.refetch()} />
+				) : rows.length > 0 ? (
+					<VirtualTable
+						label={props.title}
+						columns={props.columns}
+						keyOf={props.keyOf}
+						rows={rows}
+						first={0}
+						hasNext={list.hasNextPage}
+						fetchNext={() => !list.isFetching && void list.fetchNextPage()}
+						fetchPrevious={() => {}}
+					/>
+				) : props.filtered ? (
+					<NothingMatches onClear={() => props.onClear?.()} />
+				) : (
+					<Empty title={props.empty.title} next={props.empty.next}>
+						{props.empty.text}
+					</Empty>
+				)}
+			</div>
+			{props.children}
+		</div>
+	);
+}

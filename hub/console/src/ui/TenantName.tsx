@@ -1,0 +1,11 @@
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import { client, read } from "../api/client";
+
+export const tenantQuery = (id: string) =>
+	queryOptions({ queryKey: ["tenant", id], staleTime: 60_000, queryFn: () => read(client.GET("/api/v1/tenants/{id}", { params: { path: { id } } })) });
+
+/** TenantName shows a tenant by its name, once that is known. */
+export function TenantName({ id }: { id: string }) {
+	const { data } = useQuery(tenantQuery(id));
+	return <span title={id}>{data?.name ?? <span className="mono quiet">{id.slice(0, 8)}</span>}</span>;
+}

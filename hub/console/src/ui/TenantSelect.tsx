@@ -1,0 +1,28 @@
+import { TextInput } from "@mantine/core";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { client, read } from "../api/client";
+import { useLanguage } from "../i18n";
+import { Select } from "./Form";
+import { tenantQuery } from "./TenantName";
+
+const limit = 100;
+
+/** TenantSelect is a field for a tenant: a list, and above it a search where there are many. */
+export function TenantSelect({ tenant }: { tenant?: string }) {
+	const { t } = useLanguage();
+	const [q, setQ] = useState("");
+	const chosen = useQuery({ ...tenantQuery(tenant ?? ""), enabled: tenant !== undefined });
+	const found = useQuery({
+		queryKey: ["tenants", "select", q],
+		placeholderData: keepPreviousData,
+		queryFn: () => read(client.GET("/api/v1/tenants", { params: { query: { limit, q: q || undefined } } })),
+	});
+	const rows = [...(chosen.data ? [chosen.data] : []), ...(found.data?.items.filter(({ id }) => id !== tenant) ?? [])];
+	return (
+		<>
+			{(found.data?.next_cursor || q) && <TextInput size="xs" type="search" maxLength={120} label={t.connect.findTenant} value={q} onChange={(event) => setQ(event.currentTarget.value)} />}
+			<Select key={rows[0]?.id} name="tenant" required label={t.ui.tenant} value={tenant ?? (rows.length === 1 ? rows[0]?.id : "")} options={[["", t.connect.choose], ...rows.map(({ id, name, product }): [string, string] => [id, `${name} · ${product}`])]} />
+		</>
+	);
+}
