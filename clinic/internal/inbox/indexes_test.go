@@ -35,7 +35,7 @@ func TestInboxUsesIndexes(t *testing.T) {
 		indexes []string
 		args    []any
 	}{
-		{"countInboxEntries", []string{"inbox_list"}, []any{clinic.ID, "live", "open", 100}},
+		{"countInboxEntries", []string{"Scan using inbox_"}, []any{clinic.ID, "live", "open", 100}},
 		{"inboxPage", []string{"inbox_list"}, []any{clinic.ID, "live", "open", 500, 20}},
 		{"uniquePatientsByPhone", []string{"patients_phone", "linked_phones_", "patients_pkey"}, []any{clinic.ID, "live", []string{number}}},
 		{"waitingEntries", []string{"inbox_open_phone", "inbox_open_subject", "inbox_meant"}, []any{clinic.ID, "live", clinic.ID, number, first, clinic.ID, 201, "messaging", subject}},

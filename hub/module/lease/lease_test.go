@@ -3,6 +3,7 @@ package lease_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,13 +20,21 @@ const (
 
 // server is where a lease is renewed.
 type server struct {
-	renewals int
-	answer   func(ctx context.Context) (bool, error)
+	renewals atomic.Int64
+	answer   atomic.Pointer[answer]
+}
+
+type answer func(ctx context.Context) (bool, error)
+
+func answering(a answer) *server {
+	s := &server{}
+	s.answer.Store(&a)
+	return s
 }
 
 func (s *server) renew(ctx context.Context) (bool, error) {
-	s.renewals++
-	return s.answer(ctx)
+	s.renewals.Add(1)
+	return (*s.answer.Load())(ctx)
 }
 
 func isHeld(context.Context) (bool, error)    { return true, nil }
@@ -43,15 +52,15 @@ func pass(d time.Duration) { <-time.After(d) }
 func TestRenewed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &server{answer: isHeld}
+		s := answering(isHeld)
 		working, stop := keep(t.Context(), s)
 		pass(time.Hour + time.Second)
 		require.NoError(t, working.Err())
-		require.Equal(t, 720, s.renewals)
+		require.EqualValues(t, 720, s.renewals.Load())
 		stop()
 		require.ErrorIs(t, context.Cause(working), context.Canceled)
 		pass(time.Hour)
-		require.Equal(t, 720, s.renewals)
+		require.EqualValues(t, 720, s.renewals.Load())
 	})
 }
 
@@ -59,18 +68,18 @@ func TestRenewed(t *testing.T) {
 func TestLost(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		answer func(context.Context) (bool, error)
+		answer answer
 		after  time.Duration
 	}{"another's": {isLost, renewal}, "refused": {isAway, giveUp}, "hanging": {hangs, giveUp}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := &server{answer: isHeld}
+				s := answering(isHeld)
 				began := time.Now()
 				working, stop := keep(t.Context(), s)
 				defer stop()
 				pass(2*renewal + time.Second)
-				s.answer = tc.answer
+				s.answer.Store(&tc.answer)
 				<-working.Done()
 				require.ErrorIs(t, context.Cause(working), lease.ErrLost)
 				require.Equal(t, 2*renewal+tc.after, time.Since(began))
@@ -83,11 +92,12 @@ func TestLost(t *testing.T) {
 func TestAwayForAMoment(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &server{answer: isAway}
+		s := answering(isAway)
 		working, stop := keep(t.Context(), s)
 		defer stop()
 		pass(giveUp - time.Second/2)
-		s.answer = isHeld
+		held := answer(isHeld)
+		s.answer.Store(&held)
 		pass(time.Hour)
 		require.NoError(t, working.Err())
 	})
@@ -98,12 +108,12 @@ func TestKeptWhileStopping(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		s := &server{answer: isHeld}
+		s := answering(isHeld)
 		working, stop := keep(ctx, s)
 		cancel()
 		require.ErrorIs(t, working.Err(), context.Canceled)
 		pass(time.Minute + time.Second)
-		require.Equal(t, 12, s.renewals)
+		require.EqualValues(t, 12, s.renewals.Load())
 		stop()
 	})
 }
