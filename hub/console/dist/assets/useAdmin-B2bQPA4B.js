@@ -1,1 +1,0 @@
-import{o as e}from"./index-6H7_YLjD.js";var t=()=>e().operator.role===`admin`;export{t};

@@ -1,0 +1,1 @@
+import{o as e}from"./index-BrygrZQT.js";var t=()=>e().operator.role===`admin`;export{t};

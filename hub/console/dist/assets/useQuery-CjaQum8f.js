@@ -1,1 +1,0 @@
-import{$ as e,Z as t}from"./index-6H7_YLjD.js";function n(n,r){return t(n,e,r)}export{n as t};
