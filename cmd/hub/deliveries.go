@@ -186,10 +186,33 @@ func (a *app) deliveryShown(reply client.Reply[client.Delivery], headers bool) e
 	a.fields("event       ", d.EventID, "type", d.EventType, "product", d.Product, "direction", d.Direction, "environment", d.Environment, "tenant", strings.TrimSpace(d.TenantName+" "+d.TenantID),
 		"receiver", d.Receiver, "endpoint", d.EndpointID, "integration", d.IntegrationID, "correlation", d.CorrelationID, "reason", d.Reason,
 		"created", clock(d.CreatedAt), "next attempt", next, "answered", answered, "payload", string(d.Payload))
+	a.waitingShown(d.Waiting)
 	for _, t := range d.Attempts {
 		a.attemptShown(t, headers)
 	}
 	return nil
+}
+
+// waitingShown prints why a delivery waits and what releases it.
+func (a *app) waitingShown(w *client.Waiting) {
+	if w == nil {
+		return
+	}
+	a.fields("waits       ", w.Explanation, "last error", w.LastError, "released by", releaseText(w.Release), "fails", clockOf(w.ExpiresAt))
+}
+
+// releaseTexts are the API's names of what releases a delivery, in words.
+var releaseTexts = map[string]string{
+	"time": "time", "receiver_answers": "a success at the receiver", "enable_receiver": "enabling the receiver",
+	"activate_integration": "a working connection (hub integrations test)", "retry": "hub deliveries retry",
+}
+
+func releaseText(names []string) string {
+	texts := make([]string, len(names))
+	for i, name := range names {
+		texts[i] = cmp.Or(releaseTexts[name], name)
+	}
+	return strings.Join(texts, ", or ")
 }
 
 // inbound is the direction of what a peer sent: it was answered, and nothing attempted.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub/hubtest"
 	"integrationhub/messaging"
 )
 
@@ -48,4 +49,25 @@ func TestPhones(t *testing.T) {
 	c.run("phone", "ban", "x").requireFails(2, "CONNECTION is the id of a connection")
 	c.run("phone", "inbox", "5511911111111").requireFails(5)
 	require.Contains(t, c.run("phone", "send", "--help").requireOK(), "hub phone send 5511987654321")
+}
+
+// TestPhoneScreenInABrowser: the console's phones, with the messaging product. It stands here
+// because the hub's own tests know no product.
+func TestPhoneScreenInABrowser(t *testing.T) {
+	t.Parallel()
+	hubtest.SkipShort(t)
+	h := productHubOf(t, messaging.New())
+	status, text := post(t, h.url+"/messaging/auth/signup", http.Header{"Content-Type": {"application/json"}}, []byte(`{"name":"Bia","email":"bia@example.com","password":"a long password"}`))
+	require.Equal(t, 201, status, text)
+	var session struct{ Token string }
+	require.NoError(t, json.Unmarshal([]byte(text), &session))
+	status, text = post(t, h.url+"/messaging/whatsapp", http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer " + session.Token}}, []byte(`{"name":"Reception"}`))
+	require.Equal(t, 201, status, text)
+	var connection struct {
+		QRCode string `json:"qrcode"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(text), &connection))
+	hubtest.RunInBrowser(t, "hub/console/browser/phone.mjs", map[string]any{
+		"url": h.url, "email": "admin@localhost", "password": adminPassword, "token": session.Token, "code": connection.QRCode,
+	})
 }

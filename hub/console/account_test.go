@@ -22,8 +22,8 @@ type account struct {
 	token   string
 }
 
-// signUp makes a tenant of a hosted product with its first administrator, who is logged in.
-func (c *console) signUp(product, tenant string) *account {
+// newAccount makes a tenant of a hosted product with its first administrator, who is logged in.
+func (c *console) newAccount(product, tenant string) *account {
 	c.t.Helper()
 	a := &account{console: c, product: product, tenant: tenant, email: product + "@example.com"}
 	path, body := "/api/v1/auth/register", object{"name": "Bia", "email": a.email, "password": accountPassword}
@@ -87,7 +87,7 @@ func (a *account) addStaff() string {
 func startAccounts(t *testing.T) (scheduling, clinic, messaging *account) {
 	t.Helper()
 	c := startHosting(t, products())
-	return c.signUp("scheduling", "Studio Bela"), c.signUp("clinic", "Pine Clinic"), c.signUp("messaging", "Oak Messages")
+	return c.newAccount("scheduling", "Studio Bela"), c.newAccount("clinic", "Pine Clinic"), c.newAccount("messaging", "Oak Messages")
 }
 
 // visited is what the scripts need to know of an account.

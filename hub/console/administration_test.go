@@ -195,6 +195,6 @@ func TestAdministrationTasksInABrowser(t *testing.T) {
 	c.ok(204, "DELETE", "/keys/"+key["id"].(string), nil, "Authorization", "Bearer "+token)
 	visited := c.visited()
 	visited["receiver"] = r.server.URL
-	hubtest.RunInBrowser(t, "hub/console/browser/tasks.mjs", visited)
+	hubtest.RunInBrowser(t, "hub/console/browser/administration-tasks.mjs", visited)
 	r.release()
 }

@@ -128,16 +128,29 @@ func (c *console) ok(status int, method, path string, body any, headers ...strin
 	}
 	response, text := c.call(method, "/api/v1"+path, body, headers...)
 	require.Equal(c.t, status, response.StatusCode, "%s %s: %s", method, path, text)
-	var parsed object
-	if strings.HasPrefix(text, "{") {
-		require.NoError(c.t, json.Unmarshal([]byte(text), &parsed))
+	if !strings.HasPrefix(text, "{") {
+		return nil
 	}
+	return c.parse(text)
+}
+
+// parse reads a JSON object.
+func (c *console) parse(text string) object {
+	c.t.Helper()
+	var parsed object
+	require.NoError(c.t, json.Unmarshal([]byte(text), &parsed))
 	return parsed
+}
+
+// shop is a tenant with an endpoint.
+type shop struct {
+	tenant, key, endpoint string
+	receiver              string // its address
 }
 
 // shop makes a tenant with an endpoint whose receiver answers 200, and 500 to
 // order.refused. It publishes events and waits until each was tried.
-func (c *console) shop(events int) {
+func (c *console) shop(events int) shop {
 	c.t.Helper()
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -151,9 +164,9 @@ func (c *console) shop(events int) {
 	}))
 	c.t.Cleanup(receiver.Close)
 	c.ok(201, "POST", "/products", object{"name": "shop", "prefix": "shop"})
-	tenant := c.ok(201, "POST", "/tenants", object{"product": "shop", "name": "Corner Bakery"})["id"]
+	tenant := c.ok(201, "POST", "/tenants", object{"product": "shop", "name": "Corner Bakery"})["id"].(string)
 	key := c.ok(201, "POST", "/keys", object{"tenant_id": tenant, "environment": "live"})["api_key"].(string)
-	c.ok(201, "POST", "/endpoints", object{"tenant_id": tenant, "url": receiver.URL + "/hook", "event_types": []string{"*"}, "description": "Warehouse"})
+	endpoint := c.ok(201, "POST", "/endpoints", object{"tenant_id": tenant, "url": receiver.URL + "/hook", "event_types": []string{"*"}, "description": "Warehouse"})["id"].(string)
 	for sent := 0; sent < events; sent += 50 {
 		var batch []object
 		for i := sent; i < min(sent+50, events); i++ {
@@ -167,6 +180,7 @@ func (c *console) shop(events int) {
 		delivered := c.ok(200, "GET", fmt.Sprintf("/deliveries?status=delivered&limit=%d", min(events, 200)), nil)["items"].([]any)
 		return len(refused) == 1 && refused[0].(object)["status_code"] != nil && len(delivered) == min(events, 200)
 	}, 30*time.Second, 50*time.Millisecond)
+	return shop{tenant, key, endpoint, receiver.URL}
 }
 
 // visited is what the scripts need to know.

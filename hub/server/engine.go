@@ -64,7 +64,7 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 		Timeout: cfg.DeliveryTimeout, MaxIdlePerHost: cfg.EndpointConcurrency, UserAgent: "integrationhub/" + version,
 	})
 	e.writer = write.NewWriter(s.engine, log, now, e.attemptsStored)
-	e.reader.WaitFor(e.writer)
+	e.reader.WaitFor(e.writer).PaceFrom(e.directory.Pace)
 	var wake func(uuid.UUID)
 	if s.miniredis == nil { // else this process is the only one
 		wake = func(target uuid.UUID) { e.retryScheduler.WakeOthers(target) }

@@ -123,6 +123,7 @@ func New(app *fiber.App, deps Deps) (*API, error) {
 	for _, row := range a.rows {
 		a.mount(row)
 	}
+	rest.DocumentNullable(a.huma.OpenAPI().Components.Schemas)
 	for _, tag := range tags {
 		if !slices.ContainsFunc(a.rows, func(row rest.Route) bool { return row.Tag() == tag.name }) {
 			continue
@@ -212,7 +213,7 @@ func errorsOf(row rest.Route) []int {
 	case actionConnect, actionLink, "integrations.rotate-secret":
 		list = append(list, http.StatusUnprocessableEntity, http.StatusBadGateway, http.StatusGatewayTimeout)
 	}
-	if accepted.Key || isLogin(row) || row.ID == actionLookup {
+	if accepted.Key || isLogin(row) || isLookup(row.ID) {
 		list = append(list, http.StatusTooManyRequests)
 	}
 	if row.Method != http.MethodGet {

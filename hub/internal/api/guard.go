@@ -138,7 +138,7 @@ func (a *API) admitOperator(ctx context.Context, c *fiber.Ctx, row rest.Route, i
 	if row.Access.Credentials().Admin && operator.Role != auth.RoleAdmin {
 		return hub.Errorf(hub.ErrForbidden, "admin_only", "Only administrators may do this.")
 	}
-	if row.ID == actionLookup && a.deps.LookupLimiter != nil {
+	if isLookup(row.ID) && a.deps.LookupLimiter != nil {
 		return a.deps.LookupLimiter.AllowLookup(ctx, operator.Label(), c.Set)
 	}
 	return nil
@@ -177,7 +177,7 @@ func (i *requestInfo) isRecorded(row rest.Route, status int) bool {
 	case status == http.StatusTooManyRequests || i.unchanged:
 		return false
 	}
-	return row.Method != http.MethodGet || row.ID == actionLookup
+	return row.Method != http.MethodGet || isLookup(row.ID)
 }
 
 // isStranger reports whether the request came without valid credentials.

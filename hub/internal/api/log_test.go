@@ -33,7 +33,7 @@ func TestDeliveryInTheLog(t *testing.T) {
 	require.Equal(t, []string{"deliveries", "id"}, fieldsOf(event))
 	require.EqualValues(t, 1, event["deliveries"])
 	detail := b.settled(event["id"].(string), "delivered")
-	require.Equal(t, slices.Sorted(slices.Values(append([]string{"attempts"}, itemFields...))), fieldsOf(detail))
+	require.Equal(t, slices.Sorted(slices.Values(append([]string{"attempts", "waiting"}, itemFields...))), fieldsOf(detail))
 	item := items(b.ok(200, "GET", "/deliveries", b.support, ""))[0]
 	require.Equal(t, itemFields, fieldsOf(item))
 	for field, value := range map[string]any{

@@ -5,11 +5,27 @@ import (
 
 	"github.com/google/uuid"
 
+	"integrationhub/hub"
 	"integrationhub/hub/internal/ledger/query"
+	"integrationhub/hub/internal/lookup"
 )
 
 type lookupInput struct {
 	Phone string `query:"phone" required:"true" maxLength:"40" example:"+55 11 98765-4321" doc:"As people write it; without a country code it is Brazilian and needs its area code. Brazilian mobiles are found with their ninth digit and without"`
+}
+
+// postLookupInput has the number in the body: addresses are in logs and histories.
+type postLookupInput struct {
+	Body struct {
+		Phone string `json:"phone" minLength:"1" maxLength:"40" example:"+55 11 98765-4321" doc:"As people write it; without a country code it is Brazilian and needs its area code. Brazilian mobiles are found with their ninth digit and without"`
+	} `nameHint:"LookupRequest"`
+}
+
+func (a *API) postLookup(ctx context.Context, in *postLookupInput) (*struct{ Body Lookup }, error) {
+	if _, err := lookup.Parse(in.Body.Phone); err != nil {
+		return nil, hub.Invalid("body.phone", lookup.PhoneRule)
+	}
+	return a.lookup(ctx, &lookupInput{Phone: in.Body.Phone})
 }
 
 // Lookup is the result of a search by phone number.

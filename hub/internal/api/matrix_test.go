@@ -41,12 +41,13 @@ var bodies = map[string]string{
 	"events.publish":             `{"event_type":"a.b","data":{}}`,
 	"events.publish-batch":       `{"events":[{"event_type":"a.b","data":{}}]}`,
 	"endpoints.recover":          `{"since":"2026-01-02T03:04:05Z"}`,
+	"lookup.search":              `{"phone":"+55 11 91234-5678"}`,
 	"replays.create":             `{"filter":{"status":"parked","tenant_id":"{tenant}"}}`,
 }
 
 // bodiless rows are writes that take no body.
 var bodiless = map[string]bool{
-	"session.delete": true, "operators.delete": true, "keys.revoke": true, "endpoints.delete": true, "endpoints.ping": true,
+	"session.delete": true, "operators.delete": true, "products.delete": true, "tenants.delete": true, "keys.revoke": true, "endpoints.delete": true, "endpoints.ping": true,
 	"integrations.revoke": true, "integrations.test": true, "integrations.enable": true, "integrations.disable": true,
 	"deliveries.retry": true, "replays.cancel": true,
 }
@@ -80,7 +81,7 @@ func (b *bundle) path(row api.Row, id string) string {
 	if row.Action == "events.get" {
 		id = "evt_0123456789abcdef"
 	}
-	return strings.ReplaceAll(row.Path, "{id}", id)
+	return strings.NewReplacer("{id}", id, "{name}", "unknown").Replace(row.Path)
 }
 
 // owned reads all rows that belong to tenants, to compare them later.
@@ -151,7 +152,7 @@ func other(key string) string {
 }
 
 // forSupport are the writes support staff may do.
-var forSupport = map[string]bool{"auth.logout": true, "session.delete": true, "deliveries.retry": true, "replays.create": true, "replays.cancel": true, "endpoints.recover": true, "endpoints.check-signature": true}
+var forSupport = map[string]bool{"lookup.search": true, "auth.logout": true, "session.delete": true, "deliveries.retry": true, "replays.create": true, "replays.cancel": true, "endpoints.recover": true, "endpoints.check-signature": true}
 
 func TestRoles(t *testing.T) {
 	t.Parallel()

@@ -14,11 +14,13 @@ const (
 	maxQueued        = 16_384 // deliveries of all targets
 	maxIdleWorkers   = 64     // workers kept without work: a new one's stack has to grow first
 	laneCapacity     = 2_048  // deliveries of one healthy target
-	breakerAfter     = 10     // failures in a row that open a target's breaker
 	breakerDivisor   = 8      // an open breaker leaves 1/8 of the target's concurrency
 	idleLaneInterval = time.Minute
 	wakeInterval     = time.Second // minimum interval between wake tasks for one target; see also maxWakesOfOthers
 )
+
+// BreakerAfter is how many failed attempts in a row open a target's breaker.
+const BreakerAfter = 10
 
 // lane is the queue of one target and its share of the workers. All fields are
 // guarded by Dispatcher.mu.
@@ -45,7 +47,7 @@ func (l *lane) waiting() int { return len(l.queue) - l.head }
 // maxRunning returns how many attempts may be in flight: the breaker's share after
 // repeated failures, so that a dead target holds few workers.
 func (l *lane) maxRunning(concurrency int) int {
-	if l.failures >= breakerAfter {
+	if l.failures >= BreakerAfter {
 		return max(1, concurrency/breakerDivisor)
 	}
 	return concurrency
@@ -55,7 +57,7 @@ func (l *lane) maxRunning(concurrency int) int {
 // leases are too old. Any other would be stuck until its lease ends.
 func (l *lane) capacity(concurrency int) int {
 	capacity := laneCapacity
-	if l.failures >= breakerAfter {
+	if l.failures >= BreakerAfter {
 		capacity = 2 * l.maxRunning(concurrency)
 	}
 	if l.attemptTime > 0 {
@@ -132,5 +134,5 @@ func (l *lane) pop() LeasedDelivery {
 
 // isIdle reports whether the lane holds no state and may be deleted.
 func (l *lane) isIdle(now time.Time) bool {
-	return l.waiting() == 0 && l.reserved == 0 && l.running == 0 && !l.backlog && !l.awaitsWorker && !l.awaitsClaim && l.failures < breakerAfter && !now.Before(l.nextAt)
+	return l.waiting() == 0 && l.reserved == 0 && l.running == 0 && !l.backlog && !l.awaitsWorker && !l.awaitsClaim && l.failures < BreakerAfter && !now.Before(l.nextAt)
 }

@@ -103,6 +103,16 @@ func (d *Directory) Target(ctx context.Context, id uuid.UUID, isPeer bool) (*Tar
 	return target, nil
 }
 
+// Pace returns how many deliveries a minute a receiver gets at most; 0: as many as it takes, or
+// there is none.
+func (d *Directory) Pace(ctx context.Context, id uuid.UUID, isPeer bool) (perMinute int, err error) {
+	target, err := d.Target(ctx, id, isPeer)
+	if err != nil || target == nil {
+		return 0, err
+	}
+	return target.RatePerMinute, nil
+}
+
 // Endpoint returns an endpoint, enabled or not; nil if it was deleted.
 func (d *Directory) Endpoint(ctx context.Context, id uuid.UUID) (*Target, error) {
 	return d.Target(ctx, id, false)

@@ -32,10 +32,13 @@ const minDigits = 10
 // maxTextLength bounds the texts that are parsed as numbers, in bytes.
 const maxTextLength = 40
 
+// PhoneRule is what the message about a text says that is no number.
+const PhoneRule = "must be a phone number with its area code, such as +55 11 98765-4321"
+
 // Parse parses a number as people write it. Without a country code it is Brazilian and
 // needs an area code. The error is a [hub.ErrInvalid].
 func Parse(text string) (Phone, error) {
-	errInvalid := hub.Invalid("query.phone", "must be a phone number with its area code, such as +55 11 98765-4321")
+	errInvalid := hub.Invalid("query.phone", PhoneRule)
 	text = brazil.PhoneFromQuery(text)
 	e164 := brazil.FormatE164(text)
 	if len(text) > maxTextLength || e164 == "" || !strings.HasPrefix(strings.TrimSpace(text), "+") && len(brazil.Digits(text)) < minDigits {

@@ -69,14 +69,19 @@ func TestLookupIsRecordedAndLimited(t *testing.T) {
 	}
 	refused(t, 401, "unauthorized", call(t, "GET", n.url+"/api/v1/lookup?phone=11987654321", ""))
 	n.ok(200, "GET", "/api/v1/lookup?phone=+5511987654321", "") // the plus unescaped
+	posted := n.ok(200, "POST", "/api/v1/lookup", `{"phone":"+55 11 98765-4321"}`)
+	require.Equal(t, n.look("+5511987654321").body, posted.body)
+	for _, body := range []string{`{}`, `{"phone":""}`, `{"phone":"98765-4321"}`, `{"phone":"maria"}`} {
+		n.ok(422, "POST", "/api/v1/lookup", body)
+	}
 	var actions int
 	var dump string
 	require.NoError(t, n.db.QueryRow(context.Background(), `
-		select count(*) filter (where action = 'lookup.phone' and status = 200), string_agg(a::text, ' ') from hub.audit a`).Scan(&actions, &dump))
-	require.Equal(t, 1, actions)
+		select count(*) filter (where action in ('lookup.phone', 'lookup.search') and status = 200), string_agg(a::text, ' ') from hub.audit a`).Scan(&actions, &dump))
+	require.Equal(t, 3, actions)
 	require.NotContains(t, dump, "987654321")
 	require.NotContains(t, n.log.String(), "987654321")
-	for range 25 {
+	for range 19 {
 		n.look("11987654321")
 	}
 	over := call(t, "GET", n.url+"/api/v1/lookup?phone=11987654321", "", bearer(n.token)...)

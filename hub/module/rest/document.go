@@ -96,10 +96,10 @@ func WithRequiredFields(schemaName string, bind Binder, required ...string) Bind
 // schemaPrefix is the path of the schemas in a document.
 const schemaPrefix = "#/components/schemas/"
 
-// documentNullable marks members as nullable that are pointers without omitempty: huma
+// DocumentNullable marks members as nullable that are pointers without omitempty: huma
 // does so for its own scalar types, but not for ids, amounts and objects. It also adds
 // null to the values of nullable enums.
-func documentNullable(registry huma.Registry) {
+func DocumentNullable(registry huma.Registry) {
 	for name, s := range registry.Map() {
 		if t := registry.TypeFromRef(schemaPrefix + name); t != nil && t.Kind() == reflect.Struct {
 			for _, field := range reflect.VisibleFields(t) {

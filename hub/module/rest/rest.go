@@ -93,7 +93,7 @@ func Register(api huma.API, rows []Route, docs Docs, limit Limiter) {
 			}
 		}
 	}
-	documentNullable(registry)
+	DocumentNullable(registry)
 	docs.describeTags(api.OpenAPI(), rows)
 }
 

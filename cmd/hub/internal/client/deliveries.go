@@ -33,6 +33,18 @@ type Delivery struct {
 	CreatedAt     time.Time       `json:"created_at"`
 	NextAttemptAt *time.Time      `json:"next_attempt_at"`
 	Attempts      []Attempt       `json:"attempts"` // only in the detail
+	Waiting       *Waiting        `json:"waiting"`  // only in the detail; nil = it does not wait
+}
+
+// Waiting says why a delivery is pending or parked, and what releases it.
+type Waiting struct {
+	Cause       string     `json:"cause"`
+	Since       *time.Time `json:"since"`      // nil = unknown
+	Until       *time.Time `json:"until"`      // when the hub acts next; nil = no time is set
+	LastError   string     `json:"last_error"` // of the integration
+	ExpiresAt   *time.Time `json:"expires_at"` // when a parked delivery fails; nil = it is pending
+	Release     []string   `json:"release"`
+	Explanation string     `json:"explanation"`
 }
 
 // Attempt is one try of a delivery.

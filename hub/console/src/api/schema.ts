@@ -1191,7 +1191,26 @@ export interface paths {
          */
         get: operations["lookup.phone"];
         put?: never;
-        post?: never;
+        /**
+         * Find people and deliveries by a phone number that is not part of the address
+         * @description As GET /api/v1/lookup, with the number in the body: addresses are kept in logs and histories. Searches every hosted product and the log. Each lookup is recorded in the audit log, and operators have a limit of them.
+         *
+         *     Callers: users, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 429: too many requests; Retry-After says when to go on: `rate_limited`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `busy`
+         */
+        post: operations["lookup.search"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1349,6 +1368,41 @@ export interface paths {
          */
         post: operations["products.create"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/products/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete an external product that has no tenants
+         * @description The answer is the product that is gone; its name and key prefix are free again. A product with tenants, or that tenants of other products are connected to, stays.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 409: the request clashes with what is stored: `product_has_tenants`, `product_connected`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `product_hosted`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
+        delete: operations["products.delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1727,7 +1781,26 @@ export interface paths {
          */
         put: operations["tenants.update"];
         post?: never;
-        delete?: never;
+        /**
+         * Delete a tenant with its keys and endpoints, and erase its log
+         * @description Its keys and endpoints end at once: what waits is not sent. A job erases the payloads and answers of its log. The answer says what ended. For external products only: a hosted product deletes its tenants itself.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 409: the request clashes with what is stored: `tenant_connected`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `product_hosted`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
+        delete: operations["tenants.delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1924,6 +1997,33 @@ export interface components {
              */
             parked: number;
         };
+        DeletedTenant: {
+            /**
+             * Format: int64
+             * @description Endpoints that were deleted, of both environments
+             */
+            endpoints: number;
+            /**
+             * Format: uuid
+             * @description Of the tenant
+             */
+            id: string;
+            /**
+             * Format: int64
+             * @description Keys that were valid until now
+             */
+            keys: number;
+            /**
+             * @description How people called the customer
+             * @example Example Ltd
+             */
+            name: string;
+            /**
+             * @description Name of the product
+             * @example shop
+             */
+            product: string;
+        };
         Detail: {
             /**
              * Format: int64
@@ -2026,6 +2126,8 @@ export interface components {
              * @example Acme
              */
             tenant_name: string;
+            /** @description Why it waits, and what releases it; null unless it is an outbound delivery that is pending or parked */
+            waiting: components["schemas"]["Waiting"] | null;
         };
         Endpoint: {
             /**
@@ -2999,6 +3101,13 @@ export interface components {
             /** @description Where people look at it */
             url: string | null;
         };
+        LookupRequest: {
+            /**
+             * @description As people write it; without a country code it is Brazilian and needs its area code. Brazilian mobiles are found with their ninth digit and without
+             * @example +55 11 98765-4321
+             */
+            phone: string;
+        };
         MadeKey: {
             /**
              * @description Shown now and never again
@@ -3773,6 +3882,52 @@ export interface components {
              * @example Example Ltd
              */
             name: string;
+        };
+        Waiting: {
+            /**
+             * Format: int64
+             * @description Deliveries to the same receiver that go first, counted up to 10000
+             */
+            ahead: number;
+            /**
+             * @description What keeps it: the next retry's time; an attempt that runs; earlier deliveries to the same receiver; the receiver's pace; its breaker, as attempts failed in a row and few are made at once; the receiver was disabled, responded 410, or was deleted; its integration is inactive or in error; a trial of one parked delivery is scheduled or runs; parked deliveries are going out in order; its replay was cancelled; nothing is scheduled
+             * @enum {string}
+             */
+            cause: "retry_scheduled" | "attempt_under_way" | "behind_others" | "paced" | "breaker_open" | "receiver_disabled" | "receiver_gone" | "receiver_deleted" | "integration_inactive" | "peer_down" | "trial_scheduled" | "trial_under_way" | "draining" | "replay_cancelled" | "not_scheduled";
+            /**
+             * Format: date-time
+             * @description When a parked delivery fails for good; null while it is pending
+             */
+            expires_at: string | null;
+            /**
+             * @description The same in a sentence
+             * @example Attempt 3 is due at 14:03:07 UTC.
+             */
+            explanation: string;
+            /**
+             * Format: int64
+             * @description Attempts at the receiver that failed since one succeeded, as far as their deliveries still wait; counted up to 100. From 10 on the breaker is open
+             */
+            failures: number;
+            /** @description What the integration's last check found; null: nothing, or an endpoint */
+            last_error: string | null;
+            /**
+             * Format: int64
+             * @description Deliveries a minute that the receiver gets at most; 0: as many as it takes
+             */
+            rate_per_minute: number;
+            /** @description What releases it: the time in until, a success at the receiver, enabling the receiver, a working connection of the integration, or sending it again by hand */
+            release: ("time" | "receiver_answers" | "enable_receiver" | "activate_integration" | "retry")[];
+            /**
+             * Format: date-time
+             * @description Since when it waits for this; null: unknown
+             */
+            since: string | null;
+            /**
+             * Format: date-time
+             * @description When the hub acts next by itself; null: no time is set
+             */
+            until: string | null;
         };
     };
     responses: never;
@@ -7888,6 +8043,120 @@ export interface operations {
             };
         };
     };
+    "lookup.search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LookupRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Lookup"];
+                };
+            };
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed`, `json_syntax`, `json_empty`, `json_byte_order_mark`, `json_trailing_data`, `json_too_deep`, `json_invalid_utf8`, `json_null_character`, `json_lone_surrogate`, `json_number_too_long`, `json_duplicate_key` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller may not do this: `csrf_token`, `cross_site` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not there, or another customer's: `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body is too large: `too_large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too many requests; Retry-After says when to go on: `rate_limited` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`, `busy` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "operators.list": {
         parameters: {
             query?: {
@@ -8492,6 +8761,119 @@ export interface operations {
                 };
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "products.delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of an external product */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Product"];
+                };
+            };
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not there, or another customer's: `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the request clashes with what is stored: `product_has_tenants`, `product_connected` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body is too large: `too_large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `product_hosted` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -9819,6 +10201,119 @@ export interface operations {
                 };
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "tenants.delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the resource */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedTenant"];
+                };
+            };
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not there, or another customer's: `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the request clashes with what is stored: `tenant_connected` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body is too large: `too_large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `product_hosted` */
             422: {
                 headers: {
                     [name: string]: unknown;

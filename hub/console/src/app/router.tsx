@@ -3,9 +3,11 @@ import { createRoute, createRouter, lazyRouteComponent, redirect, retainSearchPa
 import { accountRoutes } from "../account/routes";
 import { ApiError } from "../api/client";
 import { auditSearch } from "../screens/audit/search";
-import { deliverySearch } from "../screens/deliveries/search";
+import { listSearch } from "../screens/deliveries/search";
+import { shownSearch } from "../screens/delivery/search";
 import { endpointsSearch } from "../screens/endpoints/search";
 import { integrationsSearch } from "../screens/integrations/search";
+import { journeySearch } from "../screens/journey/search";
 import { keysSearch } from "../screens/keys/search";
 import { mailSearch } from "../screens/mail/search";
 import { overviewSearch } from "../screens/overview/search";
@@ -145,20 +147,39 @@ const mail = createRoute({
 const deliveries = createRoute({
 	getParentRoute: () => shell,
 	path: "/deliveries",
-	validateSearch: deliverySearch,
+	validateSearch: listSearch,
 	component: lazyRouteComponent(() => import("../screens/deliveries/Deliveries"), "Deliveries"),
 });
 const delivery = createRoute({
 	getParentRoute: () => shell,
 	path: "/deliveries/$id",
+	validateSearch: shownSearch,
 	component: lazyRouteComponent(() => import("../screens/delivery/Delivery"), "Delivery"),
+});
+
+const lookup = createRoute({
+	getParentRoute: () => shell,
+	path: "/lookup",
+	component: lazyRouteComponent(() => import("../screens/lookup/Lookup"), "Lookup"),
+});
+const journey = createRoute({
+	getParentRoute: () => shell,
+	path: "/journey",
+	validateSearch: journeySearch,
+	component: lazyRouteComponent(() => import("../screens/journey/Journey"), "Journey"),
+});
+const phone = createRoute({
+	getParentRoute: () => shell,
+	path: "/phone",
+	validateSearch: (search): { number?: string } => ({ number: matching(/^\d{8,15}$/, search.number) }),
+	component: lazyRouteComponent(() => import("../screens/phone/Phone"), "Phone"),
 });
 
 const missing = createRoute({ getParentRoute: () => shell, path: "$", component: () => <Missing /> });
 
 export function makeRouter(queries: QueryClient) {
 	return createRouter({
-		routeTree: root.addChildren([login, accountRoutes, shell.addChildren([home, overview, integrations, integration, connect, map, keys, endpoints, endpoint, replays, replay, audit, operatorList, tenants, mail, health, deliveries, delivery, missing])]),
+		routeTree: root.addChildren([login, accountRoutes, shell.addChildren([home, overview, integrations, integration, connect, map, keys, endpoints, endpoint, replays, replay, audit, operatorList, tenants, mail, health, deliveries, delivery, lookup, journey, phone, missing])]),
 		context: { queries },
 		parseSearch,
 		stringifySearch,

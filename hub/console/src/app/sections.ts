@@ -10,6 +10,14 @@ export const sections = [
 		],
 	},
 	{
+		title: "support",
+		screens: [
+			{ to: "/lookup", label: "lookup" },
+			{ to: "/journey", label: "journey" },
+			{ to: "/phone", label: "phone" },
+		],
+	},
+	{
 		title: "connections",
 		screens: [
 			{ to: "/integrations", label: "integrations" },

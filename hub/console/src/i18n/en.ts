@@ -1,5 +1,8 @@
+import { support } from "./support.en";
+
 // The catalogue that the others are checked against: a key that one lacks does not compile.
 export const messages = {
+	...support,
 	app: {
 		name: "Integration Hub",
 		skip: "Skip to content",
@@ -24,6 +27,7 @@ export const messages = {
 		version: (version: string) => `Version ${version}`,
 	},
 	nav: {
+		...support.places,
 		replays: "Replays", keys: "API keys", endpoints: "Endpoints", administration: "Administration", tenants: "Products and tenants", operators: "Operators", audit: "Audit log", mail: "Mail",
 		label: "Sections", observe: "Observe", deliveries: "Deliveries",
 		overview: "Overview", map: "Map", health: "Health", connections: "Connections", integrations: "Integrations", connect: "Connect",

@@ -1,6 +1,8 @@
 import type { Messages } from "./en";
+import { support } from "./support.es";
 
 export const messages: Messages = {
+	...support,
 	app: {
 		name: "Integration Hub",
 		skip: "Ir al contenido",
@@ -25,6 +27,7 @@ export const messages: Messages = {
 		version: (version) => `Versión ${version}`,
 	},
 	nav: {
+		...support.places,
 		replays: "Reenvíos", keys: "Claves de API", endpoints: "Endpoints", administration: "Administración", tenants: "Productos y cuentas", operators: "Operadores", audit: "Auditoría", mail: "Correo",
 		label: "Secciones", observe: "Observar", deliveries: "Entregas",
 		overview: "Resumen", map: "Mapa", health: "Salud", connections: "Conexiones", integrations: "Integraciones", connect: "Conectar",

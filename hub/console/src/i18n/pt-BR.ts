@@ -1,6 +1,8 @@
 import type { Messages } from "./en";
+import { support } from "./support.pt-BR";
 
 export const messages: Messages = {
+	...support,
 	app: {
 		name: "Integration Hub",
 		skip: "Ir para o conteúdo",
@@ -25,6 +27,7 @@ export const messages: Messages = {
 		version: (version) => `Versão ${version}`,
 	},
 	nav: {
+		...support.places,
 		replays: "Reenvios", keys: "Chaves de API", endpoints: "Endpoints", administration: "Administração", tenants: "Produtos e contas", operators: "Operadores", audit: "Auditoria", mail: "E-mails",
 		label: "Seções", observe: "Observar", deliveries: "Entregas",
 		overview: "Visão geral", map: "Mapa", health: "Saúde", connections: "Conexões", integrations: "Integrações", connect: "Conectar",

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub/internal/audit"
+	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/store/dbgen"
 )
 
@@ -24,7 +25,7 @@ type abandonedTarget struct {
 // abandonUnused makes targets stop to collect that have not been in use for as long as a
 // delivery stays parked: what they would collect from now on, they would lose.
 func (m *Maintenance) abandonUnused(ctx context.Context) error {
-	before := m.now().Add(-maxParkedAge)
+	before := m.now().Add(-ledger.MaxParkedAge)
 	var abandoned []abandonedTarget
 	err := pgx.BeginFunc(ctx, m.pool, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, `

@@ -15,7 +15,6 @@ const (
 	rollUpInterval      = 5 * time.Second
 	retentionInterval   = 10 * time.Minute
 	daysAhead           = 7
-	maxParkedAge        = 15 * 24 * time.Hour  // older parked deliveries fail
 	idRetention         = 45 * 24 * time.Hour  // of ids and idempotency keys; at least as long as events
 	fineRetention       = 35 * 24 * time.Hour  // of statistics by minute
 	coarseRetention     = 400 * 24 * time.Hour // of statistics by half hour

@@ -9,13 +9,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/logid"
 )
 
 // failParked fails deliveries that were parked for too long, oldest first and in batches:
 // one statement for a whole backlog might time out.
 func (m *Maintenance) failParked(ctx context.Context) error {
-	for before := m.now().Add(-maxParkedAge); ; {
+	for before := m.now().Add(-ledger.MaxParkedAge); ; {
 		n, err := m.failSomeParked(ctx, before)
 		if err != nil {
 			return fmt.Errorf("failing parked deliveries: %w", err)

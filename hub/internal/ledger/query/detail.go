@@ -22,6 +22,7 @@ import (
 type Detail struct {
 	Item
 	Attempts []AttemptItem `json:"attempts" nullable:"false" doc:"Every attempt, oldest first"`
+	Waiting  *Waiting      `json:"waiting" doc:"Why it waits, and what releases it; null unless it is an outbound delivery that is pending or parked"`
 }
 
 // AttemptItem is one attempt as the log shows it. Times are in milliseconds; a
@@ -77,6 +78,9 @@ func (r *Reader) Get(ctx context.Context, id uuid.UUID) (Detail, error) {
 		return Detail{}, fmt.Errorf("reading attempts: %w", err)
 	}
 	detail.Attempts = append(detail.Attempts, attempts...)
+	if detail.Waiting, err = r.waiting(ctx, &detail); err != nil {
+		return Detail{}, err
+	}
 	return detail, r.hideUnsentSignature(ctx, &detail)
 }
 

@@ -28,6 +28,7 @@ type Reader struct {
 	pool   *pgxpool.Pool
 	limits readLimits
 	writer Syncer // of this process, or nil
+	pace   Pace   // or nil: receivers are not paced
 }
 
 // NewReader returns a reader.
@@ -36,6 +37,15 @@ func NewReader(pool *pgxpool.Pool) *Reader { return &Reader{pool: pool, limits: 
 // WaitFor makes reads of the newest deliveries wait until writer has stored what it has.
 func (r *Reader) WaitFor(writer Syncer) *Reader {
 	r.writer = writer
+	return r
+}
+
+// Pace returns how many deliveries a minute a receiver gets at most; 0: as many as it takes.
+type Pace func(ctx context.Context, receiver uuid.UUID, isIntegration bool) (perMinute int, err error)
+
+// PaceFrom sets where the paces of receivers are read.
+func (r *Reader) PaceFrom(pace Pace) *Reader {
+	r.pace = pace
 	return r
 }
 

@@ -57,7 +57,7 @@ insert into hub.integrations (id, tenant_id, environment, product, status, webho
 values ($1, $2, $3, $4, 'inactive', $5, 1)
 on conflict (tenant_id, environment, product) do update
 set handshake = hub.integrations.handshake + 1, updated_at = now()
-returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events
+returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at
 `
 
 type BeginHandshakeParams struct {
@@ -124,6 +124,7 @@ func (q *Queries) BeginHandshake(ctx context.Context, arg BeginHandshakeParams) 
 		&i.InactiveAt,
 		&i.AbandonedAt,
 		&i.RegisteredEvents,
+		&i.ErrorAt,
 	)
 	return i, err
 }
@@ -264,7 +265,7 @@ func (q *Queries) ExpireOtherKeys(ctx context.Context, arg ExpireOtherKeysParams
 }
 
 const integrationByID = `-- name: IntegrationByID :one
-select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events from hub.integrations
+select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at from hub.integrations
 where id = $1
   and ($2::uuid is null or tenant_id = $2)
   and ($3::text is null or environment = $3::text)
@@ -325,6 +326,7 @@ func (q *Queries) IntegrationByID(ctx context.Context, arg IntegrationByIDParams
 		&i.InactiveAt,
 		&i.AbandonedAt,
 		&i.RegisteredEvents,
+		&i.ErrorAt,
 	)
 	return i, err
 }
@@ -371,7 +373,7 @@ func (q *Queries) IntegrationKeyByHash(ctx context.Context, arg IntegrationKeyBy
 }
 
 const integrationWithProduct = `-- name: IntegrationWithProduct :one
-select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events from hub.integrations where tenant_id = $1 and environment = $2 and product = $3
+select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at from hub.integrations where tenant_id = $1 and environment = $2 and product = $3
 `
 
 type IntegrationWithProductParams struct {
@@ -429,12 +431,13 @@ func (q *Queries) IntegrationWithProduct(ctx context.Context, arg IntegrationWit
 		&i.InactiveAt,
 		&i.AbandonedAt,
 		&i.RegisteredEvents,
+		&i.ErrorAt,
 	)
 	return i, err
 }
 
 const integrationsOfTenants = `-- name: IntegrationsOfTenants :many
-select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, i.draining_since, i.trial_at, i.trial_id, i.peer_account, i.account_since, i.inactive_at, i.abandoned_at, i.registered_events, t.id, t.product, t.name, t.external_ref, t.created_at, t.limit_endpoints, t.limit_deliveries_per_request, t.limit_in_flight, t.limit_queue
+select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, i.draining_since, i.trial_at, i.trial_id, i.peer_account, i.account_since, i.inactive_at, i.abandoned_at, i.registered_events, i.error_at, t.id, t.product, t.name, t.external_ref, t.created_at, t.limit_endpoints, t.limit_deliveries_per_request, t.limit_in_flight, t.limit_queue
 from (select unnest($1::uuid[]) as tenant_id, unnest($2::text[]) as environment) wanted
 join hub.integrations i on i.tenant_id = wanted.tenant_id and i.environment = wanted.environment
 join hub.tenants t on t.id = i.tenant_id
@@ -501,6 +504,7 @@ func (q *Queries) IntegrationsOfTenants(ctx context.Context, tenants []uuid.UUID
 			&i.Integration.InactiveAt,
 			&i.Integration.AbandonedAt,
 			&i.Integration.RegisteredEvents,
+			&i.Integration.ErrorAt,
 			&i.Tenant.ID,
 			&i.Tenant.Product,
 			&i.Tenant.Name,
@@ -522,7 +526,7 @@ func (q *Queries) IntegrationsOfTenants(ctx context.Context, tenants []uuid.UUID
 }
 
 const listIntegrations = `-- name: ListIntegrations :many
-select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, i.draining_since, i.trial_at, i.trial_id, i.peer_account, i.account_since, i.inactive_at, i.abandoned_at, i.registered_events, t.product as own_product, t.name as tenant_name
+select i.id, i.tenant_id, i.environment, i.product, i.status, i.disabled, i.api_url, i.webhook_url, i.peer_webhook_url, i.secret, i.previous_secret, i.previous_expires_at, i.pending_secret, i.remote_key, i.remote_last4, i.previous_remote_key, i.pending_key, i.pending_key_id, i.features, i.enabled, i.event_types, i.peer_integration_id, i.handshake, i.register_at, i.register_tries, i.registered_at, i.peer_registered_at, i.last_error, i.last_health_check, i.failures, i.successes, i.unauthorized_since, i.next_probe_at, i.revoked_at, i.created_at, i.updated_at, i.draining_since, i.trial_at, i.trial_id, i.peer_account, i.account_since, i.inactive_at, i.abandoned_at, i.registered_events, i.error_at, t.product as own_product, t.name as tenant_name
 from hub.integrations i join hub.tenants t on t.id = i.tenant_id
 where ($1::uuid is null or i.tenant_id = $1)
   and ($2::text is null or i.environment = $2::text)
@@ -608,6 +612,7 @@ func (q *Queries) ListIntegrations(ctx context.Context, arg ListIntegrationsPara
 			&i.Integration.InactiveAt,
 			&i.Integration.AbandonedAt,
 			&i.Integration.RegisteredEvents,
+			&i.Integration.ErrorAt,
 			&i.OwnProduct,
 			&i.TenantName,
 		); err != nil {
@@ -622,7 +627,7 @@ func (q *Queries) ListIntegrations(ctx context.Context, arg ListIntegrationsPara
 }
 
 const lockIntegration = `-- name: LockIntegration :one
-select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events from hub.integrations where id = $1 for update
+select id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at from hub.integrations where id = $1 for update
 `
 
 func (q *Queries) LockIntegration(ctx context.Context, id uuid.UUID) (Integration, error) {
@@ -673,6 +678,7 @@ func (q *Queries) LockIntegration(ctx context.Context, id uuid.UUID) (Integratio
 		&i.InactiveAt,
 		&i.AbandonedAt,
 		&i.RegisteredEvents,
+		&i.ErrorAt,
 	)
 	return i, err
 }
@@ -681,7 +687,7 @@ const lockOrCreateIntegration = `-- name: LockOrCreateIntegration :one
 insert into hub.integrations (id, tenant_id, environment, product, status, webhook_url)
 values ($1, $2, $3, $4, 'inactive', $5)
 on conflict (tenant_id, environment, product) do update set updated_at = now()
-returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events
+returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at
 `
 
 type LockOrCreateIntegrationParams struct {
@@ -747,6 +753,7 @@ func (q *Queries) LockOrCreateIntegration(ctx context.Context, arg LockOrCreateI
 		&i.InactiveAt,
 		&i.AbandonedAt,
 		&i.RegisteredEvents,
+		&i.ErrorAt,
 	)
 	return i, err
 }
@@ -931,7 +938,7 @@ set status = $1, disabled = $2, api_url = $3, webhook_url = $4, peer_webhook_url
     failures = $27, successes = $28, unauthorized_since = $29,
     next_probe_at = $30, revoked_at = $31, updated_at = now()
 where id = $32
-returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events
+returning id, tenant_id, environment, product, status, disabled, api_url, webhook_url, peer_webhook_url, secret, previous_secret, previous_expires_at, pending_secret, remote_key, remote_last4, previous_remote_key, pending_key, pending_key_id, features, enabled, event_types, peer_integration_id, handshake, register_at, register_tries, registered_at, peer_registered_at, last_error, last_health_check, failures, successes, unauthorized_since, next_probe_at, revoked_at, created_at, updated_at, draining_since, trial_at, trial_id, peer_account, account_since, inactive_at, abandoned_at, registered_events, error_at
 `
 
 type UpdateIntegrationParams struct {
@@ -1051,6 +1058,7 @@ func (q *Queries) UpdateIntegration(ctx context.Context, arg UpdateIntegrationPa
 		&i.InactiveAt,
 		&i.AbandonedAt,
 		&i.RegisteredEvents,
+		&i.ErrorAt,
 	)
 	return i, err
 }

@@ -79,6 +79,7 @@ type Integration struct {
 	InactiveAt        *time.Time
 	AbandonedAt       *time.Time
 	RegisteredEvents  []string
+	ErrorAt           *time.Time
 }
 
 type Job struct {

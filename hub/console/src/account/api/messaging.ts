@@ -2870,6 +2870,8 @@ export interface components {
              * @example Acme
              */
             tenant_name: string;
+            /** @description Why it waits, and what releases it; null unless it is an outbound delivery that is pending or parked */
+            waiting: components["schemas"]["HubWaiting"] | null;
         };
         HubFieldProblem: {
             /**
@@ -3307,6 +3309,52 @@ export interface components {
              * @enum {string}
              */
             status: "active" | "inactive" | "error";
+        };
+        HubWaiting: {
+            /**
+             * Format: int64
+             * @description Deliveries to the same receiver that go first, counted up to 10000
+             */
+            ahead: number;
+            /**
+             * @description What keeps it: the next retry's time; an attempt that runs; earlier deliveries to the same receiver; the receiver's pace; its breaker, as attempts failed in a row and few are made at once; the receiver was disabled, responded 410, or was deleted; its integration is inactive or in error; a trial of one parked delivery is scheduled or runs; parked deliveries are going out in order; its replay was cancelled; nothing is scheduled
+             * @enum {string}
+             */
+            cause: "retry_scheduled" | "attempt_under_way" | "behind_others" | "paced" | "breaker_open" | "receiver_disabled" | "receiver_gone" | "receiver_deleted" | "integration_inactive" | "peer_down" | "trial_scheduled" | "trial_under_way" | "draining" | "replay_cancelled" | "not_scheduled";
+            /**
+             * Format: date-time
+             * @description When a parked delivery fails for good; null while it is pending
+             */
+            expires_at: string | null;
+            /**
+             * @description The same in a sentence
+             * @example Attempt 3 is due at 14:03:07 UTC.
+             */
+            explanation: string;
+            /**
+             * Format: int64
+             * @description Attempts at the receiver that failed since one succeeded, as far as their deliveries still wait; counted up to 100. From 10 on the breaker is open
+             */
+            failures: number;
+            /** @description What the integration's last check found; null: nothing, or an endpoint */
+            last_error: string | null;
+            /**
+             * Format: int64
+             * @description Deliveries a minute that the receiver gets at most; 0: as many as it takes
+             */
+            rate_per_minute: number;
+            /** @description What releases it: the time in until, a success at the receiver, enabling the receiver, a working connection of the integration, or sending it again by hand */
+            release: ("time" | "receiver_answers" | "enable_receiver" | "activate_integration" | "retry")[];
+            /**
+             * Format: date-time
+             * @description Since when it waits for this; null: unknown
+             */
+            since: string | null;
+            /**
+             * Format: date-time
+             * @description When the hub acts next by itself; null: no time is set
+             */
+            until: string | null;
         };
         HubWebhookEnvelope: {
             /** @description Ties events of one story together; null or absent: none */

@@ -1,7 +1,7 @@
-import { Button } from "@mantine/core";
+import { Button, Switch } from "@mantine/core";
 import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { useMemo, useRef } from "react";
 import { useEnvironment } from "../../app/EnvironmentSwitch";
 import { useLanguage } from "../../i18n";
 import { Choice } from "../../ui/Choice";
@@ -12,8 +12,10 @@ import { Empty, Failed, Loading, NothingMatches } from "../../ui/states";
 import { Time } from "../../ui/Time";
 import { TenantName } from "../../ui/TenantName";
 import { type Column, VirtualTable } from "../../ui/VirtualTable";
+import { TailStatus } from "./TailStatus";
 import { deliveriesQuery, pageSize, type Row } from "./queries";
 import { type DeliverySearch, deliverySearch, directions, filterNames, parseToken, statuses, tokensOf } from "./search";
+import { useTail } from "./tail";
 
 const route = getRouteApi("/shell/deliveries");
 
@@ -31,7 +33,15 @@ export function Deliveries() {
 	const list = useInfiniteQuery(options);
 	const pages = list.data?.pages ?? [];
 	const first = (pages[0]?.number ?? 0) * pageSize;
-	const count = pages.reduce((sum, part) => sum + part.rows.length, first);
+	const isLive = search.live === "1";
+	const panel = useRef<HTMLDivElement>(null);
+	const tail = useTail(isLive && list.isSuccess, environment, filters, options.queryKey, panel);
+	const fresh = tail.rows.length;
+	const count = pages.reduce((sum, part) => sum + part.rows.length, first + fresh);
+	const refresh = () => {
+		tail.clear();
+		void queries.resetQueries({ queryKey: options.queryKey });
+	};
 
 	const set = (changed: DeliverySearch) => void navigate({ search: (was) => ({ ...was, ...changed }), replace: true });
 	const clear = () => void navigate({ search: { environment: search.environment } });
@@ -46,7 +56,16 @@ export function Deliveries() {
 				<span role="status" className="quiet">
 					{list.isSuccess && t.deliveries.shown(count, list.hasNextPage)}
 				</span>
-				<Button size="xs" variant="default" loading={list.isRefetching} onClick={() => void queries.resetQueries({ queryKey: options.queryKey })}>
+				<Switch
+					size="xs"
+					label={t.tail.live}
+					checked={isLive}
+					onChange={(event) => {
+						const live = event.currentTarget.checked ? "1" : undefined;
+						void navigate({ search: (was) => ({ ...was, live }), replace: true });
+					}}
+				/>
+				<Button size="xs" variant="default" loading={list.isRefetching} onClick={refresh}>
 					{t.ui.refresh}
 				</Button>
 			</div>
@@ -60,15 +79,16 @@ export function Deliveries() {
 				<Choice label={t.deliveries.status} value={search.status} values={statuses} texts={t.status} onChange={(status) => set({ status })} />
 				<Choice label={t.deliveries.direction} value={search.direction} values={directions} texts={t.direction} onChange={(direction) => set({ direction })} />
 			</FilterBar>
-			<div className={`panel ${page.list}`}>
+			{isLive && <TailStatus tail={tail} />}
+			<div ref={panel} className={`panel ${page.list}`}>
 				{list.isPending ? (
 					<Loading rows={14} />
 				) : list.isError && pages.length === 0 ? (
 					<Failed error={list.error} onRetry={() => void list.refetch()} />
 				) : count > 0 ? (
 					<Rows
-						first={first}
-						rows={pages.flatMap((part) => part.rows)}
+						first={first === 0 ? 0 : first + fresh}
+						rows={first === 0 ? [...tail.rows, ...pages.flatMap((part) => part.rows)] : pages.flatMap((part) => part.rows)}
 						hasNext={list.hasNextPage}
 						fetchNext={() => !list.isFetching && void list.fetchNextPage()}
 						fetchPrevious={() => !list.isFetching && void list.fetchPreviousPage()}

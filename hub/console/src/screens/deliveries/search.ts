@@ -21,6 +21,9 @@ export type DeliverySearch = {
 	q?: string;
 };
 
+/** ListSearch is the filters, and whether the list is watched live. */
+export type ListSearch = DeliverySearch & { live?: "1" };
+
 // How each value is checked. The names are those of the filter bar's tokens.
 const checks: { [name in keyof DeliverySearch]-?: (value: unknown) => DeliverySearch[name] } = {
 	status: (value) => oneOf(statuses, value),
@@ -44,6 +47,8 @@ export const filterNames = Object.keys(checks) as (keyof DeliverySearch)[];
 export function deliverySearch(search: Record<string, unknown>): DeliverySearch {
 	return Object.fromEntries(filterNames.map((name) => [name, checks[name](search[name])]));
 }
+
+export const listSearch = (search: Record<string, unknown>): ListSearch => ({ ...deliverySearch(search), live: oneOf(["1"], search.live) });
 
 export function parseToken(name: string, value: string): Token | undefined {
 	if (!(name in checks)) return undefined;

@@ -1,20 +1,22 @@
 import { Button } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useState } from "react";
 import { uuid } from "../../app/search";
 import { useShortcuts } from "../../app/shortcuts";
 import { useLanguage } from "../../i18n";
 import { Copy, useCopy } from "../../ui/Copy";
 import { Actions, Detail, type Fact, Facts, Loaded } from "../../ui/Detail";
 import { detailOf } from "../../ui/errors";
+import page from "../../ui/page.module.css";
 import { Status } from "../../ui/Status";
 import { tenantQuery } from "../../ui/TenantName";
 import { Time } from "../../ui/Time";
+import { Compare } from "./Compare";
 import { curlOf } from "./curl";
 import classes from "./Delivery.module.css";
 import { Exchange } from "./Exchange";
 import { type Delivery as Shown, deliveryQuery, receiverQuery, retryDelivery } from "./queries";
+import { Waiting } from "./Waiting";
 import { Waterfall } from "./Waterfall";
 
 const route = getRouteApi("/shell/deliveries/$id");
@@ -32,9 +34,14 @@ export function Delivery() {
 
 function Details({ delivery }: { delivery: Shown }) {
 	const { t } = useLanguage();
-	const { environment } = route.useSearch();
-	const [chosen, setChosen] = useState<number>();
-	const attempt = delivery.attempts[chosen ?? delivery.attempts.length - 1];
+	const { environment, attempt: chosen, with: compared } = route.useSearch();
+	const navigate = route.useNavigate();
+	const { attempts } = delivery;
+	const found = attempts.findIndex((attempt) => String(attempt.number) === chosen);
+	const index = found < 0 ? attempts.length - 1 : found;
+	const attempt = attempts[index];
+	const second = attempts.find((attempt) => String(attempt.number) === compared);
+	const set = (attempt?: number, other?: number) => void navigate({ search: (was) => ({ ...was, attempt: attempt ? String(attempt) : undefined, with: other ? String(other) : undefined }), replace: true });
 	return (
 		<Detail
 			back={
@@ -47,14 +54,23 @@ function Details({ delivery }: { delivery: Shown }) {
 			actions={<DeliveryActions delivery={delivery} attempt={attempt} />}
 		>
 			<DeliveryFacts delivery={delivery} />
+			<Waiting delivery={delivery} />
 			<section className={`panel ${classes.section}`} aria-labelledby="attempts">
-				<h2 id="attempts">{t.delivery.attempts}</h2>
-				{delivery.attempts.length === 0 ? (
+				<div className={page.top}>
+					<h2 id="attempts">{t.delivery.attempts}</h2>
+					{attempts.length > 1 && attempt && (
+						<Button size="xs" variant="default" onClick={() => set(second ? undefined : attempts[index === 0 ? 1 : 0]?.number, second ? undefined : attempt.number)}>
+							{second ? t.compare.close : t.compare.open}
+						</Button>
+					)}
+				</div>
+				{attempts.length === 0 ? (
 					<p className="quiet">{t.delivery.noAttempts}</p>
 				) : (
-					<Waterfall attempts={delivery.attempts} chosen={chosen ?? delivery.attempts.length - 1} onChoose={setChosen} />
+					<Waterfall attempts={attempts} chosen={index} onChoose={(index) => set(attempts[index]?.number)} />
 				)}
 			</section>
+			{second && attempt && <Compare attempts={attempts} first={attempt} second={second} onChange={set} />}
 			<Exchange delivery={delivery} attempt={attempt} />
 		</Detail>
 	);
@@ -70,7 +86,7 @@ function DeliveryActions({ delivery, attempt }: { delivery: Shown; attempt?: Sho
 		mutationFn: () => retryDelivery(delivery.id),
 		onSuccess: () => Promise.all([queries.invalidateQueries({ queryKey: ["delivery", delivery.id] }), queries.invalidateQueries({ queryKey: ["deliveries"], refetchType: "none" })]),
 	});
-	const curl = () => copyCurl(curlOf(delivery, attempt, receiver.data?.url ?? "$HUB_RECEIVER"));
+	const curl = () => copyCurl(curlOf(delivery, attempt, receiver.data?.url ?? (/^https?:/.test(delivery.receiver) ? delivery.receiver : "$HUB_RECEIVER")));
 	useShortcuts({ r: () => retry.mutate(), c: curl });
 	return (
 		<Actions bad={retry.isError} said={retry.isSuccess ? t.delivery.retried : retry.isError && `${t.delivery.retryFailed} ${detailOf(retry.error)}`}>
@@ -102,7 +118,10 @@ function DeliveryFacts({ delivery }: { delivery: Shown }) {
 					<Link to="/deliveries" search={{ environment, correlation: delivery.correlation_id }} className="mono">
 						{delivery.correlation_id}
 					</Link>
-					<Copy text={delivery.correlation_id} />
+					<Copy text={delivery.correlation_id} />{" "}
+					<Link to="/journey" search={{ environment, correlation: delivery.correlation_id }}>
+						{t.journey.open}
+					</Link>
 				</>
 			) : (
 				"–"

@@ -9,7 +9,7 @@ export const deliveryQuery = (id: string) =>
 	queryOptions({
 		queryKey: ["delivery", id],
 		queryFn: () => read(client.GET("/api/v1/deliveries/{id}", { params: { path: { id } } })),
-		refetchInterval: (query) => (query.state.data?.status === "pending" ? 2000 : false),
+		refetchInterval: (query) => (query.state.data?.status === "pending" ? 2000 : query.state.data?.status === "parked" ? 10_000 : false),
 	});
 
 export type Receiver = { kind: "endpoint" | "integration"; id: string; url?: string; name?: string };

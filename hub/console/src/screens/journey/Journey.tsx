@@ -1,0 +1,125 @@
+import { Button } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { useEnvironment } from "../../app/EnvironmentSwitch";
+import { useLanguage } from "../../i18n";
+import { Copy } from "../../ui/Copy";
+import page from "../../ui/page.module.css";
+import { Status } from "../../ui/Status";
+import { Empty, Failed, Loading } from "../../ui/states";
+import { duration, Time } from "../../ui/Time";
+import classes from "./Journey.module.css";
+import { journeyQuery, type Journey as Shown, type Step } from "./queries";
+
+const route = getRouteApi("/shell/journey");
+
+/** Journey shows everything with one correlation id, across products, in the order of time. */
+export function Journey() {
+	const { t } = useLanguage();
+	const { correlation = "" } = route.useSearch();
+	const navigate = route.useNavigate();
+	const environment = useEnvironment();
+	const journey = useQuery(journeyQuery(environment, correlation));
+	return (
+		<div className={page.screen}>
+			<div className={page.top}>
+				<div>
+					<h1>{t.journey.title}</h1>
+					<p className="quiet">{t.journey.lead}</p>
+				</div>
+				{journey.data && (
+					<span role="status" className="quiet">
+						{t.journey.events(journey.data.steps.length, journey.data.deliveries)}
+					</span>
+				)}
+			</div>
+			<form
+				key={correlation}
+				className={classes.form}
+				onSubmit={(event) => {
+					event.preventDefault();
+					const text = (event.currentTarget.elements.namedItem("correlation") as HTMLInputElement).value.trim();
+					void navigate({ search: (was) => ({ ...was, correlation: text || undefined }) });
+				}}
+			>
+				<input name="correlation" className={page.select} defaultValue={correlation} maxLength={200} aria-label={t.journey.field} placeholder={t.journey.field} autoComplete="off" spellCheck={false} />
+				<Button type="submit" size="xs">
+					{t.journey.show}
+				</Button>
+				{correlation && <Copy text={correlation} label={t.journey.field} />}
+			</form>
+			<div className={`panel ${page.section}`}>
+				{!correlation ? (
+					<Empty title={t.journey.startTitle} next={<Link to="/deliveries" search={(was) => ({ environment: was.environment })}>{t.nav.deliveries}</Link>}>
+						{t.journey.start}
+					</Empty>
+				) : journey.isPending ? (
+					<Loading rows={10} />
+				) : !journey.data ? (
+					<Failed error={journey.error} onRetry={() => void journey.refetch()} />
+				) : journey.data.steps.length === 0 ? (
+					<Empty title={t.journey.emptyTitle} next={<Link to="/deliveries" search={(was) => ({ environment: was.environment })}>{t.nav.deliveries}</Link>}>
+						{t.journey.empty}
+					</Empty>
+				) : (
+					<Steps journey={journey.data} correlation={correlation} />
+				)}
+			</div>
+		</div>
+	);
+}
+
+function Steps({ journey, correlation }: { journey: Shown; correlation: string }) {
+	const { t } = useLanguage();
+	return (
+		<>
+			{journey.partial && <p className="quiet">{t.journey.partial}</p>}
+			<ol className={classes.steps}>
+				{journey.steps.map((step, index) => (
+					<StepRow key={`${step.inbound} ${step.id} ${step.tenantID} ${step.deliveries[0]?.id}`} step={step} before={journey.steps[index - 1]} />
+				))}
+			</ol>
+			<Link to="/deliveries" search={(was) => ({ environment: was.environment, correlation })}>
+				{t.journey.deliveries}
+			</Link>
+		</>
+	);
+}
+
+function StepRow({ step, before }: { step: Step; before?: Step }) {
+	const { t, language } = useLanguage();
+	const wait = before ? Date.parse(step.at) - Date.parse(before.at) : 0;
+	return (
+		<li className={classes.step} data-inbound={step.inbound || undefined}>
+			<div className={classes.head}>
+				<strong>{step.type}</strong>
+				<span className={classes.product}>{step.product}</span>
+				<span className="quiet">
+					{step.tenant} · {step.inbound ? t.journey.received : t.journey.accepted}
+				</span>
+				<span className={classes.time}>
+					{before && <span className="quiet">{t.journey.later(duration(language, Math.max(0, wait)))} · </span>}
+					<Time at={step.at} />
+				</span>
+			</div>
+			<ul className={classes.deliveries}>
+				{step.deliveries.map((row) => (
+					<li key={row.id}>
+						<Status status={row.status} />
+						<Link to="/deliveries/$id" params={{ id: row.id }} search={(was) => ({ environment: was.environment })}>
+							{row.receiver ? (step.inbound ? t.journey.from(row.receiver) : t.journey.to(row.receiver)) : row.id}
+						</Link>
+						<span className="quiet">
+							{t.journey.attempts(row.attempt_count)}
+							{row.status_code !== null && ` · ${row.status_code}`}
+							{row.reason && ` · ${row.reason}`}
+						</span>
+						{row.finished_at && (
+							<span className={`quiet ${classes.time}`}>{t.journey.later(duration(language, Math.max(0, Date.parse(row.finished_at) - Date.parse(step.at))))}</span>
+						)}
+					</li>
+				))}
+			</ul>
+		</li>
+	);
+}
