@@ -2,6 +2,10 @@ package console_test
 
 import (
 	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"testing"
 	"time"
@@ -90,6 +94,29 @@ func startAccounts(t *testing.T) (scheduling, clinic, messaging *account) {
 	return c.newAccount("scheduling", "Studio Bela"), c.newAccount("clinic", "Pine Clinic"), c.newAccount("messaging", "Oak Messages")
 }
 
+// key issues an API key for another product.
+func (a *account) key() string {
+	a.console.t.Helper()
+	return a.ok(200, "POST", "/api/v1/integrations/api-keys", object{"name": "peer"})["api_key"].(string)
+}
+
+// base is the address of the product's API.
+func (a *account) base() string { return a.console.url + "/" + a.product + "/api/v1" }
+
+// failingPeer registers a product that answers every webhook with 500, and returns its address.
+func (a *account) failingPeer() string {
+	a.console.t.Helper()
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = io.WriteString(w, `{"error":"the warehouse is closed"}`)
+	}))
+	a.console.t.Cleanup(receiver.Close)
+	address := receiver.URL + "/hook"
+	response, text := a.console.call("POST", "/"+a.product+"/api/v1/integrations/webhook/register", object{"webhook_url": address}, "X-Integration-Key", a.key())
+	require.Equal(a.console.t, 200, response.StatusCode, text)
+	return address
+}
+
 // visited is what the scripts need to know of an account.
 func (a *account) visited() object {
 	return object{"url": a.console.url, "product": a.product, "tenant": a.tenant, "email": a.email, "password": accountPassword}
@@ -105,5 +132,56 @@ func TestAccountLoginInABrowser(t *testing.T) {
 		visited := account.visited()
 		visited["staff"] = account.addStaff()
 		hubtest.RunInBrowser(t, "hub/console/browser/account.mjs", visited)
+	}
+}
+
+// "Connections (status, last check, features; connect checklist with the real cause of each
+// failure; test, pause and resume, disconnect)", for each product.
+func TestAccountConnectionsInABrowser(t *testing.T) {
+	t.Parallel()
+	hubtest.SkipShort(t)
+	scheduling, clinic, messaging := startAccounts(t)
+	elsewhere := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(elsewhere.Close)
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	for account, peer := range map[*account]*account{scheduling: messaging, clinic: scheduling, messaging: clinic} {
+		visited := account.visited()
+		visited["peer"], visited["peerBase"], visited["key"] = peer.product, peer.base(), peer.key()
+		visited["elsewhere"], visited["closed"] = elsewhere.URL+"/api/v1", closed.URL+"/api/v1"
+		visited["staff"] = account.addStaff()
+		hubtest.RunInBrowser(t, "hub/console/browser/account-connections.mjs", visited)
+	}
+}
+
+// "Keys (shown once; create, rotate, revoke)", for each product.
+func TestAccountKeysInABrowser(t *testing.T) {
+	t.Parallel()
+	hubtest.SkipShort(t)
+	scheduling, clinic, messaging := startAccounts(t)
+	for _, account := range []*account{scheduling, clinic, messaging} {
+		hubtest.RunInBrowser(t, "hub/console/browser/account-keys.mjs", account.visited())
+	}
+}
+
+// "The log of webhooks with filters, one delivery with its exchange, retry", of one tenant only.
+func TestAccountLogInABrowser(t *testing.T) {
+	t.Parallel()
+	hubtest.SkipShort(t)
+	_, clinic, messaging := startAccounts(t)
+	clinicReceiver, messagingReceiver := clinic.failingPeer(), messaging.failingPeer()
+	clinic.ok(201, "POST", "/api/v1/patients", object{"name": "Ana Souza", "phone": "+5511987654321"})
+	messaging.ok(201, "POST", "/contacts", object{"name": "Rui Lima", "number": "5511912345678"})
+	for account, log := range map[*account]object{
+		clinic:    {"receiver": clinicReceiver, "type": "patient.created", "phone": "(11) 98765-4321", "other": "contact.created"},
+		messaging: {"receiver": messagingReceiver, "type": "contact.created", "phone": "(11) 91234-5678", "other": "patient.created"},
+	} {
+		require.Eventually(t, func() bool {
+			items := account.ok(200, "GET", "/api/v1/integrations/webhook-logs?event_type="+log["type"].(string), nil)["items"].([]any)
+			return len(items) == 1 && items[0].(object)["status_code"] != nil
+		}, 30*time.Second, 50*time.Millisecond)
+		visited := account.visited()
+		maps.Copy(visited, log)
+		hubtest.RunInBrowser(t, "hub/console/browser/account-log.mjs", visited)
 	}
 }

@@ -38,7 +38,7 @@ export function AccountShell() {
 			navigation={<Sections home={{ to: "/account/$product", params: { product } }} title={account.tenant} reference={`${basePath(product)}/docs`} sections={shown.filter(({ links }) => links.length > 0)} />}
 			account={(openHelp) => <Account name={account.name} email={account.email} role={`${role} · ${account.tenant}`} onHelp={openHelp} onLeave={leave} />}
 			searchLabel={texts.shell.search}
-			onSearch={() => {}}
+			onSearch={(q) => void navigate({ to: "/account/$product/log", params: { product }, search: (was) => ({ environment: was.environment, q }) })}
 		/>
 	);
 }

@@ -3,9 +3,11 @@ import { ApiError } from "../api/client";
 import { isHosted, type ProductName } from "../app/hosted";
 import { root } from "../app/root";
 import { oneOf } from "../app/search";
+import { deliverySearch } from "../ui/deliveries/search";
+import { shownSearch } from "../ui/delivery/search";
 import { Missing } from "../ui/states";
 
-/** accountOf loads who is logged in, or leads to the login. */
+// It loads who is logged in, or leads to the login.
 const account = createRoute({
 	getParentRoute: () => root,
 	path: "/account/$product",
@@ -38,6 +40,33 @@ const integrations = createRoute({
 	path: "/integrations",
 	component: lazyRouteComponent(() => import("./screens/Integrations"), "AccountIntegrations"),
 });
+const integration = createRoute({
+	getParentRoute: () => account,
+	path: "/integrations/$id",
+	component: lazyRouteComponent(() => import("./screens/Integration"), "AccountIntegration"),
+});
+const connect = createRoute({
+	getParentRoute: () => account,
+	path: "/connect",
+	component: lazyRouteComponent(() => import("./screens/Connect"), "AccountConnect"),
+});
+const keys = createRoute({
+	getParentRoute: () => account,
+	path: "/keys",
+	component: lazyRouteComponent(() => import("./screens/Keys"), "AccountKeys"),
+});
+const log = createRoute({
+	getParentRoute: () => account,
+	path: "/log",
+	validateSearch: deliverySearch,
+	component: lazyRouteComponent(() => import("./screens/Log"), "AccountLog"),
+});
+const delivery = createRoute({
+	getParentRoute: () => account,
+	path: "/log/$id",
+	validateSearch: shownSearch,
+	component: lazyRouteComponent(() => import("./screens/Delivery"), "AccountDelivery"),
+});
 const missing = createRoute({ getParentRoute: () => account, path: "$", component: () => <Missing /> });
 
-export const accountRoutes = account.addChildren([home, integrations, missing]);
+export const accountRoutes = account.addChildren([home, integrations, integration, connect, keys, log, delivery, missing]);

@@ -10,6 +10,9 @@ export const sections: { title: keyof AccountMessages["nav"]; screens: Screen[] 
 		title: "connections",
 		screens: [
 			{ to: "/account/$product/integrations", label: "integrations" },
+			{ to: "/account/$product/connect", label: "connect" },
+			{ to: "/account/$product/keys", label: "keys" },
+			{ to: "/account/$product/log", label: "log" },
 		],
 	},
 ];

@@ -3,8 +3,8 @@ import { createRoute, createRouter, lazyRouteComponent, redirect, retainSearchPa
 import { accountRoutes } from "../account/routes";
 import { ApiError } from "../api/client";
 import { auditSearch } from "../screens/audit/search";
-import { listSearch } from "../screens/deliveries/search";
-import { shownSearch } from "../screens/delivery/search";
+import { listSearch } from "../ui/deliveries/search";
+import { shownSearch } from "../ui/delivery/search";
 import { endpointsSearch } from "../screens/endpoints/search";
 import { integrationsSearch } from "../screens/integrations/search";
 import { journeySearch } from "../screens/journey/search";

@@ -8,7 +8,13 @@ import { Failed, Loading, Missing } from "./states";
 /** Loaded shows a thing once it is read; before that, and where it cannot be, the state of its page. */
 export function Loaded<T>({ query, what, id, children }: { query: UseQueryResult<T>; what: string; id: string; children: (data: T) => ReactNode }) {
 	if (!uuid.test(id)) return <Missing what={what} id={id} />;
-	if (query.isPending) return <Loading rows={12} />;
+	if (query.isPending)
+		return (
+			<>
+				<h1 className="visually-hidden">{what}</h1>
+				<Loading rows={12} />
+			</>
+		);
 	if (query.data === undefined) return <Failed error={query.error} onRetry={() => void query.refetch()} what={what} id={id} />;
 	return children(query.data);
 }

@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { useEnvironment } from "../../app/EnvironmentSwitch";
 import { useLanguage } from "../../i18n";
 import { useIntegrationColumns } from "../../ui/integration/columns";
@@ -17,7 +18,25 @@ export function AccountIntegrations() {
 	const environment = useEnvironment();
 	const list = useQuery(integrationsQuery(product, environment));
 	const { state, checked, features } = useIntegrationColumns();
-	const columns: Column<Integration>[] = [state, { title: t.integrations.peer, width: "minmax(120px, 1fr)", cell: (row) => <span className={page.name}>{row.product}</span> }, checked, features];
+	const connect = (
+		<Link to="/account/$product/connect" params={{ product }} search={(was) => ({ environment: was.environment })}>
+			{texts.integrations.connect}
+		</Link>
+	);
+	const columns: Column<Integration>[] = [
+		state,
+		{
+			title: t.integrations.peer,
+			width: "minmax(120px, 1fr)",
+			cell: (row) => (
+				<Link to="/account/$product/integrations/$id" params={{ product, id: row.id }} search={(was) => ({ environment: was.environment })} className={page.name} preload={false} data-row-link>
+					{row.product}
+				</Link>
+			),
+		},
+		checked,
+		features,
+	];
 	return (
 		<ListScreen
 			title={t.integrations.title}
@@ -25,7 +44,8 @@ export function AccountIntegrations() {
 			list={list}
 			columns={columns}
 			keyOf={(row) => row.id}
-			empty={{ title: t.integrations.emptyTitle, text: texts.integrations.empty, next: null }}
+			empty={{ title: t.integrations.emptyTitle, text: texts.integrations.empty, next: connect }}
+			actions={list.isSuccess && connect}
 		/>
 	);
 }

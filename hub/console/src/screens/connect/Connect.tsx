@@ -1,15 +1,17 @@
-import { Button, PasswordInput, TextInput } from "@mantine/core";
+import { Button, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { getRouteApi } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { useState } from "react";
 import { useEnvironment } from "../../app/EnvironmentSwitch";
 import { useSession } from "../../app/session";
 import { useLanguage } from "../../i18n";
+import { Checklist, type Connecting } from "../../ui/connect/Checklist";
+import classes from "../../ui/connect/Connect.module.css";
+import { PeerForm } from "../../ui/connect/PeerForm";
 import page from "../../ui/page.module.css";
 import { Failed, Forbidden, Loading } from "../../ui/states";
+import { integrationQuery } from "../integration/queries";
 import type { Integration } from "../integrations/queries";
-import { Checklist } from "./Checklist";
-import classes from "./Connect.module.css";
 import { connect, connectedQuery, link, localTenantsQuery, type Tenant, type Wanted } from "./queries";
 
 const route = getRouteApi("/shell/connect");
@@ -111,7 +113,7 @@ function Local({ tenants }: { tenants: Tenant[] }) {
 			<Button size="sm" disabled={!a || !b} loading={connecting.isPending} onClick={() => a && b && connecting.mutate([a, b])}>
 				{t.connect.submit}
 			</Button>
-			{!connecting.isIdle && <Checklist connecting={connecting} />}
+			{!connecting.isIdle && <Followed connecting={connecting} />}
 		</section>
 	);
 }
@@ -138,26 +140,32 @@ function Other({ tenants }: { tenants: Tenant[] }) {
 	const environment = useEnvironment();
 	const [tenant, setTenant] = useState(tenants.length === 1 ? tenants[0]!.id : "");
 	const connecting = useConnecting((wanted: Wanted) => connect(environment, wanted));
-	const submit = (event: FormEvent<HTMLFormElement>) => {
-		event.preventDefault();
-		const form = new FormData(event.currentTarget);
-		const text = (name: string) => String(form.get(name) ?? "").trim();
-		connecting.mutate({ tenant_id: tenant, product: text("product"), api_url: text("api_url"), api_key: text("api_key") });
-	};
 	return (
 		<section className={`panel ${page.section} ${classes.section}`} aria-labelledby="other">
 			<h2 id="other">{t.connect.other}</h2>
 			<p className="quiet">{t.connect.otherLead}</p>
-			<form className={classes.form} onSubmit={submit} autoComplete="off">
+			<PeerForm busy={connecting.isPending} onSubmit={(wanted) => connecting.mutate({ tenant_id: tenant, ...wanted })}>
 				<Accounts name="tenant" label={t.connect.tenant} value={tenant} tenants={tenants} onChange={setTenant} />
-				<TextInput name="product" required maxLength={40} pattern="[a-z][a-z0-9\-]{1,39}" label={t.connect.product} description={t.connect.productHelp} />
-				<TextInput name="api_url" required type="url" maxLength={2048} label={t.connect.apiURL} description={t.connect.apiURLHelp} />
-				<PasswordInput name="api_key" required maxLength={512} label={t.connect.apiKey} autoComplete="off" />
-				<Button size="sm" type="submit" loading={connecting.isPending}>
-					{t.connect.submit}
-				</Button>
-			</form>
-			{!connecting.isIdle && <Checklist connecting={connecting} />}
+			</PeerForm>
+			{!connecting.isIdle && <Followed connecting={connecting} />}
 		</section>
+	);
+}
+
+/** Followed is the checklist of what was asked for here, with the link to what was made. */
+function Followed({ connecting }: { connecting: Connecting<Integration> }) {
+	const { environment } = route.useSearch();
+	const id = connecting.data?.id ?? "";
+	const followed = useQuery({ ...integrationQuery(id), enabled: id !== "" && connecting.data?.status !== "active" });
+	return (
+		<Checklist
+			connecting={connecting}
+			followed={followed}
+			link={(id, text) => (
+				<Link to="/integrations/$id" params={{ id }} search={{ environment }}>
+					{text}
+				</Link>
+			)}
+		/>
 	);
 }

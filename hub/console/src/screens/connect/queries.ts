@@ -1,5 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
-import { ApiError, client, type Environment, read } from "../../api/client";
+import { client, type Environment, read } from "../../api/client";
 import type { paths } from "../../api/schema";
 import { readConnections } from "../integrations/queries";
 
@@ -33,35 +33,3 @@ export type Wanted = { tenant_id: string; product: string; api_url: string; api_
 
 export const link = (environment: Environment, a: Tenant, b: Tenant) => read(client.POST("/api/v1/integrations/link", { body: { tenant_id: a.id, peer_tenant_id: b.id, environment } })).then(({ integrations }) => integrations[0]!);
 export const connect = (environment: Environment, wanted: Wanted) => read(client.POST("/api/v1/integrations/connect", { body: { ...wanted, environment } }));
-
-export const steps = ["address", "reach", "api", "key", "product", "register"] as const;
-export type Step = (typeof steps)[number];
-
-const stepsOf: Record<string, Step> = {
-	validation_failed: "address",
-	product_not_hosted: "address",
-	url_not_allowed: "address",
-	peer_unreachable: "reach",
-	peer_timeout: "reach",
-	peer_failed: "api",
-	peer_answer: "api",
-	peer_limited: "api",
-	remote_key_rejected: "key",
-	environment_mismatch: "key",
-	key_in_use: "key",
-	unexpected_product: "product",
-	peer_not_active: "product",
-	other_account_connected: "product",
-};
-
-/** Failure is where connecting stopped: the step, the hub's sentence, and the text that helps. */
-export type Failure = { step: Step; cause: string; fix: string };
-
-/** failureOf finds the step that an answer belongs to, and what helps. */
-export function failureOf(error: unknown): Failure {
-	if (!(error instanceof ApiError)) return { step: "address", cause: String(error), fix: "other" };
-	const { reason } = (error.problem ?? {}) as { reason?: string };
-	const field = error.problem?.errors?.[0]?.location ?? "";
-	const step = error.code === "validation_failed" && field.endsWith("api_key") ? "key" : error.code === "validation_failed" && field.endsWith("product") ? "product" : stepsOf[error.code];
-	return { step: step ?? "address", cause: error.problem?.detail ?? error.message, fix: error.status === 403 ? "forbidden" : (reason ?? error.code) };
-}

@@ -4,17 +4,16 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { useMemo, useRef } from "react";
 import { useEnvironment } from "../../app/EnvironmentSwitch";
 import { useLanguage } from "../../i18n";
-import { Choice } from "../../ui/Choice";
-import { FilterBar } from "../../ui/FilterBar";
+import { useDeliveryColumns } from "../../ui/deliveries/columns";
+import { DeliveryFilters } from "../../ui/deliveries/Filters";
+import { pageSize, type Row } from "../../ui/deliveries/paging";
+import { type DeliverySearch, deliverySearch, tokensOf } from "../../ui/deliveries/search";
 import page from "../../ui/page.module.css";
-import { Status } from "../../ui/Status";
 import { Empty, Failed, Loading, NothingMatches } from "../../ui/states";
-import { Time } from "../../ui/Time";
 import { TenantName } from "../../ui/TenantName";
-import { type Column, VirtualTable } from "../../ui/VirtualTable";
+import { VirtualTable } from "../../ui/VirtualTable";
 import { TailStatus } from "./TailStatus";
-import { deliveriesQuery, pageSize, type Row } from "./queries";
-import { type DeliverySearch, deliverySearch, directions, filterNames, parseToken, statuses, tokensOf } from "./search";
+import { deliveriesQuery } from "./queries";
 import { useTail } from "./tail";
 
 const route = getRouteApi("/shell/deliveries");
@@ -69,16 +68,7 @@ export function Deliveries() {
 					{t.ui.refresh}
 				</Button>
 			</div>
-			<FilterBar
-				tokens={tokens.filter((token) => token.name !== "status" && token.name !== "direction")}
-				names={filterNames}
-				parse={parseToken}
-				onAdd={(token) => set({ [token.name]: token.value })}
-				onRemove={(token) => set({ [token.name]: undefined })}
-			>
-				<Choice label={t.deliveries.status} value={search.status} values={statuses} texts={t.status} onChange={(status) => set({ status })} />
-				<Choice label={t.deliveries.direction} value={search.direction} values={directions} texts={t.direction} onChange={(direction) => set({ direction })} />
-			</FilterBar>
+			<DeliveryFilters search={filters} onChange={set} />
 			{isLive && <TailStatus tail={tail} />}
 			<div ref={panel} className={`panel ${page.list}`}>
 				{list.isPending ? (
@@ -109,32 +99,13 @@ type RowsProps = { first: number; rows: Row[]; hasNext: boolean; fetchNext: () =
 
 function Rows(props: RowsProps) {
 	const { t } = useLanguage();
-	const columns: Column<Row>[] = [
-		{ title: t.deliveries.status, width: "104px", cell: (row) => <Status status={row.status} /> },
-		{
-			title: t.deliveries.event,
-			width: "minmax(170px, 2fr)",
-			cell: (row) => (
-				<Link to="/deliveries/$id" params={{ id: row.id }} search={(was) => ({ environment: was.environment })} className={page.name} preload={false} data-row-link>
-					{row.event_type}
-				</Link>
-			),
-		},
-		{ title: t.deliveries.direction, width: "76px", cell: (row) => <span className="quiet">{t.direction[row.direction]}</span> },
-		{ title: t.deliveries.product, width: "minmax(84px, 0.7fr)", cell: (row) => row.product },
-		{ title: t.deliveries.tenant, width: "minmax(110px, 1fr)", cell: (row) => <TenantName id={row.tenant_id} /> },
-		{
-			title: t.deliveries.attempts,
-			width: "76px",
-			cell: (row) => (
-				<>
-					{row.status === "pending" && row.retries === 0 && row.status_code === null ? "–" : row.retries + 1}
-					{row.status_code !== null && <span className={row.status_code >= 400 ? page.bad : "quiet"}> · {row.status_code}</span>}
-				</>
-			),
-		},
-		{ title: t.deliveries.next, width: "108px", cell: (row) => (row.next_attempt_at ? <Time at={row.next_attempt_at} focusable={false} /> : <span className="quiet">–</span>) },
-		{ title: t.deliveries.time, width: "96px", cell: (row) => <Time at={row.created_at} focusable={false} /> },
-	];
+	const columns = useDeliveryColumns(
+		(row) => (
+			<Link to="/deliveries/$id" params={{ id: row.id }} search={(was) => ({ environment: was.environment })} className={page.name} preload={false} data-row-link>
+				{row.event_type}
+			</Link>
+		),
+		(row) => <TenantName id={row.tenant_id} />,
+	);
 	return <VirtualTable label={t.deliveries.title} columns={columns} keyOf={(row) => row.id} {...props} />;
 }

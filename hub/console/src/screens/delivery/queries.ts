@@ -1,9 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
 import { client, read } from "../../api/client";
-import type { paths } from "../../api/schema";
-
-export type Delivery = paths["/api/v1/deliveries/{id}"]["get"]["responses"]["200"]["content"]["application/json"];
-export type Attempt = Delivery["attempts"][number];
+import type { Delivery } from "../../ui/delivery/types";
 
 export const deliveryQuery = (id: string) =>
 	queryOptions({

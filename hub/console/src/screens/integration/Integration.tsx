@@ -1,17 +1,18 @@
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { uuid } from "../../app/search";
 import { useLanguage } from "../../i18n";
-import { Copy } from "../../ui/Copy";
-import { Detail, type Fact, Facts, Loaded } from "../../ui/Detail";
+import { Detail, type Fact, Loaded } from "../../ui/Detail";
+import { IntegrationActions } from "../../ui/integration/Actions";
+import { Address, IntegrationFacts, LastError } from "../../ui/integration/Facts";
 import { State } from "../../ui/integration/State";
 import page from "../../ui/page.module.css";
 import { Sparkline } from "../../ui/Sparkline";
 import { Time } from "../../ui/Time";
+import { useAdmin } from "../../ui/useAdmin";
 import { type Integration as Shown, receiversQuery } from "../integrations/queries";
-import { IntegrationActions } from "./Actions";
 import classes from "./Integration.module.css";
-import { integrationQuery } from "./queries";
+import { disableIntegration, enableIntegration, integrationQuery, revokeIntegration, rotateSecret, testIntegration } from "./queries";
 
 const route = getRouteApi("/shell/integrations/$id");
 
@@ -38,49 +39,43 @@ function Details({ integration }: { integration: Shown }) {
 			}
 			title={`${integration.tenant_name} → ${integration.product}`}
 			state={<State integration={integration} />}
-			actions={!integration.revoked_at && <IntegrationActions integration={integration} />}
+			actions={!integration.revoked_at && <OperatorActions integration={integration} />}
 		>
-			{integration.last_error && (
-				<section className={`panel ${page.section} ${classes.wrong}`} aria-labelledby="error">
-					<h2 id="error">{t.integrations.error}</h2>
-					{integration.last_error}
-				</section>
-			)}
-			<IntegrationFacts integration={integration} />
+			<LastError text={integration.last_error} />
+			<IntegrationFactsOfTenant integration={integration} />
 			<Day integration={integration} />
 		</Detail>
 	);
 }
 
-function IntegrationFacts({ integration }: { integration: Shown }) {
+function IntegrationFactsOfTenant({ integration }: { integration: Shown }) {
 	const { t } = useLanguage();
-	const address = (text: string) =>
-		text ? (
-			<>
-				<span className="mono">{text}</span> <Copy text={text} />
-			</>
-		) : (
-			"–"
-		);
-	const facts: Fact[] = [
-		[t.integrations.tenant, `${integration.tenant_name} · ${integration.own_product}`],
-		[t.integrations.peer, integration.product],
-		[t.integrations.environment, t.app[integration.environment]],
-		[t.integrations.checked, integration.last_health_check ? <Time key="checked" at={integration.last_health_check} /> : t.integrations.never],
-		[t.integrations.features, integration.features.join(", ") || "–"],
-		[t.integrations.uses, integration.enabled.join(", ") || "–"],
-		[t.integrations.apiURL, address(integration.api_url)],
-		[t.integrations.peerWebhookURL, integration.peer_webhook_url ? address(integration.peer_webhook_url) : t.integrations.underAPI],
-		[t.integrations.webhookURL, address(integration.webhook_url)],
-		[t.integrations.keyLocal, <span key="local" className="mono">{integration.api_key_local ?? "–"}</span>],
-		[t.integrations.keyRemote, <span key="remote" className="mono">{integration.api_key_remote ?? "–"}</span>],
-		[t.integrations.secret, <span key="secret" className="mono">{integration.webhook_secret ?? "–"}</span>],
-		[t.integrations.created, <Time key="created" at={integration.created_at} />],
-	];
-	if (integration.previous_secret_until) facts.push([t.integrations.previous, <Time key="previous" at={integration.previous_secret_until} />]);
-	if (integration.next_registration_at) facts.push([t.integrations.again, <Time key="again" at={integration.next_registration_at} />]);
-	if (integration.revoked_at) facts.push([t.integrations.revoked, <Time key="revoked" at={integration.revoked_at} />]);
-	return <Facts facts={facts} />;
+	const after: Fact[] = [[t.integrations.peerWebhookURL, integration.peer_webhook_url ? <Address key="peer" text={integration.peer_webhook_url} /> : t.integrations.underAPI]];
+	if (integration.previous_secret_until) after.push([t.integrations.previous, <Time key="previous" at={integration.previous_secret_until} />]);
+	if (integration.next_registration_at) after.push([t.integrations.again, <Time key="again" at={integration.next_registration_at} />]);
+	return <IntegrationFacts integration={integration} before={[[t.integrations.tenant, `${integration.tenant_name} · ${integration.own_product}`]]} after={after} />;
+}
+
+/** OperatorActions are for administrators; support reads why it has none. */
+function OperatorActions({ integration: { id, disabled, tenant_name } }: { integration: Shown }) {
+	const { t } = useLanguage();
+	const isAdmin = useAdmin();
+	const queries = useQueryClient();
+	if (!isAdmin) return <p className="quiet">{t.integrations.adminsOnly}</p>;
+	return (
+		<IntegrationActions
+			disabled={disabled}
+			name={tenant_name}
+			acts={{
+				test: () => testIntegration(id),
+				enable: () => enableIntegration(id),
+				disable: () => disableIntegration(id),
+				revoke: () => revokeIntegration(id),
+				rotate: (overlap) => rotateSecret(id, overlap).then(({ secret }) => secret),
+			}}
+			onDone={() => Promise.all([queries.invalidateQueries({ queryKey: ["integration", id] }), queries.invalidateQueries({ queryKey: ["integrations"] })])}
+		/>
+	);
 }
 
 function Day({ integration }: { integration: Shown }) {

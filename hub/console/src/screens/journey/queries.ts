@@ -1,6 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
 import { client, type Environment, read } from "../../api/client";
-import type { Row } from "../deliveries/queries";
+import type { Row } from "../../ui/deliveries/paging";
 
 /** Step is an event and what became of it. */
 export type Step = { id: string; at: string; type: string; product: string; tenant: string; tenantID: string; inbound: boolean; deliveries: Row[] };

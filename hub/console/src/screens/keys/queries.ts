@@ -19,10 +19,3 @@ export type Draft = { tenant_id: string; name?: string; environment: Environment
 export const createKey = (body: Draft) => read(client.POST("/api/v1/keys", { body }));
 export const rotateKey = (id: string, overlap_seconds: number) => read(client.POST("/api/v1/keys/{id}/rotate", { params: { path: { id } }, body: { overlap_seconds } }));
 export const revokeKey = (id: string) => read(client.DELETE("/api/v1/keys/{id}", { params: { path: { id } } }));
-
-/** stateOf is what a key's times mean for people. */
-export function stateOf(key: Key): "active" | "replaced" | "expired" | "revoked" {
-	if (key.revoked_at) return "revoked";
-	if (key.expires_at && new Date(key.expires_at) <= new Date()) return "expired";
-	return key.replaced_by ? "replaced" : "active";
-}

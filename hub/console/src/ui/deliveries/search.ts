@@ -1,0 +1,62 @@
+import { matching, oneOf, time, uuid } from "../../app/search";
+import type { Token } from "../FilterBar";
+
+export const statuses = ["pending", "delivered", "parked", "failed"] as const;
+export const directions = ["inbound", "outbound"] as const;
+
+/** DeliverySearch is the list's state in the URL. */
+export type DeliverySearch = {
+	status?: (typeof statuses)[number];
+	direction?: (typeof directions)[number];
+	type?: string;
+	product?: string;
+	code?: string;
+	correlation?: string;
+	tenant?: string;
+	endpoint?: string;
+	integration?: string;
+	event?: string;
+	since?: string;
+	until?: string;
+	q?: string;
+};
+
+/** ListSearch is the filters, and whether the list is watched live. */
+export type ListSearch = DeliverySearch & { live?: "1" };
+
+// How each value is checked. The names are those of the filter bar's tokens.
+const checks: { [name in keyof DeliverySearch]-?: (value: unknown) => DeliverySearch[name] } = {
+	status: (value) => oneOf(statuses, value),
+	direction: (value) => oneOf(directions, value),
+	type: (value) => matching(/^[a-z0-9_.-]{1,128}$/i, value),
+	product: (value) => matching(/^[a-z0-9-]{1,40}$/, value),
+	code: (value) => matching(/^[1-9]\d{2}$/, value),
+	correlation: (value) => matching(/^\S{1,200}$/, value),
+	tenant: (value) => matching(uuid, value),
+	endpoint: (value) => matching(uuid, value),
+	integration: (value) => matching(uuid, value),
+	event: (value) => matching(/^\S{1,64}$/, value),
+	since: time,
+	until: time,
+	q: (value) => matching(/^.{1,200}$/, value),
+};
+
+export const filterNames = Object.keys(checks) as (keyof DeliverySearch)[];
+
+/** deliverySearch keeps what is valid; the rest is undefined, which hides what the address has. */
+export function deliverySearch(search: Record<string, unknown>): DeliverySearch {
+	return Object.fromEntries(filterNames.map((name) => [name, checks[name](search[name])]));
+}
+
+export const listSearch = (search: Record<string, unknown>): ListSearch => ({ ...deliverySearch(search), live: oneOf(["1"], search.live) });
+
+export function parseToken(name: string, value: string): Token | undefined {
+	if (!(name in checks)) return undefined;
+	const checked = checks[name as keyof DeliverySearch](value);
+	return checked === undefined ? undefined : { name, value: checked };
+}
+
+/** tokensOf returns the filters that are set, as tokens. */
+export function tokensOf(search: DeliverySearch): Token[] {
+	return filterNames.flatMap((name) => (search[name] === undefined ? [] : [{ name, value: search[name] }]));
+}

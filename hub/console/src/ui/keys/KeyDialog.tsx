@@ -1,0 +1,56 @@
+import { TextInput } from "@mantine/core";
+import type { ReactNode } from "react";
+import { useLanguage } from "../../i18n";
+import { ConfirmDialog, FormDialog, Secret, type Values } from "../Form";
+import { Overlap } from "../Overlap";
+import type { KeyAct, KeyRow } from "./keyColumns";
+
+type Made = { api_key: string };
+export type KeyDraft = { name?: string; scopes?: string[]; expires_at?: string };
+
+type Props<K> = {
+	act: KeyAct<K>;
+	onClose: () => void;
+	onDone: () => unknown;
+	/** What can be done, by the API of the side that shows it. */
+	create: (draft: KeyDraft, values: Values) => Promise<Made>;
+	rotate: (id: string, overlapSeconds: number) => Promise<Made>;
+	revoke: (id: string) => Promise<unknown>;
+	/** before and more are fields of a new key that one side has. */
+	before?: ReactNode;
+	more?: ReactNode;
+};
+
+/** KeyDialog makes, rotates or revokes a key. What is made is shown once. */
+export function KeyDialog<K extends KeyRow>({ act, onClose, onDone, create, rotate, revoke, before, more }: Props<K>) {
+	const { t } = useLanguage();
+	const result = ({ api_key }: Made) => <Secret text={t.keys.made} value={api_key} label={t.keys.key} onClose={onClose} />;
+	const { key } = act;
+	if (!key)
+		return (
+			<FormDialog
+				title={t.keys.create}
+				onClose={onClose}
+				onDone={onDone}
+				result={result}
+				send={(values) => {
+					const until = values.maybe("until");
+					return create({ name: values.maybe("name"), scopes: values.maybe("scopes")?.split(/[\s,]+/), expires_at: until && new Date(until).toISOString() }, values);
+				}}
+			>
+				{before}
+				<TextInput name="name" maxLength={120} label={t.keys.name} description={t.keys.nameHelp} />
+				<TextInput name="scopes" maxLength={500} label={t.keys.scopes} description={t.keys.scopesHelp} />
+				{more}
+				<TextInput name="until" type="datetime-local" label={t.keys.until} description={t.keys.untilHelp} />
+			</FormDialog>
+		);
+	const shown = `${key.prefix}…${key.last4}`;
+	if (act.name === "revoke") return <ConfirmDialog title={t.keys.revoke} text={t.keys.revokeText(shown)} onClose={onClose} onDone={onDone} send={() => revoke(key.id)} />;
+	return (
+		<FormDialog title={t.keys.rotate} onClose={onClose} onDone={onDone} result={result} send={({ text }) => rotate(key.id, Number(text("overlap")))}>
+			<p>{t.keys.rotateText(shown)}</p>
+			<Overlap />
+		</FormDialog>
+	);
+}
