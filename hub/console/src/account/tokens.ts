@@ -16,12 +16,14 @@ const endpoints: Record<ProductName, Endpoints> = {
 };
 
 const current = new Map<ProductName, Tokens>();
+const taken = new Map<ProductName, string>(); // refresh tokens from sessionStorage that are on their way
 const refreshing = new Map<ProductName, Promise<Tokens>>();
 const storageKey = (product: ProductName) => `hub.account.${product}`;
 
 // Written when the page goes and taken when it comes back: a copy of the tab has no login, as a
 // refresh token works only once.
 window.addEventListener("pagehide", () => {
+	for (const [product, refresh] of taken) sessionStorage.setItem(storageKey(product), refresh);
 	for (const [product, { refresh }] of current) if (refresh) sessionStorage.setItem(storageKey(product), refresh);
 });
 window.addEventListener("pageshow", (event) => {
@@ -31,6 +33,7 @@ window.addEventListener("pageshow", (event) => {
 function takeStored(product: ProductName): string | undefined {
 	const token = sessionStorage.getItem(storageKey(product)) ?? undefined;
 	sessionStorage.removeItem(storageKey(product));
+	if (token) taken.set(product, token);
 	return token;
 }
 
@@ -73,10 +76,11 @@ async function callRefresh(product: ProductName): Promise<Tokens> {
 		credentials: "same-origin",
 		headers: cookie ? undefined : { "Content-Type": "application/json" },
 		body: cookie ? undefined : JSON.stringify({ refresh_token: token }),
-	}).catch(() => {
+	}).catch(() => undefined);
+	if (!response || response.status === 429 || response.status >= 500) {
 		if (token && !before) sessionStorage.setItem(storageKey(product), token); // it was not used
-		throw new ApiError(0);
-	});
+		if (!response) throw new ApiError(0);
+	}
 	if (!response.ok) throw new ApiError(response.status, (await response.json().catch(() => undefined)) as Problem | undefined);
 	const answer = (await response.json()) as Answer;
 	// Another tab may have logged in another user, whose cookie this tab must not use unseen.
@@ -89,7 +93,10 @@ export function refresh(product: ProductName): Promise<Tokens> {
 	let running = refreshing.get(product);
 	if (!running) {
 		const call = () => callRefresh(product);
-		running = (endpoints[product].cookie && navigator.locks ? navigator.locks.request(`hub.refresh.${product}`, call) : call()).finally(() => refreshing.delete(product));
+		running = (endpoints[product].cookie && navigator.locks ? navigator.locks.request(`hub.refresh.${product}`, call) : call()).finally(() => {
+			refreshing.delete(product);
+			taken.delete(product);
+		});
 		refreshing.set(product, running);
 	}
 	return running;
