@@ -49,7 +49,7 @@ var docs = rest.Docs{
 		"endpoints.rotate-secret":    {Text: "Signatures are made with both secrets until the overlap ends.", Errors: []string{"429 rotated_too_often"}},
 		"endpoints.recover":          {Text: "For an endpoint that was away for long or that subscribed late: a job sends what was published meanwhile. With dry_run it only counts.", Errors: []string{"409 endpoint_disabled", "422 range_too_large"}},
 		"endpoints.check-signature":  {Text: "Takes a webhook as its receiver got it, and says which step of verifying it fails: headers, body, secret or clock. What is sent is neither stored nor logged, and not in the audit log."},
-		"endpoints.ping":             {Text: "A delivery like others, to this endpoint alone; the log shows its outcome.", Errors: []string{"409 endpoint_disabled"}},
+		"endpoints.ping":             {Text: "A delivery like others, to this endpoint alone, and before those that wait for it; the log shows its outcome.", Errors: []string{"409 endpoint_disabled"}},
 		"events.publish":             {Text: "Answers once the event and its deliveries are stored durably, in one transaction. The same id, or the same Idempotency-Key, publishes once: the first answer comes again, with 200.", Errors: []string{"409 event_id_reused, idempotency_conflict", "422 too_many_deliveries"}},
 		"events.publish-batch":       {Text: "Up to 500 events in one transaction: if one is refused, none is stored.", Errors: []string{"409 event_id_reused, idempotency_conflict", "422 too_many_deliveries"}},
 		"events.list":                {Text: "Events of all tenants, the newest first, without their data."},
