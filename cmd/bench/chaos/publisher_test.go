@@ -22,9 +22,9 @@ import (
 
 const (
 	publisherConnections = 8
-	defaultEventBytes    = 256                  // of each data object
-	idEvery              = 3                    // every third event chooses its own id
-	goneEvery            = 20                   // every twentieth event goes to the dead endpoint too
+	defaultEventBytes    = 256 // of each data object
+	idEvery              = 3   // every third event chooses its own id
+	goneEvery            = 20  // every twentieth event goes to the dead endpoint too
 )
 
 // publishPause is between the POSTs of a connection: 20 ms make about 350 events a second, 5 ms
