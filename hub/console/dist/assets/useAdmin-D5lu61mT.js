@@ -1,1 +1,0 @@
-import{r as e}from"./index-0ZA4wdML.js";var t=()=>e().operator.role===`admin`;export{t};
