@@ -181,3 +181,15 @@ func TestReplayInterrupted(t *testing.T) {
 	}, waitTimeout, pollInterval)
 	p.awaitSettled(12, "delivered")
 }
+
+// On a terminal a deletion asks, and anything but yes leaves the tenant.
+func TestTerminalTenantDelete(t *testing.T) {
+	t.Parallel()
+	p := newTenant(t)
+	term := p.onTerminal(200, "tenants", "delete", p.tenantID)
+	term.awaitText("Delete the tenant " + p.tenant)
+	term.writeText("no\n")
+	require.Equal(t, 1, term.wait())
+	term.awaitText("not deleted")
+	p.run("tenants", "show", p.tenantID).requireOK()
+}

@@ -17,6 +17,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/config"
+	"integrationhub/hub/console"
 	"integrationhub/hub/internal/api"
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/auth"
@@ -85,6 +86,17 @@ func (p *products) find(name string) (connect.Product, bool) {
 		}
 	}
 	return connect.Product{}, false
+}
+
+// onHub returns the products that lie below the hub's own address.
+func (p *products) onHub() []console.Product {
+	var list []console.Product
+	for _, hostedProduct := range p.list {
+		if hostedProduct.listener == nil {
+			list = append(list, console.Product{Name: hostedProduct.spec.Name, Path: hostedProduct.path})
+		}
+	}
+	return list
 }
 
 // features returns the features of a product, which are scopes of its keys.

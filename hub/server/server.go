@@ -194,7 +194,7 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 	if err != nil {
 		return err
 	}
-	return console.Mount(s.app, s.home)
+	return console.Mount(s.app, s.home, s.products.onHub())
 }
 
 // home answers programs that ask for /: the API reference where there is one. People's

@@ -59,11 +59,13 @@ func (a *API) routes() []rest.Route {
 
 		rest.Get("/api/v1/products", operators, 200, "products.list", "List products", rest.Handle(a.listProducts)),
 		rest.Post("/api/v1/products", admins, 201, "products.create", "Register an external product", rest.Handle(a.createProduct)),
+		rest.Delete("/api/v1/products/{name}", admins, 200, "products.delete", "Delete an external product that has no tenants", rest.Handle(a.deleteProduct)),
 
 		rest.Get("/api/v1/tenants", operators, 200, "tenants.list", "List tenants", rest.Handle(a.listTenants)),
 		rest.Post("/api/v1/tenants", admins, 201, "tenants.create", "Make a tenant of an external product", rest.Handle(a.createTenant)),
 		rest.Get("/api/v1/tenants/{id}", operators, 200, "tenants.get", "Show a tenant", rest.Handle(a.getTenant)),
 		rest.Put("/api/v1/tenants/{id}", admins, 200, "tenants.update", "Replace a tenant's name, reference and limits", rest.Handle(a.updateTenant)),
+		rest.Delete("/api/v1/tenants/{id}", admins, 200, "tenants.delete", "Delete a tenant with its keys and endpoints, and erase its log", rest.Handle(a.deleteTenant)),
 
 		rest.Get("/api/v1/keys", operators, 200, "keys.list", "List API keys", rest.Handle(a.listKeys)),
 		rest.Post("/api/v1/keys", admins, 201, "keys.create", "Make an API key; the answer shows it once", rest.Handle(a.createKey)),

@@ -1373,6 +1373,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/products/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete an external product that has no tenants
+         * @description The answer is the product that is gone; its name and key prefix are free again. A product with tenants, or that tenants of other products are connected to, stays.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 409: the request clashes with what is stored: `product_has_tenants`, `product_connected`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `product_hosted`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
+        delete: operations["products.delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/replays": {
         parameters: {
             query?: never;
@@ -1746,7 +1781,26 @@ export interface paths {
          */
         put: operations["tenants.update"];
         post?: never;
-        delete?: never;
+        /**
+         * Delete a tenant with its keys and endpoints, and erase its log
+         * @description Its keys and endpoints end at once: what waits is not sent. A job erases the payloads and answers of its log. The answer says what ended. For external products only: a hosted product deletes its tenants itself.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 409: the request clashes with what is stored: `tenant_connected`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `product_hosted`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
+        delete: operations["tenants.delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1942,6 +1996,33 @@ export interface components {
              * @description Deliveries that were given up for now
              */
             parked: number;
+        };
+        DeletedTenant: {
+            /**
+             * Format: int64
+             * @description Endpoints that were deleted, of both environments
+             */
+            endpoints: number;
+            /**
+             * Format: uuid
+             * @description Of the tenant
+             */
+            id: string;
+            /**
+             * Format: int64
+             * @description Keys that were valid until now
+             */
+            keys: number;
+            /**
+             * @description How people called the customer
+             * @example Example Ltd
+             */
+            name: string;
+            /**
+             * @description Name of the product
+             * @example shop
+             */
+            product: string;
         };
         Detail: {
             /**
@@ -8708,6 +8789,119 @@ export interface operations {
             };
         };
     };
+    "products.delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of an external product */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Product"];
+                };
+            };
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not there, or another customer's: `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the request clashes with what is stored: `product_has_tenants`, `product_connected` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body is too large: `too_large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `product_hosted` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "replays.list": {
         parameters: {
             query?: {
@@ -10007,6 +10201,119 @@ export interface operations {
                 };
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "tenants.delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the resource */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedTenant"];
+                };
+            };
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not there, or another customer's: `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the request clashes with what is stored: `tenant_connected` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body is too large: `too_large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `product_hosted` */
             422: {
                 headers: {
                     [name: string]: unknown;

@@ -1,0 +1,15 @@
+import type { LinkProps } from "@tanstack/react-router";
+import type { ProductName } from "../app/hosted";
+import type { AccountMessages } from "./i18n/en";
+
+type Screen = { to: LinkProps["to"]; label: keyof AccountMessages["nav"]; products?: readonly ProductName[] };
+
+// The navigation, in its order. A screen without products is in every product.
+export const sections: { title: keyof AccountMessages["nav"]; screens: Screen[] }[] = [
+	{
+		title: "connections",
+		screens: [
+			{ to: "/account/$product/integrations", label: "integrations" },
+		],
+	},
+];
