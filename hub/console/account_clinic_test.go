@@ -2,15 +2,21 @@ package console_test
 
 import (
 	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub"
 	"integrationhub/hub/hubtest"
 )
 
@@ -74,41 +80,58 @@ func TestDeletionRequestsInABrowser(t *testing.T) {
 	}
 }
 
+// peer is a product elsewhere that sends an account signed events.
+type peer struct {
+	account              *account
+	product, key, secret string
+}
+
+// registerPeer connects a product elsewhere with the account.
+func (a *account) registerPeer(product string) *peer {
+	a.console.t.Helper()
+	key := a.ok(200, "POST", "/api/v1/integrations/api-keys", object{})["api_key"].(string)
+	response, text := a.console.call("POST", "/"+a.product+"/api/v1/integrations/webhook/register", object{"webhook_url": "http://127.0.0.1:9/hook", "product": product}, "X-Integration-Key", key)
+	require.Equal(a.console.t, 200, response.StatusCode, text)
+	return &peer{a, product, key, a.console.parse(text)["webhook_secret"].(string)}
+}
+
+// send delivers an event, which the account takes.
+func (p *peer) send(eventType string, data object) {
+	c := p.account.console
+	c.t.Helper()
+	event := object{"id": hub.NewEventID(), "product": p.product, "event_type": eventType, "timestamp": time.Now().UTC().Format(time.RFC3339), "data": data}
+	body, err := json.Marshal(event)
+	require.NoError(c.t, err)
+	mac := hmac.New(sha256.New, []byte(p.secret))
+	mac.Write(body)
+	response, text := c.call("POST", "/"+p.account.product+"/api/v1/integrations/webhook", json.RawMessage(body), "X-Integration-Key", p.key, "X-Webhook-Signature", "sha256="+hex.EncodeToString(mac.Sum(nil)))
+	require.Equal(c.t, 200, response.StatusCode, text)
+}
+
 // "The clinic's inbox": events that matched no patient, linked and dismissed.
 func TestInboxInABrowser(t *testing.T) {
 	t.Parallel()
 	hubtest.SkipShort(t)
-	_, clinic, messaging := startAccounts(t)
-	clinic.console.link("clinic", "messaging")
-	own := messaging.connect("Reception")
-	write := func(number, name, text string) {
-		messaging.ok(201, "POST", "/sandbox/phones", object{"number": number, "name": name})
-		messaging.ok(201, "POST", "/sandbox/phones/"+number+"/send", object{"to": own, "body": text})
+	_, clinic, _ := startAccounts(t)
+	peer := clinic.registerPeer("messaging")
+	for i, message := range [][3]string{
+		{"+5511955550001", "Ana", "Is the doctor there tomorrow?"}, {"+5511955550001", "Ana", "I have a question"},
+		{"+5511955550002", "Bruno", "Please call me"}, {"+5511955550003", "Carla", "Buy cheap watches"},
+	} {
+		peer.send("message.received", object{"phone": message[0], "name": message[1], "body": message[2], "ticket_id": strconv.Itoa(i)})
 	}
-	write("5511955550001", "Ana", "Is the doctor there tomorrow?")
-	write("5511955550001", "Ana", "I have a question")
-	write("5511955550002", "Bruno", "Please call me")
-	write("5511955550003", "Carla", "Buy cheap watches")
-	open := func(words ...string) bool {
-		found := fmt.Sprint(clinic.items("/api/v1/integrations/inbox?per_page=100"))
-		for _, word := range words {
-			if !strings.Contains(found, word) {
-				return false
-			}
-		}
-		return true
+	open := func(text string) bool {
+		return strings.Contains(fmt.Sprint(clinic.items("/api/v1/integrations/inbox?per_page=100")), text)
 	}
-	require.Eventually(t, func() bool {
-		return open("Is the doctor there", "I have a question", "Please call me", "cheap watches")
-	}, eventually, tick)
+	require.True(t, open("cheap watches"))
 	clinic.ok(201, "POST", "/api/v1/patients", object{"name": "Ana Souza", "phone": "+5511955550001", "birth_date": "1990-05-17", "cpf": "52998224725"})
 	clinic.ok(201, "POST", "/api/v1/patients", object{"name": "Bruno Lima", "phone": "+5511944440000"})
 	hubtest.RunInBrowser(t, "hub/console/browser/account-inbox.mjs", clinic.visited())
 	require.False(t, open("Is the doctor there"))
 	require.False(t, open("I have a question"), "the same sender's entry follows")
-	linked := clinic.items("/api/v1/integrations/inbox?status=linked&per_page=100")
-	require.NotEmpty(t, linked)
-	require.NotEmpty(t, clinic.items("/api/v1/integrations/inbox?status=dismissed&per_page=100"))
+	require.False(t, open("Please call me"))
+	require.Len(t, clinic.items("/api/v1/integrations/inbox?status=linked&per_page=100"), 3)
+	require.Len(t, clinic.items("/api/v1/integrations/inbox?status=dismissed&per_page=100"), 1)
 }
 
 // "Imports with preview": checked, confirmed, undone, and a large file never read by the page.

@@ -57,13 +57,13 @@ async function pairs(browser) {
 async function settings(browser) {
 	const page = await openAccount(browser, "/connections/1");
 	await page.getByRole("button", { name: "Settings" }).click();
-	await dialog(page).getByLabel("Sales").check();
-	await dialog(page).getByLabel("Support").check();
-	await dialog(page).getByLabel("Name").fill("Front desk");
+	await dialog(page).getByRole("checkbox", { name: "Sales" }).check();
+	await dialog(page).getByRole("checkbox", { name: "Support" }).check();
+	await dialog(page).getByLabel("Name", { exact: true }).fill("Front desk");
 	await look(page, "account-connection-settings");
 	await dialog(page).getByRole("button", { name: "Save" }).click();
 	await shows(page, "needs a greetingMessage", "[role=dialog]");
-	await dialog(page).getByLabel("Greeting").fill("Olá!");
+	await dialog(page).getByLabel("Greeting", { exact: true }).fill("Olá!");
 	await dialog(page).getByLabel("Messages of campaigns a day").fill("500");
 	await dialog(page).getByRole("button", { name: "Save" }).click();
 	await dialog(page).waitFor({ state: "hidden" });

@@ -26,7 +26,7 @@ export function QRCodePanel({ connection }: { connection: Connection }) {
 				</ol>
 				{code.data?.expiresAt && (
 					<p className="quiet">
-						{texts.expires} <Time at={code.data.expiresAt} />. {texts.renewed}
+						{texts.expires} <Time at={code.data.expiresAt} /> · {texts.renewed}
 					</p>
 				)}
 				{code.data?.qrcode && (

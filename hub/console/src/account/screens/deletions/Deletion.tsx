@@ -77,7 +77,9 @@ function Peers({ deletion }: { deletion: Shown }) {
 								<th scope="col">{texts.status}</th>
 								<th scope="col">{texts.acknowledged}</th>
 								<th scope="col">{texts.note}</th>
-								<td />
+								<th scope="col">
+									<span className="visually-hidden">{texts.acknowledge}</span>
+								</th>
 							</tr>
 						</thead>
 						<tbody>

@@ -62,7 +62,7 @@ function Work({ shown }: { shown: ImportDetail }) {
 	}
 	const undone = undo && undo.undone + undo.kept;
 	const done = undone ?? shown.processed;
-	const total = undo ? shown.created + shown.updated : shown.total;
+	const total = undo ? (undo.status === "done" ? done : shown.created + shown.updated) : shown.total;
 	const text = undo ? texts.undone(undo.undone, undo.kept) : shown.dry_run ? texts.checked(shown.processed, shown.total) : texts.imported(shown.processed, shown.total);
 	return <Progress title={undo ? texts.undoing : texts.progress} done={done} total={total} text={text} />;
 }
@@ -157,7 +157,9 @@ function Lines({ title, lines, total, bad }: { title: string; lines: [line: numb
 				<table className={page.table}>
 					<thead>
 						<tr>
-							<th scope="col">{texts.line}</th>
+							<th scope="col" className={page.number}>
+								{texts.line}
+							</th>
 							<th scope="col">{texts.reason}</th>
 						</tr>
 					</thead>

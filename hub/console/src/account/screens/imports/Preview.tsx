@@ -29,7 +29,9 @@ export function Preview({ preview }: { preview: ImportPreview }) {
 					<caption className={classes.caption}>{texts.firstRows(preview.rows.length, preview.total)}</caption>
 					<thead>
 						<tr>
-							<th scope="col">{texts.line}</th>
+							<th scope="col" className={page.number}>
+								{texts.line}
+							</th>
 							{used.map((name) => (
 								<th key={name} scope="col">
 									{texts.fields[name]}

@@ -1,4 +1,4 @@
-import { infiniteQueryOptions, type QueryClient, queryOptions } from "@tanstack/react-query";
+import { infiniteQueryOptions, type QueryClient, type QueryKey, queryOptions } from "@tanstack/react-query";
 import type { Environment } from "../../../api/client";
 import type { components } from "../../api/clinic";
 import { clinic, read } from "../../client";
@@ -34,13 +34,16 @@ export const importQuery = (environment: Environment, id: string) =>
 		refetchInterval: (query) => (query.state.data && isRunning(query.state.data) ? 1000 : false),
 	});
 
-/** checkedQuery has the file that a check was made of, and how its first rows are understood, until the page is left or reloaded. */
+/** Checked is the file that a check was made of, and how its first rows are understood. */
+export type Checked = { upload: Upload; preview: ImportPreview };
+
+/** checkedQuery returns what was checked, until the page is reloaded; then null. */
 export const checkedQuery = (id: string) =>
 	queryOptions({
 		queryKey: ["account", "clinic", "import-checked", id],
 		staleTime: Number.POSITIVE_INFINITY,
 		gcTime: 30 * 60_000,
-		queryFn: (): { upload: Upload; preview: ImportPreview } | null => null,
+		queryFn: (): Checked | null => null,
 	});
 
 async function send(environment: Environment, upload: Upload, dryRun: boolean) {
@@ -55,7 +58,7 @@ async function send(environment: Environment, upload: Upload, dryRun: boolean) {
 /** checkFile finds out what importing a file would do, and returns the id of the check. */
 export async function checkFile(queries: QueryClient, environment: Environment, upload: Upload): Promise<string> {
 	const { id, preview } = await send(environment, upload, true);
-	queries.setQueryData(checkedQuery(id).queryKey, { upload, preview });
+	queries.setQueryData<Checked>(checkedQuery(id).queryKey as QueryKey, { upload, preview });
 	return id;
 }
 

@@ -24,6 +24,7 @@ export function PatientChoice({ suggested, value, onChange }: { suggested: strin
 		<section aria-label={texts.whom} className={classes.choice}>
 			<form
 				role="search"
+				aria-label={texts.find}
 				className={classes.search}
 				onSubmit={(event) => {
 					event.preventDefault();

@@ -33,7 +33,7 @@ export const patientsQuery = (environment: Environment, search: string) =>
 	queryOptions({
 		queryKey: ["account", "clinic", "patients", environment, search],
 		staleTime: 60_000,
-		queryFn: ({ signal }) => read(clinic.POST("/api/v1/patients/search", { signal, params: { header: inEnvironment(environment) }, body: { search, per_page: offered } })),
+		queryFn: ({ signal }) => read(clinic.POST("/api/v1/patients/search", { signal, params: { header: inEnvironment(environment) }, body: { search, page: 1, per_page: offered } })),
 	});
 
 export const linkEntry = (environment: Environment, id: string, patient_id: string) =>
