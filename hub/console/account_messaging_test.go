@@ -1,7 +1,8 @@
 package console_test
 
 import (
-	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -10,24 +11,14 @@ import (
 	"integrationhub/hub/hubtest"
 )
 
-// connect makes a connection of the simulated network, pairs it with a phone and returns the
-// phone's number.
-func (a *account) connect(name string) (number string) {
-	a.console.t.Helper()
-	id := a.ok(201, "POST", "/whatsapp", object{"name": name})["id"].(float64)
-	number = "5511900000001"
-	a.ok(201, "POST", "/sandbox/phones", object{"number": number, "name": name})
-	code := a.ok(200, "GET", fmt.Sprintf("/whatsapp/%d/qrCode", int64(id)), nil)["qrcode"]
-	require.Equal(a.console.t, "CONNECTED", a.ok(200, "POST", "/sandbox/phones/"+number+"/scan", object{"code": code})["status"])
-	return number
-}
-
 // "The messaging company's connections with their QR codes": what happens at the network is
 // seen without a reload.
 func TestChatConnectionsInABrowser(t *testing.T) {
 	t.Parallel()
 	hubtest.SkipShort(t)
-	_, _, messaging := startAccounts(t)
+	cloud := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
+	t.Cleanup(cloud.Close)
+	messaging := startHosting(t, products(), "HUB_CLOUD_API_URL="+cloud.URL).newAccount("messaging", "Oak Messages")
 	messaging.ok(201, "POST", "/queue", object{"name": "Sales", "color": "#3b5bdb"})
 	messaging.ok(201, "POST", "/queue", object{"name": "Support", "color": "#2b8a3e"})
 	messaging.ok(201, "POST", "/sandbox/phones", object{"number": "5511900000001", "name": "Reception"})

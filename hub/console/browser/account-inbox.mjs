@@ -55,7 +55,7 @@ async function search(browser) {
 	const page = await openAccount(browser, "/inbox");
 	await rowOf(page, "Please call me").locator("[data-row-link]").click();
 	expect(await dialog(page).getByRole("button", { name: "Link to this patient" }).isDisabled(), "nobody is chosen");
-	const words = dialog(page).getByLabel("Find a patient");
+	const words = dialog(page).getByRole("searchbox");
 	await words.fill("Nobody at all");
 	await page.keyboard.press("Enter");
 	await shows(page, "No patient found.", "[role=dialog]");

@@ -1,1 +1,0 @@
-import{r as e}from"./index-VZm-7l87.js";var t=()=>e().operator.role===`admin`;export{t};
