@@ -137,7 +137,7 @@ func TestAccountLoginInABrowser(t *testing.T) {
 
 // "Connections (status, last check, features; connect checklist with the real cause of each
 // failure; test, pause and resume, disconnect)", for each product.
-func TestAccountConnectionsInABrowser(t *testing.T) {
+func TestAccountIntegrationsInABrowser(t *testing.T) {
 	t.Parallel()
 	hubtest.SkipShort(t)
 	scheduling, clinic, messaging := startAccounts(t)
@@ -150,7 +150,7 @@ func TestAccountConnectionsInABrowser(t *testing.T) {
 		visited["peer"], visited["peerBase"], visited["key"] = peer.product, peer.base(), peer.key()
 		visited["elsewhere"], visited["closed"] = elsewhere.URL+"/api/v1", closed.URL+"/api/v1"
 		visited["staff"] = account.addStaff()
-		hubtest.RunInBrowser(t, "hub/console/browser/account-connections.mjs", visited)
+		hubtest.RunInBrowser(t, "hub/console/browser/account-integrations.mjs", visited)
 	}
 }
 

@@ -1,118 +1,142 @@
-// A product's account connects another product, and works with the connection.
-import { expect, look, place, run, shows } from "./console.mjs";
+// A messaging company's connections, as they change.
 import { openAccount } from "./accounts.mjs";
+import { states } from "./accountstates.mjs";
+import { expect, look, place, run, shows } from "./console.mjs";
 
-const failed = (page) => page.locator("li[data-state=failed]");
-const base = `${place.url}/account/${place.product}`;
+const base = `${place.url}/account/messaging/connections`;
+const dialog = (page) => page.getByRole("dialog");
 
-async function connects(browser) {
-	const page = await openAccount(browser, "/connect");
-	await look(page, `account-connect-${place.product}`);
-	const wrongKey = place.key.slice(0, -4) + (place.key.endsWith("AAAA") ? "BBBB" : "AAAA");
-	const fill = async (product, url, key) => {
-		await page.getByLabel("Product on the other side").fill(product);
-		if (url) await page.getByLabel("Address of its API").fill(url);
-		await page.getByLabel("Key that it issued").fill(key);
-	};
-	const submit = async () => {
-		const answered = page.waitForResponse((response) => response.url().endsWith("/integrations/connect"));
-		await page.getByRole("button", { name: "Connect", exact: true }).click();
-		await answered;
-	};
-	for (const [name, product, url, key, step, fix] of [
-		["dns", place.peer, "http://no-such-host.invalid/api/v1", place.key, "reach", "Check the host's spelling"],
-		["port", place.peer, place.closed, place.key, "reach", "Check the port"],
-		["base", place.peer, place.elsewhere, place.key, "api", "Use the base of the API"],
-		["key", place.peer, place.peerBase, wrongKey, "key", "Copy the whole key again"],
-		["product", "records", place.peerBase, place.key, "product", "Another product answers there"],
-		["environment", place.peer, place.peerBase, place.key.replace("_live_", "_test_"), "key", "Use a key of the environment"],
-	]) {
-		await fill(product, url, key);
-		await submit();
-		await failed(page).waitFor();
-		const at = await failed(page).getAttribute("data-step");
-		expect(at === step, `${name} fails at ${step}, not ${at}: ${await failed(page).innerText()}`);
-		expect((await failed(page).innerText()).includes(fix), `${name} says what to do: ${await failed(page).innerText()}`);
-		if (name === "key") await look(page, `account-connect-failed-${place.product}`);
-	}
-	// The address of a product of this hub is known.
-	await page.reload();
-	await fill(place.peer, "", place.key);
-	expect((await page.getByLabel("Address of its API").inputValue()) === place.peerBase, "the address of a local product fills itself in");
-	await submit();
-	await shows(page, "Connected.");
-	expect((await page.locator("li[data-state=done]").count()) === 6, "every step is done");
-	await look(page, `account-connected-${place.product}`);
-	await page.getByText("Show the integration").click();
-	await page.waitForURL(/\/integrations\/[0-9a-f-]{36}$/);
+// act calls the product beside the page, as its network and other people do.
+async function act(method, path, body) {
+	const answer = await fetch(`${place.url}/messaging${path}`, { method, headers: { "Content-Type": "application/json", Authorization: `Bearer ${place.token}` }, body: body && JSON.stringify(body) });
+	const text = await answer.text();
+	expect(answer.ok, `${method} ${path}: ${answer.status} ${text}`);
+	return JSON.parse(text || "{}");
 }
 
-async function works(browser) {
-	const page = await openAccount(browser, "/integrations");
-	await page.locator("[data-row-link]").first().waitFor();
-	await look(page, `account-integrations-${place.product}`);
+async function pairs(browser) {
+	const page = await openAccount(browser, "/connections");
+	let loads = 0;
+	page.on("load", () => loads++);
+	await shows(page, "No connections yet");
+	await look(page, "account-connections-empty");
+	await page.getByRole("button", { name: "Add connection" }).click();
+	await dialog(page).getByLabel("Name").fill("Reception");
+	await look(page, "account-connections-new");
+	await dialog(page).getByRole("button", { name: "Add connection" }).click();
+	await page.waitForURL(`${base}/1`);
+	const code = page.getByRole("img", { name: "QR code that pairs a phone with Reception" });
+	await code.waitFor();
+	await shows(page, "Live", "main");
+	await look(page, "account-connection-code");
+	const first = await code.getAttribute("src");
+	await page.getByRole("button", { name: "Pair anew" }).click();
+	await dialog(page).getByRole("button", { name: "Pair anew" }).click();
+	await dialog(page).waitFor({ state: "hidden" });
+	await page.waitForFunction((was) => document.querySelector("main img")?.src && document.querySelector("main img").src !== was, first);
+	// What happens at the network is seen as it happens.
+	const { qrcode } = await act("GET", "/whatsapp/1/qrCode");
+	await act("POST", `/sandbox/phones/${place.number}/scan`, { code: qrcode });
+	await shows(page, "Connected", "main [role=status]");
+	await code.waitFor({ state: "detached" });
+	await shows(page, place.number, "dl");
+	await look(page, "account-connection-connected");
+	await act("POST", "/sandbox/connections/1/offline");
+	await shows(page, "Network does not answer", "main [role=status]");
+	await look(page, "account-connection-offline");
+	await act("POST", "/sandbox/connections/1/online");
+	await shows(page, "Connected", "main [role=status]");
+	expect(loads === 0, "nothing was loaded again");
+	await page.getByRole("button", { name: "Log out", exact: true }).click();
+	await dialog(page).getByRole("button", { name: "Log out" }).click();
+	await shows(page, "Disconnected", "main [role=status]");
+	await page.getByRole("button", { name: "Start" }).click();
+	await code.waitFor();
+}
+
+async function settings(browser) {
+	const page = await openAccount(browser, "/connections/1");
+	await page.getByRole("button", { name: "Settings" }).click();
+	await dialog(page).getByRole("checkbox", { name: "Sales" }).check();
+	await dialog(page).getByRole("checkbox", { name: "Support" }).check();
+	await dialog(page).getByLabel("Name").fill("Front desk");
+	await look(page, "account-connection-settings");
+	await dialog(page).getByRole("button", { name: "Save" }).click();
+	await shows(page, "needs a greetingMessage", "[role=dialog]");
+	await dialog(page).getByLabel("Greeting", { exact: true }).fill("Olá!");
+	await dialog(page).getByLabel("Messages of campaigns a day").fill("500");
+	await dialog(page).getByRole("button", { name: "Save" }).click();
+	await dialog(page).waitFor({ state: "hidden" });
+	await shows(page, "Front desk", "h1");
+	await shows(page, "Sales, Support", "dl");
+	await shows(page, "500", "dl");
+	const kept = await act("GET", "/whatsapp/1");
+	expect(kept.greetingMessage === "Olá!" && kept.dailyLimit === 500 && kept.queueIds.length === 2, `the settings are kept: ${JSON.stringify(kept)}`);
+}
+
+async function cloud(browser) {
+	const page = await openAccount(browser, "/connections");
+	await shows(page, "Front desk", "[role=table]");
+	await page.getByRole("button", { name: "Add connection" }).click();
+	await dialog(page).getByLabel("Name").fill("Cloud");
+	await dialog(page).getByLabel("Network").selectOption("bridge");
+	await shows(page, "speaks the bridge protocol", "[role=dialog]");
+	await dialog(page).getByLabel("Network").selectOption("cloud");
+	for (const [name, value] of [["Phone number id", "106540352242922"], ["WhatsApp Business account id", "102290129340398"], ["Access token", "EAAGm0PX4ZCpsBA"], ["App secret", "0123456789abcdef"], ["Verify token", "chosen"]]) await dialog(page).getByLabel(name).fill(value);
+	await look(page, "account-connections-cloud");
+	await dialog(page).getByRole("button", { name: "Add connection" }).click();
+	await page.waitForURL(`${base}/2`);
+	await shows(page, "/messaging/webhooks/cloud/2", "dl");
+	expect(!(await page.content()).includes("EAAGm0PX4ZCpsBA"), "the account is never shown");
+	await look(page, "account-connection-cloud");
+	await page.getByRole("button", { name: "Change account" }).click();
+	await dialog(page).getByLabel("Verify token").fill("another");
+	await dialog(page).getByRole("button", { name: "Save" }).click();
+	await dialog(page).waitFor({ state: "hidden" });
+}
+
+// The list follows too, and says when it cannot.
+async function list(browser) {
+	const page = await openAccount(browser, "/connections");
+	await shows(page, "Front desk", "[role=table]");
+	await shows(page, "Live", "main");
+	await look(page, "account-connections");
 	await page.keyboard.press("j");
 	await page.keyboard.press("Enter");
-	await shows(page, place.peer, "h1");
-	await shows(page, "Active");
-	await look(page, `account-integration-${place.product}`);
-	await page.getByRole("button", { name: "Test", exact: true }).click();
-	await shows(page, "The peer answers");
-	await page.getByRole("button", { name: "Rotate secret" }).click();
-	await page.getByRole("dialog").getByRole("button", { name: "Rotate secret" }).click();
-	await shows(page, "It is shown now and never again", "[role=dialog]");
-	expect((await page.locator("[role=dialog] .mono").innerText()).length > 20, "the new secret is shown");
-	await look(page, `account-integration-secret-${place.product}`);
-	await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
-	await page.getByRole("button", { name: "Disable" }).click();
-	await shows(page, "It is stopped until it is enabled.");
-	await page.getByRole("button", { name: "Enable" }).click();
-	await shows(page, "It is in use again.");
-	await page.getByRole("button", { name: "Disconnect" }).click();
-	const confirm = page.getByRole("dialog").getByRole("button", { name: "Disconnect" });
-	expect(await confirm.isDisabled(), "nothing is ended before the name is typed");
-	await page.getByRole("dialog").getByLabel("Name").fill(place.peer);
-	await look(page, `account-disconnect-${place.product}`);
-	await confirm.click();
-	await page.getByRole("dialog").waitFor({ state: "hidden" });
-	await shows(page, "Revoked");
-	expect((await page.getByRole("button", { name: "Disconnect" }).count()) === 0, "what has ended has no buttons");
+	await page.waitForURL(`${base}/1`);
+	await page.goBack();
+	await shows(page, "Live", "main");
+	const { id } = await act("POST", "/whatsapp", { name: "Made elsewhere" });
+	await shows(page, "Made elsewhere", "[role=table]");
+	await act("DELETE", `/whatsapp/${id}`);
+	await page.getByText("Made elsewhere").waitFor({ state: "detached" });
+	await page.route("**/messaging/events/ticket", (route) => route.abort());
+	await page.reload();
+	await shows(page, "Live updates lost; trying again");
+	await look(page, "account-connections-lost");
+	await act("PUT", "/whatsapp/1", { name: "Reception" }); // seen without the stream, by reading
+	await shows(page, "Reception", "[role=table]");
+	await page.unroute("**/messaging/events/ticket");
+	await page.getByText("Live", { exact: true }).and(page.locator("main *")).first().waitFor();
 }
 
-async function fails(browser) {
-	const id = "019bd2a4-7c1e-7a55-9d0c-2f6f5a0e9b11";
-	const page = await openAccount(browser, "/integrations");
-	await page.goto(`${base}/integrations/${id}`);
-	await shows(page, `There is no integration ${id}.`);
-	await look(page, `account-integration-missing-${place.product}`);
-	await page.getByText("Back to the integrations").click();
-	await page.waitForURL(`${base}/integrations`);
-	await page.goto(`${base}/nothing`);
-	await shows(page, "Not found");
-	await page.route("**/api/v1/integrations", (route) => route.abort());
-	for (const path of ["integrations", "connect"]) {
-		await page.goto(`${base}/${path}`);
-		await shows(page, "The hub does not answer.");
-		await look(page, `account-${path}-error-${place.product}`);
-	}
-	await page.unroute("**/api/v1/integrations");
-	await page.getByRole("button", { name: "Try again" }).click();
-	await shows(page, "With a key of the other product");
-	const staff = await openAccount(browser, "/connect", place.staff);
-	await shows(staff, "Not allowed");
-	for (const path of ["keys", "log", `integrations/${id}`, `log/${id}`]) {
-		await staff.goto(`${base}/${path}`);
-		await shows(staff, "Not allowed");
-	}
-	await look(staff, `account-delivery-forbidden-${place.product}`);
+async function deletes(browser) {
+	const page = await openAccount(browser, "/connections/1");
+	await page.getByRole("button", { name: "Delete" }).click();
+	const send = dialog(page).getByRole("button", { name: "Delete" });
+	await dialog(page).getByLabel("Name").fill("Recep");
+	expect(await send.isDisabled(), "the name has to be typed");
+	await look(page, "account-connection-delete");
+	await dialog(page).getByLabel("Name").fill("Reception");
+	await send.click();
+	await page.waitForURL(base);
+	await shows(page, "Cloud", "[role=table]");
+	expect((await page.getByText("Reception").count()) === 0, "it is gone");
+	await page.goto(`${base}/1`);
+	await shows(page, "There is no connection 1.");
+	await page.goto(`${base}/x`);
+	await shows(page, "There is no connection x.");
+	await states(page, base, "**/messaging/whatsapp", "account-connections", "No connections yet", []);
 }
 
-async function loads(browser) {
-	const page = await openAccount(browser, "/keys");
-	await page.route("**/api/v1/integrations", () => {});
-	await page.getByRole("link", { name: "Integrations" }).click();
-	await page.getByRole("status", { name: "Loading" }).waitFor();
-	await look(page, `account-integrations-loading-${place.product}`);
-}
-
-await run(connects, works, fails, loads);
+await run(pairs, settings, cloud, list, deletes);
