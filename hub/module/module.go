@@ -94,6 +94,15 @@ type ErrorFormat struct {
 	Write     func(ErrorResponse) any
 }
 
+// MetadataCredentialCheck is the key in an operation's Metadata of its [CredentialCheck].
+const MetadataCredentialCheck = "credential-check"
+
+// CredentialCheck checks the credentials of an operation that has its own, such as a
+// product's tokens for programs. It runs after the hub has identified the callers that it
+// knows, and before the body is looked at: strangers learn nothing about their bodies. It
+// returns the context for the handler, or the error to answer.
+type CredentialCheck func(huma.Context) (huma.Context, error)
+
 // MetadataErrorAdapter is the key in an operation's Metadata of its [ErrorAdapter].
 const MetadataErrorAdapter = "error-adapter"
 
