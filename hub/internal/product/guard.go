@@ -82,7 +82,7 @@ func (p *Product) guard(ctx huma.Context, serve func(huma.Context)) {
 		bounded = module.WithCaller(bounded, info.caller)
 	}
 	ctx = huma.WithContext(ctx, bounded)
-	if check, ok := op.Metadata[module.MetadataCredentialCheck].(module.CredentialCheck); ok && err == nil {
+	if check, ok := op.Metadata[module.MetadataCallerCheck].(module.CallerCheck); ok && err == nil {
 		ctx, err = check(ctx)
 	}
 	if err == nil {

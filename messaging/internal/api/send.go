@@ -97,7 +97,7 @@ type senderKey struct{}
 func (a *API) bindSend(api huma.API, op huma.Operation) {
 	op.SkipValidateBody = true
 	op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound)
-	metadata := map[string]any{module.MetadataCredentialCheck: module.CredentialCheck(func(ctx huma.Context) (huma.Context, error) {
+	metadata := map[string]any{module.MetadataCallerCheck: module.CallerCheck(func(ctx huma.Context) (huma.Context, error) {
 		from, err := a.authenticateSender(ctx.Context(), ctx.Header("Authorization"), ctx.Header("apikey"))
 		if err == nil {
 			err = a.host.RateLimiter.Allow(ctx.Context(), limitSends, from.subject)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"integrationhub/messaging/internal/api"
 	"integrationhub/messaging/internal/appointments"
 	"integrationhub/messaging/internal/autoreply"
 	"integrationhub/messaging/internal/driver"
@@ -21,10 +20,9 @@ import (
 
 // newSink returns the drivers' sink of another process of the company's hub.
 func newSink(company *messagingtest.Company) *inbound.Service {
-	host, drivers, data := company.Hub.Host, &driver.Drivers{}, &api.WebhookData{}
-	rows := store.New(host, data)
+	host, drivers := company.Hub.Host, &driver.Drivers{}
+	rows := store.New(host, nil)
 	files := media.New(host, rows)
-	data.Media = files
 	return inbound.New(host, rows, drivers, files, autoreply.New(host, rows, outbound.New(host, rows, drivers, files), appointments.New(host)))
 }
 
