@@ -17,7 +17,7 @@ import (
 )
 
 func newProducts(a *app) *cobra.Command {
-	return group("products", "Register and list products", newProductsCreate(a), newProductsList(a), newProductsRename(a))
+	return group("products", "Register, list and delete products", newProductsCreate(a), newProductsList(a), newProductsRename(a), newProductsDelete(a))
 }
 
 func newProductsCreate(a *app) *cobra.Command {
@@ -151,6 +151,30 @@ receivers that read "product" in events.`,
 	settingFlags(cmd)
 	cmd.Flags().StringVar(&prefix, "prefix", "", "begin of new keys of the product's tenants")
 	return cmd
+}
+
+func newProductsDelete(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "delete NAME",
+		Short: "Delete an external product that nothing depends on",
+		Long: `Delete an external product. It is refused while the product has tenants, or while tenants
+of other products are connected to it. Its name and key prefix are free again.`,
+		Example: `  hub products delete crm`,
+		Args:    exactly("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.calls()
+			if err != nil {
+				return err
+			}
+			reply, err := c.DeleteProduct(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			p := reply.Value
+			a.note("deleted %s", terminal.Printable(p.Name))
+			return a.created(reply.Raw, p.Name, "name", p.Name, "prefix", p.Prefix, "title", p.Title)
+		},
+	}
 }
 
 // renameFailure returns the failure of a rename with its exit code.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -11,8 +13,8 @@ import (
 )
 
 func newTenants(a *app) *cobra.Command {
-	return group("tenants", "Create, list and limit tenants: customers' accounts in products",
-		newTenantsCreate(a), newTenantsList(a), newTenantsShow(a), newTenantsUpdate(a), newTenantsRename(a))
+	return group("tenants", "Create, list, limit and delete tenants: customers' accounts in products",
+		newTenantsCreate(a), newTenantsList(a), newTenantsShow(a), newTenantsUpdate(a), newTenantsRename(a), newTenantsDelete(a))
 }
 
 func newTenantsCreate(a *app) *cobra.Command {
@@ -99,6 +101,51 @@ func newTenantsRename(a *app) *cobra.Command {
 			return a.tenantShown(reply)
 		},
 	}
+}
+
+func newTenantsDelete(a *app) *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "delete TENANT",
+		Short: "Delete a tenant of an external product, with its keys, endpoints and log",
+		Long: `Delete a tenant of an external product. Its keys and endpoints end at once, and what
+waits is not sent; a job of the hub erases the payloads and answers of its log. This
+cannot be undone, so it asks first. Tenants of hosted products are deleted by the
+product itself.`,
+		Example: `  hub tenants delete Acme
+  hub tenants delete 0198… --yes`,
+		Args: exactly("the tenant's id, name or external reference"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !yes && !a.interactive() {
+				return usagef("--yes is needed: there is no terminal to ask on")
+			}
+			c, err := a.calls()
+			if err != nil {
+				return err
+			}
+			id, err := tenantID(cmd.Context(), c, args[0], "")
+			if err != nil {
+				return err
+			}
+			now, err := c.Tenant(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			question := fmt.Sprintf("Delete the tenant %s of %s, with its keys, endpoints and log?", terminal.Printable(now.Value.Name), terminal.Printable(now.Value.Product))
+			if !yes && !a.ask(cmd.Context(), question) {
+				return &failure{code: exitFailure, err: errors.New("not deleted")}
+			}
+			reply, err := c.DeleteTenant(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			t := reply.Value
+			a.note("deleted %s: %d keys and %d endpoints ended; its log is being erased", terminal.Printable(t.Name), t.Keys, t.Endpoints)
+			return a.created(reply.Raw, t.ID, "id", t.ID, "name", t.Name, "product", t.Product, "keys", strconv.FormatInt(t.Keys, 10), "endpoints", strconv.FormatInt(t.Endpoints, 10))
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return cmd
 }
 
 func newTenantsList(a *app) *cobra.Command {

@@ -31,3 +31,19 @@ func TestTenantUpdate(t *testing.T) {
 	p.run("tenants", "update", p.tenantID, "--queue", "many").requireFails(2, "--queue is a number from 1, or default")
 	p.run("tenants", "update", p.tenantID, "--queue", "1000001").requireFails(1, "validation_failed")
 }
+
+func TestTenantDelete(t *testing.T) {
+	t.Parallel()
+	p := newTenant(t).withKey()
+	p.subscribe(newReceiver(t, 200, "").URL)
+	p.run("products", "delete", p.product).requireFails(1, "has tenants: 1", "(product_has_tenants, ")
+	p.run("tenants", "delete", p.tenantID).requireFails(2, "--yes is needed")
+	deleted := p.run("tenants", "delete", p.tenant, "--yes")
+	require.Regexp(t, `(?s)^id +`+p.tenantID+`.*keys +1\s+endpoints +1$`, deleted.requireOK())
+	require.Contains(t, deleted.stderr, "1 keys and 1 endpoints ended; its log is being erased")
+	p.run("publish", "--type", "a.b").requireFails(4, "(invalid_key, ")
+	p.run("tenants", "delete", p.tenantID, "--yes").requireFails(5, "(not_found, ")
+	require.Equal(t, p.product, p.run("products", "delete", p.product, "-q").requireOK())
+	p.run("products", "delete", p.product).requireFails(5, "(not_found, ")
+	p.run("products", "delete", "scheduling").requireFails(1, "(product_hosted, ")
+}

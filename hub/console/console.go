@@ -1,5 +1,5 @@
-// Package console is the operators' console: pages that were built from src/ into dist/ (make
-// console) and are part of the binary. README.md says how a screen is added.
+// Package console is the console of operators and of hosted products' administrators: pages
+// that were built from src/ into dist/ (make console) and are part of the binary. README.md says how a screen is added.
 package console
 
 import (
@@ -9,6 +9,7 @@ import (
 	"embed"
 	"encoding/base64"
 	"fmt"
+	"html"
 	"io/fs"
 	"mime"
 	"path"
@@ -23,8 +24,17 @@ import (
 //go:embed all:dist
 var files embed.FS
 
-// noncePlaceholder stands in index.html for the nonce of each answer.
-const noncePlaceholder = "HUB-CSP-NONCE"
+// Placeholders in index.html: the nonce of each answer, and the products that run here.
+const (
+	noncePlaceholder    = "HUB-CSP-NONCE"
+	productsPlaceholder = "HUB-PRODUCTS"
+)
+
+// Product is a hosted product whose API lies below the hub's address, where pages may call it.
+type Product struct {
+	Name string
+	Path string // of its base, such as /clinic
+}
 
 // policy allows the console's own files, and style elements with the nonce: Mantine writes the
 // variables of its theme into one.
@@ -41,8 +51,9 @@ type asset struct {
 }
 
 // Mount serves the console: its files, and for people's browsers its page at / and at every
-// other path that has no route. home serves / for programs. Mount it last.
-func Mount(app *fiber.App, home fiber.Handler) error {
+// other path that has no route. home serves / for programs. Accounts of the products can log
+// in. Mount it last.
+func Mount(app *fiber.App, home fiber.Handler, products []Product) error {
 	dist, err := fs.Sub(files, "dist")
 	if err != nil {
 		return fmt.Errorf("opening the console's files: %w", err)
@@ -56,6 +67,7 @@ func Mount(app *fiber.App, home fiber.Handler) error {
 		return fmt.Errorf("the console was not built: index.html is missing")
 	}
 	delete(assets, "index.html")
+	page := bytes.ReplaceAll(index.plain, []byte(productsPlaceholder), []byte(listProducts(products)))
 	owned := ownedSegments(app)
 	app.Get("/assets/*", func(c *fiber.Ctx) error { return serveAsset(c, assets) })
 	app.Get("/", func(c *fiber.Ctx) error {
@@ -63,7 +75,7 @@ func Mount(app *fiber.App, home fiber.Handler) error {
 		if !acceptsPages(c) {
 			return home(c)
 		}
-		return servePage(c, index.plain)
+		return servePage(c, page)
 	})
 	// A route of its own would make every unknown path one that knows GET only: 405 instead of 404.
 	app.Use(func(c *fiber.Ctx) error {
@@ -71,9 +83,18 @@ func Mount(app *fiber.App, home fiber.Handler) error {
 		if owned[segment] || !acceptsPages(c) || (c.Method() != fiber.MethodGet && c.Method() != fiber.MethodHead) {
 			return c.Next()
 		}
-		return servePage(c, index.plain)
+		return servePage(c, page)
 	})
 	return nil
+}
+
+// listProducts writes the products as the page's scripts read them: "clinic=/clinic notes=/n".
+func listProducts(products []Product) string {
+	list := make([]string, len(products))
+	for i, product := range products {
+		list[i] = product.Name + "=" + product.Path
+	}
+	return html.EscapeString(strings.Join(list, " "))
 }
 
 // ownedSegments returns the first segments of the paths that have routes: below them an

@@ -16,10 +16,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/clinic"
+	"integrationhub/connectors/all"
 	"integrationhub/hub/config"
 	"integrationhub/hub/hubtest"
 	"integrationhub/hub/module"
 	"integrationhub/hub/server"
+	"integrationhub/messaging"
+	"integrationhub/scheduling"
 )
 
 const (
@@ -35,6 +39,11 @@ type console struct {
 	url, token string
 	options    server.Options
 	running    *server.Server
+}
+
+// products are the hosted products whose administrators the console serves.
+func products() []module.Module {
+	return []module.Module{scheduling.New(), messaging.New(), clinic.New()}
 }
 
 // start runs a hub; settings are as in the environment.
@@ -54,7 +63,7 @@ func startHosting(t *testing.T, modules []module.Module, settings ...string) *co
 	cfg.Listen, cfg.DataDir, cfg.ShutdownGrace = "127.0.0.1:0", t.TempDir(), time.Second
 	cfg.DatabaseURL, cfg.RedisURL = config.Secret(hubtest.DatabaseURL(t)), config.Secret(hubtest.RedisURL(t))
 	c := &console{t: t, options: server.Options{
-		Config: cfg, Modules: modules, Version: "test", Log: slog.New(slog.DiscardHandler), PasswordHashMemory: hubtest.PasswordHashMemory,
+		Config: cfg, Connectors: all.List(), Modules: modules, Version: "test", Log: slog.New(slog.DiscardHandler), PasswordHashMemory: hubtest.PasswordHashMemory,
 	}}
 	c.run()
 	t.Cleanup(func() { c.running.Stop() })

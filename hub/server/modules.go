@@ -17,6 +17,7 @@ import (
 
 	"integrationhub/hub"
 	"integrationhub/hub/config"
+	"integrationhub/hub/console"
 	"integrationhub/hub/internal/api"
 	"integrationhub/hub/internal/audit"
 	"integrationhub/hub/internal/auth"
@@ -87,19 +88,38 @@ func (p *products) find(name string) (connect.Product, bool) {
 	return connect.Product{}, false
 }
 
+// onHub returns the products that lie below the hub's own address.
+func (p *products) onHub() []console.Product {
+	var list []console.Product
+	for _, hostedProduct := range p.list {
+		if hostedProduct.listener == nil {
+			list = append(list, console.Product{Name: hostedProduct.spec.Name, Path: hostedProduct.path})
+		}
+	}
+	return list
+}
+
 // features returns the features of a product, which are scopes of its keys.
 func (p *products) features(name string) []string {
 	found, _ := p.find(name)
 	return found.Spec.Features
 }
 
-// phoneSearchers returns the hosted products that find people by phone number.
-func (p *products) phoneSearchers() []lookup.Searcher {
+// searchers returns how the hosted products find people.
+func (p *products) searchers() []lookup.Searcher {
 	var list []lookup.Searcher
 	for _, hostedProduct := range p.list {
+		searcher := lookup.Searcher{Product: hostedProduct.spec.Name}
 		if finder, ok := hostedProduct.instance.(module.PhoneSearcher); ok {
-			list = append(list, lookup.Searcher{Product: hostedProduct.spec.Name, Search: finder.SearchPhone})
+			searcher.Phone = finder.SearchPhone
 		}
+		if finder, ok := hostedProduct.instance.(module.EmailSearcher); ok {
+			searcher.Email = finder.SearchEmail
+		}
+		if finder, ok := hostedProduct.instance.(module.CPFSearcher); ok {
+			searcher.CPFEnd = finder.SearchCPFEnd
+		}
+		list = append(list, searcher)
 	}
 	return list
 }

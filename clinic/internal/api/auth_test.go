@@ -115,3 +115,17 @@ func TestARefreshWaitsForItsUser(t *testing.T) {
 	require.NoError(t, tx.Commit(t.Context()))
 	require.Equal(t, 401, (<-answered).Status)
 }
+
+// Logging out ends one login at once: its access token and its refresh token.
+func TestLogout(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinic(t)
+	session := clinic.As("").OK(200, "POST", "/auth/login", object{"email": clinic.Email, "password": clinictest.Password})
+	login := clinic.As(session["access_token"].(string))
+	login.OK(200, "POST", "/auth/logout", nil)
+	login.Refused(401, "invalid_token", "GET", "/auth/me", nil)
+	login.Refused(401, "invalid_token", "POST", "/auth/logout", nil)
+	clinic.As("").Refused(401, "invalid_refresh_token", "POST", "/auth/refresh", object{"refresh_token": session["refresh_token"]})
+	clinic.As("").Refused(401, "unauthorized", "POST", "/auth/logout", nil)
+	clinic.OK(200, "GET", "/auth/me", nil) // another login of the user
+}

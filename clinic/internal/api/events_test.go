@@ -89,7 +89,7 @@ func writes() []write {
 func TestEveryWriteIsInTheTable(t *testing.T) {
 	t.Parallel()
 	f := clinictest.NewClinic(t)
-	tried := map[string]bool{"auth.register": true, "auth.login": true, "auth.refresh": true, "auth.forgot-password": true, "auth.reset-password": true, "patients.search": true, "fhir.find-patients": true,
+	tried := map[string]bool{"auth.register": true, "auth.login": true, "auth.refresh": true, "auth.logout": true, "auth.forgot-password": true, "auth.reset-password": true, "patients.search": true, "fhir.find-patients": true,
 		"fhir.find-appointments": true, "fhir.find-encounters": true, "fhir.find-documents": true, "fhir.find-communications": true, "fhir.everything-by-post": true}
 	for _, w := range writes() {
 		tried[w.name] = true

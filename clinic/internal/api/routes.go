@@ -36,6 +36,7 @@ func (a *API) accountRoutes() []rest.Route {
 		rest.Post(v+"/auth/register", rest.Anyone, 201, "auth.register", "Register a clinic with its first administrator", rest.Handle(a.signUp)),
 		rest.Post(v+"/auth/login", rest.Anyone, 200, "auth.login", "Log in", rest.WithErrors(rest.Handle(a.authenticator.HandleLogin), 401)),
 		rest.Post(v+"/auth/refresh", rest.Anyone, 200, "auth.refresh", "Trade a refresh token for a new pair", rest.WithErrors(rest.Handle(a.authenticator.HandleRefresh), 401)),
+		rest.Post(v+"/auth/logout", rest.User, 200, "auth.logout", "End the login of this token, with its refresh token", rest.Handle(a.authenticator.HandleLogout)),
 		rest.Post(v+"/auth/forgot-password", rest.Anyone, 200, "auth.forgot-password", "Ask for a link to set a new password", rest.Handle(a.authenticator.HandleForgotPassword)),
 		rest.Post(v+"/auth/reset-password", rest.Anyone, 200, "auth.reset-password", "Set a new password", rest.Handle(a.authenticator.HandleResetPassword)),
 		rest.Get(v+"/auth/me", rest.User, 200, "auth.me", "Who is logged in", rest.Handle(a.getMe)),

@@ -43,28 +43,31 @@ func TestUndoImport(t *testing.T) {
 	clinic.OK(201, "POST", "/patients", object{"name": "Bia Lima", "cpf": "529.982.247-25"})
 	before := patientsByName(clinic)
 	file := "id;nome;cpf;celular;nascimento\n1;ANA SOUZA;" + clinictest.CPF + ";11987654321;02/03/1980\n2;Bia Lima;52998224725;11987650000;\n" +
-		"3;Caio Reis;;11987651111;\n4;Davi Sá;;;\n5;Eva Dias;111.444.777-35;;\n6;Fábio Luz;;;\n"
+		"3;Caio Reis;;11987651111;\n4;Davi Sá;;;\n5;Eva Dias;111.444.777-35;;\n6;Fábio Luz;;;\n7;Gil Paz;;;\n"
 	imported := clinic.ImportFrom("other", "csv", file)
-	clinictest.RequireImportCounts(t, imported, 4, 2, 0, 0)
+	clinictest.RequireImportCounts(t, imported, 5, 2, 0, 0)
 	require.Nil(t, imported["undo"])
 	now := patientsByName(clinic)
 	clinic.OK(200, "PUT", "/patients/"+now["Bia Lima"]["id"].(string), object{"email": "bia@example.com"})
 	clinic.OK(201, "POST", "/patients/"+now["Davi Sá"]["id"].(string)+"/payments", object{"amount": 1, "due_date": clinictest.DateIn(t, 1)})
 	clinic.OK(200, "PUT", "/patients/"+now["Fábio Luz"]["id"].(string), object{"status": "inactive"})
+	clinic.Exec(`insert into clinic.linked_phones (clinic_id, env, phone_key, patient_id) select $1, env, '+5511955554444', id from clinic.patients where clinic_id = $1 and name = 'Gil Paz'`)
 	sent := len(clinic.Events())
 
 	id := imported["id"].(string)
 	result := undoImport(clinic, id)
-	require.Equal(t, object{"status": "done", "undone": 3.0, "kept": 3.0, "finished_at": result["undo"].(object)["finished_at"]}, result["undo"])
+	require.Equal(t, object{"status": "done", "undone": 3.0, "kept": 4.0, "finished_at": result["undo"].(object)["finished_at"]}, result["undo"])
 	require.Equal(t, []any{
 		object{"patient_id": now["Bia Lima"]["id"], "line": 3.0, "reason": "was changed after the import"},
 		object{"patient_id": now["Davi Sá"]["id"], "line": 5.0, "reason": "has records, appointments, payments or messages by now, or another import found the patient"},
 		object{"patient_id": now["Fábio Luz"]["id"], "line": 7.0, "reason": "was changed after the import"},
+		object{"patient_id": now["Gil Paz"]["id"], "line": 8.0, "reason": "has records, appointments, payments or messages by now, or another import found the patient"},
 	}, result["kept_patients"])
 	after := patientsByName(clinic)
-	require.Len(t, after, 4)
+	require.Len(t, after, 5)
 	require.Equal(t, before["Ana Souza"], after["Ana Souza"])
 	require.Contains(t, after, "Fábio Luz")
+	require.Zero(t, clinic.QueryInt(`select count(*) from clinic.patient_references where clinic_id = $1 and patient_id = (select id from clinic.patients where clinic_id = $1 and name = 'Ana Souza')`), "the number in the other list is forgotten")
 	require.Equal(t, "***.***.***-09", after["Ana Souza"]["cpf"])
 	for _, eventType := range clinic.EventTypes(sent) {
 		require.Equal(t, "patient.updated", eventType, "nobody asked to be erased")
@@ -74,7 +77,7 @@ func TestUndoImport(t *testing.T) {
 	clinic.Refused(409, "already_undone", "POST", "/imports/"+id+"/undo", nil)
 
 	// The file can be imported again: who was removed comes back.
-	clinictest.RequireImportCounts(t, clinic.ImportFrom("other", "csv", file), 2, 1, 3, 0)
+	clinictest.RequireImportCounts(t, clinic.ImportFrom("other", "csv", file), 2, 1, 4, 0)
 }
 
 // Imports are undone in the reverse order of their making.

@@ -31,7 +31,7 @@ const router = makeRouter(queries);
 
 whenSessionEnds(() => {
 	const { href, pathname } = router.state.location;
-	if (pathname === "/login" || !queries.getQueryData(["session"])) return; // the shell's own check comes first
+	if (pathname === "/login" || pathname.startsWith("/account/") || !queries.getQueryData(["session"])) return; // the shell's own check comes first
 	queries.clear();
 	void router.navigate({ to: "/login", search: { to: href, ended: "1" }, replace: true });
 });

@@ -56,7 +56,7 @@ func (b *bundle) fits(schema *huma.Schema, value any, what string) {
 // The parameters of each row, in the document's order; rows without any are left out.
 var parameters = map[string]string{
 	"operators.list": "limit cursor", "operators.update": "id", "operators.delete": "id",
-	"products.list": "limit cursor", "tenants.list": "limit cursor product q", "tenants.get": "id", "tenants.update": "id",
+	"products.list": "limit cursor", "tenants.list": "limit cursor product q", "tenants.get": "id", "tenants.update": "id", "tenants.delete": "id", "products.delete": "name",
 	"keys.list": "limit cursor tenant_id product environment", "keys.revoke": "id", "keys.rotate": "id",
 	"endpoints.list": "limit cursor tenant_id product environment enabled", "endpoints.get": "id", "endpoints.update": "id",
 	"endpoints.delete": "id", "endpoints.rotate-secret": "id", "endpoints.ping": "id", "endpoints.recover": "id", "endpoints.check-signature": "id",
@@ -68,7 +68,7 @@ var parameters = map[string]string{
 	"deliveries.list":      "limit cursor " + deliveryParameters, "deliveries.get": "id", "deliveries.retry": "id",
 	"replays.list": "limit cursor", "replays.get": "id", "replays.cancel": "id",
 	"stats.get":    "from to bucket product tenant_id endpoint_id integration_id",
-	"lookup.phone": "phone",
+	"lookup.phone": "phone email cpf",
 	"audit.list":   "limit cursor actor_id action resource resource_id routine tenant_id subject_id since until",
 	"dev.mail":     "limit cursor to",
 }

@@ -47,7 +47,7 @@ var bodies = map[string]string{
 
 // bodiless rows are writes that take no body.
 var bodiless = map[string]bool{
-	"session.delete": true, "operators.delete": true, "keys.revoke": true, "endpoints.delete": true, "endpoints.ping": true,
+	"session.delete": true, "operators.delete": true, "products.delete": true, "tenants.delete": true, "keys.revoke": true, "endpoints.delete": true, "endpoints.ping": true,
 	"integrations.revoke": true, "integrations.test": true, "integrations.enable": true, "integrations.disable": true,
 	"deliveries.retry": true, "replays.cancel": true,
 }
@@ -81,7 +81,7 @@ func (b *bundle) path(row api.Row, id string) string {
 	if row.Action == "events.get" {
 		id = "evt_0123456789abcdef"
 	}
-	return strings.ReplaceAll(row.Path, "{id}", id)
+	return strings.NewReplacer("{id}", id, "{name}", "unknown").Replace(row.Path)
 }
 
 // owned reads all rows that belong to tenants, to compare them later.

@@ -47,4 +47,17 @@ func (a *API) createProduct(ctx context.Context, in *createProductInput) (*struc
 	return &struct{ Body Product }{productOf(product)}, nil
 }
 
+type deleteProductInput struct {
+	Name string `path:"name" minLength:"1" maxLength:"40" example:"shop" doc:"Name of an external product"`
+}
+
+func (a *API) deleteProduct(ctx context.Context, in *deleteProductInput) (*struct{ Body Product }, error) {
+	requestInfoOf(ctx).resourceID = in.Name
+	product, err := a.deps.Directory.DeleteProduct(ctx, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &struct{ Body Product }{productOf(product)}, nil
+}
+
 func productOf(p registry.Product) Product { return Product(p) }

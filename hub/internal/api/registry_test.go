@@ -197,3 +197,40 @@ func TestEndpointRules(t *testing.T) {
 	require.Empty(t, items(b.ok(200, "GET", "/endpoints?product=other", b.admin, "")))
 	require.Len(t, items(b.ok(200, "GET", "/endpoints", b.test[0], "")), 2)
 }
+
+// What something depends on is not deleted, and the answer says what it is.
+func TestDeletionsAreRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t).tenants()
+	ctx := context.Background()
+	_, err := registry.NewDirectory(b.db).CreateProduct(ctx, registry.Product{Name: "clinic", Prefix: "cli", Title: "Clinic", Hosted: true})
+	require.NoError(t, err)
+	hosted, connected := uuid.New(), uuid.New()
+	exec := func(sql string, args ...any) {
+		_, err := b.db.Exec(ctx, sql, args...)
+		require.NoError(t, err)
+	}
+	exec(`insert into hub.tenants (id, product, name) values ($1, 'clinic', 'Hosted'), ($2, 'shop', 'Connected')`, hosted, connected)
+	exec(`insert into hub.integrations (id, tenant_id, environment, product, status, webhook_url) values
+		(gen_random_uuid(), $1, 'live', 'crm', 'active', ''), (gen_random_uuid(), $2, 'live', 'clinic', 'inactive', '')`, hosted, connected)
+	b.ok(201, "POST", "/products", b.admin, `{"name":"crm","prefix":"crm"}`)
+	b.endpoint(b.live[0], bodies["endpoints.update"])
+	before := b.owned()
+
+	b.refused(403, "admin_only", "DELETE", "/tenants/"+b.tenant[0].String(), b.support, "")
+	b.refused(422, "product_hosted", "DELETE", "/tenants/"+hosted.String(), b.admin, "")
+	b.refused(409, "tenant_connected", "DELETE", "/tenants/"+connected.String(), b.admin, "")
+	b.refused(422, "product_hosted", "DELETE", "/products/clinic", b.admin, "")
+	b.refused(404, "not_found", "DELETE", "/products/nothing", b.admin, "")
+	require.Contains(t, b.refused(409, "product_has_tenants", "DELETE", "/products/shop", b.admin, "").text, "3")
+	require.Contains(t, b.refused(409, "product_connected", "DELETE", "/products/crm", b.admin, "").text, "1 integrations")
+	require.Equal(t, before, b.owned())
+
+	exec(`update hub.integrations set revoked_at = now() where product = 'crm'`)
+	require.Equal(t, "crm", b.ok(200, "DELETE", "/products/crm", b.admin, "")["name"])
+	deleted := b.ok(200, "DELETE", "/tenants/"+b.tenant[0].String(), b.admin, "")
+	require.EqualValues(t, 2, deleted["keys"])
+	require.EqualValues(t, 1, deleted["endpoints"])
+	b.refused(401, "invalid_key", "GET", "/endpoints", b.live[0], "")
+	b.refused(404, "tenant_not_found", "POST", "/keys", b.admin, `{"tenant_id":"`+b.tenant[0].String()+`"}`)
+}

@@ -59,11 +59,13 @@ func (a *API) routes() []rest.Route {
 
 		rest.Get("/api/v1/products", operators, 200, "products.list", "List products", rest.Handle(a.listProducts)),
 		rest.Post("/api/v1/products", admins, 201, "products.create", "Register an external product", rest.Handle(a.createProduct)),
+		rest.Delete("/api/v1/products/{name}", admins, 200, "products.delete", "Delete an external product that has no tenants", rest.Handle(a.deleteProduct)),
 
 		rest.Get("/api/v1/tenants", operators, 200, "tenants.list", "List tenants", rest.Handle(a.listTenants)),
 		rest.Post("/api/v1/tenants", admins, 201, "tenants.create", "Make a tenant of an external product", rest.Handle(a.createTenant)),
 		rest.Get("/api/v1/tenants/{id}", operators, 200, "tenants.get", "Show a tenant", rest.Handle(a.getTenant)),
 		rest.Put("/api/v1/tenants/{id}", admins, 200, "tenants.update", "Replace a tenant's name, reference and limits", rest.Handle(a.updateTenant)),
+		rest.Delete("/api/v1/tenants/{id}", admins, 200, "tenants.delete", "Delete a tenant with its keys and endpoints, and erase its log", rest.Handle(a.deleteTenant)),
 
 		rest.Get("/api/v1/keys", operators, 200, "keys.list", "List API keys", rest.Handle(a.listKeys)),
 		rest.Post("/api/v1/keys", admins, 201, "keys.create", "Make an API key; the answer shows it once", rest.Handle(a.createKey)),
@@ -111,8 +113,8 @@ func (a *API) routes() []rest.Route {
 
 		rest.Get("/api/v1/health", operators, 200, "health.get", "Examine the installation: database, queue, sweep, clock, versions", rest.Handle(a.health)),
 
-		rest.Get("/api/v1/lookup", operators, 200, actionLookup, "Find people and deliveries by a phone number", rest.Handle(a.lookup)),
-		rest.Post("/api/v1/lookup", operators, 200, actionPostLookup, "Find people and deliveries by a phone number that is not part of the address", rest.Handle(a.postLookup)),
+		rest.Get("/api/v1/lookup", operators, 200, actionLookup, "Find people and deliveries by phone number, e-mail address or the end of a CPF", rest.Handle(a.lookup)),
+		rest.Post("/api/v1/lookup", operators, 200, actionPostLookup, "Find people and deliveries by what is not part of the address", rest.Handle(a.postLookup)),
 
 		rest.Get("/api/v1/audit", operators, 200, "audit.list", "Read the audit log", rest.Handle(a.listAudit)),
 	}
@@ -138,7 +140,7 @@ var tags = []struct{ name, doc string }{
 	{"replays", "Durable jobs that send many deliveries again."},
 	{"stats", "Counts and latencies from rollups."},
 	{"health", "The state of the installation, for operators. Load balancers ask /ready."},
-	{"lookup", "What is known about a person's phone number, in all products. Limited for each operator, and recorded."},
+	{"lookup", "What is known about a person, in all products: by phone number, e-mail address or the last two digits of a CPF. Limited for each operator, and recorded."},
 	{"audit", "Who did what, append-only."},
 	{"dev", "For developers; not there in production."},
 }

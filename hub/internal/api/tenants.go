@@ -92,6 +92,26 @@ func (a *API) updateTenant(ctx context.Context, in *updateTenantInput) (*struct{
 	return &struct{ Body Tenant }{tenantOf(tenant)}, nil
 }
 
+// DeletedTenant is what ended with a tenant.
+type DeletedTenant struct {
+	ID        uuid.UUID `json:"id" format:"uuid" doc:"Of the tenant"`
+	Product   string    `json:"product" doc:"Name of the product" example:"shop"`
+	Name      string    `json:"name" doc:"How people called the customer" example:"Example Ltd"`
+	Keys      int64     `json:"keys" minimum:"0" doc:"Keys that were valid until now"`
+	Endpoints int64     `json:"endpoints" minimum:"0" doc:"Endpoints that were deleted, of both environments"`
+}
+
+func (a *API) deleteTenant(ctx context.Context, in *idPath) (*struct{ Body DeletedTenant }, error) {
+	setAuditResource(ctx, in.ID, in.ID)
+	deleted, err := a.deps.Directory.DeleteTenant(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &struct{ Body DeletedTenant }{DeletedTenant{
+		ID: deleted.ID, Product: deleted.Product, Name: deleted.Name, Keys: deleted.Keys, Endpoints: deleted.Endpoints,
+	}}, nil
+}
+
 func tenantOf(t registry.Tenant) Tenant {
 	return Tenant{ID: t.ID, Product: t.Product, Name: t.Name, ExternalRef: t.ExternalRef, Limits: TenantLimits(t.Limits), CreatedAt: t.CreatedAt}
 }

@@ -7,6 +7,9 @@
 // deliveries fail. Deliveries that a process has leased are settled by that process first.
 // What is accepted after the erasure began is new and stays. The deletion event itself
 // stays until every receiver that will get it has it.
+//
+// The log of a deleted tenant is erased in the same way: everything of it, without a
+// deletion event.
 package erasure
 
 import (
@@ -145,6 +148,8 @@ type job struct {
 	erasedAt    *time.Time  // when only the deletion event was left
 	events      int         // erased in earlier steps
 	failed      int         // deliveries that failed in earlier steps
+
+	isWholeTenant bool // the tenant was deleted: there is no deletion event and no person
 }
 
 // stepResult is what a step did, recorded after its commit.
@@ -178,9 +183,9 @@ func (e *Eraser) step(ctx context.Context) (more bool, err error) {
 	var result stepResult
 	err = pgx.BeginFunc(ctx, e.pool, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, `
-			select seq, tenant_id, environment, started_at, upto, coalesce(cursor, '00000000-0000-0000-0000-000000000000'), held, erased_at, events, failed
+			select seq, tenant_id, environment, started_at, upto, coalesce(cursor, '00000000-0000-0000-0000-000000000000'), held, erased_at, events, failed, whole_tenant
 			from hub.erasures where finished_at is null and due_at <= now() order by due_at limit 1 for update skip locked`).
-			Scan(&j.seq, &j.tenant, &j.environment, &j.startedAt, &j.upto, &j.cursor, &j.leased, &j.erasedAt, &j.events, &j.failed)
+			Scan(&j.seq, &j.tenant, &j.environment, &j.startedAt, &j.upto, &j.cursor, &j.leased, &j.erasedAt, &j.events, &j.failed, &j.isWholeTenant)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
@@ -215,7 +220,10 @@ func (e *Eraser) recordStep(j job, d stepResult) {
 	for product, n := range d.failed {
 		e.record.CountFailedUnsent(product, n)
 	}
-	if d.isErased {
+	if d.isErased && j.isWholeTenant {
+		e.log.Info("erased the log of a tenant that was deleted", "tenant_id", j.tenant, "environment", j.environment,
+			"payloads", j.events+d.events, "deliveries_failed", j.failed+d.failures())
+	} else if d.isErased {
 		e.record.CountErasedPerson()
 		e.log.Info("erased the payloads about a person that was deleted", "erasure", j.seq, "tenant_id", j.tenant, "environment", j.environment,
 			"payloads", j.events+d.events, "deliveries_failed", j.failed+d.failures())
@@ -242,6 +250,11 @@ func (j *job) start(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, `select hub.unfold_leases(array(select id from hub.leases))`); err != nil {
 		return fmt.Errorf("giving waiting deliveries their rows: %w", err)
 	}
+	if j.isWholeTenant {
+		if err := j.replaceOthers(ctx, tx); err != nil {
+			return err
+		}
+	}
 	last := j.seq
 	err := tx.QueryRow(ctx, `select seq from hub.events order by seq desc limit 1`).Scan(&last)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
@@ -251,6 +264,21 @@ func (j *job) start(ctx context.Context, tx pgx.Tx) error {
 		j.seq, commitGrace, logid.Floor(logid.Time(last).Add(idSlack)))
 	if err != nil {
 		return fmt.Errorf("beginning an erasure: %w", err)
+	}
+	return nil
+}
+
+// replaceOthers ends the erasures of persons of a deleted tenant: theirs is part of this one,
+// and nobody gets their deletion events any more.
+func (j *job) replaceOthers(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, `
+		update hub.erasures set erased_at = coalesce(erased_at, now()), finished_at = now()
+		where tenant_id = $1 and environment = $2 and not whole_tenant and finished_at is null`, j.tenant, j.environment)
+	if err != nil {
+		return fmt.Errorf("ending the erasures of persons: %w", err)
+	}
+	if _, err = tx.Exec(ctx, `delete from hub.erasure_traces where tenant_id = $1 and environment = $2`, j.tenant, j.environment); err != nil {
+		return fmt.Errorf("dropping traces of persons: %w", err)
 	}
 	return nil
 }
@@ -352,8 +380,12 @@ func (j *job) isOver(ctx context.Context, tx pgx.Tx, events []logEvent) (bool, e
 	return parked == waiting, err
 }
 
-// loadPerson reads the person that the deletion event is about.
+// loadPerson reads the person that the deletion event is about. Of a deleted tenant it is
+// everyone.
 func (j *job) loadPerson(ctx context.Context, tx pgx.Tx) (*person, error) {
+	if j.isWholeTenant {
+		return &person{isEveryone: true}, nil
+	}
 	var body []byte
 	var id int64
 	err := tx.QueryRow(ctx, `select body, id from hub.events where seq = $1`, j.seq).Scan(&body, &id)
@@ -369,16 +401,19 @@ func (j *job) loadPerson(ctx context.Context, tx pgx.Tx) (*person, error) {
 	return deleted, nil
 }
 
-// audit records that a person's payloads were erased.
+// audit records that the payloads of a person or a tenant were erased.
 func (j *job) audit(ctx context.Context, tx pgx.Tx) error {
-	var id int64
-	err := tx.QueryRow(ctx, `select coalesce((select id from hub.events where seq = $1), 0)`, j.seq).Scan(&id)
-	if err != nil {
-		return fmt.Errorf("reading the event of an erasure: %w", err)
+	resource, id := "tenants", j.tenant.String()
+	if !j.isWholeTenant {
+		var event int64
+		err := tx.QueryRow(ctx, `select coalesce((select id from hub.events where seq = $1), 0)`, j.seq).Scan(&event)
+		if err != nil {
+			return fmt.Errorf("reading the event of an erasure: %w", err)
+		}
+		resource, id = "events", hub.FormatEventID(uint64(event))
 	}
-	event := hub.FormatEventID(uint64(id))
-	err = dbgen.New(tx).RecordAudit(ctx, dbgen.RecordAuditParams{
-		ID: uuid.Must(uuid.NewV7()), ActorType: audit.ActorSystem, Action: "payloads.erase", Resource: "events", ResourceID: &event,
+	err := dbgen.New(tx).RecordAudit(ctx, dbgen.RecordAuditParams{
+		ID: uuid.Must(uuid.NewV7()), ActorType: audit.ActorSystem, Action: "payloads.erase", Resource: resource, ResourceID: &id,
 		TenantID: &j.tenant, Status: 200,
 	})
 	if err != nil {

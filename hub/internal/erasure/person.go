@@ -24,6 +24,7 @@ type person struct {
 	sharedPhones map[string]bool // that another person has too
 	names        []string        // normalized
 	events       map[int64]bool  // ids of events about the person
+	isEveryone   bool            // every event and every text counts: the tenant was deleted
 }
 
 // Members of a deletion event's data that identify the person. Others may be about
@@ -193,7 +194,7 @@ func digitsOf(text string) string {
 
 // isEmpty reports whether nothing identifies the person.
 func (p *person) isEmpty() bool {
-	return len(p.ids) == 0 && len(p.emails) == 0 && len(p.sharedEmails) == 0 && len(p.phones) == 0 && len(p.sharedPhones) == 0 && len(p.events) == 0
+	return !p.isEveryone && len(p.ids) == 0 && len(p.emails) == 0 && len(p.sharedEmails) == 0 && len(p.phones) == 0 && len(p.sharedPhones) == 0 && len(p.events) == 0
 }
 
 // matches reports whether an event is about the person: its payload or correlation id names
@@ -218,6 +219,9 @@ func (p *person) isInText(text string) bool { return text != "" && p.isIn([]byte
 // address as a word, or the phone number however it is written. A shared number or address
 // counts only together with the name. JSON may be truncated; its escapes are decoded.
 func (p *person) isIn(raw []byte) bool {
+	if p.isEveryone {
+		return true
+	}
 	text := decodeEscapes(raw)
 	for _, id := range p.ids {
 		if hasID(text, id) {

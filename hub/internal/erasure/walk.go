@@ -58,7 +58,7 @@ func (j *job) walk(ctx context.Context, tx pgx.Tx) (stepResult, error) {
 
 // endWalk records that the end of the log was reached.
 func (j *job) endWalk(ctx context.Context, tx pgx.Tx) error {
-	if _, err := tx.Exec(ctx, `update hub.erasures set upto = null, cursor = null, due_at = now() where seq = $1`, j.seq); err != nil {
+	if _, err := tx.Exec(ctx, `update hub.erasures set upto = null, cursor = null, examined = true, due_at = now() where seq = $1`, j.seq); err != nil {
 		return fmt.Errorf("moving an erasure on: %w", err)
 	}
 	return nil
@@ -113,14 +113,14 @@ func (j *job) matchNext(ctx context.Context, tx pgx.Tx, day string, deleted *per
 // listNext lists the tenant's events among a day's next ones, as many as fit in a step.
 // Which of them the erasure covers is decided by the database's clock: ids carry the time
 // of processes whose clocks may be wrong. Deletion events with erasures of their own are
-// left out.
+// left out, unless the whole tenant is erased.
 func (j *job) listNext(ctx context.Context, tx pgx.Tx, day string) (batch []logEvent, cursor uuid.UUID, err error) {
 	rows, err := tx.Query(ctx, fmt.Sprintf(`
 		select e.seq, e.id, e.deliveries, coalesce(e.correlation_id, ''), octet_length(e.body),
 			e.tenant_id = $3 and e.environment = $4 and e.created_at <= $5
-				and not (e.event_type = $6 and exists (select from hub.erasures r where r.seq = e.seq))
+				and ($7 or not (e.event_type = $6 and exists (select from hub.erasures r where r.seq = e.seq)))
 		from hub.events_%s e where e.seq > $1 and e.seq <= $2 order by e.seq limit %d`, day, walkBatch),
-		j.cursor, *j.upto, j.tenant, j.environment, *j.startedAt, events.TypePatientDeleted)
+		j.cursor, *j.upto, j.tenant, j.environment, *j.startedAt, events.TypePatientDeleted, j.isWholeTenant)
 	if err != nil {
 		return nil, cursor, fmt.Errorf("reading the log: %w", err)
 	}

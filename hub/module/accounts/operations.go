@@ -3,6 +3,7 @@ package accounts
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -90,17 +91,42 @@ func (a *Authenticator) HandleResetPassword(ctx context.Context, in *ResetPasswo
 	return &MessageOutput{Message{"Password updated"}}, a.SetPassword(ctx, in.Body.Token, password)
 }
 
+// LogoutInput is a request to end the login of its access token.
+type LogoutInput struct {
+	Authorization string `header:"Authorization" hidden:"true"`
+}
+
+// HandleLogout is the operation for [Authenticator.Logout].
+func (a *Authenticator) HandleLogout(ctx context.Context, in *LogoutInput) (*MessageOutput, error) {
+	_, err := a.Logout(ctx, in.Authorization)
+	return &MessageOutput{Message{"Logged out"}}, err
+}
+
+// Logout ends the login of an access token, with its refresh token, and returns the user.
+// authorization is the header of that name.
+func (a *Authenticator) Logout(ctx context.Context, authorization string) (userID uuid.UUID, err error) {
+	_, token, _ := strings.Cut(authorization, " ")
+	userID, loginID, ok := a.host.Credentials.VerifyAccessToken(strings.TrimSpace(token))
+	if !ok {
+		return uuid.Nil, errInvalidAccessToken()
+	}
+	return userID, dberr.Wrap("logging out", a.RevokeLogin(ctx, userID, loginID))
+}
+
+func errInvalidAccessToken() *hub.Error {
+	return hub.Errorf(hub.ErrUnauthorized, "invalid_token", "A valid access token is needed: log in, or refresh it.")
+}
+
 // Authenticate returns the user of an access token, or [hub.ErrUnauthorized] for an
 // invalid token. find returns the user of a login, or [pgx.ErrNoRows] if it was revoked.
 func (a *Authenticator) Authenticate(ctx context.Context, token string, find func(ctx context.Context, userID, loginID uuid.UUID) (module.Caller, error)) (module.Caller, error) {
-	errInvalidToken := hub.Errorf(hub.ErrUnauthorized, "invalid_token", "A valid access token is needed: log in, or refresh it.")
 	userID, loginID, ok := a.host.Credentials.VerifyAccessToken(token)
 	if !ok {
-		return module.Caller{}, errInvalidToken
+		return module.Caller{}, errInvalidAccessToken()
 	}
 	caller, err := find(ctx, userID, loginID)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return module.Caller{}, errInvalidToken
+		return module.Caller{}, errInvalidAccessToken()
 	}
 	return caller, dberr.Wrap("loading the user", err)
 }

@@ -352,12 +352,9 @@ type logOutOutput struct {
 
 // logOut ends the login of the request's token.
 func (a *API) logOut(ctx context.Context, in *TokenInput) (*logOutOutput, error) {
-	user, login, ok := a.host.Credentials.VerifyAccessToken(in.token())
-	if !ok {
-		return nil, hub.Errorf(hub.ErrUnauthorized, "invalid_token", "Log in again.")
-	}
-	if err := a.authenticator.RevokeLogin(ctx, user, login); err != nil {
-		return nil, dberr.Wrap("logging out", err)
+	user, err := a.authenticator.Logout(ctx, in.Authorization)
+	if err != nil {
+		return nil, err
 	}
 	if err := a.store.EndUserOnline(ctx, user); err != nil { // other logins of the user renew it
 		return nil, dberr.Wrap("logging out", err)

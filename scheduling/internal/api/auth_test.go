@@ -140,3 +140,17 @@ func TestARefreshWaitsForItsUser(t *testing.T) {
 	require.NoError(t, tx.Commit(t.Context()))
 	require.Equal(t, 401, (<-answered).Status)
 }
+
+// Logging out ends one login at once: its access token and its refresh token.
+func TestLogout(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewOrganization(t)
+	session := org.As("").OK(200, "POST", "/auth/login", object{"email": org.Email, "password": schedulingtest.Password})
+	login := org.As(session["access_token"].(string))
+	login.OK(200, "POST", "/auth/logout", nil)
+	login.Refused(401, "invalid_token", "GET", "/auth/me", nil)
+	login.Refused(401, "invalid_token", "POST", "/auth/logout", nil)
+	org.As("").Refused(401, "invalid_refresh_token", "POST", "/auth/refresh", object{"refresh_token": session["refresh_token"]})
+	org.As("").Refused(401, "unauthorized", "POST", "/auth/logout", nil)
+	org.OK(200, "GET", "/auth/me", nil) // another login of the user
+}

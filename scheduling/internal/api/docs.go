@@ -32,6 +32,7 @@ var docs = rest.Docs{
 		"auth.register":                    {Text: "Makes an organization in Brazilian time and currency, its settings and its first user, an owner, who is logged in by the answer. The slug names the organization in public addresses.", Errors: []string{"400 slug_taken, email_taken"}},
 		"auth.login":                       {Text: "Answers an access token, which is short-lived, and a refresh token. Logins that fail too often have to wait.", Errors: []string{"401 invalid_credentials", "429 too_many_logins"}},
 		"auth.refresh":                     {Text: "A refresh token works once: using it a second time ends the login, because somebody else has it.", Errors: []string{"401 invalid_refresh_token"}},
+		"auth.logout":                      {Text: "The access token that the request came with ends too. Other logins of the user go on."},
 		"auth.forgot-password":             {Text: "Sends a link that works for an hour, if somebody has this address. The answer is the same if nobody has."},
 		"auth.reset-password":              {Text: "Takes the secret of the link, once. All logins of the user end.", Errors: []string{"400 invalid_reset_token"}},
 		"auth.me":                          {Text: "The user that the access token belongs to."},

@@ -39,6 +39,7 @@ func (a *API) accountRoutes() []rest.Route {
 		rest.Post(prefix+"/auth/register", rest.Anyone, 201, "auth.register", "Register an organization with its owner", handle(a.signUp)),
 		rest.Post(prefix+"/auth/login", rest.Anyone, 200, "auth.login", "Log in", rest.WithErrors(handle(a.accounts.HandleLogin), 401)),
 		rest.Post(prefix+"/auth/refresh", rest.Anyone, 200, "auth.refresh", "Trade a refresh token for a new pair", rest.WithErrors(handle(a.accounts.HandleRefresh), 401)),
+		rest.Post(prefix+"/auth/logout", rest.User, 200, "auth.logout", "End the login of this token, with its refresh token", handle(a.accounts.HandleLogout)),
 		rest.Post(prefix+"/auth/forgot-password", rest.Anyone, 200, "auth.forgot-password", "Ask for a link to set a new password", handle(a.accounts.HandleForgotPassword)),
 		rest.Post(prefix+"/auth/reset-password", rest.Anyone, 200, "auth.reset-password", "Set a new password", handle(a.accounts.HandleResetPassword)),
 		rest.Get(prefix+"/auth/me", rest.User, 200, "auth.me", "Who is logged in", handle(a.getCurrentUser)),

@@ -35,6 +35,11 @@ func (c *Client) CreateProduct(ctx context.Context, in ProductInput) (Reply[Prod
 	return send[Product](ctx, c, post("/api/v1/products", in))
 }
 
+// DeleteProduct deletes an external product that nothing depends on, and returns it.
+func (c *Client) DeleteProduct(ctx context.Context, name string) (Reply[Product], error) {
+	return send[Product](ctx, c, call{method: http.MethodDelete, path: "/api/v1/products/" + id(name)})
+}
+
 // Tenant is one customer's account in one product.
 type Tenant struct {
 	ID          string       `json:"id"`
@@ -97,4 +102,18 @@ func (c *Client) Tenant(ctx context.Context, tenantID string) (Reply[Tenant], er
 // UpdateTenant replaces what can be changed of a tenant.
 func (c *Client) UpdateTenant(ctx context.Context, tenantID string, in TenantUpdate) (Reply[Tenant], error) {
 	return send[Tenant](ctx, c, call{method: http.MethodPut, path: tenantsPath + "/" + id(tenantID), body: in})
+}
+
+// DeletedTenant is what ended with a tenant.
+type DeletedTenant struct {
+	ID        string `json:"id"`
+	Product   string `json:"product"`
+	Name      string `json:"name"`
+	Keys      int64  `json:"keys"`
+	Endpoints int64  `json:"endpoints"`
+}
+
+// DeleteTenant deletes a tenant of an external product with its keys and endpoints.
+func (c *Client) DeleteTenant(ctx context.Context, tenantID string) (Reply[DeletedTenant], error) {
+	return send[DeletedTenant](ctx, c, call{method: http.MethodDelete, path: tenantsPath + "/" + id(tenantID)})
 }

@@ -468,7 +468,7 @@ export interface paths {
         put?: never;
         /**
          * Send hub.ping to an endpoint
-         * @description A delivery like others, to this endpoint alone; the log shows its outcome.
+         * @description A delivery like others, to this endpoint alone, and before those that wait for it; the log shows its outcome.
          *
          *     Callers: administrators, with their access token; API keys with the scope `endpoints.manage`.
          *
@@ -1173,8 +1173,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Find people and deliveries by a phone number
-         * @description Searches every hosted product and the log. Each lookup is recorded in the audit log, and operators have a limit of them.
+         * Find people and deliveries by phone number, e-mail address or the end of a CPF
+         * @description By one of phone, email and cpf. Searches every hosted product and the log. Each lookup is recorded in the audit log, and operators have a limit of them.
          *
          *     Callers: users, with their access token.
          *
@@ -1192,8 +1192,8 @@ export interface paths {
         get: operations["lookup.phone"];
         put?: never;
         /**
-         * Find people and deliveries by a phone number that is not part of the address
-         * @description As GET /api/v1/lookup, with the number in the body: addresses are kept in logs and histories. Searches every hosted product and the log. Each lookup is recorded in the audit log, and operators have a limit of them.
+         * Find people and deliveries by what is not part of the address
+         * @description As GET /api/v1/lookup, with phone, email or cpf in the body: addresses are kept in logs and histories. Searches every hosted product and the log. Each lookup is recorded in the audit log, and operators have a limit of them.
          *
          *     Callers: users, with their access token.
          *
@@ -1368,6 +1368,41 @@ export interface paths {
          */
         post: operations["products.create"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/products/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete an external product that has no tenants
+         * @description The answer is the product that is gone; its name and key prefix are free again. A product with tenants, or that tenants of other products are connected to, stays.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 409: the request clashes with what is stored: `product_has_tenants`, `product_connected`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `product_hosted`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
+        delete: operations["products.delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1746,7 +1781,26 @@ export interface paths {
          */
         put: operations["tenants.update"];
         post?: never;
-        delete?: never;
+        /**
+         * Delete a tenant with its keys and endpoints, and erase its log
+         * @description Its keys and endpoints end at once: what waits is not sent. A job erases the payloads and answers of its log. The answer says what ended. For external products only: a hosted product deletes its tenants itself.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 409: the request clashes with what is stored: `tenant_connected`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`, `product_hosted`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
+        delete: operations["tenants.delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1942,6 +1996,33 @@ export interface components {
              * @description Deliveries that were given up for now
              */
             parked: number;
+        };
+        DeletedTenant: {
+            /**
+             * Format: int64
+             * @description Endpoints that were deleted, of both environments
+             */
+            endpoints: number;
+            /**
+             * Format: uuid
+             * @description Of the tenant
+             */
+            id: string;
+            /**
+             * Format: int64
+             * @description Keys that were valid until now
+             */
+            keys: number;
+            /**
+             * @description How people called the customer
+             * @example Example Ltd
+             */
+            name: string;
+            /**
+             * @description Name of the product
+             * @example shop
+             */
+            product: string;
         };
         Detail: {
             /**
@@ -2987,15 +3068,27 @@ export interface components {
             refresh_token?: string;
         };
         Lookup: {
-            /** @description Deliveries of late whose payload has the number or the id of a match: at most 50, among the newest 1000 of the log and the newest 200 of each tenant with a match */
+            /**
+             * @description The masked CPF; empty where another field was searched for
+             * @example ***.***.***-09
+             */
+            cpf: string;
+            /** @description Deliveries of late whose payload has the number, the address or the id of a match: at most 50, among the newest 1000 of the log and the newest 200 of each tenant with a match, of ten tenants */
             deliveries: components["schemas"]["Item"][];
-            /** @description What the hosted products know under it */
+            /**
+             * @description Address as it was understood; empty where another field was searched for
+             * @example ana@example.com
+             */
+            email: string;
+            /** @description What the hosted products know, at most 100 of each */
             matches: components["schemas"]["LookupMatch"][];
             /**
-             * @description Number as it was understood, +5511987654321
+             * @description Number as it was understood, +5511987654321; empty where another field was searched for
              * @example +5511987654321
              */
             phone: string;
+            /** @description Whether a product has, or may have, more matches than are here */
+            truncated: boolean;
         };
         LookupMatch: {
             /** @description In the product */
@@ -3005,7 +3098,7 @@ export interface components {
              * @example patient
              */
             kind: string;
-            /** @description CPF numbers masked */
+            /** @description CPF numbers masked. Of people found by a CPF the first name and initials */
             name: string;
             /**
              * @description Name of the product
@@ -3022,10 +3115,20 @@ export interface components {
         };
         LookupRequest: {
             /**
+             * @description Last two digits of a CPF, alone or masked; whole numbers are refused
+             * @example 09
+             */
+            cpf?: string;
+            /**
+             * @description E-mail address, in any case
+             * @example ana@example.com
+             */
+            email?: string;
+            /**
              * @description As people write it; without a country code it is Brazilian and needs its area code. Brazilian mobiles are found with their ninth digit and without
              * @example +55 11 98765-4321
              */
-            phone: string;
+            phone?: string;
         };
         MadeKey: {
             /**
@@ -7869,9 +7972,13 @@ export interface operations {
     };
     "lookup.phone": {
         parameters: {
-            query: {
+            query?: {
                 /** @description As people write it; without a country code it is Brazilian and needs its area code. Brazilian mobiles are found with their ninth digit and without */
-                phone: string;
+                phone?: string;
+                /** @description E-mail address, in any case */
+                email?: string;
+                /** @description Last two digits of a CPF, alone or masked; whole numbers are refused */
+                cpf?: string;
             };
             header?: never;
             path?: never;
@@ -8680,6 +8787,119 @@ export interface operations {
                 };
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "products.delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of an external product */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Product"];
+                };
+            };
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not there, or another customer's: `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the request clashes with what is stored: `product_has_tenants`, `product_connected` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body is too large: `too_large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `product_hosted` */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -10007,6 +10227,119 @@ export interface operations {
                 };
             };
             /** @description an input breaks a rule; errors lists them: `validation_failed` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "tenants.delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the resource */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedTenant"];
+                };
+            };
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not there, or another customer's: `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the request clashes with what is stored: `tenant_connected` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body is too large: `too_large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description an input breaks a rule; errors lists them: `validation_failed`, `product_hosted` */
             422: {
                 headers: {
                     [name: string]: unknown;

@@ -1,40 +1,34 @@
 import { Button, NativeSelect, Popover, Switch, UnstyledButton, useMantineColorScheme } from "@mantine/core";
-import { useQueryClient } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useLanguage } from "../i18n";
+import { detailOf } from "../ui/errors";
 import classes from "./Account.module.css";
 import { LanguageSelect } from "./LanguageSelect";
 import { usePreferences } from "./preferences";
-import { logOut, useSession } from "./session";
 
-export function Account({ onHelp }: { onHelp: () => void }) {
+type Props = { name: string; email: string; role: string; version?: string; onHelp: () => void; onLeave: () => Promise<void> };
+
+/** Account is the menu of who is logged in. */
+export function Account({ name, email, role, version, onHelp, onLeave }: Props) {
 	const { t } = useLanguage();
-	const { operator, version } = useSession();
+	const shown = name || email;
 	const { colorScheme, setColorScheme } = useMantineColorScheme();
 	const { utc, shortcuts, change } = usePreferences();
-	const queries = useQueryClient();
-	const navigate = useNavigate();
 	const [opened, setOpened] = useState(false);
-
-	const leave = async () => {
-		await logOut();
-		queries.clear();
-		await navigate({ to: "/login" });
-	};
+	const [error, setError] = useState("");
 
 	return (
 		<Popover opened={opened} onChange={setOpened} width={290} position="bottom-end" shadow="md" trapFocus>
 			<Popover.Target>
-				<Button variant="default" size="xs" onClick={() => setOpened((was) => !was)} className={classes.target} aria-label={`${t.app.account}: ${operator.name || operator.email}`}>
-					<span className={classes.initial} data-initial={(operator.name || operator.email).slice(0, 1).toUpperCase()} aria-hidden />
-					<span className={classes.name}>{operator.name || operator.email}</span>
+				<Button variant="default" size="xs" onClick={() => setOpened((was) => !was)} className={classes.target} aria-label={`${t.app.account}: ${shown}`}>
+					<span className={classes.initial} data-initial={shown.slice(0, 1).toUpperCase()} aria-hidden />
+					<span className={classes.name}>{shown}</span>
 				</Button>
 			</Popover.Target>
 			<Popover.Dropdown p={0} aria-label={t.app.account}>
 				<div className={classes.who}>
-					<strong>{operator.email || operator.name}</strong>
-					<span className="quiet">{t.app.roles[operator.role]}</span>
+					<strong>{email || name}</strong>
+					<span className="quiet">{role}</span>
 				</div>
 				<hr className={classes.line} />
 				<div className={classes.settings}>
@@ -78,10 +72,13 @@ export function Account({ onHelp }: { onHelp: () => void }) {
 				>
 					{t.app.help} <kbd aria-hidden>?</kbd>
 				</UnstyledButton>
-				<UnstyledButton className={classes.item} onClick={() => void leave()}>
+				<UnstyledButton className={classes.item} onClick={() => void onLeave().catch((failure: unknown) => setError(`${t.ui.failed} ${detailOf(failure)}`))}>
 					{t.app.logout}
 				</UnstyledButton>
-				<div className={`quiet ${classes.version}`}>{t.app.version(version)}</div>
+				<div role="alert" className={classes.error}>
+					{error}
+				</div>
+				{version && <div className={`quiet ${classes.version}`}>{t.app.version(version)}</div>}
 			</Popover.Dropdown>
 		</Popover>
 	);

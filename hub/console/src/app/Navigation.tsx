@@ -1,31 +1,40 @@
-import { Link, useSearch } from "@tanstack/react-router";
+import { Link, type LinkProps, useSearch } from "@tanstack/react-router";
 import { useLanguage } from "../i18n";
 import icon from "./icon.svg";
 import classes from "./Navigation.module.css";
 import { sections } from "./sections";
 
-export function Navigation() {
+export type Section = { title: string; links: { to: LinkProps["to"]; params?: Record<string, string>; label: string }[] };
+
+/** Sections is a navigation: the way home, groups of links, and the API reference. */
+export function Sections({ home, title, sections, reference }: { home: Omit<Section["links"][number], "label">; title: string; sections: Section[]; reference: string }) {
 	const { t } = useLanguage();
 	const { environment } = useSearch({ strict: false });
 	return (
 		<nav className={classes.nav} aria-label={t.nav.label}>
-			<Link to="/" search={{ environment }} className={classes.brand}>
+			<Link to={home.to} params={home.params as never} search={{ environment } as never} className={classes.brand}>
 				<img src={icon} width={24} height={24} alt="" />
-				{t.app.name}
+				{title}
 			</Link>
 			{sections.map((section) => (
 				<div key={section.title} className={classes.section}>
-					<div className={classes.title}>{t.nav[section.title]}</div>
-					{section.screens.map((screen) => (
-						<Link key={screen.to} to={screen.to} search={{ environment }} className={classes.link} activeOptions={{ includeSearch: false }}>
-							{t.nav[screen.label]}
+					<div className={classes.title}>{section.title}</div>
+					{section.links.map(({ to, params, label }) => (
+						<Link key={to} to={to} params={params as never} search={{ environment } as never} className={classes.link} activeOptions={{ includeSearch: false }}>
+							{label}
 						</Link>
 					))}
 				</div>
 			))}
-			<a className={classes.reference} href="/docs">
+			<a className={classes.reference} href={reference}>
 				{t.app.reference}
 			</a>
 		</nav>
 	);
+}
+
+/** Navigation is that of operators. */
+export function Navigation() {
+	const { t } = useLanguage();
+	return <Sections home={{ to: "/" }} title={t.app.name} reference="/docs" sections={sections.map(({ title, screens }) => ({ title: t.nav[title], links: screens.map(({ to, label }) => ({ to, label: t.nav[label] })) }))} />;
 }

@@ -1,5 +1,6 @@
 import type { QueryClient } from "@tanstack/react-query";
-import { createRootRouteWithContext, createRoute, createRouter, lazyRouteComponent, Outlet, redirect, retainSearchParams } from "@tanstack/react-router";
+import { createRoute, createRouter, lazyRouteComponent, redirect, retainSearchParams } from "@tanstack/react-router";
+import { accountRoutes } from "../account/routes";
 import { ApiError } from "../api/client";
 import { auditSearch } from "../screens/audit/search";
 import { listSearch } from "../screens/deliveries/search";
@@ -13,24 +14,24 @@ import { overviewSearch } from "../screens/overview/search";
 import { replaysSearch } from "../screens/replays/search";
 import { tenantsSearch } from "../screens/tenants/search";
 import { Crashed, Loading, Missing } from "../ui/states";
+import { hostedProducts, type ProductName } from "./hosted";
+import { root } from "./root";
 import { matching, oneOf, parseSearch, stringifySearch } from "./search";
 import { Shell } from "./Shell";
 import { sessionQuery } from "./session";
-
-const root = createRootRouteWithContext<{ queries: QueryClient }>()({
-	component: Outlet,
-	notFoundComponent: () => <Missing />,
-});
 
 /** ownPath returns a path of the console, never another site's address. */
 function ownPath(value: unknown): string | undefined {
 	return typeof value === "string" && /^\/(?![/\\])/.test(value) ? value : undefined;
 }
 
+/** LoginSearch is where to go after the login, why it is asked for, and whose account logs in. */
+type LoginSearch = { to?: string; ended?: "1"; as?: ProductName };
+
 const login = createRoute({
 	getParentRoute: () => root,
 	path: "/login",
-	validateSearch: (search): { to?: string; ended?: "1" } => ({ to: ownPath(search.to), ended: oneOf(["1"], search.ended) }),
+	validateSearch: (search): LoginSearch => ({ to: ownPath(search.to), ended: oneOf(["1"], search.ended), as: oneOf(hostedProducts(), search.as) }),
 	component: lazyRouteComponent(() => import("./Login"), "Login"),
 });
 
@@ -178,7 +179,7 @@ const missing = createRoute({ getParentRoute: () => shell, path: "$", component:
 
 export function makeRouter(queries: QueryClient) {
 	return createRouter({
-		routeTree: root.addChildren([login, shell.addChildren([home, overview, integrations, integration, connect, map, keys, endpoints, endpoint, replays, replay, audit, operatorList, tenants, mail, health, deliveries, delivery, lookup, journey, phone, missing])]),
+		routeTree: root.addChildren([login, accountRoutes, shell.addChildren([home, overview, integrations, integration, connect, map, keys, endpoints, endpoint, replays, replay, audit, operatorList, tenants, mail, health, deliveries, delivery, lookup, journey, phone, missing])]),
 		context: { queries },
 		parseSearch,
 		stringifySearch,

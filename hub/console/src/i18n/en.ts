@@ -43,6 +43,9 @@ export const messages = {
 	},
 	login: {
 		title: "Log in",
+		as: "Log in as",
+		operator: "Operator of the hub",
+		account: (product: string) => `Account of ${product}`,
 		email: "E-mail address",
 		password: "Password",
 		submit: "Log in",
@@ -69,6 +72,7 @@ export const messages = {
 		missingPage: "There is no page at this address.",
 		missing: (what: string, id: string) => `There is no ${what} ${id}.`,
 		home: "Back to the deliveries",
+		accountHome: "Back to the integrations",
 		crashedTitle: "Something went wrong on this page",
 		crashed: "The rest of the console still works.",
 	},

@@ -43,6 +43,9 @@ export const messages: Messages = {
 	},
 	login: {
 		title: "Iniciar sesión",
+		as: "Entrar como",
+		operator: "Operador del hub",
+		account: (product) => `Cuenta de ${product}`,
 		email: "Correo electrónico",
 		password: "Contraseña",
 		submit: "Entrar",
@@ -69,6 +72,7 @@ export const messages: Messages = {
 		missingPage: "No hay ninguna página en esta dirección.",
 		missing: (what, id) => `No hay ${what} ${id}.`,
 		home: "Volver a las entregas",
+		accountHome: "Volver a las integraciones",
 		crashedTitle: "Algo falló en esta página",
 		crashed: "El resto de la consola sigue funcionando.",
 	},

@@ -43,6 +43,9 @@ export const messages: Messages = {
 	},
 	login: {
 		title: "Entrar",
+		as: "Entrar como",
+		operator: "Operador do hub",
+		account: (product) => `Conta de ${product}`,
 		email: "E-mail",
 		password: "Senha",
 		submit: "Entrar",
@@ -69,6 +72,7 @@ export const messages: Messages = {
 		missingPage: "Não há página neste endereço.",
 		missing: (what, id) => `Não há ${what} ${id}.`,
 		home: "Voltar às entregas",
+		accountHome: "Voltar às integrações",
 		crashedTitle: "Algo deu errado nesta página",
 		crashed: "O resto do console continua funcionando.",
 	},

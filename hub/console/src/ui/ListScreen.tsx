@@ -1,4 +1,4 @@
-import type { InfiniteData, UseInfiniteQueryResult } from "@tanstack/react-query";
+import type { InfiniteData, UseInfiniteQueryResult, UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useLanguage } from "../i18n";
 import page from "./page.module.css";
@@ -8,7 +8,8 @@ import { type Column, VirtualTable } from "./VirtualTable";
 type Props<R> = {
 	title: string;
 	lead: string;
-	list: UseInfiniteQueryResult<InfiniteData<{ items: R[] }>>;
+	/** list is read page by page, or as a whole where it is short. */
+	list: UseInfiniteQueryResult<InfiniteData<{ items: R[] }>> | UseQueryResult<R[]>;
 	columns: Column<R>[];
 	keyOf: (row: R) => string;
 	/** filtered is whether the address narrows the list. */
@@ -24,7 +25,8 @@ type Props<R> = {
 export function ListScreen<R>(props: Props<R>) {
 	const { t } = useLanguage();
 	const { list } = props;
-	const rows = list.data?.pages.flatMap((part) => part.items) ?? [];
+	const rows = list.data === undefined ? [] : Array.isArray(list.data) ? list.data : list.data.pages.flatMap((part) => part.items);
+	const hasNext = "hasNextPage" in list && list.hasNextPage;
 	return (
 		<div className={page.full}>
 			<div className={page.top}>
@@ -33,7 +35,7 @@ export function ListScreen<R>(props: Props<R>) {
 					<p className="quiet">{props.lead}</p>
 				</div>
 				<span role="status" className="quiet">
-					{list.isSuccess && t.ui.count(rows.length, list.hasNextPage)}
+					{list.isSuccess && t.ui.count(rows.length, hasNext)}
 				</span>
 				{props.actions}
 			</div>
@@ -50,8 +52,8 @@ export function ListScreen<R>(props: Props<R>) {
 						keyOf={props.keyOf}
 						rows={rows}
 						first={0}
-						hasNext={list.hasNextPage}
-						fetchNext={() => !list.isFetching && void list.fetchNextPage()}
+						hasNext={hasNext}
+						fetchNext={() => "fetchNextPage" in list && !list.isFetching && void list.fetchNextPage()}
 						fetchPrevious={() => {}}
 					/>
 				) : props.filtered ? (

@@ -1,5 +1,5 @@
 import { Button, Skeleton } from "@mantine/core";
-import { Link } from "@tanstack/react-router";
+import { Link, useParams } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { ApiError } from "../api/client";
 import { useLanguage } from "../i18n";
@@ -97,8 +97,16 @@ export function Forbidden({ page }: { page?: boolean }) {
 /** Missing is the page of an id that is not there, or of an address without a page. */
 export function Missing({ what, id }: { what?: string; id?: string }) {
 	const { t } = useLanguage();
+	const { product } = useParams({ strict: false });
+	const home = product ? (
+		<Link to="/account/$product" params={{ product }}>
+			{t.states.accountHome}
+		</Link>
+	) : (
+		<Link to="/deliveries">{t.states.home}</Link>
+	);
 	return (
-		<State page title={t.states.missingTitle} action={<Link to="/deliveries">{t.states.home}</Link>}>
+		<State page title={t.states.missingTitle} action={home}>
 			{what && id ? t.states.missing(what, id) : t.states.missingPage}
 		</State>
 	);

@@ -7,9 +7,28 @@ package dbgen
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
+	"integrationhub/hub"
 )
+
+const countProductUses = `-- name: CountProductUses :one
+select (select count(*) from hub.tenants t where t.product = $1) as tenants,
+    (select count(*) from hub.integrations i where i.product = $1 and i.revoked_at is null) as integrations
+`
+
+type CountProductUsesRow struct {
+	Tenants      int64
+	Integrations int64
+}
+
+func (q *Queries) CountProductUses(ctx context.Context, name string) (CountProductUsesRow, error) {
+	row := q.db.QueryRow(ctx, countProductUses, name)
+	var i CountProductUsesRow
+	err := row.Scan(&i.Tenants, &i.Integrations)
+	return i, err
+}
 
 const createProduct = `-- name: CreateProduct :one
 insert into hub.products (name, prefix, title, hosted) values ($1, $2, $3, $4) returning name, prefix, title, hosted, created_at
@@ -71,6 +90,47 @@ func (q *Queries) CreateTenant(ctx context.Context, arg CreateTenantParams) (Ten
 		&i.LimitQueue,
 	)
 	return i, err
+}
+
+const deleteProduct = `-- name: DeleteProduct :exec
+delete from hub.products where name = $1
+`
+
+func (q *Queries) DeleteProduct(ctx context.Context, name string) error {
+	_, err := q.db.Exec(ctx, deleteProduct, name)
+	return err
+}
+
+const deleteTenant = `-- name: DeleteTenant :exec
+delete from hub.tenants where id = $1
+`
+
+func (q *Queries) DeleteTenant(ctx context.Context, id uuid.UUID) error {
+	_, err := q.db.Exec(ctx, deleteTenant, id)
+	return err
+}
+
+const deleteTenantEndpoints = `-- name: DeleteTenantEndpoints :exec
+delete from hub.endpoints where tenant_id = $1
+`
+
+func (q *Queries) DeleteTenantEndpoints(ctx context.Context, tenantID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, deleteTenantEndpoints, tenantID)
+	return err
+}
+
+const deleteTenantKeys = `-- name: DeleteTenantKeys :one
+with deleted as (
+    delete from hub.keys where tenant_id = $2 returning revoked_at, expires_at)
+select count(*) from deleted where revoked_at is null and (expires_at is null or expires_at > $1::timestamptz)
+`
+
+// Returns how many of them were in force.
+func (q *Queries) DeleteTenantKeys(ctx context.Context, at time.Time, tenantID uuid.UUID) (int64, error) {
+	row := q.db.QueryRow(ctx, deleteTenantKeys, at, tenantID)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
 }
 
 const externalProductsNamed = `-- name: ExternalProductsNamed :many
@@ -184,6 +244,50 @@ func (q *Queries) ListTenants(ctx context.Context, arg ListTenantsParams) ([]Ten
 	return items, nil
 }
 
+const lockTenantToDelete = `-- name: LockTenantToDelete :one
+select t.id, t.product, t.name, t.external_ref, t.created_at, t.limit_endpoints, t.limit_deliveries_per_request, t.limit_in_flight, t.limit_queue, p.hosted, exists (select from hub.integrations i where i.tenant_id = t.id)::boolean as connected
+from hub.tenants t join hub.products p on p.name = t.product where t.id = $1 for update of t
+`
+
+type LockTenantToDeleteRow struct {
+	Tenant    Tenant
+	Hosted    bool
+	Connected bool
+}
+
+// Whether its product is hosted, and whether it has integrations. Nothing can be made for
+// it meanwhile.
+func (q *Queries) LockTenantToDelete(ctx context.Context, id uuid.UUID) (LockTenantToDeleteRow, error) {
+	row := q.db.QueryRow(ctx, lockTenantToDelete, id)
+	var i LockTenantToDeleteRow
+	err := row.Scan(
+		&i.Tenant.ID,
+		&i.Tenant.Product,
+		&i.Tenant.Name,
+		&i.Tenant.ExternalRef,
+		&i.Tenant.CreatedAt,
+		&i.Tenant.LimitEndpoints,
+		&i.Tenant.LimitDeliveriesPerRequest,
+		&i.Tenant.LimitInFlight,
+		&i.Tenant.LimitQueue,
+		&i.Hosted,
+		&i.Connected,
+	)
+	return i, err
+}
+
+const markTenantEndpointsDeleted = `-- name: MarkTenantEndpointsDeleted :execrows
+update hub.endpoints set deleted_at = now(), enabled = false, updated_at = now() where tenant_id = $1 and deleted_at is null
+`
+
+func (q *Queries) MarkTenantEndpointsDeleted(ctx context.Context, tenantID uuid.UUID) (int64, error) {
+	result, err := q.db.Exec(ctx, markTenantEndpointsDeleted, tenantID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const productByName = `-- name: ProductByName :one
 select name, prefix, title, hosted, created_at from hub.products where name = $1
 `
@@ -272,6 +376,21 @@ func (q *Queries) RenameProduct(ctx context.Context, arg RenameProductParams) (P
 		&i.CreatedAt,
 	)
 	return i, err
+}
+
+const requestTenantErasure = `-- name: RequestTenantErasure :exec
+insert into hub.erasures (seq, tenant_id, environment, whole_tenant) values ($1, $2, $3, true)
+`
+
+type RequestTenantErasureParams struct {
+	ID          uuid.UUID
+	TenantID    uuid.UUID
+	Environment hub.Environment
+}
+
+func (q *Queries) RequestTenantErasure(ctx context.Context, arg RequestTenantErasureParams) error {
+	_, err := q.db.Exec(ctx, requestTenantErasure, arg.ID, arg.TenantID, arg.Environment)
+	return err
 }
 
 const tenantByExternalRef = `-- name: TenantByExternalRef :one

@@ -67,3 +67,34 @@ select * from hub.tenants where external_ref = sqlc.arg(ref)::text and product =
 
 -- name: ProductsOfTenants :many
 select id, product from hub.tenants where id = any(sqlc.arg(ids)::uuid[]);
+
+-- name: LockTenantToDelete :one
+-- Whether its product is hosted, and whether it has integrations. Nothing can be made for
+-- it meanwhile.
+select sqlc.embed(t), p.hosted, exists (select from hub.integrations i where i.tenant_id = t.id)::boolean as connected
+from hub.tenants t join hub.products p on p.name = t.product where t.id = $1 for update of t;
+
+-- name: MarkTenantEndpointsDeleted :execrows
+update hub.endpoints set deleted_at = now(), enabled = false, updated_at = now() where tenant_id = $1 and deleted_at is null;
+
+-- name: DeleteTenantEndpoints :exec
+delete from hub.endpoints where tenant_id = $1;
+
+-- name: DeleteTenantKeys :one
+-- Returns how many of them were in force.
+with deleted as (
+    delete from hub.keys where tenant_id = sqlc.arg(tenant_id) returning revoked_at, expires_at)
+select count(*) from deleted where revoked_at is null and (expires_at is null or expires_at > sqlc.arg(at)::timestamptz);
+
+-- name: RequestTenantErasure :exec
+insert into hub.erasures (seq, tenant_id, environment, whole_tenant) values (sqlc.arg(id), sqlc.arg(tenant_id), sqlc.arg(environment), true);
+
+-- name: DeleteTenant :exec
+delete from hub.tenants where id = $1;
+
+-- name: CountProductUses :one
+select (select count(*) from hub.tenants t where t.product = sqlc.arg(name)) as tenants,
+    (select count(*) from hub.integrations i where i.product = sqlc.arg(name) and i.revoked_at is null) as integrations;
+
+-- name: DeleteProduct :exec
+delete from hub.products where name = $1;

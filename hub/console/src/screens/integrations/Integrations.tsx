@@ -4,13 +4,12 @@ import { useEnvironment } from "../../app/EnvironmentSwitch";
 import { useLanguage } from "../../i18n";
 import { Choice } from "../../ui/Choice";
 import { FilterBar } from "../../ui/FilterBar";
+import { useIntegrationColumns } from "../../ui/integration/columns";
 import { ListScreen } from "../../ui/ListScreen";
 import page from "../../ui/page.module.css";
 import { Sparkline } from "../../ui/Sparkline";
-import { Time } from "../../ui/Time";
 import type { Column } from "../../ui/VirtualTable";
 import { type Integration, integrationsQuery, receiversQuery } from "./queries";
-import { State } from "./State";
 import { type IntegrationsSearch, integrationsSearch, statuses } from "./search";
 
 const route = getRouteApi("/shell/integrations");
@@ -30,8 +29,9 @@ export function Integrations() {
 			{t.integrations.connect}
 		</Link>
 	);
+	const shared = useIntegrationColumns();
 	const columns: Column<Integration>[] = [
-		{ title: t.integrations.status, width: "112px", cell: (row) => <State integration={row} /> },
+		shared.state,
 		{
 			title: t.integrations.tenant,
 			width: "minmax(170px, 1.4fr)",
@@ -50,8 +50,8 @@ export function Integrations() {
 				return receiver?.attempts ? <Sparkline totals={receiver.attempts_by_hour} errors={receiver.errors_by_hour} label={t.integrations.attempts(receiver.attempts, receiver.errors)} /> : <span className="quiet">–</span>;
 			},
 		},
-		{ title: t.integrations.checked, width: "120px", cell: (row) => (row.last_health_check ? <Time at={row.last_health_check} focusable={false} /> : <span className="quiet">{t.integrations.never}</span>) },
-		{ title: t.integrations.features, width: "minmax(130px, 1.2fr)", cell: (row) => <span className="quiet">{row.features.join(", ") || "–"}</span> },
+		shared.checked,
+		shared.features,
 	];
 	return (
 		<ListScreen

@@ -38,9 +38,3 @@ export const receiversQuery = queryOptions({
 	queryFn: () => read(client.GET("/api/v1/stats/receivers")),
 	select: (receivers) => new Map(receivers.items.map((receiver) => [receiver.receiver_id, receiver])),
 });
-
-/** stateOf is what an integration's status means for people. */
-export function stateOf(integration: Integration): "active" | "inactive" | "error" | "disabled" | "revoked" {
-	if (integration.revoked_at) return "revoked";
-	return integration.disabled ? "disabled" : integration.status;
-}

@@ -6,7 +6,7 @@ import { useLanguage } from "../../i18n";
 import page from "../../ui/page.module.css";
 import { Empty, Failed, Loading } from "../../ui/states";
 import { receiversQuery } from "../integrations/queries";
-import { State } from "../integrations/State";
+import { State } from "../../ui/integration/State";
 import { box, curveOf, type Drawing, type Graph, graphOf, layout, maxDrawn } from "./graph";
 import classes from "./Map.module.css";
 import { connectionsQuery } from "./queries";

@@ -1,1 +1,0 @@
-import{a as e,y as t}from"./i18n-BsjCa10t.js";import{s as n}from"./Form-62T8FzYg.js";var r=t();function i(){let{t}=e();return(0,r.jsx)(n,{name:`overlap`,label:t.ui.overlap,value:`86400`,options:[`0`,`3600`,`86400`,`604800`].map(e=>[e,t.ui.overlaps[e]])})}export{i as t};

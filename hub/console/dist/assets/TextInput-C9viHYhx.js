@@ -1,1 +1,0 @@
-import{d as e,h as t,y as n}from"./i18n-BsjCa10t.js";import{Y as r}from"./index-BrygrZQT.js";var i=n(),a=e(e=>{let n=t([`Input`,`InputWrapper`,`TextInput`],null,e);return(0,i.jsx)(r,{component:`input`,...n,__staticSelector:`TextInput`})});a.classes=r.classes,a.displayName=`@mantine/core/TextInput`;export{a as t};

@@ -1,1 +1,0 @@
-import{o as e}from"./index-BrygrZQT.js";var t=()=>e().operator.role===`admin`;export{t};

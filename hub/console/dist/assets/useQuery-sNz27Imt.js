@@ -1,1 +1,0 @@
-import{A as e,O as t}from"./client-CZO0UybS.js";function n(n,r){return t(n,e,r)}export{n as t};
