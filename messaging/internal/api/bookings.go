@@ -51,7 +51,7 @@ func (a *API) listFreeTimes(ctx context.Context, in *freeTimesInput) (*struct{ B
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.appointments.FreeTimes(ctx, integration, appointments.Wish{ServiceID: in.ServiceID, ProfessionalID: in.ProfessionalID, After: in.After, Limit: in.Limit})
+	found, err := a.appointments.FreeTimes(ctx, integration, appointments.FreeTimeQuery{ServiceID: in.ServiceID, ProfessionalID: in.ProfessionalID, After: in.After, Limit: in.Limit})
 	return &struct{ Body TicketFreeTimes }{TicketFreeTimes{found.Service, append([]appointments.FreeTime{}, found.Times...)}}, mapSchedulingError(err)
 }
 

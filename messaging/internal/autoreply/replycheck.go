@@ -9,20 +9,20 @@ import (
 	"integrationhub/messaging/internal/store"
 )
 
-// Silence tells for messages of a connection whether they are answered by anything. It loads
-// what that needs once for all of them.
-type Silence struct {
+// ReplyCheck finds messages of a connection that need no automatic reply. It loads the
+// queues once for all of them.
+type ReplyCheck struct {
 	Company    store.Company
 	Connection store.Connection
-	HasQueues  bool // the connection has some
+	HasQueues  bool // whether the connection has queues
 
 	queues map[int64]store.Queue // of the company; nil: not loaded
 }
 
-// IsKept reports whether [Service.Respond] does nothing for a message of a contact who was
-// asked no question. It may report false for a message that gets no answer.
-func (s *Silence) IsKept(ctx context.Context, tx *store.Tx, r Received) (bool, error) {
-	if _, isWish := wishOf(r); isWish {
+// NeedsNoReply reports whether [Service.Respond] does nothing for a message of a contact to
+// whom no question is open. It may report false for a message that gets no reply.
+func (s *ReplyCheck) NeedsNoReply(ctx context.Context, tx *store.Tx, r Received) (bool, error) {
+	if _, isChange := consentChange(r); isChange {
 		return false, nil
 	}
 	if !mayAnswer(r.Contact) {
@@ -56,7 +56,7 @@ func (s *Silence) IsKept(ctx context.Context, tx *store.Tx, r Received) (bool, e
 }
 
 // queue returns a queue of the company, or nil.
-func (s *Silence) queue(ctx context.Context, tx *store.Tx, id int64) (*store.Queue, error) {
+func (s *ReplyCheck) queue(ctx context.Context, tx *store.Tx, id int64) (*store.Queue, error) {
 	if s.queues == nil {
 		list, err := tx.Queues(ctx, s.Company.ID)
 		if err != nil {
