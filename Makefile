@@ -86,7 +86,7 @@ check-generated: ## Fail where generated files do not fit their sources
 
 .PHONY: chaos
 chaos: ## Kill the hub at every failpoint and at random moments, and count what was lost. KILLS=25 RANDOM_KILLS=200
-	@$(WITH_SERVERS) go test -count=1 -timeout 120m -v ./cmd/bench/chaos -chaos.kills=$(KILLS) -chaos.random=$(RANDOM_KILLS)
+	@$(WITH_SERVERS) go test -count=1 -timeout 120m -v ./cmd/bench/chaos -chaos.kills=$(KILLS) -chaos.random=$(RANDOM_KILLS) -chaos.pause=5ms
 
 .PHONY: bench
 bench: ## Measure the hub beside the floor program. ARGS="--only 'gateway-*' --json result.json"

@@ -84,6 +84,8 @@ var (
 	_ module.Searcher       = (*instance)(nil)
 	_ module.Actor          = (*instance)(nil)
 	_ module.PhoneSearcher  = (*instance)(nil)
+	_ module.EmailSearcher  = (*instance)(nil)
+	_ module.CPFSearcher    = (*instance)(nil)
 	_ module.PersonFinder   = (*instance)(nil)
 	_ module.Worker         = (*instance)(nil)
 	_ module.EventScreener  = (*instance)(nil)
@@ -106,8 +108,18 @@ func (i *instance) RegisterSearches(api huma.API) { i.api.RegisterSearches(api) 
 func (i *instance) RegisterActions(api huma.API) { i.api.RegisterActions(api) }
 
 // SearchPhone implements [module.PhoneSearcher].
-func (i *instance) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatch, error) {
+func (i *instance) SearchPhone(ctx context.Context, phone string) ([]module.PersonMatch, error) {
 	return i.api.SearchPhone(ctx, phone)
+}
+
+// SearchEmail implements [module.EmailSearcher].
+func (i *instance) SearchEmail(ctx context.Context, email string) ([]module.PersonMatch, error) {
+	return i.api.SearchEmail(ctx, email)
+}
+
+// SearchCPFEnd implements [module.CPFSearcher].
+func (i *instance) SearchCPFEnd(ctx context.Context, lastTwo string) ([]module.PersonMatch, error) {
+	return i.api.SearchCPFEnd(ctx, lastTwo)
 }
 
 // PersonIDMember implements [module.PersonFinder].

@@ -3,6 +3,7 @@ package hub_test
 import (
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,6 +75,25 @@ func TestCheckUsable(t *testing.T) {
 		require.ErrorAs(t, status.CheckUsable("clinic"), &hubErr)
 		require.Equal(t, code, hubErr.Code)
 		require.ErrorIs(t, hubErr, hub.ErrInvalid)
+	}
+}
+
+// The error of an unexpected product names the one that answered, if that can be a name.
+func TestUnexpectedProductIsNamed(t *testing.T) {
+	t.Parallel()
+	for answered, want := range map[string]struct {
+		detail     string
+		extensions hub.Extensions
+	}{
+		"messaging":             {"The product messaging answers at this address, not clinic.", hub.Extensions{"answered": "messaging"}},
+		"":                      {"Something else than clinic answers at this address.", nil},
+		"<b>":                   {"Something else than clinic answers at this address.", nil},
+		strings.Repeat("a", 41): {"Something else than clinic answers at this address.", nil},
+	} {
+		var hubErr *hub.Error
+		require.ErrorAs(t, hub.Status{Product: answered, Active: true}.CheckUsable("clinic"), &hubErr)
+		require.Equal(t, want.detail, hubErr.Detail)
+		require.Equal(t, want.extensions, hubErr.Extensions)
 	}
 }
 

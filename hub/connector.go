@@ -205,11 +205,27 @@ type Status struct {
 func (s Status) CheckUsable(product string) error {
 	switch {
 	case s.Product != product:
-		return Errorf(ErrInvalid, CodeUnexpectedProduct, "The address belongs to another product than %s.", product)
+		return unexpectedProduct(s.Product, product)
 	case !s.Active:
 		return Errorf(ErrInvalid, CodePeerNotActive, "%s answers, but says that it is not active.", product)
 	}
 	return nil
+}
+
+// AnsweredMember is the member of an error response with [CodeUnexpectedProduct] that names
+// the product that answered. It is absent where the peer reported no name of a product.
+const AnsweredMember = "answered"
+
+// unexpectedProduct is the error of an address where another product answers. What the peer
+// reports is repeated only if it can be the name of a product.
+func unexpectedProduct(answered, expected string) *Error {
+	const maxName = 40
+	if answered == "" || len(answered) > maxName || strings.Trim(answered, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		return Errorf(ErrInvalid, CodeUnexpectedProduct, "Something else than %s answers at this address.", expected)
+	}
+	err := Errorf(ErrInvalid, CodeUnexpectedProduct, "The product %s answers at this address, not %s.", answered, expected)
+	err.Extensions = Extensions{AnsweredMember: answered}
+	return err
 }
 
 // Codes of errors that peers cause, with the hub's HTTP status.

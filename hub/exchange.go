@@ -75,6 +75,9 @@ func exchangeError(err error) error {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		unreachable.Detail = "The other product's host refuses the connection: nothing listens on that port."
 		unreachable.Extensions = Extensions{ReasonMember: "connection_refused"}
+	case errors.Is(err, http.ErrSchemeMismatch):
+		unreachable.Detail = "The other product's host answers on that port without TLS."
+		unreachable.Extensions = Extensions{ReasonMember: "tls"}
 	case errors.As(err, &certificateErr), errors.As(err, &recordErr):
 		unreachable.Detail = "The other product's host has no valid certificate for that address."
 		unreachable.Extensions = Extensions{ReasonMember: "tls"}

@@ -101,10 +101,11 @@ func TestExchangeErrors(t *testing.T) {
 // Callers can tell why there is no connection, and that the address may be wrong.
 func TestReasons(t *testing.T) {
 	t.Parallel()
-	for reason, failure := range map[string]error{
-		"name_unknown":       &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "canary.example", IsNotFound: true}},
-		"connection_refused": &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)},
-		"tls":                &tls.CertificateVerificationError{Err: errors.New("canary")},
+	for failure, reason := range map[error]string{
+		&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "canary.example", IsNotFound: true}}: "name_unknown",
+		&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}:                          "connection_refused",
+		&tls.CertificateVerificationError{Err: errors.New("canary")}:                                                "tls",
+		http.ErrSchemeMismatch: "tls",
 	} {
 		_, err := hub.Exchange(doer{err: failure}, newRequest(t))
 		require.Equal(t, hub.CodePeerUnreachable, codeOf(t, err, hub.ErrPeer))

@@ -116,6 +116,7 @@ var (
 	_ module.Searcher      = (*instance)(nil)
 	_ module.Actor         = (*instance)(nil)
 	_ module.PhoneSearcher = (*instance)(nil)
+	_ module.EmailSearcher = (*instance)(nil)
 	_ module.Worker        = (*instance)(nil)
 	_ module.PageProvider  = (*instance)(nil)
 )
@@ -146,6 +147,11 @@ func (i *instance) RegisterSearches(api huma.API) { i.api.RegisterSearches(api) 
 func (i *instance) RegisterActions(api huma.API) { i.api.RegisterActions(api) }
 
 // SearchPhone implements [module.PhoneSearcher].
-func (i *instance) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatch, error) {
+func (i *instance) SearchPhone(ctx context.Context, phone string) ([]module.PersonMatch, error) {
 	return i.api.SearchPhone(ctx, phone)
+}
+
+// SearchEmail implements [module.EmailSearcher].
+func (i *instance) SearchEmail(ctx context.Context, email string) ([]module.PersonMatch, error) {
+	return i.api.SearchEmail(ctx, email)
 }

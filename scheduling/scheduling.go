@@ -88,6 +88,8 @@ var (
 	_ module.Actor         = (*instance)(nil)
 	_ module.Presenter     = (*instance)(nil)
 	_ module.PhoneSearcher = (*instance)(nil)
+	_ module.EmailSearcher = (*instance)(nil)
+	_ module.CPFSearcher   = (*instance)(nil)
 	_ module.PersonFinder  = (*instance)(nil)
 	_ module.PageProvider  = (*instance)(nil)
 	_ module.Worker        = (*instance)(nil)
@@ -118,8 +120,18 @@ func (i *instance) PresentStatus(integrations []module.Integration) any {
 }
 
 // SearchPhone implements [module.PhoneSearcher].
-func (i *instance) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatch, error) {
+func (i *instance) SearchPhone(ctx context.Context, phone string) ([]module.PersonMatch, error) {
 	return i.api.SearchPhone(ctx, phone)
+}
+
+// SearchEmail implements [module.EmailSearcher].
+func (i *instance) SearchEmail(ctx context.Context, email string) ([]module.PersonMatch, error) {
+	return i.api.SearchEmail(ctx, email)
+}
+
+// SearchCPFEnd implements [module.CPFSearcher].
+func (i *instance) SearchCPFEnd(ctx context.Context, lastTwo string) ([]module.PersonMatch, error) {
+	return i.api.SearchCPFEnd(ctx, lastTwo)
 }
 
 // PersonIDMember implements [module.PersonFinder].

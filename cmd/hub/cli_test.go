@@ -12,13 +12,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	command "integrationhub/cmd/hub"
+
+	"integrationhub/hub/hubtest"
 )
 
 // cli runs the built command in a directory of its own, with an environment of its own.
@@ -171,14 +172,14 @@ func (r result) decode(value any) {
 type backgroundCommand struct {
 	t      *testing.T
 	cmd    *exec.Cmd
-	stdout *syncBuffer
-	stderr *syncBuffer
+	stdout *hubtest.Buffer
+	stderr *hubtest.Buffer
 	waited bool
 }
 
 func (c *cli) start(args ...string) *backgroundCommand {
 	c.t.Helper()
-	r := &backgroundCommand{t: c.t, cmd: c.command(args...), stdout: &syncBuffer{}, stderr: &syncBuffer{}}
+	r := &backgroundCommand{t: c.t, cmd: c.command(args...), stdout: &hubtest.Buffer{}, stderr: &hubtest.Buffer{}}
 	r.cmd.Stdout, r.cmd.Stderr = r.stdout, r.stderr
 	require.NoError(c.t, r.cmd.Start())
 	c.t.Cleanup(func() {
@@ -191,7 +192,7 @@ func (c *cli) start(args ...string) *backgroundCommand {
 }
 
 // await waits until a stream of the command holds a text.
-func (r *backgroundCommand) await(in *syncBuffer, text string) string {
+func (r *backgroundCommand) await(in *hubtest.Buffer, text string) string {
 	r.t.Helper()
 	require.Eventually(r.t, func() bool { return strings.Contains(in.String(), text) }, 30*time.Second, 5*time.Millisecond,
 		"waiting for %q", text)
@@ -223,21 +224,3 @@ func (c *cli) writeFile(name, content string) string {
 
 // commandTimeout is how long a command may take on a busy machine.
 const commandTimeout = 2 * time.Minute
-
-// syncBuffer is a buffer that may be read while a process writes.
-type syncBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}

@@ -107,6 +107,9 @@ func (a *app) hint(err error) string {
 	case !errors.As(err, &problem):
 		return ""
 	}
+	if hint := peerHint(problem); hint != "" {
+		return hint
+	}
 	switch {
 	case problem.Code == "url_not_allowed":
 		return "the hub's egress rules refuse this address; its setting HUB_EGRESS_ALLOW opens named networks"
@@ -122,6 +125,31 @@ func (a *app) hint(err error) string {
 		return "this needs an operator with the role admin"
 	case problem.RetryAfter > 0:
 		return fmt.Sprintf("try again in %s", problem.RetryAfter)
+	}
+	return ""
+}
+
+// peerHint says what to do where a peer does not answer as it should, or "".
+func peerHint(problem *client.Problem) string {
+	switch problem.Reason {
+	case "name_unknown":
+		return "check the spelling of API_URL's host, and that its DNS record exists"
+	case "connection_refused":
+		return "check the port of API_URL, and that the other product runs there"
+	case "tls":
+		return "check that API_URL's scheme and host are those of the certificate"
+	case "wrong_address":
+		return "API_URL is the base above the other product's /integrations and usually ends in /api/v1"
+	}
+	switch problem.Code {
+	case "peer_answer":
+		return "API_URL is the base above the other product's /integrations and usually ends in /api/v1"
+	case "unexpected_product":
+		return "check API_URL, or name the product that answers there: --peer"
+	case "remote_key_rejected":
+		return "the address is right and the key is not: have the other product's administrator issue another one (HUB_PEER_KEY)"
+	case "environment_mismatch":
+		return "live keys go with --environment live, test keys with --environment test"
 	}
 	return ""
 }

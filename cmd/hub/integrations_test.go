@@ -199,6 +199,50 @@ func TestConnect(t *testing.T) {
 	require.Contains(t, half.stderr, "the hub goes on trying; see: hub integrations show ")
 }
 
+// connect names the cause of each failure, and what to do about it; nothing is stored.
+func TestConnectNamesTheCause(t *testing.T) {
+	t.Parallel()
+	h := newProductHub(t)
+	o := newFakeHub(t)
+	good := `{"product":"crm","version":"1.0.0","features":[],"status":"active"}`
+	answer := func(path string, status int, kind, body string, header ...string) string {
+		o.mux.HandleFunc(path+"/integrations/status", respond(status, kind, body, header...))
+		return o.URL + path
+	}
+	missing := respond(404, "text/html", "<h1>Not found</h1>")
+	o.mux.HandleFunc("/", missing)
+	port := "http://127.0.0.1:1/api/v1"
+	const base = "usually ends in /api/v1"
+	for name, c := range map[string]struct {
+		url   string
+		flags []string
+		texts []string
+	}{
+		"DNS":              {"https://name.invalid/api/v1", nil, []string{"not known to DNS. (peer_unreachable, ", "check the spelling of API_URL's host"}},
+		"refused port":     {port, nil, []string{"nothing listens on that port. (peer_unreachable, ", "check the port of API_URL"}},
+		"TLS":              {strings.Replace(o.URL, "http:", "https:", 1), nil, []string{"answers on that port without TLS. (peer_unreachable, ", "check that API_URL's scheme"}},
+		"wrong base":       {o.URL + "/elsewhere", nil, []string{"answered with status 404. (peer_failed, ", base}},
+		"redirect":         {answer("/moved", 302, "text/html", "", "Location", "/login"), nil, []string{"answered with status 302. (peer_failed, ", base}},
+		"a page":           {answer("/page", 200, "text/html", "<html>"), nil, []string{"something else than was asked for", "(peer_answer, ", base}},
+		"wrong key":        {answer("/key", 401, "application/json", "{}"), nil, []string{"refuses the key", "(remote_key_rejected, ", "the address is right and the key is not"}},
+		"another product":  {answer("/other", 200, "application/json", strings.Replace(good, "crm", "erp", 1)), nil, []string{"The product erp answers at this address, not crm. (unexpected_product, ", "--peer"}},
+		"hosted product":   {h.url + "/notes/api/v1", []string{"--key", h.peerKey()}, []string{"The product notes answers at this address, not crm. (unexpected_product, "}},
+		"not active":       {answer("/off", 200, "application/json", strings.Replace(good, "active", "suspended", 1)), nil, []string{"says that it is not active. (peer_not_active, "}},
+		"test key":         {o.URL, []string{"--key", "crm_test_key"}, []string{"Live and test data never mix", "(environment_mismatch, ", "--environment test"}},
+		"too many":         {answer("/limited", 429, "application/json", "{}"), nil, []string{"takes no more requests for the moment. (peer_limited, "}},
+		"an inner mistake": {answer("/broken", 500, "text/plain", "oops"), nil, []string{"answered with status 500. (peer_failed, "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			flags := append([]string{"connect", c.url, "--tenant", h.board.TenantID, "--peer", "crm", "--key", "crm_live_key"}, c.flags...)
+			h.run(flags...).requireFails(1, c.texts...)
+		})
+	}
+	require.Empty(t, h.run("integrations", "list", "-q").requireOK(), "nothing is stored")
+	made := h.run("connect", h.url+"/notes", "--tenant", h.board.TenantID, "--peer", "notes", "--key", h.peerKey())
+	made.requireOK()
+	require.Contains(t, made.stderr, "notes answers at "+h.url+"/notes/api/v1\n", "the base that was left out is found")
+}
+
 // TestListenBeforeAProduct: what a peer sends to a product goes through the listener,
 // unchanged, and the line shows the product's response.
 func TestListenBeforeAProduct(t *testing.T) {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -12,37 +14,63 @@ import (
 
 func newLookup(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "lookup PHONE",
-		Short: "Find people and deliveries by a phone number",
-		Long: `Find what the hosted products know under a phone number, and the newest deliveries
-whose payload has the number or the id of a match. The number is given as people write
-it; without a country code it is Brazilian and needs its area code. Lookups are limited
-for each operator and recorded in the audit log. With --quiet only the ids of deliveries
-are printed.`,
+		Use:   "lookup PHONE | E-MAIL | CPF…NN",
+		Short: "Find people and deliveries by phone number, e-mail address or the end of a CPF",
+		Long: `Find what the hosted products know of a person, and the newest deliveries whose payload
+has the number, the address or the id of a match. A phone number is given as people write
+it; without a country code it is Brazilian and needs its area code. Of a CPF the last two
+digits are given, alone or masked: a whole one is never sent. They match many people, whose
+names are shortened. Lookups are limited for each operator and recorded in the audit log.
+With --quiet only the ids of deliveries are printed.`,
 		Example: `  hub lookup "+55 11 98765-4321"
+  hub lookup ana@example.com
+  hub lookup "***.***.***-09"
   hub lookup "(11) 98765-4321" -q | xargs -n 1 hub deliveries show`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 && isNumber(strings.Join(args, "")) { // typed without quotes
-				return nil
+			if len(args) > 1 { // typed without quotes
+				_, err := a.personQuery(strings.Join(args, " "))
+				return err
 			}
-			return exactly("PHONE")(cmd, args)
+			return exactly("PHONE, E-MAIL or the last two digits of a CPF")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			phone := strings.Join(args, " ")
-			if !isNumber(phone) {
-				return usagef("%q is not a phone number: people are found by phone number only; others are found in the product itself", phone)
+			query, err := a.personQuery(strings.Join(args, " "))
+			if err != nil {
+				return err
 			}
 			c, err := a.calls()
 			if err != nil {
 				return err
 			}
-			reply, err := c.Lookup(cmd.Context(), phone)
+			reply, err := c.Lookup(cmd.Context(), query)
 			if err != nil {
 				return err
 			}
 			return a.foundShown(reply)
 		},
 	}
+}
+
+var (
+	cpfEnd   = regexp.MustCompile(`^(?i:cpf)?[*.•…x\s-]*([0-9]{2})$`) // 09, …09, CPF…09, ***.***.***-09
+	wholeCPF = regexp.MustCompile(`^(?i:cpf)?\s*[0-9]{3}\.[0-9]{3}\.[0-9]{3}-([0-9]{2})$`)
+)
+
+// personQuery returns what a text names: an e-mail address, the end of a CPF, or a phone number.
+func (a *app) personQuery(text string) (client.LookupQuery, error) {
+	text = strings.TrimSpace(text)
+	switch {
+	case strings.Contains(text, "@"):
+		return client.LookupQuery{Email: text}, nil
+	case cpfEnd.MatchString(text):
+		return client.LookupQuery{CPF: cpfEnd.FindStringSubmatch(text)[1]}, nil
+	case wholeCPF.MatchString(text):
+		a.note("only the last two digits of the CPF are looked up")
+		return client.LookupQuery{CPF: wholeCPF.FindStringSubmatch(text)[1]}, nil
+	case isNumber(text):
+		return client.LookupQuery{Phone: text}, nil
+	}
+	return client.LookupQuery{}, usagef("%q is no phone number, e-mail address or end of a CPF: people are found by those; others are found in the product itself", text)
 }
 
 // isNumber reports whether a text is made of digits and what people write between them.
@@ -65,7 +93,13 @@ func (a *app) foundShown(reply client.Reply[client.Found]) error {
 		}
 		return nil
 	}
-	a.print("phone  %s", terminal.Printable(found.Phone))
+	kind := "phone"
+	if found.Email != "" {
+		kind = "email"
+	} else if found.CPF != "" {
+		kind = "cpf"
+	}
+	a.print("%-5s  %s", kind, terminal.Printable(cmp.Or(found.Phone, found.Email, found.CPF)))
 	if len(found.Matches) == 0 && len(found.Deliveries) == 0 {
 		a.note("nothing is known of it")
 		return nil
@@ -77,6 +111,9 @@ func (a *app) foundShown(reply client.Reply[client.Found]) error {
 			rows = append(rows, []string{m.Product, m.Kind, m.Name, m.ID, m.TenantID, orDash(m.URL)})
 		}
 		a.table([]column{{title: "product"}, {title: "kind"}, {title: "name"}, {title: "id"}, {title: "tenant"}, {title: "url"}}, rows)
+	}
+	if found.Truncated {
+		a.note("there may be more people: 100 of a product are shown")
 	}
 	if len(found.Deliveries) > 0 {
 		a.print("")

@@ -110,13 +110,22 @@ func TestMailAndLookup(t *testing.T) {
 
 	p := s.newTenant(c).withKey()
 	p.subscribe(newReceiver(t, 200, "").URL)
-	p.publish("contact.created", "--data", `{"phone":"+5511987654321"}`)
+	p.publish("contact.created", "--data", `{"phone":"+5511987654321","email":"ana@example.com"}`)
 	p.awaitSettled(1, "delivered")
 	found := p.run("lookup", "11", "98765-4321").requireOK()
 	require.Contains(t, found, "phone  +5511987654321")
 	require.Contains(t, found, "contact.created")
 	require.Len(t, p.run("lookup", "(11) 98765-4321", "-q").requireOK(), 36)
-	p.run("lookup", "ana@example.com").requireFails(2, "people are found by phone number only")
+	byEmail := p.run("lookup", "Ana@Example.com").requireOK()
+	require.Contains(t, byEmail, "email  ana@example.com")
+	require.Contains(t, byEmail, "contact.created")
+	for _, text := range []string{"09", "…09", "CPF…09", "***.***.***-09", "529.982.247-09"} {
+		require.Equal(t, "cpf    ***.***.***-09", p.run("lookup", text).requireOK(), text)
+	}
+	require.Equal(t, "cpf    ***.***.***-09", p.run("lookup", "cpf", "09").requireOK())
+	require.Contains(t, p.run("lookup", "529.982.247-09").stderr, "only the last two digits")
+	p.run("lookup", "Maria").requireFails(2, "is no phone number, e-mail address or end of a CPF")
+	p.run("lookup", "ana@nowhere").requireFails(1, "must be an e-mail address")
 	p.run("lookup", "123").requireFails(1, "phone")
 }
 

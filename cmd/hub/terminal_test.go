@@ -12,13 +12,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"integrationhub/hub/hubtest"
 )
 
 // terminal is a pseudo-terminal a command runs on.
 type terminal struct {
 	*backgroundCommand
 	keys *os.File
-	text *syncBuffer
+	text *hubtest.Buffer
 }
 
 // onTerminal starts the command with a terminal of a width as stdin, stdout and stderr.
@@ -34,7 +36,7 @@ func (c *cli) onTerminal(width uint16, args ...string) *terminal {
 	require.NoError(c.t, unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: width}))
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
 	require.NoError(c.t, err)
-	term := &terminal{backgroundCommand: &backgroundCommand{t: c.t, cmd: c.command(args...)}, keys: master, text: &syncBuffer{}}
+	term := &terminal{backgroundCommand: &backgroundCommand{t: c.t, cmd: c.command(args...)}, keys: master, text: &hubtest.Buffer{}}
 	term.cmd.Stdin, term.cmd.Stdout, term.cmd.Stderr = slave, slave, slave
 	term.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	require.NoError(c.t, term.cmd.Start())

@@ -154,7 +154,21 @@ const (
 type PhoneSearcher interface {
 	// SearchPhone returns at most 100 matches of all tenants for a phone number in
 	// international format with a leading plus.
-	SearchPhone(ctx context.Context, phone string) ([]PhoneMatch, error)
+	SearchPhone(ctx context.Context, phone string) ([]PersonMatch, error)
+}
+
+// EmailSearcher is an instance that finds people by e-mail address, for the console's lookup.
+type EmailSearcher interface {
+	// SearchEmail returns at most 100 matches of all tenants for an address in lower case,
+	// however it is stored.
+	SearchEmail(ctx context.Context, email string) ([]PersonMatch, error)
+}
+
+// CPFSearcher is an instance that finds people by the last two digits of their CPF, for the
+// console's lookup.
+type CPFSearcher interface {
+	// SearchCPFEnd returns at most 100 matches of all tenants for two digits.
+	SearchCPFEnd(ctx context.Context, lastTwo string) ([]PersonMatch, error)
 }
 
 // PersonFinder is an instance whose persons the log of webhooks is searched for.
@@ -176,8 +190,8 @@ type Person struct {
 	TicketIDs      []string // at the messaging product; at most 200
 }
 
-// PhoneMatch is one record with a phone number.
-type PhoneMatch struct {
+// PersonMatch is one record of a person.
+type PersonMatch struct {
 	TenantID uuid.UUID
 	Kind     string // "patient", "client", "contact"
 	ID       string // in the product

@@ -105,13 +105,21 @@ func (p *products) features(name string) []string {
 	return found.Spec.Features
 }
 
-// phoneSearchers returns the hosted products that find people by phone number.
-func (p *products) phoneSearchers() []lookup.Searcher {
+// searchers returns how the hosted products find people.
+func (p *products) searchers() []lookup.Searcher {
 	var list []lookup.Searcher
 	for _, hostedProduct := range p.list {
+		searcher := lookup.Searcher{Product: hostedProduct.spec.Name}
 		if finder, ok := hostedProduct.instance.(module.PhoneSearcher); ok {
-			list = append(list, lookup.Searcher{Product: hostedProduct.spec.Name, Search: finder.SearchPhone})
+			searcher.Phone = finder.SearchPhone
 		}
+		if finder, ok := hostedProduct.instance.(module.EmailSearcher); ok {
+			searcher.Email = finder.SearchEmail
+		}
+		if finder, ok := hostedProduct.instance.(module.CPFSearcher); ok {
+			searcher.CPFEnd = finder.SearchCPFEnd
+		}
+		list = append(list, searcher)
 	}
 	return list
 }

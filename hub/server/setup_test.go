@@ -46,7 +46,7 @@ var masterKey = base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32))
 type node struct {
 	t     *testing.T
 	cfg   config.Config
-	log   *lockedBuffer
+	log   *hubtest.Buffer
 	url   string
 	token string // of an administrator
 	http  *http.Client
@@ -95,7 +95,7 @@ func (p place) settings(t *testing.T, change func(*config.Config)) config.Config
 func (p place) start(t *testing.T, change func(*config.Config)) *node {
 	t.Helper()
 	cfg := p.settings(t, change)
-	n := &node{t: t, cfg: cfg, log: &lockedBuffer{}, http: &http.Client{Timeout: soon, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	n := &node{t: t, cfg: cfg, log: &hubtest.Buffer{}, http: &http.Client{Timeout: soon, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	s, err := server.Start(context.Background(), server.Options{
 		Config: cfg, Version: "test", Log: slog.New(slog.NewJSONHandler(n.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		PasswordHashMemory: hubtest.PasswordHashMemory,
@@ -115,7 +115,7 @@ func (p place) nodeAt(t *testing.T, url, token string) *node {
 	t.Helper()
 	client := &http.Client{Timeout: soon}
 	t.Cleanup(client.CloseIdleConnections)
-	return &node{t: t, log: &lockedBuffer{}, http: client, url: url, token: token, stop: func() {}}
+	return &node{t: t, log: &hubtest.Buffer{}, http: client, url: url, token: token, stop: func() {}}
 }
 
 // answer is an HTTP answer, read.
@@ -280,22 +280,4 @@ func items(body map[string]any) []map[string]any {
 		list = append(list, item.(map[string]any))
 	}
 	return list
-}
-
-// lockedBuffer collects log lines of several goroutines.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

@@ -249,7 +249,7 @@ func (p place) startBinary(t *testing.T, beside *node) *node {
 	cmd := exec.Command(program, "serve")
 	cmd.Env = append(os.Environ(), "HUB_LISTEN=127.0.0.1:0", "HUB_DATA_DIR="+n.cfg.DataDir, "HUB_DATABASE_URL="+p.database,
 		"HUB_REDIS_URL="+p.redis, "HUB_MASTER_KEY="+masterKey)
-	var log lockedBuffer
+	var log hubtest.Buffer
 	cmd.Stderr = &log
 	require.NoError(t, cmd.Start())
 	n.stop = sync.OnceFunc(func() {

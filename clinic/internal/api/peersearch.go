@@ -181,13 +181,31 @@ func (a *API) searchAppointments(ctx context.Context, in *searchAppointmentsInpu
 
 // SearchPhone returns the patients of all clinics with a phone number, for the console's
 // search.
-func (a *API) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatch, error) {
+func (a *API) SearchPhone(ctx context.Context, phone string) ([]module.PersonMatch, error) {
 	number := care.FormatE164(phone)
 	if number == "" {
 		return nil, nil
 	}
 	rows, err := a.store.PatientsOfAllClinicsByPhone(ctx, []string{care.PhoneKey(number)})
-	return rest.Map(rows, func(p store.Patient) module.PhoneMatch {
-		return module.PhoneMatch{TenantID: p.ClinicID, Kind: "patient", ID: p.ID.String(), Name: p.Name}
-	}), err
+	return patientMatches(rows), err
+}
+
+// SearchEmail returns the patients of all clinics with an e-mail address, for the console's
+// search.
+func (a *API) SearchEmail(ctx context.Context, email string) ([]module.PersonMatch, error) {
+	rows, err := a.store.PatientsOfAllClinicsByEmail(ctx, email)
+	return patientMatches(rows), err
+}
+
+// SearchCPFEnd returns the patients of all clinics whose CPF ends with two digits, for the
+// console's search.
+func (a *API) SearchCPFEnd(ctx context.Context, lastTwo string) ([]module.PersonMatch, error) {
+	rows, err := a.store.PatientsOfAllClinicsByCPFEnd(ctx, lastTwo)
+	return patientMatches(rows), err
+}
+
+func patientMatches(rows []store.Patient) []module.PersonMatch {
+	return rest.Map(rows, func(p store.Patient) module.PersonMatch {
+		return module.PersonMatch{TenantID: p.ClinicID, Kind: "patient", ID: p.ID.String(), Name: p.Name}
+	})
 }

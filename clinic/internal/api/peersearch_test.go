@@ -348,3 +348,33 @@ func TestLookupOfLinkedNumbers(t *testing.T) {
 	}
 	require.Empty(t, lookUpPhone(clinic, "+5521987650001"))
 }
+
+// Patients of all clinics are found by e-mail address in any case, and by the end of a CPF;
+// not those of test data.
+func TestLookupByEmailAndCPF(t *testing.T) {
+	t.Parallel()
+	clinic := clinictest.NewClinic(t)
+	exec := func(sql string, args ...any) {
+		_, err := clinic.Hub.Host.Pool.Exec(t.Context(), sql, args...)
+		require.NoError(t, err)
+	}
+	id := clinic.AddPatient("+5511987654321")
+	exec(`update clinic.patients set email = 'Maria@Lookup.example', cpf_enc = 'x', cpf_hmac = 'x', cpf_last2 = '09' where id = $1`, id)
+	exec(`insert into clinic.patients (clinic_id, env, id, name, email, cpf_enc, cpf_hmac, cpf_last2)
+		values ($1, 'test', gen_random_uuid(), 'Sandbox', 'maria@lookup.example', 'x', 'x', '09')`, clinic.ID)
+	ids := func(matches []module.PersonMatch, err error) (found []string) {
+		require.NoError(t, err)
+		for _, match := range matches {
+			if match.TenantID == clinic.ID {
+				require.Equal(t, "patient", match.Kind)
+				found = append(found, match.ID)
+			}
+		}
+		return found
+	}
+	emails, ends := clinic.Hub.Instance.(module.EmailSearcher), clinic.Hub.Instance.(module.CPFSearcher)
+	require.Equal(t, []string{id}, ids(emails.SearchEmail(t.Context(), "maria@lookup.example")))
+	require.Equal(t, []string{id}, ids(ends.SearchCPFEnd(t.Context(), "09")))
+	require.Empty(t, ids(ends.SearchCPFEnd(t.Context(), "08")))
+	require.Empty(t, ids(emails.SearchEmail(t.Context(), "other@lookup.example")))
+}

@@ -279,4 +279,14 @@ func checkJobsAndPages(t *testing.T, _ Case, h *Hub) {
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(found), 100)
 	}
+	if searcher, ok := h.Instance.(module.EmailSearcher); ok {
+		found, err := searcher.SearchEmail(t.Context(), "ana@example.com")
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(found), 100)
+	}
+	if searcher, ok := h.Instance.(module.CPFSearcher); ok {
+		found, err := searcher.SearchCPFEnd(t.Context(), "09")
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(found), 100)
+	}
 }

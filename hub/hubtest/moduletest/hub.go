@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -57,7 +56,7 @@ type Hub struct {
 
 	t       testing.TB
 	product string
-	log     lockedBuffer
+	log     hubtest.Buffer
 }
 
 // Start starts a hub with a product on servers of its own, and stops it when the test
@@ -242,24 +241,4 @@ func (h *Hub) warnings() string {
 		}
 	}
 	return "the hub warned:\n" + strings.Join(lines, "")
-}
-
-// lockedBuffer collects log lines of several goroutines.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-// String is what was written so far.
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

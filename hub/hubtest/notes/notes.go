@@ -101,6 +101,8 @@ var (
 	_ module.Searcher      = (*instance)(nil)
 	_ module.Actor         = (*instance)(nil)
 	_ module.PhoneSearcher = (*instance)(nil)
+	_ module.EmailSearcher = (*instance)(nil)
+	_ module.CPFSearcher   = (*instance)(nil)
 	_ module.Worker        = (*instance)(nil)
 	_ module.PageProvider  = (*instance)(nil)
 )
@@ -324,13 +326,29 @@ func (i *instance) Handle(ctx context.Context, tx pgx.Tx, e hub.Event) error {
 
 // SearchPhone implements [module.PhoneSearcher]: a note's first word may be a phone number, and the
 // rest is a name.
-func (i *instance) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatch, error) {
-	rows, err := i.host.Pool.Query(ctx, `select tenant_id, 'note', id::text, substr(text, length($1) + 2), $2 || '/notes/' || id
-		from notes where split_part(text, ' ', 1) = $1 order by id limit 100`, phone, i.host.URLs.Base)
+func (i *instance) SearchPhone(ctx context.Context, phone string) ([]module.PersonMatch, error) {
+	return i.search(ctx, `split_part(text, ' ', 1) = $1`, phone)
+}
+
+// SearchEmail implements [module.EmailSearcher]: as SearchPhone.
+func (i *instance) SearchEmail(ctx context.Context, email string) ([]module.PersonMatch, error) {
+	return i.search(ctx, `lower(split_part(text, ' ', 1)) = $1`, email)
+}
+
+// SearchCPFEnd implements [module.CPFSearcher]: a note may have a CPF anywhere.
+func (i *instance) SearchCPFEnd(ctx context.Context, lastTwo string) ([]module.PersonMatch, error) {
+	return i.search(ctx, `text ~ ('[0-9]{3}[.][0-9]{3}[.][0-9]{3}-' || $1)`, lastTwo)
+}
+
+// search returns the notes that a condition on $1 is true of, named by what follows the first
+// word.
+func (i *instance) search(ctx context.Context, condition, text string) ([]module.PersonMatch, error) {
+	rows, err := i.host.Pool.Query(ctx, `select tenant_id, 'note', id::text, substr(text, length(split_part(text, ' ', 1)) + 2), $2 || '/notes/' || id
+		from notes where `+condition+` order by id limit 100`, text, i.host.URLs.Base)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, pgx.RowToStructByPos[module.PhoneMatch])
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[module.PersonMatch])
 }
 
 // Jobs implements [module.Worker].

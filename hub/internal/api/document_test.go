@@ -68,7 +68,7 @@ var parameters = map[string]string{
 	"deliveries.list":      "limit cursor " + deliveryParameters, "deliveries.get": "id", "deliveries.retry": "id",
 	"replays.list": "limit cursor", "replays.get": "id", "replays.cancel": "id",
 	"stats.get":    "from to bucket product tenant_id endpoint_id integration_id",
-	"lookup.phone": "phone",
+	"lookup.phone": "phone email cpf",
 	"audit.list":   "limit cursor actor_id action resource resource_id routine tenant_id subject_id since until",
 	"dev.mail":     "limit cursor to",
 }

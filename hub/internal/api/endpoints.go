@@ -7,12 +7,10 @@ import (
 	"github.com/google/uuid"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/httpx"
 	"integrationhub/hub/internal/registry"
 )
-
-// pingType is the event type of POST …/ping.
-const pingType = "hub.ping"
 
 // Endpoint is a plain webhook subscription.
 type Endpoint struct {
@@ -149,7 +147,7 @@ func (a *API) pingEndpoint(ctx context.Context, in *idPath) (*pingOutput, error)
 	if !endpoint.Enabled {
 		return nil, hub.Errorf(hub.ErrConflict, "endpoint_disabled", "This endpoint is disabled; enable it first.")
 	}
-	id, err := a.deps.Publisher.PublishTo(ctx, endpoint.TenantID, endpoint.Environment, endpoint.ID, pingType, []byte(`{}`))
+	id, err := a.deps.Publisher.PublishTo(ctx, endpoint.TenantID, endpoint.Environment, endpoint.ID, delivery.TypePing, []byte(`{}`))
 	if err != nil {
 		return nil, err
 	}

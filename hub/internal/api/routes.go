@@ -113,8 +113,8 @@ func (a *API) routes() []rest.Route {
 
 		rest.Get("/api/v1/health", operators, 200, "health.get", "Examine the installation: database, queue, sweep, clock, versions", rest.Handle(a.health)),
 
-		rest.Get("/api/v1/lookup", operators, 200, actionLookup, "Find people and deliveries by a phone number", rest.Handle(a.lookup)),
-		rest.Post("/api/v1/lookup", operators, 200, actionPostLookup, "Find people and deliveries by a phone number that is not part of the address", rest.Handle(a.postLookup)),
+		rest.Get("/api/v1/lookup", operators, 200, actionLookup, "Find people and deliveries by phone number, e-mail address or the end of a CPF", rest.Handle(a.lookup)),
+		rest.Post("/api/v1/lookup", operators, 200, actionPostLookup, "Find people and deliveries by what is not part of the address", rest.Handle(a.postLookup)),
 
 		rest.Get("/api/v1/audit", operators, 200, "audit.list", "Read the audit log", rest.Handle(a.listAudit)),
 	}
@@ -140,7 +140,7 @@ var tags = []struct{ name, doc string }{
 	{"replays", "Durable jobs that send many deliveries again."},
 	{"stats", "Counts and latencies from rollups."},
 	{"health", "The state of the installation, for operators. Load balancers ask /ready."},
-	{"lookup", "What is known about a person's phone number, in all products. Limited for each operator, and recorded."},
+	{"lookup", "What is known about a person, in all products: by phone number, e-mail address or the last two digits of a CPF. Limited for each operator, and recorded."},
 	{"audit", "Who did what, append-only."},
 	{"dev", "For developers; not there in production."},
 }

@@ -58,7 +58,7 @@ type bundle struct {
 	api     *api.API
 	sent    *sentPings
 	mail    *mail.Outbox
-	log     *lockedBuffer
+	log     *hubtest.Buffer
 	admin   string // access tokens
 	support string
 	local   string
@@ -84,7 +84,7 @@ func (s *sentPings) PublishTo(_ context.Context, tenantID uuid.UUID, environment
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
-	b := &bundle{t: t, db: hubtest.Database(t), clock: hubtest.NewClock(time.Now().Truncate(time.Second)), sent: &sentPings{}, log: &lockedBuffer{}}
+	b := &bundle{t: t, db: hubtest.Database(t), clock: hubtest.NewClock(time.Now().Truncate(time.Second)), sent: &sentPings{}, log: &hubtest.Buffer{}}
 	var err error
 	b.box, err = seal.New(bytes.Repeat([]byte{7}, seal.KeySize))
 	require.NoError(t, err)
@@ -242,24 +242,6 @@ func items(body map[string]any) []map[string]any {
 		list = append(list, item.(map[string]any))
 	}
 	return list
-}
-
-// lockedBuffer collects log lines of several goroutines.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 func newGuard(t *testing.T) *egress.Guard {

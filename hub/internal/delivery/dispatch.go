@@ -116,6 +116,22 @@ func (d *Dispatcher) Reserve(target *directory.Target) bool {
 	return d.reserveUpTo(l, 1, paceInterval(target)) == 1
 }
 
+// ReserveForPing is [Dispatcher.Reserve] for a ping: it gets a place where the target's others
+// get none any more, unless many pings wait.
+func (d *Dispatcher) ReserveForPing(target *directory.Target) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l := d.laneOf(target.ID, target.TenantID)
+	l.tenant.limits = target.Limits
+	if d.stopping || l.pings() >= maxPings {
+		return false
+	}
+	l.interval = paceInterval(target)
+	l.addReserved(1)
+	d.queued++
+	return true
+}
+
 // reserveUpTo takes up to n places and returns how many it got. It sets the lane's pace
 // first: a lane must not take more than can start while the leases are young. The caller
 // holds mu.

@@ -14,6 +14,7 @@ const (
 	maxQueued        = 16_384 // deliveries of all targets
 	maxIdleWorkers   = 64     // workers kept without work: a new one's stack has to grow first
 	laneCapacity     = 2_048  // deliveries of one healthy target
+	maxPings         = 16     // pings of one target that wait beyond its capacity
 	breakerDivisor   = 8      // an open breaker leaves 1/8 of the target's concurrency
 	idleLaneInterval = time.Minute
 	wakeInterval     = time.Second // minimum interval between wake tasks for one target; see also maxWakesOfOthers
@@ -93,15 +94,28 @@ func (l *lane) moveTo(t *tenantShare) {
 	l.tenant = t
 }
 
+// push queues a delivery: a ping behind the pings that wait, any other behind all.
 func (l *lane) push(delivery LeasedDelivery) {
 	if l.head > 0 && l.head == len(l.queue) {
 		l.queue, l.head = l.queue[:0], 0
 	}
-	l.queue = append(l.queue, delivery)
+	if !delivery.isPing() {
+		l.queue = append(l.queue, delivery)
+		return
+	}
+	l.queue = slices.Insert(l.queue, l.head+l.pings(), delivery)
+}
+
+// pings returns how many pings wait. They are the first of the queue.
+func (l *lane) pings() (n int) {
+	for l.head+n < len(l.queue) && l.queue[l.head+n].isPing() {
+		n++
+	}
+	return n
 }
 
 // unpop returns a delivery that was popped and not attempted to its place: the oldest
-// stays first.
+// stays first, behind pings.
 func (l *lane) unpop(delivery LeasedDelivery) {
 	if l.head == 0 {
 		l.queue = slices.Insert(l.queue, 0, LeasedDelivery{})
@@ -109,10 +123,18 @@ func (l *lane) unpop(delivery LeasedDelivery) {
 	}
 	l.head--
 	place := l.head
-	for ; place+1 < len(l.queue) && older(l.queue[place+1], delivery) < 0; place++ {
+	for ; place+1 < len(l.queue) && goesBefore(l.queue[place+1], delivery); place++ {
 		l.queue[place] = l.queue[place+1]
 	}
 	l.queue[place] = delivery
+}
+
+// goesBefore reports whether a delivery that waits is sent before another one.
+func goesBefore(waiting, other LeasedDelivery) bool {
+	if waiting.isPing() != other.isPing() {
+		return waiting.isPing()
+	}
+	return older(waiting, other) < 0
 }
 
 // older compares deliveries by when they became ready, then by id.

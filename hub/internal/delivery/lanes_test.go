@@ -117,3 +117,36 @@ func TestLanePutsBackInOrder(t *testing.T) {
 	empty.unpop(jobs[1])
 	require.Equal(t, jobs[1].ID, empty.pop().ID)
 }
+
+// A ping goes before the deliveries that wait, also where it is held back or the lane takes
+// no others any more; pings keep their order, and many of them get no place.
+func TestPingsGoFirst(t *testing.T) {
+	t.Parallel()
+	l := &lane{}
+	made := func(id byte, eventType string) LeasedDelivery {
+		return LeasedDelivery{ID: uuid.UUID{id}, ReadyAt: time.Unix(int64(id), 0), Event: &Event{Type: eventType}}
+	}
+	for id := range byte(4) {
+		l.push(made(id, "a.b"))
+	}
+	require.Equal(t, uuid.UUID{0}, l.pop().ID)
+	l.push(made(10, TypePing))
+	l.push(made(11, TypePing))
+	held := l.pop()
+	require.Equal(t, uuid.UUID{10}, held.ID)
+	l.unpop(held)
+	l.unpop(made(0, "a.b"))
+	for _, id := range []byte{10, 11, 0, 1, 2, 3} {
+		require.Equal(t, uuid.UUID{id}, l.pop().ID)
+	}
+
+	d := NewDispatcher(Config{Now: time.Now, Concurrency: 1, EndpointConcurrency: 1})
+	target := &directory.Target{ID: uuid.New(), RatePerMinute: 1, Enabled: true}
+	for d.Reserve(target) {
+	}
+	require.True(t, d.ReserveForPing(target), "beyond the lane's capacity")
+	for range maxPings {
+		d.lanes[target.ID].push(made(1, TypePing))
+	}
+	require.False(t, d.ReserveForPing(target))
+}

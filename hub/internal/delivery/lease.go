@@ -46,6 +46,8 @@ type LeasedDelivery struct {
 	paced         bool         // has this process's turn at a paced target
 }
 
+func (d *LeasedDelivery) isPing() bool { return d.Event != nil && d.Event.Type == TypePing }
+
 // makeDue makes deliveries due again at once: they were leased but not attempted.
 func (d *Dispatcher) makeDue(ctx context.Context, deliveries []LeasedDelivery) error {
 	ids := make([]uuid.UUID, len(deliveries))

@@ -2,7 +2,6 @@ package httpx
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -23,30 +21,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"integrationhub/hub"
+	"integrationhub/hub/hubtest"
 )
-
-// syncBuffer is a log that the server writes and the test reads.
-type syncBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}
 
 // served is a running server with every kind of error in it.
 type served struct {
 	addr string
-	logs *syncBuffer
+	logs *hubtest.Buffer
 }
 
 type thingInput struct {
@@ -89,7 +70,7 @@ func failure(name string) error {
 
 func serve(t *testing.T) served {
 	t.Helper()
-	logs := &syncBuffer{}
+	logs := &hubtest.Buffer{}
 	log := slog.New(slog.NewJSONHandler(logs, nil))
 	app := fiber.New(fiber.Config{
 		DisableStartupMessage: true, Immutable: true, BodyLimit: MaxBody,

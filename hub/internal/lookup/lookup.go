@@ -15,22 +15,28 @@ import (
 	"integrationhub/hub/module"
 )
 
-// Searcher is a hosted product that finds people by phone number.
+// Searcher is a hosted product that finds people. A function is nil if the product does not
+// find people so. Each returns at most [MaxMatches].
 type Searcher struct {
 	Product string
-	Search  func(ctx context.Context, phone string) ([]module.PhoneMatch, error)
+	Phone   func(ctx context.Context, phone string) ([]module.PersonMatch, error)
+	Email   func(ctx context.Context, email string) ([]module.PersonMatch, error)
+	CPFEnd  func(ctx context.Context, lastTwo string) ([]module.PersonMatch, error)
 }
 
-// Match is a record that a product has under a number.
+// Match is a record that a product found.
 type Match struct {
 	Product string
-	module.PhoneMatch
+	module.PersonMatch
 }
 
-// Result is what was found under a number.
+// Result is what was found.
 type Result struct {
-	Phone      string  // in the usual international form
+	Phone      string  // in the usual international form; "" = not asked for
+	Email      string  // in lower case; "" = not asked for
+	CPF        string  // masked, with its last two digits; "" = not asked for
 	Matches    []Match // by product
+	Truncated  bool    // a product may have more matches
 	Deliveries []query.Item
 }
 
@@ -46,8 +52,8 @@ func New(searchers []Searcher, log *query.Reader) *Service { return &Service{sea
 // searchTimeout bounds the search of the products.
 const searchTimeout = 5 * time.Second
 
-// maxMatches bounds the matches of one product for one form of a number.
-const maxMatches = 100
+// MaxMatches bounds the matches of one product, and of each form of a number.
+const MaxMatches = 100
 
 // Bounds of the search of the log. Payloads have no index, so only the newest deliveries
 // are read, and the newest ones of the tenants that have the number.
@@ -58,61 +64,93 @@ const (
 	maxDeliveries  = 50
 )
 
-// Search finds what the products have under a phone number as people write it, and the
-// newest deliveries whose payload has the number or the id of a match. CPF numbers are
-// masked. A text that is no phone number is a [hub.ErrInvalid]. If a product fails there
-// is no result: a partial one would look complete.
-func (s *Service) Search(ctx context.Context, text string) (Result, error) {
-	phone, err := Parse(text)
+// Search finds what the products have under a phone number, an e-mail address or the last two
+// digits of a CPF, and the newest deliveries whose payload has the number, the address or the
+// id of a match. CPF numbers are masked; people found by two digits are named by first name
+// and initials. An invalid query is a [hub.ErrInvalid]. If a product fails there is no
+// result: a partial one would look complete.
+func (s *Service) Search(ctx context.Context, q Query) (Result, error) {
+	target, err := q.parse()
 	if err != nil {
 		return Result{}, err
 	}
-	result := Result{Phone: phone.Forms[0]}
-	if result.Matches, err = s.searchProducts(ctx, phone.Forms); err != nil {
+	result := Result{Email: target.email, CPF: masked(target.cpfEnd)}
+	if len(target.phone.Forms) > 0 {
+		result.Phone = target.phone.Forms[0]
+	}
+	if result.Matches, result.Truncated, err = s.searchProducts(ctx, target); err != nil {
 		return Result{}, err
 	}
-	result.Deliveries, err = s.searchLog(ctx, phone.Spellings, result.Matches)
+	result.Deliveries, err = s.searchLog(ctx, target.words, result.Matches)
 	return result, err
 }
 
-// searchProducts searches every product for every form of a number, concurrently.
-func (s *Service) searchProducts(ctx context.Context, forms []string) ([]Match, error) {
+// search is one question to one product.
+type search struct {
+	product string
+	ask     func(ctx context.Context, text string) ([]module.PersonMatch, error)
+	text    string
+}
+
+// searches returns the questions to the products that find people so.
+func (s *Service) searches(target target) []search {
+	var list []search
+	for _, searcher := range s.searchers {
+		ask, texts := searcher.Phone, target.phone.Forms
+		if target.email != "" {
+			ask, texts = searcher.Email, []string{target.email}
+		} else if target.cpfEnd != "" {
+			ask, texts = searcher.CPFEnd, []string{target.cpfEnd}
+		}
+		for _, text := range texts {
+			if ask != nil {
+				list = append(list, search{searcher.Product, ask, text})
+			}
+		}
+	}
+	return list
+}
+
+// searchProducts asks every product concurrently, for every form of a number.
+func (s *Service) searchProducts(ctx context.Context, target target) (all []Match, truncated bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, searchTimeout)
 	defer cancel()
 	type result struct {
-		matches []module.PhoneMatch
+		matches []module.PersonMatch
 		err     error
 	}
-	results := make([]result, len(s.searchers)*len(forms))
-	var searches sync.WaitGroup
-	for i := range results {
-		searches.Go(func() {
-			searcher, form := s.searchers[i/len(forms)], forms[i%len(forms)]
-			matches, err := searcher.Search(ctx, form)
+	list := s.searches(target)
+	results := make([]result, len(list))
+	var running sync.WaitGroup
+	for i, search := range list {
+		running.Go(func() {
+			matches, err := search.ask(ctx, search.text)
 			if err != nil {
-				err = fmt.Errorf("asking %s: %w", searcher.Product, err)
+				err = fmt.Errorf("asking %s: %w", search.product, err)
 			}
 			results[i] = result{matches, err}
 		})
 	}
-	searches.Wait()
-	var all []Match
+	running.Wait()
 	seen := make(map[string]bool)
 	for i, result := range results {
 		if result.err != nil {
-			return nil, result.err
+			return nil, false, result.err
 		}
-		product := s.searchers[i/len(forms)].Product
-		for _, match := range result.matches[:min(len(result.matches), maxMatches)] {
+		truncated = truncated || len(result.matches) >= MaxMatches
+		product := list[i].product
+		for _, match := range result.matches[:min(len(result.matches), MaxMatches)] {
 			key := fmt.Sprintf("%s/%s/%s/%s", product, match.TenantID, match.Kind, match.ID)
 			if !seen[key] {
 				seen[key] = true
-				match.Name = mask.Text(match.Name)
+				if match.Name = mask.Text(match.Name); target.cpfEnd != "" {
+					match.Name = shortName(match.Name)
+				}
 				all = append(all, Match{product, match})
 			}
 		}
 	}
-	return all, nil
+	return all, truncated, nil
 }
 
 // minIDLength is the shortest id that is searched for in payloads, in bytes: a short one
@@ -130,6 +168,9 @@ func (s *Service) searchLog(ctx context.Context, words []string, matches []Match
 		if !slices.Contains(tenants, match.TenantID) && len(tenants) < maxTenants {
 			tenants = append(tenants, match.TenantID)
 		}
+	}
+	if len(words) == 0 {
+		return nil, nil
 	}
 	deliveries, err := s.log.SearchPayloads(ctx, query.Filter{}, words, newestOfAll, maxDeliveries)
 	if err != nil {

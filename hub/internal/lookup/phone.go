@@ -1,5 +1,5 @@
-// Package lookup finds what the hosted products have under a phone number, and recent
-// deliveries about it.
+// Package lookup finds what the hosted products have under a phone number, an e-mail address
+// or the end of a CPF, and recent deliveries about it.
 package lookup
 
 import (

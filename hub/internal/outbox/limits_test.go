@@ -49,6 +49,8 @@ type noPlace struct{ *delivery.Dispatcher }
 
 func (noPlace) Reserve(*directory.Target) bool { return false }
 
+func (noPlace) ReserveForPing(*directory.Target) bool { return false }
+
 func (noPlace) AnnounceBacklog(uuid.UUID) {}
 
 func (noPlace) Dispatch([]delivery.LeasedDelivery, *delivery.CommitLease) {}

@@ -59,6 +59,8 @@ type Dispatcher interface {
 	// Reserve takes a place in this process's queue for a target. false means that there
 	// is none: the delivery needs a row.
 	Reserve(target *directory.Target) bool
+	// ReserveForPing is Reserve for a [delivery.TypePing], which goes before the others.
+	ReserveForPing(target *directory.Target) bool
 	// Release frees a reserved place.
 	Release(target uuid.UUID)
 	// Dispatch queues committed deliveries whose places were reserved. lease covers the

@@ -118,8 +118,12 @@ func (o *Outbox) prepare(ctx context.Context, p *Publication, targets []*directo
 func (o *Outbox) reserve(events []*prepared) *delivery.CommitLease {
 	lease := &delivery.CommitLease{TakenAt: o.now()}
 	for _, event := range events {
+		reserve := o.dispatcher.Reserve
+		if event.event.Type == delivery.TypePing {
+			reserve = o.dispatcher.ReserveForPing
+		}
 		for i, target := range event.targets {
-			if event.hasPlace[i] = o.dispatcher.Reserve(target); event.hasPlace[i] {
+			if event.hasPlace[i] = reserve(target); event.hasPlace[i] {
 				lease.WithoutRow++
 			}
 		}

@@ -3,6 +3,8 @@ package product_test
 import (
 	"context"
 	"net/url"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,7 +59,51 @@ func TestLookup(t *testing.T) {
 		}, counts, phone)
 	}
 	none := n.look("+1 415 555 2671")
-	require.Equal(t, map[string]any{"phone": "+14155552671", "matches": []any{}, "deliveries": []any{}}, none.body)
+	require.Equal(t, map[string]any{"phone": "+14155552671", "email": "", "cpf": "", "matches": []any{}, "truncated": false, "deliveries": []any{}}, none.body)
+}
+
+// People are found by e-mail address and by the end of a CPF too; by the latter they are named
+// by first name and initials, and of the log only what has the id of a match is found.
+func TestLookupByEmailAndCPF(t *testing.T) {
+	t.Parallel()
+	n := start(t, nil)
+	owner, other := n.signUp("notes"), n.signUp("board")
+	l := connectTenants(owner, other, "notes")
+	require.Equal(t, 202, l.publish("Ana@Example.com Maria Aparecida CPF 529.982.247-25").status)
+	require.Equal(t, 202, l.publish("bia@example.com Bia").status)
+	require.Eventually(t, func() bool { return len(l.deliveries("&status=delivered")) == 2 }, soon, tick)
+	require.Eventually(t, func() bool { return len(l.notes()) == 2 }, soon, tick)
+	names := func(got answer) (products []string, name string) {
+		for _, entry := range got.body["matches"].([]any) {
+			match := entry.(map[string]any)
+			products, name = append(products, match["product"].(string)), match["name"].(string)
+		}
+		slices.Sort(products)
+		return products, name
+	}
+	for _, query := range []string{"?email=ana@example.com", "?email=ANA@example.com"} {
+		got := n.ok(200, "GET", "/api/v1/lookup"+query, "")
+		require.Equal(t, []any{"ana@example.com", "", ""}, []any{got.body["email"], got.body["phone"], got.body["cpf"]})
+		products, name := names(got)
+		require.Equal(t, []string{"board", "notes"}, products, got.text)
+		require.Equal(t, "Maria Aparecida CPF ***.***.***-25", name)
+		require.Equal(t, false, got.body["truncated"])
+	}
+	for _, query := range []string{`{"cpf":"25"}`, `{"cpf":"***.***.***-25"}`, `{"cpf":"…25"}`} {
+		got := n.ok(200, "POST", "/api/v1/lookup", query)
+		require.Equal(t, "***.***.***-25", got.body["cpf"])
+		products, name := names(got)
+		require.Equal(t, []string{"board", "notes"}, products, got.text)
+		require.Equal(t, "Maria A. C. *.", name)
+		require.NotContains(t, got.text, "529.982")
+	}
+	require.Empty(t, n.ok(200, "POST", "/api/v1/lookup", `{"cpf":"99"}`).body["matches"])
+	for _, bad := range []string{`{}`, `{"cpf":"25","email":"ana@example.com"}`, `{"cpf":"529.982.247-25"}`, `{"cpf":"52998224725"}`, `{"cpf":"5"}`, `{"email":"ana"}`, `{"email":"a b@example.com"}`, `{"phone":""}`} {
+		n.ok(422, "POST", "/api/v1/lookup", bad)
+	}
+	var dump string
+	require.NoError(t, n.db.QueryRow(context.Background(), `select string_agg(a::text, ' ') from hub.audit a where action like 'lookup%'`).Scan(&dump))
+	require.NotContains(t, strings.ToLower(dump), "ana@example.com")
 }
 
 // Lookups are recorded, without the number, and an operator may make 30 in a minute.

@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -42,7 +41,7 @@ type node struct {
 	url   string
 	token string // of an operator
 	db    *pgxpool.Pool
-	log   *lockedBuffer
+	log   *hubtest.Buffer
 }
 
 func start(t testing.TB, change func(*config.Config), connectors ...hub.Connector) *node {
@@ -78,7 +77,7 @@ func startOn(t testing.TB, database string, products []module.Module, change fun
 	if change != nil {
 		change(&cfg)
 	}
-	n := &node{t: t, log: &lockedBuffer{}}
+	n := &node{t: t, log: &hubtest.Buffer{}}
 	s, err := server.Start(context.Background(), server.Options{
 		Config: cfg, Version: "test", Log: slog.New(slog.NewJSONHandler(n.log, nil)),
 		Modules: products, Connectors: connectors, PasswordHashMemory: hubtest.PasswordHashMemory,
@@ -294,21 +293,3 @@ func withinASecond(t *testing.T, want int, status func() int) {
 }
 
 func newID() string { return hub.NewEventID() }
-
-// lockedBuffer collects log lines of several goroutines.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}

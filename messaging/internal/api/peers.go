@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub"
@@ -189,15 +190,30 @@ func errTestKey() *hub.Error {
 
 // SearchPhone returns the contacts of all companies with a phone number, for the console's
 // search.
-func (a *API) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatch, error) {
+func (a *API) SearchPhone(ctx context.Context, phone string) ([]module.PersonMatch, error) {
 	number := strings.TrimPrefix(phone, "+")
 	if !chat.IsNumber(number) {
 		return nil, nil
 	}
 	rows, err := a.store.ContactsOfAllCompanies(ctx, chat.NumberKey(number))
-	matches := make([]module.PhoneMatch, len(rows))
+	matches := make([]module.PersonMatch, len(rows))
 	for i, row := range rows {
-		matches[i] = module.PhoneMatch{TenantID: row.TenantID, Kind: "contact", ID: chat.FormatID(row.Contact.ID), Name: row.Contact.Name}
+		matches[i] = contactMatch(row.TenantID, row.Contact)
 	}
 	return matches, err
+}
+
+// SearchEmail returns the contacts of all companies with an e-mail address, for the
+// console's search.
+func (a *API) SearchEmail(ctx context.Context, email string) ([]module.PersonMatch, error) {
+	rows, err := a.store.ContactsOfAllCompaniesByEmail(ctx, email)
+	matches := make([]module.PersonMatch, len(rows))
+	for i, row := range rows {
+		matches[i] = contactMatch(row.TenantID, row.Contact)
+	}
+	return matches, err
+}
+
+func contactMatch(tenant uuid.UUID, contact store.Contact) module.PersonMatch {
+	return module.PersonMatch{TenantID: tenant, Kind: "contact", ID: chat.FormatID(contact.ID), Name: contact.Name}
 }

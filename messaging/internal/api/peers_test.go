@@ -62,7 +62,13 @@ func TestSearchesOfConnectedProducts(t *testing.T) {
 
 	matches, err := company.Hub.Instance.(module.PhoneSearcher).SearchPhone(t.Context(), "+"+ana)
 	require.NoError(t, err)
-	require.Equal(t, []module.PhoneMatch{{TenantID: company.Tenant, Kind: "contact", ID: contact["id"].(string), Name: "Ana"}}, matches)
+	expected := []module.PersonMatch{{TenantID: company.Tenant, Kind: "contact", ID: contact["id"].(string), Name: "Ana"}}
+	require.Equal(t, expected, matches)
+	_, err = company.Hub.Host.Pool.Exec(t.Context(), `update messaging.contacts set email = 'Ana@Lookup.example' where id = $1`, contact["id"])
+	require.NoError(t, err)
+	matches, err = company.Hub.Instance.(module.EmailSearcher).SearchEmail(t.Context(), "ana@lookup.example")
+	require.NoError(t, err)
+	require.Equal(t, expected, matches)
 }
 
 // A key of a connected product sends in either of its headers, and below action/*.

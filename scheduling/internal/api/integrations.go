@@ -288,9 +288,25 @@ func maskKey(last4 string) string {
 }
 
 // SearchPhone returns at most 100 clients of all organizations with the phone number.
-func (a *API) SearchPhone(ctx context.Context, phone string) ([]module.PhoneMatch, error) {
+func (a *API) SearchPhone(ctx context.Context, phone string) ([]module.PersonMatch, error) {
 	rows, err := a.store.ClientsByPhoneInAllOrgs(ctx, booking.PhoneForms(phone))
-	return rest.Map(rows, func(client store.Client) module.PhoneMatch {
-		return module.PhoneMatch{TenantID: client.OrgID, Kind: "client", ID: client.ID.String(), Name: client.Name}
-	}), dberr.Wrap("finding clients", err)
+	return clientMatches(rows), dberr.Wrap("finding clients", err)
+}
+
+// SearchEmail returns at most 100 clients of all organizations with an e-mail address.
+func (a *API) SearchEmail(ctx context.Context, email string) ([]module.PersonMatch, error) {
+	rows, err := a.store.ClientsByEmailInAllOrgs(ctx, email)
+	return clientMatches(rows), dberr.Wrap("finding clients", err)
+}
+
+// SearchCPFEnd returns at most 100 clients of all organizations whose CPF ends with two digits.
+func (a *API) SearchCPFEnd(ctx context.Context, lastTwo string) ([]module.PersonMatch, error) {
+	rows, err := a.store.ClientsByCPFEnd(ctx, lastTwo)
+	return clientMatches(rows), dberr.Wrap("finding clients", err)
+}
+
+func clientMatches(rows []store.Client) []module.PersonMatch {
+	return rest.Map(rows, func(client store.Client) module.PersonMatch {
+		return module.PersonMatch{TenantID: client.OrgID, Kind: "client", ID: client.ID.String(), Name: client.Name}
+	})
 }

@@ -93,3 +93,26 @@ func TestIntegrations(t *testing.T) {
 	}
 	require.True(t, found2)
 }
+
+// Clients of all organizations are found by e-mail address in any case, and by the end of
+// their CPF, which is stored encrypted.
+func TestLookupByEmailAndCPF(t *testing.T) {
+	t.Parallel()
+	org := schedulingtest.NewBookable(t)
+	client := org.OK(201, "POST", "/clients", object{"name": "Maria", "phone": "+5511912345678", "email": "Maria@Lookup.example", "cpf": "529.982.247-25"})
+	ids := func(matches []module.PersonMatch, err error) (found []string) {
+		require.NoError(t, err)
+		for _, match := range matches {
+			if match.TenantID == org.ID {
+				require.Equal(t, "client", match.Kind)
+				found = append(found, match.ID)
+			}
+		}
+		return found
+	}
+	emails, ends := org.Hub.Instance.(module.EmailSearcher), org.Hub.Instance.(module.CPFSearcher)
+	require.Equal(t, []string{client["id"].(string)}, ids(emails.SearchEmail(t.Context(), "maria@lookup.example")))
+	require.Equal(t, []string{client["id"].(string)}, ids(ends.SearchCPFEnd(t.Context(), "25")))
+	require.Empty(t, ids(ends.SearchCPFEnd(t.Context(), "47")), "digits in the middle")
+	require.Empty(t, ids(emails.SearchEmail(t.Context(), "other@lookup.example")))
+}

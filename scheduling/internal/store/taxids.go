@@ -54,6 +54,20 @@ func (s *Store) CPFPartHashes(org uuid.UUID, digits string) []int64 {
 	return []int64{s.cpfPartHash(org, "first", digits), s.cpfPartHash(org, "last", digits)}
 }
 
+// ClientsByCPFEnd returns at most 100 clients of all organizations whose tax id ends with some
+// digits, the newest first.
+func (s *Store) ClientsByCPFEnd(ctx context.Context, digits string) ([]Client, error) {
+	orgs, err := s.OrganizationIDs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	parts := make([]int64, len(orgs))
+	for i, org := range orgs {
+		parts[i] = s.cpfPartHash(org, "last", digits)
+	}
+	return s.ClientsByCPFParts(ctx, parts)
+}
+
 func (s *Store) cpfPartHash(org uuid.UUID, end, digits string) int64 {
 	return int64(binary.BigEndian.Uint64(s.cpfMAC(org, end+":"+digits)))
 }

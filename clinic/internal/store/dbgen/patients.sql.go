@@ -566,6 +566,91 @@ func (q *Queries) PatientsByPhone(ctx context.Context, arg PatientsByPhoneParams
 	return items, nil
 }
 
+const patientsOfAllClinicsByCPFEnd = `-- name: PatientsOfAllClinicsByCPFEnd :many
+select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where cpf_last2 = $1::text and env = 'live' and status <> 'anonymized' order by created_at desc, id limit 100
+`
+
+// The newest first: two digits match many.
+func (q *Queries) PatientsOfAllClinicsByCPFEnd(ctx context.Context, cpfLast2 string) ([]Patient, error) {
+	rows, err := q.db.Query(ctx, patientsOfAllClinicsByCPFEnd, cpfLast2)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Patient{}
+	for rows.Next() {
+		var i Patient
+		if err := rows.Scan(
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.Name,
+			&i.NameSearch,
+			&i.Phone,
+			&i.PhoneKey,
+			&i.Email,
+			&i.CpfEnc,
+			&i.CpfHmac,
+			&i.CpfLast2,
+			&i.BirthDate,
+			&i.Status,
+			&i.ExternalRef,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.AnonymizedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const patientsOfAllClinicsByEmail = `-- name: PatientsOfAllClinicsByEmail :many
+select clinic_id, env, id, name, name_search, phone, phone_key, email, cpf_enc, cpf_hmac, cpf_last2, birth_date, status, external_ref, created_at, updated_at, anonymized_at from clinic.patients where lower(email) = $1::text and env = 'live' and status <> 'anonymized' order by created_at, id limit 100
+`
+
+func (q *Queries) PatientsOfAllClinicsByEmail(ctx context.Context, email string) ([]Patient, error) {
+	rows, err := q.db.Query(ctx, patientsOfAllClinicsByEmail, email)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Patient{}
+	for rows.Next() {
+		var i Patient
+		if err := rows.Scan(
+			&i.ClinicID,
+			&i.Env,
+			&i.ID,
+			&i.Name,
+			&i.NameSearch,
+			&i.Phone,
+			&i.PhoneKey,
+			&i.Email,
+			&i.CpfEnc,
+			&i.CpfHmac,
+			&i.CpfLast2,
+			&i.BirthDate,
+			&i.Status,
+			&i.ExternalRef,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.AnonymizedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const patientsOfAllClinicsByPhone = `-- name: PatientsOfAllClinicsByPhone :many
 select p.clinic_id, p.env, p.id, p.name, p.name_search, p.phone, p.phone_key, p.email, p.cpf_enc, p.cpf_hmac, p.cpf_last2, p.birth_date, p.status, p.external_ref, p.created_at, p.updated_at, p.anonymized_at from clinic.patients p
 where p.env = 'live' and p.status <> 'anonymized' and (p.clinic_id, p.env, p.id) in (

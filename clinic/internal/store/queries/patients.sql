@@ -57,6 +57,13 @@ where p.env = 'live' and p.status <> 'anonymized' and (p.clinic_id, p.env, p.id)
     select l.clinic_id, l.env, l.patient_id from clinic.linked_phones l where l.phone_key = any(@phone_keys::text[]))
 order by p.created_at, p.id limit 100;
 
+-- name: PatientsOfAllClinicsByEmail :many
+select * from clinic.patients where lower(email) = @email::text and env = 'live' and status <> 'anonymized' order by created_at, id limit 100;
+
+-- name: PatientsOfAllClinicsByCPFEnd :many
+-- The newest first: two digits match many.
+select * from clinic.patients where cpf_last2 = @cpf_last2::text and env = 'live' and status <> 'anonymized' order by created_at desc, id limit 100;
+
 -- name: AggregatesOfPatients :many
 -- Computed values beside a patient's row. Zero times stand for none.
 select p.id,

@@ -24,6 +24,7 @@ type Problem struct {
 	Detail     string        `json:"detail"`     // a sentence for people
 	Code       string        `json:"code"`       // for programs
 	RequestID  string        `json:"request_id"` // finds the request in the hub's logs
+	Reason     string        `json:"reason"`     // why a peer could not be asked; "" = not said
 	Errors     []Field       `json:"errors"`     // which inputs are wrong
 	RetryAfter time.Duration `json:"-"`          // 0 = not said
 	IsForeign  bool          `json:"-"`          // the response is no hub's: a proxy's, or another server's

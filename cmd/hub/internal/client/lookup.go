@@ -6,14 +6,24 @@ import (
 	"time"
 )
 
-// Found is what is known under a phone number.
+// LookupQuery says how a person is looked up: by one of these.
+type LookupQuery struct {
+	Phone string `json:"phone,omitempty"`
+	Email string `json:"email,omitempty"`
+	CPF   string `json:"cpf,omitempty"` // its last two digits
+}
+
+// Found is what is known of a person.
 type Found struct {
-	Phone      string       `json:"phone"` // in the international form
+	Phone      string       `json:"phone"` // in the international form; "" = not looked up by it
+	Email      string       `json:"email"`
+	CPF        string       `json:"cpf"` // masked
 	Matches    []FoundMatch `json:"matches"`
+	Truncated  bool         `json:"truncated"`  // there may be more matches
 	Deliveries []Delivery   `json:"deliveries"` // the newest that have the number, or a match
 }
 
-// FoundMatch is a record of a product with a phone number.
+// FoundMatch is a record of a product.
 type FoundMatch struct {
 	Product  string `json:"product"`
 	TenantID string `json:"tenant_id"`
@@ -23,9 +33,10 @@ type FoundMatch struct {
 	URL      string `json:"url"` // where people look at it; "" = nowhere
 }
 
-// Lookup finds people and deliveries by a phone number.
-func (c *Client) Lookup(ctx context.Context, phone string) (Reply[Found], error) {
-	return send[Found](ctx, c, get("/api/v1/lookup", url.Values{"phone": {phone}}))
+// Lookup finds people and deliveries. What is looked up is in the body: addresses are kept in
+// logs.
+func (c *Client) Lookup(ctx context.Context, in LookupQuery) (Reply[Found], error) {
+	return send[Found](ctx, c, post("/api/v1/lookup", in))
 }
 
 // SentMail is an email as it was sent, or would have been without a server.

@@ -468,7 +468,7 @@ export interface paths {
         put?: never;
         /**
          * Send hub.ping to an endpoint
-         * @description A delivery like others, to this endpoint alone; the log shows its outcome.
+         * @description A delivery like others, to this endpoint alone, and before those that wait for it; the log shows its outcome.
          *
          *     Callers: administrators, with their access token; API keys with the scope `endpoints.manage`.
          *
@@ -1173,8 +1173,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Find people and deliveries by a phone number
-         * @description Searches every hosted product and the log. Each lookup is recorded in the audit log, and operators have a limit of them.
+         * Find people and deliveries by phone number, e-mail address or the end of a CPF
+         * @description By one of phone, email and cpf. Searches every hosted product and the log. Each lookup is recorded in the audit log, and operators have a limit of them.
          *
          *     Callers: users, with their access token.
          *
@@ -1192,8 +1192,8 @@ export interface paths {
         get: operations["lookup.phone"];
         put?: never;
         /**
-         * Find people and deliveries by a phone number that is not part of the address
-         * @description As GET /api/v1/lookup, with the number in the body: addresses are kept in logs and histories. Searches every hosted product and the log. Each lookup is recorded in the audit log, and operators have a limit of them.
+         * Find people and deliveries by what is not part of the address
+         * @description As GET /api/v1/lookup, with phone, email or cpf in the body: addresses are kept in logs and histories. Searches every hosted product and the log. Each lookup is recorded in the audit log, and operators have a limit of them.
          *
          *     Callers: users, with their access token.
          *
@@ -3068,15 +3068,27 @@ export interface components {
             refresh_token?: string;
         };
         Lookup: {
-            /** @description Deliveries of late whose payload has the number or the id of a match: at most 50, among the newest 1000 of the log and the newest 200 of each tenant with a match */
+            /**
+             * @description The masked CPF; empty where another field was searched for
+             * @example ***.***.***-09
+             */
+            cpf: string;
+            /** @description Deliveries of late whose payload has the number, the address or the id of a match: at most 50, among the newest 1000 of the log and the newest 200 of each tenant with a match, of ten tenants */
             deliveries: components["schemas"]["Item"][];
-            /** @description What the hosted products know under it */
+            /**
+             * @description Address as it was understood; empty where another field was searched for
+             * @example ana@example.com
+             */
+            email: string;
+            /** @description What the hosted products know, at most 100 of each */
             matches: components["schemas"]["LookupMatch"][];
             /**
-             * @description Number as it was understood, +5511987654321
+             * @description Number as it was understood, +5511987654321; empty where another field was searched for
              * @example +5511987654321
              */
             phone: string;
+            /** @description Whether a product has, or may have, more matches than are here */
+            truncated: boolean;
         };
         LookupMatch: {
             /** @description In the product */
@@ -3086,7 +3098,7 @@ export interface components {
              * @example patient
              */
             kind: string;
-            /** @description CPF numbers masked */
+            /** @description CPF numbers masked. Of people found by a CPF the first name and initials */
             name: string;
             /**
              * @description Name of the product
@@ -3103,10 +3115,20 @@ export interface components {
         };
         LookupRequest: {
             /**
+             * @description Last two digits of a CPF, alone or masked; whole numbers are refused
+             * @example 09
+             */
+            cpf?: string;
+            /**
+             * @description E-mail address, in any case
+             * @example ana@example.com
+             */
+            email?: string;
+            /**
              * @description As people write it; without a country code it is Brazilian and needs its area code. Brazilian mobiles are found with their ninth digit and without
              * @example +55 11 98765-4321
              */
-            phone: string;
+            phone?: string;
         };
         MadeKey: {
             /**
@@ -7950,9 +7972,13 @@ export interface operations {
     };
     "lookup.phone": {
         parameters: {
-            query: {
+            query?: {
                 /** @description As people write it; without a country code it is Brazilian and needs its area code. Brazilian mobiles are found with their ninth digit and without */
-                phone: string;
+                phone?: string;
+                /** @description E-mail address, in any case */
+                email?: string;
+                /** @description Last two digits of a CPF, alone or masked; whole numbers are refused */
+                cpf?: string;
             };
             header?: never;
             path?: never;

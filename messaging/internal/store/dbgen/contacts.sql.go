@@ -147,6 +147,57 @@ func (q *Queries) ContactsOfAllCompanies(ctx context.Context, numberKey string) 
 	return items, nil
 }
 
+const contactsOfAllCompaniesByEmail = `-- name: ContactsOfAllCompaniesByEmail :many
+select c.company_id, c.id, c.name, c.number, c.number_key, c.email, c.picture_url, c.is_group, c.disable_bot, c.extra_info, c.consent, c.consent_at, c.anonymized_at, c.last_inbound_at, c.created_at, c.updated_at, c.lid, c.out_of_hours_at, o.tenant_id from messaging.contacts c join messaging.companies o on o.id = c.company_id
+where lower(c.email) = $1::text and c.anonymized_at is null order by c.id limit 100
+`
+
+type ContactsOfAllCompaniesByEmailRow struct {
+	Contact  Contact
+	TenantID uuid.UUID
+}
+
+// For the console's lookup.
+func (q *Queries) ContactsOfAllCompaniesByEmail(ctx context.Context, email string) ([]ContactsOfAllCompaniesByEmailRow, error) {
+	rows, err := q.db.Query(ctx, contactsOfAllCompaniesByEmail, email)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ContactsOfAllCompaniesByEmailRow{}
+	for rows.Next() {
+		var i ContactsOfAllCompaniesByEmailRow
+		if err := rows.Scan(
+			&i.Contact.CompanyID,
+			&i.Contact.ID,
+			&i.Contact.Name,
+			&i.Contact.Number,
+			&i.Contact.NumberKey,
+			&i.Contact.Email,
+			&i.Contact.PictureURL,
+			&i.Contact.IsGroup,
+			&i.Contact.DisableBot,
+			&i.Contact.ExtraInfo,
+			&i.Contact.Consent,
+			&i.Contact.ConsentAt,
+			&i.Contact.AnonymizedAt,
+			&i.Contact.LastInboundAt,
+			&i.Contact.CreatedAt,
+			&i.Contact.UpdatedAt,
+			&i.Contact.LID,
+			&i.Contact.OutOfHoursAt,
+			&i.TenantID,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const deleteContact = `-- name: DeleteContact :execrows
 delete from messaging.contacts where company_id = $1 and id = $2
 `

@@ -46,3 +46,8 @@ update messaging.contacts set lid = $3 where company_id = $1 and id = $2;
 -- For the console's lookup.
 select sqlc.embed(c), o.tenant_id from messaging.contacts c join messaging.companies o on o.id = c.company_id
 where c.number_key = $1 order by c.id limit 100;
+
+-- name: ContactsOfAllCompaniesByEmail :many
+-- For the console's lookup.
+select sqlc.embed(c), o.tenant_id from messaging.contacts c join messaging.companies o on o.id = c.company_id
+where lower(c.email) = @email::text and c.anonymized_at is null order by c.id limit 100;

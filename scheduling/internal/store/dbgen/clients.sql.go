@@ -249,6 +249,59 @@ func (q *Queries) ClientVisitDates(ctx context.Context, arg ClientVisitDatesPara
 	return items, nil
 }
 
+const clientsByCPFParts = `-- name: ClientsByCPFParts :many
+select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source from scheduling.clients where cpf_parts && $1::bigint[] and cpf_parts is not null and anonymized_at is null order by created_at desc, id limit 100
+`
+
+// Of all organizations: each has hashes of its own.
+func (q *Queries) ClientsByCPFParts(ctx context.Context, parts []int64) ([]Client, error) {
+	rows, err := q.db.Query(ctx, clientsByCPFParts, parts)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Client{}
+	for rows.Next() {
+		var i Client
+		if err := rows.Scan(
+			&i.OrgID,
+			&i.ID,
+			&i.Name,
+			&i.NameSearch,
+			&i.Phone,
+			&i.PhoneE164,
+			&i.PhoneDigits,
+			&i.Email,
+			&i.CpfSealed,
+			&i.CpfHash,
+			&i.BirthDate,
+			&i.Notes,
+			&i.Tags,
+			&i.IsBlocked,
+			&i.NameSource,
+			&i.EmailSource,
+			&i.MarketingConsentAt,
+			&i.LastCampaignAt,
+			&i.TotalAppointments,
+			&i.TotalSpentCents,
+			&i.NoShowCount,
+			&i.LoyaltyPoints,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.AnonymizedAt,
+			&i.CpfParts,
+			&i.MarketingConsentSource,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const clientsByEmail = `-- name: ClientsByEmail :many
 select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source from scheduling.clients where org_id = $1 and anonymized_at is null and email is not null and lower(email) = lower($2::text)
 order by created_at, id limit 50
@@ -256,6 +309,58 @@ order by created_at, id limit 50
 
 func (q *Queries) ClientsByEmail(ctx context.Context, orgID uuid.UUID, email string) ([]Client, error) {
 	rows, err := q.db.Query(ctx, clientsByEmail, orgID, email)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Client{}
+	for rows.Next() {
+		var i Client
+		if err := rows.Scan(
+			&i.OrgID,
+			&i.ID,
+			&i.Name,
+			&i.NameSearch,
+			&i.Phone,
+			&i.PhoneE164,
+			&i.PhoneDigits,
+			&i.Email,
+			&i.CpfSealed,
+			&i.CpfHash,
+			&i.BirthDate,
+			&i.Notes,
+			&i.Tags,
+			&i.IsBlocked,
+			&i.NameSource,
+			&i.EmailSource,
+			&i.MarketingConsentAt,
+			&i.LastCampaignAt,
+			&i.TotalAppointments,
+			&i.TotalSpentCents,
+			&i.NoShowCount,
+			&i.LoyaltyPoints,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.AnonymizedAt,
+			&i.CpfParts,
+			&i.MarketingConsentSource,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const clientsByEmailInAllOrgs = `-- name: ClientsByEmailInAllOrgs :many
+select org_id, id, name, name_search, phone, phone_e164, phone_digits, email, cpf_sealed, cpf_hash, birth_date, notes, tags, is_blocked, name_source, email_source, marketing_consent_at, last_campaign_at, total_appointments, total_spent_cents, no_show_count, loyalty_points, created_at, updated_at, anonymized_at, cpf_parts, marketing_consent_source from scheduling.clients where lower(email) = $1::text and anonymized_at is null order by org_id, created_at limit 100
+`
+
+func (q *Queries) ClientsByEmailInAllOrgs(ctx context.Context, email string) ([]Client, error) {
+	rows, err := q.db.Query(ctx, clientsByEmailInAllOrgs, email)
 	if err != nil {
 		return nil, err
 	}
@@ -581,6 +686,30 @@ func (q *Queries) LockClient(ctx context.Context, orgID uuid.UUID, iD uuid.UUID)
 		&i.MarketingConsentSource,
 	)
 	return i, err
+}
+
+const organizationIDs = `-- name: OrganizationIDs :many
+select id from scheduling.organizations
+`
+
+func (q *Queries) OrganizationIDs(ctx context.Context) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, organizationIDs)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []uuid.UUID{}
+	for rows.Next() {
+		var id uuid.UUID
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const searchClients = `-- name: SearchClients :many

@@ -38,6 +38,16 @@ select * from scheduling.clients where org_id = @org_id and anonymized_at is nul
 -- name: ClientsByPhoneInAllOrgs :many
 select * from scheduling.clients where phone_e164 = any(@phones::text[]) and anonymized_at is null order by org_id, created_at limit 100;
 
+-- name: ClientsByEmailInAllOrgs :many
+select * from scheduling.clients where lower(email) = @email::text and anonymized_at is null order by org_id, created_at limit 100;
+
+-- name: OrganizationIDs :many
+select id from scheduling.organizations;
+
+-- name: ClientsByCPFParts :many
+-- Of all organizations: each has hashes of its own.
+select * from scheduling.clients where cpf_parts && @parts::bigint[] and cpf_parts is not null and anonymized_at is null order by created_at desc, id limit 100;
+
 -- name: ClientByEmail :one
 select * from scheduling.clients where org_id = @org_id and anonymized_at is null and lower(email) = lower(@email::text) order by created_at, id limit 1;
 
