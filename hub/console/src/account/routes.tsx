@@ -4,6 +4,8 @@ import { isHosted, type ProductName } from "../app/hosted";
 import { root } from "../app/root";
 import { oneOf } from "../app/search";
 import { Missing } from "../ui/states";
+import { deletionsSearch } from "./screens/deletions/search";
+import { inboxSearch } from "./screens/inbox/search";
 
 /** accountOf loads who is logged in, or leads to the login. */
 const account = createRoute({
@@ -38,6 +40,63 @@ const integrations = createRoute({
 	path: "/integrations",
 	component: lazyRouteComponent(() => import("./screens/Integrations"), "AccountIntegrations"),
 });
+
+/** only keeps a product's own screens from the accounts of others. */
+function only(own: ProductName, product: ProductName) {
+	if (product !== own) throw notFound();
+}
+
+const deletions = createRoute({
+	getParentRoute: () => account,
+	path: "/deletions",
+	validateSearch: deletionsSearch,
+	beforeLoad: ({ params }) => only("clinic", params.product),
+	component: lazyRouteComponent(() => import("./screens/deletions/Deletions"), "Deletions"),
+});
+const deletion = createRoute({
+	getParentRoute: () => account,
+	path: "/deletions/$id",
+	beforeLoad: ({ params }) => only("clinic", params.product),
+	component: lazyRouteComponent(() => import("./screens/deletions/Deletion"), "Deletion"),
+});
+const inbox = createRoute({
+	getParentRoute: () => account,
+	path: "/inbox",
+	validateSearch: inboxSearch,
+	beforeLoad: ({ params }) => only("clinic", params.product),
+	component: lazyRouteComponent(() => import("./screens/inbox/Inbox"), "Inbox"),
+});
+const imports = createRoute({
+	getParentRoute: () => account,
+	path: "/imports",
+	beforeLoad: ({ params }) => only("clinic", params.product),
+	component: lazyRouteComponent(() => import("./screens/imports/Imports"), "Imports"),
+});
+const newImport = createRoute({
+	getParentRoute: () => account,
+	path: "/imports/new",
+	beforeLoad: ({ params }) => only("clinic", params.product),
+	component: lazyRouteComponent(() => import("./screens/imports/NewImport"), "NewImport"),
+});
+const importDetail = createRoute({
+	getParentRoute: () => account,
+	path: "/imports/$id",
+	beforeLoad: ({ params }) => only("clinic", params.product),
+	component: lazyRouteComponent(() => import("./screens/imports/Import"), "Import"),
+});
+const connections = createRoute({
+	getParentRoute: () => account,
+	path: "/connections",
+	beforeLoad: ({ params }) => only("messaging", params.product),
+	component: lazyRouteComponent(() => import("./screens/connections/Connections"), "Connections"),
+});
+const connection = createRoute({
+	getParentRoute: () => account,
+	path: "/connections/$id",
+	beforeLoad: ({ params }) => only("messaging", params.product),
+	component: lazyRouteComponent(() => import("./screens/connections/Connection"), "Connection"),
+});
+
 const missing = createRoute({ getParentRoute: () => account, path: "$", component: () => <Missing /> });
 
-export const accountRoutes = account.addChildren([home, integrations, missing]);
+export const accountRoutes = account.addChildren([home, integrations, deletions, deletion, inbox, imports, newImport, importDetail, connections, connection, missing]);

@@ -12,4 +12,16 @@ export const sections: { title: keyof AccountMessages["nav"]; screens: Screen[] 
 			{ to: "/account/$product/integrations", label: "integrations" },
 		],
 	},
+	{
+		title: "clinic",
+		screens: [
+			{ to: "/account/$product/inbox", label: "inbox", products: ["clinic"] },
+			{ to: "/account/$product/imports", label: "imports", products: ["clinic"] },
+			{ to: "/account/$product/deletions", label: "deletions", products: ["clinic"] },
+		],
+	},
+	{
+		title: "messaging",
+		screens: [{ to: "/account/$product/connections", label: "chatConnections", products: ["messaging"] }],
+	},
 ];

@@ -5,9 +5,11 @@ import classes from "./Detail.module.css";
 import page from "./page.module.css";
 import { Failed, Loading, Missing } from "./states";
 
-/** Loaded shows a thing once it is read; before that, and where it cannot be, the state of its page. */
-export function Loaded<T>({ query, what, id, children }: { query: UseQueryResult<T>; what: string; id: string; children: (data: T) => ReactNode }) {
-	if (!uuid.test(id)) return <Missing what={what} id={id} />;
+type LoadedProps<T> = { query: UseQueryResult<T>; what: string; id: string; valid?: boolean; children: (data: T) => ReactNode };
+
+/** Loaded shows a thing once it is read; before that, and where it cannot be, the state of its page. valid is whether the id can be one; else it is a UUID. */
+export function Loaded<T>({ query, what, id, valid = uuid.test(id), children }: LoadedProps<T>) {
+	if (!valid) return <Missing what={what} id={id} />;
 	if (query.isPending) return <Loading rows={12} />;
 	if (query.data === undefined) return <Failed error={query.error} onRetry={() => void query.refetch()} what={what} id={id} />;
 	return children(query.data);

@@ -15,6 +15,16 @@ type Props = {
 	children?: React.ReactNode;
 };
 
+/** Filters is the bar of a list whose filters are choices only. */
+export function Filters({ children }: { children: React.ReactNode }) {
+	const { t } = useLanguage();
+	return (
+		<section className={classes.bar} aria-label={t.ui.filters}>
+			{children}
+		</section>
+	);
+}
+
 /** FilterBar shows the filters of a list as tokens and takes new ones. */
 export function FilterBar({ tokens, names, parse, onAdd, onRemove, children }: Props) {
 	const { t } = useLanguage();
@@ -31,7 +41,7 @@ export function FilterBar({ tokens, names, parse, onAdd, onRemove, children }: P
 		input.value = "";
 	};
 	return (
-		<section className={classes.bar} aria-label={t.ui.filters}>
+		<Filters>
 			{children}
 			{tokens.map((token) => (
 				<span key={token.name} className={classes.token}>
@@ -53,6 +63,6 @@ export function FilterBar({ tokens, names, parse, onAdd, onRemove, children }: P
 			<span role="alert" className={classes.error}>
 				{error}
 			</span>
-		</section>
+		</Filters>
 	);
 }

@@ -69,14 +69,17 @@ export function FormDialog<T>(props: DialogProps<T>) {
 	);
 }
 
-/** ConfirmDialog asks before something is done for good. name has to be typed where it is given. */
-export function ConfirmDialog(props: { title: string; text: string; name?: string; onClose: () => void; send: () => Promise<unknown>; onDone?: () => unknown }) {
+type ConfirmProps = { title: string; text: string; name?: string; nameLabel?: string; onClose: () => void; send: (values: Values) => Promise<unknown>; onDone?: () => unknown; children?: ReactNode };
+
+/** ConfirmDialog asks before something is done for good. name has to be typed where it is given. children are further fields. */
+export function ConfirmDialog(props: ConfirmProps) {
 	const { t } = useLanguage();
 	const [typed, setTyped] = useState("");
 	return (
 		<FormDialog title={props.title} onClose={props.onClose} send={props.send} onDone={props.onDone} danger disabled={props.name !== undefined && typed.trim() !== props.name.trim()}>
 			<p>{props.text}</p>
-			{props.name !== undefined && <TextInput label={t.ui.name} value={typed} autoComplete="off" onChange={(event) => setTyped(event.currentTarget.value)} data-autofocus />}
+			{props.children}
+			{props.name !== undefined && <TextInput label={props.nameLabel ?? t.ui.name} value={typed} autoComplete="off" onChange={(event) => setTyped(event.currentTarget.value)} data-autofocus />}
 		</FormDialog>
 	);
 }
@@ -113,12 +116,12 @@ export function Select(props: { label: string; name: string; options: [value: st
 	);
 }
 
-/** Area is a field for text that is pasted. */
-export function Area(props: { label: string; name: string; rows: number; maxLength: number; required?: boolean; placeholder?: string }) {
+/** Area is a field for text of several lines: pasted, or prose that people read. */
+export function Area(props: { label: string; name: string; rows: number; maxLength: number; required?: boolean; placeholder?: string; value?: string; prose?: boolean }) {
 	return (
 		<label className={classes.field}>
 			<span>{props.label}</span>
-			<textarea className={classes.area} name={props.name} rows={props.rows} maxLength={props.maxLength} required={props.required} placeholder={props.placeholder} spellCheck={false} />
+			<textarea className={classes.area} data-prose={props.prose} name={props.name} rows={props.rows} maxLength={props.maxLength} required={props.required} placeholder={props.placeholder} defaultValue={props.value} spellCheck={props.prose ?? false} />
 		</label>
 	);
 }

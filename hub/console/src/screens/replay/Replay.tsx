@@ -7,10 +7,10 @@ import { useLanguage } from "../../i18n";
 import { Actions, Detail, type Fact, Facts, Loaded } from "../../ui/Detail";
 import { detailOf } from "../../ui/errors";
 import page from "../../ui/page.module.css";
+import { Progress } from "../../ui/Progress";
 import { Time } from "../../ui/Time";
 import { filterText, type Replay as Shown } from "../replays/queries";
 import { ReplayState } from "../replays/ReplayState";
-import classes from "./Replay.module.css";
 
 const route = getRouteApi("/shell/replays/$id");
 
@@ -40,11 +40,7 @@ export function Replay() {
 					state={<ReplayState replay={data} />}
 					actions={<ReplayActions replay={data} />}
 				>
-					<section className={`panel ${page.section}`} aria-labelledby="progress">
-						<h2 id="progress">{t.replays.progress}</h2>
-						<progress className={classes.bar} max={Math.max(data.total, 1)} value={data.done} aria-labelledby="progress" />
-						<p role="status">{t.replays.settled(data.done, data.total)}</p>
-					</section>
+					<Progress title={t.replays.progress} done={data.done} total={data.total} text={t.replays.settled(data.done, data.total)} />
 					<ReplayFacts replay={data} />
 				</Detail>
 			)}

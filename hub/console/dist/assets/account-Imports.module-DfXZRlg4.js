@@ -1,0 +1,1 @@
+var e={form:`_form_s9n2x_1`,wrong:`_wrong_s9n2x_4`,lines:`_lines_s9n2x_8`,caption:`_caption_s9n2x_19`,columns:`_columns_s9n2x_25`};export{e as t};

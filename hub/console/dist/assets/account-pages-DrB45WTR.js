@@ -1,0 +1,1 @@
+var e=e=>e.page<e.pages?e.page+1:void 0;export{e as t};

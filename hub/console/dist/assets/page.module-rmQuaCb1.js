@@ -1,1 +1,0 @@
-var e={screen:`_screen_1gyti_2`,top:`_top_1gyti_10`,section:`_section_1gyti_24`,scroll:`_scroll_1gyti_32`,table:`_table_1gyti_35`,number:`_number_1gyti_54`,bad:`_bad_1gyti_57`,select:`_select_1gyti_60 _control_napqj_2`,option:`_option_1gyti_63`,full:`_full_1gyti_70`,list:`_list_1gyti_76`,name:`_name_1gyti_81`};export{e as t};
