@@ -94,13 +94,13 @@ func (a *API) createBooking(ctx context.Context, in *createBookingInput) (*struc
 	if contact.AnonymizedAt != nil {
 		return nil, refused("wapp_invalid_contact", "The contact was anonymized.")
 	}
-	query := appointments.Booking{
+	request := appointments.Booking{
 		Phone: chat.FormatE164(contact.Number), ServiceID: in.Body.ServiceID, ProfessionalID: in.Body.ProfessionalID, StartAt: in.Body.StartAt, SourceID: source,
 	}
 	if contact.Name != contact.Number {
-		query.Name = contact.Name
+		request.Name = contact.Name
 	}
-	booked, err := a.appointments.Book(ctx, integration, query)
+	booked, err := a.appointments.Book(ctx, integration, request)
 	if err != nil {
 		return nil, mapSchedulingError(err)
 	}

@@ -161,13 +161,13 @@ func (r *callRun) loadTimes(ctx context.Context, booking *store.BookingChat) (te
 // book books the chosen time. Where others were faster, the contact gets other times.
 func (r *callRun) book(ctx context.Context, booking *store.BookingChat, contact store.Contact) (text string, err error) {
 	state := &booking.State
-	query := appointments.Booking{
+	request := appointments.Booking{
 		Phone: chat.FormatE164(contact.Number), ServiceID: state.ServiceID, ProfessionalID: state.Chosen.ProfessionalID, StartAt: state.Chosen.StartAt, SourceID: state.SourceID,
 	}
 	if contact.Name != contact.Number {
-		query.Name = contact.Name
+		request.Name = contact.Name
 	}
-	booked, err := r.service.appointments.Book(ctx, state.Integration, query)
+	booked, err := r.service.appointments.Book(ctx, state.Integration, request)
 	if errors.Is(err, appointments.ErrTimeTaken) {
 		state.Notice, state.Chosen, state.After, booking.Step = chat.TextsOf(state.Locale).TimeTaken, nil, r.service.host.Now(), store.BookingLoadTimes
 		return "", nil
