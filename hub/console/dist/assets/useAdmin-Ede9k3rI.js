@@ -1,1 +1,0 @@
-import{r as e}from"./index-65huCyem.js";var t=()=>e().operator.role===`admin`;export{t};
