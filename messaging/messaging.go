@@ -6,6 +6,7 @@ import (
 	"context"
 	"io/fs"
 	"net/http"
+	"slices"
 	"time"
 	_ "time/tzdata" // companies have time zones, and machines may know none
 
@@ -50,8 +51,15 @@ func (Module) Spec() module.Spec {
 	return module.Spec{
 		Name: "messaging", Title: "Messaging", Description: description, KeyPrefix: "msg", KeyHeader: "apikey", TenantPrefix: "company", Version: "1.0.0", Features: api.Features(),
 		Receives: []string{events.TypePatientCreated, events.TypePatientUpdated, events.TypePatientDeleted}, Sends: events.FromMessaging(),
-		Limits: append(accounts.RateLimits(), module.RateLimit{Name: "sends", Max: 60, Period: time.Minute, Burst: 20}),
+		Limits: rateLimits(),
 	}
+}
+
+// rateLimits are the limits of requests: the platform counts those of each user, and not
+// those of a whole company.
+func rateLimits() []module.RateLimit {
+	limits := slices.DeleteFunc(accounts.RateLimits(), func(l module.RateLimit) bool { return l.Name == "users" })
+	return append(limits, module.RateLimit{Name: "users", Max: 600, Period: time.Minute}, module.RateLimit{Name: "sends", Max: 60, Period: time.Minute, Burst: 20})
 }
 
 // description introduces the API in its OpenAPI document.

@@ -133,7 +133,7 @@ func operationsWithBodies(t *testing.T, document string) (list []nullOperation) 
 func TestNullIsRefusedWhereTheDocumentsHaveNone(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	s := c.serve(also(serverEnv(c.dir, databaseURL(t), hubtest.RedisURL(t)), "HUB_PRODUCT_LIMITS", "scheduling.users=0,scheduling.public-writes=0,clinic.users=0", "HUB_KEY_RATE", "0"))
+	s := c.serve(also(serverEnv(c.dir, databaseURL(t), hubtest.RedisURL(t)), "HUB_PRODUCT_LIMITS", "scheduling.users=0,scheduling.public-writes=0,clinic.users=0,messaging.users=0,messaging.sends=0", "HUB_KEY_RATE", "0"))
 	studio, clinic := s.studio(t), s.signUp(t, "/clinic", `{"clinic_name":"Clínica Sol","name":"Bia","email":"bia@example.com","password":"correct horse"}`)
 	var company struct{ Token string }
 	s.callInto(t, &company, http.StatusCreated, http.MethodPost, "/messaging/auth/signup", `{"companyName":"Sol","name":"Bia","email":"bia@example.com","password":"correct horse"}`)

@@ -94,6 +94,15 @@ type ErrorFormat struct {
 	Write     func(ErrorResponse) any
 }
 
+// MetadataCallerCheck is the key in an operation's Metadata of its [CallerCheck].
+const MetadataCallerCheck = "caller-check"
+
+// CallerCheck checks the caller of an operation that has credentials of its own, such as a
+// product's tokens for programs. It runs after the hub has identified the callers that it
+// knows, and before the body is looked at: strangers learn nothing about their bodies. It
+// returns the context for the handler, or the error to answer.
+type CallerCheck func(huma.Context) (huma.Context, error)
+
 // MetadataErrorAdapter is the key in an operation's Metadata of its [ErrorAdapter].
 const MetadataErrorAdapter = "error-adapter"
 

@@ -15,9 +15,9 @@ import (
 )
 
 // saveBooking creates the appointment of an event, or updates it, and returns the summary
-// for the history. An event that is older than the stored appointment changes nothing. If
-// the event says that the appointment takes place, a cancelled or missed one is scheduled
-// again.
+// for the history. An event that is older than the stored description leaves it as it is.
+// The status that the event says counts unless a later one is stored: so a cancelled or
+// missed appointment is scheduled again, in whatever order the events come.
 func (t *transaction) saveBooking(ctx context.Context, event *inboundEvent, patient uuid.UUID) (summary string, err error) {
 	service, professional := care.Truncate(care.RedactCPFs(event.data.Service), 200), care.Truncate(care.RedactCPFs(event.data.Professional), 120)
 	var a store.Appointment
@@ -33,10 +33,11 @@ func (t *transaction) saveBooking(ctx context.Context, event *inboundEvent, pati
 			Source: &event.source, ExternalID: &id, DetailsAt: &event.time, CreatedAt: t.Now(),
 		})
 	}
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		err = nil
-	case err == nil && event.changesStatus(a):
+	isStored := err == nil
+	if errors.Is(err, pgx.ErrNoRows) {
+		a, isStored, err = t.lockDescribed(ctx, event, patient)
+	}
+	if err == nil && isStored && event.changesStatus(a) {
 		a.Status, a.Reason, a.StateAt = care.AppointmentStatus(event.data.Status), nil, &event.time
 		_, err = t.SaveAppointment(ctx, a)
 	}
@@ -45,6 +46,23 @@ func (t *transaction) saveBooking(ctx context.Context, event *inboundEvent, pati
 		summary += ": confirmed"
 	}
 	return summary, err
+}
+
+// lockDescribed locks the patient's appointment that an event describes. ok is false if it is
+// another patient's by now.
+func (t *transaction) lockDescribed(ctx context.Context, event *inboundEvent, patient uuid.UUID) (a store.Appointment, ok bool, err error) {
+	id := event.storedAppointmentID()
+	if id == "" {
+		a, err = t.LockUnidentifiedBookingAt(ctx, dbgen.LockUnidentifiedBookingAtParams{
+			ClinicID: event.scope.Clinic, Env: event.scope.Env, Source: &event.source, PatientID: patient, StartsAt: event.startsAt,
+		})
+	} else {
+		a, err = t.LockAppointmentByExternalID(ctx, dbgen.LockAppointmentByExternalIDParams{ClinicID: event.scope.Clinic, Env: event.scope.Env, Source: &event.source, ExternalID: &id})
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
+		return a, false, nil
+	}
+	return a, a.PatientID == patient, err
 }
 
 // updateBooking changes the appointment of an event and returns it, nil if it is not known.

@@ -227,13 +227,12 @@ func (e *inboundEvent) isAppointmentUpdate() bool {
 }
 
 // changesStatus reports whether the status of an appointment.created counts for a stored
-// appointment: it takes a cancellation or a no-show back, or confirms the appointment.
+// appointment: it says that the appointment takes place, and no later status is stored. One
+// that the appointment has already counts too: an earlier cancellation may still come.
 func (e *inboundEvent) changesStatus(a store.Appointment) bool {
 	switch care.AppointmentStatus(e.data.Status) {
-	case care.Scheduled:
-		return (a.Status == care.Cancelled || a.Status == care.NoShow) && e.isNewerThan(a)
-	case care.Confirmed:
-		return (a.Status == care.Cancelled || a.Status == care.NoShow || a.Status == care.Scheduled) && e.isNewerThan(a)
+	case care.Scheduled, care.Confirmed:
+		return a.Status != care.Completed && e.isNewerThan(a)
 	}
 	return false
 }

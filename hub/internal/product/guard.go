@@ -77,18 +77,22 @@ func (p *Product) guard(ctx huma.Context, serve func(huma.Context)) {
 		isHandshake: op.OperationID == actionStatus || op.OperationID == actionRegister || op.OperationID == actionUnregister,
 	}
 	err := p.authorize(bounded, c, required, info)
+	bounded = module.WithClientIP(bounded, info.clientIP)
+	if info.isKnown {
+		bounded = module.WithCaller(bounded, info.caller)
+	}
+	ctx = huma.WithContext(ctx, bounded)
+	if check, ok := op.Metadata[module.MetadataCallerCheck].(module.CallerCheck); ok && err == nil {
+		ctx, err = check(ctx)
+	}
 	if err == nil {
 		err = p.checkBody(op, c)
 	}
 	if err == nil {
-		bounded = module.WithClientIP(bounded, info.clientIP)
-		if info.isKnown {
-			bounded = module.WithCaller(bounded, info.caller)
-		}
-		serve(huma.WithContext(ctx, bounded))
+		serve(ctx)
 	} else {
 		// The error has a status of its own; this one counts only if it has none.
-		_ = huma.WriteErr(p.api, huma.WithContext(ctx, bounded), http.StatusInternalServerError, "", err)
+		_ = huma.WriteErr(p.api, ctx, http.StatusInternalServerError, "", err)
 	}
 	info.subjectID = trail.Subject()
 	if !strings.HasPrefix(op.Path, interfacePath) && info.key == nil && op.Method == http.MethodGet && !trail.Required() {

@@ -3,7 +3,9 @@ package api
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -30,12 +32,26 @@ const limitSends = "sends"
 // maxBody is the length of a message, in characters.
 const maxBody = 4096
 
+// recipientNumber is a phone number as a request has it. A JSON value other than a text is
+// an invalid number, and not an invalid body: the answer names the format.
+type recipientNumber string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (n *recipientNumber) UnmarshalJSON(b []byte) error {
+	var text string
+	if json.Unmarshal(b, &text) != nil {
+		text = ""
+	}
+	*n = recipientNumber(text)
+	return nil
+}
+
 type sendInput struct {
 	Authorization  string `header:"Authorization" doc:"Bearer and an API token" example:"Bearer msgt_…"`
 	APIKey         string `header:"apikey" doc:"An API token, in place of Authorization"`
 	IdempotencyKey string `header:"Idempotency-Key" maxLength:"200" doc:"Unique for the message: a request that comes again within a day gets the first answer, and sends nothing" example:"reminder-8151"`
 	Body           struct {
-		Number      string                       `json:"number" maxLength:"15" pattern:"^[1-9][0-9]{7,14}$" doc:"Digits with the country code" example:"5511987654321"`
+		Number      recipientNumber              `json:"number" maxLength:"15" pattern:"^[1-9][0-9]{7,14}$" doc:"Digits with the country code" example:"5511987654321"`
 		Body        string                       `json:"body,omitempty" maxLength:"4096" doc:"The text: required, not blank. With a template it may be absent, and is what users read in the ticket" example:"Your appointment is tomorrow at 10."`
 		Template    rest.Nullable[chat.Template] `json:"template,omitempty,omitzero" doc:"Send a template that the network has approved, in place of a text; outside of the 24 hours after the contact's last message the WhatsApp Cloud API takes nothing else. Not with a file. null: none"`
 		WhatsappID  *int64                       `json:"whatsappId,omitempty" minimum:"1" maximum:"9007199254740991" doc:"Connection to send on; absent: the default one"`
@@ -81,17 +97,15 @@ type senderKey struct{}
 func (a *API) bindSend(api huma.API, op huma.Operation) {
 	op.SkipValidateBody = true
 	op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound)
-	op.Middlewares = append(op.Middlewares, func(ctx huma.Context, next func(huma.Context)) {
+	metadata := map[string]any{module.MetadataCallerCheck: module.CallerCheck(func(ctx huma.Context) (huma.Context, error) {
 		from, err := a.authenticateSender(ctx.Context(), ctx.Header("Authorization"), ctx.Header("apikey"))
 		if err == nil {
 			err = a.host.RateLimiter.Allow(ctx.Context(), limitSends, from.subject)
 		}
-		if err != nil {
-			_ = huma.WriteErr(api, ctx, http.StatusInternalServerError, "", dberr.Wrap("authenticating", err)) // the status is the error's own
-			return
-		}
-		next(huma.WithValue(ctx, senderKey{}, from))
-	})
+		return huma.WithValue(ctx, senderKey{}, from), dberr.Wrap("authenticating", err)
+	})}
+	maps.Copy(metadata, op.Metadata)
+	op.Metadata = metadata
 	rest.Handle(a.send)(api, op)
 }
 
@@ -100,7 +114,7 @@ func (a *API) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
 	b := &in.Body
 	b.MediaURL, b.MediaType = cmp.Or(b.MediaURL, b.Media), cmp.Or(b.MediaType, b.Mediatype)
 	switch {
-	case !chat.IsNumber(b.Number):
+	case !chat.IsNumber(string(b.Number)):
 		return nil, invalidField("invalid_number", "body.number", "Invalid number format: digits with country code")
 	case strings.TrimSpace(b.Body) == "" && !b.Template.HasValue():
 		return nil, invalidField("empty_body", "body.body", "The message body must not be empty.")
@@ -124,7 +138,7 @@ func (a *API) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
 		return nil, err
 	}
 	if key != nil {
-		if answer, isKnown, err := a.repeatAnswer(ctx, *key, b.Number); isKnown || err != nil {
+		if answer, isKnown, err := a.repeatAnswer(ctx, *key, string(b.Number)); isKnown || err != nil {
 			return answer, err
 		}
 	}
@@ -143,12 +157,12 @@ func (a *API) send(ctx context.Context, in *sendInput) (*sendOutput, error) {
 			return nil, dberr.MapNoRows(err, hub.Errorf(hub.ErrNotFound, "queue_not_found", "There is no queue with the id of queueId."))
 		}
 	}
-	if err := a.outbound.CheckNumber(ctx, connection, b.Number); err != nil {
+	if err := a.outbound.CheckNumber(ctx, connection, string(b.Number)); err != nil {
 		return nil, err
 	}
 	answer, err := a.writeAndSend(ctx, from, in, connection, key)
 	if errors.Is(err, errKeyTaken) { // by a request that came at the same time
-		answer, _, err = a.repeatAnswer(ctx, *key, b.Number)
+		answer, _, err = a.repeatAnswer(ctx, *key, string(b.Number))
 	}
 	return answer, err
 }
@@ -180,7 +194,7 @@ func (a *API) writeAndSend(ctx context.Context, from sender, in *sendInput, conn
 			}
 		}
 		var err error
-		contact, err = tx.FindOrCreateContact(ctx, from.scope, in.Body.Number, "")
+		contact, err = tx.FindOrCreateContact(ctx, from.scope, string(in.Body.Number), "")
 		if err != nil {
 			return err
 		}

@@ -35,6 +35,7 @@ func TestSendRefusals(t *testing.T) {
 		"tokens of two companies":   {[]string{"Authorization", "Bearer " + token, "apikey", otherToken}, object{"number": ana, "body": "x"}, 401, "ERR_SESSION_EXPIRED"},
 		"no connection":             {[]string{"apikey", otherToken}, object{"number": ana, "body": "x"}, 400, "ERR_WAPP_NOT_INITIALIZED"},
 		"credentials come first":    {nil, object{"number": 5}, 401, "ERR_SESSION_EXPIRED"},
+		"a number that is no text":  {[]string{"apikey", token}, object{"number": 5511987654321, "body": "x"}, 400, "ERR_INVALID_NUMBER"},
 		"no number":                 {[]string{"apikey", token}, object{"body": "x"}, 400, "ERR_INVALID_NUMBER"},
 		"a number with a plus":      {[]string{"apikey", token}, object{"number": "+" + ana, "body": "x"}, 400, "ERR_INVALID_NUMBER"},
 		"a number that is too long": {[]string{"apikey", token}, object{"number": "1234567890123456", "body": "x"}, 400, "ERR_INVALID_NUMBER"},
@@ -50,6 +51,12 @@ func TestSendRefusals(t *testing.T) {
 	}
 	refused := anybody.OK(400, "POST", "/api/messages/send", object{"number": "abc", "body": "x"}, "apikey", token)
 	require.Equal(t, "Invalid number format: digits with country code", refused["detail"])
+	for body, contentType := range map[string]string{"{x": "application/json", `{"number":null}`: "application/json", `{"number":1,"number":2}`: "application/json", "number=1": "application/x-www-form-urlencoded"} {
+		refused := anybody.Call("POST", "/api/messages/send", body, "Content-Type", contentType)
+		require.Equal(t, 401, refused.Status, "%s: what a stranger sends is not looked at", body)
+		known := anybody.Call("POST", "/api/messages/send", body, "Content-Type", contentType, "apikey", token)
+		require.Contains(t, []int{400, 415}, known.Status, known.Text)
+	}
 	require.Empty(t, company.Inbox(ana))
 	require.Empty(t, company.Tickets(""))
 	require.Empty(t, company.Hub.EventTypes(company.Tenant))

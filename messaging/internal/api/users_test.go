@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"integrationhub/hub/hubtest/moduletest"
 	"integrationhub/messaging/internal/messagingtest"
 )
 
@@ -228,4 +229,26 @@ func TestCompany(t *testing.T) {
 	tenant, err := company.Hub.Host.Tenants.Get(t.Context(), company.Tenant)
 	require.NoError(t, err)
 	require.Equal(t, "Bela & Cia", tenant.Name)
+}
+
+// A user has 600 requests a minute, whatever other users of its company send.
+func TestUserLimit(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	bob, _ := company.AddUser(nil)
+	served := 0
+	for range 10 {
+		statuses := moduletest.SendTogether(100, func() moduletest.Response { return company.Call("GET", "/tags", nil) })
+		served += statuses[200]
+		if statuses[429] > 0 {
+			break
+		}
+	}
+	refused := company.Call("GET", "/tags", nil)
+	require.Equal(t, 429, refused.Status)
+	require.Equal(t, "ERR_RATE_LIMIT", refused.Body["error"])
+	require.NotEmpty(t, refused.Header.Get("Retry-After"))
+	require.GreaterOrEqual(t, served, 590, "requests of the test's own count too")
+	require.Less(t, served, 700)
+	bob.Get("/tags")
 }

@@ -65,18 +65,3 @@ func TestMessagesTogether(t *testing.T) {
 		from tickets`).Scan(&tickets, &unread, &events))
 	require.Equal(t, []int{phones, phones, phones * (rounds + 1)}, []int{tickets, unread, events})
 }
-
-// A message that comes twice at once is stored once, also where both are stored together.
-func TestCopiesTogether(t *testing.T) {
-	t.Parallel()
-	company := messagingtest.NewCompany(t)
-	line := company.Connect()
-	ana := company.AddPhone("Ana")
-	company.SendFromPhone(ana, line, "Hello")
-	company.OK(200, "PUT", "/sandbox/faults", map[string]any{"duplicatePercent": 100})
-	company.SendFromPhone(ana, line, "Hello again")
-	tickets := company.Tickets("")
-	require.Len(t, tickets, 1)
-	require.EqualValues(t, 2, tickets[0]["unreadMessages"])
-	require.EqualValues(t, 2, company.Get(messagingtest.TicketPath(tickets[0]) + "/messages")["count"])
-}
