@@ -145,11 +145,11 @@ func TestDeletionWhileSchedulingIsAway(t *testing.T) {
 		require.NoError(t, db.QueryRow(t.Context(), "select count(*) from hub.deliveries where event_type = 'patient.deleted' and status = 2").Scan(&parked))
 		return parked == 1
 	})
-	standing := func() (string, string) {
+	requestStatus := func() (string, string) {
 		got := clinic.do(200, "GET", request, "")
 		return got["status"].(string), got["peers"].([]any)[0].(map[string]any)["status"].(string)
 	}
-	status, peer := standing()
+	status, peer := requestStatus()
 	require.Equal(t, "waiting", status)
 	require.Equal(t, "pending", peer)
 	require.Equal(t, "anonymized", clinic.do(200, "GET", "/patients/"+patient, "")["status"], "here it was done at once")
@@ -157,7 +157,7 @@ func TestDeletionWhileSchedulingIsAway(t *testing.T) {
 	studio.hub = c.serve(env)
 	studio.do(200, "GET", "/clients/"+client, "")
 	comesToBe("active")
-	awaitCondition(t, func() bool { status, peer = standing(); return status == "completed" })
+	awaitCondition(t, func() bool { status, peer = requestStatus(); return status == "completed" })
 	require.Equal(t, "acknowledged", peer)
 	studio.do(404, "GET", "/clients/"+client, "")
 }

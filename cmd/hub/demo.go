@@ -19,7 +19,7 @@ tenant and a key, subscribe a receiver, publish events, check the signatures of
 what arrives, let one fail and watch its retry, read the log. Then an organization
 opens in the scheduling service and has a week of bookings; it stays, with its booking
 page. A clinic is linked with it, a client books and cancels, and the delivery log tells
-how the clinic came to know. A company on the messaging platform writes to the client's
+how the clinic learned of it. A company on the messaging platform writes to the client's
 simulated phone, and the answer reaches the clinic. The first demo of a hub goes on: a
 client gets a reminder on the phone, which takes up to 80 seconds, cancels by answering
 it, books again by the menus of the chat, and is erased in all three products. Each step

@@ -15,7 +15,7 @@ import (
 func newIntegrations(a *app) *cobra.Command {
 	return group("integrations", "See, test, stop and end tenants' connections to other products",
 		newIntegrationsList(a), newIntegrationsShow(a), newIntegrationsTest(a), newIntegrationsRotate(a),
-		newIntegrationsChange(a, "enable", "Take integrations into use again", "enabled", (*client.Client).EnableIntegration),
+		newIntegrationsChange(a, "enable", "Resume integrations that were disabled", "enabled", (*client.Client).EnableIntegration),
 		newIntegrationsChange(a, "disable", "Stop integrations until they are enabled", "disabled", (*client.Client).DisableIntegration),
 		newIntegrationsChange(a, "revoke", "End integrations and notify the peers", "revoked", (*client.Client).RevokeIntegration))
 }
@@ -127,7 +127,7 @@ func (a *app) integrationShown(reply client.Reply[client.Integration]) error {
 func newIntegrationsTest(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "test ID",
-		Short: "Ask the peer how it does, now; exit 1 when it is not well",
+		Short: "Check the peer's health now; exit 1 when it is not healthy",
 		Args:  exactly("the integration's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.calls()

@@ -41,7 +41,7 @@ func newMail(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "only mail to this address")
-	cmd.Flags().BoolVar(&text, "text", false, "print the letters themselves")
+	cmd.Flags().BoolVar(&text, "text", false, "print the text of each e-mail")
 	p.addTo(cmd)
 	return cmd
 }

@@ -1,5 +1,6 @@
-// Package console is the console of operators and of hosted products' administrators: pages
-// that were built from src/ into dist/ (make console) and are part of the binary. README.md says how a screen is added.
+// Package console serves the web console of operators and of hosted products'
+// administrators. Its pages are built from src/ into dist/ (make console) and embedded in the
+// binary. README.md says how a screen is added.
 package console
 
 import (
@@ -50,9 +51,9 @@ type asset struct {
 	gzipped   func() []byte
 }
 
-// Mount serves the console: its files, and for people's browsers its page at / and at every
-// other path that has no route. home serves / for programs. Accounts of the products can log
-// in. Mount it last.
+// Mount serves the console: its files, and to browsers its page at / and at every other path
+// without a route. home serves / to other programs. Accounts of the products can log in. All
+// other routes have to be mounted before.
 func Mount(app *fiber.App, home fiber.Handler, products []Product) error {
 	dist, err := fs.Sub(files, "dist")
 	if err != nil {
@@ -110,8 +111,8 @@ func ownedSegments(app *fiber.App) map[string]bool {
 	return owned
 }
 
-// acceptsPages reports whether a request is that of a browser for a page. Programs that take
-// anything are none.
+// acceptsPages reports whether a browser asks for a page: whether Accept names HTML. A program
+// that accepts any type (*/*) is not a browser.
 func acceptsPages(c *fiber.Ctx) bool {
 	return strings.Contains(c.Get(fiber.HeaderAccept), fiber.MIMETextHTML)
 }
@@ -144,7 +145,7 @@ var mediaTypes = map[string]string{
 	".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml", ".woff2": "font/woff2", ".html": fiber.MIMETextHTMLCharsetUTF8,
 }
 
-// compress compresses a file as well as it gets. It happens once for each file.
+// compress compresses a file at the highest level. Each file is compressed once.
 func compress(content []byte) []byte {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)

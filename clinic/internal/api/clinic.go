@@ -42,7 +42,7 @@ type clinicInput struct {
 	Body struct {
 		Name      rest.Optional[string] `json:"name,omitempty" minLength:"1" maxLength:"120" doc:"How patients know the clinic"`
 		Timezone  rest.Optional[string] `json:"timezone,omitempty" maxLength:"64" doc:"IANA zone that days are counted in"`
-		Locale    rest.Optional[string] `json:"locale,omitempty" maxLength:"11" doc:"Language of letters, such as pt-BR"`
+		Locale    rest.Optional[string] `json:"locale,omitempty" maxLength:"11" doc:"Language of e-mails, such as pt-BR"`
 		RevealCPF rest.Optional[bool]   `json:"reveal_cpf,omitempty" doc:"Whether administrators may see whole tax ids"`
 		AreaCode  rest.Nullable[string] `json:"default_area_code,omitempty" example:"11" maxLength:"2" doc:"An area code of Brazil; null: none"`
 	} `nameHint:"ClinicFields"`

@@ -193,11 +193,11 @@ func TestEventsWaitBehindLinking(t *testing.T) {
 	messaging.Send("accepted", "message.received", object{"phone": clinictest.Phone, "body": "From another number", "ticket_id": 99})
 	resume()
 	WaitForLinking(clinic)
-	standing := map[any]any{}
+	storedStatuses := map[any]any{}
 	for _, item := range clinic.Items("/patients/" + id + "/appointments") {
-		standing[item["service"]] = item["status"]
+		storedStatuses[item["service"]] = item["status"]
 	}
-	require.Equal(t, map[any]any{"Waiting": "cancelled", "Nameless": "scheduled"}, standing)
+	require.Equal(t, map[any]any{"Waiting": "cancelled", "Nameless": "scheduled"}, storedStatuses)
 	require.Zero(t, clinic.QueryInt(`select count(*) from clinic.inbox where clinic_id = $1 and meant_for is not null`))
 	left := clinic.Items("/integrations/inbox")
 	require.Len(t, left, 1, "what is not known waits for somebody, as ever")

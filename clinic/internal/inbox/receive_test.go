@@ -84,13 +84,13 @@ func TestBookingsWithoutOffset(t *testing.T) {
 	entry := clinic.Items("/integrations/inbox")[0]
 	require.Equal(t, "Cleaning, Dr. Lima, 2027-01-07T13:00:00Z", entry["summary"])
 	clinic.OK(200, "POST", "/integrations/inbox/"+entry["id"].(string)+"/link", object{"patient_id": id})
-	standing := map[any]any{}
+	storedStatuses := map[any]any{}
 	for _, item := range clinic.Items("/patients/" + id + "/appointments") {
-		standing[item["datetime"]] = item["status"]
+		storedStatuses[item["datetime"]] = item["status"]
 	}
 	require.Equal(t, map[any]any{
 		"2027-01-04T13:00:00Z": "cancelled", "2027-01-05T13:00:00Z": "scheduled", "2027-01-06T12:00:00Z": "scheduled", "2027-01-07T13:00:00Z": "scheduled",
-	}, standing)
+	}, storedStatuses)
 	for _, invalid := range []string{"2027-01-04", "2027-01-04 09:00:00", "2027-13-04T09:00:00", "1899-01-04T09:00:00", "soon"} {
 		refused := scheduling.Deliver(hub.NewEventID(), "appointment.created", object{"client_phone": clinictest.Phone, "datetime": invalid})
 		require.Equal(t, 400, refused.Status, refused.Text)
@@ -115,7 +115,7 @@ func TestBookingsWithoutIDs(t *testing.T) {
 		book(when)
 	}
 	// standing is how each appointment stands, by its time.
-	standing := func() map[string]string {
+	storedStatuses := func() map[string]string {
 		list := map[string]string{}
 		for _, item := range clinic.Items("/patients/" + id + "/appointments") {
 			list[item["datetime"].(string)] = item["status"].(string)
@@ -126,29 +126,29 @@ func TestBookingsWithoutIDs(t *testing.T) {
 		return list
 	}
 	want := map[string]string{at(later): "scheduled", at(soonest): "scheduled", at(past): "scheduled", at(soonest.Add(-90 * time.Hour)): "scheduled"}
-	require.Equal(t, want, standing())
+	require.Equal(t, want, storedStatuses())
 
 	// Two are to come: which is meant, a person has to say.
 	scheduling.Send("ignored", "appointment.reminded", object{"appointment_id": "a-9", "client_phone": clinictest.Phone})
 	scheduling.Send("ignored", "appointment.cancelled", object{"appointment_id": "a-8", "client_phone": clinictest.Phone, "reason": ""})
 	scheduling.Send("ignored", "appointment.cancelled", object{"appointment_id": "a-8", "client_phone": clinictest.Phone, "datetime": at(soonest.Add(time.Minute))})
-	require.Equal(t, want, standing())
+	require.Equal(t, want, storedStatuses())
 	require.Len(t, clinic.Items("/integrations/inbox"), 3)
 
 	// The time says which, whatever is nearer to now. Its id is known from then on, and what waited for it follows.
 	scheduling.Send("accepted", "appointment.cancelled", object{"appointment_id": "a-7", "client_phone": clinictest.Phone, "datetime": at(later)})
 	want[at(later)] = "cancelled a-7"
-	require.Equal(t, want, standing())
+	require.Equal(t, want, storedStatuses())
 	// One is left to come, and one that may just have been missed.
 	scheduling.Send("accepted", "appointment.noshow", object{"appointment_id": "a-6", "client_phone": clinictest.Phone})
 	want[at(past)] = "no_show a-6"
-	require.Equal(t, want, standing())
+	require.Equal(t, want, storedStatuses())
 	scheduling.Send("accepted", "appointment.reminded", object{"appointment_id": "a-9", "client_phone": clinictest.Phone})
 	want[at(soonest)] = "scheduled a-9"
-	require.Equal(t, want, standing())
+	require.Equal(t, want, storedStatuses())
 	scheduling.Send("accepted", "appointment.cancelled", object{"appointment_id": "a-9", "reason": ""})
 	want[at(soonest)] = "cancelled a-9"
-	require.Equal(t, want, standing())
+	require.Equal(t, want, storedStatuses())
 	require.Len(t, clinic.Items("/integrations/inbox"), 2, "the reminder followed")
 }
 

@@ -101,18 +101,18 @@ func newFailing(t *testing.T, db *pgxpool.Pool, effects *atomic.Int32) *failing 
 	return f
 }
 
-// standing is what the log says of the deliveries that came in.
-type standing struct {
+// loggedEvent is a received event as the log shows it.
+type loggedEvent struct {
 	Event, Status, Attempts, Code int
 	Reason, Answer                string
 }
 
-func log(t *testing.T, db *pgxpool.Pool) []standing {
+func log(t *testing.T, db *pgxpool.Pool) []loggedEvent {
 	t.Helper()
 	rows, err := db.Query(context.Background(), `select d.event_id::int, d.status::int, d.attempts, d.status_code::int, coalesce(d.reason, ''), convert_from(d.response_body, 'UTF8')
 		from hub.deliveries d join hub.events e on e.seq = (overlay(d.id::text placing '0000' from 33))::uuid where d.inbound and d.integration order by d.event_id`)
 	require.NoError(t, err)
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[standing])
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[loggedEvent])
 	require.NoError(t, err)
 	return list
 }
@@ -146,7 +146,7 @@ func TestFailuresAreLogged(t *testing.T) {
 	got := log(t, db)
 	require.Len(t, got, 2)
 	for i, attempts := range []int{5, 1} {
-		require.Equal(t, standing{i + 1, 3, attempts, 500, "handle_failed", got[i].Answer}, got[i])
+		require.Equal(t, loggedEvent{i + 1, 3, attempts, 500, "handle_failed", got[i].Answer}, got[i])
 		require.Contains(t, got[i].Answer, `"code":"internal"`)
 		require.Contains(t, got[i].Answer, `"request_id":"req_`+[]string{"one", "two"}[i]+`"`)
 		require.NotContains(t, got[i].Answer, "ink")
@@ -167,7 +167,7 @@ func TestFailuresAreLogged(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, inbox.Duplicate, outcome)
 	require.EqualValues(t, 1, b.effects.Load())
-	require.Equal(t, []standing{
+	require.Equal(t, []loggedEvent{
 		{1, 1, 6, 200, "", `{"received":true,"id":"evt_0000000000000001","status":"accepted"}`},
 		{2, 1, 2, 200, "", `{"received":true,"id":"evt_0000000000000002","status":"ignored"}`},
 	}, log(t, db))

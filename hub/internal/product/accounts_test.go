@@ -33,9 +33,9 @@ func (o *tenant) only() map[string]any {
 	return list[0]
 }
 
-// standing is what the hub shows of its integrations and keys, but for what probes change
+// storedState returns what the hub shows of its integrations and keys, except what probes change
 // and the uses of keys.
-func (n *node) standing() string {
+func (n *node) storedState() string {
 	n.t.Helper()
 	var all []any
 	for _, path := range []string{"/api/v1/integrations?limit=200", "/api/v1/keys?limit=200"} {
@@ -61,12 +61,12 @@ func TestLinkWithAnotherAccount(t *testing.T) {
 	salon, first, second, other := n.signUp("notes"), n.signUp("board"), n.signUp("board"), n.signUp("notes")
 	require.Equal(t, 200, salon.linkTo(first).status)
 	made, theirs := salon.only()["id"], first.only()["id"]
-	before := n.standing()
+	before := n.storedState()
 	for name, got := range map[string]answer{"ours": salon.linkTo(second), "theirs": second.linkTo(salon), "the peer's": other.linkTo(first), "the peer's own": first.linkTo(other)} {
 		refused(t, 409, otherAccount, got)
 		require.Contains(t, got.body["detail"], "revoke", name)
 	}
-	require.Equal(t, before, n.standing())
+	require.Equal(t, before, n.storedState())
 	for _, entry := range []*tenant{salon, first} {
 		tested := entry.do(200, "POST", "/"+entry.only()["id"].(string)+"/test", "")
 		require.Equal(t, true, tested.body["ok"], tested.text)
@@ -100,9 +100,9 @@ func TestConnectToAnotherAccount(t *testing.T) {
 	require.Equal(t, 200, a.tryConnect(b, "board").status)
 
 	// Ours is taken.
-	ours, second := here.standing(), there.signUp("board")
+	ours, second := here.storedState(), there.signUp("board")
 	refused(t, 409, otherAccount, a.tryConnect(second, "board"))
-	require.Equal(t, ours, here.standing())
+	require.Equal(t, ours, here.storedState())
 	require.Empty(t, second.do(200, "GET", "/", "").list)
 
 	// Theirs is: they are asked, and say so. It is not tried again.
@@ -154,13 +154,13 @@ func TestReplacedKeyEndsNothing(t *testing.T) {
 	unregister := func(key string) answer {
 		return call(t, "POST", a.integrations()+"/webhook/unregister", `{}`, withKey(key)...)
 	}
-	before := n.standing()
+	before := n.storedState()
 	got, worthless := unregister(former), unregister(revoked)
 	refused(t, 401, "invalid_key", got)
 	delete(got.body, "request_id")
 	delete(worthless.body, "request_id")
 	require.Equal(t, worthless.body, got.body)
-	require.Equal(t, before, n.standing())
+	require.Equal(t, before, n.storedState())
 	require.Equal(t, 200, call(t, "GET", a.integrations()+"/search/notes", "", withKey(former)...).status, "its overlap lasts")
 	a.connectWith(former, b, "board")
 	refused(t, 401, "invalid_key", unregister(current))
@@ -223,12 +223,12 @@ func TestRegistrationByAnotherAccount(t *testing.T) {
 	a, first, second := n.signUp("notes"), n.signUp("board"), n.signUp("board")
 	require.Equal(t, 200, a.tryConnect(first, "board").status)
 	strange, theirs, ours := a.issue(), second.issue(), first.issue()
-	before := n.standing()
+	before := n.storedState()
 	refused(t, 409, otherAccount, a.registering(strange, second, "another", theirs))
 	refused(t, 422, "remote_key_rejected", a.registering(strange, second, "another", ours[:len(ours)-6]+"000000"))
 	nowhere := &tenant{node: n, base: strings.Replace(n.url, "127.0.0.1", "127.0.0.2", 1) + "/board"}
 	refused(t, 502, "peer_unreachable", a.registering(strange, nowhere, "another", theirs))
-	require.Equal(t, before, n.standing())
+	require.Equal(t, before, n.storedState())
 
 	// The same account, whatever it calls the connection, and one that names its own id.
 	got := a.registering(a.issue(), first, "another", ours)

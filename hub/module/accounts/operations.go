@@ -39,7 +39,7 @@ type ForgotPasswordInput struct {
 // ResetPasswordInput is a new password with the token of a link.
 type ResetPasswordInput struct {
 	Body struct {
-		Token       string `json:"token" maxLength:"200" doc:"Secret from the link in the letter"`
+		Token       string `json:"token" maxLength:"200" doc:"Secret from the link in the e-mail"`
 		NewPassword string `json:"new_password,omitempty" minLength:"8" maxLength:"128" doc:"Secret to log in with from now on"`
 		Password    string `json:"password,omitempty" minLength:"8" maxLength:"128" doc:"The same as new_password"`
 	} `nameHint:"ResetPassword"`

@@ -1,5 +1,5 @@
-// Package lease keeps a lease while its holder works: it renews the lease in time, and ends
-// the work before the lease could be another process's.
+// Package lease keeps a lease while its holder works: it renews the lease in time, and cancels
+// the work before another process can claim the lease.
 package lease
 
 import (
@@ -14,7 +14,7 @@ import (
 // retryInterval is the time between attempts to renew, after one that failed.
 const retryInterval = time.Second
 
-// ErrLost is the cause of the end of a context whose lease may be another process's.
+// ErrLost is the cause with which a context ends when its lease may be another process's.
 var ErrLost = errors.New("another process may have the lease now")
 
 // NewHolder returns a name for the leases of this process, or of a part of it. No other
@@ -28,17 +28,17 @@ type Terms struct {
 	GiveUp time.Duration // time without a renewal after which the work ends. What is left of the lease then is the time for its end.
 }
 
-// Keep renews a lease until stop is called, also after ctx has ended: work may go on for a
-// while then. taken is a time before the lease was taken. renew renews the lease and reports
+// Keep renews a lease until stop is called, even after ctx has ended, because work may need
+// time to end. claimed is a time before the lease was claimed. renew renews the lease and reports
 // whether that was possible. The context that Keep returns ends with ctx, with stop, and,
 // with the cause [ErrLost], when renew has reported false or has failed for too long.
-func Keep(ctx context.Context, taken time.Time, terms Terms, renew func(context.Context) (isHeld bool, err error)) (working context.Context, stop func()) {
+func Keep(ctx context.Context, claimed time.Time, terms Terms, renew func(context.Context) (isHeld bool, err error)) (working context.Context, stop func()) {
 	working, lose := context.WithCancelCause(ctx)
 	renewing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		if !keepRenewing(renewing, taken, terms, renew) {
+		if !keepRenewing(renewing, claimed, terms, renew) {
 			lose(ErrLost)
 		}
 	}()

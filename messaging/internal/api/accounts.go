@@ -19,7 +19,7 @@ import (
 func (f ConnectionFields) hasAccount() bool { return f.Cloud.Set || f.Bridge.Set }
 
 // accountSettings returns the settings of a connection with the changes of a request, as
-// JSON; nil for drivers that take none. current has the stored ones, if any.
+// JSON; nil for drivers that have none. current has the stored ones, if any.
 func (a *API) accountSettings(f ConnectionFields, driverName string, current driver.Connection) ([]byte, error) {
 	if f.Cloud.Set && driverName != cloud.Name {
 		return nil, hub.Invalid("body.cloud", "is for connections of the driver cloud")

@@ -269,8 +269,8 @@ func TestBridgeInAnyOrder(t *testing.T) {
 			}
 		}})
 		c.OK(201, "POST", path, object{"body": body})
-		taken := c.bridge.Taken()
-		return taken[len(taken)-1].RemoteID
+		accepted := c.bridge.Accepted()
+		return accepted[len(accepted)-1].RemoteID
 	}
 	n.checkAnyOrder(t)
 }

@@ -79,8 +79,8 @@ func (a *API) Routes(api huma.API) {
 	rest.Register(api, rest.Map(a.routes(), withPlatformErrors), docs, a.checkRateLimit)
 }
 
-// checkRateLimit is a rate limit error if a user, or an address that signs up, made too many
-// requests. The hub limits those of keys.
+// checkRateLimit returns a rate limit error if a user, or an address that signs up, made too
+// many requests. The hub limits those of keys.
 func (a *API) checkRateLimit(ctx context.Context, r rest.Route) error {
 	caller, isAuthenticated := module.CallerFrom(ctx)
 	switch {
@@ -132,7 +132,7 @@ func (a *API) viewerOf(ctx context.Context, user actor) (*store.Viewer, error) {
 	return &store.Viewer{UserID: user.user.ID, Queues: queues, AllTickets: user.user.AllTickets}, err
 }
 
-// errNoPermission is the error for what only others may do.
+// errNoPermission is the error of a user without the right to do something.
 func errNoPermission() *hub.Error {
 	return hub.Errorf(hub.ErrForbidden, "no_permission", "You have no permission for this.")
 }
@@ -155,6 +155,6 @@ func notFound(code, what string) *hub.Error {
 	return hub.Errorf(hub.ErrNotFound, code, "There is no %s with this id.", what)
 }
 
-// refused returns an error of a request that cannot be followed: a 400 with a code of the
+// refused returns the error of a request that cannot be carried out: a 400 with a code of the
 // platform.
 func refused(code, detail string) *hub.Error { return hub.Errorf(hub.ErrMalformed, code, "%s", detail) }

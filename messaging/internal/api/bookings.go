@@ -51,7 +51,7 @@ func (a *API) listFreeTimes(ctx context.Context, in *freeTimesInput) (*struct{ B
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.appointments.FreeTimes(ctx, integration, appointments.Wish{ServiceID: in.ServiceID, ProfessionalID: in.ProfessionalID, After: in.After, Limit: in.Limit})
+	found, err := a.appointments.FreeTimes(ctx, integration, appointments.FreeTimeQuery{ServiceID: in.ServiceID, ProfessionalID: in.ProfessionalID, After: in.After, Limit: in.Limit})
 	return &struct{ Body TicketFreeTimes }{TicketFreeTimes{found.Service, append([]appointments.FreeTime{}, found.Times...)}}, mapSchedulingError(err)
 }
 
@@ -94,13 +94,13 @@ func (a *API) createBooking(ctx context.Context, in *createBookingInput) (*struc
 	if contact.AnonymizedAt != nil {
 		return nil, refused("wapp_invalid_contact", "The contact was anonymized.")
 	}
-	wish := appointments.Booking{
+	request := appointments.Booking{
 		Phone: chat.FormatE164(contact.Number), ServiceID: in.Body.ServiceID, ProfessionalID: in.Body.ProfessionalID, StartAt: in.Body.StartAt, SourceID: source,
 	}
 	if contact.Name != contact.Number {
-		wish.Name = contact.Name
+		request.Name = contact.Name
 	}
-	booked, err := a.appointments.Book(ctx, integration, wish)
+	booked, err := a.appointments.Book(ctx, integration, request)
 	if err != nil {
 		return nil, mapSchedulingError(err)
 	}

@@ -41,7 +41,7 @@ func TestBookingsOfTickets(t *testing.T) {
 	booked := company.OK(201, "POST", ticket+"/bookings", body, "Idempotency-Key", "b-1")
 	require.Equal(t, booked["appointment_id"], company.OK(201, "POST", ticket+"/bookings", body, "Idempotency-Key", "b-1")["appointment_id"])
 	require.Equal(t, 1, calendar.Bookings())
-	company.DrainOutbox()
+	company.FlushOutbox()
 	require.Equal(t, []string{"Agendado: Corte com Ana, ter 02/03 às 10:00.\nPara alterar ou cancelar: https://studio.example/cancel"}, company.Inbox(ana), "one message")
 	require.Equal(t, "+"+ana, calendar.Actions()[0]["phone"])
 	company.Refused(400, "ERR_SLOT_UNAVAILABLE", "POST", ticket+"/bookings", body)
@@ -52,7 +52,7 @@ func TestBookingsOfTickets(t *testing.T) {
 	calendar.Speak("en-US")
 	body["start_at"], body["silent"] = at(2).Format(time.RFC3339), false
 	company.OK(201, "POST", ticket+"/bookings", body)
-	company.DrainOutbox()
+	company.FlushOutbox()
 	require.Equal(t, "Booked: Corte with Ana, Tue 2 Mar at 11:00.\nTo change or cancel it: https://studio.example/cancel", company.Inbox(ana)[1], "the organization's language")
 	calendar.Fail(503)
 	company.OK(502, "GET", path, nil)

@@ -148,15 +148,15 @@ func TestBridgeMessages(t *testing.T) {
 			early = remoteID
 			require.Equal(t, 200, c.bridge.Report(t, c.id, "receipt", object{"remoteIds": []string{remoteID}, "ack": 2}))
 		},
-		LoseAnswer: func() bool { return len(c.bridge.Calls()) > 0 && len(c.bridge.Taken()) == 1 },
+		LoseAnswer: func() bool { return len(c.bridge.Calls()) > 0 && len(c.bridge.Accepted()) == 1 },
 	})
 	sent := c.OK(201, "POST", path, object{"body": "Good morning"})
 	require.EqualValues(t, 0, sent["ack"], "the answer was lost")
 	c.bridge.SetHooks(drivertest.Hooks{})
 	_, err := c.Hub.Host.Pool.Exec(t.Context(), `update outbox set due_at = now() - interval '1 second'`)
 	require.NoError(t, err)
-	c.DrainOutbox()
-	require.Len(t, c.bridge.Taken(), 1, "it was sent again, and taken once")
+	c.FlushOutbox()
+	require.Len(t, c.bridge.Accepted(), 1, "it was sent again, and accepted once")
 	ack := func() any {
 		messages := c.Get(path)["messages"].([]any)
 		return messages[len(messages)-1].(object)["ack"]
@@ -175,8 +175,8 @@ func TestBridgeMessages(t *testing.T) {
 	c.pair()
 	_, err = c.Hub.Host.Pool.Exec(t.Context(), `update outbox set due_at = now() - interval '1 second'`)
 	require.NoError(t, err)
-	c.DrainOutbox()
-	require.Equal(t, "Later", c.bridge.Taken()[1].Body)
+	c.FlushOutbox()
+	require.Equal(t, "Later", c.bridge.Accepted()[1].Body)
 }
 
 // States are taken in the bridge's order, whatever the order of their arrival.

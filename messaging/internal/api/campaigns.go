@@ -63,7 +63,7 @@ type CampaignCounters struct {
 	Sent      int `json:"sent" doc:"Taken by the network, with those delivered and read"`
 	Delivered int `json:"delivered" doc:"Arrived, with those read"`
 	Read      int `json:"read" doc:"Read by the contact"`
-	Failed    int `json:"failed" doc:"Not taken by the network"`
+	Failed    int `json:"failed" doc:"Not accepted by the network"`
 	Skipped   int `json:"skipped" doc:"Left out: opted out, declined, no answer to the question, or anonymized"`
 }
 
@@ -207,7 +207,7 @@ func (a *API) startCampaign(ctx context.Context, in *IDParam) (*campaignOutput, 
 	return a.campaignOutput(ctx, user.scope, in.ID)
 }
 
-// cancelCampaign stops a campaign. What the network has not taken yet is not sent.
+// cancelCampaign stops a campaign. What the network has not accepted yet is not sent.
 func (a *API) cancelCampaign(ctx context.Context, in *IDParam) (*campaignOutput, error) {
 	user, err := a.requireActor(ctx)
 	if err != nil {

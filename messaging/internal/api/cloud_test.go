@@ -288,7 +288,7 @@ func TestCloudMessages(t *testing.T) {
 	company.Advance(2 * time.Hour)
 	company.RunJob("schedules") // the hub's own run may be doing it
 	require.Eventually(t, func() bool {
-		company.DrainOutbox()
+		company.FlushOutbox()
 		stored := company.Get(messages)["messages"].([]any)
 		last := stored[len(stored)-1].(object)
 		return last["body"] == "Later" && last["ack"] == -1.0 && last["errorCode"] == "window_closed"

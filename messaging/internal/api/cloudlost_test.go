@@ -166,7 +166,7 @@ func TestCloudRepeatsWhatIsSafe(t *testing.T) {
 	require.Equal(t, "queued", queued["status"])
 	c.api.AnswerWith(nil)
 	c.Advance(10 * time.Minute)
-	c.DrainOutbox()
+	c.FlushOutbox()
 	require.Equal(t, []any{1.0, nil}, c.state(queued))
 	require.Len(t, c.api.Sent(), c.calls+2)
 
@@ -178,7 +178,7 @@ func TestCloudRepeatsWhatIsSafe(t *testing.T) {
 	require.NoError(t, err)
 	c.report(reported, "wamid.reported", "sent")
 	c.Advance(time.Hour)
-	c.DrainOutbox()
+	c.FlushOutbox()
 	require.Equal(t, []any{0.0, "unclear"}, c.state(killed))
 	require.Equal(t, []any{1.0, nil}, c.state(reported))
 	require.Len(t, c.api.Sent(), calls)

@@ -56,7 +56,7 @@ func TestCloudAwayForAnHour(t *testing.T) {
 	company.RunJob("unreachable-connections")
 	back := company.Get(path)
 	require.Equal(t, []any{"CONNECTED", nil}, []any{back["status"], back["lastError"]})
-	company.DrainOutbox()
+	company.FlushOutbox()
 	var texts, expected []string
 	for _, message := range network.Sent() {
 		texts = append(texts, message["text"].(object)["body"].(string))

@@ -317,7 +317,7 @@ func TestRevokedAPIToken(t *testing.T) {
 	message := object{"number": contactNumber, "body": "Hello"}
 	other.OK(404, "DELETE", owner.pathOf("/api-tokens/{id}"), nil)
 	owner.program.OK(200, "POST", "/api/messages/send", message)
-	owner.DrainOutbox()
+	owner.FlushOutbox()
 	owner.OK(200, "DELETE", owner.pathOf("/api-tokens/{id}"), nil)
 	before := owner.tables()["messages"]
 	owner.program.OK(401, "POST", "/api/messages/send", message)

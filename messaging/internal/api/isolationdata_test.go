@@ -34,7 +34,7 @@ func fillCompanies(t *testing.T) (owner, other *filledCompany) {
 	t.Helper()
 	hub := moduletest.Start(t, messaging.New(), moduletest.Options{Start: time.Date(2096, 3, 1, 12, 0, 0, 0, time.UTC), Settings: []string{"HUB_PRODUCT_LIMITS=messaging.sends=100000-M,messaging.users=100000-M"}})
 	owner, other = fillCompany(t, hub, "Alfa"), fillCompany(t, hub, "Beta")
-	owner.DrainOutbox()
+	owner.FlushOutbox()
 	return owner, other
 }
 

@@ -27,7 +27,7 @@ type TicketMessage struct {
 	Body        string         `json:"body" doc:"The text; with a file, its caption"`
 	FromMe      bool           `json:"fromMe" doc:"Sent by the company"`
 	Read        bool           `json:"read" doc:"A user has seen it"`
-	Ack         chat.Ack       `json:"ack" enum:"-1,0,1,2,3,4" doc:"-1 failed, 0 waits, 1 taken by the network, 2 arrived, 3 read, 4 played"`
+	Ack         chat.Ack       `json:"ack" enum:"-1,0,1,2,3,4" doc:"-1 failed, 0 waits, 1 accepted by the network, 2 arrived, 3 read, 4 played"`
 	MediaType   chat.MediaType `json:"mediaType" enum:"text,image,video,audio,document,sticker,location,contact" doc:"Kind of the message"`
 	MediaURL    *string        `json:"mediaUrl" doc:"Of its file, for users of the company; null: none, or not fetched from the network yet"`
 	MediaName   *string        `json:"mediaName" doc:"Name of its file" example:"map.png"`

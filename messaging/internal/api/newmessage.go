@@ -200,7 +200,7 @@ func (a *API) attach(ctx context.Context, actor actor, in *createMessageInput, d
 	if len(in.files) == 0 && in.message.MediaURL == "" {
 		return []store.Message{draft}, nil, nil
 	}
-	// Nothing is stored for a ticket that takes no messages.
+	// Nothing is stored for a ticket that accepts no messages.
 	err = a.store.InTx(ctx, "checking a ticket", func(tx *store.Tx) error {
 		_, err := a.lockForMessage(ctx, tx, actor.scope, in.ID, draft)
 		return err
@@ -232,7 +232,7 @@ func (a *API) storeUpload(ctx context.Context, actor actor, header *multipart.Fi
 	}
 	defer func() { _ = content.Close() }()
 	return a.media.Store(ctx, actor.scope.Company, media.Upload{
-		Claim: filetype.Claim{Media: kind, Mime: header.Header.Get("Content-Type"), Name: header.Filename}, Content: content,
+		Declared: filetype.Declared{Media: kind, Mime: header.Header.Get("Content-Type"), Name: header.Filename}, Content: content,
 	})
 }
 

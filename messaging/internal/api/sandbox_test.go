@@ -38,7 +38,7 @@ func TestNetworkFaults(t *testing.T) {
 	faults(object{"dropPercent": 100})
 	company.SendFromPhone(ana, connection, "Lost")
 	lost := company.OK(201, "POST", ticket+"/messages", object{"body": "Lost too"})
-	require.EqualValues(t, 1, lost["ack"], "the network has taken it, and the phone never sees it")
+	require.EqualValues(t, 1, lost["ack"], "the network has accepted it, and the phone never sees it")
 	faults(object{})
 	require.Equal(t, "Lost too", lastMessages(company, ticket, 1)[0]["body"])
 	require.Equal(t, []string{"Answer"}, company.Inbox(ana))

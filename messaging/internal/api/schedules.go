@@ -22,7 +22,7 @@ type Schedule struct {
 	CompanyID  int64          `json:"companyId" doc:"Company that owns it" example:"1"`
 	Body       string         `json:"body" doc:"The text; empty: made of the template when it is sent" example:"Happy birthday!"`
 	SendAt     time.Time      `json:"sendAt" doc:"When it is due"`
-	SentAt     *time.Time     `json:"sentAt" doc:"When the network took it; null: it has not"`
+	SentAt     *time.Time     `json:"sentAt" doc:"When the network accepted it; null: it has not"`
 	Status     string         `json:"status" enum:"pending,queued,sent,error" doc:"queued: waits for the network"`
 	ContactID  int64          `json:"contactId" doc:"Who gets it" example:"5"`
 	TicketID   *int64         `json:"ticketId" doc:"Its ticket; null: the contact's live one, or a new one"`

@@ -71,8 +71,8 @@ type sendInput struct {
 type SentMessage struct {
 	ID        string    `json:"id" doc:"Id of the message"`
 	MessageID string    `json:"messageId" doc:"The same as id"`
-	Status    string    `json:"status" enum:"sent,queued,unclear" doc:"queued: the connection's sendIntervalMs has not passed, or the network does not answer, and the hub tries again; unclear: the network's answer was lost, so that it may have taken the message, which is not sent again by itself"`
-	Ack       chat.Ack  `json:"ack" doc:"0 queued or unclear, 1 taken by the network"`
+	Status    string    `json:"status" enum:"sent,queued,unclear" doc:"queued: the connection's sendIntervalMs has not passed, or the network does not answer, and the hub tries again; unclear: the network's answer was lost, so that it may have accepted the message, which is not sent again by itself"`
+	Ack       chat.Ack  `json:"ack" doc:"0 queued or unclear, 1 accepted by the network"`
 	Number    string    `json:"number" doc:"Of the contact"`
 	TicketID  int64     `json:"ticketId" doc:"Ticket that the message is in"`
 	ContactID int64     `json:"contactId" doc:"Contact with the number"`

@@ -32,7 +32,7 @@ type NetworkTemplate struct {
 
 // TemplateList is a page of a connection's templates.
 type TemplateList struct {
-	Records []NetworkTemplate `json:"records" nullable:"false" doc:"The page; the simulated network has none, and takes any template"`
+	Records []NetworkTemplate `json:"records" nullable:"false" doc:"The page; the simulated network has none, and accepts any template"`
 	Next    *string           `json:"next" doc:"The parameter after for the next page; null: this is the last one"`
 }
 

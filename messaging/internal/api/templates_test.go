@@ -67,7 +67,7 @@ func TestCloudTemplates(t *testing.T) {
 	company.Advance(2 * time.Hour)
 	company.RunJob("schedules")
 	company.RunJob("campaigns")
-	company.DrainOutbox()
+	company.FlushOutbox()
 	require.ElementsMatch(t, []object{sentReminder(ana, "agent"), sentReminder(ana, "Ana at 11:00"), sentReminder(ana, "Ana Souza")}, withoutIDs(api.Sent())[1:])
 	require.Equal(t, "sent", company.Get(messagingtest.Path("/schedules", scheduled))["status"])
 	require.Equal(t, "[reminder · pt_BR]\nAna Souza", company.Get(messagingtest.Path("/campaigns", campaign) + "/report")["records"].([]any)[0].(object)["message"])
@@ -223,7 +223,7 @@ func TestTemplatesOfBridge(t *testing.T) {
 	company.Refused(400, code, "POST", "/campaigns", campaign)
 	company.Refused(400, code, "GET", company.path+"/templates", nil)
 	require.EqualValues(t, 1, company.Get(messages)["count"])
-	require.Empty(t, company.bridge.Taken())
+	require.Empty(t, company.bridge.Accepted())
 
 	// Where the driver has templates they may be planned; moved to this connection they may not.
 	sandbox := company.Connect()

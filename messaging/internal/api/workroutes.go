@@ -33,7 +33,7 @@ func (a *API) campaignRoutes() []rest.Route {
 		rest.Put("/campaigns/{id}", rest.Admin, 200, "campaigns.update", "Change a campaign that does not run", rest.WithHandlerValidation(rest.Handle(a.updateCampaign))),
 		rest.Delete("/campaigns/{id}", rest.Admin, 200, "campaigns.delete", "Delete a campaign that does not run; its messages stay", rest.Handle(a.deleteCampaign)),
 		rest.Post("/campaigns/{id}/start", rest.Admin, 200, "campaigns.start", "Start a campaign, or go on with a cancelled one", rest.Handle(a.startCampaign)),
-		rest.Post("/campaigns/{id}/cancel", rest.Admin, 200, "campaigns.cancel", "Cancel a campaign; messages that the network has not taken are not sent", rest.Handle(a.cancelCampaign)),
+		rest.Post("/campaigns/{id}/cancel", rest.Admin, 200, "campaigns.cancel", "Cancel a campaign; messages that the network has not accepted are not sent", rest.Handle(a.cancelCampaign)),
 		rest.Get("/campaigns/{id}/report", rest.Admin, 200, "campaigns.report", "The campaign's contacts, with what became of each message", rest.Handle(a.getCampaignReport)),
 	}
 }

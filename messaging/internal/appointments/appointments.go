@@ -1,4 +1,4 @@
-// Package appointments speaks to the scheduling product that a company is connected with:
+// Package appointments calls the scheduling product that a company is connected with:
 // services, free times, bookings, and answers to reminders.
 package appointments
 
@@ -20,14 +20,14 @@ import (
 // product is the name of scheduling products.
 const product = "scheduling"
 
-// Service speaks to scheduling products.
+// Service calls scheduling products.
 type Service struct{ host module.Host }
 
 // New returns the service of an opened product.
 func New(host module.Host) *Service { return &Service{host} }
 
-// ErrNotConnected is the error where a company has no connection with a scheduling product
-// that works.
+// ErrNotConnected is the error where a company has no working connection with a scheduling
+// product.
 var ErrNotConnected = hub.Errorf(hub.ErrMalformed, "no_scheduling_found", "The company is not connected with a scheduling product.")
 
 // Errors of calls, beside those of [module.Peers].
@@ -86,8 +86,8 @@ type FreeTimes struct {
 	Times   []FreeTime `json:"times"`
 }
 
-// Wish selects free times.
-type Wish struct {
+// FreeTimeQuery selects free times.
+type FreeTimeQuery struct {
 	ServiceID      string
 	ProfessionalID string    // "" = anybody
 	After          time.Time // zero: from now on
@@ -95,19 +95,19 @@ type Wish struct {
 }
 
 // FreeTimes returns the next free times, the earliest first.
-func (s *Service) FreeTimes(ctx context.Context, integration uuid.UUID, wish Wish) (FreeTimes, error) {
-	query := url.Values{"service_id": {wish.ServiceID}, "limit": {strconv.Itoa(wish.Limit)}}
-	if wish.ProfessionalID != "" {
-		query.Set("professional_id", wish.ProfessionalID)
+func (s *Service) FreeTimes(ctx context.Context, integration uuid.UUID, query FreeTimeQuery) (FreeTimes, error) {
+	values := url.Values{"service_id": {query.ServiceID}, "limit": {strconv.Itoa(query.Limit)}}
+	if query.ProfessionalID != "" {
+		values.Set("professional_id", query.ProfessionalID)
 	}
-	if !wish.After.IsZero() {
-		query.Set("after", wish.After.Format(time.RFC3339))
+	if !query.After.IsZero() {
+		values.Set("after", query.After.Format(time.RFC3339))
 	}
 	var answer FreeTimes
-	return answer, s.call(ctx, integration, hub.Call{Name: "search/free-times", Query: query}, &answer)
+	return answer, s.call(ctx, integration, hub.Call{Name: "search/free-times", Query: values}, &answer)
 }
 
-// Booking is an appointment to make. The same SourceID books once.
+// Booking is an appointment to book. Repeating it with the same SourceID books once.
 type Booking struct {
 	Phone          string    `json:"phone"` // international, with a leading plus
 	Name           string    `json:"name,omitempty"`
@@ -117,7 +117,7 @@ type Booking struct {
 	SourceID       string    `json:"source_id"`
 }
 
-// Booked is an appointment that was made.
+// Booked is the scheduling product's answer to a [Booking].
 type Booked struct {
 	AppointmentID string    `json:"appointment_id"`
 	Status        string    `json:"status"`
@@ -130,7 +130,7 @@ type Booked struct {
 	Locale        string    `json:"locale"` // of the organization; "": the product does not send it
 }
 
-// Deposit has to be paid to keep an appointment.
+// Deposit is the amount that has to be paid by ExpiresAt to keep an appointment.
 type Deposit struct {
 	Amount       float64   `json:"amount"`
 	PixCopyPaste *string   `json:"pix_copy_paste"`
@@ -150,25 +150,25 @@ func (s *Service) Book(ctx context.Context, integration uuid.UUID, b Booking) (B
 	return answer, err
 }
 
-// Change is a client's wish about an appointment.
-type Change struct {
+// AppointmentRef names an appointment and the client whose it is.
+type AppointmentRef struct {
 	AppointmentID string `json:"appointment_id"`
 	Phone         string `json:"phone"` // international, with a leading plus
 }
 
 // Confirm confirms an appointment. Confirming twice is no error; [ErrNotOpen] and [ErrTooLate]
 // are final.
-func (s *Service) Confirm(ctx context.Context, integration uuid.UUID, c Change) error {
-	return s.change(ctx, integration, "action/confirm", c)
+func (s *Service) Confirm(ctx context.Context, integration uuid.UUID, appointment AppointmentRef) error {
+	return s.change(ctx, integration, "action/confirm", appointment)
 }
 
 // Cancel cancels an appointment. Errors are those of [Service.Confirm].
-func (s *Service) Cancel(ctx context.Context, integration uuid.UUID, c Change) error {
-	return s.change(ctx, integration, "action/cancel", c)
+func (s *Service) Cancel(ctx context.Context, integration uuid.UUID, appointment AppointmentRef) error {
+	return s.change(ctx, integration, "action/cancel", appointment)
 }
 
-func (s *Service) change(ctx context.Context, integration uuid.UUID, action string, c Change) error {
-	body, err := json.Marshal(c)
+func (s *Service) change(ctx context.Context, integration uuid.UUID, action string, appointment AppointmentRef) error {
+	body, err := json.Marshal(appointment)
 	if err != nil {
 		return fmt.Errorf("encoding a change of an appointment: %w", err)
 	}
@@ -202,8 +202,8 @@ func codeOf(err error) string {
 	return ""
 }
 
-// MayPass reports whether a call with this error may succeed when it is made again.
-func MayPass(err error) bool {
+// IsTemporary reports whether a call that failed with this error may succeed later.
+func IsTemporary(err error) bool {
 	var status hub.PeerHTTPStatus
 	switch {
 	case errors.As(err, &status):

@@ -1,7 +1,6 @@
 // Package autoreply answers contacts by itself: greetings, menus of queues, messages outside
 // of opening hours, bookings by menus, answers to reminders, and the words by which contacts
-// opt out. It writes in the transaction
-// that stores the contact's message, through the outbox.
+// opt out. It writes to the outbox, in the transaction that stores the contact's message.
 package autoreply
 
 import (
@@ -24,13 +23,13 @@ const (
 	outOfHoursPause = 12 * time.Hour  // between two out-of-hours messages to a contact
 	answerGrace     = 5 * time.Second // after a menu; what comes earlier was written before it was read
 
-	// A contact that is a machine itself answers every answer. After maxReplies automatic
-	// messages on a ticket within replyWindow only people write to it.
+	// A contact that is a program may reply to every reply. After maxReplies automatic
+	// messages within replyWindow a ticket gets no more of them.
 	maxReplies  = 30
 	replyWindow = time.Hour
 )
 
-// Texts that confirm a contact's wish.
+// Texts that confirm a contact's choice.
 const (
 	optedOutText = "Pronto: você não receberá mais mensagens. Responda VOLTAR para voltar a receber."
 	optedInText  = "Pronto: você voltará a receber mensagens."
@@ -49,7 +48,7 @@ func New(host module.Host, s *store.Store, sender *outbound.Service, scheduling 
 	return &Service{host, s, sender, scheduling}
 }
 
-// Received is a message of a contact that has been stored in a ticket. The transaction holds
+// Received is a message of a contact that has been stored in a ticket. The transaction has locked
 // the contact and the ticket.
 type Received struct {
 	Company    store.Company
@@ -162,11 +161,11 @@ func (c *conversation) localTime() time.Time {
 	return c.tx.Now().In(chat.LoadZone(c.Company.Timezone))
 }
 
-// changeConsent stores the contact's wish to get no more messages, or to get them again, and
-// confirms it. A wish that is granted already is an ordinary message.
+// changeConsent stores the contact's choice to get no more messages, or to get them again, and
+// confirms it. A choice that is in force already is an ordinary message.
 func (c *conversation) changeConsent(ctx context.Context) (handled bool, err error) {
-	consent, isWish := wishOf(c.Received)
-	if !isWish {
+	consent, isChange := consentChange(c.Received)
+	if !isChange {
 		return false, nil
 	}
 	confirmation := optedOutText
@@ -186,8 +185,8 @@ func (c *conversation) changeConsent(ctx context.Context) (handled bool, err err
 	return true, c.write(ctx, confirmation)
 }
 
-// wishOf returns the consent that a message asks for, and whether that is a change.
-func wishOf(r Received) (consent string, isWish bool) {
+// consentChange returns the consent that a message asks for, and whether that differs from the stored one.
+func consentChange(r Received) (consent string, isChange bool) {
 	switch consent = chat.ConsentOf(r.Body, r.Company.OptOutWords); consent {
 	case "", r.Contact.Consent:
 		return consent, false
@@ -198,7 +197,7 @@ func wishOf(r Received) (consent string, isWish bool) {
 }
 
 // answerOutOfHours writes the out-of-hours message, once in twelve hours, while the ticket's
-// queue or else the company is closed. Closed without such a message is like open.
+// queue or else the company is closed. Without such a message being closed has no effect.
 func (c *conversation) answerOutOfHours(ctx context.Context) (isClosed bool, err error) {
 	var queue *store.Queue
 	if c.Ticket.QueueID != nil {

@@ -58,7 +58,7 @@ func (r *chatRoom) say(texts ...string) []string {
 // received returns what the phone got since the last call, with what waits in the outbox.
 func (r *chatRoom) received() []string {
 	r.T.Helper()
-	r.DrainOutbox()
+	r.FlushOutbox()
 	inbox := r.Inbox(r.phone)
 	fresh := inbox[r.seen:]
 	r.seen = len(inbox)

@@ -38,8 +38,8 @@ func (c *conversation) advanceBooking(ctx context.Context, booking store.Booking
 	return nil
 }
 
-// answerBooking takes the answer to a menu of services or times. What is written while the job
-// works on the last answer is left to people.
+// answerBooking takes the answer to a menu of services or times. Messages that arrive while the
+// job works on the last answer are left to users.
 func (c *conversation) answerBooking(ctx context.Context) (isBooking bool, err error) {
 	booking, err := store.LoadBookingChat(ctx, c.tx.Queries, c.Company.ID, c.Ticket.ID)
 	if errors.Is(err, pgx.ErrNoRows) {

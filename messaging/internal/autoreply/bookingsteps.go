@@ -45,7 +45,7 @@ func (r *callRun) continueBooking(ctx context.Context) error {
 			return err
 		}
 		text = chat.TextsOf(booking.State.Locale).PeopleHelp
-		if booking.Step == store.BookingBook && appointments.MayPass(err) {
+		if booking.Step == store.BookingBook && appointments.IsTemporary(err) {
 			note = fmt.Sprintf("The scheduling product did not answer: %s, %s may have been booked. Look before booking again.", booking.State.Service, booking.State.Chosen.Title)
 		}
 		booking.Step = ""
@@ -141,7 +141,7 @@ func (r *callRun) loadServices(ctx context.Context, booking *store.BookingChat) 
 // loadTimes offers the next free times.
 func (r *callRun) loadTimes(ctx context.Context, booking *store.BookingChat) (text string, err error) {
 	state := &booking.State
-	found, err := r.service.appointments.FreeTimes(ctx, state.Integration, appointments.Wish{ServiceID: state.ServiceID, After: state.After, Limit: offeredTimes + 1})
+	found, err := r.service.appointments.FreeTimes(ctx, state.Integration, appointments.FreeTimeQuery{ServiceID: state.ServiceID, After: state.After, Limit: offeredTimes + 1})
 	if err != nil {
 		return "", err
 	}
@@ -161,13 +161,13 @@ func (r *callRun) loadTimes(ctx context.Context, booking *store.BookingChat) (te
 // book books the chosen time. Where others were faster, the contact gets other times.
 func (r *callRun) book(ctx context.Context, booking *store.BookingChat, contact store.Contact) (text string, err error) {
 	state := &booking.State
-	wish := appointments.Booking{
+	request := appointments.Booking{
 		Phone: chat.FormatE164(contact.Number), ServiceID: state.ServiceID, ProfessionalID: state.Chosen.ProfessionalID, StartAt: state.Chosen.StartAt, SourceID: state.SourceID,
 	}
 	if contact.Name != contact.Number {
-		wish.Name = contact.Name
+		request.Name = contact.Name
 	}
-	booked, err := r.service.appointments.Book(ctx, state.Integration, wish)
+	booked, err := r.service.appointments.Book(ctx, state.Integration, request)
 	if errors.Is(err, appointments.ErrTimeTaken) {
 		state.Notice, state.Chosen, state.After, booking.Step = chat.TextsOf(state.Locale).TimeTaken, nil, r.service.host.Now(), store.BookingLoadTimes
 		return "", nil

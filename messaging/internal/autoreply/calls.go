@@ -19,7 +19,7 @@ import (
 const (
 	callBatch     = 16               // calls at once, each of another company
 	callLease     = time.Minute      // longer than the calls of one step
-	callGiveUp    = 2 * time.Minute  // after the contact's answer; then people take over
+	callGiveUp    = 2 * time.Minute  // after the contact's answer; then users take over
 	firstCallWait = 2 * time.Second  // after a failure; doubles …
 	maxCallWait   = 30 * time.Second // … up to this
 )
@@ -46,7 +46,7 @@ func (s *Service) CallScheduling(ctx context.Context, _ []byte) error {
 	return ctx.Err()
 }
 
-// runCall does what one row asks for. A row whose chat was erased is gone with it.
+// runCall does what one row asks for. A row whose chat was erased no longer exists.
 func (s *Service) runCall(ctx context.Context, call store.AppointmentCall) error {
 	company, err := s.store.Company(ctx, call.CompanyID)
 	if err != nil {
@@ -80,8 +80,8 @@ type callRun struct {
 // postponed is false.
 func (r *callRun) postpone(ctx context.Context, cause error) (postponed bool, err error) {
 	now := r.service.host.Now()
-	if !appointments.MayPass(cause) || now.Sub(r.call.CreatedAt) >= callGiveUp {
-		r.service.host.Log.WarnContext(ctx, "calling the scheduling product failed; people take over", "company_id", r.scope.Company, "error", cause)
+	if !appointments.IsTemporary(cause) || now.Sub(r.call.CreatedAt) >= callGiveUp {
+		r.service.host.Log.WarnContext(ctx, "calling the scheduling product failed; users take over", "company_id", r.scope.Company, "error", cause)
 		return false, nil
 	}
 	wait := firstCallWait
@@ -95,7 +95,7 @@ func (r *callRun) postpone(ctx context.Context, cause error) (postponed bool, er
 	return true, r.service.store.PostponeAppointmentCall(ctx, now.Add(wait), r.scope.Company, r.call.ID)
 }
 
-// settle stores the result of a call in a transaction that holds the contact and the ticket.
+// settle stores the result of a call in a transaction that has locked the contact and the ticket.
 func (r *callRun) settle(ctx context.Context, contactID int64, find func(tx *store.Tx, contact store.Contact) (store.Ticket, error), work func(c *conversation) error) error {
 	return r.service.store.InTx(ctx, "storing the answer of a scheduling product", func(tx *store.Tx) error {
 		contact, err := tx.LockContact(ctx, r.scope.Company, contactID)
@@ -137,7 +137,7 @@ func (r *callRun) answerQuestion(ctx context.Context) error {
 		return err
 	}
 	texts := chat.TextsOf(question.Locale)
-	change := appointments.Change{AppointmentID: question.AppointmentID, Phone: chat.FormatE164(contact.Number)}
+	change := appointments.AppointmentRef{AppointmentID: question.AppointmentID, Phone: chat.FormatE164(contact.Number)}
 	status, text := store.QuestionConfirmed, fmt.Sprintf(texts.Confirmed, question.Title)
 	switch question.Status {
 	case store.QuestionConfirming:
@@ -171,7 +171,7 @@ func (r *callRun) answerQuestion(ctx context.Context) error {
 			return fmt.Errorf("storing a question's status: %w", err)
 		}
 		if status != store.QuestionFailed {
-			if err := c.tx.LowerUnread(ctx, question.CompanyID, c.Ticket.ID); err != nil {
+			if err := c.tx.DecrementUnread(ctx, question.CompanyID, c.Ticket.ID); err != nil {
 				return fmt.Errorf("marking an answer read: %w", err)
 			}
 		}

@@ -62,7 +62,7 @@ func (s *Service) conversationOf(ctx context.Context, tx *store.Tx, ticket store
 }
 
 // TakeRating stores the rating that a message is, and returns the closed ticket that it
-// belongs to. It returns nil for any other message. The transaction holds the contact.
+// belongs to. It returns nil for any other message. The transaction has locked the contact.
 func (s *Service) TakeRating(ctx context.Context, tx *store.Tx, contact store.Contact, connection int64, body string) (*store.Ticket, error) {
 	rating, ok := chat.ParseRating(body)
 	if !ok {

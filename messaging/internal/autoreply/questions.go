@@ -95,7 +95,7 @@ func (c *conversation) applyAnswer(ctx context.Context, q store.AppointmentQuest
 		if answer == chat.AnswerCancel {
 			text = texts.AlreadyCancelled
 		}
-		if err := c.tx.LowerUnread(ctx, c.Company.ID, c.Ticket.ID); err != nil {
+		if err := c.tx.DecrementUnread(ctx, c.Company.ID, c.Ticket.ID); err != nil {
 			return true, fmt.Errorf("marking an answer read: %w", err)
 		}
 		return true, c.write(ctx, fmt.Sprintf(text, q.Title))

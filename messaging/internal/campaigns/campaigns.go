@@ -21,7 +21,7 @@ import (
 
 const (
 	batchSize        = 50 // messages of a campaign without an interval that one transaction writes
-	senders          = 4  // messages that are sent at once
+	concurrentSends  = 4  // messages that are sent at once
 	leaseTime        = 30 * time.Second
 	runTime          = 20 * time.Second // of the job; the next run goes on
 	connectionPause  = 10 * time.Second // until a connection is looked at again that is not connected
@@ -101,7 +101,7 @@ func (s *Service) sendNext(ctx context.Context) (found bool, err error) {
 func (s *Service) send(ctx context.Context, scope store.Scope, entries []store.OutboxEntry) {
 	queue := make(chan store.OutboxEntry)
 	var workers sync.WaitGroup
-	for range min(senders, len(entries)) {
+	for range min(concurrentSends, len(entries)) {
 		workers.Go(func() {
 			for entry := range queue {
 				if _, err := s.sender.Send(ctx, scope, entry); err != nil {
@@ -118,7 +118,7 @@ func (s *Service) send(ctx context.Context, scope store.Scope, entries []store.O
 }
 
 // batch is the writing of a campaign's next messages in one transaction. The transaction
-// holds the campaign.
+// has locked the campaign.
 type batch struct {
 	tx       *store.Tx
 	sender   *outbound.Service

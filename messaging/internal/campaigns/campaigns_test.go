@@ -63,14 +63,14 @@ func (a *audience) run() {
 	a.T.Helper()
 	require.Eventually(a.T, func() bool {
 		a.RunJob("campaigns")
-		a.DrainOutbox()
+		a.FlushOutbox()
 		var due int
 		require.NoError(a.T, a.Hub.Host.Pool.QueryRow(a.T.Context(), `select count(*) from campaign_progress where next_send_at <= $1`, a.Hub.Clock.Now()).Scan(&due))
 		return due == 0
 	}, 30*time.Second, 10*time.Millisecond)
 }
 
-// sent advances the clock, runs the job and returns how many messages the network has taken.
+// sent advances the clock, runs the job and returns how many messages the network has accepted.
 func (a *audience) sent(path string, after time.Duration) int {
 	a.T.Helper()
 	a.Advance(after)

@@ -20,7 +20,7 @@ func TicketStatuses() []TicketStatus { return []TicketStatus{TicketPending, Tick
 // IsValid reports whether s is a state of tickets.
 func (s TicketStatus) IsValid() bool { return slices.Contains(TicketStatuses(), s) }
 
-// IsLive reports whether a ticket in this state takes its contact's messages.
+// IsLive reports whether a ticket in this state gets its contact's messages.
 func (s TicketStatus) IsLive() bool { return s == TicketPending || s == TicketOpen }
 
 // ConnectionStatus is the state of a connection to a chat network.
@@ -44,8 +44,8 @@ type Ack int
 // Values of Ack.
 const (
 	AckFailed  Ack = -1
-	AckPending Ack = 0 // not taken by the network yet
-	AckServer  Ack = 1 // taken by the network
+	AckPending Ack = 0 // not accepted by the network yet
+	AckServer  Ack = 1 // accepted by the network
 	AckDevice  Ack = 2 // arrived at the contact's device
 	AckRead    Ack = 3
 	AckPlayed  Ack = 4 // audio and video
@@ -53,7 +53,7 @@ const (
 
 // Follows reports whether a receipt with this ack changes a message whose ack is earlier. In
 // whatever order receipts come, and however often, the last one that follows is the same: a
-// message that failed was taken before, and one that arrived cannot fail any more.
+// message that failed was accepted before, and one that was delivered cannot fail any more.
 func (a Ack) Follows(earlier Ack) bool { return a.rank() > earlier.rank() }
 
 // rank returns the place of an ack among those of a message.

@@ -16,7 +16,7 @@ func TestAckFollows(t *testing.T) {
 	}{
 		{chat.AckPending, chat.AckServer, true},
 		{chat.AckServer, chat.AckRead, true},
-		{chat.AckFailed, chat.AckServer, false}, // it was taken before it failed
+		{chat.AckFailed, chat.AckServer, false}, // it was accepted before it failed
 		{chat.AckFailed, chat.AckDevice, true},
 		{chat.AckRead, chat.AckPlayed, true},
 		{chat.AckPlayed, chat.AckRead, false},

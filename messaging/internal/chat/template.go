@@ -306,7 +306,7 @@ func textProblem(text string, c TemplateComponent) string {
 	return lineProblem(text, maxTemplateText)
 }
 
-// lineProblem returns what is wrong with a text that the network takes on one line only: it
+// lineProblem returns what is wrong with a text that the network accepts on one line only: it
 // refuses line ends, tabs and more than four spaces in a row.
 func lineProblem(text string, maxRunes int) string {
 	switch {

@@ -52,7 +52,7 @@ func (p TemplateParameter) value() string {
 }
 
 // Render returns the template with the variables of its texts, payloads and addresses
-// replaced, as [Render] does. Each value becomes one line, as networks take it. ok is false if
+// replaced, as [Render] does. Each value becomes one line, as networks accept it. ok is false if
 // a parameter has no text then, or one that is too long.
 func (t Template) Render(v Variables) (rendered Template, ok bool) {
 	v.Name, v.Email = oneLine(v.Name), oneLine(v.Email)

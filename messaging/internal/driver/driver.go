@@ -20,8 +20,8 @@ type Connection struct {
 	Settings  []byte // the driver's own, as JSON; nil = none
 }
 
-// Driver speaks to one network. It is safe for concurrent use, and keeps what it must not
-// forget in the database, because several processes use it. What happens at the network is
+// Driver connects the product with one network. It is safe for concurrent use. Several
+// processes use it, so its durable state is in the database. What happens at the network is
 // passed to the driver's [Sink].
 type Driver interface {
 	// Name is the driver's name in the API, such as "sandbox".
@@ -33,9 +33,9 @@ type Driver interface {
 	// Stop ends a session and its pairing. Stopping a connection without one does nothing.
 	Stop(ctx context.Context, c Connection) error
 	// Send hands a message to the network. Where the network is Idempotent, the message's id
-	// makes it safe to send again after any failure: the network takes it once. Others
+	// makes it safe to send again after any failure: the network accepts it once. Others
 	// return [ErrUnclear] where an answer was lost; after any other error they have not
-	// taken the message. It returns one of this package's errors, or one that may pass.
+	// taken the message. It returns one of this package's errors, or a temporary error.
 	Send(ctx context.Context, c Connection, m Outgoing) (Sent, error)
 	// MarkRead tells the network that messages of a contact were read.
 	MarkRead(ctx context.Context, c Connection, number string, remoteIDs []string) error
@@ -54,14 +54,14 @@ type SessionKeeper interface {
 	Refresh(ctx context.Context, c Connection) error
 }
 
-// Capabilities are the differences between networks that the product shows or obeys.
+// Capabilities are the differences between networks.
 type Capabilities struct {
-	Idempotent    bool          // a message that comes again with the same id is taken once
+	Idempotent    bool          // a message that comes again with the same id is accepted only once
 	Sessions      bool          // Stop ends the pairing, and nothing is sent until it is paired again; else an account goes on working
 	NumberCheck   bool          // the network can be asked whether a number is registered
 	QRCode        bool          // connections are paired by a QR code
-	Templates     bool          // templates are taken, also outside of the window
-	MessageWindow time.Duration // how long after a contact's message texts are taken; 0 = always
+	Templates     bool          // templates are accepted, also outside of the window
+	MessageWindow time.Duration // how long after a contact's message texts are accepted; 0 = always
 }
 
 // Outgoing is a message to send.
@@ -88,7 +88,7 @@ type Sent struct {
 	At       time.Time
 }
 
-// Sink takes what happens at a network. Its methods return nil when the change is durable;
+// Sink stores what happens at a network. Its methods return nil when the change is durable;
 // after an error the driver passes the change again, or has the network do so.
 type Sink interface {
 	// ChangeConnection stores a connection's state.
@@ -150,11 +150,11 @@ var (
 	// ErrUnreachable means that the network does not answer: for now nothing can be sent on
 	// the connection.
 	ErrUnreachable = errors.New("the network does not answer")
-	// ErrRefused means that the network will never take the message.
+	// ErrRefused means that the network will never accept the message.
 	ErrRefused = errors.New("the network refused the message")
-	// ErrUnclear means that the network's answer was lost: it may have taken the message.
+	// ErrUnclear means that the network's answer was lost: it may have accepted the message.
 	// Networks that are Idempotent do not need it.
-	ErrUnclear = errors.New("it is not known whether the network took the message")
+	ErrUnclear = errors.New("it is not known whether the network accepted the message")
 )
 
 // RefusedError is an [ErrRefused] whose reason is known.

@@ -1,5 +1,5 @@
 // Package filetype recognizes the types of attachments by their content. What a caller or
-// a network says of a file is compared with it, and not believed.
+// a network says of a file is compared with it.
 package filetype
 
 import (
@@ -133,32 +133,32 @@ func isText(head []byte) bool {
 	return false
 }
 
-// Claim is what is said of a file.
-type Claim struct {
+// Declared is what a caller or a network says a file is.
+type Declared struct {
 	Media chat.MediaType // "" = nothing
 	Mime  string         // Content-Type; "" = nothing
 	Name  string         // of the file; "" = nothing
 }
 
-// Resolve returns the type of a file from what its content looks like and what is said of
-// it. ok is false if they contradict each other.
-func Resolve(sniffed Type, claim Claim) (resolved Type, ok bool) {
-	claimed, _, err := mime.ParseMediaType(claim.Mime)
-	if err != nil || isGeneric(claimed) {
-		claimed = ""
+// Resolve returns the type of a file from its content and from what was declared. ok
+// is false if they contradict each other.
+func Resolve(sniffed Type, declared Declared) (resolved Type, ok bool) {
+	mimeType, _, err := mime.ParseMediaType(declared.Mime)
+	if err != nil || isGeneric(mimeType) {
+		mimeType = ""
 	}
-	extension := strings.ToLower(path.Ext(claim.Name))
+	extension := strings.ToLower(path.Ext(declared.Name))
 	resolved = sniffed
-	if sniffed == mp4 && (claim.Media == chat.MediaAudio || strings.HasPrefix(claimed, "audio/") || claimed == "" && extension == ".m4a") {
-		resolved = m4a // the same container; only what is said tells them apart
+	if sniffed == mp4 && (declared.Media == chat.MediaAudio || strings.HasPrefix(mimeType, "audio/") || mimeType == "" && extension == ".m4a") {
+		resolved = m4a // the same container; only what is declared distinguishes them
 	}
 	if office, isOffice := officeTypes[extension]; isOffice && sniffed == zip {
 		resolved = office
 	}
-	if !agreesWithMime(resolved, claimed) || !agreesWithExtension(resolved, extension) {
+	if !agreesWithMime(resolved, mimeType) || !agreesWithExtension(resolved, extension) {
 		return resolved, false
 	}
-	switch claim.Media {
+	switch declared.Media {
 	case "", resolved.Media:
 		return resolved, true
 	case chat.MediaDocument:
@@ -177,17 +177,17 @@ func isGeneric(name string) bool {
 	return false
 }
 
-// agreesWithMime reports whether a claimed media type can be that of a file. Claims about
-// documents are not checked further where their content has no mark of its own.
-func agreesWithMime(actual Type, claimed string) bool {
-	kind, _, _ := strings.Cut(claimed, "/")
+// agreesWithMime reports whether a declared media type can be that of a file. What is
+// declared of documents is not checked further where their content has no mark of its own.
+func agreesWithMime(actual Type, declared string) bool {
+	kind, _, _ := strings.Cut(declared, "/")
 	actualKind, _, _ := strings.Cut(actual.Mime, "/")
 	switch {
-	case claimed == "":
+	case declared == "":
 		return true
 	case kind == "image", kind == "audio", kind == "video":
 		return kind == actualKind
-	case claimed == pdf.Mime:
+	case declared == pdf.Mime:
 		return actual == pdf
 	}
 	return actual.Media == chat.MediaDocument && actualKind != "image"

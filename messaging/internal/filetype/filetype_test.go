@@ -38,50 +38,50 @@ func TestSniff(t *testing.T) {
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		head  string
-		claim filetype.Claim
-		want  string // "" = they contradict each other
+		head     string
+		declared filetype.Declared
+		want     string // "" = they contradict each other
 	}{
-		{"png", filetype.Claim{}, "image image/png"},
-		{"png", filetype.Claim{Media: "image", Mime: "image/png", Name: "a.png"}, "image image/png"},
-		{"png", filetype.Claim{Mime: "image/jpeg", Name: "a.jpg"}, "image image/png"},
-		{"png", filetype.Claim{Media: "document"}, "document image/png"},
-		{"png", filetype.Claim{Media: "video"}, ""},
-		{"png", filetype.Claim{Mime: "application/pdf"}, ""},
-		{"png", filetype.Claim{Mime: "text/html"}, ""},
-		{"png", filetype.Claim{Name: "a.pdf"}, ""},
-		{"png", filetype.Claim{Mime: "application/octet-stream", Name: "a"}, "image image/png"},
-		{"html", filetype.Claim{Mime: "image/png"}, ""},
-		{"html", filetype.Claim{Name: "photo.JPG"}, ""},
-		{"html", filetype.Claim{Media: "image"}, ""},
-		{"html", filetype.Claim{Mime: "image/svg+xml"}, ""},
-		{"html", filetype.Claim{Mime: "text/html", Name: "page.html"}, "document text/plain; charset=utf-8"},
-		{"gif", filetype.Claim{Mime: "image/gif", Name: "a.gif"}, "document image/gif"},
-		{"gif", filetype.Claim{Media: "image"}, ""},
-		{"heic", filetype.Claim{Mime: "image/heic"}, ""},
-		{"mp4", filetype.Claim{Mime: "video/mp4"}, "video video/mp4"},
-		{"mp4", filetype.Claim{Media: "audio"}, "audio audio/mp4"},
-		{"mp4", filetype.Claim{Name: "voice.m4a"}, "audio audio/mp4"},
-		{"m4a", filetype.Claim{Media: "video"}, ""},
-		{"ogg", filetype.Claim{Mime: "audio/ogg; codecs=opus"}, "audio audio/ogg"},
-		{"ogg", filetype.Claim{Mime: "video/mp4"}, ""},
-		{"program", filetype.Claim{Mime: "audio/mpeg"}, ""},
-		{"program", filetype.Claim{Mime: "application/pdf", Name: "invoice.pdf"}, ""},
-		{"program", filetype.Claim{Name: "setup.exe"}, "document application/octet-stream"},
-		{"zip", filetype.Claim{Name: "plan.docx"}, "document application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
-		{"zip", filetype.Claim{Mime: "application/zip"}, "document application/zip"},
-		{"text", filetype.Claim{Name: "plan.docx"}, ""},
-		{"pdf", filetype.Claim{Media: "document", Mime: "application/pdf", Name: "a.pdf"}, "document application/pdf"},
-		{"pdf", filetype.Claim{Media: "sticker"}, ""},
-		{"doc", filetype.Claim{Mime: "application/msword", Name: "a.doc"}, "document application/x-ole-storage"},
+		{"png", filetype.Declared{}, "image image/png"},
+		{"png", filetype.Declared{Media: "image", Mime: "image/png", Name: "a.png"}, "image image/png"},
+		{"png", filetype.Declared{Mime: "image/jpeg", Name: "a.jpg"}, "image image/png"},
+		{"png", filetype.Declared{Media: "document"}, "document image/png"},
+		{"png", filetype.Declared{Media: "video"}, ""},
+		{"png", filetype.Declared{Mime: "application/pdf"}, ""},
+		{"png", filetype.Declared{Mime: "text/html"}, ""},
+		{"png", filetype.Declared{Name: "a.pdf"}, ""},
+		{"png", filetype.Declared{Mime: "application/octet-stream", Name: "a"}, "image image/png"},
+		{"html", filetype.Declared{Mime: "image/png"}, ""},
+		{"html", filetype.Declared{Name: "photo.JPG"}, ""},
+		{"html", filetype.Declared{Media: "image"}, ""},
+		{"html", filetype.Declared{Mime: "image/svg+xml"}, ""},
+		{"html", filetype.Declared{Mime: "text/html", Name: "page.html"}, "document text/plain; charset=utf-8"},
+		{"gif", filetype.Declared{Mime: "image/gif", Name: "a.gif"}, "document image/gif"},
+		{"gif", filetype.Declared{Media: "image"}, ""},
+		{"heic", filetype.Declared{Mime: "image/heic"}, ""},
+		{"mp4", filetype.Declared{Mime: "video/mp4"}, "video video/mp4"},
+		{"mp4", filetype.Declared{Media: "audio"}, "audio audio/mp4"},
+		{"mp4", filetype.Declared{Name: "voice.m4a"}, "audio audio/mp4"},
+		{"m4a", filetype.Declared{Media: "video"}, ""},
+		{"ogg", filetype.Declared{Mime: "audio/ogg; codecs=opus"}, "audio audio/ogg"},
+		{"ogg", filetype.Declared{Mime: "video/mp4"}, ""},
+		{"program", filetype.Declared{Mime: "audio/mpeg"}, ""},
+		{"program", filetype.Declared{Mime: "application/pdf", Name: "invoice.pdf"}, ""},
+		{"program", filetype.Declared{Name: "setup.exe"}, "document application/octet-stream"},
+		{"zip", filetype.Declared{Name: "plan.docx"}, "document application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
+		{"zip", filetype.Declared{Mime: "application/zip"}, "document application/zip"},
+		{"text", filetype.Declared{Name: "plan.docx"}, ""},
+		{"pdf", filetype.Declared{Media: "document", Mime: "application/pdf", Name: "a.pdf"}, "document application/pdf"},
+		{"pdf", filetype.Declared{Media: "sticker"}, ""},
+		{"doc", filetype.Declared{Mime: "application/msword", Name: "a.doc"}, "document application/x-ole-storage"},
 	} {
-		got, ok := filetype.Resolve(filetype.Sniff([]byte(heads[test.head])), test.claim)
+		got, ok := filetype.Resolve(filetype.Sniff([]byte(heads[test.head])), test.declared)
 		if test.want == "" {
-			require.False(t, ok, "%s %+v", test.head, test.claim)
+			require.False(t, ok, "%s %+v", test.head, test.declared)
 			continue
 		}
-		require.True(t, ok, "%s %+v", test.head, test.claim)
-		require.Equal(t, test.want, string(got.Media)+" "+got.Mime, "%s %+v", test.head, test.claim)
+		require.True(t, ok, "%s %+v", test.head, test.declared)
+		require.Equal(t, test.want, string(got.Media)+" "+got.Mime, "%s %+v", test.head, test.declared)
 	}
 }
 

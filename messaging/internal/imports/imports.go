@@ -151,7 +151,7 @@ func keysOf(rows []importfile.Row) []string {
 type entry struct {
 	contact   store.Contact // without an id: a new one
 	isChanged bool
-	isTouched bool
+	isListed  bool
 }
 
 // matcher finds the contacts of rows.
@@ -187,8 +187,8 @@ func (m *matcher) apply(row importfile.Row, result *Result) {
 		m.byKey[key] = e
 		action = ActionCreate
 	}
-	if !e.isTouched {
-		e.isTouched = true
+	if !e.isListed {
+		e.isListed = true
 		m.touched = append(m.touched, e)
 	}
 	for _, change := range []struct {

@@ -23,18 +23,18 @@ const (
 // others are being stored are stored together, in one transaction.
 type batches struct {
 	mu      sync.Mutex
-	waiting map[int64][]*arrival // by connection: one goroutine takes them while there is an entry
+	waiting map[int64][]*arrival // by connection: one goroutine stores them while there is an entry
 }
 
-// arrival is a message that waits.
+// arrival is a received message that waits to be stored.
 type arrival struct {
 	driver.Incoming
 	stored chan bool // gets one value: whether the message is stored durably
 }
 
-// storeInBatch stores a message with others of its connection. false means that the message
-// needs more than to be stored, or that the batch failed: then the caller receives it by
-// itself.
+// storeInBatch stores a message together with others of its connection. It returns false for
+// a message that needs more than to be stored, and if the batch failed: then the caller
+// stores the message in a transaction of its own.
 func (s *Service) storeInBatch(ctx context.Context, in driver.Incoming) (stored bool, err error) {
 	if in.From == "" || in.Media != nil || in.QuotedRemoteID != "" || !chat.IsNumber(in.From) {
 		return false, nil
@@ -42,10 +42,10 @@ func (s *Service) storeInBatch(ctx context.Context, in driver.Incoming) (stored 
 	waiting := &arrival{in, make(chan bool, 1)}
 	b := &s.batches
 	b.mu.Lock()
-	_, isTaken := b.waiting[in.ConnectionID]
+	_, isRunning := b.waiting[in.ConnectionID]
 	b.waiting[in.ConnectionID] = append(b.waiting[in.ConnectionID], waiting)
 	b.mu.Unlock()
-	if !isTaken {
+	if !isRunning {
 		go s.storeBatches(context.Background(), in.ConnectionID) //nolint:contextcheck,gosec // for other callers, too
 	}
 	select {
@@ -90,23 +90,23 @@ func (b *batches) take(connection int64) []*arrival {
 	return batch
 }
 
-// storeTexts stores those messages of a connection that need nothing else: texts of known
+// storeTexts stores those messages of a connection that only have to be stored: texts of known
 // contacts for their live tickets, which nothing answers. It returns which are stored, now or
 // before; after an error none is. Once a message of a contact is left out, so are its later
 // ones.
 func (s *Service) storeTexts(ctx context.Context, connectionID int64, batch []*arrival) (stored map[*arrival]bool, err error) {
 	receiver, err := s.store.ReceivingConnection(ctx, connectionID)
-	if errors.Is(err, pgx.ErrNoRows) { // it was deleted: the messages are nobody's
+	if errors.Is(err, pgx.ErrNoRows) { // the connection was deleted, and its messages with it
 		return storedAll(batch), nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	scope := store.Scope{Company: receiver.Company.ID, Tenant: receiver.Company.TenantID}
-	silence := &autoreply.Silence{Company: receiver.Company, Connection: receiver.Connection, HasQueues: receiver.HasQueues}
+	replyCheck := &autoreply.ReplyCheck{Company: receiver.Company, Connection: receiver.Connection, HasQueues: receiver.HasQueues}
 	err = s.store.InTx(ctx, "receiving messages", func(tx *store.Tx) error {
 		stored = make(map[*arrival]bool, len(batch))
-		senders, err := tx.LockFreeSenders(ctx, scope, connectionID, incomingOf(batch))
+		senders, err := tx.LockAvailableSenders(ctx, scope, connectionID, incomingOf(batch))
 		if err != nil {
 			return err
 		}
@@ -123,7 +123,7 @@ func (s *Service) storeTexts(ctx context.Context, connectionID int64, batch []*a
 			text := textOf(waiting.Incoming, *sender)
 			isPlain := sender.IsNamed(waiting.Incoming)
 			if isPlain {
-				isPlain, err = silence.IsKept(ctx, tx, autoreply.Received{
+				isPlain, err = replyCheck.NeedsNoReply(ctx, tx, autoreply.Received{
 					Company: receiver.Company, Connection: receiver.Connection, Contact: sender.Contact, Ticket: sender.Ticket, Body: waiting.Body, At: waiting.At,
 				})
 			}

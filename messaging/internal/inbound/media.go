@@ -121,15 +121,15 @@ func (s *Service) fetch(ctx context.Context, message store.Message) (store.Media
 		return store.MediaFile{}, fmt.Errorf("opening a file at the network: %w", err)
 	}
 	defer func() { _ = content.Close() }()
-	claim := filetype.Claim{}
+	declared := filetype.Declared{}
 	if message.MediaName != nil {
-		claim.Name = *message.MediaName
+		declared.Name = *message.MediaName
 	}
 	if message.MimeType != nil {
-		claim.Mime = *message.MimeType
+		declared.Mime = *message.MimeType
 	}
 	if message.MediaType == chat.MediaDocument {
-		claim.Media = chat.MediaDocument
+		declared.Media = chat.MediaDocument
 	}
-	return s.media.Store(ctx, message.CompanyID, media.Upload{Claim: claim, Content: io.Reader(content), Received: true})
+	return s.media.Store(ctx, message.CompanyID, media.Upload{Declared: declared, Content: io.Reader(content), Received: true})
 }

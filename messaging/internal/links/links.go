@@ -1,6 +1,6 @@
 // Package links asks connected products which contacts they know: they get messages and new
-// tickets of linked contacts only. It keeps to a share of what a product takes, and asks for
-// people's contacts before those of campaigns.
+// tickets of linked contacts only. It uses a share of each product's rate limit, and asks for
+// contacts of users before those of campaigns.
 package links
 
 import (
@@ -22,7 +22,7 @@ import (
 	"integrationhub/messaging/internal/store/dbgen"
 )
 
-// A product takes 100 calls a minute in all; webhooks, bookings and answers need the rest.
+// A product allows 100 calls a minute in all; webhooks, bookings and answers need the rest.
 const (
 	ratePeriod = time.Minute
 	rate       = 30 // searches in a period
@@ -31,7 +31,7 @@ const (
 
 const (
 	batchSize    = 100 // integrations that one run looks at
-	asking       = 8   // integrations that are asked at once
+	concurrency  = 8   // integrations that are asked at once
 	firstPause   = 30 * time.Second
 	maxPause     = 15 * time.Minute
 	defaultLimit = time.Minute // of a product that limits its rate without saying for how long
@@ -53,7 +53,7 @@ func (s *Service) AskDue(ctx context.Context, _ []byte) error {
 		return fmt.Errorf("finding integrations to ask: %w", err)
 	}
 	errs := make([]error, len(rows))
-	places := make(chan struct{}, asking)
+	places := make(chan struct{}, concurrency)
 	var group sync.WaitGroup
 	for i, row := range rows {
 		places <- struct{}{}

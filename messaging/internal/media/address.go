@@ -127,8 +127,8 @@ func (s *Service) download(ctx context.Context, company int64, address *url.URL,
 		name = path.Base(address.Path)
 	}
 	return s.Store(ctx, company, Upload{
-		Claim:   filetype.Claim{Media: link.Media, Mime: response.Header.Get("Content-Type"), Name: name},
-		Content: downloadReader{response.Body},
+		Declared: filetype.Declared{Media: link.Media, Mime: response.Header.Get("Content-Type"), Name: name},
+		Content:  downloadReader{response.Body},
 	})
 }
 

@@ -45,10 +45,10 @@ func New(host module.Host, s *store.Store) *Service {
 
 // Upload is a file to keep.
 type Upload struct {
-	Claim   filetype.Claim
-	Content io.Reader
-	// Received is a file of a network: what it says of itself is not held against it. What
-	// is no readable image is kept as a document.
+	Declared filetype.Declared
+	Content  io.Reader
+	// Received says that the file came from a network: what is declared may then contradict
+	// the content. An image that cannot be read is kept as a document.
 	Received bool
 }
 
@@ -64,7 +64,7 @@ func (s *Service) Store(ctx context.Context, company int64, u Upload) (store.Med
 	case len(head) == 0:
 		return store.MediaFile{}, invalidFile("file_empty", "The file is empty.")
 	}
-	kind, ok := filetype.Resolve(filetype.Sniff(head), u.Claim)
+	kind, ok := filetype.Resolve(filetype.Sniff(head), u.Declared)
 	switch {
 	case ok:
 	case u.Received:
@@ -79,7 +79,7 @@ func (s *Service) Store(ctx context.Context, company int64, u Upload) (store.Med
 			return store.MediaFile{}, err
 		}
 	}
-	return s.put(ctx, company, store.MediaFile{MediaType: kind.Media, MimeType: kind.Mime, Name: fileName(u.Claim.Name, kind)}, content)
+	return s.put(ctx, company, store.MediaFile{MediaType: kind.Media, MimeType: kind.Mime, Name: fileName(u.Declared.Name, kind)}, content)
 }
 
 // encodeImage re-encodes an image: only its pixels are kept. A received one that cannot be

@@ -54,8 +54,8 @@ func (c *Company) SetNetwork(action string) {
 	}
 }
 
-// DrainOutbox sends what waits in the outbox, and waits for what others are sending.
-func (c *Company) DrainOutbox() {
+// FlushOutbox sends what waits in the outbox, and waits for what others are sending.
+func (c *Company) FlushOutbox() {
 	c.T.Helper()
 	require.Eventually(c.T, func() bool {
 		c.RunJob("outbox")

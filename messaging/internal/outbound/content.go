@@ -10,12 +10,12 @@ import (
 
 // errWindowClosed is the error for a message that the network would refuse, because the
 // contact has not written for too long.
-var errWindowClosed = hub.Errorf(hub.ErrMalformed, "window_closed", "The contact has not written on this connection within the last 24 hours: the network takes templates only.")
+var errWindowClosed = hub.Errorf(hub.ErrMalformed, "window_closed", "The contact has not written on this connection within the last 24 hours: the network accepts templates only.")
 
-// errNoTemplates is the error for a template on a connection whose network takes none.
-var errNoTemplates = hub.Errorf(hub.ErrMalformed, "template_unsupported", "The network of this connection takes no templates: send a text.")
+// errNoTemplates is the error for a template on a connection whose network accepts none.
+var errNoTemplates = hub.Errorf(hub.ErrMalformed, "template_unsupported", "The network of this connection accepts no templates: send a text.")
 
-// CheckContent is an error for callers if the network of a connection does not take the
+// CheckContent is an error for callers if the network of a connection does not accept the
 // content of a message for a contact now. Networks are not called.
 func (s *Service) CheckContent(ctx context.Context, queries *dbgen.Queries, connection store.Connection, contact store.Contact, message store.Message) error {
 	if message.Template != nil {
@@ -36,7 +36,7 @@ func (s *Service) CheckContent(ctx context.Context, queries *dbgen.Queries, conn
 	return err
 }
 
-// CheckTemplates is an error for callers if the network of a connection takes no templates.
+// CheckTemplates is an error for callers if the network of a connection accepts no templates.
 func (s *Service) CheckTemplates(connection store.Connection) error {
 	network, err := s.drivers.ByName(connection.Driver)
 	if err == nil && !network.Capabilities().Templates {

@@ -78,7 +78,7 @@ func TestNetworkAwayForAnHour(t *testing.T) {
 	company.SetNetwork("online")
 	back := company.Get(path)
 	require.Equal(t, []any{"CONNECTED", nil, 0.0}, []any{back["status"], back["lastError"], back["retries"]})
-	company.DrainOutbox()
+	company.FlushOutbox()
 	for _, chat := range chats {
 		require.Equal(t, chat.expected, company.Inbox(chat.phone))
 	}

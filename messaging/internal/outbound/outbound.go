@@ -36,7 +36,7 @@ const (
 	CodeWindowClosed      = "window_closed"  // the contact has not written for too long
 	CodeUnclear           = store.CodeUnclear
 	CodeTemplateParameter = "template_parameter_empty" // a variable has no value for the contact, or one that is too long
-	CodeNoTemplates       = "template_unsupported"     // the network takes no templates
+	CodeNoTemplates       = "template_unsupported"     // the network accepts no templates
 )
 
 // Service sends messages.
@@ -68,7 +68,7 @@ type Draft struct {
 }
 
 // Write stores a message and its outbox entry in the transaction. After the commit the
-// caller passes the entry to [Service.Send]. The caller holds the ticket.
+// caller passes the entry to [Service.Send]. The caller has locked the ticket.
 func (s *Service) Write(ctx context.Context, tx *store.Tx, d Draft) (store.Message, store.OutboxEntry, error) {
 	d.Message.FromMe, d.Message.SentAt = true, tx.Now()
 	m, err := tx.AddMessage(ctx, d.Ticket, d.Message)
@@ -85,7 +85,7 @@ func (s *Service) Write(ctx context.Context, tx *store.Tx, d Draft) (store.Messa
 
 // Send sends the message of an entry, unless another message of the chat has to be sent
 // before it. It returns the message as it is stored afterwards: its ack says whether the
-// network has taken it. A network that does not answer is no error; the job tries again.
+// network has accepted it. A network that does not answer is no error; the job tries again.
 func (s *Service) Send(ctx context.Context, scope store.Scope, entry store.OutboxEntry) (store.Message, error) {
 	if entry.LeasedUntil != nil {
 		sent, err := s.sendLeased(ctx, scope, entry)
@@ -142,7 +142,7 @@ func (s *Service) sendLeased(ctx context.Context, scope store.Scope, entry store
 // errWaiting means that the connection of a message is not connected: it was not tried.
 var errWaiting = errors.New("the connection is not connected")
 
-// postpone puts a message off that could not be sent for a reason that may pass. A connection
+// postpone puts a message off that could not be sent for a temporary reason. A connection
 // whose network does not answer is not connected any more: its other messages wait until it
 // is, and are not tried.
 func (s *Service) postpone(ctx context.Context, tx *store.Tx, entry store.OutboxEntry, reason error) error {
@@ -206,14 +206,14 @@ func (s *Service) callDriver(ctx context.Context, entry store.OutboxEntry, conne
 		return driver.Sent{}, err
 	}
 	if !network.Capabilities().Idempotent {
-		if err := s.handOver(ctx, entry); err != nil {
+		if err := s.markHandedOver(ctx, entry); err != nil {
 			return driver.Sent{}, err
 		}
 	}
 	return network.Send(ctx, opened, out)
 }
 
-// failureCode returns the code of a final error of a driver, "" for one that may pass.
+// failureCode returns the code of a final error of a driver, "" for a temporary error.
 func failureCode(err error) string {
 	var refusal *driver.RefusedError
 	switch {

@@ -16,17 +16,18 @@ import (
 const (
 	batchSize     = 50               // messages of a connection that are sent in a second, at most
 	batchTime     = 10 * time.Second // after which the rest of a batch is left to the next one
-	senders       = 8                // connections that messages are sent on at the same time
+	maxBusy       = 8                // connections that messages are sent on at the same time
 	pacedTime     = 2 * time.Second  // of a batch, for messages of programs on a connection with a short interval
 	servedForTime = time.Second      // pause between a connection's batches
 	runTime       = 20 * time.Second // of the job; connections that are slow may add a batch's time
 )
 
-// SendDue sends the messages that are due on connections that this process owns, or nobody:
-// the job of this package. Each connection sends by itself, so that a slow network holds up its own messages only, and at most 50 messages a
-// second, so that what piled up while it was away does not come in one burst.
+// SendDue is the background job of this package: it sends the messages that are due on the
+// connections that this process owns or that nobody owns. Connections send independently, so
+// that a slow network holds up its own messages only. Each sends at most 50 messages a second,
+// so that a backlog does not come in one burst.
 func (s *Service) SendDue(ctx context.Context, _ []byte) error {
-	run := queueRun{service: s, end: time.Now().Add(runTime), served: make(map[int64]time.Time), finished: make(chan int64, senders)}
+	run := queueRun{service: s, end: time.Now().Add(runTime), served: make(map[int64]time.Time), finished: make(chan int64, maxBusy)}
 	defer run.running.Wait()
 	tick := time.NewTicker(servedForTime)
 	defer tick.Stop()
@@ -55,10 +56,10 @@ type queueRun struct {
 	running  sync.WaitGroup
 }
 
-// startBatches starts a batch of each connection that has due messages, as far as there are
-// senders.
+// startBatches starts a batch of each connection that has due messages, up to maxBusy at
+// the same time.
 func (r *queueRun) startBatches(ctx context.Context) error {
-	if r.busy == senders || time.Now().After(r.end) {
+	if r.busy == maxBusy || time.Now().After(r.end) {
 		return nil
 	}
 	without := []int64{}
@@ -68,7 +69,7 @@ func (r *queueRun) startBatches(ctx context.Context) error {
 		}
 	}
 	now := r.service.host.Now()
-	connections, err := r.service.store.ConnectionsToSend(ctx, dbgen.ConnectionsToSendParams{At: now, Expired: now.Add(-giveUpAfter), Without: without, MaxRows: senders - r.busy, Clock: r.service.store.PaceClock()})
+	connections, err := r.service.store.ConnectionsToSend(ctx, dbgen.ConnectionsToSendParams{At: now, Expired: now.Add(-giveUpAfter), Without: without, MaxRows: maxBusy - r.busy, Clock: r.service.store.PaceClock()})
 	if err != nil {
 		return fmt.Errorf("finding messages to send: %w", err)
 	}

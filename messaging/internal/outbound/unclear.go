@@ -9,14 +9,15 @@ import (
 	"integrationhub/messaging/internal/store"
 )
 
-// reportTime is how long the network's report on a message is awaited whose answer was lost.
+// reportTime is how long the network's report on a message is awaited, after its answer was
+// lost.
 const reportTime = time.Hour
 
-// handOver marks a message that is handed to a network that cannot tell a repeated request.
-// It returns [driver.ErrUnclear] if that was done before: the process that did it died, or
-// took too long.
-func (s *Service) handOver(ctx context.Context, entry store.OutboxEntry) error {
-	marked, err := s.store.HandOver(ctx, s.host.Now(), entry.CompanyID, entry.MessageID)
+// markHandedOver records that a message is about to be sent on a network that does not
+// recognize repeated requests. It returns [driver.ErrUnclear] if that was recorded before:
+// the process that did it died, or was too slow.
+func (s *Service) markHandedOver(ctx context.Context, entry store.OutboxEntry) error {
+	marked, err := s.store.MarkHandedOver(ctx, s.host.Now(), entry.CompanyID, entry.MessageID)
 	if err != nil {
 		return fmt.Errorf("marking a message that is handed over: %w", err)
 	}

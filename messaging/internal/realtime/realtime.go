@@ -1,5 +1,5 @@
-// Package realtime wakes the readers of a company's changes while there are readers. The
-// changes themselves are rows that triggers write, so nothing is lost between two streams.
+// Package realtime wakes the event streams of a company when its data changes. The changes
+// are rows that triggers write, so nothing is lost between two streams.
 package realtime
 
 import (

@@ -38,7 +38,7 @@ func runNow(company *messagingtest.Company) {
 		require.NoError(company.T, company.Hub.Host.Pool.QueryRow(company.T.Context(), `select count(*) from schedules where status = 'pending' and send_at <= $1`, company.Hub.Clock.Now()).Scan(&due))
 		return due == 0
 	}, 30*time.Second, 10*time.Millisecond)
-	company.DrainOutbox()
+	company.FlushOutbox()
 }
 
 // A scheduled message is sent once when it is due, also hours late, in a ticket of its user.

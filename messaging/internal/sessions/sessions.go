@@ -18,7 +18,7 @@ import (
 // maxQRCodes is how many QR codes in a row a connection gets; then it is disconnected.
 const maxQRCodes = 3
 
-// renewalGates bounds the QR codes that this process replaces at once.
+// renewalGates is how many QR codes this process replaces at once.
 const renewalGates = 64
 
 // Service starts and ends sessions.
@@ -133,23 +133,23 @@ func (s *Service) hasExpiredCode(c store.Connection) bool {
 	return c.Status == chat.ConnectionQRCode && c.QRExpiresAt != nil && !c.QRExpiresAt.After(s.host.Now())
 }
 
-// checkers is how many connections are looked at at the same time: networks that do not
-// answer take their time.
-const checkers = 8
+// concurrentChecks is how many connections are checked at the same time: networks that do
+// not answer are slow.
+const concurrentChecks = 8
 
-// CheckUnreachable is a background job: it looks whether networks that did not answer do so
-// again. What waits for their connections is sent then.
+// CheckUnreachable is a background job: it checks whether networks that did not answer do so
+// again. Then the messages that wait on their connections are sent.
 func (s *Service) CheckUnreachable(ctx context.Context, _ []byte) error {
 	connections, err := s.store.UnreachableConnections(ctx, s.host.Now())
 	if err != nil {
 		return err
 	}
-	return s.lookAt(ctx, connections)
+	return s.refreshAll(ctx, connections)
 }
 
-// Times of the job that looks after sessions.
+// Times of [Service.CheckSessions].
 const (
-	checkInterval = 30 * time.Second // between two questions for the state of a session
+	checkInterval = 30 * time.Second // between two checks of a session
 	openingTime   = time.Minute      // after which a connection that is being started is started again
 )
 
@@ -160,21 +160,21 @@ func (s *Service) CheckSessions(ctx context.Context, _ []byte) error {
 	if err != nil {
 		return err
 	}
-	return s.lookAt(ctx, connections)
+	return s.refreshAll(ctx, connections)
 }
 
-// lookAt looks at the sessions of connections that no other process owns.
-func (s *Service) lookAt(ctx context.Context, connections []store.Connection) error {
+// refreshAll checks the sessions of those connections that no other process owns.
+func (s *Service) refreshAll(ctx context.Context, connections []store.Connection) error {
 	queue := make(chan store.Connection)
 	var running sync.WaitGroup
-	for range min(checkers, len(connections)) {
+	for range min(concurrentChecks, len(connections)) {
 		running.Go(func() {
 			for connection := range queue {
 				_, err := s.store.OwnConnection(ctx, connection.CompanyID, connection.ID, func(ctx context.Context) error {
 					return errors.Join(s.refresh(ctx, connection), s.store.MarkConnectionChecked(ctx, connection.CompanyID, connection.ID))
 				})
 				if err != nil {
-					s.host.Log.WarnContext(ctx, "a connection could not be looked at", "connection_id", connection.ID, "error", err)
+					s.host.Log.WarnContext(ctx, "a connection could not be checked", "connection_id", connection.ID, "error", err)
 				}
 			}
 		})
@@ -187,7 +187,7 @@ func (s *Service) lookAt(ctx context.Context, connections []store.Connection) er
 	return nil
 }
 
-// refresh looks at the session of a connection at its network.
+// refresh checks the session of a connection at its network.
 func (s *Service) refresh(ctx context.Context, c store.Connection) error {
 	network, err := s.drivers.ByName(c.Driver)
 	if err != nil {
@@ -203,7 +203,7 @@ func (s *Service) refresh(ctx context.Context, c store.Connection) error {
 	return network.Start(ctx, opened)
 }
 
-// RenewExpired replaces all expired QR codes: the job of this package.
+// RenewExpired is a background job: it replaces all expired QR codes.
 func (s *Service) RenewExpired(ctx context.Context, _ []byte) error {
 	expired, err := s.store.ConnectionsWithExpiredQRCode(ctx, s.host.Now())
 	if err != nil {

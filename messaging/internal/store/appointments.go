@@ -42,7 +42,7 @@ type NewQuestion struct {
 
 // NextQuestionOption returns the number by which a contact confirms an appointment that it is
 // asked about now: that of an earlier question about the same appointment, which it replaces,
-// else one that no open question has. The transaction holds the contact.
+// else one that no open question has. The transaction has locked the contact.
 func (t *Tx) NextQuestionOption(ctx context.Context, contact Contact, q NewQuestion) (int, error) {
 	replaced, err := t.ReplaceAppointmentQuestions(ctx, dbgen.ReplaceAppointmentQuestionsParams{
 		CompanyID: contact.CompanyID, ContactID: contact.ID, IntegrationID: q.Integration, AppointmentID: q.AppointmentID,
@@ -129,7 +129,7 @@ func LoadBookingChat(ctx context.Context, queries *dbgen.Queries, company, ticke
 	return booking, nil
 }
 
-// StoreBookingChat stores the step of a booking. The transaction holds the ticket.
+// StoreBookingChat stores the step of a booking. The transaction has locked the ticket.
 func (t *Tx) StoreBookingChat(ctx context.Context, company int64, booking BookingChat) error {
 	state, err := json.Marshal(booking.State)
 	if err != nil {

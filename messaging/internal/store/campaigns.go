@@ -163,7 +163,7 @@ func (t *Tx) StartCampaign(ctx context.Context, c Campaign) error {
 }
 
 // StopCampaign stores a state in which a campaign does not run. The transaction has locked
-// the campaign. What waits in the outbox goes back to the campaign.
+// the campaign. Messages that wait in the outbox are removed from it and become pending shipments again.
 func (t *Tx) StopCampaign(ctx context.Context, c Campaign, status string) error {
 	now := t.Now()
 	progress, err := t.LockCampaignProgress(ctx, c.CompanyID, c.ID)
@@ -175,7 +175,7 @@ func (t *Tx) StopCampaign(ctx context.Context, c Campaign, status string) error 
 	}
 	if c.Status = status; status == CampaignFinished {
 		c.CompletedAt = &now
-	} else if err := t.TakeBackShipments(ctx, now, c.CompanyID, c.ID); err != nil {
+	} else if err := t.DequeueShipments(ctx, now, c.CompanyID, c.ID); err != nil {
 		return fmt.Errorf("taking unsent messages back: %w", err)
 	}
 	return t.SaveCampaign(ctx, c)
@@ -243,8 +243,8 @@ func (t *Tx) settleShipment(ctx context.Context, m Message, ack chat.Ack, errorC
 	return t.SettleShipment(ctx, settled)
 }
 
-// AttachCampaignMessages is called for each message of a contact, with its ticket: campaigns'
-// messages that have no ticket go there. isAsked is true if a campaign waits for the contact's
+// AttachCampaignMessages moves messages of campaigns that have no ticket to the contact's. It
+// is called for each message of a contact. isAsked is true if a campaign waits for the contact's
 // answer.
 func (t *Tx) AttachCampaignMessages(ctx context.Context, ticket Ticket, connection int64) (isAsked bool, err error) {
 	state, err := t.CampaignStateOfContact(ctx, ticket.CompanyID, ticket.ContactID)
@@ -271,7 +271,7 @@ func (t *Tx) AnswerCampaign(ctx context.Context, contact Contact, campaign int64
 	if err := t.AnswerConfirmation(ctx, answer); err != nil {
 		return fmt.Errorf("storing the answer to a campaign: %w", err)
 	}
-	if err := t.WakeCampaign(ctx, t.Now(), contact.CompanyID, campaign); err != nil {
+	if err := t.MakeCampaignDue(ctx, t.Now(), contact.CompanyID, campaign); err != nil {
 		return fmt.Errorf("waking a campaign: %w", err)
 	}
 	return nil

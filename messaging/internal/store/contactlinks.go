@@ -120,7 +120,7 @@ func (t *Tx) holdEvent(ctx context.Context, link ContactLink, isBulk bool, data 
 		CompanyID: link.CompanyID, ContactID: link.ContactID, IntegrationID: link.IntegrationID, EventType: data.EventType(), Data: raw, OccurredAt: t.Now(),
 	})
 	if err == nil {
-		err = t.WantContactLink(ctx, dbgen.WantContactLinkParams{At: t.Now(), IsBulk: isBulk, CompanyID: link.CompanyID, ContactID: link.ContactID, IntegrationID: link.IntegrationID})
+		err = t.RequestContactLink(ctx, dbgen.RequestContactLinkParams{At: t.Now(), IsBulk: isBulk, CompanyID: link.CompanyID, ContactID: link.ContactID, IntegrationID: link.IntegrationID})
 	}
 	if err != nil {
 		return fmt.Errorf("holding %s: %w", data.EventType(), err)
@@ -157,5 +157,5 @@ func (s *Store) DeleteOldHeld(ctx context.Context, _ []byte) error {
 	if err := s.DeleteOldHeldEvents(ctx, before); err != nil {
 		return fmt.Errorf("dropping old events: %w", err)
 	}
-	return s.EndIdleWants(ctx, before)
+	return s.CancelOldLinkRequests(ctx, before)
 }

@@ -14,7 +14,7 @@ const idempotencyLife = 24 * time.Hour
 // RequestKey is the Idempotency-Key of a request of the send API.
 type RequestKey struct {
 	Company  int64
-	Caller   string // whose key it is: keys of different callers do not meet
+	Caller   string // whose key it is: the same key of another caller is another key
 	Key      string
 	BodyHash []byte
 }
@@ -22,8 +22,8 @@ type RequestKey struct {
 // IdempotencyRow is what is stored of an Idempotency-Key.
 type IdempotencyRow = dbgen.IdempotencyKeyRow
 
-// ClaimKey makes a message the one of a key. It waits for another transaction that does the
-// same; isMine is false if the key has a message already.
+// ClaimKey stores a message as that of a key. It waits for another transaction that claims
+// the same key; isMine is false if the key has a message already.
 func (t *Tx) ClaimKey(ctx context.Context, k RequestKey, messageID string) (isMine bool, err error) {
 	claimed, err := t.ClaimIdempotencyKey(ctx, dbgen.ClaimIdempotencyKeyParams{
 		CompanyID: k.Company, Caller: k.Caller, Key: k.Key, BodyHash: k.BodyHash, MessageID: messageID, At: t.Now(), ExpiredAt: t.Now().Add(-idempotencyLife),
@@ -44,7 +44,7 @@ func (s *Store) SaveAnswer(ctx context.Context, k RequestKey, messageID string, 
 	return s.SetIdempotencyAnswer(ctx, dbgen.SetIdempotencyAnswerParams{Answer: answer, CompanyID: k.Company, Caller: k.Caller, Key: k.Key, MessageID: messageID})
 }
 
-// DeleteExpiredKeys is a background job: it forgets idempotency keys after a day.
+// DeleteExpiredKeys is a background job: it deletes idempotency keys after a day.
 func (s *Store) DeleteExpiredKeys(ctx context.Context, _ []byte) error {
 	return s.DeleteOldIdempotencyKeys(ctx, s.host.Now().Add(-idempotencyLife))
 }

@@ -46,9 +46,9 @@ func decodeEvent(event hub.Event, data any) error {
 	return nil
 }
 
-// forgetLinks forgets whether contacts with a patient's number are linked: a new patient's
-// where they were not, a changed patient's in any case. They are asked for again when
-// something happens with them.
+// forgetLinks deletes what is known of the links of contacts with a patient's number: for a
+// new patient only that they are not linked, for a changed one everything. The connected
+// product is asked again at the contact's next event.
 func (t *Tx) forgetLinks(ctx context.Context, event hub.Event) error {
 	var patient struct {
 		Phone *string `json:"phone"`
@@ -70,7 +70,7 @@ func (t *Tx) forgetLinks(ctx context.Context, event hub.Event) error {
 	return err
 }
 
-// anonymizePerson erases the contacts that are a deleted patient.
+// anonymizePerson anonymizes the contacts who are a deleted patient.
 func (t *Tx) anonymizePerson(ctx context.Context, scope Scope, event hub.Event, patient events.PatientDeleted) error {
 	search := dbgen.LockContactsOfPersonParams{CompanyID: scope.Company, OwnKeys: numberKeys(patient.Phones...), SharedKeys: []string{}, Name: patient.Name}
 	if patient.Phone != nil {

@@ -22,12 +22,12 @@ const (
 // time, so that the same process goes on; when the hub stops, it ends. The context of work
 // ends if the lease could not be renewed.
 func (s *Store) OwnConnection(ctx context.Context, company, connection int64, work func(context.Context) error) (isOwner bool, err error) {
-	taken := time.Now()
+	claimed := time.Now()
 	claim := func(ctx context.Context) (bool, error) { return s.claimConnection(ctx, company, connection) }
 	if isOwner, err = claim(ctx); err != nil || !isOwner {
 		return false, err
 	}
-	working, stop := lease.Keep(ctx, taken, lease.Terms{Renew: renewInterval, GiveUp: maxUnrenewed}, claim)
+	working, stop := lease.Keep(ctx, claimed, lease.Terms{Renew: renewInterval, GiveUp: maxUnrenewed}, claim)
 	defer stop()
 	err = work(working)
 	if cause := context.Cause(working); errors.Is(cause, lease.ErrLost) {

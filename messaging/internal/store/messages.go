@@ -18,7 +18,7 @@ import (
 // Message is a row of messaging.messages.
 type Message = dbgen.Message
 
-// OutboxEntry is a row of messaging.outbox: a message that the network has not taken yet.
+// OutboxEntry is a row of messaging.outbox: a message that the network has not accepted yet.
 type OutboxEntry = dbgen.OutboxEntry
 
 // maxPreview is the length of a ticket's last message, in characters.
@@ -83,12 +83,13 @@ func preview(m Message) string {
 }
 
 // Enqueue adds a stored message to the outbox. The returned entry is leased until a time if
-// nothing of the same chat waits before it and the connection's interval has passed: then the caller sends it. Messages of people and
-// answers to them are sent before those of programs, with what waits before them.
+// nothing of the same chat waits before it and the connection's interval has passed: then the
+// caller sends it. Messages of users and automatic replies are urgent: they are sent before
+// those of programs, together with what waits before them in their chat.
 func (t *Tx) Enqueue(ctx context.Context, m Message, leasedUntil time.Time) (OutboxEntry, error) {
 	isUrgent := m.Origin == chat.OriginAgent || m.Origin == chat.OriginBot
 	if isUrgent {
-		if err := t.HastenChat(ctx, m.CompanyID, *m.ConnectionID, m.ContactID); err != nil {
+		if err := t.MakeChatUrgent(ctx, m.CompanyID, *m.ConnectionID, m.ContactID); err != nil {
 			return OutboxEntry{}, fmt.Errorf("hastening a chat: %w", err)
 		}
 	}
@@ -97,7 +98,7 @@ func (t *Tx) Enqueue(ctx context.Context, m Message, leasedUntil time.Time) (Out
 	})
 }
 
-// MarkSent stores that the network has taken a message, takes it out of the outbox and
+// MarkSent stores that the network has accepted a message, takes it out of the outbox and
 // publishes it. It does nothing if the message is not in the outbox any more.
 func (t *Tx) MarkSent(ctx context.Context, scope Scope, m Message, number string, sent driver.Sent) (Message, error) {
 	// A receipt takes the two locks in this order as well.
@@ -111,7 +112,7 @@ func (t *Tx) MarkSent(ctx context.Context, scope Scope, m Message, number string
 	return t.storeSent(ctx, scope, m, number, sent)
 }
 
-// storeSent stores that the network has taken a message and publishes it. The transaction
+// storeSent stores that the network has accepted a message and publishes it. The transaction
 // has locked its remote id.
 func (t *Tx) storeSent(ctx context.Context, scope Scope, m Message, number string, sent driver.Sent) (Message, error) {
 	stored, err := t.SetMessageSent(ctx, dbgen.SetMessageSentParams{
@@ -193,7 +194,7 @@ func (t *Tx) keepReceipt(ctx context.Context, receipt dbgen.InsertEarlyReceiptPa
 	return nil
 }
 
-// MarkFailed stores that the network will never take a message, and takes it out of the
+// MarkFailed stores that the network will never accept a message, and takes it out of the
 // outbox. It does nothing if the message is not in the outbox any more.
 func (t *Tx) MarkFailed(ctx context.Context, m Message, errorCode string) error {
 	deleted, err := t.DeleteOutboxEntry(ctx, m.CompanyID, m.ID)

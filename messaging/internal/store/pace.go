@@ -32,7 +32,7 @@ func (s *Store) ClaimPaced(ctx context.Context, c Connection, until, expired tim
 	var claimed *OutboxEntry
 	err := s.InTx(ctx, "claiming a message of a program", func(tx *Tx) error {
 		claimed = nil
-		turns, err := tx.TakeTurn(ctx, paceClock(s.host), c.CompanyID, c.ID)
+		turns, err := tx.ReservePaceTurn(ctx, paceClock(s.host), c.CompanyID, c.ID)
 		if err != nil || turns == 0 {
 			return err
 		}

@@ -123,7 +123,7 @@ func receivedEvent(contact Contact, ticket Ticket, m Message) events.MessageRece
 	return events.MessageReceived{Phone: chat.FormatE164(contact.Number), Name: contact.Name, Body: m.Body, TicketID: chat.FormatID(ticket.ID)}
 }
 
-// publishSent publishes a message that the network has taken.
+// publishSent publishes a message that the network has accepted.
 func (t *Tx) publishSent(ctx context.Context, scope Scope, m Message, number string) error {
 	isBulk := m.Origin == chat.OriginCampaign || m.Origin == chat.OriginSchedule || m.Origin == chat.OriginAPI
 	if err := publishToLinked(ctx, t, scope, m.ContactID, isBulk, events.MessageSent{Phone: chat.FormatE164(number), Body: m.Body, TicketID: ticketIDOf(m)}); err != nil {

@@ -20,7 +20,7 @@ type Sender struct {
 	Ticket  Ticket
 }
 
-// IsNamed reports whether a contact is stored as a message names it.
+// IsNamed reports whether the contact has the name and the LID that the message gives.
 func (s Sender) IsNamed(in driver.Incoming) bool {
 	isRenamed := in.Name != "" && s.Contact.Name == s.Contact.Number && in.Name != s.Contact.Name
 	isKnownLID := in.LID == "" || s.Contact.LID != nil && *s.Contact.LID == in.LID
@@ -46,17 +46,17 @@ func (s *Senders) IsStored(remoteID string) bool { return s.stored[remoteID] }
 // MarkStored makes [Senders.IsStored] report true.
 func (s *Senders) MarkStored(remoteID string) { s.stored[remoteID] = true }
 
-// LockFreeSenders locks the contacts who wrote messages on a connection, and their live
-// tickets. It leaves out those that others hold, those without a live ticket, and those for
-// whose answer a campaign or a question waits: each of their messages needs a transaction of
-// its own.
-func (t *Tx) LockFreeSenders(ctx context.Context, scope Scope, connection int64, messages []driver.Incoming) (*Senders, error) {
+// LockAvailableSenders locks the contacts who wrote messages on a connection, and their live
+// tickets. It leaves out contacts that another transaction has locked, contacts without a live
+// ticket, and contacts whose answer a campaign or a question awaits: each of their messages
+// needs a transaction of its own.
+func (t *Tx) LockAvailableSenders(ctx context.Context, scope Scope, connection int64, messages []driver.Incoming) (*Senders, error) {
 	keys, remoteIDs := make([]string, len(messages)), make([]string, len(messages))
 	for i, in := range messages {
 		keys[i], remoteIDs[i] = chat.NumberKey(in.From), in.RemoteID
 	}
 	senders := &Senders{byKey: make(map[string]*Sender), stored: make(map[string]bool)}
-	locked, err := t.LockFreeContacts(ctx, scope.Company, keys)
+	locked, err := t.LockAvailableContacts(ctx, scope.Company, keys)
 	if err != nil {
 		return nil, fmt.Errorf("finding contacts: %w", err)
 	}
@@ -67,11 +67,11 @@ func (t *Tx) LockFreeSenders(ctx context.Context, scope Scope, connection int64,
 	for i, contact := range locked {
 		contacts[i], byID[contact.ID] = contact.ID, contact
 	}
-	tickets, err := t.LockFreeLiveTickets(ctx, scope.Company, contacts, connection)
+	tickets, err := t.LockAvailableLiveTickets(ctx, scope.Company, contacts, connection)
 	if err != nil {
 		return nil, fmt.Errorf("finding live tickets: %w", err)
 	}
-	expectations, err := t.ExpectationsOfContacts(ctx, dbgen.ExpectationsOfContactsParams{
+	expectations, err := t.AwaitedAnswersOfContacts(ctx, dbgen.AwaitedAnswersOfContactsParams{
 		CompanyID: scope.Company, ConnectionID: connection, RemoteIds: remoteIDs, Contacts: contacts, Since: t.Now().Add(-LateAnswerTime),
 	})
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 // StatisticsJob is the name of the job that collects the planner's statistics.
 const StatisticsJob = "statistics"
 
-// growth counts the tickets that this process has made.
-type growth struct{ tickets atomic.Int64 }
+// ticketCounter counts the tickets that this process has created.
+type ticketCounter struct{ tickets atomic.Int64 }
 
-// countTicket counts a new ticket. PostgreSQL plans statements for empty tables, by any index
-// that begins with the company, until its own job has looked at them; that takes a minute, in
-// which each message reads every ticket. So the statistics are collected when there are some.
+// countTicket counts a new ticket. Until PostgreSQL's autovacuum has analyzed the tables, which takes
+// a minute, it plans statements as if they were empty: each message then reads every ticket of
+// the company. So the statistics are collected after the first 500 and 5,000 tickets.
 func (t *Tx) countTicket(ctx context.Context) error {
-	switch t.growth.tickets.Add(1) {
+	switch t.ticketCounter.tickets.Add(1) {
 	case 500, 5_000:
 		if err := t.Host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: StatisticsJob, Key: StatisticsJob}); err != nil {
 			return fmt.Errorf("having statistics collected: %w", err)

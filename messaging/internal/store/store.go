@@ -21,24 +21,24 @@ import (
 // Store is the product's database. The embedded queries run outside of transactions.
 type Store struct {
 	*dbgen.Queries
-	host     module.Host
-	webhooks WebhookData
-	holder   string // of leases: this process
-	growth   *growth
+	host          module.Host
+	webhooks      WebhookData
+	holder        string // of leases: this process
+	ticketCounter *ticketCounter
 }
 
 // New returns the store of an opened product. webhooks makes the data of its plain webhooks.
 func New(host module.Host, webhooks WebhookData) *Store {
-	return &Store{dbgen.New(host.Pool), host, webhooks, lease.NewHolder(), &growth{}}
+	return &Store{dbgen.New(host.Pool), host, webhooks, lease.NewHolder(), &ticketCounter{}}
 }
 
 // Tx is a transaction. The embedded queries run in it.
 type Tx struct {
 	*dbgen.Queries
 	*tx.Tx
-	webhooks WebhookData
-	sealer   module.Sealer
-	growth   *growth
+	webhooks      WebhookData
+	sealer        module.Sealer
+	ticketCounter *ticketCounter
 }
 
 // InTx runs work in one transaction, like [tx.Run]; doing describes the work, such as
@@ -47,12 +47,14 @@ type Tx struct {
 // To avoid deadlocks, every transaction locks rows in this order: connections, contacts,
 // tickets, messages, the outbox.
 func (s *Store) InTx(ctx context.Context, doing string, work func(tx *Tx) error) error {
-	return tx.Run(ctx, s.host, doing, func(t *tx.Tx) error { return work(&Tx{dbgen.New(t.Raw), t, s.webhooks, s.host.Sealer, s.growth}) })
+	return tx.Run(ctx, s.host, doing, func(t *tx.Tx) error {
+		return work(&Tx{dbgen.New(t.Raw), t, s.webhooks, s.host.Sealer, s.ticketCounter})
+	})
 }
 
 // Join returns a Tx for a transaction that the caller began and will end.
 func (s *Store) Join(raw pgx.Tx) *Tx {
-	return &Tx{dbgen.New(raw), tx.Join(s.host, raw), s.webhooks, s.host.Sealer, s.growth}
+	return &Tx{dbgen.New(raw), tx.Join(s.host, raw), s.webhooks, s.host.Sealer, s.ticketCounter}
 }
 
 // Scope is the company whose data a request or a change is about.

@@ -26,7 +26,7 @@ type NewTicket struct {
 }
 
 // FindOrCreateTicket returns the live ticket of a contact on a connection, locked. Where
-// there is none, it reopens the contact's newest ticket or creates one. The caller holds
+// there is none, it reopens the contact's newest ticket or creates one. The caller has locked
 // the contact (see [Tx.FindOrCreateContact]).
 func (t *Tx) FindOrCreateTicket(ctx context.Context, scope Scope, contact Contact, connection int64, draft NewTicket) (Ticket, error) {
 	ticket, err := t.LiveTicket(ctx, scope.Company, contact.ID, connection)
@@ -79,8 +79,7 @@ func (t *Tx) reopenTicket(ctx context.Context, scope Scope, contact Contact, con
 }
 
 // SaveTicket stores a ticket that the transaction has locked, sets the times that its
-// status implies, and publishes a change of its status. earlier is the
-// stored one.
+// status implies, and publishes a change of its status. earlier is the stored status.
 func (t *Tx) SaveTicket(ctx context.Context, scope Scope, earlier chat.TicketStatus, ticket Ticket) (Ticket, error) {
 	now := t.Now()
 	if ticket.Status != earlier {

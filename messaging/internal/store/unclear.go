@@ -14,11 +14,11 @@ import (
 	"integrationhub/messaging/internal/store/dbgen"
 )
 
-// CodeUnclear is the error code of messages of which nobody knows whether the network took
-// them: with [chat.AckPending] while its report is awaited, with [chat.AckFailed] afterwards.
+// CodeUnclear is the error code of messages that the network may have accepted or not: its
+// answer was lost: with [chat.AckPending] while its report is awaited, with [chat.AckFailed] afterwards.
 const CodeUnclear = "unclear"
 
-// MarkUnclear stores that nobody knows whether the network took a message. It is not sent
+// MarkUnclear stores that the network may have accepted a message or not. It is not sent
 // again: a report of the network decides, until a time. It does nothing if the message is
 // not in the outbox any more.
 func (t *Tx) MarkUnclear(ctx context.Context, m Message, until time.Time) error {
@@ -52,7 +52,7 @@ func (t *Tx) GiveUpUnclear(ctx context.Context, company int64, message string) e
 	return t.saveAck(ctx, m, chat.AckFailed, &code)
 }
 
-// settleByReceipt stores that the network has taken the message that a receipt names: its
+// settleByReceipt stores that the network has accepted the message that a receipt names: its
 // own answer was lost, or is on its way. It returns nil if the receipt says nothing of a
 // message that waits for an answer.
 func (t *Tx) settleByReceipt(ctx context.Context, scope Scope, connection Connection, remoteID string, receipt driver.Receipt) (*Message, error) {

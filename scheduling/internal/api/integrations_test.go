@@ -18,10 +18,10 @@ func TestConnectedProductsCannotBookForBlockedClients(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookableBesidePeer(t)
 	org.OK(200, "PUT", "/clients/"+org.ClientID, object{"is_blocked": true})
-	wish := object{"phone": "+5511987654321", "name": "Caio", "service": "Cut", "start_at": org.At(0)}
-	require.NotContains(t, org.Refused(403, "booking_refused", "POST", "/integrations/action/book", wish)["detail"], "Caio")
+	request := object{"phone": "+5511987654321", "name": "Caio", "service": "Cut", "start_at": org.At(0)}
+	require.NotContains(t, org.Refused(403, "booking_refused", "POST", "/integrations/action/book", request)["detail"], "Caio")
 	org.OK(200, "PUT", "/clients/"+org.ClientID, object{"is_blocked": false})
-	org.OK(201, "POST", "/integrations/action/book", wish)
+	org.OK(201, "POST", "/integrations/action/book", request)
 }
 
 // Of the keys of a connection nobody sees more than four characters.
@@ -61,16 +61,16 @@ func TestIntegrations(t *testing.T) {
 	require.Equal(t, "2026-03-02T12:00:00Z", listed[0].(object)["datetime"])
 	require.Len(t, schedulingtest.SlotTimesOf((&schedulingtest.Bookable{Organization: key, ServiceID: org.ServiceID, ProfessionalID: org.ProfessionalID}).Availability("&date=2026-03-02")), 5)
 
-	wish := object{"phone": "+5511987654321", "name": "Other", "service": "Cut", "datetime": org.At(time.Hour), "source_id": "t-1"}
-	created := key.OK(201, "POST", base+"/action/book", wish)
+	request := object{"phone": "+5511987654321", "name": "Other", "service": "Cut", "datetime": org.At(time.Hour), "source_id": "t-1"}
+	created := key.OK(201, "POST", base+"/action/book", request)
 	require.Equal(t, "Ana", created["professional"])
 	require.True(t, strings.HasPrefix(created["cancel_url"].(string), org.Hub.URL+"/book/"))
-	require.Equal(t, created, key.OK(201, "POST", base+"/action/book", wish), "the same source_id books once")
+	require.Equal(t, created, key.OK(201, "POST", base+"/action/book", request), "the same source_id books once")
 	detail := org.OK(200, "GET", "/appointments/"+created["appointment_id"].(string), nil)
 	require.Equal(t, "integration", detail["source"])
 	require.Equal(t, org.ClientID, detail["client_id"])
-	wish["source_id"] = "t-2"
-	require.NotEmpty(t, key.Refused(409, "slot_unavailable", "POST", base+"/action/book", wish)["alternatives"])
+	request["source_id"] = "t-2"
+	require.NotEmpty(t, key.Refused(409, "slot_unavailable", "POST", base+"/action/book", request)["alternatives"])
 	org.OK(201, "POST", base+"/action/book", object{"phone": "+5511987654321", "service_id": org.ServiceID, "start_at": org.At(2 * time.Hour)})
 	for location, change := range map[string]object{
 		"body.service": {"service": "Nothing"}, "body.phone": {"phone": "1"}, "body.datetime": {"datetime": "soon"},
@@ -81,7 +81,7 @@ func TestIntegrations(t *testing.T) {
 		}
 		key.Invalid(location, "POST", base+"/action/book", draft)
 	}
-	org.As(org.Hub.CreateKey(org.ID, hub.Live, "client.search")).Refused(403, "missing_scope", "POST", base+"/action/book", wish)
+	org.As(org.Hub.CreateKey(org.ID, hub.Live, "client.search")).Refused(403, "missing_scope", "POST", base+"/action/book", request)
 	org.As(org.Hub.CreateKey(org.ID, hub.Test)).Refused(404, "not_found", "GET", base+"/search/clients?phone="+phone, nil)
 	org.As("").Refused(401, "unauthorized", "GET", base+"/search/clients?phone="+phone, nil)
 

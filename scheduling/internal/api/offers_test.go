@@ -43,9 +43,9 @@ func TestAnyProfessionalDisabled(t *testing.T) {
 	guest.Invalid("query.professional_id", "GET", org.PublicPath("/availability?service_id="+org.ServiceID+"&date=2026-03-02"), nil)
 	guest.Invalid("query.professional_id", "GET", "/availability?service_id="+org.ServiceID+"&date=2026-03-02", nil)
 	guest.Invalid("query.professional_id", "GET", "/availability/month?service_id="+org.ServiceID+"&month=2026-03", nil)
-	wish := org.BookingBody(0)
-	delete(wish, "professional_id")
-	guest.Invalid("body.professional_id", "POST", org.PublicPath("/appointments"), wish)
+	request := org.BookingBody(0)
+	delete(request, "professional_id")
+	guest.Invalid("body.professional_id", "POST", org.PublicPath("/appointments"), request)
 	guest.Invalid("body.professional_id", "POST", org.PublicPath("/hold"), object{"service_id": org.ServiceID, "start_at": org.At(0)})
 	org.OK(200, "GET", "/availability/month?service_id="+org.ServiceID+"&month=2026-03", nil)
 	guest.OK(201, "POST", org.PublicPath("/appointments"), org.BookingBody(0))
@@ -62,10 +62,10 @@ func TestServiceNotOfferedNamesTheField(t *testing.T) {
 	for _, path := range []string{"/availability?date=2026-03-02&", "/availability/month?month=2026-03&", org.PublicPath("/availability?date=2026-03-02&")} {
 		guest.InvalidWith(code, "query.service_id", "GET", path+query, nil)
 	}
-	draft, wish := org.AppointmentBody(0), org.BookingBody(0)
-	draft["professional_id"], wish["professional_id"] = eva, eva
+	draft, request := org.AppointmentBody(0), org.BookingBody(0)
+	draft["professional_id"], request["professional_id"] = eva, eva
 	org.InvalidWith(code, "body.service_id", "POST", "/appointments", draft)
-	guest.InvalidWith(code, "body.service_id", "POST", org.PublicPath("/appointments"), wish)
+	guest.InvalidWith(code, "body.service_id", "POST", org.PublicPath("/appointments"), request)
 	guest.InvalidWith(code, "body.service_id", "POST", org.PublicPath("/hold"), object{"service_id": org.ServiceID, "professional_id": eva, "start_at": org.At(0)})
 	org.InvalidWith(code, "body.service_id", "POST", "/integrations/action/book", object{"phone": "+5511987654321", "service_id": org.ServiceID, "professional_id": eva, "start_at": org.At(0)})
 	path := "/appointments/" + org.Book(0)

@@ -31,7 +31,7 @@ type Organization struct {
 	Address   *string   `json:"address" doc:"Where clients go; null: none"`
 	Timezone  string    `json:"timezone" doc:"IANA zone that days and times are counted in" example:"America/Sao_Paulo"`
 	Currency  string    `json:"currency" doc:"ISO 4217 code of all amounts" example:"BRL"`
-	Locale    string    `json:"locale" doc:"Language of letters and pages" example:"pt-BR"`
+	Locale    string    `json:"locale" doc:"Language of e-mails and pages" example:"pt-BR"`
 	Plan      string    `json:"plan" doc:"What it subscribed to" example:"free"`
 	Settings  Settings  `json:"settings" doc:"How bookings work"`
 	CreatedAt time.Time `json:"created_at" doc:"When it was stored"`
@@ -49,7 +49,7 @@ type updateOrganizationInput struct {
 		Address  nullable[string] `json:"address,omitempty" maxLength:"500" doc:"null: none"`
 		Timezone optional[string] `json:"timezone,omitempty" maxLength:"64" doc:"IANA name"`
 		Currency optional[string] `json:"currency,omitempty" minLength:"3" maxLength:"3" doc:"ISO 4217 code; one without decimals is refused while amounts have some"`
-		Locale   optional[string] `json:"locale,omitempty" maxLength:"11" doc:"Language of letters and pages, such as pt-BR"`
+		Locale   optional[string] `json:"locale,omitempty" maxLength:"11" doc:"Language of e-mails and pages, such as pt-BR"`
 	} `nameHint:"OrganizationFields"`
 }
 

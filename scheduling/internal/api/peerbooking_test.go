@@ -60,10 +60,10 @@ func TestConfirmAndCancelForClients(t *testing.T) {
 	key := org.As(org.Hub.CreateKey(org.ID, hub.Live, "appointment.book"))
 	const confirm, cancel = "/integrations/action/confirm", "/integrations/action/cancel"
 	first, second := org.Book(0), org.Book(time.Hour)
-	wish := object{"appointment_id": first, "phone": "+551187654321"} // without the ninth digit
-	confirmed := key.OK(200, "POST", confirm, wish)
+	reference := object{"appointment_id": first, "phone": "+551187654321"} // without the ninth digit
+	confirmed := key.OK(200, "POST", confirm, reference)
 	require.Equal(t, object{"appointment_id": first, "status": "confirmed", "start_at": org.At(0), "service": "Cut", "professional": "Ana"}, confirmed)
-	require.Equal(t, confirmed, key.OK(200, "POST", confirm, wish), "once more changes nothing")
+	require.Equal(t, confirmed, key.OK(200, "POST", confirm, reference), "once more changes nothing")
 	require.Equal(t, []string{"appointment.created", "appointment.created", "appointment.created"}, org.EventTypes(), "the confirmation is published, once")
 
 	var done sync.WaitGroup
@@ -84,7 +84,7 @@ func TestConfirmAndCancelForClients(t *testing.T) {
 	require.Equal(t, "cancelled", kept["status"])
 	require.Equal(t, "integration", kept["cancelled_by"])
 	require.Equal(t, "By chat", kept["reason"])
-	key.Refused(409, "invalid_transition", "POST", confirm, wish)
+	key.Refused(409, "invalid_transition", "POST", confirm, reference)
 
 	// Neither another client's appointment nor another organization's, and not too late.
 	org.OK(201, "POST", "/clients", object{"name": "Eva", "phone": "+5511911112222"})

@@ -41,7 +41,7 @@ type Campaign struct {
 	Recipients int        `json:"recipients" doc:"How many clients it is for"`
 	Sent       int        `json:"sent" doc:"How many were written to so far"`
 	CreatedAt  *time.Time `json:"created_at" doc:"When it was started; null for a dry run"`
-	DoneAt     *time.Time `json:"done_at" doc:"When the last letter was sent; null: not yet"`
+	DoneAt     *time.Time `json:"done_at" doc:"When the last e-mail was sent; null: not yet"`
 }
 
 func toCampaign(row store.Campaign, sent int, zone *time.Location) Campaign {

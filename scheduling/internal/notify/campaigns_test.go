@@ -63,11 +63,11 @@ func TestMarketingConsent(t *testing.T) {
 
 	book := func(after time.Duration, phone, email string, agrees any) {
 		t.Helper()
-		wish := org.BookingBody(after)
-		if wish["client_phone"], wish["client_email"] = phone, email; agrees != nil {
-			wish["marketing_consent"] = agrees
+		request := org.BookingBody(after)
+		if request["client_phone"], request["client_email"] = phone, email; agrees != nil {
+			request["marketing_consent"] = agrees
 		}
-		guest.OK(201, "POST", org.PublicPath("/appointments"), wish)
+		guest.OK(201, "POST", org.PublicPath("/appointments"), request)
 	}
 	agreed := func(id string) any { return org.OK(200, "GET", "/clients/"+id, nil)["marketing_consent_source"] }
 	book(0, "+5511987650000", "gil@example.com", true)

@@ -75,9 +75,9 @@ func TestEmailsAreInTheOrganizationsLanguage(t *testing.T) {
 		{"pt-BR", "Pague o sinal para garantir o horário: Cut"}, {"en-US", "Pay the deposit to keep your time: Cut"}, {"es", "Paga la seña para asegurar tu hora: Cut"},
 	} {
 		org.OK(200, "PUT", "/organization", object{"locale": test.locale})
-		wish := org.BookingBody(time.Duration(i) * time.Hour)
-		wish["client_email"], wish["client_phone"] = test.locale+"@example.com", "+551191111000"+strconv.Itoa(i)
-		created := guest.OK(201, "POST", org.PublicPath("/appointments"), wish)
+		request := org.BookingBody(time.Duration(i) * time.Hour)
+		request["client_email"], request["client_phone"] = test.locale+"@example.com", "+551191111000"+strconv.Itoa(i)
+		created := guest.OK(201, "POST", org.PublicPath("/appointments"), request)
 		subjects, text := org.WaitForEmails(test.locale+"@example.com", 1)
 		require.Contains(t, subjects[0], test.subject)
 		require.Contains(t, text, created["deposit"].(object)["pix_copy_paste"], "the code to pay it")

@@ -16,9 +16,9 @@ func TestEmailsInTheLanguageOfTheBooking(t *testing.T) {
 	org := schedulingtest.NewBookable(t)
 	org.OK(200, "PUT", "/organization/settings", object{"notify_emails": []string{"desk@example.com"}})
 	guest := org.Guest()
-	wish := org.BookingBody(0)
-	wish["locale"] = "en"
-	booked := guest.OK(201, "POST", org.PublicPath("/appointments"), wish)
+	request := org.BookingBody(0)
+	request["locale"] = "en"
+	booked := guest.OK(201, "POST", org.PublicPath("/appointments"), request)
 	id := booked["appointment_id"].(string)
 	require.Equal(t, "en", org.Appointment(id)["locale"])
 	const monday = "Monday, March 2, 2026 at 09:00"
@@ -33,23 +33,23 @@ func TestEmailsInTheLanguageOfTheBooking(t *testing.T) {
 	for i, test := range []struct{ locale, accept, subject string }{
 		{"es", "en", "Recibimos tu reserva"}, {"", "en-GB,pt;q=0.5", "We received your booking"}, {"", "fr", "Recebemos seu agendamento"}, {"", "", "Recebemos seu agendamento"},
 	} {
-		wish := org.BookingBody(time.Duration(i+1) * 30 * time.Minute)
+		request := org.BookingBody(time.Duration(i+1) * 30 * time.Minute)
 		address := "guest" + string(rune('a'+i)) + "@example.com"
-		wish["client_email"], wish["client_phone"] = address, "+551191111000"+string(rune('0'+i))
+		request["client_email"], request["client_phone"] = address, "+551191111000"+string(rune('0'+i))
 		if test.locale != "" {
-			wish["locale"] = test.locale
+			request["locale"] = test.locale
 		}
-		got := guest.Call("POST", org.PublicPath("/appointments"), wish, "Accept-Language", test.accept)
+		got := guest.Call("POST", org.PublicPath("/appointments"), request, "Accept-Language", test.accept)
 		require.Equal(t, 201, got.Status, got.Text)
 		subjects, _ := org.WaitForEmails(address, 1)
 		require.Contains(t, subjects[0], test.subject)
 	}
-	wish = org.BookingBody(150 * time.Minute)
-	wish["locale"] = "fr"
-	guest.Invalid("body.locale", "POST", org.PublicPath("/appointments"), wish)
+	request = org.BookingBody(150 * time.Minute)
+	request["locale"] = "fr"
+	guest.Invalid("body.locale", "POST", org.PublicPath("/appointments"), request)
 
-	wish["locale"], wish["client_email"], wish["client_phone"] = "en", "kim@example.com", "+5511911110009"
-	id = guest.OK(201, "POST", org.PublicPath("/appointments"), wish)["appointment_id"].(string)
+	request["locale"], request["client_email"], request["client_phone"] = "en", "kim@example.com", "+5511911110009"
+	id = guest.OK(201, "POST", org.PublicPath("/appointments"), request)["appointment_id"].(string)
 	org.OK(200, "PUT", "/appointments/"+id, object{"client_id": org.ClientID})
 	require.Nil(t, org.Appointment(id)["locale"], "another client has another language")
 

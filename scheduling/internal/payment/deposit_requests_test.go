@@ -101,10 +101,10 @@ func TestConnectedProductBooksWithDeposit(t *testing.T) {
 	org, asked, let := patient(t)
 	org.OK(200, "PUT", "/organization/settings", object{"auto_confirm": true})
 	key := org.As(org.Hub.CreateKey(org.ID, hub.Live, "appointment.book"))
-	wish := object{"phone": "+5511987654321", "email": "caio@example.com", "service_id": org.ServiceID, "start_at": org.At(0), "source_id": "t-1"}
+	request := object{"phone": "+5511987654321", "email": "caio@example.com", "service_id": org.ServiceID, "start_at": org.At(0), "source_id": "t-1"}
 	var ids []any
 	for _, entry := range onceAsked(org, asked, let, func() answer {
-		got, _ := key.Try("POST", "/integrations/action/book", wish)
+		got, _ := key.Try("POST", "/integrations/action/book", request)
 		return got
 	}) {
 		require.Equal(t, 201, entry.Status, entry.Text)
@@ -117,11 +117,11 @@ func TestConnectedProductBooksWithDeposit(t *testing.T) {
 	require.Equal(t, ids[0], ids[6])
 	require.Empty(t, asked)
 
-	wish["start_at"], wish["source_id"] = org.At(time.Hour), "t-2"
-	delete(wish, "email")
-	key.InvalidWith("payer_email_required", "body.email", "POST", "/integrations/action/book", wish)
-	wish["email"] = "caio@example.com"
-	require.NotNil(t, org.OK(201, "POST", "/integrations/action/book", wish)["deposit"], "nor do users who ask for it")
+	request["start_at"], request["source_id"] = org.At(time.Hour), "t-2"
+	delete(request, "email")
+	key.InvalidWith("payer_email_required", "body.email", "POST", "/integrations/action/book", request)
+	request["email"] = "caio@example.com"
+	require.NotNil(t, org.OK(201, "POST", "/integrations/action/book", request)["deposit"], "nor do users who ask for it")
 }
 
 // Where nothing is to be paid, or nothing can be, nobody is asked for it.
@@ -150,9 +150,9 @@ func TestUncollectableDeposits(t *testing.T) {
 	require.Zero(t, org.Count("scheduling.holds where org_id = $1", org.ID))
 
 	org.OK(200, "PUT", "/organization", object{"currency": "USD"})
-	wish := org.BookingBody(2 * time.Hour)
-	wish["professional_id"] = eva
-	guest.Refused(409, "currency_not_supported", "POST", org.PublicPath("/appointments"), wish)
+	request := org.BookingBody(2 * time.Hour)
+	request["professional_id"] = eva
+	guest.Refused(409, "currency_not_supported", "POST", org.PublicPath("/appointments"), request)
 	form := url.Values{"service": {org.ServiceID}, "professional": {eva}, "start": {org.At(2 * time.Hour)}, "key": {uuid.NewString()}, "name": {"Gil Reis"}, "phone": {"11 98765-0000"}}
 	require.Equal(t, 409, org.SubmitBookingForm(form).Status)
 	require.Len(t, org.List("/appointments"), 3, "a refused booking is none")

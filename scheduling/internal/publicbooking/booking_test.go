@@ -55,11 +55,11 @@ func TestPublicBooking(t *testing.T) {
 		"body.client_name": {"client_name": "G"}, "body.client_phone": {"client_phone": "123"}, "body.client_email": {"client_email": "x"},
 		"body.notes": {"notes": strings.Repeat("x", 501)}, "body.start_at": {"start_at": "soon"}, "body.website": {"website": "http://spam"},
 	} {
-		wish := p.BookingBody(2 * time.Hour)
+		request := p.BookingBody(2 * time.Hour)
 		for name, value := range change {
-			wish[name] = value
+			request[name] = value
 		}
-		guest.Invalid(location, "POST", p.PublicPath("/appointments"), wish)
+		guest.Invalid(location, "POST", p.PublicPath("/appointments"), request)
 	}
 	anybody := p.BookingBody(2 * time.Hour)
 	delete(anybody, "professional_id")
@@ -105,9 +105,9 @@ func TestFiftyConcurrentGuestsFillEachProfessionalOnce(t *testing.T) {
 	var done sync.WaitGroup
 	for range 50 {
 		done.Go(func() {
-			wish := org.BookingBody(0)
-			delete(wish, "professional_id")
-			answer, err := guest.Try("POST", org.PublicPath("/appointments"), wish)
+			request := org.BookingBody(0)
+			delete(request, "professional_id")
+			answer, err := guest.Try("POST", org.PublicPath("/appointments"), request)
 			if err == nil {
 				mu.Lock()
 				got[answer.Status]++

@@ -52,18 +52,18 @@ func TestHolds(t *testing.T) {
 	moved["hold_id"] = held["hold_id"]
 	second := guest.OK(201, "POST", org.PublicPath("/hold"), moved)
 	require.Equal(t, []string{"09:00", "09:30", "10:30", "11:00", "11:30"}, schedulingtest.SlotTimesOf(org.Availability("&date=2026-03-02")), "the first is let go of")
-	wish := org.BookingBody(time.Hour)
-	wish["hold_id"] = second["hold_id"]
-	guest.OK(201, "POST", org.PublicPath("/appointments"), wish)
+	request := org.BookingBody(time.Hour)
+	request["hold_id"] = second["hold_id"]
+	guest.OK(201, "POST", org.PublicPath("/appointments"), request)
 	require.Zero(t, org.Count("scheduling.holds where org_id = $1", org.ID))
-	guest.Refused(409, "slot_unavailable", "POST", org.PublicPath("/appointments"), wish)
+	guest.Refused(409, "slot_unavailable", "POST", org.PublicPath("/appointments"), request)
 
 	third := guest.OK(201, "POST", org.PublicPath("/hold"), want(0))
 	org.Hub.Clock.Advance(5 * time.Minute)
-	wish = org.BookingBody(0)
-	wish["hold_id"], wish["client_phone"] = third["hold_id"], "+5511911112222"
+	request = org.BookingBody(0)
+	request["hold_id"], request["client_phone"] = third["hold_id"], "+5511911112222"
 	guest.OK(201, "POST", org.PublicPath("/hold"), want(30*time.Minute))
-	guest.OK(201, "POST", org.PublicPath("/appointments"), wish) // it ran out, and the time is free all the same
+	guest.OK(201, "POST", org.PublicPath("/appointments"), request) // it ran out, and the time is free all the same
 	unknown := org.BookingBody(2 * time.Hour)
 	unknown["hold_id"] = uuid.NewString()
 	guest.OK(201, "POST", org.PublicPath("/appointments"), unknown)
@@ -82,11 +82,11 @@ func TestHoldUnderConcurrency(t *testing.T) {
 	held := guest.OK(201, "POST", org.PublicPath("/hold"), object{"service_id": org.ServiceID, "professional_id": org.ProfessionalID, "start_at": org.At(0)})
 	var n atomic.Int64
 	got := moduletest.SendTogether(25, func() answer {
-		wish := org.BookingBody(0)
+		request := org.BookingBody(0)
 		if n.Add(1)%8 == 0 { // three times by who holds it: a form sent again
-			wish["hold_id"] = held["hold_id"]
+			request["hold_id"] = held["hold_id"]
 		}
-		response, _ := guest.Try("POST", org.PublicPath("/appointments"), wish)
+		response, _ := guest.Try("POST", org.PublicPath("/appointments"), request)
 		return response
 	})
 	require.Equal(t, map[int]int{201: 1, 409: 24}, got)
@@ -116,9 +116,9 @@ func TestHoldWithDeposit(t *testing.T) {
 	guest := org.Guest()
 	held := guest.OK(201, "POST", org.PublicPath("/hold"), object{"service_id": org.ServiceID, "start_at": org.At(0)})
 	require.EqualValues(t, 20, held["deposit"])
-	wish := org.BookingBody(0)
-	wish["hold_id"] = held["hold_id"]
-	require.NotNil(t, guest.OK(201, "POST", org.PublicPath("/appointments"), wish)["deposit"])
+	request := org.BookingBody(0)
+	request["hold_id"] = held["hold_id"]
+	require.NotNil(t, guest.OK(201, "POST", org.PublicPath("/appointments"), request)["deposit"])
 	require.Zero(t, org.Count("scheduling.holds where org_id = $1", org.ID))
 }
 

@@ -22,29 +22,29 @@ func TestProofOfWork(t *testing.T) {
 	guest := org.Guest()
 	const code = "proof_of_work_required"
 	require.Equal(t, false, guest.OK(200, "GET", org.PublicPath(""), nil)["proof_of_work"])
-	wish := org.BookingBody(0)
-	org.BookWithProof(wish)
+	request := org.BookingBody(0)
+	org.BookWithProof(request)
 	require.Equal(t, true, guest.OK(200, "GET", org.PublicPath(""), nil)["proof_of_work"])
-	wish["start_at"] = org.At(time.Hour)
-	guest.InvalidWith(code, "body.altcha", "POST", org.PublicPath("/appointments"), wish) // spent
+	request["start_at"] = org.At(time.Hour)
+	guest.InvalidWith(code, "body.altcha", "POST", org.PublicPath("/appointments"), request) // spent
 	for _, none := range []any{nil, "x"} {
-		if wish["altcha"] = none; none == nil {
-			delete(wish, "altcha")
+		if request["altcha"] = none; none == nil {
+			delete(request, "altcha")
 		}
-		guest.InvalidWith(code, "body.altcha", "POST", org.PublicPath("/appointments"), wish)
+		guest.InvalidWith(code, "body.altcha", "POST", org.PublicPath("/appointments"), request)
 	}
 	other := schedulingtest.RegisterOrganization(t, org.Hub).MakeBookable()
-	wish["altcha"] = schedulingtest.SolveChallenge(t, other.Guest().Call("GET", other.PublicPath("/challenge"), nil).Text)
-	guest.InvalidWith(code, "body.altcha", "POST", org.PublicPath("/appointments"), wish)
+	request["altcha"] = schedulingtest.SolveChallenge(t, other.Guest().Call("GET", other.PublicPath("/challenge"), nil).Text)
+	guest.InvalidWith(code, "body.altcha", "POST", org.PublicPath("/appointments"), request)
 
 	// What could not be booked did not spend it; at once it counts once.
-	wish["altcha"], wish["start_at"] = schedulingtest.SolveChallenge(t, guest.Call("GET", org.PublicPath("/challenge"), nil).Text), org.At(0)
-	guest.Refused(409, "slot_unavailable", "POST", org.PublicPath("/appointments"), wish)
+	request["altcha"], request["start_at"] = schedulingtest.SolveChallenge(t, guest.Call("GET", org.PublicPath("/challenge"), nil).Text), org.At(0)
+	guest.Refused(409, "slot_unavailable", "POST", org.PublicPath("/appointments"), request)
 	requests := make([]func() answer, 5)
 	for i := range requests {
 		requests[i] = func() answer {
 			mine := object{}
-			for name, value := range wish {
+			for name, value := range request {
 				mine[name] = value
 			}
 			mine["start_at"] = org.At(time.Duration(i+1) * 30 * time.Minute)
@@ -53,9 +53,9 @@ func TestProofOfWork(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]int{"201": 1, "422 " + code: 4}, moduletest.CountCodes(moduletest.Concurrently(requests...)))
-	wish["altcha"], wish["start_at"] = schedulingtest.SolveChallenge(t, guest.Call("GET", org.PublicPath("/challenge"), nil).Text), org.At(24*time.Hour)
+	request["altcha"], request["start_at"] = schedulingtest.SolveChallenge(t, guest.Call("GET", org.PublicPath("/challenge"), nil).Text), org.At(24*time.Hour)
 	org.Hub.Clock.Advance(time.Hour)
-	guest.InvalidWith(code, "body.altcha", "POST", org.PublicPath("/appointments"), wish)
+	guest.InvalidWith(code, "body.altcha", "POST", org.PublicPath("/appointments"), request)
 	org.AdvanceClock(0)
 	org.OK(201, "POST", "/appointments", org.AppointmentBody(24*time.Hour)) // staff need none
 }

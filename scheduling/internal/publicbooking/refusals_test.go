@@ -22,9 +22,9 @@ func TestFiftyConcurrentGuestsOfOneProfessional(t *testing.T) {
 		requests := make([]func() answer, 50)
 		for i := range requests {
 			requests[i] = func() answer {
-				wish := org.BookingBody(time.Duration(round)*24*time.Hour + time.Duration(i%2)*apart)
-				wish["client_phone"] = fmt.Sprintf("11 9876%d-00%d%d", i/25, i%5, round) // no number in both rounds
-				got, _ := guest.Try("POST", org.PublicPath("/appointments"), wish)
+				request := org.BookingBody(time.Duration(round)*24*time.Hour + time.Duration(i%2)*apart)
+				request["client_phone"] = fmt.Sprintf("11 9876%d-00%d%d", i/25, i%5, round) // no number in both rounds
+				got, _ := guest.Try("POST", org.PublicPath("/appointments"), request)
 				return got
 			}
 		}
@@ -68,18 +68,18 @@ func TestRequiredClientFields(t *testing.T) {
 	t.Parallel()
 	org := schedulingtest.NewBookable(t)
 	guest := org.Guest()
-	wish := org.BookingBody(0)
-	delete(wish, "client_phone")
-	guest.Invalid("body.client_phone", "POST", org.PublicPath("/appointments"), wish)
+	request := org.BookingBody(0)
+	delete(request, "client_phone")
+	guest.Invalid("body.client_phone", "POST", org.PublicPath("/appointments"), request)
 	org.OK(200, "PUT", "/organization/settings", object{"require_client_phone": false, "require_client_email": true, "max_advance_days": 4})
-	created := guest.OK(201, "POST", org.PublicPath("/appointments"), wish)
+	created := guest.OK(201, "POST", org.PublicPath("/appointments"), request)
 	detail := org.Appointment(created["appointment_id"].(string))
 	require.Nil(t, detail["client"].(object)["phone"])
-	wish["start_at"] = org.At(time.Hour)
-	second := org.Appointment(guest.OK(201, "POST", org.PublicPath("/appointments"), wish)["appointment_id"].(string))
+	request["start_at"] = org.At(time.Hour)
+	second := org.Appointment(guest.OK(201, "POST", org.PublicPath("/appointments"), request)["appointment_id"].(string))
 	require.Equal(t, detail["client_id"], second["client_id"], "found by e-mail")
-	delete(wish, "client_email")
-	guest.Invalid("body.client_email", "POST", org.PublicPath("/appointments"), wish)
+	delete(request, "client_email")
+	guest.Invalid("body.client_email", "POST", org.PublicPath("/appointments"), request)
 
 	stranger := *org
 	stranger.Organization = guest.Organization

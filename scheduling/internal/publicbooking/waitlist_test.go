@@ -21,18 +21,18 @@ func TestWaitlist(t *testing.T) {
 	}
 	guest.OK(201, "POST", org.PublicPath("/waitlist"), org.WaitlistBody("2026-03-03", "2026-03-10", "3@example.com"))
 	first := guest.OK(201, "POST", org.PublicPath("/waitlist"), org.WaitlistBody("2026-02-20", "2026-03-10", "1@example.com"))
-	require.Equal(t, first["id"], guest.OK(201, "POST", org.PublicPath("/waitlist"), org.WaitlistBody("2026-02-20", "2026-03-10", "1@example.com"))["id"], "the same wish is the same entry")
+	require.Equal(t, first["id"], guest.OK(201, "POST", org.PublicPath("/waitlist"), org.WaitlistBody("2026-02-20", "2026-03-10", "1@example.com"))["id"], "the same request is the same entry")
 	org.Hub.Clock.Advance(time.Second)
 	guest.OK(201, "POST", org.PublicPath("/waitlist"), org.WaitlistBody("2026-03-02", "2026-03-02", "2@example.com"))
 	for location, change := range map[string]object{
 		"body.last_date": {"last_date": "2026-02-01"}, "body.first_date": {"first_date": "soon"}, "body.client_email": {"client_email": ""},
 		"body.client_name": {"client_name": "x"}, "body.website": {"website": "x"},
 	} {
-		wish := org.WaitlistBody("2026-03-02", "2026-03-03", "1@example.com")
+		request := org.WaitlistBody("2026-03-02", "2026-03-03", "1@example.com")
 		for name, value := range change {
-			wish[name] = value
+			request[name] = value
 		}
-		guest.Invalid(location, "POST", org.PublicPath("/waitlist"), wish)
+		guest.Invalid(location, "POST", org.PublicPath("/waitlist"), request)
 	}
 	guest.Invalid("body.last_date", "POST", org.PublicPath("/waitlist"), org.WaitlistBody("2026-03-02", "2026-06-03", "1@example.com"))
 

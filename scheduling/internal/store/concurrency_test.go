@@ -138,12 +138,12 @@ func spread(org *schedulingtest.Bookable, people []string, who object) []answer 
 	for _, professional := range people {
 		for slot := range 6 {
 			requests = append(requests, func() answer {
-				wish := org.BookingBody(time.Duration(slot) * 30 * time.Minute)
-				wish["professional_id"] = professional
+				request := org.BookingBody(time.Duration(slot) * 30 * time.Minute)
+				request["professional_id"] = professional
 				for field, value := range who {
-					wish[field] = value
+					request[field] = value
 				}
-				got, _ := guest.Try("POST", org.PublicPath("/appointments"), wish)
+				got, _ := guest.Try("POST", org.PublicPath("/appointments"), request)
 				return got
 			})
 		}
@@ -238,11 +238,11 @@ func (p *crowd) runRandomOperations(r *rand.Rand, rounds int) (last answer) {
 		method, path, body, as := "POST", "/appointments/"+some(), any(nil), p.Bookable
 		switch n := r.IntN(17); n {
 		case 0, 1, 2:
-			wish := p.BookingBody(start)
-			if wish["professional_id"] = person; n == 0 {
-				delete(wish, "professional_id")
+			request := p.BookingBody(start)
+			if request["professional_id"] = person; n == 0 {
+				delete(request, "professional_id")
 			}
-			path, body, as = p.PublicPath("/appointments"), wish, guest
+			path, body, as = p.PublicPath("/appointments"), request, guest
 		case 3:
 			draft := p.AppointmentBody(start)
 			draft["client_id"], draft["professional_id"] = p.me, person

@@ -107,9 +107,9 @@ func TestErasureLeavesNoPersonalData(t *testing.T) {
 	const name, email, number = "Zuleica Quirino", "zuleica@example.org", "987112233"
 	org.OK(200, "PUT", "/organization/settings", object{"waitlist_enabled": true, "notify_emails": []string{"desk@example.com"}})
 	org.OK(200, "PUT", "/loyalty/config", object{"enabled": true})
-	wish := org.BookingBody(0)
-	wish["client_name"], wish["client_phone"], wish["client_email"], wish["notes"] = name, "11 98711-2233", email, "from Zuleica Quirino"
-	created := org.Guest().OK(201, "POST", org.PublicPath("/appointments"), wish)
+	request := org.BookingBody(0)
+	request["client_name"], request["client_phone"], request["client_email"], request["notes"] = name, "11 98711-2233", email, "from Zuleica Quirino"
+	created := org.Guest().OK(201, "POST", org.PublicPath("/appointments"), request)
 	id := created["appointment_id"].(string)
 	client := org.OK(200, "GET", "/appointments/"+id, nil)["client_id"].(string)
 	org.Guest().OK(201, "POST", org.PublicPath("/waitlist"), object{

@@ -72,8 +72,8 @@ func TestExplain(t *testing.T) {
 	b := Compare([]records.Sent{first, second}, []records.Arrival{arrived(first, 0)})
 	require.Equal(t, 3, b.Lost)
 	require.Equal(t, map[uint64]int{first.ID: 1, second.ID: 2}, b.Missing)
-	standing := map[string]int{hub.FormatEventID(first.ID): 2, hub.FormatEventID(second.ID): 1} // one of them more than is missing
-	require.NoError(t, b.Explain(func(id string) (int, error) { return standing[id], nil }))
+	explained := map[string]int{hub.FormatEventID(first.ID): 2, hub.FormatEventID(second.ID): 1} // one of them more than is missing
+	require.NoError(t, b.Explain(func(id string) (int, error) { return explained[id], nil }))
 	require.Equal(t, 2, b.Waiting)
 	require.Equal(t, 1, b.Lost)
 }

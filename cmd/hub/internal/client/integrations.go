@@ -106,7 +106,7 @@ func (c *Client) Integration(ctx context.Context, integrationID string) (Reply[I
 	return send[Integration](ctx, c, get(integrationsPath+"/"+id(integrationID), nil))
 }
 
-// TestIntegration asks the peer how it does, now.
+// TestIntegration checks the peer's health now.
 func (c *Client) TestIntegration(ctx context.Context, integrationID string) (Reply[IntegrationTest], error) {
 	return send[IntegrationTest](ctx, c, post(integrationsPath+"/"+id(integrationID)+"/test", struct{}{}))
 }
@@ -117,7 +117,7 @@ func (c *Client) RotateIntegrationSecret(ctx context.Context, integrationID stri
 	return send[Integration](ctx, c, post(integrationsPath+"/"+id(integrationID)+"/rotate-secret", overlapInput(overlap)))
 }
 
-// EnableIntegration takes an integration into use again.
+// EnableIntegration resumes an integration that was disabled.
 func (c *Client) EnableIntegration(ctx context.Context, integrationID string) (Reply[Integration], error) {
 	return send[Integration](ctx, c, post(integrationsPath+"/"+id(integrationID)+"/enable", struct{}{}))
 }

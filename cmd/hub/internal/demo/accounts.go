@@ -39,7 +39,7 @@ func (d *demo) openAccount(name string, register func() error) (openedAccount, e
 // createKey creates a key of a tenant that ends with the demo.
 func (d *demo) createKey(ctx context.Context, tenant string, scopes ...string) (string, error) {
 	d.removeLeftovers(ctx, tenant)
-	reply, err := d.Operator.CreateKey(ctx, client.KeyInput{TenantID: tenant, Name: mark, Scopes: scopes})
+	reply, err := d.Operator.CreateKey(ctx, client.KeyInput{TenantID: tenant, Name: label, Scopes: scopes})
 	if err != nil {
 		return "", fmt.Errorf("creating a key: %w", err)
 	}

@@ -50,7 +50,7 @@ func (d *demo) showChat(ctx context.Context) error {
 	if err := d.showConversation(ctx, company, toClinic); err != nil {
 		return err
 	}
-	return d.showStory(ctx, company, toClinic)
+	return d.showAllProducts(ctx, company, toClinic)
 }
 
 // openChat signs the company up and pairs its phone, once. It returns false where the hub
@@ -69,7 +69,7 @@ func (d *demo) openChat(ctx context.Context) (isThere bool, err error) {
 	agent := d.Operator.Platform(session.Token)
 	connection, isThere, err := d.pairPhone(ctx, agent)
 	if err == nil && isThere {
-		d.story.company, d.story.connection = &agent, connection
+		d.sessions.company, d.sessions.connection = &agent, connection
 		d.Console.Say("   %s, connected by the phone %s. Its administrator logs in as %s with the password %s (shown this once).", chatName, chatNumber, chatEmail, password)
 	}
 	return isThere, err
@@ -122,12 +122,12 @@ func (d *demo) showConversation(ctx context.Context, company string, r route) er
 	if err := d.Operator.Platform("").WithKey(key).Post(ctx, "/api/messages/send", map[string]any{"number": guestChatNum, "body": question}, nil); err != nil {
 		return fmt.Errorf("sending a message: %w", err)
 	}
-	d.station("sent", "to %s: %s", guestName, question)
+	d.printFact("sent", "to %s: %s", guestName, question)
 	answer := fmt.Sprintf("Yes, please. It is %s here.", d.Now().Format("15:04:05.000"))
 	if err := d.Operator.Platform("").Post(ctx, "/sandbox/phones/"+guestChatNum+"/send", map[string]any{"to": chatNumber, "body": answer}, nil); err != nil {
 		return fmt.Errorf("answering on the phone: %w", err)
 	}
-	d.station("answered", "by %s: %s", guestName, terminal.Printable(answer))
+	d.printFact("answered", "by %s: %s", guestName, terminal.Printable(answer))
 	return d.follow(ctx, r, "message.received", func(payload json.RawMessage) bool {
 		var envelope struct {
 			Data struct{ Body string }

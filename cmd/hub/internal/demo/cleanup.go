@@ -28,14 +28,14 @@ func (d *demo) removeLeftovers(ctx context.Context, tenant string) {
 	page := client.PageQuery{Limit: pageLimit}
 	if keys, err := d.Operator.Keys(ctx, tenant, page); err == nil {
 		for _, k := range keys.Value.Items {
-			if k.Name == mark && k.RevokedAt == nil && old(k.CreatedAt) {
+			if k.Name == label && k.RevokedAt == nil && old(k.CreatedAt) {
 				d.warnIf(d.Operator.RevokeKey(ctx, k.ID))
 			}
 		}
 	}
 	if endpoints, err := d.Operator.Endpoints(ctx, tenant, page); err == nil {
 		for _, e := range endpoints.Value.Items {
-			if e.Description == mark && old(e.CreatedAt) {
+			if e.Description == label && old(e.CreatedAt) {
 				d.warnIf(d.Operator.DeleteEndpoint(ctx, e.ID))
 			}
 		}

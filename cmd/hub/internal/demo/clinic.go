@@ -23,8 +23,8 @@ const (
 	guestEmail    = "teresa@example.com"
 )
 
-// connected are the organization and the clinic, linked.
-type connected struct {
+// linkedAccounts are the organization and the clinic, connected with each other.
+type linkedAccounts struct {
 	salon, clinic string         // tenants' ids
 	link          string         // the salon's integration with the clinic
 	public        client.Account // of the scheduling service, as a guest
@@ -46,7 +46,7 @@ func (d *demo) showClinic(ctx context.Context) error {
 	case !there || !found:
 		return nil // the hub does not run both
 	}
-	c := &connected{salon: salon, public: d.Operator.Account(salonProduct, "")}
+	c := &linkedAccounts{salon: salon, public: d.Operator.Account(salonProduct, "")}
 	if c.clinic, found, err = d.FindTenant(ctx, clinicName, clinicProduct); err != nil {
 		return fmt.Errorf("finding the demo's clinic: %w", err)
 	}
@@ -81,7 +81,7 @@ func (d *demo) openClinic(ctx context.Context) (there bool, err error) {
 		return opened == openedFirst, err
 	}
 	admin := d.Operator.Account(clinicProduct, session.AccessToken)
-	d.story.clinic = &admin
+	d.sessions.clinic = &admin
 	err = admin.Post(ctx, "/patients", map[string]any{
 		"name": guestName, "phone": guestPhone, "email": guestEmail, "cpf": "529.982.247-25",
 	}, nil)
@@ -94,7 +94,7 @@ func (d *demo) openClinic(ctx context.Context) (there bool, err error) {
 }
 
 // link connects the two, or finds them connected.
-func (d *demo) link(ctx context.Context, c *connected) error {
+func (d *demo) link(ctx context.Context, c *linkedAccounts) error {
 	d.step("The two are linked: keys, a signing secret and webhooks in both directions, by one handshake over HTTP.",
 		fmt.Sprintf("hub link %q %q", salonProduct+"/"+salonName, clinicProduct+"/"+clinicName))
 	link, err := d.linkTenants(ctx, c.salon, c.clinic)
@@ -112,7 +112,7 @@ type patientSearch struct {
 }
 
 // findGuest asks the clinic, as a connected product does, whose the guest's number is.
-func (d *demo) findGuest(ctx context.Context, c *connected) error {
+func (d *demo) findGuest(ctx context.Context, c *linkedAccounts) error {
 	key, err := d.createKey(ctx, c.clinic, "patient.search", "appointment.read")
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ const (
 	bakeryName       = "Demo Bakery"
 	typeOrderCreated = "order.created"
 	typeOrderPaid    = "order.paid" // its first attempt is answered 500
-	mark             = "hub demo"   // name of its keys, description of its endpoints
+	label            = "hub demo"   // name of its keys, description of its endpoints
 )
 
 // leftoverAge is how old a key or endpoint of the demo must be to be one that an
@@ -74,7 +74,7 @@ type demo struct {
 	undo     []func(context.Context) error
 	endpoint string // id
 	steps    int
-	story    story
+	sessions sessions
 
 	mu      sync.Mutex
 	seen    map[string][]receiver.Delivery // by event id
@@ -142,7 +142,7 @@ func (d *demo) prepare(ctx context.Context) (key, tenant string, err error) {
 	d.removeLeftovers(ctx, tenant)
 	d.step("A key lets the tenant's program publish. It is shown once and stored as a hash.",
 		fmt.Sprintf("export HUB_KEY=$(hub keys create --tenant %q -q)", bakeryName))
-	reply, err := d.Operator.CreateKey(ctx, client.KeyInput{TenantID: tenant, Name: mark, Scopes: []string{"events.publish"}})
+	reply, err := d.Operator.CreateKey(ctx, client.KeyInput{TenantID: tenant, Name: label, Scopes: []string{"events.publish"}})
 	if err != nil {
 		return "", "", fmt.Errorf("creating the key: %w", err)
 	}
@@ -177,7 +177,7 @@ func (d *demo) subscribe(ctx context.Context, tenantID string) error {
 	d.step("An endpoint is an address that wants the tenant's events. The hub makes a secret to sign with.",
 		fmt.Sprintf("hub endpoints create %s --tenant %q", server.URL, bakeryName))
 	reply, err := d.Operator.CreateEndpoint(ctx, client.EndpointInput{
-		TenantID: tenantID, Environment: "live", URL: server.URL, EventTypes: []string{"order.*"}, Description: mark,
+		TenantID: tenantID, Environment: "live", URL: server.URL, EventTypes: []string{"order.*"}, Description: label,
 	})
 	if err != nil {
 		return fmt.Errorf("creating the endpoint: %w", err)

@@ -13,14 +13,14 @@ import (
 )
 
 // showJourney has a client book and cancel, and follows both to the patient's history.
-func (d *demo) showJourney(ctx context.Context, c *connected) error {
-	d.step("A client books at the salon, and the delivery log tells how the clinic came to know.",
+func (d *demo) showJourney(ctx context.Context, c *linkedAccounts) error {
+	d.step("A client books at the salon, and the delivery log tells how the clinic learned of it.",
 		fmt.Sprintf("hub deliveries list --tenant %q --type appointment.created", salonName))
 	booked, err := d.bookGuest(ctx)
 	if err != nil {
 		return fmt.Errorf("booking as a client: %w", err)
 	}
-	d.bookedStation(booked, guestName)
+	d.printBooking(booked, guestName)
 	if err := d.follow(ctx, c.route(), "appointment.created", isAboutAppointment(booked.ID)); err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (d *demo) showJourney(ctx context.Context, c *connected) error {
 	if err != nil {
 		return err
 	}
-	d.appointmentStation(kept)
+	d.printAppointment(kept)
 
 	d.step("The client cancels with the link of the booking, and the same way the clinic knows that too.",
 		fmt.Sprintf("hub deliveries list --tenant %q --type appointment.cancelled", salonName))
@@ -36,7 +36,7 @@ func (d *demo) showJourney(ctx context.Context, c *connected) error {
 	if err != nil {
 		return fmt.Errorf("cancelling as a client: %w", err)
 	}
-	d.station("cancelled", "by %s", guestName)
+	d.printFact("cancelled", "by %s", guestName)
 	if err := d.follow(ctx, c.route(), "appointment.cancelled", isAboutAppointment(booked.ID)); err != nil {
 		return err
 	}
@@ -44,22 +44,22 @@ func (d *demo) showJourney(ctx context.Context, c *connected) error {
 	if err != nil {
 		return err
 	}
-	d.appointmentStation(kept)
+	d.printAppointment(kept)
 	d.Console.Say("\n   Two events, delivered and received: signed by the salon's side, stored together with their effect by the clinic's.\n   The second waited a moment: peers take 100 webhooks a minute, and the hub keeps below it.")
 	return nil
 }
 
-func (d *demo) bookedStation(booked bookedGuest, name string) {
-	d.station("booked", "%s with %s, %s, by %s", terminal.Printable(booked.Service), terminal.Printable(booked.Professional), booked.StartAt.Format("Mon 2 Jan 15:04"), name)
+func (d *demo) printBooking(booked bookedGuest, name string) {
+	d.printFact("booked", "%s with %s, %s, by %s", terminal.Printable(booked.Service), terminal.Printable(booked.Professional), booked.StartAt.Format("Mon 2 Jan 15:04"), name)
 }
 
-// station prints one station of a journey.
-func (d *demo) station(name, format string, args ...any) {
+// printFact prints one line of a journey: what happened, and its details.
+func (d *demo) printFact(name, format string, args ...any) {
 	d.Console.Say("   %s %s", d.Console.Success("●")+fmt.Sprintf(" %-10s", name), fmt.Sprintf(format, args...))
 }
 
-func (d *demo) appointmentStation(kept keptAppointment) {
-	d.station("on history", "of the patient %s at %s: %s, %s", guestName, clinicName, terminal.Printable(kept.Service), terminal.Printable(kept.Status))
+func (d *demo) printAppointment(kept keptAppointment) {
+	d.printFact("on history", "of the patient %s at %s: %s, %s", guestName, clinicName, terminal.Printable(kept.Service), terminal.Printable(kept.Status))
 }
 
 // route is the way of an event between two products.
@@ -70,7 +70,7 @@ type route struct {
 }
 
 // route returns the way of the salon's events to the clinic.
-func (c *connected) route() route { return route{c.link, c.clinic, clinicName} }
+func (c *linkedAccounts) route() route { return route{c.link, c.clinic, clinicName} }
 
 // follow prints what the log has of an event, from its publication to its arrival. matches
 // reports whether a payload is the event's.
@@ -82,7 +82,7 @@ func (d *demo) follow(ctx context.Context, r route, eventType string, matches fu
 		return err
 	}
 	began := sent.CreatedAt
-	d.station("published", "%s  %s  %s, in the transaction of the change", began.UTC().Format("15:04:05.000Z"), terminal.Printable(sent.EventID), terminal.Printable(sent.EventType))
+	d.printFact("published", "%s  %s  %s, in the transaction of the change", began.UTC().Format("15:04:05.000Z"), terminal.Printable(sent.EventID), terminal.Printable(sent.EventType))
 	attempts := slices.Clone(sent.Attempts)
 	slices.SortFunc(attempts, func(a, b client.Attempt) int { return a.Number - b.Number })
 	for _, attempt := range attempts {
@@ -90,7 +90,7 @@ func (d *demo) follow(ctx context.Context, r route, eventType string, matches fu
 		if attempt.StatusCode == 0 {
 			outcome = "no answer: " + terminal.Printable(attempt.Error)
 		}
-		d.station(fmt.Sprintf("attempt %d", attempt.Number), "%s  %s after %.1f ms", since(began, attempt.StartedAt), outcome, attempt.Phases.TotalMS)
+		d.printFact(fmt.Sprintf("attempt %d", attempt.Number), "%s  %s after %.1f ms", since(began, attempt.StartedAt), outcome, attempt.Phases.TotalMS)
 	}
 	received, err := d.awaitDelivery(ctx, client.DeliveryQuery{EventID: sent.EventID, TenantID: r.receiver, Direction: "inbound"}, func(client.Delivery) bool { return true })
 	if err != nil {
@@ -100,7 +100,7 @@ func (d *demo) follow(ctx context.Context, r route, eventType string, matches fu
 		Status string `json:"status"`
 	}
 	_ = json.Unmarshal([]byte(received.ResponseBody), &answer) // an answer of another form is shown without its word
-	d.station("received", "%s  by %s, its signature checked: %s", since(began, received.CreatedAt), r.receiverName, terminal.Printable(answer.Status))
+	d.printFact("received", "%s  by %s, its signature checked: %s", since(began, received.CreatedAt), r.receiverName, terminal.Printable(answer.Status))
 	return nil
 }
 
@@ -149,7 +149,7 @@ type keptAppointment struct {
 }
 
 // awaitHistory waits until the clinic has a matching appointment of the guest.
-func (d *demo) awaitHistory(ctx context.Context, c *connected, matches func(keptAppointment) bool) (kept keptAppointment, err error) {
+func (d *demo) awaitHistory(ctx context.Context, c *linkedAccounts, matches func(keptAppointment) bool) (kept keptAppointment, err error) {
 	err = d.await(ctx, "the appointment on the patient's history", func() (bool, error) {
 		var answer struct {
 			Appointments []keptAppointment `json:"appointments"`

@@ -75,7 +75,7 @@ func (d *demo) showSalon(ctx context.Context) error {
 	case opened == notHosted:
 		return nil
 	}
-	d.story.salon = &s.owner
+	d.sessions.salon = &s.owner
 	d.Console.Say("   %s: %d services, %d professionals. Its owner logs in as %s with the password %s (shown this once).",
 		salonName, len(s.services), len(s.professionals), salonEmail, password)
 	d.step("Clients book without an account; what is booked, nobody else is offered.",
@@ -115,7 +115,7 @@ func (d *demo) openSalon(ctx context.Context, password string) (*salon, error) {
 		s.services = append(s.services, id)
 	}
 	for _, person := range salonStaff {
-		if err := s.employ(ctx, person.name, person.services); err != nil {
+		if err := s.addProfessional(ctx, person.name, person.services); err != nil {
 			return nil, err
 		}
 	}
@@ -131,8 +131,8 @@ func (s *salon) create(ctx context.Context, path string, body any) (id string, e
 	return created.ID, err
 }
 
-// employ adds a professional who works every day but Sunday, from 9 to 18.
-func (s *salon) employ(ctx context.Context, name string, services []int) error {
+// addProfessional adds a professional who works every day but Sunday, from 9 to 18.
+func (s *salon) addProfessional(ctx context.Context, name string, services []int) error {
 	id, err := s.create(ctx, "/professionals", map[string]any{"name": name})
 	if err != nil {
 		return err

@@ -12,12 +12,12 @@ import (
 	"integrationhub/cmd/hub/internal/terminal"
 )
 
-// visitor is the person of the story. At its end nobody of this name is left.
+// visitor is the client of [demo.showAllProducts], who is erased at its end.
 var visitor = person{"Olga Peixoto", "+5511987659902", "olga@example.com"}
 
-// story is what the accounts of the three products are used with: the sessions of their
-// administrators, which only the demo has that opened them.
-type story struct {
+// sessions are the logins of the three accounts' administrators. Only the demo that opened an
+// account has its login: in others it is nil.
+type sessions struct {
 	salon, clinic, company *client.Account
 	connection             int64 // the company's
 
@@ -29,10 +29,11 @@ type story struct {
 // looked for every 20 seconds.
 const reminderTime = 80 * time.Second
 
-// showStory shows the three products connected: a reminder by chat, its answer on the patient's
-// history, a cancellation by answering, a booking from the chat, and an erasure everywhere.
-func (d *demo) showStory(ctx context.Context, company string, toClinic route) error {
-	if d.story.salon == nil || d.story.clinic == nil || d.story.company == nil {
+// showAllProducts shows the three products together: a reminder by chat, a cancellation by
+// answering it, the answer on the patient's history, a booking from the chat, and an erasure
+// in all of them.
+func (d *demo) showAllProducts(ctx context.Context, company string, toClinic route) error {
+	if d.sessions.salon == nil || d.sessions.clinic == nil || d.sessions.company == nil {
 		d.Console.Say("\n   Reminders and bookings by chat were shown by the first demo of this hub.")
 		return nil
 	}
@@ -57,11 +58,11 @@ func (d *demo) showReminder(ctx context.Context, _ route) error {
 	d.step(fmt.Sprintf("A client books, and is reminded on the simulated phone; that takes up to %s.", reminderTime),
 		fmt.Sprintf(`curl -sS -X PUT %s/%s/api/v1/organization/settings -H "Authorization: Bearer $TOKEN" -d '{"reminder_channels":["whatsapp"]}'; hub phone`, d.Operator.Base(), salonProduct))
 	var made struct{ ID string }
-	err := d.story.clinic.Post(ctx, "/patients", map[string]any{"name": visitor.name, "phone": visitor.phone, "email": visitor.email}, &made)
+	err := d.sessions.clinic.Post(ctx, "/patients", map[string]any{"name": visitor.name, "phone": visitor.phone, "email": visitor.email}, &made)
 	if err != nil {
 		return fmt.Errorf("adding the visitor to the clinic: %w", err)
 	}
-	d.story.patient = made.ID
+	d.sessions.patient = made.ID
 	if err := d.addPhone(ctx, visitorNumber(), visitor.name); err != nil {
 		return fmt.Errorf("adding the visitor's phone: %w", err)
 	}
@@ -75,20 +76,20 @@ func (d *demo) showReminder(ctx context.Context, _ route) error {
 	}
 	// The reminder is due at the next full minute.
 	settings := map[string]any{"reminder_channels": []string{"whatsapp"}, "reminder_offsets_minutes": []int{int(start.Sub(d.Now().Add(2 * time.Second)).Minutes())}}
-	if err := d.story.salon.Put(ctx, "/organization/settings", settings, nil); err != nil {
+	if err := d.sessions.salon.Put(ctx, "/organization/settings", settings, nil); err != nil {
 		return fmt.Errorf("switching reminders by chat on: %w", err)
 	}
 	booked, err := d.book(ctx, visitor, free)
 	if err != nil {
 		return fmt.Errorf("booking as a client: %w", err)
 	}
-	d.bookedStation(booked, visitor.name)
+	d.printBooking(booked, visitor.name)
 	text, err := d.awaitMessage(ctx)
 	if err != nil {
 		return err
 	}
-	d.station("reminded", "on the phone: %s", text)
-	return d.story.salon.Put(ctx, "/organization/settings", map[string]any{"reminder_offsets_minutes": []int{1440}}, nil)
+	d.printFact("reminded", "on the phone: %s", text)
+	return d.sessions.salon.Put(ctx, "/organization/settings", map[string]any{"reminder_offsets_minutes": []int{1440}}, nil)
 }
 
 // showAnswer has the visitor cancel by answering the reminder.
@@ -99,8 +100,8 @@ func (d *demo) showAnswer(ctx context.Context, toClinic route) error {
 	if err != nil {
 		return err
 	}
-	d.station("answered", "by %s: %s", visitor.name, answer)
-	d.station("replied", "%s", text)
+	d.printFact("answered", "by %s: %s", visitor.name, answer)
+	d.printFact("replied", "%s", text)
 	err = d.follow(ctx, toClinic, "message.received", func(payload json.RawMessage) bool {
 		var envelope struct {
 			Data struct{ Phone, Body string }
@@ -120,11 +121,11 @@ func (d *demo) showAnswer(ctx context.Context, toClinic route) error {
 func (d *demo) showChatBooking(ctx context.Context, _ route) error {
 	d.step("The client books again, by the menus of the chat: the company calls action/book of the organization.",
 		fmt.Sprintf(`curl -sS %s/%s/queue -H "Authorization: Bearer $TOKEN" -d '{"name":"Reception","color":"#00f","options":[{"title":"Book","action":"book"}]}'`, d.Operator.Base(), chatProduct))
-	company := d.story.company
+	company := d.sessions.company
 	var queue struct{ ID int64 }
 	err := company.Post(ctx, "/queue", map[string]any{"name": "Reception", "color": "#00f", "greetingMessage": "Welcome!", "options": []any{map[string]any{"title": "Book", "action": "book"}}}, &queue)
 	if err == nil {
-		err = company.Put(ctx, fmt.Sprintf("/whatsapp/%d", d.story.connection), map[string]any{"queueIds": []int64{queue.ID}}, nil)
+		err = company.Put(ctx, fmt.Sprintf("/whatsapp/%d", d.sessions.connection), map[string]any{"queueIds": []int64{queue.ID}}, nil)
 	}
 	if err == nil { // the next message begins a ticket, with the menu
 		err = company.Put(ctx, "/company", map[string]any{"reopenMinutes": 0}, nil)
@@ -146,8 +147,8 @@ func (d *demo) showChatBooking(ctx context.Context, _ route) error {
 		if err != nil {
 			return err
 		}
-		d.station("wrote", "%s", answer)
-		d.station("replied", "%s", text)
+		d.printFact("wrote", "%s", answer)
+		d.printFact("replied", "%s", text)
 	}
 	return d.awaitInteraction(ctx, "appointment_created", "")
 }
@@ -159,22 +160,22 @@ func (d *demo) showErasure(ctx context.Context, _ route) error {
 		ID, Status string
 		Peers      []struct{ Product, Status string }
 	}
-	if err := d.story.clinic.Post(ctx, "/patients/"+d.story.patient+"/deletion-request", nil, &request); err != nil {
+	if err := d.sessions.clinic.Post(ctx, "/patients/"+d.sessions.patient+"/deletion-request", nil, &request); err != nil {
 		return fmt.Errorf("asking for the erasure: %w", err)
 	}
 	err := d.await(ctx, "the erasure", func() (bool, error) {
-		err := d.story.clinic.Get(ctx, "/deletion-requests/"+request.ID, nil, &request)
+		err := d.sessions.clinic.Get(ctx, "/deletion-requests/"+request.ID, nil, &request)
 		return request.Status == "completed", err
 	})
 	if err != nil {
 		return err
 	}
 	for _, peer := range request.Peers {
-		d.station("erased", "by %s: %s", terminal.Printable(peer.Product), terminal.Printable(peer.Status))
+		d.printFact("erased", "by %s: %s", terminal.Printable(peer.Product), terminal.Printable(peer.Status))
 	}
-	d.station("erased", "by %s: %s", clinicProduct, request.Status)
+	d.printFact("erased", "by %s: %s", clinicProduct, request.Status)
 	var contacts struct{ Count int }
-	if err := d.story.company.Get(ctx, "/contacts", url.Values{"searchParam": {visitor.name}}, &contacts); err != nil {
+	if err := d.sessions.company.Get(ctx, "/contacts", url.Values{"searchParam": {visitor.name}}, &contacts); err != nil {
 		return fmt.Errorf("looking for the visitor: %w", err)
 	}
 	d.Console.Say("   %d contacts of that name are left; what was said is kept without its words.", contacts.Count)
@@ -197,11 +198,11 @@ func (d *demo) say(ctx context.Context, text string) (answer string, err error) 
 func (d *demo) awaitMessage(ctx context.Context) (text string, err error) {
 	err = d.await(ctx, "a message on the phone", func() (bool, error) {
 		var inbox struct{ Messages []struct{ Body string } }
-		if err := d.Operator.Platform("").Get(ctx, "/sandbox/phones/"+visitorNumber()+"/inbox", nil, &inbox); err != nil || len(inbox.Messages) <= d.story.seen {
+		if err := d.Operator.Platform("").Get(ctx, "/sandbox/phones/"+visitorNumber()+"/inbox", nil, &inbox); err != nil || len(inbox.Messages) <= d.sessions.seen {
 			return false, err
 		}
-		text = strings.Join(strings.Fields(terminal.Printable(strings.ReplaceAll(inbox.Messages[d.story.seen].Body, "\n", " · "))), " ")
-		d.story.seen++
+		text = strings.Join(strings.Fields(terminal.Printable(strings.ReplaceAll(inbox.Messages[d.sessions.seen].Body, "\n", " · "))), " ")
+		d.sessions.seen++
 		return true, nil
 	})
 	return strings.ReplaceAll(text, "· ·", "·"), err
@@ -217,12 +218,12 @@ func (d *demo) awaitInteraction(ctx context.Context, kind, text string) error {
 				Summary string `json:"summary"`
 			} `json:"items"`
 		}
-		if err := d.story.clinic.Get(ctx, "/patients/"+d.story.patient+"/interactions", nil, &history); err != nil {
+		if err := d.sessions.clinic.Get(ctx, "/patients/"+d.sessions.patient+"/interactions", nil, &history); err != nil {
 			return false, err
 		}
 		for _, entry := range history.Items {
 			if entry.Type == kind && strings.Contains(entry.Summary, text) {
-				d.station("on history", "of the patient %s at %s: %s %s", visitor.name, clinicName, terminal.Printable(entry.Type), terminal.Printable(entry.Summary))
+				d.printFact("on history", "of the patient %s at %s: %s %s", visitor.name, clinicName, terminal.Printable(entry.Type), terminal.Printable(entry.Summary))
 				return true, nil
 			}
 		}

@@ -1,6 +1,6 @@
-// Package bridge speaks to a session service that is not part of this program, by signed
-// JSON over HTTP: the protocol is docs/bridge.md. The service keeps the sessions of a
-// network, so that its library and its license stay outside.
+// Package bridge calls session services by signed JSON over HTTP: the protocol of
+// docs/bridge.md. A session service is a program of its own that keeps the sessions of a
+// network, so that its library and license are no part of this one.
 package bridge
 
 import (
@@ -200,7 +200,7 @@ func (r *Refusal) text() string {
 	return cmp.Or(r.Message, fmt.Sprintf("The bridge answered %d.", r.Status))
 }
 
-// mapError returns the driver's error for a refusal. Others may pass.
+// mapError returns the driver's error for a refusal. Any other error is temporary.
 func mapError(err error) error {
 	refused, isRefusal := errors.AsType[*Refusal](err)
 	if !isRefusal || !refused.isFinal() {

@@ -72,12 +72,12 @@ func (n *network) Pair(t *testing.T) {
 }
 
 // Lose implements [drivertest.Network].
-func (n *network) Lose(t *testing.T) {
+func (n *network) EndSession(t *testing.T) {
 	require.NoError(t, n.report(t, "state", n.ChangeState(7, object{"status": "DISCONNECTED", "error": "The phone logged out."})))
 }
 
 // Taken implements [drivertest.Network].
-func (n *network) Taken(*testing.T) []drivertest.Taken { return n.Bridge.Taken() }
+func (n *network) Accepted(*testing.T) []drivertest.Accepted { return n.Bridge.Accepted() }
 
 // report sends an event; an answer that is not 200 is an error.
 func (n *network) report(t *testing.T, name string, data object) error {
@@ -118,7 +118,7 @@ func (n *network) AcknowledgeEarly(t *testing.T) {
 	n.SetHooks(drivertest.Hooks{BeforeAnswer: func(remoteID string) { _ = n.Acknowledge(t, remoteID, chat.AckDevice) }})
 }
 
-// LoseNextAnswer implements [drivertest.Line].
+// LoseNextAnswer implements [drivertest.AnswerLoser].
 func (n *network) LoseNextAnswer() {
 	lose := true
 	n.SetHooks(drivertest.Hooks{LoseAnswer: func() bool {
@@ -128,7 +128,7 @@ func (n *network) LoseNextAnswer() {
 	}})
 }
 
-// ChangeSilently implements [drivertest.Unreported].
+// ChangeSilently implements [drivertest.SilentChanger].
 func (n *network) ChangeSilently(_ *testing.T, status chat.ConnectionStatus) {
 	n.ChangeState(7, object{"status": status})
 }

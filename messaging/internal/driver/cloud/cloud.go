@@ -1,4 +1,4 @@
-// Package cloud speaks to the WhatsApp Cloud API over HTTP: it sends messages, reads the
+// Package cloud calls the WhatsApp Cloud API over HTTP: it sends messages, reads the
 // files of received ones, and reads the API's webhooks.
 package cloud
 
@@ -26,7 +26,7 @@ import (
 // Name is the driver's name.
 const Name = "cloud"
 
-// messageWindow is how long after a contact's message texts are taken.
+// messageWindow is how long after a contact's message texts are accepted.
 const messageWindow = 24 * time.Hour
 
 // maxAnswer is how many bytes of an answer of the API are read.
@@ -110,21 +110,21 @@ func (d *Driver) Check(context.Context, driver.Connection, string) (registered b
 	return true, nil
 }
 
-// outgoing is a message as the API takes it.
+// outgoing is a message as the API accepts it.
 type outgoing struct {
-	Product  string          `json:"messaging_product"`
-	To       string          `json:"to,omitempty"`
-	Type     string          `json:"type,omitempty"`
-	Text     *textContent    `json:"text,omitempty"`
-	Image    *fileContent    `json:"image,omitempty"`
-	Video    *fileContent    `json:"video,omitempty"`
-	Audio    *fileContent    `json:"audio,omitempty"`
-	File     *fileContent    `json:"document,omitempty"`
-	Template *template       `json:"template,omitempty"`
-	Context  *messageContext `json:"context,omitempty"`
-	Own      string          `json:"biz_opaque_callback_data,omitempty"` // our id, which statuses repeat
-	Status   string          `json:"status,omitempty"`                   // of a read receipt
-	Message  string          `json:"message_id,omitempty"`               // of a read receipt
+	Product      string          `json:"messaging_product"`
+	To           string          `json:"to,omitempty"`
+	Type         string          `json:"type,omitempty"`
+	Text         *textContent    `json:"text,omitempty"`
+	Image        *fileContent    `json:"image,omitempty"`
+	Video        *fileContent    `json:"video,omitempty"`
+	Audio        *fileContent    `json:"audio,omitempty"`
+	File         *fileContent    `json:"document,omitempty"`
+	Template     *template       `json:"template,omitempty"`
+	Context      *messageContext `json:"context,omitempty"`
+	CallbackData string          `json:"biz_opaque_callback_data,omitempty"` // our id, which statuses repeat
+	Status       string          `json:"status,omitempty"`                   // of a read receipt
+	Message      string          `json:"message_id,omitempty"`               // of a read receipt
 }
 
 type textContent struct {
@@ -142,7 +142,7 @@ type messageContext struct {
 }
 
 func toOutgoing(m driver.Outgoing) outgoing {
-	out := outgoing{Product: "whatsapp", To: m.To, Type: "text", Own: m.ID}
+	out := outgoing{Product: "whatsapp", To: m.To, Type: "text", CallbackData: m.ID}
 	if m.QuotedRemoteID != "" {
 		out.Context = &messageContext{m.QuotedRemoteID}
 	}
@@ -240,7 +240,7 @@ func (e *APIError) Error() string {
 	return fmt.Sprintf("the Cloud API answered %d with error %d: %s", e.Status, e.Code, e.Message)
 }
 
-// mapError returns the driver's error for one of the API. Others may pass.
+// mapError returns the driver's error for one of the API. Any other error is temporary.
 func mapError(err error) error {
 	var apiErr *APIError
 	var lost *lostAnswerError

@@ -27,7 +27,7 @@ type network struct {
 	url    string
 
 	mu        sync.Mutex
-	taken     []drivertest.Taken
+	accepted  []drivertest.Accepted
 	files     map[string]string
 	hooks     drivertest.Hooks
 	isRevoked bool
@@ -76,7 +76,7 @@ func refuse(w http.ResponseWriter, status, code int) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"code": code, "message": "No."}})
 }
 
-// send takes a message, each time it comes.
+// send takes a message, each time it arrives.
 func (n *network) send(w http.ResponseWriter, r *http.Request) {
 	var m struct {
 		To, Status string
@@ -99,8 +99,8 @@ func (n *network) send(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	n.mu.Lock()
-	sent := drivertest.Taken{RemoteID: fmt.Sprintf("wamid.%d", len(n.taken)), To: m.To, Body: m.Text.Body + m.Image.Caption, MediaURL: m.Image.Link, QuotedRemoteID: m.Context.ID}
-	n.taken = append(n.taken, sent)
+	sent := drivertest.Accepted{RemoteID: fmt.Sprintf("wamid.%d", len(n.accepted)), To: m.To, Body: m.Text.Body + m.Image.Caption, MediaURL: m.Image.Link, QuotedRemoteID: m.Context.ID}
+	n.accepted = append(n.accepted, sent)
 	hooks := n.hooks
 	n.mu.Unlock()
 	if hooks.BeforeAnswer != nil {
@@ -129,17 +129,17 @@ func (n *network) Contact() string { return "5511987654321" }
 func (n *network) Pair(*testing.T) {}
 
 // Lose implements [drivertest.Network].
-func (n *network) Lose(*testing.T) {
+func (n *network) EndSession(*testing.T) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.isRevoked = true
 }
 
 // Taken implements [drivertest.Network].
-func (n *network) Taken(*testing.T) []drivertest.Taken {
+func (n *network) Accepted(*testing.T) []drivertest.Accepted {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return append([]drivertest.Taken(nil), n.taken...)
+	return append([]drivertest.Accepted(nil), n.accepted...)
 }
 
 // receive has the API call the webhook.
@@ -191,7 +191,7 @@ func (n *network) AcknowledgeEarly(t *testing.T) {
 	n.hooks.BeforeAnswer = func(remoteID string) { _ = n.Acknowledge(t, remoteID, chat.AckDevice) }
 }
 
-// LoseNextAnswer implements [drivertest.Line].
+// LoseNextAnswer implements [drivertest.AnswerLoser].
 func (n *network) LoseNextAnswer() {
 	n.mu.Lock()
 	defer n.mu.Unlock()

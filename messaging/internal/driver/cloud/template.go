@@ -14,7 +14,7 @@ import (
 // templatesPerPage is how many templates the API is asked for at once.
 const templatesPerPage = "100"
 
-// template is a template as the API takes it.
+// template is a template as the API accepts it.
 type template struct {
 	Name       string                   `json:"name"`
 	Language   templateLanguage         `json:"language"`

@@ -41,7 +41,7 @@ func TestSendTemplate(t *testing.T) {
 		{"messaging_product":"whatsapp","to":"5511987654321","type":"template","template":{"name":"hello_world","language":{"code":"en_US"}},"context":{"message_id":"wamid.0"}}]`, string(raw))
 }
 
-// A template that fails after the API took it has the same codes.
+// A template that fails after the API accepted it has the same codes.
 func TestTemplateStatus(t *testing.T) {
 	t.Parallel()
 	d, sink, _ := api(t)

@@ -45,10 +45,10 @@ type change struct {
 	} `json:"contacts"`
 	Messages []incoming `json:"messages"`
 	Statuses []struct {
-		ID     string `json:"id"`
-		Status string `json:"status"`
-		Own    string `json:"biz_opaque_callback_data"` // our id of the message
-		Errors []struct {
+		ID           string `json:"id"`
+		Status       string `json:"status"`
+		CallbackData string `json:"biz_opaque_callback_data"` // our id of the message
+		Errors       []struct {
 			Code int `json:"code"`
 		} `json:"errors"`
 	} `json:"statuses"`
@@ -109,7 +109,7 @@ func (d *Driver) receiveChange(ctx context.Context, c driver.Connection, value c
 		if !isKnown || status.ID == "" || len(status.ID) > maxRemoteID {
 			continue
 		}
-		receipt := driver.Receipt{ConnectionID: c.ID, RemoteIDs: []string{status.ID}, MessageID: status.Own, Ack: ack}
+		receipt := driver.Receipt{ConnectionID: c.ID, RemoteIDs: []string{status.ID}, MessageID: status.CallbackData, Ack: ack}
 		if ack == chat.AckFailed && len(status.Errors) > 0 {
 			receipt.ErrorCode = codeOf(status.Errors[0].Code)
 		}

@@ -36,7 +36,7 @@ type Bridge struct {
 	mu       sync.Mutex
 	sessions map[string]*bridgeSession // by connection
 	calls    map[string]bool           // ids
-	taken    []Taken
+	accepted []Accepted
 	remote   map[string]string // the network's ids of messages
 	files    map[string]string
 	hooks    Hooks
@@ -129,7 +129,7 @@ func (b *Bridge) isNew(call bridgeCall) bool {
 	return !isKnown && b.Now().Sub(call.Timestamp).Abs() <= bridgeTolerance
 }
 
-// setState gives a session its next state.
+// setState sets the next state of a session.
 func (b *Bridge) setState(s *bridgeSession, state Object) {
 	b.sequence++
 	state["sequence"] = b.sequence
@@ -148,7 +148,7 @@ func (b *Bridge) answerState(w http.ResponseWriter, session *bridgeSession, call
 	answer(w, Object{"state": session.state})
 }
 
-// send takes a message once by its id.
+// send accepts a message once by its id.
 func (b *Bridge) send(w http.ResponseWriter, session *bridgeSession, call bridgeCall) {
 	b.mu.Lock()
 	status := session.state["status"]
@@ -171,28 +171,28 @@ func (b *Bridge) send(w http.ResponseWriter, session *bridgeSession, call bridge
 	case !isKnown:
 		remote = "3EB0" + rand.Text()
 		b.remote[m.ID] = remote
-		taken := Taken{RemoteID: remote, To: m.To, Body: m.Body, QuotedRemoteID: m.QuotedID}
+		accepted := Accepted{RemoteID: remote, To: m.To, Body: m.Body, QuotedRemoteID: m.QuotedID}
 		if m.Media != nil {
-			taken.MediaURL = m.Media.URL
+			accepted.MediaURL = m.Media.URL
 		}
-		b.taken = append(b.taken, taken)
+		b.accepted = append(b.accepted, accepted)
 	}
 	b.mu.Unlock()
 	if hooks.BeforeAnswer != nil {
 		hooks.BeforeAnswer(remote)
 	}
 	if hooks.LoseAnswer != nil && hooks.LoseAnswer() {
-		breakLine(w)
+		dropConnection(w)
 		return
 	}
 	answer(w, Object{"remoteId": remote, "at": b.Now()})
 }
 
-// breakLine ends a request without an answer.
-func breakLine(w http.ResponseWriter) {
-	line, _, err := http.NewResponseController(w).Hijack()
+// dropConnection ends a request without an answer.
+func dropConnection(w http.ResponseWriter) {
+	connection, _, err := http.NewResponseController(w).Hijack()
 	if err == nil {
-		_ = line.Close()
+		_ = connection.Close()
 	}
 }
 
@@ -203,11 +203,11 @@ func answerError(w http.ResponseWriter, status int, code string) {
 	answer(w, Object{"error": code, "message": "The bridge says " + code + "."})
 }
 
-// Taken returns the messages that the network took.
-func (b *Bridge) Taken() []Taken {
+// Accepted returns the messages that the network accepted.
+func (b *Bridge) Accepted() []Accepted {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return append([]Taken(nil), b.taken...)
+	return append([]Accepted(nil), b.accepted...)
 }
 
 // Calls returns the names of the calls so far.
@@ -233,7 +233,7 @@ func (b *Bridge) AddFile(content string) string {
 	return reference
 }
 
-// ChangeState gives a connection a new state without reporting it, and returns it.
+// ChangeState sets a new state of a connection without reporting it, and returns it.
 func (b *Bridge) ChangeState(connection int64, state Object) Object {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 // UnregisteredNumber is a number that no network of a test knows.
 const UnregisteredNumber = "5511900000000"
 
-// RefusedBody is a text that no network takes: it is too long.
+// RefusedBody is a text that no network accepts: it is too long.
 var RefusedBody = strings.Repeat("x", 5000)
 
 // Network is a chat network with one connection, as the test plays it.
@@ -33,15 +33,15 @@ type Network interface {
 	Contact() string
 	// Pair connects the started connection, as a person does.
 	Pair(t *testing.T)
-	// Lose ends the session, or the account's access: messages are not taken any more.
-	Lose(t *testing.T)
-	// Taken returns the messages that the network took, in their order.
-	Taken(t *testing.T) []Taken
+	// EndSession ends the session, or the account's access: messages are not accepted any more.
+	EndSession(t *testing.T)
+	// Accepted returns the messages that the network accepted, in their order.
+	Accepted(t *testing.T) []Accepted
 	// Deliver has a contact's message delivered. The error is what the network sees: it keeps
 	// the message for [Network.Redeliver].
 	Deliver(t *testing.T, m Message) error
 	// Redeliver has the contact's messages delivered again, at least those that the product
-	// has not taken.
+	// has not stored.
 	Redeliver(t *testing.T) error
 	// Acknowledge has a receipt sent for a message that was sent to the contact.
 	Acknowledge(t *testing.T, remoteID string, ack chat.Ack) error
@@ -54,20 +54,20 @@ type Network interface {
 	GoneFile() string
 }
 
-// Line is a network whose answers can be lost.
-type Line interface {
-	// LoseNextAnswer breaks the line after the network took the next message.
+// AnswerLoser is a network whose answers can be lost.
+type AnswerLoser interface {
+	// LoseNextAnswer closes the connection instead of answering, after the network accepted the next message.
 	LoseNextAnswer()
 }
 
-// Unreported is a network that may change the state of a session without a word.
-type Unreported interface {
+// SilentChanger is a network that may change the state of a session without reporting it.
+type SilentChanger interface {
 	// ChangeSilently gives the session a state.
 	ChangeSilently(t *testing.T, status chat.ConnectionStatus)
 }
 
-// Taken is a message that a network took.
-type Taken struct {
+// Accepted is a message that a network accepted.
+type Accepted struct {
 	RemoteID, To, Body, QuotedRemoteID, MediaURL string
 }
 
@@ -85,13 +85,13 @@ type Hooks struct {
 	LoseAnswer   func() bool // whether this answer is lost
 }
 
-// bed is a network of one case.
-type bed struct {
+// fixture is one test case: a network with its driver, connection and sink.
+type fixture struct {
 	Network
-	driver     driver.Driver
-	can        driver.Capabilities
-	connection driver.Connection
-	sink       *Recorder
+	driver       driver.Driver
+	capabilities driver.Capabilities
+	connection   driver.Connection
+	sink         *Recorder
 }
 
 // Run checks a driver. newNetwork starts a network whose driver passes what happens to a sink.
@@ -99,7 +99,7 @@ func Run(t *testing.T, newNetwork func(t *testing.T, sink driver.Sink) Network) 
 	t.Helper()
 	for _, c := range []struct {
 		name string
-		run  func(*testing.T, *bed)
+		run  func(*testing.T, *fixture)
 	}{
 		{"start and stop", checkStart},
 		{"send", checkSend},
@@ -119,13 +119,13 @@ func Run(t *testing.T, newNetwork func(t *testing.T, sink driver.Sink) Network) 
 			t.Parallel()
 			sink := NewRecorder()
 			network := newNetwork(t, sink)
-			c.run(t, &bed{network, network.Driver(), network.Driver().Capabilities(), network.Connection(), sink})
+			c.run(t, &fixture{network, network.Driver(), network.Driver().Capabilities(), network.Connection(), sink})
 		})
 	}
 }
 
 // connect starts and pairs the connection.
-func (b *bed) connect(t *testing.T) {
+func (b *fixture) connect(t *testing.T) {
 	t.Helper()
 	require.NoError(t, b.driver.Start(t.Context(), b.connection))
 	b.Pair(t)
@@ -133,33 +133,33 @@ func (b *bed) connect(t *testing.T) {
 }
 
 // message returns a text to the contact. Ids are never used twice, whatever the connection.
-func (b *bed) message(id, body string) driver.Outgoing {
+func (b *fixture) message(id, body string) driver.Outgoing {
 	return driver.Outgoing{ID: fmt.Sprintf("%d-%s", b.connection.ID, id), To: b.Contact(), Body: body}
 }
 
-// send sends a message that has to be taken.
-func (b *bed) send(t *testing.T, m driver.Outgoing) driver.Sent {
+// send sends a message that has to be accepted.
+func (b *fixture) send(t *testing.T, m driver.Outgoing) driver.Sent {
 	t.Helper()
 	sent, err := b.driver.Send(t.Context(), b.connection, m)
 	require.NoError(t, err)
 	return sent
 }
 
-// requireNotSent sends a message that must not be taken, for a reason.
-func (b *bed) requireNotSent(t *testing.T, m driver.Outgoing, reason error) {
+// requireNotSent sends a message that must not be accepted, for a reason.
+func (b *fixture) requireNotSent(t *testing.T, m driver.Outgoing, reason error) {
 	t.Helper()
-	before := len(b.Taken(t))
+	before := len(b.Accepted(t))
 	_, err := b.driver.Send(t.Context(), b.connection, m)
 	require.ErrorIs(t, err, reason)
-	require.Len(t, b.Taken(t), before)
+	require.Len(t, b.Accepted(t), before)
 }
 
-func checkStart(t *testing.T, b *bed) {
+func checkStart(t *testing.T, b *fixture) {
 	ctx := t.Context()
 	require.NotEmpty(t, b.driver.Name())
 	require.NoError(t, b.driver.Stop(ctx, b.connection), "there is no session yet")
 	require.NoError(t, b.driver.Start(ctx, b.connection))
-	if state := b.sink.State(); b.can.QRCode {
+	if state := b.sink.State(); b.capabilities.QRCode {
 		require.Equal(t, chat.ConnectionQRCode, state.Status)
 		require.NotEmpty(t, state.QRCode)
 		require.False(t, state.QRExpiresAt.IsZero())
@@ -176,7 +176,7 @@ func checkStart(t *testing.T, b *bed) {
 	for range 2 {
 		require.NoError(t, b.driver.Stop(ctx, b.connection))
 	}
-	if !b.can.Sessions {
+	if !b.capabilities.Sessions {
 		b.send(t, b.message("m1", "Hello"))
 		return
 	}
@@ -186,64 +186,64 @@ func checkStart(t *testing.T, b *bed) {
 	b.send(t, b.message("m2", "Hello again"))
 }
 
-func checkSend(t *testing.T, b *bed) {
+func checkSend(t *testing.T, b *fixture) {
 	b.connect(t)
 	for _, body := range []string{"Hello", "Olá, 'Ana' \"\\ \n👍🏽", strings.Repeat("ã", 4096)} {
 		sent := b.send(t, b.message("m-"+body[:2], body))
 		require.NotEmpty(t, sent.RemoteID)
 		require.WithinDuration(t, time.Now(), sent.At, 5*time.Minute)
-		taken := b.Taken(t)
-		require.Equal(t, Taken{RemoteID: sent.RemoteID, To: b.Contact(), Body: body}, taken[len(taken)-1])
+		accepted := b.Accepted(t)
+		require.Equal(t, Accepted{RemoteID: sent.RemoteID, To: b.Contact(), Body: body}, accepted[len(accepted)-1])
 	}
 	require.NoError(t, b.driver.MarkRead(t.Context(), b.connection, b.Contact(), []string{"a", "b"}))
 	require.NoError(t, b.driver.MarkRead(t.Context(), b.connection, b.Contact(), nil))
-	require.Len(t, b.Taken(t), 3, "read receipts are no messages")
+	require.Len(t, b.Accepted(t), 3, "read receipts are no messages")
 }
 
 // The same id is one message, at once and later, where the network can tell.
-func checkSendAgain(t *testing.T, b *bed) {
+func checkSendAgain(t *testing.T, b *fixture) {
 	b.connect(t)
 	first := b.send(t, b.message("m1", "Hello"))
 	other := b.send(t, b.message("m2", "Hello"))
 	require.NotEqual(t, first.RemoteID, other.RemoteID, "the same text is another message")
-	if b.can.Idempotent {
+	if b.capabilities.Idempotent {
 		require.Equal(t, first.RemoteID, b.send(t, b.message("m1", "Hello")).RemoteID)
 	}
-	require.Len(t, b.Taken(t), 2)
+	require.Len(t, b.Accepted(t), 2)
 }
 
-func checkFiles(t *testing.T, b *bed) {
+func checkFiles(t *testing.T, b *fixture) {
 	b.connect(t)
 	quoted := b.send(t, b.message("m1", "Hello"))
 	m := b.message("m2", "The way")
 	m.QuotedRemoteID = quoted.RemoteID
 	m.Media = &driver.Media{Type: chat.MediaImage, MimeType: "image/png", Name: "map.png", URL: "https://hub.example.com/map"}
 	sent := b.send(t, m)
-	require.Equal(t, Taken{RemoteID: sent.RemoteID, To: b.Contact(), Body: "The way", QuotedRemoteID: quoted.RemoteID, MediaURL: m.Media.URL}, b.Taken(t)[1])
+	require.Equal(t, Accepted{RemoteID: sent.RemoteID, To: b.Contact(), Body: "The way", QuotedRemoteID: quoted.RemoteID, MediaURL: m.Media.URL}, b.Accepted(t)[1])
 }
 
-func checkErrors(t *testing.T, b *bed) {
+func checkErrors(t *testing.T, b *fixture) {
 	ctx := t.Context()
 	registered, err := b.driver.Check(ctx, b.connection, UnregisteredNumber)
 	require.NoError(t, err)
-	require.Equal(t, !b.can.NumberCheck, registered)
+	require.Equal(t, !b.capabilities.NumberCheck, registered)
 	registered, err = b.driver.Check(ctx, b.connection, b.Contact())
 	require.NoError(t, err)
 	require.True(t, registered)
-	if b.can.Sessions {
+	if b.capabilities.Sessions {
 		b.requireNotSent(t, b.message("m1", "Hello"), driver.ErrNotConnected)
 	}
 	b.connect(t)
 	b.requireNotSent(t, driver.Outgoing{ID: "m2", To: UnregisteredNumber, Body: "Hello"}, driver.ErrNotRegistered)
 	b.requireNotSent(t, b.message("m3", RefusedBody), driver.ErrRefused)
-	b.Lose(t)
+	b.EndSession(t)
 	b.requireNotSent(t, b.message("m4", "Hello"), driver.ErrNotConnected)
-	if b.can.Sessions {
+	if b.capabilities.Sessions {
 		require.NotEqual(t, chat.ConnectionConnected, b.sink.State().Status, "the product knows")
 	}
 }
 
-func checkReceived(t *testing.T, b *bed) {
+func checkReceived(t *testing.T, b *fixture) {
 	b.connect(t)
 	sent := b.send(t, b.message("m1", "Hello"))
 	require.NoError(t, b.Deliver(t, Message{RemoteID: "in-1", Body: "Hi", Quoted: sent.RemoteID}))
@@ -267,7 +267,7 @@ func checkReceived(t *testing.T, b *bed) {
 }
 
 // Acks grow, in whatever order receipts come.
-func checkReceipts(t *testing.T, b *bed) {
+func checkReceipts(t *testing.T, b *fixture) {
 	b.connect(t)
 	sent := b.send(t, b.message("m1", "Hello"))
 	for _, ack := range []chat.Ack{chat.AckRead, chat.AckDevice, chat.AckRead, chat.AckServer} {
@@ -277,15 +277,15 @@ func checkReceipts(t *testing.T, b *bed) {
 }
 
 // A receipt may come before the answer to its message.
-func checkEarlyReceipt(t *testing.T, b *bed) {
+func checkEarlyReceipt(t *testing.T, b *fixture) {
 	b.connect(t)
 	b.AcknowledgeEarly(t)
 	sent := b.send(t, b.message("m1", "Hello"))
 	require.Equal(t, chat.AckDevice, b.sink.Ack(sent.RemoteID))
 }
 
-// What the sink has not stored, the network sees as not taken, and passes again.
-func checkSinkFails(t *testing.T, b *bed) {
+// What the sink has not stored, the network sees as not stored, and passes again.
+func checkSinkFails(t *testing.T, b *fixture) {
 	b.connect(t)
 	sent := b.send(t, b.message("m1", "Hello"))
 	b.sink.Fail(true)
@@ -303,10 +303,10 @@ func checkSinkFails(t *testing.T, b *bed) {
 
 // An answer that is lost leaves one message at the network: it is sent again where the
 // network can tell, and unclear where it cannot.
-func checkLostAnswer(t *testing.T, b *bed) {
-	line, isLine := b.Network.(Line)
+func checkLostAnswer(t *testing.T, b *fixture) {
+	line, isLine := b.Network.(AnswerLoser)
 	if !isLine { // the network is in this process
-		require.True(t, b.can.Idempotent)
+		require.True(t, b.capabilities.Idempotent)
 		return
 	}
 	b.connect(t)
@@ -316,19 +316,19 @@ func checkLostAnswer(t *testing.T, b *bed) {
 	for _, final := range []error{driver.ErrNotConnected, driver.ErrNotRegistered, driver.ErrRefused} {
 		require.NotErrorIs(t, err, final)
 	}
-	if !b.can.Idempotent {
+	if !b.capabilities.Idempotent {
 		require.ErrorIs(t, err, driver.ErrUnclear)
 	} else {
 		require.NotErrorIs(t, err, driver.ErrUnclear)
-		require.Equal(t, b.Taken(t)[0].RemoteID, b.send(t, b.message("m1", "Hello")).RemoteID)
+		require.Equal(t, b.Accepted(t)[0].RemoteID, b.send(t, b.message("m1", "Hello")).RemoteID)
 	}
-	require.Len(t, b.Taken(t), 1)
+	require.Len(t, b.Accepted(t), 1)
 }
 
 // A driver that has to ask for states passes them on when the product asks it to.
-func checkUnreported(t *testing.T, b *bed) {
+func checkUnreported(t *testing.T, b *fixture) {
 	keeper, asks := b.driver.(driver.SessionKeeper)
-	network, isUnreported := b.Network.(Unreported)
+	network, isUnreported := b.Network.(SilentChanger)
 	require.Equal(t, asks, isUnreported)
 	if !asks {
 		return
@@ -343,15 +343,15 @@ func checkUnreported(t *testing.T, b *bed) {
 }
 
 // A call whose context has ended does nothing, and says so.
-func checkContext(t *testing.T, b *bed) {
+func checkContext(t *testing.T, b *fixture) {
 	b.connect(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := b.driver.Send(ctx, b.connection, b.message("m1", "Hello"))
 	require.Error(t, err)
 	require.NotErrorIs(t, err, driver.ErrUnclear, "nothing was sent")
-	require.Empty(t, b.Taken(t))
-	if b.can.Sessions {
+	require.Empty(t, b.Accepted(t))
+	if b.capabilities.Sessions {
 		require.Error(t, b.driver.Start(ctx, b.connection))
 		require.Error(t, b.driver.Stop(ctx, b.connection))
 	}
@@ -360,7 +360,7 @@ func checkContext(t *testing.T, b *bed) {
 }
 
 // Drivers are used by many requests at once, and by the network.
-func checkConcurrent(t *testing.T, b *bed) {
+func checkConcurrent(t *testing.T, b *fixture) {
 	const workers, each = 8, 5
 	b.connect(t)
 	var running sync.WaitGroup
@@ -380,6 +380,6 @@ func checkConcurrent(t *testing.T, b *bed) {
 	for err := range errs {
 		require.NoError(t, err)
 	}
-	require.Len(t, b.Taken(t), workers*each)
+	require.Len(t, b.Accepted(t), workers*each)
 	require.Len(t, b.sink.Messages(), workers*each)
 }

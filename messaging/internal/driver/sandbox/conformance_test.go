@@ -59,29 +59,29 @@ func (n *network) Pair(t *testing.T) {
 }
 
 // Lose implements [drivertest.Network].
-func (n *network) Lose(t *testing.T) {
+func (n *network) EndSession(t *testing.T) {
 	_, err := n.Act(t.Context(), n.connection.ID, sandbox.ActionOffline)
 	require.NoError(t, err)
 }
 
 // Taken implements [drivertest.Network].
-func (n *network) Taken(t *testing.T) (taken []drivertest.Taken) {
+func (n *network) Accepted(t *testing.T) (accepted []drivertest.Accepted) {
 	messages, err := n.Conversation(t.Context(), n.number, 0)
 	require.NoError(t, err)
 	for _, m := range messages {
 		if m.From != n.number {
 			continue
 		}
-		sent := drivertest.Taken{RemoteID: m.ID, To: m.To, Body: m.Body}
+		sent := drivertest.Accepted{RemoteID: m.ID, To: m.To, Body: m.Body}
 		if m.QuotedID != nil {
 			sent.QuotedRemoteID = *m.QuotedID
 		}
 		if m.MediaURL != nil {
 			sent.MediaURL = *m.MediaURL
 		}
-		taken = append(taken, sent)
+		accepted = append(accepted, sent)
 	}
-	return taken
+	return accepted
 }
 
 // Deliver implements [drivertest.Network].

@@ -48,7 +48,7 @@ func New(host module.Host, sink driver.Sink) *Network { return &Network{host, si
 // Name implements [driver.Driver].
 func (n *Network) Name() string { return Name }
 
-// Capabilities implements [driver.Driver]. Every template is taken: the phone shows its text
+// Capabilities implements [driver.Driver]. Every template is accepted: the phone shows its text
 // for people.
 func (n *Network) Capabilities() driver.Capabilities {
 	return driver.Capabilities{Idempotent: true, Sessions: true, NumberCheck: true, QRCode: true, Templates: true}
@@ -103,7 +103,7 @@ func (n *Network) Stop(ctx context.Context, c driver.Connection) error {
 	return nil
 }
 
-// Send implements [driver.Driver]. A message with the same id is taken once.
+// Send implements [driver.Driver]. A message with the same id is accepted only once.
 func (n *Network) Send(ctx context.Context, c driver.Connection, m driver.Outgoing) (driver.Sent, error) {
 	sender, faults, err := n.senderFaults(ctx, c.ID)
 	if err != nil {

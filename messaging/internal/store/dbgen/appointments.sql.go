@@ -165,6 +165,16 @@ func (q *Queries) ClaimAppointmentCalls(ctx context.Context, until time.Time, at
 	return items, nil
 }
 
+const decrementUnread = `-- name: DecrementUnread :exec
+update messaging.tickets set unread_messages = greatest(unread_messages - 1, 0) where company_id = $1 and id = $2
+`
+
+// Automatic messages have answered a message of the contact.
+func (q *Queries) DecrementUnread(ctx context.Context, companyID int64, iD int64) error {
+	_, err := q.db.Exec(ctx, decrementUnread, companyID, iD)
+	return err
+}
+
 const deleteAppointmentCall = `-- name: DeleteAppointmentCall :execrows
 delete from messaging.appointment_calls where company_id = $1 and id = $2 and attempts = $3::int
 `
@@ -311,16 +321,6 @@ func (q *Queries) LockAppointmentQuestion(ctx context.Context, companyID int64, 
 		&i.AnsweredAt,
 	)
 	return i, err
-}
-
-const lowerUnread = `-- name: LowerUnread :exec
-update messaging.tickets set unread_messages = greatest(unread_messages - 1, 0) where company_id = $1 and id = $2
-`
-
-// Automatic messages have answered a message of the contact.
-func (q *Queries) LowerUnread(ctx context.Context, companyID int64, iD int64) error {
-	_, err := q.db.Exec(ctx, lowerUnread, companyID, iD)
-	return err
 }
 
 const messageExistsByExternalKey = `-- name: MessageExistsByExternalKey :one

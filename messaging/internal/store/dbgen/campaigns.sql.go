@@ -396,6 +396,23 @@ func (q *Queries) DeleteShipments(ctx context.Context, companyID int64, campaign
 	return err
 }
 
+const dequeueShipments = `-- name: DequeueShipments :exec
+with taken as (
+  delete from messaging.outbox o using messaging.campaign_shipments s
+  where s.company_id = $2 and s.campaign_id = $3 and s.status = 'queued'
+    and o.company_id = s.company_id and o.message_id = s.message_id and o.handed_at is null and (o.leased_until is null or o.leased_until < $1::timestamptz)
+  returning o.message_id)
+update messaging.campaign_shipments s set status = case when s.confirmation_id is null then 'pending' else 'confirmed' end, updated_at = $1::timestamptz
+from taken where s.company_id = $2 and s.message_id = taken.message_id
+`
+
+// What waits in the outbox and nobody is sending goes back to the campaign. A message keeps
+// its id, so that the network accepts it once.
+func (q *Queries) DequeueShipments(ctx context.Context, at time.Time, companyID int64, campaignID int64) error {
+	_, err := q.db.Exec(ctx, dequeueShipments, at, companyID, campaignID)
+	return err
+}
+
 const dueScheduledCampaign = `-- name: DueScheduledCampaign :one
 select company_id, id, name, status, messages, confirmation, confirmation_messages, media_id, scheduled_at, started_at, completed_at, connection_id, contact_list_id, tag_ids, message_interval, longer_interval_after, greater_interval, send_window, created_at, updated_at, template from messaging.campaigns where status = 'scheduled' and scheduled_at <= $1::timestamptz
 order by scheduled_at limit 1 for no key update skip locked
@@ -709,6 +726,16 @@ func (q *Queries) LockCampaignUsage(ctx context.Context, companyID int64, connec
 	return sent, err
 }
 
+const makeCampaignDue = `-- name: MakeCampaignDue :exec
+update messaging.campaign_progress p set next_send_at = least(p.next_send_at, $1::timestamptz) where p.company_id = $2 and p.campaign_id = $3 and p.next_send_at is not null
+`
+
+// A running campaign has something to send.
+func (q *Queries) MakeCampaignDue(ctx context.Context, at time.Time, companyID int64, campaignID int64) error {
+	_, err := q.db.Exec(ctx, makeCampaignDue, at, companyID, campaignID)
+	return err
+}
+
 const nextShipments = `-- name: NextShipments :many
 select company_id, campaign_id, contact_id, seq, number, message, status, confirmation_id, message_id, error, created_at, updated_at from messaging.campaign_shipments where company_id = $1 and campaign_id = $2 and status in ('pending', 'confirmed')
 order by status = 'pending', seq limit $3::int for no key update skip locked
@@ -863,23 +890,6 @@ func (q *Queries) ShipmentsPage(ctx context.Context, arg ShipmentsPageParams) ([
 	return items, nil
 }
 
-const takeBackShipments = `-- name: TakeBackShipments :exec
-with taken as (
-  delete from messaging.outbox o using messaging.campaign_shipments s
-  where s.company_id = $2 and s.campaign_id = $3 and s.status = 'queued'
-    and o.company_id = s.company_id and o.message_id = s.message_id and o.handed_at is null and (o.leased_until is null or o.leased_until < $1::timestamptz)
-  returning o.message_id)
-update messaging.campaign_shipments s set status = case when s.confirmation_id is null then 'pending' else 'confirmed' end, updated_at = $1::timestamptz
-from taken where s.company_id = $2 and s.message_id = taken.message_id
-`
-
-// What waits in the outbox and nobody is sending goes back to the campaign. A message keeps
-// its id, so that the network takes it once.
-func (q *Queries) TakeBackShipments(ctx context.Context, at time.Time, companyID int64, campaignID int64) error {
-	_, err := q.db.Exec(ctx, takeBackShipments, at, companyID, campaignID)
-	return err
-}
-
 const updateCampaign = `-- name: UpdateCampaign :exec
 update messaging.campaigns set name = $3, status = $4, messages = $5, confirmation = $6, confirmation_messages = $7, media_id = $8, scheduled_at = $9,
   started_at = $10, completed_at = $11, connection_id = $12, contact_list_id = $13, tag_ids = $14, message_interval = $15, longer_interval_after = $16,
@@ -967,15 +977,5 @@ func (q *Queries) UpdateShipment(ctx context.Context, arg UpdateShipmentParams) 
 		arg.Error,
 		arg.UpdatedAt,
 	)
-	return err
-}
-
-const wakeCampaign = `-- name: WakeCampaign :exec
-update messaging.campaign_progress p set next_send_at = least(p.next_send_at, $1::timestamptz) where p.company_id = $2 and p.campaign_id = $3 and p.next_send_at is not null
-`
-
-// A running campaign has something to send.
-func (q *Queries) WakeCampaign(ctx context.Context, at time.Time, companyID int64, campaignID int64) error {
-	_, err := q.db.Exec(ctx, wakeCampaign, at, companyID, campaignID)
 	return err
 }

@@ -23,6 +23,16 @@ func (q *Queries) AddContactLinks(ctx context.Context, companyID int64, contactI
 	return err
 }
 
+const cancelOldLinkRequests = `-- name: CancelOldLinkRequests :exec
+update messaging.contact_links l set wanted_at = null, is_bulk = true where l.wanted_at < $1::timestamptz
+  and not exists (select from messaging.held_events h where h.company_id = l.company_id and h.contact_id = l.contact_id and h.integration_id = l.integration_id)
+`
+
+func (q *Queries) CancelOldLinkRequests(ctx context.Context, before time.Time) error {
+	_, err := q.db.Exec(ctx, cancelOldLinkRequests, before)
+	return err
+}
+
 const contactsToAsk = `-- name: ContactsToAsk :many
 select l.contact_id, l.is_bulk, c.number from messaging.contact_links l join messaging.contacts c on c.company_id = l.company_id and c.id = l.contact_id
 where l.company_id = $1 and l.integration_id = $2 and l.wanted_at is not null
@@ -90,16 +100,6 @@ delete from messaging.held_events where occurred_at < $1::timestamptz
 
 func (q *Queries) DeleteOldHeldEvents(ctx context.Context, before time.Time) error {
 	_, err := q.db.Exec(ctx, deleteOldHeldEvents, before)
-	return err
-}
-
-const endIdleWants = `-- name: EndIdleWants :exec
-update messaging.contact_links l set wanted_at = null, is_bulk = true where l.wanted_at < $1::timestamptz
-  and not exists (select from messaging.held_events h where h.company_id = l.company_id and h.contact_id = l.contact_id and h.integration_id = l.integration_id)
-`
-
-func (q *Queries) EndIdleWants(ctx context.Context, before time.Time) error {
-	_, err := q.db.Exec(ctx, endIdleWants, before)
 	return err
 }
 
@@ -239,6 +239,30 @@ func (q *Queries) PauseLinks(ctx context.Context, companyID int64, integrationID
 	return err
 }
 
+const requestContactLink = `-- name: RequestContactLink :exec
+update messaging.contact_links set wanted_at = coalesce(wanted_at, $1::timestamptz), is_bulk = $2::boolean and (is_bulk or wanted_at is null)
+where company_id = $3 and contact_id = $4 and integration_id = $5
+`
+
+type RequestContactLinkParams struct {
+	At            time.Time
+	IsBulk        bool
+	CompanyID     int64
+	ContactID     int64
+	IntegrationID uuid.UUID
+}
+
+func (q *Queries) RequestContactLink(ctx context.Context, arg RequestContactLinkParams) error {
+	_, err := q.db.Exec(ctx, requestContactLink,
+		arg.At,
+		arg.IsBulk,
+		arg.CompanyID,
+		arg.ContactID,
+		arg.IntegrationID,
+	)
+	return err
+}
+
 const setLinkAttempt = `-- name: SetLinkAttempt :exec
 update messaging.contact_links set attempted_at = $1::timestamptz where company_id = $2 and contact_id = $3 and integration_id = $4
 `
@@ -319,28 +343,4 @@ func (q *Queries) TakeHeldEvents(ctx context.Context, companyID int64, contactID
 		return nil, err
 	}
 	return items, nil
-}
-
-const wantContactLink = `-- name: WantContactLink :exec
-update messaging.contact_links set wanted_at = coalesce(wanted_at, $1::timestamptz), is_bulk = $2::boolean and (is_bulk or wanted_at is null)
-where company_id = $3 and contact_id = $4 and integration_id = $5
-`
-
-type WantContactLinkParams struct {
-	At            time.Time
-	IsBulk        bool
-	CompanyID     int64
-	ContactID     int64
-	IntegrationID uuid.UUID
-}
-
-func (q *Queries) WantContactLink(ctx context.Context, arg WantContactLinkParams) error {
-	_, err := q.db.Exec(ctx, wantContactLink,
-		arg.At,
-		arg.IsBulk,
-		arg.CompanyID,
-		arg.ContactID,
-		arg.IntegrationID,
-	)
-	return err
 }

@@ -190,30 +190,6 @@ func (q *Queries) DueUnclearMessages(ctx context.Context, at time.Time) ([]DueUn
 	return items, nil
 }
 
-const handOver = `-- name: HandOver :execrows
-update messaging.outbox set handed_at = $1::timestamptz where company_id = $2 and message_id = $3 and handed_at is null
-`
-
-// Marks a message before it is handed to a network that cannot tell a repeated request. No
-// row means that it was marked before: whether it was sent is not known.
-func (q *Queries) HandOver(ctx context.Context, at time.Time, companyID int64, messageID string) (int64, error) {
-	result, err := q.db.Exec(ctx, handOver, at, companyID, messageID)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
-const hastenChat = `-- name: HastenChat :exec
-update messaging.outbox set is_urgent = true where company_id = $1 and connection_id = $2 and contact_id = $3 and not is_urgent
-`
-
-// What waits in a chat before an urgent message is as urgent.
-func (q *Queries) HastenChat(ctx context.Context, companyID int64, connectionID int64, contactID int64) error {
-	_, err := q.db.Exec(ctx, hastenChat, companyID, connectionID, contactID)
-	return err
-}
-
 const insertOutboxEntry = `-- name: InsertOutboxEntry :one
 with line as (
   select send_interval_ms from messaging.connections where company_id = $1 and id = $3),
@@ -284,6 +260,30 @@ insert into messaging.unclear_messages (company_id, message_id, due_at) values (
 func (q *Queries) InsertUnclearMessage(ctx context.Context, companyID int64, messageID string, dueAt time.Time) error {
 	_, err := q.db.Exec(ctx, insertUnclearMessage, companyID, messageID, dueAt)
 	return err
+}
+
+const makeChatUrgent = `-- name: MakeChatUrgent :exec
+update messaging.outbox set is_urgent = true where company_id = $1 and connection_id = $2 and contact_id = $3 and not is_urgent
+`
+
+// What waits in a chat before an urgent message is as urgent.
+func (q *Queries) MakeChatUrgent(ctx context.Context, companyID int64, connectionID int64, contactID int64) error {
+	_, err := q.db.Exec(ctx, makeChatUrgent, companyID, connectionID, contactID)
+	return err
+}
+
+const markHandedOver = `-- name: MarkHandedOver :execrows
+update messaging.outbox set handed_at = $1::timestamptz where company_id = $2 and message_id = $3 and handed_at is null
+`
+
+// Marks a message before it is handed to a network that cannot tell a repeated request. No
+// row means that it was marked before: whether it was sent is not known.
+func (q *Queries) MarkHandedOver(ctx context.Context, at time.Time, companyID int64, messageID string) (int64, error) {
+	result, err := q.db.Exec(ctx, markHandedOver, at, companyID, messageID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const messageToSend = `-- name: MessageToSend :one
@@ -434,7 +434,7 @@ func (q *Queries) ReleaseOutboxEntries(ctx context.Context, companyID int64, mes
 	return err
 }
 
-const takeTurn = `-- name: TakeTurn :execrows
+const reservePaceTurn = `-- name: ReservePaceTurn :execrows
 insert into messaging.connection_paces as p (company_id, connection_id, next_send_at)
 select c.company_id, c.id, coalesce($1::timestamptz, clock_timestamp()) + c.send_interval_ms * interval '1 millisecond'
 from messaging.connections c where c.company_id = $2 and c.id = $3
@@ -444,8 +444,8 @@ on conflict (company_id, connection_id) do update set next_send_at = excluded.ne
 
 // Takes the turn of a connection whose interval has passed. A turn that is farther away than
 // the interval is none: the interval was longer, or the clock was set back.
-func (q *Queries) TakeTurn(ctx context.Context, clock *time.Time, companyID int64, connectionID int64) (int64, error) {
-	result, err := q.db.Exec(ctx, takeTurn, clock, companyID, connectionID)
+func (q *Queries) ReservePaceTurn(ctx context.Context, clock *time.Time, companyID int64, connectionID int64) (int64, error) {
+	result, err := q.db.Exec(ctx, reservePaceTurn, clock, companyID, connectionID)
 	if err != nil {
 		return 0, err
 	}

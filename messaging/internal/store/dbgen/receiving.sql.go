@@ -36,7 +36,7 @@ func (q *Queries) AddReceivedToTickets(ctx context.Context, arg AddReceivedToTic
 	return err
 }
 
-const expectationsOfContacts = `-- name: ExpectationsOfContacts :one
+const awaitedAnswersOfContacts = `-- name: AwaitedAnswersOfContacts :one
 select array(select m.remote_id from messaging.messages m where m.company_id = $1 and m.connection_id = $2::bigint
     and m.remote_id = any($3::text[]))::text[] as stored_remote_ids,
   array(select c.id from (select unnest($4::bigint[]) as id) c
@@ -46,7 +46,7 @@ select array(select m.remote_id from messaging.messages m where m.company_id = $
         and q.expires_at > $5::timestamptz and q.status not in ('replaced', 'failed')))::bigint[] as expected_contacts
 `
 
-type ExpectationsOfContactsParams struct {
+type AwaitedAnswersOfContactsParams struct {
 	CompanyID    int64
 	ConnectionID int64
 	RemoteIds    []string
@@ -54,22 +54,22 @@ type ExpectationsOfContactsParams struct {
 	Since        time.Time
 }
 
-type ExpectationsOfContactsRow struct {
+type AwaitedAnswersOfContactsRow struct {
 	StoredRemoteIds  []string
 	ExpectedContacts []int64
 }
 
 // Which remote ids are stored, and which contacts a campaign or a question of a reminder waits
 // for.
-func (q *Queries) ExpectationsOfContacts(ctx context.Context, arg ExpectationsOfContactsParams) (ExpectationsOfContactsRow, error) {
-	row := q.db.QueryRow(ctx, expectationsOfContacts,
+func (q *Queries) AwaitedAnswersOfContacts(ctx context.Context, arg AwaitedAnswersOfContactsParams) (AwaitedAnswersOfContactsRow, error) {
+	row := q.db.QueryRow(ctx, awaitedAnswersOfContacts,
 		arg.CompanyID,
 		arg.ConnectionID,
 		arg.RemoteIds,
 		arg.Contacts,
 		arg.Since,
 	)
-	var i ExpectationsOfContactsRow
+	var i AwaitedAnswersOfContactsRow
 	err := row.Scan(&i.StoredRemoteIds, &i.ExpectedContacts)
 	return i, err
 }
@@ -156,13 +156,13 @@ func (q *Queries) InsertReceivedMessages(ctx context.Context, arg InsertReceived
 	return items, nil
 }
 
-const lockFreeContacts = `-- name: LockFreeContacts :many
+const lockAvailableContacts = `-- name: LockAvailableContacts :many
 select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at from messaging.contacts where company_id = $1 and number_key = any($2::text[]) order by id for no key update skip locked
 `
 
-// Contacts by their numbers. Those that another transaction holds are left out.
-func (q *Queries) LockFreeContacts(ctx context.Context, companyID int64, numberKeys []string) ([]Contact, error) {
-	rows, err := q.db.Query(ctx, lockFreeContacts, companyID, numberKeys)
+// Contacts by their numbers. Those that another transaction has locked are left out.
+func (q *Queries) LockAvailableContacts(ctx context.Context, companyID int64, numberKeys []string) ([]Contact, error) {
+	rows, err := q.db.Query(ctx, lockAvailableContacts, companyID, numberKeys)
 	if err != nil {
 		return nil, err
 	}
@@ -200,15 +200,15 @@ func (q *Queries) LockFreeContacts(ctx context.Context, companyID int64, numberK
 	return items, nil
 }
 
-const lockFreeLiveTickets = `-- name: LockFreeLiveTickets :many
+const lockAvailableLiveTickets = `-- name: LockAvailableLiveTickets :many
 select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at, awaits_contact from messaging.tickets where company_id = $1 and contact_id = any($2::bigint[]) and connection_id = $3::bigint
   and status in ('open', 'pending') order by id for no key update skip locked
 `
 
-// The live tickets of contacts on a connection. Those that another transaction holds are left
-// out.
-func (q *Queries) LockFreeLiveTickets(ctx context.Context, companyID int64, contacts []int64, connectionID int64) ([]Ticket, error) {
-	rows, err := q.db.Query(ctx, lockFreeLiveTickets, companyID, contacts, connectionID)
+// The live tickets of contacts on a connection. Those that another transaction has locked are
+// left out.
+func (q *Queries) LockAvailableLiveTickets(ctx context.Context, companyID int64, contacts []int64, connectionID int64) ([]Ticket, error) {
+	rows, err := q.db.Query(ctx, lockAvailableLiveTickets, companyID, contacts, connectionID)
 	if err != nil {
 		return nil, err
 	}

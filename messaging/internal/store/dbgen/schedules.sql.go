@@ -277,7 +277,7 @@ type SettleScheduleParams struct {
 	MessageID string
 }
 
-// The network has taken the message of a schedule, or never will.
+// The network has accepted the message of a schedule, or never will.
 func (q *Queries) SettleSchedule(ctx context.Context, arg SettleScheduleParams) error {
 	_, err := q.db.Exec(ctx, settleSchedule,
 		arg.Status,

@@ -76,7 +76,7 @@ delete from messaging.appointment_calls where company_id = sqlc.arg(company_id) 
 -- name: PostponeAppointmentCall :exec
 update messaging.appointment_calls set due_at = sqlc.arg(due_at)::timestamptz, leased_until = null where company_id = sqlc.arg(company_id) and id = sqlc.arg(id);
 
--- name: LowerUnread :exec
+-- name: DecrementUnread :exec
 -- Automatic messages have answered a message of the contact.
 update messaging.tickets set unread_messages = greatest(unread_messages - 1, 0) where company_id = $1 and id = $2;
 

@@ -78,7 +78,7 @@ update messaging.campaign_progress set dispatched = $3, next_send_at = $4 where 
 -- name: LockCampaignProgress :one
 select * from messaging.campaign_progress where company_id = $1 and campaign_id = $2 for no key update;
 
--- name: WakeCampaign :exec
+-- name: MakeCampaignDue :exec
 -- A running campaign has something to send.
 update messaging.campaign_progress p set next_send_at = least(p.next_send_at, sqlc.arg(at)::timestamptz) where p.company_id = sqlc.arg(company_id) and p.campaign_id = sqlc.arg(campaign_id) and p.next_send_at is not null;
 
@@ -114,9 +114,9 @@ where company_id = sqlc.arg(company_id) and campaign_id = sqlc.arg(campaign_id) 
 update messaging.campaign_shipments set status = 'skipped', error = 'unconfirmed', updated_at = sqlc.arg(at)::timestamptz
 where company_id = sqlc.arg(company_id) and campaign_id = sqlc.arg(campaign_id) and status = 'confirming' and updated_at < sqlc.arg(before)::timestamptz;
 
--- name: TakeBackShipments :exec
+-- name: DequeueShipments :exec
 -- What waits in the outbox and nobody is sending goes back to the campaign. A message keeps
--- its id, so that the network takes it once.
+-- its id, so that the network accepts it once.
 with taken as (
   delete from messaging.outbox o using messaging.campaign_shipments s
   where s.company_id = sqlc.arg(company_id) and s.campaign_id = sqlc.arg(campaign_id) and s.status = 'queued'

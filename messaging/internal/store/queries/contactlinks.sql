@@ -9,7 +9,7 @@ select sqlc.arg(company_id), sqlc.arg(contact_id), i from unnest(sqlc.arg(integr
 -- name: HoldEvent :exec
 insert into messaging.held_events (company_id, contact_id, integration_id, event_type, data, occurred_at) values ($1, $2, $3, $4, $5, $6);
 
--- name: WantContactLink :exec
+-- name: RequestContactLink :exec
 update messaging.contact_links set wanted_at = coalesce(wanted_at, sqlc.arg(at)::timestamptz), is_bulk = sqlc.arg(is_bulk)::boolean and (is_bulk or wanted_at is null)
 where company_id = sqlc.arg(company_id) and contact_id = sqlc.arg(contact_id) and integration_id = sqlc.arg(integration_id);
 
@@ -63,6 +63,6 @@ where c.company_id = sqlc.arg(company_id) and c.number_key = any(sqlc.arg(number
 -- name: DeleteOldHeldEvents :exec
 delete from messaging.held_events where occurred_at < sqlc.arg(before)::timestamptz;
 
--- name: EndIdleWants :exec
+-- name: CancelOldLinkRequests :exec
 update messaging.contact_links l set wanted_at = null, is_bulk = true where l.wanted_at < sqlc.arg(before)::timestamptz
   and not exists (select from messaging.held_events h where h.company_id = l.company_id and h.contact_id = l.contact_id and h.integration_id = l.integration_id);

@@ -20,7 +20,7 @@ select sqlc.arg(company_id), sqlc.arg(message_id), sqlc.arg(connection_id), sqlc
 from line, chat
 returning *;
 
--- name: HastenChat :exec
+-- name: MakeChatUrgent :exec
 -- What waits in a chat before an urgent message is as urgent.
 update messaging.outbox set is_urgent = true where company_id = $1 and connection_id = $2 and contact_id = $3 and not is_urgent;
 
@@ -53,7 +53,7 @@ update messaging.outbox u set leased_until = sqlc.arg(until)::timestamptz, attem
 from next where u.company_id = sqlc.arg(company_id)::bigint and u.message_id = next.message_id
 returning u.*;
 
--- name: TakeTurn :execrows
+-- name: ReservePaceTurn :execrows
 -- Takes the turn of a connection whose interval has passed. A turn that is farther away than
 -- the interval is none: the interval was longer, or the clock was set back.
 insert into messaging.connection_paces as p (company_id, connection_id, next_send_at)
@@ -80,7 +80,7 @@ update messaging.outbox set due_at = $3, leased_until = null, handed_at = null w
 -- They were not tried.
 update messaging.outbox set leased_until = null, attempts = greatest(attempts - 1, 0) where company_id = $1 and message_id = any(sqlc.arg(messages)::text[]) and leased_until = sqlc.arg(leased_until)::timestamptz;
 
--- name: HandOver :execrows
+-- name: MarkHandedOver :execrows
 -- Marks a message before it is handed to a network that cannot tell a repeated request. No
 -- row means that it was marked before: whether it was sent is not known.
 update messaging.outbox set handed_at = sqlc.arg(at)::timestamptz where company_id = sqlc.arg(company_id) and message_id = sqlc.arg(message_id) and handed_at is null;

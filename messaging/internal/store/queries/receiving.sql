@@ -3,17 +3,17 @@
 select sqlc.embed(w), sqlc.embed(c), exists (select from messaging.connection_queues q where q.company_id = w.company_id and q.connection_id = w.id) as has_queues
 from messaging.connections w join messaging.companies c on c.id = w.company_id where w.id = $1;
 
--- name: LockFreeContacts :many
--- Contacts by their numbers. Those that another transaction holds are left out.
+-- name: LockAvailableContacts :many
+-- Contacts by their numbers. Those that another transaction has locked are left out.
 select * from messaging.contacts where company_id = sqlc.arg(company_id) and number_key = any(sqlc.arg(number_keys)::text[]) order by id for no key update skip locked;
 
--- name: LockFreeLiveTickets :many
--- The live tickets of contacts on a connection. Those that another transaction holds are left
--- out.
+-- name: LockAvailableLiveTickets :many
+-- The live tickets of contacts on a connection. Those that another transaction has locked are
+-- left out.
 select * from messaging.tickets where company_id = sqlc.arg(company_id) and contact_id = any(sqlc.arg(contacts)::bigint[]) and connection_id = sqlc.arg(connection_id)::bigint
   and status in ('open', 'pending') order by id for no key update skip locked;
 
--- name: ExpectationsOfContacts :one
+-- name: AwaitedAnswersOfContacts :one
 -- Which remote ids are stored, and which contacts a campaign or a question of a reminder waits
 -- for.
 select array(select m.remote_id from messaging.messages m where m.company_id = sqlc.arg(company_id) and m.connection_id = sqlc.arg(connection_id)::bigint

@@ -36,6 +36,6 @@ order by send_at desc, id desc offset sqlc.arg(skip)::int limit sqlc.arg(max_row
 select * from messaging.schedules where status = 'pending' and send_at <= sqlc.arg(at)::timestamptz order by send_at, id limit 1 for no key update skip locked;
 
 -- name: SettleSchedule :exec
--- The network has taken the message of a schedule, or never will.
+-- The network has accepted the message of a schedule, or never will.
 update messaging.schedules set status = sqlc.arg(status)::text, sent_at = coalesce(sent_at, sqlc.narg(sent_at)), error = sqlc.narg(error), updated_at = sqlc.arg(at)::timestamptz
 where company_id = sqlc.arg(company_id) and message_id = sqlc.arg(message_id)::text and status <> sqlc.arg(status)::text;

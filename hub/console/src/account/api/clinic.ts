@@ -1611,7 +1611,7 @@ export interface components {
              * @example 11
              */
             default_area_code?: string | null;
-            /** @description Language of letters, such as pt-BR */
+            /** @description Language of e-mails, such as pt-BR */
             locale?: string;
             /** @description How patients know the clinic */
             name?: string;
@@ -3939,7 +3939,7 @@ export interface components {
             new_password?: string;
             /** @description The same as new_password */
             password?: string;
-            /** @description Secret from the link in the letter */
+            /** @description Secret from the link in the e-mail */
             token: string;
         } & {
             [key: string]: unknown;

@@ -563,7 +563,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Cancel a campaign; messages that the network has not taken are not sent */
+        /** Cancel a campaign; messages that the network has not accepted are not sent */
         post: operations["campaigns.cancel"];
         delete?: never;
         options?: never;
@@ -1537,7 +1537,7 @@ export interface components {
             delivered: number;
             /**
              * Format: int64
-             * @description Not taken by the network
+             * @description Not accepted by the network
              */
             failed: number;
             /**
@@ -2454,7 +2454,7 @@ export interface components {
             delivered: number;
             /**
              * Format: int64
-             * @description Not taken by the network
+             * @description Not accepted by the network
              */
             failed: number;
             /**
@@ -4455,7 +4455,7 @@ export interface components {
             sendAt: string;
             /**
              * Format: date-time
-             * @description When the network took it; null: it has not
+             * @description When the network accepted it; null: it has not
              */
             sentAt: string | null;
             /**
@@ -4615,7 +4615,7 @@ export interface components {
         SentMessage: {
             /**
              * Format: int64
-             * @description 0 queued or unclear, 1 taken by the network
+             * @description 0 queued or unclear, 1 accepted by the network
              */
             ack: number;
             /**
@@ -4630,7 +4630,7 @@ export interface components {
             /** @description Of the contact */
             number: string;
             /**
-             * @description queued: the connection's sendIntervalMs has not passed, or the network does not answer, and the hub tries again; unclear: the network's answer was lost, so that it may have taken the message, which is not sent again by itself
+             * @description queued: the connection's sendIntervalMs has not passed, or the network does not answer, and the hub tries again; unclear: the network's answer was lost, so that it may have accepted the message, which is not sent again by itself
              * @enum {string}
              */
             status: "sent" | "queued" | "unclear";
@@ -4882,7 +4882,7 @@ export interface components {
         TemplateList: {
             /** @description The parameter after for the next page; null: this is the last one */
             next: string | null;
-            /** @description The page; the simulated network has none, and takes any template */
+            /** @description The page; the simulated network has none, and accepts any template */
             records: components["schemas"]["NetworkTemplate"][];
         };
         TemplateLocation: {
@@ -5159,7 +5159,7 @@ export interface components {
         TicketMessage: {
             /**
              * Format: int64
-             * @description -1 failed, 0 waits, 1 taken by the network, 2 arrived, 3 read, 4 played
+             * @description -1 failed, 0 waits, 1 accepted by the network, 2 arrived, 3 read, 4 played
              * @enum {integer}
              */
             ack: -1 | 0 | 1 | 2 | 3 | 4;

@@ -2295,7 +2295,7 @@ export interface components {
             days: number;
             /**
              * Format: date-time
-             * @description When the last letter was sent; null: not yet
+             * @description When the last e-mail was sent; null: not yet
              */
             done_at: string | null;
             /**
@@ -4606,7 +4606,7 @@ export interface components {
              */
             id: string;
             /**
-             * @description Language of letters and pages
+             * @description Language of e-mails and pages
              * @example pt-BR
              */
             locale: string;
@@ -4643,7 +4643,7 @@ export interface components {
             currency?: string;
             /** @description null: none */
             email?: string | null;
-            /** @description Language of letters and pages, such as pt-BR */
+            /** @description Language of e-mails and pages, such as pt-BR */
             locale?: string;
             /** @description How clients see it */
             name?: string;
@@ -5499,7 +5499,7 @@ export interface components {
             new_password?: string;
             /** @description The same as new_password */
             password?: string;
-            /** @description Secret from the link in the letter */
+            /** @description Secret from the link in the e-mail */
             token: string;
         } & {
             [key: string]: unknown;

@@ -98,8 +98,8 @@ function Result({ found }: { found: Found }) {
 			</section>
 			{found.deliveries.length > 0 && (
 				<section className={`panel ${page.section}`} aria-labelledby="things">
-					<h2 id="things">{t.lookup.things}</h2>
-					<Things found={found} />
+					<h2 id="things">{t.lookup.events}</h2>
+					<Events found={found} />
 				</section>
 			)}
 			<section className={`panel ${page.section}`} aria-labelledby="touched">
@@ -143,8 +143,8 @@ const shortened = (name: string) =>
 		.map((word, index) => (index === 0 ? word : `${word.slice(0, 1)}.`))
 		.join(" ");
 
-/** Things groups the deliveries by what happened: appointments, tickets and the rest. */
-function Things({ found }: { found: Found }) {
+/** Events groups the deliveries by what happened: appointments, tickets and the rest. */
+function Events({ found }: { found: Found }) {
 	const { t } = useLanguage();
 	const groups = new Map<string, { type: string; product: string; at: string; count: number }>();
 	for (const delivery of found.deliveries) {
@@ -154,7 +154,7 @@ function Things({ found }: { found: Found }) {
 		groups.set(key, group);
 	}
 	return (
-		<Table label={t.lookup.things} titles={[t.lookup.thing, t.lookup.product, t.lookup.count, t.lookup.last]}>
+		<Table label={t.lookup.events} titles={[t.lookup.event, t.lookup.product, t.lookup.count, t.lookup.last]}>
 			{[...groups.values()].map((group) => (
 				<tr key={`${group.product} ${group.type}`}>
 					<td>{group.type}</td>

@@ -12,7 +12,7 @@ import type { Column } from "../../ui/VirtualTable";
 import classes from "./Mail.module.css";
 import { mailSearch } from "./search";
 
-type Letter = paths["/api/v1/dev/mail"]["get"]["responses"]["200"]["content"]["application/json"]["items"][number];
+type Email = paths["/api/v1/dev/mail"]["get"]["responses"]["200"]["content"]["application/json"]["items"][number];
 
 const route = getRouteApi("/shell/mail");
 
@@ -33,7 +33,7 @@ export function Mail() {
 	const rows = list.data?.pages.flatMap((part) => part.items) ?? [];
 	const shown = rows.find((row) => row.id === search.letter);
 	const set = (changed: { to?: string; letter?: string }) => void navigate({ search: (was) => ({ ...was, ...changed }), replace: true });
-	const columns: Column<Letter>[] = [
+	const columns: Column<Email>[] = [
 		{
 			title: t.mail.subject,
 			width: "minmax(200px, 2fr)",
@@ -72,7 +72,7 @@ export function Mail() {
 						{t.mail.to}: {shown.to}
 					</p>
 					{shown.html ? (
-						<iframe className={classes.letter} sandbox="allow-same-origin" title={shown.subject} srcDoc={withoutStyles(shown.html)} onLoad={(event) => restoreStyles(event.currentTarget)} />
+						<iframe className={classes.email} sandbox="allow-same-origin" title={shown.subject} srcDoc={withoutStyles(shown.html)} onLoad={(event) => restoreStyles(event.currentTarget)} />
 					) : (
 						// biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls
 						<pre className={classes.text} tabIndex={0} aria-label={shown.subject}>
@@ -86,7 +86,7 @@ export function Mail() {
 }
 
 // The page's policy, which the frame inherits, allows no style attributes: they are set when the
-// letter is there. Scripts are allowed by neither the frame nor the policy.
+// e-mail is there. Scripts are allowed by neither the frame nor the policy.
 const withoutStyles = (html: string): string => html.replace(/(<[^>]*\s)style=/gi, "$1data-style=");
 
 function restoreStyles(frame: HTMLIFrameElement) {

@@ -13,7 +13,7 @@ import type { Column } from "../../ui/VirtualTable";
 import { createOperator, deleteOperator, type Operator, operatorsQuery, updateOperator } from "./queries";
 
 const route = getRouteApi("/shell/operators");
-type Act = { name: "create" | "change" | "delete"; operator?: Operator };
+type OpenDialog = { name: "create" | "change" | "delete"; operator?: Operator };
 
 export function Operators() {
 	const { t } = useLanguage();
@@ -21,7 +21,7 @@ export function Operators() {
 	const admin = useAdmin();
 	const queries = useQueryClient();
 	const list = useInfiniteQuery(operatorsQuery);
-	const [act, setAct] = useState<Act>();
+	const [act, setAct] = useState<OpenDialog>();
 	const columns: Column<Operator>[] = [
 		{ title: t.keys.state, width: "112px", cell: (row) => <Status status={row.disabled ? "parked" : "delivered"} text={row.disabled ? t.operators.disabled : t.operators.enabled} /> },
 		{

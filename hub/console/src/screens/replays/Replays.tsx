@@ -39,12 +39,12 @@ export function Replays() {
 		{ title: t.replays.started, width: "104px", cell: (row) => <Time at={row.created_at} focusable={false} /> },
 	];
 	return (
-		<ListScreen title={t.replays.title} lead={t.replays.lead} list={list} columns={columns} keyOf={(row) => row.id} empty={{ title: t.replays.emptyTitle, text: t.replays.empty, next: null }} filters={<New />} />
+		<ListScreen title={t.replays.title} lead={t.replays.lead} list={list} columns={columns} keyOf={(row) => row.id} empty={{ title: t.replays.emptyTitle, text: t.replays.empty, next: null }} filters={<NewReplay />} />
 	);
 }
 
 /** New chooses a filter, counts exactly, and asks before it sends. */
-function New() {
+function NewReplay() {
 	const { t } = useLanguage();
 	const search = route.useSearch();
 	const navigate = route.useNavigate();

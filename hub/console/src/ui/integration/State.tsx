@@ -3,17 +3,17 @@ import { Status } from "../Status";
 
 const shapes = { active: "delivered", inactive: "parked", disabled: "parked", revoked: "parked", error: "failed" };
 
-/** Standing is what an integration's state follows from. */
-export type Standing = { status: "active" | "inactive" | "error"; disabled: boolean; revoked_at: string | null };
+/** StatusFields are the fields of an integration that its state is derived from. */
+export type StatusFields = { status: "active" | "inactive" | "error"; disabled: boolean; revoked_at: string | null };
 
-/** stateOf is what an integration's status means for people. */
-export function stateOf(integration: Standing): keyof typeof shapes {
+/** stateOf returns the state that the console shows for an integration. */
+export function stateOf(integration: StatusFields): keyof typeof shapes {
 	if (integration.revoked_at) return "revoked";
 	return integration.disabled ? "disabled" : integration.status;
 }
 
-/** State shows how an integration stands: a word, and a colour and shape beside it. */
-export function State({ integration }: { integration: Standing }) {
+/** State shows an integration's state: a word, a colour and a shape. */
+export function State({ integration }: { integration: StatusFields }) {
 	const { t } = useLanguage();
 	const state = stateOf(integration);
 	const text = state === "disabled" || state === "revoked" ? t.integrations[state] : t.integrations.statuses[state];

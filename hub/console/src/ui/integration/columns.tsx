@@ -1,9 +1,9 @@
 import { useLanguage } from "../../i18n";
 import { Time } from "../Time";
 import type { Column } from "../VirtualTable";
-import { type Standing, State } from "./State";
+import { State, type StatusFields } from "./State";
 
-type Row = Standing & { product: string; last_health_check: string | null; features: string[] };
+type Row = StatusFields & { product: string; last_health_check: string | null; features: string[] };
 
 /** useIntegrationColumns returns the columns that every list of integrations has. */
 export function useIntegrationColumns(): { state: Column<Row>; checked: Column<Row>; features: Column<Row> } {

@@ -1,0 +1,1 @@
+import{r as e}from"./client-BK7lc4q3.js";import{et as t}from"./index-CVttqI_g.js";import{i as n}from"./account-client-Bg4n8yg1.js";var r=e=>({"X-Environment":e}),i=(i,a)=>t({queryKey:[`account`,i,`integrations`,a],queryFn:({signal:t})=>e(n(i).GET(`/api/v1/integrations`,{signal:t,params:{header:r(a)}}))});export{i as n,r as t};

@@ -1,1 +1,0 @@
-import{r as e}from"./client-BK7lc4q3.js";import{et as t}from"./index-DrvwIdYH.js";import{i as n}from"./account-client-By-CrCBP.js";var r=e=>({"X-Environment":e}),i=(i,a)=>t({queryKey:[`account`,i,`integrations`,a],queryFn:({signal:t})=>e(n(i).GET(`/api/v1/integrations`,{signal:t,params:{header:r(a)}}))});export{i as n,r as t};

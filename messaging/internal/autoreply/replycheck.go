@@ -1,0 +1,75 @@
+package autoreply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"integrationhub/messaging/internal/chat"
+	"integrationhub/messaging/internal/store"
+)
+
+// ReplyCheck finds messages of a connection that need no automatic reply. It loads the
+// queues once for all of them.
+type ReplyCheck struct {
+	Company    store.Company
+	Connection store.Connection
+	HasQueues  bool // whether the connection has queues
+
+	queues map[int64]store.Queue // of the company; nil: not loaded
+}
+
+// NeedsNoReply reports whether [Service.Respond] does nothing for a message of a contact to
+// whom no question is open. It may report false for a message that gets no reply.
+func (s *ReplyCheck) NeedsNoReply(ctx context.Context, tx *store.Tx, r Received) (bool, error) {
+	if _, isChange := consentChange(r); isChange {
+		return false, nil
+	}
+	if !mayAnswer(r.Contact) {
+		return true, nil
+	}
+	isWaiting := r.Ticket.Status == chat.TicketPending && r.Ticket.UserID == nil
+	if isWaiting && r.Ticket.Chatbot {
+		return false, nil
+	}
+	var queue *store.Queue
+	if r.Ticket.QueueID != nil {
+		row, err := s.queue(ctx, tx, *r.Ticket.QueueID)
+		if err != nil || row == nil {
+			return false, err
+		}
+		queue = row
+	}
+	hours, text := outOfHours(s.Company, s.Connection, queue)
+	if text != "" {
+		var opening []chat.OpeningHours
+		if err := json.Unmarshal(hours, &opening); err != nil {
+			return false, fmt.Errorf("decoding opening hours: %w", err)
+		}
+		if !chat.IsOpen(opening, tx.Now().In(chat.LoadZone(s.Company.Timezone))) {
+			last := r.Contact.OutOfHoursAt
+			return last != nil && tx.Now().Sub(*last) < outOfHoursPause, nil
+		}
+	}
+	isGreeted := r.Ticket.GreetedAt != nil || r.Ticket.QueueID != nil || !s.HasQueues && s.Connection.GreetingMessage == ""
+	return !isWaiting || isGreeted, nil
+}
+
+// queue returns a queue of the company, or nil.
+func (s *ReplyCheck) queue(ctx context.Context, tx *store.Tx, id int64) (*store.Queue, error) {
+	if s.queues == nil {
+		list, err := tx.Queues(ctx, s.Company.ID)
+		if err != nil {
+			return nil, fmt.Errorf("loading queues: %w", err)
+		}
+		s.queues = make(map[int64]store.Queue, len(list))
+		for _, queue := range list {
+			s.queues[queue.ID] = queue
+		}
+	}
+	queue, isKnown := s.queues[id]
+	if !isKnown {
+		return nil, nil
+	}
+	return &queue, nil
+}
