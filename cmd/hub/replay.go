@@ -228,11 +228,19 @@ func (a *app) replayEnded(reply client.Reply[client.Replay]) error {
 	}
 	switch {
 	case r.Status == "cancelled", r.Status == "done" && r.Parked+r.Failed > 0:
-		return &failure{code: exitPartial, err: fmt.Errorf("the replay is %s: of %d, %d were delivered, %d parked, %d failed", r.Status, r.Total, r.Delivered, r.Parked, r.Failed)}
+		return &failure{code: exitPartial, err: fmt.Errorf("the replay is %s: of %d, %d were delivered, %d parked, %d failed", r.Status, r.Total, r.Delivered, r.Parked, r.Failed), hint: replayHint(r)}
 	case r.Status != "done":
 		return &failure{code: exitFailure, err: fmt.Errorf("the replay %s is %s: %s", r.ID, r.Status, r.Error)}
 	}
 	return nil
+}
+
+// replayHint says where the reasons are of what a replay did not deliver, or "".
+func replayHint(r client.Replay) string {
+	if r.Parked+r.Failed == 0 {
+		return ""
+	}
+	return "an erased payload, or an endpoint that was deleted or is disabled, cannot be replayed; the reason of one delivery: hub deliveries retry ID"
 }
 
 // leaveReplay is what Ctrl-C does: the job goes on, unless the user says otherwise.

@@ -46,6 +46,10 @@ func TestParkedWithoutAttempt(t *testing.T) {
 	require.Regexp(t, ` delivered  - +200 +1 +<?\d+ ms  -$`, p.run("deliveries", "list", "--tenant", p.tenant).requireOK())
 	p.run("endpoints", "delete", endpoint).requireOK()
 	p.run("deliveries", "retry", detail.Items[0].ID).requireFails(1, "was deleted; it cannot be sent again", "(endpoint_deleted, ")
+	p.run("endpoints", "ping", endpoint).requireFails(1, "This endpoint was deleted", "(endpoint_deleted, ")
+	replayed := p.run("replay", "--tenant", p.tenant, "--since", "1h", "--yes")
+	require.Equal(t, 6, replayed.code)
+	require.Contains(t, replayed.stderr, "an endpoint that was deleted or is disabled, cannot be replayed")
 }
 
 func TestFailingFilter(t *testing.T) {

@@ -139,14 +139,11 @@ func (a *API) deleteEndpoint(ctx context.Context, in *idPath) (*none, error) {
 }
 
 func (a *API) pingEndpoint(ctx context.Context, in *idPath) (*pingOutput, error) {
-	endpoint, err := a.deps.Endpoints.Get(ctx, requestInfoOf(ctx).accessFilter(), in.ID)
+	endpoint, err := a.deps.Endpoints.GetForPing(ctx, requestInfoOf(ctx).accessFilter(), in.ID)
 	if err != nil {
 		return nil, err
 	}
 	setAuditResource(ctx, endpoint.ID, endpoint.TenantID)
-	if !endpoint.Enabled {
-		return nil, hub.Errorf(hub.ErrConflict, "endpoint_disabled", "This endpoint is disabled; enable it first.")
-	}
 	id, err := a.deps.Publisher.PublishTo(ctx, endpoint.TenantID, endpoint.Environment, endpoint.ID, delivery.TypePing, []byte(`{}`))
 	if err != nil {
 		return nil, err

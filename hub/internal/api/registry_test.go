@@ -126,9 +126,11 @@ func TestEndpointLife(t *testing.T) {
 		b.refused(404, "not_found", "DELETE", "/endpoints/"+id, credential, "")
 		b.refused(404, "not_found", "PUT", "/endpoints/"+id, credential, bodies["endpoints.update"])
 		b.refused(404, "not_found", "POST", "/endpoints/"+id+"/rotate-secret", credential, "")
-		b.refused(404, "not_found", "POST", "/endpoints/"+id+"/ping", credential, "")
+		b.refused(409, "endpoint_deleted", "POST", "/endpoints/"+id+"/ping", credential, "")
 		require.Empty(t, items(b.ok(200, "GET", "/endpoints", credential, "")))
 	}
+	b.refused(404, "not_found", "POST", "/endpoints/"+id+"/ping", b.live[1], "") // another tenant's
+	b.refused(404, "not_found", "POST", "/endpoints/"+uuid.NewString()+"/ping", b.admin, "")
 	var kept int
 	require.NoError(t, b.db.QueryRow(ctx, `select count(*) from hub.endpoints`).Scan(&kept))
 	require.Equal(t, 1, kept, "the log still names it")

@@ -147,6 +147,25 @@ func (e *Endpoints) Get(ctx context.Context, scope Scope, id uuid.UUID) (Endpoin
 	return endpointOf(row), nil
 }
 
+// GetForPing is [Endpoints.Get], but an endpoint that was deleted or is disabled is a
+// [hub.ErrConflict] that says so.
+func (e *Endpoints) GetForPing(ctx context.Context, scope Scope, id uuid.UUID) (Endpoint, error) {
+	endpoint, err := e.Get(ctx, scope, id)
+	if errors.Is(err, hub.ErrNotFound) {
+		wasDeleted, findErr := dbgen.New(e.db).EndpointWasDeleted(ctx, dbgen.EndpointWasDeletedParams{ID: id, TenantID: scope.TenantID, Environment: nullable(scope.Environment)})
+		if findErr != nil {
+			return Endpoint{}, store.Wrap("looking for a deleted endpoint", findErr)
+		}
+		if wasDeleted {
+			return Endpoint{}, hub.Errorf(hub.ErrConflict, "endpoint_deleted", "This endpoint was deleted; nothing is sent to it any more.")
+		}
+	}
+	if err == nil && !endpoint.Enabled {
+		return Endpoint{}, hub.Errorf(hub.ErrConflict, "endpoint_disabled", "This endpoint is disabled; enable it first.")
+	}
+	return endpoint, err
+}
+
 // EndpointFilter narrows a list of endpoints; zero fields match everything.
 type EndpointFilter struct {
 	Scope

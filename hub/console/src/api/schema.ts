@@ -253,7 +253,7 @@ export interface paths {
          *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
          *     - 403: the caller may not do this: `csrf_token`, `cross_site`
          *     - 404: not there, or another customer's: `not_found`
-         *     - 409: the request clashes with what is stored: `payload_gone`, `erased`, `received_delivery`, `endpoint_disabled`
+         *     - 409: the request clashes with what is stored: `payload_gone`, `erased`, `received_delivery`, `endpoint_disabled`, `endpoint_deleted`
          *     - 413: the body is too large: `too_large`
          *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
          *     - 422: an input breaks a rule; errors lists them: `validation_failed`
@@ -478,7 +478,7 @@ export interface paths {
          *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_key`, `invalid_session`
          *     - 403: the caller may not do this: `admin_only`, `missing_scope`, `integration_inactive`, `csrf_token`, `cross_site`
          *     - 404: not there, or another customer's: `not_found`
-         *     - 409: the request clashes with what is stored: `endpoint_disabled`
+         *     - 409: the request clashes with what is stored: `endpoint_disabled`, `endpoint_deleted`
          *     - 413: the body is too large: `too_large`
          *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
          *     - 422: an input breaks a rule; errors lists them: `validation_failed`
@@ -4703,7 +4703,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the request clashes with what is stored: `payload_gone`, `erased`, `received_delivery`, `endpoint_disabled` */
+            /** @description the request clashes with what is stored: `payload_gone`, `erased`, `received_delivery`, `endpoint_disabled`, `endpoint_deleted` */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5565,7 +5565,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the request clashes with what is stored: `endpoint_disabled` */
+            /** @description the request clashes with what is stored: `endpoint_disabled`, `endpoint_deleted` */
             409: {
                 headers: {
                     [name: string]: unknown;

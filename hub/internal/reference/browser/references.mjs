@@ -1,6 +1,6 @@
 // Opens the references of the hub and its products in a browser: each draws its document, asks
 // its own origin alone, reports no error, links to the others and calls an operation. stdin:
-// {"url": "http://127.0.0.1:…", "references": {"/docs": {"title", "summary"}, …}}.
+// {"url": "http://127.0.0.1:…", "token": of an administrator, "references": {"/docs": {"title", "summary"}, …}}.
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { chromium, counted, expect, failures, visit } from "../../../hubtest/bro
 
 const require = createRequire(join(process.env.HUB_BROWSER_MODULES, "packages.cjs"));
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-const { url, references } = JSON.parse(readFileSync(0, "utf8"));
+const { url, token, references } = JSON.parse(readFileSync(0, "utf8"));
 // What the library itself violates, see docs/README.md.
 const ofTheLibrary = ["button-name", "color-contrast", "target-size"];
 
@@ -36,13 +36,23 @@ try {
 	await browser.close();
 }
 
-// tryOperation sends the request of an operation from the page.
+// tryOperation sends the request of an operation from the page: without credentials it is
+// refused, with an operator's token it works and the page shows the answer.
 async function tryOperation(page) {
-	await page.getByRole("button", { name: /Test Request/ }).first().click();
-	const answered = page.waitForResponse((response) => response.url().startsWith(`${url}/api/v1/`));
-	await page.getByRole("button", { name: /^Send/ }).first().click();
-	const response = await answered;
-	expect(response.status() >= 400 && response.status() < 500, `an operation tried without credentials answered ${response.status()}`);
+	await page.getByRole("link", { name: "Who is logged in" }).first().click();
+	await page.getByRole("button", { name: /Test Request \(get \/api\/v1\/auth\/me\)/ }).click();
+	const send = async () => {
+		const answered = page.waitForResponse((response) => response.url() === `${url}/api/v1/auth/me`);
+		await page.getByRole("button", { name: /^Send/ }).first().click();
+		return answered;
+	};
+	const refused = await send();
+	expect(refused.status() === 401, `an operation tried without credentials answered ${refused.status()}`);
+	await page.getByPlaceholder("Token").fill(token);
+	const answered = await send();
+	expect(answered.status() === 200, `an operation tried with a token answered ${answered.status()}`);
+	await page.getByText("200 OK").last().waitFor();
+	expect((await answered.json()).role === "admin", "the answer is not the operator's");
 }
 
 console.log(`${counted()} checks`);

@@ -144,6 +144,26 @@ func (q *Queries) EndpointByID(ctx context.Context, arg EndpointByIDParams) (End
 	return i, err
 }
 
+const endpointWasDeleted = `-- name: EndpointWasDeleted :one
+select exists (select from hub.endpoints
+where id = $1 and deleted_at is not null
+  and ($2::uuid is null or tenant_id = $2)
+  and ($3::text is null or environment = $3::text))::boolean
+`
+
+type EndpointWasDeletedParams struct {
+	ID          uuid.UUID
+	TenantID    *uuid.UUID
+	Environment *string
+}
+
+func (q *Queries) EndpointWasDeleted(ctx context.Context, arg EndpointWasDeletedParams) (bool, error) {
+	row := q.db.QueryRow(ctx, endpointWasDeleted, arg.ID, arg.TenantID, arg.Environment)
+	var column_1 bool
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const listEndpoints = `-- name: ListEndpoints :many
 select e.id, e.tenant_id, e.environment, e.url, e.event_types, e.description, e.enabled, e.disabled_reason, e.rate_per_minute, e.secret, e.previous_secret, e.previous_expires_at, e.created_at, e.updated_at, e.deleted_at, e.disabled_at, e.abandoned_at, e.standard_signature, e.previous_standard_signature, e.switch_at_end, t.product from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
 where e.deleted_at is null

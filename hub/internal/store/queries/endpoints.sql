@@ -12,6 +12,12 @@ where id = sqlc.arg(id) and deleted_at is null
   and (sqlc.narg(tenant_id)::uuid is null or tenant_id = sqlc.narg(tenant_id))
   and (sqlc.narg(environment)::text is null or environment = sqlc.narg(environment)::text);
 
+-- name: EndpointWasDeleted :one
+select exists (select from hub.endpoints
+where id = sqlc.arg(id) and deleted_at is not null
+  and (sqlc.narg(tenant_id)::uuid is null or tenant_id = sqlc.narg(tenant_id))
+  and (sqlc.narg(environment)::text is null or environment = sqlc.narg(environment)::text))::boolean;
+
 -- name: ListEndpoints :many
 select sqlc.embed(e), t.product from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
 where e.deleted_at is null
