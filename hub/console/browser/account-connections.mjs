@@ -136,6 +136,13 @@ async function deletes(browser) {
 	await shows(page, "There is no connection 1.");
 	await page.goto(`${base}/x`);
 	await shows(page, "There is no connection x.");
+	await page.goto(`${place.url}/account/messaging/inbox`); // the clinic's
+	await shows(page, "Not found");
+	for (const [locale, title] of [["pt-BR", "Conexões de chat"], ["es", "Conexiones de chat"]]) {
+		const other = await openAccount(browser, "/connections/2", place.email, { locale });
+		await shows(other, title, "nav");
+		await look(other, `account-connection-${locale}`);
+	}
 	await states(page, base, "**/messaging/whatsapp", "account-connections", "No connections yet", []);
 }
 

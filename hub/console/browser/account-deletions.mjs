@@ -54,4 +54,16 @@ async function acknowledge(browser) {
 	await shows(page, "There is no deletion request nothing.");
 }
 
-await run(list, acknowledge);
+// Test data is apart, and each language has its words.
+async function elsewhere(browser) {
+	const page = await openAccount(browser, "/deletions?environment=test");
+	await shows(page, "No deletion requests");
+	for (const [locale, title, state] of [["pt-BR", "Pedidos de exclusão", "Concluído"], ["es", "Solicitudes de eliminación", "Completada"]]) {
+		const other = await openAccount(browser, "/deletions", place.email, { locale });
+		await shows(other, title, "h1");
+		await shows(other, state, "[role=table]");
+		await look(other, `account-deletions-${locale}`);
+	}
+}
+
+await run(list, acknowledge, elsewhere);

@@ -21,7 +21,7 @@ export function Connections() {
 	const list = useQuery(connectionsQuery(pollingOf(live)));
 	const [creating, setCreating] = useState(false);
 	const columns: Column<Connection>[] = [
-		{ title: texts.status, width: "160px", cell: (row) => <ConnectionState status={row.status} /> },
+		{ title: texts.status, width: "210px", cell: (row) => <ConnectionState status={row.status} /> },
 		{
 			title: texts.name,
 			width: "minmax(150px, 1.2fr)",

@@ -45,10 +45,10 @@ export function Inbox() {
 		if (isSought) void fetchNextPage();
 	}, [isSought, fetchNextPage]);
 	const columns: Column<InboxEntry>[] = [
-		{ title: texts.status, width: "120px", cell: (row) => <EntryState status={row.status} /> },
+		{ title: texts.status, width: "100px", cell: (row) => <EntryState status={row.status} /> },
 		{
 			title: texts.event,
-			width: "minmax(160px, 1.2fr)",
+			width: "minmax(150px, 1fr)",
 			cell: (row) => (
 				<button type="button" className={page.name} data-row-link onClick={() => set({ entry: row.id })}>
 					{row.event_type}
@@ -56,7 +56,7 @@ export function Inbox() {
 			),
 		},
 		{ title: texts.from, width: "110px", cell: (row) => row.product },
-		{ title: texts.person, width: "minmax(130px, 1fr)", cell: (row) => <Masked value={[row.name, row.phone].filter(Boolean).join(" · ") || "–"} /> },
+		{ title: texts.person, width: "minmax(190px, 1.3fr)", cell: (row) => <Masked value={[row.name, row.phone].filter(Boolean).join(" · ") || "–"} /> },
 		{ title: texts.summary, width: "minmax(180px, 2fr)", cell: (row) => <span className="quiet">{row.summary ?? "–"}</span> },
 		status
 			? { title: texts.settled, width: "110px", cell: (row) => (row.settled_at ? <Time at={row.settled_at} focusable={false} /> : "–") }
