@@ -101,6 +101,41 @@ func (b *bundle) exec(sql string) {
 	require.NoError(b.t, err)
 }
 
+const calendar = "BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n"
+
+func TestMailArrivesAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	s := startSMTP(t, &smtpServer{}, nil)
+	b := to(t, s)
+	text := "Olá, Conceição!\n\n.Uma linha que começa com um ponto\n" + strings.Repeat("muito longa ", 200) + "\nFim"
+	b.send(module.Email{
+		To: "bia@example.com", FromName: "Studio Açaí", ReplyTo: "studio@example.com", Subject: "Sua reserva está confirmada: sexta-feira às 14:00, com a professora Conceição", Text: text,
+		Attachments: []module.Attachment{{Name: "reserva.ics", Type: "text/calendar; method=REQUEST; charset=utf-8", Content: []byte(calendar)}},
+	})
+	got := s.wait(1)[0]
+	require.Equal(t, "hub@example.com", got.from)
+	require.Equal(t, "bia@example.com", got.to)
+	from, err := got.message.Header.AddressList("From")
+	require.NoError(t, err)
+	require.Equal(t, []*netmail.Address{{Name: "Studio Açaí", Address: "hub@example.com"}}, from)
+	replyTo, err := got.message.Header.AddressList("Reply-To")
+	require.NoError(t, err)
+	require.Equal(t, "studio@example.com", replyTo[0].Address)
+	subject, err := new(mime.WordDecoder).DecodeHeader(got.message.Header.Get("Subject"))
+	require.NoError(t, err)
+	require.Equal(t, "Sua reserva está confirmada: sexta-feira às 14:00, com a professora Conceição", subject)
+	require.Equal(t, "auto-generated", got.message.Header.Get("Auto-Submitted"))
+	require.Regexp(t, `^<[0-9a-f-]{36}@example\.com>$`, got.message.Header.Get("Message-Id"))
+	_, err = got.message.Header.Date()
+	require.NoError(t, err)
+	for line := range strings.SplitSeq(got.raw, "\r\n") {
+		require.LessOrEqual(t, len(line), 998, "RFC 5322, 2.1.1")
+	}
+	parts := partsOf(t, got.message)
+	require.Equal(t, text, strings.ReplaceAll(parts[0], "\r\n", "\n"))
+	require.Equal(t, calendar, parts[1])
+}
+
 // partsOf decodes the parts of a mail.
 func partsOf(t *testing.T, m *netmail.Message) []string {
 	t.Helper()
