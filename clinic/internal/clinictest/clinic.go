@@ -67,7 +67,10 @@ func NewClinic(t testing.TB) *Clinic {
 // there.
 func NewClinicAt(t testing.TB, start time.Time) *Clinic {
 	t.Helper()
-	return RegisterClinic(t, moduletest.Start(t, clinic.New(), moduletest.Options{Start: start, Settings: []string{unlimited}, Connectors: []hub.Connector{AnyPeer("messaging"), AnyPeer("scheduling")}}))
+	h := moduletest.Start(t, clinic.New(), moduletest.Options{Start: start, Settings: []string{unlimited}, Connectors: []hub.Connector{AnyPeer("messaging"), AnyPeer("scheduling")}})
+	c := RegisterClinic(t, h)
+	h.AwaitFirstRun("overdue") // or it would change the payments that a test makes
+	return c
 }
 
 // AnotherClinic registers one more clinic at the same hub.

@@ -3,6 +3,7 @@ package moduletest
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -78,4 +79,18 @@ func (h *Hub) Job(name string) module.Job {
 	}
 	require.Fail(h.t, "there is no job "+name)
 	return module.Job{}
+}
+
+// AwaitFirstRun waits until the hub has run a repeating job for the first time, which it does
+// within a second of its start: what the test does from then on, the job leaves alone until it
+// is due again.
+func (h *Hub) AwaitFirstRun(job string) {
+	h.t.Helper()
+	require.Eventually(h.t, func() bool {
+		now := time.Now()
+		if h.Clock != nil {
+			now = h.Clock.Now()
+		}
+		return h.Count("hub.jobs where product = $1 and job = $2 and repeats and leased_to is null and due_at > $3", h.product, job, now) == 1
+	}, startTimeout, startTick)
 }
