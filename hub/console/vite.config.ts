@@ -12,6 +12,8 @@ export default defineConfig({
 		modulePreload: { polyfill: false },
 		rolldownOptions: {
 			output: {
+				// What every screen needs compresses better in one file.
+				codeSplitting: { groups: [{ name: "libraries", test: /node_modules\/(react|react-dom|scheduler|get-nonce|openapi-fetch|@floating-ui|@tanstack\/(react-router|router-core|history|store|react-store|query-core|react-query))\// }] },
 				// The budget of the operators' side leaves out what only products' accounts load.
 				chunkFileNames: ({ moduleIds }) => (moduleIds.length > 0 && moduleIds.every((id) => id.includes("/src/account/")) ? "assets/account-[name]-[hash].js" : "assets/[name]-[hash].js"),
 			},

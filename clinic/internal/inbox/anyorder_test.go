@@ -37,7 +37,7 @@ func eventStream(messaging, scheduling *clinictest.Peer, name, phone string, beg
 		}
 		add(scheduling, "appointment.created", data)
 	}
-	about := func(eventType, appointment string, extra object) {
+	change := func(eventType, appointment string, extra object) {
 		data := object{"appointment_id": id(appointment)}
 		for member, value := range extra {
 			data[member] = value
@@ -50,20 +50,20 @@ func eventStream(messaging, scheduling *clinictest.Peer, name, phone string, beg
 	add(messaging, "message.received", object{"phone": phone, "name": "Ana", "body": "May I come?", "ticket_id": ticket})
 	book("a", 2, "")
 	add(messaging, "message.sent", object{"phone": phone, "body": "On Monday", "ticket_id": ticket})
-	about("appointment.reminded", "a", known)
+	change("appointment.reminded", "a", known)
 	book("a", 2, "confirmed")
 	book("a", 3, "") // moved
-	about("appointment.reminded", "a", known)
+	change("appointment.reminded", "a", known)
 	book("b", 4, "")
-	about("appointment.cancelled", "b", object{"reason": "travelling"})
+	change("appointment.cancelled", "b", object{"reason": "travelling"})
 	book("b", 5, "confirmed") // it takes place again
 	book("c", 1, "")
-	about("appointment.noshow", "c", known)
+	change("appointment.noshow", "c", known)
 	book("c", 1, "scheduled") // the no-show was taken back
 	book("d", 6, "")
-	about("appointment.reminded", "d", known)
+	change("appointment.reminded", "d", known)
 	book("d", 6, "confirmed")
-	about("appointment.cancelled", "d", object{"reason": "ill"})
+	change("appointment.cancelled", "d", object{"reason": "ill"})
 	add(messaging, "ticket.closed", object{"ticket_id": ticket, "resolution": "booked"})
 	return events
 }

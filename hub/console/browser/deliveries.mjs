@@ -108,6 +108,7 @@ async function shell(browser) {
 	await page.getByText("Next row, previous row").waitFor({ state: "hidden" });
 	await page.getByRole("button", { name: /^Account/ }).click();
 	await shows(page, "Administrator");
+	await page.waitForFunction(() => document.activeElement?.closest("[role=dialog]"), undefined, { timeout: 5000 });
 	await look(page, "account");
 	await page.getByRole("switch", { name: "Single-letter shortcuts" }).click();
 	await page.getByLabel("Language").selectOption("pt-BR");

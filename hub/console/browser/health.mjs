@@ -22,7 +22,7 @@ async function shown(browser) {
 	await page.unroute("**/api/v1/health");
 	await page.route("**/api/v1/health", (route) => route.fulfill({ json: { version: "test", now: new Date().toISOString(), checks: [] } }));
 	await page.reload();
-	await shows(page, "Nothing was examined");
+	await shows(page, "No checks");
 	await look(page, "health-empty");
 	await page.unroute("**/api/v1/health");
 	await page.route("**/api/v1/health", () => {});

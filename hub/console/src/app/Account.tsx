@@ -1,85 +1,47 @@
-import { Button, NativeSelect, Popover, Switch, UnstyledButton, useMantineColorScheme } from "@mantine/core";
-import { useState } from "react";
+import { Button, Popover } from "@mantine/core";
+import { lazy, Suspense, useState } from "react";
 import { useLanguage } from "../i18n";
-import { detailOf } from "../ui/errors";
 import classes from "./Account.module.css";
-import { LanguageSelect } from "./LanguageSelect";
-import { usePreferences } from "./preferences";
+import type { MenuProps } from "./AccountMenu";
 
-type Props = { name: string; email: string; role: string; version?: string; onHelp: () => void; onLeave: () => Promise<void> };
+// What the button opens is not needed for the first screen.
+const AccountMenu = lazy(() => import("./AccountMenu").then(({ AccountMenu }) => ({ default: AccountMenu })));
 
-/** Account is the menu of who is logged in. */
-export function Account({ name, email, role, version, onHelp, onLeave }: Props) {
+/** Account is the button of who is logged in, and its menu. */
+export function Account(props: MenuProps) {
 	const { t } = useLanguage();
-	const shown = name || email;
-	const { colorScheme, setColorScheme } = useMantineColorScheme();
-	const { utc, shortcuts, change } = usePreferences();
+	const shown = props.name || props.email;
 	const [opened, setOpened] = useState(false);
-	const [error, setError] = useState("");
+	const [loaded, setLoaded] = useState(false);
 
 	return (
 		<Popover opened={opened} onChange={setOpened} width={290} position="bottom-end" shadow="md" trapFocus>
 			<Popover.Target>
-				<Button variant="default" size="xs" onClick={() => setOpened((was) => !was)} className={classes.target} aria-label={`${t.app.account}: ${shown}`}>
+				<Button
+					variant="default"
+					size="xs"
+					onClick={() => {
+						setLoaded(true);
+						setOpened((was) => !was);
+					}}
+					className={classes.target}
+					aria-label={`${t.app.account}: ${shown}`}
+				>
 					<span className={classes.initial} data-initial={shown.slice(0, 1).toUpperCase()} aria-hidden />
 					<span className={classes.name}>{shown}</span>
 				</Button>
 			</Popover.Target>
-			<Popover.Dropdown p={0} aria-label={t.app.account}>
-				<div className={classes.who}>
-					<strong>{email || name}</strong>
-					<span className="quiet">{role}</span>
-				</div>
-				<hr className={classes.line} />
-				<div className={classes.settings}>
-					<span>{t.app.language}</span>
-					<LanguageSelect />
-					<span>{t.app.theme}</span>
-					<NativeSelect
-						size="xs"
-						aria-label={t.app.theme}
-						value={colorScheme}
-						onChange={(event) => setColorScheme(event.currentTarget.value as "light" | "dark" | "auto")}
-						data={(["auto", "light", "dark"] as const).map((value) => ({ value, label: t.app.themes[value] }))}
+			{loaded && (
+				<Suspense>
+					<AccountMenu
+						{...props}
+						onHelp={() => {
+							setOpened(false);
+							props.onHelp();
+						}}
 					/>
-					<span>{t.app.times}</span>
-					<NativeSelect
-						size="xs"
-						aria-label={t.app.times}
-						value={utc ? "utc" : "local"}
-						onChange={(event) => change({ utc: event.currentTarget.value === "utc" })}
-						data={[
-							{ value: "local", label: t.app.local },
-							{ value: "utc", label: t.app.utc },
-						]}
-					/>
-				</div>
-				<Switch
-					className={classes.switch}
-					size="sm"
-					labelPosition="left"
-					label={t.app.shortcuts}
-					checked={shortcuts}
-					onChange={(event) => change({ shortcuts: event.currentTarget.checked })}
-				/>
-				<hr className={classes.line} />
-				<UnstyledButton
-					className={classes.item}
-					onClick={() => {
-						setOpened(false);
-						onHelp();
-					}}
-				>
-					{t.app.help} <kbd aria-hidden>?</kbd>
-				</UnstyledButton>
-				<UnstyledButton className={classes.item} onClick={() => void onLeave().catch((failure: unknown) => setError(`${t.ui.failed} ${detailOf(failure)}`))}>
-					{t.app.logout}
-				</UnstyledButton>
-				<div role="alert" className={classes.error}>
-					{error}
-				</div>
-				{version && <div className={`quiet ${classes.version}`}>{t.app.version(version)}</div>}
-			</Popover.Dropdown>
+				</Suspense>
+			)}
 		</Popover>
 	);
 }

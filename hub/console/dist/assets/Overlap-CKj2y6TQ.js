@@ -1,1 +1,0 @@
-import{a as e}from"./i18n-n_v1ei2c.js";import{s as t}from"./Form-BQKCAsTW.js";import{t as n}from"./jsx-runtime-DyZJNswf.js";var r=n();function i(){let{t:n}=e();return(0,r.jsx)(t,{name:`overlap`,label:n.ui.overlap,value:`86400`,options:[`0`,`3600`,`86400`,`604800`].map(e=>[e,n.ui.overlaps[e]])})}export{i as t};

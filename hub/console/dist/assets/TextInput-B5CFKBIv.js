@@ -1,1 +1,0 @@
-import{d as e,h as t}from"./i18n-n_v1ei2c.js";import{st as n}from"./index-Coj-IObN.js";import{t as r}from"./jsx-runtime-DyZJNswf.js";var i=r(),a=e(e=>{let r=t([`Input`,`InputWrapper`,`TextInput`],null,e);return(0,i.jsx)(n,{component:`input`,...r,__staticSelector:`TextInput`})});a.classes=n.classes,a.displayName=`@mantine/core/TextInput`;export{a as t};

@@ -1,0 +1,1 @@
+import{r as e}from"./index-Bw4s-V8O.js";var t=()=>e().operator.role===`admin`;export{t};

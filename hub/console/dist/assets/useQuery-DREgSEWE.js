@@ -1,1 +1,0 @@
-import{F as e,L as t}from"./client-BK7lc4q3.js";function n(n,r){return e(n,t,r)}export{n as t};
