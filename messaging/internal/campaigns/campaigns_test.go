@@ -63,9 +63,9 @@ func (a *audience) run() {
 	a.T.Helper()
 	require.Eventually(a.T, func() bool {
 		a.RunJob("campaigns")
-		a.FlushOutbox()
 		var due int
 		require.NoError(a.T, a.Hub.Host.Pool.QueryRow(a.T.Context(), `select count(*) from campaign_progress where next_send_at <= $1`, a.Hub.Clock.Now()).Scan(&due))
+		a.FlushOutbox() // after the count: the hub's own run of the job may have dispatched meanwhile
 		return due == 0
 	}, 30*time.Second, 10*time.Millisecond)
 }
