@@ -25,6 +25,7 @@ type Endpoint struct {
 	DisabledAt     *time.Time      `json:"disabled_at" doc:"Since when it is disabled: its events are parked, and sent once it is enabled; null while it is enabled"`
 	AbandonedAt    *time.Time      `json:"abandoned_at" doc:"When it had been disabled for 15 days: from then on its events make no deliveries, until it is enabled"`
 	RatePerMinute  *int32          `json:"rate_per_minute" doc:"null: as fast as it takes them"`
+	Ordered        bool            `json:"ordered" doc:"Whether it gets the events of one ordering key one at a time, in the order in which they were accepted"`
 	Signatures
 	CreatedAt time.Time `json:"created_at" doc:"When it was made"`
 	UpdatedAt time.Time `json:"updated_at" doc:"When it was last changed"`
@@ -37,6 +38,7 @@ type EndpointSettings struct {
 	Description   string   `json:"description,omitempty" maxLength:"500" doc:"Note of what it is for"`
 	Enabled       *bool    `json:"enabled,omitempty" doc:"Absent: true. While false, events are parked, for 15 days. Enabling sends them and forgets why the hub disabled it"`
 	RatePerMinute *int32   `json:"rate_per_minute,omitempty" nullable:"true" minimum:"1" maximum:"1000000" doc:"Deliveries a minute at most; null or absent: as fast as it takes them"`
+	Ordered       bool     `json:"ordered,omitempty" doc:"True: the events of one ordering key are sent one at a time, in the order in which they were accepted; while one waits for a retry or is parked, those behind it wait. Absent: false"`
 }
 
 // EndpointDraft describes a new endpoint.
@@ -172,14 +174,14 @@ func narrowAccess(ctx context.Context, tenantID *uuid.UUID, environment hub.Envi
 func stateOf(settings EndpointSettings) registry.EndpointState {
 	return registry.EndpointState{
 		URL: settings.URL, EventTypes: settings.EventTypes, Description: settings.Description,
-		Enabled: settings.Enabled == nil || *settings.Enabled, RatePerMinute: settings.RatePerMinute,
+		Enabled: settings.Enabled == nil || *settings.Enabled, RatePerMinute: settings.RatePerMinute, Ordered: settings.Ordered,
 	}
 }
 
 func endpointOf(e registry.Endpoint) Endpoint {
 	return Endpoint{
 		ID: e.ID, TenantID: e.TenantID, Environment: e.Environment, URL: e.URL, EventTypes: e.EventTypes, Description: e.Description,
-		Enabled: e.Enabled, DisabledReason: e.DisabledReason, DisabledAt: e.DisabledAt, AbandonedAt: e.AbandonedAt, RatePerMinute: e.RatePerMinute, Signatures: signaturesOf(e.Signing),
+		Enabled: e.Enabled, DisabledReason: e.DisabledReason, DisabledAt: e.DisabledAt, AbandonedAt: e.AbandonedAt, RatePerMinute: e.RatePerMinute, Ordered: e.Ordered, Signatures: signaturesOf(e.Signing),
 		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
 	}
 }

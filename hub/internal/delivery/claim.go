@@ -21,7 +21,7 @@ import (
 const leaseAndReturnSQL = `
 	set due_at = now() + interval '30 seconds', next_attempt_at = null
 	from picked p where d.id = p.id
-	returning d.id, d.target_id, d.integration, d.attempts, d.spent, d.round_at, now() - p.due_at`
+	returning d.id, d.target_id, d.integration, d.attempts, d.spent, d.round_at, now() - p.due_at, coalesce(d.ordering_key, '')`
 
 // claimTargetsSQL claims due rows of several targets, of each the oldest up to its number
 // of places.
@@ -58,7 +58,7 @@ func (d *Dispatcher) claim(ctx context.Context, statement string, args ...any) (
 	deliveries, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (LeasedDelivery, error) {
 		delivery := LeasedDelivery{LeasedAt: leasedAt}
 		var overdue time.Duration
-		err := row.Scan(&delivery.ID, &delivery.Target, &delivery.IsIntegration, &delivery.PriorAttempts, &delivery.Spent, &delivery.RoundAt, &overdue)
+		err := row.Scan(&delivery.ID, &delivery.Target, &delivery.IsIntegration, &delivery.PriorAttempts, &delivery.Spent, &delivery.RoundAt, &overdue, &delivery.OrderingKey)
 		delivery.ReadyAt = leasedAt.Add(-max(0, overdue))
 		return delivery, err
 	})

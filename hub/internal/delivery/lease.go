@@ -43,6 +43,7 @@ type LeasedDelivery struct {
 	ReadyAt       time.Time    // when the attempt became due; local clock
 	LeasedAt      time.Time    // when the lease was requested; local clock
 	CommitLease   *CommitLease // covers a delivery without a row; nil: it has one
+	OrderingKey   string       // by which it is the head of an order of its target; "": none
 	paced         bool         // has this process's turn at a paced target
 }
 

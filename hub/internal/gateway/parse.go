@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/directory"
@@ -15,6 +16,7 @@ import (
 const (
 	maxType        = 128
 	maxCorrelation = 200
+	maxOrderingKey = 200
 	maxIdempotency = 200
 	maxBatch       = 500 // events of one batch
 )
@@ -40,6 +42,10 @@ func parseEvent(key *directory.Key, body []byte, location string) (*outbox.Publi
 			if string(value) != "null" {
 				p.CorrelationID, err = parseString(value, location+".correlation_id", maxCorrelation)
 			}
+		case "ordering_key":
+			if string(value) != "null" {
+				p.OrderingKey, err = parseOrderingKey(value, location+".ordering_key")
+			}
 		case "id":
 			if string(value) == "null" {
 				return nil
@@ -53,7 +59,7 @@ func parseEvent(key *directory.Key, body []byte, location string) (*outbox.Publi
 			}
 			p.ID = hub.FormatEventID(bits)
 		default:
-			return hub.Invalid(location, "has a field that is not known: the fields are event_type, data, correlation_id and id")
+			return hub.Invalid(location, "has a field that is not known: the fields are event_type, data, correlation_id, ordering_key and id")
 		}
 		return err
 	})
@@ -75,6 +81,20 @@ func parseEvent(key *directory.Key, body []byte, location string) (*outbox.Publi
 		p.BodyHash = hub.HashEvent(body, p.ID)
 	}
 	return p, nil
+}
+
+// parseOrderingKey reads an ordering key. It is stored as text, which has no NUL.
+func parseOrderingKey(value []byte, location string) (string, error) {
+	key, err := parseString(value, location, maxOrderingKey)
+	switch {
+	case err != nil:
+		return "", err
+	case key == "":
+		return "", hub.Invalid(location, "must not be empty; leave it out for an event without order")
+	case strings.IndexByte(key, 0) >= 0 || !utf8.ValidString(key):
+		return "", hub.Invalid(location, "must be text without NUL")
+	}
+	return key, nil
 }
 
 // parseBatch reads {"events":[…]}.

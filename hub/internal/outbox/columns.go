@@ -14,9 +14,10 @@ const (
 	colEventDeliveries
 	colEventBody
 	colEventSubjects
+	colEventOrderingKey
 )
 
-var eventTypes = []uint32{colEventSeq: bulk.UUIDs, colEventEventID: bulk.Int8s, colEventTenantID: bulk.UUIDs, colEventEnvironment: bulk.Texts, colEventProduct: bulk.Texts, colEventEventType: bulk.Texts, colEventCorrelationID: bulk.Texts, colEventDeliveries: bulk.Int4s, colEventBody: bulk.Byteas, colEventSubjects: bulk.Texts}
+var eventTypes = []uint32{colEventSeq: bulk.UUIDs, colEventEventID: bulk.Int8s, colEventTenantID: bulk.UUIDs, colEventEnvironment: bulk.Texts, colEventProduct: bulk.Texts, colEventEventType: bulk.Texts, colEventCorrelationID: bulk.Texts, colEventDeliveries: bulk.Int4s, colEventBody: bulk.Byteas, colEventSubjects: bulk.Texts, colEventOrderingKey: bulk.Texts}
 
 // Columns of a delivery that is inserted.
 const (
@@ -29,6 +30,8 @@ const (
 	colDeliveryEventType
 	colDeliveryCorrelationID
 	colDeliveryIntegration
+	colDeliveryOrderingKey // of an ordered delivery
+	colDeliveryBehind      // of an ordered delivery: it waits for others
 )
 
 var deliveryTypes = []uint32{colDeliveryID: bulk.UUIDs, colDeliveryEventID: bulk.Int8s, colDeliveryTenantID: bulk.UUIDs, colDeliveryTargetID: bulk.UUIDs, colDeliveryEnvironment: bulk.Texts, colDeliveryProduct: bulk.Texts, colDeliveryEventType: bulk.Texts, colDeliveryCorrelationID: bulk.Texts, colDeliveryIntegration: bulk.Bools}

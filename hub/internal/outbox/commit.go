@@ -34,7 +34,7 @@ func (l *committer) storePlain(ctx context.Context, snapshot string, requests []
 		events := eventsOf(requests)
 		lease := l.reserve(events)
 		failpoint.Here("before_commit")
-		if err = l.insert(ctx, snapshot, events, lease); err == nil {
+		if lease, err = l.insert(ctx, snapshot, events, lease); err == nil {
 			failpoint.Here("after_commit")
 			l.dispatchCommitted(events, lease)
 			answerStored(requests)
@@ -132,23 +132,37 @@ func (l *committer) answerFailed(requests []*preparedRequest, err error, storeAl
 }
 
 // insert stores prepared events in one transaction. Few travel together with the commit;
-// many are sent in parts, so that the memory they take is bounded.
-func (l *committer) insert(ctx context.Context, snapshot string, events []*prepared, lease *delivery.CommitLease) error {
-	if countDeliveries(events) > maxDeliveries {
-		return pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
+// many are sent in parts, so that the memory they take is bounded. The lease returned also
+// covers the heads of orders.
+func (l *committer) insert(ctx context.Context, snapshot string, events []*prepared, lease *delivery.CommitLease) (*delivery.CommitLease, error) {
+	if countDeliveries(events) > maxDeliveries || hasOrdered(events) {
+		err := pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
 			assertion := &bulk.Batch{}
 			l.rows.queueAssertion(assertion, snapshot, events)
 			if err := assertion.RunOn(ctx, tx.Conn()); err != nil {
 				return fmt.Errorf("comparing the configuration: %w", err)
 			}
-			return l.rows.insertInParts(ctx, tx, events, lease)
+			var err error
+			lease, err = l.insertOrdered(ctx, tx, events, lease)
+			return err
 		})
+		return lease, err
 	}
 	batch := &bulk.Batch{}
 	l.rows.queueAssertion(batch, snapshot, events)
 	l.rows.queue(batch, events, lease)
 	if err := batch.Run(ctx, l.pool); err != nil {
-		return fmt.Errorf("committing %d events: %w", len(events), err)
+		return lease, fmt.Errorf("committing %d events: %w", len(events), err)
 	}
-	return nil
+	return lease, nil
+}
+
+// insertOrdered stores prepared events in a transaction, after their places in the orders
+// of targets were taken. The lease returned also covers the heads of orders.
+func (l *committer) insertOrdered(ctx context.Context, tx pgx.Tx, events []*prepared, lease *delivery.CommitLease) (*delivery.CommitLease, error) {
+	if err := l.rows.takePlaces(ctx, tx, events); err != nil {
+		return lease, err
+	}
+	lease = l.reserveHeads(events, lease)
+	return lease, l.rows.insertInParts(ctx, tx, events, lease)
 }

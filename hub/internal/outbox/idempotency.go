@@ -108,7 +108,8 @@ func (l *committer) storeKeyed(ctx context.Context, snapshot string, requests []
 			}
 			lease = l.reserve(unstored)
 			failpoint.Here("before_commit")
-			return l.rows.insertInParts(ctx, tx, unstored, lease)
+			lease, err = l.insertOrdered(ctx, tx, unstored, lease)
+			return err
 		})
 		if err == nil {
 			failpoint.Here("after_commit")

@@ -37,6 +37,7 @@ type Publication struct {
 	Product        string
 	Type           string
 	CorrelationID  string
+	OrderingKey    string              // "": no order
 	OccurredAt     time.Time           // when it happened; zero = now
 	Data           []byte              // JSON object; copied into the envelope before Publish returns
 	ID             string              // chosen by the publisher, or ""

@@ -23,6 +23,7 @@ type prepared struct {
 	event    *delivery.Event
 	targets  []*directory.Target
 	hasPlace []bool // by target: has a place in this process's queue
+	places   []orderPlace // by target, in the order of its key; nil: none of them is ordered, or not taken yet
 	subjects string // who it is about, as an array for hub.events; "": nobody, or its product has no log of its own
 }
 
@@ -116,13 +117,16 @@ func (o *Outbox) prepare(ctx context.Context, p *Publication, targets []*directo
 // reserve reserves places in this process's queue and returns the lease of the deliveries
 // that got one; nil if none did.
 func (o *Outbox) reserve(events []*prepared) *delivery.CommitLease {
-	lease := &delivery.CommitLease{TakenAt: o.now()}
+	lease := o.newLease()
 	for _, event := range events {
 		reserve := o.dispatcher.Reserve
 		if event.event.Type == delivery.TypePing {
 			reserve = o.dispatcher.ReserveForPing
 		}
 		for i, target := range event.targets {
+			if event.isOrdered(i) {
+				continue // reserveHeads does, once it is known which they are
+			}
 			if event.hasPlace[i] = reserve(target); event.hasPlace[i] {
 				lease.WithoutRow++
 			}
@@ -131,8 +135,13 @@ func (o *Outbox) reserve(events []*prepared) *delivery.CommitLease {
 	if lease.WithoutRow == 0 {
 		return nil
 	}
-	lease.ID = logid.New(lease.TakenAt)
 	return lease
+}
+
+// newLease returns a lease that covers nothing yet.
+func (o *Outbox) newLease() *delivery.CommitLease {
+	now := o.now()
+	return &delivery.CommitLease{ID: logid.New(now), TakenAt: now}
 }
 
 // release frees the places after a failed commit.
@@ -155,12 +164,14 @@ func (l *committer) dispatchCommitted(events []*prepared, lease *delivery.Commit
 	for _, event := range events {
 		for i, target := range event.targets {
 			if !event.hasPlace[i] {
-				l.dispatcher.AnnounceBacklog(target.ID)
+				if !event.isBehind(i) {
+					l.dispatcher.AnnounceBacklog(target.ID)
+				}
 				continue
 			}
 			deliveries = append(deliveries, delivery.LeasedDelivery{
 				ID: logid.Delivery(event.event.Seq, i+1), Target: target.ID, IsIntegration: target.Peer != nil, Event: event.event,
-				RoundAt: now, ReadyAt: now, LeasedAt: lease.TakenAt, CommitLease: lease,
+				RoundAt: now, ReadyAt: now, LeasedAt: lease.TakenAt, CommitLease: lease, OrderingKey: event.orderingKey(i),
 			})
 		}
 		l.recorder.CountAccepted(event.Product, 1, len(event.targets))

@@ -68,7 +68,11 @@ func (p ProductPublisher) PublishTo(ctx context.Context, tx pgx.Tx, audience mod
 	if err != nil {
 		return nil, err
 	}
-	if err := (&rows{}).insertInParts(ctx, tx, stored, nil); err != nil {
+	rows := &rows{}
+	if err := rows.takePlaces(ctx, tx, stored); err != nil {
+		return nil, err
+	}
+	if err := rows.insertInParts(ctx, tx, stored, nil); err != nil {
 		return nil, fmt.Errorf("storing event %s: %w", events[0].Type, err)
 	}
 	ids, targets, deliveries := make([]string, len(stored)), make(map[uuid.UUID]bool), 0

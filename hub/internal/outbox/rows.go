@@ -23,6 +23,8 @@ type rows struct {
 	deltas, lease      bulk.Columns
 	erasures           bulk.Columns
 	assertion          bulk.Columns
+	places             bulk.Columns // deliveries that take a place in an order
+	ordered, queued    bulk.Columns // of a day: ordered deliveries with rows, and those behind others
 	leaseEntries       []byte // the lease's deliveries, as hub.leases has them
 }
 
@@ -75,6 +77,7 @@ func (r *rows) insertInParts(ctx context.Context, tx pgx.Tx, events []*prepared,
 // deliveries that the lease does not cover. The batch uses the buffers: it must have run
 // before the next one is queued.
 func (r *rows) queue(batch *bulk.Batch, events []*prepared, lease *delivery.CommitLease) {
+	isOrdered := hasOrdered(events)
 	for day, rest := 0, events; len(rest) > 0; day++ {
 		n := 1
 		for n < len(rest) && logid.SameDay(rest[0].event.Seq, rest[n].event.Seq) {
@@ -86,6 +89,9 @@ func (r *rows) queue(batch *bulk.Batch, events []*prepared, lease *delivery.Comm
 		partition := logid.Partition(rest[0].event.Seq)
 		queueEvents(batch, &r.events[day], rest[:n], partition)
 		queueDeliveries(batch, &r.deliveries[day], rest[:n], partition)
+		if isOrdered {
+			r.queueOrdered(batch, rest[:n], partition)
+		}
 		rest = rest[n:]
 	}
 	if lease != nil {
@@ -119,12 +125,13 @@ func queueEvents(batch *bulk.Batch, columns *bulk.Columns, events []*prepared, p
 		c[colEventDeliveries].Int4(int32(len(event.targets)))
 		c[colEventBody].Bytes(event.event.Body)
 		c[colEventSubjects].OptionalText(event.subjects)
+		c[colEventOrderingKey].OptionalText(event.OrderingKey)
 	}
 	batch.Add(`
-		insert into hub.events_`+partition+` (seq, id, tenant_id, environment, product, event_type, correlation_id, deliveries, body, subjects)
-		select u.seq, u.id, u.tenant, u.environment, u.product, u.type, u.correlation_id, u.deliveries, u.body, u.subjects::bigint[]
-		from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::integer[], $9::bytea[], $10::text[])
-			u(seq, id, tenant, environment, product, type, correlation_id, deliveries, body, subjects)`, c)
+		insert into hub.events_`+partition+` (seq, id, tenant_id, environment, product, event_type, correlation_id, deliveries, body, subjects, ordering_key)
+		select u.seq, u.id, u.tenant, u.environment, u.product, u.type, u.correlation_id, u.deliveries, u.body, u.subjects::bigint[], u.ordering_key
+		from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::integer[], $9::bytea[], $10::text[], $11::text[])
+			u(seq, id, tenant, environment, product, type, correlation_id, deliveries, body, subjects, ordering_key)`, c)
 }
 
 // queueDeliveries adds rows, due at once, for the deliveries without a place in this
@@ -135,19 +142,11 @@ func queueDeliveries(batch *bulk.Batch, columns *bulk.Columns, events []*prepare
 	hasRows := false
 	for _, event := range events {
 		for i, target := range event.targets {
-			if event.hasPlace[i] {
+			if event.hasPlace[i] || event.isOrdered(i) {
 				continue
 			}
 			hasRows = true
-			c[colDeliveryID].UUID(logid.Delivery(event.event.Seq, i+1))
-			c[colDeliveryEventID].Int8(event.event.IDBits)
-			c[colDeliveryTenantID].UUID(event.TenantID)
-			c[colDeliveryTargetID].UUID(target.ID)
-			c[colDeliveryEnvironment].Text(string(event.Environment))
-			c[colDeliveryProduct].Text(event.Product)
-			c[colDeliveryEventType].Text(event.Type)
-			c[colDeliveryCorrelationID].OptionalText(event.CorrelationID)
-			c[colDeliveryIntegration].Bool(target.Peer != nil)
+			addDelivery(c, event, target, logid.Delivery(event.event.Seq, i+1))
 		}
 	}
 	if hasRows {
@@ -155,6 +154,19 @@ func queueDeliveries(batch *bulk.Batch, columns *bulk.Columns, events []*prepare
 			insert into hub.deliveries_`+partition+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, integration)
 			select * from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::boolean[])`, c)
 	}
+}
+
+// addDelivery appends the values of a delivery to columns that begin with deliveryTypes.
+func addDelivery(c bulk.Columns, event *prepared, target *directory.Target, id uuid.UUID) {
+	c[colDeliveryID].UUID(id)
+	c[colDeliveryEventID].Int8(event.event.IDBits)
+	c[colDeliveryTenantID].UUID(event.TenantID)
+	c[colDeliveryTargetID].UUID(target.ID)
+	c[colDeliveryEnvironment].Text(string(event.Environment))
+	c[colDeliveryProduct].Text(event.Product)
+	c[colDeliveryEventType].Text(event.Type)
+	c[colDeliveryCorrelationID].OptionalText(event.CorrelationID)
+	c[colDeliveryIntegration].Bool(target.Peer != nil)
 }
 
 // queueLease adds the lease, which covers the deliveries with a place.

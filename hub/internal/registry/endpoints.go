@@ -68,6 +68,7 @@ type Endpoint struct {
 	DisabledAt     *time.Time // nil = enabled
 	AbandonedAt    *time.Time // disabled for so long that events make no deliveries any more
 	RatePerMinute  *int32     // nil = not paced
+	Ordered        bool       // gets the events of one ordering key one at a time
 	Signing        Signing
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
@@ -80,6 +81,7 @@ type EndpointState struct {
 	Description   string
 	Enabled       bool
 	RatePerMinute *int32 // 1 to 1,000,000, nil = no limit
+	Ordered       bool
 }
 
 // Create creates an endpoint and returns it with its secret, which is never shown again. A
@@ -103,7 +105,7 @@ func (e *Endpoints) Create(ctx context.Context, tenantID uuid.UUID, environment 
 		var err error
 		row, err = queries.CreateEndpoint(ctx, dbgen.CreateEndpointParams{
 			ID: id, TenantID: tenantID, Environment: environment, Url: state.URL, EventTypes: state.EventTypes,
-			Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute,
+			Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute, Ordered: state.Ordered,
 			Secret: e.box.Seal([]byte(secret), SecretContext(id)), StandardSignature: hub.IsStandardSecret(secret),
 		})
 		return err
@@ -205,7 +207,7 @@ func (e *Endpoints) Update(ctx context.Context, scope Scope, id uuid.UUID, state
 	}
 	row, err := dbgen.New(e.db).UpdateEndpoint(ctx, dbgen.UpdateEndpointParams{
 		ID: id, TenantID: scope.TenantID, Environment: nullable(scope.Environment), Url: state.URL, EventTypes: state.EventTypes,
-		Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute,
+		Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute, Ordered: state.Ordered,
 	})
 	if err != nil {
 		return Endpoint{}, false, store.Wrap("changing the endpoint", err)
@@ -216,7 +218,7 @@ func (e *Endpoints) Update(ctx context.Context, scope Scope, id uuid.UUID, state
 // isIn reports whether an update to a state would change nothing.
 func (e Endpoint) isIn(state EndpointState) bool {
 	return e.URL == state.URL && slices.Equal(e.EventTypes, state.EventTypes) && e.Description == state.Description &&
-		e.Enabled == state.Enabled && equalPointers(e.RatePerMinute, state.RatePerMinute) && (!state.Enabled || e.DisabledReason == nil)
+		e.Enabled == state.Enabled && e.Ordered == state.Ordered && equalPointers(e.RatePerMinute, state.RatePerMinute) && (!state.Enabled || e.DisabledReason == nil)
 }
 
 // Delete deletes an endpoint and returns its tenant. The endpoint's log stays.
@@ -256,7 +258,7 @@ func CheckEventTypes(location string, patterns []string) error {
 func endpointOf(row dbgen.Endpoint) Endpoint {
 	return Endpoint{
 		ID: row.ID, TenantID: row.TenantID, Environment: row.Environment, URL: row.Url, EventTypes: row.EventTypes,
-		Description: row.Description, Enabled: row.Enabled, DisabledReason: row.DisabledReason, DisabledAt: row.DisabledAt, AbandonedAt: row.AbandonedAt, RatePerMinute: row.RatePerMinute,
+		Description: row.Description, Enabled: row.Enabled, DisabledReason: row.DisabledReason, DisabledAt: row.DisabledAt, AbandonedAt: row.AbandonedAt, RatePerMinute: row.RatePerMinute, Ordered: row.Ordered,
 		Signing: signingOf(row), CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
 	}
 }

@@ -17,9 +17,11 @@ import (
 
 // setPendingSQL makes settled deliveries pending for a new round of attempts, due at once.
 // Deliveries that wait for a retry become due at once. What the round has spent is named
-// apart. The moment of the first parking stays for as long as nothing was delivered.
+// apart. The moment of the first parking stays for as long as nothing was delivered. One that
+// was settled has left the order of its target: others of its key may have been sent since.
 var setPendingSQL = `
 	set status = 0, reason = null, parked_at = case when status in (0, 2) then coalesce(parked_at, finished_at) end, finished_at = null, next_attempt_at = null, round_at = now(), due_at = now(),
+		ordering_key = case when status in (0, 2) then ordering_key end, out_of_order = out_of_order or status not in (0, 2) and ordering_key is not null,
 		duration_ms = coalesce(duration_ms, total_us / 1000), ` + clearFirstAttemptSQL
 
 // clearFirstAttemptSQL sets the columns of the first attempt to null, except the status

@@ -57,10 +57,11 @@ const (
 	colInsertCorrelationID
 	colInsertCreatedAt
 	colInsertIntegration
+	colInsertOrderingKey
 )
 
 var insertTypes = append(attemptTypes[:attemptColumnCount:attemptColumnCount],
-	bulk.Int8s, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Times, bulk.Bools)
+	bulk.Int8s, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Times, bulk.Bools, bulk.Texts)
 
 // Further columns of an attempt that gets a row of its own.
 const (
@@ -75,9 +76,10 @@ const (
 	colPendingID = iota
 	colPendingTargetID
 	colPendingIntegration
+	colPendingOrderingKey
 )
 
-var pendingTypes = []uint32{colPendingID: bulk.UUIDs, colPendingTargetID: bulk.UUIDs, colPendingIntegration: bulk.Bools}
+var pendingTypes = []uint32{colPendingID: bulk.UUIDs, colPendingTargetID: bulk.UUIDs, colPendingIntegration: bulk.Bools, colPendingOrderingKey: bulk.Texts}
 
 // Columns of a delivery's new state.
 const (

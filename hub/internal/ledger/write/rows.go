@@ -16,6 +16,7 @@ type rows struct {
 	goneEndpoints bulk.Columns
 	parks         bulk.Columns
 	settledLeases bulk.Columns
+	orders        bulk.Columns
 }
 
 // dayRows are the rows of one day's tables: addressed by name, because going
@@ -59,6 +60,7 @@ func (r *rows) queue(statements *bulk.Batch, batch []delivery.AttemptResult, now
 			}
 		}
 	}
+	r.lockOrders(statements, batch)
 	// Leases before deliveries, as hub.unfold_leases has it: the other way round two
 	// transactions would wait for each other.
 	if leases := settledLeases(batch); len(leases) > 0 {

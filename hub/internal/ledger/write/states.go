@@ -43,6 +43,7 @@ func (d *dayRows) addInsert(a *delivery.AttemptResult) {
 	c[colInsertCorrelationID].OptionalText(a.Event.CorrelationID)
 	c[colInsertCreatedAt].Time(logid.Time(a.ID))
 	c[colInsertIntegration].Bool(a.IsIntegration)
+	c[colInsertOrderingKey].OptionalText(a.OrderingKey)
 }
 
 // addFirstDelivered adds a delivery that has a row and that its first attempt delivered.
@@ -58,6 +59,7 @@ func (d *dayRows) addMaterialized(a *delivery.AttemptResult) {
 	d.materialized[colPendingID].UUID(a.ID)
 	d.materialized[colPendingTargetID].UUID(a.Target)
 	d.materialized[colPendingIntegration].Bool(a.IsIntegration)
+	d.materialized[colPendingOrderingKey].OptionalText(a.OrderingKey)
 }
 
 func (d *dayRows) addState(a *delivery.AttemptResult) {
@@ -98,9 +100,9 @@ func (d *dayRows) queue(statements *bulk.Batch, day string) {
 	if d.insertCount > 0 {
 		statements.Add(`
 			insert into hub.deliveries_`+day+` (id, `+ledger.AttemptColumns+`, event_id, tenant_id, target_id, environment, product, event_type,
-				correlation_id, created_at, integration, status, attempts, spent, round_at, due_at, finished_at)
+				correlation_id, created_at, integration, ordering_key, status, attempts, spent, round_at, due_at, finished_at)
 			select r.*, 1, 1, 1, null, null, now()
-			from unnest(`+attemptParams+`, $13::bigint[], $14::uuid[], $15::uuid[], $16::text[], $17::text[], $18::text[], $19::text[], $20::timestamptz[], $21::boolean[]) r`, d.inserts)
+			from unnest(`+attemptParams+`, $13::bigint[], $14::uuid[], $15::uuid[], $16::text[], $17::text[], $18::text[], $19::text[], $20::timestamptz[], $21::boolean[], $22::text[]) r`, d.inserts)
 	}
 	if d.deliveredCount > 0 {
 		statements.Add(`
@@ -112,9 +114,9 @@ func (d *dayRows) queue(statements *bulk.Batch, day string) {
 	}
 	if d.materializedCount > 0 {
 		statements.Add(`
-			insert into hub.deliveries_`+day+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, created_at, integration)
-			select r.id, e.id, e.tenant_id, r.target_id, e.environment, e.product, e.event_type, e.correlation_id, e.created_at, r.integration
-			from unnest($1::uuid[], $2::uuid[], $3::boolean[]) r(id, target_id, integration)
+			insert into hub.deliveries_`+day+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, created_at, integration, ordering_key)
+			select r.id, e.id, e.tenant_id, r.target_id, e.environment, e.product, e.event_type, e.correlation_id, e.created_at, r.integration, r.ordering_key
+			from unnest($1::uuid[], $2::uuid[], $3::boolean[], $4::text[]) r(id, target_id, integration, ordering_key)
 			join hub.events_`+day+` e on e.seq = (overlay(r.id::text placing '0000' from 33))::uuid`, d.materialized)
 	}
 	if d.stateCount > 0 {

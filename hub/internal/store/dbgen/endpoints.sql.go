@@ -25,8 +25,8 @@ func (q *Queries) CountEndpoints(ctx context.Context, tenantID uuid.UUID) (int64
 }
 
 const createEndpoint = `-- name: CreateEndpoint :one
-insert into hub.endpoints (id, tenant_id, environment, url, event_types, description, enabled, rate_per_minute, secret, standard_signature)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end
+insert into hub.endpoints (id, tenant_id, environment, url, event_types, description, enabled, rate_per_minute, ordered, secret, standard_signature)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered
 `
 
 type CreateEndpointParams struct {
@@ -38,6 +38,7 @@ type CreateEndpointParams struct {
 	Description       string
 	Enabled           bool
 	RatePerMinute     *int32
+	Ordered           bool
 	Secret            []byte
 	StandardSignature bool
 }
@@ -52,6 +53,7 @@ func (q *Queries) CreateEndpoint(ctx context.Context, arg CreateEndpointParams) 
 		arg.Description,
 		arg.Enabled,
 		arg.RatePerMinute,
+		arg.Ordered,
 		arg.Secret,
 		arg.StandardSignature,
 	)
@@ -77,6 +79,7 @@ func (q *Queries) CreateEndpoint(ctx context.Context, arg CreateEndpointParams) 
 		&i.StandardSignature,
 		&i.PreviousStandardSignature,
 		&i.SwitchAtEnd,
+		&i.Ordered,
 	)
 	return i, err
 }
@@ -103,7 +106,7 @@ func (q *Queries) DeleteEndpoint(ctx context.Context, arg DeleteEndpointParams) 
 }
 
 const endpointByID = `-- name: EndpointByID :one
-select id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end from hub.endpoints
+select id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered from hub.endpoints
 where id = $1 and deleted_at is null
   and ($2::uuid is null or tenant_id = $2)
   and ($3::text is null or environment = $3::text)
@@ -140,6 +143,7 @@ func (q *Queries) EndpointByID(ctx context.Context, arg EndpointByIDParams) (End
 		&i.StandardSignature,
 		&i.PreviousStandardSignature,
 		&i.SwitchAtEnd,
+		&i.Ordered,
 	)
 	return i, err
 }
@@ -165,7 +169,7 @@ func (q *Queries) EndpointWasDeleted(ctx context.Context, arg EndpointWasDeleted
 }
 
 const listEndpoints = `-- name: ListEndpoints :many
-select e.id, e.tenant_id, e.environment, e.url, e.event_types, e.description, e.enabled, e.disabled_reason, e.rate_per_minute, e.secret, e.previous_secret, e.previous_expires_at, e.created_at, e.updated_at, e.deleted_at, e.disabled_at, e.abandoned_at, e.standard_signature, e.previous_standard_signature, e.switch_at_end, t.product from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
+select e.id, e.tenant_id, e.environment, e.url, e.event_types, e.description, e.enabled, e.disabled_reason, e.rate_per_minute, e.secret, e.previous_secret, e.previous_expires_at, e.created_at, e.updated_at, e.deleted_at, e.disabled_at, e.abandoned_at, e.standard_signature, e.previous_standard_signature, e.switch_at_end, e.ordered, t.product from hub.endpoints e join hub.tenants t on t.id = e.tenant_id
 where e.deleted_at is null
   and ($1::uuid is null or e.tenant_id = $1)
   and ($2::text is null or t.product = $2)
@@ -226,6 +230,7 @@ func (q *Queries) ListEndpoints(ctx context.Context, arg ListEndpointsParams) ([
 			&i.Endpoint.StandardSignature,
 			&i.Endpoint.PreviousStandardSignature,
 			&i.Endpoint.SwitchAtEnd,
+			&i.Endpoint.Ordered,
 			&i.Product,
 		); err != nil {
 			return nil, err
@@ -247,7 +252,7 @@ set previous_secret = case when $1::timestamptz is null then null else secret en
 where id = $5 and deleted_at is null
   and ($6::uuid is null or tenant_id = $6)
   and ($7::text is null or environment = $7::text)
-returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end
+returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered
 `
 
 type RotateEndpointSecretParams struct {
@@ -292,6 +297,7 @@ func (q *Queries) RotateEndpointSecret(ctx context.Context, arg RotateEndpointSe
 		&i.StandardSignature,
 		&i.PreviousStandardSignature,
 		&i.SwitchAtEnd,
+		&i.Ordered,
 	)
 	return i, err
 }
@@ -299,12 +305,12 @@ func (q *Queries) RotateEndpointSecret(ctx context.Context, arg RotateEndpointSe
 const updateEndpoint = `-- name: UpdateEndpoint :one
 update hub.endpoints
 set url = $1, event_types = $2, description = $3,
-    enabled = $4, rate_per_minute = $5,
+    enabled = $4, rate_per_minute = $5, ordered = $6,
     disabled_reason = case when $4 then null else disabled_reason end, updated_at = now()
-where id = $6 and deleted_at is null
-  and ($7::uuid is null or tenant_id = $7)
-  and ($8::text is null or environment = $8::text)
-returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end
+where id = $7 and deleted_at is null
+  and ($8::uuid is null or tenant_id = $8)
+  and ($9::text is null or environment = $9::text)
+returning id, tenant_id, environment, url, event_types, description, enabled, disabled_reason, rate_per_minute, secret, previous_secret, previous_expires_at, created_at, updated_at, deleted_at, disabled_at, abandoned_at, standard_signature, previous_standard_signature, switch_at_end, ordered
 `
 
 type UpdateEndpointParams struct {
@@ -313,6 +319,7 @@ type UpdateEndpointParams struct {
 	Description   string
 	Enabled       bool
 	RatePerMinute *int32
+	Ordered       bool
 	ID            uuid.UUID
 	TenantID      *uuid.UUID
 	Environment   *string
@@ -325,6 +332,7 @@ func (q *Queries) UpdateEndpoint(ctx context.Context, arg UpdateEndpointParams) 
 		arg.Description,
 		arg.Enabled,
 		arg.RatePerMinute,
+		arg.Ordered,
 		arg.ID,
 		arg.TenantID,
 		arg.Environment,
@@ -351,6 +359,7 @@ func (q *Queries) UpdateEndpoint(ctx context.Context, arg UpdateEndpointParams) 
 		&i.StandardSignature,
 		&i.PreviousStandardSignature,
 		&i.SwitchAtEnd,
+		&i.Ordered,
 	)
 	return i, err
 }

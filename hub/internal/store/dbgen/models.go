@@ -32,6 +32,7 @@ type Endpoint struct {
 	StandardSignature         bool
 	PreviousStandardSignature bool
 	SwitchAtEnd               bool
+	Ordered                   bool
 }
 
 type Integration struct {

@@ -1,0 +1,178 @@
+package outbox
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/logid"
+	"integrationhub/hub/internal/store/bulk"
+)
+
+// A delivery with an ordering key to an ordered target takes a place in the order of that
+// key. The first one is the head and is sent as any other. Those behind it have rows that
+// are due at infinity; the trigger hub.free_place makes the next one the head when the one
+// before is settled, in the transaction that settles it.
+
+// orderPlace is the place of a delivery in the order of its target and key.
+type orderPlace struct {
+	number   int64 // 1 is the first that the key ever had; 0: no place
+	isBehind bool  // others go first
+}
+
+// isOrdered reports whether the delivery to target i takes a place in an order.
+func (p *prepared) isOrdered(i int) bool { return p.OrderingKey != "" && p.targets[i].Ordered }
+
+// isBehind reports whether the delivery to target i waits for others of its key.
+func (p *prepared) isBehind(i int) bool { return p.places != nil && p.places[i].isBehind }
+
+// orderingKey returns the key by which the delivery to target i has a place; "" if it has none.
+func (p *prepared) orderingKey(i int) string {
+	if p.isOrdered(i) {
+		return p.OrderingKey
+	}
+	return ""
+}
+
+// hasOrdered reports whether a delivery of these events takes a place in an order.
+func hasOrdered(events []*prepared) bool {
+	for _, event := range events {
+		if event.OrderingKey == "" {
+			continue
+		}
+		for i := range event.targets {
+			if event.isOrdered(i) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// keyOfOrder names one order.
+type keyOfOrder struct {
+	target uuid.UUID
+	key    string
+}
+
+// takePlacesSQL takes places for deliveries in the orders of their targets. The locks are
+// taken in one order, so that two commits cannot wait for each other.
+const takePlacesSQL = `
+	insert into hub.ordering_keys as k (target_id, key, accepted, waiting, head)
+	select u.target_id, u.key, count(*), count(*), (array_agg(u.id order by u.n))[1]
+	from unnest($1::uuid[], $2::text[], $3::uuid[]) with ordinality u(target_id, key, id, n)
+	group by 1, 2 order by 1, 2
+	on conflict (target_id, key) do update set accepted = k.accepted + excluded.accepted, waiting = k.waiting + excluded.waiting,
+		head = coalesce(k.head, excluded.head), used_at = now()
+	returning target_id, key, accepted, waiting::bigint`
+
+// takePlaces gives the ordered deliveries of prepared events their places. The keys stay
+// locked until the transaction ends, so places are taken in the order of the commits.
+func (r *rows) takePlaces(ctx context.Context, tx pgx.Tx, events []*prepared) error {
+	r.places.Reset(bulk.UUIDs, bulk.Texts, bulk.UUIDs)
+	counts := make(map[keyOfOrder]int64)
+	for _, event := range events {
+		event.places = nil
+		for i, target := range event.targets {
+			if !event.isOrdered(i) {
+				continue
+			}
+			counts[keyOfOrder{target.ID, event.OrderingKey}]++
+			r.places[0].UUID(target.ID)
+			r.places[1].Text(event.OrderingKey)
+			r.places[2].UUID(logid.Delivery(event.event.Seq, i+1))
+		}
+	}
+	if len(counts) == 0 {
+		return nil
+	}
+	next, hasHead := make(map[keyOfOrder]int64, len(counts)), make(map[keyOfOrder]bool, len(counts))
+	err := bulk.Query(ctx, tx.Conn(), takePlacesSQL, r.places, func(values [][]byte) {
+		order := keyOfOrder{uuid.UUID(values[0]), string(values[1])}
+		accepted, waiting := int64(binary.BigEndian.Uint64(values[2])), int64(binary.BigEndian.Uint64(values[3]))
+		next[order] = accepted - counts[order] + 1
+		hasHead[order] = waiting > counts[order]
+	})
+	if err != nil {
+		return fmt.Errorf("taking places in %d orders: %w", len(counts), err)
+	}
+	for _, event := range events {
+		for i, target := range event.targets {
+			if !event.isOrdered(i) {
+				continue
+			}
+			if event.places == nil {
+				event.places = make([]orderPlace, len(event.targets))
+			}
+			order := keyOfOrder{target.ID, event.OrderingKey}
+			event.places[i] = orderPlace{number: next[order], isBehind: hasHead[order]}
+			next[order]++
+			hasHead[order] = true
+		}
+	}
+	return nil
+}
+
+// reserveHeads reserves places in this process's queue for the heads of orders, as reserve
+// does for what is not ordered. It returns the lease, a new one if there was none and one is
+// needed.
+func (o *Outbox) reserveHeads(events []*prepared, lease *delivery.CommitLease) *delivery.CommitLease {
+	for _, event := range events {
+		for i, target := range event.targets {
+			if !event.isOrdered(i) || event.isBehind(i) || !o.dispatcher.Reserve(target) {
+				continue
+			}
+			if lease == nil {
+				lease = o.newLease()
+			}
+			event.hasPlace[i] = true
+			lease.WithoutRow++
+		}
+	}
+	return lease
+}
+
+// queueOrdered adds the rows of ordered deliveries that the lease does not cover, and the
+// places of those behind others.
+func (r *rows) queueOrdered(batch *bulk.Batch, events []*prepared, partition string) {
+	r.ordered.Reset(bulk.UUIDs, bulk.Int8s, bulk.UUIDs, bulk.UUIDs, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Texts, bulk.Bools, bulk.Texts, bulk.Bools)
+	r.queued.Reset(bulk.UUIDs, bulk.Texts, bulk.Int8s, bulk.UUIDs)
+	hasRows, hasQueued := false, false
+	for _, event := range events {
+		for i, target := range event.targets {
+			if !event.isOrdered(i) || event.hasPlace[i] {
+				continue
+			}
+			hasRows = true
+			id := logid.Delivery(event.event.Seq, i+1)
+			c := r.ordered
+			addDelivery(c, event, target, id)
+			c[colDeliveryOrderingKey].Text(event.OrderingKey)
+			c[colDeliveryBehind].Bool(event.isBehind(i))
+			if event.isBehind(i) {
+				hasQueued = true
+				r.queued[0].UUID(target.ID)
+				r.queued[1].Text(event.OrderingKey)
+				r.queued[2].Int8(event.places[i].number)
+				r.queued[3].UUID(id)
+			}
+		}
+	}
+	if hasRows {
+		batch.Add(`
+			insert into hub.deliveries_`+partition+` (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, integration, ordering_key, due_at)
+			select id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, integration, ordering_key,
+				case when behind then 'infinity' else now() end
+			from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::boolean[], $10::text[], $11::boolean[])
+				u(id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, integration, ordering_key, behind)`, r.ordered)
+	}
+	if hasQueued {
+		batch.Add(`
+			insert into hub.ordering_queue (target_id, key, place, delivery_id)
+			select * from unnest($1::uuid[], $2::text[], $3::bigint[], $4::uuid[])`, r.queued)
+	}
+}
