@@ -34,6 +34,7 @@ type engine struct {
 	reader         *query.Reader
 	replays        *maintain.Replays
 	requeuer       *maintain.Requeuer
+	discarder      *maintain.Discarder
 	tail           *query.Tail
 	metrics        *metrics.Metrics
 	tracer         *tracing.Tracer // nil = off
@@ -77,6 +78,7 @@ func startEngine(cfg config.Config, s *storage, guard *egress.Guard, speaks dire
 	e.outbox = outbox.New(s.engine, e.directory, e.dispatcher, e.metrics, log, now, cfg.MaxDeliveries)
 	e.replays = maintain.NewReplays(s.api, log, now, e.dispatcher.Wake).TakeBackWith(e.dispatcher.TakeBack)
 	e.requeuer = maintain.NewRequeuer(s.api, e.reader)
+	e.discarder = maintain.NewDiscarder(s.api, e.reader, e.metrics.CountFailedUnsent)
 	e.metrics.Gauge("hub_queue_depth", "Leased deliveries waiting in this process.", func() float64 {
 		queued, _ := e.dispatcher.Depth()
 		return float64(queued)

@@ -188,7 +188,7 @@ func (s *Server) mountAPI(ctx context.Context, guard *egress.Guard) error {
 		Directory: registry.NewDirectory(db, registeredAs(s.options.Modules)...), Endpoints: s.products.endpoints,
 		Audit: audit.NewRecorder(db), Publisher: pings{e.directory, e.outbox}, Mail: readable,
 		Publish: receive.Publish, PublishBatch: receive.PublishBatch,
-		Ledger: e.reader, Replays: e.replays, Requeuer: e.requeuer, Tail: e.tail, Lookup: lookup.New(s.products.searchers(), e.reader), LookupLimiter: limits, Examine: s.examine, Wake: e.dispatcher.Wake, Now: time.Now, Stopping: s.stopping,
+		Ledger: e.reader, Replays: e.replays, Requeuer: e.requeuer, Discarder: e.discarder, Tail: e.tail, Lookup: lookup.New(s.products.searchers(), e.reader), LookupLimiter: limits, Examine: s.examine, Wake: e.dispatcher.Wake, Now: time.Now, Stopping: s.stopping,
 		SecureCookies: strings.HasPrefix(s.publicURL(), "https://"), TrustedProxies: cfg.TrustedProxies, Version: s.options.Version, Docs: !cfg.IsProduction(), References: func() []reference.Link { return s.references(false) },
 	})
 	if err != nil {

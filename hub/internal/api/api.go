@@ -77,6 +77,7 @@ type Deps struct {
 	Ledger         *query.Reader
 	Replays        *maintain.Replays
 	Requeuer       *maintain.Requeuer
+	Discarder      *maintain.Discarder
 	Tail           *query.Tail
 	Lookup         *lookup.Service
 	LookupLimiter  LookupLimiter                           // nil = lookups are not limited

@@ -115,6 +115,20 @@ type Retried struct {
 	Status string    `json:"status" enum:"pending" doc:"Always pending: it waits for its next attempt"`
 }
 
+// Discarded is a delivery that failed because an administrator discarded it.
+type Discarded struct {
+	ID     uuid.UUID `json:"id" format:"uuid" doc:"UUID that names it in paths"`
+	Status string    `json:"status" enum:"failed" doc:"Always failed"`
+	Reason string    `json:"reason" enum:"discarded" doc:"Always discarded"`
+}
+
+func (a *API) discardDelivery(ctx context.Context, in *idPath) (*struct{ Body Discarded }, error) {
+	if err := a.deps.Discarder.Discard(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	return &struct{ Body Discarded }{Discarded{in.ID, delivery.Failed.String(), delivery.ReasonDiscarded}}, nil
+}
+
 func (a *API) retryDelivery(ctx context.Context, in *idPath) (*struct{ Body Retried }, error) {
 	target, err := a.deps.Requeuer.Requeue(ctx, in.ID)
 	if err != nil {

@@ -65,7 +65,7 @@ var parameters = map[string]string{
 	"events.publish": "Idempotency-Key", "events.list": "limit cursor since until", "events.get": "id",
 	"events.publish-batch": "Idempotency-Key",
 	"events.stream":        deliveryParameters + " Last-Event-ID",
-	"deliveries.list":      "limit cursor " + deliveryParameters, "deliveries.get": "id", "deliveries.retry": "id",
+	"deliveries.list":      "limit cursor " + deliveryParameters, "deliveries.get": "id", "deliveries.retry": "id", "deliveries.discard": "id",
 	"replays.list": "limit cursor", "replays.get": "id", "replays.cancel": "id",
 	"stats.get":    "from to bucket product tenant_id endpoint_id integration_id",
 	"lookup.phone": "phone email cpf",

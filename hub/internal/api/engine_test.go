@@ -44,6 +44,7 @@ type engine struct {
 	outbox     *outbox.Outbox
 	replays    *maintain.Replays
 	requeuer   *maintain.Requeuer
+	discarder  *maintain.Discarder
 	tail       *query.Tail
 	hook       *hook
 	stopping   chan struct{}
@@ -66,6 +67,7 @@ func (e *engine) start(b *bundle, log *slog.Logger) {
 	e.outbox = outbox.New(b.db, e.directory, e.dispatcher, metrics.New(), log, b.clock.Now, 10_000)
 	e.replays = maintain.NewReplays(b.db, log, b.clock.Now, e.dispatcher.Wake)
 	e.requeuer = maintain.NewRequeuer(b.db, query.NewReader(b.db))
+	e.discarder = maintain.NewDiscarder(b.db, query.NewReader(b.db), func(string, int) {})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	e.background = func(work func(context.Context)) { running.Go(func() { work(ctx) }) }

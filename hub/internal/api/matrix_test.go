@@ -49,7 +49,7 @@ var bodies = map[string]string{
 var bodiless = map[string]bool{
 	"session.delete": true, "operators.delete": true, "products.delete": true, "tenants.delete": true, "keys.revoke": true, "endpoints.delete": true, "endpoints.ping": true,
 	"integrations.revoke": true, "integrations.test": true, "integrations.enable": true, "integrations.disable": true,
-	"deliveries.retry": true, "replays.cancel": true,
+	"deliveries.retry": true, "deliveries.discard": true, "replays.cancel": true,
 }
 
 // endsLogin reports whether a row ends the login that the next rows need.

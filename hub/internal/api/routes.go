@@ -100,6 +100,7 @@ func (a *API) routes() []rest.Route {
 
 		rest.Get("/api/v1/deliveries", operators, 200, "deliveries.list", "Search the delivery log", rest.Handle(a.listDeliveries)),
 		rest.Get("/api/v1/deliveries/{id}", operators, 200, "deliveries.get", "Show a delivery with its attempts", rest.Handle(a.getDelivery)),
+		rest.Post("/api/v1/deliveries/{id}/discard", admins, 200, "deliveries.discard", "Fail a delivery that waits, so that those behind it pass", rest.Handle(a.discardDelivery)),
 		rest.Post("/api/v1/deliveries/{id}/retry", operators, 202, "deliveries.retry", "Send a delivery again, with a new round of attempts", rest.Handle(a.retryDelivery)),
 
 		rest.Post("/api/v1/replays", operators, 202, "replays.create", "Count what matches, or send it all again", rest.Handle(a.createReplay)),

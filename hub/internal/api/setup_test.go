@@ -110,7 +110,7 @@ func setup(t *testing.T) *bundle {
 	b.api, err = api.New(app, api.Deps{
 		Log: logger, Auth: b.auth, Keys: b.keys, KeyFinder: b.keys, KeyLimiter: limits, KeyUse: limits, Directory: registry.NewDirectory(b.db),
 		Endpoints: registry.NewEndpoints(b.db, b.box, newGuard(t), b.clock.Now), Audit: audit.NewRecorder(b.db), Publisher: b.sent, Connect: connections, Mail: b.mail,
-		Publish: receive.Publish, PublishBatch: receive.PublishBatch, Ledger: query.NewReader(b.db).PaceFrom(b.engine.directory.Pace), Replays: b.engine.replays, Requeuer: b.engine.requeuer,
+		Publish: receive.Publish, PublishBatch: receive.PublishBatch, Ledger: query.NewReader(b.db).PaceFrom(b.engine.directory.Pace), Replays: b.engine.replays, Requeuer: b.engine.requeuer, Discarder: b.engine.discarder,
 		Tail: b.engine.tail, Lookup: lookup.New(nil, query.NewReader(b.db)), Wake: b.engine.dispatcher.Wake, Now: b.clock.Now, Stopping: b.engine.stopping,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix(localPeer)}, Version: "test", Docs: true,
 	})

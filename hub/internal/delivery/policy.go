@@ -36,6 +36,7 @@ const (
 	ReasonReplayCancelled     = "replay_cancelled"     // its replay was cancelled before an attempt; not drained
 	ReasonPayloadMissing      = "payload_missing"      // the log has no event for it
 	ReasonOtherAccount        = "other_account"        // the integration is connected to another account by now
+	ReasonDiscarded           = "discarded"            // by an administrator, so that others pass
 	ReasonErased              = "erased"               // its payload was erased
 )
 

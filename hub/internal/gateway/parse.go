@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"integrationhub/hub"
 	"integrationhub/hub/internal/directory"
@@ -83,18 +82,13 @@ func parseEvent(key *directory.Key, body []byte, location string) (*outbox.Publi
 	return p, nil
 }
 
-// parseOrderingKey reads an ordering key. It is stored as text, which has no NUL.
+// parseOrderingKey reads an ordering key.
 func parseOrderingKey(value []byte, location string) (string, error) {
 	key, err := parseString(value, location, maxOrderingKey)
-	switch {
-	case err != nil:
-		return "", err
-	case key == "":
-		return "", hub.Invalid(location, "must not be empty; leave it out for an event without order")
-	case strings.IndexByte(key, 0) >= 0 || !utf8.ValidString(key):
-		return "", hub.Invalid(location, "must be text without NUL")
+	if err == nil && key == "" {
+		err = hub.Invalid(location, "must not be empty; leave it out for an event without order")
 	}
-	return key, nil
+	return key, err
 }
 
 // parseBatch reads {"events":[…]}.

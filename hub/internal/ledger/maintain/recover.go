@@ -198,9 +198,10 @@ func recoverEvents(ctx context.Context, tx pgx.Tx, endpoint uuid.UUID, seqs []uu
 	}
 	rows, err := tx.Query(ctx, `
 		with made as (
-			insert into hub.deliveries (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, created_at)
+			insert into hub.deliveries (id, event_id, tenant_id, target_id, environment, product, event_type, correlation_id, created_at, out_of_order)
 			select (overlay(e.seq::text placing lpad(to_hex(e.deliveries + 1), 4, '0') from 33))::uuid,
-				e.id, e.tenant_id, $1, e.environment, e.product, e.event_type, e.correlation_id, e.created_at
+				e.id, e.tenant_id, $1, e.environment, e.product, e.event_type, e.correlation_id, e.created_at,
+				e.ordering_key is not null and exists (select from hub.endpoints t where t.id = $1 and t.ordered)
 			from hub.events e where e.seq = any($2) and e.deliveries < $3 and `+notErasedSQL+` and `+noDeliverySQL+`
 			returning id, tenant_id, product),
 		numbered as (

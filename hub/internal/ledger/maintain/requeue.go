@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"integrationhub/hub"
+	"integrationhub/hub/internal/delivery"
 	"integrationhub/hub/internal/ledger"
 	"integrationhub/hub/internal/ledger/query"
 )
@@ -63,27 +64,27 @@ func NewRequeuer(pool *pgxpool.Pool, reader *query.Reader) *Requeuer {
 }
 
 // Requeue makes one delivery pending and returns its target. It is an [hub.ErrConflict] if
-// the delivery was received, the payload is gone or erased, or the endpoint is disabled or
+// the delivery was received or discarded, the payload is gone or erased, or the endpoint is disabled or
 // deleted.
 func (r *Requeuer) Requeue(ctx context.Context, id uuid.UUID) (target uuid.UUID, err error) {
 	if err := r.reader.Materialize(ctx); err != nil {
 		return target, err
 	}
-	var hasPayload, isWhole, accepts, isInbound, isDeleted bool
+	var hasPayload, isWhole, accepts, isInbound, isDeleted, isDiscarded bool
 	err = r.pool.QueryRow(ctx, `
 		with found as (
-			select d.id, d.target_id, d.status, d.inbound,
+			select d.id, d.target_id, d.status, d.inbound, coalesce(d.reason = '`+delivery.ReasonDiscarded+`', false) as discarded,
 				not d.integration and not exists (select from hub.endpoints t where t.id = d.target_id and t.deleted_at is null) as deleted, d.next_attempt_at is not null as waiting, e.seq is not null as payload,
 				coalesce(`+notErasedSQL+`, false) as whole, `+targetAcceptsSQL+` as takes
 			from hub.deliveries d
 			left join hub.events e on e.seq = (overlay(d.id::text placing '0000' from 33))::uuid
 			where d.id = $1 for update of d),
 		sendable as (
-			select id from found where whole and takes and (status <> 0 or waiting)),
+			select id from found where whole and takes and not discarded and (status <> 0 or waiting)),
 		kept as (`+moveFirstAttemptSQL+`),
 		requeued as (
 			update hub.deliveries d `+setPendingSQL+`, spent = 0 from sendable s where d.id = s.id)
-		select target_id, payload, whole, takes, inbound, deleted from found`, id).Scan(&target, &hasPayload, &isWhole, &accepts, &isInbound, &isDeleted)
+		select target_id, payload, whole, takes, inbound, deleted, discarded from found`, id).Scan(&target, &hasPayload, &isWhole, &accepts, &isInbound, &isDeleted, &isDiscarded)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return target, query.ErrNotFound
@@ -95,6 +96,8 @@ func (r *Requeuer) Requeue(ctx context.Context, id uuid.UUID) (target uuid.UUID,
 		return target, errPayloadGone
 	case !isWhole:
 		return target, errErased
+	case isDiscarded:
+		return target, errDiscarded
 	case isDeleted:
 		return target, errDeleted
 	case !accepts:
@@ -108,11 +111,11 @@ func (r *Requeuer) Requeue(ctx context.Context, id uuid.UUID) (target uuid.UUID,
 func requeueBatch(ctx context.Context, tx pgx.Tx, c query.Conditions, limit int) (b requeuedBatch, err error) {
 	rows, err := tx.Query(ctx, fmt.Sprintf(`
 		with picked as (
-			select d.id, d.target_id, d.integration, d.inbound from hub.deliveries d
+			select d.id, d.target_id, d.integration, d.inbound, d.reason from hub.deliveries d
 			where %s and d.status <> 0 and not d.inbound order by d.id limit %d for update),
 		sendable as (
 			select d.id from picked d
-			where `+targetAcceptsSQL+` and exists (select from hub.events e where e.seq = (overlay(d.id::text placing '0000' from 33))::uuid and `+notErasedSQL+`)),
+			where d.reason is distinct from '`+delivery.ReasonDiscarded+`' and `+targetAcceptsSQL+` and exists (select from hub.events e where e.seq = (overlay(d.id::text placing '0000' from 33))::uuid and `+notErasedSQL+`)),
 		kept as (`+moveFirstAttemptSQL+`),
 		moved as (
 			update hub.deliveries d `+setPendingSQL+`, spent = 0

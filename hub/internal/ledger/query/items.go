@@ -32,6 +32,8 @@ type Item struct {
 	Receiver      string          `json:"receiver" maxLength:"4096" doc:"URL of the endpoint or of the peer's webhook, as it is now; for inbound webhooks and peers without a URL the peer's product; empty where neither is known" example:"https://example.com/hooks"`
 	EventType     string          `json:"event_type" doc:"What happened, such as appointment.created"`
 	CorrelationID *string         `json:"correlation_id" doc:"Ties events and deliveries of one matter together; null: none"`
+	OrderingKey   *string         `json:"ordering_key" maxLength:"200" doc:"What the event is about, by the publisher: receivers with ordered get the events of one key in the order of their acceptance; null: none"`
+	OutOfOrder    bool            `json:"out_of_order" doc:"Whether it was sent, or is sent, apart from the order of its key: again by hand, by a replay or by a recovery"`
 	Payload       json.RawMessage `json:"payload" doc:"The envelope as sent, CPF numbers masked; {\"erased\":true} once the person it was about was deleted; null once its retention ended"`
 	Status        string          `json:"status" enum:"pending,delivered,parked,failed" doc:"State it is in"`
 	Reason        *string         `json:"reason" doc:"Why it is parked or failed"`
@@ -51,7 +53,7 @@ type Item struct {
 // tables of one day: on the parent tables the planning alone takes longer.
 const readItemsSQL = `
 	select d.id, d.event_id, d.inbound, d.product, d.tenant_id, d.environment, d.target_id, d.integration, d.event_type,
-		d.correlation_id, e.body, d.status, d.reason, d.status_code,
+		d.correlation_id, e.ordering_key, d.out_of_order, e.body, d.status, d.reason, d.status_code,
 		coalesce(a.response_body, d.response_body), d.attempts, coalesce(d.duration_ms, d.total_us / 1000),
 		d.created_at, d.next_attempt_at, d.finished_at, greatest(a.stored_at, d.finished_at, d.created_at),
 		coalesce(tenant.name, ''), coalesce(endpoint.url, case when not d.inbound then nullif(integration.peer_webhook_url, '') end, integration.product, '')
@@ -60,7 +62,7 @@ const readItemsSQL = `
 	left join hub.endpoints endpoint on not d.integration and endpoint.id = d.target_id
 	left join hub.integrations integration on d.integration and integration.id = d.target_id
 	left join lateral (
-		select body from hub.events_%[1]s e
+		select ordering_key, body from hub.events_%[1]s e
 		where e.seq = (overlay(d.id::text placing '0000' from 33))::uuid) e on true
 	left join lateral (
 		select response_body, stored_at from hub.attempts_%[1]s a
@@ -111,7 +113,7 @@ func scanItem(row pgx.CollectableRow) (Item, error) {
 	var status delivery.Status
 	var attempts int
 	err := row.Scan(&it.ID, &event, &inbound, &it.Product, &it.TenantID, &it.Environment, &target, &integration, &it.EventType,
-		&it.CorrelationID, &body, &status, &it.Reason, &it.StatusCode, &response, &attempts, &it.DurationMS,
+		&it.CorrelationID, &it.OrderingKey, &it.OutOfOrder, &body, &status, &it.Reason, &it.StatusCode, &response, &attempts, &it.DurationMS,
 		&it.CreatedAt, &it.NextAttemptAt, &it.FinishedAt, &it.ChangedAt,
 		&it.TenantName, &it.Receiver)
 	if err != nil {

@@ -32,6 +32,7 @@ const (
 	CauseDraining   = "draining"
 	CauseCancelled  = "replay_cancelled"
 	CauseUnreleased = "not_scheduled"
+	CauseOrder      = "behind_in_order"
 )
 
 // What releases a delivery that waits.
@@ -41,6 +42,7 @@ const (
 	ReleaseEnable   = "enable_receiver"
 	ReleaseActivate = "activate_integration"
 	ReleaseRetry    = "retry"
+	ReleaseDiscard  = "discard"
 )
 
 // Bounds of what is counted.
@@ -52,15 +54,16 @@ const (
 // Waiting says why a delivery waits and what releases it. It is read from the database and the
 // configuration: every process answers the same.
 type Waiting struct {
-	Cause         string     `json:"cause" enum:"retry_scheduled,attempt_under_way,behind_others,paced,breaker_open,receiver_disabled,receiver_gone,receiver_deleted,integration_inactive,peer_down,trial_scheduled,trial_under_way,draining,replay_cancelled,not_scheduled" doc:"What keeps it: the next retry's time; an attempt that runs; earlier deliveries to the same receiver; the receiver's pace; its breaker, as attempts failed in a row and few are made at once; the receiver was disabled, responded 410, or was deleted; its integration is inactive or in error; a trial of one parked delivery is scheduled or runs; parked deliveries are going out in order; its replay was cancelled; nothing is scheduled"`
+	Cause         string     `json:"cause" enum:"retry_scheduled,attempt_under_way,behind_others,paced,breaker_open,receiver_disabled,receiver_gone,receiver_deleted,integration_inactive,peer_down,trial_scheduled,trial_under_way,draining,replay_cancelled,not_scheduled,behind_in_order" doc:"What keeps it: the next retry's time; an attempt that runs; earlier deliveries to the same receiver; the receiver's pace; its breaker, as attempts failed in a row and few are made at once; the receiver was disabled, responded 410, or was deleted; its integration is inactive or in error; a trial of one parked delivery is scheduled or runs; parked deliveries are going out in order; its replay was cancelled; nothing is scheduled; earlier deliveries of the same ordering key"`
 	Since         *time.Time `json:"since" doc:"Since when it waits for this; null: unknown"`
 	Until         *time.Time `json:"until" doc:"When the hub acts next by itself; null: no time is set"`
+	Behind        *uuid.UUID `json:"behind" format:"uuid" nullable:"true" doc:"Delivery of the same ordering key that is sent next and holds up this one; null: none"`
 	Ahead         int        `json:"ahead" minimum:"0" maximum:"10000" doc:"Deliveries to the same receiver that go first, counted up to 10000"`
 	RatePerMinute int        `json:"rate_per_minute" minimum:"0" maximum:"1000000" doc:"Deliveries a minute that the receiver gets at most; 0: as many as it takes"`
 	Failures      int        `json:"failures" minimum:"0" maximum:"100" doc:"Attempts at the receiver that failed since one succeeded, as far as their deliveries still wait; counted up to 100. From 10 on the breaker is open"`
 	LastError     *string    `json:"last_error" maxLength:"4096" doc:"What the integration's last check found; null: nothing, or an endpoint"`
 	ExpiresAt     *time.Time `json:"expires_at" doc:"When a parked delivery fails for good; null while it is pending"`
-	Release       []string   `json:"release" nullable:"false" maxItems:"3" enum:"time,receiver_answers,enable_receiver,activate_integration,retry" doc:"What releases it: the time in until, a success at the receiver, enabling the receiver, a working connection of the integration, or sending it again by hand"`
+	Release       []string   `json:"release" nullable:"false" maxItems:"3" enum:"time,receiver_answers,enable_receiver,activate_integration,retry,discard" doc:"What releases it: the time in until, a success at the receiver, enabling the receiver, a working connection of the integration, sending it again by hand, or discarding the one it is behind"`
 	Explanation   string     `json:"explanation" maxLength:"500" doc:"The same in a sentence" example:"Attempt 3 is due at 14:03:07 UTC."`
 }
 
@@ -120,7 +123,14 @@ func (r *Reader) waiting(ctx context.Context, detail *Detail) (*Waiting, error) 
 		expires := state.parkedAt.Add(ledger.MaxParkedAge)
 		w.ExpiresAt = &expires
 	}
+	if isPending && item.OrderingKey != nil {
+		if err := r.readOrder(ctx, item.ID, w); err != nil {
+			return nil, err
+		}
+	}
 	switch {
+	case w.Behind != nil:
+		w.set(CauseOrder, &item.CreatedAt, nil, ReleaseAnswer, ReleaseDiscard)
 	case item.Reason != nil && *item.Reason == delivery.ReasonReplayCancelled:
 		w.set(CauseCancelled, state.parkedAt, nil, ReleaseRetry)
 	case !state.inUse():
@@ -231,13 +241,27 @@ func (r *Reader) pendingAhead(ctx context.Context, id, receiver uuid.UUID) (n in
 		select count(*) from (
 			select from own, lateral (
 				select d.id, d.due_at from hub.deliveries d
-				where d.status = 0 and d.target_id = $2 and (d.next_attempt_at is null or d.next_attempt_at <= now()) order by d.due_at limit $3 + 1) d
+				where d.status = 0 and d.target_id = $2 and (d.next_attempt_at is null or d.next_attempt_at <= now()) and d.due_at < 'infinity' order by d.due_at limit $3 + 1) d
 			where d.id <> $1 and case when own.unclaimed then d.due_at > now() or (d.due_at, d.id) < (own.due_at, $1) else d.due_at > now() and d.id < $1 end
 			limit $3) ahead`, id, receiver, maxAheadCounted).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("counting the deliveries before one: %w", err)
 	}
 	return n, nil
+}
+
+// readOrder sets which delivery a pending one is behind in the order of its key, and how many
+// go first.
+func (r *Reader) readOrder(ctx context.Context, id uuid.UUID, w *Waiting) error {
+	err := r.pool.QueryRow(ctx, `
+		select k.head, 1 + (select count(*) from (
+			select from hub.ordering_queue o where o.target_id = q.target_id and o.key = q.key and o.place < q.place limit $2 - 1) ahead)
+		from hub.ordering_queue q join hub.ordering_keys k on k.target_id = q.target_id and k.key = q.key
+		where q.delivery_id = $1`, id, maxAheadCounted).Scan(&w.Behind, &w.Ahead)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return fmt.Errorf("reading the order of a delivery: %w", err)
+	}
+	return nil
 }
 
 // parkedAhead counts the parked deliveries of a receiver that are older than one.
@@ -288,6 +312,8 @@ func (w *Waiting) explain(item Item) string {
 		return "It is due, and its attempt is being made."
 	case CauseBehind:
 		return fmt.Sprintf("%d earlier deliveries to the same receiver go first.", w.Ahead)
+	case CauseOrder:
+		return fmt.Sprintf("%d earlier deliveries of the same ordering key go first. Delivery %s is sent next; once it is delivered, failed or discarded, the others follow one by one.", w.Ahead, w.Behind)
 	case CausePaced:
 		return fmt.Sprintf("The receiver gets at most %d deliveries a minute, and %d go first: its turn is about %s.", w.RatePerMinute, w.Ahead, until)
 	case CauseBreaker:

@@ -1,0 +1,94 @@
+package maintain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"integrationhub/hub"
+	"integrationhub/hub/internal/delivery"
+	"integrationhub/hub/internal/ledger/query"
+)
+
+const (
+	discardWait  = 12 * time.Second // for an attempt under way: it takes 10 s at most
+	discardPause = 100 * time.Millisecond
+)
+
+var (
+	errNotWaiting = hub.Errorf(hub.ErrConflict, "delivery_settled", "This delivery waits no more: it was delivered, or it failed.")
+	errDiscarded  = hub.Errorf(hub.ErrConflict, "discarded", "This delivery was discarded so that others could pass; it cannot be sent again.")
+	errUnderWay   = hub.Errorf(hub.ErrConflict, "attempt_under_way", "An attempt of this delivery is under way; try again in a few seconds.")
+)
+
+// Discarder fails single deliveries that wait, so that those behind them pass.
+type Discarder struct {
+	pool       *pgxpool.Pool
+	reader     *query.Reader
+	onDiscards func(product string, failed int)
+}
+
+// NewDiscarder returns the service. reader materializes deliveries that have no rows yet;
+// onDiscards counts what failed.
+func NewDiscarder(pool *pgxpool.Pool, reader *query.Reader, onDiscards func(product string, failed int)) *Discarder {
+	return &Discarder{pool: pool, reader: reader, onDiscards: onDiscards}
+}
+
+// Discard fails a pending or parked delivery with the reason discarded. It waits for an
+// attempt under way: the next one of the same order must not overtake it. It is a
+// [hub.ErrConflict] if the delivery was received or settled, or the attempt does not end.
+func (d *Discarder) Discard(ctx context.Context, id uuid.UUID) error {
+	if err := d.reader.Materialize(ctx); err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(discardWait); ; {
+		done, err := d.tryDiscard(ctx, id)
+		if done || err != nil {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return errUnderWay
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(discardPause):
+		}
+	}
+}
+
+// tryDiscard fails a delivery that no process has leased; done is false if one has.
+func (d *Discarder) tryDiscard(ctx context.Context, id uuid.UUID) (done bool, err error) {
+	var isInbound, isWaiting, isSettled bool
+	var product string
+	err = d.pool.QueryRow(ctx, `
+		with found as (
+			select d.id, d.inbound, d.product, d.status in (1, 3) as settled,
+				d.status = 2 or d.status = 0 and (d.next_attempt_at is not null or d.due_at <= now() or d.due_at = 'infinity') as waiting
+			from hub.deliveries d where d.id = $1 for update of d),
+		moved as (
+			update hub.deliveries d set status = 3, reason = '`+delivery.ReasonDiscarded+`', next_attempt_at = null, parked_at = null, finished_at = now()
+			from found f where d.id = f.id and f.waiting and not f.inbound returning d.tenant_id, d.target_id, d.product),
+		counted as (
+			insert into hub.rollup_deltas (bucket, tenant_id, target_id, product, failed)
+			select date_trunc('minute', now()), tenant_id, target_id, product, 1 from moved)
+		select inbound, product, settled, waiting from found`, id).Scan(&isInbound, &product, &isSettled, &isWaiting)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return false, query.ErrNotFound
+	case err != nil:
+		return false, fmt.Errorf("discarding a delivery: %w", err)
+	case isInbound:
+		return false, errReceived
+	case isSettled:
+		return false, errNotWaiting
+	case isWaiting:
+		d.onDiscards(product, 1)
+	}
+	return isWaiting, nil
+}

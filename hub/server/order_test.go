@@ -1,0 +1,187 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// sequences records the numbers that an ordered receiver got for each key, and which came
+// after a later one.
+type sequences struct {
+	mu        sync.Mutex
+	last      map[string]int // the highest number that came
+	delivered map[string]int
+	disorder  []string
+}
+
+type numbered struct {
+	Key string
+	N   int
+}
+
+// note checks one arrival: a repeat of the newest is allowed, an earlier one is not.
+func (s *sequences) note(body []byte, accepted bool) {
+	var envelope struct{ Data numbered }
+	if err := json.Unmarshal(body, &envelope); err != nil {
+		panic(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := envelope.Data
+	if at.N < s.last[at.Key] || at.N > s.delivered[at.Key]+1 {
+		s.disorder = append(s.disorder, fmt.Sprintf("%s: %d came after %d arrived and %d was accepted", at.Key, at.N, s.last[at.Key], s.delivered[at.Key]))
+	}
+	s.last[at.Key] = max(s.last[at.Key], at.N)
+	if accepted {
+		s.delivered[at.Key] = max(s.delivered[at.Key], at.N)
+	}
+}
+
+// publishNumbered publishes event n of a key.
+func (a *account) publishNumbered(key string, n int) string {
+	a.t.Helper()
+	return a.ok(202, "POST", "/events", fmt.Sprintf(`{"event_type":"a.b","ordering_key":%q,"data":{"key":%q,"n":%d}}`, key, key, n), a.live)["id"].(string)
+}
+
+// An ordered endpoint gets the events of one key one at a time, in the order of their
+// acceptance, whichever of two processes accepted them, whatever fails; keys do not wait for
+// each other. Afterwards no place is taken.
+func TestOrderHoldsThroughFailures(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	a := p.start(t, nil).account()
+	other := &account{node: p.start(t, nil), live: a.live}
+	seen := &sequences{last: map[string]int{}, delivered: map[string]int{}}
+	h := newHook(t, nil)
+	h.respond = func(w http.ResponseWriter, _ *http.Request, n int) {
+		status := http.StatusOK
+		if n%13 == 5 {
+			status = http.StatusInternalServerError
+		}
+		seen.note(h.arrivals()[n-1].body, status == http.StatusOK)
+		w.WriteHeader(status)
+	}
+	a.endpoint(h, `"ordered":true`)
+	const keys, events = 5, 30
+	var publishing sync.WaitGroup
+	for k := range keys {
+		publishing.Go(func() {
+			for n := 1; n <= events; n++ {
+				[]*account{a, other}[n%2].publishNumbered(fmt.Sprintf("key %d", k), n)
+			}
+		})
+	}
+	publishing.Wait()
+	require.Eventually(t, func() bool { return p.count(t, `status = 1 and ordering_key is not null`) == keys*events }, 10*soon, tick)
+	seen.mu.Lock()
+	defer seen.mu.Unlock()
+	require.Empty(t, seen.disorder)
+	for k := range keys {
+		require.Equal(t, events, seen.delivered[fmt.Sprintf("key %d", k)])
+	}
+	require.Greater(t, len(h.arrivals()), keys*events, "some failed first")
+	requireNoPlaces(t, p)
+	p.balance(t)
+}
+
+// requireNoPlaces requires that no order has a delivery that waits.
+func requireNoPlaces(t *testing.T, p place) {
+	t.Helper()
+	var waiting, queued int
+	require.NoError(t, p.pool.QueryRow(t.Context(), `select (select coalesce(sum(waiting), 0) from hub.ordering_keys), (select count(*) from hub.ordering_queue)`).Scan(&waiting, &queued))
+	require.Zero(t, waiting)
+	require.Zero(t, queued)
+}
+
+// While the first one of a key is parked, those behind it wait and say for whom; other keys
+// do not wait. Discarding the first lets the next pass. Deleting the endpoint ends all.
+func TestBehindInOrder(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	a := p.start(t, nil).account()
+	h := newHook(t, nil)
+	endpoint := a.endpoint(h, `"ordered":true,"enabled":false`)
+	var ids []string
+	for n := range 5 {
+		ids = append(ids, a.publishNumbered("k", n+1))
+	}
+	head := a.settles(ids[0], endpoint, "parked")
+	require.Equal(t, "k", head["ordering_key"])
+	third := a.settles(ids[2], endpoint, "pending")
+	waiting := third["waiting"].(map[string]any)
+	require.Equal(t, []any{"behind_in_order", head["id"], 2.0}, []any{waiting["cause"], waiting["behind"], waiting["ahead"]})
+	require.Contains(t, waiting["explanation"], head["id"])
+	second := a.delivery(ids[1], endpoint)
+
+	// Discarding: one that is behind, and the head.
+	require.Equal(t, "discarded", a.ok(200, "POST", "/deliveries/"+second["id"].(string)+"/discard", "")["reason"])
+	require.Equal(t, "discarded", a.settles(ids[1], endpoint, "failed")["reason"])
+	a.refused(409, "delivery_settled", "POST", "/deliveries/"+second["id"].(string)+"/discard", a.token, "")
+	a.ok(200, "POST", "/deliveries/"+head["id"].(string)+"/discard", "")
+	require.Equal(t, "disabled", a.settles(ids[2], endpoint, "parked")["reason"], "it is the head now")
+	a.settles(ids[3], endpoint, "pending")
+
+	a.ok(200, "PUT", "/endpoints/"+endpoint, `{"url":"`+h.url+`","event_types":["*"],"ordered":true}`)
+	h.waitAll(ids[2:])
+	require.Equal(t, ids[2:], h.ids(), "drained in order")
+	a.settles(ids[4], endpoint, "delivered")
+	a.refused(409, "discarded", "POST", "/deliveries/"+head["id"].(string)+"/retry", a.token, "")
+	requireNoPlaces(t, p)
+
+	// A retry by hand of what was settled is out of order, and takes no place.
+	require.Equal(t, false, a.delivery(ids[2], endpoint)["out_of_order"])
+	a.ok(202, "POST", "/deliveries/"+third["id"].(string)+"/retry", "")
+	require.Equal(t, true, a.settles(ids[2], endpoint, "delivered")["out_of_order"])
+	requireNoPlaces(t, p)
+
+	a.ok(200, "PUT", "/endpoints/"+endpoint, `{"url":"`+h.url+`","event_types":["*"],"ordered":true,"enabled":false}`)
+	ids = nil
+	for n := range 4 {
+		ids = append(ids, a.publishNumbered("k", n+10))
+	}
+	a.settles(ids[0], endpoint, "parked")
+	a.ok(204, "DELETE", "/endpoints/"+endpoint, "")
+	for _, id := range ids {
+		require.Equal(t, "endpoint_deleted", a.settles(id, endpoint, "failed")["reason"])
+	}
+	requireNoPlaces(t, p)
+	p.balance(t)
+}
+
+// Without a key, or without the switch, nothing waits for another delivery.
+func TestNoOrderWithoutKeyOrSwitch(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	a := p.start(t, nil).account()
+	release := make(chan struct{})
+	first := true
+	var mu sync.Mutex
+	hangFirst := func(w http.ResponseWriter, r *http.Request, n int) {
+		mu.Lock()
+		hang := first
+		first = false
+		mu.Unlock()
+		if hang {
+			hanging(release)(w, r, n)
+		}
+	}
+	defer close(release)
+	ordered, plain := newHook(t, hangFirst), newHook(t, nil)
+	a.endpoint(ordered, `"ordered":true,"event_types":["no.key"]`)
+	a.endpoint(plain, `"event_types":["a.b"]`)
+	for range 3 {
+		a.publish("no.key", `{}`)
+		a.publishNumbered("k", 1)
+	}
+	ordered.wait(3)
+	plain.wait(3)
+	requireNoPlaces(t, p)
+	a.refused(422, "validation_failed", "POST", "/events", a.live, `{"event_type":"a.b","ordering_key":"","data":{}}`)
+	a.refused(400, "json_null_character", "POST", "/events", a.live, `{"event_type":"a.b","ordering_key":"a\u0000b","data":{}}`)
+	a.refused(422, "validation_failed", "POST", "/events", a.live, `{"event_type":"a.b","ordering_key":7,"data":{}}`)
+}
