@@ -45,6 +45,7 @@ func generateCommand() *cobra.Command {
 	flags.DurationVar(&l.Duration, "duration", 0, "stop after this time even if events are left, 0 = no limit")
 	flags.IntVar(&l.Size, "size", 1024, "bytes of each event's data object")
 	flags.Uint64Var(&l.First, "first", 0, "number of the first event")
+	flags.IntVar(&l.OrderingKeys, "ordering-keys", 0, "ordering keys of the events, in turn; 0: none")
 	flags.StringVar(&out, "out", "", "file for the record of every POST")
 	return cmd
 }

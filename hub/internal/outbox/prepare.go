@@ -22,9 +22,9 @@ type prepared struct {
 	*Publication
 	event    *delivery.Event
 	targets  []*directory.Target
-	hasPlace []bool // by target: has a place in this process's queue
+	hasPlace []bool       // by target: has a place in this process's queue
 	places   []orderPlace // by target, in the order of its key; nil: none of them is ordered, or not taken yet
-	subjects string // who it is about, as an array for hub.events; "": nobody, or its product has no log of its own
+	subjects string       // who it is about, as an array for hub.events; "": nobody, or its product has no log of its own
 }
 
 // errTooManyDeliveries is the cause of the refusal of a request that would make more

@@ -25,7 +25,7 @@ type rows struct {
 	assertion          bulk.Columns
 	places             bulk.Columns // deliveries that take a place in an order
 	ordered, queued    bulk.Columns // of a day: ordered deliveries with rows, and those behind others
-	leaseEntries       []byte // the lease's deliveries, as hub.leases has them
+	leaseEntries       []byte       // the lease's deliveries, as hub.leases has them
 }
 
 // queueAssertion adds the statement that fails if a tenant changed since a snapshot.

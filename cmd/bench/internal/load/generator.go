@@ -21,16 +21,17 @@ const ResponseTimeout = 30 * time.Second
 
 // Spec describes a load.
 type Spec struct {
-	URL         string
-	Keys        []string      // X-Integration-Key, one after the other; none for the floor
-	Secret      string        // of webhooks; empty: events are published instead
-	EventType   string        // of webhooks
-	Connections int           // keep-alive connections, each with one POST at a time
-	Events      int           // how many to send
-	Rate        float64       // events per second; 0 = closed loop, each response is followed by the next POST
-	Duration    time.Duration // stop earlier, after this time; 0 = no limit
-	Size        int           // bytes of each data object
-	First       uint64        // number of the first event
+	URL          string
+	Keys         []string      // X-Integration-Key, one after the other; none for the floor
+	Secret       string        // of webhooks; empty: events are published instead
+	EventType    string        // of webhooks
+	Connections  int           // keep-alive connections, each with one POST at a time
+	Events       int           // how many to send
+	Rate         float64       // events per second; 0 = closed loop, each response is followed by the next POST
+	Duration     time.Duration // stop earlier, after this time; 0 = no limit
+	Size         int           // bytes of each data object
+	First        uint64        // number of the first event
+	OrderingKeys int           // of the events, in turn; 0: they have none
 }
 
 // Generate sends the load and returns one record for each POST, in the order of

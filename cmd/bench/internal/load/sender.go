@@ -12,19 +12,20 @@ import (
 
 // sender sends one POST at a time and reuses its buffers.
 type sender struct {
-	client *fasthttp.HostClient
-	size   int
-	keys   []string
-	signer *hub.Signer // of webhooks; nil: events are published
-	req    *fasthttp.Request
-	resp   *fasthttp.Response
-	body   []byte
+	client       *fasthttp.HostClient
+	size         int
+	orderingKeys int
+	keys         []string
+	signer       *hub.Signer // of webhooks; nil: events are published
+	req          *fasthttp.Request
+	resp         *fasthttp.Response
+	body         []byte
 
 	eventType string // of webhooks
 }
 
 func newSender(client *fasthttp.HostClient, l Spec) *sender {
-	s := &sender{client: client, size: l.Size, keys: l.Keys, eventType: l.EventType, req: fasthttp.AcquireRequest(), resp: fasthttp.AcquireResponse()}
+	s := &sender{client: client, size: l.Size, orderingKeys: l.OrderingKeys, keys: l.Keys, eventType: l.EventType, req: fasthttp.AcquireRequest(), resp: fasthttp.AcquireResponse()}
 	s.req.Header.SetMethod(fasthttp.MethodPost)
 	s.req.SetRequestURI(l.URL)
 	s.req.Header.SetContentType("application/json")
@@ -44,7 +45,7 @@ func (s *sender) send(n uint64, due int64) records.Sent {
 		s.body = payload.AppendWebhook(s.body[:0], s.eventType, n, due, s.size)
 		s.req.Header.Set(hub.HeaderSignature, hub.FormatBodySignature(s.signer.BodyHMAC(s.body)))
 	} else {
-		s.body, record.DataCRC = payload.AppendEvent(s.body[:0], n, due, s.size)
+		s.body, record.DataCRC = payload.AppendEvent(s.body[:0], n, due, s.size, s.orderingKeys)
 	}
 	if len(s.keys) > 0 {
 		s.req.Header.Set(hub.HeaderKey, s.keys[n%uint64(len(s.keys))])

@@ -45,9 +45,16 @@ func AppendData(dst []byte, n uint64, at int64, size int) []byte {
 }
 
 // AppendEvent appends the request body that publishes event n, and returns it
-// with the checksum of its data object.
-func AppendEvent(dst []byte, n uint64, at int64, size int) ([]byte, uint32) {
-	dst = append(dst, `{"event_type":"`+EventType+`","data":`...)
+// with the checksum of its data object. It has one of orderingKeys ordering keys, or none
+// if that is 0.
+func AppendEvent(dst []byte, n uint64, at int64, size, orderingKeys int) ([]byte, uint32) {
+	dst = append(dst, `{"event_type":"`+EventType+`",`...)
+	if orderingKeys > 0 {
+		dst = append(dst, `"ordering_key":"key-`...)
+		dst = strconv.AppendUint(dst, n%uint64(orderingKeys), 10)
+		dst = append(dst, `",`...)
+	}
+	dst = append(dst, `"data":`...)
 	start := len(dst)
 	dst = AppendData(dst, n, at, size)
 	sum := crc32.ChecksumIEEE(dst[start:])

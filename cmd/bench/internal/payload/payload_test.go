@@ -15,7 +15,7 @@ func TestStampSurvivesFloorAndEnvelope(t *testing.T) {
 	t.Parallel()
 	for _, n := range []uint64{0, 7, 123456789, 1 << 40} {
 		const at = int64(1767323045123456789)
-		body, sum := AppendEvent(nil, n, at, 1024)
+		body, sum := AppendEvent(nil, n, at, 1024, 0)
 		require.True(t, json.Valid(body))
 
 		var published struct {

@@ -16,7 +16,7 @@ import (
 func deliverTo(t *testing.T, base, endpoint, secret string, n uint64) int {
 	t.Helper()
 	req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
-	body, _ := payload.AppendEvent(nil, n, 5, 64)
+	body, _ := payload.AppendEvent(nil, n, 5, 64, 0)
 	req.Header.SetMethod(fasthttp.MethodPost)
 	req.SetRequestURI(base + "/hook/" + endpoint)
 	req.Header.Set(hub.HeaderStdID, hub.FormatEventID(n))

@@ -79,6 +79,16 @@ const (
 	FigureChanges     = "configuration_changes_per_s" // made meanwhile
 )
 
+// Figures of the scenario of order by key: events settled a second by one endpoint.
+const (
+	FigureUnordered       = "unordered_per_s"         // without order
+	FigureOrdered         = "ordered_per_s"           // 1,000 keys
+	FigureOrderedManyKeys = "ordered_many_keys_per_s" // 100,000 keys
+	FigureOrderedRatio    = "ordered_of_unordered"
+	FigureManyKeysRatio   = "many_keys_of_unordered"
+	FigureOrderMemory     = "order_peak_mb" // of the hub
+)
+
 // FigureIdleMemory is the key of the idle hub's resident memory in [Result.Figures].
 const FigureIdleMemory = "idle_mb"
 

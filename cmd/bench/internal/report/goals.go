@@ -36,6 +36,9 @@ var goals = []goal{
 	{"peak memory of the hub by then", 400, true, "MB", figureOf("gateway-batches", FigureBatchesMemory)},
 	{"events accepted/s of 500 tenants with 17 configuration changes/s, of the quiet rate", 0.85, false, "×", figureOf("gateway-churn", FigureChurnRatio)},
 	{"events accepted/s while one tenant repeats an update that changes nothing, of the quiet rate", 0.85, false, "×", figureOf("gateway-churn", FigureNoOpsRatio)},
+	{"events settled/s of one endpoint in the order of 1,000 keys, of the rate without order", 0.5, false, "×", figureOf("gateway-order", FigureOrderedRatio)},
+	{"the same with 100,000 keys", 0.4, false, "×", figureOf("gateway-order", FigureManyKeysRatio)},
+	{"peak memory of the hub by then", 300, true, "MB", figureOf("gateway-order", FigureOrderMemory)},
 	{"webhooks received/s, of events published/s to one endpoint", 0.5, false, "×", func(m medianResults) (float64, bool) {
 		r, ok := m["gateway-inbound"]
 		if !ok {

@@ -34,7 +34,7 @@ func (st *Stage) Generate(ctx context.Context, l load.Spec) (Generated, error) {
 	cmd := st.Run.Programs.BenchCommand("generate", "--url", cmp.Or(l.URL, st.target.URL), "--out", out,
 		"--connections", strconv.Itoa(l.Connections), "--events", strconv.Itoa(l.Events),
 		"--rate", strconv.FormatFloat(l.Rate, 'f', -1, 64), "--size", strconv.Itoa(l.Size),
-		"--first", strconv.FormatUint(l.First, 10), "--event-type", l.EventType, "--duration", l.Duration.String())
+		"--first", strconv.FormatUint(l.First, 10), "--event-type", l.EventType, "--duration", l.Duration.String(), "--ordering-keys", strconv.Itoa(l.OrderingKeys))
 	keys := l.Keys
 	if len(keys) == 0 {
 		keys = []string{st.target.Key}
