@@ -12,16 +12,17 @@ import (
 )
 
 const (
-	rollUpInterval      = 5 * time.Second
-	retentionInterval   = 10 * time.Minute
-	daysAhead           = 7
-	idRetention         = 45 * 24 * time.Hour  // of ids and idempotency keys; at least as long as events
-	fineRetention       = 35 * 24 * time.Hour  // of statistics by minute
-	coarseRetention     = 400 * 24 * time.Hour // of statistics by half hour
-	deleteBatch         = 5000
-	knownLoginRetention = 90 * 24 * time.Hour // of the addresses that an account logged in from
-	failBatch           = 5000                // deliveries that one statement fails
-	partitionsLock      = 7240913
+	rollUpInterval       = 5 * time.Second
+	retentionInterval    = 10 * time.Minute
+	daysAhead            = 7
+	idRetention          = 45 * 24 * time.Hour  // of ids and idempotency keys; at least as long as events
+	fineRetention        = 35 * 24 * time.Hour  // of statistics by minute
+	coarseRetention      = 400 * 24 * time.Hour // of statistics by half hour
+	deleteBatch          = 5000
+	orderingKeyRetention = 24 * time.Hour      // of keys that nothing waits for
+	knownLoginRetention  = 90 * 24 * time.Hour // of the addresses that an account logged in from
+	failBatch            = 5000                // deliveries that one statement fails
+	partitionsLock       = 7240913
 )
 
 // Maintenance creates and drops partitions, rolls up statistics, deletes old rows, fails
