@@ -17,8 +17,8 @@ import (
 )
 
 func newDeliveries(a *app) *cobra.Command {
-	return group("deliveries", "Look at the delivery log, and retry",
-		newDeliveriesList(a), newDeliveriesShow(a), newDeliveriesRetry(a))
+	return group("deliveries", "Look at the delivery log, retry and discard",
+		newDeliveriesList(a), newDeliveriesShow(a), newDeliveriesRetry(a), newDeliveriesDiscard(a))
 }
 
 func newDeliveriesList(a *app) *cobra.Command {
@@ -184,7 +184,7 @@ func (a *app) deliveryShown(reply client.Reply[client.Delivery], headers bool) e
 		answered = codeText(d.StatusCode) + "  " + d.ResponseBody
 	}
 	a.fields("event       ", d.EventID, "type", d.EventType, "product", d.Product, "direction", d.Direction, "environment", d.Environment, "tenant", strings.TrimSpace(d.TenantName+" "+d.TenantID),
-		"receiver", d.Receiver, "endpoint", d.EndpointID, "integration", d.IntegrationID, "correlation", d.CorrelationID, "reason", d.Reason,
+		"receiver", d.Receiver, "endpoint", d.EndpointID, "integration", d.IntegrationID, "correlation", d.CorrelationID, "order", orderText(d), "reason", d.Reason,
 		"created", clock(d.CreatedAt), "next attempt", next, "answered", answered, "payload", string(d.Payload))
 	a.waitingShown(d.Waiting)
 	for _, t := range d.Attempts {
@@ -204,7 +204,7 @@ func (a *app) waitingShown(w *client.Waiting) {
 // releaseTexts are the API's names of what releases a delivery, in words.
 var releaseTexts = map[string]string{
 	"time": "time", "receiver_answers": "a success at the receiver", "enable_receiver": "enabling the receiver",
-	"activate_integration": "a working connection (hub integrations test)", "retry": "hub deliveries retry",
+	"activate_integration": "a working connection (hub integrations test)", "retry": "hub deliveries retry", "discard": "hub deliveries discard of the one that is sent next",
 }
 
 func releaseText(names []string) string {
@@ -265,18 +265,39 @@ func (a *app) headersShown(title string, headers map[string]string) {
 	}
 }
 
+// orderText writes the ordering key of a delivery, and whether it keeps to the order.
+func orderText(d client.Delivery) string {
+	if d.OutOfOrder {
+		return d.OrderingKey + " (out of order)"
+	}
+	return d.OrderingKey
+}
+
 func newDeliveriesRetry(a *app) *cobra.Command {
+	cmd := newDeliveriesChange(a, (*client.Client).Retry)
+	cmd.Use, cmd.Short = "retry ID…", "Send deliveries once more"
+	return cmd
+}
+
+func newDeliveriesDiscard(a *app) *cobra.Command {
+	cmd := newDeliveriesChange(a, (*client.Client).Discard)
+	cmd.Use, cmd.Short = "discard ID…", "Fail deliveries that wait, so that those behind them pass"
+	cmd.Long = `Fail deliveries that are pending or parked, for good. At an ordered endpoint the next one of
+the same ordering key is sent then. A discarded delivery cannot be sent again.`
+	return cmd
+}
+
+// newDeliveriesChange makes a command that makes one call for each delivery.
+func newDeliveriesChange(a *app, call func(*client.Client, context.Context, string) (client.Reply[client.Retried], error)) *cobra.Command {
 	return &cobra.Command{
-		Use:   "retry ID…",
-		Short: "Send deliveries once more",
-		Args:  atLeastOne("delivery's ID"),
+		Args: atLeastOne("delivery's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.calls()
 			if err != nil {
 				return err
 			}
 			return a.eachID(args, func(id string) error {
-				reply, err := c.Retry(cmd.Context(), id)
+				reply, err := call(c, cmd.Context(), id)
 				switch {
 				case err != nil:
 					return err

@@ -77,6 +77,7 @@ func newEndpointsCreate(a *app) *cobra.Command {
 	flags.StringVar(&in.Secret, "secret", "", secretUsage)
 	flags.StringVar(&rate, "rate-per-minute", "", "deliveries a minute at most; none = no limit")
 	flags.BoolVar(&disabled, "disabled", false, "make it, but send nothing yet")
+	flags.BoolVar(&in.Ordered, "ordered", false, "send the events of one ordering key one at a time, in their order")
 	keyFlag(cmd, &key)
 	acceptTypes(cmd)
 	complete(cmd, "environment", "live", "test")
@@ -177,8 +178,12 @@ func (a *app) endpointShown(reply client.Reply[client.Endpoint]) error {
 	if e.RatePerMinute != nil {
 		rate = fmt.Sprintf("%d a minute", *e.RatePerMinute)
 	}
+	order := ""
+	if e.Ordered {
+		order = "by key"
+	}
 	return a.created(reply.Raw, e.ID, "id", e.ID, "url", e.URL, "events", strings.Join(e.EventTypes, ","),
-		"status", status, "rate", rate, "description", e.Description, "environment", e.Environment,
+		"status", status, "rate", rate, "order", order, "description", e.Description, "environment", e.Environment,
 		"tenant", e.TenantID, "created", clock(e.CreatedAt))
 }
 
@@ -205,10 +210,11 @@ func newEndpointsShow(a *app) *cobra.Command {
 }
 
 // endpointSettings are the flags that change an endpoint.
-var endpointSettings = []string{"endpoint-url", "events", "description", "enabled", "rate-per-minute"}
+var endpointSettings = []string{"endpoint-url", "events", "description", "enabled", "rate-per-minute", "ordered"}
 
 func newEndpointsUpdate(a *app) *cobra.Command {
 	var key, rate string
+	var ordered bool
 	var to client.EndpointUpdate
 	cmd := &cobra.Command{
 		Use:   "update ID",
@@ -238,6 +244,9 @@ func newEndpointsUpdate(a *app) *cobra.Command {
 				}
 			}
 			to.RatePerMinute = limit
+			if cmd.Flags().Changed("ordered") {
+				to.Ordered = &ordered
+			}
 			keep("endpoint-url", func(e client.Endpoint) { to.URL = e.URL })
 			keep("events", func(e client.Endpoint) { to.EventTypes = e.EventTypes })
 			keep("description", func(e client.Endpoint) { to.Description = e.Description })
@@ -255,6 +264,7 @@ func newEndpointsUpdate(a *app) *cobra.Command {
 	flags.StringSliceVar(&to.EventTypes, "events", nil, "event types: *, contact.*, contact.created; repeatable")
 	flags.StringVar(&to.Description, "description", "", "what it is for")
 	flags.BoolVar(&to.Enabled, "enabled", true, "whether it is sent to")
+	flags.BoolVar(&ordered, "ordered", false, "whether it gets the events of one ordering key one at a time, in their order")
 	flags.StringVar(&rate, "rate-per-minute", "", "deliveries a minute at most; none = no limit")
 	keyFlag(cmd, &key)
 	acceptTypes(cmd)

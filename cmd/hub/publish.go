@@ -30,7 +30,7 @@ func newPublish(a *app) *cobra.Command {
 the hub has stored it.
 
 --batch reads one JSON object per line with the fields event_type, data and, if
-wanted, correlation_id and id. Up to 500 lines go in one call, all or nothing.`,
+wanted, correlation_id, ordering_key and id. Up to 500 lines go in one call, all or nothing.`,
 		Example: `  hub publish --type contact.created --data '{"name":"Ana"}'
   hub publish --type contact.created --data @contact.json --idempotency-key import-17
   hub publish --batch events.jsonl`,
@@ -57,9 +57,10 @@ wanted, correlation_id and id. Up to 500 lines go in one call, all or nothing.`,
 	flags.StringVar(&f.data, "data", "{}", "the event's data: JSON, @file or - for stdin")
 	flags.StringVar(&f.in.ID, "id", "", "event id of your own (evt_ and 16 hex digits): publishing it twice is safe")
 	flags.StringVar(&f.in.CorrelationID, "correlation-id", "", "ties this event to others")
+	flags.StringVar(&f.in.OrderingKey, "ordering-key", "", "what it is about: ordered endpoints get the events of one key in their order")
 	flags.StringVar(&f.idempotencyKey, "idempotency-key", "", "any text that is the same when you try again: publishing twice is safe")
 	flags.StringVar(&f.batch, "batch", "", "publish a file of JSON lines, or - for stdin")
-	for _, flag := range []string{"type", "data", "id", "correlation-id", "idempotency-key"} {
+	for _, flag := range []string{"type", "data", "id", "correlation-id", "ordering-key", "idempotency-key"} {
 		cmd.MarkFlagsMutuallyExclusive("batch", flag)
 	}
 	return cmd

@@ -38,7 +38,7 @@ type EndpointSettings struct {
 	Description   string   `json:"description,omitempty" maxLength:"500" doc:"Note of what it is for"`
 	Enabled       *bool    `json:"enabled,omitempty" doc:"Absent: true. While false, events are parked, for 15 days. Enabling sends them and forgets why the hub disabled it"`
 	RatePerMinute *int32   `json:"rate_per_minute,omitempty" nullable:"true" minimum:"1" maximum:"1000000" doc:"Deliveries a minute at most; null or absent: as fast as it takes them"`
-	Ordered       bool     `json:"ordered,omitempty" doc:"True: the events of one ordering key are sent one at a time, in the order in which they were accepted; while one waits for a retry or is parked, those behind it wait. Absent: false"`
+	Ordered       *bool    `json:"ordered,omitempty" doc:"True: the events of one ordering key are sent one at a time, in the order in which they were accepted; while one waits for a retry or is parked, those behind it wait. Absent: false for a new endpoint, and as it is for a changed one"`
 }
 
 // EndpointDraft describes a new endpoint.

@@ -81,7 +81,7 @@ type EndpointState struct {
 	Description   string
 	Enabled       bool
 	RatePerMinute *int32 // 1 to 1,000,000, nil = no limit
-	Ordered       bool
+	Ordered       *bool  // nil = as it is; false for a new endpoint
 }
 
 // Create creates an endpoint and returns it with its secret, which is never shown again. A
@@ -105,7 +105,7 @@ func (e *Endpoints) Create(ctx context.Context, tenantID uuid.UUID, environment 
 		var err error
 		row, err = queries.CreateEndpoint(ctx, dbgen.CreateEndpointParams{
 			ID: id, TenantID: tenantID, Environment: environment, Url: state.URL, EventTypes: state.EventTypes,
-			Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute, Ordered: state.Ordered,
+			Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute, Ordered: state.Ordered != nil && *state.Ordered,
 			Secret: e.box.Seal([]byte(secret), SecretContext(id)), StandardSignature: hub.IsStandardSecret(secret),
 		})
 		return err
@@ -202,12 +202,15 @@ func (e *Endpoints) Update(ctx context.Context, scope Scope, id uuid.UUID, state
 	if err := e.check(state); err != nil {
 		return Endpoint{}, false, err
 	}
+	if state.Ordered == nil {
+		state.Ordered = &present.Ordered
+	}
 	if present.isIn(state) {
 		return present, false, nil
 	}
 	row, err := dbgen.New(e.db).UpdateEndpoint(ctx, dbgen.UpdateEndpointParams{
 		ID: id, TenantID: scope.TenantID, Environment: nullable(scope.Environment), Url: state.URL, EventTypes: state.EventTypes,
-		Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute, Ordered: state.Ordered,
+		Description: state.Description, Enabled: state.Enabled, RatePerMinute: state.RatePerMinute, Ordered: *state.Ordered,
 	})
 	if err != nil {
 		return Endpoint{}, false, store.Wrap("changing the endpoint", err)
@@ -215,10 +218,10 @@ func (e *Endpoints) Update(ctx context.Context, scope Scope, id uuid.UUID, state
 	return endpointOf(row), true, nil
 }
 
-// isIn reports whether an update to a state would change nothing.
+// isIn reports whether an update to a state, whose Ordered is set, would change nothing.
 func (e Endpoint) isIn(state EndpointState) bool {
 	return e.URL == state.URL && slices.Equal(e.EventTypes, state.EventTypes) && e.Description == state.Description &&
-		e.Enabled == state.Enabled && e.Ordered == state.Ordered && equalPointers(e.RatePerMinute, state.RatePerMinute) && (!state.Enabled || e.DisabledReason == nil)
+		e.Enabled == state.Enabled && e.Ordered == *state.Ordered && equalPointers(e.RatePerMinute, state.RatePerMinute) && (!state.Enabled || e.DisabledReason == nil)
 }
 
 // Delete deletes an endpoint and returns its tenant. The endpoint's log stays.

@@ -21,7 +21,9 @@ type Delivery struct {
 	Direction     string          `json:"direction"` // "inbound" or "outbound"
 	EventType     string          `json:"event_type"`
 	CorrelationID string          `json:"correlation_id"`
-	Status        string          `json:"status"`      // pending, delivered, parked, failed
+	Status        string          `json:"status"` // pending, delivered, parked, failed
+	OrderingKey   string          `json:"ordering_key"`
+	OutOfOrder    bool            `json:"out_of_order"`
 	Reason        string          `json:"reason"`      // why it is parked or failed
 	StatusCode    int             `json:"status_code"` // of the last attempt; 0 = no answer
 	Receiver      string          `json:"receiver"`    // where it goes, or the peer it came from
@@ -137,6 +139,11 @@ type Retried struct {
 // Retry sends a delivery once more.
 func (c *Client) Retry(ctx context.Context, deliveryID string) (Reply[Retried], error) {
 	return send[Retried](ctx, c, post("/api/v1/deliveries/"+id(deliveryID)+"/retry", struct{}{}))
+}
+
+// Discard fails a delivery that waits, so that those behind it pass.
+func (c *Client) Discard(ctx context.Context, deliveryID string) (Reply[Retried], error) {
+	return send[Retried](ctx, c, post("/api/v1/deliveries/"+id(deliveryID)+"/discard", struct{}{}))
 }
 
 // Replay is a durable job that delivers again what a filter matches, or to an endpoint

@@ -18,6 +18,7 @@ type Endpoint struct {
 	Enabled        bool      `json:"enabled"`
 	DisabledReason string    `json:"disabled_reason"`
 	RatePerMinute  *int      `json:"rate_per_minute"` // nil = not limited
+	Ordered        bool      `json:"ordered"`         // gets the events of one ordering key one at a time
 	Secret         string    `json:"secret"`          // only in answers that make one
 	Notices        []string  `json:"notices"`         // about signatures, beside the secret
 	Standard       bool      `json:"standard_signature"`
@@ -34,6 +35,7 @@ type EndpointInput struct {
 	Secret        string   `json:"secret,omitempty"` // made by the hub if empty
 	RatePerMinute *int     `json:"rate_per_minute,omitempty"`
 	Enabled       *bool    `json:"enabled,omitempty"`
+	Ordered       bool     `json:"ordered,omitempty"`
 }
 
 // EndpointUpdate replaces what can be changed of an endpoint.
@@ -42,7 +44,8 @@ type EndpointUpdate struct {
 	EventTypes    []string `json:"event_types"`
 	Description   string   `json:"description"`
 	Enabled       bool     `json:"enabled"`
-	RatePerMinute *int     `json:"rate_per_minute"` // nil = not limited
+	RatePerMinute *int     `json:"rate_per_minute"`   // nil = not limited
+	Ordered       *bool    `json:"ordered,omitempty"` // nil = as it is
 }
 
 const endpointsPath = "/api/v1/endpoints"

@@ -26,6 +26,7 @@ type EventInput struct {
 	EventType     string          `json:"event_type"`
 	Data          json.RawMessage `json:"data"`
 	CorrelationID string          `json:"correlation_id,omitempty"`
+	OrderingKey   string          `json:"ordering_key,omitempty"`
 	ID            string          `json:"id,omitempty"` // makes publishing idempotent
 }
 

@@ -313,7 +313,7 @@ func (w *Waiting) explain(item Item) string {
 	case CauseBehind:
 		return fmt.Sprintf("%d earlier deliveries to the same receiver go first.", w.Ahead)
 	case CauseOrder:
-		return fmt.Sprintf("%d earlier deliveries of the same ordering key go first. Delivery %s is sent next; once it is delivered, failed or discarded, the others follow one by one.", w.Ahead, w.Behind)
+		return fmt.Sprintf("It is behind delivery %s in the order of its key, and %d go first. Once that one is delivered, has failed or is discarded, the next is sent.", w.Behind, w.Ahead)
 	case CausePaced:
 		return fmt.Sprintf("The receiver gets at most %d deliveries a minute, and %d go first: its turn is about %s.", w.RatePerMinute, w.Ahead, until)
 	case CauseBreaker:
