@@ -61,6 +61,18 @@ export function fits() {
 	for (const element of document.querySelectorAll("button, button *, h1, h2, h3, th, label, legend, dt, nav a, [role=columnheader]")) {
 		if (shown(element) && element.clientWidth > 0 && element.scrollWidth > element.clientWidth + 1) wrong.push(`cut off: ${named(element)}, ${element.scrollWidth} in ${element.clientWidth} px`);
 	}
+	// On a desktop nothing but code scrolls sideways.
+	if (innerWidth >= 1280) {
+		for (const box of document.querySelectorAll("main, main *")) {
+			if (/auto|scroll/.test(getComputedStyle(box).overflowX) && shown(box) && !box.closest("pre, textarea, code") && box.scrollWidth > box.clientWidth + 1) wrong.push(`scrolls sideways: ${named(box)}, ${box.scrollWidth} in ${box.clientWidth} px`);
+		}
+	}
+	const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT, (node) => (/^\s*\p{L}{2,}\s*$/u.test(node.data) ? NodeFilter.FILTER_ACCEPT : NodeFilter.FILTER_SKIP));
+	while (walker.nextNode()) {
+		const range = document.createRange();
+		range.selectNodeContents(walker.currentNode);
+		if (shown(walker.currentNode.parentElement) && new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size > 1) wrong.push(`broken word: ${walker.currentNode.data.trim()}`);
+	}
 	// What is meant to lie over the rest, or scrolls under it, is no overlap: only what is in the same
 	// box that scrolls or is placed by itself can be.
 	const boxOf = (element) => {

@@ -88,7 +88,7 @@ export const messages = {
 		copy: "Copy",
 		copied: "Copied",
 		filters: "Filters",
-		addFilter: "Filter: name:value",
+		addFilter: (name: string) => `Filter, such as ${name}:…`,
 		filterHint: (names: string) => `Write name:value and press Enter. Names: ${names}`,
 		badFilter: (text: string) => `“${text}” is no filter`,
 		remove: (filter: string) => `Remove the filter ${filter}`,

@@ -89,7 +89,7 @@ export const messages: Messages = {
 		copy: "Copiar",
 		copied: "Copiado",
 		filters: "Filtros",
-		addFilter: "Filtro: nombre:valor",
+		addFilter: (name) => `Filtro, como ${name}:…`,
 		filterHint: (names) => `Escriba nombre:valor y pulse Enter. Nombres: ${names}`,
 		badFilter: (text) => `“${text}” no es un filtro`,
 		remove: (filter) => `Quitar el filtro ${filter}`,

@@ -89,7 +89,7 @@ export const messages: Messages = {
 		copy: "Copiar",
 		copied: "Copiado",
 		filters: "Filtros",
-		addFilter: "Filtro: nome:valor",
+		addFilter: (name) => `Filtro, como ${name}:…`,
 		filterHint: (names) => `Escreva nome:valor e tecle Enter. Nomes: ${names}`,
 		badFilter: (text) => `“${text}” não é um filtro`,
 		remove: (filter) => `Remover o filtro ${filter}`,

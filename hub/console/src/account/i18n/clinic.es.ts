@@ -36,7 +36,7 @@ export const clinic: ClinicMessages = {
 		lead: "Eventos de productos conectados que no corresponden a ningún paciente. Diga de quién tratan o descártelos.",
 		what: "entrada de la bandeja",
 		status: "Estado",
-		statuses: { open: "Abiertas", linked: "Vinculadas", dismissed: "Descartadas" },
+		statuses: { open: "Abierta", linked: "Vinculada", dismissed: "Descartada" },
 		event: "Evento",
 		from: "De",
 		person: "Persona",

@@ -36,7 +36,7 @@ export const clinic: ClinicMessages = {
 		lead: "Eventos de produtos conectados que não correspondem a nenhum paciente. Diga de quem tratam ou descarte-os.",
 		what: "item da caixa de entrada",
 		status: "Situação",
-		statuses: { open: "Abertos", linked: "Vinculados", dismissed: "Descartados" },
+		statuses: { open: "Aberto", linked: "Vinculado", dismissed: "Descartado" },
 		event: "Evento",
 		from: "De",
 		person: "Pessoa",

@@ -83,6 +83,7 @@ export function Audit() {
 				<FilterBar
 					tokens={tokenNames.flatMap((name) => (filters[name] && (name !== "action" || !actions.some((action) => action === filters.action)) ? [{ name, value: filters[name] }] : []))}
 					names={tokenNames}
+					example="actor"
 					parse={(name, value) => {
 						const checked = tokenNames.some((known) => known === name) && auditSearch({ [name]: value })[name as "action"];
 						return checked ? { name, value: checked } : undefined;

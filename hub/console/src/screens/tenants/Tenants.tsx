@@ -123,9 +123,9 @@ export function Tenants() {
 			actions={buttons}
 			filters={
 				<FilterBar
-					tokens={filters.q ? [{ name: "q", value: filters.q }] : []}
-					names={["q"]}
-					parse={(name, value) => (name === "q" && tenantsSearch({ q: value }).q ? { name, value } : undefined)}
+					tokens={filters.q ? [{ name: "name", value: filters.q }] : []}
+					names={["name"]}
+					parse={(name, value) => (name === "name" && tenantsSearch({ q: value }).q ? { name, value } : undefined)}
 					onAdd={(token) => set({ q: token.value })}
 					onRemove={() => set({ q: undefined })}
 				>
