@@ -232,6 +232,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/deliveries/{id}/discard": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Fail a delivery that waits, so that those behind it pass
+         * @description Fails it for good, with the reason discarded, so that those behind it in the order of its key are sent. Waits up to 12 seconds for an attempt under way.
+         *
+         *     Callers: administrators, with their access token.
+         *
+         *     Errors:
+         *
+         *     - 400: the request cannot be read, or breaks a rule of this operation: `malformed`
+         *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
+         *     - 403: the caller may not do this: `admin_only`, `csrf_token`, `cross_site`
+         *     - 404: not there, or another customer's: `not_found`
+         *     - 409: the request clashes with what is stored: `delivery_settled`, `attempt_under_way`, `received_delivery`
+         *     - 413: the body is too large: `too_large`
+         *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
+         *     - 422: an input breaks a rule; errors lists them: `validation_failed`
+         *     - 500: a failure of the hub; the request id finds it in the logs: `internal`
+         *     - 503: not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable`
+         */
+        post: operations["deliveries.discard"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/deliveries/{id}/retry": {
         parameters: {
             query?: never;
@@ -253,7 +288,7 @@ export interface paths {
          *     - 401: the caller is not known: `unauthorized`, `invalid_token`, `invalid_session`
          *     - 403: the caller may not do this: `csrf_token`, `cross_site`
          *     - 404: not there, or another customer's: `not_found`
-         *     - 409: the request clashes with what is stored: `payload_gone`, `erased`, `received_delivery`, `endpoint_disabled`, `endpoint_deleted`
+         *     - 409: the request clashes with what is stored: `payload_gone`, `erased`, `discarded`, `received_delivery`, `endpoint_disabled`, `endpoint_deleted`
          *     - 413: the body is too large: `too_large`
          *     - 415: the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported`
          *     - 422: an input breaks a rule; errors lists them: `validation_failed`
@@ -2088,6 +2123,10 @@ export interface components {
              * @description When the next attempt is due; null while one is under way or none will come
              */
             next_attempt_at: string | null;
+            /** @description What the event is about, by the publisher: receivers with ordered get the events of one key in the order of their acceptance; null: none */
+            ordering_key: string | null;
+            /** @description Whether it was sent, or is sent, apart from the order of its key: again by hand, by a replay or by a recovery */
+            out_of_order: boolean;
             /** @description The envelope as sent, CPF numbers masked; {"erased":true} once the person it was about was deleted; null once its retention ended */
             payload: unknown;
             /** @description Product the event came from */
@@ -2129,6 +2168,23 @@ export interface components {
             /** @description Why it waits, and what releases it; null unless it is an outbound delivery that is pending or parked */
             waiting: components["schemas"]["Waiting"] | null;
         };
+        Discarded: {
+            /**
+             * Format: uuid
+             * @description UUID that names it in paths
+             */
+            id: string;
+            /**
+             * @description Always discarded
+             * @enum {string}
+             */
+            reason: "discarded";
+            /**
+             * @description Always failed
+             * @enum {string}
+             */
+            status: "failed";
+        };
         Endpoint: {
             /**
              * Format: date-time
@@ -2168,6 +2224,8 @@ export interface components {
              * @description UUID that names it in paths
              */
             id: string;
+            /** @description Whether it gets the events of one ordering key one at a time, in the order in which they were accepted */
+            ordered: boolean;
             /**
              * Format: date-time
              * @description Until then webhook-signature carries a signature with the previous secret too
@@ -2218,6 +2276,8 @@ export interface components {
              *     ]
              */
             event_types: string[];
+            /** @description True: the events of one ordering key are sent one at a time, in the order in which they were accepted; while one waits for a retry or is parked, those behind it wait. Absent: false for a new endpoint, and as it is for a changed one */
+            ordered?: boolean;
             /**
              * Format: int32
              * @description Deliveries a minute at most; null or absent: as fast as it takes them
@@ -2286,6 +2346,8 @@ export interface components {
              *     ]
              */
             event_types: string[];
+            /** @description True: the events of one ordering key are sent one at a time, in the order in which they were accepted; while one waits for a retry or is parked, those behind it wait. Absent: false for a new endpoint, and as it is for a changed one */
+            ordered?: boolean;
             /**
              * Format: int32
              * @description Deliveries a minute at most; null or absent: as fast as it takes them
@@ -2338,6 +2400,8 @@ export interface components {
             id: string;
             /** @description What receivers have to know about the signatures */
             notices: string[];
+            /** @description Whether it gets the events of one ordering key one at a time, in the order in which they were accepted */
+            ordered: boolean;
             /**
              * Format: date-time
              * @description Until then webhook-signature carries a signature with the previous secret too
@@ -2876,6 +2940,10 @@ export interface components {
              * @description When the next attempt is due; null while one is under way or none will come
              */
             next_attempt_at: string | null;
+            /** @description What the event is about, by the publisher: receivers with ordered get the events of one key in the order of their acceptance; null: none */
+            ordering_key: string | null;
+            /** @description Whether it was sent, or is sent, apart from the order of its key: again by hand, by a replay or by a recovery */
+            out_of_order: boolean;
             /** @description The envelope as sent, CPF numbers masked; {"erased":true} once the person it was about was deleted; null once its retention ended */
             payload: unknown;
             /** @description Product the event came from */
@@ -3488,6 +3556,11 @@ export interface components {
              * @example evt_0123456789abcdef
              */
             id?: string | null;
+            /**
+             * @description What the event is about, for receivers with ordered: they get the events of one key one at a time, in the order in which they were accepted. At most 200 bytes; not part of the envelope; null or absent: no order
+             * @example order-1042
+             */
+            ordering_key?: string | null;
         };
         PublicationBatch: {
             /** @description All are stored, or none */
@@ -3912,10 +3985,15 @@ export interface components {
              */
             ahead: number;
             /**
-             * @description What keeps it: the next retry's time; an attempt that runs; earlier deliveries to the same receiver; the receiver's pace; its breaker, as attempts failed in a row and few are made at once; the receiver was disabled, responded 410, or was deleted; its integration is inactive or in error; a trial of one parked delivery is scheduled or runs; parked deliveries are going out in order; its replay was cancelled; nothing is scheduled
+             * Format: uuid
+             * @description Delivery of the same ordering key that is sent next and holds up this one; null: none
+             */
+            behind: string | null;
+            /**
+             * @description What keeps it: the next retry's time; an attempt that runs; earlier deliveries to the same receiver; the receiver's pace; its breaker, as attempts failed in a row and few are made at once; the receiver was disabled, responded 410, or was deleted; its integration is inactive or in error; a trial of one parked delivery is scheduled or runs; parked deliveries are going out in order; its replay was cancelled; nothing is scheduled; earlier deliveries of the same ordering key
              * @enum {string}
              */
-            cause: "retry_scheduled" | "attempt_under_way" | "behind_others" | "paced" | "breaker_open" | "receiver_disabled" | "receiver_gone" | "receiver_deleted" | "integration_inactive" | "peer_down" | "trial_scheduled" | "trial_under_way" | "draining" | "replay_cancelled" | "not_scheduled";
+            cause: "retry_scheduled" | "attempt_under_way" | "behind_others" | "paced" | "breaker_open" | "receiver_disabled" | "receiver_gone" | "receiver_deleted" | "integration_inactive" | "peer_down" | "trial_scheduled" | "trial_under_way" | "draining" | "replay_cancelled" | "not_scheduled" | "behind_in_order";
             /**
              * Format: date-time
              * @description When a parked delivery fails for good; null while it is pending
@@ -3938,8 +4016,8 @@ export interface components {
              * @description Deliveries a minute that the receiver gets at most; 0: as many as it takes
              */
             rate_per_minute: number;
-            /** @description What releases it: the time in until, a success at the receiver, enabling the receiver, a working connection of the integration, or sending it again by hand */
-            release: ("time" | "receiver_answers" | "enable_receiver" | "activate_integration" | "retry")[];
+            /** @description What releases it: the time in until, a success at the receiver, enabling the receiver, a working connection of the integration, sending it again by hand, or discarding the one it is behind */
+            release: ("time" | "receiver_answers" | "enable_receiver" | "activate_integration" | "retry" | "discard")[];
             /**
              * Format: date-time
              * @description Since when it waits for this; null: unknown
@@ -4646,6 +4724,119 @@ export interface operations {
             };
         };
     };
+    "deliveries.discard": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the resource */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Discarded"];
+                };
+            };
+            /** @description the request cannot be read, or breaks a rule of this operation: `malformed` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller is not known: `unauthorized`, `invalid_token`, `invalid_session` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the caller may not do this: `admin_only`, `csrf_token`, `cross_site` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not there, or another customer's: `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the request clashes with what is stored: `delivery_settled`, `attempt_under_way`, `received_delivery` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body is too large: `too_large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description the body has another media type or is compressed: `unsupported_media_type`, `content_encoding_not_supported` */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description an input breaks a rule; errors lists them: `validation_failed` */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description a failure of the hub; the request id finds it in the logs: `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not available right now; Retry-After says when to try again: `unavailable`, `database_unavailable` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "deliveries.retry": {
         parameters: {
             query?: never;
@@ -4703,7 +4894,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description the request clashes with what is stored: `payload_gone`, `erased`, `received_delivery`, `endpoint_disabled`, `endpoint_deleted` */
+            /** @description the request clashes with what is stored: `payload_gone`, `erased`, `discarded`, `received_delivery`, `endpoint_disabled`, `endpoint_deleted` */
             409: {
                 headers: {
                     [name: string]: unknown;

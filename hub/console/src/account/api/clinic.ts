@@ -2082,6 +2082,10 @@ export interface components {
              * @description When the next attempt is due; null while one is under way or none will come
              */
             next_attempt_at: string | null;
+            /** @description What the event is about, by the publisher: receivers with ordered get the events of one key in the order of their acceptance; null: none */
+            ordering_key: string | null;
+            /** @description Whether it was sent, or is sent, apart from the order of its key: again by hand, by a replay or by a recovery */
+            out_of_order: boolean;
             /** @description The envelope as sent, CPF numbers masked; {"erased":true} once the person it was about was deleted; null once its retention ended */
             payload: unknown;
             /** @description Product the event came from */
@@ -2276,6 +2280,10 @@ export interface components {
              * @description When the next attempt is due; null while one is under way or none will come
              */
             next_attempt_at: string | null;
+            /** @description What the event is about, by the publisher: receivers with ordered get the events of one key in the order of their acceptance; null: none */
+            ordering_key: string | null;
+            /** @description Whether it was sent, or is sent, apart from the order of its key: again by hand, by a replay or by a recovery */
+            out_of_order: boolean;
             /** @description The envelope as sent, CPF numbers masked; {"erased":true} once the person it was about was deleted; null once its retention ended */
             payload: unknown;
             /** @description Product the event came from */
@@ -2567,10 +2575,15 @@ export interface components {
              */
             ahead: number;
             /**
-             * @description What keeps it: the next retry's time; an attempt that runs; earlier deliveries to the same receiver; the receiver's pace; its breaker, as attempts failed in a row and few are made at once; the receiver was disabled, responded 410, or was deleted; its integration is inactive or in error; a trial of one parked delivery is scheduled or runs; parked deliveries are going out in order; its replay was cancelled; nothing is scheduled
+             * Format: uuid
+             * @description Delivery of the same ordering key that is sent next and holds up this one; null: none
+             */
+            behind: string | null;
+            /**
+             * @description What keeps it: the next retry's time; an attempt that runs; earlier deliveries to the same receiver; the receiver's pace; its breaker, as attempts failed in a row and few are made at once; the receiver was disabled, responded 410, or was deleted; its integration is inactive or in error; a trial of one parked delivery is scheduled or runs; parked deliveries are going out in order; its replay was cancelled; nothing is scheduled; earlier deliveries of the same ordering key
              * @enum {string}
              */
-            cause: "retry_scheduled" | "attempt_under_way" | "behind_others" | "paced" | "breaker_open" | "receiver_disabled" | "receiver_gone" | "receiver_deleted" | "integration_inactive" | "peer_down" | "trial_scheduled" | "trial_under_way" | "draining" | "replay_cancelled" | "not_scheduled";
+            cause: "retry_scheduled" | "attempt_under_way" | "behind_others" | "paced" | "breaker_open" | "receiver_disabled" | "receiver_gone" | "receiver_deleted" | "integration_inactive" | "peer_down" | "trial_scheduled" | "trial_under_way" | "draining" | "replay_cancelled" | "not_scheduled" | "behind_in_order";
             /**
              * Format: date-time
              * @description When a parked delivery fails for good; null while it is pending
@@ -2593,8 +2606,8 @@ export interface components {
              * @description Deliveries a minute that the receiver gets at most; 0: as many as it takes
              */
             rate_per_minute: number;
-            /** @description What releases it: the time in until, a success at the receiver, enabling the receiver, a working connection of the integration, or sending it again by hand */
-            release: ("time" | "receiver_answers" | "enable_receiver" | "activate_integration" | "retry")[];
+            /** @description What releases it: the time in until, a success at the receiver, enabling the receiver, a working connection of the integration, sending it again by hand, or discarding the one it is behind */
+            release: ("time" | "receiver_answers" | "enable_receiver" | "activate_integration" | "retry" | "discard")[];
             /**
              * Format: date-time
              * @description Since when it waits for this; null: unknown
