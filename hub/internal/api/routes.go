@@ -119,10 +119,15 @@ func (a *API) routes() []rest.Route {
 
 		rest.Get("/api/v1/audit", operators, 200, "audit.list", "Read the audit log", rest.Handle(a.listAudit)),
 	}
-	if a.deps.Mail != nil {
-		rows = append(rows, rest.Get("/api/v1/dev/mail", operators, 200, "dev.mail", "Look at mail that was sent (development only)", rest.Handle(a.listMail)))
+	return append(rows, a.mailRoutes()...)
+}
+
+// mailRoutes are there in development, where mail is shown instead of sent.
+func (a *API) mailRoutes() []rest.Route {
+	if a.deps.Mail == nil {
+		return nil
 	}
-	return rows
+	return []rest.Route{rest.Get("/api/v1/dev/mail", operators, 200, "dev.mail", "Look at mail that was sent (development only)", rest.Handle(a.listMail))}
 }
 
 // tags are the sections of the reference page, in this order. The name is a row's

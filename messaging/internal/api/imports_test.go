@@ -181,7 +181,7 @@ func TestCancelImport(t *testing.T) {
 	created := cancelled["created"].(float64)
 	require.GreaterOrEqual(t, created, 1499.0, "three batches, or one more that the job began before")
 	require.Less(t, created, rows-500.0)
-	require.EqualValues(t, created+1, company.Get("/contacts")["count"])
+	require.InDelta(t, created+1, company.Get("/contacts")["count"], 0)
 	var batches int
 	require.NoError(t, company.Hub.Host.Pool.QueryRow(t.Context(), `select count(*) from contact_import_batches`).Scan(&batches))
 	require.Zero(t, batches)
@@ -193,7 +193,7 @@ func TestCancelImport(t *testing.T) {
 	company.Refused(400, "ERR_INVALID_TRANSITION", "POST", done+"/cancel", nil)
 	require.Equal(t, "done", company.Get(done)["status"])
 	require.Equal(t, cancelled, withoutSchema(company.Get(path)), "its job does nothing more")
-	require.EqualValues(t, created+2, company.Get("/contacts")["count"])
+	require.InDelta(t, created+2, company.Get("/contacts")["count"], 0)
 }
 
 // A form that cannot be read is refused in the platform's form of errors.
