@@ -30,7 +30,7 @@ func TestLaneHoldsWhatCanStartInTime(t *testing.T) {
 		"one in 2 seconds":  {lane{interval: 2 * time.Second}, 4},
 		"one in an hour":    {lane{interval: time.Hour}, 1},
 		"paced and slow":    {lane{interval: 10 * time.Millisecond, attemptTime: time.Second}, 481},
-		"some are reserved": {lane{attemptTime: time.Second, reserved: [priorityCount]int{1, 80, 100}}, 400},
+		"some are reserved": {lane{attemptTime: time.Second, reserved: [priorityCount]int{9, 81, 100}}, 400},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -87,7 +87,7 @@ func TestFillWithoutRoomDoesNotKickItself(t *testing.T) {
 	d.Directory = directory.New(hubtest.Database(t), nil, nil, slog.New(slog.DiscardHandler), time.Now)
 	d.queued = maxQueued
 	target := uuid.New()
-	d.Wake(target)
+	d.wake(target, setOf(hub.PriorityNormal)|setOf(hub.PriorityBulk))
 	<-d.claimSignal
 	require.NoError(t, d.claimRound(t.Context()))
 	require.Empty(t, d.claimSignal)

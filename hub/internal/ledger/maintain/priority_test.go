@@ -57,6 +57,7 @@ func (d *drainTest) drainAll(target uuid.UUID) (order []uuid.UUID) {
 	d.t.Helper()
 	for range 200 {
 		sent := d.pending(target)
+		slices.SortStableFunc(sent, func(a, b uuid.UUID) int { return int(d.priority(a)) - int(d.priority(b)) })
 		order = append(order, sent...)
 		d.settle(1, sent...)
 		d.round()

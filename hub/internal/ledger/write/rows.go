@@ -48,7 +48,7 @@ func (r *rows) queue(statements *bulk.Batch, batch []delivery.AttemptResult, now
 		switch deliveredAtOnce := a.Sent && a.PriorAttempts == 0 && a.Decision.Status == delivery.Delivered && a.Error == ""; {
 		case deliveredAtOnce && hasNoRow(a) && a.Priority == hub.PriorityNormal: // others take theirs from the event
 			day.addInsert(a)
-		case deliveredAtOnce:
+		case deliveredAtOnce && !hasNoRow(a):
 			day.addFirstDelivered(a)
 		default:
 			if hasNoRow(a) {
