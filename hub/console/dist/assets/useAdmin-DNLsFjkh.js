@@ -1,1 +1,0 @@
-import{r as e}from"./index-Bw4s-V8O.js";var t=()=>e().operator.role===`admin`;export{t};
