@@ -49,15 +49,15 @@ func newFileServer(t *testing.T) *fileServer {
 	return f
 }
 
-// sendHalfForm sends the first half of a form with a file.
-func sendHalfForm(t *testing.T, company *messagingtest.Company, path string) {
+// sendHalfForm sends the first half of a form with a file, of so many bytes.
+func sendHalfForm(t *testing.T, company *messagingtest.Company, path string, size int) {
 	t.Helper()
 	address, err := url.Parse(company.Hub.Base)
 	require.NoError(t, err)
 	line, err := net.Dial("tcp", address.Host)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = line.Close() })
-	form := "--x\r\nContent-Disposition: form-data; name=\"medias\"; filename=\"half.pdf\"\r\n\r\n%PDF-1.7\n" + strings.Repeat("x", 500_000)
+	form := "--x\r\nContent-Disposition: form-data; name=\"medias\"; filename=\"half.pdf\"\r\n\r\n%PDF-1.7\n" + strings.Repeat("x", size)
 	_, err = fmt.Fprintf(line, "POST %s%s/messages HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: %d\r\n\r\n%s",
 		address.Path, path, address.Host, company.Token, 2*len(form), form)
 	require.NoError(t, err)
@@ -89,7 +89,7 @@ func TestFilesSurviveKills(t *testing.T) {
 		_, err := company.Try("POST", ticket+"/messages", sent)
 		answers <- err
 	}()
-	sendHalfForm(t, company, ticket)
+	sendHalfForm(t, company, ticket, 500_000)
 	require.Eventually(t, func() bool { return len(halfFiles(hub)) == 2 }, time.Minute, 10*time.Millisecond, "both files are half written")
 	hub.Kill()
 	killed := time.Now()
@@ -126,6 +126,24 @@ func TestFilesSurviveKills(t *testing.T) {
 	}, time.Minute, 50*time.Millisecond, "the files of the two messages are left: %v", hub.FileNames("messaging"))
 	require.Len(t, content(message()["mediaUrl"]), len(site.content))
 	require.Len(t, content(again["mediaUrl"]), len(site.content))
+}
+
+// The parts of an upload that are on the disk when a hub is killed are in a directory of its
+// own, which the next start removes.
+func TestUploadsLeaveNoTemporaryFiles(t *testing.T) {
+	t.Parallel()
+	hub := moduletest.StartHubProcess(t)
+	company := messagingtest.SignUp(t, hub.Product("messaging"))
+	line, phone := company.Connect(), company.AddPhone("Ana")
+	company.SendFromPhone(phone, line, "Hello")
+	sendHalfForm(t, company, messagingtest.TicketPath(company.Tickets("")[0]), 40<<20)
+	require.Eventually(t, func() bool { return len(hub.TemporaryFiles()) > 0 }, time.Minute, 10*time.Millisecond, "it is too large for the memory")
+	hub.Kill()
+	require.Len(t, hub.TemporaryFiles(), 1)
+	require.Contains(t, hub.TemporaryFiles()[0], "multipart-")
+	hub.Restart()
+	require.Empty(t, hub.TemporaryFiles())
+	company.OK(200, "GET", "/tickets", nil)
 }
 
 // An export whose hub is killed is cut: who reads it sees that. Then it can be had again.

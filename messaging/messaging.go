@@ -105,7 +105,7 @@ func (Module) Open(_ context.Context, host module.Host) (module.Instance, error)
 	}
 	work := jobs.Services{
 		Outbound: sender, Inbound: receiver, Realtime: streams, Sessions: services.Sessions, Imports: services.Imports, Replies: replies,
-		Schedules: schedules.New(host, messagingStore, sender), Campaigns: campaigns.New(host, messagingStore, sender), Store: messagingStore, Links: links.New(host, messagingStore),
+		Schedules: schedules.New(host, messagingStore), Campaigns: campaigns.New(host, messagingStore, sender), Store: messagingStore, Links: links.New(host, messagingStore),
 		Sandbox: services.Sandbox,
 	}
 	a := api.New(host, services)
@@ -127,6 +127,8 @@ var (
 	_ module.EmailSearcher = (*instance)(nil)
 	_ module.Worker        = (*instance)(nil)
 	_ module.PageProvider  = (*instance)(nil)
+
+	_ module.RouteErrorAdapter = (*instance)(nil)
 )
 
 // RegisterRoutes implements [module.Instance].
@@ -135,6 +137,11 @@ func (i *instance) RegisterRoutes(api huma.API) { i.api.Routes(api) }
 // Authenticate implements [module.Instance].
 func (i *instance) Authenticate(ctx context.Context, token string) (module.Caller, error) {
 	return i.api.Authenticate(ctx, token)
+}
+
+// AdaptRouteError implements [module.RouteErrorAdapter].
+func (i *instance) AdaptRouteError(e module.ErrorResponse) (status int, members hub.Extensions) {
+	return api.AdaptError(e)
 }
 
 // Jobs implements [module.Worker].

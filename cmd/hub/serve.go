@@ -54,6 +54,11 @@ func (a *app) serve(cmd *cobra.Command, worker bool) error {
 		return &failure{code: exitConfig, err: errors.New("a worker shares the database, the Redis and the master key of the hubs it helps"),
 			hint: "set HUB_DATABASE_URL, HUB_REDIS_URL and HUB_MASTER_KEY as they have them"}
 	}
+	removeTemp, err := server.UseTempDir(cfg.DataDir)
+	if err != nil {
+		return &failure{code: exitConfig, err: err, hint: "HUB_DATA_DIR or --data-dir must be a directory that this user may write to"}
+	}
+	defer removeTemp()
 	ctx := cmd.Context()
 	s, err := server.Start(ctx, server.Options{
 		Config: cfg, Version: versionName(), Log: a.logger(cfg), Worker: worker, Search: postgresPlaces(),

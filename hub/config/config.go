@@ -35,7 +35,7 @@ type Config struct {
 	Listen    string `name:"listen" group:"Service" default:"127.0.0.1:8080" unit:"host:port" example:"0.0.0.0:8080" doc:"Address the hub listens on."`
 	PublicURL string `name:"public_url" group:"Service" unit:"URL" example:"https://hub.example.com" doc:"Address under which people and other products reach this hub, without a trailing slash. When empty it is made of listen. Must be https in production, unless it is on loopback."`
 	Env       string `name:"env" group:"Service" default:"development" unit:"development or production" example:"production" doc:"Kind of installation. Production refuses unsafe settings, serves no reference page and guards /metrics."`
-	DataDir   string `name:"data_dir" group:"Service" default:"./data" unit:"directory" example:"/var/lib/hub" doc:"Directory for what the hub keeps on disk: the embedded database, the generated master key, and local.json for the command line."`
+	DataDir   string `name:"data_dir" group:"Service" default:"./data" unit:"directory" example:"/var/lib/hub" doc:"Directory for what the hub keeps on disk: the embedded database, the generated master key, temporary files of uploads (tmp), and local.json for the command line."`
 	LogLevel  string `name:"log_level" group:"Service" default:"info" unit:"debug, info, warn or error" example:"warn" doc:"Least important log lines that are written, as JSON, to standard error."`
 
 	TrustedProxies []netip.Prefix `name:"trusted_proxies" group:"Service" unit:"CIDRs, comma separated" example:"10.0.0.0/8" doc:"Reverse proxies whose X-Forwarded-For is believed. The address of a client is the last one in that header that is not a trusted proxy; without this setting it is the address of the connection. It counts for the login limit and the audit log."`

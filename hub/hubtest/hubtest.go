@@ -7,7 +7,6 @@
 package hubtest
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -15,11 +14,10 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 
-	"integrationhub/hub/internal/filelock"
+	"integrationhub/hub/internal/scratch"
 )
 
 // ModuleRoot is the directory of go.mod, found from the test's working
@@ -104,18 +102,17 @@ const scratchPrefix = "hub-test-"
 // [Main] makes of TMPDIR.
 var machineTemp = os.TempDir()
 
-// scratch is a directory of this process. Its lock marks this run as alive.
-type scratch struct {
+// ownDir is a directory of this process.
+type ownDir struct {
 	parent func() string
 	once   sync.Once
-	dir    string
-	lock   *filelock.Lock
+	dir    *scratch.Dir
 	err    error
 }
 
 var (
-	onDisk   = scratch{parent: func() string { return machineTemp }}
-	inMemory = scratch{parent: memoryParent}
+	onDisk   = ownDir{parent: func() string { return machineTemp }}
+	inMemory = ownDir{parent: memoryParent}
 )
 
 // memoryParent returns the directory in memory where there is one with room, or else
@@ -130,12 +127,12 @@ func memoryParent() string {
 
 // make makes a new directory for one server. Servers started as root may
 // run as another user, who must be able to enter the directories above.
-func (s *scratch) make(name string) (string, error) {
-	s.once.Do(func() { s.dir, s.lock, s.err = makeScratch(s.parent()) })
+func (s *ownDir) make(name string) (string, error) {
+	s.once.Do(func() { s.dir, s.err = makeScratch(s.parent()) })
 	if s.err != nil {
 		return "", fmt.Errorf("making a directory for test servers: %w", s.err)
 	}
-	dir, err := os.MkdirTemp(s.dir, name+"-")
+	dir, err := os.MkdirTemp(s.dir.Path, name+"-")
 	if err != nil {
 		return "", fmt.Errorf("making a directory for a test server: %w", err)
 	}
@@ -143,10 +140,9 @@ func (s *scratch) make(name string) (string, error) {
 }
 
 // remove removes the directory, if there is one.
-func (s *scratch) remove() {
-	if s.lock != nil {
-		_ = os.RemoveAll(s.dir)
-		s.lock.Release()
+func (s *ownDir) remove() {
+	if s.dir != nil {
+		s.dir.Remove()
 	}
 }
 
@@ -164,46 +160,16 @@ func useOwnTemp() error {
 	return os.Setenv("TMPDIR", dir)
 }
 
-// makeScratch removes dead runs' directories and makes ours. Runs take turns,
-// so that none sees another's directory before its lock is held.
-func makeScratch(parent string) (string, *filelock.Lock, error) {
-	turn, err := filelock.Wait(filepath.Join(machineTemp, fmt.Sprintf("%s%d.lock", scratchPrefix, os.Getuid())))
+// makeScratch removes dead runs' directories and makes ours.
+func makeScratch(parent string) (*scratch.Dir, error) {
+	dir, err := scratch.Make(parent, scratchPrefix, filepath.Join(machineTemp, fmt.Sprintf("%s%d.lock", scratchPrefix, os.Getuid())))
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	defer turn.Release()
-	removeDead(parent)
-	dir, err := os.MkdirTemp(parent, scratchPrefix)
-	if err != nil {
-		return "", nil, err
+	if err := os.Chmod(dir.Path, 0o777|os.ModeSticky); err != nil {
+		return nil, err
 	}
-	if err := os.Chmod(dir, 0o777|os.ModeSticky); err != nil {
-		return "", nil, err
-	}
-	lock, err := filelock.Try(filepath.Join(dir, "alive.lock"))
-	return dir, lock, err
-}
-
-func removeDead(temp string) {
-	entries, err := os.ReadDir(temp)
-	if err != nil {
-		return // making our own directory then says why
-	}
-	for _, entry := range entries {
-		if !entry.IsDir() || !strings.HasPrefix(entry.Name(), scratchPrefix) {
-			continue
-		}
-		dir := filepath.Join(temp, entry.Name())
-		lock, err := filelock.Try(filepath.Join(dir, "alive.lock"))
-		var held *filelock.HeldError
-		if errors.As(err, &held) {
-			continue
-		}
-		_ = os.RemoveAll(dir) // fails for another user's, as it should
-		if err == nil {
-			lock.Release()
-		}
-	}
+	return dir, nil
 }
 
 // SharedDir makes a directory for what all tests of this process share, such as a

@@ -119,6 +119,14 @@ type ErrorFormatter interface {
 	ErrorFormats() map[string]ErrorFormat
 }
 
+// RouteErrorAdapter is an instance that adapts errors of the router below the product's base,
+// which belong to no operation: 404 for an unknown path, 405 for a method that the path does
+// not have.
+type RouteErrorAdapter interface {
+	// AdaptRouteError is an [ErrorAdapter].
+	AdaptRouteError(ErrorResponse) (status int, members hub.Extensions)
+}
+
 // ErrorResponse is the content of an error response.
 type ErrorResponse struct {
 	Status    int // HTTP

@@ -320,6 +320,9 @@ func (s *Server) mountProduct(hostedProduct *hosted, limits keyLimits) error {
 			s.formats.Add(app, hostedProduct.path+path, format)
 		}
 	}
+	if adapter, ok := hostedProduct.instance.(module.RouteErrorAdapter); ok {
+		s.formats.Adapt(app, hostedProduct.path, adapter.AdaptRouteError)
+	}
 	if pages, ok := hostedProduct.instance.(module.PageProvider); ok {
 		for path, handler := range pages.Pages() {
 			mountPage(s.app, path, s.options.Config.TrustedProxies, handler)

@@ -119,6 +119,19 @@ func (k *HubProcess) FileNames(product string) (paths []string) {
 	return paths
 }
 
+// TemporaryFiles returns the paths of the temporary files that hold something, of whatever
+// process has run in its data directory.
+func (k *HubProcess) TemporaryFiles() (paths []string) {
+	k.T.Helper()
+	_ = filepath.WalkDir(filepath.Join(k.dir, "tmp"), func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() && !strings.HasSuffix(path, ".lock") {
+			paths = append(paths, path)
+		}
+		return nil // it may be removed meanwhile
+	})
+	return paths
+}
+
 // Count returns a number from the database of the process.
 func (k *HubProcess) Count(sql string, args ...any) (n int) {
 	k.T.Helper()

@@ -33,6 +33,7 @@ type Campaign struct {
 	LongerIntervalAfter int              `json:"longerIntervalAfter" doc:"Messages after which greaterInterval counts; 0: never"`
 	GreaterInterval     int              `json:"greaterInterval" doc:"Seconds between two later messages"`
 	MediaURL            *string          `json:"mediaUrl" doc:"File that is sent with the texts; null: none"`
+	MediaName           *string          `json:"mediaName" doc:"Name of the file; null: none" example:"map.png"`
 	Template            *chat.Template   `json:"template" doc:"Template that is sent in place of the texts; null: none"`
 	SendWindow          *chat.SendWindow `json:"sendWindow" doc:"When it sends, on the company's clock; null: always"`
 	Counters            CampaignCounters `json:"counters" doc:"Of its contacts"`
@@ -67,7 +68,13 @@ type CampaignCounters struct {
 	Skipped   int `json:"skipped" doc:"Left out: opted out, declined, no answer to the question, or anonymized"`
 }
 
-type campaignOutput struct{ Body Campaign }
+// CampaignDetail is a campaign with its contacts.
+type CampaignDetail struct {
+	Campaign
+	ContactIDs []int64 `json:"contactIds" nullable:"false" doc:"Its contacts, in the order of sending, the first 50,000; from its first start on with those of its list and tags"`
+}
+
+type campaignOutput struct{ Body CampaignDetail }
 
 func errNoCampaign() *hub.Error { return notFound("no_campaign_found", "campaign") }
 
@@ -77,7 +84,7 @@ func (a *API) toCampaign(v store.CampaignView) (Campaign, error) {
 		ID: v.ID, CompanyID: v.CompanyID, Name: v.Name, Status: v.Status, CampaignTexts: CampaignTexts{m[0], m[1], m[2], m[3], m[4], q[0], q[1], q[2], q[3], q[4]},
 		Confirmation: v.Confirmation, ScheduledAt: v.ScheduledAt, StartedAt: v.StartedAt, CompletedAt: v.CompletedAt, WhatsappID: v.ConnectionID,
 		ContactListID: v.ContactListID, TagIDs: v.TagIDs, MessageInterval: v.MessageInterval, LongerIntervalAfter: v.LongerIntervalAfter,
-		GreaterInterval: v.GreaterInterval, MediaURL: a.mediaURLOf(v.MediaID), Template: v.Template, NextSendAt: p.NextSendAt, CreatedAt: v.CreatedAt.UTC(), UpdatedAt: v.UpdatedAt.UTC(),
+		GreaterInterval: v.GreaterInterval, MediaURL: a.mediaURLOf(v.MediaID), MediaName: v.MediaName, Template: v.Template, NextSendAt: p.NextSendAt, CreatedAt: v.CreatedAt.UTC(), UpdatedAt: v.UpdatedAt.UTC(),
 		Counters: CampaignCounters{p.Total, p.Pending, p.Sent, p.Delivered, p.Read, p.Failed, p.Skipped},
 	}
 	if v.SendWindow != nil {
@@ -142,8 +149,12 @@ func (a *API) campaignOutput(ctx context.Context, scope store.Scope, id int64) (
 	if err != nil {
 		return nil, err
 	}
+	contacts, err := a.store.ContactIDsOfCampaign(ctx, scope.Company, id, maxContactListIDs)
+	if err != nil {
+		return nil, fmt.Errorf("loading a campaign's contacts: %w", err)
+	}
 	campaign, err := a.toCampaign(view)
-	return &campaignOutput{campaign}, err
+	return &campaignOutput{CampaignDetail{campaign, contacts}}, err
 }
 
 func (a *API) getCampaign(ctx context.Context, in *IDParam) (*campaignOutput, error) {

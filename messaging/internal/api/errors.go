@@ -36,8 +36,8 @@ var platformStatuses = map[int]int{
 	http.StatusConflict: http.StatusBadRequest, http.StatusPreconditionFailed: http.StatusBadRequest, http.StatusUnprocessableEntity: http.StatusBadRequest,
 }
 
-// adaptError is a [module.ErrorAdapter]: it adds the platform's name of the error.
-func adaptError(e module.ErrorResponse) (status int, members hub.Extensions) {
+// AdaptError is a [module.ErrorAdapter]: it adds the platform's name of the error.
+func AdaptError(e module.ErrorResponse) (status int, members hub.Extensions) {
 	status = e.Status
 	if platform, ok := platformStatuses[status]; ok {
 		status = platform
@@ -57,7 +57,7 @@ func adaptError(e module.ErrorResponse) (status int, members hub.Extensions) {
 func withPlatformErrors(r rest.Route) rest.Route {
 	bind := r.Bind
 	r.Bind = func(api huma.API, op huma.Operation) {
-		op.Metadata = map[string]any{module.MetadataErrorAdapter: module.ErrorAdapter(adaptError)}
+		op.Metadata = map[string]any{module.MetadataErrorAdapter: module.ErrorAdapter(AdaptError)}
 		op.Errors = append(op.Errors, http.StatusBadRequest)
 		if op.Responses == nil {
 			op.Responses = make(map[string]*huma.Response)

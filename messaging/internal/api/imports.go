@@ -3,8 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"regexp"
 
@@ -18,10 +16,7 @@ import (
 	"integrationhub/messaging/internal/store"
 )
 
-const (
-	maxImportBytes = 16 << 20 // of a form with its file
-	maxPreviewRows = 20
-)
+const maxImportBytes = 16 << 20 // of a form with its file
 
 // countryCodePattern is the form of country codes.
 var countryCodePattern = regexp.MustCompile(`^[1-9][0-9]{0,2}$`)
@@ -38,7 +33,7 @@ type importContactsInput struct {
 // ContactImport is what an import of contacts did, does or would do.
 type ContactImport struct {
 	ID       *int64          `json:"id" doc:"Of an import in progress, for GET /contacts/imports/{id}; null: it is done" example:"3"`
-	Status   string          `json:"status" enum:"pending,running,done,failed" doc:"failed: the stored file cannot be read any more; upload it again"`
+	Status   string          `json:"status" enum:"pending,running,done,failed,cancelled" doc:"failed: the stored file cannot be read any more; upload it again. cancelled: what was imported before stays and is counted"`
 	DryRun   bool            `json:"dryRun" doc:"Nothing was changed"`
 	Total    int             `json:"total" doc:"Rows of the file"`
 	Created  int             `json:"created" doc:"New contacts"`
@@ -114,11 +109,7 @@ func (a *API) importContacts(ctx context.Context, in *importContactsInput) (*imp
 	case <-ctx.Done():
 		return nil, hub.Errorf(hub.ErrUnavailable, "uploads_busy", "Other files are being read; try again in a moment.").WithCause(ctx.Err())
 	}
-	file, err := io.ReadAll(form.File)
-	if err != nil {
-		return nil, fmt.Errorf("reading the file: %w", err)
-	}
-	columns, rows, err := importfile.Read(file, form.CountryCode)
+	file, err := imports.OpenFile(form.File, form.CountryCode)
 	var formatErr importfile.FormatError
 	if errors.As(err, &formatErr) {
 		return nil, hub.Invalid("body.file", formatErr.Error())
@@ -129,35 +120,34 @@ func (a *API) importContacts(ctx context.Context, in *importContactsInput) (*imp
 	var result imports.Result
 	switch {
 	case form.DryRun:
-		result, err = a.imports.Preview(ctx, actor.scope, rows)
-	case len(rows) > imports.MaxRowsAtOnce:
-		stored, err := a.imports.Enqueue(ctx, actor.scope, list, rows)
+		result, err = a.imports.Preview(ctx, actor.scope, file)
+	case file.IsLarge():
+		stored, err := a.imports.Enqueue(ctx, actor.scope, list, file)
 		if err != nil {
 			return nil, err
 		}
 		return importInProgress(stored, http.StatusAccepted)
 	default:
-		result, err = a.imports.Run(ctx, actor.scope, list, rows)
+		result, err = a.imports.Run(ctx, actor.scope, list, file)
 	}
-	return &importOutput{http.StatusOK, toFinishedImport(result, columns, rows, form.DryRun)}, err
+	return &importOutput{http.StatusOK, toFinishedImport(result, file, form.DryRun)}, err
 }
 
 // toFinishedImport returns the response for an import that was done while the request waited.
-func toFinishedImport(result imports.Result, columns []importfile.Column, rows []importfile.Row, isDryRun bool) ContactImport {
-	out := ContactImport{
-		Status: imports.StatusDone, DryRun: isDryRun, Total: len(rows), Created: result.Created, Updated: result.Updated, Skipped: result.Skipped, Failed: result.Failed,
-		Errors: toImportErrors(result.Errors), Warnings: toImportWarnings(result.Warnings), Preview: []ImportPreview{},
-		Columns: rest.Map(columns, func(c importfile.Column) ImportColumn {
+func toFinishedImport(result imports.Result, file *imports.File, isDryRun bool) ContactImport {
+	return ContactImport{
+		Status: imports.StatusDone, DryRun: isDryRun, Total: file.Total, Created: result.Created, Updated: result.Updated, Skipped: result.Skipped, Failed: result.Failed,
+		Errors: toImportErrors(result.Errors), Warnings: toImportWarnings(result.Warnings),
+		Columns: rest.Map(file.Columns, func(c importfile.Column) ImportColumn {
 			if c.Field == "" {
 				return ImportColumn{Heading: c.Heading}
 			}
 			return ImportColumn{c.Heading, &c.Field}
 		}),
+		Preview: rest.Map(result.Preview, func(r imports.PreviewRow) ImportPreview {
+			return ImportPreview{r.Line, r.Name, r.Number, r.Email, r.Action}
+		}),
 	}
-	for i, action := range result.Actions[:min(len(result.Actions), maxPreviewRows)] {
-		out.Preview = append(out.Preview, ImportPreview{rows[i].Line, rows[i].Name, rows[i].Number, rows[i].Email, action})
-	}
-	return out
 }
 
 func toImportErrors(notes []imports.Note) []ImportError {
@@ -191,4 +181,17 @@ func (a *API) getImport(ctx context.Context, in *IDParam) (*importOutput, error)
 		return nil, dberr.MapNoRows(err, notFound("no_import_found", "import"))
 	}
 	return importInProgress(stored, http.StatusOK)
+}
+
+// cancelImport ends an import in progress.
+func (a *API) cancelImport(ctx context.Context, in *IDParam) (*importOutput, error) {
+	actor, err := a.requireActor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cancelled, err := a.imports.Cancel(ctx, actor.scope, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return importInProgress(cancelled, http.StatusOK)
 }

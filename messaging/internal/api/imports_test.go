@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -132,6 +133,67 @@ func TestLargeImport(t *testing.T) {
 	var batches int
 	require.NoError(t, company.Hub.Host.Pool.QueryRow(t.Context(), `select count(*) from contact_import_batches where company_id = $1`, company.ID).Scan(&batches))
 	require.Zero(t, batches)
+}
+
+// An import in progress can be cancelled: what was imported stays and is counted, the rest is
+// not imported.
+func TestCancelImport(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	const rows, waiting = 4000, 1200 // the row at which the job waits
+	var file strings.Builder
+	file.WriteString("number\n")
+	for i := range rows {
+		fmt.Fprintf(&file, "55119%08d\n", 80_000_000+i)
+	}
+	held := fmt.Sprintf("55119%08d", 80_000_000+waiting)
+	company.OK(201, "POST", "/contacts", object{"name": "Ana", "number": held})
+	tx, err := company.Hub.Host.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(context.Background()) }()
+	_, err = tx.Exec(t.Context(), `select from contacts where number = $1 for update`, held)
+	require.NoError(t, err)
+	accepted := company.ImportContacts(file.String(), nil)
+	require.Equal(t, 202, accepted.Status, accepted.Text)
+	path := messagingtest.Path("/contacts/imports", accepted.Body)
+	require.Eventually(t, func() bool { return company.Get(path)["created"] == 1000.0 }, time.Minute, 10*time.Millisecond, "two batches")
+	user, _ := company.AddUser(nil)
+	user.Refused(403, "ERR_NO_PERMISSION", "POST", path+"/cancel", nil)
+	company.AnotherCompany().Refused(404, "ERR_NO_IMPORT_FOUND", "POST", path+"/cancel", nil)
+
+	var answer moduletest.Response
+	answered := make(chan error, 1)
+	go func() {
+		var err error
+		answer, err = company.Try("POST", path+"/cancel", nil)
+		answered <- err
+	}()
+	require.Eventually(t, func() bool { // it waits for the batch that is being imported
+		var waits int
+		require.NoError(t, company.Hub.Host.Pool.QueryRow(t.Context(), `select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%LockImport%' and datname = current_database()`).Scan(&waits))
+		return waits > 0
+	}, time.Minute, 10*time.Millisecond)
+	require.NoError(t, tx.Commit(t.Context()))
+	require.NoError(t, <-answered)
+	require.Equal(t, 200, answer.Status, answer.Text)
+	cancelled := withoutSchema(answer.Body)
+	require.Equal(t, []any{"cancelled", float64(rows), 1.0}, []any{cancelled["status"], cancelled["total"], cancelled["skipped"]})
+	created := cancelled["created"].(float64)
+	require.GreaterOrEqual(t, created, 1499.0, "three batches, or one more that the job began before")
+	require.Less(t, created, rows-500.0)
+	require.EqualValues(t, created+1, company.Get("/contacts")["count"])
+	var batches int
+	require.NoError(t, company.Hub.Host.Pool.QueryRow(t.Context(), `select count(*) from contact_import_batches`).Scan(&batches))
+	require.Zero(t, batches)
+
+	require.Equal(t, cancelled, withoutSchema(company.OK(200, "POST", path+"/cancel", nil)), "once more")
+	require.Equal(t, cancelled, withoutSchema(company.Get(path)))
+	done := messagingtest.Path("/contacts/imports", company.ImportContacts("number\n"+strings.Repeat("5511987654321\n", 2001), nil).Body)
+	require.Eventually(t, func() bool { return company.Get(done)["status"] == "done" }, time.Minute, 50*time.Millisecond)
+	company.Refused(400, "ERR_INVALID_TRANSITION", "POST", done+"/cancel", nil)
+	require.Equal(t, "done", company.Get(done)["status"])
+	require.Equal(t, cancelled, withoutSchema(company.Get(path)), "its job does nothing more")
+	require.EqualValues(t, created+2, company.Get("/contacts")["count"])
 }
 
 // A form that cannot be read is refused in the platform's form of errors.

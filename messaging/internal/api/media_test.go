@@ -353,3 +353,27 @@ func TestErasedMedia(t *testing.T) {
 	require.NoError(t, company.Hub.Job("abandoned-media").Run(t.Context(), nil))
 	require.Len(t, company.Hub.Files(), 1)
 }
+
+// A campaign shows the name of its file and, alone, its contacts in the order of sending.
+func TestCampaignAnswers(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	line, phone := company.Connect(), company.AddPhone("Ana")
+	company.SendFromPhone(phone, line, "Hi")
+	ticket := company.Tickets("")[0]
+	file := company.Upload(messagingtest.TicketPath(ticket), nil, messagingtest.File{Name: "offer.pdf", Content: []byte("%PDF-1.7")}).Body["mediaUrl"]
+	bia := company.OK(201, "POST", "/contacts", object{"name": "Bia", "number": "5511987650001"})["id"]
+	contacts := []any{ticket["contactId"], bia}
+	made := company.OK(201, "POST", "/campaigns", object{"name": "Offers", "message1": "Hi", "whatsappId": line.ID, "contactIds": contacts, "mediaUrl": file})
+	path := messagingtest.Path("/campaigns", made)
+	for name, campaign := range map[string]object{
+		"created": made, "read": company.Get(path), "changed": company.OK(200, "PUT", path, object{"name": "Offers of March"}), "started": company.OK(200, "POST", path+"/start", nil), "cancelled": company.OK(200, "POST", path+"/cancel", nil),
+	} {
+		require.Equal(t, []any{"offer.pdf", file, contacts}, []any{campaign["mediaName"], campaign["mediaUrl"], campaign["contactIds"]}, name)
+	}
+	listed := company.Get("/campaigns")["records"].([]any)[0].(object)
+	require.Equal(t, "offer.pdf", listed["mediaName"])
+	require.NotContains(t, listed, "contactIds")
+	without := company.OK(201, "POST", "/campaigns", object{"name": "Without", "message1": "Hi", "whatsappId": line.ID})
+	require.Equal(t, []any{nil, []any{}}, []any{without["mediaName"], without["contactIds"]})
+}

@@ -67,13 +67,31 @@ func (in *createMessageInput) Resolve(ctx huma.Context) []error {
 // bodyError returns the error for callers of decoding a message.
 func bodyError(err error) error {
 	var public rest.PublicError
+	var wrongType *json.UnmarshalTypeError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &public):
 		return hub.Invalid("body.template", public.PublicMessage())
+	case errors.As(err, &wrongType) && wrongType.Field != "":
+		return hub.Invalid("body."+wrongType.Field, "must be "+jsonTypeOf(wrongType.Type))
 	}
 	return hub.Invalid("body", "does not have the documented form")
+}
+
+// jsonTypeOf returns the JSON type of members of a type, for people.
+func jsonTypeOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "a string"
+	case reflect.Slice:
+		return "an array"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	}
+	return "a number"
 }
 
 func (in *createMessageInput) readForm(ctx huma.Context) error {

@@ -38,6 +38,7 @@ func (a *API) contactRoutes() []rest.Route {
 		rest.Delete("/contacts/{id}", rest.Admin, 200, "contacts.delete", "Delete a contact with its tickets and messages", rest.Handle(a.deleteContact)),
 		rest.Post("/contacts/import", rest.Admin, 200, "contacts.import", "Import contacts from a CSV file; more than 2,000 rows are imported after the answer", rest.WithErrors(rest.WithSuccessStatus(a.bindImportContacts, 202, "The import goes on: see GET /contacts/imports/{id}"), 404)),
 		rest.Get("/contacts/imports/{id}", rest.Admin, 200, "contacts.get-import", "Progress of an import", rest.Handle(a.getImport)),
+		rest.Post("/contacts/imports/{id}/cancel", rest.Admin, 200, "contacts.cancel-import", "Cancel an import in progress", rest.WithErrors(rest.Handle(a.cancelImport), 404)),
 		rest.Get("/contacts/{id}/export", rest.Admin, 200, "contacts.export", "All that the company has about a contact", a.bindExportContact),
 		rest.Post("/contacts/{id}/anonymize", rest.Admin, 200, "contacts.anonymize", "Erase a contact's data: of its messages only direction and time stay", rest.Handle(a.anonymizeContact)),
 

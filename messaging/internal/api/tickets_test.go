@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -151,4 +152,43 @@ func TestTicketsOfAnotherCompany(t *testing.T) {
 	require.Equal(t, "ERR_NO_WAPP_FOUND", company.OK(404, "PUT", path, object{"whatsappId": otherConnection.ID})["error"])
 	require.Equal(t, "ERR_NO_USER_FOUND", company.OK(404, "PUT", path, object{"userId": other.OK(200, "PUT", messagingtest.TicketPath(theirs), object{"status": "open"})["userId"]})["error"])
 	require.Equal(t, before, company.Get(path))
+}
+
+// Errors that belong to no operation have the platform's names too.
+func TestErrorsOutsideOfRoutes(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	for _, test := range []struct {
+		method, path, name string
+		status             int
+	}{
+		{"GET", "/tickets/1/nothing", "ERR_NOT_FOUND", 404},
+		{"POST", "/reports/nothing", "ERR_NOT_FOUND", 404},
+		{"DELETE", "/tickets", "ERR_METHOD_NOT_ALLOWED", 405},
+		{"PATCH", "/company", "ERR_METHOD_NOT_ALLOWED", 405},
+	} {
+		refused := company.Refused(test.status, test.name, test.method, test.path, nil)
+		require.Equal(t, strings.ToLower(strings.TrimPrefix(test.name, "ERR_")), refused["code"])
+		require.EqualValues(t, test.status, refused["status"])
+	}
+}
+
+// A member of a message with the wrong JSON type is named.
+func TestMessageWithWrongTypes(t *testing.T) {
+	t.Parallel()
+	company := messagingtest.NewCompany(t)
+	line, phone := company.Connect(), company.AddPhone("Ana")
+	company.SendFromPhone(phone, line, "Hi")
+	path := messagingtest.TicketPath(company.Tickets("")[0]) + "/messages"
+	for name, test := range map[string]struct {
+		value any
+		rule  string
+	}{
+		"body": {5, "must be a string"}, "isPrivate": {"yes", "must be true or false"}, "mediaUrl": {true, "must be a string"}, "mediaType": {object{}, "must be a string"}, "quotedMsgId": {1.5, "must be a string"},
+	} {
+		refused := company.Refused(400, "ERR_VALIDATION", "POST", path, object{"body": "Hello", name: test.value})
+		require.Equal(t, []any{object{"location": "body." + name, "message": test.rule}}, refused["errors"], name)
+	}
+	company.Refused(400, "ERR_VALIDATION", "POST", path, []any{})
+	require.EqualValues(t, 1, company.Get(path)["count"])
 }

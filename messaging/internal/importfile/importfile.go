@@ -1,12 +1,9 @@
-// Package importfile reads tables of contacts, as spreadsheets write them (CSV). It does no
-// I/O.
+// Package importfile reads tables of contacts, as spreadsheets write them (CSV), row by row:
+// the memory that it takes does not depend on the file's length.
 package importfile
 
 import (
-	"bytes"
 	"encoding/csv"
-	"fmt"
-	"io"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -45,8 +42,9 @@ const (
 )
 
 const (
-	maxLine     = 16 << 10 // bytes of a row
-	maxRowLines = 20       // physical lines of a row
+	maxLine     = 16 << 10  // bytes of a row
+	maxHeader   = 256 << 10 // bytes of the line that names the columns
+	maxRowLines = 20        // physical lines of a row
 	maxName     = 120
 	maxEmail    = 254
 )
@@ -66,103 +64,30 @@ var placeholders = map[string]bool{
 	"semtelefone": true, "semnumero": true, "naoinformado": true, "naotem": true, "naopossui": true, "naoconsta": true, "desconhecido": true, "teste": true,
 }
 
-// Read reads a table. countryCode is put before numbers that have at most 11 digits and no
-// plus; "" leaves them as they are.
-func Read(file []byte, countryCode string) ([]Column, []Row, error) {
-	for _, signature := range []string{"PK\x03\x04", "\xd0\xcf\x11\xe0", "\x1f\x8b", "%PDF-", "Rar!"} {
-		if bytes.HasPrefix(file, []byte(signature)) {
-			return nil, nil, ErrNoCSV
-		}
-	}
-	text, err := decode(file)
-	if err != nil {
-		return nil, nil, err
-	}
-	if strings.ContainsRune(text, 0) || strings.HasPrefix(strings.TrimSpace(text), "<") || strings.HasPrefix(strings.TrimSpace(text), "{") {
-		return nil, nil, ErrNoCSV
-	}
-	t := sheet{lines: strings.Split(text, "\n"), countryCode: countryCode}
-	if t.lines[len(t.lines)-1] == "" {
-		t.lines = t.lines[:len(t.lines)-1]
-	}
-	if err := t.readHeader(); err != nil {
-		return nil, nil, err
-	}
-	rows := make([]Row, 0, len(t.lines)-t.next)
-	for t.next < len(t.lines) {
-		if row, blank := t.readRow(); !blank {
-			rows = append(rows, row)
-		}
-	}
-	if len(rows) == 0 {
-		return nil, nil, ErrEmpty
-	}
-	return t.columns, rows, nil
-}
-
-// sheet is a table that is being read.
+// sheet is the form of a table.
 type sheet struct {
-	lines       []string
-	next        int // index of the next line
 	separator   rune
 	columns     []Column
 	countryCode string
 }
 
-// readHeader reads the first line that is not blank.
-func (t *sheet) readHeader() error {
-	for t.next < len(t.lines) {
-		line := strings.TrimSpace(t.lines[t.next])
-		if t.next++; line == "" || strings.HasPrefix(strings.ToLower(line), "sep=") {
-			continue
-		}
-		t.separator = rune(table.Separator(line))
-		cells, ok := t.split(line)
-		if !ok {
-			return ErrNoNumber
-		}
-		hasNumber := false
-		for _, cell := range cells {
-			field := headings[normalize(cell)]
-			hasNumber = hasNumber || field == "number"
-			t.columns = append(t.columns, Column{Heading: truncate(strings.TrimSpace(cell), 200), Field: field})
-		}
-		if !hasNumber {
-			return ErrNoNumber
-		}
-		return nil
+// parseHeader sets the columns from the line that names them.
+func (t *sheet) parseHeader(line string) error {
+	t.separator = rune(table.Separator(line))
+	cells, ok := t.split(line)
+	if !ok {
+		return ErrNoNumber
 	}
-	return ErrEmpty
-}
-
-// readRow reads a row. A quotation mark that is not closed spoils its own line only.
-func (t *sheet) readRow() (row Row, blank bool) {
-	first := t.next
-	row.Line = first + 1
-	text := t.lines[first]
-	t.next++
-	for strings.Count(text, `"`)%2 == 1 {
-		if t.next == len(t.lines) || t.next-first > maxRowLines || len(text) > maxLine {
-			t.next = first + 1
-			row.Problem = "has a quotation mark that is not closed"
-			return row, false
-		}
-		text += "\n" + t.lines[t.next]
-		t.next++
+	hasNumber := false
+	for _, cell := range cells {
+		field := headings[normalize(cell)]
+		hasNumber = hasNumber || field == "number"
+		t.columns = append(t.columns, Column{Heading: chat.Truncate(strings.TrimSpace(cell), 200), Field: field})
 	}
-	if strings.Trim(text, " \r\t;,|\"") == "" {
-		return row, true
+	if !hasNumber {
+		return ErrNoNumber
 	}
-	cells, ok := t.split(text)
-	switch {
-	case len(text) > maxLine:
-		row.Problem = "is too long"
-	case !ok:
-		row.Problem = "cannot be split into cells"
-	default:
-		t.setCells(&row, cells)
-	}
-	return row, false
+	return nil
 }
 
 // split returns the cells of a line. A CSV reader takes 4 KiB, so lines without quotation
@@ -221,7 +146,7 @@ func (t *sheet) check(row *Row) {
 		*row = Row{Line: row.Line, Problem: "has characters that are no text"}
 		return
 	case utf8.RuneCountInString(row.Name) > maxName:
-		row.Name, row.Warning = truncate(row.Name, maxName), "name is longer than 120 characters and was cut"
+		row.Name, row.Warning = chat.Truncate(row.Name, maxName), "name is longer than 120 characters and was cut"
 	}
 	row.Number = number
 	local, domain, _ := strings.Cut(row.Email, "@")
@@ -258,14 +183,6 @@ func setIfEmpty(field *string, value string) {
 	}
 }
 
-// truncate returns at most n characters of a text.
-func truncate(text string, n int) string {
-	if runes := []rune(text); len(runes) > n {
-		return string(runes[:n])
-	}
-	return text
-}
-
 // normalize returns a text in lower case with letters and digits only, without accents.
 func normalize(text string) string {
 	return strings.Map(func(r rune) rune {
@@ -274,17 +191,4 @@ func normalize(text string) string {
 		}
 		return -1
 	}, table.Fold(text))
-}
-
-// decode returns a file's text.
-func decode(file []byte) (string, error) {
-	in, err := table.Text(bytes.NewReader(file))
-	if err != nil {
-		return "", err
-	}
-	text, err := io.ReadAll(in)
-	if err != nil {
-		return "", fmt.Errorf("reading the file: %w", err)
-	}
-	return string(text), nil
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -27,17 +26,19 @@ const (
 	// MaxRowsAtOnce is how many rows are imported while the request waits.
 	MaxRowsAtOnce = 2000
 
-	batchSize = 500
-	maxNotes  = 1000 // errors, and warnings, of an import
-	maxAge    = 90 * 24 * time.Hour
+	batchSize   = 500
+	maxNotes    = 1000 // errors, and warnings, of an import
+	previewSize = 20   // rows of a [Result]
+	maxAge      = 90 * 24 * time.Hour
 )
 
 // States of imports.
 const (
-	StatusPending = "pending"
-	StatusRunning = "running"
-	StatusDone    = "done"
-	StatusFailed  = "failed"
+	StatusPending   = "pending"
+	StatusRunning   = "running"
+	StatusDone      = "done"
+	StatusFailed    = "failed"
+	StatusCancelled = "cancelled" // what was imported before stays
 )
 
 // Actions of rows.
@@ -57,8 +58,14 @@ type Note struct {
 // Result is what an import did, or would do.
 type Result struct {
 	Created, Updated, Skipped, Failed int
-	Errors, Warnings                  []Note   // the first thousand of each
-	Actions                           []string // by row
+	Errors, Warnings                  []Note // the first thousand of each
+	Preview                           []PreviewRow
+}
+
+// PreviewRow is a row as it is read, and what the import does with it.
+type PreviewRow struct {
+	importfile.Row
+	Action string
 }
 
 // Service imports contacts.
@@ -70,36 +77,14 @@ type Service struct {
 // New returns the service of an opened product.
 func New(host module.Host, s *store.Store) *Service { return &Service{host, s} }
 
-// Run imports rows in one transaction, into a contact list unless that is nil.
-func (s *Service) Run(ctx context.Context, scope store.Scope, list *int64, rows []importfile.Row) (result Result, err error) {
+// Run imports a file in one transaction, into a contact list unless that is nil.
+func (s *Service) Run(ctx context.Context, scope store.Scope, list *int64, file *File) (result Result, err error) {
 	err = s.store.InTx(ctx, "importing contacts", func(tx *store.Tx) error {
 		tx.Priority = hub.PriorityBulk
 		result = Result{}
-		for batch := range slices.Chunk(rows, batchSize) {
-			if err := importBatch(ctx, tx, scope, list, batch, &result); err != nil {
-				return err
-			}
-		}
-		return nil
+		return file.readBatches(func(batch []importfile.Row) error { return importBatch(ctx, tx, scope, list, batch, &result) })
 	})
 	return result, err
-}
-
-// Preview returns what an import of the rows would do.
-func (s *Service) Preview(ctx context.Context, scope store.Scope, rows []importfile.Row) (Result, error) {
-	var result Result
-	m := matcher{byKey: make(map[string]*entry)}
-	for batch := range slices.Chunk(rows, batchSize) {
-		known, err := s.store.ContactsByNumberKey(ctx, scope.Company, keysOf(batch))
-		if err != nil {
-			return result, err
-		}
-		m.add(known)
-		for _, row := range batch {
-			m.apply(row, &result)
-		}
-	}
-	return result, nil
 }
 
 // importBatch imports a few rows.
@@ -173,50 +158,68 @@ func (m *matcher) add(contacts []store.Contact) {
 // apply changes the contact of a row to what the row says, and counts the row.
 func (m *matcher) apply(row importfile.Row, result *Result) {
 	if row.Problem != "" {
-		result.Failed++
-		result.Actions = append(result.Actions, ActionFail)
-		result.Errors = addNote(result.Errors, row.Line, row.Problem)
+		result.count(row, ActionFail)
 		return
 	}
-	if row.Warning != "" {
-		result.Warnings = addNote(result.Warnings, row.Line, row.Warning)
-	}
 	key := chat.NumberKey(row.Number)
-	e := m.byKey[key]
-	action := ActionSkip
-	if e == nil {
+	e, isKnown := m.byKey[key]
+	if !isKnown {
 		e = &entry{contact: store.Contact{Number: row.Number, NumberKey: key, Name: row.Number}}
 		m.byKey[key] = e
-		action = ActionCreate
 	}
 	if !e.isListed {
 		e.isListed = true
 		m.touched = append(m.touched, e)
 	}
-	for _, change := range []struct {
-		field *string
-		value string
-	}{{&e.contact.Name, row.Name}, {&e.contact.Email, row.Email}} {
-		if change.value == "" || change.value == *change.field {
-			continue
-		}
-		*change.field, e.isChanged = change.value, true
-		if action == ActionSkip {
-			action = ActionUpdate
-		}
+	change := changeOf(row, row.Name == e.contact.Name, row.Email == e.contact.Email)
+	if change.name {
+		e.contact.Name = row.Name
 	}
-	result.count(action)
+	if change.email {
+		e.contact.Email = row.Email
+	}
+	e.isChanged = e.isChanged || change.name || change.email
+	result.count(row, change.action(isKnown))
 }
 
-func (r *Result) count(action string) {
-	r.Actions = append(r.Actions, action)
+// rowChange is which fields of its contact a row changes.
+type rowChange struct{ name, email bool }
+
+// changeOf returns what a row changes of a contact. Empty cells change nothing.
+func changeOf(row importfile.Row, hasName, hasEmail bool) rowChange {
+	return rowChange{row.Name != "" && !hasName, row.Email != "" && !hasEmail}
+}
+
+// action returns what the import does with the row.
+func (c rowChange) action(isKnown bool) string {
+	switch {
+	case !isKnown:
+		return ActionCreate
+	case c.name || c.email:
+		return ActionUpdate
+	}
+	return ActionSkip
+}
+
+// count adds a row.
+func (r *Result) count(row importfile.Row, action string) {
+	if len(r.Preview) < previewSize {
+		r.Preview = append(r.Preview, PreviewRow{row, action})
+	}
 	switch action {
+	case ActionFail:
+		r.Failed++
+		r.Errors = addNote(r.Errors, row.Line, row.Problem)
+		return
 	case ActionCreate:
 		r.Created++
 	case ActionUpdate:
 		r.Updated++
 	default:
 		r.Skipped++
+	}
+	if row.Warning != "" {
+		r.Warnings = addNote(r.Warnings, row.Line, row.Warning)
 	}
 }
 
@@ -238,24 +241,25 @@ func (k importKey) sealContext(n int) string {
 	return "contact-import/" + strconv.FormatInt(k.ID, 10) + "/" + strconv.Itoa(n)
 }
 
-// Enqueue stores rows, encrypted, and enqueues the job that imports them.
-func (s *Service) Enqueue(ctx context.Context, scope store.Scope, list *int64, rows []importfile.Row) (stored store.Import, err error) {
+// Enqueue stores the rows of a file, encrypted, and enqueues the job that imports them.
+func (s *Service) Enqueue(ctx context.Context, scope store.Scope, list *int64, file *File) (stored store.Import, err error) {
 	err = s.store.InTx(ctx, "storing an import", func(tx *store.Tx) error {
-		if stored, err = tx.InsertImport(ctx, dbgen.InsertImportParams{CompanyID: scope.Company, ListID: list, Total: len(rows), CreatedAt: tx.Now()}); err != nil {
+		if stored, err = tx.InsertImport(ctx, dbgen.InsertImportParams{CompanyID: scope.Company, ListID: list, Total: file.Total, CreatedAt: tx.Now()}); err != nil {
 			return err
 		}
 		key, n := importKey{scope.Company, stored.ID}, 0
-		for batch := range slices.Chunk(rows, batchSize) {
+		err := file.readBatches(func(batch []importfile.Row) error {
 			raw, err := json.Marshal(batch)
 			if err != nil {
 				return fmt.Errorf("encoding rows: %w", err)
 			}
-			if err := tx.InsertImportBatch(ctx, dbgen.InsertImportBatchParams{
-				CompanyID: key.Company, ImportID: key.ID, N: n, Content: s.host.Sealer.Seal(raw, key.sealContext(n)),
-			}); err != nil {
-				return err
-			}
+			sealed := s.host.Sealer.Seal(raw, key.sealContext(n))
+			err = tx.InsertImportBatch(ctx, dbgen.InsertImportBatchParams{CompanyID: key.Company, ImportID: key.ID, N: n, Content: sealed})
 			n++
+			return err
+		})
+		if err != nil {
+			return err
 		}
 		payload, err := json.Marshal(key)
 		if err != nil {
@@ -344,11 +348,40 @@ func (s *Service) saveProgress(ctx context.Context, tx *store.Tx, state store.Im
 	if params.Warnings, err = appendNotes(state.Warnings, result.Warnings); err != nil {
 		return err
 	}
-	if status == StatusDone || status == StatusFailed {
+	if status != StatusRunning {
 		now := tx.Now()
 		params.FinishedAt = &now
 	}
 	return tx.UpdateImport(ctx, params)
+}
+
+// Cancel ends an import and returns it as it is stored then: what was imported stays, and is
+// counted. It does nothing to one that was cancelled before. Errors: [hub.ErrNotFound]; a
+// [hub.ErrMalformed] if the import has come to its end.
+func (s *Service) Cancel(ctx context.Context, scope store.Scope, id int64) (cancelled store.Import, err error) {
+	err = s.store.InTx(ctx, "cancelling an import", func(tx *store.Tx) error {
+		state, err := tx.LockImport(ctx, scope.Company, id) // waits for the batch that is being imported
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return hub.Errorf(hub.ErrNotFound, "no_import_found", "There is no import with this id.")
+		case err != nil:
+			return err
+		case state.Status == StatusCancelled:
+			cancelled = state
+			return nil
+		case state.FinishedAt != nil:
+			return hub.Errorf(hub.ErrMalformed, "invalid_transition", "The import is %s: only one that is pending or running can be cancelled.", state.Status)
+		}
+		if err := tx.DeleteImportBatches(ctx, scope.Company, id); err != nil {
+			return fmt.Errorf("deleting what was not imported: %w", err)
+		}
+		if err := s.saveProgress(ctx, tx, state, Result{}, StatusCancelled); err != nil {
+			return err
+		}
+		cancelled, err = tx.ImportByID(ctx, scope.Company, id)
+		return err
+	})
+	return cancelled, err
 }
 
 // appendNotes adds notes to stored ones, up to the first thousand.

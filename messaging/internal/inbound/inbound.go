@@ -37,6 +37,7 @@ func New(host module.Host, s *store.Store, drivers *driver.Drivers, files *media
 
 // ChangeConnection implements [driver.Sink].
 func (s *Service) ChangeConnection(ctx context.Context, change driver.ConnectionChange) error {
+	change = cleanChange(change)
 	return s.store.InTx(ctx, "changing a connection's state", func(tx *store.Tx) error {
 		_, err := tx.ChangeConnectionState(ctx, change)
 		return ignoreNoRows(err) // it was deleted meanwhile
@@ -46,6 +47,7 @@ func (s *Service) ChangeConnection(ctx context.Context, change driver.Connection
 // ReceiveMessage implements [driver.Sink]. The message goes to the contact's live ticket; a
 // new contact, and a contact without a ticket, get theirs in the same transaction.
 func (s *Service) ReceiveMessage(ctx context.Context, in driver.Incoming) error {
+	in = cleanMessage(in, s.host.Now())
 	if isStored, err := s.storeInBatch(ctx, in); isStored || err != nil {
 		return err
 	}
@@ -146,6 +148,7 @@ func (s *Service) ticketOf(ctx context.Context, tx *store.Tx, company store.Comp
 
 // ReceiveReceipt implements [driver.Sink].
 func (s *Service) ReceiveReceipt(ctx context.Context, receipt driver.Receipt) error {
+	receipt = cleanReceipt(receipt)
 	connection, company, err := s.connectionOf(ctx, receipt.ConnectionID)
 	if err != nil {
 		return ignoreNoRows(err)

@@ -54,7 +54,7 @@ func List(s Services) []module.Job {
 		{Name: "old-appointment-questions", Every: 24 * time.Hour, Timeout: 5 * time.Minute, Run: s.Store.DeleteOldQuestions},
 		{Name: "contact-links", Every: time.Second, Timeout: 5 * time.Minute, Run: s.Links.AskDue},
 		{Name: "old-held-events", Every: 24 * time.Hour, Timeout: 5 * time.Minute, Run: s.Store.DeleteOldHeld},
-		{Name: "schedules", Every: time.Second, Timeout: 30 * time.Second, Run: s.Schedules.SendDue},
+		{Name: "schedules", Every: time.Second, Timeout: 30 * time.Second, Run: s.Schedules.WriteDue},
 		{Name: "campaigns", Every: time.Second, Timeout: 30 * time.Second, Run: s.Campaigns.SendDue},
 		{Name: store.StatisticsJob, Timeout: 5 * time.Minute, Run: s.Store.CollectStatistics},
 		{Name: "retention", Every: 24 * time.Hour, Timeout: time.Hour, Run: s.Store.EraseOldMessages},

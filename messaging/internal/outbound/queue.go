@@ -57,19 +57,22 @@ type queueRun struct {
 }
 
 // startBatches starts a batch of each connection that has due messages, up to maxBusy at
-// the same time.
+// the same time. Connections take turns, so that a backlog of one does not hold up others.
 func (r *queueRun) startBatches(ctx context.Context) error {
 	if r.busy == maxBusy || time.Now().After(r.end) {
 		return nil
 	}
-	without := []int64{}
+	without, served := []int64{}, []int64{}
 	for id, ended := range r.served {
 		if ended.IsZero() || time.Since(ended) < servedForTime {
 			without = append(without, id)
+		} else {
+			served = append(served, id)
 		}
 	}
+	slices.SortFunc(served, func(a, b int64) int { return r.served[a].Compare(r.served[b]) })
 	now := r.service.host.Now()
-	connections, err := r.service.store.ConnectionsToSend(ctx, dbgen.ConnectionsToSendParams{At: now, Expired: now.Add(-giveUpAfter), Without: without, MaxRows: maxBusy - r.busy, Clock: r.service.store.PaceClock()})
+	connections, err := r.service.store.ConnectionsToSend(ctx, dbgen.ConnectionsToSendParams{At: now, Expired: now.Add(-giveUpAfter), Without: without, Served: served, MaxRows: maxBusy - r.busy, Clock: r.service.store.PaceClock()})
 	if err != nil {
 		return fmt.Errorf("finding messages to send: %w", err)
 	}

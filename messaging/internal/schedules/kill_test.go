@@ -30,6 +30,8 @@ func TestSchedulesSurviveKills(t *testing.T) {
 	hub.Kill()
 	hub.Exec(`insert into messaging.schedules (company_id, contact_id, body, send_at) select company_id, id, 'Hi', now() - interval '1 hour' from messaging.contacts`)
 	hub.KillAndRestart("schedules")
+	hub.AwaitCount(0, `select count(*) from messaging.messages where origin = 'schedule'`)
+	messagingtest.KillAndRestart(hub, "schedules") // while they are written
 	far := 0
 	for range 3 {
 		far = hub.AwaitCount(far+20, `select count(*) from messaging.sandbox_messages`)

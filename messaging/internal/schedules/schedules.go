@@ -1,174 +1,121 @@
-// Package schedules sends messages at the times that users chose. A message that came due
-// while no process ran is sent after the start. Claiming it, storing it in the contact's
-// ticket and adding it to the outbox is one transaction, so that it is sent once.
+// Package schedules writes messages at the times that users chose. A message that came due
+// while no process ran is written after the start. Claiming messages, storing them in the
+// contacts' tickets and adding them to the outbox is one transaction, so that each is sent
+// once. The outbox's job sends them, connection by connection.
 package schedules
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
-	"integrationhub/hub"
 	"integrationhub/hub/module"
-	"integrationhub/messaging/internal/chat"
-	"integrationhub/messaging/internal/outbound"
 	"integrationhub/messaging/internal/store"
 )
 
-// Error codes of messages that were not sent. Those of package outbound come beside them.
 const (
-	CodeNoConnection = "no_connection" // the company has no default connection
-	CodeOptedOut     = "opted_out"     // the contact wants no messages
+	batchSize    = 100              // messages of a company that one transaction writes
+	maxBusy      = 4                // companies whose messages are written at the same time
+	maxCompanies = 1000             // of a round
+	runTime      = 20 * time.Second // how long one run of the job writes; the next one goes on
 )
 
-// runTime is how long one run of the job sends; the next one goes on.
-const runTime = 20 * time.Second
-
-// Service sends scheduled messages.
+// Service writes scheduled messages.
 type Service struct {
-	host   module.Host
-	store  *store.Store
-	sender *outbound.Service
+	host  module.Host
+	store *store.Store
 }
 
 // New returns the service of an opened product.
-func New(host module.Host, s *store.Store, sender *outbound.Service) *Service {
-	return &Service{host, s, sender}
-}
+func New(host module.Host, s *store.Store) *Service { return &Service{host, s} }
 
-// SendDue sends the messages that are due: the job of this package.
-func (s *Service) SendDue(ctx context.Context, _ []byte) error {
+// WriteDue writes the messages that are due: the job of this package. It goes in rounds: in
+// each, every company has one batch of its oldest messages written, so that a company with many
+// does not hold up the others.
+func (s *Service) WriteDue(ctx context.Context, _ []byte) error {
+	skipped := []int64{} // companies that wait for the next run
 	for begin := time.Now(); ctx.Err() == nil && time.Since(begin) < runTime; {
-		found, err := s.sendNext(ctx)
-		if err != nil || !found {
-			return err
+		companies, err := s.store.CompaniesWithDueSchedules(ctx, s.host.Now(), skipped, maxCompanies)
+		if err != nil {
+			return fmt.Errorf("finding scheduled messages: %w", err)
 		}
+		if len(companies) == 0 {
+			return nil
+		}
+		skipped = append(skipped, s.writeRound(ctx, companies)...)
 	}
-	return nil
+	return ctx.Err()
 }
 
-// sendNext sends the next due message.
-func (s *Service) sendNext(ctx context.Context) (found bool, err error) {
-	var scope store.Scope
-	var entry *store.OutboxEntry
-	err = s.store.InTx(ctx, "writing a scheduled message", func(tx *store.Tx) error {
-		var schedule store.Schedule
-		entry = nil
-		if schedule, found, err = tx.ClaimSchedule(ctx); err != nil || !found {
-			return err
+// writeRound writes a batch of each company. It returns the companies that have to wait: where
+// it failed, and where another process is writing.
+func (s *Service) writeRound(ctx context.Context, companies []int64) (skipped []int64) {
+	queue, wait := make(chan int64), make(chan int64, len(companies))
+	var writers sync.WaitGroup
+	for range min(maxBusy, len(companies)) {
+		writers.Go(func() {
+			for company := range queue {
+				isWritten, err := s.writeBatch(ctx, company)
+				if err != nil && ctx.Err() == nil {
+					s.host.Log.WarnContext(ctx, "scheduled messages of a company wait", "company_id", company, "error", err)
+				}
+				if !isWritten {
+					wait <- company
+				}
+			}
+		})
+	}
+	for _, company := range companies {
+		queue <- company
+	}
+	close(queue)
+	writers.Wait()
+	close(wait)
+	for company := range wait {
+		skipped = append(skipped, company)
+	}
+	return skipped
+}
+
+// writeBatch writes the oldest due messages of a company in one transaction. isWritten is false
+// if another transaction has locked the company.
+func (s *Service) writeBatch(ctx context.Context, company int64) (isWritten bool, err error) {
+	err = s.store.InTx(ctx, "writing scheduled messages", func(tx *store.Tx) error {
+		isWritten = false
+		row, err := tx.LockAvailableCompany(ctx, company)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
 		}
-		company, err := tx.Company(ctx, schedule.CompanyID)
 		if err != nil {
-			return fmt.Errorf("loading the company: %w", err)
+			return fmt.Errorf("locking the company: %w", err)
 		}
-		scope = store.Scope{Company: company.ID, Tenant: company.TenantID}
-		entry, err = s.write(ctx, tx, company, schedule)
-		return err
+		claimed, err := tx.ClaimDueSchedules(ctx, company, tx.Now(), batchSize)
+		if err != nil {
+			return fmt.Errorf("claiming scheduled messages: %w", err)
+		}
+		isWritten = true
+		if len(claimed) == 0 {
+			return nil
+		}
+		b := &batch{tx: tx, company: row, scope: store.Scope{Company: row.ID, Tenant: row.TenantID}, schedules: claimed}
+		return b.write(ctx)
 	})
-	if err != nil || entry == nil {
-		return found, err
-	}
-	if _, err := s.sender.Send(ctx, scope, *entry); err != nil {
-		s.host.Log.WarnContext(ctx, "a scheduled message waits in the outbox", "message_id", entry.MessageID, "error", err)
-	}
-	return true, nil
+	return isWritten && err == nil, err
 }
 
-// write stores the message of a schedule in a ticket and in the outbox. It returns nil for a
-// message that cannot be sent; the schedule says why.
-func (s *Service) write(ctx context.Context, tx *store.Tx, company store.Company, schedule store.Schedule) (*store.OutboxEntry, error) {
-	scope := store.Scope{Company: company.ID, Tenant: company.TenantID}
-	contact, err := tx.LockContact(ctx, scope.Company, schedule.ContactID)
-	if err != nil {
-		return nil, fmt.Errorf("loading the contact: %w", err)
-	}
-	schedule.Attempts++
-	if err := outbound.CheckConsent(contact, chat.OriginSchedule, tx.Now()); err != nil || contact.AnonymizedAt != nil {
-		return nil, fail(ctx, tx, schedule, CodeOptedOut)
-	}
-	ticket, err := ticketOf(ctx, tx, scope, schedule, contact)
-	if errors.Is(err, errNoConnection) {
-		return nil, fail(ctx, tx, schedule, CodeNoConnection)
-	}
-	if err != nil {
-		return nil, err
-	}
-	variables := chat.Variables{
-		Name: contact.Name, Email: contact.Email, Number: contact.Number, Protocol: strconv.FormatInt(ticket.ID, 10), At: tx.Now().In(chat.LoadZone(company.Timezone)),
-	}
-	draft := store.Message{UserID: schedule.UserID, Body: chat.Render(schedule.Body, variables), MediaType: chat.MediaText, Origin: chat.OriginSchedule}
-	if schedule.Template != nil {
-		rendered, ok := schedule.Template.Render(variables)
-		if !ok {
-			return nil, fail(ctx, tx, schedule, outbound.CodeTemplateParameter)
-		}
-		draft = store.WithTemplate(draft, rendered)
-	}
-	if schedule.MediaID != nil {
-		file, err := tx.MediaFile(ctx, *schedule.MediaID)
-		if err != nil {
-			return nil, fmt.Errorf("loading the file: %w", err)
-		}
-		draft = store.WithMedia(draft, file)
-	}
-	message, entry, err := s.sender.Write(ctx, tx, outbound.Draft{Contact: contact, Ticket: ticket, Message: draft})
-	if err != nil {
-		return nil, err
-	}
-	schedule.Status, schedule.MessageID, schedule.TicketID, schedule.Error = store.ScheduleQueued, &message.ID, &ticket.ID, nil
-	if _, err := tx.SaveSchedule(ctx, schedule); err != nil {
-		return nil, fmt.Errorf("storing a scheduled message's state: %w", err)
-	}
-	return &entry, nil
-}
-
-// fail stores that a message cannot be sent.
-func fail(ctx context.Context, tx *store.Tx, schedule store.Schedule, code string) error {
-	schedule.Status, schedule.Error = store.ScheduleError, &code
-	_, err := tx.SaveSchedule(ctx, schedule)
-	return err
-}
-
-var errNoConnection = hub.Errorf(hub.ErrMalformed, "no_def_wapp_found", "The company has no default connection.")
-
-// ticketOf returns the ticket of a scheduled message, locked: the one that it names while
-// that is live, the contact's live one, or a new one of the user who made it.
-func ticketOf(ctx context.Context, tx *store.Tx, scope store.Scope, schedule store.Schedule, contact store.Contact) (store.Ticket, error) {
-	if schedule.TicketID != nil {
-		ticket, err := tx.LockTicket(ctx, scope.Company, *schedule.TicketID)
-		if err != nil {
-			return ticket, fmt.Errorf("loading the ticket: %w", err)
-		}
-		if ticket.Status.IsLive() && ticket.ConnectionID != nil && ticket.ContactID == contact.ID {
-			return ticket, nil
+// idsOf returns the ids that schedules name, each once; nil is no id.
+func idsOf(list []store.Schedule, id func(store.Schedule) *int64) []int64 {
+	ids := []int64{}
+	for _, schedule := range list {
+		if named := id(schedule); named != nil {
+			ids = append(ids, *named)
 		}
 	}
-	var connection store.Connection
-	var err error
-	if schedule.ConnectionID != nil {
-		connection, err = tx.Connection(ctx, scope.Company, *schedule.ConnectionID)
-	} else {
-		connection, err = tx.DefaultConnection(ctx, scope.Company)
-	}
-	if errors.Is(err, pgx.ErrNoRows) {
-		return store.Ticket{}, errNoConnection
-	}
-	if err != nil {
-		return store.Ticket{}, fmt.Errorf("loading the connection: %w", err)
-	}
-	draft := store.NewTicket{Status: chat.TicketPending}
-	if schedule.UserID != nil {
-		user, err := tx.User(ctx, scope.Company, *schedule.UserID)
-		if err != nil {
-			return store.Ticket{}, fmt.Errorf("loading the user: %w", err)
-		}
-		if user.IsActive {
-			draft = store.NewTicket{Status: chat.TicketOpen, UserID: &user.ID}
-		}
-	}
-	return tx.FindOrCreateTicket(ctx, scope, contact, connection.ID, draft)
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }

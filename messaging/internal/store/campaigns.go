@@ -26,7 +26,8 @@ type (
 // CampaignView is a campaign with its progress.
 type CampaignView struct {
 	Campaign
-	Progress CampaignProgress
+	Progress  CampaignProgress
+	MediaName *string // of its file; nil: none
 }
 
 // States of campaigns.
@@ -54,7 +55,7 @@ const (
 // CampaignView returns a campaign, or [pgx.ErrNoRows].
 func (s *Store) CampaignView(ctx context.Context, company, id int64) (CampaignView, error) {
 	row, err := s.Campaign(ctx, company, id)
-	return CampaignView{row.Campaign, row.CampaignProgress}, err
+	return CampaignView{row.Campaign, row.CampaignProgress, row.MediaName}, err
 }
 
 // CampaignViews returns campaigns by their ids, in any order. Unknown ids are left out.
@@ -62,7 +63,7 @@ func (s *Store) CampaignViews(ctx context.Context, company int64, ids []int64) (
 	rows, err := s.CampaignsByID(ctx, company, ids)
 	views := make([]CampaignView, len(rows))
 	for i, row := range rows {
-		views[i] = CampaignView{row.Campaign, row.CampaignProgress}
+		views[i] = CampaignView{row.Campaign, row.CampaignProgress, row.MediaName}
 	}
 	return views, err
 }
@@ -77,7 +78,7 @@ func (s *Store) ListCampaigns(ctx context.Context, company int64, status, search
 	rows, err := s.CampaignsPage(ctx, dbgen.CampaignsPageParams{CompanyID: company, Status: status, Search: search, Skip: page.Offset, MaxRows: page.Limit})
 	views := make([]CampaignView, len(rows))
 	for i, row := range rows {
-		views[i] = CampaignView{row.Campaign, row.CampaignProgress}
+		views[i] = CampaignView{row.Campaign, row.CampaignProgress, row.MediaName}
 	}
 	return views, int(count), err
 }

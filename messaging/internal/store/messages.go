@@ -51,7 +51,7 @@ func (t *Tx) AddMessage(ctx context.Context, ticket Ticket, m Message) (Message,
 	if err != nil {
 		return Message{}, fmt.Errorf("storing a message: %w", err)
 	}
-	added := dbgen.AddToTicketParams{CompanyID: ticket.CompanyID, ID: ticket.ID, LastMessage: truncate(preview(m), maxPreview), At: t.Now()}
+	added := dbgen.AddToTicketParams{CompanyID: ticket.CompanyID, ID: ticket.ID, LastMessage: chat.Truncate(preview(m), maxPreview), At: t.Now()}
 	if awaits := m.FromMe && m.Origin != chat.OriginBot; !m.IsPrivate {
 		added.AwaitsContact = &awaits
 	}
@@ -238,14 +238,4 @@ func ticketIDOf(m Message) string {
 		return ""
 	}
 	return chat.FormatID(*m.TicketID)
-}
-
-// truncate returns at most n characters of a text.
-func truncate(s string, n int) string {
-	for i := range s {
-		if n--; n < 0 {
-			return s[:i]
-		}
-	}
-	return s
 }

@@ -77,21 +77,43 @@ func (t *Tx) withPriority(priority hub.Priority) *Tx {
 	return &shared
 }
 
-// publishTicketToWebhooks publishes a new ticket, or a new status, to plain webhooks. earlier is the
-// status before the change, "" for a new ticket.
+// publishTicketToWebhooks publishes the new status of a ticket to plain webhooks. earlier is the
+// status before the change.
 func (t *Tx) publishTicketToWebhooks(ctx context.Context, scope Scope, ticket int64, earlier chat.TicketStatus) error {
-	e := webhookEvent{eventType: events.TypeTicketCreated}
-	if earlier != "" {
-		e.eventType = events.TypeTicketUpdated
+	return t.publishToWebhooks(ctx, scope, webhookEvent{eventType: events.TypeTicketUpdated}, func() ([]any, error) { return t.ticketData(ctx, scope, []int64{ticket}, earlier) })
+}
+
+// publishCreatedTickets publishes new tickets, in the order of their drafts.
+func (t *Tx) publishCreatedTickets(ctx context.Context, scope Scope, drafts []TicketDraft, tickets []Ticket) error {
+	created, ids := make([]events.TicketCreated, len(tickets)), make([]int64, len(tickets))
+	for i, ticket := range tickets {
+		contact := drafts[i].Contact
+		ids[i], created[i] = ticket.ID, events.TicketCreated{Phone: chat.FormatE164(contact.Number), Name: contact.Name, TicketID: chat.FormatID(ticket.ID)}
 	}
-	return t.publishToWebhooks(ctx, scope, e, func() ([]any, error) {
-		views, err := ticketViews(ctx, t.Raw, scope, []int64{ticket})
-		if err != nil {
-			return nil, err
-		}
-		data, err := t.webhooks.Ticket(views[0], earlier)
-		return []any{data}, err
-	})
+	subscribers, err := t.subscribedProducts(ctx, scope, events.TypeTicketCreated)
+	if err != nil {
+		return err
+	}
+	if len(subscribers) == 0 {
+		err = publishToProducts(ctx, t, scope, created...)
+	}
+	for i := 0; err == nil && len(subscribers) > 0 && i < len(created); i++ {
+		err = t.publishToLinkedAmong(ctx, scope, subscribers, drafts[i].Contact.ID, true, created[i])
+	}
+	if err != nil {
+		return err
+	}
+	return t.publishToWebhooks(ctx, scope, webhookEvent{eventType: events.TypeTicketCreated}, func() ([]any, error) { return t.ticketData(ctx, scope, ids, "") })
+}
+
+// ticketData returns the data of tickets for plain webhooks, by their ids.
+func (t *Tx) ticketData(ctx context.Context, scope Scope, ids []int64, earlier chat.TicketStatus) ([]any, error) {
+	views, err := ticketViews(ctx, t.Raw, scope, ids)
+	list := make([]any, len(views))
+	for i := 0; err == nil && i < len(views); i++ {
+		list[i], err = t.webhooks.Ticket(views[i], earlier)
+	}
+	return list, err
 }
 
 // publishContacts publishes new contacts to connected products and plain webhooks.

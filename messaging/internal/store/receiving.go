@@ -44,7 +44,7 @@ func (t *Tx) AddReceivedTexts(ctx context.Context, scope Scope, connection int64
 			ticketPlaces[text.Ticket.ID] = place
 			tickets.Tickets, tickets.LastMessages, tickets.Received = append(tickets.Tickets, text.Ticket.ID), append(tickets.LastMessages, ""), append(tickets.Received, 0)
 		}
-		tickets.LastMessages[place] = truncate(text.Body, maxPreview)
+		tickets.LastMessages[place] = chat.Truncate(text.Body, maxPreview)
 		tickets.Received[place]++
 
 		place, isKnown = contactPlaces[text.Contact.ID]

@@ -2,11 +2,11 @@ package store
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
+	"time"
 
-	"github.com/jackc/pgx/v5"
-
+	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/store/dbgen"
 )
 
@@ -57,12 +57,63 @@ func (t *Tx) SaveSchedule(ctx context.Context, s Schedule) (Schedule, error) {
 	})
 }
 
-// ClaimSchedule locks the scheduled message that has been due for the longest time and that no
-// other process holds. found is false where there is none.
-func (t *Tx) ClaimSchedule(ctx context.Context) (s Schedule, found bool, err error) {
-	s, err = t.ClaimDueSchedule(ctx, t.Now())
-	if errors.Is(err, pgx.ErrNoRows) {
-		return s, false, nil
+// ScheduledMessage is the message of a schedule that the transaction has claimed.
+type ScheduledMessage struct {
+	Schedule   int64
+	Ticket     int64 // locked
+	Connection int64
+	Body       string
+	Template   *chat.Template // nil: none
+}
+
+// AddScheduledMessages stores messages in their tickets and adds them to the outbox, in their
+// order. No process has leased them. It takes as many statements as one message.
+func (t *Tx) AddScheduledMessages(ctx context.Context, company int64, messages []ScheduledMessage) error {
+	if len(messages) == 0 {
+		return nil
 	}
-	return s, err == nil, err
+	inserted := dbgen.InsertScheduledMessagesParams{CompanyID: company, At: t.Now()}
+	for _, message := range messages {
+		template := ""
+		if message.Template != nil {
+			encoded, err := json.Marshal(message.Template)
+			if err != nil {
+				return fmt.Errorf("encoding a template: %w", err)
+			}
+			template = string(encoded)
+		}
+		inserted.Schedules, inserted.MessageIds = append(inserted.Schedules, message.Schedule), append(inserted.MessageIds, NewMessageID())
+		inserted.Tickets, inserted.Connections = append(inserted.Tickets, message.Ticket), append(inserted.Connections, message.Connection)
+		inserted.Bodies, inserted.Templates = append(inserted.Bodies, message.Body), append(inserted.Templates, template)
+	}
+	stored, err := t.InsertScheduledMessages(ctx, inserted)
+	if err != nil {
+		return fmt.Errorf("storing %d scheduled messages: %w", len(messages), err)
+	}
+	if err := t.AddSentToTickets(ctx, lastMessages(company, t.Now(), stored)); err != nil {
+		return fmt.Errorf("adding scheduled messages to tickets: %w", err)
+	}
+	if err := t.InsertWaitingMessages(ctx, t.Now(), company, inserted.MessageIds); err != nil {
+		return fmt.Errorf("adding scheduled messages to the outbox: %w", err)
+	}
+	err = t.QueueSchedules(ctx, dbgen.QueueSchedulesParams{At: t.Now(), CompanyID: company, Schedules: inserted.Schedules, MessageIds: inserted.MessageIds, Tickets: inserted.Tickets})
+	if err != nil {
+		return fmt.Errorf("storing the states of scheduled messages: %w", err)
+	}
+	return nil
+}
+
+// lastMessages returns what lists of tickets show of stored messages.
+func lastMessages(company int64, at time.Time, stored []Message) dbgen.AddSentToTicketsParams {
+	last := make(map[int64]Message, len(stored))
+	for _, message := range stored {
+		if known, ok := last[*message.TicketID]; !ok || known.Seq < message.Seq {
+			last[*message.TicketID] = message
+		}
+	}
+	params := dbgen.AddSentToTicketsParams{CompanyID: company, At: at}
+	for ticket, message := range last {
+		params.Tickets, params.LastMessages = append(params.Tickets, ticket), append(params.LastMessages, chat.Truncate(preview(message), maxPreview))
+	}
+	return params
 }

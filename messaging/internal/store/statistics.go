@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"integrationhub/hub/module"
@@ -14,15 +15,20 @@ const StatisticsJob = "statistics"
 // ticketCounter counts the tickets that this process has created.
 type ticketCounter struct{ tickets atomic.Int64 }
 
-// countTicket counts a new ticket. Until PostgreSQL's autovacuum has analyzed the tables, which takes
+// analyzeAfter are the numbers of new tickets after which the statistics are collected.
+var analyzeAfter = []int64{500, 5_000}
+
+// countTickets counts new tickets. Until PostgreSQL's autovacuum has analyzed the tables, which takes
 // a minute, it plans statements as if they were empty: each message then reads every ticket of
 // the company. So the statistics are collected after the first 500 and 5,000 tickets.
-func (t *Tx) countTicket(ctx context.Context) error {
-	switch t.ticketCounter.tickets.Add(1) {
-	case 500, 5_000:
-		if err := t.Host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: StatisticsJob, Key: StatisticsJob}); err != nil {
-			return fmt.Errorf("having statistics collected: %w", err)
-		}
+func (t *Tx) countTickets(ctx context.Context, created int) error {
+	count := t.ticketCounter.tickets.Add(int64(created))
+	isDue := func(limit int64) bool { return count >= limit && count-int64(created) < limit }
+	if !slices.ContainsFunc(analyzeAfter, isDue) {
+		return nil
+	}
+	if err := t.Host.Jobs.Enqueue(ctx, t.Raw, module.JobRun{Job: StatisticsJob, Key: StatisticsJob}); err != nil {
+		return fmt.Errorf("having statistics collected: %w", err)
 	}
 	return nil
 }

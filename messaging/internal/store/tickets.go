@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"integrationhub/hub/events"
+	"integrationhub/hub/module/rest"
 	"integrationhub/messaging/internal/chat"
 	"integrationhub/messaging/internal/store/dbgen"
 )
@@ -39,25 +39,50 @@ func (t *Tx) FindOrCreateTicket(ctx context.Context, scope Scope, contact Contac
 			return ticket, err
 		}
 	}
-	params := dbgen.InsertTicketParams{
-		CompanyID: scope.Company, UUID: uuid.New(), Status: draft.Status, ContactID: contact.ID, ConnectionID: &connection,
-		UserID: draft.UserID, QueueID: draft.QueueID, CreatedAt: t.Now(),
+	created, err := t.CreateTickets(ctx, scope, []TicketDraft{{contact, connection, draft}})
+	if err != nil {
+		return Ticket{}, err
 	}
-	now := t.Now()
-	params.QueuedAt = &now
-	if draft.Status == chat.TicketOpen {
-		params.StartedAt = &now
+	return created[0], nil
+}
+
+// TicketDraft is a ticket to create for a contact without a live one on a connection.
+type TicketDraft struct {
+	Contact    Contact
+	Connection int64
+	NewTicket
+}
+
+// CreateTickets inserts tickets of different contacts and connections and publishes them. It
+// returns them in the order of the drafts. The transaction has locked the contacts. It takes as
+// many statements as one ticket.
+func (t *Tx) CreateTickets(ctx context.Context, scope Scope, drafts []TicketDraft) ([]Ticket, error) {
+	if len(drafts) == 0 {
+		return nil, nil
 	}
-	if ticket, err = t.InsertTicket(ctx, params); err != nil {
-		return Ticket{}, fmt.Errorf("creating a ticket: %w", err)
+	params := dbgen.InsertTicketsParams{CompanyID: scope.Company, At: t.Now()}
+	for _, draft := range drafts {
+		params.Statuses = append(params.Statuses, string(draft.Status))
+		params.Contacts, params.Connections = append(params.Contacts, draft.Contact.ID), append(params.Connections, draft.Connection)
+		params.Users, params.Queues = append(params.Users, rest.ValueOrZero(draft.UserID)), append(params.Queues, rest.ValueOrZero(draft.QueueID))
 	}
-	if err := t.countTicket(ctx); err != nil {
-		return ticket, err
+	created, err := t.InsertTickets(ctx, params)
+	if err != nil {
+		return nil, fmt.Errorf("creating tickets: %w", err)
 	}
-	if err := publishToLinked(ctx, t, scope, contact.ID, true, events.TicketCreated{Phone: chat.FormatE164(contact.Number), Name: contact.Name, TicketID: chat.FormatID(ticket.ID)}); err != nil {
-		return ticket, err
+	if err := t.countTickets(ctx, len(created)); err != nil {
+		return nil, err
 	}
-	return ticket, t.publishTicketToWebhooks(ctx, scope, ticket.ID, "")
+	type place struct{ contact, connection int64 }
+	byPlace := make(map[place]Ticket, len(created))
+	for _, ticket := range created {
+		byPlace[place{ticket.ContactID, *ticket.ConnectionID}] = ticket
+	}
+	tickets := make([]Ticket, len(drafts))
+	for i, draft := range drafts {
+		tickets[i] = byPlace[place{draft.Contact.ID, draft.Connection}]
+	}
+	return tickets, t.publishCreatedTickets(ctx, scope, drafts, tickets)
 }
 
 // reopenTicket returns a ticket that was closed within the company's window to pending. It

@@ -276,13 +276,5 @@ func (d *Driver) do(ctx context.Context, client hub.Doer, c driver.Connection, n
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return nil, fmt.Errorf("%w: it answered %d", driver.ErrUnreachable, response.StatusCode)
 	}
-	return nil, &Refusal{response.StatusCode, answer.Error, truncate(answer.Message, maxError)}
-}
-
-// truncate returns at most n characters of a text.
-func truncate(s string, n int) string {
-	if runes := []rune(s); len(runes) > n {
-		return string(runes[:n])
-	}
-	return s
+	return nil, &Refusal{response.StatusCode, answer.Error, chat.Truncate(answer.Message, maxError)}
 }

@@ -104,7 +104,7 @@ func hasLength(s string, maximum int) bool { return s != "" && len(s) <= maximum
 func (s state) toChange(connection int64) (driver.ConnectionChange, error) {
 	isQRCode := s.Status == chat.ConnectionQRCode
 	return driver.ConnectionChange{
-			ConnectionID: connection, Status: s.Status, Sequence: s.Sequence, QRCode: s.QRCode, QRExpiresAt: s.QRExpiresAt.UTC(), Number: s.Number, LastError: truncate(s.Error, maxError),
+			ConnectionID: connection, Status: s.Status, Sequence: s.Sequence, QRCode: s.QRCode, QRExpiresAt: s.QRExpiresAt.UTC(), Number: s.Number, LastError: chat.Truncate(s.Error, maxError),
 		}, check(
 			rule{slices.Contains(statuses, s.Status), "status must be a state of connections"},
 			rule{s.Sequence > 0, "sequence must be greater than 0"},
@@ -116,7 +116,7 @@ func (s state) toChange(connection int64) (driver.ConnectionChange, error) {
 
 func (m incoming) toIncoming(connection int64, now time.Time) (driver.Incoming, error) {
 	in := driver.Incoming{
-		ConnectionID: connection, RemoteID: m.RemoteID, From: m.From, LID: m.LID, Name: truncate(strings.TrimSpace(m.Name), maxName), Body: m.Body, Kind: m.Kind,
+		ConnectionID: connection, RemoteID: m.RemoteID, From: m.From, LID: m.LID, Name: chat.Truncate(strings.TrimSpace(m.Name), maxName), Body: m.Body, Kind: m.Kind,
 		QuotedRemoteID: m.QuotedID, At: m.At.UTC(),
 	}
 	if in.At.After(now) {
@@ -144,7 +144,7 @@ func (m incoming) toIncoming(connection int64, now time.Time) (driver.Incoming, 
 
 func (r receipt) toReceipt(connection int64) (driver.Receipt, error) {
 	areValid := !slices.ContainsFunc(r.RemoteIDs, func(id string) bool { return !hasLength(id, maxRemoteID) })
-	return driver.Receipt{ConnectionID: connection, RemoteIDs: r.RemoteIDs, MessageID: r.MessageID, Ack: r.Ack, ErrorCode: truncate(r.ErrorCode, maxName)}, check(
+	return driver.Receipt{ConnectionID: connection, RemoteIDs: r.RemoteIDs, MessageID: r.MessageID, Ack: r.Ack, ErrorCode: chat.Truncate(r.ErrorCode, maxName)}, check(
 		rule{areValid && len(r.RemoteIDs) > 0 && len(r.RemoteIDs) <= maxReceiptIDs, fmt.Sprintf("remoteIds must have 1 to %d ids of 1 to %d bytes", maxReceiptIDs, maxRemoteID)},
 		rule{r.MessageID == "" || len(r.RemoteIDs) == 1, "messageId belongs to a single remote id"},
 		rule{r.Ack == chat.AckFailed || r.Ack >= chat.AckServer && r.Ack <= chat.AckPlayed, "ack must be -1, 1, 2, 3 or 4"},

@@ -85,13 +85,15 @@ func (q *Queries) AttachMessages(ctx context.Context, arg AttachMessagesParams) 
 }
 
 const campaign = `-- name: Campaign :one
-select c.company_id, c.id, c.name, c.status, c.messages, c.confirmation, c.confirmation_messages, c.media_id, c.scheduled_at, c.started_at, c.completed_at, c.connection_id, c.contact_list_id, c.tag_ids, c.message_interval, c.longer_interval_after, c.greater_interval, c.send_window, c.created_at, c.updated_at, c.template, p.company_id, p.campaign_id, p.dispatched, p.next_send_at, p.total, p.pending, p.sent, p.delivered, p.read, p.failed, p.skipped from messaging.campaigns c join messaging.campaign_progress p on p.company_id = c.company_id and p.campaign_id = c.id
+select c.company_id, c.id, c.name, c.status, c.messages, c.confirmation, c.confirmation_messages, c.media_id, c.scheduled_at, c.started_at, c.completed_at, c.connection_id, c.contact_list_id, c.tag_ids, c.message_interval, c.longer_interval_after, c.greater_interval, c.send_window, c.created_at, c.updated_at, c.template, p.company_id, p.campaign_id, p.dispatched, p.next_send_at, p.total, p.pending, p.sent, p.delivered, p.read, p.failed, p.skipped, f.name as media_name from messaging.campaigns c join messaging.campaign_progress p on p.company_id = c.company_id and p.campaign_id = c.id
+left join messaging.media_files f on f.company_id = c.company_id and f.id = c.media_id
 where c.company_id = $1 and c.id = $2
 `
 
 type CampaignRow struct {
 	Campaign         Campaign
 	CampaignProgress CampaignProgress
+	MediaName        *string
 }
 
 func (q *Queries) Campaign(ctx context.Context, companyID int64, iD int64) (CampaignRow, error) {
@@ -130,6 +132,7 @@ func (q *Queries) Campaign(ctx context.Context, companyID int64, iD int64) (Camp
 		&i.CampaignProgress.Read,
 		&i.CampaignProgress.Failed,
 		&i.CampaignProgress.Skipped,
+		&i.MediaName,
 	)
 	return i, err
 }
@@ -199,13 +202,15 @@ func (q *Queries) CampaignStateOfContact(ctx context.Context, companyID int64, c
 }
 
 const campaignsByID = `-- name: CampaignsByID :many
-select c.company_id, c.id, c.name, c.status, c.messages, c.confirmation, c.confirmation_messages, c.media_id, c.scheduled_at, c.started_at, c.completed_at, c.connection_id, c.contact_list_id, c.tag_ids, c.message_interval, c.longer_interval_after, c.greater_interval, c.send_window, c.created_at, c.updated_at, c.template, p.company_id, p.campaign_id, p.dispatched, p.next_send_at, p.total, p.pending, p.sent, p.delivered, p.read, p.failed, p.skipped from messaging.campaigns c join messaging.campaign_progress p on p.company_id = c.company_id and p.campaign_id = c.id
+select c.company_id, c.id, c.name, c.status, c.messages, c.confirmation, c.confirmation_messages, c.media_id, c.scheduled_at, c.started_at, c.completed_at, c.connection_id, c.contact_list_id, c.tag_ids, c.message_interval, c.longer_interval_after, c.greater_interval, c.send_window, c.created_at, c.updated_at, c.template, p.company_id, p.campaign_id, p.dispatched, p.next_send_at, p.total, p.pending, p.sent, p.delivered, p.read, p.failed, p.skipped, f.name as media_name from messaging.campaigns c join messaging.campaign_progress p on p.company_id = c.company_id and p.campaign_id = c.id
+left join messaging.media_files f on f.company_id = c.company_id and f.id = c.media_id
 where c.company_id = $1 and c.id = any($2::bigint[])
 `
 
 type CampaignsByIDRow struct {
 	Campaign         Campaign
 	CampaignProgress CampaignProgress
+	MediaName        *string
 }
 
 func (q *Queries) CampaignsByID(ctx context.Context, companyID int64, ids []int64) ([]CampaignsByIDRow, error) {
@@ -250,6 +255,7 @@ func (q *Queries) CampaignsByID(ctx context.Context, companyID int64, ids []int6
 			&i.CampaignProgress.Read,
 			&i.CampaignProgress.Failed,
 			&i.CampaignProgress.Skipped,
+			&i.MediaName,
 		); err != nil {
 			return nil, err
 		}
@@ -262,7 +268,8 @@ func (q *Queries) CampaignsByID(ctx context.Context, companyID int64, ids []int6
 }
 
 const campaignsPage = `-- name: CampaignsPage :many
-select c.company_id, c.id, c.name, c.status, c.messages, c.confirmation, c.confirmation_messages, c.media_id, c.scheduled_at, c.started_at, c.completed_at, c.connection_id, c.contact_list_id, c.tag_ids, c.message_interval, c.longer_interval_after, c.greater_interval, c.send_window, c.created_at, c.updated_at, c.template, p.company_id, p.campaign_id, p.dispatched, p.next_send_at, p.total, p.pending, p.sent, p.delivered, p.read, p.failed, p.skipped from messaging.campaigns c join messaging.campaign_progress p on p.company_id = c.company_id and p.campaign_id = c.id
+select c.company_id, c.id, c.name, c.status, c.messages, c.confirmation, c.confirmation_messages, c.media_id, c.scheduled_at, c.started_at, c.completed_at, c.connection_id, c.contact_list_id, c.tag_ids, c.message_interval, c.longer_interval_after, c.greater_interval, c.send_window, c.created_at, c.updated_at, c.template, p.company_id, p.campaign_id, p.dispatched, p.next_send_at, p.total, p.pending, p.sent, p.delivered, p.read, p.failed, p.skipped, f.name as media_name from messaging.campaigns c join messaging.campaign_progress p on p.company_id = c.company_id and p.campaign_id = c.id
+left join messaging.media_files f on f.company_id = c.company_id and f.id = c.media_id
 where c.company_id = $1 and ($2::text = '' or c.status = $2::text)
   and strpos(messaging.search_form(c.name), messaging.search_form($3::text)) > 0
 order by c.id desc offset $4::int limit $5::int
@@ -279,6 +286,7 @@ type CampaignsPageParams struct {
 type CampaignsPageRow struct {
 	Campaign         Campaign
 	CampaignProgress CampaignProgress
+	MediaName        *string
 }
 
 func (q *Queries) CampaignsPage(ctx context.Context, arg CampaignsPageParams) ([]CampaignsPageRow, error) {
@@ -329,6 +337,7 @@ func (q *Queries) CampaignsPage(ctx context.Context, arg CampaignsPageParams) ([
 			&i.CampaignProgress.Read,
 			&i.CampaignProgress.Failed,
 			&i.CampaignProgress.Skipped,
+			&i.MediaName,
 		); err != nil {
 			return nil, err
 		}
@@ -365,6 +374,31 @@ func (q *Queries) ClaimDueCampaign(ctx context.Context, at time.Time) (CampaignP
 		&i.Skipped,
 	)
 	return i, err
+}
+
+const contactIDsOfCampaign = `-- name: ContactIDsOfCampaign :many
+select contact_id from messaging.campaign_shipments where company_id = $1 and campaign_id = $2 order by seq limit $3::int
+`
+
+// In the order of sending.
+func (q *Queries) ContactIDsOfCampaign(ctx context.Context, companyID int64, campaignID int64, maxRows int) ([]int64, error) {
+	rows, err := q.db.Query(ctx, contactIDsOfCampaign, companyID, campaignID, maxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []int64{}
+	for rows.Next() {
+		var contact_id int64
+		if err := rows.Scan(&contact_id); err != nil {
+			return nil, err
+		}
+		items = append(items, contact_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const countTags = `-- name: CountTags :one

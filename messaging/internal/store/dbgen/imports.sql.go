@@ -75,6 +75,15 @@ func (q *Queries) DeleteImportBatch(ctx context.Context, companyID int64, import
 	return err
 }
 
+const deleteImportBatches = `-- name: DeleteImportBatches :exec
+delete from messaging.contact_import_batches where company_id = $1 and import_id = $2
+`
+
+func (q *Queries) DeleteImportBatches(ctx context.Context, companyID int64, importID int64) error {
+	_, err := q.db.Exec(ctx, deleteImportBatches, companyID, importID)
+	return err
+}
+
 const importByID = `-- name: ImportByID :one
 select company_id, id, status, list_id, total, created, updated, skipped, failed, errors, warnings, created_at, updated_at, finished_at from messaging.contact_imports where company_id = $1 and id = $2
 `

@@ -93,7 +93,7 @@ where o.due_at <= $1::timestamptz and (o.leased_until is null or o.leased_until 
   and (o.is_urgent or c.send_interval_ms = 0 or p.next_send_at is null or p.next_send_at <= coalesce($2::timestamptz, clock_timestamp())
     or p.next_send_at > coalesce($2::timestamptz, clock_timestamp()) + c.send_interval_ms * interval '1 millisecond')
   and (c.status = 'CONNECTED' or o.created_at <= $3::timestamptz) and not o.connection_id = any($4::bigint[])
-group by o.company_id, o.connection_id order by bool_or(o.is_urgent) desc, min(o.due_at), o.connection_id limit $5::int
+group by o.company_id, o.connection_id order by bool_or(o.is_urgent) desc, coalesce(array_position($5::bigint[], o.connection_id), 0), min(o.due_at), o.connection_id limit $6::int
 `
 
 type ConnectionsToSendParams struct {
@@ -101,6 +101,7 @@ type ConnectionsToSendParams struct {
 	Clock   *time.Time
 	Expired time.Time
 	Without []int64
+	Served  []int64
 	MaxRows int
 }
 
@@ -109,14 +110,17 @@ type ConnectionsToSendRow struct {
 	ConnectionID int64
 }
 
-// Connections with due messages, those of people first. Messages of connections that are not
-// connected wait, until they are too old; what is not urgent waits for the connection's turn.
+// Connections with due messages, those of people first, then those that were not served for
+// the longest time. served has the connections that were, in this order. Messages of
+// connections that are not connected wait, until they are too old; what is not urgent waits
+// for the connection's turn.
 func (q *Queries) ConnectionsToSend(ctx context.Context, arg ConnectionsToSendParams) ([]ConnectionsToSendRow, error) {
 	rows, err := q.db.Query(ctx, connectionsToSend,
 		arg.At,
 		arg.Clock,
 		arg.Expired,
 		arg.Without,
+		arg.Served,
 		arg.MaxRows,
 	)
 	if err != nil {
@@ -259,6 +263,18 @@ insert into messaging.unclear_messages (company_id, message_id, due_at) values (
 
 func (q *Queries) InsertUnclearMessage(ctx context.Context, companyID int64, messageID string, dueAt time.Time) error {
 	_, err := q.db.Exec(ctx, insertUnclearMessage, companyID, messageID, dueAt)
+	return err
+}
+
+const insertWaitingMessages = `-- name: InsertWaitingMessages :exec
+insert into messaging.outbox (company_id, message_id, connection_id, contact_id, due_at, created_at)
+select m.company_id, m.id, m.connection_id, m.contact_id, $1::timestamptz, $1::timestamptz from messaging.messages m
+where m.company_id = $2 and m.id = any($3::text[]) order by m.seq
+`
+
+// Messages of programs that no process has leased, in their order.
+func (q *Queries) InsertWaitingMessages(ctx context.Context, at time.Time, companyID int64, messages []string) error {
+	_, err := q.db.Exec(ctx, insertWaitingMessages, at, companyID, messages)
 	return err
 }
 

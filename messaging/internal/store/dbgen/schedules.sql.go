@@ -12,33 +12,99 @@ import (
 	"integrationhub/messaging/internal/chat"
 )
 
-const claimDueSchedule = `-- name: ClaimDueSchedule :one
-select company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_id, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at, template from messaging.schedules where status = 'pending' and send_at <= $1::timestamptz order by send_at, id limit 1 for no key update skip locked
+const addSentToTickets = `-- name: AddSentToTickets :exec
+update messaging.tickets t set last_message = n.last_message, awaits_contact = true, updated_at = $1::timestamptz
+from (select unnest($3::bigint[]) as id, unnest($4::text[]) as last_message) n
+where t.company_id = $2 and t.id = n.id
 `
 
-func (q *Queries) ClaimDueSchedule(ctx context.Context, at time.Time) (Schedule, error) {
-	row := q.db.QueryRow(ctx, claimDueSchedule, at)
-	var i Schedule
-	err := row.Scan(
-		&i.CompanyID,
-		&i.ID,
-		&i.ContactID,
-		&i.TicketID,
-		&i.UserID,
-		&i.ConnectionID,
-		&i.Body,
-		&i.MediaID,
-		&i.SendAt,
-		&i.Status,
-		&i.MessageID,
-		&i.Attempts,
-		&i.Error,
-		&i.SentAt,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.Template,
+type AddSentToTicketsParams struct {
+	At           time.Time
+	CompanyID    int64
+	Tickets      []int64
+	LastMessages []string
+}
+
+// Messages of programs have been added to tickets.
+func (q *Queries) AddSentToTickets(ctx context.Context, arg AddSentToTicketsParams) error {
+	_, err := q.db.Exec(ctx, addSentToTickets,
+		arg.At,
+		arg.CompanyID,
+		arg.Tickets,
+		arg.LastMessages,
 	)
-	return i, err
+	return err
+}
+
+const claimDueSchedules = `-- name: ClaimDueSchedules :many
+select company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_id, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at, template from messaging.schedules where company_id = $1 and status = 'pending' and send_at <= $2::timestamptz
+order by send_at, id limit $3::int for no key update
+`
+
+// The oldest due ones of a company. The transaction has locked the company, so that no later
+// ones are claimed elsewhere meanwhile.
+func (q *Queries) ClaimDueSchedules(ctx context.Context, companyID int64, at time.Time, maxRows int) ([]Schedule, error) {
+	rows, err := q.db.Query(ctx, claimDueSchedules, companyID, at, maxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Schedule{}
+	for rows.Next() {
+		var i Schedule
+		if err := rows.Scan(
+			&i.CompanyID,
+			&i.ID,
+			&i.ContactID,
+			&i.TicketID,
+			&i.UserID,
+			&i.ConnectionID,
+			&i.Body,
+			&i.MediaID,
+			&i.SendAt,
+			&i.Status,
+			&i.MessageID,
+			&i.Attempts,
+			&i.Error,
+			&i.SentAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.Template,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const companiesWithDueSchedules = `-- name: CompaniesWithDueSchedules :many
+select company_id from messaging.schedules where status = 'pending' and send_at <= $1::timestamptz and not company_id = any($2::bigint[])
+group by company_id order by min(send_at), company_id limit $3::int
+`
+
+// The one that waits for the longest time first.
+func (q *Queries) CompaniesWithDueSchedules(ctx context.Context, at time.Time, without []int64, maxRows int) ([]int64, error) {
+	rows, err := q.db.Query(ctx, companiesWithDueSchedules, at, without, maxRows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []int64{}
+	for rows.Next() {
+		var company_id int64
+		if err := rows.Scan(&company_id); err != nil {
+			return nil, err
+		}
+		items = append(items, company_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const deleteSchedule = `-- name: DeleteSchedule :exec
@@ -56,6 +122,29 @@ delete from messaging.schedules where company_id = $1 and contact_id = $2
 
 func (q *Queries) DeleteSchedulesOfContact(ctx context.Context, companyID int64, contactID int64) error {
 	_, err := q.db.Exec(ctx, deleteSchedulesOfContact, companyID, contactID)
+	return err
+}
+
+const failSchedules = `-- name: FailSchedules :exec
+update messaging.schedules s set status = 'error', error = n.error, attempts = s.attempts + 1, updated_at = $1::timestamptz
+from (select unnest($3::bigint[]) as id, unnest($4::text[]) as error) n
+where s.company_id = $2 and s.id = n.id
+`
+
+type FailSchedulesParams struct {
+	At        time.Time
+	CompanyID int64
+	Schedules []int64
+	Errors    []string
+}
+
+func (q *Queries) FailSchedules(ctx context.Context, arg FailSchedulesParams) error {
+	_, err := q.db.Exec(ctx, failSchedules,
+		arg.At,
+		arg.CompanyID,
+		arg.Schedules,
+		arg.Errors,
+	)
 	return err
 }
 
@@ -113,6 +202,158 @@ func (q *Queries) InsertSchedule(ctx context.Context, arg InsertScheduleParams) 
 	return i, err
 }
 
+const insertScheduledMessages = `-- name: InsertScheduledMessages :many
+insert into messaging.messages (company_id, id, ticket_id, contact_id, connection_id, user_id, body, from_me, is_read, media_type, media_id, media_name, mime_type, size, origin, template,
+  sent_at, created_at, updated_at)
+select s.company_id, n.message_id, n.ticket_id, s.contact_id, n.connection_id, s.user_id, n.body, true, true, coalesce(f.media_type, 'text'), f.id, f.name, f.mime_type, f.size, 'schedule',
+  nullif(n.template, '')::jsonb, $1::timestamptz, $1::timestamptz, $1::timestamptz
+from (select unnest($2::bigint[]) as schedule_id, unnest($3::text[]) as message_id, unnest($4::bigint[]) as ticket_id,
+    unnest($5::bigint[]) as connection_id, unnest($6::text[]) as body, unnest($7::text[]) as template,
+    generate_series(1, cardinality($2::bigint[])) as place) n
+join messaging.schedules s on s.company_id = $8 and s.id = n.schedule_id
+left join messaging.media_files f on f.company_id = s.company_id and f.id = s.media_id
+order by n.place returning company_id, id, seq, ticket_id, contact_id, connection_id, remote_id, user_id, body, from_me, is_read, ack, media_type, media_name, mime_type, size, quoted_id, is_private, is_deleted, is_edited, origin, error_code, external_key, sent_at, created_at, updated_at, media_id, media_reference, template
+`
+
+type InsertScheduledMessagesParams struct {
+	At          time.Time
+	Schedules   []int64
+	MessageIds  []string
+	Tickets     []int64
+	Connections []int64
+	Bodies      []string
+	Templates   []string
+	CompanyID   int64
+}
+
+// In the order of the arrays. An empty template is none.
+func (q *Queries) InsertScheduledMessages(ctx context.Context, arg InsertScheduledMessagesParams) ([]Message, error) {
+	rows, err := q.db.Query(ctx, insertScheduledMessages,
+		arg.At,
+		arg.Schedules,
+		arg.MessageIds,
+		arg.Tickets,
+		arg.Connections,
+		arg.Bodies,
+		arg.Templates,
+		arg.CompanyID,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Message{}
+	for rows.Next() {
+		var i Message
+		if err := rows.Scan(
+			&i.CompanyID,
+			&i.ID,
+			&i.Seq,
+			&i.TicketID,
+			&i.ContactID,
+			&i.ConnectionID,
+			&i.RemoteID,
+			&i.UserID,
+			&i.Body,
+			&i.FromMe,
+			&i.IsRead,
+			&i.Ack,
+			&i.MediaType,
+			&i.MediaName,
+			&i.MimeType,
+			&i.Size,
+			&i.QuotedID,
+			&i.IsPrivate,
+			&i.IsDeleted,
+			&i.IsEdited,
+			&i.Origin,
+			&i.ErrorCode,
+			&i.ExternalKey,
+			&i.SentAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.MediaID,
+			&i.MediaReference,
+			&i.Template,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const lockAvailableCompany = `-- name: LockAvailableCompany :one
+select id, tenant_id, name, phone, email, timezone, schedules, reopen_minutes, opt_out_words, retention_days, created_at, updated_at from messaging.companies where id = $1 for no key update skip locked
+`
+
+// No row if another transaction has locked the company.
+func (q *Queries) LockAvailableCompany(ctx context.Context, id int64) (Company, error) {
+	row := q.db.QueryRow(ctx, lockAvailableCompany, id)
+	var i Company
+	err := row.Scan(
+		&i.ID,
+		&i.TenantID,
+		&i.Name,
+		&i.Phone,
+		&i.Email,
+		&i.Timezone,
+		&i.Schedules,
+		&i.ReopenMinutes,
+		&i.OptOutWords,
+		&i.RetentionDays,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+	)
+	return i, err
+}
+
+const lockContactsByID = `-- name: LockContactsByID :many
+select company_id, id, name, number, number_key, email, picture_url, is_group, disable_bot, extra_info, consent, consent_at, anonymized_at, last_inbound_at, created_at, updated_at, lid, out_of_hours_at from messaging.contacts where company_id = $1 and id = any($2::bigint[]) order by id for no key update
+`
+
+func (q *Queries) LockContactsByID(ctx context.Context, companyID int64, ids []int64) ([]Contact, error) {
+	rows, err := q.db.Query(ctx, lockContactsByID, companyID, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Contact{}
+	for rows.Next() {
+		var i Contact
+		if err := rows.Scan(
+			&i.CompanyID,
+			&i.ID,
+			&i.Name,
+			&i.Number,
+			&i.NumberKey,
+			&i.Email,
+			&i.PictureURL,
+			&i.IsGroup,
+			&i.DisableBot,
+			&i.ExtraInfo,
+			&i.Consent,
+			&i.ConsentAt,
+			&i.AnonymizedAt,
+			&i.LastInboundAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.LID,
+			&i.OutOfHoursAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const lockSchedule = `-- name: LockSchedule :one
 select company_id, id, contact_id, ticket_id, user_id, connection_id, body, media_id, send_at, status, message_id, attempts, error, sent_at, created_at, updated_at, template from messaging.schedules where company_id = $1 and id = $2 for no key update
 `
@@ -140,6 +381,83 @@ func (q *Queries) LockSchedule(ctx context.Context, companyID int64, iD int64) (
 		&i.Template,
 	)
 	return i, err
+}
+
+const lockTicketsOfSchedules = `-- name: LockTicketsOfSchedules :many
+select company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at, awaits_contact from messaging.tickets where company_id = $1 and (id = any($2::bigint[]) or contact_id = any($3::bigint[]) and status in ('open', 'pending'))
+order by id for no key update
+`
+
+// Tickets by their ids, and the live ones of contacts.
+func (q *Queries) LockTicketsOfSchedules(ctx context.Context, companyID int64, ids []int64, contacts []int64) ([]Ticket, error) {
+	rows, err := q.db.Query(ctx, lockTicketsOfSchedules, companyID, ids, contacts)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Ticket{}
+	for rows.Next() {
+		var i Ticket
+		if err := rows.Scan(
+			&i.CompanyID,
+			&i.ID,
+			&i.UUID,
+			&i.Status,
+			&i.ContactID,
+			&i.ConnectionID,
+			&i.UserID,
+			&i.QueueID,
+			&i.UnreadMessages,
+			&i.LastMessage,
+			&i.Chatbot,
+			&i.Resolution,
+			&i.Rating,
+			&i.QueuedAt,
+			&i.StartedAt,
+			&i.FirstResponseAt,
+			&i.ClosedAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.GreetedAt,
+			&i.MenuSentAt,
+			&i.MenuOption,
+			&i.WrongAnswers,
+			&i.RatingAskedAt,
+			&i.AwaitsContact,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const queueSchedules = `-- name: QueueSchedules :exec
+update messaging.schedules s set status = 'queued', message_id = n.message_id, ticket_id = n.ticket_id, attempts = s.attempts + 1, error = null, updated_at = $1::timestamptz
+from (select unnest($3::bigint[]) as id, unnest($4::text[]) as message_id, unnest($5::bigint[]) as ticket_id) n
+where s.company_id = $2 and s.id = n.id
+`
+
+type QueueSchedulesParams struct {
+	At         time.Time
+	CompanyID  int64
+	Schedules  []int64
+	MessageIds []string
+	Tickets    []int64
+}
+
+func (q *Queries) QueueSchedules(ctx context.Context, arg QueueSchedulesParams) error {
+	_, err := q.db.Exec(ctx, queueSchedules,
+		arg.At,
+		arg.CompanyID,
+		arg.Schedules,
+		arg.MessageIds,
+		arg.Tickets,
+	)
+	return err
 }
 
 const schedule = `-- name: Schedule :one

@@ -9,7 +9,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/google/uuid"
 	"integrationhub/messaging/internal/chat"
 )
 
@@ -56,66 +55,78 @@ func (q *Queries) DeleteTicket(ctx context.Context, companyID int64, iD int64) (
 	return result.RowsAffected(), nil
 }
 
-const insertTicket = `-- name: InsertTicket :one
+const insertTickets = `-- name: InsertTickets :many
 insert into messaging.tickets (company_id, uuid, status, contact_id, connection_id, user_id, queue_id, queued_at, started_at, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10) returning company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at, awaits_contact
+select $1, gen_random_uuid(), n.status, n.contact_id, n.connection_id, nullif(n.user_id, 0), nullif(n.queue_id, 0), $2::timestamptz,
+  case when n.status = 'open' then $2::timestamptz end, $2::timestamptz, $2::timestamptz
+from (select unnest($3::text[]) as status, unnest($4::bigint[]) as contact_id, unnest($5::bigint[]) as connection_id,
+  unnest($6::bigint[]) as user_id, unnest($7::bigint[]) as queue_id, generate_series(1, cardinality($4::bigint[])) as place) n
+order by n.place returning company_id, id, uuid, status, contact_id, connection_id, user_id, queue_id, unread_messages, last_message, chatbot, resolution, rating, queued_at, started_at, first_response_at, closed_at, created_at, updated_at, greeted_at, menu_sent_at, menu_option, wrong_answers, rating_asked_at, awaits_contact
 `
 
-type InsertTicketParams struct {
-	CompanyID    int64
-	UUID         uuid.UUID
-	Status       chat.TicketStatus
-	ContactID    int64
-	ConnectionID *int64
-	UserID       *int64
-	QueueID      *int64
-	QueuedAt     *time.Time
-	StartedAt    *time.Time
-	CreatedAt    time.Time
+type InsertTicketsParams struct {
+	CompanyID   int64
+	At          time.Time
+	Statuses    []string
+	Contacts    []int64
+	Connections []int64
+	Users       []int64
+	Queues      []int64
 }
 
-func (q *Queries) InsertTicket(ctx context.Context, arg InsertTicketParams) (Ticket, error) {
-	row := q.db.QueryRow(ctx, insertTicket,
+// Of contacts without a live one on the connection. A user or queue of 0 is none.
+func (q *Queries) InsertTickets(ctx context.Context, arg InsertTicketsParams) ([]Ticket, error) {
+	rows, err := q.db.Query(ctx, insertTickets,
 		arg.CompanyID,
-		arg.UUID,
-		arg.Status,
-		arg.ContactID,
-		arg.ConnectionID,
-		arg.UserID,
-		arg.QueueID,
-		arg.QueuedAt,
-		arg.StartedAt,
-		arg.CreatedAt,
+		arg.At,
+		arg.Statuses,
+		arg.Contacts,
+		arg.Connections,
+		arg.Users,
+		arg.Queues,
 	)
-	var i Ticket
-	err := row.Scan(
-		&i.CompanyID,
-		&i.ID,
-		&i.UUID,
-		&i.Status,
-		&i.ContactID,
-		&i.ConnectionID,
-		&i.UserID,
-		&i.QueueID,
-		&i.UnreadMessages,
-		&i.LastMessage,
-		&i.Chatbot,
-		&i.Resolution,
-		&i.Rating,
-		&i.QueuedAt,
-		&i.StartedAt,
-		&i.FirstResponseAt,
-		&i.ClosedAt,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.GreetedAt,
-		&i.MenuSentAt,
-		&i.MenuOption,
-		&i.WrongAnswers,
-		&i.RatingAskedAt,
-		&i.AwaitsContact,
-	)
-	return i, err
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Ticket{}
+	for rows.Next() {
+		var i Ticket
+		if err := rows.Scan(
+			&i.CompanyID,
+			&i.ID,
+			&i.UUID,
+			&i.Status,
+			&i.ContactID,
+			&i.ConnectionID,
+			&i.UserID,
+			&i.QueueID,
+			&i.UnreadMessages,
+			&i.LastMessage,
+			&i.Chatbot,
+			&i.Resolution,
+			&i.Rating,
+			&i.QueuedAt,
+			&i.StartedAt,
+			&i.FirstResponseAt,
+			&i.ClosedAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.GreetedAt,
+			&i.MenuSentAt,
+			&i.MenuOption,
+			&i.WrongAnswers,
+			&i.RatingAskedAt,
+			&i.AwaitsContact,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const latestTicketsOfContacts = `-- name: LatestTicketsOfContacts :many

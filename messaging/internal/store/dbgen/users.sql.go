@@ -47,6 +47,30 @@ func (q *Queries) ActiveUserByLogin(ctx context.Context, uID uuid.UUID, familyID
 	return i, err
 }
 
+const activeUsersAmong = `-- name: ActiveUsersAmong :many
+select id from messaging.users where company_id = $1 and id = any($2::bigint[]) and is_active
+`
+
+func (q *Queries) ActiveUsersAmong(ctx context.Context, companyID int64, ids []int64) ([]int64, error) {
+	rows, err := q.db.Query(ctx, activeUsersAmong, companyID, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []int64{}
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const deleteUser = `-- name: DeleteUser :exec
 delete from messaging.users where company_id = $1 and id = $2
 `

@@ -7,11 +7,13 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $
 insert into messaging.campaign_progress (company_id, campaign_id) values ($1, $2);
 
 -- name: Campaign :one
-select sqlc.embed(c), sqlc.embed(p) from messaging.campaigns c join messaging.campaign_progress p on p.company_id = c.company_id and p.campaign_id = c.id
+select sqlc.embed(c), sqlc.embed(p), f.name as media_name from messaging.campaigns c join messaging.campaign_progress p on p.company_id = c.company_id and p.campaign_id = c.id
+left join messaging.media_files f on f.company_id = c.company_id and f.id = c.media_id
 where c.company_id = $1 and c.id = $2;
 
 -- name: CampaignsByID :many
-select sqlc.embed(c), sqlc.embed(p) from messaging.campaigns c join messaging.campaign_progress p on p.company_id = c.company_id and p.campaign_id = c.id
+select sqlc.embed(c), sqlc.embed(p), f.name as media_name from messaging.campaigns c join messaging.campaign_progress p on p.company_id = c.company_id and p.campaign_id = c.id
+left join messaging.media_files f on f.company_id = c.company_id and f.id = c.media_id
 where c.company_id = $1 and c.id = any(sqlc.arg(ids)::bigint[]);
 
 -- name: LockCampaign :one
@@ -22,7 +24,8 @@ select count(*) from messaging.campaigns where company_id = sqlc.arg(company_id)
   and strpos(messaging.search_form(name), messaging.search_form(sqlc.arg(search)::text)) > 0;
 
 -- name: CampaignsPage :many
-select sqlc.embed(c), sqlc.embed(p) from messaging.campaigns c join messaging.campaign_progress p on p.company_id = c.company_id and p.campaign_id = c.id
+select sqlc.embed(c), sqlc.embed(p), f.name as media_name from messaging.campaigns c join messaging.campaign_progress p on p.company_id = c.company_id and p.campaign_id = c.id
+left join messaging.media_files f on f.company_id = c.company_id and f.id = c.media_id
 where c.company_id = sqlc.arg(company_id) and (sqlc.arg(status)::text = '' or c.status = sqlc.arg(status)::text)
   and strpos(messaging.search_form(c.name), messaging.search_form(sqlc.arg(search)::text)) > 0
 order by c.id desc offset sqlc.arg(skip)::int limit sqlc.arg(max_rows)::int;
@@ -127,6 +130,10 @@ from taken where s.company_id = sqlc.arg(company_id) and s.message_id = taken.me
 
 -- name: ShipmentCount :one
 select count(*) from messaging.campaign_shipments where company_id = sqlc.arg(company_id) and campaign_id = sqlc.arg(campaign_id) and status = any(sqlc.arg(statuses)::text[]);
+
+-- name: ContactIDsOfCampaign :many
+-- In the order of sending.
+select contact_id from messaging.campaign_shipments where company_id = sqlc.arg(company_id) and campaign_id = sqlc.arg(campaign_id) order by seq limit sqlc.arg(max_rows)::int;
 
 -- name: ShipmentsPage :many
 select sqlc.embed(s), c.name from messaging.campaign_shipments s join messaging.contacts c on c.company_id = s.company_id and c.id = s.contact_id

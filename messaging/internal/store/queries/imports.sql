@@ -16,6 +16,9 @@ select * from messaging.contact_import_batches where company_id = $1 and import_
 -- name: DeleteImportBatch :exec
 delete from messaging.contact_import_batches where company_id = $1 and import_id = $2 and n = $3;
 
+-- name: DeleteImportBatches :exec
+delete from messaging.contact_import_batches where company_id = $1 and import_id = $2;
+
 -- name: UpdateImport :exec
 update messaging.contact_imports set status = $3, created = $4, updated = $5, skipped = $6, failed = $7, errors = $8, warnings = $9, updated_at = $10, finished_at = $11
 where company_id = $1 and id = $2;

@@ -20,6 +20,12 @@ select sqlc.arg(company_id), sqlc.arg(message_id), sqlc.arg(connection_id), sqlc
 from line, chat
 returning *;
 
+-- name: InsertWaitingMessages :exec
+-- Messages of programs that no process has leased, in their order.
+insert into messaging.outbox (company_id, message_id, connection_id, contact_id, due_at, created_at)
+select m.company_id, m.id, m.connection_id, m.contact_id, sqlc.arg(at)::timestamptz, sqlc.arg(at)::timestamptz from messaging.messages m
+where m.company_id = sqlc.arg(company_id) and m.id = any(sqlc.arg(messages)::text[]) order by m.seq;
+
 -- name: MakeChatUrgent :exec
 -- What waits in a chat before an urgent message is as urgent.
 update messaging.outbox set is_urgent = true where company_id = $1 and connection_id = $2 and contact_id = $3 and not is_urgent;
@@ -28,15 +34,17 @@ update messaging.outbox set is_urgent = true where company_id = $1 and connectio
 update messaging.outbox set closes_ticket = true where company_id = $1 and message_id = $2;
 
 -- name: ConnectionsToSend :many
--- Connections with due messages, those of people first. Messages of connections that are not
--- connected wait, until they are too old; what is not urgent waits for the connection's turn.
+-- Connections with due messages, those of people first, then those that were not served for
+-- the longest time. served has the connections that were, in this order. Messages of
+-- connections that are not connected wait, until they are too old; what is not urgent waits
+-- for the connection's turn.
 select o.company_id, o.connection_id from messaging.outbox o join messaging.connections c on c.company_id = o.company_id and c.id = o.connection_id
 left join messaging.connection_paces p on p.company_id = c.company_id and p.connection_id = c.id
 where o.due_at <= sqlc.arg(at)::timestamptz and (o.leased_until is null or o.leased_until < sqlc.arg(at)::timestamptz)
   and (o.is_urgent or c.send_interval_ms = 0 or p.next_send_at is null or p.next_send_at <= coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp())
     or p.next_send_at > coalesce(sqlc.narg(clock)::timestamptz, clock_timestamp()) + c.send_interval_ms * interval '1 millisecond')
   and (c.status = 'CONNECTED' or o.created_at <= sqlc.arg(expired)::timestamptz) and not o.connection_id = any(sqlc.arg(without)::bigint[])
-group by o.company_id, o.connection_id order by bool_or(o.is_urgent) desc, min(o.due_at), o.connection_id limit sqlc.arg(max_rows)::int;
+group by o.company_id, o.connection_id order by bool_or(o.is_urgent) desc, coalesce(array_position(sqlc.arg(served)::bigint[], o.connection_id), 0), min(o.due_at), o.connection_id limit sqlc.arg(max_rows)::int;
 
 -- name: ClaimOutbox :many
 -- The oldest due messages of a connection whose chat has none waiting before them; urgent

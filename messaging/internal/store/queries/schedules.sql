@@ -32,8 +32,57 @@ select * from messaging.schedules where company_id = sqlc.arg(company_id)
   and (sqlc.arg(search)::text = '' or strpos(messaging.search_form(body), messaging.search_form(sqlc.arg(search)::text)) > 0)
 order by send_at desc, id desc offset sqlc.arg(skip)::int limit sqlc.arg(max_rows)::int;
 
--- name: ClaimDueSchedule :one
-select * from messaging.schedules where status = 'pending' and send_at <= sqlc.arg(at)::timestamptz order by send_at, id limit 1 for no key update skip locked;
+-- name: CompaniesWithDueSchedules :many
+-- The one that waits for the longest time first.
+select company_id from messaging.schedules where status = 'pending' and send_at <= sqlc.arg(at)::timestamptz and not company_id = any(sqlc.arg(without)::bigint[])
+group by company_id order by min(send_at), company_id limit sqlc.arg(max_rows)::int;
+
+-- name: LockAvailableCompany :one
+-- No row if another transaction has locked the company.
+select * from messaging.companies where id = $1 for no key update skip locked;
+
+-- name: ClaimDueSchedules :many
+-- The oldest due ones of a company. The transaction has locked the company, so that no later
+-- ones are claimed elsewhere meanwhile.
+select * from messaging.schedules where company_id = sqlc.arg(company_id) and status = 'pending' and send_at <= sqlc.arg(at)::timestamptz
+order by send_at, id limit sqlc.arg(max_rows)::int for no key update;
+
+-- name: LockContactsByID :many
+select * from messaging.contacts where company_id = $1 and id = any(sqlc.arg(ids)::bigint[]) order by id for no key update;
+
+-- name: LockTicketsOfSchedules :many
+-- Tickets by their ids, and the live ones of contacts.
+select * from messaging.tickets where company_id = sqlc.arg(company_id) and (id = any(sqlc.arg(ids)::bigint[]) or contact_id = any(sqlc.arg(contacts)::bigint[]) and status in ('open', 'pending'))
+order by id for no key update;
+
+-- name: InsertScheduledMessages :many
+-- In the order of the arrays. An empty template is none.
+insert into messaging.messages (company_id, id, ticket_id, contact_id, connection_id, user_id, body, from_me, is_read, media_type, media_id, media_name, mime_type, size, origin, template,
+  sent_at, created_at, updated_at)
+select s.company_id, n.message_id, n.ticket_id, s.contact_id, n.connection_id, s.user_id, n.body, true, true, coalesce(f.media_type, 'text'), f.id, f.name, f.mime_type, f.size, 'schedule',
+  nullif(n.template, '')::jsonb, sqlc.arg(at)::timestamptz, sqlc.arg(at)::timestamptz, sqlc.arg(at)::timestamptz
+from (select unnest(sqlc.arg(schedules)::bigint[]) as schedule_id, unnest(sqlc.arg(message_ids)::text[]) as message_id, unnest(sqlc.arg(tickets)::bigint[]) as ticket_id,
+    unnest(sqlc.arg(connections)::bigint[]) as connection_id, unnest(sqlc.arg(bodies)::text[]) as body, unnest(sqlc.arg(templates)::text[]) as template,
+    generate_series(1, cardinality(sqlc.arg(schedules)::bigint[])) as place) n
+join messaging.schedules s on s.company_id = sqlc.arg(company_id) and s.id = n.schedule_id
+left join messaging.media_files f on f.company_id = s.company_id and f.id = s.media_id
+order by n.place returning *;
+
+-- name: AddSentToTickets :exec
+-- Messages of programs have been added to tickets.
+update messaging.tickets t set last_message = n.last_message, awaits_contact = true, updated_at = sqlc.arg(at)::timestamptz
+from (select unnest(sqlc.arg(tickets)::bigint[]) as id, unnest(sqlc.arg(last_messages)::text[]) as last_message) n
+where t.company_id = sqlc.arg(company_id) and t.id = n.id;
+
+-- name: QueueSchedules :exec
+update messaging.schedules s set status = 'queued', message_id = n.message_id, ticket_id = n.ticket_id, attempts = s.attempts + 1, error = null, updated_at = sqlc.arg(at)::timestamptz
+from (select unnest(sqlc.arg(schedules)::bigint[]) as id, unnest(sqlc.arg(message_ids)::text[]) as message_id, unnest(sqlc.arg(tickets)::bigint[]) as ticket_id) n
+where s.company_id = sqlc.arg(company_id) and s.id = n.id;
+
+-- name: FailSchedules :exec
+update messaging.schedules s set status = 'error', error = n.error, attempts = s.attempts + 1, updated_at = sqlc.arg(at)::timestamptz
+from (select unnest(sqlc.arg(schedules)::bigint[]) as id, unnest(sqlc.arg(errors)::text[]) as error) n
+where s.company_id = sqlc.arg(company_id) and s.id = n.id;
 
 -- name: SettleSchedule :exec
 -- The network has accepted the message of a schedule, or never will.

@@ -5,9 +5,14 @@ select * from messaging.tickets where company_id = sqlc.arg(company_id) and cont
 select * from messaging.tickets where company_id = sqlc.arg(company_id) and contact_id = sqlc.arg(contact_id) and connection_id = sqlc.arg(connection_id)::bigint and status = 'closed' and closed_at > sqlc.arg(since)::timestamptz
 order by closed_at desc limit 1 for no key update;
 
--- name: InsertTicket :one
+-- name: InsertTickets :many
+-- Of contacts without a live one on the connection. A user or queue of 0 is none.
 insert into messaging.tickets (company_id, uuid, status, contact_id, connection_id, user_id, queue_id, queued_at, started_at, created_at, updated_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10) returning *;
+select sqlc.arg(company_id), gen_random_uuid(), n.status, n.contact_id, n.connection_id, nullif(n.user_id, 0), nullif(n.queue_id, 0), sqlc.arg(at)::timestamptz,
+  case when n.status = 'open' then sqlc.arg(at)::timestamptz end, sqlc.arg(at)::timestamptz, sqlc.arg(at)::timestamptz
+from (select unnest(sqlc.arg(statuses)::text[]) as status, unnest(sqlc.arg(contacts)::bigint[]) as contact_id, unnest(sqlc.arg(connections)::bigint[]) as connection_id,
+  unnest(sqlc.arg(users)::bigint[]) as user_id, unnest(sqlc.arg(queues)::bigint[]) as queue_id, generate_series(1, cardinality(sqlc.arg(contacts)::bigint[])) as place) n
+order by n.place returning *;
 
 -- name: LockTicket :one
 select * from messaging.tickets where company_id = $1 and id = $2 for no key update;

@@ -27,6 +27,9 @@ select queue_id from messaging.user_queues where company_id = $1 and user_id = $
 -- name: User :one
 select * from messaging.users where company_id = $1 and id = $2;
 
+-- name: ActiveUsersAmong :many
+select id from messaging.users where company_id = $1 and id = any(sqlc.arg(ids)::bigint[]) and is_active;
+
 -- name: ShareUser :one
 -- Nobody else changes the user until the transaction ends.
 select * from messaging.users where company_id = $1 and id = $2 for share;

@@ -712,6 +712,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/contacts/imports/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Cancel an import in progress */
+        post: operations["contacts.cancel-import"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/contacts/{id}": {
         parameters: {
             query?: never;
@@ -1467,6 +1484,11 @@ export interface components {
              * @description Messages after which greaterInterval counts; 0: never
              */
             longerIntervalAfter: number;
+            /**
+             * @description Name of the file; null: none
+             * @example map.png
+             */
+            mediaName: string | null;
             /** @description File that is sent with the texts; null: none */
             mediaUrl: string | null;
             /**
@@ -1565,6 +1587,127 @@ export interface components {
              * @description All contacts
              */
             total: number;
+        };
+        CampaignDetail: {
+            /**
+             * Format: int64
+             * @description Company that owns it
+             * @example 1
+             */
+            companyId: number;
+            /**
+             * Format: date-time
+             * @description When it was finished; null: it is not
+             */
+            completedAt: string | null;
+            /** @description Contacts are asked first, and get the message when they answer anything but no */
+            confirmation: boolean;
+            /** @description First question; empty: none */
+            confirmationMessage1: string;
+            /** @description Second question; empty: none */
+            confirmationMessage2: string;
+            /** @description Third question; empty: none */
+            confirmationMessage3: string;
+            /** @description Fourth question; empty: none */
+            confirmationMessage4: string;
+            /** @description Fifth question; empty: none */
+            confirmationMessage5: string;
+            /** @description Its contacts, in the order of sending, the first 50,000; from its first start on with those of its list and tags */
+            contactIds: number[];
+            /**
+             * Format: int64
+             * @description List whose contacts it gets at its first start; null: none
+             */
+            contactListId: number | null;
+            /** @description Of its contacts */
+            counters: components["schemas"]["CampaignCounters"];
+            /**
+             * Format: date-time
+             * @description When it was made
+             */
+            createdAt: string;
+            /**
+             * Format: int64
+             * @description Seconds between two later messages
+             */
+            greaterInterval: number;
+            /**
+             * Format: int64
+             * @description Id of the campaign
+             * @example 11
+             */
+            id: number;
+            /**
+             * Format: int64
+             * @description Messages after which greaterInterval counts; 0: never
+             */
+            longerIntervalAfter: number;
+            /**
+             * @description Name of the file; null: none
+             * @example map.png
+             */
+            mediaName: string | null;
+            /** @description File that is sent with the texts; null: none */
+            mediaUrl: string | null;
+            /**
+             * @description First text; variables are {nome}, {email} and {numero}
+             * @example Hello {nome}
+             */
+            message1: string;
+            /** @description Second text; empty: none */
+            message2: string;
+            /** @description Third text; empty: none */
+            message3: string;
+            /** @description Fourth text; empty: none */
+            message4: string;
+            /** @description Fifth text; empty: none */
+            message5: string;
+            /**
+             * Format: int64
+             * @description Seconds between two messages
+             */
+            messageInterval: number;
+            /**
+             * @description For people
+             * @example Offers of March
+             */
+            name: string;
+            /**
+             * Format: date-time
+             * @description When it looks for the next contact; null: it does not run
+             */
+            nextSendAt: string | null;
+            /**
+             * Format: date-time
+             * @description When it starts by itself; null: it does not
+             */
+            scheduledAt: string | null;
+            /** @description When it sends, on the company's clock; null: always */
+            sendWindow: components["schemas"]["SendWindow"] | null;
+            /**
+             * Format: date-time
+             * @description First start; null: never
+             */
+            startedAt: string | null;
+            /**
+             * @description A cancelled campaign goes on when it is started again
+             * @enum {string}
+             */
+            status: "draft" | "scheduled" | "running" | "finished" | "cancelled";
+            /** @description Tags whose contacts it gets at its first start */
+            tagIds: number[];
+            /** @description Template that is sent in place of the texts; null: none */
+            template: components["schemas"]["Template"] | null;
+            /**
+             * Format: date-time
+             * @description Last change
+             */
+            updatedAt: string;
+            /**
+             * Format: int64
+             * @description Connection to send on; null: it was deleted
+             */
+            whatsappId: number | null;
         };
         CampaignFields: {
             /** @description Ask contacts first; they get the message when they answer anything but no, within a day */
@@ -2203,10 +2346,10 @@ export interface components {
              */
             skipped: number;
             /**
-             * @description failed: the stored file cannot be read any more; upload it again
+             * @description failed: the stored file cannot be read any more; upload it again. cancelled: what was imported before stays and is counted
              * @enum {string}
              */
-            status: "pending" | "running" | "done" | "failed";
+            status: "pending" | "running" | "done" | "failed" | "cancelled";
             /**
              * Format: int64
              * @description Rows of the file
@@ -6681,7 +6824,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Campaign"];
+                    "application/json": components["schemas"]["CampaignDetail"];
                 };
             };
         };
@@ -6707,7 +6850,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Campaign"];
+                    "application/json": components["schemas"]["CampaignDetail"];
                 };
             };
         };
@@ -6737,7 +6880,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Campaign"];
+                    "application/json": components["schemas"]["CampaignDetail"];
                 };
             };
         };
@@ -6789,7 +6932,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Campaign"];
+                    "application/json": components["schemas"]["CampaignDetail"];
                 };
             };
         };
@@ -6846,7 +6989,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Campaign"];
+                    "application/json": components["schemas"]["CampaignDetail"];
                 };
             };
         };
@@ -7154,6 +7297,32 @@ export interface operations {
         };
     };
     "contacts.get-import": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description For users: which data is meant. Keys have an environment of their own. */
+                "X-Environment"?: "live" | "test";
+            };
+            path: {
+                /** @description Id of the resource */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ContactImport"];
+                };
+            };
+        };
+    };
+    "contacts.cancel-import": {
         parameters: {
             query?: never;
             header?: {
